@@ -192,7 +192,7 @@ def refused_page() -> str:
     """Text of ``docs/refused.md``."""
     lines = ["| parameter | reason | accepted value |", "|---|---|---|"]
     for name, reason in REFUSED.items():
-        neutral = f"`{NEUTRAL[name][0]!r}`" if name in NEUTRAL else "none"
+        neutral = f"`{NEUTRAL[name]!r}`" if name in NEUTRAL else "none"
         lines.append(f"| `{name}` | {_cell(reason)} | {neutral} |")
     return f"{REFUSED_HEAD}\n" + "\n".join(lines) + "\n"
 

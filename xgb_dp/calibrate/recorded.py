@@ -12,6 +12,7 @@ from typing import Any
 
 from ..accounting import Event
 from ..request.features import Schema
+from ..request.objectives import OWN_PARAMETERS
 from ..request.params import PARAMETERS
 from ..request.settings import Settings
 from .mechanisms import Releases
@@ -31,21 +32,21 @@ def events_of_record(public: Mapping[str, Any], target: tuple[float, float]) -> 
     """What a training is charged with whose ledger says this of it."""
     choice = public.get("plan_choice")
     plans = [{}] if choice is None else choice["plans"]
-    found = [settings_of_record(public, target, plan) for plan in plans]
-    taken = found[0 if choice is None else choice["taken"]]
+    readings = [settings_of_record(public, target, plan) for plan in plans]
+    taken = readings[0 if choice is None else choice["taken"]]
     if taken.private_features != public["private_candidates"]:
         raise ValueError("`private_candidates` are not those of the columns")
     asked = *target, taken["dp_accountant"], taken["dp_group"]
     if choice is None:
         return [list(calibrate(Releases.of(taken), *asked).events)]
     # A plan of sparse tables that has no noise is left out, but its number of cells is released.
-    last = found[-1]
+    last = readings[-1]
     ways = {last.additive or last.starts_from_columns, True}
     specs = [
-        tuple(Releases.of(s, counts=True, presence=presence) for s in found)
+        tuple(Releases.of(s, counts=True, presence=presence) for s in readings)
         for presence in sorted(ways)
     ]
-    return [[calibrate_family(own, *asked).event] for own in specs]
+    return [[calibrate_family(choices, *asked).event] for choices in specs]
 
 
 def settings_of_record(
@@ -54,7 +55,7 @@ def settings_of_record(
     """The settings that a ledger names."""
     shown = {**public["hyperparameters"], **plan}
     names = {p.name: p.name.removeprefix("dp_") for p in PARAMETERS.values() if p.recorded}
-    given = {name: shown[own] for name, own in names.items() if shown[own] is not None}
+    given = {name: shown[key] for name, key in names.items() if shown[key] is not None}
     score, unit = public["base_score"], public.get("unit")
     others = {
         "tree_method": "dp_hist",
@@ -69,7 +70,7 @@ def settings_of_record(
         "dp_target_bounds": _ranges(public.get("target_bounds")),
         "dp_classes": public.get("classes"),
         "base_score": None if isinstance(score, str) else score,
-        **{name: _numbers(public[name]) for name in _OF_OBJECTIVES if name in public},
+        **{name: _numbers(public[name]) for name in OWN_PARAMETERS if name in public},
     }
     given |= {name: value for name, value in others.items() if value is not None}
     given |= _columns(public, shown)
@@ -85,15 +86,6 @@ def settings_of_record(
         labels=len(bounds) if isinstance(bounds[0], list) else 1,
     )
     return Settings(given, schema, shown["rounds"], score == "model", values)
-
-
-_OF_OBJECTIVES = (
-    "quantile_alpha",
-    "tweedie_variance_power",
-    "aft_loss_distribution",
-    "aft_loss_distribution_scale",
-    "huber_slope",
-)
 
 
 def _columns(public: Mapping[str, Any], shown: Mapping[str, Any]) -> dict[str, Any]:

@@ -34,10 +34,14 @@ def _reads_all_rows(s: Settings) -> bool:
     )
 
 
+def _has_mean(s: Settings) -> bool:
+    return s.squared or s.objective.intercept == "capped mean"
+
+
 def _pays(s: Settings) -> bool:
     """On for means by the default, where epsilon pays and the user divides nothing."""
     return (
-        s.corrects_mean
+        _has_mean(s)
         and s["dp_preset"] == "default"
         and s.unit_epsilon >= 1.0
         and "dp_budget_shares" not in s.given
@@ -59,7 +63,7 @@ _PARAMETERS = (
 _RULES = (
     Rule("the mean of a regression is corrected",
          lambda s: s["dp_mean_correction"] and not (
-             s.corrects_mean and _reads_all_rows(s) and not s.additive),
+             _has_mean(s) and _reads_all_rows(s) and not s.additive),
          "`dp_mean_correction` is for squared error, counts and amounts of one target, whose "
          "rounds read all rows, with one tree a round and Gaussian noise. Leave it out with "
          "dp_accountant='pure', dp_leaf_noise='output', dp_ensemble, subsample, "

@@ -76,6 +76,11 @@ def _finite(name: str, value: Any) -> float:
     return parse.parse_number(name, value, low=-largest, high=largest)
 
 
+def _reads_labels(s: Settings) -> bool:
+    """Whether sums of the labels are released before the first tree."""
+    return s.intercept == "released" or s.measured
+
+
 # fmt: off
 _PARAMETERS = (
     Parameter("dp_exposure_bounds", "range of exp(base_margin), such as the exposures of policies, "
@@ -142,7 +147,7 @@ class Intercept(Release):
     @classmethod
     def wanted(cls, s: Settings) -> bool:
         """Where the intercept is released; the number of rows is asked for besides."""
-        return s.releases_labels
+        return _reads_labels(s)
 
     @classmethod
     def default_share(cls, s: Settings, given: Mapping[str, float]) -> float:
@@ -156,7 +161,7 @@ class Intercept(Release):
         s = asked.settings
         return cls(
             s.row_bound.of_person,
-            kind=s.intercept_kind if s.releases_labels else "rows",
+            kind=s.intercept_kind if _reads_labels(s) else "rows",
             n_public=s["dp_n_public"] is not None,
             outputs=s.trees_per_round,
             presence=asked.presence,

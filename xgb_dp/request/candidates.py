@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import PrivacyParameterError
 from ..parameters import parse
-from .features import Schema
+
+if TYPE_CHECKING:
+    from .settings import Settings
 
 __all__ = ["Feature", "grid_edges", "public_cuts", "resolve_features"]
 
-MAX_CUTS = 65534
-MAX_CATEGORIES = 65536
+_MOST_CUTS = 65534
+_MOST_CATEGORIES = 65536
 
 
 @dataclass(frozen=True)
@@ -28,24 +29,22 @@ class Feature:
         cuts: Public split points, float32 values in increasing order.
         size: Declared number of categories.
         grid: Public edges of the noisy histogram of a private feature.
-        source: How the user declared it, for the ledger.
     """
 
     kind: str
     cuts: tuple[float, ...] = ()
     size: int = 0
-    source: str = ""
     grid: tuple[float, ...] = ()
 
 
 def public_cuts(name: str, values: Any) -> tuple[float, ...]:
     """Public split points as XGBoost can hold them: increasing, finite, normal 32-bit floats."""
-    given = parse.listed(values)
-    if given is None:
+    entries = parse.listed(values)
+    if entries is None:
         raise PrivacyParameterError(f"{name} must be a list of finite numbers.")
-    if len(given) > MAX_CUTS:
-        raise PrivacyParameterError(f"{name} has more than {MAX_CUTS} cuts. Give fewer.")
-    numbers = np.array([parse.parse_number(name, v) for v in given], dtype=np.float64)
+    if len(entries) > _MOST_CUTS:
+        raise PrivacyParameterError(f"{name} has more than {_MOST_CUTS} cuts. Give fewer.")
+    numbers = np.array([parse.parse_number(name, v) for v in entries], dtype=np.float64)
     with np.errstate(over="ignore"):
         cuts = numbers.astype(np.float32)
     info = np.finfo(np.float32)
@@ -54,24 +53,21 @@ def public_cuts(name: str, values: Any) -> tuple[float, ...]:
             f"{name} exceeds the range of 32-bit floats. Give smaller numbers, or use another unit."
         )
     cuts[np.abs(cuts) < info.smallest_normal] = 0.0  # also turns -0 into 0
-    cuts = np.unique(cuts[cuts < info.max])
-    return tuple(float(c) for c in cuts)
+    return tuple(map(float, np.unique(cuts[cuts < info.max])))
 
 
 def grid_edges(name: str, bounds: Any, bins: int) -> tuple[float, ...]:
     """Edges of an even or geometric grid, both ends included."""
-    given = parse.listed(bounds)
-    log = given is not None and len(given) == 3
-    if given is not None and log:
-        if not (isinstance(given[2], str) and given[2] == "log"):
-            raise PrivacyParameterError(f"{name} takes (low, high) or (low, high, 'log').")
-        bounds = given[:2]
-    low, high = parse.parse_range(name, bounds)
+    entries = parse.listed(bounds) or []
+    log = len(entries) == 3
+    if log and not (isinstance(entries[2], str) and entries[2] == "log"):
+        raise PrivacyParameterError(f"{name} takes (low, high) or (low, high, 'log').")
+    low, high = parse.parse_range(name, entries[:2] if log else bounds)
+    if log and low <= 0:
+        raise PrivacyParameterError(
+            f"{name}: a 'log' grid needs low > 0. Raise the low end, or leave 'log' out."
+        )
     if log:
-        if low <= 0:
-            raise PrivacyParameterError(
-                f"{name}: a 'log' grid needs low > 0. Raise the low end, or leave 'log' out."
-            )
         grid = np.exp(np.linspace(np.log(low), np.log(high), bins + 1))
     else:
         grid = low + (high - low) * (np.arange(bins + 1) / bins)
@@ -91,116 +87,93 @@ def _same_names(dictionary: list[bytes], declared: list[str]) -> bool:
     return dictionary == [text[a:b] for a, b in pairwise(ends)]
 
 
-def _category(name: str, value: Any) -> str:
+def _category(where: str, value: Any) -> str:
     try:
         text = str(int(value) if isinstance(value, (bool, np.bool_)) else value)
         text.encode()
     except Exception:  # an object of the caller may do anything
         raise PrivacyParameterError(
-            f"`dp_categories` of feature {name} has a {type(value).__name__} that cannot be "
+            f"{where} has a {type(value).__name__} that cannot be "
             "written as a text of Unicode characters. Give its name as a text."
         ) from None
     return text
 
 
 def _category_count(name: str, value: Any, dictionary: list[bytes] | None) -> int:
-    given = parse.listed(value)
-    if given is not None:
-        declared = [_category(name, v) for v in given]
-        size = len(declared)
-        if any("\ud800" <= c <= "\udfff" for name in declared for c in name):
-            raise PrivacyParameterError(
-                f"`dp_categories` of feature {name} has a name that is not valid Unicode: it "
-                "contains half of a surrogate pair. Spell the name in whole characters."
-            )
-        if len(set(declared)) != size:
-            raise PrivacyParameterError(
-                f"`dp_categories` names a category of {name} twice. Keep one of them."
-            )
-        if dictionary is not None and not _same_names(dictionary, declared):
-            raise PrivacyParameterError(
-                f"`dp_categories` of feature {name} differs from the dictionary of the data frame, "
-                "which the model would store. Build the column with the declared list: "
-                "pandas.Categorical(values, categories=declared)."
-            )
-    else:
+    where, entries = f"`dp_categories` of feature {name}", parse.listed(value)
+    if entries is None:
         if dictionary is not None:
             raise PrivacyParameterError(
-                f"`dp_categories` of feature {name} must be the list of names: the data frame "
+                f"{where} must be the list of names: the data frame "
                 "brings a dictionary, which the model would store, so it must be declared."
             )
-        size = parse.parse_int(f"dp_categories[{name}]", value, 1, MAX_CATEGORIES)
-    if not 1 <= size <= MAX_CATEGORIES:
+        return parse.parse_int(f"dp_categories[{name}]", value, 1, _MOST_CATEGORIES)
+    declared = [_category(where, v) for v in entries]
+    if len(set(declared)) != len(declared):
         raise PrivacyParameterError(
-            f"`dp_categories` of feature {name} must have 1 to 65536 entries."
+            f"`dp_categories` names a category of {name} twice. Keep one of them."
         )
-    return size
+    if dictionary is not None and not _same_names(dictionary, declared):
+        raise PrivacyParameterError(
+            f"{where} differs from the dictionary of the data frame, "
+            "which the model would store. Build the column with the declared list: "
+            "pandas.Categorical(values, categories=declared)."
+        )
+    if not 1 <= len(declared) <= _MOST_CATEGORIES:
+        raise PrivacyParameterError(f"{where} must have 1 to 65536 entries.")
+    return len(declared)
 
 
-def resolve_features(
-    schema: Schema,
-    *,
-    bounds: Mapping[int, Any],
-    cuts: Mapping[int, Any],
-    categories: Mapping[int, Any],
-    bins: int,
-    cells: int = 0,
-    local: bool = False,
-) -> tuple[Feature, ...]:
-    """Candidates of every feature from the declarations."""
-    out: list[Feature] = []
-    for index, label in enumerate(schema.names):
-        name = repr(label)
-        if index in bounds and index in cuts:
+def _feature(s: Settings, index: int) -> Feature:
+    """Candidates of a column from the declarations."""
+    schema, cells = s.schema, s["dp_candidate_cells"] or 0
+    name = repr(schema.names[index])
+    bounds, cuts, categories = s["dp_feature_bounds"], s["dp_feature_cuts"], s["dp_categories"]
+    if index in bounds and index in cuts:
+        raise PrivacyParameterError(
+            f"Feature {name} is in both `dp_feature_bounds` and `dp_feature_cuts`: keep one."
+        )
+    if index in schema.categorical:
+        if index in bounds or index in cuts:
             raise PrivacyParameterError(
-                f"Feature {name} is in both `dp_feature_bounds` and `dp_feature_cuts`: keep one."
+                f"Feature {name} is categorical: declare it in `dp_categories` only, not in "
+                "`dp_feature_bounds` or `dp_feature_cuts`."
             )
-        if index in schema.categorical:
-            if index in bounds or index in cuts:
-                raise PrivacyParameterError(
-                    f"Feature {name} is categorical: declare it in `dp_categories` only, not in "
-                    "`dp_feature_bounds` or `dp_feature_cuts`."
-                )
-            if index not in categories:
-                raise PrivacyParameterError(
-                    f"`dp_categories` does not declare the categorical feature {name}. Declare "
-                    "every category that may occur: which ones do occur is private."
-                )
-            size = _category_count(name, categories[index], schema.dictionaries.get(index))
-            out.append(Feature("categorical", size=size, source="dp_categories"))
-        elif index in categories:
+        if index not in categories:
             raise PrivacyParameterError(
-                f"`dp_categories` declares feature {name}, which is not categorical. Give it the "
-                "type 'c' (feature_types, or a pandas category with enable_categorical=True)."
+                f"`dp_categories` does not declare the categorical feature {name}. Declare "
+                "every category that may occur: which ones do occur is private."
             )
-        elif index in cuts:
-            out.append(
-                Feature(
-                    "cuts",
-                    public_cuts(f"`dp_feature_cuts` of {name}", cuts[index]),
-                    source="dp_feature_cuts",
-                )
-            )
-        elif index in bounds and cells:
-            edges = grid_edges(f"`dp_feature_bounds` of {name}", bounds[index], cells)
-            out.append(Feature("private", grid=edges, source="dp_feature_bounds"))
-        elif index in bounds:
-            edges = grid_edges(f"`dp_feature_bounds` of {name}", bounds[index], bins)
-            out.append(Feature("cuts", edges[1:-1], source="dp_feature_bounds"))
-        elif cells:
-            raise PrivacyParameterError(
-                f"`dp_feature_bounds` does not declare the feature {name}, and noisy histograms "
-                "need its public range. Give (low, high) from knowledge of the domain, or use "
-                "dp_candidates='quantile_tree', which needs none."
-            )
-        else:
-            out.append(Feature("private"))
-    if local:
-        for label, feature in zip(schema.names, out, strict=True):
-            if feature.kind == "private":
-                raise PrivacyParameterError(
-                    f"`dp_local` needs public cuts: nobody sees the values of {label!r} that "
-                    "private candidates are counted from. Declare it in `dp_feature_bounds`, "
-                    "without dp_candidates, or in `dp_feature_cuts`."
-                )
-    return tuple(out)
+        size = _category_count(name, categories[index], schema.dictionaries.get(index))
+        return Feature("categorical", size=size)
+    if index in categories:
+        raise PrivacyParameterError(
+            f"`dp_categories` declares feature {name}, which is not categorical. Give it the "
+            "type 'c' (feature_types, or a pandas category with enable_categorical=True)."
+        )
+    if index in cuts:
+        return Feature("cuts", public_cuts(f"`dp_feature_cuts` of {name}", cuts[index]))
+    if index in bounds:
+        where = f"`dp_feature_bounds` of {name}"
+        edges = grid_edges(where, bounds[index], cells or s["max_bin"])
+        return Feature("private", grid=edges) if cells else Feature("cuts", edges[1:-1])
+    if cells:
+        raise PrivacyParameterError(
+            f"`dp_feature_bounds` does not declare the feature {name}, and noisy histograms "
+            "need its public range. Give (low, high) from knowledge of the domain, or use "
+            "dp_candidates='quantile_tree', which needs none."
+        )
+    return Feature("private")
+
+
+def resolve_features(s: Settings) -> tuple[Feature, ...]:
+    """Candidates of every column."""
+    features = tuple(_feature(s, index) for index in range(s.schema.width))
+    private = [i for i, feature in enumerate(features) if feature.kind == "private"]
+    if s["dp_local"] and private:
+        raise PrivacyParameterError(
+            f"`dp_local` needs public cuts: nobody sees the values of "
+            f"{s.schema.names[private[0]]!r} that private candidates are counted from. Declare it "
+            "in `dp_feature_bounds`, without dp_candidates, or in `dp_feature_cuts`."
+        )
+    return features

@@ -17,25 +17,28 @@ __all__ = ["ALIASES", "NEUTRAL", "REFUSED", "check_names", "flatten", "read_one"
 
 ALIASES: dict[str, str] = {a: p.name for p in PARAMETERS.values() for a in p.aliases}
 
-NEUTRAL: dict[str, tuple[Any, ...]] = {
-    "booster": ("gbtree",),
-    "device": ("cpu",),
-    "sampling_method": ("uniform",),
-    "colsample_bylevel": (1,),
-    "colsample_bynode": (1,),
-    "max_leaves": (0,),
-    "grow_policy": ("depthwise",),
-    "process_type": ("default",),
-    "multi_strategy": ("one_output_per_tree",),
+NEUTRAL: dict[str, Any] = {
+    "booster": "gbtree",
+    "device": "cpu",
+    "sampling_method": "uniform",
+    "colsample_bylevel": 1,
+    "colsample_bynode": 1,
+    "max_leaves": 0,
+    "grow_policy": "depthwise",
+    "process_type": "default",
+    "multi_strategy": "one_output_per_tree",
 }
 """Refused parameters that are accepted with the value that switches them off."""
 
+_DART = ("rate_drop", "one_drop", "skip_drop", "sample_type", "normalize_type")
+_BY_SUMS = ("max_cat_to_onehot", "max_cat_threshold")
+_FOR_TREES = "columns are sampled for whole trees only; use colsample_bytree"
 REFUSED: dict[str, str] = {
     "booster": "only gbtree has private leaves and splits",
     "device": "private training runs on the CPU",
     "sampling_method": "gradient-based sampling depends on exact gradients of all rows",
-    "colsample_bylevel": "columns are sampled for whole trees only; use colsample_bytree",
-    "colsample_bynode": "columns are sampled for whole trees only; use colsample_bytree. "
+    "colsample_bylevel": _FOR_TREES,
+    "colsample_bynode": f"{_FOR_TREES}. "
     "XGBRFClassifier and XGBRFRegressor set 0.8 unless you give colsample_bynode=1",
     "max_leaves": "the order in which leaves grow would follow exact gains",
     "grow_policy": "lossguide grows the leaf with the largest exact gain first",
@@ -44,13 +47,8 @@ REFUSED: dict[str, str] = {
     "refresh_leaf": "refreshing leaves stores their exact statistics",
     "multi_strategy": "trees with several outputs have no private updater; several targets and "
     "classes have a tree each in every round",
-    "rate_drop": "dart is not part of private training",
-    "one_drop": "dart is not part of private training",
-    "skip_drop": "dart is not part of private training",
-    "sample_type": "dart is not part of private training",
-    "normalize_type": "dart is not part of private training",
-    "max_cat_to_onehot": "categories are divided without being sorted by their sums",
-    "max_cat_threshold": "categories are divided without being sorted by their sums",
+    **dict.fromkeys(_DART, "dart is not part of private training"),
+    **dict.fromkeys(_BY_SUMS, "categories are divided without being sorted by their sums"),
     "max_cached_hist_node": "the private updater keeps its own histograms",
     "extmem_single_page": "the private updater keeps its own pages",
     "dp_plan": "it is the calibrated result, written by xgb_dp; give dp_epsilon and dp_delta",
@@ -100,16 +98,12 @@ def check_names(params: Mapping[str, Any]) -> None:
     for name, value in params.items():
         if name in PARAMETERS:
             continue
-        if name in NEUTRAL and any(_neutral(value, v) for v in NEUTRAL[name]):
+        if name in NEUTRAL and _neutral(value, NEUTRAL[name]):
             continue
         if name in REFUSED:
-            allowed = (
-                f" Leave it out or set it to {NEUTRAL[name][0]!r}."
-                if name in NEUTRAL
-                else " Leave it out."
-            )
+            mend = f" or set it to {NEUTRAL[name]!r}" if name in NEUTRAL else ""
             raise PrivacyRefusal(
-                f"`{name}` is refused in private training: {REFUSED[name]}.{allowed}"
+                f"`{name}` is refused in private training: {REFUSED[name]}. Leave it out{mend}."
             )
         near = difflib.get_close_matches(name, [*PARAMETERS, *ALIASES], n=1, cutoff=0.6)
         hint = f" Did you mean `{near[0]}`?" if near else ""

@@ -26,40 +26,15 @@ __all__ = ["Program", "own_objective"]
 
 _MOST = 1000  # instructions
 _SHOWN = 2000  # characters of the record
-_ONE = {
-    "negative": "neg",
-    "absolute": "abs",
-    "fabs": "abs",
-    "sign": "sign",
-    "logical_not": "not",
-    "exp": "exp",
-    "expm1": "expm1",
-    "log": "log",
-    "log1p": "log1p",
-    "sqrt": "sqrt",
-    "tanh": "tanh",
-    "sin": "sin",
-    "cos": "cos",
-    "arctan": "atan",
-}
-_TWO = {
-    "add": "add",
-    "subtract": "sub",
-    "multiply": "mul",
-    "divide": "div",
-    "true_divide": "div",
-    "power": "pow",
-    "float_power": "pow",
-    "maximum": "max",
-    "minimum": "min",
-    "less": "lt",
-    "less_equal": "le",
-    "equal": "eq",
-    "logical_and": "and",
-    "bitwise_and": "and",
-    "logical_or": "or",
-    "bitwise_or": "or",
-}
+_SAME = ("sign", "exp", "expm1", "log", "log1p", "sqrt", "tanh", "sin", "cos")
+_ONE = dict.fromkeys(("absolute", "fabs"), "abs") | {name: name for name in _SAME}
+_ONE |= {"negative": "neg", "logical_not": "not", "arctan": "atan"}
+_TWO = {"add": "add", "subtract": "sub", "multiply": "mul", "maximum": "max", "minimum": "min"}
+_TWO |= dict.fromkeys(("divide", "true_divide"), "div")
+_TWO |= dict.fromkeys(("power", "float_power"), "pow")
+_TWO |= dict.fromkeys(("logical_and", "bitwise_and"), "and")
+_TWO |= dict.fromkeys(("logical_or", "bitwise_or"), "or")
+_TWO |= {"less": "lt", "less_equal": "le", "equal": "eq"}
 _SWAPPED = {"greater": "lt", "greater_equal": "le"}
 _USE = (
     "Use arithmetic, comparisons and functions of NumPy: np.where(condition, a, b) instead of "
@@ -108,8 +83,8 @@ class Program:
             else:
                 inner = ", ".join(texts[i] for i in read)
                 texts.append((f"{name}({inner})" if read else name)[: _SHOWN + 1])
-        found = texts[at]
-        return found if len(found) <= _SHOWN else found[:_SHOWN] + " ..."
+        text = texts[at]
+        return text if len(text) <= _SHOWN else text[:_SHOWN] + " ..."
 
 
 class _UntracedError(TypeError):
@@ -201,8 +176,7 @@ def _traced(function: Callable[..., Any]) -> Program:
     trace = _Trace()
     row = [trace.add(name) for name in ("margin", "label", "weight")]
     try:
-        found = function(*row)
-        gradient, hessian = found
+        gradient, hessian = function(*row)
         at = trace.at(gradient), trace.at(hessian)
     except PrivacyParameterError:
         raise
@@ -224,11 +198,11 @@ def _needed(instructions: tuple[tuple[Any, ...], ...], gradient: int, hessian: i
         if at in kept and name != "number":
             kept |= set(read)
     place = {at: i for i, at in enumerate(sorted(kept))}
-    found = []
+    needed = []
     for at in sorted(kept):
         name, *read = instructions[at]
-        found.append((name, *(read if name == "number" else (place[i] for i in read))))
-    return Program(tuple(found), place[gradient], place[hessian])
+        needed.append((name, *(read if name == "number" else (place[i] for i in read))))
+    return Program(tuple(needed), place[gradient], place[hessian])
 
 
 def own_objective(name: str, value: Any, s: Any = None) -> Program:

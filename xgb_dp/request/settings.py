@@ -71,7 +71,8 @@ class Settings:
     @property
     def privacy_unit(self) -> Unit:
         """Whom the target is about, with how many of them are added or removed together."""
-        return Unit(self.unit, int(self["dp_group"]), self.unit_column)
+        column = self["dp_privacy_id"]
+        return Unit(self.unit, int(self["dp_group"]), column if isinstance(column, str) else None)
 
     @property
     def unit_epsilon(self) -> float:
@@ -87,12 +88,6 @@ class Settings:
     def unit(self) -> str:
         """Unit of privacy, of which neighbours have one more or less: "row" or "person"."""
         return PERSON if self["dp_privacy_id"] else ROW
-
-    @property
-    def unit_column(self) -> str | None:
-        """Name of the column that says who a row belongs to; None without a name."""
-        column = self["dp_privacy_id"]
-        return column if isinstance(column, str) else None
 
     @property
     def kind(self) -> str:
@@ -178,22 +173,12 @@ class Settings:
         return self.objective.intercept == "capped mean" and self["base_score"] is None
 
     @property
-    def releases_labels(self) -> bool:
-        """Whether sums of the labels are released before the first tree."""
-        return self.intercept == "released" or self.measured
-
-    @property
     def exposures(self) -> tuple[float, float] | None:
         """Range of the exposures that are released with these means; None without margins."""
         if not (self.measured and self["dp_base_margin"] and not self.continues):
             return None
         bounds: tuple[float, float] | None = self["dp_exposure_bounds"]
         return bounds
-
-    @property
-    def corrects_mean(self) -> bool:
-        """Whether the objective has a correction of the mean."""
-        return self.squared or self.objective.intercept == "capped mean"
 
     @property
     def intercept_kind(self) -> str:
@@ -219,15 +204,7 @@ class Settings:
     @cached_property
     def features(self) -> tuple[Feature, ...]:
         """Candidates of every column."""
-        return resolve_features(
-            self.schema,
-            bounds=self["dp_feature_bounds"],
-            cuts=self["dp_feature_cuts"],
-            categories=self["dp_categories"],
-            bins=self["max_bin"],
-            cells=self["dp_candidate_cells"] or 0,
-            local=self["dp_local"],
-        )
+        return resolve_features(self)
 
     @property
     def private_features(self) -> int:
@@ -236,8 +213,8 @@ class Settings:
         A start from columns has no more of them than trees are offered. The others have one public
         candidate, which no tree takes.
         """
-        found = sum(f.kind == "private" for f in self.features)
-        return min(found, self["dp_features_per_tree"]) if self.starts_from_columns else found
+        private = sum(f.kind == "private" for f in self.features)
+        return min(private, self["dp_features_per_tree"]) if self.starts_from_columns else private
 
     @property
     def spread_leaves(self) -> bool:

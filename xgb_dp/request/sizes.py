@@ -165,24 +165,24 @@ def settings_of_sizes(s: Settings) -> tuple[list[float], list[Settings]]:
     if not _follows_rows(s):
         few = {"additive": ADDITIVE_ROUNDS, "public": PUBLIC_ROUNDS}
         return [math.inf], [s.changed({}, few.get(s["dp_split"], int(s.rounds)))]
-    sizes = SIZES[s.objective.sizes or s.kind]
-    found = [(size.rounds, _changes(s, size)) for size in sizes]
     # Classes share the budget of a round.
     of_row = worth(s.unit_epsilon) / max(s.classes - 1, 1)
     of_row /= 1.0 if s.loss is None else s.loss.bound_ratio(s)
+    sizes = SIZES[s.objective.sizes or s.kind]
     limits = [size.below / of_row for size in sizes]
+    changes = [(size.rounds, _changes(s, size)) for size in sizes]
     if s["dp_n_public"] is not None:  # the choice is public
-        i = position(limits, float(s["dp_n_public"]))
-        limits, found = [math.inf], [found[i]]
-    last = range(len(found))
-    kept = [i for i in last if i + 1 == len(found) or found[i] != found[i + 1]]
+        changes = [changes[position(limits, float(s["dp_n_public"]))]]
+        limits = [math.inf]
+    last = len(changes) - 1
+    kept = [i for i in range(last + 1) if i == last or changes[i] != changes[i + 1]]
     limits = [limits[i] for i in kept]
-    plans = [s.changed(found[i][1], found[i][0]) for i in kept]
+    plans = [s.changed(changes[i][1], changes[i][0]) for i in kept]
     if len(plans) > 1 and _takes_cells(s):
         if s.schema.width in WIDE:
-            changes = {"dp_start": "columns", **_changes(s, AFTER_COLUMNS)}
+            start = {"dp_start": "columns", **_changes(s, AFTER_COLUMNS)}
             limits.append(math.inf)
-            plans.append(s.changed(changes, AFTER_COLUMNS.rounds))
+            plans.append(s.changed(start, AFTER_COLUMNS.rounds))
         else:
             limits.append(MEETINGS / of_row)
             plans.append(s.changed({"dp_split": "additive"}, ADDITIVE_ROUNDS))
