@@ -180,17 +180,11 @@ class NoisePlan:
 
 @dataclass(frozen=True)
 class FamilyNoise:
-    """Noise of several plans, of which one is taken after their common first release.
+    """Noise of several plans, of which one is taken after their common first release."""
 
-    Attributes:
-        plans: Noise of each, the first release among it.
-        event: What the ledger will be charged with, whichever plan is taken.
-        epsilon: Certified epsilon of the choice.
-    """
-
-    plans: tuple[NoisePlan, ...]
-    event: ChoiceEvent
-    epsilon: float
+    plans: tuple[NoisePlan, ...]  # noise of each, the first release among it
+    event: ChoiceEvent  # what the ledger will be charged with, whichever plan is taken
+    epsilon: float  # certified epsilon of the choice
 
     @property
     def events(self) -> tuple[Event, ...]:

@@ -45,39 +45,23 @@ class Table(Enum):
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter.
+    """One parameter."""
 
-    Attributes:
-        name: Name in the user's dictionary.
-        meaning: What it means.
-        read: Reads and checks a value; its text says which values there are.
-        default: What holds when it is unset: a value, or a function of the settings read so far.
-        effect: Privacy effect: ``public``, ``spends budget`` or ``free post-processing``.
-        page: Where its proof or explanation is: a page of ``docs/``, or XGBoost.
-        unit: Its unit.
-        values: The values it takes in words, where the reader's own text does not do.
-        shown: The default in words, where it is a function.
-        aliases: Other accepted names (XGBoost's own aliases).
-        plan: Where the plan has it (``plugin_cpp/plan/plan.h``), if it travels there as it is.
-        xgboost: Whether XGBoost reads it as well.
-        recorded: Whether the public record of a model has it among its hyperparameters.
-        table: Where the page of parameters lists it.
-    """
-
-    name: str
-    meaning: str
-    read: Reader
-    default: Any
-    effect: str
-    page: str
-    unit: str = ""
-    values: str = ""
-    shown: str = ""
-    aliases: tuple[str, ...] = ()
+    name: str  # name in the user's dictionary
+    meaning: str  # what it means
+    read: Reader  # reads and checks a value; its text says which values there are
+    default: Any  # what holds when it is unset: a value, or a function of the settings read so far
+    effect: str  # privacy effect: ``public``, ``spends budget`` or ``free post-processing``
+    page: str  # where its proof or explanation is: a page of ``docs/``, or XGBoost
+    table: Table = Table.USUAL  # where the page of parameters lists it
+    unit: str = ""  # its unit
+    values: str = ""  # the values it takes in words, where the reader's own text does not do
+    shown: str = ""  # the default in words, where it is a function
+    aliases: tuple[str, ...] = ()  # other accepted names (XGBoost's own aliases)
+    # where the plan has it (``plugin_cpp/plan/plan.h``), if it travels there as it is
     plan: str = ""
-    xgboost: bool = False
-    recorded: bool = True
-    table: Table = Table.USUAL
+    xgboost: bool = False  # whether XGBoost reads it as well
+    recorded: bool = True  # whether the public record of a model has it among its hyperparameters
 
     def value(self, settings: Settings) -> Any:
         """What holds in these settings."""
@@ -98,20 +82,14 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Rule:
-    """A demand on parameters.
+    """A demand on parameters."""
 
-    Attributes:
-        name: Short name.
-        broken: Whether settings break it.
-        message: What does not go together, why, and how to mend it. ``{name}`` stands for the value
-            of a parameter.
-        error: :class:`PrivacyRefusal` where the combination would not be private, or is not proved
-            to be.
-    """
-
-    name: str
-    broken: Callable[[Settings], bool]
+    name: str  # short name
+    broken: Callable[[Settings], bool]  # whether settings break it
+    # what does not go together, why, and how to mend it. ``{name}`` stands for the value of a
+    # parameter
     message: str
+    # :class:`PrivacyRefusal` where the combination would not be private, or is not proved to be
     error: type[PrivacyError] = PrivacyParameterError
 
     def check(self, settings: Settings) -> None:

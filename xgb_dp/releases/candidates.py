@@ -59,35 +59,25 @@ def _cells(s: Settings) -> int | None:
 
 # fmt: off
 _PARAMETERS = (
-    Parameter("dp_candidates",
-              "where private split candidates come from: a tree of noisy counts over all floats, "
-              "or noisy histograms on dp_feature_bounds, cut at equal mass or refined round by "
-              "round",
-              Choice(("quantile_tree", "histogram", "adaptive")), "quantile_tree", SPENDS,
-              "candidates", plan="candidates.kind", table=Table.SARUS),
-    Parameter("dp_candidate_rounds",
-              "in how many rounds, from the first one on, candidates are released",
-              _rounds, _default_rounds, SPENDS, "candidates",
-              unit="rounds", values="int >= 1",
-              shown="1; 'adaptive' 5; tree_method='dp_approx' all", plan="candidates.rounds",
-              table=Table.SARUS),
-    Parameter("dp_candidate_weight",
-              "what a row adds to the counts of candidates: 1, or its Hessian",
-              Choice(("count", "hessian")), _weight, PUBLIC, "candidates",
-              shown="'count'; 'adaptive' and tree_method='dp_approx' 'hessian'",
-              table=Table.SARUS),
-    Parameter("dp_candidate_noise",
-              "the noise of the counts of candidates",
-              Choice(("gaussian", "laplace")), "gaussian", SPENDS, "candidates",
-              table=Table.SARUS),
-    Parameter("dp_candidate_cells",
-              "the number of cells of the public grid under noisy histograms",
-              Whole(2, 65536), _cells, PUBLIC, "candidates", unit="cells",
-              shown="'histogram' 256; 'adaptive' max_bin", table=Table.SARUS),
-    Parameter("dp_candidate_levels",
-              "the number of levels of the tree of counts from which candidates are read",
-              Whole(2, 17), 17, PUBLIC, "candidates", unit="levels", plan="candidates.levels",
-              table=Table.DEFAULT),
+    Parameter("dp_candidates", "where private split candidates come from: a tree of noisy counts "
+              "over all floats, or noisy histograms on dp_feature_bounds, cut at equal mass or "
+              "refined round by round", Choice(("quantile_tree", "histogram", "adaptive")),
+              "quantile_tree", SPENDS, "candidates", Table.SARUS, plan="candidates.kind"),
+    Parameter("dp_candidate_rounds", "in how many rounds, from the first one on, candidates are "
+              "released", _rounds, _default_rounds, SPENDS, "candidates", Table.SARUS,
+              unit="rounds", values="int >= 1", shown="1; 'adaptive' 5; tree_method='dp_approx' "
+              "all", plan="candidates.rounds"),
+    Parameter("dp_candidate_weight", "what a row adds to the counts of candidates: 1, or its "
+              "Hessian", Choice(("count", "hessian")), _weight, PUBLIC, "candidates", Table.SARUS,
+              shown="'count'; 'adaptive' and tree_method='dp_approx' 'hessian'"),
+    Parameter("dp_candidate_noise", "the noise of the counts of candidates",
+              Choice(("gaussian", "laplace")), "gaussian", SPENDS, "candidates", Table.SARUS),
+    Parameter("dp_candidate_cells", "the number of cells of the public grid under noisy histograms",
+              Whole(2, 65536), _cells, PUBLIC, "candidates", Table.SARUS, unit="cells",
+              shown="'histogram' 256; 'adaptive' max_bin"),
+    Parameter("dp_candidate_levels", "the number of levels of the tree of counts from which "
+              "candidates are read", Whole(2, 17), 17, PUBLIC, "candidates", Table.DEFAULT,
+              unit="levels", plan="candidates.levels"),
 )
 _RULES = (
     Rule("one Hessian of a row",
@@ -133,17 +123,6 @@ class Candidates(Release):
     """Noisy counts of the cells of each column, or of its quantile tree.
 
     Proof: docs/proofs/candidates.md
-
-    Attributes:
-        row_bound: Bound of one row.
-        features: Features with private candidates, F > 0.
-        levels: Cells of one feature that a row is in: released levels of each quantile tree, or 1
-            for histograms.
-        cells: All sums that one release may have, any of which the rows of a person may be in.
-        rounds: Rounds that release candidates, from the first one on.
-        of_all_rounds: Whether these are all rounds, and each weighs the rows that it reads.
-        hessian: Whether a row weighs its bounded Hessian, instead of one.
-        laplace: Whether the noise is Laplace instead of Gaussian.
     """
 
     name = "candidates"
@@ -152,14 +131,18 @@ class Candidates(Release):
     parameters = _PARAMETERS
     rules = _RULES
 
-    row_bound: RowBound
-    features: int
+    row_bound: RowBound  # bound of one row
+    features: int  # features with private candidates, F > 0
+    # cells of one feature that a row is in: released levels of each quantile tree, or 1 for
+    # histograms
     levels: int = 17
+    # all sums that one release may have, any of which the rows of a person may be in
     cells: int = 0
-    rounds: int = 1
+    rounds: int = 1  # rounds that release candidates, from the first one on
+    # whether these are all rounds, and each weighs the rows that it reads
     of_all_rounds: bool = False
-    hessian: bool = False
-    laplace: bool = False
+    hessian: bool = False  # whether a row weighs its bounded Hessian, instead of one
+    laplace: bool = False  # whether the noise is Laplace instead of Gaussian
 
     @classmethod
     def wanted(cls, s: Settings) -> bool:

@@ -22,13 +22,12 @@ SHARE = 0.5
 
 # fmt: off
 _PARAMETERS = (
-    Parameter("dp_start",
-              "what the trees start from: the intercept; or noisy sums of the cells above 0 of "
-              "each class in each column, released once. The first trees then add up what each "
-              "column says of the label. With dp_features_per_tree the others are offered the "
-              "columns that say most, instead of random ones",
-              Choice(("intercept", "columns")), "intercept", SPENDS, "sensitivity",
-              shown="'intercept'; open rounds: follows the cells", table=Table.DEFAULT),
+    Parameter("dp_start", "what the trees start from: the intercept; or noisy sums of the cells "
+              "above 0 of each class in each column, released once. The first trees then add up "
+              "what each column says of the label. With dp_features_per_tree the others are "
+              "offered the columns that say most, instead of random ones",
+              Choice(("intercept", "columns")), "intercept", SPENDS, "sensitivity", Table.DEFAULT,
+              shown="'intercept'; open rounds: follows the cells"),
 )
 _RULES = (
     Rule("columns of two classes",
@@ -65,9 +64,6 @@ class Columns(Release):
     """For each class and column the weight of the cells above 0.
 
     Proof: docs/proofs/sensitivity.md, "A start from columns"
-
-    Attributes:
-        columns: Number of columns.
     """
 
     name = "columns"
@@ -77,7 +73,7 @@ class Columns(Release):
     parameters = _PARAMETERS
     rules = _RULES
 
-    columns: int
+    columns: int  # number of columns
 
     @classmethod
     def wanted(cls, s: Settings) -> bool:
@@ -87,7 +83,6 @@ class Columns(Release):
     @classmethod
     def default_share(cls, s: Settings, given: Mapping[str, float]) -> float:
         """Half: the first trees follow from it, see docs/accuracy.md."""
-        del s, given
         return SHARE
 
     @classmethod
@@ -102,7 +97,6 @@ class Columns(Release):
 
     def noise(self, part: Part, grid_bits: int) -> tuple[Noise, PlainEvent]:
         """Gaussian noise on each sum."""
-        del grid_bits
         shift, sigma2 = shifted(sensitivity.columns_sens2(0), part.mu2, persons=False)
         sens2 = sensitivity.columns_sens2(shift)
         return (

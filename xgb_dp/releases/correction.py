@@ -53,12 +53,12 @@ def _pays(s: Settings) -> bool:
 
 # fmt: off
 _PARAMETERS = (
-    Parameter("dp_mean_correction",
-              "releases the mean residual after the last tree and shifts the tree by it, twice. "
-              "Without it the clip pulls the mean of a skewed target down",
-              Flag(), _pays, SPENDS, "leaves", values="bool; regression with sums of all rows",
-              shown="False; regression with dp_epsilon / dp_group >= 1, dp_preset='default' and "
-              "without dp_budget_shares True", plan="correction.on", table=Table.DEFAULT),
+    Parameter("dp_mean_correction", "releases the mean residual after the last tree and shifts the "
+              "tree by it, twice. Without it the clip pulls the mean of a skewed target down",
+              Flag(), _pays, SPENDS, "leaves", Table.DEFAULT,
+              values="bool; regression with sums of all rows", shown="False; regression with "
+              "dp_epsilon / dp_group >= 1, dp_preset='default' and without dp_budget_shares True",
+              plan="correction.on"),
 )
 _RULES = (
     Rule("the mean of a regression is corrected",
@@ -93,7 +93,6 @@ class Correction(Release):
     @classmethod
     def default_share(cls, s: Settings, given: Mapping[str, float]) -> float:
         """A twentieth, which makes a good intercept less dear."""
-        del s, given
         return 0.05
 
     @classmethod
@@ -108,7 +107,6 @@ class Correction(Release):
 
     def noise(self, part: Part, grid_bits: int) -> tuple[Noise, PlainEvent]:
         """Gaussian noise on both sums."""
-        del grid_bits
         sens2 = sensitivity.correction_sens2()
         sigma2 = grid_sigma2(sens2 / part.mu2)
         if sigma2 > MAX_SIGMA2:

@@ -30,24 +30,17 @@ class Histograms(Release):
     """Noisy sums of each level of each tree.
 
     Proof: docs/proofs/leaves.md
-
-    Attributes:
-        row_bound: Bound of one row.
-        outputs: Trees of a round on gradients of their own, K >= 1.
-        levels: Levels of all trees of each output in one round.
-        features: Features of one tree, of which the sums hold one cell each for a row.
-        cells: Sums of one feature of one level that a unit can touch.
     """
 
     name = "histograms"
     share = "leaves"  # they stand in for splits and leaves
     words = (("histograms", "the noisy sums of split candidates (splits and leaf values)"),)
 
-    row_bound: RowBound
-    outputs: int
-    levels: int
-    features: int
-    cells: int
+    row_bound: RowBound  # bound of one row
+    outputs: int  # trees of a round on gradients of their own, K >= 1
+    levels: int  # levels of all trees of each output in one round
+    features: int  # features of one tree, of which the sums hold one cell each for a row
+    cells: int  # sums of one feature of one level that a unit can touch
 
     @classmethod
     def wanted(cls, s: Settings) -> bool:

@@ -85,10 +85,9 @@ def _reads_labels(s: Settings) -> bool:
 _PARAMETERS = (
     Parameter("dp_exposure_bounds", "range of exp(base_margin), such as the exposures of policies, "
               "for the released start of count:poisson, reg:gamma and reg:tweedie; what is beyond "
-              "counts as its end there", _exposures, None, PUBLIC, "sensitivity",
+              "counts as its end there", _exposures, None, PUBLIC, "sensitivity", Table.LOSSES,
               unit="exposure", values="(low, high) within 1e-12 and 1e12",
-              shown="none, must be given with dp_base_margin for these objectives",
-              recorded=False, table=Table.LOSSES),
+              shown="none, must be given with dp_base_margin for these objectives", recorded=False),
     Parameter("base_score", "public intercept", _intercepts, None, PUBLIC, "XGBoost",
               unit="prediction; binary:logitraw and several classes: margins",
               values="number, or list of K for several classes or targets",
@@ -117,15 +116,6 @@ class Intercept(Release):
     """Sums of the labels and of rows, from which the intercept follows.
 
     Proof: docs/proofs/sensitivity.md
-
-    Attributes:
-        kind: "binary", "regression", "targets", "multiclass" or "cells"; "rows" where the
-            intercept is public, but the number of rows is released.
-        n_public: Whether the number of rows is public (then one sum less is needed).
-        outputs: Classes or targets, K >= 1.
-        presence: Whether the share of its cells that each row has is released too.
-        exposures: Whether the sum of exposures is released too.
-        times: How often the sums are released, of labels cut elsewhere each time.
     """
 
     name = "intercept"
@@ -137,12 +127,14 @@ class Intercept(Release):
     parameters = _PARAMETERS
     rules = _RULES
 
+    # "binary", "regression", "targets", "multiclass" or "cells"; "rows" where the intercept is
+    # public, but the number of rows is released
     kind: str
-    n_public: bool = False
-    outputs: int = 1
-    presence: bool = False
-    exposures: bool = False
-    times: int = 1
+    n_public: bool = False  # whether the number of rows is public (then one sum less is needed)
+    outputs: int = 1  # classes or targets, K >= 1
+    presence: bool = False  # whether the share of its cells that each row has is released too
+    exposures: bool = False  # whether the sum of exposures is released too
+    times: int = 1  # how often the sums are released, of labels cut elsewhere each time
 
     @classmethod
     def wanted(cls, s: Settings) -> bool:
@@ -152,7 +144,6 @@ class Intercept(Release):
     @classmethod
     def default_share(cls, s: Settings, given: Mapping[str, float]) -> float:
         """More where the mean of a regression is not corrected after training."""
-        del given
         return _MEAN if s.kind == "regression" and not s["dp_mean_correction"] else COUNT
 
     @classmethod
@@ -180,7 +171,6 @@ class Intercept(Release):
 
     def noise(self, part: Part, grid_bits: int) -> tuple[Noise, PlainEvent]:
         """Gaussian noise on each sum."""
-        del grid_bits
         sums: dict[str, Any] = {
             "n_public": self.n_public,
             "k": self.outputs,

@@ -26,59 +26,56 @@ def _has_sums(s: Settings) -> bool:
     return bool(s["dp_leaf_noise"] != "output")
 
 
+def _eta(s: Settings) -> float:
+    """Less where many trees take a step at once."""
+    return 0.3 if s.additive else 0.5
+
+
 def _shrinkage(name: str, value: Any, s: Settings) -> bool:
     return Flag()(name, value) and _has_sums(s)
 
 
 # fmt: off
 _PARAMETERS = (
-    Parameter("dp_leaf",
-              "how a leaf gets its value: by a Newton step, or as a mean gradient, in which every "
-              "row counts 1 instead of its Hessian",
-              Choice(("newton", "gradient")), "newton", PUBLIC, "leaves", table=Table.SARUS),
-    Parameter("dp_leaf_noise",
-              "what gets the noise in a leaf: its sums (Gaussian or Laplace), or its value "
-              "(Laplace). With 'output' min_child_weight is a floor in the denominator",
-              Choice(("gaussian", "laplace", "output")), "gaussian", SPENDS, "leaves",
-              plan="leaf.noise", table=Table.SARUS),
-    Parameter("dp_geometric_clip",
-              "clips the values of round t to (1 - eta)^t gradient bounds",
-              Flag(), False, PUBLIC, "leaves", values="bool; with dp_leaf_noise='output'",
-              plan="leaf.geometric_clip", table=Table.DPBOOST),
-    Parameter("dp_eta_start",
-              "the learning rate of the first round, as a share of eta. It rises to eta by equal "
-              "steps from round to round",
-              Number(1e-3, 1), 1.0, FREE, "leaves", unit="share of eta",
-              shown="1; open rounds of quantiles: follows the rows, unless eta is given",
-              plan="leaf.eta_start", table=Table.DEFAULT),
-    Parameter("dp_shrinkage",
-              "shrinks leaves whose signal is smaller than their noise and the chance of the rows",
-              _shrinkage, _has_sums, FREE, "leaves", values="bool",
-              shown="True; False with dp_leaf_noise='output', which releases no sums",
-              plan="leaf.shrinkage", table=Table.DEFAULT),
-    Parameter("dp_shrinkage_strata",
-              "shrinks the effects of a tree's selections and their interactions each by its own "
-              "estimate, in complete trees of depth 8 or less, instead of all leaves by one",
-              Flag(), True, FREE, "leaves", plan="leaf.strata", table=Table.DEFAULT),
-    Parameter("eta",
-              "the learning rate. It also sets the clip of dp_geometric_clip",
-              # Less where many trees take a step at once.
-              Number(0, 1, open_low=True), lambda s: 0.3 if s.additive else 0.5, PUBLIC, "XGBoost",
+    Parameter("dp_leaf", "how a leaf gets its value: by a Newton step, or as a mean gradient, in "
+              "which every row counts 1 instead of its Hessian", Choice(("newton", "gradient")),
+              "newton", PUBLIC, "leaves", Table.SARUS),
+    Parameter("dp_leaf_noise", "what gets the noise in a leaf: its sums (Gaussian or Laplace), or "
+              "its value (Laplace). With 'output' min_child_weight is a floor in the denominator",
+              Choice(("gaussian", "laplace", "output")), "gaussian", SPENDS, "leaves", Table.SARUS,
+              plan="leaf.noise"),
+    Parameter("dp_geometric_clip", "clips the values of round t to (1 - eta)^t gradient bounds",
+              Flag(), False, PUBLIC, "leaves", Table.DPBOOST,
+              values="bool; with dp_leaf_noise='output'", plan="leaf.geometric_clip"),
+    Parameter("dp_eta_start", "the learning rate of the first round, as a share of eta. It rises "
+              "to eta by equal steps from round to round", Number(1e-3, 1), 1.0, FREE, "leaves",
+              Table.DEFAULT, unit="share of eta", shown="1; open rounds of quantiles: follows the "
+              "rows, unless eta is given", plan="leaf.eta_start"),
+    Parameter("dp_shrinkage", "shrinks leaves whose signal is smaller than their noise and the "
+              "chance of the rows", _shrinkage, _has_sums, FREE, "leaves", Table.DEFAULT,
+              values="bool", shown="True; False with dp_leaf_noise='output', which releases no "
+              "sums", plan="leaf.shrinkage"),
+    Parameter("dp_shrinkage_strata", "shrinks the effects of a tree's selections and their "
+              "interactions each by its own estimate, in complete trees of depth 8 or less, "
+              "instead of all leaves by one", Flag(), True, FREE, "leaves", Table.DEFAULT,
+              plan="leaf.strata"),
+    Parameter("eta", "the learning rate. It also sets the clip of dp_geometric_clip",
+              Number(0, 1, open_low=True), _eta, PUBLIC, "XGBoost",
               shown="0.5, additive 0.3; open rounds: follows the rows", aliases=("learning_rate",),
               plan="leaf.eta", xgboost=True),
     Parameter("lambda", "L2 penalty on leaf weights; part of the scores newton and gain and of the "
               "sensitivity of dp_leaf_noise='output'", Number(0, 1e12), 1.0, PUBLIC, "XGBoost",
-              unit="hessian", values=">= 0", aliases=("reg_lambda",), plan="leaf.lambda",
-              xgboost=True, table=Table.DEFAULT),
+              Table.DEFAULT, unit="hessian", values=">= 0", aliases=("reg_lambda",),
+              plan="leaf.lambda", xgboost=True),
     Parameter("alpha", "L1 penalty on leaf weights", Number(0, 1e12), 0.0, FREE, "XGBoost",
-              unit="gradient", values=">= 0", aliases=("reg_alpha",), table=Table.DEFAULT),
+              Table.DEFAULT, unit="gradient", values=">= 0", aliases=("reg_alpha",)),
     Parameter("max_delta_step", "largest leaf weight before eta; 0 for none", Number(0, 1e12), 2.0,
-              FREE, "XGBoost", unit="leaf weight; regression: half widths of dp_target_bounds",
-              values=">= 0", plan="leaf.max_delta_step", xgboost=True, table=Table.DEFAULT),
+              FREE, "XGBoost", Table.DEFAULT, unit="leaf weight; regression: half widths of "
+              "dp_target_bounds", values=">= 0", plan="leaf.max_delta_step", xgboost=True),
     Parameter("min_child_weight", "floor of the noisy hessian sum in a leaf; part of the "
               "sensitivity of dp_leaf_noise='output'", Number(0, 1e12), 0.0, PUBLIC, "XGBoost",
-              unit="hessian", values=">= 0", plan="leaf.min_child_weight", xgboost=True,
-              table=Table.SARUS),
+              Table.SARUS, unit="hessian", values=">= 0", plan="leaf.min_child_weight",
+              xgboost=True),
 )
 _RULES = (
     Rule("gradient leaves weigh no class",
@@ -125,17 +122,6 @@ class Leaves(Release):
     """The leaves of all trees of a round.
 
     Proof: docs/proofs/leaves.md
-
-    Attributes:
-        row_bound: Bound of one row.
-        outputs: Trees of a round on gradients of their own, K >= 1.
-        trees: Trees of each output in one round, on the same gradients.
-        mechanism: "gaussian" or "laplace" sums, or "output", the leaf value with Laplace noise.
-        touched: Leaves of one release that a unit can touch, for each output.
-        spread: Whether persons count more where their rows are in several leaves; then the sums of
-            all rows are released beside the leaves.
-        reports: Rows that each report their sums with noise of their own; 0 for noise on sums. The
-            target epsilon is then that of all reports of one row, for any two rows.
     """
 
     name = "leaves"
@@ -144,12 +130,17 @@ class Leaves(Release):
     parameters = _PARAMETERS
     rules = _RULES
 
-    row_bound: RowBound
-    outputs: int = 1
-    trees: int = 1
+    row_bound: RowBound  # bound of one row
+    outputs: int = 1  # trees of a round on gradients of their own, K >= 1
+    trees: int = 1  # trees of each output in one round, on the same gradients
+    # "gaussian" or "laplace" sums, or "output", the leaf value with Laplace noise
     mechanism: str = "gaussian"
-    touched: int = 1
+    touched: int = 1  # leaves of one release that a unit can touch, for each output
+    # whether persons count more where their rows are in several leaves; then the sums of all rows
+    # are released beside the leaves
     spread: bool = False
+    # rows that each report their sums with noise of their own; 0 for noise on sums. The target
+    # epsilon is then that of all reports of one row, for any two rows
     reports: int = 0
 
     @classmethod

@@ -46,32 +46,20 @@ _TOO_SMALL = "epsilon is too small for a useful result. Take fewer rounds or a l
 
 @dataclass(frozen=True)
 class Noise:
-    """Noise of one release as the integers that the samplers take; 0 for what it does not have.
+    """Noise of one release as the integers that the samplers take; 0 for what it does not have."""
 
-    Attributes:
-        sigma2: Variance of Gaussian noise, in squares of the unit of the sums.
-        scale: Scale of Laplace noise, in that unit.
-        shift: Counts are multiplied by 2**shift. A person with more rows counts nothing.
-        eps_num: Range eps0 of one selection in units of 2**-40 nats.
-    """
-
-    sigma2: int = 0
-    scale: int = 0
-    shift: int = 0
-    eps_num: int = 0
+    sigma2: int = 0  # variance of Gaussian noise, in squares of the unit of the sums
+    scale: int = 0  # scale of Laplace noise, in that unit
+    shift: int = 0  # counts are multiplied by 2**shift. A person with more rows counts nothing
+    eps_num: int = 0  # range eps0 of one selection in units of 2**-40 nats
 
 
 @dataclass(frozen=True)
 class Part:
-    """How loud one draw of a release may be.
+    """How loud one draw of a release may be."""
 
-    Attributes:
-        each: Its mu^2, or its pure epsilon.
-        linear: Whether that is a pure epsilon.
-    """
-
-    each: float
-    linear: bool
+    each: float  # its mu^2, or its pure epsilon
+    linear: bool  # whether that is a pure epsilon
 
     @property
     def mu2(self) -> float:
@@ -91,38 +79,26 @@ class Part:
 
 @dataclass(frozen=True)
 class Asked:
-    """What decides on the releases of a training; public.
+    """What decides on the releases of a training; public."""
 
-    Attributes:
-        settings: Checked settings.
-        presence: Whether the cells that are present are released with the intercept.
-    """
-
-    settings: Settings
-    presence: bool = False
+    settings: Settings  # checked settings
+    presence: bool = False  # whether the cells that are present are released with the intercept
 
 
 @dataclass(frozen=True)
 class Release(ABC):
-    """One thing that a training releases, without its noise. Everything here is public.
+    """One thing that a training releases, without its noise. Everything here is public."""
 
-    Attributes:
-        name: Of its noise, and of its section of the plan.
-        words: The names that its events have, each with what is released, for people.
-        share: Name of its part of the budget in ``dp_budget_shares``.
-        always_listed: Whether a division of the budget names it where it is not released, too.
-        parameters: The rows of the table of parameters that are about it alone.
-        rules: What these demand.
-        persons: Whether neighbours differ by all rows of a person, instead of by one row.
-    """
-
-    name: ClassVar[str]
-    share: ClassVar[str]
+    name: ClassVar[str]  # of its noise, and of its section of the plan
+    share: ClassVar[str]  # name of its part of the budget in ``dp_budget_shares``
+    # the names that its events have, each with what is released, for people
     words: ClassVar[tuple[tuple[str, str], ...]]
+    # whether a division of the budget names it where it is not released, too
     always_listed: ClassVar[bool] = True
+    # the rows of the table of parameters that are about it alone
     parameters: ClassVar[tuple[Parameter, ...]] = ()
-    rules: ClassVar[tuple[Rule, ...]] = ()
-    persons: bool
+    rules: ClassVar[tuple[Rule, ...]] = ()  # what these demand
+    persons: bool  # whether neighbours differ by all rows of a person, instead of by one row
 
     @classmethod
     @abstractmethod
@@ -132,7 +108,6 @@ class Release(ABC):
     @classmethod
     def default_share(cls, s: Settings, given: Mapping[str, float]) -> float | None:
         """Its part of mu^2 where the user gives none."""
-        del s, given
         return None
 
     @classmethod
@@ -157,7 +132,6 @@ class Release(ABC):
 
     def variance(self, part: Part, grid_bits: int) -> float:
         """Variance of Gaussian noise in units of the grid of gradients; 0 in other units."""
-        del part, grid_bits
         return 0.0
 
     def exact(self) -> Noise:

@@ -77,49 +77,39 @@ def _selections_only(name: str) -> Rule:
 
 # fmt: off
 _PARAMETERS = (
-    Parameter("dp_score",
-              "the utility of a split",
-              Choice(("l1", "newton", "gain")), "l1", PUBLIC,
-              "splits", plan="score", table=Table.DP_XGB),
-    Parameter("dp_score_clip",
-              "the largest leaf weight tau in the score 'newton'",
-              Number(0, 1e6, open_low=True), 0.5, PUBLIC, "splits", unit="leaf weight",
-              values="> 0", plan="score_clip", table=Table.DP_XGB),
-    Parameter("dp_tree_shape",
-              "whether a split is chosen for each node, for each level, or both in turn",
-              Choice(("alternate", "per_node", "oblivious")),
-              of_trees("dp_tree_shape"), PUBLIC, "splits",
-              shown="open rounds: follows the rows; else 'alternate', classification with "
-              "dp_epsilon / dp_group >= 1 'oblivious'", plan="shape", table=Table.DEFAULT),
-    Parameter("dp_class_trees",
-              "how trees of several classes or targets are split: one choice for all trees of a "
-              "round, by the norm over the classes, or one choice for each tree",
-              Choice(("joint", "per_class")), _class_trees, SPENDS, "splits",
+    Parameter("dp_score", "the utility of a split", Choice(("l1", "newton", "gain")), "l1", PUBLIC,
+              "splits", Table.DP_XGB, plan="score"),
+    Parameter("dp_score_clip", "the largest leaf weight tau in the score 'newton'",
+              Number(0, 1e6, open_low=True), 0.5, PUBLIC, "splits", Table.DP_XGB,
+              unit="leaf weight", values="> 0", plan="score_clip"),
+    Parameter("dp_tree_shape", "whether a split is chosen for each node, for each level, or both "
+              "in turn", Choice(("alternate", "per_node", "oblivious")), of_trees("dp_tree_shape"),
+              PUBLIC, "splits", Table.DEFAULT, shown="open rounds: follows the rows; else "
+              "'alternate', classification with dp_epsilon / dp_group >= 1 'oblivious'",
+              plan="shape"),
+    Parameter("dp_class_trees", "how trees of several classes or targets are split: one choice for "
+              "all trees of a round, by the norm over the classes, or one choice for each tree",
+              Choice(("joint", "per_class")), _class_trees, SPENDS, "splits", Table.DEFAULT,
               shown="several classes with dp_split='exponential', dp_score='l1' and "
               "dp_gradient_clip='prediction' 'joint'; else, and in other presets, 'per_class'",
-              plan="class_trees", table=Table.DEFAULT),
-    Parameter("dp_split_levels",
-              "how many levels of a tree one selection fills. It picks a feature and a partition "
-              "of its values into 2^levels parts",
-              Whole(1, 4), lambda s: 2 if _complete(s) else 1, SPENDS,
-              "splits", unit="levels", shown="2; 1 with dp_no_split or another dp_split",
-              plan="split_levels", table=Table.DEFAULT),
-    Parameter("dp_split_candidates",
-              "how many random partitions of each feature such a selection compares",
-              Whole(1, 4096), 16, PUBLIC, "splits", unit="candidates", plan="split_candidates",
-              table=Table.DEFAULT),
-    Parameter("dp_split_prior",
-              "how much the released gains of earlier trees count in the choice of features",
-              Number(0, 0.999), lambda s: 0.5 if s["dp_split"] == "exponential" else 0.0, FREE,
-              "splits", shown="0.5; 0 with another dp_split", plan="split_prior",
-              table=Table.DEFAULT),
-    Parameter("dp_no_split",
-              "lets the mechanism choose not to split. gamma is the bonus of that choice",
-              Flag(), False, PUBLIC, "splits", shown="False: trees are complete to max_depth",
-              plan="no_split", table=Table.DEFAULT),
+              plan="class_trees"),
+    Parameter("dp_split_levels", "how many levels of a tree one selection fills. It picks a "
+              "feature and a partition of its values into 2^levels parts", Whole(1, 4),
+              lambda s: 2 if _complete(s) else 1, SPENDS, "splits", Table.DEFAULT, unit="levels",
+              shown="2; 1 with dp_no_split or another dp_split", plan="split_levels"),
+    Parameter("dp_split_candidates", "how many random partitions of each feature such a selection "
+              "compares", Whole(1, 4096), 16, PUBLIC, "splits", Table.DEFAULT, unit="candidates",
+              plan="split_candidates"),
+    Parameter("dp_split_prior", "how much the released gains of earlier trees count in the choice "
+              "of features", Number(0, 0.999),
+              lambda s: 0.5 if s["dp_split"] == "exponential" else 0.0, FREE, "splits",
+              Table.DEFAULT, shown="0.5; 0 with another dp_split", plan="split_prior"),
+    Parameter("dp_no_split", "lets the mechanism choose not to split. gamma is the bonus of that "
+              "choice", Flag(), False, PUBLIC, "splits", Table.DEFAULT,
+              shown="False: trees are complete to max_depth", plan="no_split"),
     Parameter("gamma", "bonus of not splitting; only with dp_no_split", Number(0, 1e12), 0.0,
-              PUBLIC, "XGBoost", unit="score", values=">= 0", aliases=("min_split_loss",),
-              plan="gamma", table=Table.DEFAULT),
+              PUBLIC, "XGBoost", Table.DEFAULT, unit="score", values=">= 0",
+              aliases=("min_split_loss",), plan="gamma"),
 )
 _RULES = (
     *map(_selections_only, ("dp_score", "dp_score_clip", "dp_no_split")),
@@ -169,9 +159,6 @@ class Splits(Release):
     """Selections of one round that a row takes part in, on its way down every tree.
 
     Proof: docs/proofs/exponential-mechanism.md
-
-    Attributes:
-        selections: Their number, > 0.
     """
 
     name = "splits"
@@ -180,7 +167,7 @@ class Splits(Release):
     parameters = _PARAMETERS
     rules = _RULES
 
-    selections: int
+    selections: int  # their number, > 0
 
     @classmethod
     def wanted(cls, s: Settings) -> bool:
@@ -212,7 +199,6 @@ class Splits(Release):
 
     def noise(self, part: Part, grid_bits: int) -> tuple[Noise, PlainEvent]:
         """The range of the privacy loss of one selection."""
-        del grid_bits
         eps_num = min(max(1, math.floor(part.selection * 2**EPS_BITS)), _MAX_EPS_NUM)
         event = ExponentialEvent(self.name, eps_num, EPS_BITS, self.selections)
         return Noise(eps_num=eps_num), event

@@ -86,29 +86,24 @@ def _hessian_weight(s: Settings) -> float:
 
 # fmt: off
 PARAMETERS = (
-    Parameter("dp_gradient_bound",
-              "the bound C of the gradient of one row",
-              Number(1e-6, 1e6), _gradient_bound, PUBLIC, "sensitivity",
+    Parameter("dp_gradient_bound", "the bound C of the gradient of one row", Number(1e-6, 1e6),
+              _gradient_bound, PUBLIC, "sensitivity", Table.DEFAULT,
               unit="gradient of the objective; regression: half widths of dp_target_bounds",
               shown="'prediction' and 'row_weight' 0.5, several classes with 'prediction' 1; "
-              "'clip' 1, regression 0.3; 'filter' 1", table=Table.DEFAULT),
-    Parameter("dp_gradient_clip",
-              "how a row is bounded. 'prediction' scales its gradient and Hessian by a factor of "
-              "the prediction, which does not bias probabilities; 'row_weight' scales by the norm "
-              "of the row; 'clip' clips the gradient alone; 'filter' leaves rows beyond the bound "
-              "out of a round",
-              Choice(("prediction", "row_weight", "clip", "filter")), _gradient_clip,
-              PUBLIC, "sensitivity", shown="'prediction'; regression and dp_leaf='gradient' "
-              "'clip'", table=Table.DEFAULT),
-    Parameter("dp_hessian_weight",
-              "the weight r of the second derivative in the norm sqrt(g^2 + r h^2)",
-              Number(1e-12, 1e6), _hessian_weight, PUBLIC, "sensitivity",
+              "'clip' 1, regression 0.3; 'filter' 1"),
+    Parameter("dp_gradient_clip", "how a row is bounded. 'prediction' scales its gradient and "
+              "Hessian by a factor of the prediction, which does not bias probabilities; "
+              "'row_weight' scales by the norm of the row; 'clip' clips the gradient alone; "
+              "'filter' leaves rows beyond the bound out of a round",
+              Choice(("prediction", "row_weight", "clip", "filter")), _gradient_clip, PUBLIC,
+              "sensitivity", Table.DEFAULT, shown="'prediction'; regression and dp_leaf='gradient' "
+              "'clip'"),
+    Parameter("dp_hessian_weight", "the weight r of the second derivative in the norm sqrt(g^2 + r "
+              "h^2)", Number(1e-12, 1e6), _hessian_weight, PUBLIC, "sensitivity", Table.DEFAULT,
               shown="'prediction' 0.25; 'row_weight' 1, multi-class 0.25; regression and "
-              "dp_leaf='gradient' (0.25 C / dp_max_weight)^2", table=Table.DEFAULT),
-    Parameter("dp_max_weight",
-              "the largest row weight. Heavier rows count as this. With "
-              "dp_gradient_clip='prediction' weights keep their ratios up to it, otherwise up to "
-              "1",
+              "dp_leaf='gradient' (0.25 C / dp_max_weight)^2"),
+    Parameter("dp_max_weight", "the largest row weight. Heavier rows count as this. With "
+              "dp_gradient_clip='prediction' weights keep their ratios up to it, otherwise up to 1",
               Number(1e-6, 1e6), None, PUBLIC, "sensitivity", unit="row weight",
               shown="binary: none needed; else 1, and a heavier row is refused", recorded=False),
 )

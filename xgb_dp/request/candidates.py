@@ -22,19 +22,12 @@ _MOST_CATEGORIES = 65536
 
 @dataclass(frozen=True)
 class Feature:
-    """Candidates of one feature.
+    """Candidates of one feature."""
 
-    Attributes:
-        kind: "private" (released), "cuts" (public) or "categorical" (declared).
-        cuts: Public split points, float32 values in increasing order.
-        size: Declared number of categories.
-        grid: Public edges of the noisy histogram of a private feature.
-    """
-
-    kind: str
-    cuts: tuple[float, ...] = ()
-    size: int = 0
-    grid: tuple[float, ...] = ()
+    kind: str  # "private" (released), "cuts" (public) or "categorical" (declared)
+    cuts: tuple[float, ...] = ()  # public split points, float32 values in increasing order
+    size: int = 0  # declared number of categories
+    grid: tuple[float, ...] = ()  # public edges of the noisy histogram of a private feature
 
 
 def public_cuts(name: str, values: Any) -> tuple[float, ...]:

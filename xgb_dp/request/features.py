@@ -31,26 +31,17 @@ LARGEST_WEIGHT = 1 << 31
 
 @dataclass(frozen=True)
 class Schema:
-    """Public schema of a DMatrix: what is not a secret of any row.
+    """Public schema of a DMatrix: what is not a secret of any row."""
 
-    Attributes:
-        names: Column names, or "0", "1", ... if there are none.
-        named: Whether the columns have names of their own.
-        categorical: Indices of categorical columns.
-        dictionaries: Category names that the data frame brought along, by column index.
-        typed: Whether the matrix says which columns are categorical.
-        weights: XGBoost's ``feature_weights``, by which columns are drawn; None where all have the
-            same chance.
-        labels: Columns of labels: one, or one for each of several targets.
-    """
-
-    names: list[str]
-    named: bool
-    categorical: frozenset[int]
+    names: list[str]  # column names, or "0", "1", ... if there are none
+    named: bool  # whether the columns have names of their own
+    categorical: frozenset[int]  # indices of categorical columns
+    # category names that the data frame brought along, by column index
     dictionaries: dict[int, list[bytes]]
-    typed: bool = False
+    typed: bool = False  # whether the matrix says which columns are categorical
+    # XGBoost's ``feature_weights``, by which columns are drawn; None where all have the same chance
     weights: tuple[float, ...] | None = None
-    labels: int = 1
+    labels: int = 1  # columns of labels: one, or one for each of several targets
 
     @property
     def width(self) -> int:

@@ -78,77 +78,57 @@ def _public_data(name: str, value: Any, s: Settings) -> bool:
 
 # fmt: off
 PARAMETERS = (
-    Parameter("dp_epsilon",
-              "the privacy budget of this training",
-              Number(0, open_low=True, finite=False), _no_epsilon, SPENDS, "guarantee",
-              unit="nats", values="> 0; inf trains without noise and marks the model non-private",
+    Parameter("dp_epsilon", "the privacy budget of this training",
+              Number(0, open_low=True, finite=False), _no_epsilon, SPENDS, "guarantee", unit="nats",
+              values="> 0; inf trains without noise and marks the model non-private",
               shown="none, must be given", recorded=False),
-    Parameter("dp_delta",
-              "the probability with which the bound e^epsilon may fail",
-              _delta, _no_delta, SPENDS, "guarantee", unit="probability",
+    Parameter("dp_delta", "the probability with which the bound e^epsilon may fail", _delta,
+              _no_delta, SPENDS, "guarantee", unit="probability",
               values="0 < delta < 1, a constant chosen without the data; 0 with "
               "dp_accountant='pure'", shown="none, must be given ('pure': 0)", recorded=False),
-    Parameter("dp_group",
-              "how many rows of one person dp_epsilon covers together. A single row then has a "
-              "smaller epsilon. With dp_privacy_id it counts persons, such as those of a "
-              "household",
-              Whole(1, 1 << 20), 1, SPENDS, "neighbours", unit="rows or persons"),
-    Parameter("dp_preset",
-              "a published system. It sets the components below; keys that you give override it",
-              Choice(tuple(PRESETS)), "default", PUBLIC, "presets",
+    Parameter("dp_group", "how many rows of one person dp_epsilon covers together. A single row "
+              "then has a smaller epsilon. With dp_privacy_id it counts persons, such as those of "
+              "a household", Whole(1, 1 << 20), 1, SPENDS, "neighbours", unit="rows or persons"),
+    Parameter("dp_preset", "a published system. It sets the components below; keys that you give "
+              "override it", Choice(tuple(PRESETS)), "default", PUBLIC, "presets",
               values="a name of xgb_dp.presets.PRESETS"),
-    Parameter("dp_accountant",
-              "the accountant that certifies dp_epsilon. The report can recompute epsilon with "
-              "any of them",
-              Choice(tuple(ACCOUNTANTS)), "exact", SPENDS, "accounting",
-              shown="'exact', the tightest", table=Table.DEFAULT),
-    Parameter("dp_budget_shares",
-              "how mu^2, the budget in Gaussian terms, is divided among the releases",
-              lambda name, value, s: resolve_shares(value, s), lambda s: resolve_shares(None, s),
-              SPENDS, "accounting", unit="fractions that sum to 1",
-              values="mapping with keys candidates, base_score, columns, correction, splits, "
-              "leaves",
-              shown="columns 0.5 with dp_start='columns'; candidates 0.1 of the others; base_score "
-              "0.009 (regression without dp_mean_correction 0.027); correction 0.05; of the rest "
-              "0.3 splits and 0.7 leaves", table=Table.DEFAULT),
-    Parameter("dp_privacy_id",
-              "who each row belongs to. The unit of privacy is then a person: neighbours differ "
-              "by all rows of one person",
-              _privacy_id, False, PUBLIC, "neighbours", unit="id",
-              values="one id for each row: whole numbers, texts, bytes or UUIDs; none is missing, "
-              "and none is stored. Where xgb_dp makes the matrix, the name of a column",
-              shown="none: the unit of privacy is a row", recorded=False),
-    Parameter("dp_rows_per_person",
-              "how many rows a person counts as at most. The bound of a person is that of so many "
-              "rows, and the noise grows with it",
-              Number(1, 1024), 1.0, PUBLIC, "sensitivity", unit="rows", recorded=False),
-    Parameter("dp_base_margin",
-              "declares that every row brings a base_margin, which replaces the intercept",
-              Flag(), False, PUBLIC, "guarantee",
-              shown="False: a row with margins is refused", plan="base_margin",
-              table=Table.LOSSES),
-    Parameter("dp_n_public",
-              "the number of rows, if it is public; with dp_privacy_id the number of persons. "
-              "Used for the intercept and dp_local",
-              Whole(1, 1 << 40), None, PUBLIC, "guarantee", unit="rows", values="int >= 1",
+    Parameter("dp_accountant", "the accountant that certifies dp_epsilon. The report can recompute "
+              "epsilon with any of them", Choice(tuple(ACCOUNTANTS)), "exact", SPENDS, "accounting",
+              Table.DEFAULT, shown="'exact', the tightest"),
+    Parameter("dp_budget_shares", "how mu^2, the budget in Gaussian terms, is divided among the "
+              "releases", lambda name, value, s: resolve_shares(value, s),
+              lambda s: resolve_shares(None, s), SPENDS, "accounting", Table.DEFAULT,
+              unit="fractions that sum to 1", values="mapping with keys candidates, base_score, "
+              "columns, correction, splits, leaves", shown="columns 0.5 with dp_start='columns'; "
+              "candidates 0.1 of the others; base_score 0.009 (regression without "
+              "dp_mean_correction 0.027); correction 0.05; of the rest 0.3 splits and 0.7 leaves"),
+    Parameter("dp_privacy_id", "who each row belongs to. The unit of privacy is then a person: "
+              "neighbours differ by all rows of one person", _privacy_id, False, PUBLIC,
+              "neighbours", unit="id", values="one id for each row: whole numbers, texts, bytes or "
+              "UUIDs; none is missing, and none is stored. Where xgb_dp makes the matrix, the name "
+              "of a column", shown="none: the unit of privacy is a row", recorded=False),
+    Parameter("dp_rows_per_person", "how many rows a person counts as at most. The bound of a "
+              "person is that of so many rows, and the noise grows with it", Number(1, 1024), 1.0,
+              PUBLIC, "sensitivity", unit="rows", recorded=False),
+    Parameter("dp_base_margin", "declares that every row brings a base_margin, which replaces the "
+              "intercept", Flag(), False, PUBLIC, "guarantee", Table.LOSSES,
+              shown="False: a row with margins is refused", plan="base_margin"),
+    Parameter("dp_n_public", "the number of rows, if it is public; with dp_privacy_id the number "
+              "of persons. Used for the intercept and dp_local", Whole(1, 1 << 40), None, PUBLIC,
+              "guarantee", unit="rows", values="int >= 1",
               shown="unset: the number of rows is private", plan="n_public", recorded=False),
-    Parameter("dp_public_evals",
-              "asserts that every set in evals is public, so that exact metrics and early "
-              "stopping on it are allowed",
-              Flag(), False, PUBLIC, "guarantee", recorded=False),
-    Parameter("dp_public_data",
-              "public rows with the columns of the training data: their quantiles are the "
-              "candidates of columns that nothing is declared of, at no cost",
-              _public_data, False, PUBLIC, "howto/public",
+    Parameter("dp_public_evals", "asserts that every set in evals is public, so that exact metrics "
+              "and early stopping on it are allowed", Flag(), False, PUBLIC, "guarantee",
+              recorded=False),
+    Parameter("dp_public_data", "public rows with the columns of the training data: their "
+              "quantiles are the candidates of columns that nothing is declared of, at no cost",
+              _public_data, False, PUBLIC, "howto/public", Table.PUBLIC_ROWS,
               values="an xgboost.DMatrix with labels, or a pair (X, y)",
-              shown="none: candidates are released privately", recorded=False,
-              table=Table.PUBLIC_ROWS),
-    Parameter("dp_public_model",
-              "asserts that xgb_model was made without any private row, such as a model of "
-              "another year or a published score. Private trees are added to it. It costs nothing",
-              Flag(), False, PUBLIC, "howto/public",
-              shown="False: a model without a ledger is refused", recorded=False,
-              table=Table.PUBLIC_ROWS),
+              shown="none: candidates are released privately", recorded=False),
+    Parameter("dp_public_model", "asserts that xgb_model was made without any private row, such as "
+              "a model of another year or a published score. Private trees are added to it. It "
+              "costs nothing", Flag(), False, PUBLIC, "howto/public", Table.PUBLIC_ROWS,
+              shown="False: a model without a ledger is refused", recorded=False),
 )
 RULES = (
     Rule("a public model is given",

@@ -132,59 +132,50 @@ def _huber_slope(s: Settings) -> float | None:
 
 # fmt: off
 PARAMETERS = (
-    Parameter("dp_target_bounds",
-              "range of the regression target, or of each of several; labels beyond are clamped "
-              "(those beyond a million widths lose precision, and count as any label)",
-              _target_bounds, _default_target_bounds, PUBLIC, "parameters", unit="label",
+    Parameter("dp_target_bounds", "range of the regression target, or of each of several; labels "
+              "beyond are clamped (those beyond a million widths lose precision, and count as any "
+              "label)", _target_bounds, _default_target_bounds, PUBLIC, "parameters", unit="label",
               values="(low, high), low < high, within -1e30 and 1e30; reg:squarederror with "
               "several columns of labels: one pair for all, or a list of one for each",
               shown="none, must be given for regression", recorded=False),
-    Parameter("dp_classes",
-              "the classes",
-              _classes, None, PUBLIC, "parameters",
-              unit="labels", values="int K >= 2, or the list 0..K-1",
+    Parameter("dp_classes", "the classes", _classes, None, PUBLIC, "parameters", unit="labels",
+              values="int K >= 2, or the list 0..K-1",
               shown="binary: 2; XGBClassifier: must be given", recorded=False),
-    Parameter("dp_objective",
-              "a loss of your own: a function of one row, which is called once with symbols and "
-              "compiled", own_objective, None, PUBLIC, "howto/objectives",
-              values="callable of (prediction, label, weight) that returns (gradient, Hessian), in "
-              "arithmetic and calls of NumPy", shown="none", recorded=False, table=Table.LOSSES),
-    Parameter("objective",
-              "the loss",
-              _objective, _default_objective, PUBLIC, "XGBoost",
-              values=", ".join(OBJECTIVES),
-              shown="none, must be given; with dp_target_bounds reg:squarederror",
-              plan="objective", xgboost=True, recorded=False),
+    Parameter("dp_objective", "a loss of your own: a function of one row, which is called once "
+              "with symbols and compiled", own_objective, None, PUBLIC, "howto/objectives",
+              Table.LOSSES, values="callable of (prediction, label, weight) that returns "
+              "(gradient, Hessian), in arithmetic and calls of NumPy", shown="none",
+              recorded=False),
+    Parameter("objective", "the loss", _objective, _default_objective, PUBLIC, "XGBoost",
+              values=", ".join(OBJECTIVES), shown="none, must be given; with dp_target_bounds "
+              "reg:squarederror", plan="objective", xgboost=True, recorded=False),
     Parameter("num_class", "number of classes", Whole(0, 1 << 16), None, PUBLIC, "XGBoost",
               unit="classes", values="int >= 2", shown="dp_classes", recorded=False),
     Parameter("scale_pos_weight", "weight of positive rows; a public number",
               Number(0, 1e6, open_low=True), 1.0, PUBLIC, "XGBoost", unit="row weight",
               values="> 0"),
     Parameter("quantile_alpha", "levels of the quantiles that are predicted", _levels,
-              _of_objective("quantile_alpha", (0.5,)), PUBLIC, "XGBoost",
-              unit="share of the labels",
-              values="number in (0, 1), or a rising list of at most 64; reg:quantileerror only",
-              shown="0.5", xgboost=True, recorded=False, table=Table.LOSSES),
+              _of_objective("quantile_alpha", (0.5,)), PUBLIC, "XGBoost", Table.LOSSES,
+              unit="share of the labels", values="number in (0, 1), or a rising list of at most "
+              "64; reg:quantileerror only", shown="0.5", xgboost=True, recorded=False),
     Parameter("tweedie_variance_power", "power of the mean that the variance follows",
               Number(1, 2, open_low=True, open_high=True),
-              _of_objective("tweedie_variance_power", 1.5), PUBLIC, "XGBoost",
+              _of_objective("tweedie_variance_power", 1.5), PUBLIC, "XGBoost", Table.LOSSES,
               values="number in (1, 2); reg:tweedie only", shown="1.5", xgboost=True,
-              recorded=False, table=Table.LOSSES),
+              recorded=False),
     Parameter("aft_loss_distribution", "law of the logarithm of times",
               Choice(("normal", "logistic", "extreme")),
-              _of_objective("aft_loss_distribution", "logistic"), PUBLIC, "XGBoost",
+              _of_objective("aft_loss_distribution", "logistic"), PUBLIC, "XGBoost", Table.LOSSES,
               values="'normal', 'logistic' or 'extreme'; survival:aft only",
-              shown="'logistic', whose gradients are bounded",
-              xgboost=True, recorded=False, table=Table.LOSSES),
+              shown="'logistic', whose gradients are bounded", xgboost=True, recorded=False),
     Parameter("aft_loss_distribution_scale", "scale of that law", Number(1e-3, 1e3),
-              _of_objective("aft_loss_distribution_scale", 1.0), PUBLIC, "XGBoost",
+              _of_objective("aft_loss_distribution_scale", 1.0), PUBLIC, "XGBoost", Table.LOSSES,
               unit="logarithm of time", values="number in [0.001, 1000]; survival:aft only",
-              shown="1", xgboost=True, recorded=False, table=Table.LOSSES),
+              shown="1", xgboost=True, recorded=False),
     Parameter("huber_slope", "the residual at which the loss turns from squared to absolute",
-              Number(0, open_low=True), _huber_slope, PUBLIC, "XGBoost",
+              Number(0, open_low=True), _huber_slope, PUBLIC, "XGBoost", Table.LOSSES,
               unit="target", values="> 0; reg:pseudohubererror only",
-              shown="a tenth of the width of dp_target_bounds", xgboost=True, recorded=False,
-              table=Table.LOSSES),
+              shown="a tenth of the width of dp_target_bounds", xgboost=True, recorded=False),
 )
 
 

@@ -34,17 +34,11 @@ def _weight(s: Settings) -> float:
 
 
 class Loss:
-    """A loss of the plugin's own; everything follows from checked settings.
+    """A loss of the plugin's own; everything follows from checked settings."""
 
-    Attributes:
-        name: As the plan calls it.
-        clip: Default of ``dp_gradient_clip``.
-        largest_hessian: That of a row of weight one.
-    """
-
-    name: str
-    clip = "prediction"
-    largest_hessian = 1.0
+    name: str  # as the plan calls it
+    clip = "prediction"  # default of ``dp_gradient_clip``
+    largest_hessian = 1.0  # that of a row of weight one
 
     def plan(self, s: Settings) -> dict[str, Any]:
         """Its parameters in the plan."""
@@ -168,18 +162,12 @@ POWERS = {"count:poisson": 1.0, "reg:gamma": 2.0}
 
 @dataclass(frozen=True)
 class Measured:
-    """What a loss of means takes from the first releases; public numbers where there are none.
+    """What a loss of means takes from the first releases; public numbers where there are none."""
 
-    Attributes:
-        mean: Of labels within the declared range, above 0.
-        cap: Where labels are cut.
-        capped_mean: Of labels after the cut, above 0.
-        start: Logarithm of what a margin of 0 predicts, where rows bring their own margins.
-    """
-
-    mean: float
-    cap: float
-    capped_mean: float
+    mean: float  # of labels within the declared range, above 0
+    cap: float  # where labels are cut
+    capped_mean: float  # of labels after the cut, above 0
+    # logarithm of what a margin of 0 predicts, where rows bring their own margins
     start: float = 0.0
 
     def to_plan(self) -> dict[str, float]:

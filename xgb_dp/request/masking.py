@@ -25,44 +25,36 @@ __all__ = ["PARAMETERS", "Masking", "agree_on_pads", "drop_pads"]
 
 # fmt: off
 PARAMETERS = (
-    Parameter("dp_secure_sum",
-              "workers add shares of the noise to their own sums and mask them, so that no worker "
-              "sees the sums of another or of all. It excludes the exponential mechanism, Laplace "
-              "noise and subsample",
-              Flag(), False, PUBLIC, "masked-sums", values="bool; with at least two workers",
-              shown="False: workers trust each other", recorded=False, table=Table.MASKED_SUMS),
-    Parameter("dp_secure_colluders",
-              "how many workers may put together what they know. The noise of the others alone "
-              "then makes dp_epsilon",
-              lambda name, value, s: Whole(0, max(s.workers - 1, 0))(name, value),
-              1, SPENDS, "masked-sums", unit="workers",
-              values="0 (nobody who trains is curious) to workers - 1",
-              shown="1: each on its own", recorded=False, table=Table.MASKED_SUMS),
-    Parameter("dp_secure_key",
-              "the private key with which this worker proves to the others who it is. ssh-keygen "
-              "-t ed25519 makes it. It is stored nowhere else",
-              FileName(), None, PUBLIC, "masked-sums", unit="file",
-              shown="none; needed with dp_secure_sum", recorded=False, table=Table.MASKED_SUMS),
-    Parameter("dp_secure_parties",
-              "the public keys of all workers that may take part, one in each line, as ssh-keygen "
-              "writes them",
-              FileName(), None, PUBLIC, "masked-sums", unit="file",
-              shown="none; needed with dp_secure_sum", recorded=False, table=Table.MASKED_SUMS),
+    Parameter("dp_secure_sum", "workers add shares of the noise to their own sums and mask them, "
+              "so that no worker sees the sums of another or of all. It excludes the exponential "
+              "mechanism, Laplace noise and subsample", Flag(), False, PUBLIC, "masked-sums",
+              Table.MASKED_SUMS, values="bool; with at least two workers",
+              shown="False: workers trust each other", recorded=False),
+    Parameter("dp_secure_colluders", "how many workers may put together what they know. The noise "
+              "of the others alone then makes dp_epsilon",
+              lambda name, value, s: Whole(0, max(s.workers - 1, 0))(name, value), 1, SPENDS,
+              "masked-sums", Table.MASKED_SUMS, unit="workers",
+              values="0 (nobody who trains is curious) to workers - 1", shown="1: each on its own",
+              recorded=False),
+    Parameter("dp_secure_key", "the private key with which this worker proves to the others who it "
+              "is. ssh-keygen -t ed25519 makes it. It is stored nowhere else", FileName(), None,
+              PUBLIC, "masked-sums", Table.MASKED_SUMS, unit="file",
+              shown="none; needed with dp_secure_sum", recorded=False),
+    Parameter("dp_secure_parties", "the public keys of all workers that may take part, one in each "
+              "line, as ssh-keygen writes them", FileName(), None, PUBLIC, "masked-sums",
+              Table.MASKED_SUMS, unit="file", shown="none; needed with dp_secure_sum",
+              recorded=False),
 )
 # fmt: on
 
 
 @dataclass(frozen=True)
 class Masking:
-    """How the noise is divided; public.
+    """How the noise is divided; public."""
 
-    Attributes:
-        workers: Workers W that each add a share of the noise; 0 where sums travel in the clear.
-        colluders: How many of them may put together what they know, 0 to W - 1.
-    """
-
+    # workers W that each add a share of the noise; 0 where sums travel in the clear
     workers: int = 0
-    colluders: int = 0
+    colluders: int = 0  # how many of them may put together what they know, 0 to W - 1
 
     def to_json(self) -> dict[str, int]:
         """As the plan has it."""

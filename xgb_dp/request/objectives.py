@@ -28,37 +28,29 @@ __all__ = ["OBJECTIVES", "OWN", "OWN_PARAMETERS", "REFUSED_OBJECTIVES", "Objecti
 
 @dataclass(frozen=True)
 class Objective:
-    """What is known of an objective of XGBoost.
+    """What is known of an objective of XGBoost."""
 
-    Attributes:
-        kind: That of its labels: "binary", "multiclass", or "regression" for numbers within
-            ``dp_target_bounds``.
-        loss: Its own loss; None where the gradients are those of XGBoost.
-        link: What a prediction is of a margin: "identity", "log" for its exponential, or
-            "logit" for its share.
-        intercept: What is released for it: "mean" of the labels; "means" of each of several
-            labels; "capped mean", that of labels and that of labels cut at a cap; "log mean" of
-            the first times of intervals; or "quantiles".
-        lowest: Least label that the objective knows.
-        above: Whether labels must be above that.
-        highest: Largest label that the objective knows. With a finite range of labels
-            ``dp_target_bounds`` is that by default.
-        sizes: Its plans in ``sizes.py``; those of the kind if empty.
-        intervals: Whether labels are intervals, ``label_lower_bound`` and ``label_upper_bound``.
-        parameters: Parameters of XGBoost that belong to it and to few others.
-        several: What it is where a row has several labels; None where it takes one.
-    """
-
+    # that of its labels: "binary", "multiclass", or "regression" for numbers within
+    # ``dp_target_bounds``
     kind: str
-    loss: Loss | None = None
+    loss: Loss | None = None  # its own loss; None where the gradients are those of XGBoost
+    # what a prediction is of a margin: "identity", "log" for its exponential, or "logit" for its
+    # share
     link: str = "identity"
+    # what is released for it: "mean" of the labels; "means" of each of several labels; "capped
+    # mean", that of labels and that of labels cut at a cap; "log mean" of the first times of
+    # intervals; or "quantiles"
     intercept: str = "mean"
-    lowest: float = -math.inf
-    above: bool = False
+    lowest: float = -math.inf  # least label that the objective knows
+    above: bool = False  # whether labels must be above that
+    # largest label that the objective knows. With a finite range of labels ``dp_target_bounds`` is
+    # that by default
     highest: float = math.inf
-    sizes: str = ""
+    sizes: str = ""  # its plans in ``sizes.py``; those of the kind if empty
+    # whether labels are intervals, ``label_lower_bound`` and ``label_upper_bound``
     intervals: bool = False
-    parameters: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()  # parameters of XGBoost that belong to it and to few others
+    # what it is where a row has several labels; None where it takes one
     several: Objective | None = None
 
 

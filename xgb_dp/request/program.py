@@ -44,17 +44,12 @@ _USE = (
 
 @dataclass(frozen=True)
 class Program:
-    """Gradient and Hessian of one row, as instructions that read earlier ones.
+    """Gradient and Hessian of one row, as instructions that read earlier ones."""
 
-    Attributes:
-        instructions: Each a name and the positions of what it reads, or the text of a number.
-        gradient: Position of the gradient.
-        hessian: Position of the Hessian.
-    """
-
+    # each a name and the positions of what it reads, or the text of a number
     instructions: tuple[tuple[Any, ...], ...]
-    gradient: int
-    hessian: int
+    gradient: int  # position of the gradient
+    hessian: int  # position of the Hessian
 
     def plan(self, s: Settings) -> dict[str, Any]:
         """What ``plugin_cpp/loss/program.h`` reads. The unit of margins is half the range."""

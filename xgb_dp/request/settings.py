@@ -34,18 +34,12 @@ class Settings:
 
     A parameter is read when it is first asked for, so that defaults may follow from others.
     :func:`resolve` has read and checked all of them.
-
-    Attributes:
-        given: What the user and the preset have set, by name of the parameter.
-        schema: Public schema of the training data.
-        rounds: Boosting rounds.
-        continues: Whether trees are added to an earlier model, which brings its intercept.
     """
 
-    given: Mapping[str, Any]
-    schema: Schema
-    rounds: int
-    continues: bool
+    given: Mapping[str, Any]  # what the user and the preset have set, by name of the parameter
+    schema: Schema  # public schema of the training data
+    rounds: int  # boosting rounds
+    continues: bool  # whether trees are added to an earlier model, which brings its intercept
     _values: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __getitem__(self, name: str) -> Any:

@@ -45,21 +45,13 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Size:
-    """A plan of the default for some numbers of rows.
+    """A plan of the default for some numbers of rows."""
 
-    Attributes:
-        below: It is taken where the number of rows times :func:`worth` is below this.
-        rounds: Boosting rounds.
-        trees: Depth, shape, bins, and levels that one selection fills.
-        eta: Learning rate, of the last round where it rises.
-        start: That of the first round, as a share of it.
-    """
-
-    below: float
-    rounds: int
-    trees: tuple[int, str, int, int]
-    eta: float = 0.5
-    start: float = 1.0
+    below: float  # it is taken where the number of rows times :func:`worth` is below this
+    rounds: int  # boosting rounds
+    trees: tuple[int, str, int, int]  # depth, shape, bins, and levels that one selection fills
+    eta: float = 0.5  # learning rate, of the last round where it rises
+    start: float = 1.0  # that of the first round, as a share of it
 
 
 # Rounds of additive trees, which see all columns at once: few, whatever the number of rows.
