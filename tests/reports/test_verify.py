@@ -242,7 +242,16 @@ def test_what_the_ledger_does_not_speak_of_is_named(model, tmp_path):
     def objective(content):
         content["learner"]["objective"]["reg_loss_param"] = {"note": "SECRET"}
 
-    for edit in (attribute, best, part, objective):
+    def version(content):
+        content["version"].append("SECRET")
+
+    def booster(content):
+        content["learner"]["gradient_booster"]["name"] = "SECRET"
+
+    def types(content):
+        content["learner"]["feature_types"] = ["SECRET", "float", "float", "float"]
+
+    for edit in (attribute, best, part, objective, version, booster, types):
         found = xgb_dp.verify(change(model, path, edit))
         assert found.exit_code == 1 and not checked(found)["content"], edit
         assert len(found.claim["not_covered"]) == 1

@@ -34,6 +34,8 @@ _KNOWN_PARTS = {
 }  # fmt: skip
 """The parts of a model of trees, by their place."""
 _OTHER_PARTS = (("learner", "attributes"), ("learner", "objective"))
+_TYPES = ("c", "float", "i", "int", "q")
+"""Types of columns that XGBoost knows."""
 _LOGARITHMS = ("count:poisson", "reg:gamma", "reg:tweedie", "survival:aft")
 
 
@@ -160,9 +162,17 @@ class ModelJson:
         _check_categories(trees["cats"])
 
     def unknown_parts(self) -> Iterator[str]:
-        """Names of what a model of trees needs not, other than attributes."""
+        """Names of what a model of trees does not need, or holds as text, other than attributes."""
         for path, known in _KNOWN_PARTS.items():
             yield from (".".join((*path, name)) for name in set(self._part(path)) - known)
+        version = self.content.get("version", [])
+        if not isinstance(version, list) or not all(type(number) is int for number in version):
+            yield "version"
+        if self._part(_BOOSTER).get("name") != "gbtree":
+            yield "learner.gradient_booster.name"
+        types = self._part(("learner",)).get("feature_types", [])
+        if not isinstance(types, list) or not all(kind in _TYPES for kind in types):
+            yield "learner.feature_types"
         for name, value in self._objective.items():
             place = f"learner.objective.{name}"
             if name != "name" and not name.endswith("_param"):
