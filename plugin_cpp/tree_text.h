@@ -17,7 +17,7 @@ namespace xgboost::dp {
 
 /**
  * @brief A line for each tree of a model: its intercept and all numbers of the tree but its index,
- *        the same text as `_tree_digests` in xgb_dp/record/ledger.py makes.
+ *        the same text as `tree_texts` in xgb_dp/engine/model_json.py makes.
  *
  * @param model What `Learner::SaveModel` has made of a `gbtree` booster.
  */
