@@ -40,7 +40,9 @@ def _run() -> None:
         from .cli.verify import main as verify
 
         _exit(verify(sys.argv[2:]))
-    absent = [m for m in ("click", "pandas", "yaml") if importlib.util.find_spec(m) is None]
+    absent = [
+        m for m in ("click", "pandas", "pyarrow", "yaml") if importlib.util.find_spec(m) is None
+    ]
     if not absent:
         from .cli.commands import cli
 

@@ -38,21 +38,13 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Release:
-    """What is about to be released, as a gate is told of it.
+    """What is about to be released, as a gate sees it."""
 
-    Attributes:
-        events: Those of the whole plan, in release order.
-        private: Whether noise is drawn, from the operating system's key.
-        unit: Whom it was calibrated for.
-        part: The part of the rows that is read; None for all of them, or where that is not known.
-        earlier: What the model that is continued has released before.
-    """
-
-    events: tuple[Event, ...]
-    private: bool
-    unit: Unit
-    part: Part | None = None
-    earlier: tuple[Released, ...] = ()
+    events: tuple[Event, ...]  # those of the whole plan, in release order
+    private: bool  # whether noise is drawn, from the operating system's key
+    unit: Unit  # whom it was calibrated for
+    part: Part | None = None  # the part of the rows that is read; None for all, or if not known
+    earlier: tuple[Released, ...] = ()  # what the model that is continued has released
 
 
 Gate: TypeAlias = Callable[[Release], Sequence[str | None]]
@@ -168,37 +160,28 @@ def guarded(gate: Gate, *, block: str | None = None, look: Gate | None = None) -
     check_free()
     held = _Held(gate, block, look)
     if block is not None:
-        _open(held)
+        _change_blocks(_blocks.append, held)
     token = _GATE.set(held)
     try:
         yield
     finally:
         held.open = False  # also for contexts that were copied from this one
         if block is not None:
-            _close(held)
+            _change_blocks(_blocks.remove, held)
         # A generator may be closed elsewhere: the context that opened it keeps a closed gate.
         with suppress(ValueError):
             _GATE.reset(token)
 
 
-def _open(held: _Held) -> None:
+def _change_blocks(change: Callable[[_Held], None], held: _Held) -> None:
+    """Open or close a block, and name the open one to the processes that start from now on."""
     with _lock:
-        _blocks.append(held)
-        _tell_children()
-
-
-def _close(held: _Held) -> None:
-    with _lock:
-        _blocks.remove(held)
-        _tell_children()
-
-
-def _tell_children() -> None:
-    name = _blocks[-1].block if _blocks else _INHERITED
-    if name is None:
-        os.environ.pop(VARIABLE, None)
-    else:
-        os.environ[VARIABLE] = name
+        change(held)
+        name = _blocks[-1].block if _blocks else _INHERITED
+        if name is None:
+            os.environ.pop(VARIABLE, None)
+        else:
+            os.environ[VARIABLE] = name
 
 
 if hasattr(os, "register_at_fork"):  # a fork must not catch the lock of another thread

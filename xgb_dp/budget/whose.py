@@ -21,10 +21,8 @@ MOST = 1 << 20
 class Whose:
     """The neighbours of a total.
 
-    Attributes:
-        unit: Whom the total is for.
-        most_rows: No person has more rows than this, says whoever has made the budget: what was
-            proved for rows is charged for so many. None where it is refused.
+    No person has more rows than `most_rows`, says whoever made the budget: what was proved for rows
+    is charged for so many. Where it is None, that is refused.
     """
 
     unit: Unit = ONE_ROW

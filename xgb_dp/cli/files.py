@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow
 from pandas.io.common import get_handle
+from pyarrow import parquet
 
 from ..errors import PrivacyParameterError, RowDomainError
 
@@ -103,8 +105,6 @@ class _Text:
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
     """Turn what parsers raise into errors that show nothing of the file."""
-    import pyarrow
-
     wrong, damaged = "", "is damaged, or is not what its name says"
     try:
         with warnings.catch_warnings():
@@ -137,10 +137,8 @@ def _reading(path: Path) -> Iterator[None]:
 def header_of(path: Path, csv: Csv | None = None) -> list[str]:
     """Names of the columns of a CSV or Parquet file; no row is read."""
     if is_parquet(path):
-        import pyarrow.parquet
-
         with _reading(path):
-            return list(pyarrow.parquet.read_schema(path).names)
+            return list(parquet.read_schema(path).names)
     if not any(s.lower() in (".csv", ".tsv", ".txt") for s in path.suffixes):
         raise PrivacyParameterError(
             f"{path.name}: rows come as .csv (also compressed, e.g. .csv.gz), .tsv or .parquet."
@@ -154,11 +152,8 @@ def truths_of(path: Path) -> list[str]:
 
     One missing cell makes such a column one of objects in a data frame.
     """
-    import pyarrow
-    import pyarrow.parquet
-
     with _reading(path):
-        columns = pyarrow.parquet.read_schema(path)
+        columns = parquet.read_schema(path)
     return [column.name for column in columns if pyarrow.types.is_boolean(column.type)]
 
 
@@ -194,10 +189,8 @@ def read_whole(
 ) -> tuple[Any, pd.Series | None]:
     """All cells of a file as they are, and the ids among them."""
     if is_parquet(path):
-        import pyarrow.parquet
-
         with _reading(path):
-            cells = pyarrow.parquet.read_table(path)
+            cells = parquet.read_table(path)
             column = None if ids is None else cells.column(ids).to_pandas().rename(ids)
     else:
         header = header_of(path, csv)
@@ -209,9 +202,7 @@ def read_whole(
 def write_whole(table: Any, path: Path, csv: Csv) -> None:
     """Write what :func:`read_whole` has read, in the same form."""
     if is_parquet(path):
-        import pyarrow.parquet
-
-        pyarrow.parquet.write_table(table, path)
+        parquet.write_table(table, path)
         return
     encoding = "utf-8" if csv.encoding == "utf-8-sig" else csv.encoding
     table.to_csv(path, index=False, sep=_separator(path, csv), encoding=encoding)
@@ -230,13 +221,11 @@ def cells_of(path: Path, wanted: list[str], header: list[str], csv: Csv) -> pd.D
 
 def ids_of(cells: pd.Series, missing: Sequence[str]) -> pd.Series:
     """Ids as they are; those of text files without spaces around them, as all of their cells."""
-    types = pd.api.types
-    if types.is_numeric_dtype(cells) or types.is_bool_dtype(cells):
+    types, categorical = pd.api.types, isinstance(cells.dtype, pd.CategoricalDtype)
+    if categorical or types.is_numeric_dtype(cells) or types.is_bool_dtype(cells):
         return cells
-    if isinstance(cells.dtype, pd.CategoricalDtype):
-        return cells
-    ids = [cell.strip() if isinstance(cell, str) else cell for cell in cells.astype("object")]
-    ids = [None if isinstance(cell, str) and cell in missing else cell for cell in ids]
+    texts = [cell.strip() if isinstance(cell, str) else cell for cell in cells.astype("object")]
+    ids = [None if isinstance(text, str) and text in missing else text for text in texts]
     return pd.Series(ids, index=cells.index, name=cells.name, dtype="object")
 
 
