@@ -1,7 +1,9 @@
 """Keeps a fixed total for releases that are chosen one after another, each by what came before.
 
 This is a privacy filter: all that it accepts satisfies the (epsilon, delta) of the total, however
-it was chosen. Proof: docs/proofs/filter.md
+it was chosen.
+
+Proof: docs/proofs/filter.md
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Accounts for the best of a random number of runs, which private selection releases.
 
-Proof: docs/proofs/selection.md, "The best of K runs"
+Proof: docs/proofs/selection.md
 """
 
 from __future__ import annotations

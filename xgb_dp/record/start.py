@@ -1,8 +1,8 @@
 """The model that private trees stand on, as the ledger names it.
 
 It is public, made without a private row; or it follows from what the training itself has released.
-Either way its trees cost nothing more. A ledger names them one by one,
-and a report, a check of trees or a continued training never takes one of them for a private tree.
+Either way its trees cost nothing more. A ledger names them one by one, so that nobody takes one of
+them for a private tree.
 """
 
 from __future__ import annotations
@@ -30,20 +30,12 @@ def are_tree_names(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class PublicStart:
-    """A model that stands below the private trees.
+    """A model that stands below the private trees."""
 
-    Attributes:
-        digest: Names the model: SHA-256 of the names of its trees, which name all of its numbers.
-        rounds: Its boosting rounds.
-        trees: Names of its trees, in order.
-        released: Whether it follows from sums that the training itself has released; else it is
-            public.
-    """
-
-    digest: str
+    digest: str  # SHA-256 of the names of its trees, which name all of its numbers
     rounds: int
-    trees: tuple[str, ...]
-    released: bool = False
+    trees: tuple[str, ...]  # their names, in order
+    released: bool = False  # it follows from sums that the training released, and is not public
 
     @classmethod
     def of(cls, trees: Sequence[str], rounds: int, *, released: bool = False) -> PublicStart:

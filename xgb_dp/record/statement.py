@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from ..accounting import SelectionEvent
 from ..accounting.events import release_counts
@@ -21,6 +22,18 @@ _RELEASES = {
     "plan": "one of several plans",
     "evaluation": "figures of the model on private rows (noisy counts of scores)",
     "selection": "the whole model, as the best by noisy score of a secret number of trainings",
+}
+_PUBLIC = {
+    "target_bounds": "the target bounds",
+    "exposure_bounds": "the range of exposures",
+    "own_objective": "the formulas of the loss and the numbers in them",
+    "public_cuts": "the declared feature bounds or cuts",
+    "public_grids": "the declared feature bounds",
+    "public_data": "the public rows that candidates or trees come from",
+    "categories": "the declared categories",
+    "classes": "the declared classes",
+    "n_public": "the number of rows, as declared",
+    "max_weight": "the bound of row weights",
 }
 _NOT_COVERED = (
     "Not covered: running time, memory use and other side channels; anything else that is "
@@ -99,15 +112,18 @@ def _released(record: Ledger) -> str:
     )
 
 
+def _of_each(record: Ledger, key: str) -> Iterator[tuple[str, Any]]:
+    """Which training it is, in words, and what its public record says under a key."""
+    for number, training in enumerate(record.trainings, 1):
+        value = training.public.get(key)
+        if value:
+            yield f" of training {number}" if len(record.trainings) > 1 else "", value
+
+
 def _chosen(record: Ledger) -> str:
     """Which of several plans was taken, and that this is a private release."""
     parts = []
-    trainings = record.trainings
-    for i, training in enumerate(trainings):
-        choice = training.public.get("plan_choice")
-        if not choice:
-            continue
-        which = f" of training {i + 1}" if len(trainings) > 1 else ""
+    for which, choice in _of_each(record, "plan_choice"):
         plans = choice["plans"]
         taken = plans[choice["taken"]].items()
         shown = ", ".join(f"{k} {v}" for k, v in taken if k != "budget_shares")
@@ -125,41 +141,25 @@ def _chosen(record: Ledger) -> str:
 def _masked(record: Ledger) -> str:
     """What the workers saw of each other, where it was not everything."""
     parts = []
-    trainings = record.trainings
-    for i, training in enumerate(trainings):
-        masked = training.public.get("masked_sums")
-        if masked:
-            which = f" of training {i + 1}" if len(trainings) > 1 else ""
-            curious = int(masked["colluders"])
-            against = (
-                f"any {'one' if curious == 1 else curious} of them, for the rows of the others"
-                if curious
-                else "whoever took no part in the training"
-            )
-            parts.append(
-                f"The sums{which} were masked: each of {masked['workers']} workers added its "
-                "share of the noise to its own sums and saw nothing but noisy sums of all. If "
-                f"all followed the protocol, the figures hold against {against}."
-            )
+    for which, masked in _of_each(record, "masked_sums"):
+        curious = int(masked["colluders"])
+        against = (
+            f"any {'one' if curious == 1 else curious} of them, for the rows of the others"
+            if curious
+            else "whoever took no part in the training"
+        )
+        parts.append(
+            f"The sums{which} were masked: each of {masked['workers']} workers added its share of "
+            "the noise to its own sums and saw nothing but noisy sums of all. If all followed the "
+            f"protocol, the figures hold against {against}."
+        )
     return " ".join(parts)
 
 
 def _public(record: Ledger) -> str:
     lines = ["Taken as public, and not protected: the number, names and types of the columns"]
-    names = {
-        "target_bounds": "the target bounds",
-        "exposure_bounds": "the range of exposures",
-        "own_objective": "the formulas of the loss and the numbers in them",
-        "public_cuts": "the declared feature bounds or cuts",
-        "public_grids": "the declared feature bounds",
-        "public_data": "the public rows that candidates or trees come from",
-        "categories": "the declared categories",
-        "classes": "the declared classes",
-        "n_public": "the number of rows, as declared",
-        "max_weight": "the bound of row weights",
-    }
     seen = [t.public for t in record.trainings]
-    lines += [text for key, text in names.items() if any(p.get(key) for p in seen)]
+    lines += [text for key, text in _PUBLIC.items() if any(p.get(key) for p in seen)]
     if any(isinstance(p.get("base_score"), (int, float, list)) for p in seen):
         lines.append("the given intercept")
     if record.start is not None and not record.start.released:
