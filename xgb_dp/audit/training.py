@@ -208,17 +208,21 @@ def audit_one_run(
         >>> result.draws
         200
     """
-    if guesses is None:
-        guesses = canaries // 4
+    guesses = canaries // 4 if guesses is None else guesses
     if not 2 <= guesses <= canaries:
         raise ValueError("`guesses` must lie between 2 and `canaries`.")
     included = np.random.default_rng(seed).random(canaries) < 0.5
     scores = np.asarray(score(train(included)), dtype=np.float64)
     if scores.shape != (canaries,) or not np.isfinite(scores).all():
         raise ValueError("`score` must answer one finite number for each canary.")
-    order = np.argsort(scores, kind="stable")
-    low, high = order[: guesses // 2], order[canaries - (guesses - guesses // 2) :]
-    correct = int(np.count_nonzero(~included[low]) + np.count_nonzero(included[high]))
+    correct = _right_guesses(scores, included, guesses)
     bound = one_run_lower_bound(canaries, guesses, correct, delta, confidence)
     shown = f"{statistic}, {correct} of {guesses} guesses right"
     return AuditResult(name, shown, canaries, delta, claim.get_epsilon(delta), bound, confidence)
+
+
+def _right_guesses(scores: Floats, included: npt.NDArray[np.bool_], guesses: int) -> int:
+    """How often the lowest scores are of canaries left out, and the highest of others."""
+    order = np.argsort(scores, kind="stable")
+    low, high = order[: guesses // 2], order[len(order) - (guesses - guesses // 2) :]
+    return int(np.count_nonzero(~included[low]) + np.count_nonzero(included[high]))
