@@ -36,20 +36,20 @@ def kinds_of(data: Any, columns: Any) -> dict[str, str]:
     if columns is None:
         columns = names
     if isinstance(columns, Mapping):
-        found = dict(columns)
+        kinds = dict(columns)
     elif isinstance(columns, (list, tuple)) and all(isinstance(n, str) for n in columns):
-        found = {name: _kind_of_type(data, name) for name in columns if name in names}
-        found |= {name: None for name in columns if name not in names}
-        if len(found) != len(columns):
+        kinds = {name: _kind_of_type(data, name) for name in columns if name in names}
+        kinds |= {name: None for name in columns if name not in names}
+        if len(kinds) != len(columns):
             raise PrivacyParameterError("`columns` names a column twice. Name each column once.")
     else:
         raise PrivacyParameterError(
             "`columns` must map names to kinds, such as {'age': 'number', 'sex': 'text'}, or be a "
             "list of names."
         )
-    if not found:
+    if not kinds:
         raise PrivacyParameterError("`columns` is empty. Name at least one column to look at.")
-    for name, kind in found.items():
+    for name, kind in kinds.items():
         if not isinstance(name, str) or names.count(name) != 1:
             raise PrivacyParameterError(
                 f"`columns`: the data does not have exactly one column {name!r}. Check the name, "
@@ -63,7 +63,7 @@ def kinds_of(data: Any, columns: Any) -> dict[str, str]:
             raise PrivacyParameterError(
                 f"`columns`: the kind of {name!r} must be one of {', '.join(KINDS)}."
             )
-    return found
+    return kinds
 
 
 def _names(data: Any) -> list[Any]:
@@ -94,12 +94,12 @@ def _kind_of_type(data: Any, name: Any) -> str:
 
 def cells_by_name(data: Any, names: Sequence[str]) -> dict[str, np.ndarray]:
     """The cells of some columns, which all have the same number."""
-    found = {name: cells_of(data[name], "value") for name in names}
-    if any(column.ndim != 1 for column in found.values()):
+    cells = {name: cells_of(data[name], "value") for name in names}
+    if any(column.ndim != 1 for column in cells.values()):
         raise RowDomainError(_SEVERAL)
-    if len(set(map(len, found.values()))) > 1:
+    if len(set(map(len, cells.values()))) > 1:
         raise PrivacyParameterError("The columns of `data` must have the same number of rows.")
-    return found
+    return cells
 
 
 def read_texts(cells: Any, missing: Sequence[str]) -> tuple[npt.NDArray[np.int64], list[str]]:
@@ -158,13 +158,13 @@ def read_numbers(cells: Any, kind: str, since: str, missing: Sequence[str]) -> n
     if values.ndim != 1:
         raise RowDomainError(_SEVERAL)
     with np.errstate(over="ignore"):
-        found = np.asarray(values, dtype=np.float64).astype(np.float32)
-    if np.isinf(found).any():
+        floats = np.asarray(values, dtype=np.float64).astype(np.float32)
+    if np.isinf(floats).any():
         raise RowDomainError(
             "A row has an infinite number, or one beyond 32-bit floats. Numbers must be finite "
             "or missing. Drop or replace such cells row by row."
         )
-    return found
+    return floats
 
 
 def _without_missing(column: np.ndarray, missing: Sequence[str]) -> np.ndarray:

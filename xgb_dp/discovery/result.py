@@ -108,12 +108,9 @@ def _value(key: int) -> float:
 
 def _at(tree: Tree, mass: float, *, below: bool) -> float:
     """The end of the cell in which so many rows have passed: the lower one, or the upper one."""
-    passed = 0.0
-    for low, high, count in tree.leaves:
-        passed += count
-        if passed >= mass:
-            return _value(low) if below else _value(high)
-    return math.inf
+    passed = np.cumsum([count for *_, count in tree.leaves])
+    cells = np.flatnonzero(passed >= mass)
+    return _value(tree.leaves[cells[0]][0 if below else 1]) if len(cells) else math.inf
 
 
 def _between(tree: Tree, mass: float, least: float, most: float) -> float:

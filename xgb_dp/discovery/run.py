@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -122,9 +123,7 @@ def discover(
     warn_of(epsilon, delta, None, stacklevel=2, unit=unit)
     native.lib()
 
-    def release() -> Discovery:
-        return _release(kinds, texts, numbers, codes, plan, delta, since, missing, unit)
-
+    release = partial(_release, kinds, texts, numbers, codes, plan, delta, since, missing, unit)
     with progress("discover: count"):
         return booked(release, plan.events, budget, note, unit=unit)[0]
 

@@ -37,12 +37,16 @@ _STEPS = 50
 _LEAST = 1e-6
 
 
-def platt(found: Posterior) -> tuple[float, float]:
+def _counts(posterior: Posterior) -> tuple[Floats, Floats, Floats]:
+    """The logit, the rows and the positive rows of each cell."""
+    logits = posterior.grid.centres
+    positives = (posterior.density * expit(logits + posterior.curve)).mean(axis=0)
+    return logits, posterior.density.mean(axis=0), positives
+
+
+def platt(posterior: Posterior) -> tuple[float, float]:
     """Offset and slope of the margins that fit the counts best."""
-    logits = found.grid.centres
-    share = expit(logits + found.curve)
-    positives = (found.density * share).mean(axis=0)
-    rows = found.density.mean(axis=0)
+    logits, rows, positives = _counts(posterior)
     design = np.stack([np.ones(CELLS), logits])
     place = np.array([0.0, 1.0])
     for _ in range(_STEPS):
@@ -56,22 +60,20 @@ def platt(found: Posterior) -> tuple[float, float]:
     return float(place[0]), float(place[1])
 
 
-def isotonic(found: Posterior, rounds: int) -> Curve:
+def isotonic(posterior: Posterior, rounds: int) -> Curve:
     """The rising curve from margins to probabilities that fits the counts best."""
-    logits = found.grid.centres
-    share = expit(logits + found.curve)
-    positives = (found.density * share).mean(axis=0)
-    rows = np.maximum(found.density.mean(axis=0), _LEAST)
+    logits, rows, positives = _counts(posterior)
+    rows = np.maximum(rows, _LEAST)
     fit = isotonic_regression(positives / rows, weights=rows)
     least = min(0.5 / max(float(rows.sum()), 1.0), 0.25)
     ends = zip(fit.blocks[:-1], fit.blocks[1:], strict=True)
     blocks = [slice(int(first), int(last)) for first, last in ends]
-    middle = [float(np.average(logits[own], weights=rows[own])) for own in blocks]
-    levels = [min(max(float(fit.x[own.start]), least), 1.0 - least) for own in blocks]
+    middle = [float(np.average(logits[cells], weights=rows[cells])) for cells in blocks]
+    levels = [min(max(float(fit.x[cells.start]), least), 1.0 - least) for cells in blocks]
     return Curve(tuple(middle), tuple(levels), rounds)
 
 
-def calibrated(booster: Any, found: Posterior, method: str, cost: Cost) -> Any:
+def calibrated(booster: Any, posterior: Posterior, method: str, cost: Cost) -> Any:
     """A copy of a model with other probabilities, and with the cost in its ledger."""
     if method not in ("platt", "isotonic"):
         raise PrivacyParameterError("`method` must be 'platt' or 'isotonic'.")
@@ -88,18 +90,18 @@ def calibrated(booster: Any, found: Posterior, method: str, cost: Cost) -> Any:
         )
     shown: dict[str, Any] = {"method": method, "parallel": cost.parallel}
     if method == "platt":
-        offset, slope = platt(found)
+        offset, slope = platt(posterior)
         shown |= {"offset": offset, "slope": slope}
         content.scale_margins(offset, slope)
-        made = Booster(model_file=content.to_bytes())
+        model = Booster(model_file=content.to_bytes())
     else:
-        made = booster.copy()
-        curve = isotonic(found, booster.num_boosted_rounds())
-        made.set_attr(**{CURVE: curve.to_json()})
+        model = booster.copy()
+        curve = isotonic(posterior, booster.num_boosted_rounds())
+        model.set_attr(**{CURVE: curve.to_json()})
     if before is not None:
-        whole = ledger.evaluated(booster, made, before, cost.events, shown, cost.entry)
-        ledger.store(made, whole)
-    return made if method == "platt" else CalibratedModel(made)
+        whole = ledger.evaluated(booster, model, before, cost.events, shown, cost.entry)
+        ledger.store(model, whole)
+    return model if method == "platt" else CalibratedModel(model)
 
 
 def _of_two_classes(booster: Any) -> ModelJson:

@@ -160,11 +160,11 @@ class Errors:
                 "evaluate(..., target_bounds=(low, high)), and leave out `error_bound`."
             )
         scale = (2.0 * self.bound / self.width) ** 2  # of squared errors, in units of the target's
-        found = []
+        quotients = []
         for of, level in self._ends:
             parts, noise, sampled = self._shares(of, scale)
-            found.append(Figure.quotient(parts, noise, noise + sampled, level, low=0.0))
-        return _at_least(*found).moved(lambda left: 1.0 - left)
+            quotients.append(Figure.quotient(parts, noise, noise + sampled, level, low=0.0))
+        return _at_least(*quotients).moved(lambda left: 1.0 - left)
 
     def _shares(self, of: Mapping[str, float], scale: float) -> tuple[Floats, Floats, Floats]:
         """Squared errors and squared deviations of the target, and their covariances.
@@ -182,7 +182,7 @@ class Errors:
         # The noise of the mean makes the sum of squares around it smaller, by this on average.
         lost = float(middle @ sums.noise @ middle) / n
         parts = pull @ sums.totals + np.array([0.0, lost])
-        own = max(scale**2 * self._fourth(of), parts[0] ** 2 / n)
+        squared = max(scale**2 * self._fourth(of), parts[0] ** 2 / n)
         around = sums.total(
             {
                 "target 4": 1.0,
@@ -199,8 +199,8 @@ class Errors:
             joint = sums.vector(cross) + mean**2 * squares
             # Half a deviation of its noise less: what is not known makes no interval narrower.
             both = float(joint @ sums.totals) - 0.5 * math.sqrt(float(joint @ sums.noise @ joint))
-            both = min(max(both, 0.0), math.sqrt(own * around))
-        return parts, noise, np.array([[own, both], [both, around]])
+            both = min(max(both, 0.0), math.sqrt(squared * around))
+        return parts, noise, np.array([[squared, both], [both, around]])
 
     def quantile(self, share: float) -> Figure:
         """The error below which a share of the rows lies; see :meth:`Values.quantile`."""
@@ -231,8 +231,8 @@ class Errors:
         level, sums = self._of_level(level)
         slope = 0.5 - level
         square = {"square": 0.25 + slope**2, "signed square": slope}
-        found = sums.mean({"size": 0.5, "error": slope}, sums.total(square), 0.0, 1.0)
-        return found.moved(lambda loss: self.bound * loss)
+        share = sums.mean({"size": 0.5, "error": slope}, sums.total(square), 0.0, 1.0)
+        return share.moved(lambda loss: self.bound * loss)
 
     def coverage(self, level: float | None = None) -> Figure:
         """Share of the rows whose label is at most the quantile; see :meth:`pinball_loss`."""
@@ -284,17 +284,17 @@ class Errors:
                 out[f"coverage of {level:g}"] = self.coverage(level)
                 out[f"{name} of {level:g}"] = self.pinball_loss(level)
             return out
-        own = {"rmse": self.rmse, "mae": self.mae, "bias": self.bias}
+        figures = {"rmse": self.rmse, "mae": self.mae, "bias": self.bias}
         for share in (0.05, 0.25, 0.5, 0.75, 0.95):
-            own[f"error at {share:.0%}"] = self.quantile(share)
+            figures[f"error at {share:.0%}"] = self.quantile(share)
         if self.clipped:
-            own = {f"clipped {name}": figure for name, figure in own.items()}
+            figures = {f"clipped {name}": figure for name, figure in figures.items()}
         elif self.width is not None:
-            own["r2"] = self.r2
+            figures["r2"] = self.r2
         if self.order is not None:
-            own |= {"clipped deviance": self.deviance, "deviance saved": self.deviance_saved}
-            own |= {"gini": self.gini, "mean ratio": self.mean_ratio}
-        return {"rows": self.sums.rows} | own
+            figures |= {"clipped deviance": self.deviance, "deviance saved": self.deviance_saved}
+            figures |= {"gini": self.gini, "mean ratio": self.mean_ratio}
+        return {"rows": self.sums.rows} | figures
 
 
 def _no_quantiles() -> PrivacyParameterError:

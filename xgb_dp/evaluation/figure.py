@@ -112,8 +112,8 @@ class Figure:
                 first = -np.inf if one >= low else other
                 last = np.inf if other <= high else one
         first, last = max(first, low), min(last, high)
-        own = max(float(pull @ noise @ pull), 0.0) ** 0.5
-        return cls(value, min(first, value), max(last, value), own)
+        deviation = max(float(pull @ noise @ pull), 0.0) ** 0.5
+        return cls(value, min(first, value), max(last, value), deviation)
 
     def moved(self, of: Callable[[float], float]) -> Figure:
         """A monotone function of the figure. Its noise is what one deviation upwards changes.

@@ -29,15 +29,10 @@ _MOST_GROUPS = 64
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """A declared division of the rows; public.
+    """A declared division of the rows; public."""
 
-    Attributes:
-        column: Name or index of the column.
-        levels: Its values; whatever else a row has is in a group of its own, the last one.
-    """
-
-    column: Any
-    levels: tuple[Any, ...]
+    column: Any  # name or index
+    levels: tuple[Any, ...]  # other values of a row are in a group of their own, the last one
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -81,8 +76,8 @@ def read_groups(by: Any, model: Judged) -> Groups | None:
 def _declared_levels(column: Any, model: Judged) -> list[Any] | None:
     """The categories that an estimator or the training of a model has declared for a column."""
     read = getattr(model.model, "get_xgb_params", None)
-    found = read_one(read(), "dp_categories") if read is not None else None
-    levels = (mapped(found) or {}).get(column)
+    declared = read_one(read(), "dp_categories") if read is not None else None
+    levels = (mapped(declared) or {}).get(column)
     if levels is None:
         levels = dict(model.public.get("categories", {})).get(str(column))
     if isinstance(levels, (int, np.integer)) and not isinstance(levels, bool):
@@ -133,16 +128,16 @@ def _codes_of_matrix(groups: Groups, matrix: Any) -> Ints:
     if not isinstance(column, (int, np.integer)) or not 0 <= column < matrix.num_col():
         raise _no_column(groups.column)
     data = matrix.get_data()
-    found = np.full(matrix.num_row(), np.nan)
+    values = np.full(matrix.num_row(), np.nan)
     row = np.repeat(np.arange(matrix.num_row()), np.diff(data.indptr))
-    own = data.indices == column
-    found[row[own]] = data.data[own]
+    inside = data.indices == column
+    values[row[inside]] = data.data[inside]
     listed_names = None
     if (matrix.feature_types or [])[column : column + 1] == ["c"]:
         (_, listed_names) = matrix.get_categories(export_to_arrow=True).to_arrow()[column]
     if listed_names is None:
-        return groups.table.codes(found)
+        return groups.table.codes(values)
     # What a code stands for may follow from all rows together; what a name says does not.
     known = groups.table.codes(np.array([*listed_names.to_pylist(), None], dtype=object))
-    codes = np.where(np.isnan(found), -1, found).astype(np.int64)
+    codes = np.where(np.isnan(values), -1, values).astype(np.int64)
     return np.asarray(known[np.where(codes < len(known) - 1, codes, -1)])

@@ -193,9 +193,8 @@ class Means:
 
     @property
     def _trees(self) -> tuple[Floats, Floats]:
-        return tuple(
-            UNIT * tree_matrix(_PLACES, *own) for own in ((_COUNT, _COUNT_TREE), (_SUM, _SUM_TREE))
-        )  # type: ignore[return-value]
+        rows = UNIT * tree_matrix(_PLACES, _COUNT, _COUNT_TREE)
+        return rows, UNIT * tree_matrix(_PLACES, _SUM, _SUM_TREE)
 
     def order_matrix(self) -> Ints:
         """What a row adds: (sums, cells times labels), labels of the first cell first."""

@@ -91,10 +91,10 @@ def split(data: Any, *, test: float = 0.2, privacy_id: Any = None) -> Split:
     share = parse_number("test", test, low=0.0, high=1.0, open_low=True, open_high=True)
     rows = _rows(data)
     persons = None if privacy_id is None else persons_of(privacy_id, rows)
-    found = halves(data, share, None if persons is None else persons.codes)
+    sides = halves(data, share, None if persons is None else persons.codes)
     name, unit = secrets.token_hex(8), "row" if persons is None else "person"
     parts = []
-    for (_, taken), which in zip(found, (TRAIN, TEST), strict=True):
+    for (_, taken), which in zip(sides, (TRAIN, TEST), strict=True):
         part = Part(name, which, unit)
         for thing in taken if isinstance(taken, tuple) else (taken,):
             mark(thing, part)
@@ -102,7 +102,7 @@ def split(data: Any, *, test: float = 0.2, privacy_id: Any = None) -> Split:
     ids: list[Any] = [None, None]
     if persons is not None:
         column = _exact(persons)
-        ids = [column[indices] for indices, _ in found]
+        ids = [column[indices] for indices, _ in sides]
         for some, which in zip(ids, (TRAIN, TEST), strict=True):
             mark(some, Part(name, which, unit))
         divided_by(name, persons.column)
@@ -149,15 +149,12 @@ def _taken(data: Any, rows: Ints) -> Any:
     if not isinstance(data, (tuple, list)):
         from xgboost.core import XGBoostError
 
-        found = None
         with suppress(XGBoostError):
-            found = data.slice(rows)
-        if found is None:
-            raise PrivacyRefusal(
-                "Rows that stay on disk, or are ranked in groups, cannot be parted. Load the rows "
-                "into one DMatrix. Nothing was spent."
-            )
-        return found
+            return data.slice(rows)
+        raise PrivacyRefusal(
+            "Rows that stay on disk, or are ranked in groups, cannot be parted. Load the rows into "
+            "one DMatrix. Nothing was spent."
+        )
     X, y = data
     return _some(X, rows), np.asarray(cells_of(y, "label"))[rows]
 

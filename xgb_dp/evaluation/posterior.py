@@ -196,7 +196,7 @@ class _Fit:
     factor: Any
     weights: Floats
     evidence: float
-    density: Floats  # what was found
+    density: Floats  # of the population, by this fit
     shift: Floats
 
     @property

@@ -81,8 +81,8 @@ class Regression(Kind):
         """The factor of their shares."""
         if self.levels:
             return self.share / len(self.levels)
-        own = 1.0 if self.means is None else _OF_MEANS["errors"]
-        return self.share * own / (TREE + sum(one.share for one in self._moments))
+        of_errors = 1.0 if self.means is None else _OF_MEANS["errors"]
+        return self.share * of_errors / (TREE + sum(one.share for one in self._moments))
 
     def _tree(self) -> Ints:
         tree = tree_matrix(CELLS, 0.0, TREE * self._part)[1:]
@@ -130,7 +130,7 @@ class Regression(Kind):
         width = None if self.target is None else self.target[1] - self.target[0]
         clipped = width is None or self.bound < width
         if self.levels:
-            read = [Moments.read(moments, own, noise, weights, level) for own in sums]
+            read = [Moments.read(moments, block, noise, weights, level) for block in sums]
             by_level = dict(zip(self.levels, read, strict=True))
             return Errors(read[0], None, self.bound, clipped, width, level, by_level)
         released = [sums[0], *(sums[2:4] if self.target is not None else ())]

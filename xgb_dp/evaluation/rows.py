@@ -62,7 +62,7 @@ class Judged:
 
     def is_apart(self, part: Part | None, unit: str) -> bool:
         """Whether no part of it was trained on the rows of another part of a division."""
-        return bool(self.parts) and all(apart(own, part, unit) for own in self.parts)
+        return bool(self.parts) and all(apart(one, part, unit) for one in self.parts)
 
     @property
     def intervals(self) -> bool:

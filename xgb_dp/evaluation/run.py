@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from functools import partial
 from typing import Any
 
 from ..accounting import PERSON
@@ -133,16 +134,9 @@ def evaluate(
     cells = plan.cells(predictions, rows.labels, rows.groups)
     later = plan.later_cells(predictions, rows.labels)
     native.lib()
+    draw = partial(release, layout, events, cells, persons, plan.aimed, later)
     with progress("evaluate: count"), one_thread():
-        released, entry = booked(
-            lambda: release(layout, events, cells, persons, plan.aimed, later),
-            events,
-            budget,
-            note,
-            delta=delta,
-            unit=unit,
-            part=part,
-        )
+        released, entry = booked(draw, events, budget, note, delta=delta, unit=unit, part=part)
     cost = Cost(
         events=released.events,
         epsilon=epsilon,

@@ -66,8 +66,8 @@ def kind_of(settings: Sequence[Settings]) -> str:
 
 def pinball(p: Floats, y: Floats, target: tuple[float, float], levels: Sequence[float]) -> Floats:
     """Mean check loss of the quantiles of each row, in the unit of the target."""
-    told = np.clip(np.reshape(p, (len(y), len(levels))), *target)
-    short = np.clip(y, *target)[:, np.newaxis] - told
+    predicted = np.clip(np.reshape(p, (len(y), len(levels))), *target)
+    short = np.clip(y, *target)[:, np.newaxis] - predicted
     share = np.asarray(levels)
     return np.asarray(np.maximum(share * short, (share - 1.0) * short).mean(axis=1))
 

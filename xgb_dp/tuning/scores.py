@@ -40,7 +40,6 @@ _KINDS = {
 }
 SCORES = tuple(_KINDS)
 """Names of all scores."""
-
 _DEFAULTS = {
     "regression": "squared_error",
     "quantile": "pinball_loss",
