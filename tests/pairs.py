@@ -1,9 +1,8 @@
 """The pair test: what two rows give alone is what they give together, or both raise.
 
-What one row gives must not depend on another one. A reader is a function of a list of rows that
-gives one result for each of them, whatever stands between the rows and the results: a container, a
-batch, a partition, a matrix. :func:`check_pairs` reads every row alone, every two of them together
-in both orders, and compares.
+What one row gives must not depend on another one. A reader gives one result for each row of a
+container. :func:`check_pairs` reads every row alone, every two of them together in both orders, and
+compares.
 """
 
 from __future__ import annotations
@@ -17,17 +16,17 @@ import numpy as np
 
 from xgb_dp.errors import PrivacyError
 
-Reader = Callable[[list[Any]], Sequence[Any]]
+Reader = Callable[[Any], Sequence[Any]]
 
 
-def outcome(read: Reader, rows: list[Any]) -> tuple[str, ...] | None:
+def _outcome(read: Reader, container: Any, rows: int) -> tuple[str, ...] | None:
     """One text for each row; None where the reader refuses. All other errors fail the test."""
     try:
-        found = list(read(rows))
+        results = list(read(container))
     except PrivacyError:
         return None
-    assert len(found) == len(rows)
-    return tuple(map(_text, found))
+    assert len(results) == rows
+    return tuple(map(_text, results))
 
 
 def _text(value: Any) -> str:
@@ -37,28 +36,30 @@ def _text(value: Any) -> str:
     return repr(value)
 
 
-def check_pairs(read: Reader, rows: Sequence[Any], what: str = "") -> int:
-    """Compare all pairs of rows with what each of them gives alone.
+def check_pairs(make: Callable[[list[Any]], Any], cells: Sequence[Any], *readers: Reader) -> None:
+    """Compare what readers make of all pairs of cells with what they make of each alone.
 
     Args:
-        read: See the module. It may raise a ``PrivacyError``; then each pair with the row must.
-        rows: Rows of any kind.
-        what: Says which reader it is, if the test fails.
-
-    Returns:
-        Number of pairs.
+        make: The container of some cells; it is made once for all readers.
+        cells: A row each.
+        readers: May raise a ``PrivacyError``; then each pair with the cell must.
     """
-    alone = [outcome(read, [row]) for row in rows]
+
+    def outcomes(picked: list[Any]) -> list[tuple[str, ...] | None]:
+        container = make(picked)
+        return [_outcome(read, container, len(picked)) for read in readers]
+
+    alone = [outcomes([cell]) for cell in cells]
     wrong = []
-    for (i, a), (j, b) in product(enumerate(rows), repeat=2):
-        first, second = alone[i], alone[j]
-        expected = None if first is None or second is None else first + second
-        found = outcome(read, [a, b])
-        if found != expected:
-            wrong.append(f"{what}: {a!r} and {b!r} give {found}, alone {first} and {second}")
+    for (i, a), (j, b) in product(enumerate(cells), repeat=2):
+        each = zip(alone[i], alone[j], outcomes([a, b]), strict=True)
+        for number, (first, second, together) in enumerate(each):
+            expected = None if first is None or second is None else first + second
+            if together != expected:
+                shown = f"{a!r} and {b!r} give {together}, alone {first} and {second}"
+                wrong.append(f"reader {number}: {shown}")
     assert not wrong, "\n".join(wrong[:10])
-    outcome(read, [])
-    return len(rows) ** 2
+    outcomes([])
 
 
 def objects(cells: list[Any]) -> np.ndarray:

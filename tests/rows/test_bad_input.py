@@ -34,7 +34,13 @@ def no_noise(monkeypatch):
 
 
 OUTPUT = {"dp_leaf": "gradient", "dp_leaf_noise": "output", "dp_gradient_bound": 10}
+GAIN = {"dp_score": "gain", "dp_leaf": "gradient"}
 LOCAL = {"dp_local": True, "dp_split": "random", "dp_n_public": 300, "base_score": 0.5}
+LAPLACE = {
+    "dp_candidates": "histogram", "dp_candidate_noise": "laplace",
+    "dp_feature_bounds": dict.fromkeys(range(4), (0, 1)),
+}  # fmt: skip
+BOTH = {"dp_feature_bounds": {0: (0, 1)}, "dp_feature_cuts": {0: [1]}}
 PARAMETERS = [
     ({"dp_epsilon": None}, PrivacyParameterError, "dp_epsilon"),
     ({"dp_epsilon": 0}, PrivacyParameterError, "dp_epsilon"),
@@ -104,33 +110,16 @@ PARAMETERS = [
     ({"dp_target_bounds": (0, 1)}, PrivacyParameterError, "dp_target_bounds"),
     ({"dp_feature_bounds": {"income": (0, 1)}}, PrivacyParameterError, "dp_feature_bounds"),
     ({"dp_feature_bounds": {0: (1, 0)}}, PrivacyParameterError, "dp_feature_bounds"),
-    (
-        {"dp_feature_bounds": {0: (0, 1)}, "dp_feature_cuts": {0: [1]}},
-        PrivacyParameterError,
-        "dp_feature_cuts",
-    ),
+    (BOTH, PrivacyParameterError, "dp_feature_cuts"),
     ({"dp_feature_cuts": {0: [float("nan")]}}, PrivacyParameterError, "dp_feature_cuts"),
     ({"dp_categories": {0: 3}}, PrivacyParameterError, "dp_categories"),
     ({"dp_budget_shares": {"leaves": 2}}, PrivacyParameterError, "dp_budget_shares"),
     ({"dp_candidate_levels": 40}, PrivacyParameterError, "dp_candidate_levels"),
     (OUTPUT | {"dp_hessian_weight": 1e-12}, PrivacyParameterError, "dp_hessian_weight"),
     (OUTPUT | {"min_child_weight": 2.0**20}, PrivacyParameterError, "min_child_weight"),
-    (
-        {"dp_score": "gain", "dp_leaf": "gradient", "dp_hessian_weight": 1e-12},
-        PrivacyParameterError,
-        "dp_hessian_weight",
-    ),
+    (GAIN | {"dp_hessian_weight": 1e-12}, PrivacyParameterError, "dp_hessian_weight"),
     (LOCAL, PrivacyParameterError, "dp_local"),
-    (
-        LOCAL
-        | {
-            "dp_candidates": "histogram",
-            "dp_candidate_noise": "laplace",
-            "dp_feature_bounds": dict.fromkeys(range(4), (0, 1)),
-        },
-        PrivacyParameterError,
-        "dp_local",
-    ),
+    (LOCAL | LAPLACE, PrivacyParameterError, "dp_local"),
 ]
 
 
@@ -169,35 +158,31 @@ def test_call_site(params, matrix):
     for kwargs, change, named in cases:
         with pytest.raises(PrivacyRefusal, match=named):
             xgb.train(params(**change), d, 2, **kwargs)
-    with pytest.raises(PrivacyParameterError, match="num_boost_round"):
-        xgb.train(params(), d, 0)
-    with pytest.raises(PrivacyRefusal, match="cv"):
-        xgb.cv(params(), d, 2)
-    with pytest.raises(PrivacyRefusal, match="cv"):
-        xgb.cv({"tree_method": "hist", "dp_epsilon": 1.0}, d, 2)
+    for rounds, named in ((0, "num_boost_round"), (2.0, "whole number")):
+        with pytest.raises(PrivacyParameterError, match=named):
+            xgb.train(params(), d, rounds)
+    with pytest.raises(PrivacyParameterError, match="dp_foo"):
+        xgb.train({**params(), "dp_foo": None}, d, 2)
+    for given in (params(), {"tree_method": "hist", "dp_epsilon": 1.0}):
+        with pytest.raises(PrivacyRefusal, match="cv"):
+            xgb.cv(given, d, 2)
 
 
 @pytest.mark.usefixtures("no_noise")
 def test_matrix(params):
     X, y = arrays()
-    with pytest.raises(PrivacyRefusal, match="QuantileDMatrix"):
-        xgb.train(params(), xgb.QuantileDMatrix(X, y), 2)
-    d = xgb.DMatrix(X, y, base_margin=np.where(y == 1, np.nan, 0))
-    with pytest.raises(RowDomainError, match="base_margin"):
-        xgb.train(params(dp_base_margin=True), d, 2)
-    with pytest.raises(PrivacyParameterError, match="label"):
-        xgb.train(params(), xgb.DMatrix(X), 2)
-    with pytest.raises(PrivacyRefusal, match="Several targets"):
-        xgb.train(params("multiclass"), xgb.DMatrix(X, np.stack([y, y], axis=1)), 2)
+    margins = xgb.DMatrix(X, y, base_margin=np.where(y == 1, np.nan, 0))
     weighted = xgb.DMatrix(*arrays("regression"), weight=np.full(len(y), 1.5))
-    with pytest.raises(RowDomainError, match="dp_max_weight"):
-        xgb.train(params("regression"), weighted, 2)
-    with pytest.raises(PrivacyParameterError, match="whole number"):
-        xgb.train(params(), xgb.DMatrix(X, y), 2.0)
-    with pytest.raises(PrivacyParameterError, match="dp_foo"):
-        xgb.train({**params(), "dp_foo": None}, xgb.DMatrix(X, y), 2)
-    with pytest.raises(ValueError, match=r"eval_metric|Unknown metric"):
-        xgb.train(params(eval_metric="no_such_metric"), xgb.DMatrix(X, y), 2)
+    targets = xgb.DMatrix(X, np.stack([y, y], axis=1))
+    for given, d, error, named in (
+        (params(), xgb.QuantileDMatrix(X, y), PrivacyRefusal, "QuantileDMatrix"),
+        (params(dp_base_margin=True), margins, RowDomainError, "base_margin"),
+        (params(), xgb.DMatrix(X), PrivacyParameterError, "label"),
+        (params("multiclass"), targets, PrivacyRefusal, "Several targets"),
+        (params("regression"), weighted, RowDomainError, "dp_max_weight"),
+    ):
+        with pytest.raises(error, match=named):
+            xgb.train(given, d, 2)
 
 
 @pytest.mark.usefixtures("no_noise")
@@ -238,15 +223,8 @@ def test_categories_must_be_declared(params):
     X, y = arrays()
     frame = pd.DataFrame({"x": X[:, 0], "c": pd.Categorical(["u", "v"] * 150)})
     d = xgb.DMatrix(frame, y, enable_categorical=True)
-    for declared in (
-        {},
-        {"c": 2},
-        {"c": ["u", "w"]},
-        {"c": ["u", "v", "w"]},
-        {"c": ["u", "u"]},
-        {"c": ["u", "v\ud800"]},
-        {"c": ["u", "v"], "x": 3},
-    ):
+    lists = (2, ["u", "w"], ["u", "v", "w"], ["u", "u"], ["u", "v\ud800"])
+    for declared in ({}, *({"c": names} for names in lists), {"c": ["u", "v"], "x": 3}):
         with pytest.raises(PrivacyParameterError, match="dp_categories"):
             xgb.train(params(dp_categories=declared), d, 2)
 

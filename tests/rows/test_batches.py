@@ -21,6 +21,8 @@ from xgb_dp.errors import PrivacyError, PrivacyRefusal
 from xgb_dp.request.features import check_source
 from xgb_dp.testing import fixed_noise
 
+from ..batches import Batches
+
 Batch = dict[str, Any]
 NAMES = ["x", "y"]
 PARAMS: dict[str, Any] = {
@@ -36,28 +38,8 @@ def in_a_folder_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
     monkeypatch.chdir(tmp_path)
 
 
-class Given(xgb.DataIter):
-    """Hands over batches as they are, with whatever belongs to their rows."""
-
-    def __init__(self, batches: list[Batch], folder: Path | None = None) -> None:
-        self.batches, self.at = batches, 0
-        super().__init__(cache_prefix=None if folder is None else str(folder / "cache"))
-
-    def next(self, input_data: Callable[..., None]) -> bool:
-        """Called by XGBoost."""
-        if self.at == len(self.batches):
-            return False
-        input_data(**self.batches[self.at])
-        self.at += 1
-        return True
-
-    def reset(self) -> None:
-        """Called by XGBoost."""
-        self.at = 0
-
-
 def matrix(*batches: Batch) -> xgb.DMatrix:
-    return xgb.DMatrix(Given(list(batches)), enable_categorical=True, nthread=1)
+    return xgb.DMatrix(Batches(batches), enable_categorical=True, nthread=1)
 
 
 def pandas_of(values: list[str | None], names: list[str] = NAMES) -> pd.DataFrame:
@@ -242,10 +224,9 @@ def read(models: dict[int, list[xgb.Booster]], *batches: Batch) -> np.ndarray | 
         native.check_rows(d)
     except PrivacyError:
         return None
-    chosen = models[0 if d.feature_names else d.num_col()]
-    told = [model.predict(d) for model in chosen]
+    predicted = [model.predict(d) for model in models[0 if d.feature_names else d.num_col()]]
     weights = d.get_weight()
-    return np.stack([*told, d.get_label(), weights if weights.size else np.zeros(d.num_row())])
+    return np.stack([*predicted, d.get_label(), weights if weights.size else np.zeros(d.num_row())])
 
 
 def test_batches_give_together_what_each_gives_alone() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -157,17 +156,16 @@ class Look(xgb.callback.TrainingCallback):
 
 def open_pages() -> list[OpenFile]:
     """Name, and identity with size and time, of each open file of binned rows."""
-    found = []
+    pages = []
     for link in Path("/proc/self/fd").iterdir():
         try:
             name, stat = os.readlink(link), link.stat()
         except OSError:  # that of the listing itself
             continue
         if ".dp_bins.page." in name:
-            found.append(
-                (name, (stat.st_ino, stat.st_mode & 0o777, stat.st_size, stat.st_mtime_ns))
-            )
-    return found
+            identity = (stat.st_ino, stat.st_mode & 0o777, stat.st_size, stat.st_mtime_ns)
+            pages.append((name, identity))
+    return pages
 
 
 @LINUX
@@ -212,16 +210,10 @@ xgb.train(PARAMS, d, 1)
 @LINUX
 def test_no_room_is_an_error_before_any_tree(tmp_path: Path) -> None:
     """The bins of a row take a byte a cell: files of a thousand bytes cannot hold them."""
-    done = subprocess.run(
-        [sys.executable, "-c", LIGHT + NO_ROOM, str(tmp_path)],
-        cwd=Path(__file__).parents[2],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode != 0
-    assert "no room for binned rows" in done.stderr
-    assert "`cache_prefix`" in done.stderr
+    ended = child(NO_ROOM, tmp_path)
+    assert ended.returncode != 0
+    assert "no room for binned rows" in ended.stderr
+    assert "`cache_prefix`" in ended.stderr
     assert not [path for path in tmp_path.iterdir() if "dp_bins" in path.name]
 
 
@@ -234,62 +226,58 @@ def test_pages_need_no_file_in_memory() -> None:
 
 
 LIMITED = """
-import json, resource, sys
+import resource, sys
+from pathlib import Path
 import numpy as np
 import xgboost as xgb
+from tests.batches import Batches
+
+COLUMNS = 400
 
 def status(field):
     lines = open("/proc/self/status").read().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(field + ":")) << 10
 
-class Batches(xgb.DataIter):
-    def __init__(self, n, rows, columns, cache):
-        self.n, self.shape, self.at = n, (rows, columns), 0
-        super().__init__(cache_prefix=cache)
-    def next(self, input_data):
-        if self.at == self.n:
-            return False
-        rng = np.random.default_rng(self.at)
-        X = rng.random(self.shape, dtype=np.float32)
-        input_data(data=X, label=(X[:, 0] + X[:, 1] > 1).astype(np.float32))
-        self.at += 1
-        return True
-    def reset(self):
-        self.at = 0
+class Drawn:
+    def __init__(self, batches, rows):
+        self.batches, self.rows = batches, rows
+    def __len__(self):
+        return self.batches
+    def __getitem__(self, number):
+        X = np.random.default_rng(number).random((self.rows, COLUMNS), dtype=np.float32)
+        return X, (X[:, 0] + X[:, 1] > 1).astype(np.float32)
 
-def train(batches, rows, cache):
+def train(batches, rows):
     bounds = dict.fromkeys(range(8, COLUMNS), (0.0, 1.0))  # the first 8 have private candidates
     params = {"tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 1.0,
               "dp_delta": 1e-6, "max_depth": 4, "dp_feature_bounds": bounds, "nthread": 1}
-    d = xgb.DMatrix(Batches(batches, rows, COLUMNS, cache), nthread=1)
+    d = xgb.DMatrix(Batches(Drawn(batches, rows), Path(sys.argv[1])), nthread=1)
     return xgb.train(params, d, 4), d
 
-COLUMNS = 400
-cache, batches, rows, share = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
-train(2, 50, cache)  # what a training needs by itself: libraries, threads
+train(2, 50)  # what a training needs by itself: libraries, threads
 before = status("VmSize")
-allowed = int(4 * COLUMNS * batches * rows * share)
+allowed = 4 * COLUMNS * 80 * 1050 // 5
 resource.setrlimit(resource.RLIMIT_AS, (before + allowed, before + allowed))
-model, d = train(batches, rows, cache)
-print(json.dumps({"rows": d.num_row(), "trees": model.num_boosted_rounds(),
-                  "above": status("VmPeak") - before, "allowed": allowed}))
+model, d = train(80, 1050)
+assert (d.num_row(), model.num_boosted_rounds()) == (80 * 1050, 4)
+assert status("VmPeak") - before <= allowed
 """
+
+
+def child(code: str, *arguments: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Another process, which finds this package and has one thread."""
+    return subprocess.run(
+        [sys.executable, "-c", LIGHT + code, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment},
+    )
 
 
 @LINUX
 def test_training_under_a_limit_of_a_fifth_of_the_data(tmp_path: Path) -> None:
     """All memory that the process may map, files included, is limited once libraries are loaded."""
-    # 128 MiB of 32-bit floats.
-    job = [str(tmp_path / "cache"), "80", "1050", "0.2"]
-    run = subprocess.run(
-        [sys.executable, "-c", LIGHT + LIMITED, *job],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1"},
-    )
-    assert run.returncode == 0, run.stderr[-2000:]
-    told = json.loads(run.stdout.splitlines()[-1])
-    assert told["rows"] == 80 * 1050
-    assert told["trees"] == 4
-    assert told["above"] <= told["allowed"]
+    ended = child(LIMITED, tmp_path, MALLOC_ARENA_MAX="1")  # of 128 MiB of 32-bit floats
+    assert ended.returncode == 0, ended.stderr[-2000:]

@@ -163,35 +163,20 @@ ALONE: dict[str, Any] = {  # wrong by a row alone
 def test_a_wrong_id_is_refused_and_not_shown(name: str) -> None:
     with pytest.raises(RowDomainError, match="dp_privacy_id") as caught:
         persons_of(ALONE[name])
-    told = "".join(traceback.format_exception(caught.value))
-    assert SECRET not in told
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
     assert "91" not in str(caught.value)
 
 
 def test_what_is_no_column_of_ids_is_refused_by_its_type() -> None:
     for ids in (
-        "patient",
-        b"ab",
-        5,
-        object(),
-        {"a": 1},
-        {1, 2},
-        iter([1, 2]),
-        np.zeros((2, 1), dtype=int),
-        np.array(3),
-        np.array([True, False]),
-        np.array(["1991-01-01"], dtype="datetime64[D]"),
-        np.array([1j]),
-        np.array([(1, 2)], dtype=[("a", int), ("b", int)]),
-        pd.DataFrame({"a": [1]}),
-        pd.MultiIndex.from_tuples([(1, 2)]),
-        pd.Series(pd.to_datetime(["1991-01-01"])),
-        pl.DataFrame({"a": [1]}),
-        pl.Series([datetime.date(1991, 1, 1)]),
-        pl.Series([[1], [2]]),
-        pa.table({"a": [1]}),
+        "patient", b"ab", 5, object(), {"a": 1}, {1, 2}, iter([1, 2]), np.zeros((2, 1), dtype=int),
+        np.array(3), np.array([True, False]), np.array(["1991-01-01"], dtype="datetime64[D]"),
+        np.array([1j]), np.array([(1, 2)], dtype=[("a", int), ("b", int)]),
+        pd.DataFrame({"a": [1]}), pd.MultiIndex.from_tuples([(1, 2)]),
+        pd.Series(pd.to_datetime(["1991-01-01"])), pl.DataFrame({"a": [1]}),
+        pl.Series([datetime.date(1991, 1, 1)]), pl.Series([[1], [2]]), pa.table({"a": [1]}),
         pa.array([True]),
-    ):
+    ):  # fmt: skip
         with pytest.raises(PrivacyParameterError, match="dp_privacy_id") as caught:
             persons_of(ids)
         assert "1991" not in str(caught.value)
@@ -227,13 +212,13 @@ def test_hashes_of_persons_agree_between_workers_of_one_training(
     """However each of them holds the ids, and in whichever order; another key, other hashes."""
     key = bytes(range(32))
     one, other = persons_of([5, 2**60, -3, 5]), persons_of(make([-3, 7, 2**60]))
-    mine, theirs = (
+    first, second = (
         dict(zip(p.listed, map(tuple, p.hashes(key).tolist()), strict=True)) for p in (one, other)
     )
-    assert mine[-3] == theirs[-3] and mine[2**60] == theirs[2**60]
-    assert len({*mine.values(), *theirs.values()}) == 4
+    assert first[-3] == second[-3] and first[2**60] == second[2**60]
+    assert len({*first.values(), *second.values()}) == 4
     again = {tuple(h) for h in one.hashes(key[::-1]).tolist()}
-    assert not again & set(mine.values())
+    assert not again & set(first.values())
 
 
 @pytest.mark.parametrize("name", CONTAINERS)
@@ -241,12 +226,11 @@ def test_parts_are_joined_as_if_they_were_one(name: str) -> None:
     """Also those that a worker makes of the rows of some of the persons."""
     whole = persons_of(CONTAINERS[name])
     rows = np.isin(whole.codes, [0, 2])
-    parts = [whole.some(rows), whole.some(~rows), whole.some(rows & ~rows)]
-    found = joined(parts)
+    persons = joined([whole.some(rows), whole.some(~rows), whole.some(rows & ~rows)])
     who = np.concatenate([whole.codes[rows], whole.codes[~rows]])
-    assert same(found.codes, who.tolist())
-    assert [found.listed[c] for c in found.codes] == [whole.listed[c] for c in who]
-    assert found.kind == whole.kind
+    assert same(persons.codes, who.tolist())
+    assert [persons.listed[c] for c in persons.codes] == [whole.listed[c] for c in who]
+    assert persons.kind == whole.kind
 
 
 def test_parts_of_several_kinds_are_not_joined() -> None:

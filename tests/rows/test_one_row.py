@@ -28,47 +28,30 @@ SHARED: dict[str, Any] = {
 }  # fmt: skip
 
 
-def check_same(counts: tuple[int, int]) -> None:
-    """Shares of two times RUNS trainings that one row may change by e^0.1 and no more.
-
-    Two binomial counts of one share differ by 23 of 24 with probability below 4e-12.
-    """
+def check_missing(cells: list[Any], dtype: str, ends: list[Any], **params: Any) -> None:
+    """One more row, whose cell is missing: how many trainings predict clearly more at an end."""
+    counts = []
+    for more in ([], [None]):
+        table = pd.DataFrame({"a": pd.array(cells + more, dtype=dtype)})
+        labels = [*Y, *[0] * len(more)]
+        models = (xgb_dp.DPXGBClassifier(**SHARED, max_depth=1, **params) for _ in range(RUNS))
+        probe = pd.DataFrame({"a": ends})
+        shown = [m.fit(table, labels).predict_proba(probe)[:, 1] for m in models]
+        counts.append(sum(high - low > 0.4 for low, high in shown))
+    # Shares of two times RUNS trainings that one row may change by e^0.1 and no more: two binomial
+    # counts of one share differ by 23 of 24 with probability below 4e-12.
     assert abs(counts[0] - counts[1]) < 23
-
-
-def rises(column: Any, labels: Any, ends: list[Any], **params: Any) -> int:
-    """How many of the trainings predict more at the second end than at the first, clearly."""
-    found = 0
-    table = pd.DataFrame({"a": column})
-    probe = pd.DataFrame({"a": ends})
-    for _ in range(RUNS):
-        model = xgb_dp.DPXGBClassifier(**SHARED, max_depth=1, **params).fit(table, labels)
-        low, high = model.predict_proba(probe)[:, 1]
-        found += high - low > 0.4
-    return found
 
 
 @pytest.mark.parametrize("dtype", ["boolean", "object"])
 def test_a_missing_cell_among_truth_values(dtype: str) -> None:
-    truths: list[Any] = [bool(k) for k in Y]
-    found = [
-        rises(pd.Series(truths + more, dtype=dtype), [*Y, *[0] * len(more)], [0, 1],
-              categories={"a": [0, 1]})
-        for more in ([], [None])
-    ]  # fmt: skip
-    check_same((found[0], found[1]))
+    check_missing([bool(k) for k in Y], dtype, [0, 1], categories={"a": [0, 1]})
 
 
 def test_a_missing_cell_among_large_numbers() -> None:
-    large = 2**60 + 2**36 + 1
     cut = float(np.float32(2.0**60 + 2.0**37))  # between what one and two roundings make of it
-    cells: list[Any] = [large if k else 0 for k in Y]
-    found = [
-        rises(pd.array(cells + more, dtype="int64[pyarrow]"), [*Y, *[0] * len(more)], [0.0, cut],
-              feature_cuts={"a": [cut]})
-        for more in ([], [None])
-    ]  # fmt: skip
-    check_same((found[0], found[1]))
+    cells = [2**60 + 2**36 + 1 if k else 0 for k in Y]
+    check_missing(cells, "int64[pyarrow]", [0.0, cut], feature_cuts={"a": [cut]})
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars"])

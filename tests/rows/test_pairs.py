@@ -8,6 +8,7 @@ from collections import UserList, deque
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -17,7 +18,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from tests.pairs import HIDDEN, Converted, check_pairs, masked, objects
+from tests.pairs import HIDDEN, Converted, Reader, check_pairs, masked, objects
 from xgb_dp.cli.table import _codes, _numbers
 from xgb_dp.data.cells import MISSING
 from xgb_dp.data.columns import cells_of, numbers
@@ -196,20 +197,18 @@ def column_of(table: Any) -> Any:
 @every("kind", NUMBERS)
 def test_features(kind: str) -> None:
     make, cells = NUMBERS[kind]
-    if "list" in kind:  # a list without rows does not show its columns
-        read = lambda c: values_of(make(c)) if c else []  # noqa: E731
-        if "beside" not in kind:
-            cells = [cell for cell in cells if not isinstance(cell, (list, tuple))]
-    else:
-        read = lambda c: values_of(make(c))  # noqa: E731
-    check_pairs(read, cells, kind)
+    if "list" not in kind:
+        check_pairs(make, cells, values_of)
+        return
+    if "beside" not in kind:
+        cells = [cell for cell in cells if not isinstance(cell, (list, tuple))]
+    # A list without rows does not show its columns.
+    check_pairs(make, cells, lambda rows: values_of(rows) if len(rows) else [])
 
 
-@every("names", NAMES, ids=str)
 @every("kind", COLUMNS)
-def test_categories(kind: str, names: list[Any]) -> None:
-    make, cells = COLUMNS[kind]
-    check_pairs(lambda c: values_of(make(c), a=names), cells, kind)
+def test_categories(kind: str) -> None:
+    check_pairs(*COLUMNS[kind], *(partial(values_of, a=names) for names in NAMES))
 
 
 @every("kind", COLUMNS)
@@ -222,41 +221,58 @@ def test_dictionaries_that_nobody_declared_are_refused(kind: str) -> None:
             values_of(make(cells[:2]), **categories)
 
 
-@every("levels", [*NAMES, [None, "a"]], ids=str)
-@every("kind", COLUMNS)
-def test_groups(kind: str, levels: list[Any]) -> None:
-    make, cells = COLUMNS[kind]
+def group_reader(levels: list[Any]) -> Reader:
     groups = Groups("a", tuple(levels))
-    check_pairs(lambda c: group_codes(groups, None, make(c)).tolist(), cells, kind)
+    return lambda table: group_codes(groups, None, table).tolist()
+
+
+@every("kind", COLUMNS)
+def test_groups(kind: str) -> None:
+    check_pairs(*COLUMNS[kind], *map(group_reader, [*NAMES, [None, "a"]]))
+
+
+def class_reader(names: Any) -> Reader:
+    classes = declared(names)
+    return lambda labels: codes_of(labels, classes).ravel().tolist()
+
+
+def number_reader(what: str) -> Reader:
+    return lambda cells: numbers(cells, what).astype(np.float64).ravel()
+
+
+CLASSES = [class_reader(names) for names in (2, ["a", "1"], [0.5, LARGE])]
+LABELS = [*CLASSES, *map(number_reader, ("label", "weight", "margin"))]
+
+
+def check_columns(kind: str, cells: list[Any], *readers: Reader) -> None:
+    """The pair test of the one column of a table."""
+    make, _ = COLUMNS[kind]
+    check_pairs(lambda picked: column_of(make(picked)), cells, *readers)
 
 
 @every("kind", COLUMNS)
 def test_labels(kind: str) -> None:
-    make, cells = COLUMNS[kind]
-    for classes in (declared(2), declared(["a", "1"]), declared([0.5, LARGE])):
-        check_pairs(lambda c, k=classes: codes_of(column_of(make(c)), k).tolist(), cells, kind)  # type: ignore[misc]
-    for what in ("label", "weight", "margin"):
-        check_pairs(
-            lambda c, w=what: numbers(column_of(make(c)), w).astype(np.float64),
-            cells,
-            kind,  # type: ignore[misc]
-        )
+    check_columns(kind, COLUMNS[kind][1], *LABELS)
 
 
 def test_lists_of_labels() -> None:
     cells = [cell for cell in ODD if not isinstance(cell, tuple)]
     for wrap in (list, tuple, objects, deque, UserList):
-        for classes in (declared(2), declared(["a", "1"]), declared([0.5, LARGE])):
-            check_pairs(lambda c, w=wrap, k=classes: codes_of(w(c), k).ravel().tolist(), cells)  # type: ignore[misc]
-        check_pairs(lambda c, w=wrap: numbers(w(c), "label").astype(float).ravel(), cells)  # type: ignore[misc]
-        check_pairs(lambda c, w=wrap: numbers(w(c), "weight").astype(float).ravel(), cells)  # type: ignore[misc]
-    classes = declared(["a", "1"])
-    check_pairs(lambda c: codes_of(Converted(c), classes).ravel().tolist(), UNCERTAIN)
+        check_pairs(wrap, cells, *LABELS[:-1])
+    check_pairs(Converted, UNCERTAIN, class_reader(["a", "1"]))
 
 
 def texts(cells: Any) -> list[str | None]:
     codes, names = read_texts(cells, MISSING)
     return [None if code < 0 else names[code] for code in codes]
+
+
+def look(cells: Any) -> Any:
+    return read_numbers(cells, "number", "1970-01-01", MISSING)
+
+
+def part_reader(part: str) -> Reader:
+    return lambda cells: parts_of_dates(cells, [part], missing=MISSING)[part]
 
 
 DATES: list[Any] = [
@@ -268,35 +284,26 @@ DATES: list[Any] = [
 ]  # fmt: skip
 
 
+def series(cells: list[Any]) -> pd.Series:
+    return pd.Series(objects(cells), dtype=object)
+
+
 def test_looks_at_lists_and_objects() -> None:
-    for wrap in (list, tuple, deque, objects, lambda c: pd.Series(objects(c), dtype=object)):
-        check_pairs(lambda c, w=wrap: texts(w(c)), ODD, "texts")  # type: ignore[misc]
-        check_pairs(lambda c, w=wrap: read_numbers(w(c), "number", "1970-01-01", MISSING), ODD)  # type: ignore[misc]
-        for part in ("days", "hour"):
-            check_pairs(
-                lambda c, w=wrap, p=part: parts_of_dates(w(c), [p], missing=MISSING)[p],  # type: ignore[misc]
-                DATES,
-            )
+    for wrap in (list, tuple, deque, objects, series):
+        check_pairs(wrap, ODD, texts, look)
+        check_pairs(wrap, DATES, *map(part_reader, ("days", "hour")))
 
 
 @every("kind", COLUMNS)
 def test_looks_at_columns(kind: str) -> None:
-    make, cells = COLUMNS[kind]
-    check_pairs(lambda c: texts(column_of(make(c))), cells, kind)
-    check_pairs(
-        lambda c: read_numbers(column_of(make(c)), "number", "1970-01-01", MISSING), cells, kind
-    )
+    check_columns(kind, COLUMNS[kind][1], texts, look)
 
 
 @every("kind", ["datetime64[s]", "datetime64[ns]", "datetime64[ns, UTC]", "timestamp[ns][pyarrow]"])
 def test_columns_of_dates(kind: str) -> None:
     cells = [pd.Timestamp("2020-01-01 05:00"), pd.Timestamp("1969-12-31 23:00"), None, pd.NaT]
-    for part in ("days", "hour", "weekday"):
-        check_pairs(
-            lambda c, p=part: parts_of_dates(pd.Series(pd.array(c, dtype=kind)), [p])[p],  # type: ignore[misc]
-            cells,
-            kind,
-        )
+    parts = map(part_reader, ("days", "hour", "weekday"))
+    check_pairs(lambda picked: pd.Series(pd.array(picked, dtype=kind)), cells, *parts)
 
 
 IDS: dict[str, list[Any]] = {
@@ -316,8 +323,8 @@ def people(cells: Any) -> list[Any]:
 
 @every("kind", IDS)
 def test_ids(kind: str) -> None:
-    for wrap in (list, tuple, deque, objects, lambda c: pd.Series(objects(c), dtype=object)):
-        check_pairs(lambda c, w=wrap: people(w(c)), IDS[kind], kind)  # type: ignore[misc]
+    for wrap in (list, tuple, deque, objects, series):
+        check_pairs(wrap, IDS[kind], people)
 
 
 def test_ids_that_are_no_unicode_are_refused() -> None:
@@ -330,25 +337,23 @@ def test_ids_that_are_no_unicode_are_refused() -> None:
 
 @every("kind", COLUMNS)
 def test_columns_of_ids(kind: str) -> None:
-    make, cells = COLUMNS[kind]
+    cells = COLUMNS[kind][1]
     if kind in ("pandas category", "pandas inferred", "pandas object", "polars Object"):
         cells = [cell for cell in cells if type(cell) is str or cell is None]
-    if kind == "pandas as inferred":
-        return  # pandas rounds ids before anything of ours sees them
-    check_pairs(lambda c: people(column_of(make(c))), cells, kind)
+    if kind != "pandas as inferred":  # pandas rounds ids before anything of ours sees them
+        check_columns(kind, cells, people)
 
 
-@every("kind", {k: v for k, v in COLUMNS.items() if k.startswith("pandas")})
+FILES = [
+    partial(_codes, declared=names, missing=MISSING, other=other)
+    for names in (("0", "1", "2"), ("1", "1.0", "a"), ("true", "false"), ("True", "b"), ("01",))
+    for other in ("error", "missing", names[-1])
+]
+
+
+@every("kind", [kind for kind in COLUMNS if kind.startswith("pandas")])
 def test_cells_of_files(kind: str) -> None:
-    make, cells = COLUMNS[kind]
-    check_pairs(lambda c: _numbers(make(c)["a"], MISSING), cells, kind)
-    for names in (("0", "1", "2"), ("1", "1.0", "a"), ("true", "false"), ("True", "b"), ("01",)):
-        for other in ("error", "missing", names[-1]):
-            check_pairs(
-                lambda c, n=names, o=other: _codes(make(c)["a"], n, MISSING, o).tolist(),  # type: ignore[misc]
-                cells,
-                kind,
-            )
+    check_columns(kind, COLUMNS[kind][1], lambda column: _numbers(column, MISSING), *FILES)
 
 
 @every("kind", COLUMNS)

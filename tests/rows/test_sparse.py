@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,9 +43,9 @@ def flat(rows: list[Row]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def csr(rows: list[Row], kind: Any = sp.csr_matrix) -> Any:
     """Nothing is sorted, added or looked at, also where SciPy would."""
-    made = kind((len(rows), F), dtype=np.float32)
-    made.data, made.indices, made.indptr = flat(rows)
-    return made
+    X = kind((len(rows), F), dtype=np.float32)
+    X.data, X.indices, X.indptr = flat(rows)
+    return X
 
 
 def csc(rows: list[Row], kind: Any = sp.csc_matrix) -> Any:
@@ -52,37 +53,32 @@ def csc(rows: list[Row], kind: Any = sp.csc_matrix) -> Any:
     values, columns, indptr = flat(rows)
     row = np.repeat(np.arange(len(rows)), np.diff(indptr))
     order = np.lexsort((-row, columns))
-    made = kind((len(rows), F), dtype=np.float32)
-    made.data, made.indices = values[order], row[order].astype(np.int32)
-    made.indptr = np.searchsorted(columns[order], np.arange(F + 1)).astype(np.int32)
-    return made
+    X = kind((len(rows), F), dtype=np.float32)
+    X.data, X.indices = values[order], row[order].astype(np.int32)
+    X.indptr = np.searchsorted(columns[order], np.arange(F + 1)).astype(np.int32)
+    return X
 
 
 def coo(rows: list[Row], kind: Any = sp.coo_matrix) -> Any:
     values, columns, indptr = flat(rows)
     row = np.repeat(np.arange(len(rows), dtype=np.int32), np.diff(indptr))
-    made = kind((values, (row, np.zeros_like(columns))), shape=(len(rows), F))
-    made.col[:] = columns
-    return made
+    X = kind((values, (row, np.zeros_like(columns))), shape=(len(rows), F))
+    X.col[:] = columns
+    return X
 
 
 def lil(rows: list[Row], kind: Any = sp.lil_matrix) -> Any:
-    made = kind((len(rows), F), dtype=np.float32)
+    X = kind((len(rows), F), dtype=np.float32)
     for i, row in enumerate(rows):
-        made.rows[i] = [c for c, _ in row]
-        made.data[i] = [v for _, v in row]
-    return made
+        X.rows[i] = [c for c, _ in row]
+        X.data[i] = [v for _, v in row]
+    return X
 
 
 MAKERS: dict[str, Callable[[list[Row]], Any]] = {
-    "csr": csr,
-    "csr array": lambda rows: csr(rows, sp.csr_array),
-    "csc": csc,
-    "csc array": lambda rows: csc(rows, sp.csc_array),
-    "coo": coo,
-    "coo array": lambda rows: coo(rows, sp.coo_array),
-    "lil": lil,
-    "lil array": lambda rows: lil(rows, sp.lil_array),
+    f"{make.__name__} {kind}": partial(make, kind=getattr(sp, f"{make.__name__}_{kind}"))
+    for make in (csr, csc, coo, lil)
+    for kind in ("matrix", "array")
 }
 SORTED: Row = [(0, 1.0), (2, 2.0), (4, 3.0)]
 UNSORTED: Row = [(4, 3.0), (0, 1.0), (2, 2.0)]
@@ -205,9 +201,9 @@ def test_what_is_no_cell_is_none() -> None:
     longer = csr([SORTED, ALL])
     longer.data, longer.indices = (np.append(a, a[-1:]) for a in (longer.data, longer.indices))
     for table, cells in ((dok, 1), (diagonal, 3), (longer, len(SORTED) + F)):
-        found = read(table)
-        assert found is not None
-        assert (~np.isnan(found)).sum() == cells
+        values = read(table)
+        assert values is not None
+        assert (~np.isnan(values)).sum() == cells
 
 
 @pytest.mark.parametrize("change", ["indptr", "data", "falling"])
@@ -236,9 +232,9 @@ def test_a_cell_is_missing_by_itself(missing: float) -> None:
         assert alone.nnz == sum(not np.isnan(v) and v != missing for _, v in row)
     views = (dense, np.asfortranarray(dense), np.repeat(dense, 2, axis=0)[::2], dense[:, ::-1])
     for view, back in zip(views, (1, 1, 1, -1), strict=True):
-        found = private_matrix(view, missing=missing).get_data()[:, ::back]
-        assert (found != together).nnz == 0
-        assert found.nnz == together.nnz
+        cells = private_matrix(view, missing=missing).get_data()[:, ::back]
+        assert (cells != together).nnz == 0
+        assert cells.nnz == together.nnz
 
 
 # --------------------------------------------------------------------- in pairs
