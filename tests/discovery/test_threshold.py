@@ -39,24 +39,29 @@ def test_tail_is_above_the_true_one_and_near(sigma2):
     assert tail(10**6, 3001) == pytest.approx(law(10**6, 20000)[1][20000 + 3001 :].sum(), rel=0.01)
 
 
-def shown(counts: dict[str, int], sigma2: int, threshold: int) -> dict[tuple, float]:
-    """The law of a release: of every text whether it is shown, and with which count."""
+def shown(
+    counts: dict[str, int], names: list[str], sigma2: int, threshold: int, most: int
+) -> np.ndarray:
+    """Chance of every release: for each name an axis, of which 0 is that it is not shown."""
     x, p = law(sigma2, 12 * math.isqrt(sigma2))
-    outcomes: dict[tuple, float] = {(): 1.0}
-    for name in sorted(counts):
-        noisy = x + counts[name]
-        single = {None: p[noisy < threshold].sum()}
-        single |= {int(n): q for n, q in zip(noisy, p, strict=True) if n >= threshold}
-        outcomes = {
-            (*known, *(() if n is None else ((name, n),))): mass * q
-            for known, mass in outcomes.items()
-            for n, q in single.items()
-        }
-    return outcomes
+    chances = np.ones(1)
+    for name in names:
+        noisy = x + counts.get(name, -2 * most)
+        at = np.where(noisy < threshold, 0, noisy - threshold + 1)
+        chances = np.outer(chances, np.bincount(at, p, most - threshold + 2)).ravel()
+    return chances
 
 
-def true_delta(one: dict[tuple, float], other: dict[tuple, float], epsilon: float) -> float:
-    return sum(max(0.0, p - math.exp(epsilon) * other.get(o, 0.0)) for o, p in one.items())
+def true_delta(one: np.ndarray, other: np.ndarray, epsilon: float) -> float:
+    return float(np.maximum(one - math.exp(epsilon) * other, 0.0).sum())
+
+
+def laws_of(
+    before: dict[str, int], after: dict[str, int], sigma2: int, threshold: int
+) -> list[np.ndarray]:
+    names = sorted({*before, *after})
+    most = max([*before.values(), *after.values()]) + 12 * math.isqrt(sigma2)
+    return [shown(counts, names, sigma2, threshold, most) for counts in (before, after)]
 
 
 PAIRS = [
@@ -65,7 +70,7 @@ PAIRS = [
     ({}, {"v": 1}, 1),
     ({"a": 3}, {"a": 3, "v": 2}, 2),
     ({"a": 3}, {"a": 4, "v": 1}, 2),
-    ({"a": 3, "w": 1}, {"a": 3, "v": 1}, 2),
+    ({"w": 1}, {"v": 1}, 2),
     ({"w": 1}, {"v": 3}, 4),
 ]
 
@@ -81,7 +86,7 @@ def test_the_claim_covers_the_true_curve(before, after, group, threshold):
     ]
     books = make_accountant("exact", events)
     scaled = [{k: v * unit for k, v in c.items()} for c in (before, after)]
-    laws = [shown(counts, sigma2, threshold * unit) for counts in scaled]
+    laws = laws_of(*scaled, sigma2, threshold * unit)
     for epsilon in (0.0, 0.3, 1.0, 2.0, 4.0):
         true = max(true_delta(*laws, epsilon), true_delta(*reversed(laws), epsilon))
         assert true <= books.get_delta(epsilon, group) + 1e-12
@@ -90,7 +95,7 @@ def test_the_claim_covers_the_true_curve(before, after, group, threshold):
 def test_without_the_threshold_the_claim_would_be_false():
     unit, sigma2, threshold = 16, 1024, 5 * 16
     gauss = make_accountant("exact", [GaussianEvent("categories", unit * unit, sigma2, 1, 1)])
-    laws = [shown(c, sigma2, threshold) for c in ({}, {"v": unit})]
+    laws = laws_of({}, {"v": unit}, sigma2, threshold)
     assert true_delta(laws[1], laws[0], 3.0) > gauss.get_delta(3.0)
 
 
