@@ -54,17 +54,14 @@ def schema(
     data: Path,
     target: str | None,
     look: bool,
-    epsilon: float | None,
-    delta: float | None,
     missing: tuple[str, ...],
     privacy_id: str | None,
-    group: int | None,
     budget: Path | None,
     use: str,
     out: Path | None,
     csv: Csv,
     force: bool,
-    **named: tuple[str, ...],
+    **given: Any,
 ) -> None:
     """Print a schema file to fill in, from the names of the columns of DATA. Reads no rows.
 
@@ -77,15 +74,17 @@ def schema(
         --text income,sex --number age --out people.yaml
     """
     header = header_of(data, csv)
+    named = {kind: given.pop(kind) for kind in KINDS}
+    cost = [given["epsilon"], given["delta"]]
     if not look:
-        if epsilon is not None or delta is not None or budget or any(named.values()):
+        if cost != [None, None] or budget or any(named.values()):
             raise PrivacyParameterError(
                 "--epsilon, --delta, --budget and the kinds of columns are for a look at the "
                 "rows. Add --discover, or leave them out."
             )
         print_or_save(template(header, target), out, force=force, read=[data], nl=False)
         return
-    if epsilon is None or delta is None:
+    if None in cost:
         raise PrivacyParameterError(
             "--discover spends privacy: give --epsilon and --delta, for example --epsilon 0.1 "
             "--delta 1e-7."
@@ -98,20 +97,11 @@ def schema(
                 "of these endings."
             )
     missing = missing or MISSING
-    kinds = _kinds(named, header)
-    cells, kinds = _cells(data, header, kinds, target, privacy_id, missing, csv)
+    cells, kinds = _cells(data, header, named, target, privacy_id, missing, csv)
     note = f"schema of {data.name}"
     with booked_on(budget, note) as book:
         discovery = discover(
-            cells,
-            kinds,
-            epsilon=epsilon,
-            delta=delta,
-            privacy_id=privacy_id,
-            missing=missing,
-            group=group,
-            budget=book,
-            note=note,
+            cells, kinds, privacy_id=privacy_id, missing=missing, budget=book, note=note, **given
         )
         click.echo(str(discovery), err=True)
         if out is None:
@@ -122,29 +112,29 @@ def schema(
 
 def _cells(
     data: Path,
-    header: Sequence[str],
-    kinds: dict[str, str],
+    header: list[str],
+    named: Mapping[str, Sequence[str]],
     target: str | None,
     privacy_id: str | None,
     missing: Sequence[str],
     csv: Csv,
 ) -> tuple[pd.DataFrame, dict[str, str]]:
     """The columns to look at, whole, and the kind of each."""
-    typed = is_parquet(data)
+    typed, kinds = is_parquet(data), _kinds(named, header)
     if not kinds and not typed:
         raise PrivacyParameterError(
             "The kinds of the columns are missing: a CSV file does not say them. Give them, for "
             "example --text sex,city --number age --date joined."
         )
     ids = [] if privacy_id is None else [privacy_id]
-    names = list(header) if typed else [*kinds, *ids]
+    names = header if typed else [*kinds, *ids]
     for name, known in ((target, names), (privacy_id, header)):
         if name is not None and name not in known:
             raise PrivacyParameterError(
                 f"The column {name!r} is not in the file, or its kind is missing. Check its name, "
                 "and give its kind by --text, --number, --date or --datetime."
             )
-    cells = cells_of(data, list(dict.fromkeys(names)), list(header), csv)
+    cells = cells_of(data, list(dict.fromkeys(names)), header, csv)
     if privacy_id is not None:
         cells = cells.assign(**{privacy_id: ids_of(cells[privacy_id], missing)})
     if not typed:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -47,12 +48,10 @@ def json_of(text: str) -> Any:
     """The value of a JSON text in which no key is given twice."""
 
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
-        made: dict[str, Any] = {}
-        for key, value in items:
-            if key in made:
+        for key, count in Counter(key for key, _ in items).items():
+            if count > 1:
                 raise PrivacyParameterError(f"the key {key!r} is given twice. Keep one of them.")
-            made[key] = value
-        return made
+        return dict(items)
 
     def constant(name: str) -> Any:
         raise PrivacyParameterError(
@@ -126,15 +125,15 @@ def _plain(node: Any, seen: set[int], depth: int) -> Any:
         return None if node.style is None and node.value in _NULLS else str(node.value)
     if isinstance(node, yaml.SequenceNode):
         return [_plain(entry, seen, depth + 1) for entry in node.value]
-    made: dict[str, Any] = {}
+    content: dict[str, Any] = {}
     for key, value in node.value:
         at = key.start_mark.line + 1
         name = _plain(key, seen, depth + 1)
         if not isinstance(name, str):
             raise PrivacyParameterError(f"line {at}: a key must be a name; put it in quotes.")
-        if name in made:
+        if name in content:
             raise PrivacyParameterError(
                 f"line {at}: the key {name!r} is given twice. Keep one of them."
             )
-        made[name] = _plain(value, seen, depth + 1)
-    return made
+        content[name] = _plain(value, seen, depth + 1)
+    return content

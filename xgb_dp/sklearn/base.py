@@ -117,9 +117,9 @@ class Private(XGBModel):
 
         Args:
             X: Table of features, shape (rows, columns).
-            y: Of a classifier labels, shape (rows,), each one of the declared classes, or shape
-                (rows, labels) for several labels of two classes each. Of a regressor targets in the
-                unit of ``target_bounds``, shape (rows,) or (rows, targets).
+            y: A classifier takes labels, shape (rows,), each one of the declared classes, or shape
+                (rows, labels) for several labels of two classes each. A regressor takes targets in
+                the unit of ``target_bounds``, shape (rows,) or (rows, targets).
             sample_weight: Weights of the rows, shape (rows,).
             privacy_id: Who each row belongs to: ids, shape (rows,), or the name of a column of `X`,
                 which is then no feature. The guarantee is for all rows of a person; for each row by
@@ -196,16 +196,7 @@ class Private(XGBModel):
             target = {name: params.pop(f"dp_{name}", None) for name in ("epsilon", "delta")}
             if None in target.values():
                 raise PrivacyParameterError("`epsilon` and `delta` must be given.")
-            matrix = private_matrix(
-                features,
-                categories=read_one(params, "dp_categories"),
-                label=labels,
-                weight=sample_weight,
-                missing=self.missing,
-                feature_types=self.feature_types,
-                enable_categorical=self.enable_categorical,
-                nthread=self.n_jobs,
-            )
+            matrix = self._matrix(features, labels, sample_weight)
             part = part_of((X, y) if sample_weight is None else (X, y, sample_weight))
             if part is not None:
                 mark(matrix, part)
@@ -228,6 +219,18 @@ class Private(XGBModel):
     def _declared_classes(self) -> np.ndarray | None:
         """The declared classes of a classifier, in increasing order; None for a regressor."""
         return None
+
+    def _matrix(self, features: Any, labels: Any, sample_weight: Any) -> Any:
+        return private_matrix(
+            features,
+            categories=read_one(self.get_xgb_params(), "dp_categories"),
+            label=labels,
+            weight=sample_weight,
+            missing=self.missing,
+            feature_types=self.feature_types,
+            enable_categorical=self.enable_categorical,
+            nthread=self.n_jobs,
+        )
 
     def _params_to_select(self, classes: np.ndarray | None) -> dict[str, Any]:
         params = self.get_xgb_params()
