@@ -17,7 +17,9 @@ columns:
   pet: {categories: [cat, dog, others], other: others}
 params: {max_depth: 2}
 """
-SPENT = ["--epsilon", "1", "--delta", "1e-6", "--rounds", "3"]
+TARGET = ["--epsilon", "1", "--delta", "1e-6"]
+SPENT = [*TARGET, "--rounds", "3"]
+TRAIN = ["train", "rows.csv", "--schema", "schema.yaml", *SPENT]
 
 
 def rows(n: int = 200) -> pd.DataFrame:
@@ -35,25 +37,26 @@ def rows(n: int = 200) -> pd.DataFrame:
     )
 
 
-def run(*arguments, code=0):
+def invoke(*arguments, **options):
+    """What a command did: its output, its exit code, and no error but that of the command."""
     from click.testing import CliRunner  # an optional dependency
 
     from xgb_dp.cli.commands import cli
 
-    result = CliRunner().invoke(cli, [str(a) for a in arguments])
+    result = CliRunner().invoke(cli, [str(a) for a in arguments], **options)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
-    assert result.exit_code == code, result.output
+    return result
+
+
+def run(*arguments):
+    result = invoke(*arguments)
+    assert result.exit_code == 0, result.output
     return result
 
 
 def fails(*arguments):
     """The error message of a command; a usage error has code 2."""
-    from click.testing import CliRunner  # an optional dependency
-
-    from xgb_dp.cli.commands import cli
-
-    result = CliRunner().invoke(cli, [str(a) for a in arguments])
-    assert isinstance(result.exception, SystemExit), result.exception
+    result = invoke(*arguments)
     assert result.exit_code != 0, result.output
     return result.stderr

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,11 +21,11 @@ from xgb_dp.cli.table import read_table
 from xgb_dp.errors import RowDomainError
 from xgb_dp.request.sizes import SIZES, worth
 
-from .calls import SPENT, fails, rows, run
+from .calls import SPENT, TRAIN, fails, rows, run
 
 
 def test_train_and_predict(folder):
-    out = run("train", "rows.csv", "--schema", "schema.yaml", *SPENT).stdout
+    out = run(*TRAIN).stdout
     report = xgb_dp.privacy_report("model.json")
     assert "model.json is (0.99" in out
     assert 0.99 < report.epsilon <= 1.0
@@ -74,30 +73,32 @@ def test_formats_of_rows_are_read_alike(folder):
         np.testing.assert_array_equal(other.labels, first.labels)
 
 
+JSON = """
+{"target": "buys", "classes": ["no", "yes"], "missing": ["", "?"], "drop": ["id"],
+ "columns": {"age": {"bounds": [0, 120]}, "height": "number", "zip": ["011", "1.10", "on", "None"],
+             "pet": {"categories": ["cat", "dog", "others"], "other": "others"}},
+ "params": {"max_depth": 2}}
+"""
+TOML = """
+target = "buys"
+classes = ["no", "yes"]
+missing = ["", "?"]
+drop = ["id"]
+params = {max_depth = 2}
+[columns]
+age = {bounds = [0, 120]}
+height = "number"
+zip = ["011", "1.10", "on", "None"]
+pet = {categories = ["cat", "dog", "others"], other = "others"}
+"""
+
+
 def test_formats_of_schemas_are_read_alike(folder):
-    given = {
-        "target": "buys",
-        "classes": ["no", "yes"],
-        "missing": ["", "?"],
-        "drop": ["id"],
-        "columns": {
-            "age": {"bounds": [0, 120]},
-            "height": "number",
-            "zip": ["011", "1.10", "on", "None"],
-            "pet": {"categories": ["cat", "dog", "others"], "other": "others"},
-        },
-        "params": {"max_depth": 2},
-    }
-    Path("schema.json").write_text(json.dumps(given))
-    toml = ['target = "buys"', 'classes = ["no", "yes"]', 'missing = ["", "?"]', 'drop = ["id"]',
-            "[columns]", "age = {bounds = [0, 120]}", 'height = "number"',
-            'zip = ["011", "1.10", "on", "None"]',
-            'pet = {categories = ["cat", "dog", "others"], other = "others"}',
-            "[params]", "max_depth = 2"]  # fmt: skip
-    Path("schema.toml").write_text("\n".join(toml))
-    found = [read_domain(Path(f"schema.{kind}")) for kind in ("yaml", "json", "toml")]
-    assert found[0] == found[1] == found[2]
-    whole = found[0].resolved(list(rows().columns), training=True)
+    Path("schema.json").write_text(JSON)
+    Path("schema.toml").write_text(TOML)
+    domains = [read_domain(Path(f"schema.{kind}")) for kind in ("yaml", "json", "toml")]
+    assert domains[0] == domains[1] == domains[2]
+    whole = domains[0].resolved(list(rows().columns), training=True)
     again = from_mapping(json.loads(whole.to_json()))
     assert again.columns == whole.columns
     assert (again.target, again.classes, again.missing) == ("buys", ("no", "yes"), ("", "?"))
@@ -168,7 +169,7 @@ def test_schema_template_reads_names_only(folder):
 
 
 def test_report_and_card(folder):
-    run("train", "rows.csv", "--schema", "schema.yaml", *SPENT, "--report", "r.html", "--report",
+    run(*TRAIN, "--report", "r.html", "--report",
         "r.json", "--card", "card.md")  # fmt: skip
     report = xgb_dp.privacy_report("model.json")
     assert Path("r.html").read_text().startswith("<!DOCTYPE html>")
@@ -185,37 +186,24 @@ def test_report_and_card(folder):
     assert swapped == pytest.approx(report.get_epsilon(1e-6, group=2), rel=1e-3)
 
 
+CALIBRATE = ["calibrate", "--classes", "0,1", "--delta", "1e-6"]
+
+
 def test_calibrate_says_what_training_will_draw(folder):
-    run("train", "rows.csv", "--schema", "schema.yaml", *SPENT)
+    run(*TRAIN)
     spent = xgb_dp.privacy_report("model.json").spending()
-    shown = json.loads(
-        run("calibrate", "--schema", "schema.yaml", "--rounds", "3", "--epsilon", "1", "--delta",
-            "1e-6", "--json").stdout
-    )  # fmt: skip
+    shown = json.loads(run("calibrate", "--schema", "schema.yaml", *SPENT, "--json").stdout)
     budget = {s["release"]: s for s in shown[0]["budget"]}
     assert {s.release: (s.count, s.noise) for s in spent} == {
         name: (s["count"], s["noise"]) for name, s in budget.items()
     }
-    text = run("calibrate", "--columns", "5", "--classes", "0,1", "--epsilon", "0.5", "--epsilon",
-               "2", "--delta", "1e-6").stdout  # fmt: skip
+    text = run(*CALIBRATE, "--columns", "5", "--epsilon", "0.5", "--epsilon", "2").stdout
     assert text.count("certified") == 2
-    assert "--columns" in fails(
-        "calibrate", "--classes", "0,1", "--epsilon", "1", "--delta", "1e-6"
-    )
+    assert "--columns" in fails(*CALIBRATE, "--epsilon", "1")
 
 
 def test_calibrate_shows_every_plan_of_open_rounds(folder):
-    asked = [
-        "calibrate",
-        "--columns",
-        "5",
-        "--classes",
-        "0,1",
-        "--epsilon",
-        "0.5",
-        "--delta",
-        "1e-6",
-    ]
+    asked = [*CALIBRATE, "--columns", "5", "--epsilon", "0.5"]
     (shown,) = json.loads(run(*asked, "--json").stdout)
     assert [p["rounds"] for p in shown["plans"]] == [s.rounds for s in SIZES["binary"]]
     assert shown["plans"][0]["rows_below"] == SIZES["binary"][0].below / worth(0.5)
@@ -230,9 +218,8 @@ def test_calibrate_prints_json_without_noise_too(folder):
     def refuse(constant: str) -> None:
         raise AssertionError(f"{constant} is no JSON")
 
-    made = run("calibrate", "--columns", "5", "--classes", "0,1", "--epsilon", "inf", "--delta",
-               "1e-6", "--json")  # fmt: skip
-    (shown,) = json.loads(made.stdout, parse_constant=refuse)
+    text = run(*CALIBRATE, "--columns", "5", "--epsilon", "inf", "--json").stdout
+    (shown,) = json.loads(text, parse_constant=refuse)
     target = {"target": "inf", "epsilon": "inf", "delta": 1e-6, "unit": "row", "group": 1}
     assert shown == {**target, "budget": []}
 
@@ -247,7 +234,7 @@ def test_training_without_noise_says_so(folder):
 
 
 def test_trainings_draw_on_a_budget(folder):
-    train = ["train", "rows.csv", "--schema", "schema.yaml", "--budget", "total.json", *SPENT]
+    train = [*TRAIN, "--budget", "total.json"]
     assert "does not exist" in fails(*train)
     assert "epsilon" in fails("budget", "total.json")
     made = run("budget", "total.json", "--epsilon", "1.5", "--delta", "1e-5").stdout
@@ -277,24 +264,19 @@ def test_predicting_with_models_from_python(folder, params, matrix):
 
 def test_numbers_and_truth_values_match_declared_classes(tmp_path):
     domain = from_mapping({"target": "y", "classes": ["0", "1"], "columns": {"x": "number"}})
-    for i, labels in enumerate(([0, 1, 1], [0.0, 1.0, 1.0], [False, True, True])):
-        path = tmp_path / f"{i}.parquet"
+    words = replace(domain, classes=("false", "true"))
+    path = tmp_path / "rows.parquet"
+    for labels, declared in (
+        ([0, 1, 1], domain), ([0.0, 1.0, 1.0], domain), ([False, True, True], words)
+    ):  # fmt: skip
         pd.DataFrame({"x": [1.0, None, 3.0], "y": labels}).to_parquet(path)
-        if i < 2:
-            table = read_table(path, domain, training=True)
-            assert list(table.labels) == [0.0, 1.0, 1.0]
-            assert np.isnan(table.frame["x"][1])
-        else:
-            words = from_mapping({"target": "y", "classes": ["false", "true"],
-                                  "columns": {"x": "number"}})  # fmt: skip
-            assert list(read_table(path, words, training=True).labels) == [0.0, 1.0, 1.0]
-    pd.DataFrame({"x": [1.0], "y": [2]}).to_parquet(tmp_path / "2.parquet")
+        table = read_table(path, declared, training=True)
+        assert list(table.labels) == [0.0, 1.0, 1.0]
+        assert np.isnan(table.frame["x"][1])
+    pd.DataFrame({"x": [1.0], "y": [2]}).to_parquet(path)
     with pytest.raises(RowDomainError):
-        read_table(tmp_path / "2.parquet", domain, training=True)
+        read_table(path, domain, training=True)
 
 
-def test_module_runs_as_a_program():
-    made = subprocess.run(
-        [sys.executable, "-m", "xgb_dp", "--version"], capture_output=True, text=True, check=True
-    )
-    assert xgb_dp.__version__ in made.stdout
+def test_version():
+    assert xgb_dp.__version__ in run("--version").stdout

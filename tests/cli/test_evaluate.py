@@ -10,14 +10,12 @@ import pytest
 
 import xgb_dp
 
-from .calls import SPENT, fails, run
-
-TARGET = ["--epsilon", "1", "--delta", "1e-6"]
+from .calls import TARGET, TRAIN, fails, run
 
 
 @pytest.fixture
 def model(folder):
-    run("train", "rows.csv", "--schema", "schema.yaml", *SPENT, "--quiet")
+    run(*TRAIN, "--quiet")
     return "model.json"
 
 
@@ -38,17 +36,8 @@ def test_budgets_and_calibrated_models(model):
     (entry,) = xgb_dp.Budget("book.json").entries
     assert entry.note == "evaluate model.json" and entry.events[0].label == "evaluation"
     assert xgb_dp.privacy_report("b.json").epsilon > xgb_dp.privacy_report(model).epsilon
-    assert "exceed" in fails(
-        "evaluate",
-        model,
-        "rows.csv",
-        "--epsilon",
-        "2.5",
-        "--delta",
-        "1e-6",
-        "--budget",
-        "book.json",
-    )
+    more = [*TARGET, "--epsilon", "2.5", "--budget", "book.json"]
+    assert "exceed" in fails("evaluate", model, "rows.csv", *more)
 
 
 def test_a_curve_is_read_by_predict(model):

@@ -15,12 +15,9 @@ from xgb_dp.errors import PrivacyParameterError, RowDomainError
 
 pytest.importorskip("click")
 
-from click.testing import CliRunner
-
-from xgb_dp.cli.commands import cli
 from xgb_dp.cli.files import Csv, cells_of, header_of
 
-from .calls import SPENT, fails, rows
+from .calls import SPENT, fails, invoke, rows
 
 PLAIN = "7,8,9"
 ROWS = [
@@ -84,7 +81,7 @@ def test_an_open_quote_in_a_dropped_column(folder: Path, no_training: None, name
     if name != "-":
         Path(name).write_bytes(packed)
     arguments = ["train", name, "--schema", "schema.yaml", *SPENT, "--model", "m.json"]
-    result = CliRunner().invoke(cli, arguments, input=packed)
+    result = invoke(*arguments, input=packed)
     assert result.exit_code == 1
     assert "line break" in result.stderr and "Parquet" in result.stderr
     assert "ann" not in result.stderr

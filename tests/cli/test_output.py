@@ -19,9 +19,7 @@ pytest.importorskip("click")
 
 from xgb_dp.cli import output
 
-from .calls import SPENT, fails, rows, run
-
-TRAIN = ["train", "rows.csv", "--schema", "schema.yaml", *SPENT]
+from .calls import SPENT, TARGET, TRAIN, fails, invoke, rows, run
 
 
 @pytest.fixture
@@ -61,8 +59,8 @@ def test_every_command_writes_by_the_same_function(
     folder: Path, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arguments = {
-        "evaluate": ["evaluate", "model.json", "rows.csv", "--epsilon", "1", "--delta", "1e-6",
-                     "--json", "new.json", "--calibrated", "mended.json"],
+        "evaluate": ["evaluate", "model.json", "rows.csv", *TARGET, "--json", "new.json",
+                     "--calibrated", "mended.json"],
         "schema": ["schema", "rows.csv", "--out", "new.yaml"],
         "predict": ["predict", "model.json", "rows.csv", "--out", "new.csv"],
         "report": ["report", "model.json", "--out", "new.html"],
@@ -142,40 +140,38 @@ def test_an_interrupt_says_what_the_book_says(
     assert "nothing is booked" in fails(*TRAIN)
 
 
-def command(*arguments: str, closed: bool = False, reads: bytes | None = None) -> Any:
+def command(*arguments: str, closed: bool = False, **streams: Any) -> Any:
     """The command line in a process of its own."""
     whole = [sys.executable, "-m", "xgb_dp", *arguments]
     if closed:
         whole = ["sh", "-c", 'exec "$@" >&-', "sh", *whole]
-    return subprocess.run(whole, input=reads, capture_output=True, check=False)
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
+    return subprocess.run(whole, check=False, **streams)
 
 
 def test_a_closed_standard_output_is_an_error(folder: Path) -> None:
     run(*TRAIN)
     for arguments in (["predict", "model.json", "rows.csv"], ["verify", "model.json"]):
-        made = command(*arguments, closed=True)
-        assert made.returncode == 1
-        assert b"Standard output is closed" in made.stderr
+        ended = command(*arguments, closed=True)
+        assert ended.returncode == 1
+        assert b"Standard output is closed" in ended.stderr
 
 
-@pytest.mark.parametrize("arguments", [["verify", "model.json"], ["report", "model.json"]], ids=str)
-def test_a_reader_that_has_gone_is_no_traceback(folder: Path, arguments: list[str]) -> None:
+def test_a_reader_that_has_gone_is_no_traceback(folder: Path) -> None:
     run(*TRAIN)
-    read, write = os.pipe()
-    os.close(read)
-    made = subprocess.run(
-        [sys.executable, "-m", "xgb_dp", *arguments], stdout=write, stderr=subprocess.PIPE,
-        check=False,
-    )  # fmt: skip
-    os.close(write)
-    assert made.returncode not in (0, 120)
-    assert b"Traceback" not in made.stderr and b"Exception ignored" not in made.stderr
+    for name in ("verify", "report"):
+        read, write = os.pipe()
+        os.close(read)
+        ended = command(name, "model.json", stdout=write)
+        os.close(write)
+        assert ended.returncode not in (0, 120)
+        assert b"Traceback" not in ended.stderr and b"Exception ignored" not in ended.stderr
 
 
 def test_arguments_that_are_no_text_are_refused(folder: Path) -> None:
-    made = command(*TRAIN, "--model", os.fsdecode(b"m\xe9.json"))
-    assert made.returncode == 1
-    assert b"is not UTF-8 text" in made.stderr and b"Traceback" not in made.stderr
+    ended = command(*TRAIN, "--model", os.fsdecode(b"m\xe9.json"))
+    assert ended.returncode == 1
+    assert b"is not UTF-8 text" in ended.stderr and b"Traceback" not in ended.stderr
 
 
 def test_names_that_utf_8_cannot_hold(folder: Path, no_training: None) -> None:
@@ -187,12 +183,6 @@ def test_names_that_utf_8_cannot_hold(folder: Path, no_training: None) -> None:
     frame.to_csv("latin.csv", index=False, encoding="latin-1")
     assert "--encoding" in fails("schema", "latin.csv")
     assert "Größe" in run("schema", "latin.csv", "--encoding", "latin-1").stdout
-
-
-@pytest.mark.parametrize("encoding", ["nonsense", "rot13", "\0"])
-def test_encodings_that_are_none(folder: Path, encoding: str) -> None:
-    said = fails("schema", "rows.csv", "--encoding", encoding)
-    assert "--encoding" in said and "latin-1" in said
 
 
 @pytest.mark.parametrize("text", ["inf", "-Infinity", "1e39"])
@@ -214,17 +204,18 @@ def test_rows_from_standard_input(folder: Path) -> None:
     frame.to_parquet("rows.parquet")
     for name in ("rows.csv", "rows.csv.gz", "rows.parquet"):
         for path in ("-", "/dev/stdin"):
-            made = command("predict", "model.json", path, reads=Path(name).read_bytes())
-            assert made.returncode == 0, made.stderr
-            assert made.stdout.decode() == expected
-    content = Path("rows.csv").read_bytes()
+            result = invoke("predict", "model.json", path, input=Path(name).read_bytes())
+            assert (result.exit_code, result.stdout) == (0, expected), result.output
+    with open("rows.parquet", "rb") as file:
+        ended = command("predict", "model.json", "-", stdin=file)
+    assert ended.stdout.decode() == expected, ended.stderr
     for arguments in (
         ["train", "-", "--schema", "schema.yaml", *SPENT, "--model", "b.json"],
-        ["evaluate", "model.json", "-", "--epsilon", "1", "--delta", "1e-6"],
-        ["schema", "-", "--discover", "--epsilon", "1", "--delta", "1e-6", "--number", "age"],
+        ["evaluate", "model.json", "-", *TARGET],
+        ["schema", "-", "--discover", *TARGET, "--number", "age"],
     ):
-        made = command(*arguments, reads=content)
-        assert made.returncode == 0, made.stderr
+        result = invoke(*arguments, input=Path("rows.csv").read_bytes())
+        assert result.exit_code == 0, result.output
     assert xgb_dp.privacy_report("b.json").epsilon <= 1.0
     assert pd.read_csv("rows.csv").shape == frame.shape
-    assert b"is empty" in command("predict", "model.json", "-", reads=b"").stderr
+    assert "is empty" in invoke("predict", "model.json", "-", input=b"").stderr

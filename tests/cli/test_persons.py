@@ -15,12 +15,11 @@ import xgboost as xgb
 from xgb_dp.cli.domain import read_domain
 from xgb_dp.cli.table import read_table
 
-from ..persons.conftest import alike, told
-from .calls import SCHEMA, fails, rows, run
+from ..persons.conftest import alike, codes_told
+from .calls import SCHEMA, SPENT, TRAIN, fails, rows, run
 
-__all__ = ["told"]
+__all__ = ["codes_told"]
 
-SPENT = ["--epsilon", "1", "--delta", "1e-6", "--rounds", "2"]
 WHO = [f"00{i % 70}" for i in range(200)]
 PERSONS = SCHEMA.replace("drop: [id]", "drop: [id]\nprivacy_id: patient")
 CHOSEN = ["--target", "buys", "--classes", "no,yes", "--drop", "zip", "--drop", "pet"]
@@ -34,9 +33,9 @@ def visits(folder: Path) -> Path:
     return folder
 
 
-def test_the_column_of_a_schema_file(visits: Path, told: list[np.ndarray]) -> None:
-    run("train", "rows.csv", "--schema", "schema.yaml", *SPENT)
-    assert alike(told[0], WHO)
+def test_the_column_of_a_schema_file(visits: Path, codes_told: list[np.ndarray]) -> None:
+    run(*TRAIN)
+    assert alike(codes_told[0], WHO)
     model = xgb.Booster(model_file="model.json")
     assert model.feature_names == ["age", "height", "zip", "pet"]
     run("predict", "model.json", "rows.csv", "--out", "with.csv")
@@ -45,32 +44,32 @@ def test_the_column_of_a_schema_file(visits: Path, told: list[np.ndarray]) -> No
     assert Path("with.csv").read_text() == Path("out.csv").read_text()
 
 
-def test_the_column_of_an_option(visits: Path, told: list[np.ndarray]) -> None:
+def test_the_column_of_an_option(visits: Path, codes_told: list[np.ndarray]) -> None:
     """Every other column of the file is a feature, but for those that have another part."""
     given = [*CHOSEN, "--drop", "id", "--drop", "height", "--privacy-id", "patient"]
     run("train", "rows.csv", *given, *SPENT)
-    assert alike(told[0], WHO)
+    assert alike(codes_told[0], WHO)
     assert xgb.Booster(model_file="model.json").feature_names == ["age"]
 
 
 def test_an_option_takes_the_column_out_of_a_schema_file(
-    visits: Path, told: list[np.ndarray]
+    visits: Path, codes_told: list[np.ndarray]
 ) -> None:
     text = SCHEMA.replace("  age:", "  patient: number\n  age:")
     Path("schema.yaml").write_text(text)
-    run("train", "rows.csv", "--schema", "schema.yaml", "--privacy-id", "patient", *SPENT)
-    assert alike(told[0], WHO)
+    run(*TRAIN, "--privacy-id", "patient")
+    assert alike(codes_told[0], WHO)
 
 
 @pytest.mark.parametrize("kind", ["text", "number", "category"])
 def test_columns_of_parquet_files_are_exact(
-    kind: str, visits: Path, told: list[np.ndarray]
+    kind: str, visits: Path, codes_told: list[np.ndarray]
 ) -> None:
     ids = np.arange(200) % 70 + 2**60
     column = {"text": WHO, "number": ids, "category": pd.Categorical(WHO)}[kind]
     rows().assign(patient=column).to_parquet("rows.parquet")
     run("train", "rows.parquet", "--schema", "schema.yaml", *SPENT)
-    assert alike(told[0], WHO)
+    assert alike(codes_told[0], WHO)
 
 
 def test_spaces_around_ids_of_text_files_are_no_part_of_them(visits: Path) -> None:
@@ -85,7 +84,7 @@ def test_spaces_around_ids_of_text_files_are_no_part_of_them(visits: Path) -> No
 @pytest.mark.parametrize("cell", ["", "?"])
 def test_a_row_without_an_id_is_refused(cell: str, visits: Path, no_training: None) -> None:
     rows().assign(patient=[*WHO[:-1], cell]).to_csv("rows.csv", index=False)
-    shown = fails("train", "rows.csv", "--schema", "schema.yaml", *SPENT)
+    shown = fails(*TRAIN)
     assert "no id" in shown
     assert "0068" not in shown
 
@@ -93,7 +92,7 @@ def test_a_row_without_an_id_is_refused(cell: str, visits: Path, no_training: No
 def test_declarations_that_contradict_each_other(visits: Path, no_training: None) -> None:
     def train(text: str, *more: str) -> str:
         Path("schema.yaml").write_text(text)
-        return fails("train", "rows.csv", "--schema", "schema.yaml", *more, *SPENT)
+        return fails(*TRAIN, *more)
 
     feature = PERSONS.replace("  age:", "  patient: number\n  age:")
     assert "'patient' is declared as a feature" in train(feature)
@@ -106,8 +105,7 @@ def test_declarations_that_contradict_each_other(visits: Path, no_training: None
 
 def test_a_parameter_does_not_name_the_column(visits: Path, no_training: None) -> None:
     Path("schema.yaml").write_text(SCHEMA)
-    given = ["--schema", "schema.yaml", "--param", "dp_privacy_id=patient"]
-    assert "--privacy-id" in fails("train", "rows.csv", *given, *SPENT)
+    assert "--privacy-id" in fails(*TRAIN, "--param", "dp_privacy_id=patient")
 
 
 def test_a_column_that_looks_like_an_id_is_warned_of(visits: Path) -> None:
@@ -132,15 +130,14 @@ def test_the_template_asks_for_the_unit_of_protection(visits: Path) -> None:
 
 def test_calibration_knows_the_unit(visits: Path) -> None:
     """Which needs no rows: the noise is that of the same number of rows."""
-    given = ["calibrate", "--schema", "schema.yaml", "--rounds", "3", "--epsilon", "1"]
-    run(*given, "--delta", "1e-6")
+    run("calibrate", "--schema", "schema.yaml", *SPENT)
 
 
 def test_no_id_is_in_the_files_of_a_training(visits: Path) -> None:
     secret = [f"SECRET{i % 70}" for i in range(200)]
     rows().assign(patient=secret).to_csv("rows.csv", index=False)
-    made = ["--report", "r.json", "--report", "r.html", "--card", "card.md"]
-    shown = run("train", "rows.csv", "--schema", "schema.yaml", *SPENT, *made)
+    written = ["--report", "r.json", "--report", "r.html", "--card", "card.md"]
+    shown = run(*TRAIN, *written)
     for path in ("model.json", "r.json", "r.html", "card.md"):
         assert "SECRET" not in Path(path).read_text()
     assert "SECRET" not in shown.output

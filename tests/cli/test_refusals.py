@@ -16,7 +16,7 @@ from xgb_dp.cli.files import Csv
 from xgb_dp.cli.table import read_table
 from xgb_dp.errors import PrivacyParameterError
 
-from .calls import SPENT, fails, rows, run
+from .calls import SPENT, TRAIN, fails, rows, run
 
 DECLARED = ["--target", "buys", "--classes", "no,yes"]
 WRONG = [
@@ -81,7 +81,7 @@ def test_a_row_outside_its_domain_is_told_by_column_only(folder, no_training, ch
 def test_ragged_rows_are_refused_without_their_numbers(folder, no_training):
     with open("rows.csv", "a", encoding="utf-8") as file:
         file.write("1,50,180,on,cat,yes,7,8,9\n")
-    shown = fails("train", "rows.csv", "--schema", "schema.yaml", *SPENT)
+    shown = fails(*TRAIN)
     assert "more cells than there are names" in shown
     assert "202" not in shown
 
@@ -94,12 +94,9 @@ def test_files_that_cannot_be_read(folder, no_training):
     Path("empty.csv").write_text("")
     Path("wrong.parquet").write_text("no Parquet, but a secret")
     Path("wrong.csv.gz").write_text("no gzip, but a secret")
-    for name, message in [
-        ("latin.csv", "--encoding latin-1"),
-        ("empty.csv", "is empty"),
-        ("wrong.parquet", "damaged"),
-        ("wrong.csv.gz", "damaged"),
-    ]:
+    messages = ("--encoding latin-1", "is empty", "damaged", "damaged")
+    names = ("latin.csv", "empty.csv", "wrong.parquet", "wrong.csv.gz")
+    for name, message in zip(names, messages, strict=True):
         shown = fails("train", name, "--schema", "schema.yaml", *SPENT)
         assert message in shown
         assert "secret" not in shown
@@ -114,17 +111,17 @@ def test_unexpected_errors_show_no_data(folder, monkeypatch):
         raise KeyError("the value of a cell")
 
     monkeypatch.setattr("xgb_dp.cli.cmd_train.read_table", defect)
-    shown = fails("train", "rows.csv", "--schema", "schema.yaml", *SPENT)
+    shown = fails(*TRAIN)
     assert "KeyError" in shown
     assert "cell" not in shown
     monkeypatch.setenv("XGB_DP_DEBUG", "1")
     with pytest.raises(KeyError):
-        run("train", "rows.csv", "--schema", "schema.yaml", *SPENT)
+        run(*TRAIN)
 
 
 def test_models_are_not_overwritten_by_accident(folder, no_training):
     Path("model.json").write_text("precious")
-    assert "--force" in fails("train", "rows.csv", "--schema", "schema.yaml", *SPENT)
+    assert "--force" in fails(*TRAIN)
     assert Path("model.json").read_text() == "precious"
 
 

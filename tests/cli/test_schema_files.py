@@ -13,13 +13,11 @@ import xgb_dp
 
 pytest.importorskip("click")
 
-from click.testing import CliRunner
-
-from xgb_dp.cli.commands import cli
 from xgb_dp.cli.domain import read_domain, template
 from xgb_dp.errors import PrivacyParameterError
 
-SPENT = ["--epsilon", "1", "--delta", "1e-6", "--rounds", "2"]
+from .calls import SPENT, TARGET, fails, invoke, run
+
 # Ending, text, and what the message must say.
 WRONG = [
     # a scalar where a list is due
@@ -123,10 +121,8 @@ def model(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("schemas")
     frame = pd.DataFrame({"a": np.arange(20.0), "age": np.arange(20.0), "y": ["no", "yes"] * 10})
     frame.to_csv(folder / "rows.csv", index=False)
-    train = ["train", "rows.csv", "--target", "y", "--classes", "no,yes", *SPENT]
-    paths = [folder / p if p.endswith(".csv") else p for p in train]
-    made = CliRunner().invoke(cli, [str(p) for p in [*paths, "--model", folder / "model.json"]])
-    assert made.exit_code == 0, made.output
+    given = ["--target", "y", "--classes", "no,yes", "--model", folder / "model.json"]
+    run("train", folder / "rows.csv", *given, *SPENT)
     return folder
 
 
@@ -148,17 +144,15 @@ def test_wrong_schema_files(model, tmp_path, no_rows, ending, text, message) -> 
     path.write_text(text)
     with pytest.raises(PrivacyParameterError, match=message):
         read_domain(path)
-    rows, calibrated = str(model / "rows.csv"), ["--epsilon", "1", "--delta", "1e-6"]
     for command in (
-        ["train", rows, *SPENT, "--model", str(tmp_path / "new.json")],
-        ["predict", str(model / "model.json"), rows],
-        ["calibrate", *calibrated],
+        ["train", model / "rows.csv", *SPENT, "--model", tmp_path / "new.json"],
+        ["predict", model / "model.json", model / "rows.csv"],
+        ["calibrate", *TARGET],
     ):
-        found = CliRunner().invoke(cli, [*command, "--schema", str(path)])
-        assert found.exit_code == 1 and isinstance(found.exception, SystemExit)
-        assert found.stdout == ""
-        assert found.stderr.startswith(f"Error: schema.{ending}: ")
-        assert len(found.stderr.splitlines()) == 1
+        result = invoke(*command, "--schema", path)
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr.startswith(f"Error: schema.{ending}: ")
+        assert len(result.stderr.splitlines()) == 1
     assert not (tmp_path / "new.json").exists()
 
 
@@ -167,9 +161,9 @@ def test_garbage(tmp_path, content) -> None:
     for ending in ("yaml", "json", "toml"):
         path = tmp_path / f"schema.{ending}"
         path.write_bytes(content)
-        with pytest.raises(PrivacyParameterError, match=r"schema\.(yaml|json|toml): ") as found:
+        with pytest.raises(PrivacyParameterError, match=r"schema\.(yaml|json|toml): ") as error:
             read_domain(path)
-        assert len(str(found.value).splitlines()) == 1
+        assert len(str(error.value).splitlines()) == 1
 
 
 def test_names_are_what_is_written(tmp_path) -> None:
@@ -204,27 +198,22 @@ def test_names_are_what_is_written(tmp_path) -> None:
     ],
 )
 def test_wrong_options(model, tmp_path, no_rows, options, message) -> None:
-    train = ["train", str(model / "rows.csv"), "--target", "y", "--classes", "no,yes", *SPENT]
-    found = CliRunner().invoke(cli, [*train, "--model", str(tmp_path / "m.json"), *options])
-    assert found.exit_code == 1
-    assert message in found.stderr
+    given = ["--target", "y", "--classes", "no,yes", "--model", tmp_path / "m.json", *options]
+    assert message in fails("train", model / "rows.csv", *given, *SPENT)
 
 
 def test_a_template_quotes_any_name(tmp_path) -> None:
     """Names that JSON would write as pairs of escapes, which YAML takes for other letters."""
     names = ["y", "\U0001f600 mood", 'say "no"', "a: b", "\u2028"]
-    made = template(names, "y")
-    path = tmp_path / "made.yaml"
-    path.write_text(made, encoding="utf-8")
+    path = tmp_path / "template.yaml"
+    path.write_text(template(names, "y"), encoding="utf-8")
     assert list(read_domain(path).columns or {}) == names[1:]
 
 
 def test_schema_template_is_read_by_all_commands(model, tmp_path) -> None:
-    made = CliRunner().invoke(cli, ["schema", str(model / "rows.csv"), "--target", "y"])
-    path = tmp_path / "made.yaml"
-    path.write_text(made.stdout.replace('["0", "1"]', '["no", "yes"]'))
+    text = run("schema", model / "rows.csv", "--target", "y").stdout
+    path = tmp_path / "template.yaml"
+    path.write_text(text.replace('["0", "1"]', '["no", "yes"]'))
     assert read_domain(path).classes == ("no", "yes")
-    train = ["train", str(model / "rows.csv"), "--schema", str(path), *SPENT]
-    found = CliRunner().invoke(cli, [*train, "--model", str(tmp_path / "m.json")])
-    assert found.exit_code == 0, found.output
+    run("train", model / "rows.csv", "--schema", path, *SPENT, "--model", tmp_path / "m.json")
     assert xgb_dp.privacy_report(tmp_path / "m.json").private

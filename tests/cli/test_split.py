@@ -12,9 +12,8 @@ import xgboost as xgb
 import xgb_dp
 from xgb_dp.record.ledger import read_ledger
 
-from .calls import SPENT, fails, rows, run
+from .calls import SCHEMA, SPENT, TARGET, fails, rows, run
 
-TARGET = ["--epsilon", "1", "--delta", "1e-6"]
 PARTS = ["--train", "train.csv", "--test", "test.csv", "--share", "0.4"]
 
 
@@ -60,8 +59,7 @@ def test_persons_stay_together(folder):
     frame = rows()
     frame["id"] = frame["id"] // 5
     frame.to_csv("rows.csv", index=False)
-    schema = Path("schema.yaml").read_text().replace("drop: [id]", "privacy_id: id")
-    Path("schema.yaml").write_text(schema)
+    Path("schema.yaml").write_text(SCHEMA.replace("drop: [id]", "privacy_id: id"))
     said = run("split", "rows.csv", *PARTS, "--schema", "schema.yaml")
     assert "a person is in one of them" in said.stdout
     parts = [set(pd.read_csv(f"{name}.csv")["id"]) for name in ("train", "test")]
@@ -78,10 +76,7 @@ def test_other_persons_than_those_of_the_division_are_in_both_parts(folder):
     frame = rows()
     frame["hospital"] = frame["id"] % 3
     frame.to_csv("rows.csv", index=False)
-    schema = (
-        Path("schema.yaml").read_text().replace("drop: [id]", "drop: [id]\nprivacy_id: hospital")
-    )
-    Path("schema.yaml").write_text(schema)
+    Path("schema.yaml").write_text(SCHEMA.replace("drop: [id]", "drop: [id]\nprivacy_id: hospital"))
     run("split", "rows.csv", *PARTS, "--privacy-id", "id")
     trained()
     public = read_ledger(xgb.Booster(model_file="model.json")).trainings[-1].public
