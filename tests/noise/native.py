@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -68,127 +69,68 @@ def integer_sqrt(x: int) -> int:
     return out.value
 
 
-def uniform(key: bytes | None, stream: int, below: int, n: int) -> npt.NDArray[np.uint64]:
-    out = np.empty(n, np.uint64)
-    _check(
-        _LIB.XGDPTestUniform(
-            _key(key), ctypes.c_uint32(stream), _U64(below), _SIZE(n), _pointer(out)
-        )
-    )
-    return out
-
-
-def _halves(x: int) -> tuple[ctypes.c_uint64, ctypes.c_uint64]:
-    return _U64(x >> 64), _U64(x & (2**64 - 1))
-
-
 def integer_sqrt128(x: int) -> int:
     out = _U64()
     _check(_LIB.XGDPTestIntegerSqrt128(*_halves(x), ctypes.byref(out)))
     return out.value
 
 
+def _halves(x: int) -> tuple[ctypes.c_uint64, ctypes.c_uint64]:
+    return _U64(x >> 64), _U64(x & (2**64 - 1))
+
+
+def _drawn(
+    name: str, out: npt.NDArray[Any], key: bytes | None, stream: int, *arguments: Any
+) -> npt.NDArray[Any]:
+    """What an entry point writes that draws a number, or a row of them, for each of `out`."""
+    draw = getattr(_LIB, f"XGDPTest{name}")
+    size = _SIZE(len(out))
+    _check(draw(_key(key), ctypes.c_uint32(stream), *arguments, size, _pointer(out)))
+    return out
+
+
+def uniform(key: bytes | None, stream: int, below: int, n: int) -> npt.NDArray[np.uint64]:
+    return _drawn("Uniform", np.empty(n, np.uint64), key, stream, _U64(below))
+
+
 def uniform128(key: bytes | None, stream: int, below: int, n: int) -> list[int]:
-    out = np.empty((n, 2), np.uint64)
-    _check(
-        _LIB.XGDPTestUniform128(
-            _key(key), ctypes.c_uint32(stream), *_halves(below), _SIZE(n), _pointer(out)
-        )
-    )
-    return [high << 64 | low for high, low in out.tolist()]
+    halves = _drawn("Uniform128", np.empty((n, 2), np.uint64), key, stream, *_halves(below))
+    return [high << 64 | low for high, low in halves.tolist()]
 
 
 def bernoulli_exp(
     key: bytes | None, stream: int, q: int, a: int, b: int, n: int
 ) -> npt.NDArray[np.uint8]:
-    out = np.empty(n, np.uint8)
-    _check(
-        _LIB.XGDPTestBernoulliExp(
-            _key(key),
-            ctypes.c_uint32(stream),
-            _U64(q),
-            *_halves(a),
-            *_halves(b),
-            _SIZE(n),
-            _pointer(out),
-        )
-    )
-    return out
+    exponent = (_U64(q), *_halves(a), *_halves(b))
+    return _drawn("BernoulliExp", np.empty(n, np.uint8), key, stream, *exponent)
 
 
 def discrete_laplace(key: bytes | None, stream: int, scale: int, n: int) -> npt.NDArray[np.int64]:
-    out = np.empty(n, np.int64)
-    _check(
-        _LIB.XGDPTestDiscreteLaplace(
-            _key(key), ctypes.c_uint32(stream), _U64(scale), _SIZE(n), _pointer(out)
-        )
-    )
-    return out
+    return _drawn("DiscreteLaplace", np.empty(n, np.int64), key, stream, _U64(scale))
 
 
 def discrete_gaussian(key: bytes | None, stream: int, sigma2: int, n: int) -> npt.NDArray[np.int64]:
-    out = np.empty(n, np.int64)
-    _check(
-        _LIB.XGDPTestDiscreteGaussian(
-            _key(key), ctypes.c_uint32(stream), _U64(sigma2), _SIZE(n), _pointer(out)
-        )
-    )
-    return out
+    return _drawn("DiscreteGaussian", np.empty(n, np.int64), key, stream, _U64(sigma2))
 
 
 def select(
-    key: bytes | None,
-    stream: int,
-    utilities: Sequence[int] | npt.NDArray[np.int64],
-    eps_num: int,
-    den: int,
-    n: int,
+    key: bytes | None, stream: int, utilities: Any, eps_num: int, den: int, n: int
 ) -> npt.NDArray[np.uint64]:
     u = np.ascontiguousarray(utilities, np.int64)
-    out = np.empty(n, np.uint64)
-    _check(
-        _LIB.XGDPTestSelect(
-            _key(key),
-            ctypes.c_uint32(stream),
-            _pointer(u),
-            _SIZE(u.size),
-            _U64(eps_num),
-            _U64(den),
-            _SIZE(n),
-            _pointer(out),
-        )
-    )
-    return out
+    given = _pointer(u), _SIZE(u.size), _U64(eps_num), _U64(den)
+    return _drawn("Select", np.empty(n, np.uint64), key, stream, *given)
 
 
 def select_grouped(
-    key: bytes | None,
-    stream: int,
-    utilities: Sequence[Sequence[int]] | npt.NDArray[np.int64],
-    bounds: Sequence[int] | npt.NDArray[np.int64],
-    eps_num: int,
-    den: int,
-    n: int,
+    key: bytes | None, stream: int, utilities: Any, bounds: Any, eps_num: int, den: int, n: int
 ) -> tuple[npt.NDArray[np.uint64], int]:
     """Choices among candidates in rows with a bound each, and which candidate is the largest."""
     u = np.atleast_2d(np.ascontiguousarray(utilities, np.int64))
     of_groups = np.ascontiguousarray(bounds, np.int64)
     assert len(of_groups) == len(u)
+    given = _pointer(u), _pointer(of_groups), _SIZE(len(u)), _SIZE(u.shape[1])
     out = np.empty(n + 1, np.uint64)
-    _check(
-        _LIB.XGDPTestSelectGrouped(
-            _key(key),
-            ctypes.c_uint32(stream),
-            _pointer(u),
-            _pointer(of_groups),
-            _SIZE(len(u)),
-            _SIZE(u.shape[1]),
-            _U64(eps_num),
-            _U64(den),
-            _SIZE(n + 1),
-            _pointer(out),
-        )
-    )
+    _drawn("SelectGrouped", out, key, stream, *given, _U64(eps_num), _U64(den))
     return out[:-1], int(out[-1])
 
 
