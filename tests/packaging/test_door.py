@@ -11,9 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.children import light_environment
 from tests.upstream.stock import stock_folder
 
 SHOW = "import xgboost; print(hasattr(xgboost.core._LIB, 'XGDPBuildInfo'))"
+
+
+def environment(folder: Path, path: str) -> dict[str, str]:
+    """That of a process which starts at once, with one more folder on its path."""
+    path = os.pathsep.join(filter(None, [path, str(folder)]))
+    return light_environment(folder) | {"PYTHONPATH": path}
 
 
 def python(code: str, folder: Path, path: str = "", **env: str) -> str:
@@ -21,7 +28,7 @@ def python(code: str, folder: Path, path: str = "", **env: str) -> str:
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": path, **env},
+        env=environment(folder, path) | env,
         capture_output=True,
         text=True,
         check=False,
@@ -73,7 +80,7 @@ def test_children_have_the_build_of_their_parent(kind: str, start: str, tmp_path
     done = subprocess.run(
         [sys.executable, "main.py", kind, start],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(stock_folder())},
+        env=environment(tmp_path, str(stock_folder())),
         capture_output=True,
         text=True,
         check=True,
@@ -89,8 +96,8 @@ def test_a_program_of_its_own_has_the_stock_package(tmp_path: Path) -> None:
 def test_the_stock_package_is_still_found_behind_the_door(tmp_path: Path) -> None:
     """What the doctor says of it after `import xgb_dp`, in parents and in children."""
     code = "import xgb_dp, xgb_dp.engine.door as door; print(door.stock_origin())"
-    found = python(code, tmp_path, str(stock_folder())).strip()
-    assert Path(found).is_relative_to(stock_folder())
+    origin = python(code, tmp_path, str(stock_folder())).strip()
+    assert Path(origin).is_relative_to(stock_folder())
     assert python(code, tmp_path) == "None\n"
 
 

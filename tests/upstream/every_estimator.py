@@ -29,7 +29,7 @@ IN_MEMORY = ("XGBClassifier", "XGBRegressor", "XGBRanker", "XGBRFClassifier", "X
 # read, so one more reading changes the model.
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "defaults": {},
-    "drawn seed": {"subsample": 0.5, "random_state": None},  # see `made`
+    "drawn seed": {"subsample": 0.5, "random_state": None},  # see `estimator`
     "given rounds": {"n_estimators": 7},
     "several classes": {},
 }
@@ -44,7 +44,7 @@ def labels(name: str, case: str = "defaults") -> Any:
     return np.digitize(SIGNAL, [-0.5, 0.5]) if case == "several classes" else y
 
 
-def made(name: str, case: str, module: Any = xgb) -> Any:
+def estimator(name: str, case: str, module: Any = xgb) -> Any:
     given = dict(ARGUMENTS[case])
     if "random_state" in given:
         given["random_state"] = np.random.RandomState(3)
@@ -69,15 +69,15 @@ def outcome(model: Any, predicted: Any) -> dict[str, Any]:
 def fitted(name: str, case: str) -> dict[str, Any]:
     """Fit, predict, clone, pickle."""
     y = labels(name, case)
-    model = made(name, case)
+    model = estimator(name, case)
     model.fit(X, y, **groups(name))
     copy = pickle.loads(pickle.dumps(model))
     assert np.array_equal(copy.predict(X), model.predict(X))
     again = clone(model)
     assert not hasattr(again, "_Booster")
-    found = outcome(model, model.predict(X))
+    result = outcome(model, model.predict(X))
     parameters = {k: repr(v) for k, v in model.get_xgb_params().items() if k != "random_state"}
-    return found | {"parameters": parameters}
+    return result | {"parameters": parameters}
 
 
 def on_dask() -> dict[str, Any]:
@@ -86,7 +86,7 @@ def on_dask() -> dict[str, Any]:
     from distributed import Client, LocalCluster
     from xgboost import dask as dxgb
 
-    found = {}
+    results = {}
     names = [f"Dask{name}" for name in IN_MEMORY]
     with (
         LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster,
@@ -100,18 +100,18 @@ def on_dask() -> dict[str, Any]:
 
         for name in names:
             frame = table(name)
-            model = clone(made(name, "defaults", dxgb))
+            model = clone(estimator(name, "defaults", dxgb))
             model.client = client
             model.fit(frame[columns], frame["y"], **{k: frame[k] for k in groups(name)})
             copy = pickle.loads(pickle.dumps(model.get_booster()))
             assert digest(copy.save_raw("json")) == digest(model.get_booster().save_raw("json"))
             predicted = np.asarray(model.predict(frame[columns]).compute())
-            found[f"{name}, defaults"] = outcome(model, predicted)
+            results[f"{name}, defaults"] = outcome(model, predicted)
         frame = table("XGBRegressor")
         d = dxgb.DaskDMatrix(client, frame[columns], frame["y"])
         booster = dxgb.train(client, {}, d)["booster"]
-        found["dask train"] = digest(booster.save_raw("json"))
-    return found
+        results["dask train"] = digest(booster.save_raw("json"))
+    return results
 
 
 def functions() -> dict[str, Any]:
@@ -136,15 +136,15 @@ def functions() -> dict[str, Any]:
 
 
 def main() -> None:
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for name in IN_MEMORY:
         for case in ARGUMENTS:
             if case != "several classes" or name.endswith("Classifier"):
-                found[f"{name}, {case}"] = fitted(name, case)
-    found |= functions()
+                results[f"{name}, {case}"] = fitted(name, case)
+    results |= functions()
     if "dask" in sys.argv[1:]:
-        found |= on_dask()
-    print("FOUND" + json.dumps({"private": hasattr(xgb.core._LIB, "XGDPBuildInfo"), **found}))
+        results |= on_dask()
+    print("FOUND" + json.dumps({"private": hasattr(xgb.core._LIB, "XGDPBuildInfo"), **results}))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy
 
+from tests.children import LIGHT
 from tests.upstream.pinned import ROOT, fetch_upstream
 
 PINNED = fetch_upstream.read_upstream().version
@@ -31,14 +32,15 @@ def stock_environment(version: str = PINNED) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": path}
 
 
-def run_stock(code: str, *arguments: str, version: str = PINNED) -> str:
+def run_stock(code: str, *arguments: str, version: str = PINNED, light: bool = True) -> str:
     """Standard output of Python code that sees the stock `xgboost` and neither of our packages.
 
-    `version` names the release. The environment's other packages stay importable. ``-S`` keeps the
-    finder of an editable install from putting our `xgboost` first.
+    `version` names the release. The environment's other packages stay importable, all but those
+    that take long to import where it is `light`. ``-S`` keeps the finder of an editable install
+    from putting our `xgboost` first.
     """
     run = subprocess.run(
-        [sys.executable, "-S", "-c", code, *arguments],
+        [sys.executable, "-S", "-c", (LIGHT if light else "") + code, *arguments],
         cwd=stock_folder(version),
         env=stock_environment(version),
         capture_output=True,

@@ -28,9 +28,11 @@ def test_a_changed_file_rejects_its_patches_alone(tool: ModuleType, tree: Path) 
     version = fetch_upstream.read_upstream().version
     core = tree / "xgboost" / "core.py"
     core.write_text(core.read_text(encoding="utf-8").replace("    ", " "), encoding="utf-8")
-    found = dict(tool.try_patches(version, tree))
-    assert len(found) == len(fetch_upstream.read_names())
-    rejected = {Path(name).name for name, result in found.items() if result.startswith("REJECTED")}
+    results = dict(tool.try_patches(version, tree))
+    assert len(results) == len(fetch_upstream.read_names())
+    rejected = {
+        Path(name).name for name, result in results.items() if result.startswith("REJECTED")
+    }
     changed = {
         patch.name
         for patch in fetch_upstream.read_series()
@@ -38,11 +40,11 @@ def test_a_changed_file_rejects_its_patches_alone(tool: ModuleType, tree: Path) 
     }
     assert changed
     assert rejected == changed
-    assert all("xgboost/core.py" in found[name] for name in found if Path(name).name in changed)
+    assert all("xgboost/core.py" in results[name] for name in results if Path(name).name in changed)
 
 
 def test_the_compiler_says_what_is_gone(tool: ModuleType, tree: Path) -> None:
-    source = ROOT / "plugin_cpp" / "split" / "score.cc"
+    source = ROOT / "plugin_cpp" / "random" / "entropy.cc"
     compile_file = sys.modules["plugin_compile"].compile_file
     assert tool.describe(*compile_file(["c++"], source, tree)) == ""
     (tree / "cpp_src" / "include" / "xgboost" / "logging.h").write_text("#error 'moved'\n")

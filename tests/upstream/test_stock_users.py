@@ -20,7 +20,7 @@ SCRIPT = Path(every_estimator.__file__)
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:
     """What our build makes of every estimator, and what the stock wheel makes of it."""
     ours = subprocess.run(
         [sys.executable, "-c", SCRIPT.read_text(), "dask"],
@@ -30,7 +30,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:
         check=False,
     )
     assert ours.returncode == 0, ours.stderr
-    return _read(ours.stdout), _read(run_stock(SCRIPT.read_text(), "dask"))
+    return _read(ours.stdout), _read(run_stock(SCRIPT.read_text(), "dask", light=False))
 
 
 def _read(text: str) -> Any:
@@ -39,8 +39,8 @@ def _read(text: str) -> Any:
 
 
 @pytest.mark.slow
-def test_two_builds_are_compared(found: tuple[Any, Any]) -> None:
-    ours, stock = found
+def test_two_builds_are_compared(outcomes: tuple[Any, Any]) -> None:
+    ours, stock = outcomes
     assert ours.pop("private") is True
     assert stock.pop("private") is False
 
@@ -57,8 +57,8 @@ def test_every_estimator_is_tried() -> None:
     assert classes - tried == {"XGBModel", "DaskScikitLearnBase"} & classes
 
 
-def test_models_and_defaults_are_those_of_stock(found: tuple[Any, Any]) -> None:
-    ours, stock = ({k: v for k, v in side.items() if k != "private"} for side in found)
+def test_models_and_defaults_are_those_of_stock(outcomes: tuple[Any, Any]) -> None:
+    ours, stock = ({k: v for k, v in side.items() if k != "private"} for side in outcomes)
     assert sorted(ours) == sorted(stock)
     different = [name for name in stock if ours[name] != stock[name]]
     assert not different, {name: (ours[name], stock[name]) for name in different[:2]}
