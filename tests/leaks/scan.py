@@ -30,6 +30,8 @@ from tests.reference.losses import bounded_pairs, loss_of, unit_of
 from tests.reference.trainer import RowBound
 from tests.training.plans import plan_of
 
+from ..models import starts, trees
+
 N = 70_003  # a prime of more than two bytes, so that it does not turn up by chance
 ROUNDS = 3
 KINDS = ["binary", "regression", "multiclass", "targets", "labels"]
@@ -184,7 +186,7 @@ def patterns(value: float) -> Iterator[bytes]:
             yield struct.pack(f"{order}q", int(value))
 
 
-def found(artefact: str | bytes, secrets: dict[str, float]) -> set[str]:
+def statistics_in(artefact: str | bytes, secrets: dict[str, float]) -> set[str]:
     """Names of the exact statistics that an artefact holds."""
     secrets = {name: value for name, value in secrets.items() if distinctive(value)}
     if isinstance(artefact, bytes):
@@ -225,8 +227,10 @@ def columns(X: npt.NDArray[np.float32]) -> dict[str, float]:
 def labels(y: npt.NDArray[np.float32]) -> dict[str, float]:
     """Exact statistics of the labels, of several targets of each."""
     if y.ndim == 2:
-        own = (labels(column) for column in y.T)
-        return {f"{name}, target {k}": v for k, of in enumerate(own) for name, v in of.items()}
+        by_target = (labels(column) for column in y.T)
+        return {
+            f"{name}, target {k}": v for k, of in enumerate(by_target) for name, v in of.items()
+        }
     out = {"rows": float(len(y)), "label std": float(y.std())}
     for name in ("sum", "mean", "min", "max"):
         out[f"label {name}"] = float(getattr(np, name)(y.astype(np.float64)))
@@ -244,18 +248,15 @@ def tree_sums(
 ) -> dict[str, float]:
     """Exact counts, sums, weights and gains of every node, from rows routed through the trees."""
     X, y = DATA[kind]
-    saved = json.loads(model.save_raw("json"))["learner"]
-    trees = saved["gradient_booster"]["model"]["trees"]
     K = 3 if kind in ("multiclass", "targets", "labels") else 1
-    base = np.atleast_1d(json.loads(saved["learner_model_param"]["base_score"]))
-    base = [float(v) for v in base] if K > 1 else float(base[0])
+    base = starts(model) if K > 1 else starts(model)[0]
     name = OBJECTIVE[kind]["objective"]
     margin = objectives.initial_margin(name, base, N, K)
     plan = plan_of(model) if "dp_ledger" in model.attributes() else None
     bound = None if plan is None else RowBound.of(plan)
     loss = None if plan is None else loss_of(plan)
     out = {}
-    for i, tree in enumerate(trees):
+    for i, tree in enumerate(trees(model)):
         if i % K == 0 and loss is None:
             g, h = objectives.gradients(name, margin, y, np.ones_like(y))
         elif i % K == 0:
@@ -302,7 +303,7 @@ def inner_thresholds(model: xgb.Booster) -> list[tuple[int, float]]:
     """(feature, threshold) of every split."""
     return [
         (f, float(np.float32(c)))
-        for tree in saved_trees(model)
+        for tree in trees(model)
         for f, c, left in zip(
             tree["split_indices"], tree["split_conditions"], tree["left_children"], strict=True
         )
@@ -313,7 +314,3 @@ def inner_thresholds(model: xgb.Booster) -> list[tuple[int, float]]:
 def small(kind: str = "binary", n: int = 400) -> xgb.DMatrix:
     X, y = DATA[kind]
     return xgb.DMatrix(X[:n], y[:n])
-
-
-def saved_trees(model: xgb.Booster) -> list[dict[str, Any]]:
-    return json.loads(model.save_raw("json"))["learner"]["gradient_booster"]["model"]["trees"]

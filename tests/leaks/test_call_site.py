@@ -17,7 +17,8 @@ from xgb_dp import DPXGBClassifier, PrivacyParameterError, PrivacyRefusal
 from xgb_dp.testing import fixed_noise
 
 from ..batches import Batches
-from .scan import COMMON, DATA, OBJECTIVE, saved_trees, small
+from ..models import trees
+from .scan import COMMON, DATA, OBJECTIVE, small
 
 PARAMS = COMMON | OBJECTIVE["binary"] | {"dp_public_evals": True}
 PUBLIC = tuple(v[500:600] for v in DATA["binary"])
@@ -102,7 +103,7 @@ def test_a_plain_matrix_has_been_binned_before() -> None:
             model = xgb.train(
                 PARAMS, train, 3, evals=[(valid, "v")], evals_result=scores, verbose_eval=False
             )
-        results.append((scores, saved_trees(model), model.predict(train).tolist()))
+        results.append((scores, trees(model), model.predict(train).tolist()))
     assert results[0] == results[1]
 
 
@@ -184,7 +185,7 @@ def test_estimators_evaluate_plain_matrices() -> None:
     X, y = (v[:400] for v in DATA["binary"])
     common: dict[str, Any] = {"n_estimators": 2, "n_jobs": 1}
     private = DPXGBClassifier(classes=2, epsilon=1, delta=1e-6, public_evals=True, **common)
-    own = xgb.XGBClassifier(
+    stock = xgb.XGBClassifier(
         tree_method="dp_hist",
         dp_epsilon=1,
         dp_delta=1e-6,
@@ -192,13 +193,13 @@ def test_estimators_evaluate_plain_matrices() -> None:
         dp_public_evals=True,
         **common,
     )
-    for model in (private, own):
+    for model in (private, stock):
         model.fit(X, y, eval_set=[PUBLIC], verbose=False)
         text = model.get_booster().eval(xgb.DMatrix(*PUBLIC))
         last = model.evals_result()["validation_0"]["logloss"][-1]
         assert float(text.rsplit(":", 1)[1]) == pytest.approx(last, rel=1e-6)
     with pytest.raises(PrivacyRefusal):  # XGBoost would build quantile matrices here
-        own.set_params(tree_method=None).fit(X, y, eval_set=[PUBLIC])
+        stock.set_params(tree_method=None).fit(X, y, eval_set=[PUBLIC])
 
 
 def test_estimators_refuse_the_training_table_and_its_views() -> None:

@@ -13,7 +13,7 @@ import xgboost as xgb
 
 from xgb_dp.testing import fixed_noise
 
-from .scan import COMMON, DATA, OBJECTIVE, columns, distinctive, found, numbers
+from .scan import COMMON, DATA, OBJECTIVE, columns, distinctive, numbers, statistics_in
 
 
 def bad_rows() -> dict[str, tuple[Callable[[], Any], dict[str, Any]]]:
@@ -89,8 +89,8 @@ def test_errors_say_nothing_exact(case: str, capfd: pytest.CaptureFixture[str]) 
         shown = re.sub(r"^\[[\d:]+\]|\S+\.(cc|h|cu):\d+", "", str(error).split("Stack trace")[0])
     captured = capfd.readouterr()
     shown += captured.out + captured.err
-    for told in ("8128", "mallory", "trent"):
-        assert told not in shown
+    for cell in ("8128", "mallory", "trent"):
+        assert cell not in shown
     assert not numbers(shown) & {41.0, 42.0, 150.0, 299.0, 300.0}
     for value in columns(DATA["binary"][0][:300]).values():
-        assert not distinctive(value) or not found(shown, {"": value})
+        assert not distinctive(value) or not statistics_in(shown, {"": value})

@@ -48,9 +48,9 @@ def test_no_id_is_in_a_model_or_in_what_was_said(
     params = COMMON | OBJECTIVE["binary"] | FREE | {"verbosity": 3, "dp_privacy_id": ids(name)}
     model = xgb.train(params, small(n=N), 2, callbacks=[watch])
     printed = capfd.readouterr()
-    found = {**artefacts(model), **watch.seen, "out": printed.out, "err": printed.err}
-    found |= {"log": caplog.text, "pickle": pickle.dumps(model)}
-    for what, kept in found.items():
+    kept_by_name = {**artefacts(model), **watch.seen, "out": printed.out, "err": printed.err}
+    kept_by_name |= {"log": caplog.text, "pickle": pickle.dumps(model)}
+    for what, kept in kept_by_name.items():
         text = kept if isinstance(kept, bytes) else kept.encode("utf-8", "replace")
         assert not any(trace in text for trace in traces(name)), what
 

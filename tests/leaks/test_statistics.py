@@ -11,7 +11,8 @@ import xgboost as xgb
 
 from xgb_dp.testing import fixed_noise
 
-from .scan import COMMON, DATA, KINDS, OBJECTIVE, N, matrix, saved_trees
+from ..models import trees
+from .scan import COMMON, DATA, KINDS, OBJECTIVE, N, matrix
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -25,7 +26,7 @@ def test_inner_statistics_follow_from_the_leaves(kind: str) -> None:
     if kind == "regression":  # which shifts all weights of the last tree
         params["dp_mean_correction"] = False
     scales = {"regression": [40.0], "targets": [40.0, 4.0, 100.0]}.get(kind, [1.0])
-    for i, tree in enumerate(saved_trees(xgb.train(params, matrix(kind), 2))):
+    for i, tree in enumerate(trees(xgb.train(params, matrix(kind), 2))):
         w = np.array(tree["base_weights"], np.float64) / scales[i % len(scales)]
         h = np.array(tree["sum_hessian"], np.float64)
         g = -w * (h + 1.0)
@@ -48,10 +49,10 @@ def test_inner_statistics_follow_from_the_leaves(kind: str) -> None:
 
 def test_importance_and_dumps_read_only_the_statistics(private_models: Any) -> None:
     model = private_models["binary"][0]
-    trees = saved_trees(model)
+    saved = trees(model)
     for kind, field in (("total_gain", "loss_changes"), ("total_cover", "sum_hessian")):
         expected: dict[str, float] = {}
-        for tree in trees:
+        for tree in saved:
             for node, left in enumerate(tree["left_children"]):
                 if left != -1:
                     f = f"f{tree['split_indices'][node]}"
@@ -59,7 +60,7 @@ def test_importance_and_dumps_read_only_the_statistics(private_models: Any) -> N
         assert model.get_score(importance_type=kind) == pytest.approx(expected, rel=1e-5)
     frame = model.trees_to_dataframe()
     assert frame["Cover"].tolist() == pytest.approx(
-        [v for tree in trees for v in tree["sum_hessian"]], rel=1e-5
+        [v for tree in saved for v in tree["sum_hessian"]], rel=1e-5
     )
 
 
@@ -85,6 +86,6 @@ def test_categorical_splits_are_one_category_and_names_are_the_declared_ones() -
     for levels in (1, 2):
         with fixed_noise(3):
             model = xgb.train(params | {"dp_split_levels": levels, "max_depth": 3}, d, 20)
-        sizes = [size for tree in saved_trees(model) for size in tree["categories_sizes"]]
+        sizes = [size for tree in trees(model) for size in tree["categories_sizes"]]
         assert sizes and (set(sizes) == {1}) == (levels == 1)
         assert model.get_categories(export_to_arrow=True).to_arrow()[0][1].to_pylist() == names

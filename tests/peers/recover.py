@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import xgboost as xgb
 
-import xgb_dp
+from tests.models import starts, trees
 from tests.reference import objective as objectives
 from tests.reference.trainer import RowBound
 from tests.training.plans import plan_of
@@ -45,10 +44,6 @@ def make_rows(kind: str, n: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[n
     return X, ((signal > 0) if kind == "binary" else np.tanh(signal)).astype(np.float32)
 
 
-def trees(model: xgb.Booster) -> list[dict[str, Any]]:
-    return json.loads(model.save_raw("json"))["learner"]["gradient_booster"]["model"]["trees"]
-
-
 def structure(model: xgb.Booster) -> list[tuple[Any, ...]]:
     """Features, thresholds, directions and shape of all trees, without any leaf value."""
     out: list[tuple[Any, ...]] = []
@@ -60,12 +55,6 @@ def structure(model: xgb.Booster) -> list[tuple[Any, ...]]:
             for node, left in zip(nodes, tree["left_children"], strict=True)
         ]
     return out
-
-
-def events(model: xgb.Booster) -> dict[str, dict[str, Any]]:
-    """The ledger's events by what they release."""
-    (training,) = xgb_dp.privacy_report(model).ledger["trainings"]
-    return {event["release"]: event for event in training["events"]}
 
 
 class Leaf(NamedTuple):
@@ -87,9 +76,7 @@ def leaves(model: xgb.Booster, X: npt.NDArray[Any], y: npt.NDArray[Any]) -> list
     bound = RowBound.of(plan)
     regression = plan["objective"] == "reg:squarederror"
     at = model.predict(xgb.DMatrix(X), pred_leaf=True).reshape(len(X), -1).astype(int)
-    saved = json.loads(model.save_raw("json"))["learner"]["learner_model_param"]
-    base = float(json.loads(saved["base_score"])[0])
-    margin = objectives.initial_margin(plan["objective"], base, len(X), 1)
+    margin = objectives.initial_margin(plan["objective"], starts(model)[0], len(X), 1)
     units = np.array([bound.g_unit, bound.h_unit])
     out = []
     for t, tree in enumerate(trees(model)):

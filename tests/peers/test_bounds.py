@@ -14,7 +14,8 @@ import pytest
 import xgboost as xgb
 from xgboost.core import XGBoostError
 
-from tests.peers.recover import KINDS, events, leaves, make_rows, structure, trees
+from tests.models import event, trees
+from tests.peers.recover import KINDS, leaves, make_rows, structure
 from tests.training.plans import from_plan, plan_of
 from xgb_dp.errors import PrivacyParameterError
 from xgb_dp.testing import fixed_noise
@@ -41,15 +42,15 @@ def test_every_row_is_clipped_and_none_is_dropped(label: float) -> None:
     y = np.where(X[:, 0] > 0.1, label, -label).astype(np.float32)
     model = without_noise(REGRESSION, xgb.DMatrix(X, y), 1)
     unit = 2 ** plan_of(model)["grid_bits"]
-    found = leaves(model, X, y)
+    sums = leaves(model, X, y)
     at = model.predict(xgb.DMatrix(X), pred_leaf=True).astype(int).ravel()
     nodes = [node for node, left in enumerate(trees(model)[0]["left_children"]) if left == -1]
-    for node, leaf in zip(nodes, found, strict=True):
+    for node, leaf in zip(nodes, sums, strict=True):
         # The gradient of a label clamped to 1 is -1, which the bound cuts to -C; the Hessian is 1.
         signs = -np.sign(y[at == node])
         assert leaf.released[0] == pytest.approx(unit * signs.sum(), rel=1e-5, abs=1)
         assert leaf.released[1] == pytest.approx(leaf.exact[1], rel=1e-5, abs=1)
-    assert max(abs(leaf.released[0]) for leaf in found) > 500 * unit
+    assert max(abs(leaf.released[0]) for leaf in sums) > 500 * unit
     # The sums of the root are those of its leaves: no rows are in the one and not in the others.
     (tree,) = trees(model)
     assert tree["sum_hessian"][0] == pytest.approx(4000, rel=1e-5)
@@ -105,7 +106,7 @@ def test_residuals_that_noise_has_blown_up_are_clipped() -> None:
         params = REGRESSION | {"dp_epsilon": 0.03, "eta": 1.0, "max_depth": 1}
         model = xgb.train(params, xgb.DMatrix(X, y), 200)
     assert np.abs(model.predict(xgb.DMatrix(X)) - y).max() > 2.5
-    sigma = np.sqrt(events(model)["leaves"]["sigma2"])
+    sigma = np.sqrt(event(model, "leaves")["sigma2"])
     noise = np.array([leaf.noise[0] for leaf in leaves(model, X, y)])
     assert abs(noise.std() / sigma - 1) < 0.2 and abs(noise.mean()) < 0.3 * sigma
 

@@ -13,7 +13,8 @@ import xgboost as xgb
 from scipy import stats
 
 import xgb_dp
-from tests.peers.recover import KINDS, PLAIN, Leaf, events, leaves, make_rows, structure, trees
+from tests.models import event, events, trees
+from tests.peers.recover import KINDS, PLAIN, Leaf, leaves, make_rows, structure
 from tests.reference.comparison import SQUARED, make_plan
 from tests.reference.noise import ChaCha20Source, discrete_gaussian
 from xgb_dp.engine import native
@@ -38,17 +39,17 @@ def recovered(request: pytest.FixtureRequest) -> tuple[list[Leaf], dict[str, Any
     """Leaves of a training with a known key, and the ledger's event of their release."""
     X, y = make_rows(request.param, 4000)
     with fixed_noise(12):
-        own = {"eta": 0.05, "dp_mean_correction": False}  # leaves follow from their own sums
-        model = xgb.train(KINDS[request.param] | own, xgb.DMatrix(X, y), 80)
-    return leaves(model, X, y), events(model)["leaves"]
+        few = {"eta": 0.05, "dp_mean_correction": False}  # leaves follow from their own sums
+        model = xgb.train(KINDS[request.param] | few, xgb.DMatrix(X, y), 80)
+    return leaves(model, X, y), event(model, "leaves")
 
 
 def test_leaf_noise_is_the_accounted_one(recovered: Any) -> None:
     """Gradient and Hessian sums of every leaf: neither is exact, and neither has half the noise."""
-    found, event = recovered
+    sums, event = recovered
     sigma = np.sqrt(event["sigma2"])
     # A Hessian near the noise shows only its floor. Chosen by the exact sum, so not selective.
-    whole = [leaf.noise for leaf in found if leaf.exact[1] > 8 * sigma]
+    whole = [leaf.noise for leaf in sums if leaf.exact[1] > 8 * sigma]
     gradient, hessian = np.array(whole).T
     assert_scale(gradient, sigma)
     assert_scale(hessian, sigma)
@@ -58,9 +59,9 @@ def test_leaf_noise_is_the_accounted_one(recovered: Any) -> None:
 
 
 def test_leaf_noise_of_no_two_trees_is_alike(recovered: Any) -> None:
-    found, event = recovered
+    sums, event = recovered
     sigma = np.sqrt(event["sigma2"])
-    by_tree = [np.array([x.noise for x in found if x.tree == t])[:, 0] for t in range(80)]
+    by_tree = [np.array([x.noise for x in sums if x.tree == t])[:, 0] for t in range(80)]
     for one, other in combinations(by_tree, 2):
         assert np.abs(one - other).max() > 0.05 * sigma
     # nor does it follow the tree before, as one stream drawn twice with an offset would
@@ -79,8 +80,8 @@ def test_released_leaf_sums_are_integers() -> None:
         grid_bits=12,
         leaf={"sigma2": 1 << 20, "shrinkage": False, "max_delta_step": "0.0"},
     )
-    found = leaves(train_with_plan(plan, xgb.DMatrix(X, y), nthread=1), X, y)
-    whole = [leaf for leaf in found if leaf.exact[1] > 8 * 1024]
+    sums = leaves(train_with_plan(plan, xgb.DMatrix(X, y), nthread=1), X, y)
+    whole = [leaf for leaf in sums if leaf.exact[1] > 8 * 1024]
     assert len(whole) > 5
     noise = np.array([leaf.noise for leaf in whole])
     assert np.abs(noise - np.rint(noise)).max() < 0.05
@@ -135,9 +136,9 @@ def test_intercept_noise_is_the_accounted_one(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(native, "release_intercept", release)
     params = {k: v for k, v in KINDS["regression"].items() if k != "base_score"}
     with fixed_noise(1):
-        event = events(xgb.train(params, d, 2))["intercept"]
+        intercept = event(xgb.train(params, d, 2), "intercept")
     (request,) = asked
-    assert event["sigma2"] == request["sigma2"] > 0
+    assert intercept["sigma2"] == request["sigma2"] > 0
     exact = true(d, request | {"noise_free": True, "sigma2": 0})["sums"]
     assert len(exact) == 2
     noise = np.array(
@@ -148,9 +149,9 @@ def test_intercept_noise_is_the_accounted_one(monkeypatch: pytest.MonkeyPatch) -
         ]
     )  # fmt: skip
     for column in noise.T:
-        assert_scale(column.astype(float), np.sqrt(event["sigma2"]))
+        assert_scale(column.astype(float), np.sqrt(intercept["sigma2"]))
     drawn = {
-        stream: [discrete_gaussian(rng, event["sigma2"]) for _ in range(2)]
+        stream: [discrete_gaussian(rng, intercept["sigma2"]) for _ in range(2)]
         for stream in range(4)
         for rng in [ChaCha20Source((7).to_bytes(32, "little"), stream)]
     }
@@ -191,8 +192,8 @@ def test_less_epsilon_is_more_noise_in_every_release() -> None:
     for epsilon in (8.0, 2.0, 0.5, 0.1):
         model = xgb.train(params | {"dp_epsilon": epsilon}, xgb.DMatrix(X, y), 5)
         ratio = {
-            name: e["sensitivity2"] / e["sigma2"] if "sigma2" in e else e["eps_num"]
-            for name, e in events(model).items()
+            e["release"]: e["sensitivity2"] / e["sigma2"] if "sigma2" in e else e["eps_num"]
+            for e in events(model)
         }
         assert set(ratio) == {"intercept", "candidates", "splits", "leaves", "correction"}
         assert all(ratio[name] < before.get(name, np.inf) for name in ratio)

@@ -9,7 +9,8 @@ import pytest
 import xgboost as xgb
 
 from tests.children import run_workers
-from tests.peers.recover import structure, trees
+from tests.models import trees
+from tests.peers.recover import structure
 from xgb_dp.testing import fixed_noise
 
 PARAMS = {

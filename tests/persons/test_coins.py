@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy.typing as npt
 import pytest
 import xgboost as xgb
 
+from tests.models import trees
 from tests.reference.comparison import LOGISTIC, MIXED, make_data, make_plan, trees_of, types
 from xgb_dp.engine import native
 from xgb_dp.testing import train_with_plan
@@ -36,10 +36,8 @@ def rows_read(
     x = (who == looked_at).astype(np.float32)[:, None]
     d = xgb.DMatrix(x, np.arange(len(who)) % 2, nthread=1)
     native.set_persons(d, who)
-    model = json.loads(train_with_plan(plan, d).save_raw("json"))
-    trees = model["learner"]["gradient_booster"]["model"]["trees"]
     out = np.zeros((rounds, 2))
-    for t, tree in enumerate(trees):
+    for t, tree in enumerate(trees(train_with_plan(plan, d))):
         out[t] = [tree["sum_hessian"][2], tree["sum_hessian"][1]]
     assert np.allclose(out, np.rint(out), atol=1e-3)
     return np.rint(out).astype(np.int64)
@@ -79,8 +77,8 @@ def test_all_rows_of_a_person_are_in_one_part(halving: bool) -> None:
     assert np.all(rounds[:, :, 1].sum(axis=1) == PERSONS * EACH)
     chances = np.array([1 / 2, 1 / 4, 1 / 8, 1 / 8] if halving else [1 / 4] * 4)
     n = len(rounds)
-    found = (rounds[:, :, 0] > 0).mean(axis=0)
-    assert np.all(np.abs(found - chances) < 4.5 * np.sqrt(chances * (1 - chances) / n))
+    shares = (rounds[:, :, 0] > 0).mean(axis=0)
+    assert np.all(np.abs(shares - chances) < 4.5 * np.sqrt(chances * (1 - chances) / n))
 
 
 @pytest.mark.parametrize(

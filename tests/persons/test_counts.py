@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from fractions import Fraction
 from typing import Any
@@ -14,6 +13,7 @@ import xgboost as xgb
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.models import trees
 from tests.reference.candidates import FLT_MAX, key_of
 from tests.reference.comparison import LOGISTIC, SOFTMAX, SQUARED, make_plan
 from tests.sensitivity.cpp import IN_THE_CLEAR, xgb_train
@@ -51,8 +51,8 @@ def sums_of(request: dict[str, Any], y: Rows, codes: Rows) -> list[int]:
     """Exact sums of the C++."""
     d = xgb.DMatrix(np.zeros((len(y), 1)), y)
     native.set_persons(d, codes)
-    found: list[int] = native.release_intercept(d, request)["sums"]
-    return found
+    sums: list[int] = native.release_intercept(d, request)["sums"]
+    return sums
 
 
 def mean_of_rows(kind: str, y: Rows, shift: int, *, n_public: bool) -> list[int]:
@@ -107,9 +107,9 @@ def test_the_bound_of_label_sums_is_attained(size: int) -> None:
     """Rows that agree add as much as one row."""
     y, codes = np.ones(size), np.zeros(size)
     for kind in KINDS:
-        found = sums_of(request_of(kind, 20), y if kind != "regression" else 9 * y, codes)
+        sums = sums_of(request_of(kind, 20), y if kind != "regression" else 9 * y, codes)
         bound = sensitivity.intercept_sens2(kind, 20, n_public=False)
-        assert sum(v * v for v in found) == bound
+        assert sum(v * v for v in sums) == bound
 
 
 def test_request_and_matrix_have_one_unit() -> None:
@@ -184,7 +184,7 @@ def test_copies_of_rows_move_no_cut(kind: str) -> None:
     y = (X[:, 0] > 0.3).astype(np.float32)
     candidates = {"kind": kind, "shift": 10, "max_bin": 4}
     features = [{"kind": "private", "grid": GRID}] * 2
-    found = []
+    cuts = []
     for copies in (1, 4):
         plan = make_plan(
             LOGISTIC, True, features, unit="person", split="random", depth=4, rounds=30,
@@ -192,17 +192,16 @@ def test_copies_of_rows_move_no_cut(kind: str) -> None:
         )  # fmt: skip
         d = xgb.DMatrix(np.repeat(X, copies, axis=0), np.repeat(y, copies), nthread=1)
         native.set_persons(d, np.repeat(rng.permutation(200), copies))
-        found.append(thresholds(train_with_plan(plan, d, nthread=1)))
-    assert found[0] == found[1]
-    assert len(found[0]) >= 4
+        cuts.append(thresholds(train_with_plan(plan, d, nthread=1)))
+    assert cuts[0] == cuts[1]
+    assert len(cuts[0]) >= 4
 
 
 def thresholds(booster: xgb.Booster) -> set[tuple[int, float]]:
     """Features and cuts of all splits."""
-    model = json.loads(booster.save_raw("json"))["learner"]["gradient_booster"]["model"]
     return {
         (f, cut)
-        for tree in model["trees"]
+        for tree in trees(booster)
         for f, cut, left in zip(
             tree["split_indices"], tree["split_conditions"], tree["left_children"], strict=True
         )
@@ -226,10 +225,9 @@ def shift_of(label: float, margin: float, size: int) -> float:
     )
     d.set_base_margin(np.append(np.full(ANCHORS, 0.5), [margin] * size))
     native.set_persons(d, np.append(np.arange(ANCHORS), [ANCHORS] * size))
-    model = json.loads(xgb_train(plan, d).save_raw("json"))["learner"]["gradient_booster"]["model"]
-    [found] = model["trees"]
-    node = 1 if found["sum_hessian"][1] > found["sum_hessian"][2] else 2
-    return float(found["split_conditions"][node]) / float(plan["row_bound"]["scale"])
+    [tree] = trees(xgb_train(plan, d))
+    node = 1 if tree["sum_hessian"][1] > tree["sum_hessian"][2] else 2
+    return float(tree["split_conditions"][node]) / float(plan["row_bound"]["scale"])
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -30,24 +30,26 @@ def frame(**columns: Any) -> pd.DataFrame:
     return pd.DataFrame(X, columns=list("abcd")).assign(**columns)
 
 
-def test_rows_are_told_apart(params: Params, matrix: Any, told: list[np.ndarray]) -> None:
+def test_rows_are_told_apart(params: Params, matrix: Any, codes_told: list[np.ndarray]) -> None:
     xgb.train(params(**FREE, dp_privacy_id=WHO), matrix(), 2)
-    assert alike(told[0], WHO)
+    assert alike(codes_told[0], WHO)
     xgb.train(list(params(**FREE, dp_privacy_id=WHO).items()), matrix(), 2)
-    assert alike(told[1], WHO)
+    assert alike(codes_told[1], WHO)
 
 
-def test_no_ids_are_a_training_of_rows(params: Params, matrix: Any, told: list[np.ndarray]) -> None:
+def test_no_ids_are_a_training_of_rows(
+    params: Params, matrix: Any, codes_told: list[np.ndarray]
+) -> None:
     d = matrix()
     xgb.train(params(**FREE, dp_privacy_id=WHO), d, 2)
     xgb.train(params(**FREE, dp_privacy_id=None), d, 2)
     xgb.train(params(), d, 2)
-    assert len(told) == 1
+    assert len(codes_told) == 1
 
 
 @pytest.mark.parametrize("name", ["list", "series", "batches"])
 def test_data_on_disk_have_an_array_beside_them(
-    name: str, params: Params, tmp_path: Path, told: list[np.ndarray]
+    name: str, params: Params, tmp_path: Path, codes_told: list[np.ndarray]
 ) -> None:
     """A person may have rows in several batches."""
     X, y = arrays()
@@ -55,7 +57,7 @@ def test_data_on_disk_have_an_array_beside_them(
     d = xgb.DMatrix(Batches([(X[a : a + 100], y[a : a + 100]) for a in (0, 100, 200)], tmp_path))
     given = {"list": ids, "series": pd.Series(ids, name="patient"), "batches": np.array(ids)}[name]
     on_disk = xgb.train(params(**FREE, dp_privacy_id=given), d, 2)
-    assert alike(told[0], ids)
+    assert alike(codes_told[0], ids)
     in_memory = xgb.train(params(**FREE, dp_privacy_id=ids), xgb.DMatrix(X, y), 2)
     assert on_disk.get_dump() == in_memory.get_dump()
 
@@ -93,14 +95,16 @@ def test_matrices_of_bins_stay_refused(params: Params, no_noise: None) -> None:
         xgb.train(params(**FREE, dp_privacy_id=WHO), xgb.QuantileDMatrix(X, y), 2)
 
 
-def test_slices_take_ids_of_their_own(params: Params, matrix: Any, told: list[np.ndarray]) -> None:
+def test_slices_take_ids_of_their_own(
+    params: Params, matrix: Any, codes_told: list[np.ndarray]
+) -> None:
     d = matrix()
     rows = list(range(0, N, 3))
     with pytest.raises(PrivacyParameterError, match="one id for each row"):
         xgb.train(params(**FREE, dp_privacy_id=WHO), d.slice(rows), 2)
     ids = [WHO[i] for i in rows]
     xgb.train(params(**FREE, dp_privacy_id=ids), d.slice(rows), 2)
-    assert alike(told[0], ids)
+    assert alike(codes_told[0], ids)
 
 
 @pytest.mark.parametrize("column", ["id", "patient_nbr", "customerID", "person"])

@@ -5,7 +5,6 @@ As in `tests/sensitivity`, with one person more instead of one row.
 
 from __future__ import annotations
 
-import json
 import math
 from fractions import Fraction
 from typing import Any
@@ -17,6 +16,7 @@ import xgboost as xgb
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.models import trees
 from tests.reference.correction import factor_sums
 from tests.reference.losses import loss_of
 from tests.reference.test_losses_against_cpp import COLUMNS, LOSSES, outputs_of
@@ -91,14 +91,14 @@ def test_leaf_sums(name: str, data: st.DataObject) -> None:
     """Sums of all leaves of a round, whatever leaves and margins the rows of the person have."""
     modes = [mode for mode in modes_of(name) if mode != "filter"]  # has no bound for persons
     mode = data.draw(st.sampled_from(modes))
-    own = data.draw(st.sampled_from(OF_OUTPUT)) if mode == "prediction" else {}
+    of_single = data.draw(st.sampled_from(OF_OUTPUT)) if mode == "prediction" else {}
     plan, extra = plan_for(
         name,
         mode=mode,
         gradient_bound=data.draw(st.sampled_from(("0.05", "0.5", "2.5"))),
         unit_hessian=data.draw(st.booleans()),
         rows_per_person=data.draw(st.sampled_from(("1.0", "1.0", "2.7", "40.0"))),
-        **own,
+        **of_single,
     )
     plan |= {"unit": "person"}
     crowd = data.draw(crowds(name))
@@ -182,11 +182,11 @@ def test_sums_with_exposures(n_public: bool, data: st.DataObject) -> None:
     assert event["unit"] == "person"
     touched = sensitivity.intercept_coordinates("regression", person=True, **asked)
     assert event["coordinates"] == touched == len(moved)
-    own = slice(len(BEFORE), None)
+    last = slice(len(BEFORE), None)
     with np.errstate(over="ignore"):
-        exposure = np.exp(crowd.margin[own, 0].astype(np.float64))
+        exposure = np.exp(crowd.margin[last, 0].astype(np.float64))
     assert moved[-1] == mean_on_grid(exposure, 0.01, 1.0, shift)
-    assert moved[0] == mean_on_grid(crowd.y[own].astype(np.float64), 0.0, 4.0, shift)
+    assert moved[0] == mean_on_grid(crowd.y[last].astype(np.float64), 0.0, 4.0, shift)
 
 
 @pytest.mark.parametrize("n_public", [False, True])
@@ -206,8 +206,8 @@ def test_sums_of_several_targets(n_public: bool, data: st.DataObject) -> None:
     touched = sensitivity.intercept_coordinates("targets", n_public=n_public, person=True, k=3)
     assert event["sensitivity2"] == bound
     assert event["coordinates"] == touched == len(moved)
-    own = crowd.y[len(BEFORE) :].astype(np.float64)
-    wanted = [mean_on_grid(own[:, k], low, high, shift) for k, (low, high) in enumerate(ranges)]
+    labels = crowd.y[len(BEFORE) :].astype(np.float64)
+    wanted = [mean_on_grid(labels[:, k], low, high, shift) for k, (low, high) in enumerate(ranges)]
     assert list(moved) == wanted + ([] if n_public else [1 << shift])
 
 
@@ -255,8 +255,7 @@ def factor_of(name: str, y: Any, margin: Any, weight: Any) -> float:
     }  # fmt: skip
     booster = xgb.Booster(params, [d := crowd.matrix(len(crowd.y))])
     booster.update(d, 0)
-    model = json.loads(booster.save_raw("json"))["learner"]["gradient_booster"]["model"]
-    [tree] = model["trees"]
+    [tree] = trees(booster)
     node = 1 if tree["sum_hessian"][1] > tree["sum_hessian"][2] else 2
     return math.expm1(tree["split_conditions"][node])
 
@@ -283,7 +282,7 @@ def test_no_person_moves_the_factor_further(name: str, data: st.DataObject) -> N
     weight = rng.choice((0.0, 1e-30, 1.0, 2.0, 1e30), size)
     assert abs(factor_of(name, y, margin, weight)) <= 2 * 4.0 / ANCHORS * 2.0
     plan, _ = plan_for(name, mode="prediction")
-    told = factor_sums(
+    sums = factor_sums(
         Bound.of(plan), loss_of(plan), margin, y, weight, np.zeros(size, dtype=np.int64)
     )
-    assert told[0] ** 2 + told[1] ** 2 <= sensitivity.correction_sens2()
+    assert sums[0] ** 2 + sums[1] ** 2 <= sensitivity.correction_sens2()

@@ -54,12 +54,12 @@ def test_the_order_of_rows_changes_nothing(
     margin = rng.normal(size=(ROWS, classes)) if margins else None
     plan = make_plan(objective, False, MIXED, unit="person", base_margin=margins, **changes)
     base: Any = [0.0] * 3 if objective == SOFTMAX else 0.5
-    found = []
+    models = []
     for order in (np.arange(ROWS), rng.permutation(ROWS)):
         d = xgb.DMatrix(
             X[order], y[order], weight=weight[order], feature_types=types(MIXED),
             base_margin=None if margin is None else margin[order], enable_categorical=True,
         )  # fmt: skip
         native.set_persons(d, who[order])
-        found.append(trees_of(train_with_plan(plan, d, None, base, nthread=1)))
-    assert str(found[0]) == str(found[1])
+        models.append(trees_of(train_with_plan(plan, d, None, base, nthread=1)))
+    assert str(models[0]) == str(models[1])

@@ -183,10 +183,10 @@ def test_spread_leaf_sums(objective: str, data: st.DataObject) -> None:
     bounded_rows = bounded(plan, crowd)
     who = np.zeros(int(last.sum()), dtype=np.int64)
     where = crowd.rows.nodes[last]
-    own = [pairs[last] for pairs in given], [pairs[last] for pairs in bounded_rows]
-    gained = spread_persons(bound, *own, who, norms_of(plan, crowd)[last], where, 3)
+    of_person = [pairs[last] for pairs in given], [pairs[last] for pairs in bounded_rows]
+    gained = spread_persons(bound, *of_person, who, norms_of(plan, crowd)[last], where, 3)
     sums = np.zeros((3, 2), dtype=np.int64)
-    np.add.at(sums, where, own[1][0][:, :2])
+    np.add.at(sums, where, of_person[1][0][:, :2])
     sums += gained[0, :, :2]
     root = bounded_rows[0][:, :2].sum(axis=0) // 3
     less = bounded_rows[0][~last, :2].sum(axis=0) // 3

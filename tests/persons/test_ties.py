@@ -43,10 +43,10 @@ def test_the_order_of_rows_with_one_hash_changes_nothing() -> None:
     assert keys[0] == keys[1] and not np.array_equal(two[0], two[1])
     pair = two[[0, 0, 1]]
     plan = make_plan(LOGISTIC, False, FEATURES, unit="person", row_bound=PREDICTION, grid_bits=5)
-    found = []
+    models = []
     for order in ([0, 1, 2], [2, 1, 0], [1, 2, 0]):
         X = np.tile(pair[order], (PERSONS, 1)).astype(np.float32)
         d = xgb.DMatrix(X, np.zeros(len(X)))
         native.set_persons(d, np.repeat(np.arange(PERSONS), len(order)))
-        found.append(str(trees_of(train_with_plan(plan, d, None, 0.5, nthread=1))))
-    assert found[0] == found[1] == found[2]
+        models.append(str(trees_of(train_with_plan(plan, d, None, 0.5, nthread=1))))
+    assert models[0] == models[1] == models[2]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import xgboost as xgb
 import xgb_dp
 from tests.batches import Batches
 from tests.conftest import arrays
+from tests.models import events, training
 from tests.reference.comparison import trees_of
 from xgb_dp.errors import PrivacyRefusal
 from xgb_dp.testing import fixed_noise
@@ -59,9 +59,7 @@ def test_every_event_is_of_persons(params: Any, kind: str, changes: dict[str, An
     model = xgb.train(given, xgb.DMatrix(X, y), 3)
     report = xgb_dp.privacy_report(model)
     assert report.private
-    ledger = json.loads(model.attr("dp_ledger"))
-    events = ledger["trainings"][0]["events"]
-    assert events and {event["unit"] for event in events} == {"person"}
+    assert {event["unit"] for event in events(model)} == {"person"}
     assert 0.9 < report.get_epsilon(1e-6) <= 1.0
 
 
@@ -69,16 +67,16 @@ def test_every_event_is_of_persons(params: Any, kind: str, changes: dict[str, An
 def test_open_rounds_follow_the_number_of_persons(params: Any, intercept: dict[str, Any]) -> None:
     """Copies of rows are no more persons: the plan that is taken stays the same."""
     X, y = arrays("binary")
-    who, found = people(len(y)), []
+    who, choices = people(len(y)), []
     for copies in (1, 50):
         d = xgb.DMatrix(np.repeat(X, copies, axis=0), np.repeat(y, copies))
         given = params("binary", dp_privacy_id=np.repeat(who, copies), **intercept)
         with xgb_dp.testing.fixed_noise(bytes(32).hex()):
             model = xgb.train(given, d)
-        choice = json.loads(model.attr("dp_ledger"))["trainings"][0]["public"]["plan_choice"]
-        found.append((choice["taken"], choice["rows"]))
-    assert found[0] == found[1]
-    assert abs(found[0][1] - len(set(who))) < 60
+        choice = training(model)["public"]["plan_choice"]
+        choices.append((choice["taken"], choice["rows"]))
+    assert choices[0] == choices[1]
+    assert abs(choices[0][1] - len(set(who))) < 60
 
 
 def test_rows_on_disk(params: Any, tmp_path: Path) -> None:

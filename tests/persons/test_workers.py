@@ -39,12 +39,12 @@ def answers() -> list[dict[str, Any]]:
         {"rank": number, "trainings": [case[number] for case in CASES.values()]}
         for number in range(2)
     ]
-    found = []
+    said = []
     for done in run_workers("from tests.persons.worker import main; main()", jobs):
         assert done.returncode == 0, done.stderr
         assert SECRET not in done.stdout + done.stderr
-        found.append(json.loads(done.stdout.splitlines()[-1]))
-    return found
+        said.append(json.loads(done.stdout.splitlines()[-1]))
+    return said
 
 
 @pytest.mark.parametrize("name", CASES)

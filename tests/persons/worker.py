@@ -49,9 +49,9 @@ def main() -> None:
         broadcast, release = workers._broadcast, native.release_intercept
 
         def listen(data: bytes, root: int) -> bytes:
-            found = broadcast(data, root)
-            sent.append(found)
-            return found
+            sent_by_root = broadcast(data, root)
+            sent.append(sent_by_root)
+            return sent_by_root
 
         def draw(*args: Any) -> Any:
             drawn[-1] += 1

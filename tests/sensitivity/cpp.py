@@ -12,6 +12,7 @@ import xgboost as xgb
 from tests.reference.comparison import BINARY, MULTICLASS, SQUARED, make_plan
 from tests.reference.trainer import RowBound as Bound
 
+from ..models import trees
 from .strategies import text_of
 
 IN_THE_CLEAR = {
@@ -58,9 +59,8 @@ def xgb_train(plan: dict[str, Any], d: xgb.DMatrix, start: bytearray | None = No
 def cpp_leaf_sums(plan: dict[str, Any], d: xgb.DMatrix, start: bytearray) -> npt.NDArray[np.int64]:
     """Exact integers (G, H) of all leaves of the last round's trees, read off the statistics."""
     bound, lam = Bound.of(plan), float(plan["leaf"]["lambda"])
-    model = json.loads(xgb_train(plan, d, start).save_raw("json"))["learner"]["gradient_booster"]
     out = []
-    for tree in model["model"]["trees"][-plan["num_class"] :]:
+    for tree in trees(xgb_train(plan, d, start))[-plan["num_class"] :]:
         for node in np.flatnonzero(np.array(tree["left_children"]) == -1):
             h, w = tree["sum_hessian"][node], tree["base_weights"][node] / bound.scale
             out += [-w * (h + lam) / bound.g_unit, h / bound.h_unit]

@@ -6,7 +6,6 @@ sums. Beside them: a row that has few columns pays for these alone.
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from tests.reference.trainer import train
 from tests.stated import describe_plan
 from xgb_dp.training.plan import dump_plan
 
+from ..models import trees
 from .cpp import GRID, NO_CLIP, xgb_train
 
 CUTS: list[dict[str, Any]] = [
@@ -49,11 +49,9 @@ def sums_of(plan: dict[str, Any], X: Any, y: Any) -> dict[tuple[int, int], npt.N
     bound, lam = RowBound.of(plan), 1.0
     kinds = ["c" if f["kind"] == "categorical" else "q" for f in CUTS]
     d = xgb.DMatrix(X, y, feature_types=kinds, enable_categorical=True)
-    raw = json.loads(xgb_train(plan, d).save_raw("json"))
-    trees = raw["learner"]["gradient_booster"]["model"]["trees"]
     out: dict[tuple[int, int], npt.NDArray[Any]] = {}
     intercept = 0.0
-    for f, tree in enumerate(trees):
+    for f, tree in enumerate(trees(xgb_train(plan, d))):
         leaves = [i for i, left in enumerate(tree["left_children"]) if left == -1]
         h = np.array([tree["sum_hessian"][i] for i in leaves])
         w = np.array([tree["base_weights"][i] for i in leaves]) / bound.scale

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import warnings
 from typing import Any
@@ -22,6 +21,7 @@ from tests.stated import describe_plan
 from xgb_dp.accounting import sensitivity
 from xgb_dp.training.plan import dump_plan
 
+from ..models import events, trees
 from .cpp import xgb_train
 from .strategies import text_of
 
@@ -44,8 +44,8 @@ def test_a_row_keeps_the_bound_in_the_oracle(y: float, g: float, h: float, step:
     bound = Bound.of(make_plan(SQUARED, True, NO_CUT))
     with np.errstate(all="ignore"):
         row = (np.array([v], dtype=np.float64) for v in (g, h, y, step))
-        told, ones = residual_sums(bound, *row)
-    assert told * told + ones * ones <= sensitivity.correction_sens2()
+        residuals, ones = residual_sums(bound, *row)
+    assert residuals * residuals + ones * ones <= sensitivity.correction_sens2()
 
 
 def leaves_of(y: float, weight: float, margin: float, **bound: str) -> tuple[float, float]:
@@ -64,15 +64,14 @@ def leaves_of(y: float, weight: float, margin: float, **bound: str) -> tuple[flo
     d = xgb.DMatrix(np.zeros((ANCHORS + 1, 1)), labels, nthread=1)
     d.set_weight(weights)
     d.set_base_margin(margins)
-    model = json.loads(xgb_train(plan, d).save_raw("json"))["learner"]["gradient_booster"]["model"]
-    [found] = model["trees"]
-    node = 1 if found["sum_hessian"][1] > found["sum_hessian"][2] else 2
+    [grown] = trees(xgb_train(plan, d))
+    node = 1 if grown["sum_hessian"][1] > grown["sum_hessian"][2] else 2
     tree: Any = {"left": [1, -1, -1], "base_weight": [0.0] * 3, "leaf": [0.0] * 3}
     gradients = (margins - labels) * weights
     rows = (v.astype(np.float64) for v in (gradients, weights, labels))
     correct_mean(plan, tree, np.full(ANCHORS + 1, node), *rows, Noise(plan))
     scale = float(plan["row_bound"]["scale"])
-    return float(found["split_conditions"][node]) / scale, float(tree["leaf"][node]) / scale
+    return float(grown["split_conditions"][node]) / scale, float(tree["leaf"][node]) / scale
 
 
 @given(FINITE, WEIGHT, st.floats(-1e6, 1e6, width=32))
@@ -85,9 +84,9 @@ def test_a_row_keeps_the_bound_in_the_trainer(y: float, weight: float, margin: f
     with np.errstate(all="ignore"):
         if not np.isfinite((np.float32(margin) - np.float32(y)) * np.float32(weight)):
             return
-    found, expected = leaves_of(y, weight, margin)
-    assert abs(found) <= 2 * 2.0 / ANCHORS
-    assert found == pytest.approx(expected, rel=1e-5, abs=1e-6)
+    shift, expected = leaves_of(y, weight, margin)
+    assert abs(shift) <= 2 * 2.0 / ANCHORS
+    assert shift == pytest.approx(expected, rel=1e-5, abs=1e-6)
 
 
 def test_the_bound_is_attained() -> None:
@@ -100,9 +99,9 @@ def test_the_bound_is_attained() -> None:
 def test_weights_count_up_to_their_declared_bound(mode: str) -> None:
     """The row weighs as much as four of the others, or as the heaviest that is allowed."""
     for weight in (4.0, 8.0):
-        found, expected = leaves_of(4.0, weight, -4.0, mode=mode, max_weight="4.0")
-        assert found == pytest.approx(expected, rel=1e-5)
-        assert found == pytest.approx(2.0 / (ANCHORS / 4 + 1), rel=1e-5)
+        shift, expected = leaves_of(4.0, weight, -4.0, mode=mode, max_weight="4.0")
+        assert shift == pytest.approx(expected, rel=1e-5)
+        assert shift == pytest.approx(2.0 / (ANCHORS / 4 + 1), rel=1e-5)
 
 
 def test_trainer_and_calibration_agree_on_it() -> None:
@@ -151,22 +150,19 @@ def test_the_mean_of_a_skewed_target(epsilon: float) -> None:
     """
     X, y = skewed(40_000)
     d = xgb.DMatrix(X, y)
-    found = {}
+    ratios = {}
     for corrected in (False, True):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = xgb.train(
                 PARAMS | {"dp_epsilon": epsilon, "dp_mean_correction": corrected}, d, 10
             )
-        found[corrected] = np.clip(model.predict(d), 0, 10).mean() / y.mean()
-    assert found[False] < 0.97
-    assert abs(found[True] - 1) < 0.012
+        ratios[corrected] = np.clip(model.predict(d), 0, 10).mean() / y.mean()
+    assert ratios[False] < 0.97
+    assert abs(ratios[True] - 1) < 0.012
     if epsilon < math.inf:
         default = xgb.train(PARAMS | {"dp_epsilon": epsilon}, d, 10)
-        releases = {
-            e["release"] for e in xgb_dp.privacy_report(default).ledger["trainings"][0]["events"]
-        }
-        assert "correction" in releases
+        assert "correction" in {e["release"] for e in events(default)}
 
 
 def test_little_data_is_not_shifted_by_noise() -> None:
@@ -186,11 +182,11 @@ def test_predictions_of_the_estimator_are_in_the_range(base: float) -> None:
     model = xgb_dp.DPXGBRegressor(
         epsilon=1.0, delta=1e-6, target_bounds=(0.3, 0.9), n_estimators=1, base_score=base
     ).fit(X, y)
-    raw, found = model.predict(X, output_margin=True), model.predict(X)
+    raw, predicted = model.predict(X, output_margin=True), model.predict(X)
     assert (raw.max() < 0.3) if base < 0 else (raw.min() > 0.9)
-    assert found.dtype == np.float32
-    assert found.min().astype(np.float64) >= 0.3
-    assert found.max().astype(np.float64) <= 0.9
+    assert predicted.dtype == np.float32
+    assert predicted.min().astype(np.float64) >= 0.3
+    assert predicted.max().astype(np.float64) <= 0.9
     again = xgb_dp.DPXGBRegressor()
     again.load_model(model.get_booster().save_raw())
-    np.testing.assert_array_equal(again.predict(X), found)
+    np.testing.assert_array_equal(again.predict(X), predicted)

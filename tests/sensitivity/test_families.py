@@ -6,7 +6,6 @@ rows count one, histograms of candidates, and which rows the rounds of an ensemb
 
 from __future__ import annotations
 
-import json
 import math
 from fractions import Fraction
 from typing import Any
@@ -17,7 +16,6 @@ import pytest
 import xgboost as xgb
 from hypothesis import given, settings
 
-import xgb_dp
 from tests.reference.candidates import Candidates
 from tests.reference.comparison import KEY, LOGISTIC, SQUARED, make_plan
 from tests.reference.draws import Noise
@@ -29,6 +27,8 @@ from tests.training.plans import plan_of
 from xgb_dp.accounting import sensitivity
 from xgb_dp.testing import fixed_noise
 from xgb_dp.training.plan import dump_plan
+
+from ..models import events, trees
 
 BITS = (4, 9, 18)
 MODES = ("prediction", "row_weight", "clip", "filter")
@@ -144,8 +144,8 @@ def test_candidate_masses(data: st.DataObject, kind: str, hessian: bool) -> None
     for n in (len(rows), len(rows) - 1):
         X = np.array(rows[:n], dtype=np.float32).reshape(n, 2)
         pairs = np.stack([weights[:n], weights[:n], np.ones(n, dtype=np.int64)], axis=1)
-        found = _masses(Candidates(plan, X, Recorder(plan)), pairs, kind, 5)
-        masses.append(found)
+        cells = _masses(Candidates(plan, X, Recorder(plan)), pairs, kind, 5)
+        masses.append(cells)
     unit = largest if hessian else 1
     touched = 2 * (5 if kind == "quantile_tree" else 1)
     difference = [abs(a - b) for a, b in zip(*masses, strict=True)]
@@ -223,9 +223,8 @@ def test_gradient_leaves_of_several_classes_move_by_what_the_ledger_says() -> No
     def leaf_sums(n: int) -> tuple[xgb.Booster, Any, Any]:
         with fixed_noise(12345):
             booster = xgb.train(params, xgb.DMatrix(np.full((n, 1), 0.5), np.zeros(n)), 1)
-        saved = json.loads(booster.save_raw("json"))["learner"]["gradient_booster"]["model"]
-        h = np.array([tree["sum_hessian"] for tree in saved["trees"]])
-        weight = np.array([tree["base_weights"] for tree in saved["trees"]])
+        h = np.array([tree["sum_hessian"] for tree in trees(booster)])
+        weight = np.array([tree["base_weights"] for tree in trees(booster)])
         return booster, -weight * (h + 1.0), h
 
     booster, g0, h0 = leaf_sums(rows)
@@ -234,6 +233,6 @@ def test_gradient_leaves_of_several_classes_move_by_what_the_ledger_says() -> No
     c, r = (float(plan["row_bound"][k]) for k in ("gradient_bound", "hessian_weight"))
     node = 1 + int(np.argmax(np.abs(h1 - h0).sum(axis=0)[1:]))
     moved = float((((g1 - g0) ** 2 + r * (h1 - h0) ** 2)[:, node] / c**2).sum())
-    (event,) = xgb_dp.privacy_report(booster).ledger["trainings"][0]["events"]
+    (event,) = events(booster)
     assert moved == pytest.approx(classes, rel=1e-3)
     assert event["sensitivity2"] == classes << (2 * plan["grid_bits"])

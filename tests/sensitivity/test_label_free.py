@@ -71,8 +71,8 @@ def test_weights_keep_their_ratios_up_to_their_bound() -> None:
                 assert np.abs(sums_of(label, margin, weight) - weight * unit).max() <= LOST
             heaviest = sums_of(label, margin, 4.0, max_weight="4.0")
             for weight in (0.5, 1.0, 2.0):
-                found = sums_of(label, margin, weight, max_weight="4.0")
-                assert np.abs(found - weight / 4 * heaviest).max() <= LOST
+                weighted = sums_of(label, margin, weight, max_weight="4.0")
+                assert np.abs(weighted - weight / 4 * heaviest).max() <= LOST
             # Beyond the bound rows count as the heaviest, or without one as they fit into C.
             above = sums_of(label, margin, 400.0, max_weight="4.0")
             assert np.abs(above - heaviest).max() <= 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import Any
 
@@ -23,6 +22,7 @@ from xgb_dp.request.features import read_schema
 from xgb_dp.testing import train_with_plan
 from xgb_dp.training.prepare import prepare
 
+from ..models import trees
 from .cpp import GRID, NO_CLIP
 from .strategies import FEWER, HEAVY, LABELS, MARGINS, squared_distance, text_of
 
@@ -89,19 +89,18 @@ def sums_of(plan: dict[str, Any], extra: dict[str, Any], data: Rows, n: int) -> 
         plan, data.matrix(n), 1, [0.5] * plan["num_class"], nthread=1, **extra
     )
     out = []
-    model = json.loads(booster.save_raw("json"))["learner"]["gradient_booster"]["model"]
-    for k, tree in enumerate(model["trees"]):
+    for k, tree in enumerate(trees(booster)):
         unit = unit_of(loss_of(plan), 0, k)
         for node in np.flatnonzero(np.array(tree["left_children"]) == -1):
             h, w = tree["sum_hessian"][node], tree["base_weights"][node] / unit
             out += [-w * (h + lam) / bound.g_unit, h / bound.h_unit]
     assert np.abs(out - np.rint(out)).max() < 0.25  # statistics are 32-bit floats
-    found = np.rint(out).astype(np.int64)
+    sums = np.rint(out).astype(np.int64)
     if getattr(loss_of(plan), "shares_leaves", lambda t: False)(0):
-        by_output = found.reshape(plan["num_class"], -1)
+        by_output = sums.reshape(plan["num_class"], -1)
         assert (by_output == by_output[0]).all()
         by_output[1:] = 0
-    return found
+    return sums
 
 
 @pytest.mark.parametrize("name", MINE)
@@ -113,8 +112,8 @@ def test_one_row(name: str, data: st.DataObject) -> None:
     largest = data.draw(st.sampled_from(("0.05", "0.5", "2.5")))
     # Only Newton steps have rounds whose outputs move together.
     unit = data.draw(st.booleans()) and name != "all_centred"
-    own = data.draw(st.sampled_from(OF_OUTPUT)) if mode == "prediction" else {}
-    plan, extra = plan_for(name, mode=mode, gradient_bound=largest, unit_hessian=unit, **own)
+    of_output = data.draw(st.sampled_from(OF_OUTPUT)) if mode == "prediction" else {}
+    plan, extra = plan_for(name, mode=mode, gradient_bound=largest, unit_hessian=unit, **of_output)
     known = LOSSES[name][0] == "reg:logistic"
     known = known or name == "labels"
     lowest, highest = (0.0, 1.0) if known else (-4.0 if name != "squared_log" else 0.0, math.inf)
@@ -151,12 +150,12 @@ def test_the_worst_row_of_targets() -> None:
     far, near = Rows([(1.0, (9.0, 9.0, -9.0), 2.0, margin)]), Rows([(1.0, margin, 2.0, margin)])
     one = Rows([(1.0, (9.0, 0.25, -0.5), 2.0, margin)])
     b2 = 1 << 2 * plan["grid_bits"]
-    found = [sums_of(plan, extra, rows_of, 1) for rows_of in (far, one, near)]
-    squares = [int((v.astype(np.int64) ** 2).sum()) for v in found]
+    sums = [sums_of(plan, extra, rows_of, 1) for rows_of in (far, one, near)]
+    squares = [int((v.astype(np.int64) ** 2).sum()) for v in sums]
     assert 0.99 * b2 < squares[0] <= b2
     assert squares[2] < squares[1] < 0.9 * b2
     # One target moves its own tree by no more than a third of the bound, in squares.
-    gradients = [v.reshape(3, -1, 2)[..., 0] for v in found]
+    gradients = [v.reshape(3, -1, 2)[..., 0] for v in sums]
     assert (np.abs(gradients[1]).sum(axis=1) > 0).tolist() == [True, False, False]
     assert (np.abs(gradients[0]).sum(axis=1) > 0).all()
 
@@ -185,8 +184,8 @@ def test_the_worst_row_of_one_target() -> None:
 
 def limit_of_all(plan: dict[str, Any]) -> float:
     """The range without bounds of outputs, over the root of how many there are."""
-    own = {**plan["row_bound"], "output_gradient": "1.0", "output_hessian": "1.0"}
-    without = describe_plan(text_of({**plan, "row_bound": own}))["score_range"]
+    unbounded = {**plan["row_bound"], "output_gradient": "1.0", "output_hessian": "1.0"}
+    without = describe_plan(text_of({**plan, "row_bound": unbounded}))["score_range"]
     return float(without) / math.sqrt(plan["num_class"])
 
 
@@ -267,5 +266,5 @@ def test_norms_do_not_depend_on_the_label(name: str) -> None:
     ranges = getattr(loss, "ranges", bound.target)
     for y in np.linspace(*ranges, 41):
         g, h = loss.pairs(margin, np.broadcast_to(y, (len(margin), *np.shape(y))), 0)
-        own = np.sqrt((g * g).sum(axis=1) + bound.r * (h * h).sum(axis=1))
-        assert (own <= norms * (1 + 1e-9)).all()
+        norms_of_label = np.sqrt((g * g).sum(axis=1) + bound.r * (h * h).sum(axis=1))
+        assert (norms_of_label <= norms * (1 + 1e-9)).all()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import Any
 
@@ -21,6 +20,7 @@ from tests.stated import describe_intercept
 from xgb_dp.accounting import sensitivity
 from xgb_dp.engine import native
 
+from ..models import trees
 from .cpp import IN_THE_CLEAR
 from .strategies import EXAMPLES, squared_distance, text_of
 
@@ -71,8 +71,7 @@ def train(plan: dict[str, Any], d: xgb.DMatrix) -> list[dict[str, Any]]:
     }  # fmt: skip
     booster = xgb.Booster(params, [d])
     booster.update(d, 0)
-    model = json.loads(booster.save_raw("json"))["learner"]["gradient_booster"]["model"]
-    return list(model["trees"])
+    return trees(booster)
 
 
 def matrix(name: str, y: Any, end: Any, margin: Any, weight: Any) -> xgb.DMatrix:
@@ -93,12 +92,12 @@ def sums(plan: dict[str, Any], d: xgb.DMatrix) -> np.ndarray:
     [tree] = train(plan, d)
     bound, lam = Bound.of(plan), float(plan["leaf"]["lambda"])
     unit = float(plan["loss"].get("scale", 1.0))
-    found = np.zeros(2)
+    total = np.zeros(2)
     for node in np.flatnonzero(np.array(tree["left_children"]) == -1):
         h, w = tree["sum_hessian"][node], tree["base_weights"][node] / unit
-        found += [-w * (h + lam) / bound.g_unit, h / bound.h_unit]
-    assert np.abs(found - np.rint(found)).max() < 0.25
-    return np.rint(found)
+        total += [-w * (h + lam) / bound.g_unit, h / bound.h_unit]
+    assert np.abs(total - np.rint(total)).max() < 0.25
+    return np.rint(total)
 
 
 @pytest.mark.parametrize("mode", ["prediction", "row_weight"])
@@ -116,10 +115,10 @@ def test_a_row_moves_the_sums_within_the_bound(
         end = max(end, abs(y))
     labels, ends = np.array([1.0, 2.0, y]), np.array([1.0, math.inf, end])
     margins, weights = np.array([0.0, 1.0, margin]), np.array([1.0, 0.5, weight])
-    found = [
+    both = [
         sums(plan, matrix(name, labels[:k], ends[:k], margins[:k], weights[:k])) for k in (3, 2)
     ]
-    distance = float(((found[0] - found[1]) ** 2).sum())
+    distance = float(((both[0] - both[1]) ** 2).sum())
     assert distance <= float(1 << 2 * int(plan["grid_bits"]))
 
 
@@ -213,8 +212,8 @@ def test_a_row_keeps_the_bound_of_the_factor_in_the_oracle(
     plan = plan_of("poisson", "prediction")
     row = (np.array([v], dtype=np.float64) for v in (margin, y, weight))
     with np.errstate(all="ignore"):
-        told, means = factor_sums(Bound.of(plan), PowerLoss(plan["loss"]), *row)
-    assert told * told + means * means <= sensitivity.correction_sens2()
+        residuals, means = factor_sums(Bound.of(plan), PowerLoss(plan["loss"]), *row)
+    assert residuals * residuals + means * means <= sensitivity.correction_sens2()
 
 
 @given(ANY, st.floats(-30, 5, width=32), WEIGHT)
@@ -235,5 +234,5 @@ def test_a_row_keeps_the_bound_of_the_factor_in_the_trainer(
     weights = np.append(np.full(7, 2.0), weight).astype(np.float32)
     [tree] = train(plan, matrix("poisson", labels, labels, margins, weights))
     node = 1 if tree["sum_hessian"][1] > tree["sum_hessian"][2] else 2
-    found = math.expm1(tree["split_conditions"][node])
-    assert abs(found) <= 2 * 4.0 / 7.0 * 2.0
+    shift = math.expm1(tree["split_conditions"][node])
+    assert abs(shift) <= 2 * 4.0 / 7.0 * 2.0

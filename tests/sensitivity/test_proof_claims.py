@@ -7,14 +7,13 @@ import math
 from fractions import Fraction
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.reference.candidates import key_of
 from tests.reference.trainer import RowBound as Oracle
 from tests.reference.trainer import Score
-from xgb_dp.accounting.sensitivity import RowBound, candidates_sens2, intercept_sens2, range_int
+from xgb_dp.accounting.sensitivity import RowBound, candidates_sens2, range_int
 
 EXAMPLES = settings(max_examples=200, deadline=None)
 B = 1 << 9
@@ -91,23 +90,6 @@ def test_ordered_gain_moves_by_minus_three_to_one(
     assert -3 <= after - gain(below, above) <= 1
 
 
-# ---------------------------------------------------------------------- integer-grid.md
-@EXAMPLES
-@given(
-    st.floats(width=32, allow_nan=True, allow_infinity=True),
-    st.floats(width=32, allow_nan=True, allow_infinity=True),
-    st.sampled_from((0.001, 1.0, 4.0)),
-    st.sampled_from((4, 9, 20)),
-)
-def test_every_row_is_inside_the_ellipsoid(g: float, h: float, r: float, bits: int) -> None:
-    bound = Oracle("row_weight", 0.5, r, 1.0, 1.0, (-math.inf, math.inf), 1 << bits)
-    with np.errstate(all="ignore"):
-        q_g, q_h, _ = bound.quantise(np.array([g]), np.array([abs(h)]), np.zeros(1), False)[0]
-    assert int(q_g) ** 2 + int(q_h) ** 2 <= 4**bits
-    assert float(np.float32(q_g)) == q_g
-    assert float(np.float32(q_h)) == q_h
-
-
 # ---------------------------------------------------------------------- neighbours.md
 @EXAMPLES
 @given(st.lists(rows, min_size=1, max_size=4), st.lists(rows, max_size=6), st.data())
@@ -155,11 +137,3 @@ def test_replaced_rows_move_candidate_counts(old: float, new: float) -> None:
         moved += 0 if a >> (32 - level) == b >> (32 - level) else 2
     assert moved <= 2 * (levels - 1)
     assert moved <= 4 * candidates_sens2(1, levels, 0)
-
-
-@pytest.mark.parametrize("old", [0.0, 1.0])
-@pytest.mark.parametrize("new", [0.0, 1.0])
-def test_replaced_rows_move_the_intercept(old: float, new: float) -> None:
-    moved = (2 * old - 2 * new) ** 2  # the count of rows stays
-    assert moved <= 2 * intercept_sens2("binary", 0, n_public=False)
-    assert moved <= 4 * intercept_sens2("binary", 0, n_public=True)
