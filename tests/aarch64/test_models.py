@@ -82,11 +82,11 @@ def test_what_is_computed_is_equal(outputs: Outputs, name: str) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_models_are_those_that_python_trains(outputs: Outputs, name: str) -> None:
-    found = xgb.Booster(model_file=str(outputs.arm / name / "model.ubj"))
+    model = xgb.Booster(model_file=str(outputs.arm / name / "model.ubj"))
     trained = outputs.models[name]
-    assert found.num_boosted_rounds() == trained.num_boosted_rounds() > 0
-    assert found.get_dump(with_stats=True) == trained.get_dump(with_stats=True)
-    assert any("leaf=" in tree and "<" in tree for tree in found.get_dump())
+    assert model.num_boosted_rounds() == trained.num_boosted_rounds() > 0
+    assert model.get_dump(with_stats=True) == trained.get_dump(with_stats=True)
+    assert any("leaf=" in tree and "<" in tree for tree in model.get_dump())
 
 
 def test_the_system_hands_out_keys(outputs: Outputs) -> None:

@@ -253,9 +253,9 @@ def test_a_curve_of_many_points_is_that_of_each(others: tuple, asked: dict) -> N
     """It is asked for by selections, in one go: each point by itself would take too long."""
     books = make_accountant("exact", [*others, plain(0.3)])
     points = [0.1 * i for i in range(20)]
-    found = books.privacy_curve(**asked).deltas(points, 1e-9)
-    assert found == sorted(found, reverse=True)
-    for x, delta in list(zip(points, found, strict=True))[::6]:
+    deltas = books.privacy_curve(**asked).deltas(points, 1e-9)
+    assert deltas == sorted(deltas, reverse=True)
+    for x, delta in list(zip(points, deltas, strict=True))[::6]:
         assert delta == pytest.approx(books.get_delta(x, **asked), rel=0.02, abs=2e-9)
 
 

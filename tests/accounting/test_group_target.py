@@ -50,8 +50,8 @@ def total_mu2(events: Any) -> float:
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
 def test_gaussian_sums_of_several_rows_move_in_proportion(group: int, epsilon: float) -> None:
     plan = calibrate(releases(depth=0), epsilon, DELTA, group=group)
-    found = gaussian_epsilon(group * math.sqrt(total_mu2(plan.events)), DELTA)
-    assert 0.998 * epsilon <= found <= epsilon
+    reached = gaussian_epsilon(group * math.sqrt(total_mu2(plan.events)), DELTA)
+    assert 0.998 * epsilon <= reached <= epsilon
 
 
 @pytest.mark.parametrize("group", [2, 5])
@@ -71,9 +71,9 @@ def test_an_attack_on_selections_and_sums_stays_below_the_target(group: int) -> 
     for losses, chances in laws:  # every loss rounded down: an attack at least as strong exists
         index = np.floor(losses / step + 1e-9).astype(int)
         low = int(index.min())
-        own = np.zeros(int(index.max()) - low + 1)
-        np.add.at(own, index - low, chances)
-        law = np.convolve(law, own) if len(own) < 100 or len(law) == 1 else _fft(law, own)
+        masses = np.zeros(int(index.max()) - low + 1)
+        np.add.at(masses, index - low, chances)
+        law = np.convolve(law, masses) if len(masses) < 100 or len(law) == 1 else _fft(law, masses)
         at = (np.rint(at[0] / step) + low + np.arange(len(law))) * step
 
     def delta(epsilon: float) -> float:
@@ -123,8 +123,8 @@ def test_the_slack_of_reports_is_that_of_their_own_noise() -> None:
     [leaves] = plan.events
     assert isinstance(leaves, GaussianEvent)
     assert leaves.sigma2 // n < 1 << 21
-    own = {"sensitivity2": 4 * leaves.sensitivity2, "coordinates": 2 * leaves.coordinates}
-    report = replace(leaves, sigma2=leaves.sigma2 // n, **own)
+    halves = {"sensitivity2": 4 * leaves.sensitivity2, "coordinates": 2 * leaves.coordinates}
+    report = replace(leaves, sigma2=leaves.sigma2 // n, **halves)
     assert make_accountant("exact", [report]).get_epsilon(DELTA) <= plan.epsilon
     of_sums = replace(report, sensitivity2=n * report.sensitivity2, sigma2=leaves.sigma2)
     assert make_accountant("exact", [of_sums]).get_epsilon(DELTA) < plan.epsilon - 1e-6
@@ -152,11 +152,11 @@ def test_pure_epsilon_is_divided() -> None:
 @pytest.mark.parametrize("group", [2, 5])
 def test_families_of_plans(group: int) -> None:
     choices = (releases(20, 3), releases(50, 4))
-    found = calibrate_family(choices, 1.0, DELTA, group=group)
-    assert 0.998 <= found.epsilon <= 1.0
-    books = make_accountant("exact", [found.event])
-    assert books.get_epsilon(DELTA, group) == found.epsilon
-    for plan in found.plans:  # each alone, and it costs no more than the choice
+    family = calibrate_family(choices, 1.0, DELTA, group=group)
+    assert 0.998 <= family.epsilon <= 1.0
+    books = make_accountant("exact", [family.event])
+    assert books.get_epsilon(DELTA, group) == family.epsilon
+    for plan in family.plans:  # each alone, and it costs no more than the choice
         assert make_accountant("exact", plan.events).get_epsilon(DELTA, group) <= 1.0
 
 
@@ -172,13 +172,13 @@ def params(**changes: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("preset", sorted(set(PRESETS) - {"ldp"}))
 def test_every_preset_is_calibrated_for_the_group(preset: str) -> None:
-    found = prepare(params(dp_preset=preset, dp_group=3), SCHEMA, 20)
-    name = found.settings["dp_accountant"]
-    own = make_accountant(name, found.events).get_epsilon(DELTA, 3)
-    assert 0.99 <= own <= 1.0
-    assert make_accountant("exact", found.events).get_epsilon(DELTA, 3) <= 1.0
-    of_row = make_accountant(name, found.events).get_epsilon(DELTA)
-    assert of_row < own / 2.0
+    prepared = prepare(params(dp_preset=preset, dp_group=3), SCHEMA, 20)
+    name = prepared.settings["dp_accountant"]
+    of_group = make_accountant(name, prepared.events).get_epsilon(DELTA, 3)
+    assert 0.99 <= of_group <= 1.0
+    assert make_accountant("exact", prepared.events).get_epsilon(DELTA, 3) <= 1.0
+    of_row = make_accountant(name, prepared.events).get_epsilon(DELTA)
+    assert of_row < of_group / 2.0
 
 
 @pytest.mark.parametrize(
@@ -186,19 +186,19 @@ def test_every_preset_is_calibrated_for_the_group(preset: str) -> None:
     [{"subsample": 0.2}, {"dp_ensemble": 5}, {"num_parallel_tree": 3}, {"dp_split": "additive"}],
 )
 def test_rounds_of_every_kind(changes: dict[str, Any]) -> None:
-    found = prepare(params(dp_group=3, **changes), SCHEMA, 10)
-    own = make_accountant("exact", found.events).get_epsilon(DELTA, 3)
-    assert 0.99 <= own <= 1.0
+    prepared = prepare(params(dp_group=3, **changes), SCHEMA, 10)
+    of_group = make_accountant("exact", prepared.events).get_epsilon(DELTA, 3)
+    assert 0.99 <= of_group <= 1.0
 
 
 def test_open_rounds_follow_what_a_row_is_worth() -> None:
-    found = prepare(params(dp_group=4), SCHEMA, None)
-    assert found.family is not None
-    assert 0.99 <= make_accountant("exact", found.events).get_epsilon(DELTA, 4) <= 1.0
+    prepared = prepare(params(dp_group=4), SCHEMA, None)
+    assert prepared.family is not None
+    assert 0.99 <= make_accountant("exact", prepared.events).get_epsilon(DELTA, 4) <= 1.0
     alone = prepare(params(dp_epsilon=0.25), SCHEMA, None)
     assert alone.family is not None
-    assert found.family.limits == alone.family.limits
-    assert [p.settings.rounds for p in found.plans] == [p.settings.rounds for p in alone.plans]
+    assert prepared.family.limits == alone.family.limits
+    assert [p.settings.rounds for p in prepared.plans] == [p.settings.rounds for p in alone.plans]
 
 
 def test_defaults_follow_the_epsilon_of_a_row() -> None:

@@ -94,10 +94,10 @@ def test_its_gaussian_is_below_its_trade_off_curve(epsilon: float) -> None:
     mu = laplace_mu(epsilon)
     z = np.linspace(-60.0, 60.0, 200_001)
     missed = np.where(z < 0, 0.5 * np.exp(z), 1.0 - 0.5 * np.exp(-np.abs(z)))
-    found = np.where(
+    detected = np.where(
         z - epsilon < 0, 0.5 * np.exp(np.minimum(z - epsilon, 0.0)), 1 - 0.5 * np.exp(epsilon - z)
     )
-    alarm, power = 1.0 - missed, 1.0 - found
+    alarm, power = 1.0 - missed, 1.0 - detected
     inside = (alarm > 1e-12) & (power < 1.0 - 1e-12)
     assert np.all(ndtr(ndtri(alarm[inside]) + mu) >= power[inside] * (1 - 1e-9))
     assert mu <= bounded_range_mu(2 * epsilon)

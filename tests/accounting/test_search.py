@@ -47,15 +47,15 @@ def test_the_safe_end_is_safe_and_near(edge: float, up: bool, steps: int) -> Non
 @given(st.lists(st.floats(0.0, 1.0), max_size=5))
 def test_nothing_is_assumed_of_the_condition(safe_points: list[float]) -> None:
     """Whatever changes how often: only what was asked, or given, is returned as safe."""
-    found = {0.0}
+    known = {0.0}
 
     def is_safe(x: float) -> bool:
         ok = any(abs(x - p) < 0.05 for p in safe_points)
         if ok:
-            found.add(x)
+            known.add(x)
         return ok
 
-    assert narrow(is_safe, 0.0, 1.0, 30)[0] in found
+    assert narrow(is_safe, 0.0, 1.0, 30)[0] in known
 
 
 @pytest.mark.parametrize("late", [0.0, 1e-9, 1e-6, 1e-3])

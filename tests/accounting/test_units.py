@@ -44,10 +44,10 @@ def test_a_ledger_from_before_units_speaks_of_rows(event: Event) -> None:
 
 @pytest.mark.parametrize("event", KINDS)
 def test_every_event_of_a_person_says_so(event: Event) -> None:
-    found = with_unit(event, PERSON)
-    assert found.unit == PERSON
-    assert event_from_json(found.to_json()) == found
-    assert with_unit(found, ROW) == event
+    of_person = with_unit(event, PERSON)
+    assert of_person.unit == PERSON
+    assert event_from_json(of_person.to_json()) == of_person
+    assert with_unit(of_person, ROW) == event
 
     def check(data: object) -> None:
         if isinstance(data, dict):
@@ -58,7 +58,7 @@ def test_every_event_of_a_person_says_so(event: Event) -> None:
             for value in data:
                 check(value)
 
-    check(found.to_json())
+    check(of_person.to_json())
 
 
 @pytest.mark.parametrize("unit", ["household", "row", "", None, 1, ["person"]])

@@ -40,8 +40,8 @@ def rows() -> Any:
 
 def learnt(model: Any, X: Any, **given: Any) -> float:
     """How far predictions follow the first column, from the booster alone."""
-    found = model["booster"].predict(xgb.DMatrix(X, **given), output_margin=True)
-    return float(np.corrcoef(found.reshape(len(X), -1)[:, 0], X[:, 0])[0, 1])
+    margins = model["booster"].predict(xgb.DMatrix(X, **given), output_margin=True)
+    return float(np.corrcoef(margins.reshape(len(X), -1)[:, 0], X[:, 0])[0, 1])
 
 
 @pytest.mark.filterwarnings("ignore:Epsilon is above 10")
@@ -56,8 +56,8 @@ def test_counts_with_exposures(client: Client, rows: Any) -> None:
     model = dxgb.train(client, params, d, 15)
     assert learnt(model, X) > 0.75
     margin = np.log(exposure)
-    found = model["booster"].predict(xgb.DMatrix(X, base_margin=margin))
-    assert found.mean() == pytest.approx(counts.mean(), rel=0.05)
+    predicted = model["booster"].predict(xgb.DMatrix(X, base_margin=margin))
+    assert predicted.mean() == pytest.approx(counts.mean(), rel=0.05)
     events = xgb_dp.privacy_report(model["booster"]).ledger["trainings"][0]["events"]
     assert {e["release"]: e["count"] for e in events}["intercept"] == 2
 
@@ -70,9 +70,9 @@ def test_quantiles(client: Client, rows: Any) -> None:
         "dp_target_bounds": (-4, 4),
     }  # fmt: skip
     model = dxgb.train(client, params, dxgb.DaskDMatrix(client, spread(X), spread(y)), 15)
-    found = model["booster"].predict(xgb.DMatrix(X))
-    assert found.shape == (N, 2)
-    below = (y[:, None] <= found).mean(axis=0)
+    predicted = model["booster"].predict(xgb.DMatrix(X))
+    assert predicted.shape == (N, 2)
+    below = (y[:, None] <= predicted).mean(axis=0)
     assert below == pytest.approx([0.25, 0.75], abs=0.15)
 
 
@@ -96,10 +96,10 @@ def test_several_targets(client: Client, rows: Any, parts: int) -> None:
     table, labels = (da.from_array(v, chunks=(N // parts, v.shape[1])) for v in (X, Y))
     params = PARAMS | {"dp_target_bounds": [(-4, 4), (10, 90)]}
     model = dxgb.train(client, params, dxgb.DaskDMatrix(client, table, labels), 15)
-    found = model["booster"].predict(xgb.DMatrix(X))
-    assert found.shape == (N, 2)
+    predicted = model["booster"].predict(xgb.DMatrix(X))
+    assert predicted.shape == (N, 2)
     for k in range(2):
-        assert np.corrcoef(found[:, k], Y[:, k])[0, 1] > 0.75
+        assert np.corrcoef(predicted[:, k], Y[:, k])[0, 1] > 0.75
 
 
 def test_several_labels(client: Client, rows: Any) -> None:
@@ -109,9 +109,9 @@ def test_several_labels(client: Client, rows: Any) -> None:
     d = dxgb.DaskDMatrix(client, spread(X), spread(labels))
     model = dxgb.train(client, PARAMS | {"objective": "binary:logistic"}, d, 10)
     assert learnt(model, X) > 0.7
-    found = model["booster"].predict(xgb.DMatrix(X))
-    assert found.shape == (N, 2)
-    assert ((found > 0.5) == labels).mean() > 0.8
+    predicted = model["booster"].predict(xgb.DMatrix(X))
+    assert predicted.shape == (N, 2)
+    assert ((predicted > 0.5) == labels).mean() > 0.8
     assert 0 < xgb_dp.privacy_report(model["booster"]).epsilon <= 8.0
 
 
@@ -122,8 +122,8 @@ def test_a_set_of_several_targets_on_one_worker(client: Client, rows: Any) -> No
     first = (da.from_array(v[:50], chunks=(50, v.shape[1])) for v in (X, X[:, :2]))
     params = PARAMS | {"dp_target_bounds": (-4, 4), "dp_public_evals": True}
     d = dxgb.DaskDMatrix(client, table, labels)
-    told = dxgb.train(client, params, d, 3, evals=[(dxgb.DaskDMatrix(client, *first), "public")])
-    assert len(told["history"]["public"]["rmse"]) == 3
+    result = dxgb.train(client, params, d, 3, evals=[(dxgb.DaskDMatrix(client, *first), "public")])
+    assert len(result["history"]["public"]["rmse"]) == 3
     fewer = dxgb.DaskDMatrix(client, table, labels[:, 0])
     with pytest.raises(PrivacyParameterError, match="as many as the training data"):
         dxgb.train(client, params, d, 3, evals=[(fewer, "public")])

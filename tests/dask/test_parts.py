@@ -71,7 +71,7 @@ def check_pairs(parts: Sequence[dict[str, Any]], kinds: Any = None, **params: An
         if (i + j) % 2:
             i, j = j, i  # either may be the first
         together = outcome(parts[i], parts[j], **params)
-        raised = [found for found in (alone[i], alone[j]) if isinstance(found, tuple)]
+        raised = [one for one in (alone[i], alone[j]) if isinstance(one, tuple)]
         if raised:
             assert together in raised
         elif kinds[i] != kinds[j]:
@@ -183,8 +183,8 @@ NAMED: dict[str, pd.DataFrame] = {
 def test_declared_names() -> None:
     """By name in each part, whatever dictionary the part comes with."""
     check_pairs(parts_of(*NAMED.values()), **DECLARED)
-    found = matrix(*parts_of(NAMED["dictionary"]), **DECLARED)
-    np.testing.assert_array_equal(cells(found)[:, 1:], [[1, 2], [0, 0]])
+    joined = matrix(*parts_of(NAMED["dictionary"]), **DECLARED)
+    np.testing.assert_array_equal(cells(joined)[:, 1:], [[1, 2], [0, 0]])
 
 
 def test_types_that_follow_from_the_rows_decide_nothing() -> None:
@@ -202,12 +202,12 @@ def test_types_that_follow_from_the_rows_decide_nothing() -> None:
     expected = np.concatenate([cells(matrix(part(i, i + 1), **DECLARED)) for i in range(n)])
     assert np.isnan(expected).sum() == 6
     for a, b in combinations_with_replacement(range(n + 1), 2):
-        found = matrix(part(0, a), part(a, b), part(b, n), **DECLARED)
-        np.testing.assert_array_equal(cells(found), expected)
+        joined = matrix(part(0, a), part(a, b), part(b, n), **DECLARED)
+        np.testing.assert_array_equal(cells(joined), expected)
     for dropped in range(n):
         kept = pd.DataFrame(rows[:dropped] + rows[dropped + 1 :], columns=["a", "c", "n"])
-        found = matrix({"data": kept, "label": np.zeros(n - 1)}, **DECLARED)
-        np.testing.assert_array_equal(cells(found), np.delete(expected, dropped, axis=0))
+        joined = matrix({"data": kept, "label": np.zeros(n - 1)}, **DECLARED)
+        np.testing.assert_array_equal(cells(joined), np.delete(expected, dropped, axis=0))
 
 
 def table(names: list[Any], rows: int = 2) -> pd.DataFrame:

@@ -66,13 +66,13 @@ def test_each_person_is_brought_to_one_worker(client: Client) -> None:
     X, y = frame(rows.drop(columns="w"))
     weight = dd.from_pandas(rows["w"], npartitions=5, sort=False)
     d = dxgb.DaskDMatrix(client, X, y, weight=weight)
-    params, found = client.sync(dask_rows.bring_together, client, COLUMN, d)
+    params, together = client.sync(dask_rows.bring_together, client, COLUMN, d)
     assert params["dp_privacy_id"] == "patient"
-    held = rows_of_workers(client, found)
+    held = rows_of_workers(client, together)
     assert sorted(v for ids in held for v in ids) == sorted(WHO)
     assert sum(len(set(ids)) for ids in held) == len(set(WHO))
     assert sum(bool(ids) for ids in held) > 1
-    for parts in found.worker_map.values():
+    for parts in together.worker_map.values():
         for part in client.gather(parts):
             at = part["weight"].to_numpy()
             pd.testing.assert_frame_equal(part["data"], rows.loc[at, list("abcd")])
@@ -98,8 +98,8 @@ def test_a_series_or_an_array_beside_the_data(client: Client) -> None:
     values, labels = arrays()
     chunks = da.from_array(values, (100, 4)), da.from_array(labels, 100)
     ids = da.from_array(np.array([i % 70 for i in range(N)]), 100)
-    made = dxgb.DaskDMatrix(client, *chunks)
-    model = dxgb.train(client, FREE | {"dp_privacy_id": ids}, made, 2)["booster"]
+    rows = dxgb.DaskDMatrix(client, *chunks)
+    model = dxgb.train(client, FREE | {"dp_privacy_id": ids}, rows, 2)["booster"]
     named = [re.sub(r"f(\d)", lambda m: "abcd"[int(m[1])], tree) for tree in model.get_dump()]
     assert named == one_machine()
 
@@ -195,9 +195,9 @@ def test_tasks_raise_nothing(client: Client) -> None:
         def __getitem__(self, rows: Any) -> Any:
             raise ValueError(SECRET)
 
-    found = dask_rows._divided({"data": Odd()}, [1, 2], None, bytes(32), 2)
-    assert isinstance(found, RowDomainError)
-    assert SECRET not in str(found)
+    error = dask_rows._divided({"data": Odd()}, [1, 2], None, bytes(32), 2)
+    assert isinstance(error, RowDomainError)
+    assert SECRET not in str(error)
     refused = dask_rows._divided({"data": np.zeros((2, 1))}, [SECRET, None], None, bytes(32), 2)
     assert isinstance(refused, RowDomainError)
     assert refused.__context__ is None

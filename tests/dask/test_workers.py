@@ -73,7 +73,7 @@ def test_messages_of_others_are_not_sent(collective: Collective) -> None:
     assert collective.sent[1:] == [["RowDomainError", "A row has an infinite feature."]]
 
 
-def told(monkeypatch: pytest.MonkeyPatch, said: bytes) -> None:
+def hear(monkeypatch: pytest.MonkeyPatch, said: bytes) -> None:
     """Rank 0 has said something, and this is rank 1."""
     fake = Collective()
     monkeypatch.setattr(fake, "get_rank", lambda: 1)
@@ -85,14 +85,14 @@ def told(monkeypatch: pytest.MonkeyPatch, said: bytes) -> None:
 def test_a_worker_without_columns_takes_those_of_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    told(monkeypatch, b'[["a", "b"], true, [1], true, null, 3]')
-    found = common_schema(Schema([], False, frozenset(), {}))
-    assert found == Schema(["a", "b"], True, frozenset({1}), {}, True, labels=3)
+    hear(monkeypatch, b'[["a", "b"], true, [1], true, null, 3]')
+    schema = common_schema(Schema([], False, frozenset(), {}))
+    assert schema == Schema(["a", "b"], True, frozenset({1}), {}, True, labels=3)
 
 
 @pytest.mark.parametrize("kind", ["PrivacyRefusal", "PrivacyParameterError", "RowDomainError"])
 def test_errors_of_others_keep_their_kind(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    told(monkeypatch, json.dumps([kind, "so it is"]).encode())
+    hear(monkeypatch, json.dumps([kind, "so it is"]).encode())
     with pytest.raises(getattr(errors, kind), match="On another worker: so it is"):
         workers.check_together(lambda: None)
 
@@ -120,7 +120,7 @@ def test_a_worker_whose_check_fails_does_not_go_on_whatever_it_is_told(
 
 
 def test_no_class_is_made_of_what_others_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    told(monkeypatch, b'["SystemExit", "go"]')
+    hear(monkeypatch, b'["SystemExit", "go"]')
     with pytest.raises(RowDomainError, match="go"):
         workers.check_together(lambda: None)
 
@@ -139,6 +139,6 @@ class Bomb:
 def test_messages_of_strangers_are_refused_and_never_run(
     said: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told(monkeypatch, said)
+    hear(monkeypatch, said)
     with pytest.raises(PrivacyRefusal, match="not a message of xgb_dp"):
         common_schema(Schema([], False, frozenset(), {}))

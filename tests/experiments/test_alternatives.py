@@ -65,8 +65,8 @@ def test_own_trainings_and_gradient_descent(
         assert float(row["seconds"]) > 0
         assert 20 < float(row["peak_mib"]) < 2000
         assert float(row["log_loss"]) > 0
-    (own,) = (r for r in rows if r["system"] == "default")
-    assert 3.9 < float(own["spent_epsilon"]) <= 4.0
+    (default,) = (r for r in rows if r["system"] == "default")
+    assert 3.9 < float(default["spent_epsilon"]) <= 4.0
     text = capsys.readouterr().out
     assert "| system | ε = 4 | no privacy | seconds | MiB |" in text
     assert text.count("| gradient descent on bins |") == 1
@@ -170,10 +170,10 @@ def test_more_budget_learns_more_and_noise_is_that_of_the_budget() -> None:
     with_empty = sparse.csr_matrix(sparse.hstack([x, empty]))
     worse = {}
     for mu in (0.5, 50.0):
-        found = descent.fit(with_empty, y, mu, 100, 8.0, 1.0)
-        worse[mu] = np.sqrt(np.mean(np.square(x @ (found[: x.shape[1]] - exact))))
+        weights = descent.fit(with_empty, y, mu, 100, 8.0, 1.0)
+        worse[mu] = np.sqrt(np.mean(np.square(x @ (weights[: x.shape[1]] - exact))))
         deviation = np.sqrt(100) / mu * 8.0 / 4000 * np.linalg.norm(weight_of_each_round(100))
-        total = float(np.sum(np.square(found[x.shape[1] :] / deviation)))
+        total = float(np.sum(np.square(weights[x.shape[1] :] / deviation)))
         assert chi2.ppf(1e-7, 5000) < total < chi2.isf(1e-7, 5000)
     # A hundred times as much; its logarithm has a deviation of 0.45.
     assert worse[0.5] > 4.0 * worse[50.0]
@@ -181,11 +181,11 @@ def test_more_budget_learns_more_and_noise_is_that_of_the_budget() -> None:
 
 def test_bins_of_columns() -> None:
     skewed = np.concatenate([np.zeros(900), np.arange(1.0, 101.0)])
-    found = codes.bin_codes(skewed, False, 5)
-    assert found[:900].max() == 0
-    assert found[900:].min() > 0  # zeros stand alone, and the rest has quantiles of its own
-    assert 5 <= found.max() <= 7
-    assert (np.diff(found) >= 0).all()
+    coded = codes.bin_codes(skewed, False, 5)
+    assert coded[:900].max() == 0
+    assert coded[900:].min() > 0  # zeros stand alone, and the rest has quantiles of its own
+    assert 5 <= coded.max() <= 7
+    assert (np.diff(coded) >= 0).all()
     missing = codes.bin_codes(np.array([3.0, np.nan, 1.0, 3.0]), True, 0)
     assert missing.tolist() == [1, 2, 0, 1]
     few = codes.bin_codes(np.array([5.0, 7.0, 5.0]), False, 6)

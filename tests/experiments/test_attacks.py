@@ -39,10 +39,10 @@ def test_leaves_of_a_single_row_tell_its_target(rows: tuple[np.ndarray, np.ndarr
     x, y = rows
     params = {"objective": "reg:squarederror", "max_depth": 6, "eta": 0.3}
     booster = xgb.train(params, xgb.DMatrix(x, y), 1)
-    told = targets.single_rows(read(booster.save_raw("json"), LOW, HIGH), 0.3)
-    assert len(told) > 5
-    assert targets.found(told, x, y, float(np.ptp(y))) == len(told)
-    assert targets.found(told, x, y + 0.1, float(np.ptp(y))) == 0
+    guesses = targets.single_rows(read(booster.save_raw("json"), LOW, HIGH), 0.3)
+    assert len(guesses) > 5
+    assert targets.found(guesses, x, y, float(np.ptp(y))) == len(guesses)
+    assert targets.found(guesses, x, y + 0.1, float(np.ptp(y))) == 0
 
 
 def test_membership_is_told_by_what_only_members_have() -> None:
@@ -54,6 +54,6 @@ def test_membership_is_told_by_what_only_members_have() -> None:
     towards = np.where(label > 0, 1.0, -1.0)
     usual = np.mean(others, axis=0)
     assert membership.advantage(usual + 9 * member * towards, others, label, member) == (1.0, 1.0)
-    area, found = membership.advantage(usual + rng.normal(size=400), others, label, member)
+    area, advantage = membership.advantage(usual + rng.normal(size=400), others, label, member)
     assert 0.4 < area < 0.6
-    assert found < 0.1
+    assert advantage < 0.1

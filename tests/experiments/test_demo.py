@@ -152,8 +152,8 @@ def test_shares(tmp_path: Path) -> None:
     text = _run("-m", "benchmarks.shares", *small, light=tmp_path)
     shares = {}
     for line in text.splitlines():
-        if found := re.match(r"\| (.+) \| ([0-9.]+) ", line.replace("*", "")):
-            shares[found[1]] = float(found[2])
+        if match := re.match(r"\| (.+) \| ([0-9.]+) ", line.replace("*", "")):
+            shares[match[1]] = float(match[2])
     private = shares.pop("all that is for privacy")
     assert len(shares) == 10
     assert min(shares.values()) >= 0  # in tenths of a percent, which the shortest may not reach

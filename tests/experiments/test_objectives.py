@@ -113,15 +113,15 @@ def test_stock_is_better_than_the_constant(
     rows = rows_of(folder, "objectives")
     assert len(rows) == 8  # prices are not in this folder
     assert not [r["note"] for r in rows if r["note"]]
-    found = {(r["dataset"], r["system"]): r for r in rows}
+    by_system = {(r["dataset"], r["system"]): r for r in rows}
     for data, metric, sign in (
         ("Claims", "deviance", -1),
         ("Amounts a policy", "gini", 1),
         ("Survival", "concordance", 1),
     ):
-        stock, none = (float(found[data, s][metric]) for s in ("not private", "constant"))
+        stock, none = (float(by_system[data, s][metric]) for s in ("not private", "constant"))
         assert sign * (stock - none) > 0.01
-    assert float(found["Claims", "constant"]["mean_ratio"]) == pytest.approx(1.0, abs=0.2)
+    assert float(by_system["Claims", "constant"]["mean_ratio"]) == pytest.approx(1.0, abs=0.2)
     text = capsys.readouterr().out
     assert "| Claims, mean deviance |" in text
     assert "Not run: California, prices" in text
@@ -129,10 +129,10 @@ def test_stock_is_better_than_the_constant(
 
 def test_the_share_is_of_the_improvement_over_the_constant() -> None:
     table = tables.get("objectives")
-    found = {
+    by_system = {
         (CLAIMS.name, "constant", math.inf): Mean(0.6, 0, 5),
         (CLAIMS.name, "not private", math.inf): Mean(0.5, 0, 5),
         (CLAIMS.name, "default", 1.0): Mean(0.52, 0, 5),
     }
-    assert share(table, found, CLAIMS.name, 1.0) == pytest.approx(0.8)
-    assert math.isnan(share(table, found, CLAIMS.name, 4.0))
+    assert share(table, by_system, CLAIMS.name, 1.0) == pytest.approx(0.8)
+    assert math.isnan(share(table, by_system, CLAIMS.name, 4.0))

@@ -39,14 +39,14 @@ def test_costs_of_selections_are_computed(
 ) -> None:
     command = ["dp_xgb_figure1", "--epsilon", "0.5", "--data", "order 2", "20 selections"]
     assert main([*command, "--out", str(tmp_path), "--jobs", "1"]) == 0
-    found = {
+    by_name = {
         (r["dataset"], r["system"]): float(r["loss"]) for r in rows_of(tmp_path, "dp_xgb_figure1")
     }
-    line = found["order 2", "curve zCDP"]
+    line = by_name["order 2", "curve zCDP"]
     assert line == pytest.approx(2 * 0.5**2 / 8)
-    assert found["order 2", "curve formula"] == pytest.approx(found["order 2", "curve rdp"])
-    assert found["order 2", "curve rdp"] < line
-    total = {k[1].split()[1]: v for k, v in found.items() if k[0] == "20 selections"}
+    assert by_name["order 2", "curve formula"] == pytest.approx(by_name["order 2", "curve rdp"])
+    assert by_name["order 2", "curve rdp"] < line
+    total = {k[1].split()[1]: v for k, v in by_name.items() if k[0] == "20 selections"}
     assert total["exact"] < total["rdp"] < total["zCDP"] < total["gdp"] < total["pure"]
     assert total["pure"] == pytest.approx(10.0)
     text = capsys.readouterr().out
@@ -104,14 +104,14 @@ def test_ranks_and_the_best_performance_zone_by_number_of_trees() -> None:
         for seed in (0, 1)
     ]
     rows.append({**rows[0], "system": "default T=50", "auc": 0.89})
-    found = summary.means(table, rows)
-    ranks = dp_xgb_figure3.mean_ranks(found)
+    means = summary.means(table, rows)
+    ranks = dp_xgb_figure3.mean_ranks(means)
     assert [ranks[m][5] for m in models] == list(range(1, len(models) + 1))
     assert ranks["default"] == {50: 2.0}
-    first = dp_xgb_figure3.zone(found, models[0])
+    first = dp_xgb_figure3.zone(means, models[0])
     assert first["50 trees and fewer"] == 0.0
     assert first["total"] == pytest.approx(100 * 4 / 14)
-    last = dp_xgb_figure3.zone(found, models[-1])
+    last = dp_xgb_figure3.zone(means, models[-1])
     assert last["total"] == pytest.approx(100 / 14 * 10 / len(dp_xgb_figure3.TREES[:5]))
     text = render.markdown(table, rows, {})
     assert "| dp_xgb *XGB* | 0.0 *(19.1)* | 7.1 *(5.2)* |" in text

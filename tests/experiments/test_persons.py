@@ -56,25 +56,25 @@ def test_no_person_is_on_both_sides_of_a_split() -> None:
 def test_scores_in_which_every_person_counts_one() -> None:
     y = np.array([1.0, 1.0, 1.0, 0.0, 1.0, 0.0])
     p = np.array([0.2, 0.9, 0.4, 0.3, 0.8, 0.1])
-    found = scores_of_persons(y, p, np.array([7, 7, 7, 3, 3, 5]))
+    figures = scores_of_persons(y, p, np.array([7, 7, 7, 3, 3, 5]))
     weight = np.array([1 / 3, 1 / 3, 1 / 3, 0.5, 0.5, 1.0])
-    assert found["auc_persons"] == pytest.approx(roc_auc_score(y, p, sample_weight=weight))
-    assert found["ratio_persons"] == pytest.approx((0.5 + 0.55 + 0.1) / 1.5)
+    assert figures["auc_persons"] == pytest.approx(roc_auc_score(y, p, sample_weight=weight))
+    assert figures["ratio_persons"] == pytest.approx((0.5 + 0.55 + 0.1) / 1.5)
 
 
 def test_what_each_system_is_told() -> None:
     table, parts = tables.get("persons"), parts_of()
-    told = {
+    given = {
         s.name: train.parameters(table, SMALL, s, 1.0, parts) for s in table.systems if s.private
     }
-    for name, params in told.items():
+    for name, params in given.items():
         assert params["dp_delta"] == 1e-6
         by_id = name == "default" or "rows a person" in name
         assert ("dp_privacy_id" in params) == by_id
         assert ("dp_group" in params) == (name == "group of all rows")
-    assert told["group of all rows"]["dp_group"] == synthetic.MOST_ROWS
-    assert told["2 rows a person"]["dp_rows_per_person"] == 2.0
-    assert told["default"]["dp_privacy_id"] is parts.who_train
+    assert given["group of all rows"]["dp_group"] == synthetic.MOST_ROWS
+    assert given["2 rows a person"]["dp_rows_per_person"] == 2.0
+    assert given["default"]["dp_privacy_id"] is parts.who_train
 
 
 def test_a_tiny_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

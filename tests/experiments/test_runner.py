@@ -64,8 +64,8 @@ def test_a_tiny_table_through_the_command_line(tmp_path: Path) -> None:
         check=True,
     )
     rows = rows_of(tmp_path)
-    found = {(r["dataset"], r["system"], r["epsilon"]) for r in rows}
-    assert found == {
+    by_cell = {(r["dataset"], r["system"], r["epsilon"]) for r in rows}
+    assert by_cell == {
         (f"{data}(600x5)", system, epsilon)
         for data in ("synthetic_cls", "synthetic_reg")
         for system, epsilon in (("default", "8"), ("sarus", "8"), ("not private", "inf"))
@@ -209,8 +209,8 @@ def test_every_table_is_consistent(name: str) -> None:
 
 def test_published_figures_are_those_of_the_papers() -> None:
     def mean(table: str, *key: Any) -> float:
-        (found,) = (f for f in figures(table) if (f.dataset, f.system, f.epsilon) == key)
-        return found.mean
+        (figure,) = (f for f in figures(table) if (f.dataset, f.system, f.epsilon) == key)
+        return figure.mean
 
     assert mean("sarus_figure4", "Abalone", "Sarus", 4.0) == 3.2
     assert mean("dp_xgb_table1", "Credit 1", "TR_ada", 1.0) == 0.8435
@@ -244,11 +244,11 @@ def test_verdicts_settings_and_ranks() -> None:
     rows = [row("dp_tr, T=50 d=2", 0.90, s) for s in (0, 1)]
     rows += [row("dp_tr, T=100 d=4", 0.96 + 0.01 * s, s) for s in (0, 1)]
     rows += [row("default", 0.9651, 0)]
-    found = summary.means(table, rows)
-    best = found["Pol", "dp_tr", 1.0]
+    averages = summary.means(table, rows)
+    best = averages["Pol", "dp_tr", 1.0]
     assert (best.setting, best.count) == ("T=100 d=4", 2)
     assert best.mean == pytest.approx(0.965)
-    lines = summary.verdicts(table, found)
+    lines = summary.verdicts(table, averages)
     # 0.9651 against 0.9652 ± 0.0048 of fifteen runs.
     assert "0 of 1 cells; within one standard error below it: Pol at 1." in lines[0]
     assert "`dp_tr` against the published TR: better 0, within the spread 1, worse 0." in lines

@@ -18,20 +18,20 @@ def test_a_binary_task() -> None:
     rng = np.random.default_rng(0)
     p = rng.beta(2, 3, 3000)
     y = (rng.random(3000) < p).astype(np.float32)
-    found = scores("binary:logistic", y, p)
-    assert found["log_loss"] == pytest.approx(log_loss(y, p))
-    assert found["auc"] == pytest.approx(roc_auc_score(y, p))
-    assert found["mean_ratio"] == pytest.approx(p.mean() / y.mean())
-    assert found["calibration"] < 0.04  # chance alone, 200 rows a bin
+    figures = scores("binary:logistic", y, p)
+    assert figures["log_loss"] == pytest.approx(log_loss(y, p))
+    assert figures["auc"] == pytest.approx(roc_auc_score(y, p))
+    assert figures["mean_ratio"] == pytest.approx(p.mean() / y.mean())
+    assert figures["calibration"] < 0.04  # chance alone, 200 rows a bin
     low = scores("binary:logistic", y, 0.5 * p)
-    assert low["mean_ratio"] == pytest.approx(0.5 * found["mean_ratio"])
+    assert low["mean_ratio"] == pytest.approx(0.5 * figures["mean_ratio"])
     assert low["calibration"] == pytest.approx(0.5 * p.mean(), abs=0.02)
-    assert low["auc"] == found["auc"]
+    assert low["auc"] == figures["auc"]
 
 
 def test_certainty_that_is_wrong_has_a_finite_loss() -> None:
-    found = scores("binary:logistic", np.array([1.0, 0.0]), np.array([0.0, 1.0]))
-    assert found["log_loss"] == pytest.approx(-math.log(1e-6))
+    figures = scores("binary:logistic", np.array([1.0, 0.0]), np.array([0.0, 1.0]))
+    assert figures["log_loss"] == pytest.approx(-math.log(1e-6))
 
 
 def test_calibration_error_by_hand() -> None:
@@ -48,18 +48,18 @@ def test_calibration_error_by_hand() -> None:
 def test_several_classes() -> None:
     y = np.array([0, 0, 1, 2])
     p = np.array([[0.8, 0.1, 0.1], [0.2, 0.5, 0.3], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]])
-    found = scores("multi:softprob", y, p)
-    assert found["error"] == 25.0
-    assert found["log_loss"] == pytest.approx(log_loss(y, p, labels=[0, 1, 2]))
+    figures = scores("multi:softprob", y, p)
+    assert figures["error"] == 25.0
+    assert figures["log_loss"] == pytest.approx(log_loss(y, p, labels=[0, 1, 2]))
     shares = np.array([0.5, 0.25, 0.25])
-    assert found["mean_gap"] == pytest.approx(np.abs(p.mean(axis=0) - shares).sum())
-    assert 0 < found["calibration"] <= 0.5
-    assert "auc" not in found
+    assert figures["mean_gap"] == pytest.approx(np.abs(p.mean(axis=0) - shares).sum())
+    assert 0 < figures["calibration"] <= 0.5
+    assert "auc" not in figures
 
 
 def test_numbers() -> None:
-    found = scores("reg:squarederror", np.array([1.0, 3.0]), np.array([1.0, 2.0]))
-    assert found == pytest.approx({"rmse": math.sqrt(0.5), "r2": 0.5, "mean_ratio": 0.75})
+    figures = scores("reg:squarederror", np.array([1.0, 3.0]), np.array([1.0, 2.0]))
+    assert figures == pytest.approx({"rmse": math.sqrt(0.5), "r2": 0.5, "mean_ratio": 0.75})
     with pytest.raises(ValueError, match="not finite"):
         scores("reg:squarederror", np.array([1.0]), np.array([np.nan]))
 
@@ -87,12 +87,12 @@ def test_metrics_that_stand_besides_are_kept_and_shown(tmp_path: Path) -> None:
     again = store.read(tmp_path / "t.csv")
     assert again == rows
     assert len((tmp_path / "t.csv").read_text().splitlines()) == 1 + 2 * (4 + 2)
-    found = summary.means(table, again)
-    ratio = summary.besides(table, again, found, "mean_ratio")
+    means = summary.means(table, again)
+    ratio = summary.besides(table, again, means, "mean_ratio")
     assert {k[0] for k in ratio} == set(both)
     mean = ratio["Adult", "default", 1.0]
     assert (mean.mean, mean.sd, mean.count) == pytest.approx((0.95, 0.05, 2))
-    assert {k[0] for k in summary.besides(table, again, found, "log_loss")} == {"Adult"}
+    assert {k[0] for k in summary.besides(table, again, means, "log_loss")} == {"Adult"}
     text = render.markdown(table, again, {})
     assert "| Abalone, test RMSE | 2.000 ± 0.000 |" in text
     assert "Log loss\n\n| data | ε = 1 | ε = 4 | not private |" in text
@@ -106,12 +106,12 @@ def test_tables_of_the_default_show_probabilities(name: str) -> None:
 
 
 def test_cells_of_other_libraries_outlast_a_build(tmp_path: Path) -> None:
-    found = store.Store(tmp_path / "t.csv")
-    with found.writing({"build": "old", "command": "x"}) as add:
+    table = store.Store(tmp_path / "t.csv")
+    with table.writing({"build": "old", "command": "x"}) as add:
         for system, note in (("default", ""), ("peer", ""), ("slow peer", "ran out of time")):
             add({"dataset": "d", "system": system, "epsilon": 1.0, "seed": 0, "note": note})
     peers = frozenset({"peer", "slow peer"})
-    assert found.keep("new", (), peers) == 1
-    assert {c.system for c in found.rows} == peers
-    assert found.keep("new", ("slow peer",), peers) == 0
-    assert {c.system for c in found.rows} == {"peer"}
+    assert table.keep("new", (), peers) == 1
+    assert {c.system for c in table.rows} == peers
+    assert table.keep("new", ("slow peer",), peers) == 0
+    assert {c.system for c in table.rows} == {"peer"}

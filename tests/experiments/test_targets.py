@@ -43,5 +43,5 @@ def test_every_trainer_predicts_all_targets() -> None:
 
 def test_a_constant_explains_nothing() -> None:
     x, y = rows()
-    found = targets.explained(lambda rows: np.broadcast_to(y.mean(axis=0), y.shape), x, y)
-    np.testing.assert_allclose(found, 0.0, atol=1e-9)
+    share = targets.explained(lambda rows: np.broadcast_to(y.mean(axis=0), y.shape), x, y)
+    np.testing.assert_allclose(share, 0.0, atol=1e-9)

@@ -47,9 +47,9 @@ def test_the_table_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(tables, "get", lambda name, size="": table)
     command = ["wide", "--epsilon", "8", "--seeds", "1", "--out", str(tmp_path), "--jobs", "1"]
     assert main(command) == 0
-    found = {r["system"]: r for r in rows_of(tmp_path, "wide")}
-    assert set(found) == {s.name for s in wide.TABLE.systems}
-    assert all(0.6 < float(r["auc"]) < 1.0 for r in found.values())
-    assert 7.5 < float(found["default"]["spent_epsilon"]) <= 8.0
-    assert float(found["not private"]["auc"]) > 0.6
+    by_system = {r["system"]: r for r in rows_of(tmp_path, "wide")}
+    assert set(by_system) == {s.name for s in wide.TABLE.systems}
+    assert all(0.6 < float(r["auc"]) < 1.0 for r in by_system.values())
+    assert 7.5 < float(by_system["default"]["spent_epsilon"]) <= 8.0
+    assert float(by_system["not private"]["auc"]) > 0.6
     assert "many words, 60 columns" in (tmp_path / "wide.md").read_text()

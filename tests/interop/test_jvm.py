@@ -85,7 +85,7 @@ def test_java_predicts_as_python_does(kind: str, form: str, java: Any, tmp_path:
     expected = np.asarray(model.predict(rows), np.float32).ravel()
     cells = ["NaN" if np.isnan(v) else repr(float(v)) for v in X[:ROWS].ravel()]
     for way in ("predict", "config"):
-        found = np.array(java(way, path, 3, *cells).split(), np.float32)
-        np.testing.assert_array_equal(found, expected)
+        predicted = np.array(java(way, path, 3, *cells).split(), np.float32)
+        np.testing.assert_array_equal(predicted, expected)
     ledger = json.loads(java("attribute", path, "dp_ledger"))
     assert ledger["trainings"][0]["complete"]

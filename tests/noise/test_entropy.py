@@ -326,13 +326,13 @@ params["subsample"] = 0.5
 xgb.train(params, d, 4, callbacks=[After(lambda: answer.update(sampled=search()))])
 answer["after a sample"] = search()
 """
-    found = searched(code)
+    hits = searched(code)
     # Teeth: in mid-training the search finds the key and the noise that comes next.
-    during, sampled = found.pop("during"), found.pop("sampled")
+    during, sampled = hits.pop("during"), hits.pop("sampled")
     assert during["key"] and during["stream 1"]
     assert sampled["key"] == 1 + during["key"]  # the coins have a source of their own
     wiped = ("before", "after", "used", "deleted", "after a sample")
-    assert found == dict.fromkeys(wiped, NOTHING)
+    assert hits == dict.fromkeys(wiped, NOTHING)
 
 
 def test_keys_are_wiped_when_a_training_breaks_off() -> None:
@@ -348,9 +348,9 @@ except KeyboardInterrupt:
 gc.collect()
 answer["after"] = search()
 """
-    found = searched(code)
-    assert found["during"]["key"] and found["during"]["stream 1"]
-    assert found["after"] == NOTHING
+    hits = searched(code)
+    assert hits["during"]["key"] and hits["during"]["stream 1"]
+    assert hits["after"] == NOTHING
 
 
 def test_keys_of_single_sources_are_wiped() -> None:
@@ -364,10 +364,10 @@ answer["freed"] = search()
 native.discrete_gaussian(None, 0, 1 << 40, 50)
 answer["drawn"] = search()
 """
-    found = searched(code)
-    assert found["created"] == {"key": 1}
-    assert found["used"]["key"] == 1 and found["used"]["stream 1"]
-    assert found["freed"] == found["drawn"] == NOTHING
+    hits = searched(code)
+    assert hits["created"] == {"key": 1}
+    assert hits["used"]["key"] == 1 and hits["used"]["stream 1"]
+    assert hits["freed"] == hits["drawn"] == NOTHING
 
 
 def test_nothing_is_left_on_the_stack() -> None:

@@ -36,8 +36,8 @@ def test_a_sound_message() -> None:
     ],
 )
 def test_each_fault(message: str, fault: str) -> None:
-    (found,) = check.faults(message)
-    assert fault in found
+    (reason,) = check.faults(message)
+    assert fault in reason
 
 
 def test_commits_since_the_first_one(

@@ -44,10 +44,10 @@ def test_the_recipe_renders(platform: str) -> None:
     variants = build.VariantConfig.from_yaml('python: ["3.12.*"]\n')
     config = render.RenderConfig(platform=render.PlatformConfig(target_platform=platform))
     (out,) = recipe.render(variants, config)
-    made = out.recipe.to_dict()
-    assert made["package"] == {"name": "xgb-dp", "version": PROJECT["project"]["version"]}
+    rendered = out.recipe.to_dict()
+    assert rendered["package"] == {"name": "xgb-dp", "version": PROJECT["project"]["version"]}
     openmp = "llvm-openmp" if platform.startswith("osx") else "libgomp"
-    assert openmp in made["requirements"]["host"]
+    assert openmp in rendered["requirements"]["host"]
 
 
 def test_the_image_is_of_a_python_of_the_newest_release() -> None:
@@ -79,11 +79,11 @@ def test_hadolint_is_content() -> None:
 
 
 def test_the_dev_container_starts_from_the_dockerfile() -> None:
-    made = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text())
-    build = made["build"]
+    container = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text())
+    build = container["build"]
     assert (ROOT / ".devcontainer" / build["dockerfile"]).resolve() == ROOT / "Dockerfile"
     stages = re.findall(r"^FROM \S+ AS (\w+)$", DOCKERFILE, re.MULTILINE)
     assert build["target"] in stages
     assert set(build["args"]) <= set(re.findall(r"^ARG (\w+)", DOCKERFILE, re.MULTILINE))
-    assert made["postCreateCommand"].split()[0] == "make"
-    assert f"\n{made['postCreateCommand'].split()[1]}:" in (ROOT / "Makefile").read_text()
+    assert container["postCreateCommand"].split()[0] == "make"
+    assert f"\n{container['postCreateCommand'].split()[1]}:" in (ROOT / "Makefile").read_text()

@@ -15,15 +15,15 @@ from .splits import Doubles, Plan
 
 def largest_norms(loss: Any, margin: Doubles, r: float, labels: Iterable[Any]) -> Doubles:
     """Norms of rows with the worst of some labels, each one number or one for each row."""
-    found = [loss.pairs(margin, np.broadcast_to(y, len(margin)), 0) for y in labels]
-    return np.sqrt(np.max([g[:, 0] ** 2 + r * h[:, 0] ** 2 for g, h in found], axis=0))
+    pairs = [loss.pairs(margin, np.broadcast_to(y, len(margin)), 0) for y in labels]
+    return np.sqrt(np.max([g[:, 0] ** 2 + r * h[:, 0] ** 2 for g, h in pairs], axis=0))
 
 
 class PseudoHuberLoss:
     """Squared near the label, absolute far from it; margins are in slopes."""
 
-    def __init__(self, own: Plan, target: tuple[float, float]) -> None:
-        self.slope, self.target = float(own["slope"]), target
+    def __init__(self, loss: Plan, target: tuple[float, float]) -> None:
+        self.slope, self.target = float(loss["slope"]), target
 
     def unit(self, t: int) -> float:
         """The slope."""
@@ -43,8 +43,8 @@ class PseudoHuberLoss:
 class SquaredLogLoss:
     """Squared error of log1p, clipped there; margins are in half widths and within the range."""
 
-    def __init__(self, own: Plan, target: tuple[float, float]) -> None:
-        self.clip, self.target = float(own["clip"]), target
+    def __init__(self, loss: Plan, target: tuple[float, float]) -> None:
+        self.clip, self.target = float(loss["clip"]), target
         self.half = (target[1] - target[0]) / 2
 
     def unit(self, t: int) -> float:
@@ -66,7 +66,7 @@ class SquaredLogLoss:
 class LogisticLoss:
     """Logistic loss of shares."""
 
-    def __init__(self, own: Plan, target: tuple[float, float]) -> None:
+    def __init__(self, loss: Plan, target: tuple[float, float]) -> None:
         self.target = target
 
     def unit(self, t: int) -> float:
@@ -87,9 +87,9 @@ class LogisticLoss:
 class TargetsLoss:
     """Squared error of several targets, each clipped, in half widths of its range."""
 
-    def __init__(self, own: Plan, target: tuple[float, float]) -> None:
-        self.clip = float(own["clip"])
-        self.ranges = tuple(np.array(own[end], dtype=np.float64) for end in ("lower", "upper"))
+    def __init__(self, loss: Plan, target: tuple[float, float]) -> None:
+        self.clip = float(loss["clip"])
+        self.ranges = tuple(np.array(loss[end], dtype=np.float64) for end in ("lower", "upper"))
         self.units = (self.ranges[1] - self.ranges[0]) / 2
 
     def pairs(self, margin: Doubles, y: Doubles, t: int) -> tuple[Doubles, Doubles]:
@@ -107,9 +107,9 @@ class TargetsLoss:
 class LabelsLoss(LogisticLoss):
     """The same of several labels of 0 and 1, which are columns."""
 
-    def __init__(self, own: Plan, target: tuple[float, float]) -> None:
-        super().__init__(own, (0.0, 1.0))
-        self.ranges = np.zeros(own["count"]), np.ones(own["count"])
+    def __init__(self, loss: Plan, target: tuple[float, float]) -> None:
+        super().__init__(loss, (0.0, 1.0))
+        self.ranges = np.zeros(loss["count"]), np.ones(loss["count"])
 
     def pairs(self, margin: Doubles, y: Doubles, t: int) -> tuple[Doubles, Doubles]:
         """Derivatives by margins, (rows, labels)."""
@@ -133,8 +133,8 @@ class ProgramLoss:
         "lt": np.less,
     }
 
-    def __init__(self, own: Plan, target: tuple[float, float]) -> None:
-        self.own, self.step = own, float(own["unit"])
+    def __init__(self, loss: Plan, target: tuple[float, float]) -> None:
+        self.own, self.step = loss, float(loss["unit"])
 
     def unit(self, t: int) -> float:
         """Given."""
@@ -142,20 +142,20 @@ class ProgramLoss:
 
     def pairs(self, margin: Doubles, y: Doubles, t: int) -> tuple[Doubles, Doubles]:
         """By the instructions, one after the other."""
-        found: list[Any] = []
+        values: list[Any] = []
         for name, *read in self.own["program"]:
             if name == "number":
-                found.append(np.full(len(y), float(read[0])))
+                values.append(np.full(len(y), float(read[0])))
             elif name in ("margin", "label"):
-                found.append(margin[:, 0] if name == "margin" else y)
+                values.append(margin[:, 0] if name == "margin" else y)
             elif name == "tanh":
-                found.append(np.tanh(found[read[0]]))
+                values.append(np.tanh(values[read[0]]))
             elif name == "where":
-                condition, a, b = (found[i] for i in read)
-                found.append(np.where(condition, a, b))
+                condition, a, b = (values[i] for i in read)
+                values.append(np.where(condition, a, b))
             else:
-                found.append(self.TWO[name](*(found[i] for i in read)))
-        g, h = (found[self.own[k]][:, None] for k in ("gradient", "hessian"))
+                values.append(self.TWO[name](*(values[i] for i in read)))
+        g, h = (values[self.own[k]][:, None] for k in ("gradient", "hessian"))
         return g, h * self.step
 
 

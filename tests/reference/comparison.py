@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import xgboost as xgb
 
+from tests.models import trees
 from tests.reference.plans import base_plan, merge
 from tests.reference.trainer import Model, Plan, Tree, train
 from xgb_dp.engine import native
@@ -82,9 +82,8 @@ def types(features: list[Plan]) -> list[str]:
 
 def trees_of(booster: xgb.Booster) -> list[Tree]:
     """The trees of a model, in the oracle's form."""
-    model = json.loads(booster.save_raw("json"))["learner"]["gradient_booster"]["model"]
     out = []
-    for tree in model["trees"]:
+    for tree in trees(booster):
         categories: list[Any] = [()] * len(tree["left_children"])
         spans = zip(tree["categories_segments"], tree["categories_sizes"], strict=True)
         for node, (begin, size) in zip(tree["categories_nodes"], spans, strict=True):
@@ -119,12 +118,12 @@ def assert_same_trees(actual: list[Tree], expected: list[Tree], exact: bool) -> 
                 assert a[name][i] == e[name][i], (name, i)
             if not e["categories"][i]:
                 assert np.float32(a["split_condition"][i]) == e["split_condition"][i]
-        found = np.array([a["leaf"][i] for i in leaves], dtype=np.float32)
+        grown = np.array([a["leaf"][i] for i in leaves], dtype=np.float32)
         wanted = np.array([e["leaf"][i] for i in leaves], dtype=np.float32)
         if exact:
-            np.testing.assert_array_equal(found, wanted)
+            np.testing.assert_array_equal(grown, wanted)
         else:
-            np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-7)
+            np.testing.assert_allclose(grown, wanted, rtol=1e-5, atol=1e-7)
         for name in ("sum_hess", "base_weight", "loss_chg"):
             np.testing.assert_allclose(a[name], e[name], rtol=1e-4, atol=1e-5, err_msg=name)
 

@@ -21,7 +21,7 @@ def residual_sums(
     rows) as the mean of its rows, rounded towards 0. `added` is what the last tree predicts.
     """
     who = np.arange(len(y)) if who is None else who
-    told, ones = [0] * (len(y) + 1), [0] * (len(y) + 1)
+    residuals, ones = [0] * (len(y) + 1), [0] * (len(y) + 1)
     n_rows = np.bincount(who, minlength=len(y) + 1)
     low, high = bound.target
     for gradient, weight, label, step, i in zip(g, h, y, added, who, strict=True):
@@ -31,9 +31,11 @@ def residual_sums(
         inside = min(max(prediction, low), high)
         residual = (min(max(label, low), high) - inside) / (2 * bound.scale)
         share = min(max(weight / (bound.heaviest or 1.0), 0.0), 1.0)
-        told[i] += round(min(max(share * residual, -1.0), 1.0) * 2**18)
+        residuals[i] += round(min(max(share * residual, -1.0), 1.0) * 2**18)
         ones[i] += round(share * 2**16) if inside == prediction else 0
-    means = [int(math.copysign(abs(v) // n, v)) for v, n in zip(told, n_rows, strict=True) if n]
+    means = [
+        int(math.copysign(abs(v) // n, v)) for v, n in zip(residuals, n_rows, strict=True) if n
+    ]
     return sum(means), sum(v // int(n) for v, n in zip(ones, n_rows, strict=True) if n)
 
 
@@ -46,7 +48,7 @@ def factor_sums(
     `margin` is after the last tree.
     """
     who = np.arange(len(y)) if who is None else who
-    told, means = [0] * (len(y) + 1), [0] * (len(y) + 1)
+    residuals_of, means = [0] * (len(y) + 1), [0] * (len(y) + 1)
     n_rows = np.bincount(who, minlength=len(y) + 1)
     low, high = bound.target
     for mean, label, heavy, i in zip(loss.mean_of(margin), y, weight, who, strict=True):
@@ -55,9 +57,11 @@ def factor_sums(
         inside = min(max(mean, low), high)
         share = min(max(heavy / (bound.heaviest or 1.0), 0.0), 1.0)
         residual = share * (min(max(label, low), high) - inside) / (high - low)
-        told[i] += round(min(max(residual, -1.0), 1.0) * 2**18)
+        residuals_of[i] += round(min(max(residual, -1.0), 1.0) * 2**18)
         means[i] += round(min(max(share * inside / loss.largest_mean, 0.0), 1.0) * 2**16)
-    residuals = [int(math.copysign(abs(v) // n, v)) for v, n in zip(told, n_rows, strict=True) if n]
+    residuals = [
+        int(math.copysign(abs(v) // n, v)) for v, n in zip(residuals_of, n_rows, strict=True) if n
+    ]
     return sum(residuals), sum(v // int(n) for v, n in zip(means, n_rows, strict=True) if n)
 
 
@@ -70,8 +74,8 @@ def correct_factor(
     deviation, before = math.sqrt(sigma2), 0.05**2
     for _ in range(2):
         after = margin.astype(np.float64) + np.array(tree["leaf"], dtype=np.float64)[where]
-        told, means = factor_sums(bound, loss, after, y, weight.astype(np.float64), who)
-        total = told + noise.gaussian(sigma2), means + noise.gaussian(sigma2)
+        residuals, means = factor_sums(bound, loss, after, y, weight.astype(np.float64), who)
+        total = residuals + noise.gaussian(sigma2), means + noise.gaussian(sigma2)
         if total[1] < max(16 * deviation, 1):
             continue
         unit = (bound.target[1] - bound.target[0]) / 2**18
@@ -98,8 +102,8 @@ def correct_mean(
     deviation, before = math.sqrt(sigma2), 0.01**2
     for _ in range(2):
         added = np.array(tree["leaf"], dtype=np.float64)[where]
-        told, ones = residual_sums(bound, g, h, y, added, who)
-        rows = (told + noise.gaussian(sigma2)) * 2 / 2**18, ones + noise.gaussian(sigma2)
+        residuals, ones = residual_sums(bound, g, h, y, added, who)
+        rows = (residuals + noise.gaussian(sigma2)) * 2 / 2**18, ones + noise.gaussian(sigma2)
         if rows[1] < max(16 * deviation, 1):
             continue
         inside = rows[1] / 2**16

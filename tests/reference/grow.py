@@ -110,8 +110,8 @@ def grow(
             splits = candidates(features, allowed)
             if plan["split"] == "random":  # a feature, then one of its candidates
                 f = allowed[noise.below(len(allowed))]
-                own = candidates(features, [f])
-                chosen.update(dict.fromkeys(together, own[noise.below(len(own))]))
+                of_feature = candidates(features, [f])
+                chosen.update(dict.fromkeys(together, of_feature[noise.below(len(of_feature))]))
                 continue
             if sides:
                 splits = offered.get(together[0], splits)

@@ -37,8 +37,8 @@ class History:
             both = h[left] + h[right]
             difference = (g[left] * h[right] - g[right] * h[left]) / both
             expected = noise2[left] * (h[right] / both) ** 2 + noise2[right] * (h[left] / both) ** 2
-            found = (difference * difference - expected) * both / (h[left] * h[right])
-            self.gain[tree["split_index"][node]] += found
+            gain = (difference * difference - expected) * both / (h[left] * h[right])
+            self.gain[tree["split_index"][node]] += gain
 
     def offsets(self, features: list[int], score: Score) -> list[int]:
         """(range / eps0) log of the prior of each feature, relative to the uniform one."""

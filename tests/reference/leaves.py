@@ -83,8 +83,8 @@ class Shrinkage:
             if i == 5:
                 break
             square = mean**2 + np.diag(covariance)
-            found = np.array([square[stratum == o].mean() for o in range(groups)])
-            now = found if first else 0.8 * past + 0.2 * found
+            variances = np.array([square[stratum == o].mean() for o in range(groups)])
+            now = variances if first else 0.8 * past + 0.2 * variances
         self.strata[oblivious] = now.tolist()
         return np.asarray(walsh @ mean)
 
@@ -101,11 +101,11 @@ class Shrinkage:
 
 def row_variance(plan: Plan) -> float:
     """Variance of a row's bounded gradient for each unit of its Hessian."""
-    own = plan.get("loss", {})
-    if own.get("power") and float(own["power"]) == 1.0:
-        return 1.0 / float(own["cap"])
-    if own.get("name") in ("logistic", "labels"):  # a share varies less than a label
-        return 0.25 if own["name"] == "logistic" else 0.5
+    loss = plan.get("loss", {})
+    if loss.get("power") and float(loss["power"]) == 1.0:
+        return 1.0 / float(loss["cap"])
+    if loss.get("name") in ("logistic", "labels"):  # a share varies less than a label
+        return 0.25 if loss["name"] == "logistic" else 0.5
     if "loss" in plan or plan["objective"] == "reg:squarederror":
         return 0.0
     if plan["row_bound"]["unit_hessian"]:

@@ -18,12 +18,12 @@ class QuantileLoss:
     The first rounds may fit the median, for all outputs together.
     """
 
-    def __init__(self, own: Plan) -> None:
-        self.levels = [float(a) for a in own["levels"]]
-        self.first, self.last = float(own["first_width"]), float(own["last_width"])
-        self.decay = float(own["width_decay"])
-        self.centre_rounds = int(own["centre_rounds"])
-        self.scale, self.centre_width = float(own["centre_scale"]), float(own["centre_width"])
+    def __init__(self, loss: Plan) -> None:
+        self.levels = [float(a) for a in loss["levels"]]
+        self.first, self.last = float(loss["first_width"]), float(loss["last_width"])
+        self.decay = float(loss["width_decay"])
+        self.centre_rounds = int(loss["centre_rounds"])
+        self.scale, self.centre_width = float(loss["centre_scale"]), float(loss["centre_width"])
 
     def shares_leaves(self, t: int) -> bool:
         """Whether all trees of a round are alike."""
@@ -63,10 +63,10 @@ class QuantileLoss:
 class PowerLoss:
     """Deviance of a power, of labels cut at a cap, in units of their mean and of the cap."""
 
-    def __init__(self, own: Plan) -> None:
-        self.power, self.mean = float(own["power"]), float(own["mean"])
-        self.cap, self.capped = float(own["cap"]), float(own["capped_mean"])
-        self.start = float(own["start"])
+    def __init__(self, loss: Plan) -> None:
+        self.power, self.mean = float(loss["power"]), float(loss["mean"])
+        self.cap, self.capped = float(loss["cap"]), float(loss["capped_mean"])
+        self.start = float(loss["start"])
 
     def unit(self, t: int) -> float:
         """Margins are logarithms."""
@@ -95,8 +95,8 @@ class PowerLoss:
 class SurvivalLoss:
     """Minus the logarithm of the probability of an interval; labels are (rows, 2)."""
 
-    def __init__(self, own: Plan) -> None:
-        self.law, self.scale = own["law"], float(own["scale"])
+    def __init__(self, loss: Plan) -> None:
+        self.law, self.scale = loss["law"], float(loss["scale"])
 
     def unit(self, t: int) -> float:
         """Margins are in units of the scale."""
@@ -142,11 +142,11 @@ LOSSES: dict[str, Any] = {
 
 def loss_of(plan: Plan) -> Any:
     """The loss of a plan; None where the gradients are XGBoost's."""
-    own = plan.get("loss")
-    if own is None:
+    loss = plan.get("loss")
+    if loss is None:
         return None
-    kind = LOSSES[own["name"]]
-    return kind(own, RowBound.of(plan).target) if own["name"] in BOUNDED else kind(own)
+    kind = LOSSES[loss["name"]]
+    return kind(loss, RowBound.of(plan).target) if loss["name"] in BOUNDED else kind(loss)
 
 
 def unit_of(loss: Any, t: int, k: int) -> float:
@@ -185,8 +185,8 @@ def bounded_pairs(
                 bound.quantise(g[:, k], h[:, k], y, False, weight) for k in range(g.shape[1])
             ]
             return by_output, np.zeros(len(y))
-        own, units = (0.0, bound.r) if bound.unit_hessian else (bound.r, 0.0)
-        norm = np.sqrt(loss.norms(wide, own, t) ** 2 + units * g.shape[1])
+        of_loss, units = (0.0, bound.r) if bound.unit_hessian else (bound.r, 0.0)
+        norm = np.sqrt(loss.norms(wide, of_loss, t) ** 2 + units * g.shape[1])
         return bound.quantise_known(g, h, norm, weight)
 
 

@@ -40,7 +40,7 @@ def bound_persons(
                 pairs[rows, :2] = kept[:, 2 * k : 2 * k + 2]
 
 
-def keys_of_rows(X: Floats, *own: Floats | None) -> npt.NDArray[np.uint64]:
+def keys_of_rows(X: Floats, *columns: Floats | None) -> npt.NDArray[np.uint64]:
     """A number for what each row holds, wherever it lies.
 
     Args:
@@ -48,7 +48,7 @@ def keys_of_rows(X: Floats, *own: Floats | None) -> npt.NDArray[np.uint64]:
         own: Labels, margins and weights, each None where there are none.
     """
     keys = np.zeros(len(X), dtype=np.uint64)
-    for part in own:
+    for part in columns:
         for column in np.reshape(part, (len(keys), -1)).T if part is not None else ():
             keys = _mixed(keys, 0, column)
     for j, column in enumerate(X.T):

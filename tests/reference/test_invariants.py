@@ -37,10 +37,10 @@ def plan(**changes: object) -> dict[str, object]:
         "row_bound": {"gradient_bound": "1", "hessian_weight": "0.25", "scale": "3"},
         "candidates": OPTIONS,
     }
-    made = base_plan([{"kind": "private", "grid": []}] * 2, **regression)
+    base = base_plan([{"kind": "private", "grid": []}] * 2, **regression)
     for end in ("target_lower", "target_upper"):
-        del made["row_bound"][end]
-    return made | changes
+        del base["row_bound"][end]
+    return base | changes
 
 
 def test_keys_keep_the_order_of_floats() -> None:

@@ -121,8 +121,10 @@ def train(
                 if joint and k > 0:
                     tree, where, given = copy.deepcopy(shared[i])
                 else:
-                    own = np.hstack(by_class) if joint else pairs
-                    tree, where, given = grow(plan, index, features, own, noise, history[k])
+                    of_structure = np.hstack(by_class) if joint else pairs
+                    tree, where, given = grow(
+                        plan, index, features, of_structure, noise, history[k]
+                    )
                     shared.append(copy.deepcopy((tree, where, given)))
                 sums = np.zeros((len(tree["left"]), 3), dtype=np.int64)
                 np.add.at(sums, where, pairs)

@@ -65,8 +65,8 @@ def run(tasks: list[dict[str, Any]], env: dict[str, str] | None = None) -> list[
     answers = []
     with tempfile.TemporaryDirectory() as folder:
         make_parties(Path(folder), [str(rank) for rank in range(WORLD)])
-        found = run_workers(code, [{"tasks": tasks, "parties": folder}] * WORLD, env)
-    for number, done in enumerate(found):
+        finished = run_workers(code, [{"tasks": tasks, "parties": folder}] * WORLD, env)
+    for number, done in enumerate(finished):
         # XGBoost tells the rank first.
         lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
         if lines:

@@ -43,8 +43,8 @@ def run(commands: list[tuple[int, list[str]]], folder: Path) -> list[dict[str, A
     job = json.dumps({"commands": commands, "folder": str(folder)})
     words = ["unshare", "-n", sys.executable, "-m", "tests.secure.hosts"]
     done = subprocess.run(words, input=job, capture_output=True, text=True, cwd=ROOT, check=True)
-    found: list[dict[str, Any]] = json.loads(done.stdout)
-    return found
+    results: list[dict[str, Any]] = json.loads(done.stdout)
+    return results
 
 
 def _ip(*words: str, host: int | None = None) -> None:

@@ -21,9 +21,9 @@ Tamper = Callable[[int, Words], Words]
 """Changes what a worker, by rank, is told: the messages of all, by rank, in a copy of its own."""
 
 
-def as_it_is(rank: int, told: Words) -> Words:
+def as_it_is(rank: int, words: Words) -> Words:
     del rank
-    return told
+    return words
 
 
 def pair_keys(world: int, seed: int = 0) -> npt.NDArray[np.uint8]:
@@ -94,8 +94,8 @@ def sum_up(
         heard: What somebody makes of the answers.
         what: The release that each worker takes it for.
     """
-    told = np.array([w.say(v, what(w.rank)) for w, v in zip(parties, values, strict=True)])
-    answers = np.array([w.hear(said(w.rank, told.copy())) for w in parties])
+    words = np.array([w.say(v, what(w.rank)) for w, v in zip(parties, values, strict=True)])
+    answers = np.array([w.hear(said(w.rank, words.copy())) for w in parties])
     out: list[Any] = []
     for worker in parties:
         try:

@@ -53,9 +53,9 @@ def follow(folder: Path) -> list[tuple[int, list[str]]]:
 
 def loopback(commands: list[tuple[int, list[str]]], folder: Path) -> list[dict[str, Any]]:
     """The same on one host, where the machine lends no others, at a port that is free."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = str(found.getsockname()[1])
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        port = str(listening.getsockname()[1])
     for name in ("tracker.py", "party.py"):
         path = folder / name
         path.write_text(path.read_text().replace("9091", port))
@@ -111,11 +111,11 @@ def test_a_stranger_in_the_place_of_a_hospital_is_refused(network: Any, tmp_path
     (other / "parties").write_text("".join([*known[:2], make_key(other / "south")]))
     host, words = parties[2]
     parties[2] = (host, ["env", "-C", str(other), *words[:1], "../party.py", *words[2:]])
-    _, *found = network([tracker, *parties], tmp_path)
-    for result in found:
+    _, *results = network([tracker, *parties], tmp_path)
+    for result in results:
         assert result["code"] == 1
         assert "PrivacyRefusal" in result["said"], result["said"]
-    assert all("none of the parties on the list" in result["said"] for result in found)
+    assert all("none of the parties on the list" in result["said"] for result in results)
     assert not list(tmp_path.rglob("*[!k].json"))
     for name in ("north", "east"):
         assert Budget(tmp_path / f"{name}.book.json", epsilon=4.0, delta=4e-6).entries == []
@@ -130,10 +130,10 @@ def test_somebody_on_a_link_ends_the_training_on_all_hosts(network: Any, tmp_pat
     link |= {"ALTER_SIZE": "128", "ALTER_NTH": "60"}  # of 30 trees, three messages each
     host, words = parties[1]
     parties[1] = (host, ["env", *(f"{name}={value}" for name, value in link.items()), *words])
-    _, *found = network([tracker, *parties], tmp_path)
+    _, *results = network([tracker, *parties], tmp_path)
     assert log.read_text() == "x"
-    said = [result["said"] for result in found]
-    assert all(result["code"] == 1 for result in found), said
+    said = [result["said"] for result in results]
+    assert all(result["code"] == 1 for result in results), said
     assert any("was changed on its way" in text for text in said), said
     assert all("Masked sums: " in text for text in said), said
     for name in PARTIES:

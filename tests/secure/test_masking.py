@@ -32,9 +32,9 @@ def masks(world: int, n_sums: int, size: int) -> npt.NDArray[np.uint64]:
 
     for number in range(n_sums):
 
-        def look(rank: int, told: Words, number: int = number) -> Words:
-            out[:, number] = told[:, :size]
-            return told
+        def look(rank: int, words: Words, number: int = number) -> Words:
+            out[:, number] = words[:, :size]
+            return words
 
         for sums in sum_up(parties, nothing, look):
             assert not sums.any()
@@ -49,16 +49,16 @@ def uniform(words: npt.NDArray[np.uint64]) -> float:
 
 @pytest.mark.parametrize("world", [2, 3, 7])
 def test_pads_cancel_are_uniform_and_never_used_twice(world: int) -> None:
-    found = masks(world, 2, 5000)
+    pads = masks(world, 2, 5000)
     with np.errstate(over="ignore"):
-        assert not found.sum(axis=0, dtype=np.uint64).any()
-        again = found[0, 0] - found[0, 1]
-    assert uniform(found[0]) > ALARM
+        assert not pads.sum(axis=0, dtype=np.uint64).any()
+        again = pads[0, 0] - pads[0, 1]
+    assert uniform(pads[0]) > ALARM
     assert uniform(again) > ALARM
-    assert len(np.unique(found[0])) == found[0].size
+    assert len(np.unique(pads[0])) == pads[0].size
     # Without any one worker the rest is as uniform as a mask, not zero.
     with np.errstate(over="ignore"):
-        assert found[1:].sum(axis=0, dtype=np.uint64).all()
+        assert pads[1:].sum(axis=0, dtype=np.uint64).all()
 
 
 def gaussian(sigma2: int, size: int) -> list[Any]:
@@ -109,8 +109,8 @@ def test_moments_are_those_of_the_claimed_noise(sigma2: int, n: int) -> None:
 
 # --------------------------------------------------------------------- what the plan refuses
 def plan(**changes: Any) -> str:
-    made = base_plan([{"kind": "cuts", "cuts": [0.0]}], split="random", **changes)
-    return json.dumps({"id": "x", **made})
+    base = base_plan([{"kind": "cuts", "cuts": [0.0]}], split="random", **changes)
+    return json.dumps({"id": "x", **base})
 
 
 def masked(workers: int, colluders: int) -> dict[str, Any]:
@@ -139,9 +139,9 @@ def test_plans_that_are_masked() -> None:
     ],
 )
 def test_plans_that_the_cpp_refuses(changes: dict[str, Any], message: str) -> None:
-    made = base_plan([{"kind": "cuts", "cuts": [0.0]}], **({"split": "random"} | changes))
+    base = base_plan([{"kind": "cuts", "cuts": [0.0]}], **({"split": "random"} | changes))
     with pytest.raises(XGBoostError, match=message):
-        describe_plan(json.dumps({"id": "x", **made}))
+        describe_plan(json.dumps({"id": "x", **base}))
 
 
 # --------------------------------------------------------------------- what Python refuses

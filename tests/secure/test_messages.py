@@ -22,16 +22,16 @@ DIFFERS = "does not confirm that it was told the same"
 USED_UP = "used up"
 
 
-def refused(found: list[object], *reasons: str) -> None:
+def refused(results: list[object], *reasons: str) -> None:
     """Every worker ends with an error; an empty reason is any."""
-    for result, reason in zip(found, reasons, strict=True):
+    for result, reason in zip(results, reasons, strict=True):
         assert isinstance(result, str)
         assert reason in result
 
 
-def read(found: list[object]) -> None:
+def read(results: list[object]) -> None:
     """Every worker has the right sums."""
-    for result in found:
+    for result in results:
         assert isinstance(result, np.ndarray)
         assert result.tolist() == SUMS
 
@@ -60,9 +60,9 @@ def test_honest_workers_read_their_sums_one_after_the_other() -> None:
 def test_an_altered_number_ends_the_training_on_all(word: int, bit: int) -> None:
     """Worker 1 is told another number as that of worker 0. All notice, and none goes on."""
 
-    def alter(rank: int, told: Words) -> Words:
-        told[0, word] ^= np.uint64(1 << bit) if rank == 1 else np.uint64(0)
-        return told
+    def alter(rank: int, words: Words) -> Words:
+        words[0, word] ^= np.uint64(1 << bit) if rank == 1 else np.uint64(0)
+        return words
 
     parties = workers()
     refused(sum_up(parties, VALUES, alter), DIFFERS, "worker 0 " + CHANGED, DIFFERS)
@@ -73,29 +73,29 @@ def test_an_altered_number_ends_the_training_on_all(word: int, bit: int) -> None
 def test_the_same_number_altered_for_all_is_found_too() -> None:
     """Added on one link, it would have been in the sum of all."""
 
-    def add(rank: int, told: Words) -> Words:
-        told[0, 7] += np.uint64(1000)
-        return told
+    def add(rank: int, words: Words) -> Words:
+        words[0, 7] += np.uint64(1000)
+        return words
 
     refused(sum_up(workers(), VALUES, add), *["worker 0 " + CHANGED] * 3)
 
 
 @pytest.mark.parametrize("reader", [0, 1, 2])
 def test_an_altered_tag_is_refused_by_its_reader(reader: int) -> None:
-    def alter(rank: int, told: Words) -> Words:
-        told[1, SIZE + TAG * reader] ^= np.uint64(1)
-        return told
+    def alter(rank: int, words: Words) -> Words:
+        words[1, SIZE + TAG * reader] ^= np.uint64(1)
+        return words
 
-    found = sum_up(workers(), VALUES, alter)
-    assert "worker 1 " + CHANGED in str(found[reader])
-    assert all(isinstance(f, str) for f in found)
+    results = sum_up(workers(), VALUES, alter)
+    assert "worker 1 " + CHANGED in str(results[reader])
+    assert all(isinstance(f, str) for f in results)
 
 
 def test_messages_in_another_order_are_refused() -> None:
     """Somebody changes places of two workers, also in what is said of the results."""
 
-    def swap(rank: int, told: Words) -> Words:
-        return told[[0, 2, 1]] if rank == 0 else told
+    def swap(rank: int, words: Words) -> Words:
+        return words[[0, 2, 1]] if rank == 0 else words
 
     refused(sum_up(workers(), VALUES, swap, swap), "worker 1 " + CHANGED, DIFFERS, DIFFERS)
     refused(sum_up(workers(), VALUES, heard=swap)[:1], DIFFERS)
@@ -105,29 +105,29 @@ def test_a_message_of_an_earlier_sum_is_refused() -> None:
     """The same numbers, of the same worker, in the same training."""
     parties, kept = workers(), []
 
-    def keep(rank: int, told: Words) -> Words:
-        kept.append(told[2].copy())
-        return told
+    def keep(rank: int, words: Words) -> Words:
+        kept.append(words[2].copy())
+        return words
 
-    def replay(rank: int, told: Words) -> Words:
-        told[2] = kept[0] if rank != 2 else told[2]
-        return told
+    def replay(rank: int, words: Words) -> Words:
+        words[2] = kept[0] if rank != 2 else words[2]
+        return words
 
     read(sum_up(parties, VALUES, keep))
-    found = sum_up(parties, VALUES, replay)
-    refused(found, "worker 2 " + CHANGED, "worker 2 " + CHANGED, DIFFERS)
+    results = sum_up(parties, VALUES, replay)
+    refused(results, "worker 2 " + CHANGED, "worker 2 " + CHANGED, DIFFERS)
 
 
 def test_an_answer_of_an_earlier_sum_is_refused() -> None:
     parties, kept = workers(), []
 
-    def keep(rank: int, told: Words) -> Words:
-        kept.append(told[2].copy())
-        return told
+    def keep(rank: int, words: Words) -> Words:
+        kept.append(words[2].copy())
+        return words
 
-    def replay(rank: int, told: Words) -> Words:
-        told[2] = kept[0] if rank == 0 else told[2]
-        return told
+    def replay(rank: int, words: Words) -> Words:
+        words[2] = kept[0] if rank == 0 else words[2]
+        return words
 
     read(sum_up(parties, VALUES, heard=keep))
     refused(sum_up(parties, VALUES, heard=replay)[:1], "worker 2 " + DIFFERS)
@@ -137,18 +137,18 @@ def test_a_message_of_another_training_is_refused() -> None:
     """With the same keys even, which no two trainings have."""
     other = [w.say(v) for w, v in zip(workers(session=b"other" + bytes(27)), VALUES, strict=True)]
 
-    def insert(rank: int, told: Words) -> Words:
-        told[2] = other[2] if rank != 2 else told[2]
-        return told
+    def insert(rank: int, words: Words) -> Words:
+        words[2] = other[2] if rank != 2 else words[2]
+        return words
 
-    found = sum_up(workers(), VALUES, insert)
-    refused(found, "worker 2 " + CHANGED, "worker 2 " + CHANGED, DIFFERS)
+    results = sum_up(workers(), VALUES, insert)
+    refused(results, "worker 2 " + CHANGED, "worker 2 " + CHANGED, DIFFERS)
 
 
 def test_ones_own_words_do_not_come_back_as_anothers() -> None:
-    def reflect(rank: int, told: Words) -> Words:
-        told[1] = told[0] if rank == 0 else told[1]
-        return told
+    def reflect(rank: int, words: Words) -> Words:
+        words[1] = words[0] if rank == 0 else words[1]
+        return words
 
     assert "worker 1 " + CHANGED in str(sum_up(workers(), VALUES, reflect)[0])
 
@@ -161,9 +161,9 @@ def test_a_worker_cannot_speak_for_another() -> None:
     stolen[1, 2] = keys[2, 1]  # all that 2 has of the secrets of 1
     forged = Worker(1, stolen).say(VALUES[1])
 
-    def insert(rank: int, told: Words) -> Words:
-        told[1] = forged if rank == 0 else told[1]
-        return told
+    def insert(rank: int, words: Words) -> Words:
+        words[1] = forged if rank == 0 else words[1]
+        return words
 
     assert "worker 1 " + CHANGED in str(sum_up(workers(), VALUES, insert)[0])
 
@@ -174,9 +174,9 @@ def test_a_party_that_tells_two_others_two_things_ends_the_training() -> None:
     parties = [Worker(rank, keys) for rank in range(WORLD)]
     second = Worker(2, keys).say(VALUES[2] + np.uint64(5))
 
-    def equivocate(rank: int, told: Words) -> Words:
-        told[2] = second if rank == 1 else told[2]
-        return told
+    def equivocate(rank: int, words: Words) -> Words:
+        words[2] = second if rank == 1 else words[2]
+        return words
 
     assert all(DIFFERS in str(f) for f in sum_up(parties, VALUES, equivocate)[:2])
 
@@ -201,8 +201,8 @@ def test_pads_do_not_cancel_between_workers_that_have_seen_different_things(what
 def test_another_release_shares_no_pads() -> None:
     """Worker 1 takes it for one with less noise."""
     parties = workers()
-    found = sum_up(parties, VALUES, what=lambda rank: "leaves 4" if rank == 1 else "leaves 9")
-    refused(found, "worker 1 " + CHANGED, "worker 0 " + CHANGED, "worker 1 " + CHANGED)
+    results = sum_up(parties, VALUES, what=lambda rank: "leaves 4" if rank == 1 else "leaves 9")
+    refused(results, "worker 1 " + CHANGED, "worker 0 " + CHANGED, "worker 1 " + CHANGED)
 
 
 def test_sums_that_no_rows_make_are_refused() -> None:

@@ -50,12 +50,12 @@ def exchange(
     workers: list[Handshake], hellos: Tamper = as_it_is, signatures: Tamper = as_it_is
 ) -> list[bytearray | PrivacyError]:
     """What each worker comes to, its secrets or its error, with somebody on the network."""
-    told = [w.hello for w in workers]
+    hello_of_all = [w.hello for w in workers]
     signed: list[str] = []
     out: list[Any] = [None] * len(workers)
     for rank, worker in enumerate(workers):
         try:
-            signed.append(worker.sign(hellos(rank, list(told))))
+            signed.append(worker.sign(hellos(rank, list(hello_of_all))))
         except PrivacyError as error:
             out[rank] = error
             signed.append("")
@@ -85,12 +85,12 @@ def test_nobody_on_the_network_can_say_that_no_worker_refuses(
     what: str, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They change a hello or a signature, and then the answer to whether somebody has failed."""
-    told: list[str] = []
+    sent: list[str] = []
 
     def tell(text: str) -> list[str]:
-        told.append(text)
+        sent.append(text)
         changed = "hello" if what == "hellos" else "signature"
-        now = "hello" if len(told) == 1 else "signature"
+        now = "hello" if len(sent) == 1 else "signature"
         others = [w.hello for w in handshakes(files)[1:]] if now == "hello" else ["00", "00"]
         return [text, "none", others[1]] if changed == now else [text, *others]
 
@@ -111,15 +111,15 @@ def test_nobody_on_the_network_can_say_that_no_worker_refuses(
 def test_parties_that_are_who_they_are_share_secrets_by_pairs(files: Path) -> None:
     once, again = exchange(handshakes(files)), exchange(handshakes(files))
     pairs = [(0, 1), (0, 2), (1, 2)]
-    for found in (once, again):
-        assert all(pair(found, i, j) == pair(found, j, i) for i, j in pairs)
-        assert all(pair(found, i, i) == bytes(32) for i in range(3))
-    assert len({pair(found, i, j) for found in (once, again) for i, j in pairs}) == 6
+    for secrets in (once, again):
+        assert all(pair(secrets, i, j) == pair(secrets, j, i) for i, j in pairs)
+        assert all(pair(secrets, i, i) == bytes(32) for i in range(3))
+    assert len({pair(secrets, i, j) for secrets in (once, again) for i, j in pairs}) == 6
 
 
-def refused(found: list[Any], *reasons: str) -> None:
+def refused(results: list[Any], *reasons: str) -> None:
     """No worker got a secret, each for its reason; an empty one: any."""
-    for result, reason in zip(found, reasons, strict=True):
+    for result, reason in zip(results, reasons, strict=True):
         assert isinstance(result, PrivacyRefusal)
         assert reason in str(result)
         assert "Nothing was released" in str(result)
@@ -127,12 +127,12 @@ def refused(found: list[Any], *reasons: str) -> None:
 
 def test_a_key_put_in_place_of_anothers_is_refused(files: Path) -> None:
     """The man in the middle of a key exchange: to worker 0, his keys stand for those of 1."""
-    own = X25519PrivateKey.generate().public_key().public_bytes_raw().hex()
+    public = X25519PrivateKey.generate().public_key().public_bytes_raw().hex()
 
     def in_the_middle(rank: int, said: list[str]) -> list[str]:
         other = 1 if rank == 0 else 0 if rank == 1 else None
         if other is not None:
-            said[other] = f"{said[other].split(' ')[0]} {own}"
+            said[other] = f"{said[other].split(' ')[0]} {public}"
         return said
 
     refused(exchange(handshakes(files), in_the_middle), "told differs", "told differs", "")
@@ -156,17 +156,17 @@ def test_the_name_of_a_party_without_its_key_is_refused(files: Path) -> None:
     stranger = files / "stranger"
     public = make_key(stranger)
     (files / "more").write_text((files / "parties").read_text() + public)
-    own = Handshake(load_party(stranger, files / "more"), "plan", 2, 3)
+    impostor = Handshake(load_party(stranger, files / "more"), "plan", 2, 3)
     claimed = workers[2].hello.split(" ")[0]
-    told = f"{claimed} {own.hello.split(' ')[1]}"
+    lie_of_two = f"{claimed} {impostor.hello.split(' ')[1]}"
 
     def lie(rank: int, said: list[str]) -> list[str]:
-        said[2] = told if rank != 2 else said[2]
+        said[2] = lie_of_two if rank != 2 else said[2]
         return said
 
-    workers[2] = own
-    found = exchange(workers, lie)
-    refused(found[:2], "'south' but does not prove it", "'south' but does not prove it")
+    workers[2] = impostor
+    results = exchange(workers, lie)
+    refused(results[:2], "'south' but does not prove it", "'south' but does not prove it")
 
 
 def test_an_old_exchange_played_back_is_refused(files: Path) -> None:
@@ -183,8 +183,8 @@ def test_an_old_exchange_played_back_is_refused(files: Path) -> None:
         said[1] = signatures[1] if rank != 1 else said[1]
         return said
 
-    found = exchange(handshakes(files), hello, signature)
-    refused(found, "'east' but does not prove it", "", "'east' but does not prove it")
+    results = exchange(handshakes(files), hello, signature)
+    refused(results, "'east' but does not prove it", "", "'east' but does not prove it")
 
 
 def test_workers_in_another_order_are_refused(files: Path) -> None:

@@ -109,9 +109,9 @@ TASKS: dict[str, dict[str, Any]] = {
 @pytest.fixture(scope="module")
 def answers() -> dict[str, list[Any]]:
     """What each worker came to, by task."""
-    found = run(list(TASKS.values()))
+    of_workers = run(list(TASKS.values()))
     return {
-        name: [worker["answers"][i] and worker["answers"][i]["out"] for worker in found]
+        name: [worker["answers"][i] and worker["answers"][i]["out"] for worker in of_workers]
         for i, name in enumerate(TASKS)
     }
 
@@ -131,9 +131,11 @@ def test_exchanges_that_would_block_lose_no_byte(
     answers: dict[str, list[Any]], tmp_path: Path
 ) -> None:
     log = tmp_path / "log"
-    found = run([TASKS["known noise"]], preloaded("stutter.c", tmp_path) | {"STUTTER": str(log)})
+    of_workers = run(
+        [TASKS["known noise"]], preloaded("stutter.c", tmp_path) | {"STUTTER": str(log)}
+    )
     assert log.stat().st_size > 100
-    models = [worker["answers"][0]["out"]["model"] for worker in found]
+    models = [worker["answers"][0]["out"]["model"] for worker in of_workers]
     assert models == [answers["known noise"][0]["model"]] * WORLD
 
 
@@ -229,9 +231,9 @@ def test_in_the_clear_exact_sums_are_sent(sent: dict[str, list[Any]]) -> None:
     """The search below finds what is there."""
     segment = CLASSES // WORLD
     for rank, (_, stream) in enumerate(sent["in the clear"]):
-        own = exact(rank)[rank * segment : (rank + 1) * segment]
-        assert own.tobytes() in stream
-        assert uniform(np.frombuffer(stream[: own.nbytes], np.uint64)) < ALARM
+        segment_of_worker = exact(rank)[rank * segment : (rank + 1) * segment]
+        assert segment_of_worker.tobytes() in stream
+        assert uniform(np.frombuffer(stream[: segment_of_worker.nbytes], np.uint64)) < ALARM
 
 
 @pytest.mark.parametrize("task", ["masked", "again"])

@@ -114,9 +114,9 @@ def test_quantiles(levels: Any, spark: SparkSession) -> None:
         quantile_alpha=levels,
         dp_target_bounds=[0, 1],
     ).fit(spark.createDataFrame(table))
-    told = model.get_booster().predict(xgb.DMatrix(table[["a", "b", "c"]]))
-    told = told.reshape(len(table), -1).mean(axis=0)
-    np.testing.assert_allclose(told, np.atleast_1d(levels), atol=0.1)
+    predicted = model.get_booster().predict(xgb.DMatrix(table[["a", "b", "c"]]))
+    predicted = predicted.reshape(len(table), -1).mean(axis=0)
+    np.testing.assert_allclose(predicted, np.atleast_1d(levels), atol=0.1)
 
 
 def test_private_quantiles(spark: SparkSession) -> None:
@@ -126,8 +126,10 @@ def test_private_quantiles(spark: SparkSession) -> None:
     report = xgb_dp.privacy_report(model.get_booster())
     assert 7.5 < report.epsilon <= 8.0
     assert report.ledger["trainings"][0]["complete"]
-    told = model.get_booster().predict(xgb.DMatrix(np.zeros((2, 3)), feature_names=["a", "b", "c"]))
-    assert told.shape == (2, 2)
+    predicted = model.get_booster().predict(
+        xgb.DMatrix(np.zeros((2, 3)), feature_names=["a", "b", "c"])
+    )
+    assert predicted.shape == (2, 2)
 
 
 def test_times_have_no_place_in_a_label(spark: SparkSession) -> None:

@@ -74,15 +74,15 @@ def run(build: str, folder: Path, arguments: Sequence[str]) -> Outcomes:
 
 def read_report(report: Path) -> Outcomes:
     """Outcomes by test from a file that pytest wrote; an error counts as a failure."""
-    found: Outcomes = {}
+    outcomes: Outcomes = {}
     for case in ET.parse(report).getroot().iter("testcase"):
         name = f"{case.get('classname') or ''}::{case.get('name')}".lstrip(":")
         kinds = {child.tag for child in case}
         if kinds & {"failure", "error"}:
-            found[name] = "failed"
+            outcomes[name] = "failed"
         else:
-            found.setdefault(name, "skipped" if "skipped" in kinds else "passed")
-    return found
+            outcomes.setdefault(name, "skipped" if "skipped" in kinds else "passed")
+    return outcomes
 
 
 def different(ours: Outcomes, stock: Outcomes) -> list[str]:
@@ -111,18 +111,18 @@ def node_ids(names: Sequence[str], folder: Path) -> list[str]:
 def compare(folder: Path, arguments: Sequence[str]) -> int:
     """Run both builds, print what differs, and return the exit status: 1 for a difference."""
     where = [str(Path(folder.name) / name) for name in FOLDERS if (folder / name).is_dir()]
-    found = {build: run(build, folder, [*arguments, *where]) for build in BUILDS}
+    outcomes = {build: run(build, folder, [*arguments, *where]) for build in BUILDS}
     for build in BUILDS:
-        counts = Counter(found[build].values())
+        counts = Counter(outcomes[build].values())
         print(f"{build}: {', '.join(f'{n} {what}' for what, n in sorted(counts.items()))}")
         if not counts["passed"]:
             raise SuiteError(f"No test passed with {build}: the checkout is not of this release.")
-    last, names = found, different(found["ours"], found["stock"])
+    last, names = outcomes, different(outcomes["ours"], outcomes["stock"])
     if names:
         again = node_ids(names, folder)
-        last = {build: found[build] | run(build, folder, again) for build in BUILDS}
+        last = {build: outcomes[build] | run(build, folder, again) for build in BUILDS}
         names = different(last["ours"], last["stock"])
-    both = sum(found["ours"].get(n) == what == "failed" for n, what in found["stock"].items())
+    both = sum(outcomes["ours"].get(n) == what == "failed" for n, what in outcomes["stock"].items())
     print(f"{both} fail with both, {len(names)} with one alone")
     for name in names:
         ours, stock = (last[build].get(name) for build in BUILDS)

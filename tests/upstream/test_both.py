@@ -24,14 +24,14 @@ import json, sys
 import numpy as np
 import xgboost as xgb
 assert xgb.__version__ == sys.argv[2] and not hasattr(xgb.core._LIB, "XGDPBuildInfo")
-found = {}
+out = {}
 for model, rows, extra in json.loads(sys.argv[1]):
     booster = xgb.Booster(model_file=model)
     matrix = xgb.DMatrix(np.load(rows), **extra)
     ways = {"value": {}, "margin": {"output_margin": True}, "leaf": {"pred_leaf": True},
             "shap": {"pred_contribs": True}}
-    found[model] = {k: booster.predict(matrix, **how).tolist() for k, how in ways.items()}
-print(json.dumps(found))
+    out[model] = {k: booster.predict(matrix, **how).tolist() for k, how in ways.items()}
+print(json.dumps(out))
 """
 
 
@@ -46,16 +46,16 @@ def expected(version: str, kind: str) -> dict[str, Any]:
     return read
 
 
-def check_equal(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+def check_equal(predicted: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
     """Predictions, margins and leaves to the last bit; contributions up to rounding."""
-    assert found.keys() == wanted.keys()
-    for name in found:
-        one, other = (np.asarray(said[name], dtype=np.float32) for said in (found, wanted))
+    assert predicted.keys() == wanted.keys()
+    for name in predicted:
+        one, other = (np.asarray(said[name], dtype=np.float32) for said in (predicted, wanted))
         if name == "shap":  # 3.2.0 and 3.4.1 sum in other ways
             np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
         else:
             np.testing.assert_array_equal(one, other)
-    assert len(np.unique(found["margin"])) > 1
+    assert len(np.unique(predicted["margin"])) > 1
 
 
 def test_models_of_a_release_are_there() -> None:
@@ -78,9 +78,9 @@ def test_stock_predicts_the_same(version: str, stock: str, tmp_path: Path) -> No
         X, _, extra = table(kind)
         np.save(tmp_path / f"{kind}.npy", X[:25])
         asked.append((str(MODELS / version / f"{kind}.ubj"), str(tmp_path / f"{kind}.npy"), extra))
-    found = json.loads(run_stock(STOCK, json.dumps(asked), stock, version=stock))
+    predicted = json.loads(run_stock(STOCK, json.dumps(asked), stock, version=stock))
     for kind, (model, _, _) in zip(KINDS, asked, strict=True):
-        check_equal(found[model], expected(version, kind))
+        check_equal(predicted[model], expected(version, kind))
 
 
 @pytest.mark.skipif(

@@ -99,10 +99,10 @@ def test_folders_of_releases_hold_what_differs_only() -> None:
     Only a fix may be for some releases alone, where the others have it by themselves.
     """
     for name in fetch_upstream.read_names():
-        own = [(fetch_upstream.PATCHES / version / name).is_file() for version in VERSIONS]
+        for_release = [(fetch_upstream.PATCHES / version / name).is_file() for version in VERSIONS]
         shared = (fetch_upstream.PATCHES / name).is_file()
-        assert any(own) != shared, name
-        assert name.startswith("fixes/") or len(set(own)) == 1, name
+        assert any(for_release) != shared, name
+        assert name.startswith("fixes/") or len(set(for_release)) == 1, name
 
 
 def calls(patch: Path) -> list[str]:
@@ -115,8 +115,8 @@ def calls(patch: Path) -> list[str]:
 def test_words_for_all_releases_call_the_same(name: str) -> None:
     """A check that one release makes and another leaves out is a hole in the other."""
     folders = [fetch_upstream.PATCHES / version for version in VERSIONS]
-    own = [calls(folder / name) for folder in folders if (folder / name).is_file()]
-    assert all(found == own[0] for found in own)
+    by_release = [calls(folder / name) for folder in folders if (folder / name).is_file()]
+    assert all(names == by_release[0] for names in by_release)
 
 
 @each_version

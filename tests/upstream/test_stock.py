@@ -23,8 +23,8 @@ for model, types in json.loads(sys.argv[1]):
     x = np.load(model + ".npy")
     matrix = xgb.DMatrix(x, feature_types=types, enable_categorical=types is not None)
     assert booster.attr("dp_ledger") is not None, model
-    found = {"p": {}, "m": {"output_margin": True}, "shap": {"pred_contribs": True}}
-    np.savez(model + ".npz", **{k: booster.predict(matrix, **how) for k, how in found.items()})
+    ways = {"p": {}, "m": {"output_margin": True}, "shap": {"pred_contribs": True}}
+    np.savez(model + ".npz", **{k: booster.predict(matrix, **how) for k, how in ways.items()})
     stem, suffix = model.rsplit(".", 1)
     booster.save_model(stem + "_again." + suffix)
 """

@@ -63,7 +63,7 @@ def main() -> None:
     for kind in KINDS:
         model = train(kind)
         model.save_model(folder / f"{kind}.ubj")
-        said = {name: found.tolist() for name, found in predict(model, kind).items()}
+        said = {name: values.tolist() for name, values in predict(model, kind).items()}
         (folder / f"{kind}.json").write_text(json.dumps(said) + "\n", encoding="utf-8")
 
 
