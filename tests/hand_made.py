@@ -32,5 +32,6 @@ def enforced(**changes: Any) -> list[dict[str, Any]]:
         "candidates": None,
         "labels": None,
         "by_column": None,
+        "corrects": False,
     }
     return [Enforced(**(figures | changes)).to_json()]

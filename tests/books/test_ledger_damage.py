@@ -222,13 +222,16 @@ KINDS = [
 ]
 
 
+SPLITS = ("exponential", "random", "histogram", "histogram", "random")
+
+
 @pytest.mark.parametrize("kind", range(len(KINDS)))
 def test_damaged_events_of_every_kind(kind: int) -> None:
     rng = random.Random(kind)
     training = {
         "plan_digest": "p",
         "complete": True,
-        "enforced": enforced(leaf_noise="laplace" if kind == 1 else "gaussian"),
+        "enforced": enforced(split=SPLITS[kind], leaf_noise="laplace" if kind == 1 else "gaussian"),
         "events": [e.to_json() for e in KINDS[kind]],
         "rounds": 4,
         "target": {"epsilon": 1.0, "delta": 1e-6},

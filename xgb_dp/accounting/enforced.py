@@ -124,6 +124,7 @@ class Enforced:
         candidates: None where all candidates are public.
         labels: None where the intercept and the number of rows are public.
         by_column: Shift of the sums by class and column; None without.
+        corrects: Whether the mean of a regression is corrected after the last tree.
     """
 
     unit: str
@@ -144,6 +145,7 @@ class Enforced:
     candidates: Candidates | None
     labels: Labels | None
     by_column: int | None
+    corrects: bool
 
     def __post_init__(self) -> None:
         needed = sensitivity.range_int(
@@ -207,7 +209,21 @@ class Enforced:
             else None,
             labels=None if request is None else Labels.of(request),
             by_column=None if by_column is None else by_column["shift"],
+            corrects=plan["correction"]["on"],
         )
+
+    @property
+    def releases(self) -> set[str]:
+        """Names of everything that a training of the plan releases at least once."""
+        asked = {
+            "rows" if self.labels and self.labels.kind == "rows" else "intercept": self.labels,
+            "columns": self.by_column is not None,
+            "candidates": self.candidates,
+            "correction": self.corrects,
+            "splits": self.split == "exponential",
+            "histograms" if self.split in _NOISY_SUMS else "leaves": True,
+        }
+        return {name for name, wanted in asked.items() if wanted}
 
     def to_json(self) -> dict[str, Any]:
         """The figures as a ledger writes them."""

@@ -14,12 +14,9 @@ from ..accounting import ChoiceEvent, Event, SelectionEvent, Unit, event_from_js
 from ..accounting.enforced import Enforced
 from ..accounting.events import release_counts
 from ..errors import LedgerError
-from ..releases import RELEASES
-from ..releases.leaves import Leaves
 from .start import PublicStart
 
 __all__ = [
-    "RELEASE_OF_SHARE",
     "check_choice",
     "check_fields",
     "damaged",
@@ -35,9 +32,6 @@ __all__ = [
 _MOST = 1 << 31  # rounds
 _NEEDED = {"rounds", "group", "budget_shares", "num_parallel_tree"}
 _ENTRY = re.compile(r"[0-9a-f]{16}")
-RELEASE_OF_SHARE = {kind.share: kind.name for kind in RELEASES if kind.share != Leaves.share}
-"""What is released by a share of the budget; leaves have several."""
-
 
 _MEND = "What the model has cost is not known. Take a sound copy of the model, or train it again."
 
@@ -139,8 +133,7 @@ def _are_evaluations(shown: Any) -> bool:
 
 def _are_shares(shares: Any) -> bool:
     return isinstance(shares, Mapping) and all(
-        name in {*RELEASE_OF_SHARE, "leaves"} and type(v) in (int, float)
-        for name, v in shares.items()
+        type(name) is str and type(v) in (int, float) for name, v in shares.items()
     )
 
 

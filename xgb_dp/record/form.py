@@ -17,7 +17,6 @@ from ..accounting.events import release_counts
 from ..accounting.units import all_same
 from ..errors import LedgerError
 from .fields import (
-    RELEASE_OF_SHARE,
     check_choice,
     check_fields,
     damaged,
@@ -244,10 +243,13 @@ class TrainingRecord:
             rounds, trees = self.rounds, len(self.trees)
             if (trees % rounds if rounds else trees) or (rounds and not trees):
                 raise damaged("trees and rounds of a training do not fit each other")
-        if self.rounds and not any(self._pays(events) for events in _ways(self.planned)):
+        taken = self.taken or 0
+        if self.rounds and not any(self._pays(way, taken) for way in _ways(self.planned)):
             raise damaged("a training holds trees that its events do not pay for")
-        if not all(self._pays(events, plan) for events, plan in self._other_plans()):
-            raise damaged("a plan that a training might have followed is not paid for")
+        for event in self.events:
+            for position, way in enumerate(event.ways if isinstance(event, ChoiceEvent) else ()):
+                if position != taken and not self._pays(way, position):
+                    raise damaged("a plan that a training might have followed is not paid for")
         released = self.start is not None and self.start.released
         ways = map(release_counts, _ways(self.planned))
         if released and not any(counts.get("columns", 0) for counts in ways):
@@ -257,29 +259,20 @@ class TrainingRecord:
             if any(count > limit.get(name, 0) for name, count in drawn.items()):
                 raise damaged("a training has drawn more than it is charged with")
 
-    def _other_plans(self) -> Iterable[tuple[Sequence[Event], Mapping[str, Any]]]:
-        """The plans that were not taken, with their settings: the claim is that of all of them."""
-        for event in self.events:
-            if isinstance(event, ChoiceEvent):
-                plans = self.public["plan_choice"]["plans"]
-                for i, (way, plan) in enumerate(zip(event.ways, plans, strict=True)):
-                    if i != self.taken:
-                        yield way, {"rounds": 0, **self.hyperparameters, **plan}
-
-    def _pays(self, events: Sequence[Event], plan: Mapping[str, Any] | None = None) -> bool:
-        """Whether events pay for a plan; by default for that of this training and its rounds."""
+    def _pays(self, events: Sequence[Event], position: int) -> bool:
+        """Whether events pay for all rounds, and for everything that a plan releases."""
         counts = release_counts(events)
         leaves = counts.get("leaves", 0) + counts.get("histograms", 0)
-        shown = self.hyperparameters if plan is None else plan
-        rounds = max(shown["rounds"], self.rounds if plan is None else 0)
+        rounds = self.hyperparameters["rounds"]
+        if position == (self.taken or 0):
+            rounds = max(rounds, self.rounds)
+        else:  # the claim is that of all plans, also of those that were not taken
+            rounds = self.public["plan_choice"]["plans"][position].get("rounds", rounds)
         planned = charged(rounds, events)
-        if not planned or leaves < planned or leaves % planned:
+        known = position < len(self.enforced)
+        if not known or not planned or leaves < planned or leaves % planned:
             return False
-        shares = shown["budget_shares"]
-        given = {RELEASE_OF_SHARE[k] for k, v in shares.items() if k != "leaves" and v > 0}
-        if "histograms" in counts:  # stand in for splits
-            given.discard("splits")
-        return all(counts.get(name, 0) for name in given)
+        return all(counts.get(name, 0) for name in self.enforced[position].releases)
 
 
 @dataclass(frozen=True)
