@@ -11,7 +11,7 @@ Proofs: docs/proofs/evaluation.md, docs/proofs/selection.md, docs/proofs/discove
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -60,12 +60,17 @@ _REPORT = "This is a defect of xgb_dp: please report it."
 _MORE = f"This would release more than was booked, or for another unit of privacy. {_REPORT}"
 
 
+def _check_rows(columns: Iterable[npt.NDArray[Any]], persons: Codes | None) -> None:
+    """Every column has one entry for each row, and every row belongs to one person."""
+    arrays = [*columns, *(() if persons is None else (persons,))]
+    if any(array.ndim != 1 for array in arrays) or len(set(map(len, arrays))) > 1:
+        raise LedgerError(f"A row would count several times. Nothing was released. {_REPORT}")
+
+
 def weights(persons: Codes | None, rows: int, shift: int) -> Ints:
     """What each row weighs: 2**shift, or an equal part of it for each row of a person."""
     if persons is None:
         return np.full(rows, 1 << shift, dtype=np.int64)
-    if len(persons) != rows:
-        raise LedgerError(f"Not every row has a person. Nothing was released. {_REPORT}")
     return (1 << shift) // np.bincount(persons)[persons] if rows else np.zeros(0, dtype=np.int64)
 
 
@@ -79,6 +84,11 @@ class Block:
     matrix: Ints  # what a row in each cell adds, in grid units; (sums, cells)
     copies: int = 1
 
+    def __post_init__(self) -> None:
+        if self.matrix.dtype != np.int64:
+            raise LedgerError(f"What a row adds must be whole numbers of 64 bits. {_REPORT}")
+        self.matrix.setflags(write=False)  # the sensitivity is that of these numbers
+
     @property
     def cells(self) -> int:
         """Cells of all copies."""
@@ -87,7 +97,7 @@ class Block:
     @cached_property
     def norm2(self) -> int:
         """Squared norm of what one row adds at most."""
-        return int((self.matrix.astype(np.int64) ** 2).sum(axis=0).max())
+        return int((self.matrix**2).sum(axis=0).max())
 
     def sums(self, cells: Ints, persons: Codes | None = None, shift: int = 0) -> Ints:
         """The exact sums: (copies, sums). They must get noise before anybody sees them.
@@ -102,17 +112,16 @@ class Block:
         return np.asarray(counts.reshape(self.copies, -1) @ self.matrix.T)
 
     def _means(self, cells: Ints, persons: Codes, inside: npt.NDArray[np.bool_]) -> Ints:
-        rows = np.bincount(persons)
+        rows, width = np.maximum(np.bincount(persons), 1), self.matrix.shape[1]
         ones = np.ones(int(inside.sum()), dtype=np.int64)
-        place = persons[inside].astype(np.int64), cells[inside]
-        counts = csr_array((ones, place), shape=(len(rows), self.cells)).tocsc()
+        places = persons[inside].astype(np.int64), cells[inside]
+        counts = csr_array((ones, places), shape=(len(rows), self.cells)).tocsc()
         sums = np.zeros((self.copies, len(self.matrix)), dtype=np.int64)
-        for copy, first in enumerate(range(0, self.cells, self.matrix.shape[1])):
-            own_cells = counts[:, first : first + self.matrix.shape[1]]
-            for place_of_sum, adds in enumerate(self.matrix):
-                total = own_cells @ adds
-                mean = np.sign(total) * (np.abs(total) // np.maximum(rows, 1))
-                sums[copy, place_of_sum] = mean.sum()
+        for copy in range(self.copies):
+            in_copy = counts[:, copy * width : (copy + 1) * width]
+            for number, adds in enumerate(self.matrix):
+                total = in_copy @ adds
+                sums[copy, number] = (np.sign(total) * (np.abs(total) // rows)).sum()
         return sums
 
 
@@ -205,6 +214,7 @@ def release(
         or booked.coordinates < drawn.coordinates
     ):
         raise LedgerError(_MORE)
+    _check_rows(cells, persons)
     sums = []
     for block, places in zip(layout.blocks, cells, strict=True):
         exact = block.sums(places, persons, layout.shift)
@@ -305,6 +315,7 @@ def release_texts(
     row of a person counts.
     """
     plan.check(len(columns), 0, persons)
+    _check_rows((codes for codes, _ in columns.values()), persons)
     unit = 1 << plan.text_shift
     released = {}
     for name, (codes, texts) in columns.items():
@@ -343,6 +354,7 @@ def release_numbers(
 ) -> list[Tree]:
     """Quantile trees of columns of numbers, (columns, rows)."""
     plan.check(0, len(columns), persons)
+    _check_rows(columns, persons)
     each = weights(persons, columns.shape[1], plan.number_shift)
     answer = native.discover_numbers(columns, each, numbers_request(plan))
     draws = [(draw["release"], draw["sigma2"], draw["count"]) for draw in answer["events"]]

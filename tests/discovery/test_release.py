@@ -57,18 +57,20 @@ def test_trees_are_those_of_the_oracle(noisy, persons):
     if not noisy:
         changes = {"private": False, "noise_free": True, "sigma2": 0}
     request = numbers_request(plan, **changes)
-    found = native.discover_numbers(columns, each, request)["columns"]
+    released = native.discover_numbers(columns, each, request)["columns"]
     noise = Noise({"noise_free": not noisy, "test_key": KEY})
     noise.source = ChaCha20Source(bytes.fromhex(KEY), STREAM)
     trees = walk(list(columns), request, noise, each)
     unit = 1 << plan.number_shift
-    for column, made, tree in zip(columns, found, trees, strict=True):
-        assert [tuple(leaf[:2]) for leaf in made["leaves"]] == [c[:2] for c in tree.cells]
-        counts = [leaf[2] for leaf in made["leaves"]]
+    for column, numbers, tree in zip(columns, released, trees, strict=True):
+        assert [tuple(leaf[:2]) for leaf in numbers["leaves"]] == [c[:2] for c in tree.cells]
+        counts = [leaf[2] for leaf in numbers["leaves"]]
         np.testing.assert_allclose(counts, [c.estimate for c in tree.cells], rtol=1e-6, atol=1e-6)
-        np.testing.assert_allclose(made["cuts"], private_cuts(tree)[:-1], rtol=1e-6, atol=1e-44)
+        np.testing.assert_allclose(
+            numbers["cuts"], private_cuts(tree)[:-1], rtol=1e-6, atol=1e-44
+        )
         if not noisy:
-            assert made["missing"] == pytest.approx(each[np.isnan(column)].sum() / unit)
+            assert numbers["missing"] == pytest.approx(each[np.isnan(column)].sum() / unit)
 
 
 def test_private_requests_are_for_private_noise():
@@ -92,12 +94,12 @@ def changes_of(columns, weights, more_columns, more_weights, plan) -> float:
         bits[bits == 0] = 0
         keys = bits[here].view(np.uint32).astype(np.int64)
         keys = np.where(keys >> 31, keys ^ 0xFFFFFFFF, keys | 1 << 31)
-        found = {}
+        released = {}
         for level in range(LEVELS):
             for cell, weight in zip(keys >> (32 - level), each[here], strict=True):
-                found[level, int(cell)] = found.get((level, int(cell)), 0) + int(weight)
-        found["missing"] = int(each[~here].sum())
-        return found
+                released[level, int(cell)] = released.get((level, int(cell)), 0) + int(weight)
+        released["missing"] = int(each[~here].sum())
+        return released
 
     total = 0.0
     for a, b in zip(columns, more_columns, strict=True):
@@ -153,18 +155,18 @@ def test_a_text_is_shown_by_its_noisy_count(monkeypatch):
         return noise
 
     monkeypatch.setattr(noisy_sums, "discrete_gaussian", drawn)
-    found = release_texts(plan, {"t": (codes, ["b", "a", "c"])})["t"]
-    assert found.counts == {"a": 10.0, "b": 10.0}  # both at the threshold; sorted
-    assert list(found.counts) == ["a", "b"]
-    assert found.missing == 6.0
+    released = release_texts(plan, {"t": (codes, ["b", "a", "c"])})["t"]
+    assert released.counts == {"a": 10.0, "b": 10.0}  # both at the threshold; sorted
+    assert list(released.counts) == ["a", "b"]
+    assert released.missing == 6.0
 
 
 def test_a_text_without_a_vote_is_never_shown(monkeypatch):
     plan = ColumnPlan(1, 0, "row", text_shift=0, text_sigma2=1, threshold=1)
     monkeypatch.setattr(noisy_sums, "discrete_gaussian", lambda s, size: np.full(size, 10**9))
     columns = {"t": (np.array([0, 0, -1]), ["a", "only in other rows"])}
-    found = release_texts(plan, columns)["t"]
-    assert set(found.counts) == {"a"}
+    released = release_texts(plan, columns)["t"]
+    assert set(released.counts) == {"a"}
 
 
 def test_a_single_unit_is_shown_no_more_often_than_claimed():
@@ -208,6 +210,14 @@ def test_more_than_the_plan_pays_for_is_not_drawn(persons, monkeypatch):
             release_numbers(plan, values, persons)
         with pytest.raises(LedgerError, match="more than was booked"):
             release_texts(plan, dict.fromkeys(names, text), persons)
+
+
+def test_nobody_counts_twice():
+    plan, persons = ColumnPlan(1, 2, PERSON, 3, 64, 80, 3, 64), np.zeros(4, dtype=np.uint32)
+    with pytest.raises(LedgerError, match="several times"):
+        release_texts(plan, {"t": (np.zeros(5, dtype=np.int64), ["a"])}, persons)
+    with pytest.raises(LedgerError, match="several times"):
+        release_numbers(plan, np.zeros((2, 5), dtype=np.float32), persons)
 
 
 def test_the_event_is_that_of_what_was_drawn(monkeypatch):

@@ -42,8 +42,8 @@ def one_row(grid: Grid, margin: float, label: int) -> np.ndarray:
         out += [value if side == label else 0.0 for value in tree]
     ends = [grid.low, *grid.edges, grid.high]
     p = 1.0 / (1.0 + math.exp(-0.5 * (ends[cell] + ends[cell + 1])))
-    own = min(int(p * BINS), BINS - 1)
-    out += [math.sqrt(0.4) * (label - p) if b == own else 0.0 for b in range(BINS)]
+    bin_of = min(int(p * BINS), BINS - 1)
+    out += [math.sqrt(0.4) * (label - p) if b == bin_of else 0.0 for b in range(BINS)]
     whole = np.rint(np.array(out) * UNIT)
     return np.rint(whole * math.sqrt(0.65)).astype(np.int64)  # the rest is for the second step
 
@@ -67,9 +67,11 @@ def test_sums_are_those_of_the_rows(low: float, width: float, rows: list[Any]) -
     margins = np.array([m for m, _ in rows])
     labels = np.array([y for _, y in rows], dtype=np.float64)
     (cells,) = plan.cells(margins, labels, None)
-    found = plan.blocks[0].sums(cells)[0]
-    expected = sum((one_row(grid, m, y) for m, y in rows), np.zeros(len(found), dtype=np.int64))
-    np.testing.assert_array_equal(found, expected)
+    sums = plan.blocks[0].sums(cells)[0]
+    expected = sum(
+        (one_row(grid, m, y) for m, y in rows), np.zeros(len(sums), dtype=np.int64)
+    )
+    np.testing.assert_array_equal(sums, expected)
 
 
 @EXAMPLES
@@ -167,8 +169,8 @@ def test_a_second_step_beyond_its_room_is_not_released(monkeypatch: pytest.Monke
     monkeypatch.setattr(noisy_sums, "discrete_gaussian", noise)
     cells = [np.array([0, 1])]
     small = Block(np.full((1, 2), 7))
-    found = release(layout, events, cells, None, lambda first: (small,))
-    assert found.aimed is not None and float(found.aimed.sums[0][0, 0]) == 14.0
+    sums = release(layout, events, cells, None, lambda first: (small,))
+    assert sums.aimed is not None and float(sums.aimed.sums[0][0, 0]) == 14.0
     for wide in (Block(np.full((1, 2), 8)), Block(np.full((2, 2), 5))):
         drawn.clear()
         with pytest.raises(LedgerError, match="more than was booked"):
@@ -240,5 +242,11 @@ def test_less_than_is_drawn_cannot_be_booked() -> None:
     of_persons = Layout(layout.blocks, 3, "person")
     with pytest.raises(LedgerError, match="more than was booked"):
         release(of_persons, of_persons.events(400), cells)
-    with pytest.raises(LedgerError, match="Not every row has a person"):
+    with pytest.raises(LedgerError, match="several times"):
         release(of_persons, of_persons.events(400), cells, persons[:1])
+    with pytest.raises(LedgerError, match="several times"):
+        release(layout, [event], [np.array([[0, 1], [1, 0]])])
+    with pytest.raises(LedgerError, match="whole numbers"):
+        Block(np.full((1, 2), 10.9))
+    with pytest.raises(ValueError, match="read-only"):
+        layout.blocks[0].matrix[0, 0] = 11

@@ -61,7 +61,7 @@ class Judged:
         return None
 
     def is_apart(self, part: Part | None, unit: str) -> bool:
-        """Whether no part of it was trained on the rows of another part of a division."""
+        """Whether each of its trainings has read the other part of the same division."""
         return bool(self.parts) and all(apart(one, part, unit) for one in self.parts)
 
     @property
