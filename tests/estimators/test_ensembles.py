@@ -21,27 +21,26 @@ def texts() -> tuple[Any, Any]:
     return np.nan_to_num(X), np.array(["no", "yes"])[y.astype(int)]
 
 
-def ensemble(kind: str, classes: Any) -> Any:
-    X, y = texts()
-    members = [(name, DPXGBClassifier(**OWN, classes=classes)) for name in "ab"]
-    if kind == "voting":
-        return VotingClassifier(members, voting="soft")
-    codes = y if isinstance(classes, list) else (y == "yes").astype(int)
-    return StackingClassifier([(n, m.fit(X, codes)) for n, m in members], cv="prefit")
+def members(classes: Any) -> Any:
+    return [(name, DPXGBClassifier(**OWN, classes=classes)) for name in "ab"]
 
 
 @pytest.mark.parametrize("kind", ["voting", "stacking"])
 def test_members_that_declare_a_number_of_classes(kind: str) -> None:
     X, y = texts()
-    found = ensemble(kind, 2).fit(X, y).predict(X)
-    assert set(found) <= {"no", "yes"}
-    assert (found == y).mean() > 0.6
+    if kind == "voting":
+        ensemble = VotingClassifier(members(2), voting="soft")
+    else:
+        fitted = [(name, m.fit(X, (y == "yes").astype(int))) for name, m in members(2)]
+        ensemble = StackingClassifier(fitted, cv="prefit")
+    predicted = ensemble.fit(X, y).predict(X)
+    assert set(predicted) <= {"no", "yes"}
+    assert (predicted == y).mean() > 0.6
 
 
 def test_members_that_declare_texts_name_the_way() -> None:
-    X, y = texts()
     with pytest.raises(RowDomainError, match="declare classes=K in a member"):
-        ensemble("voting", ["no", "yes"]).fit(X, y)
+        VotingClassifier(members(["no", "yes"]), voting="soft").fit(*texts())
 
 
 def test_contributions_of_columns_of_texts() -> None:

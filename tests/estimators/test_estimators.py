@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import xgboost as xgb
 from sklearn.base import clone, is_classifier, is_regressor
@@ -94,11 +96,10 @@ def test_report_and_what_is_not_fitted() -> None:
 
 @pytest.mark.parametrize("missing", ["epsilon", "delta"])
 def test_budget_must_be_given(missing: str) -> None:
-    X, y = arrays()
-    with pytest.raises(PrivacyParameterError, match=missing):
-        DPXGBClassifier(classes=2, **{**SHARED, missing: None}).fit(X, y)
-    with pytest.raises(PrivacyParameterError, match=missing):
-        DPXGBClassifier(classes=2, **{**SHARED, missing: None}).fit_select(X, y, [{}, {}])
+    model = DPXGBClassifier(classes=2, **{**SHARED, missing: None})
+    for train, more in ((model.fit, ()), (model.fit_select, ([{}, {}],))):
+        with pytest.raises(PrivacyParameterError, match=missing):
+            train(*arrays(), *more)
 
 
 def test_regression_needs_bounds() -> None:
@@ -113,24 +114,18 @@ def test_regression_needs_bounds() -> None:
 def test_declarations_reach_the_plan() -> None:
     X, y = arrays()
     bounds = dict.fromkeys(range(4), (-4.0, 4.0))
+    preset = DPXGBClassifier(classes=2, preset="dp_tr", feature_bounds=bounds, **SHARED).fit(X, y)
+    assert preset.privacy_report_.get_epsilon(1e-6, accountant="rdp") <= 1.0 + 1e-9
     model = DPXGBClassifier(
         classes=2, feature_bounds=bounds, n_public=len(y), dp_split="random", **SHARED
     ).fit(X, y)
-    public = model.privacy_report_.ledger["trainings"][-1]["public"]
-    assert public["n_public"] == len(y)
-    releases = {e["release"] for e in model.privacy_report_.ledger["trainings"][-1]["events"]}
-    assert releases == {"intercept", "leaves"}  # neither candidates nor splits
-    with pytest.raises(PrivacyParameterError, match="keep one"):
-        DPXGBClassifier(classes=2, dp_epsilon=2.0, **SHARED).fit(X, y)
-    with pytest.raises(PrivacyParameterError, match="dp_splt"):
-        DPXGBClassifier(classes=2, dp_splt="random", **SHARED).fit(X, y)
-
-
-def test_preset_and_accountant() -> None:
-    X, y = arrays()
-    bounds = dict.fromkeys(range(4), (-4.0, 4.0))
-    model = DPXGBClassifier(classes=2, preset="dp_tr", feature_bounds=bounds, **SHARED).fit(X, y)
-    assert model.privacy_report_.get_epsilon(1e-6, accountant="rdp") <= 1.0 + 1e-9
+    (training,) = model.privacy_report_.ledger["trainings"]
+    assert training["public"]["n_public"] == len(y)
+    # Neither candidates nor splits are released.
+    assert {e["release"] for e in training["events"]} == {"intercept", "leaves"}
+    for wrong, match in (({"dp_epsilon": 2.0}, "keep one"), ({"dp_splt": "random"}, "dp_splt")):
+        with pytest.raises(PrivacyParameterError, match=match):
+            DPXGBClassifier(classes=2, **wrong, **SHARED).fit(X, y)
 
 
 def test_clone_pickle_and_save(tmp_path: Path) -> None:
@@ -184,18 +179,14 @@ def frame() -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def as_table(data: pd.DataFrame, kind: str) -> Any:
-    if kind == "pandas":
-        return data
-    if kind == "pandas category":
-        return data.astype({"grade": "category"})
-    if kind == "arrow":
-        return pytest.importorskip("pyarrow").Table.from_pandas(data, preserve_index=False)
-    if kind == "arrow dictionary":
-        table = pytest.importorskip("pyarrow").Table.from_pandas(data, preserve_index=False)
-        return table.set_column(1, "grade", table["grade"].dictionary_encode())
-    polars = pytest.importorskip("polars")
-    table = polars.from_dicts(data.astype(object).where(data.notna(), None).to_dict("records"))
-    return table if kind == "polars" else table.cast({"grade": polars.Categorical})
+    library, _, coded = kind.partition(" ")
+    if library == "pandas":
+        return data.astype({"grade": "category"}) if coded else data
+    if library == "arrow":
+        table = pa.Table.from_pandas(data, preserve_index=False)
+        return table.set_column(1, "grade", table["grade"].dictionary_encode()) if coded else table
+    table = pl.from_dicts(data.astype(object).where(data.notna(), None).to_dict("records"))
+    return table.cast({"grade": pl.Categorical}) if coded else table
 
 
 KINDS = ["pandas", "pandas category", "arrow", "arrow dictionary", "polars", "polars category"]
@@ -232,9 +223,9 @@ def test_codes_are_positions_in_the_declaration(kind: str) -> None:
     coded = prepared(as_table(data, kind), {1: NAMES})
     matrix = xgb.DMatrix(coded, enable_categorical=True)
     assert matrix.feature_types[1] == "c"
-    found = matrix.get_data().toarray()[:, 1]
+    codes = matrix.get_data().toarray()[:, 1]
     wanted = [NAMES.index(name) if isinstance(name, str) else 0 for name in data["grade"]]
-    np.testing.assert_array_equal(found, wanted)  # missing ones are not stored
+    np.testing.assert_array_equal(codes, wanted)  # missing ones are not stored
     assert matrix.num_nonmissing() == np.isfinite(data[["x", "z"]]).sum().sum() + len(data) - 1
 
 

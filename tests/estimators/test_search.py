@@ -31,10 +31,9 @@ SHARED: dict[str, Any] = {
     "epsilon": 1.0, "delta": 1e-6, "n_estimators": 3, "max_depth": 2, "n_jobs": 1
 }  # fmt: skip
 MODEL = DPXGBClassifier(classes=2, **SHARED)
+GRID = {"param_grid": {"max_depth": [1, 2]}, "cv": 2}
 SEARCHES = {
-    "grid": lambda m, X, y: GridSearchCV(m, {"max_depth": [1, 2]}, cv=2, error_score="raise").fit(
-        X, y
-    ),
+    "grid": lambda m, X, y: GridSearchCV(m, **GRID, error_score="raise").fit(X, y),
     "scores": lambda m, X, y: cross_val_score(m, X, y, cv=2, error_score="raise"),
     "predictions": lambda m, X, y: cross_val_predict(m, X, y, cv=2),
     "stacking": lambda m, X, y: StackingClassifier([("m", m)], cv=2).fit(X, y),
@@ -55,11 +54,13 @@ SEARCHES = {
 
 @pytest.mark.parametrize("name", SEARCHES)
 def test_searches_are_refused(name: str) -> None:
+    """Public evaluation sets do not make the training rows public."""
     X, y = arrays()
-    X = np.nan_to_num(X)
-    with pytest.raises(ValueError, match=r"PrivacyRefusal|inside sklearn") as caught:
-        SEARCHES[name](clone(MODEL), X, y.astype(int))
-    assert "xgb_dp.select" in str(caught.value)
+    for public in (False, True):
+        model = clone(MODEL).set_params(public_evals=public)
+        with pytest.raises(ValueError, match=r"PrivacyRefusal|inside sklearn") as caught:
+            SEARCHES[name](model, np.nan_to_num(X), y.astype(int))
+        assert public or "xgb_dp.select" in str(caught.value)
 
 
 REGRESSIONS = {
@@ -87,8 +88,8 @@ def test_rows_made_from_other_rows_are_refused(name: str, tmp_path: Any) -> None
 def test_labels_may_be_transformed_each_by_itself() -> None:
     X, y = arrays("regression")
     model = DPXGBRegressor(target_bounds=(0.1, 8), **SHARED)
-    found = TransformedTargetRegressor(model, func=np.exp, inverse_func=np.log).fit(X, y)
-    assert np.isfinite(found.predict(X)).all()
+    fitted = TransformedTargetRegressor(model, func=np.exp, inverse_func=np.log).fit(X, y)
+    assert np.isfinite(fitted.predict(X)).all()
 
 
 DECIDED = {
@@ -125,7 +126,7 @@ def test_every_estimator_that_fits_others_has_been_decided_on() -> None:
 def test_a_grid_search_that_swallows_errors_tells_the_reason() -> None:
     X, y = arrays()
     with pytest.raises(ValueError, match=r"xgb_dp\.select"):
-        GridSearchCV(clone(MODEL), {"max_depth": [1, 2]}, cv=2).fit(X, y)
+        GridSearchCV(clone(MODEL), **GRID).fit(X, y)
 
 
 def test_xgboosts_own_estimator_is_refused_too() -> None:
@@ -144,14 +145,6 @@ def test_private_models_may_choose_columns(tmp_path: Any) -> None:
     assert SelectFromModel(model).fit(X, y).transform(X).shape[1] >= 1
     assert RFE(model, n_features_to_select=3).fit(X, y).transform(X).shape[1] == 3
     assert len(budget.entries) == 3
-
-
-@pytest.mark.parametrize("name", SEARCHES)
-def test_public_evaluation_sets_do_not_make_the_training_rows_public(name: str) -> None:
-    X, y = arrays()
-    model = clone(MODEL).set_params(public_evals=True)
-    with pytest.raises(ValueError, match=r"PrivacyRefusal|inside sklearn"):
-        SEARCHES[name](model, np.nan_to_num(X), y.astype(int))
 
 
 def test_several_models_side_by_side_draw_on_a_budget(tmp_path: Any) -> None:
@@ -180,12 +173,13 @@ def test_private_search_of_the_classifier(tmp_path: Any) -> None:
 
 def test_private_search_of_the_regressor_and_of_several_classes() -> None:
     X, y = arrays("regression", n=1000)
-    model = DPXGBRegressor(epsilon=8.0, delta=1e-6, target_bounds=(-3, 3), n_jobs=1)
+    few = {"epsilon": 8.0, "delta": 1e-6, "n_estimators": 2, "n_jobs": 1}
+    model = DPXGBRegressor(**few, target_bounds=(-3, 3))
     model.fit_select(X, y, [{"max_depth": 1}, {"max_depth": 2}], score="absolute_error")
     assert model.best_params_["max_depth"] in (1, 2)
     assert xgb_dp.privacy_report(model).epsilon <= 8.0
     X, y = arrays("multiclass", n=1000)
-    many = DPXGBClassifier(epsilon=8.0, delta=1e-6, classes=3, n_estimators=2, n_jobs=1)
+    many = DPXGBClassifier(**few, classes=3)
     many.fit_select(X, y, [{}], score="accuracy")
     assert many.predict_proba(X).shape == (1000, 3)
     assert 0.0 <= many.best_score_ <= 1.0
