@@ -46,19 +46,17 @@ def takes(**kinds: str) -> Callable[[_Function], _Function]:
 
     def decorate(function: _Function) -> _Function:
         signature = inspect.signature(function)
-        free = {name for name in kinds if signature.parameters[name].default is None}
 
         @functools.wraps(function)
         def checked(*args: Any, **kwargs: Any) -> Any:
             given = signature.bind(*args, **kwargs).arguments
-            for name, kind in kinds.items():
-                is_kind, words = _KINDS[kind]
-                if name not in given or (given[name] is None and name in free):
-                    continue
-                if not is_kind(given[name]):
+            for name in (name for name in kinds if name in given):
+                (is_kind, words), value = _KINDS[kinds[name]], given[name]
+                optional = signature.parameters[name].default is None
+                if not (is_kind(value) or (value is None and optional)):
                     raise PrivacyParameterError(
-                        f"`{name}` must be {words}; got a value of type "
-                        f"{type(given[name]).__name__} that is none."
+                        f"`{name}` must be {words}; got a value of type {type(value).__name__} "
+                        "that is none."
                     )
             return function(*args, **kwargs)
 

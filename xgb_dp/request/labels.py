@@ -180,7 +180,7 @@ PARAMETERS = (
 
 
 def _of_objectives(name: str) -> Rule:
-    objectives = [one for one, known in OBJECTIVES.items() if name in known.parameters]
+    objectives = [key for key, one in OBJECTIVES.items() if name in one.parameters]
     return Rule(
         f"{name} has its objectives",
         lambda s: name in s.given and name not in s.objective.parameters,

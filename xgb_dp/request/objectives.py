@@ -99,7 +99,7 @@ Objectives of one kind of classification have the same gradients: they differ in
 (binary:logitraw: margins; multi:softmax: the most probable class).
 """
 
-OWN_PARAMETERS = sorted({name for known in OBJECTIVES.values() for name in known.parameters})
+OWN_PARAMETERS = sorted({name for one in OBJECTIVES.values() for name in one.parameters})
 """Parameters of single objectives, which others refuse."""
 
 _COUPLES = "the gradient of a row depends on the other rows, so that one row changes all of them"

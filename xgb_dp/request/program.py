@@ -27,14 +27,15 @@ __all__ = ["Program", "own_objective"]
 _MOST = 1000  # instructions
 _SHOWN = 2000  # characters of the record
 _SAME = ("sign", "exp", "expm1", "log", "log1p", "sqrt", "tanh", "sin", "cos")
-_ONE = dict.fromkeys(("absolute", "fabs"), "abs") | {name: name for name in _SAME}
-_ONE |= {"negative": "neg", "logical_not": "not", "arctan": "atan"}
-_TWO = {"add": "add", "subtract": "sub", "multiply": "mul", "maximum": "max", "minimum": "min"}
-_TWO |= dict.fromkeys(("divide", "true_divide"), "div")
-_TWO |= dict.fromkeys(("power", "float_power"), "pow")
-_TWO |= dict.fromkeys(("logical_and", "bitwise_and"), "and")
-_TWO |= dict.fromkeys(("logical_or", "bitwise_or"), "or")
-_TWO |= {"less": "lt", "less_equal": "le", "equal": "eq"}
+_ARITHMETIC = dict.fromkeys(("absolute", "fabs"), "abs") | {name: name for name in _SAME}
+_ARITHMETIC |= {"negative": "neg", "logical_not": "not", "arctan": "atan"}
+_ARITHMETIC |= {"add": "add", "subtract": "sub", "multiply": "mul"}
+_ARITHMETIC |= {"maximum": "max", "minimum": "min"}
+_ARITHMETIC |= dict.fromkeys(("divide", "true_divide"), "div")
+_ARITHMETIC |= dict.fromkeys(("power", "float_power"), "pow")
+_ARITHMETIC |= dict.fromkeys(("logical_and", "bitwise_and"), "and")
+_ARITHMETIC |= dict.fromkeys(("logical_or", "bitwise_or"), "or")
+_ARITHMETIC |= {"less": "lt", "less_equal": "le", "equal": "eq"}
 _SWAPPED = {"greater": "lt", "greater_equal": "le"}
 _USE = (
     "Use arithmetic, comparisons and functions of NumPy: np.where(condition, a, b) instead of "
@@ -141,10 +142,9 @@ class _Symbol(NDArrayOperatorsMixin):
             return trace.add("not", trace.add("eq", *map(trace.at, given)).at)
         if name in _SWAPPED:
             return trace.add(_SWAPPED[name], *map(trace.at, reversed(given)))
-        known = _ONE.get(name) or _TWO.get(name)
-        if known is None:
+        if name not in _ARITHMETIC:
             raise _UntracedError(f"np.{name}")
-        return trace.add(known, *map(trace.at, given))
+        return trace.add(_ARITHMETIC[name], *map(trace.at, given))
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """``np.where`` and ``np.clip``."""

@@ -91,8 +91,8 @@ class Settings:
     @property
     def objective(self) -> Objective:
         """What is known of the objective."""
-        known = OBJECTIVES[self["objective"]] if self["dp_objective"] is None else OWN
-        return known if known.several is None or self.labels == 1 else known.several
+        one = OBJECTIVES[self["objective"]] if self["dp_objective"] is None else OWN
+        return one if one.several is None or self.labels == 1 else one.several
 
     @property
     def loss(self) -> Loss | None:
@@ -179,8 +179,8 @@ class Settings:
         """What an intercept is released from: the kind of the labels, "targets" for several of
         them, or "cells" for quantiles.
         """
-        known = {"quantiles": "cells", "means": "targets"}
-        return known.get(self.objective.intercept, self.kind)
+        kinds = {"quantiles": "cells", "means": "targets"}
+        return kinds.get(self.objective.intercept, self.kind)
 
     @property
     def neutral_base_score(self) -> float | list[float]:

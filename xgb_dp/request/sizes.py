@@ -66,20 +66,10 @@ COLUMNS, WIDE = range(32, 513), range(513, 1 << 16)
 SPARSE, MEETINGS = 0.08, 100.0
 # Who sets one of these knows which trees to grow, or has no room for additive ones.
 NO_ADDITIVE = OF_TREES | {
-    "colsample_bytree",
-    "dp_budget_shares",
-    "dp_candidates",
-    "dp_feature_order",
-    "dp_features_per_tree",
-    "dp_leaf_noise",
-    "dp_score",
-    "dp_secure_sum",
-    "dp_start",
-    "interaction_constraints",
-    "max_bin",
-    "monotone_constraints",
-    "num_parallel_tree",
-}
+    "colsample_bytree", "dp_budget_shares", "dp_candidates", "dp_feature_order",
+    "dp_features_per_tree", "dp_leaf_noise", "dp_score", "dp_secure_sum", "dp_start",
+    "interaction_constraints", "max_bin", "monotone_constraints", "num_parallel_tree",
+}  # fmt: skip
 _ONE_FEATURE = (3, "alternate", 64, 3)
 _SHALLOW = (4, "alternate", 64, 2)
 _DEEP = (6, "oblivious", 256, 2)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyRefusal
 from ..parameters.parameter import PUBLIC, SPENDS, Parameter, Rule, Table
-from ..parameters.parse import Choice, Flag, Number, Whole, plain, shown
+from ..parameters.parse import Choice, Flag, Number, Reader, Whole, plain, shown
 from ..releases.splits import of_trees
 from .constraints import interaction_sets, monotone_directions
 from .features import by_index, declarations
@@ -44,6 +44,12 @@ def _subsample(name: str, value: Any, s: Settings) -> float:
     """A whole number out of 2^32, which is what is drawn and accounted."""
     rate = Number(0, 1, open_low=True)(name, value)
     return max(1, round(rate * 2**32)) / 2**32
+
+
+def _stock(name: str, meaning: str, values: str, read: Reader = plain, **others: Any) -> Parameter:
+    """A parameter that XGBoost alone reads, with its own default."""
+    others |= {"values": values, "shown": "XGBoost's", "xgboost": True, "recorded": False}
+    return Parameter(name, meaning, read, None, PUBLIC, "XGBoost", Table.STOCK, **others)
 
 
 # fmt: off
@@ -113,22 +119,14 @@ PARAMETERS = (
     Parameter("interaction_constraints", "sets of features that may share a path of a tree",
               interaction_sets, (), PUBLIC, "constraints",
               values="list of lists of columns, or its text", shown="none", plan="interactions"),
-    Parameter("eval_metric", "metrics on public sets", plain, None, PUBLIC, "XGBoost", Table.STOCK,
-              values="names", shown="XGBoost's", xgboost=True, recorded=False),
-    Parameter("disable_default_eval_metric", "no default metric", plain, None, PUBLIC, "XGBoost",
-              Table.STOCK, values="bool", shown="XGBoost's", xgboost=True, recorded=False),
-    Parameter("nthread", "threads", plain, None, PUBLIC, "XGBoost", Table.STOCK, unit="threads",
-              values="int", shown="XGBoost's", aliases=("n_jobs",), xgboost=True, recorded=False),
-    Parameter("verbosity", "messages", Whole(0, 3), None, PUBLIC, "XGBoost", Table.STOCK,
-              values="0 to 3", shown="XGBoost's", xgboost=True, recorded=False),
-    Parameter("seed", "never used for noise; accepted for compatibility",
-              Whole(-(1 << 63), (1 << 63) - 1), None, PUBLIC, "XGBoost", Table.STOCK, values="int",
-              shown="XGBoost's", aliases=("random_state",), xgboost=True, recorded=False),
-    Parameter("seed_per_iteration", "never used for noise; accepted for compatibility", plain, None,
-              PUBLIC, "XGBoost", Table.STOCK, values="bool", shown="XGBoost's", xgboost=True,
-              recorded=False),
-    Parameter("validate_parameters", "warn about unused parameters", plain, None, PUBLIC, "XGBoost",
-              Table.STOCK, values="bool", shown="XGBoost's", xgboost=True, recorded=False),
+    _stock("eval_metric", "metrics on public sets", "names"),
+    _stock("disable_default_eval_metric", "no default metric", "bool"),
+    _stock("nthread", "threads", "int", unit="threads", aliases=("n_jobs",)),
+    _stock("verbosity", "messages", "0 to 3", Whole(0, 3)),
+    _stock("seed", "never used for noise; accepted for compatibility", "int",
+           Whole(-(1 << 63), (1 << 63) - 1), aliases=("random_state",)),
+    _stock("seed_per_iteration", "never used for noise; accepted for compatibility", "bool"),
+    _stock("validate_parameters", "warn about unused parameters", "bool"),
 )
 RULES = (
     Rule("public trees need public rows",
