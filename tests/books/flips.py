@@ -74,9 +74,9 @@ def flip_all(kind: str, form: str, seed: int, flips: int) -> tuple[int, int]:
             damaged[bit // 8] ^= 1 << bit % 8
             path.write_bytes(damaged)
             try:
-                found = xgb_dp.privacy_report(path)
-                assert found.private
-                assert found.epsilon >= true
+                report = xgb_dp.privacy_report(path)
+                assert report.private
+                assert report.epsilon >= true
             except LedgerError:
                 refused += 1
                 continue

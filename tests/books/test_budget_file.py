@@ -63,7 +63,6 @@ def path(tmp_path: Path) -> Path:
 
 @contextmanager
 def meanwhile(action: Callable[[], object]) -> Iterator[None]:
-    """Repeat an action in a thread."""
     done = threading.Event()
 
     def run() -> None:
@@ -85,7 +84,6 @@ def child(script: str, path: Path) -> subprocess.CompletedProcess[str]:
 
 
 def processes(script: str, path: Path, number: int) -> list[str]:
-    """Entries that several processes have booked at the same time."""
     with ThreadPoolExecutor(number) as pool:
         ended = list(pool.map(lambda _: child(script, path), range(number)))
     assert not any(process.returncode for process in ended), ended
@@ -93,7 +91,7 @@ def processes(script: str, path: Path, number: int) -> list[str]:
 
 
 @pytest.mark.parametrize("how", ["removed", "replaced"])
-def test_a_lock_file_that_changes_all_the_time_loses_no_entry(path: Path, how: str) -> None:
+def test_a_lock_file_that_changes_all_the_time_loses_no_entry(path, how):
     lock, other = path.with_name(path.name + ".lock"), path.with_name("other")
 
     def change() -> None:
@@ -109,7 +107,7 @@ def test_a_lock_file_that_changes_all_the_time_loses_no_entry(path: Path, how: s
     assert sorted(booked) == sorted(e.id for e in Budget(path).entries)
 
 
-def test_greedy_processes_lose_and_double_no_entry(path: Path) -> None:
+def test_greedy_processes_lose_and_double_no_entry(path):
     booked = processes(GREEDY, path, 3)
     entries = Budget(path).entries
     assert sorted(booked) == sorted(e.id for e in entries)
@@ -121,7 +119,7 @@ def test_greedy_processes_lose_and_double_no_entry(path: Path) -> None:
     assert len(booked) / 2 <= spent <= len(booked) / 2 + 2
 
 
-def test_a_process_that_dies_while_writing_leaves_a_sound_file(path: Path) -> None:
+def test_a_process_that_dies_while_writing_leaves_a_sound_file(path):
     budget = Budget(path, **TOTAL)
     budget.reserve([TINY], "before")
     assert child(DIE_WHILE_WRITING, path).returncode == -signal.SIGKILL
@@ -130,7 +128,7 @@ def test_a_process_that_dies_while_writing_leaves_a_sound_file(path: Path) -> No
 
 
 @pytest.mark.parametrize("shared", [True, False], ids=["one budget", "a budget each"])
-def test_threads_lose_no_entry(path: Path, shared: bool) -> None:
+def test_threads_lose_no_entry(path, shared):
     one = Budget(path, **TOTAL)
     lock = path.with_name(path.name + ".lock")
 
@@ -144,7 +142,7 @@ def test_threads_lose_no_entry(path: Path, shared: bool) -> None:
     assert sorted(booked) == sorted(e.id for e in one.entries)
 
 
-def test_a_file_made_by_several_at_once_is_made_once(tmp_path: Path) -> None:
+def test_a_file_made_by_several_at_once_is_made_once(tmp_path):
     for i in range(20):
         path = tmp_path / f"{i}.json"
         lock = path.with_name(path.name + ".lock")
@@ -161,7 +159,7 @@ def test_a_file_made_by_several_at_once_is_made_once(tmp_path: Path) -> None:
     assert not [p for p in tmp_path.iterdir() if p.name.startswith(".")]
 
 
-def test_no_two_are_inside_at_once(path: Path) -> None:
+def test_no_two_are_inside_at_once(path):
     """The lock itself, while its file is removed: between reading and writing nobody else is."""
     Budget(path, **TOTAL)
     lock, inside, most = path.with_name(path.name + ".lock"), [], []
@@ -178,7 +176,7 @@ def test_no_two_are_inside_at_once(path: Path) -> None:
     assert set(most) == {1}
 
 
-def test_a_stale_lock_file_is_no_lock(path: Path) -> None:
+def test_a_stale_lock_file_is_no_lock(path):
     lock = path.with_name(path.name + ".lock")
     lock.write_bytes(b"of a process that died")
     os.utime(lock, (0, 0))
@@ -187,9 +185,7 @@ def test_a_stale_lock_file_is_no_lock(path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["budget.json", "budget.json.lock"])
-def test_a_lock_that_is_not_given_back_is_an_error(
-    path: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lock_that_is_not_given_back_is_an_error(path, name, monkeypatch):
     budget = Budget(path, **TOTAL)
     before = path.read_bytes()
     with open(path.with_name(name), "rb") as file, monkeypatch.context() as patch:
@@ -201,7 +197,7 @@ def test_a_lock_that_is_not_given_back_is_an_error(
     budget.reserve([TINY])
 
 
-def test_a_forked_child_does_not_keep_the_lock(path: Path) -> None:
+def test_a_forked_child_does_not_keep_the_lock(path):
     """Its parent is killed while it books; the child lives on."""
     script = """
 import time
@@ -229,7 +225,7 @@ budget_file.update(budget.path, fork)
     "change",
     [{"epsilon": []}, {"epsilon": 0}, {"delta": 1}, {"delta": True}, {"selection_epsilon": 9.0}],
 )
-def test_a_total_that_is_none_is_refused(path: Path, change: dict[str, Any]) -> None:
+def test_a_total_that_is_none_is_refused(path, change):
     Budget(path, **TOTAL)
     content = {**sealed.loads(path.read_text()), **change}
     path.write_text(sealed.dumps(content))
@@ -237,7 +233,7 @@ def test_a_total_that_is_none_is_refused(path: Path, change: dict[str, Any]) -> 
         Budget(path)
 
 
-def test_a_file_removed_between_reading_and_writing_is_not_made_anew(path: Path) -> None:
+def test_a_file_removed_between_reading_and_writing_is_not_made_anew(path):
     Budget(path, **TOTAL).reserve([TINY])
     seen = []
 
@@ -254,9 +250,7 @@ def test_a_file_removed_between_reading_and_writing_is_not_made_anew(path: Path)
     assert not path.exists()
 
 
-def test_a_file_replaced_between_reading_and_writing_keeps_its_entries(
-    path: Path, tmp_path: Path
-) -> None:
+def test_a_file_replaced_between_reading_and_writing_keeps_its_entries(path, tmp_path):
     budget = Budget(path, **TOTAL)
     other = Budget(tmp_path / "other.json", **TOTAL)
     kept = other.reserve([TINY], "of the other file")
@@ -273,7 +267,7 @@ def test_a_file_replaced_between_reading_and_writing_keeps_its_entries(
     assert [e.id for e in budget.entries] == [kept]
 
 
-def test_a_file_that_appears_while_one_is_made_is_kept(path: Path, tmp_path: Path) -> None:
+def test_a_file_that_appears_while_one_is_made_is_kept(path, tmp_path):
     other = Budget(tmp_path / "other.json", **TOTAL)
     other.reserve([TINY])
     seen = []
@@ -291,7 +285,7 @@ def test_a_file_that_appears_while_one_is_made_is_kept(path: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("what", ["folder", "fifo", "link", "dangling link"])
-def test_what_is_no_plain_file_is_refused(path: Path, tmp_path: Path, what: str) -> None:
+def test_what_is_no_plain_file_is_refused(path, tmp_path, what):
     budget = Budget(path, **TOTAL)
     path.rename(tmp_path / "away.json")
     if what == "folder":
@@ -308,7 +302,7 @@ def test_what_is_no_plain_file_is_refused(path: Path, tmp_path: Path, what: str)
 
 
 @pytest.mark.parametrize("what", ["folder", "link"])
-def test_a_lock_that_is_no_plain_file_is_refused(path: Path, what: str) -> None:
+def test_a_lock_that_is_no_plain_file_is_refused(path, what):
     lock = path.with_name(path.name + ".lock")
     if what == "folder":
         lock.mkdir()
@@ -321,9 +315,7 @@ def test_a_lock_that_is_no_plain_file_is_refused(path: Path, what: str) -> None:
 
 
 @pytest.mark.parametrize("step", ["open", "replace", "chmod"])
-def test_what_the_system_forbids_is_an_error_and_books_nothing(
-    path: Path, step: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_the_system_forbids_is_an_error_and_books_nothing(path, step, monkeypatch):
     budget = Budget(path, **TOTAL)
     before = path.read_bytes()
     known = getattr(os, step)
@@ -341,7 +333,7 @@ def test_what_the_system_forbids_is_an_error_and_books_nothing(
     assert {p.name for p in path.parent.iterdir()} == {"budget.json", "budget.json.lock"}
 
 
-def test_a_disk_without_hard_links(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_without_hard_links(path, monkeypatch):
     def refuse(*args: Any) -> None:
         raise OSError(errno.EPERM, "Operation not permitted")
 
@@ -351,7 +343,7 @@ def test_a_disk_without_hard_links(path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert {p.name for p in path.parent.iterdir()} == {"budget.json", "budget.json.lock"}
 
 
-def test_the_mode_of_the_file_is_kept(path: Path) -> None:
+def test_the_mode_of_the_file_is_kept(path):
     budget = Budget(path, **TOTAL)
     assert path.stat().st_mode & 0o077 == 0  # others see nothing by default
     path.chmod(0o640)

@@ -54,9 +54,7 @@ WAYS: list[Callable[[Budget, Any], Any]] = [
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_model_of_another_book_is_not_continued(
-    budget: Budget, way: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_a_model_of_another_book_is_not_continued(budget, way, tmp_path):
     other = Budget(tmp_path / "other.json", epsilon=4.0, delta=1e-6)
     before = budget.path.read_bytes()
     for model in (alone(), other.train(PARAMS, data(), 2)):
@@ -66,7 +64,7 @@ def test_a_model_of_another_book_is_not_continued(
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_model_of_the_book_is_continued(budget: Budget, way: Callable[..., Any]) -> None:
+def test_a_model_of_the_book_is_continued(budget, way):
     first = budget.train(PARAMS, data(), 2)
     longer = way(budget, first)
     again = way(budget, longer)
@@ -75,9 +73,7 @@ def test_a_model_of_the_book_is_continued(budget: Budget, way: Callable[..., Any
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_earlier_trainings_are_charged_whole_on_request(
-    budget: Budget, way: Callable[..., Any]
-) -> None:
+def test_earlier_trainings_are_charged_whole_on_request(budget, way):
     first = xgb.train(PARAMS, data(), 2, xgb_model=alone(dp_epsilon=0.5))
     longer = way(Budget(budget.path, charge_earlier=True), first)
     entries = budget.entries
@@ -95,14 +91,14 @@ def test_earlier_trainings_are_charged_whole_on_request(
     budget.verify()
 
 
-def test_nothing_is_booked_where_both_do_not_fit(tmp_path: Path) -> None:
+def test_nothing_is_booked_where_both_do_not_fit(tmp_path):
     small = Budget(tmp_path / "small.json", epsilon=0.4, delta=1e-6, charge_earlier=True)
     with pytest.raises(BudgetError, match="exceed"):
         small.train(PARAMS, data(), 2, xgb_model=alone(dp_epsilon=0.39))
     assert small.entries == []
 
 
-def test_selections_and_evaluations_name_their_entries(budget: Budget) -> None:
+def test_selections_and_evaluations_name_their_entries(budget):
     params = {k: v for k, v in PARAMS.items() if k not in ("dp_epsilon", "dp_delta")}
     chosen = xgb_dp.select(
         params, data(), [{}], epsilon=1.0, delta=1e-7, num_boost_round=2, budget=budget
@@ -122,7 +118,7 @@ def test_selections_and_evaluations_name_their_entries(budget: Budget) -> None:
     assert budget.missing(seen) == []
 
 
-def test_a_name_alone_is_no_entry(budget: Budget, tmp_path: Path) -> None:
+def test_a_name_alone_is_no_entry(budget, tmp_path):
     """The entry of a small release does not stand for the training of another model."""
     budget.train({**PARAMS, "dp_epsilon": 0.05}, data(), 2)
     model = alone()
@@ -131,7 +127,7 @@ def test_a_name_alone_is_no_entry(budget: Budget, tmp_path: Path) -> None:
     assert budget.missing(model) == ["training 1"]
 
 
-def test_a_training_that_broke_off_is_known(budget: Budget) -> None:
+def test_a_training_that_broke_off_is_known(budget):
     class Stop(xgb.callback.TrainingCallback):
         def __init__(self) -> None:
             self.kept: Any = None
@@ -159,7 +155,7 @@ def test_a_training_that_broke_off_is_known(budget: Budget) -> None:
         {"max_depth": None},
     ],
 )
-def test_what_is_drawn_is_what_is_booked(budget: Budget, more: dict[str, Any]) -> None:
+def test_what_is_drawn_is_what_is_booked(budget, more):
     book = Budget(budget.path, any_group=True)
     rounds = [4] if more != {"max_depth": None} else []  # without a depth, rounds may be open
     model = book.train({**PARAMS, **more}, data(), *rounds)

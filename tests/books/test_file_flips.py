@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +24,6 @@ FLIPS = 300
 
 
 def child(*arguments: str) -> str:
-    """Output of another process, which may crash."""
     done = subprocess.run(
         [sys.executable, "-W", "ignore", *arguments],
         cwd=ROOT,
@@ -39,12 +37,12 @@ def child(*arguments: str) -> str:
 
 
 @pytest.mark.parametrize("kind", flips.KINDS)
-def test_a_flipped_bit_ends_no_process(kind: str) -> None:
+def test_a_flipped_bit_ends_no_process(kind):
     """Every report is refused with a LedgerError, or tells the true epsilon; what it speaks of
     predicts, or says why not."""
-    told = child("-m", "tests.books.flips", kind, "ubj,json", "1", str(FLIPS)).splitlines()
-    assert len(told) == 2 * (FLIPS + 1)
-    counts = [tuple(map(int, told[last].split())) for last in (FLIPS, -1)]
+    printed = child("-m", "tests.books.flips", kind, "ubj,json", "1", str(FLIPS)).splitlines()
+    assert len(printed) == 2 * (FLIPS + 1)
+    counts = [tuple(map(int, printed[last].split())) for last in (FLIPS, -1)]
     for refused, useless in counts:
         assert refused > 0.85 * FLIPS
         assert useless < 0.02 * FLIPS
@@ -56,9 +54,9 @@ def test_a_flipped_bit_ends_no_process(kind: str) -> None:
 def whole() -> Model:
     """A model whose first tree asks for a category; noise decides where trees do."""
     while True:
-        found: Model = json.loads(flips.model("names").save_raw("json"))
-        if parts(found)["trees"][0]["categories_nodes"]:
-            return found
+        content: Model = json.loads(flips.model("names").save_raw("json"))
+        if parts(content)["trees"][0]["categories_nodes"]:
+            return content
 
 
 def parts(model: Model) -> Any:
@@ -114,7 +112,7 @@ for path in sys.argv[1:]:
 """
 
 
-def test_indices_out_of_range_are_refused(tmp_path: Path) -> None:
+def test_indices_out_of_range_are_refused(tmp_path):
     good = json.dumps(whole())
     paths = [tmp_path / "good.json"]
     paths[0].write_text(good)
@@ -123,9 +121,9 @@ def test_indices_out_of_range_are_refused(tmp_path: Path) -> None:
         change(model)
         paths.append(tmp_path / f"{number}.json")
         paths[-1].write_text(json.dumps(model))
-    told = child("-c", LOAD, *map(str, paths)).split()
-    assert told[0] == "read"
-    assert dict(zip(TREES, told[1:], strict=True)) == dict.fromkeys(TREES, "refused")
+    printed = child("-c", LOAD, *map(str, paths)).split()
+    assert printed[0] == "read"
+    assert dict(zip(TREES, printed[1:], strict=True)) == dict.fromkeys(TREES, "refused")
 
 
 LENGTHS = """
@@ -145,7 +143,7 @@ while (at := raw.find(b"L", at) + 1) and at + 8 <= len(raw):
 """
 
 
-def test_lengths_beyond_the_end_are_refused(tmp_path: Path) -> None:
+def test_lengths_beyond_the_end_are_refused(tmp_path):
     """Of texts and arrays in a UBJSON file: nothing is read, or allocated for, beyond the end."""
     path = tmp_path / "model.ubj"
     flips.model("names").save_model(path)
@@ -168,7 +166,7 @@ OTHERS: dict[str, Callable[[Model], Any]] = {
 
 
 @pytest.mark.parametrize("name", list(OTHERS))
-def test_parts_that_do_not_fit_each_other_are_refused(name: str, tmp_path: Path) -> None:
+def test_parts_that_do_not_fit_each_other_are_refused(name, tmp_path):
     path = tmp_path / "model.json"
     model = whole()
     path.write_text(json.dumps(model))
@@ -179,7 +177,7 @@ def test_parts_that_do_not_fit_each_other_are_refused(name: str, tmp_path: Path)
         xgb_dp.privacy_report(path)
 
 
-def test_slices_and_copies_are_whole() -> None:
+def test_slices_and_copies_are_whole():
     booster = flips.model("classes")
     for model in (booster, booster[1:2], booster.copy()):
         assert xgb_dp.privacy_report(model).private

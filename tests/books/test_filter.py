@@ -43,7 +43,7 @@ DELTA = 1e-6
 
 
 @pytest.mark.parametrize("name", LISTS)
-def test_a_charge_is_above_the_curve(name: str) -> None:
+def test_a_charge_is_above_the_curve(name):
     events = LISTS[name]
     charge = charge_of(events, DELTA)
     assert charge.shift == 0.0
@@ -54,21 +54,21 @@ def test_a_charge_is_above_the_curve(name: str) -> None:
         assert books.get_delta(float(x)) <= gaussian_delta(float(x), mu) + charge.extra
 
 
-def test_a_charge_is_tight() -> None:
+def test_a_charge_is_tight():
     for name in ("training", "gaussian"):
         epsilon = make_accountant("exact", LISTS[name]).get_epsilon(DELTA)
         charge = charge_of(LISTS[name], DELTA)
         assert charge.mu2 < 1.01 * gaussian_mu(epsilon, DELTA) ** 2
 
 
-def test_nothing_costs_nothing_and_no_noise_costs_everything() -> None:
+def test_nothing_costs_nothing_and_no_noise_costs_everything():
     assert charge_of((), DELTA) == Charge()
     assert charge_of((GaussianEvent("leaves", 0, 1, 0, 5),), DELTA) == Charge()
     naked = charge_of((GaussianEvent("leaves", 1, 0, 1, 1),), DELTA)
     assert not Capacity.of(1e6, 0.5, 1e6).holds(naked)
 
 
-def test_a_selection_is_charged_plainly() -> None:
+def test_a_selection_is_charged_plainly():
     score = (GaussianEvent("score", 1 << 20, 1 << 26, 2, 1),)
     event = SelectionEvent(Repetitions.of("logarithmic", 5.0), (TRAINING,), score, 1)
     charge = charge_of((event,), DELTA, 1e-8)
@@ -80,7 +80,7 @@ def test_a_selection_is_charged_plainly() -> None:
 @pytest.mark.parametrize(
     "epsilon, delta, part", [(1.0, 1e-6, 0.0), (8.0, 1e-9, 3.0), (0.1, 1e-5, 0.1)]
 )
-def test_room_is_what_epsilon_and_delta_leave(epsilon: float, delta: float, part: float) -> None:
+def test_room_is_what_epsilon_and_delta_leave(epsilon, delta, part):
     room = Capacity.of(epsilon, delta, part)
     mu = math.sqrt(room.mu2)
     assert room.shift == part
@@ -88,7 +88,7 @@ def test_room_is_what_epsilon_and_delta_leave(epsilon: float, delta: float, part
     assert gaussian_delta(epsilon - part, mu * 1.001) + room.extra > delta
 
 
-def test_trainings_that_fill_the_room_meet_the_total() -> None:
+def test_trainings_that_fill_the_room_meet_the_total():
     charge = charge_of(TRAINING, DELTA)
     room = Capacity.of(3.0, DELTA)
     count = 0
@@ -114,7 +114,7 @@ def response(epsilon: float) -> Charge:
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.floats(-1.0, 1.0))
-def test_an_adversary_that_looks_before_choosing(seed: int, taste: float) -> None:
+def test_an_adversary_that_looks_before_choosing(seed, taste):
     """The exact curve over all paths is below that of the total, for every strategy."""
     rng = np.random.default_rng(seed)
     room, depth = Capacity.of(*TOTAL), 9
@@ -211,12 +211,12 @@ def worst(spent: Charge, x: float, left: int) -> float:
     return best
 
 
-def test_no_adaptive_choice_exceeds_the_total() -> None:
-    found = worst(Charge(), SMALL.epsilon, 3)
-    assert 0.3 * SMALL.delta < found <= SMALL.delta
+def test_no_adaptive_choice_exceeds_the_total():
+    largest = worst(Charge(), SMALL.epsilon, 3)
+    assert 0.3 * SMALL.delta < largest <= SMALL.delta
 
 
-def test_the_first_release_decides_on_the_rule() -> None:
+def test_the_first_release_decides_on_the_rule():
     whole, half = "gaussian 1.0", "gaussian 0.4"
     first = booked(Charge(), whole)
     assert first is not None
@@ -235,7 +235,7 @@ def test_the_first_release_decides_on_the_rule() -> None:
     assert pure.shift == pytest.approx(400 / 401)
 
 
-def test_pure_releases_add_up_to_the_total() -> None:
+def test_pure_releases_add_up_to_the_total():
     total = Filter(1.0, 1e-300)  # no Gaussian has room here
     event = (LaplaceEvent("leaves", 499, 1000, 1),)
     spent = Charge()
@@ -250,14 +250,14 @@ def test_pure_releases_add_up_to_the_total() -> None:
 
 
 @pytest.mark.parametrize("parts", [[0.5, 0.5], [0.1] * 10, [0.3, 0.7], [1 / 3] * 3, [1e-6] * 7])
-def test_sums_of_charges_are_the_smallest_doubles_above_them(parts: list[float]) -> None:
+def test_sums_of_charges_are_the_smallest_doubles_above_them(parts):
     exact = sum(map(Fraction, parts), Fraction(0))
     total = Charge.total([Charge(p, p, p) for p in parts])
     assert total.mu2 == total.shift == total.extra
     assert Fraction(total.shift) >= exact > Fraction(math.nextafter(total.shift, 0.0))
 
 
-def test_two_halves_are_a_whole_and_no_hair_more_is_left() -> None:
+def test_two_halves_are_a_whole_and_no_hair_more_is_left():
     total = Filter(1.0, 1e-6)
     half = Charge(0.0, 0.5, 0.0)
     assert total.room(half).holds(Charge.total([half, half]))
@@ -267,7 +267,7 @@ def test_two_halves_are_a_whole_and_no_hair_more_is_left() -> None:
     assert not total.room(half).holds(Charge.total([half, more]))
 
 
-def test_all_of_the_delta_that_is_left_can_be_taken() -> None:
+def test_all_of_the_delta_that_is_left_can_be_taken():
     """After a first release without any, and after one that took an odd part of it."""
     total = Filter(2.0, 1e-5)
     sums = [GaussianEvent("leaves", 1 << 40, 9 << 40, 2, 1)]
@@ -279,14 +279,14 @@ def test_all_of_the_delta_that_is_left_can_be_taken() -> None:
         assert 1e-5 * (1 - 1e-15) <= both.extra <= 1e-5
 
 
-def test_a_part_for_selections_keeps_one_rule() -> None:
+def test_a_part_for_selections_keeps_one_rule():
     part = Filter(1.0, 1e-2, 0.2)
     events = (catalogue()["gaussian 1.0"][0],)
     assert part.charge(Charge(), events, charge_of(events, part.delta)) is None
     assert not part.adds_up(Charge(0.0, 0.1, 1e-4))
 
 
-def test_a_selection_does_not_decide_for_sums() -> None:
+def test_a_selection_does_not_decide_for_sums():
     score = (GaussianEvent("score", 1 << 20, 1 << 30, 2, 1),)
     event = SelectionEvent(Repetitions.of("logarithmic", 5.0), (score,), score, 1)
     charge = charge_of((event,), SMALL.delta, 1e-3)

@@ -33,7 +33,6 @@ PATIENCE = 600.0  # seconds, until a thread waits for another one in vain
 
 
 def train() -> str:
-    """Trains, or says that it was refused."""
     xgb.train(PARAMS, xgb.DMatrix(*arrays()), 1)
     return "trained"
 
@@ -57,14 +56,14 @@ def states(budget: Budget) -> list[str]:
     return [e.state for e in budget.entries]
 
 
-def test_a_thread_of_the_block_is_refused_without_its_context(budget: Budget) -> None:
+def test_a_thread_of_the_block_is_refused_without_its_context(budget):
     with budget.drawing(), ThreadPoolExecutor(1) as pool:
         assert pool.submit(refused).result() == "refused"
         train()
     assert states(budget) == ["spent"]
 
 
-def test_a_thread_with_the_context_of_the_block_is_booked(budget: Budget) -> None:
+def test_a_thread_with_the_context_of_the_block_is_booked(budget):
     with budget.drawing() as booked, ThreadPoolExecutor(2) as pool:
         futures = [pool.submit(copy_context().run, train) for _ in range(4)]
         assert [f.result() for f in futures] == ["trained"] * 4
@@ -72,7 +71,7 @@ def test_a_thread_with_the_context_of_the_block_is_booked(budget: Budget) -> Non
     assert states(budget) == ["spent"] * 4
 
 
-def test_threads_of_joblib(budget: Budget) -> None:
+def test_threads_of_joblib(budget):
     with budget.drawing():
         parallel = joblib.Parallel(2, backend="threading")
         with pytest.raises(BudgetError, match="copy_context"):
@@ -81,7 +80,7 @@ def test_threads_of_joblib(budget: Budget) -> None:
     assert states(budget) == ["spent"] * 2
 
 
-def test_a_thread_that_was_there_before_is_refused_while_the_block_is_open(budget: Budget) -> None:
+def test_a_thread_that_was_there_before_is_refused_while_the_block_is_open(budget):
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(train).result() == "trained"
         with budget.drawing():
@@ -91,7 +90,7 @@ def test_a_thread_that_was_there_before_is_refused_while_the_block_is_open(budge
     assert len(budget.entries) == 1
 
 
-def test_threads_with_a_budget_of_their_own_go_on(budget: Budget, tmp_path: Path) -> None:
+def test_threads_with_a_budget_of_their_own_go_on(budget, tmp_path):
     other = Budget(tmp_path / "other.json", epsilon=3.0, delta=1e-6)
     X, y = arrays()
 
@@ -113,7 +112,7 @@ def test_threads_with_a_budget_of_their_own_go_on(budget: Budget, tmp_path: Path
     assert (len(budget.entries), len(other.entries)) == (1, 3)
 
 
-def test_a_selection_elsewhere_needs_a_budget(budget: Budget) -> None:
+def test_a_selection_elsewhere_needs_a_budget(budget):
     params = {k: v for k, v in PARAMS.items() if k not in ("dp_epsilon", "dp_delta")}
 
     def choose() -> None:
@@ -125,7 +124,7 @@ def test_a_selection_elsewhere_needs_a_budget(budget: Budget) -> None:
         train()
 
 
-def test_one_training_with_a_budget_leaves_other_threads_alone(budget: Budget) -> None:
+def test_one_training_with_a_budget_leaves_other_threads_alone(budget):
     trained = []
 
     class Meanwhile(xgb.callback.TrainingCallback):
@@ -140,7 +139,7 @@ def test_one_training_with_a_budget_leaves_other_threads_alone(budget: Budget) -
     assert len(budget.entries) == 1
 
 
-def test_two_blocks_in_two_threads(budget: Budget, tmp_path: Path) -> None:
+def test_two_blocks_in_two_threads(budget, tmp_path):
     """Each books its own; one that ends does not open the gate of the other."""
     other = Budget(tmp_path / "other.json", epsilon=3.0, delta=1e-6)
     inside, go_on = threading.Barrier(2), threading.Event()
@@ -164,7 +163,7 @@ def test_two_blocks_in_two_threads(budget: Budget, tmp_path: Path) -> None:
     assert (states(budget), states(other)) == (["spent"], ["spent"])
 
 
-def test_a_thread_that_outlives_its_block_is_refused(budget: Budget) -> None:
+def test_a_thread_that_outlives_its_block_is_refused(budget):
     ended = threading.Event()
 
     def late() -> str:
@@ -184,7 +183,7 @@ def test_a_thread_that_outlives_its_block_is_refused(budget: Budget) -> None:
     assert [e.note for e in budget.entries] == ["training", "its own"]
 
 
-def test_a_training_that_outlives_its_block_was_booked_before(budget: Budget) -> None:
+def test_a_training_that_outlives_its_block_was_booked_before(budget):
     started, ended = threading.Event(), threading.Event()
 
     class Slow(xgb.callback.TrainingCallback):
@@ -205,7 +204,7 @@ def test_a_training_that_outlives_its_block_was_booked_before(budget: Budget) ->
     assert len(budget.entries) == 1
 
 
-def test_a_block_that_fails_is_closed(budget: Budget) -> None:
+def test_a_block_that_fails_is_closed(budget):
     def fail() -> None:
         with budget.drawing():
             train()
@@ -216,7 +215,7 @@ def test_a_block_that_fails_is_closed(budget: Budget) -> None:
     assert states(budget) == ["reserved"]
 
 
-def test_tasks(budget: Budget) -> None:
+def test_tasks(budget):
     async def before(opened: asyncio.Event, closed: asyncio.Event) -> str:
         await opened.wait()
         answer = refused()  # it was started without the block
@@ -239,7 +238,7 @@ def test_tasks(budget: Budget) -> None:
     assert states(budget) == ["spent"] * 2
 
 
-def test_generators(budget: Budget) -> None:
+def test_generators(budget):
     def steps() -> Iterator[str]:
         with budget.drawing():
             yield train()
@@ -253,7 +252,7 @@ def test_generators(budget: Budget) -> None:
     assert states(budget) == ["spent"] * 3
 
 
-def test_a_generator_that_is_closed_in_another_context(budget: Budget) -> None:
+def test_a_generator_that_is_closed_in_another_context(budget):
     def steps() -> Iterator[str]:
         with budget.drawing():
             yield train()
@@ -299,7 +298,7 @@ def trains() -> str:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="forks")
-def test_a_forked_process_is_booked(budget: Budget) -> None:
+def test_a_forked_process_is_booked(budget):
     with budget.drawing():
         pid = os.fork()
         if pid == 0:
@@ -315,9 +314,7 @@ def test_a_forked_process_is_booked(budget: Budget) -> None:
 
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver", "loky"])
-def test_a_process_that_is_started_in_a_block_draws_by_itself_or_not_at_all(
-    budget: Budget, method: str
-) -> None:
+def test_a_process_that_is_started_in_a_block_draws_by_itself_or_not_at_all(budget, method):
     with budget.drawing():
         train()
         if method == "loky":
@@ -337,7 +334,7 @@ def test_a_process_that_is_started_in_a_block_draws_by_itself_or_not_at_all(
         get_reusable_executor().shutdown(wait=True)
 
 
-def test_a_program_that_is_started_in_a_block(budget: Budget) -> None:
+def test_a_program_that_is_started_in_a_block(budget):
     code = "from tests.books.test_gate import trains; print(trains())"
     with budget.drawing():
         train()

@@ -185,7 +185,7 @@ def nothing_is_spent(budget: Budget) -> Iterator[list[BaseException]]:
 
 
 @pytest.mark.parametrize("kind", OBJECTIVE)
-def test_what_is_right_is_drawn_and_booked(kind: str, budget: Budget, tmp_path: Path) -> None:
+def test_what_is_right_is_drawn_and_booked(kind, budget, tmp_path):
     drawn = num_refills()
     with budget.drawing("right"):
         Call(kind, tmp_path).run()
@@ -195,7 +195,7 @@ def test_what_is_right_is_drawn_and_booked(kind: str, budget: Budget, tmp_path: 
 
 @pytest.mark.parametrize("name", WRONG)
 @pytest.mark.filterwarnings("ignore:Epsilon is above 10")
-def test_what_is_wrong_spends_nothing(name: str, budget: Budget, tmp_path: Path) -> None:
+def test_what_is_wrong_spends_nothing(name, budget, tmp_path):
     for kind in OBJECTIVE:
         call = Call(kind, tmp_path)
         WRONG[name](call)
@@ -205,7 +205,7 @@ def test_what_is_wrong_spends_nothing(name: str, budget: Budget, tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", ["verbosity", "verbosity beyond", "seed", "seed beyond"])
-def test_a_parameter_that_is_refused_changes_no_global_setting(name: str, tmp_path: Path) -> None:
+def test_a_parameter_that_is_refused_changes_no_global_setting(name, tmp_path):
     call, before = Call("binary", tmp_path), xgb.get_config()
     WRONG[name](call)
     with pytest.raises(PrivacyParameterError, match=f"`{name.split()[0]}`"):
@@ -231,7 +231,7 @@ SELECTED: dict[str, Callable[[Call], Any]] = {
 
 
 @pytest.mark.parametrize("name", SELECTED)
-def test_selections_spend_nothing_on_what_is_wrong(name: str, tmp_path: Path) -> None:
+def test_selections_spend_nothing_on_what_is_wrong(name, tmp_path):
     for kind in OBJECTIVE:
         budget = Budget(tmp_path / kind, epsilon=50.0, delta=1e-4, selection_epsilon=49.0)
         call = Call(kind, tmp_path)
@@ -250,7 +250,7 @@ def test_selections_spend_nothing_on_what_is_wrong(name: str, tmp_path: Path) ->
             assert raised, kind
 
 
-def test_a_wrong_number_of_weights_does_not_show_the_number_of_rows(tmp_path: Path) -> None:
+def test_a_wrong_number_of_weights_does_not_show_the_number_of_rows(tmp_path):
     for name in ("too few weights", "too many weights"):
         call = Call("binary", tmp_path)
         WRONG[name](call)
@@ -261,7 +261,7 @@ def test_a_wrong_number_of_weights_does_not_show_the_number_of_rows(tmp_path: Pa
 
 @pytest.mark.parametrize("seed", range(60))
 @pytest.mark.filterwarnings("ignore:Epsilon is above 10")
-def test_random_wrong_inputs_spend_nothing(seed: int, budget: Budget, tmp_path: Path) -> None:
+def test_random_wrong_inputs_spend_nothing(seed, budget, tmp_path):
     rng = random.Random(seed)
     call = Call(rng.choice(list(OBJECTIVE)), tmp_path)
     for name in rng.sample(sorted(WRONG), rng.choice([1, 2, 3])):
@@ -273,9 +273,7 @@ def test_random_wrong_inputs_spend_nothing(seed: int, budget: Budget, tmp_path: 
 
 @pytest.mark.parametrize("kind", OBJECTIVE)
 @pytest.mark.parametrize("limit", [{"total": N - 1}, {"batch": N - 1}], ids=str)
-def test_too_many_rows_are_told_first(
-    kind: str, limit: dict[str, int], budget: Budget, tmp_path: Path
-) -> None:
+def test_too_many_rows_are_told_first(kind, limit, budget, tmp_path):
     call = Call(kind, tmp_path)
     with row_limits(**limit), nothing_is_spent(budget) as raised, budget.drawing("many"):
         call.run()
@@ -312,7 +310,7 @@ SET_UP: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", [*ESTIMATED, *SET_UP])
-def test_estimators_spend_nothing_on_what_is_wrong(name: str, budget: Budget) -> None:
+def test_estimators_spend_nothing_on_what_is_wrong(name, budget):
     for kind in ("binary", "regression"):
         X, y = arrays(kind, N)
         common: dict[str, Any] = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -56,7 +55,7 @@ def data(n: int = 400) -> tuple[pd.DataFrame, np.ndarray]:
     ],
     ids=["two", "several", "regression"],
 )
-def test_texts_of_trained_trees(changes: dict[str, Any]) -> None:
+def test_texts_of_trained_trees(changes):
     X, y = data()
     d = xgb.DMatrix(X, y, enable_categorical=True)
     model = xgb.train(DP | changes, d, 4)
@@ -67,7 +66,7 @@ def test_texts_of_trained_trees(changes: dict[str, Any]) -> None:
     assert names == ledger.tree_names(model)
 
 
-def test_texts_of_every_form_of_a_number() -> None:
+def test_texts_of_every_form_of_a_number():
     """In turn, and any bits of a float that is a number."""
     X, y = data()
     y = y + 2.0 * (X["kind"] == "y").to_numpy()

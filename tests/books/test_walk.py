@@ -20,7 +20,7 @@ from tests.books.walk import MOMENTS, PARAMS, STEPS, TOTAL, rows, walk
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_the_walk_spends_what_it_planned(tmp_path: Path) -> None:
+def test_the_walk_spends_what_it_planned(tmp_path):
     book = xgb_dp.Budget(tmp_path / "table.json", **TOTAL)
     plan = book.plan()
     for step, epsilon in (("discover", 0.1), ("train", 1.0), ("evaluate", 0.2), ("select", 0.9)):
@@ -40,7 +40,7 @@ def test_the_walk_spends_what_it_planned(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("epsilon", "selection"), [(0.3, 0.0), (0.3, 0.25), (2.0, 0.0), (8.0, 0.25)]
 )
-def test_the_plan_fits(tmp_path: Path, epsilon: float, selection: float) -> None:
+def test_the_plan_fits(tmp_path, epsilon, selection):
     book = xgb_dp.Budget(
         tmp_path / "b.json", epsilon=epsilon, delta=1e-6, selection_epsilon=selection * epsilon
     )
@@ -71,7 +71,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("step", STEPS)
-def test_killed_at_each_step_the_book_is_right(killed: Path, step: str, moment: str) -> None:
+def test_killed_at_each_step_the_book_is_right(killed, step, moment):
     book = xgb_dp.Budget(killed / f"{step} {moment}.json")
     shown = (killed / f"{step} {moment}.shown").read_text().split()
     book.verify()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -50,7 +49,7 @@ def of_person(*events: Event) -> list[Event]:
 
 # --------------------------------------------------------------------------- charges of a group
 @pytest.mark.parametrize("group", [1, 3, 40])
-def test_sums_are_charged_in_proportion(group: int) -> None:
+def test_sums_are_charged_in_proportion(group):
     charge = charge_of([SUMS], DELTA, group=group)
     assert charge.mu2 == pytest.approx((group * 3.0 / 16.0) ** 2, rel=3e-3)
     assert charge.mu2 >= (group * 3.0 / 16.0) ** 2 * (1.0 - 1e-9)
@@ -65,7 +64,7 @@ def test_sums_are_charged_in_proportion(group: int) -> None:
     ],
     ids=["plan", "choice"],
 )
-def test_a_charge_covers_the_curve_of_the_group(group: int, events: list[Event]) -> None:
+def test_a_charge_covers_the_curve_of_the_group(group, events):
     charge = charge_of(events, DELTA, group=group)
     mu = math.sqrt(charge.mu2)
     books = make_accountant("exact", events)
@@ -77,7 +76,7 @@ def test_a_charge_covers_the_curve_of_the_group(group: int, events: list[Event])
 
 
 # ------------------------------------------------------------------------------ rows of a person
-def test_a_total_for_rows_of_one_person(tmp_path: Path) -> None:
+def test_a_total_for_rows_of_one_person(tmp_path):
     book = Budget(tmp_path / "b.json", epsilon=1.0, delta=DELTA, group=5)
     assert book.unit == Unit("row", 5)
     before = book.remaining()
@@ -98,7 +97,7 @@ def test_a_total_for_rows_of_one_person(tmp_path: Path) -> None:
     assert "A person with more rows is protected less" in text
 
 
-def test_what_is_left_fits(tmp_path: Path) -> None:
+def test_what_is_left_fits(tmp_path):
     book = Budget(tmp_path / "b.json", epsilon=1.0, delta=DELTA, group=3)
     book.train(params(dp_group=3, dp_epsilon=0.5), matrix(), 5)
     book.train(params(dp_group=3, dp_epsilon=0.99 * book.remaining()), matrix(), 5)
@@ -108,23 +107,23 @@ def test_what_is_left_fits(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("total", "own"), [(1, 5), (5, 1), (5, 2)])
-def test_groups_do_not_mix_in_silence(tmp_path: Path, total: int, own: int) -> None:
+def test_groups_do_not_mix_in_silence(tmp_path, total, own):
     path = tmp_path / "b.json"
     book = Budget(path, epsilon=8.0, delta=DELTA, group=total)
     with pytest.raises(BudgetError, match=rf"dp_group={total}.*any_group=True"):
         book.train(params(dp_group=own, dp_epsilon=0.1), matrix(), 3)
     assert not book.entries
-    told = Budget(path, any_group=True)
-    told.train(params(dp_group=own, dp_epsilon=0.1), matrix(), 3, note="other")
-    [entry] = told.entries
+    mixed = Budget(path, any_group=True)
+    mixed.train(params(dp_group=own, dp_epsilon=0.1), matrix(), 3, note="other")
+    [entry] = mixed.entries
     assert (entry.unit.group, entry.charged) == (own, total)
     assert entry.charge == charge_of(entry.events, DELTA, group=total)
-    assert "calibrated for" in told.statement() and f"charged for {total} row" in told.statement()
+    assert "calibrated for" in mixed.statement() and f"charged for {total} row" in mixed.statement()
     book.verify()
 
 
 # -------------------------------------------------------------------------------------- persons
-def test_rows_and_persons_do_not_mix(tmp_path: Path) -> None:
+def test_rows_and_persons_do_not_mix(tmp_path):
     rows = Budget(tmp_path / "rows.json", epsilon=2.0, delta=DELTA)
     persons = Budget(tmp_path / "persons.json", epsilon=2.0, delta=DELTA, unit="person")
     with pytest.raises(BudgetError, match="unit='person'"):
@@ -145,7 +144,7 @@ def test_rows_and_persons_do_not_mix(tmp_path: Path) -> None:
         assert len(book.entries) == 1
 
 
-def test_rows_count_for_persons_where_they_are_bounded(tmp_path: Path) -> None:
+def test_rows_count_for_persons_where_they_are_bounded(tmp_path):
     book = Budget(tmp_path / "b.json", epsilon=8.0, delta=DELTA, unit="person", most_rows=4)
     book.train(params(), matrix(), 3, note="rows")
     book.train(params(dp_group=4), matrix(), 3, note="four")
@@ -163,7 +162,7 @@ def test_rows_count_for_persons_where_they_are_bounded(tmp_path: Path) -> None:
     assert household.entries[0].charged == 8
 
 
-def test_persons_of_two_columns_are_others(tmp_path: Path) -> None:
+def test_persons_of_two_columns_are_others(tmp_path):
     book = Budget(tmp_path / "b.json", epsilon=8.0, delta=DELTA, unit="person")
     book.reserve(of_person(SUMS), unit=Unit(PERSON, 1, "patient"))
     book.reserve(of_person(SUMS))
@@ -173,7 +172,7 @@ def test_persons_of_two_columns_are_others(tmp_path: Path) -> None:
     assert len(book.entries) == 3
 
 
-def test_plain_charges_are_those_of_the_group(tmp_path: Path) -> None:
+def test_plain_charges_are_those_of_the_group(tmp_path):
     book = Budget(tmp_path / "b.json", epsilon=1.0, delta=1e-12, group=4)
     book.reserve([NOISE])
     [entry] = book.entries
@@ -185,7 +184,7 @@ def test_plain_charges_are_those_of_the_group(tmp_path: Path) -> None:
 
 
 # ----------------------------------------------------------------------------------------- files
-def test_a_file_says_whom_it_is_for(tmp_path: Path) -> None:
+def test_a_file_says_whom_it_is_for(tmp_path):
     book = Budget(tmp_path / "b.json", epsilon=1.0, delta=DELTA)
     book.reserve([SUMS])
     content = json.loads((tmp_path / "b.json").read_text())
@@ -201,7 +200,7 @@ def test_a_file_says_whom_it_is_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "other", [{"unit": "row"}, {"group": 2}, {"most_rows": 3}, {"unit": "row", "group": 3}]
 )
-def test_whom_a_total_is_for_never_changes(tmp_path: Path, other: dict[str, Any]) -> None:
+def test_whom_a_total_is_for_never_changes(tmp_path, other):
     path = tmp_path / "b.json"
     Budget(path, epsilon=1.0, delta=DELTA, unit="person", most_rows=5)
     Budget(path, unit="person")
@@ -222,13 +221,13 @@ def test_whom_a_total_is_for_never_changes(tmp_path: Path, other: dict[str, Any]
         {"any_group": "perhaps"},
     ],
 )
-def test_what_is_no_unit_is_refused(tmp_path: Path, bad: dict[str, Any]) -> None:
+def test_what_is_no_unit_is_refused(tmp_path, bad):
     with pytest.raises(PrivacyParameterError, match=next(reversed(bad))):
         Budget(tmp_path / "b.json", epsilon=1.0, delta=DELTA, **bad)
     assert not (tmp_path / "b.json").exists()
 
 
-def test_a_charge_for_fewer_is_found(tmp_path: Path) -> None:
+def test_a_charge_for_fewer_is_found(tmp_path):
     from xgb_dp.budget import file
 
     path = tmp_path / "b.json"

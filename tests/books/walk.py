@@ -37,9 +37,9 @@ def rows(n: int = 4000) -> tuple[pd.DataFrame, Any]:
 def walk(book: xgb_dp.Budget, table: pd.DataFrame, y: Any, shown: list[str]) -> Any:
     """All four steps by the plan of the book; `shown` gets the name of each once it is over."""
     plan = book.plan()
-    found = xgb_dp.discover(table, **plan["discover"], budget=book)
+    look = xgb_dp.discover(table, **plan["discover"], budget=book)
     shown.append("discover")
-    declared = found.schema()["columns"]
+    declared = look.schema()["columns"]
     levels = declared["health"]["categories"]
     health = table["health"].where(table["health"].isin(levels), "other")
     table = table.assign(health=pd.Categorical(health, levels))
@@ -91,7 +91,6 @@ def killing(name: str, call: int, when: str) -> None:
 
 
 def main(folder: Path) -> None:
-    """Walk once for each step and moment."""
     warnings.simplefilter("ignore")
     table, y = rows()
     for number, step in enumerate(STEPS):

@@ -13,7 +13,6 @@ from .calls import SCHEMA, rows
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder with a CSV file and its schema, as the working directory."""
     monkeypatch.chdir(tmp_path)
     rows().to_csv("rows.csv", index=False)
     Path("schema.yaml").write_text(SCHEMA)

@@ -61,7 +61,6 @@ COMMANDS = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with rows, a model and the bad files."""
     place = tmp_path_factory.mktemp("files")
     frame = pd.DataFrame({"a": np.arange(20.0), "y": [0, 1] * 10})
     frame.to_csv(place / "rows.csv", index=False)
@@ -82,7 +81,7 @@ def bad_file(folder: Path, name: str, ending: str) -> str:
 
 @pytest.mark.parametrize("name", CONTENT)
 @pytest.mark.parametrize("command", COMMANDS)
-def test_bad_files(command: str, name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bad_files(command, name, folder, monkeypatch):
     monkeypatch.chdir(folder)
     endings, arguments = COMMANDS[command]
     for ending in endings:
@@ -105,7 +104,7 @@ def test_bad_files(command: str, name: str, folder: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("name", CONTENT)
 @pytest.mark.parametrize("ending", ["", ".json", ".ubj"])
-def test_models_that_are_none(name: str, ending: str, folder: Path) -> None:
+def test_models_that_are_none(name, ending, folder):
     path = bad_file(folder, name, ending)
     d = xgb.DMatrix(np.zeros((4, 1)), np.array([0, 1, 0, 1]))
     params = {"tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 1.0}
@@ -121,9 +120,7 @@ def test_models_that_are_none(name: str, ending: str, folder: Path) -> None:
             xgb_dp.privacy_report(given)
 
 
-def test_nothing_is_spent_on_files_that_cannot_be_written(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_spent_on_files_that_cannot_be_written(folder, monkeypatch):
     """Found before training: a model that cannot be saved has cost its budget."""
     monkeypatch.chdir(folder)
     monkeypatch.setattr("xgb_dp.cli.cmd_train.read_table", lambda *_, **__: pytest.fail("read"))
@@ -143,14 +140,14 @@ def test_nothing_is_spent_on_files_that_cannot_be_written(
 
 
 @pytest.mark.parametrize("separator", ["", ";;", "(", '"', "\n", "\0"])
-def test_separators(separator: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_separators(separator, folder, monkeypatch):
     monkeypatch.chdir(folder)
     shown = fails("predict", "model.json", "rows.csv", "--separator", separator)
     assert "--separator" in shown or "no column 'a'" in shown
 
 
 @pytest.mark.parametrize("encoding", ["nothing", "rot13", "base64", "\0", "", "utf-16", "idna"])
-def test_encodings(encoding: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_encodings(encoding, folder, monkeypatch):
     monkeypatch.chdir(folder)
     result = invoke("predict", "model.json", "rows.csv", "--encoding", encoding)
     assert "unexpected" not in result.stderr

@@ -36,8 +36,8 @@ def test_train_and_predict(folder):
 
     text = run("predict", "model.json", "rows.csv", "--keep", "id").stdout
     Path("out.csv").write_text(text)
-    made = pd.read_csv("out.csv")
-    assert list(made.columns) == ["id", "prediction", "probability_no", "probability_yes"]
+    predicted = pd.read_csv("out.csv")
+    assert list(predicted.columns) == ["id", "prediction", "probability_no", "probability_yes"]
     frame = rows()
     data = pd.DataFrame(
         {
@@ -52,9 +52,9 @@ def test_train_and_predict(folder):
     )
     booster = xgb.Booster(model_file="model.json")
     expected = booster.predict(xgb.DMatrix(data, enable_categorical=True))
-    np.testing.assert_allclose(made["probability_yes"], expected, atol=1e-6)
-    assert (made["prediction"] == np.where(expected > 0.5, "yes", "no")).all()
-    assert (made["id"] == frame["id"]).all()
+    np.testing.assert_allclose(predicted["probability_yes"], expected, atol=1e-6)
+    assert (predicted["prediction"] == np.where(expected > 0.5, "yes", "no")).all()
+    assert (predicted["id"] == frame["id"]).all()
 
 
 def test_formats_of_rows_are_read_alike(folder):
@@ -115,10 +115,10 @@ def test_regression_with_options_only(folder):
     assert public["target_bounds"] == [0.0, 100.0]
     assert public["hyperparameters"]["budget_shares"]["leaves"] == pytest.approx(0.6)
     run("predict", "m.ubj", "pay.parquet", "--out", "p.parquet", "--contributions")
-    made = pd.read_parquet("p.parquet")
-    assert list(made.columns) == ["prediction", "contribution_age", "contribution_bias"]
-    total = made["contribution_age"] + made["contribution_bias"]
-    np.testing.assert_allclose(made["prediction"], total, rtol=1e-4)
+    predicted = pd.read_parquet("p.parquet")
+    assert list(predicted.columns) == ["prediction", "contribution_age", "contribution_bias"]
+    total = predicted["contribution_age"] + predicted["contribution_bias"]
+    np.testing.assert_allclose(predicted["prediction"], total, rtol=1e-4)
     scored = run("predict", "m.ubj", "pay.parquet", "--score").stderr
     assert scored.startswith("rmse ")
     assert "not covered" in scored
@@ -129,11 +129,11 @@ def test_several_classes_and_continued_models(folder):
     frame.to_csv("grades.csv", index=False)
     declared = ["--target", "grade", "--classes", "1,2,3", "--param", "max_depth=1"]
     run("train", "grades.csv", *declared, *SPENT)
-    made = run("predict", "model.json", "grades.csv", "--contributions", "--score")
-    header = made.stdout.splitlines()[0].split(",")
+    predicted = run("predict", "model.json", "grades.csv", "--contributions", "--score")
+    header = predicted.stdout.splitlines()[0].split(",")
     assert header[1:4] == ["probability_1", "probability_2", "probability_3"]
     assert header[4:] == [f"contribution_{c}_{n}" for c in "123" for n in ("age", "bias")]
-    assert "mlogloss" in made.stderr
+    assert "mlogloss" in predicted.stderr
     run("train", "grades.csv", *declared, *SPENT, "--continue", "model.json", "--model", "b.json")
     report = xgb_dp.privacy_report("b.json")
     assert len(report.ledger["trainings"]) == 2
@@ -161,8 +161,8 @@ def test_what_a_model_says_of_its_files_does_not_depend_on_rows(folder):
 def test_schema_template_reads_names_only(folder):
     text = run("schema", "rows.csv", "--target", "buys").stdout
     Path("made.yaml").write_text(text)
-    made = read_domain(Path("made.yaml"))
-    assert list(made.columns) == ["id", "age", "height", "zip", "pet"]
+    predicted = read_domain(Path("made.yaml"))
+    assert list(predicted.columns) == ["id", "age", "height", "zip", "pet"]
     assert "Remove the line" in text
     Path("header.csv").write_text(Path("rows.csv").read_text().splitlines()[0] + "\n")
     assert run("schema", "header.csv", "--target", "buys").stdout == text
@@ -226,10 +226,10 @@ def test_calibrate_prints_json_without_noise_too(folder):
 
 def test_training_without_noise_says_so(folder):
     loud = [*SPENT[:1], "inf", *SPENT[2:]]
-    made = run("train", "rows.csv", "--schema", "schema.yaml", *loud)
-    assert made.stderr.startswith("Warning: ")
-    assert ".py" not in made.stderr
-    assert "NOT differentially private" in made.stdout
+    predicted = run("train", "rows.csv", "--schema", "schema.yaml", *loud)
+    assert predicted.stderr.startswith("Warning: ")
+    assert ".py" not in predicted.stderr
+    assert "NOT differentially private" in predicted.stdout
     assert "no model card" in fails("card", "model.json")
 
 
@@ -237,8 +237,8 @@ def test_trainings_draw_on_a_budget(folder):
     train = [*TRAIN, "--budget", "total.json"]
     assert "does not exist" in fails(*train)
     assert "epsilon" in fails("budget", "total.json")
-    made = run("budget", "total.json", "--epsilon", "1.5", "--delta", "1e-5").stdout
-    assert "(1.5, 1e-05)-differentially private" in made
+    predicted = run("budget", "total.json", "--epsilon", "1.5", "--delta", "1e-5").stdout
+    assert "(1.5, 1e-05)-differentially private" in predicted
     run(*train, "--model", "a.json")
     assert "train a.json" in run("budget", "total.json").stdout
     assert "budget" in fails(*train, "--model", "b.json", "--epsilon", "1.4")
@@ -254,9 +254,9 @@ def test_predicting_with_models_from_python(folder, params, matrix):
     booster.save_model("python.json")
     frame = pd.DataFrame(np.zeros((3, 5)), columns=["z", *names])
     frame.to_csv("zeros.csv", index=False)
-    made = run("predict", "python.json", "zeros.csv").stdout.splitlines()
-    assert made[0] == "prediction,probability_0,probability_1"
-    assert len(made) == 4
+    predicted = run("predict", "python.json", "zeros.csv").stdout.splitlines()
+    assert predicted[0] == "prediction,probability_0,probability_1"
+    assert len(predicted) == 4
     unnamed = xgb.train(params(), matrix(), 2)
     unnamed.save_model("unnamed.json")
     assert "--schema" in fails("predict", "unnamed.json", "zeros.csv")

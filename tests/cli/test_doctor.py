@@ -20,15 +20,15 @@ def statuses(found):
 
 
 def test_this_installation_is_well():
-    found = doctor.check_installation()
-    assert {c.status for c in found} == {"ok"}, found
-    assert {"library", "xgboost package", "entropy", "training"} <= set(statuses(found))
+    checks = doctor.check_installation()
+    assert {c.status for c in checks} == {"ok"}, checks
+    assert {"library", "xgboost package", "entropy", "training"} <= set(statuses(checks))
 
 
 def test_stock_library(monkeypatch, capsys):
     monkeypatch.setattr(native, "is_dp_build", lambda: False)
-    found = statuses(doctor.check_installation())
-    assert found["library"] == found["training"] == "FAILED"
+    checks = statuses(doctor.check_installation())
+    assert checks["library"] == checks["training"] == "FAILED"
     assert doctor.main() == 1
     assert "from xgb_dp import xgboost as xgb" in capsys.readouterr().out
 
@@ -41,7 +41,6 @@ def test_stock_python_part(monkeypatch, tmp_path):
 
 
 def distribution(folder, name="xgboost", version="9.9"):
-    """A wheel of that name, installed into a folder."""
     package, info = folder / "xgboost", folder / f"{name}-{version}.dist-info"
     package.mkdir()
     info.mkdir()
@@ -54,20 +53,20 @@ def distribution(folder, name="xgboost", version="9.9"):
 
 def stock_check(folder, monkeypatch):
     monkeypatch.syspath_prepend(folder)
-    (found,) = (c for c in doctor._beside())
-    return found
+    (check,) = (c for c in doctor._beside())
+    return check
 
 
 @pytest.mark.parametrize("name", ["xgboost", "xgboost-cpu"])
 def test_a_stock_package_beside(name, monkeypatch, tmp_path):
     package = distribution(tmp_path, name)
-    found = stock_check(tmp_path, monkeypatch)
-    assert found.status == "ok"
-    assert f"{name} 9.9, in {package}" in found.found
-    assert "until xgb_dp is imported" in found.found
+    check = stock_check(tmp_path, monkeypatch)
+    assert check.status == "ok"
+    assert f"{name} 9.9, in {package}" in check.found
+    assert "until xgb_dp is imported" in check.found
     monkeypatch.setenv("XGB_DP_XGBOOST", "private")
-    (found,) = doctor._beside()
-    assert "XGB_DP_XGBOOST=private" in found.found
+    (check,) = doctor._beside()
+    assert "XGB_DP_XGBOOST=private" in check.found
 
 
 @pytest.mark.parametrize("damage", ["changed", "longer", "removed"])
@@ -77,18 +76,18 @@ def test_a_stock_package_whose_files_another_wheel_has(damage, monkeypatch, tmp_
         file.unlink()
     else:
         file.write_text("# other\n" if damage == "changed" else "# another one\n")
-    found = stock_check(tmp_path, monkeypatch)
-    assert found.status == "warning"
-    assert "xgboost/__init__.py" in found.found
-    assert "pip install --force-reinstall --no-deps xgboost==9.9" in found.found
+    check = stock_check(tmp_path, monkeypatch)
+    assert check.status == "warning"
+    assert "xgboost/__init__.py" in check.found
+    assert "pip install --force-reinstall --no-deps xgboost==9.9" in check.found
 
 
 def test_a_copy_of_the_package_on_the_path(monkeypatch, tmp_path):
     (tmp_path / "xgboost").mkdir()
     (tmp_path / "xgboost" / "__init__.py").touch()
-    found = stock_check(tmp_path, monkeypatch)
-    assert found.status == "ok"
-    assert str(tmp_path) in found.found
+    check = stock_check(tmp_path, monkeypatch)
+    assert check.status == "ok"
+    assert str(tmp_path) in check.found
 
 
 def test_a_folder_that_is_no_package_is_none(monkeypatch, tmp_path):
@@ -98,15 +97,15 @@ def test_a_folder_that_is_no_package_is_none(monkeypatch, tmp_path):
 
 def test_own_files_that_were_changed(monkeypatch):
     monkeypatch.setattr(doctor, "_changed_files", lambda _: ["_xgb_dp_door.py"])
-    (found,) = doctor._own_files()
-    assert found.status == "FAILED"
-    assert "_xgb_dp_door.py" in found.found
+    (check,) = doctor._own_files()
+    assert check.status == "FAILED"
+    assert "_xgb_dp_door.py" in check.found
 
 
 def test_another_copy_of_the_package(monkeypatch):
     monkeypatch.setattr(doctor.metadata, "version", lambda name: "0.0.1")
-    found = {c.name: c for c in doctor.check_installation()}
-    assert found["xgb-dp"].status == "FAILED"
+    checks = {c.name: c for c in doctor.check_installation()}
+    assert checks["xgb-dp"].status == "FAILED"
 
 
 @pytest.mark.skipif(not hasattr(os, "getrandom"), reason="no getrandom(2) on this system")
@@ -147,11 +146,11 @@ def test_a_check_that_raises_has_failed(monkeypatch):
         raise OSError("no such device")
 
     monkeypatch.setattr(doctor, "_entropy", broken)
-    found = doctor.check_installation()
-    assert any(c.status == "FAILED" and "no such device" in c.found for c in found)
+    checks = doctor.check_installation()
+    assert any(c.status == "FAILED" and "no such device" in c.found for c in checks)
 
 
 def test_the_folder_is_that_of_the_package(monkeypatch):
     monkeypatch.setattr(doctor, "_version", lambda _: None)
-    (found,) = (c.found for c in doctor._versions() if c.name == "xgb-dp")
-    assert f" in {Path(xgb_dp.__file__).resolve().parent}, not" in found
+    (check,) = (c.found for c in doctor._versions() if c.name == "xgb-dp")
+    assert f" in {Path(xgb_dp.__file__).resolve().parent}, not" in check

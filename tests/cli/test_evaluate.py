@@ -20,13 +20,13 @@ def model(folder):
 
 
 def test_figures_of_all_rows_and_groups(model):
-    made = run("evaluate", model, "rows.csv", *TARGET, "--by", "pet", "--json", "figures.json")
-    assert "auc" in made.stdout and "Group cat" in made.stdout and "Group dog" in made.stdout
-    assert "add up" in made.stdout
+    output = run("evaluate", model, "rows.csv", *TARGET, "--by", "pet", "--json", "figures.json")
+    assert "auc" in output.stdout and "Group cat" in output.stdout and "Group dog" in output.stdout
+    assert "add up" in output.stdout
     with open("figures.json") as file:
-        found = json.load(file)
-    assert set(found["figures"]) == {"all", "cat", "dog", "others", "other"}
-    figure = found["figures"]["all"]["auc"]
+        content = json.load(file)
+    assert set(content["figures"]) == {"all", "cat", "dog", "others", "other"}
+    figure = content["figures"]["all"]["auc"]
     assert figure["low"] <= figure["value"] <= figure["high"]
 
 
@@ -45,15 +45,15 @@ def test_a_curve_is_read_by_predict(model):
     run("predict", "c.json", "rows.csv", "--out", "c.csv")
     run("predict", model, "rows.csv", "--out", "p.csv")
     curve = xgb_dp.CalibratedModel("c.json").curve
-    found = pd.read_csv("c.csv")["probability_yes"]
-    assert min(curve.probabilities) - 1e-6 <= found.min()
-    assert found.max() <= max(curve.probabilities) + 1e-6
-    assert not np.allclose(found, pd.read_csv("p.csv")["probability_yes"])
+    content = pd.read_csv("c.csv")["probability_yes"]
+    assert min(curve.probabilities) - 1e-6 <= content.min()
+    assert content.max() <= max(curve.probabilities) + 1e-6
+    assert not np.allclose(content, pd.read_csv("p.csv")["probability_yes"])
 
 
 def test_two_models(model):
-    made = run("evaluate", model, "rows.csv", *TARGET, "--against", model)
-    assert "difference" in made.stdout
+    output = run("evaluate", model, "rows.csv", *TARGET, "--against", model)
+    assert "difference" in output.stdout
 
 
 def test_what_is_refused(model):

@@ -48,7 +48,7 @@ def cells(path: Path, content: str, wanted: str = "abc") -> list[list[str]] | No
 
 
 @pytest.mark.parametrize(("wanted", "end"), [("abc", "\n"), ("c", "\r\n")])
-def test_rows_together_are_what_they_are_alone(tmp_path: Path, wanted: str, end: str) -> None:
+def test_rows_together_are_what_they_are_alone(tmp_path, wanted, end):
     path = tmp_path / "rows.csv"
     alone = {row: cells(path, f"a,b,c\n{row}\n", wanted) for row in ROWS}
     assert alone[PLAIN] == [["7", "8", "9"][-len(wanted) :]]
@@ -59,7 +59,7 @@ def test_rows_together_are_what_they_are_alone(tmp_path: Path, wanted: str, end:
         assert cells(path, text, wanted) == expected, (first, last)
 
 
-def test_quotes_in_a_header(tmp_path: Path) -> None:
+def test_quotes_in_a_header(tmp_path):
     path = tmp_path / "rows.csv"
     for header in ('a,b,"c', 'a,"b,c', '"a\nb",b,c'):
         for below in ("1,2,3\n", '1,2,3\nal",0,0\n', '1,2,3"\n'):
@@ -71,7 +71,7 @@ def test_quotes_in_a_header(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.csv.gz", "-"])
-def test_an_open_quote_in_a_dropped_column(folder: Path, no_training: None, name: str) -> None:
+def test_an_open_quote_in_a_dropped_column(folder, no_training, name):
     frame = rows()
     frame["id"] = "ann"
     lines = frame.to_csv(index=False).splitlines()
@@ -87,7 +87,7 @@ def test_an_open_quote_in_a_dropped_column(folder: Path, no_training: None, name
     assert "ann" not in result.stderr
 
 
-def test_other_parsers_are_not_used() -> None:
+def test_other_parsers_are_not_used():
     """For other separators pandas takes a parser that splits rows by other rules."""
     for separator in ("§", "é", "\u2028"):
         with pytest.raises(PrivacyParameterError, match="ASCII"):
@@ -95,7 +95,7 @@ def test_other_parsers_are_not_used() -> None:
 
 
 @pytest.mark.parametrize("encoding", STATEFUL)
-def test_encodings_with_state_are_refused(folder: Path, encoding: str) -> None:
+def test_encodings_with_state_are_refused(folder, encoding):
     with pytest.raises(PrivacyParameterError):
         Csv(encoding=encoding)
     said = fails("schema", "rows.csv", "--encoding", encoding)
@@ -103,14 +103,14 @@ def test_encodings_with_state_are_refused(folder: Path, encoding: str) -> None:
 
 
 @pytest.mark.parametrize("encoding", SOUND)
-def test_encodings_of_lines_are_read(tmp_path: Path, encoding: str) -> None:
+def test_encodings_of_lines_are_read(tmp_path, encoding):
     path = tmp_path / "rows.csv"
     path.write_bytes("a,b\n1,2\n".encode(encoding))
     csv = Csv(encoding=encoding)
     assert cells_of(path, ["a", "b"], header_of(path, csv), csv).values.tolist() == [["1", "2"]]
 
 
-def test_no_encoding_that_is_read_carries_state() -> None:
+def test_no_encoding_that_is_read_carries_state():
     """Of all that Python has: each byte, and pair of a high byte, before the end of a line."""
     lines = [bytes([b]) for b in range(256)]
     lines += [bytes([a, b]) for a in range(128, 256) for b in range(0, 256, 5)]

@@ -45,7 +45,6 @@ def claims(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
 
 
 def columns_but(*kept: str) -> list[str]:
-    """Options that leave out all columns but some."""
     every = ("years", "claims", "days", "died", "last")
     return [word for name in every if name not in kept for word in ("--drop", name)]
 
@@ -55,7 +54,7 @@ COUNTS = ["--target", "claims", "--objective", "count:poisson", "--target-bounds
 TIMES = ["--target", "days", "--objective", "survival:aft", "--target-bounds", "0.1", "200"]
 
 
-def test_counts_with_exposures(claims: pd.DataFrame) -> None:
+def test_counts_with_exposures(claims):
     run("train", "rows.csv", *COUNTS, *SPENT)
     model = xgb.Booster(model_file="model.json")
     assert model.feature_names == ["age"]
@@ -64,8 +63,8 @@ def test_counts_with_exposures(claims: pd.DataFrame) -> None:
     assert public["exposure_bounds"] == [0.1, 1.0]
     run("predict", "model.json", "rows.csv", "--out", "with.csv")
     run("predict", "model.json", "rows.csv", "--rate", "--out", "rate.csv")
-    found = pd.read_csv("with.csv")["prediction"] / pd.read_csv("rate.csv")["prediction"]
-    assert np.allclose(found, claims["years"], rtol=1e-5)
+    predicted = pd.read_csv("with.csv")["prediction"] / pd.read_csv("rate.csv")["prediction"]
+    assert np.allclose(predicted, claims["years"], rtol=1e-5)
     d = xgb.DMatrix(claims[["age"]], base_margin=np.log(claims["years"]))
     assert np.allclose(pd.read_csv("with.csv")["prediction"], model.predict(d), rtol=1e-5)
     claims.drop(columns="years").to_csv("new.csv", index=False)
@@ -76,24 +75,24 @@ def test_counts_with_exposures(claims: pd.DataFrame) -> None:
 
 
 @pytest.mark.parametrize("years", ["0", "", "-1", "inf", "x"])
-def test_exposures_that_are_none(claims: pd.DataFrame, no_training: None, years: str) -> None:
+def test_exposures_that_are_none(claims, no_training, years):
     text = claims.astype(str)
     text.loc[7, "years"] = years
     text.to_csv("rows.csv", index=False)
     assert "exposure 'years' of a row" in fails("train", "rows.csv", *COUNTS, *SPENT)
 
 
-def test_quantiles_are_columns_in_order(claims: pd.DataFrame) -> None:
+def test_quantiles_are_columns_in_order(claims):
     given = ["--target", "days", "--quantiles", "0.1,0.5,0.9", "--target-bounds", "0", "200"]
     run("train", "rows.csv", *given, *columns_but("days"), *SPENT, "--epsilon", "0.3")
     run("predict", "model.json", "rows.csv", "--out", "out.csv", "--contributions")
-    found = pd.read_csv("out.csv")
+    predicted = pd.read_csv("out.csv")
     names = ["quantile_0.1", "quantile_0.5", "quantile_0.9"]
-    assert list(found.columns[:3]) == names
-    assert (np.diff(found[names], axis=1) >= 0).all()
-    assert found[names].to_numpy().min() >= 0
-    assert found[names].to_numpy().max() <= 200
-    assert list(found.columns[3:5]) == ["contribution_quantile_0.1_age",
+    assert list(predicted.columns[:3]) == names
+    assert (np.diff(predicted[names], axis=1) >= 0).all()
+    assert predicted[names].to_numpy().min() >= 0
+    assert predicted[names].to_numpy().max() <= 200
+    assert list(predicted.columns[3:5]) == ["contribution_quantile_0.1_age",
                                         "contribution_quantile_0.1_bias"]  # fmt: skip
     one = ["--quantiles", "0.5"]
     run("train", "rows.csv", *given[:2], *one, *given[4:], *columns_but("days"), *SPENT, "--force")
@@ -101,7 +100,7 @@ def test_quantiles_are_columns_in_order(claims: pd.DataFrame) -> None:
     assert list(pd.read_csv("out.csv").columns) == ["prediction"]
 
 
-def test_several_targets_are_columns(claims: pd.DataFrame) -> None:
+def test_several_targets_are_columns(claims):
     """Of a model that the command line has not trained, since it reads one target of a row."""
     both = claims[["days", "claims"]].to_numpy(dtype=float)
     labels = np.stack([claims["claims"] > 0, claims["days"] > 50], axis=1).astype(int)
@@ -123,20 +122,20 @@ def test_several_targets_are_columns(claims: pd.DataFrame) -> None:
 
 
 @pytest.mark.parametrize("by", ["event", "target-upper"])
-def test_times_and_their_ends(claims: pd.DataFrame, by: str) -> None:
+def test_times_and_their_ends(claims, by):
     """Both ways say the same rows, and what is told of them is what the trainer reads."""
     column = {"event": "died", "target-upper": "last"}[by]
     run("train", "rows.csv", *TIMES, f"--{by}", column, *columns_but("days", column), *SPENT)
     run("predict", "model.json", "rows.csv", "--out", "out.csv", "--score")
-    found = pd.read_csv("out.csv")["prediction"]
-    assert np.corrcoef(np.log(found), claims["age"])[0, 1] > 0.5
+    predicted = pd.read_csv("out.csv")["prediction"]
+    assert np.corrcoef(np.log(predicted), claims["age"])[0, 1] > 0.5
     model = xgb.Booster(model_file="model.json")
     assert model.feature_names == ["age"]
-    assert np.allclose(found, np.clip(model.predict(xgb.DMatrix(claims[["age"]])), 0.1, 200))
+    assert np.allclose(predicted, np.clip(model.predict(xgb.DMatrix(claims[["age"]])), 0.1, 200))
 
 
 @pytest.mark.parametrize("cell", ["2", "", "dead"])
-def test_events_that_are_none(claims: pd.DataFrame, no_training: None, cell: str) -> None:
+def test_events_that_are_none(claims, no_training, cell):
     text = claims.astype(str)
     text.loc[7, "died"] = cell
     text.to_csv("rows.csv", index=False)
@@ -155,7 +154,7 @@ columns: {age: number}
 """
 
 
-def test_in_a_schema_file(claims: pd.DataFrame) -> None:
+def test_in_a_schema_file(claims):
     Path("schema.yaml").write_text(SCHEMA)
     run("train", "rows.csv", "--schema", "schema.yaml", *SPENT)
     saved = xgb.Booster(model_file="model.json").attr("dp_schema")
@@ -183,7 +182,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("line", WRONG)
-def test_schemas_that_are_wrong(claims: pd.DataFrame, no_training: None, line: str) -> None:
+def test_schemas_that_are_wrong(claims, no_training, line):
     key = line.split(":")[0]
     kept = [text for text in SCHEMA.splitlines() if not text.startswith(f"{key}:")]
     Path("schema.yaml").write_text("\n".join([*kept, line]))
@@ -203,13 +202,11 @@ def test_schemas_that_are_wrong(claims: pd.DataFrame, no_training: None, line: s
     ],
     ids=range(7),
 )
-def test_options_that_are_wrong(
-    claims: pd.DataFrame, no_training: None, options: list[str], message: str
-) -> None:
+def test_options_that_are_wrong(claims, no_training, options, message):
     assert message in fails("train", "rows.csv", *options, *SPENT)
 
 
-def test_shares_bring_their_range(claims: pd.DataFrame) -> None:
+def test_shares_bring_their_range(claims):
     claims.assign(share=claims["claims"] / (1 + claims["claims"])).to_csv("rows.csv", index=False)
     given = ["--target", "share", "--objective", "reg:logistic", *columns_but()]
     run("train", "rows.csv", *given, *SPENT)
@@ -217,7 +214,7 @@ def test_shares_bring_their_range(claims: pd.DataFrame) -> None:
     assert pd.read_csv("out.csv")["prediction"].between(0, 1).all()
 
 
-def test_public_rows(claims: pd.DataFrame) -> None:
+def test_public_rows(claims):
     """Their quantiles are the cuts, and no candidates are released."""
     claims.sample(500, random_state=1).to_csv("public.csv", index=False)
     run("train", "rows.csv", *COUNTS, "--public-data", "public.csv", *SPENT)
@@ -226,7 +223,7 @@ def test_public_rows(claims: pd.DataFrame) -> None:
     assert "candidates" not in {event["release"] for event in record["events"]}
 
 
-def test_private_rows_are_no_public_ones(claims: pd.DataFrame, no_training: None) -> None:
+def test_private_rows_are_no_public_ones(claims, no_training):
     """The file of the training rows, under any name, and parts of a division."""
     Path("other.csv").symlink_to("rows.csv")
     Path("third.csv").hardlink_to("rows.csv")
@@ -236,19 +233,19 @@ def test_private_rows_are_no_public_ones(claims: pd.DataFrame, no_training: None
         assert "names private rows" in shown
 
 
-def test_public_rows_need_no_ids(claims: pd.DataFrame) -> None:
+def test_public_rows_need_no_ids(claims):
     """Nor do they need columns that are left out; with ids, those are no feature."""
     claims.assign(who=np.arange(len(claims)) // 2).to_csv("rows.csv", index=False)
-    own = claims.sample(300, random_state=1)
-    own.assign(who=7).to_csv("all.csv", index=False)
-    own[["age", "years", "claims"]].to_csv("few.csv", index=False)
+    sample = claims.sample(300, random_state=1)
+    sample.assign(who=7).to_csv("all.csv", index=False)
+    sample[["age", "years", "claims"]].to_csv("few.csv", index=False)
     for name in ("all.csv", "few.csv"):
         run("train", "rows.csv", *COUNTS, "--privacy-id", "who", "--public-data", name, *SPENT,
             "--force")  # fmt: skip
         assert xgb.Booster(model_file="model.json").feature_names == ["age"]
 
 
-def test_models_are_judged(claims: pd.DataFrame) -> None:
+def test_models_are_judged(claims):
     """Counts with their exposures, and times with their ends, of files read as in training.
 
     With little noise: at epsilon 4 the model alone moves the ratio by 0.087, here by 0.004.

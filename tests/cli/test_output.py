@@ -39,7 +39,7 @@ def full(folder: Path, tmp_path_factory: Any, monkeypatch: pytest.MonkeyPatch) -
     return elsewhere
 
 
-def test_a_paid_model_is_kept_elsewhere_where_the_disk_is_full(full: Path) -> None:
+def test_a_paid_model_is_kept_elsewhere_where_the_disk_is_full(full):
     xgb_dp.Budget("total.json", epsilon=5.0, delta=1e-5)
     said = fails(*TRAIN, "--budget", "total.json", "--card", "card.md")
     places = {place.name: place for place in full.glob("*/*")}
@@ -55,9 +55,7 @@ def test_a_paid_model_is_kept_elsewhere_where_the_disk_is_full(full: Path) -> No
 
 
 @pytest.mark.parametrize("command", ["evaluate", "schema", "predict", "report", "card", "split"])
-def test_every_command_writes_by_the_same_function(
-    folder: Path, command: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_command_writes_by_the_same_function(folder, command, monkeypatch):
     arguments = {
         "evaluate": ["evaluate", "model.json", "rows.csv", *TARGET, "--json", "new.json",
                      "--calibrated", "mended.json"],
@@ -82,7 +80,7 @@ def test_every_command_writes_by_the_same_function(
     assert all(path.stat().st_size for path in folder.iterdir())
 
 
-def test_models_are_written_as_xgboost_does(folder: Path) -> None:
+def test_models_are_written_as_xgboost_does(folder):
     for name in ("a.json", "a.ubj", "a.model"):
         run(*TRAIN, "--model", name)
         model = xgb.Booster(model_file=name)
@@ -90,7 +88,7 @@ def test_models_are_written_as_xgboost_does(folder: Path) -> None:
         assert Path(name).read_bytes() == Path(f"again-{name}").read_bytes()
 
 
-def test_a_replaced_file_keeps_its_mode_and_what_links_to_it(folder: Path) -> None:
+def test_a_replaced_file_keeps_its_mode_and_what_links_to_it(folder):
     run(*TRAIN)
     Path("model.json").chmod(0o600)
     Path("link.json").symlink_to("model.json")
@@ -101,15 +99,13 @@ def test_a_replaced_file_keeps_its_mode_and_what_links_to_it(folder: Path) -> No
 
 
 @pytest.mark.parametrize("name", ["", "."])
-def test_empty_names_are_refused_before_anything_is_drawn(
-    folder: Path, no_training: None, name: str
-) -> None:
+def test_empty_names_are_refused_before_anything_is_drawn(folder, no_training, name):
     assert "is empty" in fails(*TRAIN, "--model", name) or name == "."
 
 
 def test_a_disk_that_is_full_already_is_found_before_anything_is_drawn(
-    folder: Path, no_training: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    folder, no_training, monkeypatch
+):
     write = Path.write_bytes
 
     def full(self: Path, content: bytes) -> int:
@@ -123,9 +119,7 @@ def test_a_disk_that_is_full_already_is_found_before_anything_is_drawn(
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_an_interrupt_says_what_the_book_says(
-    folder: Path, when: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_says_what_the_book_says(folder, when, monkeypatch):
     def stop(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
@@ -141,7 +135,6 @@ def test_an_interrupt_says_what_the_book_says(
 
 
 def command(*arguments: str, closed: bool = False, **streams: Any) -> Any:
-    """The command line in a process of its own."""
     whole = [sys.executable, "-m", "xgb_dp", *arguments]
     if closed:
         whole = ["sh", "-c", 'exec "$@" >&-', "sh", *whole]
@@ -149,7 +142,7 @@ def command(*arguments: str, closed: bool = False, **streams: Any) -> Any:
     return subprocess.run(whole, check=False, **streams)
 
 
-def test_a_closed_standard_output_is_an_error(folder: Path) -> None:
+def test_a_closed_standard_output_is_an_error(folder):
     run(*TRAIN)
     for arguments in (["predict", "model.json", "rows.csv"], ["verify", "model.json"]):
         ended = command(*arguments, closed=True)
@@ -157,7 +150,7 @@ def test_a_closed_standard_output_is_an_error(folder: Path) -> None:
         assert b"Standard output is closed" in ended.stderr
 
 
-def test_a_reader_that_has_gone_is_no_traceback(folder: Path) -> None:
+def test_a_reader_that_has_gone_is_no_traceback(folder):
     run(*TRAIN)
     for name in ("verify", "report"):
         read, write = os.pipe()
@@ -168,13 +161,13 @@ def test_a_reader_that_has_gone_is_no_traceback(folder: Path) -> None:
         assert b"Traceback" not in ended.stderr and b"Exception ignored" not in ended.stderr
 
 
-def test_arguments_that_are_no_text_are_refused(folder: Path) -> None:
+def test_arguments_that_are_no_text_are_refused(folder):
     ended = command(*TRAIN, "--model", os.fsdecode(b"m\xe9.json"))
     assert ended.returncode == 1
     assert b"is not UTF-8 text" in ended.stderr and b"Traceback" not in ended.stderr
 
 
-def test_names_that_utf_8_cannot_hold(folder: Path, no_training: None) -> None:
+def test_names_that_utf_8_cannot_hold(folder, no_training):
     Path("schema.json").write_text('{"target": "buys", "columns": {"\\ud800": "number"}}')
     assert "UTF-8" in fails("train", "rows.csv", "--schema", "schema.json", *SPENT)
     Path("odd.csv").write_text("a,\\ud800\n1,2\n")
@@ -186,7 +179,7 @@ def test_names_that_utf_8_cannot_hold(folder: Path, no_training: None) -> None:
 
 
 @pytest.mark.parametrize("text", ["inf", "-Infinity", "1e39"])
-def test_infinite_numbers_are_told_by_column(folder: Path, no_training: None, text: str) -> None:
+def test_infinite_numbers_are_told_by_column(folder, no_training, text):
     for where in ([3], [3, 7, 150]):
         frame = rows()
         frame.loc[where, "height"] = text
@@ -196,7 +189,7 @@ def test_infinite_numbers_are_told_by_column(folder: Path, no_training: None, te
         assert "'age'" not in said and text not in said.split()
 
 
-def test_rows_from_standard_input(folder: Path) -> None:
+def test_rows_from_standard_input(folder):
     run(*TRAIN)
     expected = run("predict", "model.json", "rows.csv").stdout
     frame = rows()

@@ -33,7 +33,7 @@ def visits(folder: Path) -> Path:
     return folder
 
 
-def test_the_column_of_a_schema_file(visits: Path, codes_told: list[np.ndarray]) -> None:
+def test_the_column_of_a_schema_file(visits, codes_told):
     run(*TRAIN)
     assert alike(codes_told[0], WHO)
     model = xgb.Booster(model_file="model.json")
@@ -44,7 +44,7 @@ def test_the_column_of_a_schema_file(visits: Path, codes_told: list[np.ndarray])
     assert Path("with.csv").read_text() == Path("out.csv").read_text()
 
 
-def test_the_column_of_an_option(visits: Path, codes_told: list[np.ndarray]) -> None:
+def test_the_column_of_an_option(visits, codes_told):
     """Every other column of the file is a feature, but for those that have another part."""
     given = [*CHOSEN, "--drop", "id", "--drop", "height", "--privacy-id", "patient"]
     run("train", "rows.csv", *given, *SPENT)
@@ -52,9 +52,7 @@ def test_the_column_of_an_option(visits: Path, codes_told: list[np.ndarray]) -> 
     assert xgb.Booster(model_file="model.json").feature_names == ["age"]
 
 
-def test_an_option_takes_the_column_out_of_a_schema_file(
-    visits: Path, codes_told: list[np.ndarray]
-) -> None:
+def test_an_option_takes_the_column_out_of_a_schema_file(visits, codes_told):
     text = SCHEMA.replace("  age:", "  patient: number\n  age:")
     Path("schema.yaml").write_text(text)
     run(*TRAIN, "--privacy-id", "patient")
@@ -62,9 +60,7 @@ def test_an_option_takes_the_column_out_of_a_schema_file(
 
 
 @pytest.mark.parametrize("kind", ["text", "number", "category"])
-def test_columns_of_parquet_files_are_exact(
-    kind: str, visits: Path, codes_told: list[np.ndarray]
-) -> None:
+def test_columns_of_parquet_files_are_exact(kind, visits, codes_told):
     ids = np.arange(200) % 70 + 2**60
     column = {"text": WHO, "number": ids, "category": pd.Categorical(WHO)}[kind]
     rows().assign(patient=column).to_parquet("rows.parquet")
@@ -72,7 +68,7 @@ def test_columns_of_parquet_files_are_exact(
     assert alike(codes_told[0], WHO)
 
 
-def test_spaces_around_ids_of_text_files_are_no_part_of_them(visits: Path) -> None:
+def test_spaces_around_ids_of_text_files_are_no_part_of_them(visits):
     Path("s.csv").write_text(
         "patient,age,height,zip,pet,buys,id\n7 , 1,1,on,cat,no,1\n7,1,1,on,cat,no,1\n"
     )
@@ -82,14 +78,14 @@ def test_spaces_around_ids_of_text_files_are_no_part_of_them(visits: Path) -> No
 
 
 @pytest.mark.parametrize("cell", ["", "?"])
-def test_a_row_without_an_id_is_refused(cell: str, visits: Path, no_training: None) -> None:
+def test_a_row_without_an_id_is_refused(cell, visits, no_training):
     rows().assign(patient=[*WHO[:-1], cell]).to_csv("rows.csv", index=False)
     shown = fails(*TRAIN)
     assert "no id" in shown
     assert "0068" not in shown
 
 
-def test_declarations_that_contradict_each_other(visits: Path, no_training: None) -> None:
+def test_declarations_that_contradict_each_other(visits, no_training):
     def train(text: str, *more: str) -> str:
         Path("schema.yaml").write_text(text)
         return fails(*TRAIN, *more)
@@ -103,18 +99,18 @@ def test_declarations_that_contradict_each_other(visits: Path, no_training: None
     assert "Did you mean 'privacy_id'" in near
 
 
-def test_a_parameter_does_not_name_the_column(visits: Path, no_training: None) -> None:
+def test_a_parameter_does_not_name_the_column(visits, no_training):
     Path("schema.yaml").write_text(SCHEMA)
     assert "--privacy-id" in fails(*TRAIN, "--param", "dp_privacy_id=patient")
 
 
-def test_a_column_that_looks_like_an_id_is_warned_of(visits: Path) -> None:
+def test_a_column_that_looks_like_an_id_is_warned_of(visits):
     shown = run("train", "rows.csv", *CHOSEN, "--drop", "height", *SPENT).stderr
     assert "'id', 'patient' looks like an id" in shown
     assert "--privacy-id" in shown
 
 
-def test_the_template_asks_for_the_unit_of_protection(visits: Path) -> None:
+def test_the_template_asks_for_the_unit_of_protection(visits):
     """From the names alone; as it stands, it declares none."""
     text = run("schema", "rows.csv", "--target", "buys").stdout
     assert "unit of protection?" in text
@@ -128,12 +124,12 @@ def test_the_template_asks_for_the_unit_of_protection(visits: Path) -> None:
     assert '# privacy_id: "NAME OF' in run("schema", "few.csv", "--target", "buys").stdout
 
 
-def test_calibration_knows_the_unit(visits: Path) -> None:
+def test_calibration_knows_the_unit(visits):
     """Which needs no rows: the noise is that of the same number of rows."""
     run("calibrate", "--schema", "schema.yaml", *SPENT)
 
 
-def test_no_id_is_in_the_files_of_a_training(visits: Path) -> None:
+def test_no_id_is_in_the_files_of_a_training(visits):
     secret = [f"SECRET{i % 70}" for i in range(200)]
     rows().assign(patient=secret).to_csv("rows.csv", index=False)
     written = ["--report", "r.json", "--report", "r.html", "--card", "card.md"]

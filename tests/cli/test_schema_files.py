@@ -117,7 +117,6 @@ WRONG = [
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory) -> Path:
-    """A folder with rows and a model of them."""
     folder = tmp_path_factory.mktemp("schemas")
     frame = pd.DataFrame({"a": np.arange(20.0), "age": np.arange(20.0), "y": ["no", "yes"] * 10})
     frame.to_csv(folder / "rows.csv", index=False)
@@ -128,8 +127,6 @@ def model(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def no_rows(monkeypatch) -> None:
-    """Fails the test if a file of rows is opened."""
-
     def fail(*_, **__):
         pytest.fail("a row was read")
 
@@ -139,7 +136,7 @@ def no_rows(monkeypatch) -> None:
 
 
 @pytest.mark.parametrize(("ending", "text", "message"), WRONG)
-def test_wrong_schema_files(model, tmp_path, no_rows, ending, text, message) -> None:
+def test_wrong_schema_files(model, tmp_path, no_rows, ending, text, message):
     path = tmp_path / f"schema.{ending}"
     path.write_text(text)
     with pytest.raises(PrivacyParameterError, match=message):
@@ -157,7 +154,7 @@ def test_wrong_schema_files(model, tmp_path, no_rows, ending, text, message) -> 
 
 
 @pytest.mark.parametrize("content", [b"target: \xff\xfe", b"\x00\x01\x02", b"target: \x07y"])
-def test_garbage(tmp_path, content) -> None:
+def test_garbage(tmp_path, content):
     for ending in ("yaml", "json", "toml"):
         path = tmp_path / f"schema.{ending}"
         path.write_bytes(content)
@@ -166,7 +163,7 @@ def test_garbage(tmp_path, content) -> None:
         assert len(str(error.value).splitlines()) == 1
 
 
-def test_names_are_what_is_written(tmp_path) -> None:
+def test_names_are_what_is_written(tmp_path):
     """What other readers of YAML take for truth values, dates, octal and sexagesimal numbers."""
     path = tmp_path / "schema.yaml"
     path.write_text(
@@ -197,12 +194,12 @@ def test_names_are_what_is_written(tmp_path) -> None:
         (["--categories", "age=0,0"], "names an entry twice"),
     ],
 )
-def test_wrong_options(model, tmp_path, no_rows, options, message) -> None:
+def test_wrong_options(model, tmp_path, no_rows, options, message):
     given = ["--target", "y", "--classes", "no,yes", "--model", tmp_path / "m.json", *options]
     assert message in fails("train", model / "rows.csv", *given, *SPENT)
 
 
-def test_a_template_quotes_any_name(tmp_path) -> None:
+def test_a_template_quotes_any_name(tmp_path):
     """Names that JSON would write as pairs of escapes, which YAML takes for other letters."""
     names = ["y", "\U0001f600 mood", 'say "no"', "a: b", "\u2028"]
     path = tmp_path / "template.yaml"
@@ -210,7 +207,7 @@ def test_a_template_quotes_any_name(tmp_path) -> None:
     assert list(read_domain(path).columns or {}) == names[1:]
 
 
-def test_schema_template_is_read_by_all_commands(model, tmp_path) -> None:
+def test_schema_template_is_read_by_all_commands(model, tmp_path):
     text = run("schema", model / "rows.csv", "--target", "y").stdout
     path = tmp_path / "template.yaml"
     path.write_text(text.replace('["0", "1"]', '["no", "yes"]'))

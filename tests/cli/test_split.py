@@ -34,11 +34,11 @@ def test_parts_of_a_file_cost_in_parallel(folder):
         before, after.sort_values("id", key=lambda ids: ids.astype(int)).reset_index(drop=True)
     )
     trained("--budget", "book.json")
-    made = run("evaluate", "model.json", "test.csv", *TARGET, "--budget", "book.json")
-    assert "never for both" in made.stdout
+    output = run("evaluate", "model.json", "test.csv", *TARGET, "--budget", "book.json")
+    assert "never for both" in output.stdout
     assert {e.part.name for e in xgb_dp.Budget("book.json").entries} == {"train", "test"}
-    made = run("evaluate", "model.json", "train.csv", *TARGET)
-    assert "add up" in made.stdout
+    output = run("evaluate", "model.json", "train.csv", *TARGET)
+    assert "add up" in output.stdout
 
 
 @pytest.mark.parametrize("change", ["rows", "note"])
@@ -50,9 +50,9 @@ def test_a_file_that_was_changed_is_all_rows(folder, change):
             file.write(Path("train.csv").read_text().splitlines()[1] + "\n")
     else:
         Path("test.csv.part.json").unlink()
-    made = run("evaluate", "model.json", "test.csv", *TARGET)
-    assert "add up" in made.stdout
-    assert ("was changed since" in made.stderr) == (change == "rows")
+    output = run("evaluate", "model.json", "test.csv", *TARGET)
+    assert "add up" in output.stdout
+    assert ("was changed since" in output.stderr) == (change == "rows")
 
 
 def test_persons_stay_together(folder):
@@ -67,8 +67,8 @@ def test_persons_stay_together(folder):
     trained()
     public = read_ledger(xgb.Booster(model_file="model.json")).trainings[-1].public
     assert public["part"]["unit"] == "person"
-    made = run("evaluate", "model.json", "test.csv", *TARGET)
-    assert "a person pays for the model or for the figures" in made.stdout
+    output = run("evaluate", "model.json", "test.csv", *TARGET)
+    assert "a person pays for the model or for the figures" in output.stdout
 
 
 def test_other_persons_than_those_of_the_division_are_in_both_parts(folder):
@@ -81,8 +81,8 @@ def test_other_persons_than_those_of_the_division_are_in_both_parts(folder):
     trained()
     public = read_ledger(xgb.Booster(model_file="model.json")).trainings[-1].public
     assert "part" not in public
-    made = run("evaluate", "model.json", "test.csv", *TARGET)
-    assert "add up" in made.stdout
+    output = run("evaluate", "model.json", "test.csv", *TARGET)
+    assert "add up" in output.stdout
 
 
 def test_parquet_keeps_its_types(folder):

@@ -15,7 +15,7 @@ from xgb_dp.errors import PrivacyParameterError, RowDomainError
 def test_parts_are_those_of_the_calendar():
     start = datetime(1899, 12, 28, 5)
     days = [start + timedelta(hours=31 * i) for i in range(60_000)]
-    found = parts_of_dates([d.isoformat() for d in days[:2000]], PARTS)
+    parts = parts_of_dates([d.isoformat() for d in days[:2000]], PARTS)
     typed = parts_of_dates(pd.Series(days), PARTS)
     for part, of in {
         "days": lambda d: d.date().toordinal() - date(1970, 1, 1).toordinal(),
@@ -23,7 +23,7 @@ def test_parts_are_those_of_the_calendar():
         "weekday": lambda d: d.weekday(),
         "hour": lambda d: d.hour,
     }.items():
-        assert np.array_equal(found[part], [of(d) for d in days[:2000]])
+        assert np.array_equal(parts[part], [of(d) for d in days[:2000]])
         assert np.array_equal(typed[part], [of(d) for d in days])
 
 
@@ -35,9 +35,9 @@ def test_parts_are_those_of_the_calendar():
     ],
 )  # fmt: skip
 def test_forms_of_texts(text):
-    found = parts_of_dates([text], PARTS, since="2024-01-01")
-    assert found["days"][0] == 59
-    assert found["hour"][0] == (13 if ":" in text else 0)
+    parts = parts_of_dates([text], PARTS, since="2024-01-01")
+    assert parts["days"][0] == 59
+    assert parts["hour"][0] == (13 if ":" in text else 0)
 
 
 def test_containers_agree():
@@ -55,9 +55,9 @@ def test_containers_agree():
     expected = parts_of_dates(lists[0], PARTS)
     assert expected["days"][1] == -3653 and np.isnan(expected["hour"][2])
     for each in lists[1:]:
-        found = parts_of_dates(each, PARTS, missing=("",))
+        parts = parts_of_dates(each, PARTS, missing=("",))
         for part in PARTS:
-            np.testing.assert_array_equal(found[part], expected[part])
+            np.testing.assert_array_equal(parts[part], expected[part])
 
 
 @pytest.mark.parametrize(

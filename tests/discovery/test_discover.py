@@ -171,10 +171,10 @@ def test_noise_in_empty_cells_begins_no_range():
     empty, full = [1.4 * noise, 1.3 * noise], [3.0 * noise] * 20
     counts = [*empty, *full, *empty[::-1]]
     tree = Tree(tuple(zip(ends[:-1], ends[1:], counts, strict=True)), (), 0.0)
-    found = found_number(tree, "number", plan)
-    assert found.range is not None
-    assert found.range[0] >= 0.0
-    assert found.range[1] <= 1e-30  # the cells of 20 powers of two from the smallest float on
+    look = found_number(tree, "number", plan)
+    assert look.range is not None
+    assert look.range[0] >= 0.0
+    assert look.range[1] <= 1e-30  # the cells of 20 powers of two from the smallest float on
 
 
 CASES = [
@@ -266,9 +266,9 @@ def test_containers_agree(monkeypatch):
 
 def test_it_draws_on_a_budget(tmp_path):
     book = xgb_dp.Budget(tmp_path / "book.json", epsilon=0.5, delta=2e-6)
-    found = xgb_dp.discover(DATA, LOOKED, epsilon=0.2, delta=DELTA, budget=book, note="look")
+    look = xgb_dp.discover(DATA, LOOKED, epsilon=0.2, delta=DELTA, budget=book, note="look")
     (entry,) = book.entries
-    assert (entry.note, entry.state, entry.events) == ("look", "spent", found.events)
+    assert (entry.note, entry.state, entry.events) == ("look", "spent", look.events)
     book.verify()
     with pytest.raises(BudgetError, match="exceed"):
         xgb_dp.discover(DATA, LOOKED, epsilon=0.49, delta=DELTA, budget=tmp_path / "book.json")
@@ -314,7 +314,6 @@ def test_names_and_texts_survive_yaml(tmp_path):
 
 
 def test_training_after_a_look(found):
-    """What the schema declares of a table is what training needs."""
     domain = from_mapping(found.schema("pays"))
     params = {"tree_method": "dp_hist", "dp_epsilon": 1.0, "dp_delta": DELTA, "nthread": 1}
     params |= {k: v for k, v in domain.parameters().items() if k != "dp_feature_cuts"}

@@ -66,9 +66,7 @@ def test_trees_are_those_of_the_oracle(noisy, persons):
         assert [tuple(leaf[:2]) for leaf in numbers["leaves"]] == [c[:2] for c in tree.cells]
         counts = [leaf[2] for leaf in numbers["leaves"]]
         np.testing.assert_allclose(counts, [c.estimate for c in tree.cells], rtol=1e-6, atol=1e-6)
-        np.testing.assert_allclose(
-            numbers["cuts"], private_cuts(tree)[:-1], rtol=1e-6, atol=1e-44
-        )
+        np.testing.assert_allclose(numbers["cuts"], private_cuts(tree)[:-1], rtol=1e-6, atol=1e-44)
         if not noisy:
             assert numbers["missing"] == pytest.approx(each[np.isnan(column)].sum() / unit)
 

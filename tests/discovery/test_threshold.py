@@ -164,7 +164,7 @@ def test_a_filter_charges_groups_for_all_of_their_rows():
 
 @pytest.mark.parametrize("group", [1, 2, 50])
 @pytest.mark.parametrize("epsilon", [0.1, 5.0])
-def test_a_plan_has_the_least_threshold_for_its_group(epsilon: float, group: int) -> None:
+def test_a_plan_has_the_least_threshold_for_its_group(epsilon, group):
     """One less fails too often; at or below the group's own rows each text would be shown."""
     delta = 1e-6
     plan = plan_discovery(3, 2, epsilon, delta, Unit("row", group))

@@ -16,7 +16,6 @@ _DIRECTIVE = re.compile(r":: (\S+)\n((?:   :.*\n)*)")
 
 
 def found(name: str) -> Any:
-    """The object of a dotted name."""
     parts = name.split(".")
     for i in range(len(parts), 0, -1):
         try:
@@ -55,9 +54,7 @@ def beginning() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", listed())
-def test_example_runs(
-    name: str, beginning: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_example_runs(name, beginning, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib").use("Agg")
     monkeypatch.chdir(tmp_path)  # of budgets and models
     text = inspect.getdoc(inspect.unwrap(found(name))) or ""

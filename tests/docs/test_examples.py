@@ -31,7 +31,6 @@ PAGES.remove(DOCS / "howto" / "federated.md")
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
-    """Language and text of every block of code."""
     text = page.read_text(encoding="utf-8")
     return re.findall(r"^ *```(\w+)\n(.*?)^ *```", text, flags=re.DOTALL | re.MULTILINE)
 
@@ -115,8 +114,8 @@ def test_every_page_is_linked_from_the_index():
 def test_every_public_name_is_in_the_reference():
     text = "".join(p.read_text(encoding="utf-8") for p in (DOCS / "api").glob("*.md"))
     for name in xgb_dp.__all__:
-        found = getattr(xgb_dp, name)
-        where = "xgb_dp.errors" if getattr(found, "__module__", "") == "xgb_dp.errors" else name
+        thing = getattr(xgb_dp, name)
+        where = "xgb_dp.errors" if getattr(thing, "__module__", "") == "xgb_dp.errors" else name
         assert where in text, name
     for name in xgb_dp.plotting.__all__:
         assert f"xgb_dp.plotting.{name}\n" in text, name

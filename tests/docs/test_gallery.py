@@ -14,9 +14,7 @@ PAGES = sorted(set(GALLERY.glob("*.md")) - {GALLERY / "index.md"})
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
-def test_notebook_runs(
-    page: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_notebook_runs(page, capsys, tmp_path, monkeypatch):
     """`prints` of a cell is its output, and a cell has a text for its plot if it draws one."""
     read = pytest.importorskip("myst_nb.core.read")
     config = pytest.importorskip("myst_parser.config.main").MdParserConfig()

@@ -33,22 +33,22 @@ def names_in(module: str) -> set[str]:
     path = ROOT / "tests" / folder / f"test_{name}.py"
     if not path.exists():
         return set()
-    found = set()
+    names = set()
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
             marks = " ".join(ast.unparse(d) for d in node.decorator_list)
             if not re.search(r"\bxfail\b|mark\.skip\b", marks):
-                found.add(node.name)
-    return found
+                names.add(node.name)
+    return names
 
 
-def test_every_fault_is_in_the_table() -> None:
+def test_every_fault_is_in_the_table():
     expected = [f"{letter}{i}" for letter, n in FAULTS.items() for i in range(1, n + 1)]
     assert list(table()) == expected
 
 
 @pytest.mark.parametrize("fault", table())
-def test_every_fault_has_tests_that_exist(fault: str) -> None:
+def test_every_fault_has_tests_that_exist(fault):
     row = table()[fault]
     assert len(row) == 5 and all(row)
     named = NAMED.findall(row[4])
@@ -59,7 +59,7 @@ def test_every_fault_has_tests_that_exist(fault: str) -> None:
 
 @pytest.mark.parametrize("path", sorted((ROOT / "tests" / "peers").glob("test_*.py")),
                          ids=lambda p: p.stem)  # fmt: skip
-def test_every_test_written_for_a_fault_is_in_the_table(path: Path) -> None:
+def test_every_test_written_for_a_fault_is_in_the_table(path):
     module = f"peers/{path.stem.removeprefix('test_')}"
     named = {test for row in table().values() for m, test in NAMED.findall(row[4]) if m == module}
     assert named == names_in(module)

@@ -38,7 +38,7 @@ MODULES = sorted(p for p in (ROOT / "xgb_dp").rglob("*.py") if pages_of(p.read_t
 
 
 @pytest.mark.parametrize("header", HEADERS + MODULES, ids=lambda p: p.relative_to(ROOT).as_posix())
-def test_header_and_proof_point_at_each_other(header: Path) -> None:
+def test_header_and_proof_point_at_each_other(header):
     pages = pages_of(header.read_text())
     assert pages
     for page in pages:
@@ -46,13 +46,13 @@ def test_header_and_proof_point_at_each_other(header: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
-def test_page_is_the_proof_of_some_header(page: Path) -> None:
+def test_page_is_the_proof_of_some_header(page):
     named = {p for h in HEADERS + MODULES for p in pages_of(h.read_text())}
     assert page.relative_to(ROOT).as_posix() in named
 
 
 @pytest.mark.parametrize("page", NAMING, ids=lambda p: p.name)
-def test_files_and_tests_that_a_page_names_exist(page: Path) -> None:
+def test_files_and_tests_that_a_page_names_exist(page):
     """In whole, from `plugin_cpp`, `xgb_dp` or `tests` on, or by the last name alone."""
     text = page.read_text(encoding="utf-8")
     quoted = set(re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL)))
@@ -72,7 +72,7 @@ def test_files_and_tests_that_a_page_names_exist(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", NAMING, ids=lambda p: p.name)
-def test_names_of_code_on_a_page_exist(page: Path) -> None:
+def test_names_of_code_on_a_page_exist(page):
     """Names of types and functions, which have capitals inside."""
     code = {
         word

@@ -54,6 +54,6 @@ def quiet() -> Iterator[None]:
 
 
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected)
-def test_without_noise(estimator: Any, check: Any) -> None:
+def test_without_noise(estimator, check):
     """Only what must fail fails: the same trainings repeat, so that no check is lucky."""
     check(estimator)

@@ -26,7 +26,7 @@ def members(classes: Any) -> Any:
 
 
 @pytest.mark.parametrize("kind", ["voting", "stacking"])
-def test_members_that_declare_a_number_of_classes(kind: str) -> None:
+def test_members_that_declare_a_number_of_classes(kind):
     X, y = texts()
     if kind == "voting":
         ensemble = VotingClassifier(members(2), voting="soft")
@@ -38,12 +38,12 @@ def test_members_that_declare_a_number_of_classes(kind: str) -> None:
     assert (predicted == y).mean() > 0.6
 
 
-def test_members_that_declare_texts_name_the_way() -> None:
+def test_members_that_declare_texts_name_the_way():
     with pytest.raises(RowDomainError, match="declare classes=K in a member"):
         VotingClassifier(members(["no", "yes"]), voting="soft").fit(*texts())
 
 
-def test_contributions_of_columns_of_texts() -> None:
+def test_contributions_of_columns_of_texts():
     X, y = texts()
     frame = pd.DataFrame(X, columns=list("abcd")).assign(
         d=np.array(["u", "v", "w"])[np.arange(len(y)) % 3]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,7 +35,7 @@ def text_labels() -> tuple[np.ndarray, np.ndarray]:
     return X, TEXT[y.astype(int)]
 
 
-def test_text_labels_and_probabilities() -> None:
+def test_text_labels_and_probabilities():
     X, y = text_labels()
     model = DPXGBClassifier(classes=["yes", "no"], **SHARED).fit(X, y)
     assert model.classes_.tolist() == ["no", "yes"]
@@ -50,12 +49,12 @@ def test_text_labels_and_probabilities() -> None:
 
 
 @pytest.mark.parametrize("wrap", [list, pd.Series, lambda y: y[:, np.newaxis]])
-def test_containers_of_labels(wrap: Any) -> None:
+def test_containers_of_labels(wrap):
     X, y = text_labels()
     assert DPXGBClassifier(classes=["no", "yes"], **SHARED).fit(X, wrap(y)).n_features_in_ == 4
 
 
-def test_several_classes_that_need_not_occur() -> None:
+def test_several_classes_that_need_not_occur():
     X, y = arrays("multiclass")
     model = DPXGBClassifier(classes=[10, 20, 30, 40], **SHARED).fit(X, 10 * (y + 1))
     assert model.predict_proba(X).shape == (len(y), 4)
@@ -66,13 +65,13 @@ def test_several_classes_that_need_not_occur() -> None:
 
 
 @pytest.mark.parametrize("classes", [None, 1, True, "ab", ["a"], ["a", "a"], ["a", 1], [[1], [2]]])
-def test_classes_must_be_declared(classes: Any) -> None:
+def test_classes_must_be_declared(classes):
     X, y = arrays()
     with pytest.raises(PrivacyParameterError, match="classes"):
         DPXGBClassifier(classes=classes, **SHARED).fit(X, y)
 
 
-def test_undeclared_labels_are_refused_without_being_shown() -> None:
+def test_undeclared_labels_are_refused_without_being_shown():
     X, y = text_labels()
     y = y.astype(object)
     for bad in ("secret", None, np.nan, 7):
@@ -82,7 +81,7 @@ def test_undeclared_labels_are_refused_without_being_shown() -> None:
         assert "secret" not in str(caught.value)
 
 
-def test_report_and_what_is_not_fitted() -> None:
+def test_report_and_what_is_not_fitted():
     X, y = arrays()
     model = DPXGBClassifier(classes=2, **SHARED)
     assert not hasattr(model, "privacy_report_")
@@ -95,14 +94,14 @@ def test_report_and_what_is_not_fitted() -> None:
 
 
 @pytest.mark.parametrize("missing", ["epsilon", "delta"])
-def test_budget_must_be_given(missing: str) -> None:
+def test_budget_must_be_given(missing):
     model = DPXGBClassifier(classes=2, **{**SHARED, missing: None})
     for train, more in ((model.fit, ()), (model.fit_select, ([{}, {}],))):
         with pytest.raises(PrivacyParameterError, match=missing):
             train(*arrays(), *more)
 
 
-def test_regression_needs_bounds() -> None:
+def test_regression_needs_bounds():
     X, y = arrays("regression")
     with pytest.raises(PrivacyParameterError, match="dp_target_bounds"):
         DPXGBRegressor(**SHARED).fit(X, y)
@@ -111,7 +110,7 @@ def test_regression_needs_bounds() -> None:
     assert model.privacy_report_.epsilon <= 1.0
 
 
-def test_declarations_reach_the_plan() -> None:
+def test_declarations_reach_the_plan():
     X, y = arrays()
     bounds = dict.fromkeys(range(4), (-4.0, 4.0))
     preset = DPXGBClassifier(classes=2, preset="dp_tr", feature_bounds=bounds, **SHARED).fit(X, y)
@@ -128,7 +127,7 @@ def test_declarations_reach_the_plan() -> None:
             DPXGBClassifier(classes=2, **wrong, **SHARED).fit(X, y)
 
 
-def test_clone_pickle_and_save(tmp_path: Path) -> None:
+def test_clone_pickle_and_save(tmp_path):
     X, y = text_labels()
     model = DPXGBClassifier(classes=["no", "yes"], feature_bounds={0: (-4.0, 4.0)}, **SHARED)
     twin = clone(model).set_params(max_depth=3)
@@ -146,7 +145,7 @@ def test_clone_pickle_and_save(tmp_path: Path) -> None:
     assert plain.classes_.tolist() == [0, 1]
 
 
-def test_pipelines_and_kinds() -> None:
+def test_pipelines_and_kinds():
     X, y = text_labels()
     model = DPXGBClassifier(classes=["no", "yes"], **SHARED)
     pipe = make_pipeline(StandardScaler(), model).fit(X, y)
@@ -158,7 +157,7 @@ def test_pipelines_and_kinds() -> None:
     assert is_regressor(DPXGBRegressor())
 
 
-def test_weights_and_public_evaluation() -> None:
+def test_weights_and_public_evaluation():
     X, y = text_labels()
     model = DPXGBClassifier(classes=["no", "yes"], **SHARED)
     model.fit(X, y, sample_weight=np.linspace(0, 1, len(y)))
@@ -193,7 +192,7 @@ KINDS = ["pandas", "pandas category", "arrow", "arrow dictionary", "polars", "po
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_columns_of_names_are_coded_by_the_declaration(kind: str) -> None:
+def test_columns_of_names_are_coded_by_the_declaration(kind):
     data, y = frame()
     table = as_table(data, kind)
     model = DPXGBClassifier(classes=["no", "yes"], categories={"grade": NAMES}, **SHARED)
@@ -207,7 +206,7 @@ def test_columns_of_names_are_coded_by_the_declaration(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_undeclared_categories_are_refused_without_being_shown(kind: str) -> None:
+def test_undeclared_categories_are_refused_without_being_shown(kind):
     data, y = frame()
     data.loc[7, "grade"] = "secret"
     model = DPXGBClassifier(classes=["no", "yes"], categories={"grade": NAMES}, **SHARED)
@@ -217,7 +216,7 @@ def test_undeclared_categories_are_refused_without_being_shown(kind: str) -> Non
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_codes_are_positions_in_the_declaration(kind: str) -> None:
+def test_codes_are_positions_in_the_declaration(kind):
     data, _ = frame()
     data.loc[3, "grade"] = None
     coded = prepared(as_table(data, kind), {1: NAMES})
@@ -229,14 +228,14 @@ def test_codes_are_positions_in_the_declaration(kind: str) -> None:
     assert matrix.num_nonmissing() == np.isfinite(data[["x", "z"]]).sum().sum() + len(data) - 1
 
 
-def test_undeclared_categorical_columns_are_refused() -> None:
+def test_undeclared_categorical_columns_are_refused():
     data, y = frame()
     with pytest.raises(PrivacyParameterError, match="dp_categories"):
         DPXGBClassifier(classes=["no", "yes"], **SHARED).fit(data.astype({"grade": "category"}), y)
 
 
 @pytest.mark.parametrize("kind", ["pandas", "arrow", "polars"])
-def test_undeclared_columns_of_texts_are_refused(kind: str) -> None:
+def test_undeclared_columns_of_texts_are_refused(kind):
     data, y = frame()
     data["key"] = [f"person {i}" for i in range(len(y))]
     data = data.astype({"grade": "string", "key": "string"})  # pandas before 3 has objects
@@ -249,7 +248,7 @@ def test_undeclared_columns_of_texts_are_refused(kind: str) -> None:
         model.predict(as_table(data, kind))
 
 
-def test_other_tables_are_left_alone() -> None:
+def test_other_tables_are_left_alone():
     X, _ = arrays()
     assert prepared(X, {0: NAMES}) is X
     data, _ = frame()

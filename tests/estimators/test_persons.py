@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,7 +41,7 @@ def classifier(**more: Any) -> DPXGBClassifier:
     return DPXGBClassifier(classes=2, **SHARED | more)
 
 
-def test_an_array_of_ids(codes_told: list[np.ndarray]) -> None:
+def test_an_array_of_ids(codes_told):
     X, y = arrays()
     classifier().fit(X, y, privacy_id=WHO)
     DPXGBRegressor(target_bounds=(0, 1), **SHARED).fit(X, y, privacy_id=pd.Series(WHO, name="p"))
@@ -56,7 +55,7 @@ def test_an_array_of_ids(codes_told: list[np.ndarray]) -> None:
     ids=["pandas", "polars", "polars lazy", "arrow"],
 )
 @pytest.mark.parametrize("kind", ["classifier", "regressor"])
-def test_a_named_column_is_no_feature(make: Any, kind: str, codes_told: list[np.ndarray]) -> None:
+def test_a_named_column_is_no_feature(make, kind, codes_told):
     """Neither of the model nor of the tables that it predicts for, with the column or without."""
     X, y = table()
     model = classifier() if kind == "classifier" else DPXGBRegressor(target_bounds=(0, 1), **SHARED)
@@ -68,7 +67,7 @@ def test_a_named_column_is_no_feature(make: Any, kind: str, codes_told: list[np.
     np.testing.assert_array_equal(model.apply(make(X)), model.apply(without))
 
 
-def test_a_column_as_a_parameter(codes_told: list[np.ndarray], tmp_path: Path) -> None:
+def test_a_column_as_a_parameter(codes_told, tmp_path):
     """Which estimators keep, also those with the names of XGBoost."""
     X, y = table()
     model = clone(classifier(dp_privacy_id="patient")).fit(X, y)
@@ -85,7 +84,7 @@ def test_a_column_as_a_parameter(codes_told: list[np.ndarray], tmp_path: Path) -
         classifier(dp_privacy_id="patient").fit(X, y, privacy_id=WHO)
 
 
-def test_ids_are_no_parameter_of_an_estimator(no_noise: None) -> None:
+def test_ids_are_no_parameter_of_an_estimator(no_noise):
     X, y = arrays()
     stock = xgb.XGBRegressor(
         tree_method="dp_hist", dp_epsilon=1.0, dp_delta=1e-6, dp_target_bounds=(0, 1),
@@ -97,7 +96,7 @@ def test_ids_are_no_parameter_of_an_estimator(no_noise: None) -> None:
         assert "SECRET" not in str(caught.value)
 
 
-def test_pipelines_hand_ids_over(codes_told: list[np.ndarray]) -> None:
+def test_pipelines_hand_ids_over(codes_told):
     """As a parameter of the last step, or by metadata routing."""
     X, y = table()
     steps = make_column_transformer((StandardScaler(), list("abcd")))
@@ -110,7 +109,7 @@ def test_pipelines_hand_ids_over(codes_told: list[np.ndarray]) -> None:
     assert all(alike(codes, WHO) for codes in codes_told)
 
 
-def test_public_sets_may_have_the_column(codes_told: list[np.ndarray]) -> None:
+def test_public_sets_may_have_the_column(codes_told):
     X, y = table()
     model = classifier(public_evals=True)
     model.fit(X, y, privacy_id="patient", eval_set=[(X.iloc[:50].copy(), y[:50])], verbose=False)
@@ -129,7 +128,7 @@ WRONG: list[tuple[Any, type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("ids", "kind", "says"), WRONG, ids=range(len(WRONG)))
-def test_wrong_ids_are_refused(ids: Any, kind: type[Exception], says: str, no_noise: None) -> None:
+def test_wrong_ids_are_refused(ids, kind, says, no_noise):
     X, y = table()
     features = X if isinstance(ids, str) else X[list("abcd")]
     model = classifier()
@@ -139,7 +138,7 @@ def test_wrong_ids_are_refused(ids: Any, kind: type[Exception], says: str, no_no
     assert "SECRET" not in repr(vars(model))
 
 
-def test_a_missing_id_of_a_column_is_refused(no_noise: None) -> None:
+def test_a_missing_id_of_a_column_is_refused(no_noise):
     X, y = table()
     X.loc[5, "patient"] = None
     with pytest.raises(RowDomainError, match="no id"):
@@ -148,7 +147,7 @@ def test_a_missing_id_of_a_column_is_refused(no_noise: None) -> None:
         classifier().fit(arrays()[0], y, privacy_id="patient")
 
 
-def test_a_cell_that_cannot_be_read_is_not_shown(no_noise: None, tmp_path: Path) -> None:
+def test_a_cell_that_cannot_be_read_is_not_shown(no_noise, tmp_path):
     rows = "".join(f"{i},{i % 7}.5\n" for i in range(300))
     (tmp_path / "rows.csv").write_text("patient,a\n" + rows + "300,SECRET\n")
     scan = pl.scan_csv(tmp_path / "rows.csv", infer_schema_length=10)
@@ -157,7 +156,7 @@ def test_a_cell_that_cannot_be_read_is_not_shown(no_noise: None, tmp_path: Path)
     assert "SECRET" not in str(caught.value)
 
 
-def test_ids_are_not_kept(tmp_path: Path) -> None:
+def test_ids_are_not_kept(tmp_path):
     X, y = table()
     model = classifier().fit(X, y, privacy_id="patient")
     model.save_model(tmp_path / "m.json")
@@ -174,7 +173,7 @@ def test_ids_are_not_kept(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
 
 
-def test_another_fit_forgets_the_column(codes_told: list[np.ndarray]) -> None:
+def test_another_fit_forgets_the_column(codes_told):
     X, y = table()
     model = classifier().fit(X, y, privacy_id="patient")
     numbers = X[list("abcd")].assign(patient=np.arange(300.0))

@@ -53,7 +53,7 @@ SEARCHES = {
 
 
 @pytest.mark.parametrize("name", SEARCHES)
-def test_searches_are_refused(name: str) -> None:
+def test_searches_are_refused(name):
     """Public evaluation sets do not make the training rows public."""
     X, y = arrays()
     for public in (False, True):
@@ -75,7 +75,7 @@ REGRESSIONS = {
 
 
 @pytest.mark.parametrize("name", REGRESSIONS)
-def test_rows_made_from_other_rows_are_refused(name: str, tmp_path: Any) -> None:
+def test_rows_made_from_other_rows_are_refused(name, tmp_path):
     X, y = arrays("regression")
     budget = Budget(tmp_path / "budget.json", epsilon=50.0, delta=1e-3)
     model = DPXGBRegressor(target_bounds=(-3, 3), **SHARED, budget=budget)
@@ -85,7 +85,7 @@ def test_rows_made_from_other_rows_are_refused(name: str, tmp_path: Any) -> None
 
 
 @pytest.mark.filterwarnings("ignore:The provided functions are not strictly inverse")
-def test_labels_may_be_transformed_each_by_itself() -> None:
+def test_labels_may_be_transformed_each_by_itself():
     X, y = arrays("regression")
     model = DPXGBRegressor(target_bounds=(0.1, 8), **SHARED)
     fitted = TransformedTargetRegressor(model, func=np.exp, inverse_func=np.log).fit(X, y)
@@ -113,7 +113,7 @@ DECIDED = {
 }  # fmt: skip
 
 
-def test_every_estimator_that_fits_others_has_been_decided_on() -> None:
+def test_every_estimator_that_fits_others_has_been_decided_on():
     fitting = {
         name
         for name, kind in all_estimators()
@@ -123,13 +123,13 @@ def test_every_estimator_that_fits_others_has_been_decided_on() -> None:
     assert fitting <= {name for names in DECIDED.values() for name in names}
 
 
-def test_a_grid_search_that_swallows_errors_tells_the_reason() -> None:
+def test_a_grid_search_that_swallows_errors_tells_the_reason():
     X, y = arrays()
     with pytest.raises(ValueError, match=r"xgb_dp\.select"):
         GridSearchCV(clone(MODEL), **GRID).fit(X, y)
 
 
-def test_xgboosts_own_estimator_is_refused_too() -> None:
+def test_xgboosts_own_estimator_is_refused_too():
     X, y = arrays()
     model = xgb.XGBClassifier(tree_method="dp_hist", dp_epsilon=1, dp_delta=1e-6, dp_classes=2)
     with pytest.raises(PrivacyRefusal, match=r"xgb_dp\.select"):
@@ -137,7 +137,7 @@ def test_xgboosts_own_estimator_is_refused_too() -> None:
     assert cross_val_score(xgb.XGBClassifier(n_estimators=2, n_jobs=1), X, y, cv=2).min() > 0.5
 
 
-def test_private_models_may_choose_columns(tmp_path: Any) -> None:
+def test_private_models_may_choose_columns(tmp_path):
     """Importances are noisy, so that only the trainings count."""
     X, y = arrays()
     budget = Budget(tmp_path / "budget.json", epsilon=4.0, delta=1e-5)
@@ -147,7 +147,7 @@ def test_private_models_may_choose_columns(tmp_path: Any) -> None:
     assert len(budget.entries) == 3
 
 
-def test_several_models_side_by_side_draw_on_a_budget(tmp_path: Any) -> None:
+def test_several_models_side_by_side_draw_on_a_budget(tmp_path):
     X, y = arrays("multiclass")
     budget = Budget(tmp_path / "budget.json", epsilon=3.0, delta=1e-5)
     OneVsRestClassifier(clone(MODEL).set_params(budget=budget)).fit(X, y)
@@ -157,7 +157,7 @@ def test_several_models_side_by_side_draw_on_a_budget(tmp_path: Any) -> None:
     assert len(budget.entries) == 3
 
 
-def test_private_search_of_the_classifier(tmp_path: Any) -> None:
+def test_private_search_of_the_classifier(tmp_path):
     X, y = arrays(n=2000)
     labels = np.array(["no", "yes"])[y.astype(int)]
     budget = Budget(tmp_path / "b.json", epsilon=9.0, delta=1e-5, selection_epsilon=8.0)
@@ -171,7 +171,7 @@ def test_private_search_of_the_classifier(tmp_path: Any) -> None:
     assert budget.remaining_selection() == pytest.approx(8.0 - model.privacy_report_.epsilon)
 
 
-def test_private_search_of_the_regressor_and_of_several_classes() -> None:
+def test_private_search_of_the_regressor_and_of_several_classes():
     X, y = arrays("regression", n=1000)
     few = {"epsilon": 8.0, "delta": 1e-6, "n_estimators": 2, "n_jobs": 1}
     model = DPXGBRegressor(**few, target_bounds=(-3, 3))

@@ -13,7 +13,6 @@ from xgb_dp import noisy_sums
 
 @pytest.fixture
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tables without noise."""
     monkeypatch.setattr(
         noisy_sums, "discrete_gaussian", lambda _, size: np.zeros(size, dtype=np.int64)
     )

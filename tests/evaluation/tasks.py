@@ -39,6 +39,5 @@ TARGET = {"epsilon": 1.0, "delta": 1e-6}
 
 
 def refused(error: type[Exception], match: str, *args: Any, **kwargs: Any) -> None:
-    """An evaluation that must not begin."""
     with pytest.raises(error, match=match):
         xgb_dp.evaluate(*args, **{**TARGET, **kwargs})

@@ -18,26 +18,26 @@ SURE = 1.0 - 1e-6
 
 @pytest.mark.parametrize("kind", evaluation.KINDS)
 @pytest.mark.parametrize("divided, refuted", [(1, False), (3, True)])
-def test_audit_of_the_table(kind: str, divided: int, refuted: bool) -> None:
-    made = evaluation.evaluation(4.0, 1e-6, divided, kind)
-    result = mechanisms.audit(made, 50_000, confidence=SURE)
+def test_audit_of_the_table(kind, divided, refuted):
+    audited = evaluation.evaluation(4.0, 1e-6, divided, kind)
+    result = mechanisms.audit(audited, 50_000, confidence=SURE)
     assert result.violated is refuted
 
 
-def test_audit_finds_half_of_the_variance() -> None:
-    made = evaluation.evaluation(4.0, 1e-6, 2)
-    assert mechanisms.audit(made, 300_000, confidence=SURE).violated
+def test_audit_finds_half_of_the_variance():
+    audited = evaluation.evaluation(4.0, 1e-6, 2)
+    assert mechanisms.audit(audited, 300_000, confidence=SURE).violated
 
 
 @pytest.mark.parametrize("kind", evaluation.KINDS)
-def test_the_row_of_the_audit_is_the_worst(kind: str) -> None:
+def test_the_row_of_the_audit_is_the_worst(kind):
     """Its columns have the norm that is claimed, but for the rounding of the second step."""
     layout = evaluation.layout_of(kind)
     event, *_ = events_for(layout, 4.0, 1e-6)
     moved = sum(int((b.matrix.astype(object) ** 2).sum(axis=0).max()) for b in layout.blocks)
     assert moved == event.sensitivity2
-    made = evaluation.evaluation(4.0, 1e-6, 1, kind)
-    mean = made.sample(True, 4_000).mean() - made.sample(False, 4_000).mean()
+    audited = evaluation.evaluation(4.0, 1e-6, 1, kind)
+    mean = audited.sample(True, 4_000).mean() - audited.sample(False, 4_000).mean()
     whole = sum(norm2 for norm2, _ in layout.steps) / event.sigma2
     # The mean moves by the squared norm over the variance; its error has a deviation below .03.
     assert mean == pytest.approx(whole, abs=0.2)

@@ -39,25 +39,25 @@ def model() -> Any:
         ("budget", [3]),
     ],
 )  # fmt: skip
-def test_arguments(model: Any, name: str, values: list[Any]) -> None:
+def test_arguments(model, name, values):
     for value in values:
         refused(PrivacyParameterError, name, model, (X, Y), **{name: value})
 
 
-def test_data_of_another_kind(model: Any) -> None:
+def test_data_of_another_kind(model):
     tables = [X, (X,), (X, Y, Y), (X, Y[:-1]), (X[:, :3], Y), (X[0], Y)]
     for data in (*tables, xgb.DMatrix(X), xgb.QuantileDMatrix(X, Y), None, "file.csv"):
         refused(PrivacyParameterError, ".", model, data)
 
 
-def test_models_of_another_kind() -> None:
+def test_models_of_another_kind():
     refused(PrivacyParameterError, "model", 3, (X, Y))
     refused(PrivacyParameterError, "no model file", "nothing.json", (X, Y))
     refused(PrivacyParameterError, "objective", stock(X, Y, objective="binary:hinge"), (X, Y))
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 400])
-def test_models_of_several_predictions(n: int) -> None:
+def test_models_of_several_predictions(n):
     """Set beside one label each, they would count a row twice, or fail by how many rows are."""
     regression = {"objective": "reg:squarederror"}
     for params in (regression, {}):
@@ -65,7 +65,7 @@ def test_models_of_several_predictions(n: int) -> None:
         refused(PrivacyParameterError, "several targets", model, (X[:n], Y[:n]))
 
 
-def test_rows_outside_the_domain_show_nothing(model: Any) -> None:
+def test_rows_outside_the_domain_show_nothing(model):
     labels = np.where(np.arange(400) == 7, 3, Y)
     refused(RowDomainError, "declared classes", model, (X, labels))
     cells = X.astype(object)
@@ -78,13 +78,13 @@ def test_rows_outside_the_domain_show_nothing(model: Any) -> None:
         assert caught.value.__context__ is None or data[0] is X
 
 
-def test_weights_are_refused(model: Any) -> None:
+def test_weights_are_refused(model):
     for field, match in (("weight", "weights"), ("base_margin", "base_margin")):
         data = xgb.DMatrix(X, Y, **{field: np.ones(400)})
         refused(PrivacyRefusal, match, model, data)
 
 
-def test_splits() -> None:
+def test_splits():
     for change in ({"test": 0}, {"test": 1}, {"test": "x"}, {"privacy_id": [1]}):
         with pytest.raises(PrivacyParameterError, match=next(iter(change))):
             xgb_dp.split((X, Y), **change)

@@ -49,9 +49,7 @@ def part_in_ledger(model: Any) -> Any:
     return read_ledger(model).trainings[-1].public.get("part")
 
 
-def test_the_book_has_the_event_before_anything_is_drawn(
-    budget: xgb_dp.Budget, data: Any, model: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_book_has_the_event_before_anything_is_drawn(budget, data, model, monkeypatch):
     def die(*args: Any) -> None:
         raise KeyboardInterrupt
 
@@ -69,15 +67,13 @@ def test_the_book_has_the_event_before_anything_is_drawn(
     budget.verify()
 
 
-def test_what_exceeds_the_budget_releases_nothing(
-    budget: xgb_dp.Budget, data: Any, model: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_exceeds_the_budget_releases_nothing(budget, data, model, monkeypatch):
     monkeypatch.setattr(run, "release", lambda *args: pytest.fail("released"))
     refused(xgb_dp.BudgetError, "exceed", model, data, epsilon=3.0, budget=budget)
     assert budget.entries == []
 
 
-def test_an_open_block_books_evaluations(budget: xgb_dp.Budget, data: Any, model: Any) -> None:
+def test_an_open_block_books_evaluations(budget, data, model):
     with budget.drawing("block"):
         xgb_dp.evaluate(model, data, **TARGET)
         refused(xgb_dp.BudgetError, "nest", model, data, budget=budget)
@@ -85,7 +81,7 @@ def test_an_open_block_books_evaluations(budget: xgb_dp.Budget, data: Any, model
     assert (entry.note, entry.state, entry.events[0].label) == ("block", "spent", "evaluation")
 
 
-def test_parts_of_a_split_cost_in_parallel(budget: xgb_dp.Budget, data: Any) -> None:
+def test_parts_of_a_split_cost_in_parallel(budget, data):
     parts = xgb_dp.split(xgb.DMatrix(*data), test=0.4)
     model = budget.train(PRIVATE, parts.train, 3)
     trained = budget.spent
@@ -110,7 +106,7 @@ def test_parts_of_a_split_cost_in_parallel(budget: xgb_dp.Budget, data: Any) -> 
     budget.verify()
 
 
-def test_without_knowledge_costs_add_up(budget: xgb_dp.Budget, data: Any) -> None:
+def test_without_knowledge_costs_add_up(budget, data):
     X, y = data
     model = budget.train(PRIVATE, xgb.DMatrix(X, y), 3)
     report = xgb_dp.evaluate(model, (X, y), budget=budget, epsilon=0.3, delta=1e-6)
@@ -129,7 +125,7 @@ def test_without_knowledge_costs_add_up(budget: xgb_dp.Budget, data: Any) -> Non
     assert not xgb_dp.evaluate(again, parts, **TARGET).cost.parallel
 
 
-def test_figures_of_rows_for_a_model_of_persons_are_warned_of(data: Any) -> None:
+def test_figures_of_rows_for_a_model_of_persons_are_warned_of(data):
     X, y = data
     ids = np.arange(len(y)) // 2
     model = xgb.train({**PRIVATE, "dp_privacy_id": ids}, xgb.DMatrix(X, y), 1)
@@ -141,11 +137,11 @@ def test_figures_of_rows_for_a_model_of_persons_are_warned_of(data: Any) -> None
     assert report.cost.unit.name == "person"
 
 
-def test_a_model_without_a_ledger_is_said_to_have_none(data: Any, model: Any) -> None:
+def test_a_model_without_a_ledger_is_said_to_have_none(data, model):
     assert "no ledger" in xgb_dp.evaluate(model, data, **TARGET).statement()
 
 
-def test_labels_or_weights_of_other_rows_are_of_no_part(data: Any) -> None:
+def test_labels_or_weights_of_other_rows_are_of_no_part(data):
     parts = xgb_dp.split(data)
     X, y = parts.train
     chosen = classifier(epsilon=2.0).fit_select(X, np.array(y), [{}])
@@ -160,13 +156,13 @@ def test_labels_or_weights_of_other_rows_are_of_no_part(data: Any) -> None:
 SELECTED = {"epsilon": 1.9, "delta": 1e-6, "num_boost_round": 1}
 
 
-def test_a_selection_on_a_part_is_known(data: Any) -> None:
+def test_a_selection_on_a_part_is_known(data):
     parts = xgb_dp.split(xgb.DMatrix(*data))
     chosen = xgb_dp.select(COMMON, parts.train, [{}], **SELECTED)
     assert xgb_dp.evaluate(chosen.booster, parts, **TARGET).cost.parallel
 
 
-def test_a_selection_on_a_split_reads_both_parts(tmp_path: Path, data: Any) -> None:
+def test_a_selection_on_a_split_reads_both_parts(tmp_path, data):
     """Trained on one part and scored on the other: what is evaluated afterwards adds up."""
     parts = xgb_dp.split(xgb.DMatrix(*data), test=0.4)
     book = xgb_dp.Budget(tmp_path / "s.json", epsilon=4.0, delta=1e-5, selection_epsilon=2.0)
@@ -177,7 +173,7 @@ def test_a_selection_on_a_split_reads_both_parts(tmp_path: Path, data: Any) -> N
     assert not xgb_dp.evaluate(chosen.booster, parts, **TARGET).cost.parallel
 
 
-def test_a_selection_takes_a_split_as_it_was_made_only(data: Any) -> None:
+def test_a_selection_takes_a_split_as_it_was_made_only(data):
     """It counts a row for the training or for the score, which must be so."""
     X, y = data
     parts = xgb_dp.split(xgb.DMatrix(X, y))
@@ -201,8 +197,8 @@ def test_a_selection_takes_a_split_as_it_was_made_only(data: Any) -> None:
     parts = xgb_dp.split(xgb.DMatrix(X, y), privacy_id=ids)
     with pytest.raises(xgb_dp.PrivacyParameterError, match="another column"):
         xgb_dp.select({**COMMON, "dp_privacy_id": "hospital"}, parts, [{}], **SELECTED)
-    found = xgb_dp.select({**COMMON, "dp_privacy_id": "patient"}, parts, [{}], **SELECTED)
-    assert found.report.unit.column == "patient"
+    chosen = xgb_dp.select({**COMMON, "dp_privacy_id": "patient"}, parts, [{}], **SELECTED)
+    assert chosen.report.unit.column == "patient"
     parts.test_ids[:] = parts.train_ids[0]
     with (
         pytest.warns(xgb_dp.PrivacyWarning, match="changed in place"),
@@ -211,22 +207,20 @@ def test_a_selection_takes_a_split_as_it_was_made_only(data: Any) -> None:
         xgb_dp.select({**COMMON, "dp_privacy_id": True}, parts, [{}], **SELECTED)
 
 
-def test_a_calibrated_model_holds_sums_of_the_hold_out(data: Any) -> None:
+def test_a_calibrated_model_holds_sums_of_the_hold_out(data):
     """Rows of the hold-out pay for the calibration, and again for what is judged afterwards."""
     parts = xgb_dp.split(xgb.DMatrix(*data), test=0.4)
     model = xgb.train(PRIVATE, parts.train, 2)
     report = xgb_dp.evaluate(model, parts, **TARGET)
     assert report.cost.parallel
-    made = report.calibrated(model), report.calibrated(model, method="isotonic").booster
-    for calibrated in made:
+    calibrated_twice = report.calibrated(model), report.calibrated(model, method="isotonic").booster
+    for calibrated in calibrated_twice:
         again = xgb_dp.evaluate(calibrated, parts, **TARGET)
         assert not again.cost.parallel and "add up" in again.statement()
-    assert not xgb_dp.evaluate([model, made[0]], parts, **TARGET).cost.parallel
+    assert not xgb_dp.evaluate([model, calibrated_twice[0]], parts, **TARGET).cost.parallel
 
 
-def test_the_models_of_a_selection_see_their_part_alone(
-    data: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_models_of_a_selection_see_their_part_alone(data, monkeypatch):
     seen: dict[str, set[int]] = {"train": set(), "score": set()}
     train, predict = select_run._train, select_run._predict
 
@@ -243,9 +237,9 @@ def test_the_models_of_a_selection_see_their_part_alone(
     X, y = data
     ids = np.arange(len(y)) // 3
     parts = xgb_dp.split(xgb.DMatrix(X, y), test=0.3, privacy_id=ids)
-    found = xgb_dp.select({**COMMON, "dp_privacy_id": True}, parts, [{}], **SELECTED)
+    chosen = xgb_dp.select({**COMMON, "dp_privacy_id": True}, parts, [{}], **SELECTED)
     assert seen == {"train": {parts.train.num_row()}, "score": {parts.test.num_row()}}
-    assert found.report.unit.name == "person"
+    assert chosen.report.unit.name == "person"
     with pytest.raises(xgb_dp.PrivacyParameterError, match="dp_privacy_id=True"):
         xgb_dp.select({**COMMON, "dp_privacy_id": ids}, parts, [{}], **SELECTED)
     rows_only = xgb_dp.split(xgb.DMatrix(X, y))
@@ -255,7 +249,7 @@ def test_the_models_of_a_selection_see_their_part_alone(
         xgb_dp.select(COMMON, xgb_dp.split((X, y)), [{}], **SELECTED)
 
 
-def test_groups_of_a_budget(tmp_path: Path) -> None:
+def test_groups_of_a_budget(tmp_path):
     X, y = rows(1200)
     ids = pd.Series(np.repeat(np.arange(300), 4), name="patient")
     book = xgb_dp.Budget(tmp_path / "b.json", epsilon=2.0, delta=1e-5, unit="person", group=3)
@@ -275,7 +269,7 @@ def test_groups_of_a_budget(tmp_path: Path) -> None:
             group=1)  # fmt: skip
 
 
-def test_what_a_callback_trains_is_not_known_to_read_the_part(data: Any) -> None:
+def test_what_a_callback_trains_is_not_known_to_read_the_part(data):
     parts = xgb_dp.split(data)
     inner: list[Any] = []
 
@@ -290,6 +284,6 @@ def test_what_a_callback_trains_is_not_known_to_read_the_part(data: Any) -> None
     assert inner == [None]
 
 
-def test_a_fixed_key_is_refused(data: Any, model: Any) -> None:
+def test_a_fixed_key_is_refused(data, model):
     with fixed_noise(1):
         refused(xgb_dp.PrivacyRefusal, "fixed key", model, data)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,33 +15,33 @@ from tests.evaluation.tasks import PRIVATE, TARGET, rows, stock
 
 
 @pytest.mark.parametrize("objective", ["binary:logistic", "binary:logitraw"])
-def test_margins_are_moved_and_nothing_else(objective: str, tmp_path: Path) -> None:
+def test_margins_are_moved_and_nothing_else(objective, tmp_path):
     X, y = rows(4000)
     model = xgb.train({**PRIVATE, "objective": objective}, xgb.DMatrix(X, y), 5)
     report = xgb_dp.evaluate(model, (X, y), **TARGET)
-    made = report.calibrated(model)
+    calibrated = report.calibrated(model)
     before = model.predict(xgb.DMatrix(X), output_margin=True)
-    after = made.predict(xgb.DMatrix(X), output_margin=True)
+    after = calibrated.predict(xgb.DMatrix(X), output_margin=True)
     slope, offset = np.polyfit(before, after, 1)
     np.testing.assert_allclose(after, offset + slope * before, atol=1e-4)
     path = tmp_path / "model.json"
-    made.save_model(path)
+    calibrated.save_model(path)
     np.testing.assert_array_equal(
         xgb.Booster(model_file=path).predict(xgb.DMatrix(X), output_margin=True), after
     )
-    found = xgb_dp.privacy_report(path)
+    report_of_file = xgb_dp.privacy_report(path)
     trained = xgb_dp.privacy_report(model)
-    labels = [event.label for event in found.record.events]
+    labels = [event.label for event in report_of_file.record.events]
     assert labels[:-2] == [event.label for event in trained.record.events]
-    assert labels[-2:] == ["evaluation"] * 2 and found.epsilon > trained.epsilon
-    assert found.epsilon < trained.epsilon + 1.0  # what both cost together
-    (shown,) = found.ledger["trainings"][-1]["public"]["evaluations"]
+    assert labels[-2:] == ["evaluation"] * 2 and report_of_file.epsilon > trained.epsilon
+    assert report_of_file.epsilon < trained.epsilon + 1.0  # what both cost together
+    (shown,) = report_of_file.ledger["trainings"][-1]["public"]["evaluations"]
     assert shown["slope"] == pytest.approx(slope, rel=1e-3) and shown["parallel"] is False
-    assert "figures of the model" in found.statement()
+    assert "figures of the model" in report_of_file.statement()
     assert xgb_dp.privacy_report(model).epsilon == trained.epsilon  # a copy
 
 
-def test_a_biased_model_is_mended() -> None:
+def test_a_biased_model_is_mended():
     X, y = rows(30_000)
     model = stock(X[:3000], y[:3000], scale_pos_weight=6.0, max_depth=6)
     report = xgb_dp.evaluate(model, (X[3000:], y[3000:]), epsilon=0.5, delta=1e-6)
@@ -52,7 +51,7 @@ def test_a_biased_model_is_mended() -> None:
     assert abs(p.mean() - y[3000:].mean()) < 0.01
 
 
-def test_another_model_or_kind_is_refused() -> None:
+def test_another_model_or_kind_is_refused():
     X, y = rows(2000)
     model: Any = stock(X, y)
     report = xgb_dp.evaluate(model, (X, y), **TARGET)
@@ -64,7 +63,7 @@ def test_another_model_or_kind_is_refused() -> None:
         other.calibrated(values)
 
 
-def test_units_do_not_mix() -> None:
+def test_units_do_not_mix():
     X, y = rows(2000)
     model = xgb.train(PRIVATE, xgb.DMatrix(X, y), 3)
     report = xgb_dp.evaluate(model, (X, y), privacy_id=np.arange(2000) // 2, **TARGET)
@@ -80,7 +79,7 @@ def bent(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return X, (rng.random(n) < p).astype(int)
 
 
-def test_a_rising_curve_beats_a_straight_line(tmp_path: Path) -> None:
+def test_a_rising_curve_beats_a_straight_line(tmp_path):
     X, _ = bent(3000, 0)
     soft = stock(X, (np.random.default_rng(3).random(3000) < 1 / (1 + np.exp(-2 * X[:, 0]))))
     X, y = bent(40_000, 1)
@@ -102,27 +101,27 @@ def test_a_rising_curve_beats_a_straight_line(tmp_path: Path) -> None:
         stored = xgb.Booster(model_file=path)
         np.testing.assert_array_equal(stored.predict(data, output_margin=True), margins)
         shown = json.loads(stored.attr("dp_calibration"))
-        found = np.interp(margins.astype(float), shown["margins"], shown["probabilities"])
-        np.testing.assert_array_equal(found, p)
+        report_of_file = np.interp(margins.astype(float), shown["margins"], shown["probabilities"])
+        np.testing.assert_array_equal(report_of_file, p)
 
 
-def test_a_curve_is_in_the_ledger_and_verified(tmp_path: Path) -> None:
+def test_a_curve_is_in_the_ledger_and_verified(tmp_path):
     X, y = rows(4000)
     model = xgb.train(PRIVATE, xgb.DMatrix(X, y), 3)
     report = xgb_dp.evaluate(model, (X, y), **TARGET)
-    made = report.calibrated(model, method="isotonic")
+    calibrated = report.calibrated(model, method="isotonic")
     path = tmp_path / "model.json"
-    made.save_model(path)
-    found = xgb_dp.privacy_report(path)
-    assert found.epsilon > xgb_dp.privacy_report(model).epsilon
-    assert found.ledger["trainings"][-1]["public"]["evaluations"] == [
+    calibrated.save_model(path)
+    report_of_file = xgb_dp.privacy_report(path)
+    assert report_of_file.epsilon > xgb_dp.privacy_report(model).epsilon
+    assert report_of_file.ledger["trainings"][-1]["public"]["evaluations"] == [
         {"method": "isotonic", "parallel": False, "events": len(report.cost.events)}
     ]
     assert xgb_dp.verify(path).verdict == "passed"
     # Its own figures are those of the curve.
     again = xgb_dp.evaluate(path, (X, y), **TARGET)
     assert float(again.mean_prediction) == pytest.approx(
-        made.predict(xgb.DMatrix(X)).mean(), abs=0.05
+        calibrated.predict(xgb.DMatrix(X)).mean(), abs=0.05
     )
     other = xgb.Booster(model_file=path)
     other.set_attr(dp_calibration="[1, 2, 3]")
@@ -132,17 +131,17 @@ def test_a_curve_is_in_the_ledger_and_verified(tmp_path: Path) -> None:
         xgb_dp.CalibratedModel(path)
 
 
-def test_a_curve_is_for_one_model() -> None:
+def test_a_curve_is_for_one_model():
     X, y = rows(3000)
     model = stock(X, y)
     report = xgb_dp.evaluate(model, (X, y), **TARGET)
-    made = report.calibrated(model, method="isotonic")
+    calibrated = report.calibrated(model, method="isotonic")
     with pytest.raises(xgb_dp.PrivacyParameterError, match="by a curve already"):
-        report.calibrated(made.booster)
+        report.calibrated(calibrated.booster)
     with pytest.raises(xgb_dp.PrivacyParameterError, match="carries no curve"):
         xgb_dp.CalibratedModel(model)
     with pytest.raises(xgb_dp.PrivacyParameterError, match="`method`"):
         report.calibrated(model, method="spline")
-    longer = xgb.train({"nthread": 1}, xgb.DMatrix(X, y), 1, xgb_model=made.booster)
+    longer = xgb.train({"nthread": 1}, xgb.DMatrix(X, y), 1, xgb_model=calibrated.booster)
     with pytest.raises(xgb_dp.LedgerError, match="after 15 rounds, and the model has 16"):
         xgb_dp.CalibratedModel(longer)

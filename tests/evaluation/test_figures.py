@@ -14,7 +14,6 @@ from tests.evaluation.tasks import TARGET, rows, stock
 
 
 def expected_error(p: np.ndarray, y: np.ndarray) -> float:
-    """Calibration error over ten bins."""
     bins = np.minimum((p * 10).astype(int), 9)
     return sum(abs((y - p)[bins == b].sum()) for b in range(10)) / len(p)
 
@@ -33,7 +32,7 @@ def report(task: Any, quiet: None) -> Any:
     return xgb_dp.evaluate(model, xgb.DMatrix(X, y), epsilon=10.0, delta=1e-3)
 
 
-def test_without_noise_figures_are_the_exact_ones(task: Any, report: Any) -> None:
+def test_without_noise_figures_are_the_exact_ones(task, report):
     _, _, y, p = task
     up = p >= 0.5
     exact = {
@@ -50,11 +49,11 @@ def test_without_noise_figures_are_the_exact_ones(task: Any, report: Any) -> Non
         "selection_rate": up.mean(),
         "calibration_error": expected_error(p, y),
     }
-    found = report.figures()
-    assert set(found) == set(exact)
+    figures = report.figures()
+    assert set(figures) == set(exact)
     for name, value in exact.items():
         slack = {"rows": 1.0, "ks": 3e-3, "calibration_error": 4e-3}.get(name, 1.5e-3)
-        assert float(found[name]) == pytest.approx(value, abs=slack), name
+        assert float(figures[name]) == pytest.approx(value, abs=slack), name
     for threshold in (0.1, 0.3, 0.73):
         (tn, fp), (fn, tp) = metrics.confusion_matrix(y, p >= threshold)
         confusion = report.confusion(threshold)
@@ -62,7 +61,7 @@ def test_without_noise_figures_are_the_exact_ones(task: Any, report: Any) -> Non
             assert float(confusion[name]) == pytest.approx(value, abs=0.002 * len(y)), name
 
 
-def test_curves_without_noise(task: Any, report: Any) -> None:
+def test_curves_without_noise(task, report):
     _, _, y, p = task
     wrong, right, thresholds = report.roc()
     exact = metrics.roc_curve(y, p)
@@ -82,7 +81,7 @@ def test_curves_without_noise(task: Any, report: Any) -> None:
     assert chosen[0] == pytest.approx(1.0) and lift[0] == pytest.approx(1.0)
 
 
-def test_the_threshold_with_the_least_cost(task: Any, report: Any) -> None:
+def test_the_threshold_with_the_least_cost(task, report):
     _, _, y, p = task
     chosen = report.threshold({"fp": 1.0, "fn": 5.0})
 
@@ -97,38 +96,43 @@ def test_the_threshold_with_the_least_cost(task: Any, report: Any) -> None:
 
 
 @pytest.mark.usefixtures("quiet")
-def test_groups_are_those_of_the_column(task: Any) -> None:
+def test_groups_are_those_of_the_column(task):
     model, X, y, p = task
     report = xgb_dp.evaluate(model, (X, y), epsilon=10.0, delta=1e-3, by={4: [0, 1]})
     assert list(report.groups) == ["0", "1", "other"]
-    for name, own in (("0", X[:, 4] == 0), ("1", X[:, 4] == 1), ("other", X[:, 4] == 2)):
+    for name, inside in (("0", X[:, 4] == 0), ("1", X[:, 4] == 1), ("other", X[:, 4] == 2)):
         view = report.groups[name]
-        assert float(view.auc) == pytest.approx(metrics.roc_auc_score(y[own], p[own]), abs=2e-3)
-        assert float(view.rows) == pytest.approx(own.sum(), rel=1e-2)
+        assert float(view.auc) == pytest.approx(
+            metrics.roc_auc_score(y[inside], p[inside]), abs=2e-3
+        )
+        assert float(view.rows) == pytest.approx(inside.sum(), rel=1e-2)
     assert float(report.auc) == pytest.approx(metrics.roc_auc_score(y, p), abs=1.5e-3)
 
 
 @pytest.mark.usefixtures("known")
-def test_with_noise_intervals_hold_the_figures(task: Any) -> None:
+def test_with_noise_intervals_hold_the_figures(task):
     model, X, y, p = task
     exact = metrics.roc_auc_score(y, p), metrics.log_loss(y, p), expected_error(p, y)
     errors = []
     for seed in range(6):
-        own = np.random.default_rng(seed).choice(len(y), 10_000, replace=False)
-        report = xgb_dp.evaluate(model, (X[own], y[own]), epsilon=0.5, delta=1e-6)
-        found = report.auc, report.log_loss, report.calibration_error
-        for figure, truth in zip(found, exact, strict=True):
+        inside = np.random.default_rng(seed).choice(len(y), 10_000, replace=False)
+        report = xgb_dp.evaluate(model, (X[inside], y[inside]), epsilon=0.5, delta=1e-6)
+        figures = report.auc, report.log_loss, report.calibration_error
+        for figure, truth in zip(figures, exact, strict=True):
             assert figure.low <= float(figure) <= figure.high
             errors.append(figure.low <= truth <= figure.high)
         # Four deviations of the noise, which the report itself says.
-        assert abs(float(report.auc) - metrics.roc_auc_score(y[own], p[own])) < 4 * report.auc.noise
+        assert (
+            abs(float(report.auc) - metrics.roc_auc_score(y[inside], p[inside]))
+            < 4 * report.auc.noise
+        )
         assert report.auc.noise < 0.005
     assert np.mean(errors) > 0.7
 
 
 @pytest.mark.usefixtures("known")
 @pytest.mark.parametrize("n", [0, 1, 30])
-def test_hardly_any_rows_say_so(n: int) -> None:
+def test_hardly_any_rows_say_so(n):
     X, y = rows(3000)
     model = stock(X, y)
     report = xgb_dp.evaluate(model, (X[:n], y[:n]), **TARGET)
@@ -138,7 +142,7 @@ def test_hardly_any_rows_say_so(n: int) -> None:
     assert "rows" in report.summary()
 
 
-def test_views_of_a_report() -> None:
+def test_views_of_a_report():
     X, y = rows(3000)
     report = xgb_dp.evaluate(stock(X, y), (X, y), by={4: [0, 1, 2]}, **TARGET)
     frame = report.to_frame()
@@ -150,4 +154,4 @@ def test_views_of_a_report() -> None:
         _ = report.nothing_of_that_name
     for cost in (None, (1,), {"fp": 1}, (-1, 2), (0, 0), ("a", 1)):
         with pytest.raises(xgb_dp.PrivacyParameterError, match="cost"):
-            report.threshold(cost)  # type: ignore[arg-type]
+            report.threshold(cost)

@@ -40,8 +40,8 @@ class Model:
 def moved(plan: Any, cells: Any, n: int) -> int:
     """Squared norm of what the last row changes, of all sums."""
     out = 0
-    for block, own in zip(plan.blocks, cells, strict=True):
-        change = block.sums(own, None) - block.sums(own[: n - 1], None)
+    for block, members in zip(plan.blocks, cells, strict=True):
+        change = block.sums(members, None) - block.sums(members[: n - 1], None)
         out += int((change.astype(object) ** 2).sum())
     return out
 
@@ -50,9 +50,9 @@ def moved(plan: Any, cells: Any, n: int) -> int:
 @given(
     st.lists(st.tuples(ANY, ANY, ANY, st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=4)
 )
-def test_one_row_of_several_classes(rows: list[Any]) -> None:
+def test_one_row_of_several_classes(rows):
     a, b, c, y, group = (np.array(v) for v in zip(*rows, strict=True))
-    plan = Several.of(Model(), Groups("g", ("a", "b")))  # type: ignore[arg-type]
+    plan = Several.of(Model(), Groups("g", ("a", "b")))
     with np.errstate(all="ignore"):
         cells = plan.cells(np.stack([a, b, c], axis=1), y, group)
     assert 0 < moved(plan, cells, len(rows)) <= Layout(plan.blocks).sensitivity2
@@ -60,9 +60,9 @@ def test_one_row_of_several_classes(rows: list[Any]) -> None:
 
 @EXAMPLES
 @given(st.lists(st.tuples(ANY, ANY, st.integers(0, 2)), min_size=1, max_size=4))
-def test_one_row_of_a_regression(rows: list[Any]) -> None:
+def test_one_row_of_a_regression(rows):
     prediction, y, group = (np.array(v) for v in zip(*rows, strict=True))
-    plan = Regression.of(Model(), Groups("g", ("a", "b")), 2.0, (-1.0, 5.0))  # type: ignore[arg-type]
+    plan = Regression.of(Model(), Groups("g", ("a", "b")), 2.0, (-1.0, 5.0))
     with np.errstate(all="ignore"):
         cells = plan.cells(prediction, y, group)
     assert 0 < moved(plan, cells, len(rows)) <= Layout(plan.blocks).sensitivity2
@@ -70,10 +70,10 @@ def test_one_row_of_a_regression(rows: list[Any]) -> None:
 
 @EXAMPLES
 @given(st.lists(st.tuples(ANY, ANY, st.integers(0, 1)), min_size=1, max_size=4))
-def test_one_row_of_a_pair(rows: list[Any]) -> None:
+def test_one_row_of_a_pair(rows):
     first, second, y = (np.array(v) for v in zip(*rows, strict=True))
     rng = np.random.default_rng(len(rows))
-    plan = Pair.of(Model(), Model())  # type: ignore[arg-type]
+    plan = Pair.of(Model(), Model())
     with np.errstate(all="ignore"):
         cells = plan.cells((first, second), y)
     assert 0 < moved(plan, cells, len(rows)) <= Layout(plan.blocks).sensitivity2
@@ -86,7 +86,7 @@ def test_one_row_of_a_pair(rows: list[Any]) -> None:
         assert ((places >= 0) & (places < block.cells)).all()
 
 
-def test_a_value_adds_its_moments() -> None:
+def test_a_value_adds_its_moments():
     matrix = value_matrix()
     for value in (-1.0, -0.3, 0.0, 0.77, 1.0):
         column = matrix[:, value_cells(np.array([value]))[0]] / 256.0
@@ -106,7 +106,7 @@ def values() -> Any:
 
 
 @pytest.mark.usefixtures("quiet")
-def test_regressions_without_noise(values: Any) -> None:
+def test_regressions_without_noise(values):
     model, X, y, p = values
     report = xgb_dp.evaluate(model, (X, y), target_bounds=(-12, 12), by={4: [0, 1]}, **CLEAR)
     error = p - y
@@ -116,8 +116,8 @@ def test_regressions_without_noise(values: Any) -> None:
     assert float(report.r2) == pytest.approx(metrics.r2_score(y, p), abs=5e-3)
     for share in (0.05, 0.5, 0.9):
         assert float(report.quantile(share)) == pytest.approx(np.quantile(error, share), abs=0.06)
-    own = X[:, 4] == 1
-    assert float(report.groups["1"].mae) == pytest.approx(np.abs(error[own]).mean(), rel=1e-2)
+    members = X[:, 4] == 1
+    assert float(report.groups["1"].mae) == pytest.approx(np.abs(error[members]).mean(), rel=1e-2)
     clipped = xgb_dp.evaluate(model, (X, y), error_bound=1.0, **CLEAR)
     assert float(clipped.mae) == pytest.approx(np.minimum(np.abs(error), 1).mean(), rel=1e-2)
     with pytest.raises(xgb_dp.PrivacyParameterError, match="bounds of the target"):
@@ -125,7 +125,7 @@ def test_regressions_without_noise(values: Any) -> None:
 
 
 @pytest.mark.usefixtures("known")
-def test_regressions_with_noise(values: Any) -> None:
+def test_regressions_with_noise(values):
     model, X, y, p = values
     report = xgb_dp.evaluate(model, (X, y), target_bounds=(-12, 12), epsilon=0.5, delta=1e-6)
     error = p - y
@@ -146,22 +146,22 @@ def classes() -> Any:
 
 
 @pytest.mark.usefixtures("quiet")
-def test_several_classes_without_noise(classes: Any) -> None:
+def test_several_classes_without_noise(classes):
     model, X, y, p = classes
     report = xgb_dp.evaluate(model, (X, y), **CLEAR)
-    told = p.argmax(axis=1)
-    assert float(report.accuracy) == pytest.approx(np.mean(told == y), abs=4e-3)
+    predicted = p.argmax(axis=1)
+    assert float(report.accuracy) == pytest.approx(np.mean(predicted == y), abs=4e-3)
     assert float(report.log_loss) == pytest.approx(metrics.log_loss(y, p), abs=4e-3)
     assert float(report.auc) == pytest.approx(
         metrics.roc_auc_score(y, p, multi_class="ovr"), abs=4e-3
     )
     for k, view in enumerate(report.one_against_rest):
         assert float(view.auc) == pytest.approx(metrics.roc_auc_score(y == k, p[:, k]), abs=5e-3)
-    found = [[float(f) for f in row] for row in report.confusion()]
-    np.testing.assert_allclose(found, metrics.confusion_matrix(y, told), rtol=0.02, atol=1)
+    confusion = [[float(f) for f in row] for row in report.confusion()]
+    np.testing.assert_allclose(confusion, metrics.confusion_matrix(y, predicted), rtol=0.02, atol=1)
 
 
-def test_several_classes_with_noise_and_groups(classes: Any) -> None:
+def test_several_classes_with_noise_and_groups(classes):
     model, X, y, _ = classes
     report = xgb_dp.evaluate(model, (X, y), by={4: [0, 1]}, **TARGET)
     assert set(report.groups) == {"0", "1", "other"}
@@ -172,7 +172,7 @@ def test_several_classes_with_noise_and_groups(classes: Any) -> None:
 
 
 @pytest.mark.usefixtures("quiet")
-def test_pairs_without_noise() -> None:
+def test_pairs_without_noise():
     X, y = rows(24_000)
     models = [stock(X[:4000], y[:4000], max_depth=depth) for depth in (3, 1)]
     X, y = X[4000:], y[4000:]
@@ -191,7 +191,7 @@ def test_pairs_without_noise() -> None:
 
 @pytest.mark.usefixtures("quiet")
 @pytest.mark.parametrize("shift", [0.0, 0.001, -0.01])
-def test_small_differences_of_the_loss_have_no_bias(shift: float) -> None:
+def test_small_differences_of_the_loss_have_no_bias(shift):
     """Cells of one width would take them all for the middle of one cell, 0.016 nats away."""
     X, y = rows(6000)
     first = stock(X, y)
@@ -204,7 +204,7 @@ def test_small_differences_of_the_loss_have_no_bias(shift: float) -> None:
     assert abs(float(same.log_loss_difference)) < 1e-5
 
 
-def test_bad_pairs(values: Any) -> None:
+def test_bad_pairs(values):
     X, y = rows(500)
     model = stock(X, y)
     for models in ([model], [model] * 3, [model, values[0]], []):
@@ -214,7 +214,7 @@ def test_bad_pairs(values: Any) -> None:
 
 
 @pytest.mark.parametrize("halved", [False, True])
-def test_groups_of_a_matrix_go_by_the_names_of_categories(halved: bool) -> None:
+def test_groups_of_a_matrix_go_by_the_names_of_categories(halved):
     """One row of another category moves the codes of all, and the groups of nobody."""
     X = pd.DataFrame({"c": list("abc") * 200, "x": np.linspace(0, 1, 600)})
     y = (X["x"] > 0.5).astype(int)

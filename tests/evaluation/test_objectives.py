@@ -36,7 +36,6 @@ POWERS = {"counts": 1.0, "amounts": 2.0, "both": 1.4}
 
 
 def data(name: str, n: int = 24_000) -> tuple[Any, Any]:
-    """Features and labels of an objective."""
     rng = np.random.default_rng(5)
     X = rng.normal(size=(n, 4)).astype(np.float32)
     X[:, 3] = rng.integers(0, 2, n)
@@ -53,13 +52,13 @@ def data(name: str, n: int = 24_000) -> tuple[Any, Any]:
 @pytest.fixture(scope="module")
 def judges() -> dict[str, Any]:
     """For each objective a model without privacy, and rows that did not train it."""
-    found = {}
+    judges_by_name = {}
     for name, params in OBJECTIVES.items():
         X, y = data(name)
         params = {"max_depth": 3, "nthread": 1, "eta": 0.2, **params}
         model = xgb.train(params, xgb.DMatrix(X[:6000], y[:6000]), 20)
-        found[name] = model, X[6000:], y[6000:], model.predict(xgb.DMatrix(X[6000:]))
-    return found
+        judges_by_name[name] = model, X[6000:], y[6000:], model.predict(xgb.DMatrix(X[6000:]))
+    return judges_by_name
 
 
 def gini_of(y: Any, p: Any) -> float:
@@ -70,14 +69,13 @@ def gini_of(y: Any, p: Any) -> float:
 
 
 def deviances(name: str, y: Any, p: Any) -> tuple[float, float]:
-    """Of the predictions, and of the mean."""
     of = functools.partial(metrics.mean_tweedie_deviance, y, power=POWERS[name])
     return float(of(p)), float(of(np.full_like(p, y.mean())))
 
 
 @pytest.mark.usefixtures("quiet")
 @pytest.mark.parametrize("name", BOUNDS)
-def test_means_without_noise(judges: dict[str, Any], name: str) -> None:
+def test_means_without_noise(judges, name):
     model, X, y, p = judges[name]
     bounds = {"target_bounds": BOUNDS[name], "error_bound": float(BOUNDS[name][1])}
     report = xgb_dp.evaluate(model, (X, y), **bounds, by={3: [0, 1]}, **CLEAR)
@@ -87,8 +85,8 @@ def test_means_without_noise(judges: dict[str, Any], name: str) -> None:
     assert float(report.gini) == pytest.approx(gini_of(y, p), abs=4e-3)
     assert float(report.mean_ratio) == pytest.approx(p.mean() / y.mean(), rel=4e-3)
     assert float(report.bias) == pytest.approx((p - y).mean(), abs=BOUNDS[name][1] / 8000)
-    own = X[:, 3] == 1
-    assert float(report.groups["1"].gini) == pytest.approx(gini_of(y[own], p[own]), abs=6e-3)
+    column = X[:, 3] == 1
+    assert float(report.groups["1"].gini) == pytest.approx(gini_of(y[column], p[column]), abs=6e-3)
     tenths = np.array(report.lift())
     assert tenths.shape == (10, 2) and (np.diff(tenths[:, 0]) > 0).all()
     assert np.corrcoef(tenths.T)[0, 1] > 0.98
@@ -97,7 +95,7 @@ def test_means_without_noise(judges: dict[str, Any], name: str) -> None:
 
 @pytest.mark.usefixtures("known")
 @pytest.mark.parametrize("name", BOUNDS)
-def test_means_with_noise(judges: dict[str, Any], name: str) -> None:
+def test_means_with_noise(judges, name):
     model, X, y, p = judges[name]
     bounds = {"target_bounds": BOUNDS[name], "error_bound": float(BOUNDS[name][1])}
     report = xgb_dp.evaluate(model, (X, y), **bounds, epsilon=2.0, delta=1e-6)
@@ -111,7 +109,7 @@ def test_means_with_noise(judges: dict[str, Any], name: str) -> None:
 
 
 @pytest.mark.usefixtures("known")
-def test_intervals_cover(judges: dict[str, Any]) -> None:
+def test_intervals_cover(judges):
     """Of noise and of sampling together: 25 samples of the rows, each with a release of its own."""
     model, X, y, p = judges["counts"]
     whole = {"gini": gini_of(y, p), "deviance": metrics.mean_poisson_deviance(y, p)}
@@ -131,17 +129,17 @@ def test_intervals_cover(judges: dict[str, Any]) -> None:
 
 @pytest.mark.usefixtures("quiet")
 @pytest.mark.parametrize("name", ["quantile", "quantiles"])
-def test_quantiles_without_noise(judges: dict[str, Any], name: str) -> None:
+def test_quantiles_without_noise(judges, name):
     model, X, y, p = judges[name]
     report = xgb_dp.evaluate(model, (X, y), error_bound=6.0, by={3: [0, 1]}, **CLEAR)
     levels = np.atleast_1d(OBJECTIVES[name]["quantile_alpha"])
-    for level, own in zip(levels.tolist(), p.reshape(len(y), -1).T, strict=True):
-        exact = metrics.mean_pinball_loss(y, own, alpha=level)
+    for level, column in zip(levels.tolist(), p.reshape(len(y), -1).T, strict=True):
+        exact = metrics.mean_pinball_loss(y, column, alpha=level)
         assert float(report.pinball_loss(level)) == pytest.approx(exact, rel=5e-3)
-        assert float(report.coverage(level)) == pytest.approx((y <= own).mean(), abs=2e-3)
+        assert float(report.coverage(level)) == pytest.approx((y <= column).mean(), abs=2e-3)
         group = X[:, 3] == 0
         assert float(report.groups["0"].coverage(level)) == pytest.approx(
-            (y <= own)[group].mean(), abs=4e-3
+            (y <= column)[group].mean(), abs=4e-3
         )
         assert f"coverage of {level:g}" in report.figures()
     with pytest.raises(xgb_dp.PrivacyParameterError, match="levels that the model predicts"):
@@ -151,18 +149,17 @@ def test_quantiles_without_noise(judges: dict[str, Any], name: str) -> None:
 
 
 @pytest.mark.usefixtures("known")
-def test_quantiles_with_noise(judges: dict[str, Any]) -> None:
+def test_quantiles_with_noise(judges):
     model, X, y, p = judges["quantiles"]
     report = xgb_dp.evaluate(model, (X, y), error_bound=6.0, epsilon=1.0, delta=1e-6)
-    for level, own in zip((0.1, 0.5, 0.9), p.T, strict=True):
+    for level, column in zip((0.1, 0.5, 0.9), p.T, strict=True):
         figure = report.coverage(level)
-        assert abs(float(figure) - (y <= own).mean()) < 4.5 * figure.noise
+        assert abs(float(figure) - (y <= column).mean()) < 4.5 * figure.noise
         assert figure.noise < 0.02
 
 
 @pytest.fixture(scope="module")
 def plans(judges: dict[str, Any]) -> dict[str, Regression]:
-    """What is released of each model, with groups."""
     groups = Groups("g", ("a", "b"))
     return {
         name: Regression.of(judged(case[0]), groups, 2.0, BOUNDS.get(name, (-1.0, 5.0)))
@@ -177,23 +174,22 @@ LABEL = st.one_of(ANY, st.sampled_from([0.0, -1.0, 1e-30, 12.0, 60.0]))
 @settings(EXAMPLES, max_examples=15)
 @given(rows=st.lists(st.tuples(ANY, LABEL, st.integers(0, 2)), min_size=1, max_size=4))
 @example(rows=[(1.0, 12.0, 0), (1e-30, 60.0, 1)])
-def test_one_row(plans: dict[str, Regression], name: str, rows: list[Any]) -> None:
-    """Any prediction and label, and sums of all blocks together."""
+def test_one_row(plans, name, rows):
     prediction, y, group = (np.array(v) for v in zip(*rows, strict=True))
     plan = plans[name]
     if len(plan.levels) > 1:
         prediction = np.stack([prediction, -prediction, prediction], axis=1)
     with np.errstate(all="ignore"):
         cells = plan.cells(prediction, y, group)
-    for block, own in zip(plan.blocks, cells, strict=True):
-        assert ((own >= 0) & (own < block.cells)).all()
+    for block, column in zip(plan.blocks, cells, strict=True):
+        assert ((column >= 0) & (column < block.cells)).all()
     stated = Layout(plan.blocks).sensitivity2
     assert 0 < moved(plan, cells, len(rows)) <= stated
     assert stated <= 1.05 * (1 << 14) ** 2
 
 
 @pytest.mark.parametrize("low", [-1e-3, -100.0, -1e9, -1e15])
-def test_ranges_of_labels_that_there_are_not(judges: dict[str, Any], low: float) -> None:
+def test_ranges_of_labels_that_there_are_not(judges, low):
     """Beside a small upper end they would count so much that norms left 64 bits."""
     for name in BOUNDS:
         model, X, y, _ = judges[name]
@@ -205,7 +201,7 @@ def test_ranges_of_labels_that_there_are_not(judges: dict[str, Any], low: float)
     "entry, shift",
     [(1 << 15, 16), (-(1 << 15), 16), (1 << 31, 0), (-(1 << 31), 0), (1 << 40, 0), (-(1 << 63), 0)],
 )
-def test_a_row_that_counts_too_much_is_refused(entry: int, shift: int) -> None:
+def test_a_row_that_counts_too_much_is_refused(entry, shift):
     """The square of 2^40 is 0 in 64 bits: no sensitivity may be taken from that."""
     block = Block(np.array([[1, entry]]))
     with pytest.raises(xgb_dp.LedgerError, match="defect"):
@@ -213,7 +209,7 @@ def test_a_row_that_counts_too_much_is_refused(entry: int, shift: int) -> None:
 
 
 @pytest.mark.parametrize("power", [1.0, 1.3, 2.0])
-def test_deviances_are_those_of_the_page(power: float) -> None:
+def test_deviances_are_those_of_the_page(power):
     rng = np.random.default_rng(1)
     y, mean = rng.gamma(1.0, 2.0, 500) + 1e-3, rng.gamma(2.0, 1.0, 500) + 1e-3
     loss = Deviance(power)
@@ -226,7 +222,7 @@ def test_deviances_are_those_of_the_page(power: float) -> None:
 
 
 @pytest.mark.usefixtures("known")
-def test_exposures_of_rows() -> None:
+def test_exposures_of_rows():
     """A model that was trained with exposures is judged with them; others refuse margins."""
     X, _ = data("counts", 8000)
     rng = np.random.default_rng(1)
@@ -254,7 +250,7 @@ def test_exposures_of_rows() -> None:
 
 
 @pytest.mark.parametrize("n", [0, 1])
-def test_hardly_any_rows(judges: dict[str, Any], n: int) -> None:
+def test_hardly_any_rows(judges, n):
     for name, (model, X, y, _) in judges.items():
         bounds = BOUNDS.get(name, (-5, 5))
         report = xgb_dp.evaluate(model, (X[:n], y[:n]), target_bounds=bounds, **TARGET)

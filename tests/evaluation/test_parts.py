@@ -21,7 +21,7 @@ from xgb_dp.data.parts import Part, apart, mark, part_of
 from xgb_dp.record.ledger import read_ledger
 
 
-def test_coins_of_rows_do_not_divide_persons() -> None:
+def test_coins_of_rows_do_not_divide_persons():
     row, other = (Part("1f", name, "row") for name in ("train", "test"))
     assert apart(row, other, "row") and not apart(row, other, "person")
     person, second = (Part("2f", name, "person") for name in ("train", "test"))
@@ -33,7 +33,7 @@ def charge(budget: xgb_dp.Budget, part: Part | None, unit: str = "row") -> None:
     budget.reserve([GaussianEvent("x", 1 << 20, 400 << 20, 1, 1, unit=unit)], part=part)
 
 
-def test_the_book_takes_the_larger_of_two_parts(tmp_path: Path) -> None:
+def test_the_book_takes_the_larger_of_two_parts(tmp_path):
     budget = xgb_dp.Budget(tmp_path / "b.json", epsilon=3.0, delta=1e-5)
     one = 1 / 400
     a, b = (Part("aa", name, "row") for name in ("train", "test"))
@@ -48,14 +48,14 @@ def test_the_book_takes_the_larger_of_two_parts(tmp_path: Path) -> None:
         Part.from_json({"split": "aa", "name": "both", "unit": "row"})
 
 
-def test_coins_of_rows_add_up_for_persons_in_the_book(tmp_path: Path) -> None:
+def test_coins_of_rows_add_up_for_persons_in_the_book(tmp_path):
     budget = xgb_dp.Budget(tmp_path / "b.json", epsilon=3.0, delta=1e-5, unit="person")
     for name in ("train", "test"):
         charge(budget, Part("aa", name, "row"), "person")
     assert budget.spent.mu2 == pytest.approx(2 / 400, rel=1e-2)
 
 
-def test_objects_are_known_as_they_are() -> None:
+def test_objects_are_known_as_they_are():
     X, y = rows(200)
     parts = xgb_dp.split((X, y))
     part = part_of(parts.test)
@@ -93,7 +93,7 @@ def table_of(kind: str, X: np.ndarray, y: np.ndarray) -> Any:
         ("matrix", lambda test: test.set_info(label_upper_bound=np.ones(test.num_row()))),
     ],
 )
-def test_what_was_changed_in_place_is_no_part(kind: str, change: Any) -> None:
+def test_what_was_changed_in_place_is_no_part(kind, change):
     parts = xgb_dp.split(table_of(kind, *rows(300)), test=0.5)
     held = parts.test if kind == "matrix" else parts.test[0]
     assert part_of(held) == part_of(held) == Part(parts.name, "test", "row")
@@ -106,7 +106,7 @@ def test_what_was_changed_in_place_is_no_part(kind: str, change: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ["pandas", "numpy", "matrix"])
-def test_both_parts_together_are_all_rows(kind: str) -> None:
+def test_both_parts_together_are_all_rows(kind):
     X, y = rows(1000)
     X[:, 0] = np.arange(1000)
     parts = xgb_dp.split(table_of(kind, X, y), test=0.3)
@@ -126,7 +126,7 @@ def test_both_parts_together_are_all_rows(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["int64", "Int64", "int64[pyarrow]", "uint64", "UUID"])
-def test_ids_of_a_division_are_exact(kind: str) -> None:
+def test_ids_of_a_division_are_exact(kind):
     """Two ids that one 64-bit float stands for are two persons in both parts."""
     X, y = rows(40)
     numbers = [2**53 + i for i in range(40)]
@@ -137,7 +137,7 @@ def test_ids_of_a_division_are_exact(kind: str) -> None:
     assert sorted(seen) == (list(ids) if kind == "UUID" else numbers)
 
 
-def test_coins_of_persons_keep_their_rows_together() -> None:
+def test_coins_of_persons_keep_their_rows_together():
     X, y = rows(1200)
     ids = np.repeat(np.arange(300), 4)
     parts = xgb_dp.split((X, y), test=0.5, privacy_id=ids)
@@ -152,7 +152,7 @@ def test_coins_of_persons_keep_their_rows_together() -> None:
     assert float(report.rows) + 6.0 * report.rows.noise < len(parts.test_ids)
 
 
-def test_other_persons_than_those_of_the_coins_add_up(tmp_path: Path) -> None:
+def test_other_persons_than_those_of_the_coins_add_up(tmp_path):
     """A hospital has rows on both sides of a division by patients."""
     X, y = rows(1200)
     patients = pd.Series(np.repeat(np.arange(300), 4), name="patient")
@@ -166,17 +166,17 @@ def test_other_persons_than_those_of_the_coins_add_up(tmp_path: Path) -> None:
         xgb_dp.evaluate(model, parts.test, privacy_id=ids, budget=book, **TARGET)
         return book.entries[-1].part
 
-    own = part_of(parts.test)
-    assert own is not None and judge(parts.test_ids) == own
+    own_part = part_of(parts.test)
+    assert own_part is not None and judge(parts.test_ids) == own_part
     assert judge(hospitals[here]) is None and judge(np.array(parts.test_ids)) is None
-    assert judge(patients[here]) == own  # by the name of the column
+    assert judge(patients[here]) == own_part  # by the name of the column
     others = "'patient', and this one identifies them by 'ward'"
     with pytest.raises(xgb_dp.BudgetError, match=others):
         judge(pd.Series(hospitals[here], name="ward"))
     book.verify()
 
 
-def test_trainings_of_other_persons_name_no_part() -> None:
+def test_trainings_of_other_persons_name_no_part():
     X, y = rows(400)
     ids = np.arange(400) // 2
     parts = xgb_dp.split(xgb.DMatrix(X, y), privacy_id=ids)
@@ -189,7 +189,7 @@ def test_trainings_of_other_persons_name_no_part() -> None:
         more = {"epsilon": 1.9, "delta": 1e-6, "num_boost_round": 1}
         return xgb_dp.select(params, parts.train, [{}], **more).booster
 
-    own = {"split": parts.name, "name": "train", "unit": "person"}
+    own_part = {"split": parts.name, "name": "train", "unit": "person"}
     for way in (trained, selected):
-        for ids, part in ((parts.train_ids, own), (np.array(parts.train_ids) // 2, None)):
+        for ids, part in ((parts.train_ids, own_part), (np.array(parts.train_ids) // 2, None)):
             assert read_ledger(way(ids)).trainings[-1].public.get("part") == part

@@ -21,7 +21,7 @@ def report() -> Any:
     return xgb_dp.evaluate(stock(X, y), (X, y), by={4: [0, 1, 2]}, **TARGET)
 
 
-def test_curves(report: Any) -> None:
+def test_curves(report):
     line = plotting.plot_roc(report).lines[0]
     np.testing.assert_allclose(line.get_xydata().T, report.roc()[:2])
     assert len(plotting.plot_calibration(report).containers[0].lines[0].get_xdata()) == len(
@@ -31,13 +31,13 @@ def test_curves(report: Any) -> None:
     plotting.plot_roc(report.groups["1"])
 
 
-def test_groups(report: Any) -> None:
+def test_groups(report):
     ax = plotting.plot_groups(report, "accuracy")
     assert [label.get_text() for label in ax.get_yticklabels()] == ["all", "0", "1", "2", "other"]
     assert ax.lines[1].get_xdata()[0] == pytest.approx(float(report.accuracy()))
 
 
-def test_other_reports_are_refused(report: Any) -> None:
+def test_other_reports_are_refused(report):
     X, y = rows(500)
     plain = xgb_dp.evaluate(stock(X, y), (X, y), **TARGET)
     plot_groups, plot_roc = plotting.plot_groups, plotting.plot_roc

@@ -19,40 +19,40 @@ LEAST = 0.92
 
 
 @pytest.mark.parametrize("denominator", [0.5, 3.0, 30.0])
-def test_quotients_cover(denominator: float) -> None:
+def test_quotients_cover(denominator):
     """Also where the denominator is within its own noise."""
     rng = np.random.default_rng(0)
     spread = np.array([[1.0, 0.4], [0.4, 1.0]])
     truth = np.array([0.6 * denominator, denominator])
     hits, bounded = 0, 0
     for one in rng.multivariate_normal(truth, spread, TIMES):
-        found = Figure.quotient(one, spread, spread, 0.95, low=-5.0, high=5.0)
-        assert -5.0 <= found.low <= found.value <= found.high <= 5.0
-        hits += found.low <= 0.6 <= found.high
-        bounded += found.high - found.low < 10.0
+        figure = Figure.quotient(one, spread, spread, 0.95, low=-5.0, high=5.0)
+        assert -5.0 <= figure.low <= figure.value <= figure.high <= 5.0
+        hits += figure.low <= 0.6 <= figure.high
+        bounded += figure.high - figure.low < 10.0
     assert hits >= LEAST * TIMES
     assert (bounded == TIMES) is (denominator == 30.0)
 
 
-def test_a_quotient_without_noise_is_exact() -> None:
+def test_a_quotient_without_noise_is_exact():
     none = np.zeros((2, 2))
-    found = Figure.quotient([3.0, 4.0], none, none, 0.95)
-    assert (found.low, found.value, found.high, found.noise) == (0.75, 0.75, 0.75, 0.0)
-    assert found.moved(lambda q: 1.0 - q) == Figure(0.25, 0.25, 0.25, 0.0)
+    figure = Figure.quotient([3.0, 4.0], none, none, 0.95)
+    assert (figure.low, figure.value, figure.high, figure.noise) == (0.75, 0.75, 0.75, 0.0)
+    assert figure.moved(lambda q: 1.0 - q) == Figure(0.25, 0.25, 0.25, 0.0)
 
 
 @pytest.mark.parametrize("square", [-2.0, 0.0, 1e-12, 0.04, 9.0])
-def test_a_root_has_the_noise_of_its_scale(square: float) -> None:
+def test_a_root_has_the_noise_of_its_scale(square):
     """Also where the noisy square is 0 or below, in which the root has no slope."""
     noise = np.diag([0.01, 0.0])
-    found = Figure.quotient([square, 1.0], noise, noise, 0.95, low=0.0, high=16.0)
-    root = found.moved(math.sqrt)
+    figure = Figure.quotient([square, 1.0], noise, noise, 0.95, low=0.0, high=16.0)
+    root = figure.moved(math.sqrt)
     assert root.noise == pytest.approx(min(0.1**0.5, 0.05 / max(square, 1e-9) ** 0.5), rel=0.4)
     assert root.low <= root.value <= root.high <= 4.0
 
 
 @pytest.mark.parametrize("rows", [200, 5_000])
-def test_quantiles_and_means_cover(rows: int) -> None:
+def test_quantiles_and_means_cover(rows):
     """Of 120 samples: below 85% would be 5 deviations under 95%."""
     rng = np.random.default_rng(rows)
     solver, noise = Solver.of(value_matrix()), 2_000.0
@@ -63,16 +63,15 @@ def test_quantiles_and_means_cover(rows: int) -> None:
         sums = value_matrix() @ counts + noise * rng.normal(size=len(value_matrix()))
         values = Values.of(solver, sums, noise, 0.0, 1.0, 0.95)
         for name in hits:
-            found = values.mean if name == "mean" else values.quantile(float(name))
-            hits[name] += found.low <= truth[name] <= found.high
+            figure = values.mean if name == "mean" else values.quantile(float(name))
+            hits[name] += figure.low <= truth[name] <= figure.high
     assert min(hits.values()) >= 0.85 * 120, hits
 
 
 @pytest.mark.parametrize("rows", [1_000, 10_000])
 @pytest.mark.parametrize("share", [0.01, 0.1, 0.5])
 @pytest.mark.parametrize("noise", [0.0, 500.0, 3_000.0])
-def test_base_rates_cover_what_they_say(rows: int, share: float, noise: float) -> None:
-    """By the noise of the sums and the rows that were drawn, without any model of the counts."""
+def test_base_rates_cover_what_they_say(rows, share, noise):
     grid, rng = Grid(), np.random.default_rng(6)
     solver = Solver.of(counts_matrix(grid))
     covariance = TOTALS @ solver.covariance @ TOTALS.T * noise**2
@@ -81,8 +80,8 @@ def test_base_rates_cover_what_they_say(rows: int, share: float, noise: float) -
     for _ in range(1_500):
         seen = [rng.binomial(rows, share), rows] + root @ rng.normal(size=2)
         empty = [np.zeros(0)] * 5
-        found = TwoClasses(Posterior(grid, *empty, seen, covariance)).base_rate
-        covered.append(found.low <= share <= found.high)
+        figure = TwoClasses(Posterior(grid, *empty, seen, covariance)).base_rate
+        covered.append(figure.low <= share <= figure.high)
     # 95% within five deviations of 1,500 samples. Where positives are within the noise, those below
     # 0 count as 0, so that 97.5% cover.
     assert 0.92 < np.mean(covered) < 0.996

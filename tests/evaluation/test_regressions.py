@@ -43,7 +43,7 @@ def exact_of(y: np.ndarray, p: np.ndarray) -> dict[str, float]:
 
 
 @pytest.mark.usefixtures("quiet")
-def test_without_noise_nothing_is_clipped(houses: Any) -> None:
+def test_without_noise_nothing_is_clipped(houses):
     """Errors beyond a fourth of the range are a half of the mean square here."""
     model, X, y, p = houses
     report = xgb_dp.evaluate(model, (X, y), target_bounds=BOUNDS, **CLEAR)
@@ -57,7 +57,7 @@ def test_without_noise_nothing_is_clipped(houses: Any) -> None:
 
 @pytest.mark.usefixtures("quiet")
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
-def test_errors_of_the_declared_width_count_fully(sign: float) -> None:
+def test_errors_of_the_declared_width_count_fully(sign):
     X = np.zeros((500, 1), dtype=np.float32)
     model = xgb.train({"base_score": max(sign, 0.0), "nthread": 1}, xgb.DMatrix(X, X[:, 0]), 0)
     y = np.full(500, max(-sign, 0.0))
@@ -69,7 +69,7 @@ def test_errors_of_the_declared_width_count_fully(sign: float) -> None:
 
 
 @pytest.mark.usefixtures("quiet")
-def test_a_narrow_bound_is_named(houses: Any) -> None:
+def test_a_narrow_bound_is_named(houses):
     model, X, y, p = houses
     report = xgb_dp.evaluate(model, (X, y), target_bounds=BOUNDS, error_bound=1e5, **CLEAR)
     error = np.clip(p - y, -1e5, 1e5)
@@ -84,7 +84,7 @@ def test_a_narrow_bound_is_named(houses: Any) -> None:
 
 
 @pytest.mark.usefixtures("quiet")
-def test_labels_beyond_their_bounds_count_as_these(houses: Any) -> None:
+def test_labels_beyond_their_bounds_count_as_these(houses):
     model, X, y, p = houses
     report = xgb_dp.evaluate(model, (X, y), target_bounds=(0.0, 2e5), **CLEAR)
     inside = np.minimum(y, 2e5)
@@ -95,7 +95,7 @@ def test_labels_beyond_their_bounds_count_as_these(houses: Any) -> None:
 
 @pytest.mark.parametrize("epsilon", [1e6, 1e12, 1e300])
 @pytest.mark.parametrize("persons", [False, True])
-def test_hardly_any_noise(houses: Any, epsilon: float, persons: bool) -> None:
+def test_hardly_any_noise(houses, epsilon, persons):
     model, X, y, p = (part[:2000] if isinstance(part, np.ndarray) else part for part in houses)
     ids = np.arange(len(y)) if persons else None
     with pytest.warns(xgb_dp.PrivacyWarning, match="Epsilon"):
@@ -107,7 +107,7 @@ def test_hardly_any_noise(houses: Any, epsilon: float, persons: bool) -> None:
 
 @pytest.mark.usefixtures("known")
 @pytest.mark.parametrize("epsilon", [0.5, 8.0])
-def test_intervals_cover_the_population(houses: Any, epsilon: float) -> None:
+def test_intervals_cover_the_population(houses, epsilon):
     """Of all rows and of a group, with noise that is most of the spread and with little."""
     model, X, y, p = houses
     group = (X[:, 1] > 0).astype(np.int64)

@@ -13,7 +13,7 @@ from xgb_dp.noisy_sums import Block, Later, Layout
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.1, 0.25, 0.3, 0.5, 0.7, 1.0, 2.0, 8.0])
 @pytest.mark.parametrize("later", [None, 1, 3, 4])
-def test_the_noise_of_both_steps_fits_the_sampler(epsilon: float, later: int | None) -> None:
+def test_the_noise_of_both_steps_fits_the_sampler(epsilon, later):
     blocks = (Block(64 * np.eye(128, dtype=np.int64)),)
     second = None if later is None else Later(norm2=later * blocks[0].norm2, sums=128)
     layout = Layout(blocks, later=second)

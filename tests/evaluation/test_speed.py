@@ -17,12 +17,11 @@ threadpoolctl = pytest.importorskip("threadpoolctl")
 
 
 def threads() -> list[int]:
-    """Threads of every BLAS of the process."""
-    found = threadpoolctl.threadpool_info()
-    return [one["num_threads"] for one in found if one["user_api"] == "blas"]
+    pools = threadpoolctl.threadpool_info()
+    return [one["num_threads"] for one in pools if one["user_api"] == "blas"]
 
 
-def test_blas_takes_one_thread_and_gives_it_back() -> None:
+def test_blas_takes_one_thread_and_gives_it_back():
     with threadpoolctl.threadpool_limits(2, user_api="blas"):
         before = threads()
         with one_thread():
@@ -33,7 +32,7 @@ def test_blas_takes_one_thread_and_gives_it_back() -> None:
         assert threads() == before
 
 
-def test_an_evaluation_takes_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_evaluation_takes_one_thread(monkeypatch):
     seen = []
 
     def noise(sigma2: int, size: int) -> Any:
@@ -45,7 +44,7 @@ def test_an_evaluation_takes_one_thread(monkeypatch: pytest.MonkeyPatch) -> None
     assert seen and all(one == {1} for one in seen)
 
 
-def test_nothing_is_asked_for_without_threadpoolctl(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_asked_for_without_threadpoolctl(monkeypatch):
     monkeypatch.setitem(sys.modules, "threadpoolctl", None)
     before = threads()
     with one_thread():

@@ -55,49 +55,48 @@ def judge() -> Any:
 
 
 @pytest.mark.usefixtures("quiet")
-def test_without_noise(judge: Any) -> None:
+def test_without_noise(judge):
     model, (X, time, seen), p = judge
     d = matrix(X, time, seen)
     report = xgb_dp.evaluate(model, d, target_bounds=BOUNDS, by={3: [0, 1]}, **CLEAR)
     assert float(report.concordance) == pytest.approx(harrell(p, time, seen), abs=0.01)
     assert float(report.seen) == pytest.approx(seen.mean(), abs=2e-3)
     assert float(report.rows) == pytest.approx(len(X), rel=2e-3)
-    own = X[:, 3] == 1
-    exact = harrell(p[own], time[own], seen[own])
+    members = X[:, 3] == 1
+    exact = harrell(p[members], time[members], seen[members])
     assert float(report.groups["1"].concordance) == pytest.approx(exact, abs=0.01)
 
 
 @pytest.mark.usefixtures("known")
-def test_with_noise(judge: Any) -> None:
+def test_with_noise(judge):
     """No bias, though both rows of a pair share the noise: the mean of 30 releases."""
     model, (X, time, seen), p = judge
     d = matrix(X, time, seen)
-    found = [
+    figures = [
         xgb_dp.evaluate(model, d, target_bounds=BOUNDS, epsilon=1.0, delta=1e-6).concordance
         for _ in range(30)
     ]
     exact = harrell(p, time, seen)
-    noise = np.std([float(f) for f in found])
-    assert np.mean([f.noise for f in found]) == pytest.approx(noise, rel=0.5)
-    mean = np.mean([float(f) for f in found])
-    assert abs(mean - exact) < 4.5 * noise / np.sqrt(len(found)) + 0.01
-    assert sum(f.low <= exact <= f.high for f in found) >= 26
+    noise = np.std([float(f) for f in figures])
+    assert np.mean([f.noise for f in figures]) == pytest.approx(noise, rel=0.5)
+    mean = np.mean([float(f) for f in figures])
+    assert abs(mean - exact) < 4.5 * noise / np.sqrt(len(figures)) + 0.01
+    assert sum(f.low <= exact <= f.high for f in figures) >= 26
 
 
 @settings(EXAMPLES, max_examples=25)
 @given(rows=st.lists(st.tuples(ANY, ANY, ANY, st.integers(0, 2)), min_size=1, max_size=4))
-def test_one_row(judge: Any, rows: list[Any]) -> None:
-    """Any prediction and any ends."""
+def test_one_row(judge, rows):
     prediction, lower, upper, group = (np.array(v) for v in zip(*rows, strict=True))
     groups = Groups("g", ("a", "b"))
     plan = Survival.of(judged(judge[0]), groups, BOUNDS)
     cells = plan.cells(prediction, np.stack([lower, upper], axis=1), group)
-    for block, own in zip(plan.blocks, cells, strict=True):
-        assert ((own >= 0) & (own < block.cells)).all()
+    for block, members in zip(plan.blocks, cells, strict=True):
+        assert ((members >= 0) & (members < block.cells)).all()
     assert 0 < moved(plan, cells, len(rows)) <= Layout(plan.blocks).sensitivity2
 
 
-def test_what_is_refused(judge: Any) -> None:
+def test_what_is_refused(judge):
     model, (X, time, seen), _ = judge
     d = matrix(X, time, seen)
     refused(xgb_dp.PrivacyParameterError, "target_bounds", model, d)
@@ -112,7 +111,7 @@ def test_what_is_refused(judge: Any) -> None:
 
 
 @pytest.mark.parametrize("n", [0, 1])
-def test_hardly_any_rows(judge: Any, n: int) -> None:
+def test_hardly_any_rows(judge, n):
     model, rows, _ = judge
     d = matrix(*(v[:n] for v in rows))
     report = xgb_dp.evaluate(model, d, target_bounds=BOUNDS, **TARGET)

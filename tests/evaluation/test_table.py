@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -52,7 +51,7 @@ def binary(grid: Grid, groups: Groups | None = None) -> Binary:
     class Model:
         margins = (grid.low, grid.high)
 
-    return Binary.of(Model(), groups)  # type: ignore[arg-type]
+    return Binary.of(Model(), groups)
 
 
 @EXAMPLES
@@ -61,16 +60,14 @@ def binary(grid: Grid, groups: Groups | None = None) -> Binary:
     st.floats(0.1, 16.0),
     st.lists(st.tuples(st.floats(-40.0, 40.0), st.integers(0, 1)), max_size=6),
 )
-def test_sums_are_those_of_the_rows(low: float, width: float, rows: list[Any]) -> None:
+def test_sums_are_those_of_the_rows(low, width, rows):
     grid = Grid.within(low, low + width)
     plan = binary(grid)
     margins = np.array([m for m, _ in rows])
     labels = np.array([y for _, y in rows], dtype=np.float64)
     (cells,) = plan.cells(margins, labels, None)
     sums = plan.blocks[0].sums(cells)[0]
-    expected = sum(
-        (one_row(grid, m, y) for m, y in rows), np.zeros(len(sums), dtype=np.int64)
-    )
+    expected = sum((one_row(grid, m, y) for m, y in rows), np.zeros(len(sums), dtype=np.int64))
     np.testing.assert_array_equal(sums, expected)
 
 
@@ -84,9 +81,7 @@ def test_sums_are_those_of_the_rows(low: float, width: float, rows: list[Any]) -
         max_size=5,
     ),
 )
-def test_one_row_moves_no_more_than_the_event_says(
-    low: float, width: float, rows: list[tuple[float, int, int]]
-) -> None:
+def test_one_row_moves_no_more_than_the_event_says(low, width, rows):
     """Any margin at all, NaN and infinities among them; the last row is the one that is added."""
     groups = Groups("g", ("a", "b"))
     plan = binary(Grid.within(low, low + width), groups)
@@ -100,7 +95,7 @@ def test_one_row_moves_no_more_than_the_event_says(
     assert 0 < moved <= layout.sensitivity2
 
 
-def test_the_bound_is_attained() -> None:
+def test_the_bound_is_attained():
     plan = binary(Grid())
     norms = [(column.astype(object) ** 2).sum() for column in plan.blocks[0].matrix.T]
     assert max(norms) == Layout(plan.blocks).sensitivity2
@@ -114,7 +109,7 @@ def test_the_bound_is_attained() -> None:
         st.tuples(st.integers(0, 3), st.floats(-9, 9), st.integers(0, 1)), min_size=1, max_size=12
     ),
 )
-def test_one_person_moves_no_more_than_the_event_says(rows: list[tuple[int, float, int]]) -> None:
+def test_one_person_moves_no_more_than_the_event_says(rows):
     ids, margins, labels = (np.array(v) for v in zip(*rows, strict=True))
     plan = binary(Grid())
     layout = Layout(plan.blocks, 16, "person")
@@ -132,7 +127,7 @@ def test_one_person_moves_no_more_than_the_event_says(rows: list[tuple[int, floa
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 1.0, 300.0, 1e6]), st.integers(0, 16))
-def test_one_row_moves_the_second_step_within_its_room(seed: int, rows: float, shift: int) -> None:
+def test_one_row_moves_the_second_step_within_its_room(seed, rows, shift):
     """Whatever the first step has released; and one person no more than one row."""
     rng = np.random.default_rng(seed)
     plan = binary(Grid.within(-3.0, 5.0), Groups("g", ("a", "b")))
@@ -155,7 +150,7 @@ def test_one_row_moves_the_second_step_within_its_room(seed: int, rows: float, s
     assert moved <= plan.later.norm2
 
 
-def test_a_second_step_beyond_its_room_is_not_released(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_step_beyond_its_room_is_not_released(monkeypatch):
     block = Block(np.full((1, 2), 10))
     layout = Layout((block,), later=Later(50, 1))
     events = events_for(layout, 1.0, 1e-6)
@@ -178,7 +173,7 @@ def test_a_second_step_beyond_its_room_is_not_released(monkeypatch: pytest.Monke
         assert drawn == [1]
 
 
-def test_both_steps_together_meet_the_target() -> None:
+def test_both_steps_together_meet_the_target():
     plan = binary(Grid(), Groups("g", ("a", "b")))
     layout = Layout(plan.blocks, later=plan.later)
     events = events_for(layout, 0.5, 1e-6)
@@ -186,13 +181,13 @@ def test_both_steps_together_meet_the_target() -> None:
     assert 0.499 <= make_accountant("exact", events).get_epsilon(1e-6) <= 0.5
 
 
-def test_cells_out_of_range_add_nothing() -> None:
+def test_cells_out_of_range_add_nothing():
     block = Block(np.ones((2, 3), dtype=np.int64))
     np.testing.assert_array_equal(block.sums(np.array([-1, 0, 2, 3, 99])), [[2, 2]])
 
 
 @pytest.mark.parametrize("epsilon, delta", [(0.5, 1e-6), (0.05, 1e-9), (8.0, 1e-5), (60.0, 0.1)])
-def test_noise_is_the_least_that_meets_the_target(epsilon: float, delta: float) -> None:
+def test_noise_is_the_least_that_meets_the_target(epsilon, delta):
     layout = Layout((Block(counts_matrix(Grid())),))
     (event,) = events_for(layout, epsilon, delta)
     assert make_accountant("exact", [event]).get_epsilon(delta) <= epsilon
@@ -202,13 +197,13 @@ def test_noise_is_the_least_that_meets_the_target(epsilon: float, delta: float) 
     assert make_accountant("exact", [less]).get_epsilon(delta) > epsilon
 
 
-def test_noise_that_fits_no_grid_is_refused() -> None:
+def test_noise_that_fits_no_grid_is_refused():
     layout = Layout((Block(counts_matrix(Grid())),), 16)
     with pytest.raises(BudgetError, match="epsilon"):
         events_for(layout, 1e-3, 1e-6)
 
 
-def test_released_sums_have_the_noise_that_the_event_says() -> None:
+def test_released_sums_have_the_noise_that_the_event_says():
     layout = Layout((Block(counts_matrix(Grid())),), 3, "person")
     (event,) = events_for(layout, 1.0, 1e-6)
     cells, persons = np.full(8, 20), np.repeat(np.arange(2, dtype=np.uint32), 4)
@@ -222,7 +217,7 @@ def test_released_sums_have_the_noise_that_the_event_says() -> None:
     assert chi2.ppf(SURE, noise.size) < total < chi2.isf(SURE, noise.size)
 
 
-def test_less_than_is_drawn_cannot_be_booked() -> None:
+def test_less_than_is_drawn_cannot_be_booked():
     """Whatever a caller books and hands in: rows of nobody, a smaller norm, another release."""
     layout = Layout((Block(np.full((1, 2), 10)),))
     [event] = layout.events(400)

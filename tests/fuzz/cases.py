@@ -116,33 +116,33 @@ class Case:
 
 def parameters(rng: Random, data: Rows) -> dict[Any, Any]:
     """Private parameters of which some are wrong."""
-    made: dict[Any, Any] = {
+    given: dict[Any, Any] = {
         "tree_method": "dp_hist", "dp_epsilon": rng.choice((0.5, 1.0, 4.0)), "dp_delta": 1e-6,
         "objective": rng.choice(OBJECTIVES[data.kind]), "max_depth": rng.choice((1, 2, 3)),
         "nthread": 1,
     }  # fmt: skip
     if data.kind == "regression":
-        made["dp_target_bounds"] = BOUNDS.get(made["objective"], (-3.0, 3.0))
+        given["dp_target_bounds"] = BOUNDS.get(given["objective"], (-3.0, 3.0))
     if data.kind == "multiclass":
-        made["num_class"] = 3
+        given["num_class"] = 3
     known = [*VALID, *rng.sample(list(REFUSED), 3)]
     for _ in range(rng.choice((0, 0, 1, 1, 1, 2, 2, 3, 5))):
         key: Any = rng.choice(known)
         right = rng.choice(VALID.get(key, ("gbtree", 1, "depthwise", 0.5)))
         kind = rng.random()
         if kind < 0.45:
-            made[key] = right
+            given[key] = right
         elif kind < 0.7:
-            made[key] = mutated(rng, right)
+            given[key] = mutated(rng, right)
         elif kind < 0.92:
-            made[key] = absurd(rng)
+            given[key] = absurd(rng)
         elif kind < 0.96:
-            made[name(rng, key)] = right
+            given[name(rng, key)] = right
         else:
-            made.pop(key, None)
-    if _takes_hours(made.get("num_parallel_tree")):
-        made["num_parallel_tree"] = 3
-    return made
+            given.pop(key, None)
+    if _takes_hours(given.get("num_parallel_tree")):
+        given["num_parallel_tree"] = 3
+    return given
 
 
 def _takes_hours(count: Any) -> bool:
@@ -223,13 +223,13 @@ def _start(rng: Random, data: Rows) -> Any:
     kind = rng.randrange(8)
     X = np.zeros((4, data.columns), np.float32)
     d = xgb.DMatrix(X, np.array([0, 1, 0, 1]), feature_names=data.names)
-    own = {"tree_method": "dp_hist", "objective": OBJECTIVES[data.kind][0], "dp_epsilon": 1.0,
+    given = {"tree_method": "dp_hist", "objective": OBJECTIVES[data.kind][0], "dp_epsilon": 1.0,
            "dp_delta": 1e-6, "nthread": 1}  # fmt: skip
-    own |= {"regression": {"dp_target_bounds": (0, 1)}, "multiclass": {"num_class": 3}}.get(
+    given |= {"regression": {"dp_target_bounds": (0, 1)}, "multiclass": {"num_class": 3}}.get(
         data.kind, {}
     )
     if kind < 4:
-        private = xgb.train(own, d, 1)
+        private = xgb.train(given, d, 1)
         raw = private.save_raw()
         if kind == 0:
             return private
@@ -293,23 +293,23 @@ def _train(rng: Random, data: Rows, params: dict[Any, Any], folder: Path) -> Cas
 def _estimator(rng: Random, data: Rows, params: dict[Any, Any], folder: Path) -> Case:
     del folder
     classifies = data.kind != "regression" if rng.random() < 0.95 else rng.random() < 0.5
-    own: dict[str, Any] = {k: v for k, v in params.items() if isinstance(k, str)}
-    own = {{"lambda": "reg_lambda", "nthread": "n_jobs"}.get(k, k): v for k, v in own.items()}
+    given: dict[str, Any] = {k: v for k, v in params.items() if isinstance(k, str)}
+    given = {{"lambda": "reg_lambda", "nthread": "n_jobs"}.get(k, k): v for k, v in given.items()}
     for key in ("objective", "num_class"):
         if rng.random() < 0.9:
-            own.pop(key, None)
-    own["n_estimators"] = _rounds(rng)
+            given.pop(key, None)
+    given["n_estimators"] = _rounds(rng)
     private = rng.random() < 0.7
     if private:
         renamed = ("epsilon", "delta", "target_bounds")
-        own = {k.removeprefix("dp_") if k[3:] in renamed else k: v for k, v in own.items()}
+        given = {k.removeprefix("dp_") if k[3:] in renamed else k: v for k, v in given.items()}
         if not classifies:
-            own.setdefault("target_bounds", (-3, 3))
+            given.setdefault("target_bounds", (-3, 3))
         else:
-            own.pop("target_bounds", None)
-            own["classes"] = rng.choice((2, 3, ["a", "b"], [0, 1, 2], absurd(rng)))
+            given.pop("target_bounds", None)
+            given["classes"] = rng.choice((2, 3, ["a", "b"], [0, 1, 2], absurd(rng)))
     elif classifies:
-        own.setdefault("dp_classes", 3 if data.kind == "multiclass" else 2)
+        given.setdefault("dp_classes", 3 if data.kind == "multiclass" else 2)
     cls: Any = {
         (True, True): xgb_dp.DPXGBClassifier, (True, False): xgb_dp.DPXGBRegressor,
         (False, True): xgb.XGBClassifier, (False, False): xgb.XGBRegressor,
@@ -322,25 +322,25 @@ def _estimator(rng: Random, data: Rows, params: dict[Any, Any], folder: Path) ->
         fit["verbose"] = False
 
     def call() -> Any:
-        model = cls(**own).fit(data.X, data.y, **fit)
+        model = cls(**given).fit(data.X, data.y, **fit)
         if data.n:
             model.predict(data.X)
         return model.get_booster()
 
-    text = f"{cls.__name__}(**{show(own)}).fit({type(data.X).__name__}, {show(list(fit))})"
-    asked = private or _asked(own)
+    text = f"{cls.__name__}(**{show(given)}).fit({type(data.X).__name__}, {show(list(fit))})"
+    asked = private or _asked(given)
     return Case(
         call,
         text,
         asked,
-        {**params, **own, "dp_epsilon": own.get("epsilon", own.get("dp_epsilon"))},
+        {**params, **given, "dp_epsilon": given.get("epsilon", given.get("dp_epsilon"))},
     )
 
 
 def _select(rng: Random, data: Rows, params: dict[Any, Any], folder: Path) -> Case:
     del folder
     dtrain = xgb.DMatrix(data.X, data.y, **data.keywords)
-    own = {
+    given = {
         k: v for k, v in params.items() if rng.random() < 0.1 or k not in ("dp_epsilon", "dp_delta")
     }
     settings = rng.choice(
@@ -358,9 +358,9 @@ def _select(rng: Random, data: Rows, params: dict[Any, Any], folder: Path) -> Ca
         more[key] = 2.0 if slow else value
 
     def call() -> Any:
-        return xgb_dp.select(own, dtrain, settings, **more).booster
+        return xgb_dp.select(given, dtrain, settings, **more).booster
 
-    text = f"select({show(own)}, {type(data.X).__name__}, {show(settings)}, {show(more)})"
+    text = f"select({show(given)}, {type(data.X).__name__}, {show(settings)}, {show(more)})"
     return Case(call, text, True, {**params, "dp_epsilon": more["epsilon"]})
 
 
@@ -383,10 +383,10 @@ def _plan(rng: Random, data: Rows, params: dict[Any, Any], folder: Path) -> Case
             arguments += ["--param", f"{show(key).strip(chr(39))}={show(value).strip(chr(39))}"]
 
     def call() -> Any:
-        found = CliRunner().invoke(cli, arguments)
-        if found.exception is not None and not isinstance(found.exception, SystemExit):
-            raise found.exception
-        if "An unexpected" in found.output:
-            raise AssertionError(found.output)
+        result = CliRunner().invoke(cli, arguments)
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        if "An unexpected" in result.output:
+            raise AssertionError(result.output)
 
     return Case(call, f"xgb-dp {show(arguments)}", False, params)

@@ -52,8 +52,8 @@ def _refused(error: BaseException) -> bool:
     """Whether XGBoost itself refused, with a message that is known."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     text = f"{Path(last.filename).name} {last.name} {type(error).__name__}: {_message(error)}"
-    own = isinstance(error, Impossible)  # an object of the caller that raises whatever is done
-    return own or any(pattern.match(text) for pattern in UPSTREAM)
+    ours = isinstance(error, Impossible)  # an object of the caller that raises whatever is done
+    return ours or any(pattern.match(text) for pattern in UPSTREAM)
 
 
 def run(seed: int, number: int, folder: Path) -> dict[str, str]:

@@ -37,10 +37,10 @@ class Vague:
 
 
 def _deep(levels: int) -> list[Any]:
-    made: list[Any] = []
+    nested: list[Any] = []
     for _ in range(levels):
-        made = [made]
-    return made
+        nested = [nested]
+    return nested
 
 
 _ABSURD: tuple[Any, ...] = (

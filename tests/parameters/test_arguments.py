@@ -25,9 +25,9 @@ TARGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     X, y = arrays()
     params = {"tree_method": "dp_hist", "objective": "binary:logistic", "nthread": 1}
-    found = xgb.train(params | {"dp_epsilon": 1.0, "dp_delta": 1e-6}, xgb.DMatrix(X, y), 1)
+    booster = xgb.train(params | {"dp_epsilon": 1.0, "dp_delta": 1e-6}, xgb.DMatrix(X, y), 1)
     path = tmp_path_factory.mktemp("models") / "model.json"
-    found.save_model(path)
+    booster.save_model(path)
     return path
 
 
@@ -47,7 +47,7 @@ CALLS: dict[str, Callable[[Path, Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_wrong_kind_is_an_error_that_names_the_argument(model: Path, name: str) -> None:
+def test_a_wrong_kind_is_an_error_that_names_the_argument(model, name):
     for odd in ODD:
         with pytest.raises(PrivacyParameterError) as error:
             CALLS[name](model, odd)
@@ -55,17 +55,17 @@ def test_a_wrong_kind_is_an_error_that_names_the_argument(model: Path, name: str
 
 
 @pytest.mark.parametrize("y", [3, None, "a"])
-def test_labels_that_are_none_cannot_be_divided(y: Any) -> None:
+def test_labels_that_are_none_cannot_be_divided(y):
     with pytest.raises(PrivacyParameterError, match="labels are in a"):
         xgb_dp.split((arrays()[0], y))
 
 
 @pytest.mark.parametrize("split", [{}, {"dp_split": "public"}], ids=str)
-def test_public_rows_of_times_have_bounds_for_labels(params: Any, split: dict[str, Any]) -> None:
+def test_public_rows_of_times_have_bounds_for_labels(params, split):
     X, y = arrays()
     times = {"label_lower_bound": y + 1, "label_upper_bound": y + 1}
     given = params(
         objective="survival:aft", dp_target_bounds=(1, 3), dp_public_data=xgb.DMatrix(X, **times)
     )
-    made = xgb.train(given | split, xgb.DMatrix(X, **times), 2)
-    assert xgb_dp.privacy_report(made).private
+    booster = xgb.train(given | split, xgb.DMatrix(X, **times), 2)
+    assert xgb_dp.privacy_report(booster).private

@@ -71,7 +71,7 @@ def reads(source: str) -> Iterator[tuple[int, str]]:
 
 
 def test_only_the_table_reads_parameters():
-    found, used = [], set()
+    reads_elsewhere, used = [], set()
     for path in sorted(PACKAGE.rglob("*.py")):
         name = path.relative_to(PACKAGE).as_posix()
         if name.startswith(("request/", "presets/")):
@@ -80,8 +80,8 @@ def test_only_the_table_reads_parameters():
             if (name, held) in OTHERS:
                 used.add((name, held))
             elif not CHECKED.fullmatch(held):
-                found.append(f"{name}:{line} reads {held}")
-    assert not found, "ask xgb_dp.request.names.read_one, or the settings"
+                reads_elsewhere.append(f"{name}:{line} reads {held}")
+    assert not reads_elsewhere, "ask xgb_dp.request.names.read_one, or the settings"
     assert used == OTHERS
 
 
@@ -95,13 +95,13 @@ def test_only_the_table_reads_parameters():
         'x = 1 if "eta" not in user else 2',
     ],
 )
-def test_a_read_is_found(source: str):
+def test_a_read_is_found(source):
     ((_, held),) = reads(source)
     assert not CHECKED.fullmatch(held)
 
 
 @pytest.mark.parametrize("source", ['params["eta"] = 1', '{"eta": 1}', 's["eta"]', "params[eta]"])
-def test_other_code_is_not(source: str):
+def test_other_code_is_not(source):
     assert all(CHECKED.fullmatch(held) for _, held in reads(source))
 
 

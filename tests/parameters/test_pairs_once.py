@@ -25,21 +25,21 @@ ONCE: list[Callable[[Any], Any]] = [iter, lambda pairs: map(tuple, pairs)]
 
 @pytest.mark.parametrize("once", ONCE, ids=["iterator", "map"])
 @pytest.mark.parametrize("turn", range(len(PAIRS)))
-def test_train_reads_every_pair(once: Callable[[Any], Any], turn: int) -> None:
+def test_train_reads_every_pair(once, turn):
     pairs = PAIRS[turn:] + PAIRS[:turn]  # in whatever place the first private one is
     model = xgb.train(once(pairs), xgb.DMatrix(*arrays()), 2)
     report = xgb_dp.privacy_report(model)
     assert (report.delta, report.get_epsilon(0.0)) == (0.0, pytest.approx(2.0, rel=0.01))
 
 
-def test_stock_training_reads_every_pair() -> None:
+def test_stock_training_reads_every_pair():
     data = xgb.DMatrix(*arrays())
     params = {"max_depth": 1, "eta": 0.7, "objective": "binary:logistic", "nthread": 1}
     one = xgb.train(iter(params.items()), data, 2)
     assert one.save_raw() == xgb.train(params, data, 2).save_raw()
 
 
-def test_cv_reads_every_pair() -> None:
+def test_cv_reads_every_pair():
     data = xgb.DMatrix(*arrays())
     with pytest.raises(PrivacyRefusal, match=r"xgboost\.cv"):
         xgb.cv(iter(PAIRS), data, 2)
@@ -48,20 +48,13 @@ def test_cv_reads_every_pair() -> None:
     assert one == xgb.cv(params, data, 2, as_pandas=False)
 
 
-def test_budgets_and_selections_read_every_pair(tmp_path: Any) -> None:
+def test_budgets_and_selections_read_every_pair(tmp_path):
     data = xgb.DMatrix(*arrays(n=500))
     budget = Budget(tmp_path / "b.json", epsilon=9.0, delta=1e-5)
     model = budget.train(iter(PAIRS), data, 2)
     assert xgb_dp.privacy_report(model).delta == 0.0
     common = [p for p in PAIRS if p[0] not in ("dp_accountant", "dp_epsilon")]
-    settings = [{"eta": 0.1}, {"eta": 0.2}]
-    found = xgb_dp.select(
-        iter(common),
-        data,
-        settings,
-        epsilon=8.0,
-        delta=1e-6,
-        num_boost_round=2,  # type: ignore[arg-type]
-    )
-    assert found.params["dp_leaf_noise"] == "laplace"
-    assert np.isfinite(found.score)
+    given = {"epsilon": 8.0, "delta": 1e-6, "num_boost_round": 2}
+    chosen = xgb_dp.select(iter(common), data, [{"eta": 0.1}, {"eta": 0.2}], **given)
+    assert chosen.params["dp_leaf_noise"] == "laplace"
+    assert np.isfinite(chosen.score)

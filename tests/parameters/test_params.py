@@ -53,55 +53,30 @@ def test_table_is_complete():
     assert not set(names.ALIASES) & set(table.PARAMETERS)
 
 
-@pytest.mark.parametrize(
-    ("kind", "expected"),
-    [
-        (
-            "binary",
-            {
-                "mode": "prediction",
-                "gradient_bound": 0.5,
-                "hessian_weight": 0.25,
-                "max_weight": 0.0,
-            },
-        ),
-        (
-            "multiclass",
-            {
-                "mode": "prediction",
-                "gradient_bound": 1.0,
-                "hessian_weight": 0.25,
-                "max_weight": 1.0,
-            },
-        ),
-        (
-            "regression",
-            {
-                "mode": "clip",
-                "gradient_bound": 0.3,
-                "hessian_weight": 0.075**2,
-                "hessian_bound": 1.0,
-            },
-        ),
-    ],
-)
-def test_private_defaults(params, kind, expected):
+ROW_BOUNDS = {
+    "binary": {"mode": "prediction", "gradient_bound": 0.5, "hessian_weight": 0.25,
+               "max_weight": 0.0},
+    "multiclass": {"mode": "prediction", "gradient_bound": 1.0, "hessian_weight": 0.25,
+                   "max_weight": 1.0},
+    "regression": {"mode": "clip", "gradient_bound": 0.3, "hessian_weight": 0.075**2,
+                   "hessian_bound": 1.0},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ROW_BOUNDS)
+def test_private_defaults(params, kind):
     s = resolve(params(kind, max_depth=None, dp_epsilon=0.5))
     usual = {"max_depth": 4, "eta": 0.5, "lambda": 1.0, "max_delta_step": 2.0, "max_bin": 64}
     usual |= {"min_child_weight": 0.0, "dp_score": "l1", "dp_tree_shape": "alternate"}
     assert {name: s[name] for name in usual} == usual
     assert (s.prior_max, s.scale) == ((0.25, 3.0) if kind == "regression" else (1.0, 1.0))
-    for name, value in expected.items():
+    for name, value in ROW_BOUNDS[kind].items():
         assert getattr(s.row_bound, name) == pytest.approx(value), name
 
 
 def test_aliases_and_lists_of_pairs(params):
-    p = [
-        *params().items(),
-        ("learning_rate", 0.1),
-        ("eval_metric", "auc"),
-        ("eval_metric", "error"),
-    ]
+    metrics = [("eval_metric", "auc"), ("eval_metric", "error")]
+    p = [*params().items(), ("learning_rate", 0.1), *metrics]
     flat = names.flatten(p)
     assert flat["eta"] == 0.1
     assert flat["eval_metric"] == ["auc", "error"]
@@ -112,19 +87,11 @@ def test_aliases_and_lists_of_pairs(params):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("subsample", 1),
-        ("subsample", 1.0),
-        ("colsample_bytree", "1"),
-        ("num_parallel_tree", 1),
-        ("grow_policy", "depthwise"),
-        ("booster", "gbtree"),
-        ("device", "cpu"),
-        ("reg_alpha", 0.0),
-        ("monotone_constraints", ()),
-        ("max_leaves", 0),
-        ("subsample", None),
+        ("subsample", 1), ("subsample", 1.0), ("subsample", None), ("colsample_bytree", "1"),
+        ("num_parallel_tree", 1), ("grow_policy", "depthwise"), ("booster", "gbtree"),
+        ("device", "cpu"), ("reg_alpha", 0.0), ("monotone_constraints", ()), ("max_leaves", 0),
     ],
-)
+)  # fmt: skip
 def test_neutral_values_pass(params, name, value):
     resolve(params() | {name: value})
 
@@ -161,66 +128,46 @@ def test_shares(params):
     def shares_of(kind="binary", given=None, **changes):
         return resolve(params(kind, dp_budget_shares=given, **changes))["dp_budget_shares"]
 
-    assert shares_of() == pytest.approx(
-        {
-            "candidates": 0.1,
-            "base_score": 0.009,
-            "correction": 0,
-            "splits": 0.2673,
-            "leaves": 0.6237,
-        }
-    )
+    def check(expected, *kind, **changes):
+        names = ("candidates", "base_score", "correction", "splits", "leaves")
+        assert shares_of(*kind, **changes) == pytest.approx(dict(zip(names, expected, strict=True)))
+
+    check((0.1, 0.009, 0, 0.2673, 0.6237))
     assert shares_of("regression", dp_mean_correction=False)["base_score"] == 0.027
-    public = {"dp_feature_cuts": {i: [0.0] for i in range(4)}, "base_score": 0.5}
-    assert shares_of(**public) == pytest.approx(
-        {"candidates": 0, "base_score": 0, "correction": 0, "splits": 0.3, "leaves": 0.7}
-    )
-    del public["base_score"]
-    assert shares_of("regression", **public, dp_mean_correction=True) == pytest.approx(
-        {
-            "candidates": 0,
-            "base_score": 0.009,
-            "correction": 0.05,
-            "splits": 0.2823,
-            "leaves": 0.6587,
-        }
-    )
+    public = {"dp_feature_cuts": {i: [0.0] for i in range(4)}}
+    check((0, 0, 0, 0.3, 0.7), **public, base_score=0.5)
+    check((0, 0.009, 0.05, 0.2823, 0.6587), "regression", **public, dp_mean_correction=True)
     assert shares_of(given={"leaves": 0.5})["splits"] == pytest.approx(0.391)
     assert sum(shares_of(given={"leaves": 0.5}).values()) == pytest.approx(1)
-    for bad in (
-        {"leaf": 0.5},
-        {"splits": -0.1},
-        {"splits": 0.95},
-        0.5,
-        {"candidates": 0.5, "base_score": 0.1, "splits": 0.1, "leaves": 0.1},
-    ):
+    little = {"candidates": 0.5, "base_score": 0.1, "splits": 0.1, "leaves": 0.1}
+    for bad in ({"leaf": 0.5}, {"splits": -0.1}, {"splits": 0.95}, 0.5, little):
         with pytest.raises(PrivacyParameterError, match="dp_budget_shares"):
             shares_of(given=bad)
 
 
 def test_plan_is_json_with_exact_numbers(params):
     s = resolve(params("regression", dp_feature_cuts={0: [0.1, 0.3]}, dp_n_public=1000))
-    made = json.loads(plan.dump_plan(plan.build_plan(s, NOISE)))
-    assert made["private"] is True
-    assert made["noise_free"] is False
-    assert "test_key" not in made
-    assert made["n_public"] == 1000
-    assert made["features"][0]["cuts"] == [0.1, 0.3]
-    assert np.float32(0.1) == np.float32(made["features"][0]["cuts"][0])
-    assert float(made["row_bound"]["hessian_weight"]) == s["dp_hessian_weight"]
-    assert made["row_bound"]["target_lower"] == "-3.0"
-    assert made["num_class"] == 1
-    assert made["leaf"]["sigma2"] == 1 << 22
+    built = json.loads(plan.dump_plan(plan.build_plan(s, NOISE)))
+    assert built["private"] is True
+    assert built["noise_free"] is False
+    assert "test_key" not in built
+    assert built["n_public"] == 1000
+    assert built["features"][0]["cuts"] == [0.1, 0.3]
+    assert np.float32(0.1) == np.float32(built["features"][0]["cuts"][0])
+    assert float(built["row_bound"]["hessian_weight"]) == s["dp_hessian_weight"]
+    assert built["row_bound"]["target_lower"] == "-3.0"
+    assert built["num_class"] == 1
+    assert built["leaf"]["sigma2"] == 1 << 22
 
 
 def test_plan_with_known_noise_is_not_private(params):
     key = "ab" * 32
-    made = plan.build_plan(resolve(params()), NOISE, key)
-    assert made["private"] is False
-    assert made["test_key"] == key
-    made = plan.build_plan(resolve(params(dp_epsilon=math.inf)), NOISE, None)
-    assert made["private"] is False
-    assert made["noise_free"] is True
+    built = plan.build_plan(resolve(params()), NOISE, key)
+    assert built["private"] is False
+    assert built["test_key"] == key
+    built = plan.build_plan(resolve(params(dp_epsilon=math.inf)), NOISE, None)
+    assert built["private"] is False
+    assert built["noise_free"] is True
 
 
 def test_base_score_is_post_processing(params):
@@ -238,9 +185,8 @@ def test_base_score_is_post_processing(params):
 
 
 def test_bound_of_row_weights(params):
-    assert (
-        resolve(params()).row_bound.max_weight == 0
-    )  # the clip bounds every row, whatever its weight
+    # The clip bounds every row, whatever its weight.
+    assert resolve(params()).row_bound.max_weight == 0
     assert resolve(params("regression", dp_max_weight=2)).row_bound.hessian_bound == 2
     assert resolve(params("multiclass", dp_max_weight=2)).row_bound.max_weight == 2
     for kind in ("regression", "multiclass"):
@@ -267,12 +213,12 @@ def test_a_new_scalar_is_a_row(params, monkeypatch):
         assert s["dp_leaf_wisdom"] == expected
         assert plan.build_plan(s, NOISE)["leaf"]["wisdom"] == repr(expected)
         assert plan.public_inputs(s)["hyperparameters"]["leaf_wisdom"] == expected
-    with pytest.raises(
-        PrivacyParameterError, match="`dp_leaf_wisdom` must be a number from 0 to 2; got 3"
+    for wrong, message in (
+        ({"dp_leaf_wisdom": 3}, "`dp_leaf_wisdom` must be a number from 0 to 2; got 3"),
+        ({"dp_leaf_wisdon": 1}, "Did you mean `dp_leaf_wisdom`"),
     ):
-        resolve(params(dp_leaf_wisdom=3))
-    with pytest.raises(PrivacyParameterError, match="Did you mean `dp_leaf_wisdom`"):
-        resolve(params(dp_leaf_wisdon=1))
+        with pytest.raises(PrivacyParameterError, match=message):
+            resolve(params(**wrong))
 
 
 def test_subsample_is_what_the_coins_are_told(params):

@@ -29,14 +29,9 @@ def _matrix() -> xgb.DMatrix:
 def test_one_road(preset, epsilon, tmp_path):
     """Of each preset, and on both sides of the epsilon from which the default changes."""
     params = {
-        "tree_method": "dp_hist",
-        "objective": "binary:logistic",
-        "dp_preset": preset,
-        "dp_epsilon": epsilon,
-        "dp_delta": 1e-6,
-        "dp_feature_bounds": BOUNDS,
-        "nthread": 1,
-    }
+        "tree_method": "dp_hist", "objective": "binary:logistic", "dp_preset": preset,
+        "dp_epsilon": epsilon, "dp_delta": 1e-6, "dp_feature_bounds": BOUNDS, "nthread": 1,
+    }  # fmt: skip
     matrix = _matrix()
     prepared = prepare(params, read_schema(matrix), 2)
     events = [e.to_json() for e in prepared.events]

@@ -51,7 +51,7 @@ def rounds(name: str) -> int:
 
 @pytest.mark.parametrize("kind", ["binary", "regression"])
 @pytest.mark.parametrize("name", list(presets.PRESETS))
-def test_presets_train_and_spend_the_budget(name: str, kind: str) -> None:
+def test_presets_train_and_spend_the_budget(name, kind):
     X, y = data(kind)
     booster = xgb.train(params(name, kind), xgb.DMatrix(X, y), rounds(name))
     report = xgb_dp.privacy_report(booster)
@@ -78,7 +78,7 @@ def test_presets_train_and_spend_the_budget(name: str, kind: str) -> None:
      ("feverless", 0.85), ("dp_pr", 0.85), ("dp_rf", 0.78), ("dp_ebm_newton", 0.8), ("sarus", 0.7)],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore:Epsilon is above 10")
-def test_presets_learn(name: str, least: float) -> None:
+def test_presets_learn(name, least):
     """At least 7 standard deviations below the mean of each; that of `dp_rf` is 0.0105."""
     X, y = data(n=6000)
     n = 1 if name == "dp_rf" else 36
@@ -87,7 +87,6 @@ def test_presets_learn(name: str, least: float) -> None:
 
 
 def mechanisms(name: str, **changes: Any) -> dict[str, str]:
-    """Mechanism of each release, of the rounds too."""
     X, y = data(n=400)
     booster = xgb.train(params(name, **changes), xgb.DMatrix(X, y), rounds(name))
     (training,) = xgb_dp.privacy_report(booster).ledger["trainings"]
@@ -96,35 +95,29 @@ def mechanisms(name: str, **changes: Any) -> dict[str, str]:
     return {e["release"]: e["mechanism"] for e in flat} | outer
 
 
-def test_systems_are_made_of_their_parts() -> None:
+def test_systems_are_made_of_their_parts():
     laplace = {"candidates": "laplace", "splits": "exponential", "leaves": "laplace"}
-    assert mechanisms("sarus") == laplace | {"poisson": ""}
-    assert mechanisms("dpboost") == {
-        "splits": "exponential", "leaves": "laplace", "allocation": ""
-    }  # fmt: skip
-    assert mechanisms("seq") == {"splits": "exponential", "leaves": "laplace"}
-    assert mechanisms("dp_xgb") == {"splits": "exponential", "leaves": "gaussian"}
-    assert mechanisms("dp_tr") == {"leaves": "gaussian"}
-    assert mechanisms("dp_tr_ada") == {"candidates": "gaussian", "leaves": "gaussian"}
-    assert mechanisms("feverless") == {"histograms": "gaussian"}
-    assert mechanisms("dp_pr") == {"histograms": "gaussian"}
-    assert mechanisms("dp_ebm") == {"candidates": "gaussian", "leaves": "gaussian"}
-
-
-def test_explicit_keys_override() -> None:
-    assert mechanisms("sarus", subsample=1.0) == {
-        "candidates": "laplace", "splits": "exponential", "leaves": "laplace"
-    }  # fmt: skip
-    assert mechanisms("dp_tr", dp_split="exponential", dp_accountant="exact") == {
-        "splits": "exponential", "leaves": "gaussian"
-    }  # fmt: skip
+    splits, leaves = {"splits": "exponential"}, {"leaves": "gaussian"}
+    gaussian = {"candidates": "gaussian"} | leaves
+    histograms = {"histograms": "gaussian"}
+    for name, expected in {
+        "sarus": laplace | {"poisson": ""}, "seq": splits | {"leaves": "laplace"},
+        "dpboost": splits | {"leaves": "laplace", "allocation": ""}, "dp_xgb": splits | leaves,
+        "dp_tr": leaves, "dp_tr_ada": gaussian, "dp_ebm": gaussian, "feverless": histograms,
+        "dp_pr": histograms,
+    }.items():  # fmt: skip
+        assert mechanisms(name) == expected
+    # Explicit keys override.
+    assert mechanisms("sarus", subsample=1.0) == laplace
+    exact = {"dp_split": "exponential", "dp_accountant": "exact"}
+    assert mechanisms("dp_tr", **exact) == splits | leaves
     X, y = data(n=400)
     deep = xgb.train(params("dp_tr", max_depth=2), xgb.DMatrix(X, y), 2)
     assert json.loads(deep.get_dump(dump_format="json")[0])["depth"] == 0
     assert max(d.count("depth") for d in deep.get_dump(dump_format="json")) <= 3
 
 
-def test_cost_of_an_ensemble_is_that_of_one_tree() -> None:
+def test_cost_of_an_ensemble_is_that_of_one_tree():
     """DPBoost's trees read disjoint rows: five times the trees, the same noise on each."""
     X, y = data(n=500)
     noise = []
@@ -136,7 +129,7 @@ def test_cost_of_an_ensemble_is_that_of_one_tree() -> None:
     assert noise[0] == noise[1]
 
 
-def test_dp_approx_releases_candidates_for_every_tree() -> None:
+def test_dp_approx_releases_candidates_for_every_tree():
     X, y = data()
     p = {"tree_method": "dp_approx", "objective": "binary:logistic", "dp_epsilon": 8.0}
     booster = xgb.train(p | {"dp_delta": 1e-6}, xgb.DMatrix(X, y), 10)
@@ -148,7 +141,7 @@ def test_dp_approx_releases_candidates_for_every_tree() -> None:
     assert model.fit(X, y).predict_proba(X).shape == (3000, 2)
 
 
-def test_pure_needs_no_delta() -> None:
+def test_pure_needs_no_delta():
     X, y = data(n=300)
     booster = xgb.train(params("sarus"), xgb.DMatrix(X, y), 3)
     report = xgb_dp.privacy_report(booster)
@@ -178,14 +171,14 @@ def test_pure_needs_no_delta() -> None:
         ({"dp_candidates": "quantile_tree"}, PrivacyParameterError, "laplace"),
     ],
 )
-def test_what_does_not_fit_is_refused(changes: Any, error: type, match: str) -> None:
+def test_what_does_not_fit_is_refused(changes, error, match):
     X, y = data(n=100)
     given = {k: v for k, v in params("sarus", **changes).items() if v is not None}
     with pytest.raises(error, match=match):
         xgb.train(given, xgb.DMatrix(X, y), 3)
 
 
-def test_weights_where_rows_count_one() -> None:
+def test_weights_where_rows_count_one():
     X, y = data(n=100)
     d = xgb.DMatrix(X, y, weight=np.linspace(0.5, 1.0, 100))
     with pytest.raises(RowDomainError, match="unit weights"):
@@ -194,7 +187,7 @@ def test_weights_where_rows_count_one() -> None:
         xgb.train(params("sarus", dp_score="l1"), d, 3)
 
 
-def test_hessian_candidates_of_some_rounds_need_all_rows() -> None:
+def test_hessian_candidates_of_some_rounds_need_all_rows():
     X, y = data(n=100)
     p = params("dp_tr_ada", subsample=0.5, dp_accountant="exact")
     with pytest.raises(PrivacyRefusal, match="every round"):
@@ -202,7 +195,7 @@ def test_hessian_candidates_of_some_rounds_need_all_rows() -> None:
     xgb.train(p | {"dp_candidate_weight": "count"}, xgb.DMatrix(X, y), 8)
 
 
-def test_local_reports() -> None:
+def test_local_reports():
     """The noise of the sum is that of n reports, each private by itself."""
     X, y = data()
     booster = xgb.train(params("ldp", dp_epsilon=1.0), xgb.DMatrix(X, y), 12)
@@ -216,7 +209,7 @@ def test_local_reports() -> None:
         xgb.train(params("ldp", dp_n_public=None), xgb.DMatrix(X, y), 2)
 
 
-def test_describe() -> None:
+def test_describe():
     for name, preset in presets.PRESETS.items():
         text = presets.describe(name)
         assert preset.system in text
@@ -226,14 +219,14 @@ def test_describe() -> None:
         presets.describe("unknown")
 
 
-def test_noise_free_presets() -> None:
+def test_noise_free_presets():
     X, y = data()
     with pytest.warns(UserWarning, match="NOT private"):
         booster = xgb.train(params("dp_xgb_ada", dp_epsilon=math.inf), xgb.DMatrix(X, y), 20)
     assert roc_auc_score(y, booster.predict(xgb.DMatrix(X))) > 0.97
 
 
-def test_presets_are_continued() -> None:
+def test_presets_are_continued():
     """The continued model brings its intercept."""
     X, y = data(n=400)
     d = xgb.DMatrix(X, y)
@@ -247,8 +240,8 @@ def hyperparameters(**changes: Any) -> dict[str, Any]:
     X, y = data(n=300)
     p = params("default", dp_feature_bounds={}, **changes)
     booster = xgb.train(p, xgb.DMatrix(X, y), 2)
-    found = xgb_dp.privacy_report(booster).ledger["trainings"][0]["public"]["hyperparameters"]
-    return {key: found[key] for key in ("max_depth", "tree_shape", "max_bin")}
+    shown = xgb_dp.privacy_report(booster).ledger["trainings"][0]["public"]["hyperparameters"]
+    return {key: shown[key] for key in ("max_depth", "tree_shape", "max_bin")}
 
 
 DEEP = {"max_depth": 6, "tree_shape": "oblivious", "max_bin": 256}
@@ -271,13 +264,11 @@ SHALLOW = {"max_depth": 4, "tree_shape": "alternate", "max_bin": 64}
         ),
     ],
 )
-def test_the_default_grows_deeper_trees_from_a_public_epsilon_on(
-    changes: dict[str, Any], expected: dict[str, Any]
-) -> None:
+def test_the_default_grows_deeper_trees_from_a_public_epsilon_on(changes, expected):
     assert hyperparameters(**changes) == expected
 
 
-def test_parallel_trees_have_the_noise_of_as_many_rounds() -> None:
+def test_parallel_trees_have_the_noise_of_as_many_rounds():
     adaptive = presets.PRESETS["dp_tr_ada"].computed
     one, batches, few = adaptive(100, 4, 1), adaptive(10, 4, 10), adaptive(2, 4, 50)
     assert one["dp_budget_shares"] == batches["dp_budget_shares"]

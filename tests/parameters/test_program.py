@@ -26,21 +26,21 @@ TWO: dict[str, Callable[[Any, Any], Any]] = {
 
 def value(program: Program, at: int, margin: Any, label: Any, weight: Any) -> Any:
     """What the instructions say, by NumPy."""
-    found: list[Any] = []
+    values: list[Any] = []
     given = {"margin": margin, "label": label, "weight": weight}
     for name, *read in program.instructions:
         if name in given:
-            found.append(given[name])
+            values.append(given[name])
         elif name == "number":
-            found.append(float(read[0]))
+            values.append(float(read[0]))
         elif name == "where":
-            condition, a, b = (found[i] for i in read)
-            found.append(np.where(np.asarray(condition) != 0, a, b))
+            condition, a, b = (values[i] for i in read)
+            values.append(np.where(np.asarray(condition) != 0, a, b))
         elif name in ONE:
-            found.append(ONE[name](found[read[0]]))
+            values.append(ONE[name](values[read[0]]))
         else:
-            found.append(TWO[name](*(found[i] for i in read)))
-    return found[at]
+            values.append(TWO[name](*(values[i] for i in read)))
+    return values[at]
 
 
 def huber(p: Any, y: Any, w: Any) -> tuple[Any, Any]:
@@ -60,7 +60,7 @@ def odds(p: Any, y: Any, w: Any) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("function", [huber, asymmetric, odds])
-def test_instructions_say_what_the_function_says(function: Callable[..., Any]) -> None:
+def test_instructions_say_what_the_function_says(function):
     program = own_objective("dp_objective", function)
     rng = np.random.default_rng(3)
     rows = 3 * rng.normal(size=200), 3 * rng.normal(size=200), rng.uniform(0, 2, 200)
@@ -68,7 +68,7 @@ def test_instructions_say_what_the_function_says(function: Callable[..., Any]) -
         np.testing.assert_allclose(value(program, at, *rows), expected, rtol=1e-12)
 
 
-def test_the_function_is_called_once_and_never_with_a_row() -> None:
+def test_the_function_is_called_once_and_never_with_a_row():
     calls: list[tuple[Any, ...]] = []
 
     def remembers(p: Any, y: Any, w: Any) -> tuple[Any, Any]:
@@ -110,12 +110,12 @@ def _too_long(p: Any, y: Any, w: Any) -> tuple[Any, Any]:
         (lambda p, y, w: (list(p), 1.0), "as such"),
     ],
 )
-def test_what_cannot_be_traced_is_refused(function: Callable[..., Any], message: str) -> None:
+def test_what_cannot_be_traced_is_refused(function, message):
     with pytest.raises(PrivacyParameterError, match=message):
         own_objective("dp_objective", function)
 
 
-def test_messages_of_the_function_are_not_repeated() -> None:
+def test_messages_of_the_function_are_not_repeated():
     """It may close over rows."""
     labels = np.array([17.25, 4.0])
 
@@ -129,12 +129,12 @@ def test_messages_of_the_function_are_not_repeated() -> None:
 
 
 @pytest.mark.parametrize("given", [3, "margin - label", [1], object()])
-def test_only_functions_are_taken(given: Any) -> None:
+def test_only_functions_are_taken(given):
     with pytest.raises(PrivacyParameterError, match="must be a function"):
         own_objective("dp_objective", given)
 
 
-def test_the_record_names_the_formulas() -> None:
+def test_the_record_names_the_formulas():
     record = own_objective("dp_objective", lambda p, y, w: (p - y, 1.0)).to_record()
     assert record["gradient"] == "sub(margin, label)"
     assert record["hessian"] == "1.0"
@@ -142,7 +142,7 @@ def test_the_record_names_the_formulas() -> None:
     assert record["digest"] != other["digest"]
 
 
-def test_shared_formulas_are_not_written_out_without_end() -> None:
+def test_shared_formulas_are_not_written_out_without_end():
     def doubled(p: Any, y: Any, w: Any) -> tuple[Any, Any]:
         for _ in range(60):
             p = p + p
@@ -152,7 +152,7 @@ def test_shared_formulas_are_not_written_out_without_end() -> None:
     assert len(record["gradient"]) < 2100
 
 
-def test_what_no_result_reads_is_left_out() -> None:
+def test_what_no_result_reads_is_left_out():
     """A program that reads no weight has none: the trainer multiplies both derivatives by it."""
 
     def reads_no_weight(prediction: Any, label: Any, weight: Any) -> tuple[Any, Any]:

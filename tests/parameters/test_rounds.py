@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import pickle
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,11 +17,8 @@ from xgb_dp.request.params import ARGUMENTS, DEFAULT_ROUNDS
 from ..conftest import arrays
 
 PRIVATE: dict[str, Any] = {
-    "tree_method": "dp_hist",
-    "dp_epsilon": 1.0,
-    "dp_delta": 1e-6,
-    "max_depth": 1,
-}
+    "tree_method": "dp_hist", "dp_epsilon": 1.0, "dp_delta": 1e-6, "max_depth": 1
+}  # fmt: skip
 BINARY = {**PRIVATE, "objective": "binary:logistic", "nthread": 1}
 
 
@@ -33,17 +29,17 @@ def rounds_of(model: Any) -> int:
     return int(training["rounds"])
 
 
-def test_every_interface_takes_the_same_rounds(tmp_path: Path) -> None:
+def test_every_interface_takes_the_same_rounds(tmp_path):
     X, y = arrays()
     d = xgb.DMatrix(X, y)
     budget = xgb_dp.Budget(tmp_path / "book.json", epsilon=3.0, delta=1e-4)
-    own = {"epsilon": 1.0, "delta": 1e-6, "max_depth": 1, "n_jobs": 1}
+    shared = {"epsilon": 1.0, "delta": 1e-6, "max_depth": 1, "n_jobs": 1}
     models = {
         "train": xgb.train(BINARY, d),
         "budget": budget.train(BINARY, d),
         "xgboost's estimator": xgb.XGBClassifier(**PRIVATE, dp_classes=2, n_jobs=1).fit(X, y),
-        "our classifier": xgb_dp.DPXGBClassifier(**own, classes=2).fit(X, y),
-        "our regressor": xgb_dp.DPXGBRegressor(**own, target_bounds=(0, 1)).fit(X, y),
+        "our classifier": xgb_dp.DPXGBClassifier(**shared, classes=2).fit(X, y),
+        "our regressor": xgb_dp.DPXGBRegressor(**shared, target_bounds=(0, 1)).fit(X, y),
     }
     assert {name: rounds_of(model) for name, model in models.items()} == dict.fromkeys(
         models, DEFAULT_ROUNDS
@@ -53,7 +49,7 @@ def test_every_interface_takes_the_same_rounds(tmp_path: Path) -> None:
     assert ARGUMENTS["num_boost_round"].default == DEFAULT_ROUNDS
 
 
-def test_given_rounds_are_kept() -> None:
+def test_given_rounds_are_kept():
     """Also upstream's own default, when it is given."""
     X, y = arrays()
     d = xgb.DMatrix(X, y)
@@ -64,7 +60,7 @@ def test_given_rounds_are_kept() -> None:
 
 
 @pytest.mark.parametrize("module", ["xgboost", "xgboost.dask"])
-def test_the_default_shows_as_upstream_writes_it(module: str) -> None:
+def test_the_default_shows_as_upstream_writes_it(module):
     train = pytest.importorskip(module).train
     default = inspect.signature(train).parameters["num_boost_round"].default
     assert (default, repr(default), f"{default}") == (10, "10", "10")

@@ -21,15 +21,15 @@ def model(params, matrix):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_records_hold_the_report(model, kind):
-    found = deployment_record(model, kind, name="a model", contact="nobody")
+    record = deployment_record(model, kind, name="a model", contact="nobody")
     report = xgb_dp.privacy_report(model)
-    assert (found["epsilon"], found["delta"]) == (report.epsilon, report.delta)
-    assert found["name"] == "a model" and found["data"] == "not stated"
-    json.dumps(found, allow_nan=False)
+    assert (record["epsilon"], record["delta"]) == (report.epsilon, report.delta)
+    assert record["name"] == "a model" and record["data"] == "not stated"
+    json.dumps(record, allow_nan=False)
     if kind != "json":
-        assert found["privacy_unit"] == "one row"
-        assert found["epsilon_if_one_is_replaced"] > found["epsilon"]
-        assert found["format_version"] == 1
+        assert record["privacy_unit"] == "one row"
+        assert record["epsilon_if_one_is_replaced"] > record["epsilon"]
+        assert record["format_version"] == 1
 
 
 def test_a_page(model):

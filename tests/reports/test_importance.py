@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import pickle
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,13 +22,13 @@ TYPES = ("weight", "gain", "cover", "total_gain", "total_cover")
 @pytest.fixture(scope="module")
 def model() -> Any:
     X, y = arrays(n=1500)
-    own = {"epsilon": 4.0, "delta": 1e-6, "classes": 2, "n_estimators": 8, "max_depth": 3}
-    return xgb_dp.DPXGBClassifier(**own, n_jobs=1).fit(X, y)
+    estimator = {"epsilon": 4.0, "delta": 1e-6, "classes": 2, "n_estimators": 8, "max_depth": 3}
+    return xgb_dp.DPXGBClassifier(**estimator, n_jobs=1).fit(X, y)
 
 
 def shares(booster: xgb.Booster, kind: str) -> np.ndarray:
-    found = booster.get_score(importance_type=kind)
-    every = np.array([found.get(f"f{i}", 0.0) for i in range(booster.num_features())])
+    gains = booster.get_score(importance_type=kind)
+    every = np.array([gains.get(f"f{i}", 0.0) for i in range(booster.num_features())])
     return every / every.sum()
 
 
@@ -37,7 +36,7 @@ def widths(booster: Any, **given: Any) -> list[float]:
     return sorted(bar.get_width() for bar in xgb.plot_importance(booster, **given).patches)
 
 
-def test_default_is_total_gain(model: Any, tmp_path: Path) -> None:
+def test_default_is_total_gain(model, tmp_path):
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
     booster = model.get_booster()
@@ -52,17 +51,17 @@ def test_default_is_total_gain(model: Any, tmp_path: Path) -> None:
     assert widths(model) == widths(booster) == sorted(total.values())
 
 
-def test_estimators_of_xgboost(model: Any) -> None:
+def test_estimators_of_xgboost(model):
     X, y = arrays("regression")
     params = {"tree_method": "dp_hist", "dp_epsilon": 4.0, "dp_delta": 1e-6, "n_jobs": 1}
-    own = xgb.XGBRegressor(**params, dp_target_bounds=(-3, 3), n_estimators=5).fit(X, y)
-    expected = shares(own.get_booster(), "total_gain")
-    np.testing.assert_allclose(own.feature_importances_, expected, rtol=1e-6)
-    assert clone(own).importance_type is None
+    estimator = xgb.XGBRegressor(**params, dp_target_bounds=(-3, 3), n_estimators=5).fit(X, y)
+    expected = shares(estimator.get_booster(), "total_gain")
+    np.testing.assert_allclose(estimator.feature_importances_, expected, rtol=1e-6)
+    assert clone(estimator).importance_type is None
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_a_type_that_is_given_is_kept(kind: str, model: Any) -> None:
+def test_a_type_that_is_given_is_kept(kind, model):
     booster = model.get_booster()
     named = booster.get_score(importance_type=kind)
     assert widths(booster, importance_type=kind) == sorted(named.values())
@@ -72,13 +71,13 @@ def test_a_type_that_is_given_is_kept(kind: str, model: Any) -> None:
     assert booster.get_fscore() == booster.get_score(importance_type="weight")
 
 
-def test_the_types_differ_on_this_model(model: Any) -> None:
+def test_the_types_differ_on_this_model(model):
     """So that the tests above can fail."""
-    found = [tuple(np.round(shares(model.get_booster(), kind), 6)) for kind in TYPES]
-    assert len(set(found)) == len(TYPES)
+    gains = [tuple(np.round(shares(model.get_booster(), kind), 6)) for kind in TYPES]
+    assert len(set(gains)) == len(TYPES)
 
 
 @pytest.mark.parametrize("function", [xgb.Booster.get_score, xgb.plot_importance])
-def test_the_default_shows_as_upstream_writes_it(function: Any) -> None:
+def test_the_default_shows_as_upstream_writes_it(function):
     default = inspect.signature(function).parameters["importance_type"].default
     assert (default, repr(default)) == ("weight", "'weight'")

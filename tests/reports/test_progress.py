@@ -27,13 +27,13 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
-    found = Terminal()
-    monkeypatch.setattr(module, "sys", SimpleNamespace(stderr=found))
+    screen = Terminal()
+    monkeypatch.setattr(module, "sys", SimpleNamespace(stderr=screen))
     monkeypatch.setattr(module, "DELAY", 0.0)
-    return found
+    return screen
 
 
-def test_steps_and_counts_are_shown(terminal: Terminal) -> None:
+def test_steps_and_counts_are_shown(terminal):
     with progress("look", 3) as step:
         for name in ("age", "town", "income"):
             step(name)
@@ -45,9 +45,7 @@ def test_steps_and_counts_are_shown(terminal: Terminal) -> None:
     assert "inner" not in said and "not shown" not in said
 
 
-def test_what_is_short_or_no_terminal_is_silent(
-    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_short_or_no_terminal_is_silent(terminal, monkeypatch):
     monkeypatch.setattr(module, "DELAY", 3600.0)
     with progress("short", 2) as step:
         step("one")
@@ -62,7 +60,7 @@ def test_what_is_short_or_no_terminal_is_silent(
     assert quiet.getvalue() == ""
 
 
-def test_an_error_ends_the_bar(terminal: Terminal) -> None:
+def test_an_error_ends_the_bar(terminal):
     with pytest.raises(KeyError), progress("broken", 1):
         raise KeyError("x")
     with progress("after", 1) as step:
@@ -73,11 +71,11 @@ def test_an_error_ends_the_bar(terminal: Terminal) -> None:
 
 def words(text: str) -> list[str]:
     """What was shown, without clocks, rates, control codes and repetitions."""
-    found = re.findall(r"[a-z][a-z: ]+[a-z]", re.sub(r"\x1b\[\w", "", text))
-    return sorted({w for w in found if w not in ("it", "it/s")})
+    chosen = re.findall(r"[a-z][a-z: ]+[a-z]", re.sub(r"\x1b\[\w", "", text))
+    return sorted({w for w in chosen if w not in ("it", "it/s")})
 
 
-def test_bars_do_not_depend_on_the_rows(terminal: Terminal) -> None:
+def test_bars_do_not_depend_on_the_rows(terminal):
     """Neither on their number nor on what they are; a selection shows no number of runs."""
     seen = []
     for n, seed in ((400, 0), (900, 1)):
@@ -89,8 +87,8 @@ def test_bars_do_not_depend_on_the_rows(terminal: Terminal) -> None:
         params: dict[str, Any] = {"tree_method": "dp_hist", "objective": "binary:logistic"}
         matrix = xgb.DMatrix(table[["age"]], y)
         more = {"epsilon": 3.0, "delta": 1e-6, "num_boost_round": 2, "mean_runs": 3}
-        found = xgb_dp.select({**params, "nthread": 1}, matrix, [{}, {"max_depth": 2}], **more)
-        xgb_dp.evaluate(found.booster, matrix, epsilon=1.0, delta=1e-6)
+        chosen = xgb_dp.select({**params, "nthread": 1}, matrix, [{}, {"max_depth": 2}], **more)
+        xgb_dp.evaluate(chosen.booster, matrix, epsilon=1.0, delta=1e-6)
         said = terminal.getvalue()
         assert not re.search(r"select: train and score[^\r\n]*\d+/", said)
         seen.append([w for w in words(said) if ":" in w])

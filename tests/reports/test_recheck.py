@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -49,10 +48,11 @@ def trained(name: str) -> xgb.Booster:
 
 @pytest.fixture(scope="module")
 def models() -> dict[str, dict[str, Any]]:
-    """The content of a file of each model."""
-    made = {name: trained(name) for name in (*CASES, "open", "selected")}
-    made["continued"] = xgb.train(PARAMS, xgb.DMatrix(*arrays()), 2, xgb_model=made["plain"])
-    return {name: json.loads(model.save_raw("json")) for name, model in made.items()}
+    boosters = {name: trained(name) for name in (*CASES, "open", "selected")}
+    boosters["continued"] = xgb.train(
+        PARAMS, xgb.DMatrix(*arrays()), 2, xgb_model=boosters["plain"]
+    )
+    return {name: json.loads(model.save_raw("json")) for name, model in boosters.items()}
 
 
 def ledger_of(content: dict[str, Any]) -> dict[str, Any]:
@@ -72,12 +72,10 @@ def events_in(value: Any) -> Iterator[dict[str, Any]]:
 
 def field(name: str, change: Callable[[int], int]) -> Callable[[dict[str, Any]], bool]:
     def apply(training: dict[str, Any]) -> bool:
-        met = False
-        for event in events_in(training["events"]):
-            if name in event:
-                event[name] = change(event[name])
-                met = True
-        return met
+        events = [event for event in events_in(training["events"]) if name in event]
+        for event in events:
+            event[name] = change(event[name])
+        return bool(events)
 
     return apply
 
@@ -124,14 +122,14 @@ CHANGES: dict[str, Callable[[dict[str, Any]], bool]] = {
 ALL = (*CASES, "open", "selected", "continued")
 
 
-def test_what_was_trained_follows_from_its_settings(models: dict[str, Any]) -> None:
+def test_what_was_trained_follows_from_its_settings(models):
     for name, content in models.items():
         ledger = Ledger.from_json(ledger_of(content))
         assert contradictions(ledger, ModelJson(content)) == [], name
 
 
 @pytest.mark.parametrize("change", list(CHANGES))
-def test_what_does_not_follow_is_named(models: dict[str, Any], change: str) -> None:
+def test_what_does_not_follow_is_named(models, change):
     met = 0
     for name in ALL:
         record = ledger_of(models[name])
@@ -142,13 +140,13 @@ def test_what_does_not_follow_is_named(models: dict[str, Any], change: str) -> N
         except xgb_dp.LedgerError:
             met += 1
             continue
-        found = contradictions(ledger, ModelJson(models[name]))
-        assert found and found[0].startswith("training"), (name, change)
+        contradicted = contradictions(ledger, ModelJson(models[name]))
+        assert contradicted and contradicted[0].startswith("training"), (name, change)
         met += 1
     assert met
 
 
-def test_a_model_of_other_columns_or_another_objective(models: dict[str, Any]) -> None:
+def test_a_model_of_other_columns_or_another_objective(models):
     content = models["plain"]
     ledger = Ledger.from_json(ledger_of(content))
     for part, name, value in (
@@ -160,22 +158,20 @@ def test_a_model_of_other_columns_or_another_objective(models: dict[str, Any]) -
         assert "of the model" in contradictions(ledger, ModelJson(changed))[0]
 
 
-def test_a_file_that_contradicts_itself_fails(models: dict[str, Any], tmp_path: Path) -> None:
+def test_a_file_that_contradicts_itself_fails(models, tmp_path):
     content = json.loads(json.dumps(models["plain"]))
     record = ledger_of(content)
     field("sigma2", lambda v: 2 * v)(record["trainings"][0])
     content["learner"]["attributes"]["dp_ledger"] = sealed.dumps(record)
     path = tmp_path / "model.json"
     path.write_text(json.dumps(content))
-    found = xgb_dp.verify(path)
-    assert found.verdict == "failed"
-    [check] = [check for check in found.checks if not check.passed]
+    contradicted = xgb_dp.verify(path)
+    assert contradicted.verdict == "failed"
+    [check] = [check for check in contradicted.checks if not check.passed]
     assert check.name == "settings" and "`sigma2` is " in check.detail
 
 
-def test_another_sensitivity_than_was_enforced_is_damage(
-    models: dict[str, Any], tmp_path: Path
-) -> None:
+def test_another_sensitivity_than_was_enforced_is_damage(models, tmp_path):
     content = json.loads(json.dumps(models["plain"]))
     record = ledger_of(content)
     CHANGES["no sensitivity"](record["trainings"][0])
@@ -187,13 +183,13 @@ def test_another_sensitivity_than_was_enforced_is_damage(
     assert "counts another sensitivity of" in verification.checks[-1].detail
 
 
-def test_another_machine_may_round_otherwise(models: dict[str, Any]) -> None:
+def test_another_machine_may_round_otherwise(models):
     record = ledger_of(models["plain"])
     field("sigma2", lambda v: v + v // 1000)(record["trainings"][0])
     assert contradictions(Ledger.from_json(record), ModelJson(models["plain"])) == []
 
 
-def test_evaluations_are_no_part_of_the_calibration() -> None:
+def test_evaluations_are_no_part_of_the_calibration():
     data = xgb.DMatrix(*arrays())
     model = xgb.train(PARAMS, data, 2)
     twin = xgb_dp.evaluate(model, data, epsilon=0.5, delta=1e-6).calibrated(model)
@@ -202,11 +198,11 @@ def test_evaluations_are_no_part_of_the_calibration() -> None:
     assert contradictions(ledger, ModelJson.of(twin)) == []
 
 
-def test_every_recorded_parameter_is_read() -> None:
+def test_every_recorded_parameter_is_read():
     """Whatever decides on noise is in the record, or in the few values beside it."""
     record = xgb_dp.privacy_report(trained("plain")).record.trainings[0]
     s = recorded.settings_of_record(record.public, record.target, {})
     for name, value in record.hyperparameters.items():
         if name not in ("rounds", "interaction_constraints", "monotone_constraints"):
-            own = name if name in recorded.PARAMETERS else f"dp_{name}"
-            assert s[own] == value, name
+            known = name if name in recorded.PARAMETERS else f"dp_{name}"
+            assert s[known] == value, name

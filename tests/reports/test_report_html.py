@@ -22,14 +22,9 @@ def report(params, matrix):
 
 def test_shares_are_those_of_the_budget(report):
     asked = report.ledger["trainings"][0]["public"]["hyperparameters"]["budget_shares"]
-    found = {s.release: s.share for s in report.spending()}
-    assert found == pytest.approx(
-        {
-            "intercept": asked["base_score"],
-            **{k: asked[k] for k in ("candidates", "splits", "leaves")},
-        },
-        rel=1e-4,
-    )
+    expected = {k: asked[k] for k in ("candidates", "splits", "leaves")}
+    shares = {s.release: s.share for s in report.spending()}
+    assert shares == pytest.approx({"intercept": asked["base_score"], **expected}, rel=1e-4)
     counts = {s.release: s.count for s in report.spending()}
     # One selection fills the two levels of a tree.
     assert counts == {"intercept": 1, "candidates": 1, "splits": 4, "leaves": 4}
@@ -70,13 +65,12 @@ def test_two_trainings_are_added_up(params, matrix):
 
 def test_spending_of_a_selection(params, matrix):
     given = params(dp_epsilon=None, dp_delta=None)
-    settings = [{"max_depth": 1}, {"max_depth": 2}]
-    found = xgb_dp.select(given, matrix(), settings, epsilon=2.0, delta=1e-5, num_boost_round=2)
-    (spent,) = found.report.spending()
+    chosen = xgb_dp.select(given, matrix(), [{}], epsilon=2.0, delta=1e-5, num_boost_round=2)
+    (spent,) = chosen.report.spending()
     assert (spent.release, spent.count, spent.share) == ("selection", 1, 1.0)
-    assert spent.epsilon == found.report.epsilon
-    assert "runs expected" in found.report.to_html()
-    assert "| selection |" in xgb_dp.model_card(found.booster)
+    assert spent.epsilon == chosen.report.epsilon
+    assert "runs expected" in chosen.report.to_html()
+    assert "| selection |" in xgb_dp.model_card(chosen.booster)
 
 
 def test_delta_is_the_inverse_of_epsilon(report):
@@ -114,11 +108,14 @@ def test_text_has_statement_and_tables(report):
 
 
 def test_json_has_the_same_figures(report):
-    made = json.loads(report.to_json())
-    assert made["attack_success"] == report.attack_success
-    assert [b["release"] for b in made["budget"]] == [s.release for s in report.spending()]
-    assert {p["delta"]: p["epsilon"] for p in made["epsilon_curve"]}[1e-6] == report.epsilon
-    assert made["groups"][1] == {"rows": 2, "epsilon": report.get_epsilon(1e-6, group=2)}
+    content = json.loads(report.to_json())
+    assert content["private"] is True
+    assert 0.9 < content["epsilon"] == report.epsilon <= 1.0
+    assert content["ledger"]["trainings"][0]["public"]["hyperparameters"]["rounds"] == 4
+    assert content["attack_success"] == report.attack_success
+    assert [b["release"] for b in content["budget"]] == [s.release for s in report.spending()]
+    assert {p["delta"]: p["epsilon"] for p in content["epsilon_curve"]}[1e-6] == report.epsilon
+    assert content["groups"][1] == {"rows": 2, "epsilon": report.get_epsilon(1e-6, group=2)}
 
 
 class _Loads(HTMLParser):
@@ -167,10 +164,8 @@ def test_a_release_can_be_signed_from_the_top(report):
     page = ElementTree.fromstring(xgb_dp.record.report_views.as_html(report, name="<a>"))
     assert "Privacy report: <a>" in "".join(page.itertext())
     folded = page.findall(".//details")
-    assert [d.find("summary/b").text for d in folded] == [
-        "Statement in full",
-        "Budget and other figures",
-    ]
+    titles = [d.find("summary/b").text for d in folded]
+    assert titles == ["Statement in full", "Budget and other figures"]
     assert not any(d.get("open") for d in folded)
     assert len(page.findall(".//dt")) == 6
     assert "Evaluation" not in report.to_html()
@@ -181,20 +176,22 @@ def test_html_escapes_what_the_ledger_holds(report):
     events = training["events"]
     events.append({**events[-1], "release": "<script>alert(1)</script>"})
     training["public"]["evaluations"] = [{"events": 1}]  # of which no plan says the names
-    made = xgb_dp.PrivacyReport(report.ledger).to_html()
-    assert "<script" not in made
-    assert "&lt;script&gt;" in made
+    html = xgb_dp.PrivacyReport(report.ledger).to_html()
+    assert "<script" not in html
+    assert "&lt;script&gt;" in html
 
 
 def test_a_model_without_privacy_says_so_everywhere(params, matrix):
     with pytest.warns(UserWarning, match="NOT private"):
         model = xgb.train(params(dp_epsilon=math.inf), matrix(), 2)
     report = xgb_dp.privacy_report(model)
-    for text in (report.summary(), report.to_html(), report._repr_html_()):
+    assert not report.private
+    assert report.epsilon == math.inf
+    for text in (report.statement(), report.summary(), report.to_html(), report._repr_html_()):
         assert "NOT differentially private" in text
         assert "Budget by mechanism" not in text
-    made = json.loads(report.to_json())
-    assert made["private"] is False
-    assert made["epsilon"] == "inf" == made["epsilon_curve"][0]["epsilon"]
-    assert made["budget"] == []
+    content = json.loads(report.to_json())
+    assert content["private"] is False
+    assert content["epsilon"] == "inf" == content["epsilon_curve"][0]["epsilon"]
+    assert content["budget"] == []
     assert report.attack_success == 1.0

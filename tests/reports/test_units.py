@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -58,7 +57,7 @@ def for_five() -> xgb.Booster:
 
 
 # ---------------------------------------------------------------------------- rows of one person
-def test_the_epsilon_of_a_group_is_the_one_asked_for(for_five: xgb.Booster) -> None:
+def test_the_epsilon_of_a_group_is_the_one_asked_for(for_five):
     report = xgb_dp.privacy_report(for_five)
     assert report.unit == Unit("row", 5)
     assert 0.99 <= report.epsilon <= 1.0
@@ -89,18 +88,16 @@ def test_the_epsilon_of_a_group_is_the_one_asked_for(for_five: xgb.Booster) -> N
     assert plotting.plot_epsilon(report, group=1).get_ylabel() == "epsilon"
 
 
-def test_a_file_is_held_to_the_group_that_it_was_calibrated_for(
-    for_five: xgb.Booster, tmp_path: Any
-) -> None:
+def test_a_file_is_held_to_the_group_that_it_was_calibrated_for(for_five, tmp_path):
     path = tmp_path / "model.json"
     for_five.save_model(path)
-    found = xgb_dp.verify(path, max_epsilon=0.5)
-    assert found.verdict == "failed"
-    assert found.claim is not None and found.claim["group"] == 5
+    verified = xgb_dp.verify(path, max_epsilon=0.5)
+    assert verified.verdict == "failed"
+    assert verified.claim is not None and verified.claim["group"] == 5
     assert xgb_dp.verify(path, max_epsilon=0.5, group=1).verdict == "passed"
 
 
-def test_a_row_says_who_is_protected_less(for_rows: xgb.Booster) -> None:
+def test_a_row_says_who_is_protected_less(for_rows):
     report = xgb_dp.privacy_report(for_rows)
     assert report.unit == Unit()
     assert report.epsilon == report.get_epsilon(DELTA, 1)
@@ -115,7 +112,7 @@ def test_a_row_says_who_is_protected_less(for_rows: xgb.Booster) -> None:
 @pytest.mark.parametrize(
     ("column", "label"), [("patient", "person (column patient)"), (None, "person")]
 )
-def test_a_person_has_all_its_rows(for_rows: xgb.Booster, column: str, label: str) -> None:
+def test_a_person_has_all_its_rows(for_rows, column, label):
     report = PrivacyReport(claimed(for_rows, column))
     assert report.unit.label == label
     assert report.epsilon == xgb_dp.privacy_report(for_rows).epsilon
@@ -138,7 +135,7 @@ def test_a_person_has_all_its_rows(for_rows: xgb.Booster, column: str, label: st
     assert plotting.plot_epsilon(report).get_ylabel() == f"epsilon for {label}"
 
 
-def test_a_household_is_several_persons(for_rows: xgb.Booster) -> None:
+def test_a_household_is_several_persons(for_rows):
     report = PrivacyReport(claimed(for_rows, "patient", 3))
     assert report.unit.label == "3 persons (column patient)"
     assert report.epsilon == report.get_epsilon(DELTA, 3) > report.get_epsilon(DELTA, 1)
@@ -146,7 +143,7 @@ def test_a_household_is_several_persons(for_rows: xgb.Booster) -> None:
     assert "for any 3 persons together" in report.statement()
 
 
-def test_a_card_and_a_file_name_the_person(tmp_path: Any) -> None:
+def test_a_card_and_a_file_name_the_person(tmp_path):
     ids = pd.Series(np.arange(300) // 2, name="patient")
     model = xgb.train(params(dp_privacy_id=ids, dp_rows_per_person=2), matrix(), 3)
     card = xgb_dp.model_card(model)
@@ -154,15 +151,15 @@ def test_a_card_and_a_file_name_the_person(tmp_path: Any) -> None:
     assert "### Epsilon for several persons together" in card
     path = tmp_path / "model.json"
     model.save_model(path)
-    found = xgb_dp.verify(path, unit="person")
-    assert found.verdict == "passed"
-    assert found.claim is not None
-    assert found.claim["unit"] == {"name": "person", "column": "patient", "rows_per_person": 2.0}
+    verified = xgb_dp.verify(path, unit="person")
+    assert verified.verdict == "passed"
+    assert verified.claim is not None
+    assert verified.claim["unit"] == {"name": "person", "column": "patient", "rows_per_person": 2.0}
     assert xgb_dp.verify(path, unit="row").verdict == "failed"
 
 
 # ------------------------------------------------------------------------------ one unit a model
-def test_a_ledger_that_does_not_say_how_many_is_refused(for_rows: xgb.Booster) -> None:
+def test_a_ledger_that_does_not_say_how_many_is_refused(for_rows):
     ledger = xgb_dp.privacy_report(for_rows).ledger
     assert PrivacyReport(ledger).unit == Unit()
     del ledger["trainings"][0]["public"]["hyperparameters"]["group"]
@@ -174,28 +171,24 @@ def test_a_ledger_that_does_not_say_how_many_is_refused(for_rows: xgb.Booster) -
     "change",
     [
         lambda training: training["public"].pop("unit"),
-        lambda training: training["public"].update(unit="household"),
-        lambda training: training["public"].update(unit=["person"]),
-        lambda training: training["public"].update(unit_column=""),
-        lambda training: training["public"].update(unit_column=3),
-        lambda training: training["public"].update(rows_per_person=0.5),
-        lambda training: training["public"].update(rows_per_person="two"),
         lambda training: training["public"]["hyperparameters"].update(group=0),
         lambda training: training["public"]["hyperparameters"].update(group=True),
         lambda training: training["events"][0].pop("unit"),
         lambda training: [event.pop("unit") for event in training["events"]],
+        *(lambda training, field=field, value=value: training["public"].update({field: value})
+          for field, value in (("unit", "household"), ("unit", ["person"]), ("unit_column", ""),
+                               ("unit_column", 3), ("rows_per_person", 0.5),
+                               ("rows_per_person", "two"))),
     ],
-)
-def test_a_ledger_that_contradicts_itself_is_refused(
-    for_rows: xgb.Booster, change: Callable[[Any], Any]
-) -> None:
+)  # fmt: skip
+def test_a_ledger_that_contradicts_itself_is_refused(for_rows, change):
     ledger = claimed(for_rows, "patient")
     change(ledger["trainings"][0])
     with pytest.raises(LedgerError):
         PrivacyReport(ledger)
 
 
-def test_trainings_of_two_units_are_no_model(for_rows: xgb.Booster) -> None:
+def test_trainings_of_two_units_are_no_model(for_rows):
     person, row = claimed(for_rows), xgb_dp.privacy_report(for_rows).ledger
     mixed = {**row, "trainings": [*row["trainings"], *person["trainings"]]}
     with pytest.raises(LedgerError, match="different units"):
@@ -203,7 +196,7 @@ def test_trainings_of_two_units_are_no_model(for_rows: xgb.Booster) -> None:
 
 
 @pytest.mark.parametrize("group", [2, 5])
-def test_a_model_is_continued_for_its_own_unit(for_five: xgb.Booster, group: int) -> None:
+def test_a_model_is_continued_for_its_own_unit(for_five, group):
     def more() -> xgb.Booster:
         return xgb.train(params(dp_group=group), matrix(), 2, xgb_model=for_five)
 
@@ -216,14 +209,14 @@ def test_a_model_is_continued_for_its_own_unit(for_five: xgb.Booster, group: int
             more()
 
 
-def test_rows_do_not_continue_a_model_of_persons(for_rows: xgb.Booster) -> None:
+def test_rows_do_not_continue_a_model_of_persons(for_rows):
     model = for_rows.copy()
     ledger_module.store(model, Ledger.from_json(claimed(model, "patient")))
     with pytest.raises(PrivacyParameterError, match=r"is row, .* for person \(column patient\)"):
         xgb.train(params(), matrix(), 2, xgb_model=model)
 
 
-def test_units_are_alike_only_for_the_same_neighbours() -> None:
+def test_units_are_alike_only_for_the_same_neighbours():
     patient, unnamed = Unit(PERSON, 1, "patient"), Unit(PERSON)
     assert patient.same(unnamed) and unnamed.same(patient)
     for other in (Unit(), Unit("row", 2), Unit(PERSON, 2), Unit(PERSON, 1, "doctor")):

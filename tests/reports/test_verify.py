@@ -17,7 +17,7 @@ import xgboost as xgb
 
 import xgb_dp
 from xgb_dp.accounting import bounded_range
-from xgb_dp.cli.verify import main
+from xgb_dp.cli.verifier import main
 from xgb_dp.engine import ubjson
 from xgb_dp.errors import LedgerError, PrivacyParameterError
 from xgb_dp.record.verify import EXIT_CODES, read_model

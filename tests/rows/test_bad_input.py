@@ -25,8 +25,6 @@ from ..conftest import arrays
 
 @pytest.fixture
 def no_noise(monkeypatch):
-    """Fails the test if anything is released."""
-
     def fail(*args):
         pytest.fail("noise was drawn before the error")
 
@@ -213,9 +211,11 @@ def test_unknown_metrics(params, matrix, metrics):
     """Told with its name and no stack, with public sets and without."""
     wanted = re.escape(repr("3" if metrics == 3 else "acu"))
     for evals in ([], [(matrix(), "public")]):
-        with pytest.raises(PrivacyParameterError, match=f"`eval_metric` names {wanted}, ") as told:
+        with pytest.raises(
+            PrivacyParameterError, match=f"`eval_metric` names {wanted}, "
+        ) as caught:
             xgb.train(params(eval_metric=metrics, dp_public_evals=True), matrix(), 2, evals=evals)
-        assert "Stack trace" not in str(told.value)
+        assert "Stack trace" not in str(caught.value)
 
 
 @pytest.mark.usefixtures("no_noise")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,21 +16,21 @@ from xgb_dp.data.unchanged import digest
 from xgb_dp.errors import PrivacyParameterError
 
 
-def test_masked_cells_are_missing() -> None:
+def test_masked_cells_are_missing():
     for kind, cell in ((object, "1"), ("U9", "1"), (np.float64, "1"), (np.int64, "1")):
         assert math.isnan(numbers(masked([cell, HIDDEN], kind).ravel(), "label")[1])
     dates = np.ma.masked_array(np.array(["2020-01-01"] * 2, "M8[D]"), [False, True])
     assert np.isnat(cells_of(dates, "date")).tolist() == [False, True]
 
 
-def test_dates_beside_other_labels_are_refused() -> None:
+def test_dates_beside_other_labels_are_refused():
     dates = pd.to_datetime(["2020-01-01"]).astype("datetime64[ns]")
     with pytest.raises(PrivacyParameterError, match="dates"):
         numbers(pd.DataFrame({"a": [1.0], "b": dates}), "label")
 
 
 @pytest.mark.parametrize("table", [{"columns": ["a"]}, {"column_names": ["a"]}], ids=str)
-def test_tables_of_unknown_libraries_are_refused(table: dict[str, Any]) -> None:
+def test_tables_of_unknown_libraries_are_refused(table):
     """What such a table makes of its cells, and of its dictionaries, is not known."""
     strange = type("Table", (Converted,), table)([[1.0]])
     with pytest.raises(PrivacyParameterError, match="not known"):
@@ -42,7 +41,7 @@ def test_tables_of_unknown_libraries_are_refused(table: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("cell", ["\ud800", [1], Decimal("sNaN"), b"1", ("a", [1])], ids=ascii)
-def test_no_cell_decides_whether_a_part_is_known(cell: Any) -> None:
+def test_no_cell_decides_whether_a_part_is_known(cell):
     """A ledger shows the part: it must not show that somebody has such a cell."""
     column = pd.Series(objects(["a", "b", cell]), dtype=object)
     assert digest(column) == digest(column) is not None

@@ -65,7 +65,7 @@ if __name__ == "__main__":
 
 
 @LINUX
-def test_processes_that_fork_have_pages_of_their_own(tmp_path: Path) -> None:
+def test_processes_that_fork_have_pages_of_their_own(tmp_path):
     """Addresses are the same in both, and so were the names of the files."""
     script = tmp_path / "forked.py"
     script.write_text(FORKED)
@@ -88,7 +88,6 @@ def rows(density: tuple[float, float, float]) -> list[tuple[Any, Any]]:
 
 
 def csr(X: Any) -> Any:
-    """The stored cells alone."""
     stored = ~np.isnan(X)
     indptr = np.append(0, np.cumsum(stored.sum(axis=1)))
     return scipy.sparse.csr_matrix((X[stored], np.nonzero(stored)[1], indptr), X.shape)
@@ -109,9 +108,7 @@ MANY_BINS = {"max_bin": 300, "dp_feature_bounds": dict.fromkeys(range(F), (-3.0,
     [(1.0, 1.0, 1.0), (0.8, 0.9, 0.7), (0.2, 0.1, 0.3), (1.0, 0.1, 0.8), (1.0, 0.1, 0.1)],
     ids=str,
 )
-def test_model_does_not_depend_on_the_layout_of_pages(
-    density: tuple[float, float, float], extra: dict[str, Any], tmp_path: Path
-) -> None:
+def test_model_does_not_depend_on_the_layout_of_pages(density, extra, tmp_path):
     parts = rows(density)
     X, y = (np.concatenate(v) for v in zip(*parts, strict=True))
     expected = fit(xgb.DMatrix(X, y), **extra)
@@ -123,7 +120,7 @@ def test_model_does_not_depend_on_the_layout_of_pages(
 
 
 @pytest.mark.parametrize("levels", [1, 2])
-def test_sums_of_stored_cells_are_those_of_all_bins(levels: int, tmp_path: Path) -> None:
+def test_sums_of_stored_cells_are_those_of_all_bins(levels, tmp_path):
     # In memory the page is sparse, and so are its sums. On disk the first page is dense, and the
     # sums have all bins. Nodes have rows of several blocks, and columns that none of them has.
     rng = np.random.default_rng(5)
@@ -169,7 +166,7 @@ def open_pages() -> list[OpenFile]:
 
 
 @LINUX
-def test_pages_are_nameless_files_beside_the_cache(tmp_path: Path) -> None:
+def test_pages_are_nameless_files_beside_the_cache(tmp_path):
     d = xgb.DMatrix(Batches(rows((1.0, 1.0, 1.0)), tmp_path))
     look = Look()
     xgb.train(PARAMS, d, 4, callbacks=[look])
@@ -185,7 +182,7 @@ def test_pages_are_nameless_files_beside_the_cache(tmp_path: Path) -> None:
 
 
 @LINUX
-def test_candidates_of_each_tree_are_binned_anew(tmp_path: Path) -> None:
+def test_candidates_of_each_tree_are_binned_anew(tmp_path):
     d = xgb.DMatrix(Batches(rows((1.0, 1.0, 1.0)), tmp_path))
     look = Look()
     xgb.train(PARAMS | {"tree_method": "dp_approx"}, d, 3, callbacks=[look])
@@ -208,7 +205,7 @@ xgb.train(PARAMS, d, 1)
 
 
 @LINUX
-def test_no_room_is_an_error_before_any_tree(tmp_path: Path) -> None:
+def test_no_room_is_an_error_before_any_tree(tmp_path):
     """The bins of a row take a byte a cell: files of a thousand bytes cannot hold them."""
     ended = child(NO_ROOM, tmp_path)
     assert ended.returncode != 0
@@ -218,7 +215,7 @@ def test_no_room_is_an_error_before_any_tree(tmp_path: Path) -> None:
 
 
 @LINUX
-def test_pages_need_no_file_in_memory() -> None:
+def test_pages_need_no_file_in_memory():
     X, y = rows((1.0, 1.0, 1.0))[0]
     look = Look()
     xgb.train(PARAMS, xgb.DMatrix(X, y), 2, callbacks=[look])
@@ -265,7 +262,6 @@ assert status("VmPeak") - before <= allowed
 
 
 def child(code: str, *arguments: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Another process, which finds this package and has one thread."""
     return subprocess.run(
         [sys.executable, "-c", LIGHT + code, *map(str, arguments)],
         capture_output=True,
@@ -277,7 +273,7 @@ def child(code: str, *arguments: Path, **environment: str) -> subprocess.Complet
 
 
 @LINUX
-def test_training_under_a_limit_of_a_fifth_of_the_data(tmp_path: Path) -> None:
+def test_training_under_a_limit_of_a_fifth_of_the_data(tmp_path):
     """All memory that the process may map, files included, is limited once libraries are loaded."""
     ended = child(LIMITED, tmp_path, MALLOC_ARENA_MAX="1")  # of 128 MiB of 32-bit floats
     assert ended.returncode == 0, ended.stderr[-2000:]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import traceback
 from collections import UserList, deque
-from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -96,7 +95,7 @@ CONTAINERS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", CONTAINERS)
-def test_codes_are_exact_in_every_container(name: str) -> None:
+def test_codes_are_exact_in_every_container(name):
     codes = persons_of(CONTAINERS[name]).codes
     assert codes.dtype == np.uint32
     assert same(codes, WHO)
@@ -104,7 +103,7 @@ def test_codes_are_exact_in_every_container(name: str) -> None:
 
 @EXAMPLES
 @given(st.lists(st.integers()) | st.lists(st.text()) | st.lists(st.binary()) | st.lists(st.uuids()))
-def test_codes_are_those_of_a_dictionary(ids: list[Any]) -> None:
+def test_codes_are_those_of_a_dictionary(ids):
     table = {v: i for i, v in enumerate(dict.fromkeys(ids))}
     codes = persons_of(ids).codes
     assert len(codes) == len(ids)
@@ -116,7 +115,7 @@ def test_codes_are_those_of_a_dictionary(ids: list[Any]) -> None:
     [[], (), np.array([]), np.array([], dtype=object), pd.Series([], dtype="str"), pl.Series([]),
      pa.chunked_array([], pa.string())],
 )  # fmt: skip
-def test_no_rows_have_no_persons(ids: Any) -> None:
+def test_no_rows_have_no_persons(ids):
     persons = persons_of(ids, 0)
     assert (len(persons.codes), persons.kind, persons.listed) == (0, "", [])
 
@@ -160,14 +159,14 @@ ALONE: dict[str, Any] = {  # wrong by a row alone
 
 
 @pytest.mark.parametrize("name", ALONE)
-def test_a_wrong_id_is_refused_and_not_shown(name: str) -> None:
+def test_a_wrong_id_is_refused_and_not_shown(name):
     with pytest.raises(RowDomainError, match="dp_privacy_id") as caught:
         persons_of(ALONE[name])
     assert SECRET not in "".join(traceback.format_exception(caught.value))
     assert "91" not in str(caught.value)
 
 
-def test_what_is_no_column_of_ids_is_refused_by_its_type() -> None:
+def test_what_is_no_column_of_ids_is_refused_by_its_type():
     for ids in (
         "patient", b"ab", 5, object(), {"a": 1}, {1, 2}, iter([1, 2]), np.zeros((2, 1), dtype=int),
         np.array(3), np.array([True, False]), np.array(["1991-01-01"], dtype="datetime64[D]"),
@@ -182,7 +181,7 @@ def test_what_is_no_column_of_ids_is_refused_by_its_type() -> None:
         assert "1991" not in str(caught.value)
 
 
-def test_another_number_of_ids_than_rows_is_refused_without_a_number() -> None:
+def test_another_number_of_ids_than_rows_is_refused_without_a_number():
     with pytest.raises(PrivacyParameterError, match="one id for each row") as caught:
         persons_of([1, 2, 3], rows=4)
     assert not any(c.isdigit() for c in str(caught.value))
@@ -200,15 +199,13 @@ class Strange(str):
         return 0
 
 
-def test_ids_with_an_equality_of_their_own_are_refused() -> None:
+def test_ids_with_an_equality_of_their_own_are_refused():
     with pytest.raises(RowDomainError, match="not a whole number"):
         persons_of([Strange("a"), Strange("b")])
 
 
 @pytest.mark.parametrize("make", [list, np.array, pd.Series, pl.Series], ids=lambda f: f.__name__)
-def test_hashes_of_persons_agree_between_workers_of_one_training(
-    make: Callable[[list[Any]], Any],
-) -> None:
+def test_hashes_of_persons_agree_between_workers_of_one_training(make):
     """However each of them holds the ids, and in whichever order; another key, other hashes."""
     key = bytes(range(32))
     one, other = persons_of([5, 2**60, -3, 5]), persons_of(make([-3, 7, 2**60]))
@@ -222,7 +219,7 @@ def test_hashes_of_persons_agree_between_workers_of_one_training(
 
 
 @pytest.mark.parametrize("name", CONTAINERS)
-def test_parts_are_joined_as_if_they_were_one(name: str) -> None:
+def test_parts_are_joined_as_if_they_were_one(name):
     """Also those that a worker makes of the rows of some of the persons."""
     whole = persons_of(CONTAINERS[name])
     rows = np.isin(whole.codes, [0, 2])
@@ -233,7 +230,7 @@ def test_parts_are_joined_as_if_they_were_one(name: str) -> None:
     assert persons.kind == whole.kind
 
 
-def test_parts_of_several_kinds_are_not_joined() -> None:
+def test_parts_of_several_kinds_are_not_joined():
     with pytest.raises(RowDomainError, match="several kinds"):
         joined([persons_of([1]), persons_of(["1"])])
     assert joined([persons_of([1]), persons_of([])]).kind == "whole numbers"
@@ -245,7 +242,7 @@ def test_parts_of_several_kinds_are_not_joined() -> None:
     [[str(i) for i in range(70)], range(70), [UUID(int=i << 64 | i) for i in range(70)]],
     ids=["texts", "numbers", "UUIDs"],
 )
-def test_persons_have_a_place_by_their_id_and_a_key(persons: Any) -> None:
+def test_persons_have_a_place_by_their_id_and_a_key(persons):
     """The same in every part, whatever it is held in; another key, other places."""
     keys = [bytes([k]) * 32 for k in range(4)]
     whole = persons_of(list(persons))
@@ -254,10 +251,10 @@ def test_persons_have_a_place_by_their_id_and_a_key(persons: Any) -> None:
         place = dict(zip(whole.listed, whole.places(key, 2).tolist(), strict=True))
         assert 15 < sum(place.values()) < 55
         huge = persons_of([*persons, *([2**70] if whole.kind == "whole numbers" else [])][::-2])
-        for value, found in zip(huge.listed, huge.places(key, 2), strict=True):
-            assert place.get(value, found) == found
+        for value, place_now in zip(huge.listed, huge.places(key, 2), strict=True):
+            assert place.get(value, place_now) == place_now
 
 
-def test_ids_are_in_no_text_of_persons() -> None:
+def test_ids_are_in_no_text_of_persons():
     persons = persons_of([SECRET])
     assert SECRET not in repr(persons) + str(persons)

@@ -44,18 +44,18 @@ def check_missing(cells: list[Any], dtype: str, ends: list[Any], **params: Any) 
 
 
 @pytest.mark.parametrize("dtype", ["boolean", "object"])
-def test_a_missing_cell_among_truth_values(dtype: str) -> None:
+def test_a_missing_cell_among_truth_values(dtype):
     check_missing([bool(k) for k in Y], dtype, [0, 1], categories={"a": [0, 1]})
 
 
-def test_a_missing_cell_among_large_numbers() -> None:
+def test_a_missing_cell_among_large_numbers():
     cut = float(np.float32(2.0**60 + 2.0**37))  # between what one and two roundings make of it
     cells = [2**60 + 2**36 + 1 if k else 0 for k in Y]
     check_missing(cells, "int64[pyarrow]", [0.0, cut], feature_cuts={"a": [cut]})
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
-def test_a_name_in_front_of_the_dictionary_of_a_frame(kind: str) -> None:
+def test_a_name_in_front_of_the_dictionary_of_a_frame(kind):
     """Its codes are those of the rows: one more name moves the codes of all others."""
     names = np.where(Y == 1, "y", "x")
     codes = pd.DataFrame({"a": np.zeros(N), "c": (names == "y").astype(float)})

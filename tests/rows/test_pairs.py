@@ -57,8 +57,8 @@ def frame(dtype: Any) -> Callable[[list[Any]], Any]:
     plain = dtype in ("int64", "uint64")  # pandas itself reads lists by way of floats
 
     def make(cells: list[Any]) -> Any:
-        found = np.array(cells, dtype) if plain else pd.array(cells, dtype=dtype)
-        return pd.DataFrame({"a": pd.Series(found)})
+        column = np.array(cells, dtype) if plain else pd.array(cells, dtype=dtype)
+        return pd.DataFrame({"a": pd.Series(column)})
 
     return make
 
@@ -179,7 +179,6 @@ every = pytest.mark.parametrize
 
 
 def values_of(table: Any, **declared_categories: Any) -> np.ndarray:
-    """The one column of the matrix that is made of a table."""
     matrix = private_matrix(
         table, categories=declared_categories, enable_categorical=True, nthread=1
     )
@@ -195,7 +194,7 @@ def column_of(table: Any) -> Any:
 
 
 @every("kind", NUMBERS)
-def test_features(kind: str) -> None:
+def test_features(kind):
     make, cells = NUMBERS[kind]
     if "list" not in kind:
         check_pairs(make, cells, values_of)
@@ -207,12 +206,12 @@ def test_features(kind: str) -> None:
 
 
 @every("kind", COLUMNS)
-def test_categories(kind: str) -> None:
+def test_categories(kind):
     check_pairs(*COLUMNS[kind], *(partial(values_of, a=names) for names in NAMES))
 
 
 @every("kind", COLUMNS)
-def test_dictionaries_that_nobody_declared_are_refused(kind: str) -> None:
+def test_dictionaries_that_nobody_declared_are_refused(kind):
     make, cells = NAMED.get(kind, (None, None))
     if make is None or kind == "pandas inferred":
         return
@@ -227,7 +226,7 @@ def group_reader(levels: list[Any]) -> Reader:
 
 
 @every("kind", COLUMNS)
-def test_groups(kind: str) -> None:
+def test_groups(kind):
     check_pairs(*COLUMNS[kind], *map(group_reader, [*NAMES, [None, "a"]]))
 
 
@@ -245,17 +244,16 @@ LABELS = [*CLASSES, *map(number_reader, ("label", "weight", "margin"))]
 
 
 def check_columns(kind: str, cells: list[Any], *readers: Reader) -> None:
-    """The pair test of the one column of a table."""
     make, _ = COLUMNS[kind]
     check_pairs(lambda picked: column_of(make(picked)), cells, *readers)
 
 
 @every("kind", COLUMNS)
-def test_labels(kind: str) -> None:
+def test_labels(kind):
     check_columns(kind, COLUMNS[kind][1], *LABELS)
 
 
-def test_lists_of_labels() -> None:
+def test_lists_of_labels():
     cells = [cell for cell in ODD if not isinstance(cell, tuple)]
     for wrap in (list, tuple, objects, deque, UserList):
         check_pairs(wrap, cells, *LABELS[:-1])
@@ -288,19 +286,19 @@ def series(cells: list[Any]) -> pd.Series:
     return pd.Series(objects(cells), dtype=object)
 
 
-def test_looks_at_lists_and_objects() -> None:
+def test_looks_at_lists_and_objects():
     for wrap in (list, tuple, deque, objects, series):
         check_pairs(wrap, ODD, texts, look)
         check_pairs(wrap, DATES, *map(part_reader, ("days", "hour")))
 
 
 @every("kind", COLUMNS)
-def test_looks_at_columns(kind: str) -> None:
+def test_looks_at_columns(kind):
     check_columns(kind, COLUMNS[kind][1], texts, look)
 
 
 @every("kind", ["datetime64[s]", "datetime64[ns]", "datetime64[ns, UTC]", "timestamp[ns][pyarrow]"])
-def test_columns_of_dates(kind: str) -> None:
+def test_columns_of_dates(kind):
     cells = [pd.Timestamp("2020-01-01 05:00"), pd.Timestamp("1969-12-31 23:00"), None, pd.NaT]
     parts = map(part_reader, ("days", "hour", "weekday"))
     check_pairs(lambda picked: pd.Series(pd.array(picked, dtype=kind)), cells, *parts)
@@ -322,12 +320,12 @@ def people(cells: Any) -> list[Any]:
 
 
 @every("kind", IDS)
-def test_ids(kind: str) -> None:
+def test_ids(kind):
     for wrap in (list, tuple, deque, objects, series):
         check_pairs(wrap, IDS[kind], people)
 
 
-def test_ids_that_are_no_unicode_are_refused() -> None:
+def test_ids_that_are_no_unicode_are_refused():
     column = pd.Series(objects(["a", "\ud800"]), dtype=object)
     names = pd.Categorical.from_codes([0, 1], pd.Index(column, dtype=object))
     for ids in (column.tolist(), column.to_numpy(), column, pd.Series(names)):
@@ -336,7 +334,7 @@ def test_ids_that_are_no_unicode_are_refused() -> None:
 
 
 @every("kind", COLUMNS)
-def test_columns_of_ids(kind: str) -> None:
+def test_columns_of_ids(kind):
     cells = COLUMNS[kind][1]
     if kind in ("pandas category", "pandas inferred", "pandas object", "polars Object"):
         cells = [cell for cell in cells if type(cell) is str or cell is None]
@@ -352,22 +350,22 @@ FILES = [
 
 
 @every("kind", [kind for kind in COLUMNS if kind.startswith("pandas")])
-def test_cells_of_files(kind: str) -> None:
+def test_cells_of_files(kind):
     check_columns(kind, COLUMNS[kind][1], lambda column: _numbers(column, MISSING), *FILES)
 
 
 @every("kind", COLUMNS)
-def test_cells_are_those_of_a_list(kind: str) -> None:
+def test_cells_are_those_of_a_list(kind):
     """A cell means in a typed column what it means in a list, where the type can express it."""
     make, cells = COLUMNS[kind]
     if kind in ("pandas float32", "polars Float32", "arrow float"):
         cells = [cell for cell in cells if cell != 1e30]
-    own = [1, 0, 0.5, "a", "b", "1", "1.0", LARGE, HUGE, -1]
+    levels = [1, 0, 0.5, "a", "b", "1", "1.0", LARGE, HUGE, -1]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        groups = Groups("a", tuple(own))
-        found = group_codes(groups, None, make(cells)).tolist()
-    as_list = group_codes(Groups(0, tuple(own)), None, [[cell] for cell in cells]).tolist()
+        groups = Groups("a", tuple(levels))
+        column = group_codes(groups, None, make(cells)).tolist()
+    as_list = group_codes(Groups(0, tuple(levels)), None, [[cell] for cell in cells]).tolist()
     if kind not in ("pandas object", "polars Object", "pandas category", "pandas inferred"):
-        assert found == as_list, kind
+        assert column == as_list, kind
     assert len(cells_of(column_of(make(cells)), "label")) == len(cells)

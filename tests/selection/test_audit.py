@@ -57,25 +57,21 @@ def winners(law: Repetitions, chances: np.ndarray, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("family, mean", LAWS)
-def test_selections_keep_their_promise(
-    family: str, mean: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_selections_keep_their_promise(family, mean, monkeypatch):
     law = Repetitions.of(family, mean)
-    found = [winners(law, chances, monkeypatch) for chances in (P, Q)]
-    for sample, chances in zip(found, (P, Q), strict=True):
+    samples = [winners(law, chances, monkeypatch) for chances in (P, Q)]
+    for sample, chances in zip(samples, (P, Q), strict=True):
         exact = best_of(chances, np.arange(3), law)
         counts = np.bincount(sample, minlength=3)
         z = (counts - N * exact) / np.sqrt(N * exact * (1 - exact))
         assert np.abs(z).max() < 5.5
     claim = Claim(SelectionCurve(law, [Pair(P, Q)]))
     for outcome in range(3):
-        hits = [int(np.count_nonzero(sample == outcome)) for sample in found]
+        hits = [int(np.count_nonzero(sample == outcome)) for sample in samples]
         assert not violates(claim, hits[0], N, hits[1], N, SURE)
 
 
-def test_the_audit_finds_a_selection_that_pays_for_one_run(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_audit_finds_a_selection_that_pays_for_one_run(monkeypatch):
     law = Repetitions.of("geometric", 20.0)
     hits = [int(np.count_nonzero(winners(law, chances, monkeypatch) == 1)) for chances in (P, Q)]
     assert violates(Claim(Pair(P, Q)), hits[0], N, hits[1], N, SURE)

@@ -10,7 +10,8 @@ from scipy.stats import chisquare, norm
 
 from xgb_dp.accounting import Repetitions
 from xgb_dp.engine.draws import discrete_gaussian, rows_apart
-from xgb_dp.tuning import Score, draws
+from xgb_dp.record import selected
+from xgb_dp.tuning import Score
 
 SURE = 1e-7  # a sound sampler fails a test less often than this
 
@@ -41,20 +42,20 @@ def pmf(law: Repetitions, most: int) -> np.ndarray:
         ("poisson", 4.0),
     ],
 )
-def test_number_of_runs(family: str, mean: float) -> None:
+def test_number_of_runs(family, mean):
     law = Repetitions.of(family, mean)
     n = 5000
-    found = np.array([draws.repetitions(law) for _ in range(n)])
-    assert found.min() >= 1
+    counts = np.array([selected.repetitions(law) for _ in range(n)])
+    assert counts.min() >= 1
     expected = pmf(law, 400) * n
     last = int(np.argmax(np.cumsum(expected) > n - 20))  # cells beyond are taken together
-    observed = np.bincount(np.minimum(found, last + 1), minlength=last + 2)[1:]
+    observed = np.bincount(np.minimum(counts, last + 1), minlength=last + 2)[1:]
     cells = np.append(expected[:last], expected[last:].sum())
     # Some cells expect three draws: so small a p-value is ten times likelier than it says.
     assert chisquare(observed, cells).pvalue > SURE / 10
 
 
-def test_rows_are_apart_by_fair_coins() -> None:
+def test_rows_are_apart_by_fair_coins():
     kept, apart = rows_apart(200_000, 1 << 30)
     assert np.array_equal(np.sort(np.concatenate([kept, apart])), np.arange(200_000))
     z = (len(apart) - 50_000) / math.sqrt(200_000 * 0.25 * 0.75)
@@ -64,7 +65,7 @@ def test_rows_are_apart_by_fair_coins() -> None:
     assert [len(part) for part in rows_apart(0, 1 << 30)] == [0, 0]
 
 
-def test_noise_is_that_of_the_event() -> None:
+def test_noise_is_that_of_the_event():
     """Too little noise fails: the standard error of the variance is 1.6%."""
     n, score = 8_000, Score("accuracy")
     event = score.event(0.05)

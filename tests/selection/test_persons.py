@@ -34,7 +34,7 @@ def sizes_of(rng: np.random.Generator, persons: int, most: int) -> np.ndarray:
 
 
 # ----------------------------------------------------------------------------------------- coins
-def test_all_rows_of_a_person_share_a_coin() -> None:
+def test_all_rows_of_a_person_share_a_coin():
     codes = sizes_of(np.random.default_rng(1), 4000, 9).astype(np.uint32)
     kept, apart = rows_apart(len(codes), 1 << 30, codes)
     assert sorted([*kept, *apart]) == list(range(len(codes)))
@@ -52,7 +52,7 @@ def case(name: str, rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.nd
 
 @pytest.mark.parametrize("name", SCORES)
 @pytest.mark.parametrize("rows", [1, 2, 3, 7, 999, 70_001])
-def test_a_person_moves_the_sums_by_no_more_than_a_row(name: str, rows: int) -> None:
+def test_a_person_moves_the_sums_by_no_more_than_a_row(name, rows):
     rng = np.random.default_rng(rows)
     others = sizes_of(rng, 40, 20)
     codes = np.concatenate([others, np.full(rows, 40)]).astype(np.uint32)
@@ -70,7 +70,7 @@ def test_a_person_moves_the_sums_by_no_more_than_a_row(name: str, rows: int) -> 
 
 
 @pytest.mark.parametrize("name", SCORES)
-def test_persons_with_one_row_count_as_rows(name: str) -> None:
+def test_persons_with_one_row_count_as_rows(name):
     rng = np.random.default_rng(5)
     p, y, target = case(name, rng, 500)
     codes = rng.permutation(500).astype(np.uint32)
@@ -79,7 +79,7 @@ def test_persons_with_one_row_count_as_rows(name: str) -> None:
     )
 
 
-def test_a_person_counts_with_the_mean_of_its_rows() -> None:
+def test_a_person_counts_with_the_mean_of_its_rows():
     """A second derivation: weights of 1 / rows, in floats."""
     rng = np.random.default_rng(6)
     codes = sizes_of(rng, 300, 50).astype(np.uint32)
@@ -102,7 +102,7 @@ def select(rows: int = 300, **changes: Any) -> xgb_dp.Selection:
     return xgb_dp.select(COMMON | changes, xgb.DMatrix(X, y), SETTINGS, **given)
 
 
-def test_a_selection_of_persons_holds_for_persons(book: xgb_dp.Budget) -> None:
+def test_a_selection_of_persons_holds_for_persons(book):
     ids = np.array([f"person {i}" for i in sizes_of(np.random.default_rng(2), 300, 1)])
     selection = select(dp_privacy_id=ids, given={"budget": book, "delta": 1e-8})
     report = selection.report
@@ -114,13 +114,13 @@ def test_a_selection_of_persons_holds_for_persons(book: xgb_dp.Budget) -> None:
     assert "person 1" not in str(report.ledger) + str(selection.params)
 
 
-def test_many_rows_a_person() -> None:
+def test_many_rows_a_person():
     ids = np.sort(np.random.default_rng(3).integers(0, 40, 300))
     report = select(dp_privacy_id=ids).report
     assert report.unit.of_persons and report.epsilon <= 1.0
 
 
-def test_a_selection_for_several_rows() -> None:
+def test_a_selection_for_several_rows():
     report = select(dp_group=5).report
     assert report.unit == Unit("row", 5)
     assert 0.9 <= report.epsilon <= 1.0
@@ -130,7 +130,7 @@ def test_a_selection_for_several_rows() -> None:
 @pytest.mark.parametrize(
     "setting", [{"dp_group": 2}, {"dp_privacy_id": "patient"}, {"dp_privacy_id": [1, 2, 3]}]
 )
-def test_settings_have_one_unit(setting: dict[str, Any]) -> None:
+def test_settings_have_one_unit(setting):
     X, y = arrays("binary")
     with pytest.raises(PrivacyParameterError, match=r"unit of privacy|dp_privacy_id"):
         xgb_dp.select(
@@ -138,7 +138,7 @@ def test_settings_have_one_unit(setting: dict[str, Any]) -> None:
         )
 
 
-def test_ids_of_another_length_are_refused_before_anything_is_booked(book: xgb_dp.Budget) -> None:
+def test_ids_of_another_length_are_refused_before_anything_is_booked(book):
     with pytest.raises(PrivacyParameterError, match="one id for each row"):
         select(dp_privacy_id=np.arange(299), given={"budget": book})
     assert not book.entries

@@ -122,9 +122,7 @@ def pairs(draw: st.DrawFn) -> tuple[Law, Law, npt.NDArray[np.int64]]:
 
 @EXAMPLES
 @given(pairs(), st.sampled_from(FAMILIES), st.floats(1.1, 40.0))
-def test_bound_is_above_the_exact_law(
-    laws: tuple[Law, Law, npt.NDArray[np.int64]], family: str, mean: float
-) -> None:
+def test_bound_is_above_the_exact_law(laws, family, mean):
     p, q, group = laws
     law = Repetitions.of(family, mean)
     bound = best_curve(law, Pair(p, q))
@@ -140,7 +138,7 @@ def test_bound_is_above_the_exact_law(
 
 @pytest.mark.parametrize("mean", [700.0, 745.0, 760.0, 1000.0])
 @pytest.mark.parametrize("size", [0.02, 0.3])
-def test_factors_of_very_many_runs_are_no_doubles(mean: float, size: float) -> None:
+def test_factors_of_very_many_runs_are_no_doubles(mean, size):
     """e^-rate is 0 in doubles: there is a bound all the same, close to that of a few less."""
     law = Repetitions.of("poisson", mean)
     z, p, q = shifted(size, 9.0, 601)
@@ -157,7 +155,7 @@ def test_factors_of_very_many_runs_are_no_doubles(mean: float, size: float) -> N
 
 @EXAMPLES
 @given(pairs(), st.sampled_from(FAMILIES), st.floats(1.1, 40.0))
-def test_pure_bound(laws: tuple[Law, Law, npt.NDArray[np.int64]], family: str, mean: float) -> None:
+def test_pure_bound(laws, family, mean):
     p, q, group = laws
     if not q.all():
         return
@@ -175,7 +173,7 @@ def test_pure_bound(laws: tuple[Law, Law, npt.NDArray[np.int64]], family: str, m
     ("family", "least"),
     [("poisson", 0.72), ("logarithmic", 0.79), ("geometric", 0.77), ("negative_binomial", 0.81)],
 )
-def test_what_is_left_for_a_run(family: str, least: float) -> None:
+def test_what_is_left_for_a_run(family, least):
     """Epsilon of each of 4 expected runs at a total of 1; the laws of a run are written out."""
     law = Repetitions.of(family, 4.0)
 
@@ -192,7 +190,7 @@ def test_what_is_left_for_a_run(family: str, least: float) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("size", [0.1, 0.4])
-def test_bound_is_close_to_an_attack(family: str, size: float) -> None:
+def test_bound_is_close_to_an_attack(family, size):
     """An output of high loss has a middling score; those above it have the opposite loss."""
     law = Repetitions.of(family, 8.0)
     z, p, q = shifted(size, 9.0, 1201)
@@ -208,7 +206,7 @@ def test_bound_is_close_to_an_attack(family: str, size: float) -> None:
     assert best > 1e-4
 
 
-def test_the_shift_is_needed() -> None:
+def test_the_shift_is_needed():
     """A law close to the bound: without its shift the bound would be wrong."""
     law = Repetitions.of("geometric", 20.0)
     p, q = np.array([0.92, 0.05, 0.03]), np.array([0.90, 0.02, 0.08])
@@ -220,7 +218,7 @@ def test_the_shift_is_needed() -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("mean", [1.01, 2.0, 10.0, 90.0])
-def test_mean_is_that_of_the_generating_function(family: str, mean: float) -> None:
+def test_mean_is_that_of_the_generating_function(family, mean):
     law = Repetitions.of(family, mean)
     f = generating(law)
     h = 1e-6 * law.rate if family != "poisson" else 1e-5 / mean**2
@@ -231,9 +229,7 @@ def test_mean_is_that_of_the_generating_function(family: str, mean: float) -> No
 
 @pytest.mark.parametrize("family, shape", [("logarithmic", 0.0), ("geometric", 1.0)])
 @pytest.mark.parametrize("mean, sigma", [(3.0, 4.0), (10.0, 8.0), (30.0, 20.0)])
-def test_renyi_bound_agrees_with_google(
-    family: str, shape: float, mean: float, sigma: float
-) -> None:
+def test_renyi_bound_agrees_with_google(family, shape, mean, sigma):
     law = Repetitions.of(family, mean)
     scale = 1 << 20
     run = GaussianEvent("leaves", scale, int(sigma**2) * scale, 1, 1)
@@ -260,7 +256,7 @@ ONE = make_accountant("exact", [EVENT])  # which keeps what it has computed
 OF_SUMS = SelectionEvent(EVENT.repetitions, (RUN[-1:],), SCORE, 1)  # whose curves cost little
 
 
-def test_one_row_is_in_one_part_and_several_rows_are_in_both() -> None:
+def test_one_row_is_in_one_part_and_several_rows_are_in_both():
     alone = make_accountant("exact", list(RUN)).get_epsilon(1e-6)
     both = make_accountant("exact", [*RUN, *SCORE])
     assert alone < ONE.get_epsilon(1e-6) < 2.2 * alone
@@ -271,7 +267,7 @@ def test_one_row_is_in_one_part_and_several_rows_are_in_both() -> None:
     assert make_accountant("exact", [louder]).get_epsilon(1e-6) > ONE.get_epsilon(1e-6)
 
 
-def test_delta_and_epsilon_agree_and_are_monotone() -> None:
+def test_delta_and_epsilon_agree_and_are_monotone():
     assert ONE.get_delta(ONE.get_epsilon(1e-6)) == pytest.approx(1e-6, rel=1e-3)
     deltas = [ONE.get_delta(x) for x in (0.0, 0.1, 0.5, 1.0, 2.0, 4.0)]
     assert deltas == sorted(deltas, reverse=True)
@@ -280,7 +276,7 @@ def test_delta_and_epsilon_agree_and_are_monotone() -> None:
         assert make_accountant(name, [EVENT]).get_epsilon(1e-6) == math.inf
 
 
-def test_selections_compose_with_other_releases() -> None:
+def test_selections_compose_with_other_releases():
     rest = make_accountant("exact", list(RUN))
     both = make_accountant("exact", [OF_SUMS, *RUN])
     alone = make_accountant("exact", [OF_SUMS]).get_epsilon(5e-7)
@@ -292,13 +288,7 @@ def test_selections_compose_with_other_releases() -> None:
 
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(pairs(), pairs(), st.sampled_from(FAMILIES), st.floats(1.1, 12.0), st.integers(1, 2))
-def test_composition_is_above_the_exact_law(
-    runs: tuple[Law, Law, npt.NDArray[np.int64]],
-    rest: tuple[Law, Law, npt.NDArray[np.int64]],
-    family: str,
-    mean: float,
-    selections: int,
-) -> None:
+def test_composition_is_above_the_exact_law(runs, rest, family, mean, selections):
     """The law of the selections and of what follows them, multiplied out."""
     p, q, group = runs
     law = Repetitions.of(family, mean)
@@ -311,7 +301,7 @@ def test_composition_is_above_the_exact_law(
         assert stick(*both, x) <= bound.delta(x) + 1e-9
 
 
-def test_a_continued_selection_is_guessed_less_often_than_always() -> None:
+def test_a_continued_selection_is_guessed_less_often_than_always():
     """The total variation by three other roads: none of them may be far below."""
     rest = [GaussianEvent("leaves", 1, 100, 1, 8)]
     both, alone = make_accountant("exact", [OF_SUMS, *rest]), make_accountant("exact", [OF_SUMS])
@@ -327,7 +317,7 @@ def test_a_continued_selection_is_guessed_less_often_than_always() -> None:
     assert curve == sorted(curve, reverse=True)
 
 
-def test_runs_of_any_kind() -> None:
+def test_runs_of_any_kind():
     sampled = SampledEvent(1 << 30, 32, (GaussianEvent("leaves", 1, 40, 1, 1),), 20)
     laplace = LaplaceEvent("leaves", 1, 60, 5)
     law = Repetitions.of("geometric", 4.0)
@@ -340,7 +330,7 @@ def test_runs_of_any_kind() -> None:
     assert make_accountant("rdp", [mixed]).get_epsilon(1e-6) == math.inf
 
 
-def test_json_comes_back_and_nothing_unknown_is_taken() -> None:
+def test_json_comes_back_and_nothing_unknown_is_taken():
     data = EVENT.to_json()
     assert event_from_json(data) == EVENT
     law = data["repetitions"]
@@ -369,7 +359,7 @@ def test_json_comes_back_and_nothing_unknown_is_taken() -> None:
             event_from_json(broken)
 
 
-def test_rdp_charges_exchanged_rows_as_two() -> None:
+def test_rdp_charges_exchanged_rows_as_two():
     """Each has a coin of its own here; that an exchange shares one is used by "exact" alone."""
     books = make_accountant("rdp", [EVENT])
     assert books.get_epsilon(1e-6, replaced=True) == books.get_epsilon(1e-6, 2)

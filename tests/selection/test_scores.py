@@ -44,7 +44,7 @@ def moved(score: Score, p: Any, y: Any, target: Any = None, predicted: Any = Non
         [Score("log_loss"), Score("log_loss", 0.1), Score("brier"), Score("accuracy"), Score("auc")]
     ),
 )
-def test_one_row_of_two_classes(rows: list[tuple[float, int]], score: Score) -> None:
+def test_one_row_of_two_classes(rows, score):
     assert moved(score, *zip(*rows, strict=True)) <= score.sensitivity2
 
 
@@ -53,7 +53,7 @@ def test_one_row_of_two_classes(rows: list[tuple[float, int]], score: Score) -> 
     st.lists(st.tuples(PROBABILITY, PROBABILITY, st.integers(0, 2)), min_size=1, max_size=4),
     st.sampled_from([Score("log_loss"), Score("brier"), Score("accuracy")]),
 )
-def test_one_row_of_three_classes(rows: list[tuple[float, float, int]], score: Score) -> None:
+def test_one_row_of_three_classes(rows, score):
     p = np.array([[a, b, 1.0] for a, b, _ in rows])
     p /= p.sum(axis=1, keepdims=True)
     assert moved(score, p, [y for *_, y in rows]) <= score.sensitivity2
@@ -66,7 +66,7 @@ def test_one_row_of_three_classes(rows: list[tuple[float, float, int]], score: S
         [Score("squared_error"), Score("absolute_error"), Score("squared_error", 1e-3)]
     ),
 )
-def test_one_row_of_regression(rows: list[tuple[float, float]], score: Score) -> None:
+def test_one_row_of_regression(rows, score):
     assert moved(score, *zip(*rows, strict=True), TARGET) <= score.sensitivity2
 
 
@@ -75,7 +75,7 @@ LAWS = st.sampled_from(["normal", "logistic", "extreme"])
 
 @EXAMPLES
 @given(st.lists(st.tuples(ANY, ANY, ANY), min_size=1, max_size=5), st.booleans())
-def test_one_row_of_quantiles(rows: list[tuple[float, float, float]], several: bool) -> None:
+def test_one_row_of_quantiles(rows, several):
     first, second, y = (np.array(v, dtype=np.float64) for v in zip(*rows, strict=True))
     p = np.stack([first, second], axis=1) if several else first
     predicted = Predicted((0.2, 0.9) if several else (0.7,))
@@ -87,17 +87,19 @@ def test_one_row_of_quantiles(rows: list[tuple[float, float, float]], several: b
 @given(
     st.lists(st.tuples(ANY, ANY, ANY), min_size=1, max_size=5), LAWS, st.sampled_from([1e-3, 1, 9])
 )
-def test_one_row_of_times(rows: list[tuple[float, float, float]], law: str, scale: float) -> None:
+def test_one_row_of_times(rows, law, scale):
     p, low, high = (np.array(v, dtype=np.float64) for v in zip(*rows, strict=True))
     ends, predicted = np.stack([low, high], axis=1), Predicted(law=law, scale=scale)
     for score in (Score("time_log_loss"), Score("time_log_loss", 0.1)):
         assert moved(score, p, ends, (0.5, 900.0), predicted) <= score.sensitivity2
 
 
-def test_losses_of_quantiles_and_times() -> None:
+def test_losses_of_quantiles_and_times():
     rng = np.random.default_rng(5)
     y, p = rng.normal(2, 1, 500), rng.normal(2, 1, (500, 2))
-    exact = [mean_pinball_loss(y, own, alpha=q) for own, q in zip(p.T, (0.2, 0.9), strict=True)]
+    exact = [
+        mean_pinball_loss(y, column, alpha=q) for column, q in zip(p.T, (0.2, 0.9), strict=True)
+    ]
     wide = (-50.0, 50.0)
     assert pinball(p, y, wide, (0.2, 0.9)).mean() == pytest.approx(np.mean(exact))
     # By integrals of the density: of a seen end, an open one, and one between two bounds.
@@ -105,16 +107,16 @@ def test_losses_of_quantiles_and_times() -> None:
     for law, of in (("normal", stats.norm), ("logistic", stats.logistic)):
         around = of(loc=np.log(4.0), scale=0.7)
         between = around.cdf(np.log(5)) - around.cdf(np.log(2))
-        told = [around.pdf(np.log(3)), 1 - around.cdf(np.log(3)), between]
-        found = time_log_loss(np.full(3, 4.0), ends, (1.0, 100.0), Predicted((), law, 0.7))
-        np.testing.assert_allclose(found, -np.log(told), rtol=1e-9)
+        densities = [around.pdf(np.log(3)), 1 - around.cdf(np.log(3)), between]
+        losses = time_log_loss(np.full(3, 4.0), ends, (1.0, 100.0), Predicted((), law, 0.7))
+        np.testing.assert_allclose(losses, -np.log(densities), rtol=1e-9)
     # The extreme law is that of XGBoost: density w exp(-w) with w = exp(z).
-    found = time_log_loss(np.full(1, 4.0), ends[:1], (1.0, 100.0), Predicted((), "extreme", 0.7))
+    losses = time_log_loss(np.full(1, 4.0), ends[:1], (1.0, 100.0), Predicted((), "extreme", 0.7))
     w = np.exp((np.log(3) - np.log(4)) / 0.7)
-    assert found[0] == pytest.approx(-np.log(w * np.exp(-w) / 0.7))
+    assert losses[0] == pytest.approx(-np.log(w * np.exp(-w) / 0.7))
 
 
-def test_better_times_rank_higher() -> None:
+def test_better_times_rank_higher():
     rng = np.random.default_rng(7)
     p = np.exp(rng.normal(4, 1, 4000))
     times = p * np.exp(0.5 * rng.logistic(size=4000))
@@ -123,8 +125,8 @@ def test_better_times_rank_higher() -> None:
     score, predicted = Score("time_log_loss"), Predicted(scale=0.5)
     event = score.event(50.0)
     good, bad, flat = (
-        score.release(own, ends, (1.0, 1000.0), event, None, predicted)
-        for own in (p, rng.permutation(p), np.full(4000, np.median(p)))
+        score.release(column, ends, (1.0, 1000.0), event, None, predicted)
+        for column in (p, rng.permutation(p), np.full(4000, np.median(p)))
     )
     assert good.rank > flat.rank > bad.rank
     exact = np.clip(time_log_loss(p, ends, (1.0, 1000.0), predicted), -4.0, 4.0).mean()
@@ -138,7 +140,7 @@ def released(score: Score, p: Any, y: Any, target: Any = None) -> float:
     return value.value
 
 
-def test_scores_are_what_they_say() -> None:
+def test_scores_are_what_they_say():
     rng = np.random.default_rng(3)
     y = rng.integers(0, 2, 4000)
     p = 1 / (1 + np.exp(-(2.0 * y - 1.0) - rng.normal(size=4000)))
@@ -161,7 +163,7 @@ def test_scores_are_what_they_say() -> None:
 
 
 @pytest.mark.parametrize("name", ["log_loss", "brier", "accuracy", "auc"])
-def test_better_models_rank_higher(name: str) -> None:
+def test_better_models_rank_higher(name):
     y = np.tile([0, 1], 500)
     good, bad = np.where(y > 0, 0.9, 0.1), np.where(y > 0, 0.4, 0.45)
     score = Score(name)
@@ -170,25 +172,25 @@ def test_better_models_rank_higher(name: str) -> None:
     assert first > second
 
 
-def test_no_rows_at_all() -> None:
+def test_no_rows_at_all():
     for name in ("log_loss", "auc"):
         score = Score(name)
         value = score.release(np.zeros(0), np.zeros(0), None, score.event(1.0))
         assert np.isfinite([value.value, value.noise, value.rank]).all()
 
 
-def test_every_pair_of_runs_has_an_order(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_pair_of_runs_has_an_order(monkeypatch):
     """The best of some runs is defined for whatever noisy sums there are."""
     score = Score("auc")
     none = SimpleNamespace(auc=SimpleNamespace(value=math.nan, noise=math.nan))
     monkeypatch.setattr(scores, "two_classes", lambda *_: None)
     monkeypatch.setattr(scores, "TwoClasses", lambda _: none)
-    found = score.release(np.array([0.5]), np.array([1.0]), None, score.event(1.0))
-    assert found.rank == -math.inf
-    assert math.isnan(found.value)
+    losses = score.release(np.array([0.5]), np.array([1.0]), None, score.event(1.0))
+    assert losses.rank == -math.inf
+    assert math.isnan(losses.value)
 
 
-def test_bad_scores() -> None:
+def test_bad_scores():
     for wrong in (("f1",), ("accuracy", 2.0), ("log_loss", 0.0)):
         with pytest.raises(PrivacyParameterError, match="bound" if wrong[1:] else "score"):
             Score(*wrong)

@@ -16,7 +16,8 @@ import xgb_dp.testing
 from xgb_dp import BudgetError, PrivacyParameterError, PrivacyRefusal, RowDomainError, Score, select
 from xgb_dp.accounting import event_from_json, make_accountant
 from xgb_dp.budget import booked
-from xgb_dp.tuning import draws, run
+from xgb_dp.record import selected
+from xgb_dp.tuning import run
 
 from ..batches import Batches
 from ..conftest import OBJECTIVE, arrays
@@ -38,7 +39,7 @@ def quick(dtrain: Any = None, settings: Any = TWO, params: Any = PARAMS, **chang
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Fixes the number of runs, which is otherwise random and secret."""
-    return lambda count: monkeypatch.setattr(draws, "repetitions", lambda law: count)
+    return lambda count: monkeypatch.setattr(selected, "repetitions", lambda law: count)
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def result() -> Any:
     return quick()
 
 
-def test_model_report_and_ledger(result: Any) -> None:
+def test_model_report_and_ledger(result):
     report = result.report
     assert report.private and report.delta == 1e-6
     assert 0.97 * 4.0 <= report.epsilon <= 4.0
@@ -69,7 +70,7 @@ def test_model_report_and_ledger(result: Any) -> None:
     assert of_a_run.get_epsilon(1e-6) < 0.9 * report.epsilon
 
 
-def test_saved_and_continued_models_keep_the_cost(result: Any, tmp_path: Path) -> None:
+def test_saved_and_continued_models_keep_the_cost(result, tmp_path):
     result.booster.save_model(tmp_path / "model.json")
     loaded = xgb_dp.privacy_report(tmp_path / "model.json")
     assert loaded.epsilon == result.report.epsilon
@@ -78,7 +79,7 @@ def test_saved_and_continued_models_keep_the_cost(result: Any, tmp_path: Path) -
     assert result.report.epsilon < xgb_dp.privacy_report(longer).epsilon < 6.0
 
 
-def test_the_number_of_runs_is_nowhere(runs: Any, capfd: Any, tmp_path: Path) -> None:
+def test_the_number_of_runs_is_nowhere(runs, capfd, tmp_path):
     """With the same model, what one run leaves behind is what seven runs leave behind."""
     seen = []
     for count in (1, 7):
@@ -97,7 +98,7 @@ def test_the_number_of_runs_is_nowhere(runs: Any, capfd: Any, tmp_path: Path) ->
     assert out + err == ""
 
 
-def test_the_best_run_is_kept(runs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_best_run_is_kept(runs, monkeypatch):
     runs(6)
     ranks = iter([0.1, 0.7, 0.3, 0.7, 0.6, 0.2])
     kept = []
@@ -112,7 +113,7 @@ def test_the_best_run_is_kept(runs: Any, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.filterwarnings("ignore:Epsilon is above 10")
-def test_good_settings_win(runs: Any) -> None:
+def test_good_settings_win(runs):
     """Stumps cannot learn an interaction; with little noise the deeper trees win."""
     runs(24)  # each draws its setting: that none draws the deeper trees has a chance of 2^-24
     rng = np.random.default_rng(5)
@@ -125,9 +126,7 @@ def test_good_settings_win(runs: Any) -> None:
         assert result.setting == {"max_depth": 4, "num_boost_round": 15}
 
 
-def test_trainings_do_not_see_the_rows_set_aside(
-    runs: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_trainings_do_not_see_the_rows_set_aside(runs, monkeypatch):
     runs(3)
     parts = []
     train = run._train
@@ -159,7 +158,7 @@ def test_trainings_do_not_see_the_rows_set_aside(
 
 
 @pytest.mark.parametrize("kind", ["regression", "multiclass"])
-def test_other_labels(kind: str) -> None:
+def test_other_labels(kind):
     result = quick(data(kind), params={**PARAMS, **OBJECTIVE[kind]})
     assert np.isfinite([result.score, result.score_noise]).all()
     assert result.report.epsilon <= 4.0
@@ -182,7 +181,7 @@ def times(n: int = 1500) -> xgb.DMatrix:
 
 
 @pytest.mark.parametrize("alpha", [0.8, [0.1, 0.5, 0.9]])
-def test_quantiles_are_judged_by_their_own_loss(alpha: Any, runs: Any) -> None:
+def test_quantiles_are_judged_by_their_own_loss(alpha, runs):
     runs(3)
     given = {**PARAMS, **QUANTILES, "quantile_alpha": alpha}
     result = quick(data("regression"), params=given)
@@ -190,7 +189,7 @@ def test_quantiles_are_judged_by_their_own_loss(alpha: Any, runs: Any) -> None:
     assert result.report.epsilon <= 4.0
 
 
-def test_times_are_judged_by_their_likelihood(runs: Any) -> None:
+def test_times_are_judged_by_their_likelihood(runs):
     """Of two settings the one without trees, which says the same time to all, does not win."""
     runs(24)  # that none draws the longer training has a chance of 2^-24
     settings = [{"num_boost_round": 1, "eta": 1e-4}, {"num_boost_round": 20}]
@@ -200,7 +199,7 @@ def test_times_are_judged_by_their_likelihood(runs: Any) -> None:
 
 
 @pytest.mark.parametrize("other", [{**QUANTILES, "quantile_alpha": [0.5, 0.9]}, TIMES])
-def test_settings_that_no_score_judges_together(other: Any) -> None:
+def test_settings_that_no_score_judges_together(other):
     both = [{**QUANTILES, "quantile_alpha": [0.1, 0.9]}, other]
     both = [{**one, "dp_target_bounds": (0.01, 50.0)} for one in both]
     with pytest.raises(PrivacyParameterError, match="judges these settings together"):
@@ -208,7 +207,7 @@ def test_settings_that_no_score_judges_together(other: Any) -> None:
 
 
 @pytest.mark.parametrize("score", ["squared_error", "time_log_loss", "auc"])
-def test_a_score_of_another_kind_is_refused(score: str) -> None:
+def test_a_score_of_another_kind_is_refused(score):
     given = {**PARAMS, **QUANTILES, "quantile_alpha": [0.1, 0.9]}
     with pytest.raises(PrivacyParameterError, match="several quantiles"):
         quick(data("regression"), params=given, score=score)
@@ -225,30 +224,28 @@ def test_a_score_of_another_kind_is_refused(score: str) -> None:
     ],
     ids=str,
 )
-def test_laws_of_the_number_of_runs(asked: Any, family: str, shape: float) -> None:
+def test_laws_of_the_number_of_runs(asked, family, shape):
     report = quick(settings=[{}], **asked).report
     law = report.ledger["trainings"][0]["events"][0]["repetitions"]
     assert (law["family"], law["shape_num"]) == (family, shape * (1 << 16))
     assert 0.97 * 4.0 <= report.epsilon <= 4.0
 
 
-def test_empty_parts_and_no_rows_train() -> None:
+def test_empty_parts_and_no_rows_train():
     for rows in (0, 1):
         dtrain = xgb.DMatrix(np.zeros((rows, 2), dtype=np.float32), np.zeros(rows))
         assert quick(dtrain).report.epsilon <= 4.0
     assert quick(validation=1e-9).report.private
 
 
-def test_components_and_weights() -> None:
+def test_components_and_weights():
     X, y = arrays(n=800)
     dtrain = xgb.DMatrix(X, y, weight=np.linspace(0, 1, 800))
     settings = [{"subsample": 0.5}, {"dp_split": "random", "dp_leaf_noise": "laplace"}]
     assert quick(dtrain, settings).report.epsilon <= 4.0
 
 
-def test_a_budget_books_it_before_anything_is_released(
-    book: xgb_dp.Budget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_budget_books_it_before_anything_is_released(book, tmp_path, monkeypatch):
     result = quick(budget=book.path, note="first")
     [entry] = book.entries
     assert (entry.note, entry.state) == ("first", "spent")
@@ -267,7 +264,7 @@ def test_a_budget_books_it_before_anything_is_released(
     assert len(book.entries) == 1
 
 
-def test_a_crash_leaves_the_booking(book: xgb_dp.Budget, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crash_leaves_the_booking(book, monkeypatch):
     def crash(*args: Any) -> Any:
         raise KeyboardInterrupt
 
@@ -277,9 +274,7 @@ def test_a_crash_leaves_the_booking(book: xgb_dp.Budget, monkeypatch: pytest.Mon
     assert book.spent.shift > 3.8
 
 
-def test_a_training_that_would_release_something_else_is_stopped(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_training_that_would_release_something_else_is_stopped(monkeypatch):
     plan_runs = run.plan_runs
 
     def louder(*args: Any) -> Any:
@@ -323,15 +318,13 @@ def test_a_training_that_would_release_something_else_is_stopped(
         ({"epsilon": 1e-7}, BudgetError, "epsilon"),
     ],
 )  # fmt: skip
-def test_bad_arguments(
-    changes: Any, error: Any, match: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bad_arguments(changes, error, match, monkeypatch):
     monkeypatch.setattr(run, "_best_run", lambda *args: pytest.fail("a row was read"))
     with pytest.raises(error, match=match):
         quick(**changes)
 
 
-def test_bad_data() -> None:
+def test_bad_data():
     X, y = arrays()
     for rows, error, match in (
         (X, PrivacyParameterError, "DMatrix"),
@@ -343,12 +336,12 @@ def test_bad_data() -> None:
             quick(rows)
 
 
-def test_fixed_noise_is_refused() -> None:
+def test_fixed_noise_is_refused():
     with xgb_dp.testing.fixed_noise(3), pytest.raises(PrivacyRefusal, match="fixed key"):
         quick()
 
 
-def test_selections_and_budgets_do_not_nest(tmp_path: Path) -> None:
+def test_selections_and_budgets_do_not_nest(tmp_path):
     """What one would let through the other would not see."""
     one, two = (xgb_dp.Budget(tmp_path / name, epsilon=9.0, delta=1e-5) for name in "ab")
     with pytest.raises(BudgetError, match="do not nest"), one.drawing():
@@ -358,14 +351,14 @@ def test_selections_and_budgets_do_not_nest(tmp_path: Path) -> None:
     assert not one.entries and not two.entries
 
 
-def test_a_selection_runs_on_one_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_selection_runs_on_one_machine(monkeypatch):
     """Workers would each keep a run of the same trainings."""
     monkeypatch.setattr(booked, "this_worker", lambda: (1, 2))
     with pytest.raises(PrivacyRefusal, match="one machine"):
         quick()
 
 
-def test_what_is_refused_before_anything_is_booked(book: xgb_dp.Budget, tmp_path: Path) -> None:
+def test_what_is_refused_before_anything_is_booked(book, tmp_path):
     with pytest.raises(PrivacyRefusal, match="dp_accountant"):
         quick(params=PARAMS | {"dp_accountant": "rdp"}, budget=book)
     with pytest.raises(PrivacyRefusal, match=r"stay on disk.*Nothing was spent"):
@@ -374,7 +367,7 @@ def test_what_is_refused_before_anything_is_booked(book: xgb_dp.Budget, tmp_path
 
 
 @pytest.mark.parametrize("preset", ["dp_xgb", "dpboost"])
-def test_presets_with_an_accountant_of_their_own(preset: str, book: xgb_dp.Budget) -> None:
+def test_presets_with_an_accountant_of_their_own(preset, book):
     """The selection's accountant certifies its runs, so that these are what was booked."""
     bounds = dict.fromkeys(range(4), (-3.0, 3.0))
     params = PARAMS | {"dp_preset": preset, "dp_feature_bounds": bounds}
@@ -383,7 +376,7 @@ def test_presets_with_an_accountant_of_their_own(preset: str, book: xgb_dp.Budge
     assert len(book.entries) == 1
 
 
-def test_chosen_parameters_select_and_continue_with_another_number_of_rounds() -> None:
+def test_chosen_parameters_select_and_continue_with_another_number_of_rounds():
     """They hold what the default made of epsilon, and nothing that follows the rounds."""
     bounds = dict.fromkeys(range(4), (-4.0, 4.0))
     base = {**PARAMS, "dp_preset": "dp_tr_ada", "dp_feature_bounds": bounds}
@@ -397,7 +390,7 @@ def test_chosen_parameters_select_and_continue_with_another_number_of_rounds() -
 
 
 @pytest.mark.parametrize(("name", "hint"), [("scoring", "`score`"), ("max_depth", "`params`")])
-def test_unknown_arguments_name_the_way(name: str, hint: str) -> None:
+def test_unknown_arguments_name_the_way(name, hint):
     with pytest.raises(PrivacyParameterError, match=f"`{name}` is not an argument.*Use {hint}"):
         quick(**{name: "accuracy"})
     X, y = arrays(n=40)
