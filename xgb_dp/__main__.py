@@ -37,7 +37,7 @@ def _is_text(text: str) -> bool:
 
 def _run() -> None:
     if sys.argv[1:2] == ["verify"]:  # loads no libxgboost, which the other commands do
-        from .cli.verify import main as verify
+        from .cli.verifier import main as verify
 
         _exit(verify(sys.argv[2:]))
     absent = [

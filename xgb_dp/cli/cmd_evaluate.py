@@ -11,7 +11,7 @@ from ..engine.models import load_booster
 from ..errors import PrivacyParameterError
 from ..evaluation import evaluate as evaluate_rows
 from . import options
-from .domain import Domain, domain_of_model, read_domain
+from .domain import Domain, domain_of_model
 from .files import Csv
 from .group import command
 from .output import Output, booked_on, model_file, new_files, save
@@ -72,7 +72,7 @@ def evaluate(
     paths = [path for path in (json_path, calibrated) if path is not None]
     new_files(paths, force=force, read=[model, data, against, budget, schema_file])
     booster = load_booster(model)
-    domain = read_domain(schema_file) if schema_file else domain_of_model(booster, model)
+    domain = domain_of_model(booster, model, schema_file)
     if domain.target is None:
         raise PrivacyParameterError(
             "The schema does not name the column of labels. Give --schema with a `target`."

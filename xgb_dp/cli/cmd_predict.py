@@ -15,7 +15,7 @@ from ..engine.models import load_booster
 from ..engine.predictions import levels_of_model, objective_of, probabilities, within
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from . import options
-from .domain import Domain, domain_of_model, read_domain
+from .domain import Domain, domain_of_model
 from .files import Csv, write_table
 from .group import command
 from .output import Failure, new_files, save
@@ -56,7 +56,7 @@ def predict(
     if out is not None:
         new_files([out], force=force, read=[data, model, schema_file])
     booster = load_booster(model)
-    domain = read_domain(schema_file) if schema_file else domain_of_model(booster, model)
+    domain = domain_of_model(booster, model, schema_file)
     if rate and domain.exposure is None:
         raise PrivacyParameterError(
             "`--rate` is for models that were trained with exposures, and this one was not. "

@@ -33,7 +33,7 @@ def verify(arguments: tuple[str, ...]) -> None:
     \b
     xgb-dp verify model.json --max-epsilon 1 --delta 1e-6 --json
     """
-    from .verify import main
+    from .verifier import main
 
     raise SystemExit(main(arguments))
 

@@ -15,7 +15,7 @@ from ..errors import PrivacyParameterError
 from ..evaluation import split as split_rows
 from . import options
 from .domain import read_domain
-from .files import Csv, header_of, is_parquet, read_whole, write_whole
+from .files import Csv, check_columns, header_of, is_parquet, read_whole, write_whole
 from .group import command
 from .output import new_files, save
 from .part_file import note_of, note_text
@@ -70,11 +70,8 @@ def split(
             "DATA and both parts must be of the same kind, CSV or Parquet. Give all three the "
             "same ending."
         )
-    if privacy_id is not None and privacy_id not in header_of(data, csv):
-        raise PrivacyParameterError(
-            f"The file has no column {privacy_id!r}. `xgb-dp schema FILE` shows the names of its "
-            "columns."
-        )
+    if privacy_id is not None:
+        check_columns([privacy_id], header_of(data, csv))
     table, ids = read_whole(data, privacy_id, missing, csv)
     parts = split_rows((table, np.arange(table.shape[0])), test=share, privacy_id=ids)
     for path, rows in zip(paths, (parts.train, parts.test), strict=True):

@@ -9,7 +9,7 @@ from typing import Any
 from ..data.dates import EPOCH, PARTS, PUBLIC_CUTS, read_day
 from ..errors import PrivacyParameterError
 from ..parameters.parse import parse_number
-from .values import bounds_of, kind_of, mapping, texts
+from .declared import bounds_of, kind_of, mapping, texts
 
 __all__ = ["Column", "read_column", "short"]
 

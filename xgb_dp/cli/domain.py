@@ -25,8 +25,8 @@ from ..request.names import check_names, flatten
 from ..request.objectives import OBJECTIVES
 from ..request.params import PARAMETERS
 from .column import Column, read_column, short
+from .declared import classes_of, column_of, kind_of, levels_of, mapping, texts, typed
 from .schema_file import read_schema_file
-from .values import classes_of, column_of, kind_of, levels_of, mapping, texts, typed
 
 __all__ = [
     "ATTRIBUTE",
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 ATTRIBUTE = "dp_schema"
-_TOLD_BY_COLUMNS = {
+_PARAMETERS_OF_COLUMNS = {
     "dp_categories": "categories", "dp_feature_bounds": "bounds", "dp_feature_cuts": "cuts",
 }  # fmt: skip
 _STORED = (
@@ -152,7 +152,7 @@ class Domain:
         elif self.target_bounds is not None:
             params |= {"objective": "reg:squarederror", "dp_target_bounds": self.target_bounds}
         params |= self.parameters_of_objective()
-        for name, attribute in _TOLD_BY_COLUMNS.items():
+        for name, attribute in _PARAMETERS_OF_COLUMNS.items():
             values = {n: getattr(column, attribute) for n, column in self.features.items()}
             params[name] = {n: value for n, value in values.items() if value}
         return {name: value for name, value in params.items() if value != {}}
@@ -298,8 +298,10 @@ def read_domain(path: Path) -> Domain:
     return domain
 
 
-def domain_of_model(booster: Any, path: Path) -> Domain:
-    """The domain that a saved model carries, or that of a model with numbers only."""
+def domain_of_model(booster: Any, path: Path, schema_file: Path | None) -> Domain:
+    """The domain of a schema file, or that a saved model carries, or that of numbers only."""
+    if schema_file is not None:
+        return read_domain(schema_file)
     text = booster.attr(ATTRIBUTE)
     if text is not None:
         return from_mapping(json.loads(text))

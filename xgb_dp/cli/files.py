@@ -28,6 +28,7 @@ from ..errors import PrivacyParameterError, RowDomainError
 __all__ = [
     "Csv",
     "cells_of",
+    "check_columns",
     "header_of",
     "ids_of",
     "is_parquet",
@@ -145,6 +146,16 @@ def header_of(path: Path, csv: Csv | None = None) -> list[str]:
         )
     line = _parsed(path, csv or Csv(), nrows=1)
     return [str(name).strip() for name in line.iloc[0]]
+
+
+def check_columns(names: Sequence[str], header: Sequence[str]) -> None:
+    """Refuse names of columns that a file does not have."""
+    for name in names:
+        if name not in header:
+            raise PrivacyParameterError(
+                f"The file has no column {name!r}. `xgb-dp schema FILE` shows the names of its "
+                "columns."
+            )
 
 
 def truths_of(path: Path) -> list[str]:

@@ -12,10 +12,10 @@ import click
 from ..errors import PrivacyParameterError
 from ..parameters.parse import parse_range
 from .column import Column
+from .declared import bounds_of, classes_of, levels_of, texts, typed
 from .domain import Domain, read_domain
 from .files import Csv
 from .paths import FILE
-from .values import bounds_of, classes_of, levels_of, texts, typed
 
 GROUP = "Rows (or people) that epsilon protects together; by default as in the budget, or 1."
 

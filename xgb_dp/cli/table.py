@@ -20,9 +20,9 @@ from ..data.cells import number_of, numbers_of, read_data, value_of
 from ..data.columns import cells_of
 from ..data.dates import EPOCH, parts_of_dates
 from ..data.parts import Part, mark
-from ..errors import PrivacyParameterError, RowDomainError
+from ..errors import RowDomainError
 from .domain import Domain
-from .files import Csv, header_of, ids_of
+from .files import Csv, check_columns, header_of, ids_of
 from .files import cells_of as cells_of_file
 from .part_file import part_of_file
 
@@ -90,12 +90,7 @@ def read_table(
     ends = domain.ends if target is not None else ()
     special = [name for name in (target, *ends, exposed, weight, ids) if name is not None]
     wanted = list(dict.fromkeys([*domain.columns, *keep, *special]))
-    absent = [name for name in wanted if name not in header]
-    if absent:
-        raise PrivacyParameterError(
-            f"The file has no column {absent[0]!r}. `xgb-dp schema FILE` shows the names of its "
-            "columns."
-        )
+    check_columns(wanted, header)
     cells = cells_of_file(path, wanted, header, csv or Csv())
     frame = pd.DataFrame(_features(cells, domain), index=range(len(cells)))
     lower = None if target is None else _labels(cells[target], domain)
