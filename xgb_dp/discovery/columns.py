@@ -38,10 +38,9 @@ def kinds_of(data: Any, columns: Any) -> dict[str, str]:
     if isinstance(columns, Mapping):
         kinds = dict(columns)
     elif isinstance(columns, (list, tuple)) and all(isinstance(n, str) for n in columns):
-        kinds = {name: _kind_of_type(data, name) for name in columns if name in names}
-        kinds |= {name: None for name in columns if name not in names}
-        if len(kinds) != len(columns):
+        if len(set(columns)) != len(columns):
             raise PrivacyParameterError("`columns` names a column twice. Name each column once.")
+        kinds = {name: _kind_of_type(data, name) for name in columns}
     else:
         raise PrivacyParameterError(
             "`columns` must map names to kinds, such as {'age': 'number', 'sex': 'text'}, or be a "

@@ -15,8 +15,7 @@ from ..errors import PrivacyParameterError
 from ..noisy_sums import Floats
 from .figure import Figure
 from .means import Order
-from .moments import Moment, Moments
-from .values import Values
+from .values import Moment, Moments, Values
 
 __all__ = ["ERRORS", "JOINT", "QUANTILE", "TARGET", "TREE", "Errors"]
 

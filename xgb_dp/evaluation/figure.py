@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from scipy.stats import norm
 
 from ..noisy_sums import Floats
 
-__all__ = ["Drawn", "Figure", "as_json", "figure_of", "quotient_of", "rising"]
+__all__ = ["Figure", "as_json", "figure_of", "quotient_of", "rising"]
 
 
 _TINY = 1e-9
@@ -139,30 +139,19 @@ def as_json(figures: Mapping[str, Figure]) -> dict[str, dict[str, float | None]]
     }
 
 
-class Drawn(Protocol):
-    """Estimated counts, and others that are as likely."""
+def figure_of(drawn: Any, of: Callable[[Floats], Floats], low: float, high: float) -> Figure:
+    """A smooth function of counts.
 
-    @property
-    def counts(self) -> Floats: ...  # noqa: D102
-    @property
-    def draws(self) -> Floats: ...  # noqa: D102
-    @property
-    def sampled(self) -> Floats:
-        """Draws of other rows of the same population."""
-
-    @property
-    def level(self) -> float: ...  # noqa: D102
-
-
-def figure_of(drawn: Drawn, of: Callable[[Floats], Floats], low: float, high: float) -> Figure:
-    """A smooth function of counts."""
+    They are `counts`, with `draws` as likely, given the sums that were released, and `sampled`
+    draws of other rows of the same population.
+    """
     noise, spread = (float(np.std(of(counts))) for counts in (drawn.draws, drawn.sampled))
     value = float(of(drawn.counts))
     return Figure.around(value, spread, noise, drawn.level, low=low, high=high)
 
 
-def quotient_of(drawn: Drawn, parts: Callable[[Floats], Floats], low: float, high: float) -> Figure:
-    """A quotient of two smooth functions of counts, (..., 2)."""
+def quotient_of(drawn: Any, parts: Callable[[Floats], Floats], low: float, high: float) -> Figure:
+    """A quotient of two smooth functions of counts, (..., 2); see :func:`figure_of`."""
     noise, spread = (np.cov(parts(counts), rowvar=False) for counts in (drawn.draws, drawn.sampled))
     return Figure.quotient(parts(drawn.counts), noise, spread, drawn.level, low=low, high=high)
 

@@ -21,10 +21,9 @@ from ..noisy_sums import Floats, Ints
 from ..request.losses import POWERS
 from .figure import Figure, figure_of, quotient_of
 from .grid import log_cells, tree_matrix, value_cells, value_points
-from .moments import UNIT, Moment, Moments, moment_matrix
 from .posterior import Solver
 from .rows import Judged
-from .values import smoothed
+from .values import FINE_UNIT, Moment, Moments, moment_matrix, smoothed
 
 __all__ = ["Deviance", "Means", "Order"]
 
@@ -193,8 +192,8 @@ class Means:
 
     @property
     def _trees(self) -> tuple[Floats, Floats]:
-        rows = UNIT * tree_matrix(_PLACES, _COUNT, _COUNT_TREE)
-        return rows, UNIT * tree_matrix(_PLACES, _SUM, _SUM_TREE)
+        rows = FINE_UNIT * tree_matrix(_PLACES, _COUNT, _COUNT_TREE)
+        return rows, FINE_UNIT * tree_matrix(_PLACES, _SUM, _SUM_TREE)
 
     def order_matrix(self) -> Ints:
         """What a row adds: (sums, cells times labels), labels of the first cell first."""

@@ -18,10 +18,9 @@ from .errors import ERRORS, JOINT, QUANTILE, TARGET, TREE, Errors
 from .grid import CELLS, tree_matrix, value_cells, value_points
 from .kinds import Kind, scaled
 from .means import Means
-from .moments import FINE, UNIT, Moment, Moments, moment_matrix, moment_weights
 from .posterior import Solver
 from .rows import Groups, Judged
-from .values import Values
+from .values import FINE, FINE_UNIT, Moment, Moments, Values, moment_matrix, moment_weights
 
 __all__ = ["Errors", "Regression"]
 
@@ -86,7 +85,7 @@ class Regression(Kind):
 
     def _tree(self) -> Ints:
         tree = tree_matrix(CELLS, 0.0, TREE * self._part)[1:]
-        return np.rint(UNIT * tree).astype(np.int64)
+        return np.rint(FINE_UNIT * tree).astype(np.int64)
 
     def _matrices(self) -> list[Ints]:
         part, points = self._part, value_points(1, FINE)
