@@ -338,7 +338,7 @@ def candidate_cells(edges: Sequence[int], levels: int, max_bin: int) -> int:
     """All sums that one release of candidates may have, any of which a person may be in.
 
     Args:
-        edges: Of the public grid of each feature with private candidates.
+        edges: How many the public grid of each feature with private candidates has.
         levels: Released levels of each quantile tree; 0 for histograms on the grids.
         max_bin: Target number of bins.
     """
@@ -352,7 +352,7 @@ def feature_cells(features: Sequence[tuple[str, int]], max_bin: int, *, tree: bo
     """Sums that the noisy histogram of one feature of one node has at most.
 
     Args:
-        features: Of each its kind and the number of its cuts, categories or grid edges.
+        features: Kind and number of cuts, categories or grid edges, of each feature.
         max_bin: Target number of bins.
         tree: Whether private candidates come from quantile trees.
     """

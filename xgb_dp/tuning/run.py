@@ -10,7 +10,7 @@ import os
 import secrets
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,13 +30,13 @@ from ..parameters import parse
 from ..record import ledger
 from ..record.caution import warn_of
 from ..record.report import PrivacyReport, privacy_report
+from ..record.selected import best_of, charge
 from ..request.features import Schema, read_schema
 from ..request.params import DEFAULT_ROUNDS
 from ..request.sizes import settings_of_sizes
 from ..training.call_site import CallSite
 from ..training.prepare import prepare
 from ..training.run import Training
-from . import draws
 from .plans import ACCOUNTANT, Trial, TuningPlan, plan_runs, trials
 from .row_losses import Predicted, kind_of
 from .scores import SCORES, Score, ScoreValue
@@ -234,6 +234,11 @@ class _Run:
     trial: Trial
     score: ScoreValue
 
+    @property
+    def rank(self) -> float:
+        """Of the score."""
+        return self.score.rank
+
 
 def _rehearse(candidates: Sequence[Trial], plan: TuningPlan, side: Side, schema: Schema) -> None:
     """Find whatever would end a run, of any setting and on all rows, before anything is booked.
@@ -267,8 +272,8 @@ def _best_run(
     candidates: Sequence[Trial], plan: TuningPlan, judge: Score, fit: Side, valid: Side
 ) -> _Run:
     """The best of a secret number of runs. Everything else about them is forgotten."""
-    best: _Run | None = None
-    for _ in range(draws.repetitions(plan.event.repetitions)):
+
+    def run() -> _Run:
         position = secrets.randbelow(len(candidates))
         trial = candidates[position]
         booster = _train(trial, plan, plan.runs[position], fit)
@@ -280,10 +285,9 @@ def _best_run(
             None if valid.persons is None else valid.persons.codes,
             Predicted.of(trial.settings),
         )
-        if best is None or value.rank > best.score.rank:
-            best = _Run(booster, trial, value)
-    assert best is not None  # there is at least one run
-    return best
+        return _Run(booster, trial, value)
+
+    return best_of(plan.event, run)
 
 
 def _train(trial: Trial, plan: TuningPlan, expected: Sequence[Event], fit: Side) -> Any:
@@ -362,23 +366,16 @@ def _result(
 
     The selection has read the rows to score on, too, so its part is not that of the training.
     """
-    record = ledger.read_ledger(best.booster)
-    *before, last = record.trainings
-    if before or not record.private or record.noise != "os":
-        raise BudgetError(
-            "The selected model is not the private model of one training. This is a defect of "
-            "xgb_dp: please report it."
-        )
-    public = {name: value for name, value in last.public.items() if name != "part"}
+    [training] = ledger.read_ledger(best.booster).trainings
+    public = {name: value for name, value in training.public.items() if name != "part"}
     if part is not None:
         public["part"] = part.to_json()
-    whole = replace(last, events=(event,), drawn=None, target=target, public=public, entry=entry)
-    ledger.store(best.booster, replace(record, trainings=(whole,)))
+    charge(best.booster, event, target, public, entry)
     return Selection(
         best.booster,
         best.trial.change,
-        {**best.trial.params, **_chosen(best.trial, last.taken)},
-        last.rounds,
+        {**best.trial.params, **_chosen(best.trial, training.taken)},
+        training.rounds,
         best.score.value,
         best.score.noise,
         judge.name,

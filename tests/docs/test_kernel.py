@@ -1,0 +1,110 @@
+"""The page of the kernel lists all of its files, which need no others, and nobody else draws."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "kernel.md").read_text(encoding="utf-8")
+ALONE = " (header alone)"
+NAMES = re.findall(rf"^- `([^`]+)`({re.escape(ALONE)})?: ", PAGE, re.M)
+LISTED = [ROOT / name for name, _ in NAMES]
+PYTHON = [path for path in LISTED if path.suffix == ".py"]
+CPP = [
+    path
+    for name, alone in NAMES
+    if not name.endswith(".py")
+    for path in (ROOT / name, *(() if alone else ((ROOT / name).with_suffix(".cc"),)))
+    if path.is_file()
+]
+MOST_LINES = 15_400
+DRAWS = {"release_intercept", "discover_numbers", "discrete_gaussian", "coins"}
+"""Functions that draw, or read exact numbers of rows to draw."""
+EVENTS = {
+    "GaussianEvent", "LaplaceEvent", "ExponentialEvent", "ThresholdEvent", "ChoiceEvent",
+    "SelectionEvent", "SampledEvent", "AllocatedEvent", "ParallelEvent",
+}  # fmt: skip
+PROPOSERS = (
+    "releases/", "calibrate/", "published/", "audit/", "discovery/plan.py", "tuning/plans.py",
+)  # fmt: skip
+"""Who makes events to ask what they would cost. None of them enters a ledger."""
+
+
+def modules_of(path: Path) -> Iterator[Path]:
+    """The files of xgb_dp that a module imports when it runs; not those of annotations alone."""
+    package = path.relative_to(ROOT).parent.parts
+
+    def walk(node: ast.AST) -> Iterator[ast.ImportFrom]:
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            return
+        if isinstance(node, ast.ImportFrom):
+            yield node
+        for child in ast.iter_child_nodes(node):
+            yield from walk(child)
+
+    for node in walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not node.level and not (node.module or "").startswith("xgb_dp"):
+            continue
+        base = package[: len(package) - node.level + 1] if node.level else ()
+        folder = ROOT.joinpath(*base, *(node.module or "").split("."))
+        for name in node.names:
+            ways = (folder / f"{name.name}.py", folder.with_suffix(".py"), folder / "__init__.py")
+            yield next(way for way in ways if way.is_file())
+
+
+def test_every_file_is_there_once():
+    assert all(path.is_file() for path in LISTED)
+    assert len(set(LISTED)) == len(LISTED) > 80
+
+
+@pytest.mark.parametrize("path", PYTHON, ids=lambda p: str(p.relative_to(ROOT)))
+def test_modules_import_no_others(path):
+    assert {m.relative_to(ROOT) for m in modules_of(path)} <= {p.relative_to(ROOT) for p in PYTHON}
+
+
+@pytest.mark.parametrize("path", CPP, ids=lambda p: str(p.relative_to(ROOT)))
+def test_files_include_no_others(path):
+    included = re.findall(r'#include "(plugin_cpp/[^"]+)"', path.read_text(encoding="utf-8"))
+    assert {ROOT / name for name in included} <= set(CPP)
+
+
+def test_it_can_be_read():
+    lines = sum(len(p.read_text(encoding="utf-8").splitlines()) for p in {*PYTHON, *CPP})
+    assert lines <= MOST_LINES
+
+
+def others() -> list[Path]:
+    return sorted({*(ROOT / "xgb_dp").rglob("*.py")} - set(PYTHON))
+
+
+def test_nobody_else_draws():
+    """Neither by a name that is imported, nor through a module of the kernel."""
+    for path in others():
+        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        used = {node.name for node in nodes if isinstance(node, ast.alias)}
+        used |= {
+            node.attr
+            for node in nodes
+            if isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id in ("native", "draws")
+        }
+        assert not used & DRAWS, path
+
+
+def test_events_of_ledgers_come_from_the_kernel():
+    package = ROOT / "xgb_dp"
+    for path in others():
+        if path.relative_to(package).as_posix().startswith(PROPOSERS):
+            continue
+        calls = [
+            node.func.id
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        ]
+        assert not EVENTS & set(calls), path

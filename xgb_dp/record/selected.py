@@ -1,0 +1,151 @@
+"""A private selection: how many runs it has, and the ledger of the best of them.
+
+The number of runs comes from secret coins of the operating system. All arithmetic is on integers,
+so every law is exact.
+
+Proof: docs/proofs/selection.md
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from ..accounting.events import Event
+from ..accounting.nested import SelectionEvent
+from ..accounting.repetitions import RATE_BITS, SHAPE_BITS, Repetitions
+from ..engine.draws import coins
+from ..errors import BudgetError
+from . import ledger
+
+__all__ = ["best_of", "charge", "repetitions"]
+
+
+class Run(Protocol):
+    """One run of a selection: a private model, and the rank of its released score."""
+
+    @property
+    def booster(self) -> Any:
+        """The model."""
+
+    @property
+    def rank(self) -> float:
+        """The larger, the better."""
+
+
+AnyRun = TypeVar("AnyRun", bound=Run)
+
+
+def best_of(event: SelectionEvent, run: Callable[[], AnyRun]) -> AnyRun:
+    """The best of a secret number of runs. Everything else about them is forgotten.
+
+    Privacy: spends `event`, with which the selection is charged before this is called.
+
+    Raises:
+        BudgetError: A run has released what the event does not account for.
+    """
+    paid = {_text(events) for events in event.runs}
+    best: AnyRun | None = None
+    for _ in range(repetitions(event.repetitions)):
+        candidate = run()
+        record = ledger.read_ledger(candidate.booster)
+        alone = record.private and record.noise == "os" and len(record.trainings) == 1
+        if not alone or _text(record.events) not in paid:
+            raise BudgetError(
+                "A run of the selection has released something else than was accounted for. No "
+                "model is given out. This is a defect of xgb_dp: please report it."
+            )
+        if best is None or candidate.rank > best.rank:
+            best = candidate
+    assert best is not None  # there is at least one run
+    return best
+
+
+def charge(
+    booster: Any,
+    event: SelectionEvent,
+    target: tuple[float, float],
+    public: Mapping[str, Any],
+    entry: str | None,
+) -> None:
+    """Put the ledger of the whole selection in place of that of the best run.
+
+    Args:
+        booster: The best run.
+        event: Of the selection.
+        target: (epsilon, delta) of the selection.
+        public: What it took as public.
+        entry: Its entry in a budget; None without.
+    """
+    record = ledger.read_ledger(booster)
+    [last] = record.trainings
+    whole = replace(last, events=(event,), drawn=None, target=target, public=public, entry=entry)
+    ledger.store(booster, replace(record, trainings=(whole,)))
+
+
+def _text(events: Iterable[Event]) -> str:
+    """Events in an order of their own: that of a ledger is the order of draws."""
+    return "\n".join(sorted(json.dumps(e.to_json(), sort_keys=True) for e in events))
+
+
+def _coin(num: int, den: int) -> bool:
+    """True with probability num / den."""
+    return secrets.randbelow(den) < num
+
+
+def repetitions(law: Repetitions) -> int:
+    """The number of runs, at least 1. It must stay secret: never store, print or log it.
+
+    Args:
+        law: Its law.
+    """
+    if law.family == "poisson":
+        while True:
+            count = _poisson(law.rate_num, 1 << RATE_BITS)
+            if count:
+                return count
+    while True:
+        count = _geometric(law.rate_num)
+        if _kept(count, law.shape_num, 1 << SHAPE_BITS):
+            return count
+
+
+def _geometric(num: int) -> int:
+    """k >= 1 with probability gamma (1 - gamma)^(k - 1), gamma = num / 2**32."""
+    block = min(max(16, (1 << RATE_BITS) // num), 1 << 16)
+    failed = 0
+    while True:
+        heads = coins(block) < np.uint64(num)
+        if heads.any():
+            return failed + int(np.argmax(heads)) + 1
+        failed += block
+
+
+def _kept(count: int, num: int, den: int) -> bool:
+    """True with probability prod_{l=1}^{count-1} (l + eta) / (l + 1), eta = num / den <= 1."""
+    return all(_coin(step * den + num, (step + 1) * den) for step in range(1, count))
+
+
+def _poisson(num: int, den: int) -> int:
+    """A Poisson number of rate num / den, as the sum of numbers of rate 1/2 or less."""
+    parts = -(-2 * num // den)
+    return sum(_small_poisson(num, den * parts) for _ in range(parts))
+
+
+def _small_poisson(num: int, den: int) -> int:
+    """A Poisson number of rate g = num / den <= 1/2.
+
+    The first k whose coin of probability g / (k + 1) fails has probability
+    g^k / k! (1 - g / (k + 1)); it is kept with probability (1 - g) / (1 - g / (k + 1)).
+    """
+    while True:
+        count = 0
+        while _coin(num, (count + 1) * den):
+            count += 1
+        if _coin((den - num) * (count + 1), (count + 1) * den - num):
+            return count
