@@ -1,6 +1,6 @@
 """A first private look at a table: what its columns may contain, as a schema, for a stated cost.
 
-Imports ``budget``, ``data``, ``calibrate`` and what is below them.
+Everything is drawn in ``noisy_sums``.
 """
 
 from .result import Discovery, FoundColumn

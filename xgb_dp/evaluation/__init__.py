@@ -1,6 +1,6 @@
 """Judging a model on private rows: one noisy table of counts, and all figures from it.
 
-Imports ``accounting``, ``engine``, ``request``, ``data``, ``record`` and ``budget``.
+Everything is drawn in ``noisy_sums``.
 """
 
 from .calibration import CalibratedModel

@@ -93,20 +93,16 @@ def split(data: Any, *, test: float = 0.2, privacy_id: Any = None) -> Split:
     persons = None if privacy_id is None else persons_of(privacy_id, rows)
     sides = halves(data, share, None if persons is None else persons.codes)
     name, unit = secrets.token_hex(8), "row" if persons is None else "person"
-    parts = []
-    for (_, taken), which in zip(sides, (TRAIN, TEST), strict=True):
-        part = Part(name, which, unit)
-        for thing in taken if isinstance(taken, tuple) else (taken,):
-            mark(thing, part)
-        parts.append(taken)
     ids: list[Any] = [None, None]
     if persons is not None:
         column = _exact(persons)
         ids = [column[indices] for indices, _ in sides]
-        for some, which in zip(ids, (TRAIN, TEST), strict=True):
-            mark(some, Part(name, which, unit))
         divided_by(name, persons.column)
-    return Split(parts[0], parts[1], name, unit, ids[0], ids[1])
+    for (_, taken), some, which in zip(sides, ids, (TRAIN, TEST), strict=True):
+        for thing in (*(taken if isinstance(taken, tuple) else (taken,)), some):
+            if thing is not None:
+                mark(thing, Part(name, which, unit))
+    return Split(sides[0][1], sides[1][1], name, unit, *ids)
 
 
 def _exact(persons: Persons) -> np.ndarray:
