@@ -13,9 +13,10 @@ group)`` and ``get_delta(epsilon, group)``. Read the exact accountant in this or
 6. ``pure``, ``groups``: bounds that count beside the curve. ``accountant``, ``exact``: the smallest
    of all.
 
-``filter`` keeps a total over several trainings. ``describe`` and ``sensitivity`` bound no epsilon
-of events. ``tenants`` names the events and accountants of ``xgb_dp.published``, which are loaded
-when somebody asks for them. Proofs: ``docs/proofs/accounting.md``.
+``sensitivity`` and ``enforced`` say which events the draws of a training are, ``filter`` keeps a
+total over several trainings, and ``describe`` bounds nothing. ``tenants`` names the events and
+accountants of ``xgb_dp.published``, which are loaded when somebody asks for them. Proofs:
+``docs/proofs/accounting.md``.
 """
 
 from typing import TYPE_CHECKING, Any

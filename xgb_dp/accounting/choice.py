@@ -18,8 +18,8 @@ from .blocks import dominating_gaussian
 from .coarse import RDPCurve, ZCDPCurve, zcdp_mu2
 from .curve import Curve
 from .events import GaussianEvent
-from .flat import BETA, LOWEST, TAIL, Composition, FlatCurve, solve
-from .gaussian import GaussianTotals, gaussian_delta
+from .flat import LOWEST, TAIL, Composition, FlatCurve, solve
+from .gaussian import BETA, GaussianTotals, gaussian_delta
 from .grid_curve import GridCurve
 from .search import narrow
 from .simplify import Choice, Terms
@@ -105,14 +105,13 @@ class ChoiceCurve(Curve):
         coarse = min(curve.epsilon(delta) for curve in self._coarse)
         if self._unbounded or delta < LOWEST or math.isinf(self._totals.mu):
             return coarse
-        slack = self._totals.slack(math.log(delta * BETA))
-        inner = delta * (1.0 - BETA) * math.exp(-slack.eta_to)
+        eta, inner = self._totals.continuous(delta)
         if inner < LOWEST:
             return coarse
         curve, alone = self._curves(math.log(delta))
         # No plan alone costs more than the worst choice, and it costs little more.
-        low = max(solve(one, inner, -slack.eta) for one in alone)
-        return min(coarse, max(0.0, _least(curve, inner, low) + slack.eta))
+        low = max(solve(one, inner, -eta) for one in alone)
+        return min(coarse, max(0.0, _least(curve, inner, low) + eta))
 
     def delta(self, epsilon: float) -> float:
         """See :class:`Curve`."""
@@ -123,8 +122,7 @@ class ChoiceCurve(Curve):
         guess = gaussian_delta(epsilon, whole)
         curve, _ = self._curves(math.log(max(guess, 1e-270)) * 1.2)
         beta = max(BETA * curve.delta(epsilon), 1e-270)
-        slack = self._totals.slack(math.log(beta))
-        return min(coarse, slack.raised(curve.delta(epsilon - slack.eta), beta))
+        return min(coarse, self._totals.raised(curve.delta, epsilon, beta))
 
     def deltas(self, points: Sequence[float], lowest: float) -> list[float]:
         """See :class:`Curve`."""
@@ -146,9 +144,7 @@ class ChoiceCurve(Curve):
         if self._unbounded or math.isinf(self._totals.mu):
             return None
         curve, _ = self._curves(math.log(lowest))
-        beta = lowest * BETA
-        slack = self._totals.slack(math.log(beta))
-        return lambda epsilon: slack.raised(curve.delta(epsilon - slack.eta), beta)
+        return lambda epsilon: self._totals.raised(curve.delta, epsilon, lowest * BETA)
 
     def _curves(self, log_delta: float) -> tuple[_Envelope, list[Composition]]:
         """The curve of the choice, and those of each plan with the first release."""

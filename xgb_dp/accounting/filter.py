@@ -227,15 +227,14 @@ def charge_of(
         failures = math.fsum(failure_of(e, group) for e in thresholds)
         added = Charge(extra=min(1.0, failures * _UP))
         return Charge.total([charge_of(rest, delta, own_delta, group), added])
-    extra = delta * _EXTRA_EACH
-    mu = None
     if not any(isinstance(e, SelectionEvent) for e in events):
         choices = [e for e in events if isinstance(e, ChoiceEvent)]
         if choices:
             return _with_choices(choices, events, delta, group)
+        extra = delta * _EXTRA_EACH
         mu = _gaussian(events, extra, group)
-    if mu is not None:
-        return _gaussian_charge(mu, extra)
+        if mu is not None:
+            return _gaussian_charge(mu, extra)
     return plain_charge(events, delta / 100.0 if own_delta is None else own_delta, group)
 
 

@@ -11,20 +11,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from copy import copy
+from itertools import groupby
 from typing import Protocol
 
 from .blocks import merge_blocks
 from .bounded_range import Grid, tail_curve
 from .coarse import RDPCurve, ZCDPCurve
 from .curve import Curve
-from .gaussian import GaussianTotals, gaussian_delta, gaussian_epsilon
+from .gaussian import BETA, GaussianTotals, gaussian_delta, gaussian_epsilon
 from .grid_curve import GridCurve
 from .search import root_above
 from .simplify import Terms
 
-__all__ = ["BETA", "LOWEST", "TAIL", "WORK", "Composition", "FlatCurve", "solve"]
+__all__ = ["LOWEST", "TAIL", "WORK", "Composition", "FlatCurve", "solve"]
 
-BETA = 1e-6  # share of delta that pays for noise beyond the bound of the discreteness slack
 TAIL = 1e-4  # share of delta beyond which the domain of the recursion may end
 _BLOCKS = 1e-5  # share of delta by which blocks of selections may exceed a Gaussian
 _MOST_LAPLACE = 1000
@@ -108,13 +108,8 @@ class FlatCurve(Curve):
     def __init__(self, terms: Terms, rows: int, work: float = WORK) -> None:
         self._terms, self._rows, self._work = terms, rows, work
         self.totals = GaussianTotals.of(terms.gaussians, rows)
-        self._steps: list[tuple[float, int]] = []
-        for term in terms.ranges:
-            eps0 = term.eps0 * rows
-            if self._steps and self._steps[-1][0] == eps0:
-                self._steps[-1] = (eps0, self._steps[-1][1] + term.count)
-            else:
-                self._steps.append((eps0, term.count))
+        by_range = groupby(terms.ranges, key=lambda term: term.eps0 * rows)
+        self._steps = [(eps0, sum(term.count for term in run)) for eps0, run in by_range]
         self._pure = rows * math.fsum(t.pure for t in terms.ranges) * (1.0 + 2e-15)
         self._coarse = ZCDPCurve(self.totals.mu, self._steps), RDPCurve(terms, rows)
 
@@ -133,12 +128,11 @@ class FlatCurve(Curve):
         curve = self.composition(math.log(delta * TAIL))
         if mu == 0.0:
             return min(self._pure, coarse, solve(curve, delta, 0.0, curve.near(delta)))
-        slack = self.totals.slack(math.log(delta * BETA))
-        inner = delta * (1.0 - BETA) * math.exp(-slack.eta_to)
+        eta, inner = self.totals.continuous(delta)
         if inner < LOWEST:  # the slack is no longer small
             return coarse
-        root = solve(curve, inner, -slack.eta, curve.near(inner))
-        return min(coarse, max(0.0, root + slack.eta))
+        root = solve(curve, inner, -eta, curve.near(inner))
+        return min(coarse, max(0.0, root + eta))
 
     def delta(self, epsilon: float) -> float:
         """See :class:`Curve`."""
@@ -156,8 +150,7 @@ class FlatCurve(Curve):
         if mu == 0.0:
             return min(coarse, curve.delta(epsilon))
         beta = max(BETA * curve.delta(epsilon), 1e-270)
-        slack = self.totals.slack(math.log(beta))
-        return min(coarse, slack.raised(curve.delta(epsilon - slack.eta), beta))
+        return min(coarse, self.totals.raised(curve.delta, epsilon, beta))
 
     def deltas(self, points: Sequence[float], lowest: float) -> list[float]:
         """See :class:`Curve`."""
@@ -166,9 +159,7 @@ class FlatCurve(Curve):
         composed = self.composition(math.log(lowest * TAIL))
         if self.totals.mu == 0.0:
             return [0.0 if x >= self._pure else composed.delta(x) for x in points]
-        beta = lowest * BETA
-        slack = self.totals.slack(math.log(beta))
-        return [slack.raised(composed.delta(x - slack.eta), beta) for x in points]
+        return [self.totals.raised(composed.delta, x, lowest * BETA) for x in points]
 
     @property
     def scale(self) -> float:

@@ -6,7 +6,7 @@ Proofs: docs/proofs/accounting.md, "Gaussians last" and "Discrete noise".
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from scipy.special import log_ndtr
@@ -15,6 +15,7 @@ from .events import GaussianEvent
 from .search import doubled, narrow
 
 __all__ = [
+    "BETA",
     "GaussianTotals",
     "Slack",
     "gaussian_delta",
@@ -22,6 +23,7 @@ __all__ = [
     "gaussian_mu",
 ]
 
+BETA = 1e-6  # share of delta that pays for noise beyond the bound of the discreteness slack
 _UP = 1.0 + 1e-12  # outweighs the rounding of a sum of positive doubles
 
 
@@ -82,6 +84,16 @@ class GaussianTotals:
             eta_to=self.a1 / 24.0 * _UP,
             eta_from=((math.sqrt(noise) + self.shift) ** 2 / 24.0 + 1e-8 * self.a1) * _UP,
         )
+
+    def continuous(self, delta: float) -> tuple[float, float]:
+        """What epsilon grows by at a delta, and the delta at which continuous noise has it."""
+        slack = self.slack(math.log(delta * BETA))
+        return slack.eta, delta * (1.0 - BETA) * math.exp(-slack.eta_to)
+
+    def raised(self, curve: Callable[[float], float], epsilon: float, beta: float) -> float:
+        """Delta at an epsilon, by the curve of continuous noise and a chance of larger noise."""
+        slack = self.slack(math.log(beta))
+        return slack.raised(curve(epsilon - slack.eta), beta)
 
 
 def gaussian_delta(epsilon: float, mu: float) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 __all__ = ["ONE_ROW", "PERSON", "ROW", "UNITS", "Unit", "all_same"]
@@ -139,5 +140,4 @@ ONE_ROW = Unit()
 
 def all_same(units: Iterable[Unit]) -> bool:
     """Whether all of them are about the same neighbours."""
-    listed = list(units)
-    return all(a.same(b) for i, a in enumerate(listed) for b in listed[:i])
+    return all(one.same(other) for one, other in combinations(units, 2))

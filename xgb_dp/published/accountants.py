@@ -19,7 +19,7 @@ from ..accounting.choice import hull
 from ..accounting.coarse import ORDERS, RDPCurve, ZCDPCurve, zcdp_mu2
 from ..accounting.curve import Curve
 from ..accounting.events import Event
-from ..accounting.gaussian import GaussianTotals, gaussian_delta
+from ..accounting.gaussian import BETA, GaussianTotals, gaussian_delta
 from ..accounting.groups import Smallest
 from ..accounting.nested import SelectionEvent
 from ..accounting.pure import pure_curve
@@ -36,7 +36,6 @@ __all__ = [
     "laplace_mu",
 ]
 
-_BETA = 1e-6  # share of delta that pays for noise beyond the bound of the discreteness slack
 _UP = 1.0 + 1e-12
 # Below, the curve is not computed in doubles. What is mu-GDP, and discrete noise of the same mu, is
 # mu^2 / 2-zCDP, whose bound works on the logarithm of delta.
@@ -110,12 +109,11 @@ class _GDPCurve(Curve):
             return math.inf
         if delta < _LOWEST:
             return ZCDPCurve(mu, []).epsilon(delta)
-        slack = self._totals.slack(math.log(delta * _BETA))
-        inner = delta * (1.0 - _BETA) * math.exp(-slack.eta_to)
+        eta, inner = self._totals.continuous(delta)
         if inner < _LOWEST:
             return ZCDPCurve(mu, []).epsilon(delta)
         if gaussian_delta(0.0, mu) <= inner:
-            return slack.eta
+            return eta
         high = mu
         while gaussian_delta(high, mu) > inner:
             high *= 2.0
@@ -126,7 +124,7 @@ class _GDPCurve(Curve):
         def is_safe(epsilon: float) -> bool:
             return gaussian_delta(epsilon, mu) <= inner
 
-        return root_above(excess, is_safe, 0.0, high, xtol=1e-13) + slack.eta
+        return root_above(excess, is_safe, 0.0, high, xtol=1e-13) + eta
 
     def delta(self, epsilon: float) -> float:
         """See :class:`Curve`."""
@@ -135,9 +133,8 @@ class _GDPCurve(Curve):
             return 0.0
         if math.isinf(mu):
             return 1.0
-        beta = max(_BETA * gaussian_delta(epsilon, mu), 1e-270)
-        slack = self._totals.slack(math.log(beta))
-        return slack.raised(gaussian_delta(epsilon - slack.eta, mu), beta)
+        beta = max(BETA * gaussian_delta(epsilon, mu), 1e-270)
+        return self._totals.raised(lambda x: gaussian_delta(x, mu), epsilon, beta)
 
 
 class _ClassicCurve(Curve):

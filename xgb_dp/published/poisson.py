@@ -60,6 +60,12 @@ class SampledTerm(_SecretRounds):
 
     rate: float
 
+    def rate_of(self, coins: int) -> float:
+        """Probability with which one of the coins, at least, lets its rows take part."""
+        if coins == 1 or self.rate == 1.0:
+            return self.rate
+        return -math.expm1(coins * math.log1p(-self.rate))
+
 
 @dataclass(frozen=True)
 class AllocatedTerm(_SecretRounds):
@@ -103,7 +109,7 @@ class SampledCurve(Curve):
             composed = self._composed(rounds, delta, near)
             value = math.inf
             if composed is not None:
-                guess = composed.near(delta) if near is None else near
+                guess = gaussian_epsilon(composed.mu, delta) if near is None else near
                 value = max(0.0, solve(composed, delta, -self._drift, guess) + self._drift)
             enough = value > best * (1.0 - 1e-3) or (near is not None and value > 0.9 * near)
             best = min(best, value)
@@ -192,7 +198,7 @@ class SampledCurve(Curve):
             return None
         rate = 1.0  # that of a round which reads the row
         if isinstance(term, SampledTerm):
-            rate = min(1.0, self._rate(term.rate) * (1.0 + 1e-15))
+            rate = min(1.0, term.rate_of(self._coins) * (1.0 + 1e-15))
         lowest = min(max(delta * 1e-6 / count / rate, _LOWEST), 1e-6)
 
         def of_rows(several: int) -> ChordTable:
@@ -219,24 +225,17 @@ class SampledCurve(Curve):
             return replace(whole, mixed=partial(sampled.removed_curve, whole))
         return whole
 
-    def _rate(self, rate: float) -> float:
-        """Probability with which one of the coins, at least, lets its rows take part."""
-        if self._coins == 1 or rate == 1.0:
-            return rate
-        return -math.expm1(self._coins * math.log1p(-rate))
-
     def _composed(
         self, rounds: Sequence[sampled.Rounds], delta: float, epsilon: float | None
     ) -> _Worst | None:
         """Losses of all rounds, in every order that counts; None if they fit no grid."""
         step = min(r.size for r in rounds)
         step = min(max(step / 16.0, _SMALLEST_STEP), _LARGEST_STEP)
-        flat = self._rest.scale
-        while (laws := self._laws(rounds, step, flat, delta, epsilon)) is None:
+        while (laws := self._laws(rounds, step, delta, epsilon)) is None:
             if step >= _LARGEST_STEP:
                 return None
             step = min(2.0 * step, _LARGEST_STEP)
-        deviation = math.hypot(flat, laws[0].deviation)
+        deviation = math.hypot(self._rest.scale, laws[0].deviation)
         return _Worst(laws, self._rest_curve, deviation)
 
     @cached_property
@@ -249,12 +248,7 @@ class SampledCurve(Curve):
         return _table(self._rest, middle + reach, flat / 64.0, _LOWEST, low)
 
     def _laws(
-        self,
-        rounds: Sequence[sampled.Rounds],
-        step: float,
-        flat: float,
-        delta: float,
-        epsilon: float | None,
+        self, rounds: Sequence[sampled.Rounds], step: float, delta: float, epsilon: float | None
     ) -> list[sampled.Composed] | None:
         """The sums of losses in every order, on a grid of this step; None if it is too large."""
         if (delta, step) not in self._pairs:
@@ -265,7 +259,7 @@ class SampledCurve(Curve):
         laws = []
         for i in range(len(pairs[0])):
             parts = [(pair[i], r.count) for pair, r in zip(pairs, rounds, strict=True)]
-            tilt = sampled.best_tilt(parts, flat, delta=delta, epsilon=epsilon)
+            tilt = sampled.best_tilt(parts, self._rest.scale, delta=delta, epsilon=epsilon)
             try:
                 laws.append(sampled.Composed(parts, tilt, delta * 1e-6))
             except sampled.TooManyPoints:
@@ -276,6 +270,7 @@ class SampledCurve(Curve):
 def _table(
     curve: FlatCurve, top: float, step: float, lowest: float, low: float = 0.0
 ) -> ChordTable:
+    """Upper bounds of a curve from `low` to `top`, down to a delta of `lowest`."""
     x = low + np.arange(math.ceil((top - low) / step) + 1, dtype=np.float64) * step
     x = x if low == 0.0 else np.concatenate([[0.0], x])
     return ChordTable(x, np.array(curve.deltas(list(x), lowest)))
@@ -288,10 +283,6 @@ class _Worst:
         self, laws: Sequence[sampled.Composed], rest: ChordTable, deviation: float
     ) -> None:
         self.laws, self.rest, self.mu = laws, rest, deviation
-
-    def near(self, delta: float) -> float:
-        """About the epsilon of a delta. It bounds nothing."""
-        return gaussian_epsilon(self.mu, delta)
 
     def delta(self, epsilon: float) -> float:
         """Upper bound at an epsilon >= 0."""

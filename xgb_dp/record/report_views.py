@@ -19,13 +19,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DELTAS",
-    "GROUPS",
     "as_dict",
     "as_html",
     "as_text",
     "json_number",
     "meaning",
-    "release_sheet",
     "round_up",
     "spending_rows",
     "tables",
@@ -33,8 +31,7 @@ __all__ = [
 
 DELTAS = tuple(10.0**-k for k in range(3, 13))
 """Failure probabilities at which reports and plots state epsilon."""
-GROUPS = (1, 2, 3, 5, 10)
-"""Rows of one person, or persons, for which reports state epsilon."""
+_GROUPS = (1, 2, 3, 5, 10)  # rows of one person, or persons, for which reports state epsilon
 _FIGURES = {
     "auc": "AUC",
     "log_loss": "log loss",
@@ -44,11 +41,6 @@ _FIGURES = {
     "r2": "R²",
     "auc difference": "difference of AUC",
 }
-_MEANING = (
-    "Take somebody who knows {} and wants to find out whether {}. Where both answers are equally "
-    "likely beforehand, they guess right with probability at most {}, whatever they do with the "
-    "model."
-)
 
 
 def round_up(value: float) -> str:
@@ -64,12 +56,16 @@ def round_up(value: float) -> str:
 def meaning(report: PrivacyReport) -> str:
     """What the guarantee says about guessing whether a row or a person was used, in words."""
     success = f"{math.ceil(1000 * report.attack_success) / 10:g}%"
-    return _MEANING.format(report.unit.others(), report.unit.used(), success)
+    return (
+        f"Take somebody who knows {report.unit.others()} and wants to find out whether "
+        f"{report.unit.used()}. Where both answers are equally likely beforehand, they guess right "
+        f"with probability at most {success}, whatever they do with the model."
+    )
 
 
 def _groups(report: PrivacyReport) -> list[tuple[int, float]]:
     """Epsilon of several rows of one person, or of several persons."""
-    sizes = sorted({*GROUPS, report.unit.group})
+    sizes = sorted({*_GROUPS, report.unit.group})
     return [(k, report.get_epsilon(report.delta, group=k)) for k in sizes]
 
 
@@ -94,7 +90,7 @@ def tables(report: PrivacyReport) -> list[tuple[str, list[str], list[list[str]]]
     ]  # fmt: skip
 
 
-def release_sheet(report: PrivacyReport, evaluation: Any = None) -> list[tuple[str, str]]:
+def _release_sheet(report: PrivacyReport, evaluation: Any = None) -> list[tuple[str, str]]:
     """What somebody who signs a release must know of a private model: titles and texts."""
     words = report.paragraphs()
     rows = [
@@ -133,7 +129,7 @@ def as_text(
     if not report.private:
         return "\n\n".join(statement)
     parts = [f"Privacy report{f': {name}' if name else ''}"]
-    for title, text in release_sheet(report, evaluation):
+    for title, text in _release_sheet(report, evaluation):
         start = f"{title}: ".ljust(21)
         parts.append(textwrap.fill(text, width, initial_indent=start, subsequent_indent=" " * 21))
     parts += ["Statement in full", *statement]
@@ -203,7 +199,7 @@ def as_html(
         )
         color = "#1b7f4b"
         shown = [
-            _sheet(release_sheet(report, evaluation)),
+            _sheet(_release_sheet(report, evaluation)),
             _folded("Statement in full", paragraphs),
         ]
         budget, curve, groups = (_table(*table) for table in tables(report))
