@@ -25,9 +25,10 @@ import xgboost as xgb
 from sklearn import metrics
 
 from xgb_dp.engine.blas import one_thread
+from xgb_dp.evaluation.kinds import events_for
 from xgb_dp.evaluation.rows import Groups, judged
 from xgb_dp.evaluation.run import plan_of
-from xgb_dp.evaluation.table import Layout, events_for, release
+from xgb_dp.noisy_sums import Layout, release
 
 from . import losses
 from .evaluation import DELTA, RESULTS, calibration_error, line_of
