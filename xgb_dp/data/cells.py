@@ -56,7 +56,9 @@ _UNREADABLE_DATA = (
 _INFINITE = "A row has an infinite feature. Features are finite or missing."
 
 
-def read_data(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+def read_data(
+    function: Callable[..., T], *args: Any, wrong: str = _UNREADABLE_DATA, **kwargs: Any
+) -> T:
     """Call what converts data, and show nothing of the data if it fails.
 
     Errors of this package, of the machine and warnings that were turned into errors pass. All
@@ -67,8 +69,8 @@ def read_data(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
     except (PrivacyError, NativeLibraryError, MemoryError, ImportError, Warning):
         raise
     except Exception as error:
-        # What XGBoost says about a cell when it makes a matrix.
-        wrong = _INFINITE if "contains `inf`" in str(error) else _UNREADABLE_DATA
+        if "contains `inf`" in str(error):  # what XGBoost says when it makes a matrix
+            wrong = _INFINITE
     # Outside of the handler: an error that is raised in there keeps the other one as its context.
     raise RowDomainError(wrong)
 

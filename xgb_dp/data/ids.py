@@ -18,8 +18,8 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import PrivacyError, PrivacyParameterError, RowDomainError
-from .cells import is_sequence, is_unicode
+from ..errors import PrivacyParameterError, RowDomainError
+from .cells import is_sequence, is_unicode, read_data
 from .columns import library_of
 from .parts import mark, part_of
 
@@ -78,18 +78,13 @@ class Persons:
 
 def persons_of(ids: Any, rows: int | None = None, column: str | None = None) -> Persons:
     """Who the rows belong to. No message and no exception behind one shows an id."""
-    persons = ids if isinstance(ids, Persons) else None
-    try:
-        if persons is None:
-            persons = Persons(*_read(ids), column or column_of(ids))
-            if (part := part_of(ids)) is not None:
-                mark(persons, part)
-    except (PrivacyError, MemoryError, Warning):
-        raise
-    except Exception:  # noqa: S110  # libraries quote what they cannot convert
-        pass
-    if persons is None:  # outside of the handler, so that no exception behind this one shows an id
-        raise RowDomainError(f"{_EXPECTED} What was given cannot be read as that.")
+    if isinstance(ids, Persons):
+        persons = ids
+    else:
+        wrong = f"{_EXPECTED} What was given cannot be read as that."
+        persons = Persons(*read_data(_read, ids, wrong=wrong), column or column_of(ids))
+        if (part := part_of(ids)) is not None:
+            mark(persons, part)
     if rows is not None and len(persons.codes) != rows:
         raise PrivacyParameterError(
             "`dp_privacy_id` must have one id for each row of the data, in the order of the rows; "

@@ -18,14 +18,10 @@ _MOST = 1 << 16  # classes
 
 def declared(classes: Any) -> np.ndarray:
     """The declared classes in increasing order, as scikit-learn keeps them."""
-    if isinstance(classes, (bool, str, bytes)) or (
-        isinstance(classes, (int, np.integer)) and not 2 <= classes <= _MOST
-    ):
-        classes = ()
-    if isinstance(classes, (int, np.integer)):
+    if isinstance(classes, (int, np.integer)) and 2 <= classes <= _MOST:  # no truth value is
         return np.arange(classes)
     try:
-        values = list(classes)
+        values = [] if isinstance(classes, (str, bytes)) else list(classes)
         kinds = {isinstance(v, str) for v in values}
         array = np.array(values)
         labels = np.unique(array)

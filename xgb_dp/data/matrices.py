@@ -50,7 +50,8 @@ def private_matrix(
             raise PrivacyParameterError("`feature_names` must be texts.")
         check_names(names)
     matrix = read_data(DMatrix, coded, **kwargs)
-    read_data(matrix.set_info, **checked(meta, matrix.num_row()))
+    info = checked(meta, matrix.num_row())
+    read_data(lambda: matrix.set_info(**info))
     if persons is not None:
         attach(matrix, persons_of(persons, matrix.num_row()))
     return matrix

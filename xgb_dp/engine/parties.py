@@ -135,7 +135,7 @@ class Handshake:
         self._agreed = hashlib.sha256(agreed.encode()).hexdigest()
         self._secret = X25519PrivateKey.generate()
         self._keys: list[tuple[bytes, bytes]] = []
-        self._transcript = b""
+        self.transcript = b""  # hash of all that was agreed on; public, anew in each training
 
     @property
     def hello(self) -> str:
@@ -163,16 +163,11 @@ class Handshake:
                 )
         self._keys = keys
         agreed = json.dumps([self._agreed, self.world, list(hellos)])
-        self._transcript = hashlib.sha256(_LABEL + agreed.encode()).digest()
+        self.transcript = hashlib.sha256(_LABEL + agreed.encode()).digest()
         return str(self.me.key.sign(self._signed(self.rank)).hex())
 
-    @property
-    def transcript(self) -> bytes:
-        """Hash of all that the workers have agreed on; public, and another one in each training."""
-        return self._transcript
-
     def _signed(self, rank: int) -> bytes:
-        return _LABEL + b" signature " + self._transcript + rank.to_bytes(4, "big")
+        return _LABEL + b" signature " + self.transcript + rank.to_bytes(4, "big")
 
     def secrets(self, signatures: Sequence[str]) -> bytearray:
         """A secret with each of the other workers, 32 bytes each, by rank; zeros for its own."""
@@ -207,7 +202,7 @@ class Handshake:
                 raise _refusal(f"worker {peer} has sent a key that hides nothing") from None
             # Each pair and each training has a secret of its own.
             context = _LABEL + b" pair %d %d" % (low, high)
-            seed = HKDF(SHA256(), _SECRET_BYTES, salt=self._transcript, info=context).derive(shared)
+            seed = HKDF(SHA256(), _SECRET_BYTES, salt=self.transcript, info=context).derive(shared)
             seeds[_SECRET_BYTES * peer : _SECRET_BYTES * (peer + 1)] = seed
         return seeds
 

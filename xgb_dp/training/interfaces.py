@@ -5,7 +5,6 @@ The patched ``xgboost/sklearn.py`` calls these through :mod:`xgb_dp.training.hoo
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
@@ -21,6 +20,7 @@ from ..data.rows import check_class_labels
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..request.names import read_one
 from ..request.params import DEFAULT_ROUNDS
+from .pipelines import callers
 
 __all__ = [
     "declared_classes",
@@ -125,9 +125,7 @@ def refuse_search() -> None:
     The callers are recognised by their frames on the call stack: an estimator is not told who fits
     it.
     """
-    frame = inspect.currentframe()
-    while frame is not None:
-        caller = f"{frame.f_globals.get('__name__', '')}.{frame.f_code.co_name}"
+    for caller, frame in callers():
         for name, (reason, instead) in _REFUSED_CALLERS.items():
             if caller == name or caller.startswith(name + "."):
                 _refuse(caller, f"{reason}, which no epsilon covers", instead)
@@ -147,7 +145,6 @@ def refuse_search() -> None:
                 "it trains on labels that its `transformer` makes, which may depend on all rows",
                 "Give it `func` and `inverse_func`, which see each label by itself.",
             )
-        frame = frame.f_back
 
 
 def _refuse(caller: str, reason: str, instead: str) -> NoReturn:

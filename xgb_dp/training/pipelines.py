@@ -10,13 +10,14 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Iterator
+from types import FrameType
 from typing import Any
 
 from ..errors import PrivacyWarning
 
-__all__ = ["fitted_steps", "warn_of_steps"]
+__all__ = ["callers", "fitted_steps", "warn_of_steps"]
 
-_PIPELINES = ("sklearn.pipeline", "imblearn.pipeline")
+_PIPELINES = ("sklearn.pipeline.", "imblearn.pipeline.")
 _ENCODERS = ("OneHotEncoder", "OrdinalEncoder")
 _BY_ROW = ("PolynomialFeatures", "FrozenEstimator")
 _INSTEAD = (
@@ -36,20 +37,24 @@ _ELSE = (
 )
 
 
+def callers() -> Iterator[tuple[str, FrameType]]:
+    """Module and name of each function on the call stack, and its frame."""
+    frame = inspect.currentframe()
+    while frame is not None:
+        yield f"{frame.f_globals.get('__name__', '')}.{frame.f_code.co_name}", frame
+        frame = frame.f_back
+
+
 def fitted_steps() -> list[tuple[str, str]]:
     """Steps that were fitted on the training rows before this training, as far as can be told."""
     fitted: list[tuple[str, str]] = []
-    frame = inspect.currentframe()
     seen: list[Any] = []
-    while frame is not None:
-        module = str(frame.f_globals.get("__name__", ""))
-        if module in _PIPELINES:
-            pipeline = frame.f_locals.get("self")
-            steps = getattr(pipeline, "steps", None)
-            if isinstance(steps, list) and not any(pipeline is other for other in seen):
-                seen.append(pipeline)
-                fitted += _of_steps(steps[:-1])
-        frame = frame.f_back
+    for name, frame in callers():
+        pipeline = frame.f_locals.get("self") if name.startswith(_PIPELINES) else None
+        steps = getattr(pipeline, "steps", None)
+        if isinstance(steps, list) and not any(pipeline is other for other in seen):
+            seen.append(pipeline)
+            fitted += _of_steps(steps[:-1])
     return fitted
 
 
