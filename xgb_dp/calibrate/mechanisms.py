@@ -11,7 +11,6 @@ from ..accounting import ChoiceEvent, Event, sensitivity
 from ..errors import BudgetError
 from ..releases import RELEASES, Asked, Noise, Release
 from ..releases.intercept import COUNT, Intercept
-from ..releases.leaves import Leaves
 from ..request.settings import Settings
 from ..request.shares import SHARE_NAMES
 
@@ -94,9 +93,8 @@ class Releases:
 
     @property
     def reports(self) -> int:
-        """Rows that each report the leaves with noise of their own; 0 for noise on sums."""
-        leaves = self.find(Leaves)
-        return 0 if leaves is None else leaves.reports
+        """Rows that each report with noise of their own; 0 for noise on sums."""
+        return max((release.reports for release in self.each), default=0)
 
     @property
     def charged_rounds(self) -> int:

@@ -34,7 +34,9 @@ class Histograms(Release):
 
     name = "histograms"
     share = "leaves"  # they stand in for splits and leaves
+    of_rest = 0.7
     words = (("histograms", "the noisy sums of split candidates (splits and leaf values)"),)
+    of_rounds = True
 
     row_bound: RowBound  # bound of one row
     outputs: int  # trees of a round on gradients of their own, K >= 1
@@ -65,11 +67,6 @@ class Histograms(Release):
     def draws(self) -> int:
         """One for each level."""
         return self.levels
-
-    @property
-    def of_rounds(self) -> bool:
-        """In each of them."""
-        return True
 
     def sens2(self, grid_bits: int) -> int:
         """Squared L2 sensitivity of the sums of one level."""

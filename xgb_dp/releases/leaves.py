@@ -126,7 +126,9 @@ class Leaves(Release):
 
     name = "leaves"
     share = "leaves"
+    of_rest = 0.7
     words = (("leaves", "the leaf values (noisy sums, or the values with noise)"),)
+    of_rounds = True
     parameters = _PARAMETERS
     rules = _RULES
 
@@ -171,11 +173,6 @@ class Leaves(Release):
     def draws(self) -> int:
         """One for each tree; the leaves of an additive round are one release."""
         return self.trees
-
-    @property
-    def of_rounds(self) -> bool:
-        """In each of them."""
-        return True
 
     @property
     def gaussian(self) -> bool:

@@ -91,6 +91,7 @@ class Release(ABC):
 
     name: ClassVar[str]  # of its noise, and of its section of the plan
     share: ClassVar[str]  # name of its part of the budget in ``dp_budget_shares``
+    of_rest: ClassVar[float] = 0.0  # its part of what the shares of others leave over
     # the names that its events have, each with what is released, for people
     words: ClassVar[tuple[tuple[str, str], ...]]
     # whether a division of the budget names it where it is not released, too
@@ -107,7 +108,7 @@ class Release(ABC):
 
     @classmethod
     def default_share(cls, s: Settings, given: Mapping[str, float]) -> float | None:
-        """Its part of mu^2 where the user gives none."""
+        """Its part of mu^2 where the user gives none; None where it has one of the rest."""
         return None
 
     @classmethod
@@ -129,6 +130,11 @@ class Release(ABC):
     def gaussian(self) -> bool:
         """Whether its noise is Gaussian, which no pure epsilon bounds."""
         return True
+
+    @property
+    def reports(self) -> int:
+        """Rows that each report with noise of their own; 0 for noise on sums."""
+        return 0
 
     def variance(self, part: Part, grid_bits: int) -> float:
         """Variance of Gaussian noise in units of the grid of gradients; 0 in other units."""

@@ -163,7 +163,10 @@ class Splits(Release):
 
     name = "splits"
     share = "splits"
+    of_rest = 0.3
     words = (("splits", "the splits (exponential mechanism)"),)
+    of_rounds = True
+    gaussian = False
     parameters = _PARAMETERS
     rules = _RULES
 
@@ -186,16 +189,6 @@ class Splits(Release):
     def draws(self) -> int:
         """All selections of a round."""
         return self.selections
-
-    @property
-    def of_rounds(self) -> bool:
-        """In each of them."""
-        return True
-
-    @property
-    def gaussian(self) -> bool:
-        """A selection draws no sums."""
-        return False
 
     def noise(self, part: Part, grid_bits: int) -> tuple[Noise, PlainEvent]:
         """The range of the privacy loss of one selection."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyParameterError
 from ..parameters import parse
-from ..releases import RELEASES, Release
-from ..releases.leaves import Leaves
-from ..releases.splits import Splits
+from ..releases import RELEASES
 
 if TYPE_CHECKING:
     from .settings import Settings
@@ -16,9 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["SHARE_NAMES", "resolve_shares"]
 
 SHARE_NAMES = tuple(dict.fromkeys(kind.share for kind in RELEASES))
-_TREES = (Splits.share, Leaves.share)
-_SPLITS_OF_REST = 0.3
-"""Splits' part of what the others leave over; constant in the data."""
+_OF_REST = {kind.share: kind.of_rest for kind in RELEASES if kind.of_rest}
 
 
 def resolve_shares(given: Any, s: Settings) -> dict[str, float]:
@@ -29,18 +26,15 @@ def resolve_shares(given: Any, s: Settings) -> dict[str, float]:
             f"`dp_budget_shares` must map some of {', '.join(SHARE_NAMES)} to fractions of the "
             "budget."
         )
-    fixed = {
-        k: parse.parse_number(f"dp_budget_shares[{k!r}]", v, low=0, high=1)
-        for k, v in fractions.items()
-    }
+    fraction = parse.Number(0, 1)
+    fixed = {k: fraction(f"dp_budget_shares[{k!r}]", v) for k, v in fractions.items()}
     wanted = {kind.share: kind for kind in RELEASES if kind.wanted(s)}
     shares: dict[str, float] = {}
-    for name in (name for name in SHARE_NAMES if name not in _TREES):
+    for name in (name for name in SHARE_NAMES if name not in _OF_REST):
         default = wanted[name].default_share(s, fixed) if name in wanted else 0.0
         assert default is not None
         shares[name] = fixed.get(name, default)
-    splits, leaves = _of_rest(fixed, 1.0 - sum(shares.values()), splits="splits" in wanted)
-    shares |= {"splits": splits, "leaves": leaves}
+    shares |= _divide_rest(fixed, 1.0 - sum(shares.values()), wanted)
     if abs(sum(shares.values()) - 1.0) > 1e-9:
         hint = (
             " Private candidates need a share too: a preset that leaves none for them takes public "
@@ -58,21 +52,20 @@ def resolve_shares(given: Any, s: Settings) -> dict[str, float]:
     return _of_released(shares, wanted)
 
 
-def _of_rest(fixed: dict[str, float], rest: float, *, splits: bool) -> tuple[float, float]:
-    """Shares of splits and leaves, to which the others leave a rest."""
-    split, leaf = fixed.get("splits"), fixed.get("leaves")
-    if split is None:
-        default = _SPLITS_OF_REST * rest if splits else 0.0
-        split = default if leaf is None else rest - leaf
-    return split, rest - split if leaf is None else leaf
+def _divide_rest(fixed: dict[str, float], rest: float, wanted: Collection[str]) -> dict[str, float]:
+    """Shares of those that divide the rest; the last one takes what remains."""
+    shares = {name: share for name, share in fixed.items() if name in _OF_REST}
+    free = [name for name in _OF_REST if name not in fixed]
+    shares |= {name: _OF_REST[name] * rest if name in wanted else 0.0 for name in free[:-1]}
+    if free:
+        shares[free[-1]] = rest - sum(shares.values())
+    return {name: shares[name] for name in _OF_REST}
 
 
-def _of_released(shares: dict[str, float], wanted: dict[str, type[Release]]) -> dict[str, float]:
-    """The same shares, of which what is not released leaves its part to the trees."""
+def _of_released(shares: dict[str, float], wanted: Collection[str]) -> dict[str, float]:
+    """The same shares, of which what is not released leaves its part to what takes the rest."""
     listed = {kind.share for kind in RELEASES if kind.always_listed} | set(wanted)
     out = {name: shares[name] if name in wanted else 0.0 for name in shares if name in listed}
-    trees = out["splits"] + out["leaves"]
-    free = 1.0 - sum(v for name, v in out.items() if name not in _TREES)
-    out["splits"] *= free / trees
-    out["leaves"] *= free / trees
-    return out
+    free = 1.0 - sum(share for name, share in out.items() if name not in _OF_REST)
+    factor = free / sum(out[name] for name in _OF_REST)
+    return {name: share * factor if name in _OF_REST else share for name, share in out.items()}
