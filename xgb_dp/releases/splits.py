@@ -78,34 +78,36 @@ def _selections_only(name: str) -> Rule:
 # fmt: off
 _PARAMETERS = (
     Parameter("dp_score", "the utility of a split", Choice(("l1", "newton", "gain")), "l1", PUBLIC,
-              "splits", Table.DP_XGB, plan="score"),
+              "exponential-mechanism", Table.DP_XGB, plan="score"),
     Parameter("dp_score_clip", "the largest leaf weight tau in the score 'newton'",
-              Number(0, 1e6, open_low=True), 0.5, PUBLIC, "splits", Table.DP_XGB,
+              Number(0, 1e6, open_low=True), 0.5, PUBLIC, "exponential-mechanism", Table.DP_XGB,
               unit="leaf weight", values="> 0", plan="score_clip"),
     Parameter("dp_tree_shape", "whether a split is chosen for each node, for each level, or both "
               "in turn", Choice(("alternate", "per_node", "oblivious")), of_trees("dp_tree_shape"),
-              PUBLIC, "splits", Table.DEFAULT, shown="open rounds: follows the rows; else "
-              "'alternate', classification with dp_epsilon / dp_group >= 1 'oblivious'",
+              PUBLIC, "exponential-mechanism", Table.DEFAULT, shown="open rounds: follows the "
+              "rows; else 'alternate', classification with dp_epsilon / dp_group >= 1 'oblivious'",
               plan="shape"),
     Parameter("dp_class_trees", "how trees of several classes or targets are split: one choice for "
               "all trees of a round, by the norm over the classes, or one choice for each tree",
-              Choice(("joint", "per_class")), _class_trees, SPENDS, "splits", Table.DEFAULT,
-              shown="several classes with dp_split='exponential', dp_score='l1' and "
+              Choice(("joint", "per_class")), _class_trees, SPENDS, "exponential-mechanism",
+              Table.DEFAULT, shown="several classes with dp_split='exponential', dp_score='l1' and "
               "dp_gradient_clip='prediction' 'joint'; else, and in other presets, 'per_class'",
               plan="class_trees"),
     Parameter("dp_split_levels", "how many levels of a tree one selection fills. It picks a "
               "feature and a partition of its values into 2^levels parts", Whole(1, 4),
-              lambda s: 2 if _complete(s) else 1, SPENDS, "splits", Table.DEFAULT, unit="levels",
-              shown="2; 1 with dp_no_split or another dp_split", plan="split_levels"),
+              lambda s: 2 if _complete(s) else 1, SPENDS, "exponential-mechanism", Table.DEFAULT,
+              unit="levels", shown="2; 1 with dp_no_split or another dp_split",
+              plan="split_levels"),
     Parameter("dp_split_candidates", "how many random partitions of each feature such a selection "
-              "compares", Whole(1, 4096), 16, PUBLIC, "splits", Table.DEFAULT, unit="candidates",
-              plan="split_candidates"),
+              "compares", Whole(1, 4096), 16, PUBLIC, "exponential-mechanism", Table.DEFAULT,
+              unit="candidates", plan="split_candidates"),
     Parameter("dp_split_prior", "how much the released gains of earlier trees count in the choice "
               "of features", Number(0, 0.999),
-              lambda s: 0.5 if s["dp_split"] == "exponential" else 0.0, FREE, "splits",
-              Table.DEFAULT, shown="0.5; 0 with another dp_split", plan="split_prior"),
+              lambda s: 0.5 if s["dp_split"] == "exponential" else 0.0, FREE,
+              "exponential-mechanism", Table.DEFAULT, shown="0.5; 0 with another dp_split",
+              plan="split_prior"),
     Parameter("dp_no_split", "lets the mechanism choose not to split. gamma is the bonus of that "
-              "choice", Flag(), False, PUBLIC, "splits", Table.DEFAULT,
+              "choice", Flag(), False, PUBLIC, "exponential-mechanism", Table.DEFAULT,
               shown="False: trees are complete to max_depth", plan="no_split"),
     Parameter("gamma", "bonus of not splitting; only with dp_no_split", Number(0, 1e12), 0.0,
               PUBLIC, "XGBoost", Table.DEFAULT, unit="score", values=">= 0",

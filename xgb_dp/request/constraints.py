@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyParameterError
 from ..parameters import parse
-from .features import by_index, column_index
+from .features import by_column, column_index
 
 if TYPE_CHECKING:
     from .settings import Settings
@@ -40,7 +40,7 @@ def monotone_directions(name: str, value: Any, s: Settings) -> tuple[int, ...]:
                 f"{schema.width} columns, or a mapping from column names."
             )
         value = dict(enumerate(entries))
-    given = by_index(name, value, schema)
+    given = by_column(name, value, s)
     directions = [0] * schema.width
     for index, direction in given.items():
         directions[index] = parse.parse_int(name, direction, -1, 1)

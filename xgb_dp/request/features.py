@@ -6,20 +6,22 @@ import ctypes
 import json
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..parameters import parse
 
+if TYPE_CHECKING:
+    from .settings import Settings
+
 __all__ = [
     "Schema",
-    "by_index",
+    "by_column",
     "check_source",
     "column_index",
     "columns_of_labels",
-    "declarations",
     "dictionaries_of",
     "read_schema",
     "whole_weights",
@@ -155,22 +157,19 @@ def whole_weights(weights: tuple[float, ...] | None) -> list[int]:
     return [max(1, round(w / max(raised) * LARGEST_WEIGHT)) for w in raised]
 
 
-def declarations(param: str, given: Any) -> dict[Any, Any]:
-    """A user's mapping with the user's own keys."""
+def by_column(param: str, given: Any, s: Settings | None) -> dict[Any, Any]:
+    """Declarations of single columns by index; as the user names them where no schema is known."""
     declared = parse.mapped(given)
     if declared is None:
         raise PrivacyParameterError(f"`{param}` must map feature names or indices to declarations.")
-    return declared
-
-
-def by_index(param: str, given: Any, schema: Schema) -> dict[int, Any]:
-    """A user's mapping with column indices as keys."""
+    if s is None:
+        return declared
     out: dict[int, Any] = {}
-    for key, value in declarations(param, given).items():
-        index = column_index(param, key, schema)
+    for key, value in declared.items():
+        index = column_index(param, key, s.schema)
         if index in out:
             raise PrivacyParameterError(
-                f"`{param}` declares the feature {schema.names[index]!r} twice."
+                f"`{param}` declares the feature {s.schema.names[index]!r} twice."
             )
         out[index] = value
     return out

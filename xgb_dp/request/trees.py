@@ -9,7 +9,7 @@ from ..parameters.parameter import PUBLIC, SPENDS, Parameter, Rule, Table
 from ..parameters.parse import Choice, Flag, Number, Reader, Whole, plain, shown
 from ..releases.splits import of_trees
 from .constraints import interaction_sets, monotone_directions
-from .features import by_index, declarations
+from .features import by_column
 
 if TYPE_CHECKING:
     from .settings import Settings
@@ -35,11 +35,6 @@ def _refusal(got: str) -> PrivacyRefusal:
     )
 
 
-def _by_column(name: str, value: Any, s: Settings | None) -> dict[Any, Any]:
-    """Declarations of single columns, by index; as the user names them while nothing is known."""
-    return declarations(name, value) if s is None else by_index(name, value, s.schema)
-
-
 def _subsample(name: str, value: Any, s: Settings) -> float:
     """A whole number out of 2^32, which is what is drawn and accounted."""
     rate = Number(0, 1, open_low=True)(name, value)
@@ -56,13 +51,13 @@ def _stock(name: str, meaning: str, values: str, read: Reader = plain, **others:
 PARAMETERS = (
     Parameter("dp_feature_bounds", "public ranges of features. An even or geometric grid of "
               "max_bin bins replaces the private candidates, or lies under the noisy histograms",
-              _by_column, {}, PUBLIC, "candidates", unit="feature",
+              by_column, {}, PUBLIC, "candidates", unit="feature",
               values="{name or index: (low, high) or (low, high, 'log')}",
               shown="unset: candidates are released privately", recorded=False),
-    Parameter("dp_feature_cuts", "public split points of features", _by_column, {}, PUBLIC,
+    Parameter("dp_feature_cuts", "public split points of features", by_column, {}, PUBLIC,
               "candidates", unit="feature", values="{name or index: list of finite numbers}",
               shown="unset", recorded=False),
-    Parameter("dp_categories", "the categories of each categorical feature", _by_column, {}, PUBLIC,
+    Parameter("dp_categories", "the categories of each categorical feature", by_column, {}, PUBLIC,
               "parameters", unit="categories", values="{name or index: int K, or the list of names "
               "in the order of the data frame's dictionary}", shown="none, must be given for each "
               "categorical feature", recorded=False),
@@ -72,7 +67,7 @@ PARAMETERS = (
               "every feature alone, on the same gradients; or those of stock trees that were grown "
               "on dp_public_data, which cost nothing",
               Choice(("exponential", "random", "partial", "histogram", "additive", "public")),
-              "exponential", SPENDS, "splits", Table.MADDOCK, plan="split"),
+              "exponential", SPENDS, "exponential-mechanism", Table.MADDOCK, plan="split"),
     Parameter("dp_ensemble", "how many rounds form one ensemble. The rounds of an ensemble read "
               "disjoint random parts of the rows, so together they cost one round, and less with "
               "the exact accountant, since nobody knows the part of a row", Whole(1, 1 << 16), 1,
@@ -86,11 +81,12 @@ PARAMETERS = (
               values="bool; with random splits and dp_n_public"),
     Parameter("dp_features_per_tree", "the number of features that a tree may use",
               lambda name, value, s: Whole(1, s.schema.width)(name, value),
-              lambda s: max(1, int(s["colsample_bytree"] * s.schema.width)), PUBLIC, "splits",
-              Table.MADDOCK, unit="features", values="int >= 1", shown="all (or colsample_bytree)",
-              plan="features_per_tree"),
+              lambda s: max(1, int(s["colsample_bytree"] * s.schema.width)), PUBLIC,
+              "exponential-mechanism", Table.MADDOCK, unit="features", values="int >= 1",
+              shown="all (or colsample_bytree)", plan="features_per_tree"),
     Parameter("dp_feature_order", "whether trees take their features at random or in turn",
-              Choice(("random", "cyclic")), "random", PUBLIC, "splits", Table.MADDOCK),
+              Choice(("random", "cyclic")), "random", PUBLIC, "exponential-mechanism",
+              Table.MADDOCK),
     Parameter("tree_method", "selects private training. 'dp_approx' releases candidates for every "
               "tree", _tree_method, _no_tree_method, PUBLIC, "XGBoost",
               values="'dp_hist' or 'dp_approx'", shown="none, must be given", recorded=False),
@@ -110,8 +106,8 @@ PARAMETERS = (
               shown="1; with dp_split='additive' one for each column", plan="parallel_trees",
               xgboost=True),
     Parameter("colsample_bytree", "fraction of the features that a tree may use",
-              Number(0, 1, open_low=True), 1.0, PUBLIC, "splits", Table.DEFAULT, unit="features",
-              recorded=False),
+              Number(0, 1, open_low=True), 1.0, PUBLIC, "exponential-mechanism", Table.DEFAULT,
+              unit="features", recorded=False),
     Parameter("monotone_constraints", "order of the prediction in a feature", monotone_directions,
               lambda s: (0,) * s.schema.width, PUBLIC, "constraints",
               values="list of -1, 0, 1 for each column, its text, or {name: direction}",
