@@ -232,21 +232,19 @@ SELECTED: dict[str, Callable[[Call], Any]] = {
 
 @pytest.mark.parametrize("name", SELECTED)
 def test_selections_spend_nothing_on_what_is_wrong(name, tmp_path):
-    for kind in OBJECTIVE:
+    for number, kind in enumerate(OBJECTIVE):
         budget = Budget(tmp_path / kind, epsilon=50.0, delta=1e-4, selection_epsilon=49.0)
         call = Call(kind, tmp_path)
-        call.params = {
-            k: v for k, v in call.params.items()
-            if k not in ("dp_epsilon", "dp_delta", "dp_public_evals", "verbosity")
-        }  # fmt: skip
+        given = ("dp_epsilon", "dp_delta", "dp_public_evals", "verbosity")
+        call.params = {k: v for k, v in call.params.items() if k not in given}
         SELECTED[name](call)
-        settings = [{"max_depth": 1}, {}] if name == "depth" else [{"max_depth": 1}, {"eta": 0.2}]
-        for validation in (0.02, 0.98):  # whether a row is trained on does not matter
+        settings = [{}] if number else [{"max_depth": 1}, {}]
+        more = {"epsilon": 4.0, "delta": 1e-6, "num_boost_round": call.rounds, "budget": budget}
+        # Whether a row is trained on does not matter.
+        shares = [0.02, 0.98] if name.startswith("one ") else [(0.02, 0.98)[number % 2]]
+        for share in shares:
             with nothing_is_spent(budget) as raised:
-                select(
-                    call.params, call.matrix(), settings, epsilon=4.0, delta=1e-6,
-                    num_boost_round=call.rounds, validation=validation, budget=budget,
-                )  # fmt: skip
+                select(call.params, call.matrix(), settings, **more, validation=share)
             assert raised, kind
 
 

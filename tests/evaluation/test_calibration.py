@@ -101,8 +101,8 @@ def test_a_rising_curve_beats_a_straight_line(tmp_path):
         stored = xgb.Booster(model_file=path)
         np.testing.assert_array_equal(stored.predict(data, output_margin=True), margins)
         shown = json.loads(stored.attr("dp_calibration"))
-        report_of_file = np.interp(margins.astype(float), shown["margins"], shown["probabilities"])
-        np.testing.assert_array_equal(report_of_file, p)
+        interpolated = np.interp(margins.astype(float), shown["margins"], shown["probabilities"])
+        np.testing.assert_array_equal(interpolated, p)
 
 
 def test_a_curve_is_in_the_ledger_and_verified(tmp_path):

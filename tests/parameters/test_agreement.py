@@ -170,12 +170,12 @@ def test_a_plan_that_releases_more_often(
     changed = []
 
     def other(*args: Any, **kwargs: Any) -> Any:
-        right = build(*args, **kwargs)
-        new = {**right, **PLAN_CHANGES[name](right)}
+        original = build(*args, **kwargs)
+        new = {**original, **PLAN_CHANGES[name](original)}
         # No release of these plans depends on it.
-        private = any(f["kind"] == "private" for f in right["features"])
+        private = any(f["kind"] == "private" for f in original["features"])
         if name == "candidate rounds" and not private:
-            return right
+            return original
         changed.append(new)
         return new
 
@@ -202,9 +202,9 @@ def test_the_intercept_has_the_noise_of_the_plan(
     change: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A key that somebody knows, or no noise at all, would release it under a private ledger."""
-    right = first_release.intercept_request
+    original = first_release.intercept_request
     monkeypatch.setattr(
-        first_release, "intercept_request", lambda *a, **k: {**right(*a, **k), **change}
+        first_release, "intercept_request", lambda *a, **k: {**original(*a, **k), **change}
     )
     with pytest.raises(BudgetError, match="Nothing was released"):
         xgb.train({**BASE, "objective": "binary:logistic"}, xgb.DMatrix(*arrays()), 2)

@@ -73,8 +73,8 @@ def test_a_type_that_is_given_is_kept(kind, model):
 
 def test_the_types_differ_on_this_model(model):
     """So that the tests above can fail."""
-    gains = [tuple(np.round(shares(model.get_booster(), kind), 6)) for kind in TYPES]
-    assert len(set(gains)) == len(TYPES)
+    shares_of_types = [tuple(np.round(shares(model.get_booster(), kind), 6)) for kind in TYPES]
+    assert len(set(shares_of_types)) == len(TYPES)
 
 
 @pytest.mark.parametrize("function", [xgb.Booster.get_score, xgb.plot_importance])

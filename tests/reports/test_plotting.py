@@ -67,15 +67,15 @@ def test_the_deviation_is_that_of_repeated_trainings():
         "dp_epsilon": 2.0, "dp_delta": 1e-6, "dp_feature_cuts": {0: [0.25]}, "max_depth": 1,
         "dp_budget_shares": None,
     }  # fmt: skip
-    values_seen, stated = [], []
+    drawn, stated = [], []
     for key in range(200):
         with fixed_noise(key):
             shapes = plotting.shape_functions(xgb.train(params, d, 1))
         if shapes and len(shapes[0].edges):
-            values_seen.append(shapes[0].values)
+            drawn.append(shapes[0].values)
             stated.append(shapes[0].std)
-    assert len(values_seen) > 80
-    ratio = np.std(values_seen, axis=0) / np.median(stated, axis=0)
+    assert len(drawn) > 80
+    ratio = np.std(drawn, axis=0) / np.median(stated, axis=0)
     assert ((ratio > 0.75) & (ratio < 1.25)).all()
 
 
@@ -156,11 +156,11 @@ def figures() -> Any:
 
 def test_importance_is_read_from_the_model(small):
     booster, _ = small
-    values_seen = plotting.importance(booster, "weight")
-    assert sorted(values_seen) == ["f0", "f1", "f2"]
-    assert list(values_seen.values()) == sorted(values_seen.values(), reverse=True)
+    weights = plotting.importance(booster, "weight")
+    assert sorted(weights) == ["f0", "f1", "f2"]
+    assert list(weights.values()) == sorted(weights.values(), reverse=True)
     splits = [s for tree in booster.get_dump() for s in tree.split("\n") if "yes=" in s]
-    assert sum(values_seen.values()) == len(splits)
+    assert sum(weights.values()) == len(splits)
     ax = plotting.plot_importance(booster, max_features=2)
     assert [t.get_text() for t in ax.get_yticklabels()] == list(plotting.importance(booster))[:2]
     with pytest.raises(PrivacyParameterError, match="kind"):
