@@ -1,0 +1,1 @@
+"""Mistakes that a program plants in the package, to show what catches them."""
