@@ -64,7 +64,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Outputs:
     return Outputs(here, arm, models)
 
 
-def test_both_wrote_the_same_files(outputs: Outputs) -> None:
+def test_both_wrote_the_same_files(outputs):
     names = [
         sorted(p.relative_to(f).as_posix() for p in f.rglob("*") if p.is_file())
         for f in (outputs.here, outputs.arm)
@@ -75,13 +75,13 @@ def test_both_wrote_the_same_files(outputs: Outputs) -> None:
 
 
 @pytest.mark.parametrize("name", [*CASES, "discovery", "samplers", "accountant"])
-def test_what_is_computed_is_equal(outputs: Outputs, name: str) -> None:
+def test_what_is_computed_is_equal(outputs, name):
     for file in sorted((outputs.here / name).iterdir()):
         assert file.read_bytes() == (outputs.arm / name / file.name).read_bytes(), file.name
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_models_are_those_that_python_trains(outputs: Outputs, name: str) -> None:
+def test_models_are_those_that_python_trains(outputs, name):
     model = xgb.Booster(model_file=str(outputs.arm / name / "model.ubj"))
     trained = outputs.models[name]
     assert model.num_boosted_rounds() == trained.num_boosted_rounds() > 0
@@ -89,12 +89,12 @@ def test_models_are_those_that_python_trains(outputs: Outputs, name: str) -> Non
     assert any("leaf=" in tree and "<" in tree for tree in model.get_dump())
 
 
-def test_the_system_hands_out_keys(outputs: Outputs) -> None:
+def test_the_system_hands_out_keys(outputs):
     for folder in (outputs.here, outputs.arm):
         assert (folder / "samplers" / "has-key").read_bytes() == b"1"
 
 
-def test_draws_are_many(outputs: Outputs) -> None:
+def test_draws_are_many(outputs):
     drawn = np.fromfile(outputs.arm / "samplers" / "gaussian-1000", np.int64)
     assert drawn.size == 4096
     assert 900 < drawn.std() < 1100

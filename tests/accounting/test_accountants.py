@@ -1,9 +1,6 @@
 """Every accountant against closed forms, against dp-accounting and against the others."""
 
-from __future__ import annotations
-
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -36,7 +33,7 @@ MORE = settings(max_examples=60, deadline=None)
 # ------------------------------------------------------------------------- one mechanism
 @pytest.mark.parametrize("eps0", [1e-3, 0.1, 1.0, 5.0, 30.0])
 @pytest.mark.parametrize("order", [1.001, 1.5, 2.0, 10.0, 300.0])
-def test_bounded_range_rdp_is_the_largest_of_two_point_laws(eps0: float, order: float) -> None:
+def test_bounded_range_rdp_is_the_largest_of_two_point_laws(eps0, order):
     t = np.linspace(0.0, eps0, 200_001)[1:-1]
     upper = -np.expm1(t - eps0) / -np.expm1(-eps0)  # chance of the loss t; else t - eps0
     lower = np.exp(-eps0) * np.expm1(t) / -np.expm1(-eps0)
@@ -50,7 +47,7 @@ def test_bounded_range_rdp_is_the_largest_of_two_point_laws(eps0: float, order: 
 
 
 @pytest.mark.parametrize("eps0", [1e-4, 0.01, 0.3, 2.0, 10.0, 60.0])
-def test_bounded_range_mu_covers_every_two_point_law(eps0: float) -> None:
+def test_bounded_range_mu_covers_every_two_point_law(eps0):
     """The corner (1 - p, q) of a law's trade-off curve lies above the Gaussian one."""
     mu = bounded_range_mu(eps0)
     for shift in np.linspace(-30, 30, 4001):
@@ -63,7 +60,7 @@ def test_bounded_range_mu_covers_every_two_point_law(eps0: float) -> None:
     assert logit(expit(eps0 / 2)) - logit(expit(-eps0 / 2)) == pytest.approx(eps0, rel=1e-3)
 
 
-def test_bounded_range_mu_has_no_gap_where_its_formula_changes() -> None:
+def test_bounded_range_mu_has_no_gap_where_its_formula_changes():
     eps0 = np.logspace(-7, -5, 41)
     ratio = np.array([bounded_range_mu(e) for e in eps0]) / eps0
     assert np.all(ratio >= math.sqrt(math.pi / 8))
@@ -72,7 +69,7 @@ def test_bounded_range_mu_has_no_gap_where_its_formula_changes() -> None:
 
 @pytest.mark.parametrize("mu", [0.01, 0.5, 3.0])
 @pytest.mark.parametrize("name", ["exact", "gdp"])
-def test_gaussians_have_their_closed_form(name: str, mu: float) -> None:
+def test_gaussians_have_their_closed_form(name, mu):
     accountant = make_accountant(name, [gaussian(math.sqrt(8) / mu, 8)])
     for epsilon in (0.1 * mu, mu, 2 * mu):
         a, b = log_ndtr(mu / 2 - epsilon / mu), epsilon + log_ndtr(-mu / 2 - epsilon / mu)
@@ -82,7 +79,7 @@ def test_gaussians_have_their_closed_form(name: str, mu: float) -> None:
 
 
 @pytest.mark.parametrize(("noise", "count"), [(30.0, 50), (2.0, 7), (0.8, 3)])
-def test_rdp_against_dp_accounting(noise: float, count: int) -> None:
+def test_rdp_against_dp_accounting(noise, count):
     dpa = pytest.importorskip("dp_accounting")
     from dp_accounting.rdp import rdp_privacy_accountant
 
@@ -93,7 +90,7 @@ def test_rdp_against_dp_accounting(noise: float, count: int) -> None:
     assert got.get_delta(1.0) == pytest.approx(theirs.get_delta(1.0), rel=1e-3, abs=1e-300)
 
 
-def test_zcdp_and_pure_closed_forms() -> None:
+def test_zcdp_and_pure_closed_forms():
     events = [gaussian(4.0, 3), selections(0.5, 10)]
     rho = 3 / 32 + 10 * 0.25 / 8
     want = rho + 2 * math.sqrt(rho * math.log(1e6))
@@ -107,9 +104,7 @@ def test_zcdp_and_pure_closed_forms() -> None:
 # --------------------------------------------------------------------- against each other
 @SLOW
 @given(flat_events(), st.sampled_from((1e-9, 1e-6, 1e-2)), st.integers(1, 3))
-def test_exact_is_the_smallest_and_zcdp_above_rdp(
-    events: list[Event], delta: float, group: int
-) -> None:
+def test_exact_is_the_smallest_and_zcdp_above_rdp(events, delta, group):
     got = {name: make_accountant(name, events).get_epsilon(delta, group) for name in ACCOUNTANTS}
     for name in ("gdp", "rdp", "zcdp", "pure"):
         assert got["exact"] <= got[name] * (1 + 1e-3) + 1e-6, name
@@ -119,7 +114,7 @@ def test_exact_is_the_smallest_and_zcdp_above_rdp(
 
 @SLOW
 @given(flat_events(), st.sampled_from((0.01, 0.5, 3.0)))
-def test_deltas_come_in_the_same_order(events: list[Event], epsilon: float) -> None:
+def test_deltas_come_in_the_same_order(events, epsilon):
     got = {name: make_accountant(name, events).get_delta(epsilon) for name in ACCOUNTANTS}
     for name in ("gdp", "rdp", "zcdp", "pure"):
         assert got["exact"] <= got[name] * (1 + 2e-2) + 1e-12, name
@@ -132,7 +127,7 @@ def test_deltas_come_in_the_same_order(events: list[Event], epsilon: float) -> N
     st.randoms(use_true_random=False),
     st.sampled_from(("rdp", "gdp", "zcdp", "pure")),
 )
-def test_order_of_composition_is_irrelevant(events: list[Event], rng: Any, name: str) -> None:
+def test_order_of_composition_is_irrelevant(events, rng, name):
     shuffled = list(events)
     rng.shuffle(shuffled)
     one, other = (make_accountant(name, e).get_epsilon(1e-6) for e in (events, shuffled))
@@ -141,7 +136,7 @@ def test_order_of_composition_is_irrelevant(events: list[Event], rng: Any, name:
 
 @SLOW
 @given(flat_events(), st.sampled_from(list(ACCOUNTANTS)), st.data())
-def test_monotone_in_every_argument(events: list[Event], name: str, data: Any) -> None:
+def test_monotone_in_every_argument(events, name, data):
     """More of anything never costs less (up to the grid of the exact curve)."""
     room = 1 + (2e-3 if name == "exact" else 1e-9)
     cost = make_accountant(name, events).get_epsilon(1e-6)
@@ -174,14 +169,14 @@ def test_monotone_in_every_argument(events: list[Event], name: str, data: Any) -
 
 
 @pytest.mark.parametrize("name", list(ACCOUNTANTS))
-def test_nothing_costs_nothing(name: str) -> None:
+def test_nothing_costs_nothing(name):
     for events in ([], [gaussian(1.0, 0)], [selections(0.0, 5)]):
         assert make_accountant(name, events).get_epsilon(1e-6) == 0.0
         assert make_accountant(name, events).get_delta(0.0) == 0.0
 
 
 @pytest.mark.parametrize("name", list(ACCOUNTANTS))
-def test_bad_queries(name: str) -> None:
+def test_bad_queries(name):
     accountant = make_accountant(name, [gaussian(1.0)])
     for bad in ({"delta": -1.0}, {"delta": 2.0}, {"delta": math.nan}, {"delta": 0.1, "group": 0}):
         with pytest.raises(ValueError, match=r"delta|group"):
@@ -194,7 +189,7 @@ def test_bad_queries(name: str) -> None:
 
 # ------------------------------------------------------------- Laplace noise, disjoint parts
 @pytest.mark.parametrize(("epsilon", "count"), [(0.01, 400), (0.1, 50), (0.7, 6), (4.0, 2)])
-def test_laplace_against_dp_accounting(epsilon: float, count: int) -> None:
+def test_laplace_against_dp_accounting(epsilon, count):
     pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
     law = pld.from_laplace_mechanism(1 / epsilon, value_discretization_interval=1e-4)
     for delta in (1e-9, 1e-5):
@@ -208,7 +203,7 @@ def test_laplace_against_dp_accounting(epsilon: float, count: int) -> None:
 
 
 @pytest.mark.parametrize("name", [n for n in ACCOUNTANTS if n != "pure"])
-def test_disjoint_parts_cost_one_round(name: str) -> None:
+def test_disjoint_parts_cost_one_round(name):
     inner = (selections(0.2, 4), gaussian(3.0))
     parts = make_accountant(name, [ParallelEvent(8, inner, 5)])
     flat = make_accountant(name, [selections(0.2, 20), gaussian(3.0, 5)])
@@ -225,7 +220,7 @@ def test_disjoint_parts_cost_one_round(name: str) -> None:
     assert swapped == pytest.approx(both, rel=1e-6) or (name == "exact" and swapped < both)
 
 
-def test_ensembles_with_selections_of_unequal_range() -> None:
+def test_ensembles_with_selections_of_unequal_range():
     """Merged over its rounds they would stand in an order that nothing released them in."""
     with pytest.raises(LedgerError, match="different ranges"):
         ParallelEvent(8, (selections(0.2, 4), gaussian(3.0), selections(0.4, 4)), 5)
@@ -233,7 +228,7 @@ def test_ensembles_with_selections_of_unequal_range() -> None:
         ParallelEvent(8, (selections(0.2, 4), gaussian(3.0), alike), 5)
 
 
-def test_pure_groups_of_disjoint_parts() -> None:
+def test_pure_groups_of_disjoint_parts():
     parts = PureAccountant([ParallelEvent(8, (laplace(0.5),), 5)])
     assert parts.get_epsilon() == pytest.approx(2.5, rel=1e-5)
     assert parts.get_epsilon(group=3) == pytest.approx(7.5, rel=1e-5)
@@ -246,14 +241,14 @@ class Unknown(Event):
 
 
 @pytest.mark.parametrize("name", list(ACCOUNTANTS))
-def test_what_an_accountant_does_not_know_is_not_free(name: str) -> None:
+def test_what_an_accountant_does_not_know_is_not_free(name):
     for event in (Unknown(), 0.5, None):
         with pytest.raises(TypeError, match="event"):
             make_accountant(name, [gaussian(1.0), event]).get_epsilon(1e-6)  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize("name", list(ACCOUNTANTS))
-def test_releases_without_noise_cost_everything(name: str) -> None:
+def test_releases_without_noise_cost_everything(name):
     for event in (LaplaceEvent("leaves", 1, 0, 1), GaussianEvent("leaves", 1, 0, 2, 1)):
         accountant = make_accountant(name, [event])
         assert accountant.get_epsilon(1e-6) == math.inf
@@ -262,14 +257,14 @@ def test_releases_without_noise_cost_everything(name: str) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(flat_events(), st.sampled_from((1e-9, 1e-6, 1e-3)), st.integers(1, 3))
-def test_classic_is_looser_than_exact(events: list[Event], delta: float, group: int) -> None:
+def test_classic_is_looser_than_exact(events, delta, group):
     classic, exact = (make_accountant(n, events) for n in ("classic", "exact"))
     assert classic.get_epsilon(delta, group) >= exact.get_epsilon(delta, group) * (1 - 1e-6)
     epsilon = classic.get_epsilon(delta, group)
     assert classic.get_delta(epsilon * (1 + 1e-9), group) <= delta * (1 + 1e-6)
 
 
-def test_classic_is_the_theorem() -> None:
+def test_classic_is_the_theorem():
     """Kairouz, Oh and Viswanath (2017), theorem 3.5, for equal selections."""
     epsilon, k, delta = 0.05, 400, 1e-6
     drift = k * epsilon * (math.exp(epsilon) - 1) / (math.exp(epsilon) + 1)

@@ -72,9 +72,7 @@ HALVES = [0.5, 0.25, 0.25]
 @pytest.mark.parametrize(
     ("mu", "points"), [(0.3, (0.1, 0.4, 0.8)), (1.0, (0.2, 1.0, 2.0, 3.0)), (2.0, (1.0, 4.0, 7.0))]
 )
-def test_gaussian_rounds_against_quadrature(
-    weights: list[float], mu: float, points: tuple[float, ...]
-) -> None:
+def test_gaussian_rounds_against_quadrature(weights, mu, points):
     books = exact(ensemble(len(weights), gaussian(1.0 / mu), halving=weights is HALVES))
     for x in points:
         want = max(sticks(weights, mu, x))
@@ -82,7 +80,7 @@ def test_gaussian_rounds_against_quadrature(
         assert want * (1.0 - 1e-6) <= got <= want * 1.03 + 1e-12
 
 
-def test_each_order_by_itself() -> None:
+def test_each_order_by_itself():
     """Not only the larger of both: the curves of the pair that is composed."""
     from xgb_dp.published.allocated import AllocatedRounds
 
@@ -102,7 +100,7 @@ def test_each_order_by_itself() -> None:
                 assert want - 1e-9 <= got <= want * 1.02 + 1e-9
 
 
-def test_selections_of_a_fixed_adversary() -> None:
+def test_selections_of_a_fixed_adversary():
     """All outcomes of two-point laws in every round: what is charged covers each of them.
 
     It is more, since the curve of a round takes the worst law at every loss.
@@ -124,7 +122,7 @@ def test_selections_of_a_fixed_adversary() -> None:
         assert worst * (1.0 - 1e-6) <= books.get_delta(x) <= worst * 2.0
 
 
-def test_many_quiet_parts_are_a_gaussian() -> None:
+def test_many_quiet_parts_are_a_gaussian():
     """The mean of p ratios of variance e^(mu^2) - 1 is nearly normal for quiet rounds."""
     mu, parts = 0.2, 400
     books = exact(ensemble(parts, gaussian(1.0 / mu)))
@@ -133,7 +131,7 @@ def test_many_quiet_parts_are_a_gaussian() -> None:
         assert books.get_delta(x) == pytest.approx(gaussian_delta(x, whole), rel=0.05)
 
 
-def test_ensembles_and_the_rest_compose() -> None:
+def test_ensembles_and_the_rest_compose():
     """Two ensembles after a Gaussian, where all of them are nearly Gaussian."""
     mu, parts = 0.2, 400
     each = math.expm1(mu * mu) / parts
@@ -142,7 +140,7 @@ def test_ensembles_and_the_rest_compose() -> None:
     assert books.get_delta(0.02) == pytest.approx(gaussian_delta(0.02, whole), rel=0.05)
 
 
-def test_the_secret_pays() -> None:
+def test_the_secret_pays():
     inner = (laplace(0.3), selections(0.1, 4), gaussian(2.0))
     known = exact(ParallelEvent(10, inner, 2)).get_epsilon(1e-6)
     costs = [exact(ensemble(p, *inner, count=2)).get_epsilon(1e-6) for p in (1, 2, 4, 10, 40)]
@@ -154,7 +152,7 @@ def test_the_secret_pays() -> None:
     assert costs[3] < exact(sampled(0.1, 20, *inner)).get_epsilon(1e-6)
 
 
-def test_never_above_known_parts() -> None:
+def test_never_above_known_parts():
     for noise in (0.02, 0.1, 0.4):
         secret = exact(ensemble(50, gaussian(noise)))
         known = exact(ParallelEvent(50, (gaussian(noise),), 1))
@@ -163,7 +161,7 @@ def test_never_above_known_parts() -> None:
 
 
 @pytest.mark.parametrize("name", [n for n in ACCOUNTANTS if n != "exact"])
-def test_others_charge_whole_rounds(name: str) -> None:
+def test_others_charge_whole_rounds(name):
     inner = (selections(0.2, 4), laplace(0.5))
     secret = make_accountant(name, [ensemble(8, *inner, count=5)])
     known = make_accountant(name, [ParallelEvent(8, inner, 5)])
@@ -171,7 +169,7 @@ def test_others_charge_whole_rounds(name: str) -> None:
         assert secret.get_epsilon(1e-6, rows) == known.get_epsilon(1e-6, rows)
 
 
-def test_several_rows_count_as_if_parts_were_known_or_in_steps() -> None:
+def test_several_rows_count_as_if_parts_were_known_or_in_steps():
     inner = (gaussian(1.5),)
     secret, known = exact(ensemble(8, *inner)), exact(ParallelEvent(8, inner, 1))
     for question in ({"group": 2}, {"group": 3}, {"replaced": True}):
@@ -180,7 +178,7 @@ def test_several_rows_count_as_if_parts_were_known_or_in_steps() -> None:
         assert secret.get_delta(cost, **question) <= 1e-6 * (1.0 + 1e-3)
 
 
-def test_a_book_charges_the_secret() -> None:
+def test_a_book_charges_the_secret():
     inner = (gaussian(2.0),)
     known = charge_of([ParallelEvent(20, inner, 1)], 1e-6)
     secret = charge_of([ensemble(20, *inner)], 1e-6)
@@ -188,7 +186,7 @@ def test_a_book_charges_the_secret() -> None:
     assert math.expm1(0.25) / 20 < secret.mu2 < 0.1 * known.mu2
 
 
-def test_refusals() -> None:
+def test_refusals():
     event = ensemble(8, selections(0.2, 4), gaussian(3.0), count=5, halving=True)
     data = event.to_json()
     assert data["mechanism"] == "allocation"
@@ -203,7 +201,7 @@ def test_refusals() -> None:
 
 
 @pytest.mark.parametrize("halving", [False, True])
-def test_trained_ensembles_get_the_noise_that_the_secret_allows(halving: bool) -> None:
+def test_trained_ensembles_get_the_noise_that_the_secret_allows(halving):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 3))
     y = (X[:, 0] > 0).astype(float)

@@ -105,7 +105,7 @@ CROSSING = ChoiceEvent(
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 0.8, 1.5, 2.5])
-def test_the_worst_strategy_is_covered_and_nearly_attained(epsilon: float) -> None:
+def test_the_worst_strategy_is_covered_and_nearly_attained(epsilon):
     """The noise here is coarse, so that its discreteness costs; the rest is tight."""
     reached = worst(CROSSING, epsilon)
     claimed = make_accountant("exact", [CROSSING]).get_delta(epsilon)
@@ -114,7 +114,7 @@ def test_the_worst_strategy_is_covered_and_nearly_attained(epsilon: float) -> No
     assert claimed <= worst(CROSSING, max(0.0, epsilon - 0.12)) * 1.05 + 1e-3
 
 
-def test_no_fixed_plan_is_a_bound() -> None:
+def test_no_fixed_plan_is_a_bound():
     """What an adversary gains by choosing: the formula for fixed plans would be too small."""
     epsilon = 0.8
     fixed = max(worst(ChoiceEvent(CROSSING.first, (o,)), epsilon) for o in CROSSING.options)
@@ -123,17 +123,17 @@ def test_no_fixed_plan_is_a_bound() -> None:
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.5, 1.5])
 @pytest.mark.parametrize("name", ["rdp", "zcdp", "gdp", "classic"])
-def test_other_accountants_cover_the_worst_strategy(name: str, epsilon: float) -> None:
+def test_other_accountants_cover_the_worst_strategy(name, epsilon):
     assert worst(CROSSING, epsilon) <= make_accountant(name, [CROSSING]).get_delta(epsilon)
 
 
-def test_pure_covers_the_worst_strategy() -> None:
+def test_pure_covers_the_worst_strategy():
     choice = ChoiceEvent((), ((selections(0.3, 4),), (selections(0.5, 3),)))
     assert make_accountant("pure", [choice]).get_epsilon(0.0) == pytest.approx(1.5)
     assert make_accountant("exact", [choice]).get_epsilon(0.0) == pytest.approx(1.5)
 
 
-def test_gaussian_plans_have_a_closed_form() -> None:
+def test_gaussian_plans_have_a_closed_form():
     choice = ChoiceEvent((gaussian(0.3),), ((gaussian(1.0),), (gaussian(0.7),)))
     books = make_accountant("exact", [choice])
     for epsilon in (0.5, 2.0, 4.0):
@@ -142,7 +142,7 @@ def test_gaussian_plans_have_a_closed_form() -> None:
 
 
 @pytest.mark.parametrize("size", [0.05, 0.25, 1.0])
-def test_a_choice_costs_little_more_than_its_worst_plan(size: float) -> None:
+def test_a_choice_costs_little_more_than_its_worst_plan(size):
     choice = plain(size)
     books = make_accountant("exact", [choice])
     for delta in (1e-4, 1e-6, 1e-10):
@@ -150,7 +150,7 @@ def test_a_choice_costs_little_more_than_its_worst_plan(size: float) -> None:
         assert max(each) * (1.0 - 1e-4) <= books.get_epsilon(delta) <= max(each) * 1.003
 
 
-def test_epsilon_and_delta_belong_together() -> None:
+def test_epsilon_and_delta_belong_together():
     books = make_accountant("exact", [plain()])
     epsilons = [books.get_epsilon(d) for d in (1e-2, 1e-4, 1e-6, 1e-8, 1e-12)]
     assert epsilons == sorted(epsilons)
@@ -166,7 +166,7 @@ def test_epsilon_and_delta_belong_together() -> None:
 
 @pytest.mark.parametrize("name", ["exact", "rdp", "zcdp", "gdp", "classic"])
 @pytest.mark.parametrize("group", [1, 3])
-def test_a_plan_more_never_costs_less(name: str, group: int) -> None:
+def test_a_plan_more_never_costs_less(name, group):
     choice = plain()
     fewer = ChoiceEvent(choice.first, choice.options[:1])
     more, less = make_accountant(name, [choice]), make_accountant(name, [fewer])
@@ -178,7 +178,7 @@ def test_a_plan_more_never_costs_less(name: str, group: int) -> None:
 
 
 @pytest.mark.parametrize("group", [1, 2])
-def test_with_other_releases(group: int) -> None:
+def test_with_other_releases(group):
     """Before or after, and several choices: at least what any way through them costs."""
     choice, other = plain(0.4), (selections(0.05, 30), gaussian(0.5))
     books = make_accountant("exact", [*other, choice, choice])
@@ -193,14 +193,14 @@ def test_with_other_releases(group: int) -> None:
 
 
 @pytest.mark.parametrize("delta", [1e-3, 1e-14, 1e-200])
-def test_epsilon_and_delta_belong_together_beside_others(delta: float) -> None:
+def test_epsilon_and_delta_belong_together_beside_others(delta):
     """What a choice may exceed its Gaussian by is a share of delta, however small delta is."""
     for others in ([selections(0.05, 30), gaussian(0.5)], [plain(0.3)]):
         books = make_accountant("exact", [*others, plain(0.4)])
         assert 0.99 * delta <= books.get_delta(books.get_epsilon(delta)) <= 1.01 * delta
 
 
-def test_laplace_plans() -> None:
+def test_laplace_plans():
     choice = ChoiceEvent(
         (gaussian(0.2),), ((LaplaceEvent("leaves", 1, 4, 3),), (selections(0.4, 5),))
     )
@@ -210,7 +210,7 @@ def test_laplace_plans() -> None:
     assert math.isfinite(books.get_epsilon(1e-6))
 
 
-def test_sampled_plans_have_no_bound() -> None:
+def test_sampled_plans_have_no_bound():
     sampled = SampledEvent(1 << 30, 32, (gaussian(0.5),), 10)  # type: ignore[arg-type]
     choice = ChoiceEvent((gaussian(0.2),), ((sampled,), (gaussian(0.5),)))
     for name in ("exact", "rdp", "zcdp", "gdp", "classic", "pure"):
@@ -221,7 +221,7 @@ def test_sampled_plans_have_no_bound() -> None:
     assert not math.isfinite(charge_of([choice], 1e-6).mu2 + charge_of([choice], 1e-6).shift)
 
 
-def test_exact_releases_cost_everything() -> None:
+def test_exact_releases_cost_everything():
     for sigma2, place in ((0, "first"), (0, "plan")):
         known = GaussianEvent("leaves", 1, sigma2, 1, 1)
         first, plan = (known, gaussian(1.0)) if place == "first" else (gaussian(1.0), known)
@@ -231,7 +231,7 @@ def test_exact_releases_cost_everything() -> None:
             assert books.get_delta(1.0) == 1.0, (name, place)
 
 
-def test_charge_covers_the_curve() -> None:
+def test_charge_covers_the_curve():
     choice = plain(0.5)
     charge = charge_of([choice, gaussian(0.3)], 1e-6)
     books = make_accountant("exact", [choice, gaussian(0.3)])
@@ -249,7 +249,7 @@ def test_charge_covers_the_curve() -> None:
 
 @pytest.mark.parametrize("others", [(), (selections(0.05, 30), gaussian(0.3))])
 @pytest.mark.parametrize("asked", [{}, {"group": 2}, {"group": 1, "replaced": True}])
-def test_a_curve_of_many_points_is_that_of_each(others: tuple, asked: dict) -> None:
+def test_a_curve_of_many_points_is_that_of_each(others, asked):
     """It is asked for by selections, in one go: each point by itself would take too long."""
     books = make_accountant("exact", [*others, plain(0.3)])
     points = [0.1 * i for i in range(20)]
@@ -259,7 +259,7 @@ def test_a_curve_of_many_points_is_that_of_each(others: tuple, asked: dict) -> N
         assert delta == pytest.approx(books.get_delta(x, **asked), rel=0.02, abs=2e-9)
 
 
-def test_runs_of_a_selection_may_choose() -> None:
+def test_runs_of_a_selection_may_choose():
     choice, score = plain(0.3), gaussian(0.3, name="score")
     selection = SelectionEvent(Repetitions.of("poisson", 3.0), ((choice,),), (score,), 1)
     for group in (1, 2):
@@ -288,12 +288,12 @@ def test_runs_of_a_selection_may_choose() -> None:
         {"more": 1},
     ],
 )
-def test_ill_formed_choices_are_refused(change: dict) -> None:
+def test_ill_formed_choices_are_refused(change):
     with pytest.raises(LedgerError):
         event_from_json({**plain().to_json(), **change})
 
 
-def test_no_choice_costs_nothing() -> None:
+def test_no_choice_costs_nothing():
     """None happened: neither an error nor a price, beside others or alone."""
     none, other = ChoiceEvent(plain().first, plain().options, 0), gaussian(0.5)
     for name in ("exact", "rdp", "zcdp", "gdp", "classic"):

@@ -40,13 +40,13 @@ def ledger_of(model: xgb.Booster) -> dict[str, Any]:
     return dict(record)
 
 
-def test_figures_survive_a_ledger(model: xgb.Booster) -> None:
+def test_figures_survive_a_ledger(model):
     for training in Ledger.from_json(ledger_of(model)).trainings:
         for figures in training.enforced:
             assert Enforced.from_json(json.loads(json.dumps(figures.to_json()))) == figures
 
 
-def test_a_range_below_that_of_the_score_is_refused() -> None:
+def test_a_range_below_that_of_the_score_is_refused():
     [figures] = enforced()
     assert Enforced.from_json(figures)
     for smaller in (0, 1, figures["score_range"] - 1, 1 << 23):
@@ -54,7 +54,7 @@ def test_a_range_below_that_of_the_score_is_refused() -> None:
             Enforced.from_json(figures | {"score_range": smaller})
 
 
-def test_draws_that_no_plan_has_are_refused() -> None:
+def test_draws_that_no_plan_has_are_refused():
     figures = Enforced.from_json(*enforced())
     gaussian = {"mechanism": "gaussian", "sigma2": 1 << 40, "count": 1}
     leaves = figures.event(gaussian | {"release": "leaves"})
@@ -70,7 +70,7 @@ def test_draws_that_no_plan_has_are_refused() -> None:
 
 
 @pytest.mark.parametrize("part", ["bound", "candidates", "labels", None])
-def test_a_ledger_of_other_figures_is_damaged(model: xgb.Booster, part: str | None) -> None:
+def test_a_ledger_of_other_figures_is_damaged(model, part):
     """Each number by itself: what the events do not depend on is not refused, all else is."""
     record = ledger_of(model)
     figures = record["trainings"][0]["enforced"]
@@ -89,7 +89,7 @@ def test_a_ledger_of_other_figures_is_damaged(model: xgb.Booster, part: str | No
     assert Ledger.from_json(record)
 
 
-def test_a_private_ledger_says_what_was_enforced(model: xgb.Booster) -> None:
+def test_a_private_ledger_says_what_was_enforced(model):
     record = ledger_of(model)
     for missing in ([], record["trainings"][0]["enforced"][:-1]):
         record["trainings"][0]["enforced"] = missing
@@ -97,7 +97,7 @@ def test_a_private_ledger_says_what_was_enforced(model: xgb.Booster) -> None:
             Ledger.from_json(record)
 
 
-def test_another_plan_than_was_claimed_is_not_completed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_plan_than_was_claimed_is_not_completed(monkeypatch):
     """A plan that is changed on its way to the library, after the claim was made."""
     read = Enforced.of_plan
 
@@ -110,7 +110,7 @@ def test_another_plan_than_was_claimed_is_not_completed(monkeypatch: pytest.Monk
         xgb.train(PARAMS, xgb.DMatrix(*arrays()), 2)
 
 
-def test_requests_are_for_the_sums_that_are_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_are_for_the_sums_that_are_claimed(monkeypatch):
     release = Draws.release
 
     def louder(self: Draws, dtrain: Any, request: Any, position: int = 0) -> Any:
@@ -122,7 +122,7 @@ def test_requests_are_for_the_sums_that_are_claimed(monkeypatch: pytest.MonkeyPa
         xgb.train(PARAMS, xgb.DMatrix(*arrays()), 2)
 
 
-def test_plans_that_begin_otherwise_are_no_choice() -> None:
+def test_plans_that_begin_otherwise_are_no_choice():
     event = GaussianEvent("rows", 1, 1 << 20, 1, 1)
     other = replace(event, sigma2=1 << 21)
     assert claimed_events([[event]]) == (event,)
@@ -130,7 +130,7 @@ def test_plans_that_begin_otherwise_are_no_choice() -> None:
         claimed_events([[event, event], [other, event]])
 
 
-def test_told_events_are_those_of_the_plan(model: xgb.Booster) -> None:
+def test_told_events_are_those_of_the_plan(model):
     assert xgb_dp.privacy_report(model).private
     prepared = PreparedTraining(PARAMS, xgb.DMatrix(*arrays()), rounds=2)
     plan = prepared.plan(test_key="07" * 32)

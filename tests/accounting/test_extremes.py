@@ -1,12 +1,10 @@
 """Events at the ends of their ranges: every list has a bound or an error of the package."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
 
-from xgb_dp.accounting import AllocatedEvent, Event, GaussianEvent, SampledEvent, make_accountant
+from xgb_dp.accounting import AllocatedEvent, GaussianEvent, SampledEvent, make_accountant
 from xgb_dp.accounting.gaussian import gaussian_delta
 
 from .events import gaussian, selections
@@ -19,7 +17,7 @@ MANY = [AllocatedEvent(parts, (gaussian(1.0),), 1, False) for parts in (2**60, 2
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("event", [FAINT, *RARE, *MANY])
 @pytest.mark.parametrize("name", ["exact", "gdp", "classic", "rdp", "zcdp"])
-def test_extreme_events_have_a_bound(name: str, event: Event) -> None:
+def test_extreme_events_have_a_bound(name, event):
     books = make_accountant(name, [event])
     epsilon = books.get_epsilon(1e-6)
     assert 0.0 <= epsilon < math.inf or (name != "exact" and isinstance(event, SampledEvent))
@@ -28,17 +26,17 @@ def test_extreme_events_have_a_bound(name: str, event: Event) -> None:
 
 @pytest.mark.parametrize("delta", [1e-6, 1e-200, 1e-300])
 @pytest.mark.parametrize("name", ["gdp", "classic"])
-def test_faint_releases_cost_next_to_nothing(name: str, delta: float) -> None:
+def test_faint_releases_cost_next_to_nothing(name, delta):
     assert make_accountant(name, [FAINT]).get_epsilon(delta) < 1e-9
 
 
-def test_a_rare_selection_costs_next_to_nothing() -> None:
+def test_a_rare_selection_costs_next_to_nothing():
     rare = SampledEvent(1, 40, (selections(0.0625, 4),), 10)
     books = make_accountant("exact", [rare])
     assert books.get_epsilon(1e-6) <= books.get_epsilon(1e-12) < 1e-9
 
 
-def test_more_parts_than_are_counted_cost_no_more() -> None:
+def test_more_parts_than_are_counted_cost_no_more():
     epsilons = []
     for parts in (2**10, 2**20, 2**21, 2**150):
         event = AllocatedEvent(parts, (gaussian(1.0),), 1, False)
@@ -47,7 +45,7 @@ def test_more_parts_than_are_counted_cost_no_more() -> None:
 
 
 @pytest.mark.parametrize("mu", [1e-30, 1e-22, 1e-16])
-def test_a_bound_is_never_zero_where_there_is_noise(mu: float) -> None:
+def test_a_bound_is_never_zero_where_there_is_noise(mu):
     """The two terms of the curve are equal doubles; their rounding is what is left."""
     for epsilon in (0.0, mu, 5.0 * mu, 30.0 * mu):
         assert gaussian_delta(epsilon, mu) > 0.0

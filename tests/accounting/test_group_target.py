@@ -48,14 +48,14 @@ def total_mu2(events: Any) -> float:
 # ------------------------------------------------------------------------- second derivations
 @pytest.mark.parametrize("group", [1, 2, 5, 40, 1000])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
-def test_gaussian_sums_of_several_rows_move_in_proportion(group: int, epsilon: float) -> None:
+def test_gaussian_sums_of_several_rows_move_in_proportion(group, epsilon):
     plan = calibrate(releases(depth=0), epsilon, DELTA, group=group)
     reached = gaussian_epsilon(group * math.sqrt(total_mu2(plan.events)), DELTA)
     assert 0.998 * epsilon <= reached <= epsilon
 
 
 @pytest.mark.parametrize("group", [2, 5])
-def test_an_attack_on_selections_and_sums_stays_below_the_target(group: int) -> None:
+def test_an_attack_on_selections_and_sums_stays_below_the_target(group):
     """Selections between two candidates, whose utilities k rows move by all that they can."""
     plan = calibrate(releases(10, 2), 1.0, DELTA, group=group)
     gaussians = [e for e in plan.events if isinstance(e, GaussianEvent)]
@@ -90,7 +90,7 @@ def _fft(a: Any, b: Any) -> Any:
 
 
 @pytest.mark.parametrize(("group", "rate"), [(2, 0.3), (3, 0.1)])
-def test_sampled_sums_of_several_rows(group: int, rate: float) -> None:
+def test_sampled_sums_of_several_rows(group, rate):
     """All rows of the group removed: each round reads a binomial number of them."""
     case = {"features": 0, "intercept": None, "sampling_num": round(rate * 2**32)}
     plan = calibrate(releases(20, 0, **case), 1.0, DELTA, group=group)
@@ -108,14 +108,14 @@ def test_sampled_sums_of_several_rows(group: int, rate: float) -> None:
 
 
 @pytest.mark.parametrize("group", [1, 4])
-def test_reports_of_several_rows_have_noise_each(group: int) -> None:
+def test_reports_of_several_rows_have_noise_each(group):
     case = {"features": 0, "intercept": None, "leaves": {"reports": 1000}}
     plan = calibrate(releases(20, 0, **case), 1.0, DELTA, group=group)
     of_report = 4 * 1000 * total_mu2(plan.events)
     assert 0.998 <= gaussian_epsilon(math.sqrt(group * of_report), DELTA) <= 1.0
 
 
-def test_the_slack_of_reports_is_that_of_their_own_noise() -> None:
+def test_the_slack_of_reports_is_that_of_their_own_noise():
     """A report has one part in n of the noise: where that is little, its slack is seen."""
     n = 1 << 34
     case = {"features": 0, "intercept": None, "leaves": {"reports": n}}
@@ -133,7 +133,7 @@ def test_the_slack_of_reports_is_that_of_their_own_noise() -> None:
 # ------------------------------------------------------------------------ everything trained
 @pytest.mark.parametrize("name", ["exact", "rdp", "gdp", "zcdp", "classic"])
 @pytest.mark.parametrize("group", [2, 7])
-def test_every_accountant_certifies_the_group(name: str, group: int) -> None:
+def test_every_accountant_certifies_the_group(name, group):
     plan = calibrate(releases(), 1.0, DELTA, name, group)
     assert 0.998 <= plan.epsilon <= 1.0
     assert make_accountant(name, plan.events).get_epsilon(DELTA, group) == plan.epsilon
@@ -142,7 +142,7 @@ def test_every_accountant_certifies_the_group(name: str, group: int) -> None:
     assert books.get_epsilon(DELTA) < 1.0 / group
 
 
-def test_pure_epsilon_is_divided() -> None:
+def test_pure_epsilon_is_divided():
     case = {"features": 0, "intercept": None, "leaves": {"mechanism": "laplace"}}
     plan = calibrate(releases(**case), 1.0, 0.0, "pure", 8)
     assert make_accountant("pure", plan.events).get_epsilon(0.0) == pytest.approx(0.125, rel=2e-3)
@@ -150,7 +150,7 @@ def test_pure_epsilon_is_divided() -> None:
 
 
 @pytest.mark.parametrize("group", [2, 5])
-def test_families_of_plans(group: int) -> None:
+def test_families_of_plans(group):
     choices = (releases(20, 3), releases(50, 4))
     family = calibrate_family(choices, 1.0, DELTA, group=group)
     assert 0.998 <= family.epsilon <= 1.0
@@ -171,7 +171,7 @@ def params(**changes: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("preset", sorted(set(PRESETS) - {"ldp"}))
-def test_every_preset_is_calibrated_for_the_group(preset: str) -> None:
+def test_every_preset_is_calibrated_for_the_group(preset):
     prepared = prepare(params(dp_preset=preset, dp_group=3), SCHEMA, 20)
     name = prepared.settings["dp_accountant"]
     of_group = make_accountant(name, prepared.events).get_epsilon(DELTA, 3)
@@ -185,13 +185,13 @@ def test_every_preset_is_calibrated_for_the_group(preset: str) -> None:
     "changes",
     [{"subsample": 0.2}, {"dp_ensemble": 5}, {"num_parallel_tree": 3}, {"dp_split": "additive"}],
 )
-def test_rounds_of_every_kind(changes: dict[str, Any]) -> None:
+def test_rounds_of_every_kind(changes):
     prepared = prepare(params(dp_group=3, **changes), SCHEMA, 10)
     of_group = make_accountant("exact", prepared.events).get_epsilon(DELTA, 3)
     assert 0.99 <= of_group <= 1.0
 
 
-def test_open_rounds_follow_what_a_row_is_worth() -> None:
+def test_open_rounds_follow_what_a_row_is_worth():
     prepared = prepare(params(dp_group=4), SCHEMA, None)
     assert prepared.family is not None
     assert 0.99 <= make_accountant("exact", prepared.events).get_epsilon(DELTA, 4) <= 1.0
@@ -201,7 +201,7 @@ def test_open_rounds_follow_what_a_row_is_worth() -> None:
     assert [p.settings.rounds for p in prepared.plans] == [p.settings.rounds for p in alone.plans]
 
 
-def test_defaults_follow_the_epsilon_of_a_row() -> None:
+def test_defaults_follow_the_epsilon_of_a_row():
     deep = prepare(params(), SCHEMA, 20).settings
     shallow = prepare(params(dp_group=2), SCHEMA, 20).settings
     again = prepare(params(dp_epsilon=2.0, dp_group=2), SCHEMA, 20).settings
@@ -209,7 +209,7 @@ def test_defaults_follow_the_epsilon_of_a_row() -> None:
 
 
 @pytest.mark.parametrize("group", [0, -1, 1.5, "all", None, True, 1 << 21])
-def test_a_group_is_a_whole_number(group: object) -> None:
+def test_a_group_is_a_whole_number(group):
     if group is None:
         assert prepare(params(dp_group=None), SCHEMA, 5).settings["dp_group"] == 1
         return

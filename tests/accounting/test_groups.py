@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from xgb_dp.accounting import (
-    Event,
     ExactAccountant,
     ParallelEvent,
     Repetitions,
@@ -33,9 +32,7 @@ Law = npt.NDArray[np.float64]
 @pytest.mark.parametrize(
     ("rate", "noise", "count"), [(0.4, 3.0, 1), (0.1, 2.0, 40), (0.05, 1.0, 60), (0.9, 8.0, 10)]
 )
-def test_an_exchange_is_above_two_opposite_rows_and_close(
-    rate: float, noise: float, count: int
-) -> None:
+def test_an_exchange_is_above_two_opposite_rows_and_close(rate, noise, count):
     """(1-q) N(0) + q N(-1) against (1-q) N(0) + q N(1): one coin for both rows."""
     z = np.linspace(-12 * noise, 12 * noise, 40_001)
 
@@ -59,9 +56,7 @@ def test_an_exchange_is_above_two_opposite_rows_and_close(
 @pytest.mark.parametrize(
     ("rate", "noise", "count", "rows"), [(0.1, 2.0, 30, 3), (0.02, 0.8, 50, 2), (0.6, 6.0, 8, 4)]
 )
-def test_several_rows_are_above_binomial_mixtures_and_close(
-    rate: float, noise: float, count: int, rows: int
-) -> None:
+def test_several_rows_are_above_binomial_mixtures_and_close(rate, noise, count, rows):
     """Rows on either side of the two data sets, each read by its own coin, all pulling apart."""
     z = np.linspace(-(12 * noise + rows), 12 * noise + rows, 40_001)
     event = sampled(rate, count, gaussian(noise))
@@ -85,7 +80,7 @@ def test_several_rows_are_above_binomial_mixtures_and_close(
     assert got < 0.9 * make_accountant("exact", [gaussian(noise, count)]).get_epsilon(1e-6, rows)
 
 
-def test_very_many_rows_take_steps() -> None:
+def test_very_many_rows_take_steps():
     books = make_accountant("exact", [sampled(0.05, 5, gaussian(40.0))])
     at_once, steps = (books.get_epsilon(1e-6, k) for k in (20, 60))
     assert at_once < steps <= 6 * at_once
@@ -100,9 +95,7 @@ def test_very_many_rows_take_steps() -> None:
     st.floats(0.02, 0.95),
     st.integers(1, 3),
 )
-def test_an_exchange_is_above_any_selections(
-    shifts: list[list[float]], logs: list[float], eps0: float, rate: float, count: int
-) -> None:
+def test_an_exchange_is_above_any_selections(shifts, logs, eps0, rate, count):
     """Laws of a selection with one row, with its replacement, and without either, mixed by hand."""
     event = sampled(rate, count, selections(eps0))
     base = np.exp(np.array(logs))
@@ -118,7 +111,7 @@ def test_an_exchange_is_above_any_selections(
             assert stick(first, second, x) <= books.get_delta(x, replaced=True) + 1e-9
 
 
-def test_an_exchange_costs_at_most_a_removal_and_an_addition() -> None:
+def test_an_exchange_costs_at_most_a_removal_and_an_addition():
     inner = (selections(0.2, 4), gaussian(3.0))
     score = (gaussian(6.0),)
     law = Repetitions.of("geometric", 4.0)
@@ -138,7 +131,7 @@ def test_an_exchange_costs_at_most_a_removal_and_an_addition() -> None:
         assert books.get_delta(swapped, replaced=True) <= 1e-6 * (1 + 1e-3)
 
 
-def test_what_reads_all_rows_knows_no_coins() -> None:
+def test_what_reads_all_rows_knows_no_coins():
     for name in ("exact", "rdp", "gdp", "zcdp", "classic", "pure"):
         books = make_accountant(name, [selections(0.3, 4), laplace(0.2, 3)])
         assert books.get_epsilon(1e-6, 2, replaced=True) == books.get_epsilon(1e-6, 4)
@@ -170,7 +163,7 @@ class Shifts(Curve):
 
 @pytest.mark.parametrize("mu", [0.1, 0.5, 1.0])
 @pytest.mark.parametrize("steps", [2, 3, 5])
-def test_steps_are_above_shifted_gaussians(mu: float, steps: int) -> None:
+def test_steps_are_above_shifted_gaussians(mu, steps):
     def cdf(x: Law) -> Law:
         return np.asarray(ndtr(mu * x))
 
@@ -198,7 +191,7 @@ class Worst(Curve):
 
 
 @pytest.mark.parametrize("steps", [2, 3, 7])
-def test_steps_reach_the_worst_chain(steps: int) -> None:
+def test_steps_reach_the_worst_chain(steps):
     """P_i(S) = e P_{i+1}(S) + d for one set S, all the way."""
     e, d = 0.4, 1e-3
     chance = 0.0
@@ -216,7 +209,7 @@ def test_steps_reach_the_worst_chain(steps: int) -> None:
         ParallelEvent(8, (selections(0.1, 4), gaussian(6.0)), 3),
     ],
 )
-def test_several_rows_of_rounds_cost_at_most_their_steps(event: Event) -> None:
+def test_several_rows_of_rounds_cost_at_most_their_steps(event):
     books = make_accountant("exact", [gaussian(20.0), event])
     costs = [books.get_epsilon(1e-6, k) for k in (1, 2, 5)]
     assert costs == sorted(costs)

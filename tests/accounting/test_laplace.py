@@ -32,7 +32,7 @@ def discrete(scale: int, shift: int, reach: int) -> Law:
 
 
 @pytest.mark.parametrize(("scale", "shifts"), [(3, (4,)), (2, (1, 3)), (5, (2, 2, 3)), (1, (2, 1))])
-def test_any_division_of_a_shift_among_numbers(scale: int, shifts: tuple[int, ...]) -> None:
+def test_any_division_of_a_shift_among_numbers(scale, shifts):
     """All of it on one number is the worst, and of several releases the composition."""
     event = LaplaceEvent("leaves", sum(shifts), scale, 1)
     books = make_accountant("exact", [event])
@@ -51,9 +51,7 @@ def test_any_division_of_a_shift_among_numbers(scale: int, shifts: tuple[int, ..
 @given(
     st.integers(1, 6), st.integers(1, 5), st.integers(1, 3), st.floats(0.05, 1.5), st.integers(0, 1)
 )
-def test_above_an_adversary_that_selects_after_noise(
-    scale: int, shift: int, count: int, eps0: float, pick: int
-) -> None:
+def test_above_an_adversary_that_selects_after_noise(scale, shift, count, eps0, pick):
     """A selection of two outcomes after each release, its law fixed; all outcomes written out."""
     t = eps0 * (0.3 + 0.4 * pick)
     up = math.expm1(t - eps0) / math.expm1(-eps0)
@@ -74,7 +72,7 @@ def test_above_an_adversary_that_selects_after_noise(
 
 
 @pytest.mark.parametrize("mu", [0.1, 1.0])
-def test_with_gaussians_and_samples_against_dp_accounting(mu: float) -> None:
+def test_with_gaussians_and_samples_against_dp_accounting(mu):
     pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
     law = pld.from_laplace_mechanism(1 / 0.4, value_discretization_interval=1e-4)
     noise = pld.from_gaussian_mechanism(1 / mu, value_discretization_interval=1e-4)
@@ -90,7 +88,7 @@ def test_with_gaussians_and_samples_against_dp_accounting(mu: float) -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0.02, 0.5, 2.0, 8.0])
-def test_its_gaussian_is_below_its_trade_off_curve(epsilon: float) -> None:
+def test_its_gaussian_is_below_its_trade_off_curve(epsilon):
     mu = laplace_mu(epsilon)
     z = np.linspace(-60.0, 60.0, 200_001)
     missed = np.where(z < 0, 0.5 * np.exp(z), 1.0 - 0.5 * np.exp(-np.abs(z)))
@@ -105,9 +103,7 @@ def test_its_gaussian_is_below_its_trade_off_curve(epsilon: float) -> None:
 
 @pytest.mark.parametrize("name", ["exact", "rdp", "gdp", "zcdp", "classic", "pure"])
 @pytest.mark.parametrize(("epsilon", "count"), [(0.05, 60), (0.7, 4), (0.3, 1500)])
-def test_never_above_a_selection_of_twice_its_epsilon(
-    name: str, epsilon: float, count: int
-) -> None:
+def test_never_above_a_selection_of_twice_its_epsilon(name, epsilon, count):
     events = [laplace(epsilon, count), selections(0.2, 5)]
     as_range = [selections(2 * epsilon * (1 + 1e-6), count), selections(0.2, 5)]
     for group in (1, 2):

@@ -52,7 +52,7 @@ def report(*events: object) -> PrivacyReport:
 
 
 @pytest.mark.parametrize("name", list(ACCOUNTANTS))
-def test_any_accountant_on_the_same_ledger(name: str) -> None:
+def test_any_accountant_on_the_same_ledger(name):
     for events in ([SPLITS, LEAVES], [SPLITS]):
         got = report(*events).get_epsilon(1e-6, accountant=name)
         assert got == make_accountant(name, events).get_epsilon(1e-6)
@@ -61,14 +61,14 @@ def test_any_accountant_on_the_same_ledger(name: str) -> None:
 
 @pytest.mark.parametrize("name", list(ACCOUNTANTS))
 @pytest.mark.parametrize("rows", [1, 2])
-def test_a_replaced_row_is_two_rows(name: str, rows: int) -> None:
+def test_a_replaced_row_is_two_rows(name, rows):
     books = report(SPLITS, LEAVES)
     got = books.get_epsilon(1e-6, rows, accountant=name, adjacency="replace_one")
     assert got == books.get_epsilon(1e-6, 2 * rows, accountant=name)
     assert got > books.get_epsilon(1e-6, rows, accountant=name) or math.isinf(got)
 
 
-def test_sampled_rounds() -> None:
+def test_sampled_rounds():
     events = [LEAVES, SampledEvent(2**30, 32, (SPLITS, LEAVES), 3)]
     books = report(*events)
     one = books.get_epsilon(1e-6)
@@ -78,7 +78,7 @@ def test_sampled_rounds() -> None:
         assert make_accountant(name, events).get_delta(1.0) == 1.0
 
 
-def test_answers_are_kept_apart() -> None:
+def test_answers_are_kept_apart():
     """Asking twice gives the same, asking something else does not."""
     books = report(SPLITS, LEAVES)
     asked = [
@@ -95,6 +95,6 @@ def test_answers_are_kept_apart() -> None:
 
 
 @pytest.mark.parametrize("bad", [{"accountant": "hope"}, {"adjacency": "substitute"}])
-def test_unknown_names(bad: dict[str, str]) -> None:
+def test_unknown_names(bad):
     with pytest.raises(PrivacyParameterError, match="accountant"):
         report(SPLITS, LEAVES).get_epsilon(1e-6, **bad)  # type: ignore[arg-type]

@@ -84,9 +84,7 @@ def adaptive_laplace(rounds: int, per_round: int, eps0: float, laplace: float, s
 @pytest.mark.parametrize("eps0, laplace, delta", [(0.6, 0.05, 1e-6), (0.9, 0.06, 1e-4)])
 @pytest.mark.parametrize("first", ["splits", "leaves"])
 @pytest.mark.parametrize("disjoint", [False, True])
-def test_laplace_between_selections(
-    eps0: float, laplace: float, delta: float, first: str, disjoint: bool
-) -> None:
+def test_laplace_between_selections(eps0, laplace, delta, first, disjoint):
     """Merged by mechanism, in whatever order the ledger has them."""
     rounds, step = 4, 0.006
     steps = int(laplace / step)
@@ -103,7 +101,7 @@ def test_laplace_between_selections(
     assert reached <= certified <= reached + 0.06
 
 
-def test_the_merged_order_would_be_too_small() -> None:
+def test_the_merged_order_would_be_too_small():
     """What the front is for: all selections and then all Laplace noise is not an upper bound."""
     step, eps0, laplace, rounds, delta = 0.006, 0.9, 0.06, 4, 1e-4
     merged = Adversary(step, rounds * (2 * eps0 + laplace))
@@ -116,7 +114,7 @@ def test_the_merged_order_would_be_too_small() -> None:
 
 
 @pytest.mark.parametrize("subsample", [1.0, 0.5])
-def test_a_report_of_laplace_leaves_is_the_calibrated_one(subsample: float) -> None:
+def test_a_report_of_laplace_leaves_is_the_calibrated_one(subsample):
     """Stopped or complete: the same figure, at most the target."""
 
     class Stop(xgb.callback.TrainingCallback):
@@ -139,7 +137,7 @@ def test_a_report_of_laplace_leaves_is_the_calibrated_one(subsample: float) -> N
 
 
 @pytest.mark.parametrize("delta", [1e-2, 1e-6])
-def test_a_round_that_reads_nearly_all_rows_before_louder_selections(delta: float) -> None:
+def test_a_round_that_reads_nearly_all_rows_before_louder_selections(delta):
     """A continued model: its first training is a round of rate 1 - 2^-32."""
     quiet, loud = selections(0.2, 10), selections(1.0, 6)
     adversary = Adversary(0.02, 10 * 0.2 + 6 * 1.0)
@@ -152,7 +150,7 @@ def test_a_round_that_reads_nearly_all_rows_before_louder_selections(delta: floa
     assert make_accountant("exact", [quiet, loud]).get_epsilon(delta) >= adversary.epsilon(delta)
 
 
-def test_rounds_of_unequal_selections_have_no_merged_order() -> None:
+def test_rounds_of_unequal_selections_have_no_merged_order():
     """Near a rate of 1 no better bound than that of the rounds themselves is claimed."""
     inner = (selections(0.2, 1), selections(1.0, 1))
     sampled = SampledEvent(2**32 - 1, 32, inner, 3)

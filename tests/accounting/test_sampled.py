@@ -40,7 +40,7 @@ def pld() -> Any:
 @pytest.mark.parametrize(
     ("rate", "noise", "count"), [(0.3, 2.0, 20), (0.02, 1.0, 200), (0.9, 10.0, 40)]
 )
-def test_each_neighbour_by_itself(pld: Any, rate: float, noise: float, count: int) -> None:
+def test_each_neighbour_by_itself(pld, rate, noise, count):
     """A row removed and a row added have different laws; each is met."""
     theirs = pld.from_gaussian_mechanism(
         noise, sampling_prob=rate, value_discretization_interval=2e-4
@@ -78,9 +78,7 @@ def test_each_neighbour_by_itself(pld: Any, rate: float, noise: float, count: in
     st.floats(-9, -3),
     st.sampled_from((0.0, 0.1, 0.8)),
 )
-def test_between_the_bounds_of_dp_accounting(
-    log_rate: float, count: int, log_noise: float, log_delta: float, mu: float
-) -> None:
+def test_between_the_bounds_of_dp_accounting(log_rate, count, log_noise, log_delta, mu):
     """With releases from all rows beside the sampled ones."""
     pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
     rate, noise, delta = 10**log_rate, 10**log_noise, 10**log_delta
@@ -116,9 +114,7 @@ def test_between_the_bounds_of_dp_accounting(
     ("rate", "noise", "count", "delta"),
     [(2.2e-4, 0.78, 133, 2e-9), (1e-3, 0.5, 200, 1e-6), (1e-4, 0.5, 5000, 1e-8)],
 )
-def test_rare_rows_in_loud_rounds(
-    pld: Any, rate: float, noise: float, count: int, delta: float
-) -> None:
+def test_rare_rows_in_loud_rounds(pld, rate, noise, count, delta):
     """Losses that are rare and a thousand times larger than the usual ones."""
     event = sampled(rate, count, gaussian(noise))
     want = (
@@ -133,7 +129,7 @@ def test_rare_rows_in_loud_rounds(
 
 
 @pytest.mark.parametrize(("rate", "noise", "count"), [(0.4, 4.0, 12), (0.1, 2.5, 40)])
-def test_two_rows_on_either_side(rate: float, noise: float, count: int) -> None:
+def test_two_rows_on_either_side(rate, noise, count):
     """One row added, another removed: (1-q) Q + q N(-1) against (1-q) Q + q N(1), and both in
     N(2). Coins of the two rows are independent; the bound covers both."""
     z = np.linspace(-12 * noise, 12 * noise, 20_001)
@@ -154,7 +150,7 @@ def test_two_rows_on_either_side(rate: float, noise: float, count: int) -> None:
 @pytest.mark.parametrize(
     ("rate", "eps0", "inner", "count"), [(0.3, 0.6, 1, 15), (0.05, 1.0, 2, 60), (0.7, 0.2, 3, 20)]
 )
-def test_selections_of_a_fixed_adversary(rate: float, eps0: float, inner: int, count: int) -> None:
+def test_selections_of_a_fixed_adversary(rate, eps0, inner, count):
     """Laws of two points, written out and composed: below the bound, and not far."""
     accountant = ExactAccountant([sampled(rate, count, selections(eps0, inner))])
     scale = rate * eps0 * math.sqrt(inner * count) / 2
@@ -185,9 +181,7 @@ def test_selections_of_a_fixed_adversary(rate: float, eps0: float, inner: int, c
     st.sampled_from((0.0, 1e-9, 1e-3)),
     st.integers(1, 3),
 )
-def test_never_above_pure(
-    rate: float, ranges: list[float], count: int, delta: float, group: int
-) -> None:
+def test_never_above_pure(rate, ranges, count, delta, group):
     events = [sampled(rate, count, *map(selections, ranges)), selections(0.3)]
     pure = PureAccountant(events).get_epsilon(group=group)
     exact = ExactAccountant(events)
@@ -197,7 +191,7 @@ def test_never_above_pure(
 
 
 @pytest.mark.parametrize("rate", [1e-9, 0.1, 0.999, 1.0])
-def test_pure_rounds_of_any_size(rate: float) -> None:
+def test_pure_rounds_of_any_size(rate):
     """All of them count, also where e^epsilon is no double any more."""
     event = sampled(rate, 5, selections(100.0, 10))
     want = 5 * (1000.0 + math.log(event.rate))
@@ -217,9 +211,7 @@ def test_pure_rounds_of_any_size(rate: float) -> None:
 @given(
     st.floats(-2, -0.1), st.integers(1, 60), st.floats(0.7, 20.0), st.floats(0.01, 0.5), st.data()
 )
-def test_more_of_anything_costs_more(
-    log_rate: float, count: int, noise: float, eps0: float, data: Any
-) -> None:
+def test_more_of_anything_costs_more(log_rate, count, noise, eps0, data):
     def cost(
         rate: float = 10**log_rate, n: int = count, sigma: float = noise, e: float = eps0, **kw: Any
     ) -> float:
@@ -246,7 +238,7 @@ def test_more_of_anything_costs_more(
 @pytest.mark.parametrize(
     ("delta", "group"), [(1e-20, 1), (1e-20, 2), (1e-6, 1), (1e-6, 2), (1e-2, 2), (0.05, 1)]
 )
-def test_epsilon_and_delta_agree(delta: float, group: int) -> None:
+def test_epsilon_and_delta_agree(delta, group):
     accountant = ExactAccountant(
         [sampled(0.1, 30, selections(0.1, 4), gaussian(3.0)), gaussian(9.0)]
     )
@@ -257,7 +249,7 @@ def test_epsilon_and_delta_agree(delta: float, group: int) -> None:
 
 
 @pytest.mark.parametrize("rate", [1e-3, 0.2])
-def test_a_generous_delta_pays_for_everything(rate: float) -> None:
+def test_a_generous_delta_pays_for_everything(rate):
     """One round moves the law by rate * (2 Phi(mu/2) - 1) in all, which delta may exceed."""
     event = sampled(rate, 1, gaussian(1.0))
     whole = event.rate * math.erf(0.5 / math.sqrt(2.0))
@@ -268,21 +260,21 @@ def test_a_generous_delta_pays_for_everything(rate: float) -> None:
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 2, 0)])
-def test_order_of_sampled_rounds_is_irrelevant(order: tuple[int, ...]) -> None:
+def test_order_of_sampled_rounds_is_irrelevant(order):
     parts = [sampled(0.2, 9, gaussian(4.0)), gaussian(9.0), sampled(0.05, 30, selections(0.5))]
     want = ExactAccountant(parts).get_epsilon(1e-6)
     assert ExactAccountant([parts[i] for i in order]).get_epsilon(1e-6) == pytest.approx(want)
 
 
 @pytest.mark.parametrize("points", [1 << 10, 1 << 12])
-def test_a_coarser_grid_only_raises_the_bound(monkeypatch: Any, points: int) -> None:
+def test_a_coarser_grid_only_raises_the_bound(monkeypatch, points):
     events = [sampled(0.05, 50, gaussian(1.5)), gaussian(9.0)]
     fine = ExactAccountant(events).get_epsilon(1e-6)
     monkeypatch.setattr(module, "_MOST_POINTS", points)
     assert fine <= ExactAccountant(events).get_epsilon(1e-6) <= fine * 1.2
 
 
-def test_dominating_laws_lie_above_their_curve() -> None:
+def test_dominating_laws_lie_above_their_curve():
     """The hull of bounds is at least the bounds' curve, also between and beyond the points."""
     points = np.arange(0.0, 4.0, 0.05)
 
@@ -306,7 +298,7 @@ def test_dominating_laws_lie_above_their_curve() -> None:
             assert np.sum(pair.p) + pair.infinite == pytest.approx(1.0, abs=1e-6)
 
 
-def test_slack_beyond_a_double_gives_up() -> None:
+def test_slack_beyond_a_double_gives_up():
     assert Slack(800.0, 0.0).raised(1e-300, 0.0) == 1.0
     assert Slack(1.0, 0.0).raised(0.1, 0.2) == pytest.approx(0.1 * math.e + 0.2)
     rough = GaussianEvent("leaves", 1, 1, 2, 10**5)
@@ -338,7 +330,7 @@ DATA = EVENT.to_json()
         {"release": "splits"},
     ],
 )
-def test_what_is_not_understood_is_refused(change: dict[str, Any]) -> None:
+def test_what_is_not_understood_is_refused(change):
     with pytest.raises(LedgerError):
         event_from_json(DATA | change)
     for name in DATA:

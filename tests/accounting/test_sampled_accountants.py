@@ -24,9 +24,7 @@ SAMPLED = [
 
 
 @pytest.mark.parametrize(("rate", "noise", "count", "delta"), SAMPLED)
-def test_sampled_gaussians_against_dp_accounting(
-    rate: float, noise: float, count: int, delta: float
-) -> None:
+def test_sampled_gaussians_against_dp_accounting(rate, noise, count, delta):
     """Theirs is the larger of a row added and a row removed, too."""
     dpa = pytest.importorskip("dp_accounting")
     from dp_accounting.pld import pld_privacy_accountant
@@ -40,7 +38,7 @@ def test_sampled_gaussians_against_dp_accounting(
     assert accountant.get_delta(got) == pytest.approx(delta, rel=1e-3)
 
 
-def test_one_sampled_round_has_its_closed_form() -> None:
+def test_one_sampled_round_has_its_closed_form():
     """One round of one selection: two-point laws mixed by hand, in both orders."""
     eps0, rate = 1.2, 0.3
     accountant = ExactAccountant([sampled(rate, 1, selections(eps0))])
@@ -62,7 +60,7 @@ def test_one_sampled_round_has_its_closed_form() -> None:
 
 
 @pytest.mark.parametrize("rate", [0.02, 0.3, 0.97])
-def test_sampling_amplifies_and_all_rows_cost_as_much_as_no_sampling(rate: float) -> None:
+def test_sampling_amplifies_and_all_rows_cost_as_much_as_no_sampling(rate):
     inner = [selections(0.2, 4), gaussian(6.0)]
     flat = [selections(0.2, 80), gaussian(6.0, 20)]
     first = gaussian(8.0)
@@ -74,7 +72,7 @@ def test_sampling_amplifies_and_all_rows_cost_as_much_as_no_sampling(rate: float
     assert whole * (1 - 1e-3) <= every <= whole * (1 + 1e-2)
 
 
-def test_several_sampled_trainings_compose() -> None:
+def test_several_sampled_trainings_compose():
     a, b = sampled(0.2, 30, gaussian(4.0)), sampled(0.05, 10, selections(0.5, 3), gaussian(1.5))
     first, second = (ExactAccountant([e]).get_epsilon(1e-6) for e in (a, b))
     both = ExactAccountant([a, gaussian(20.0), b]).get_epsilon(1e-6)
@@ -83,7 +81,7 @@ def test_several_sampled_trainings_compose() -> None:
     assert split.get_epsilon(1e-6) == pytest.approx(first, rel=1e-3)
 
 
-def test_extremes_of_sampling_fall_back_to_all_rows() -> None:
+def test_extremes_of_sampling_fall_back_to_all_rows():
     """What fits no grid is charged as if every row took part, never less."""
     events = [sampled(0.5, 3, gaussian(0.01))]
     flat = ExactAccountant([gaussian(0.01, 3)]).get_epsilon(1e-6)
@@ -91,7 +89,7 @@ def test_extremes_of_sampling_fall_back_to_all_rows() -> None:
     assert ExactAccountant([sampled(0.1, 2, gaussian(4.0))]).get_epsilon(0.0) == math.inf
 
 
-def test_the_bound_by_all_rows_is_looked_at_where_it_counts() -> None:
+def test_the_bound_by_all_rows_is_looked_at_where_it_counts():
     """Near a rate of 1 it is the smaller one; it is not paid for where it is far above."""
     events = [sampled(0.999, 30, selections(0.3), gaussian(20.0))]
     whole = ExactAccountant([replace(e, count=30 * e.count) for e in events[0].events])

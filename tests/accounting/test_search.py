@@ -14,13 +14,13 @@ EDGES = st.floats(1e-6, 1e6)
 
 
 @given(EDGES)
-def test_doubling_encloses_the_edge(edge: float) -> None:
+def test_doubling_encloses_the_edge(edge):
     last, next_ = doubled(lambda x: x < edge)
     assert last < edge <= next_
     assert next_ in (1.0, 2.0 * last)
 
 
-def test_doubling_ends_without_asking() -> None:
+def test_doubling_ends_without_asking():
     asked = []
 
     def holds(x: float) -> bool:
@@ -32,7 +32,7 @@ def test_doubling_ends_without_asking() -> None:
 
 
 @given(EDGES, st.booleans(), st.integers(0, 80))
-def test_the_safe_end_is_safe_and_near(edge: float, up: bool, steps: int) -> None:
+def test_the_safe_end_is_safe_and_near(edge, up, steps):
     def is_safe(x: float) -> bool:
         return x >= edge if up else x <= edge
 
@@ -45,7 +45,7 @@ def test_the_safe_end_is_safe_and_near(edge: float, up: bool, steps: int) -> Non
 
 
 @given(st.lists(st.floats(0.0, 1.0), max_size=5))
-def test_nothing_is_assumed_of_the_condition(safe_points: list[float]) -> None:
+def test_nothing_is_assumed_of_the_condition(safe_points):
     """Whatever changes how often: only what was asked, or given, is returned as safe."""
     known = {0.0}
 
@@ -60,7 +60,7 @@ def test_nothing_is_assumed_of_the_condition(safe_points: list[float]) -> None:
 
 @pytest.mark.parametrize("late", [0.0, 1e-9, 1e-6, 1e-3])
 @given(edge=st.floats(0.01, 100.0))
-def test_a_root_is_moved_until_it_is_safe(late: float, edge: float) -> None:
+def test_a_root_is_moved_until_it_is_safe(late, edge):
     """The condition begins to hold later than the function says, as rounding may have it."""
     root = root_above(
         lambda x: edge - x, lambda x: x >= edge + late, 0.0, 200.0, xtol=1e-12, rtol=1e-9

@@ -36,17 +36,17 @@ def in_a_fresh_process(accountant: str, event: Event) -> float:
     ],
     ids=lambda event: event.mechanism,
 )
-def test_a_ledger_loads_the_module_of_its_events(event: Event) -> None:
+def test_a_ledger_loads_the_module_of_its_events(event):
     expected = make_accountant("exact", [event]).get_epsilon(1e-6)
     assert in_a_fresh_process("exact", event) == expected
 
 
-def test_an_accountant_is_loaded_by_its_name() -> None:
+def test_an_accountant_is_loaded_by_its_name():
     expected = make_accountant("rdp", [gaussian(4.0)]).get_epsilon(1e-6)
     assert in_a_fresh_process("rdp", gaussian(4.0)) == expected
 
 
-def test_every_tenant_is_where_the_registry_says() -> None:
+def test_every_tenant_is_where_the_registry_says():
     for mechanism, path in tenants.EVENTS.items():
         assert getattr(xgb_dp.accounting, path.rpartition(":")[2]).mechanism == mechanism
     for name, path in tenants.ACCOUNTANTS.items():
@@ -56,7 +56,7 @@ def test_every_tenant_is_where_the_registry_says() -> None:
 
 
 @pytest.mark.parametrize("name", ["exact", "rdp", "gdp", "zcdp", "classic", "pure"])
-def test_rounds_that_register_no_cost_are_refused(name: str) -> None:
+def test_rounds_that_register_no_cost_are_refused(name):
     class Unknown(RoundsEvent):
         count = 1
         unit = "row"

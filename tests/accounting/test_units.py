@@ -36,14 +36,14 @@ KINDS: list[Event] = [GAUSSIAN, SELECTION, LAPLACE, SAMPLED, PARALLEL, ALLOCATED
 
 
 @pytest.mark.parametrize("event", KINDS)
-def test_a_ledger_from_before_units_speaks_of_rows(event: Event) -> None:
+def test_a_ledger_from_before_units_speaks_of_rows(event):
     assert "unit" not in repr(event.to_json())
     assert event_from_json(event.to_json()) == event
     assert event.unit == ROW
 
 
 @pytest.mark.parametrize("event", KINDS)
-def test_every_event_of_a_person_says_so(event: Event) -> None:
+def test_every_event_of_a_person_says_so(event):
     of_person = with_unit(event, PERSON)
     assert of_person.unit == PERSON
     assert event_from_json(of_person.to_json()) == of_person
@@ -63,18 +63,18 @@ def test_every_event_of_a_person_says_so(event: Event) -> None:
 
 @pytest.mark.parametrize("unit", ["household", "row", "", None, 1, ["person"]])
 @pytest.mark.parametrize("event", KINDS)
-def test_an_unknown_unit_is_refused(event: Event, unit: object) -> None:
+def test_an_unknown_unit_is_refused(event, unit):
     with pytest.raises(LedgerError, match="unit"):
         event_from_json({**event.to_json(), "unit": unit})
 
 
-def test_an_event_has_a_known_unit() -> None:
+def test_an_event_has_a_known_unit():
     with pytest.raises(LedgerError, match="unknown `unit`"):
         replace(GAUSSIAN, unit="household")
 
 
 @pytest.mark.parametrize("event", [SAMPLED, PARALLEL, ALLOCATED, CHOICE, SELECT])
-def test_the_parts_of_an_event_have_its_unit(event: Event) -> None:
+def test_the_parts_of_an_event_have_its_unit(event):
     outer = {**event.to_json(), "unit": PERSON}
     inner = with_unit(event, PERSON).to_json()
     del inner["unit"]
@@ -83,7 +83,7 @@ def test_the_parts_of_an_event_have_its_unit(event: Event) -> None:
             event_from_json(data)
 
 
-def test_units_never_mix() -> None:
+def test_units_never_mix():
     mixed = (with_unit(SELECTION, PERSON), GAUSSIAN)
     for make in (
         lambda: SampledEvent(2**30, 32, mixed, 5),
@@ -104,14 +104,14 @@ def test_units_never_mix() -> None:
 
 
 @pytest.mark.parametrize("event", KINDS)
-def test_what_was_planned_for_another_unit_covers_nothing(event: Event) -> None:
+def test_what_was_planned_for_another_unit_covers_nothing(event):
     assert is_within(with_unit(event, PERSON), with_unit(event, PERSON))
     assert not is_within(event, with_unit(event, PERSON))
     assert not is_within(with_unit(event, PERSON), event)
 
 
 @pytest.mark.parametrize("event", KINDS)
-def test_a_person_costs_what_a_row_costs(event: Event) -> None:
+def test_a_person_costs_what_a_row_costs(event):
     """The unit says who the figures speak of; it changes none of them."""
     rows, persons = (
         make_accountant("exact", [e]).get_epsilon(1e-6) for e in (event, with_unit(event, PERSON))

@@ -47,13 +47,13 @@ BEYOND: list[tuple[Event, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize("event", [GAUSSIAN, SELECTION, LAPLACE, *ROUNDS])
-def test_the_plan_and_less_of_it_are_within(event: Event) -> None:
+def test_the_plan_and_less_of_it_are_within(event):
     assert is_within(event, event)
     assert is_within(replace(event, count=event.count - 1), event)  # type: ignore[type-var]
 
 
 @pytest.mark.parametrize(("plan", "changes"), BEYOND)
-def test_what_costs_more_is_beyond(plan: Event, changes: dict[str, Any]) -> None:
+def test_what_costs_more_is_beyond(plan, changes):
     assert not is_within(replace(plan, **changes), plan)  # type: ignore[type-var]
 
 
@@ -67,7 +67,7 @@ def claim(*events: Event, rounds: int) -> tuple[TrainingRecord, Any]:
 
 
 @pytest.mark.parametrize(("plan", "changes"), BEYOND)
-def test_a_training_that_drew_it_is_not_completed(plan: Event, changes: dict[str, Any]) -> None:
+def test_a_training_that_drew_it_is_not_completed(plan, changes):
     """The last check before a ledger is signed; the same training is completed as planned."""
     record, claimed = claim(plan, rounds=50 if plan in (PARALLEL, ALLOCATED) else 5)
     beyond = (replace(plan, **changes),)  # type: ignore[type-var]
@@ -80,7 +80,7 @@ def test_a_training_that_drew_it_is_not_completed(plan: Event, changes: dict[str
 
 
 @pytest.mark.parametrize("more", [{"eps_num": 2**35 - 1}, {"count": 10}])
-def test_two_entries_of_a_kind_are_beyond(more: dict[str, Any]) -> None:
+def test_two_entries_of_a_kind_are_beyond(more):
     """Each would be within the plan by itself, and both together would be charged once."""
     record, claimed = claim(*ROUND, rounds=5)
     drawn = (*ROUND, replace(SELECTION, **more))

@@ -7,7 +7,6 @@ the same integers, and rank 0 alone draws.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import dask.array as da
@@ -69,7 +68,7 @@ def known_noise(client: Client) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_workers_and_partitions(kind: str, client: Client, known_noise: None) -> None:
+def test_workers_and_partitions(kind, client, known_noise):
     expected = alone(kind)
     X, y = rows(kind)
     for layout in LAYOUTS if kind == "binary" else LAYOUTS[-1:]:
@@ -80,20 +79,20 @@ def test_workers_and_partitions(kind: str, client: Client, known_noise: None) ->
         assert bytes(model.save_raw("ubj")) == expected, layout
 
 
-def test_order_of_rows() -> None:
+def test_order_of_rows():
     X, y = rows("binary")
     order = np.random.default_rng(0).permutation(N)
     assert alone("binary", xgb.DMatrix(X[order], y[order])) == alone("binary")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_threads(kind: str) -> None:
+def test_threads(kind):
     assert alone(kind, nthread=1) == alone(kind, nthread=2)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("sizes", [(N,), (900, 100, 1400)], ids=str)
-def test_external_memory(kind: str, sizes: tuple[int, ...], tmp_path: Path) -> None:
+def test_external_memory(kind, sizes, tmp_path):
     X, y = (np.split(v, np.cumsum(sizes)[:-1]) for v in rows(kind))
     d = xgb.DMatrix(Batches(list(zip(X, y, strict=True)), tmp_path))
     assert d.num_row() == N

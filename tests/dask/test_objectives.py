@@ -8,7 +8,6 @@ import dask.array as da
 import numpy as np
 import pytest
 import xgboost as xgb
-from distributed import Client
 from xgboost import dask as dxgb
 
 import xgb_dp
@@ -45,7 +44,7 @@ def learnt(model: Any, X: Any, **given: Any) -> float:
 
 
 @pytest.mark.filterwarnings("ignore:Epsilon is above 10")
-def test_counts_with_exposures(client: Client, rows: Any) -> None:
+def test_counts_with_exposures(client, rows):
     """With little noise the mean, of deviation 0.2%, says whether margins were read: 40% less."""
     X, exposure, counts, _, _ = rows
     d = dxgb.DaskDMatrix(client, spread(X), spread(counts), base_margin=spread(np.log(exposure)))
@@ -62,7 +61,7 @@ def test_counts_with_exposures(client: Client, rows: Any) -> None:
     assert {e["release"]: e["count"] for e in events}["intercept"] == 2
 
 
-def test_quantiles(client: Client, rows: Any) -> None:
+def test_quantiles(client, rows):
     X = rows[0]
     y = X[:, 0] + 0.5 * np.random.default_rng(2).normal(size=N)
     params = PARAMS | {
@@ -76,7 +75,7 @@ def test_quantiles(client: Client, rows: Any) -> None:
     assert below == pytest.approx([0.25, 0.75], abs=0.15)
 
 
-def test_times(client: Client, rows: Any) -> None:
+def test_times(client, rows):
     X, _, _, lower, upper = rows
     params = PARAMS | {"objective": "survival:aft", "dp_target_bounds": (0.1, 500.0)}
     d = dxgb.DaskDMatrix(
@@ -88,7 +87,7 @@ def test_times(client: Client, rows: Any) -> None:
 
 
 @pytest.mark.parametrize("parts", [3, 1], ids=["all workers", "one worker"])
-def test_several_targets(client: Client, rows: Any, parts: int) -> None:
+def test_several_targets(client, rows, parts):
     """Also where workers have no rows; labels of these have as many columns."""
     X = rows[0]
     noise = np.random.default_rng(2).normal(size=(N, 2))
@@ -102,7 +101,7 @@ def test_several_targets(client: Client, rows: Any, parts: int) -> None:
         assert np.corrcoef(predicted[:, k], Y[:, k])[0, 1] > 0.75
 
 
-def test_several_labels(client: Client, rows: Any) -> None:
+def test_several_labels(client, rows):
     """A matrix of labels of two classes, in parts on every worker."""
     X = rows[0]
     labels = np.stack([X[:, 0] > 0, X[:, 0] + X[:, 1] > 1], axis=1).astype(int)
@@ -115,7 +114,7 @@ def test_several_labels(client: Client, rows: Any) -> None:
     assert 0 < xgb_dp.privacy_report(model["booster"]).epsilon <= 8.0
 
 
-def test_a_set_of_several_targets_on_one_worker(client: Client, rows: Any) -> None:
+def test_a_set_of_several_targets_on_one_worker(client, rows):
     """The part of a worker without rows of the set has no labels to count."""
     X = rows[0]
     table, labels = (da.from_array(v, chunks=(N // 3, v.shape[1])) for v in (X, X[:, :2]))

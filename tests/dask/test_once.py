@@ -98,7 +98,7 @@ def restarted(tmp_path: Path) -> Iterator[Client]:
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_started_anew_at_its_address(restarted: Client, tmp_path: Path) -> None:
+def test_a_worker_that_is_started_anew_at_its_address(restarted, tmp_path):
     """Its task is run again, on rows that are read again; nothing is drawn for it."""
     before = restarted.sync(Once.now, restarted).workers
     d, file = one_part(restarted), tmp_path / "rounds"
@@ -111,7 +111,7 @@ def test_a_worker_that_is_started_anew_at_its_address(restarted: Client, tmp_pat
 
 
 @pytest.mark.filterwarnings("ignore:Dask annotations")
-def test_a_task_that_is_retried(client: Client, tmp_path: Path) -> None:
+def test_a_task_that_is_retried(client, tmp_path):
     """In the same process, after an error of a callback."""
     file = tmp_path / "rounds"
     with (
@@ -124,7 +124,7 @@ def test_a_task_that_is_retried(client: Client, tmp_path: Path) -> None:
     assert model.num_boosted_rounds() == 4
 
 
-def test_a_worker_begins_a_training_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_begins_a_training_once(monkeypatch):
     def begin(once: Once, worker: str) -> None:
         monkeypatch.setattr(distributed, "get_worker", lambda: SimpleNamespace(id=worker))
         once.begin()

@@ -146,17 +146,17 @@ def parts_of(*tables: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("params", [{}, {"dp_categories": {"a": 3}}], ids=["numbers", "codes"])
-def test_columns_of_any_types(params: dict[str, Any]) -> None:
+def test_columns_of_any_types(params):
     """A number of codes declares no dictionary: a frame's own stays refused in each part alone."""
     check_pairs(parts_of(*COLUMNS.values()), **params)
 
 
 @pytest.mark.parametrize("tables", [ARRAYS, SPARSE], ids=["arrays", "sparse"])
-def test_tables_without_names(tables: dict[str, Any]) -> None:
+def test_tables_without_names(tables):
     check_pairs(parts_of(*tables.values()))
 
 
-def test_kinds_of_tables_do_not_mix() -> None:
+def test_kinds_of_tables_do_not_mix():
     """A dense part behind a sparse one lost its zeros; also with parts without rows."""
     frame = pd.DataFrame({"a": [0.0], "b": [0.0]})
     kinds = [frame, frame.to_numpy(), sp.csr_matrix(frame.to_numpy())]
@@ -180,14 +180,14 @@ NAMED: dict[str, pd.DataFrame] = {
 }
 
 
-def test_declared_names() -> None:
+def test_declared_names():
     """By name in each part, whatever dictionary the part comes with."""
     check_pairs(parts_of(*NAMED.values()), **DECLARED)
     joined = matrix(*parts_of(NAMED["dictionary"]), **DECLARED)
     np.testing.assert_array_equal(cells(joined)[:, 1:], [[1, 2], [0, 0]])
 
 
-def test_types_that_follow_from_the_rows_decide_nothing() -> None:
+def test_types_that_follow_from_the_rows_decide_nothing():
     """pandas infers them part by part, so that each row may change those of its part."""
     rows = [
         (BIG, "u", 0), (0.1, None, 1.0), (None, "v", True), (True, None, None),
@@ -215,7 +215,7 @@ def table(names: list[Any], rows: int = 2) -> pd.DataFrame:
     return pd.DataFrame(values.reshape(rows, len(names)), columns=names)
 
 
-def test_columns_have_one_order_and_the_same_names() -> None:
+def test_columns_have_one_order_and_the_same_names():
     """pandas would align them by name, and one more row with a column fill the others with 0."""
     names: list[list[Any]] = [
         ["a", "b"], ["a"], ["b", "a"], ["a", "c"], ["a", "b", "c"], ["a", 1], [("a", "b"), "b"],
@@ -242,7 +242,7 @@ LABELS: dict[str, dict[str, Any]] = {
 }
 
 
-def test_labels_weights_and_margins_are_the_same_in_all_parts() -> None:
+def test_labels_weights_and_margins_are_the_same_in_all_parts():
     parts = [
         {"data": np.zeros((rows, 2)), **{name: values[:rows] for name, values in meta.items()}}
         for rows in (2, 0)
@@ -251,7 +251,7 @@ def test_labels_weights_and_margins_are_the_same_in_all_parts() -> None:
     check_pairs(parts, [*range(len(LABELS))] * 2)
 
 
-def test_labels_of_any_types() -> None:
+def test_labels_of_any_types():
     labels = [
         np.array(values, dtype=object)
         for values in ([True, False], [0.5, 1.0], [BIG, 3], ["0.5", "1"], [None, 1.0], [])
@@ -265,7 +265,7 @@ def test_labels_of_any_types() -> None:
 
 
 @pytest.mark.parametrize("name", ["label", "weight", "base_margin", "label_upper_bound"])
-def test_each_part_has_an_entry_for_each_row(name: str) -> None:
+def test_each_part_has_an_entry_for_each_row(name):
     """Features of 3 + 1 rows and labels of 1 + 3 would pass together."""
     parts = [
         {"data": np.zeros((rows, 2)), "label": np.zeros(rows), name: np.ones(4 - rows)}
@@ -275,13 +275,13 @@ def test_each_part_has_an_entry_for_each_row(name: str) -> None:
         matrix(*parts)
 
 
-def test_persons_are_given_in_all_parts_or_in_none() -> None:
+def test_persons_are_given_in_all_parts_or_in_none():
     part = {"data": np.zeros((2, 2)), "label": np.zeros(2)}
     with pytest.raises(PrivacyParameterError, match="differ in `dp_privacy_id`"):
         matrix({**part, "persons": persons_of([1, 2])}, part)
 
 
-def test_what_is_not_a_table_of_rows_is_refused() -> None:
+def test_what_is_not_a_table_of_rows_is_refused():
     part = {"data": np.zeros((2, 2)), "label": np.zeros(2)}
     with pytest.raises(PrivacyRefusal, match="Query groups"):
         matrix({**part, "qid": np.zeros(2)})
@@ -290,7 +290,7 @@ def test_what_is_not_a_table_of_rows_is_refused() -> None:
             matrix({**part, "data": odd})
 
 
-def test_differences_are_told_without_names() -> None:
+def test_differences_are_told_without_names():
     """A column that occurs in one part only may be named after a cell."""
     secret = "-".join(["SECRET", "CELL"])
     one, other = table(["a"]), table(["a", secret])
@@ -299,7 +299,7 @@ def test_differences_are_told_without_names() -> None:
     assert secret not in str(caught.value)
 
 
-def test_collections_are_refused_where_rows_in_memory_are_expected() -> None:
+def test_collections_are_refused_where_rows_in_memory_are_expected():
     """A library would compute them, and join their partitions by name."""
     X = dd.from_pandas(pd.DataFrame({"a": [0.0, 1.0]}), npartitions=2)
     rows, labels = X.to_dask_array(lengths=True), X["a"].to_dask_array(lengths=True)

@@ -60,7 +60,7 @@ def rows_of_workers(client: Client, d: Any) -> list[list[Any]]:
     ]
 
 
-def test_each_person_is_brought_to_one_worker(client: Client) -> None:
+def test_each_person_is_brought_to_one_worker(client):
     """With all that belongs to a row."""
     rows = table(w=np.arange(N))
     X, y = frame(rows.drop(columns="w"))
@@ -82,7 +82,7 @@ def test_each_person_is_brought_to_one_worker(client: Client) -> None:
     assert "patient" in client.gather(next(iter(d.worker_map.values())))[0]["data"]  # as it was
 
 
-def test_a_column_of_the_frame(client: Client) -> None:
+def test_a_column_of_the_frame(client):
     """It is no feature, and the model is that of one machine."""
     X, y = frame(table())
     model = dxgb.train(client, COLUMN, dxgb.DaskDMatrix(client, X, y), 2)["booster"]
@@ -90,7 +90,7 @@ def test_a_column_of_the_frame(client: Client) -> None:
     assert model.get_dump() == one_machine()
 
 
-def test_a_series_or_an_array_beside_the_data(client: Client) -> None:
+def test_a_series_or_an_array_beside_the_data(client):
     X, y = frame(table())
     d = dxgb.DaskDMatrix(client, X.drop(columns=["patient"]), y)
     model = dxgb.train(client, FREE | {"dp_privacy_id": X["patient"]}, d, 2)["booster"]
@@ -104,7 +104,7 @@ def test_a_series_or_an_array_beside_the_data(client: Client) -> None:
     assert named == one_machine()
 
 
-def test_estimators_name_a_column(client: Client) -> None:
+def test_estimators_name_a_column(client):
     X, y = frame(table())
     params = {k: v for k, v in COLUMN.items() if k != "objective"} | {"n_estimators": 2}
     model = dxgb.DaskXGBClassifier(**params, dp_classes=2)
@@ -115,7 +115,7 @@ def test_estimators_name_a_column(client: Client) -> None:
 
 @pytest.mark.filterwarnings("ignore:Dask currently has limited support")
 @pytest.mark.parametrize("kind", ["Classifier", "Regressor"])
-def test_estimators_keep_no_ids_and_no_rows(kind: str, client: Client) -> None:
+def test_estimators_keep_no_ids_and_no_rows(kind, client):
     """Who is handed an estimator, or its pickle, has its parameters."""
     X, y = frame(table())
     domain = {"dp_classes": 2} if kind == "Classifier" else {"dp_target_bounds": (0, 1)}
@@ -133,7 +133,7 @@ def test_estimators_keep_no_ids_and_no_rows(kind: str, client: Client) -> None:
     assert np.ascontiguousarray(table()["a"].to_numpy()).tobytes()[:64] not in stored
 
 
-def test_workers_without_rows(client: Client) -> None:
+def test_workers_without_rows(client):
     """Of one person all rows are on one worker, and of nobody there are none."""
     rows = table(patient=1)[["a", "b", "patient", "y"]]
     for few in (rows, rows.iloc[:0], rows.iloc[:1]):
@@ -154,7 +154,7 @@ WRONG: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_wrong_ids_are_refused_and_not_shown(name: str, client: Client) -> None:
+def test_wrong_ids_are_refused_and_not_shown(name, client):
     ids, kind, says = WRONG[name]
     X, y = frame(table())
     d = dxgb.DaskDMatrix(client, X.drop(columns=["patient"]), y)
@@ -186,7 +186,7 @@ def _some_numbers(ids: pd.Series) -> pd.Series:
     )
 
 
-def test_tasks_raise_nothing(client: Client) -> None:
+def test_tasks_raise_nothing(client):
     """What a task raises is logged together with its rows."""
 
     class Odd:

@@ -121,7 +121,7 @@ def raw(model: Any) -> bytes:
 
 @pytest.mark.parametrize("n", LAYOUTS)
 @pytest.mark.parametrize("part", [frame, texts])
-def test_declared_categories_train_however_rows_lie(workers: Client, part: Part, n: int) -> None:
+def test_declared_categories_train_however_rows_lie(workers, part, n):
     """And the model is that of one machine, byte for byte."""
     table = frame(ROWS[:n])
     table["c"] = table["c"].cat.set_categories(NAMES)
@@ -134,13 +134,13 @@ def test_declared_categories_train_however_rows_lie(workers: Client, part: Part,
 
 @pytest.mark.parametrize("n", [0, 1, 2])
 @pytest.mark.parametrize("part", [array, sparse])
-def test_arrays_train_however_rows_lie(workers: Client, part: Part, n: int) -> None:
+def test_arrays_train_however_rows_lie(workers, part, n):
     models = {raw(dxgb.train(workers, PARAMS, matrix(workers, v, part), 2)) for v in LAYOUTS[n]}
     assert len(models) == 1
 
 
 @pytest.mark.parametrize("part", [frame, texts])
-def test_a_row_that_raises_alone_raises_everywhere_alike(workers: Client, part: Part) -> None:
+def test_a_row_that_raises_alone_raises_everywhere_alike(workers, part):
     """With one message that shows nothing of it, on whichever worker it lies."""
     secret = "-".join(["SECRET", "CELL"])
     faults = {
@@ -175,7 +175,7 @@ def _names(part: Part) -> Part:
     return seen
 
 
-def test_a_worker_without_any_part(workers: Client) -> None:
+def test_a_worker_without_any_part(workers):
     """The public set lies on a worker that has nothing of the training data."""
     d, public = matrix(workers, (2,), frame), matrix(workers, (1, 1), frame, ROWS[2:])
     params = DECLARED | {"dp_public_evals": True}
@@ -203,7 +203,7 @@ def refusal_of(
     return str(caught.value).removeprefix("On another worker: ")
 
 
-def test_partitions_with_other_columns_are_refused_together(workers: Client) -> None:
+def test_partitions_with_other_columns_are_refused_together(workers):
     """On one worker, pandas would fill in what a partition lacks, until one more row brings it."""
     wide = pd.DataFrame({"a": [0.5, 1.0, 2.0], "blue": [0.0, 1.0, 0.0]})
     y = pd.Series([0.0, 1.0, 1.0], name="y")
@@ -223,9 +223,7 @@ def test_partitions_with_other_columns_are_refused_together(workers: Client) -> 
 
 
 @pytest.mark.parametrize("params", [PARAMS, PARAMS | {"dp_categories": {"c": 3}}])
-def test_whole_numbers_as_categories_are_refused_in_every_partition(
-    workers: Client, params: dict[str, Any]
-) -> None:
+def test_whole_numbers_as_categories_are_refused_in_every_partition(workers, params):
     """Where dictionaries of partitions differed they became numbers: one row decided that."""
     y = pd.Series([0.0, 1.0, 1.0], name="y")
     for last in ([0, 1, 1], [0, 1, 2]):
@@ -234,7 +232,7 @@ def test_whole_numbers_as_categories_are_refused_in_every_partition(
         assert "categories of categorical columns" in refusal_of(workers, params, tables, [y, y])
 
 
-def test_quantile_matrices_are_refused_before_rows_are_read(workers: Client) -> None:
+def test_quantile_matrices_are_refused_before_rows_are_read(workers):
     for layout in LAYOUTS[1]:
         X = dd.from_delayed(spread(workers, layout, ROWS, frame), meta=frame([]))
         y = dd.from_delayed(spread(workers, layout, ROWS, labels), meta=labels([]))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import dask.array as da
@@ -63,7 +62,7 @@ def arrays(client: Client, y: Any = None, n: int = N) -> dxgb.DaskDMatrix:
     )
 
 
-def test_classifier_and_report(client: Client) -> None:
+def test_classifier_and_report(client):
     X, y = table()
     model = dxgb.DaskXGBClassifier(**ESTIMATOR, dp_classes=[0, 1])
     model.client = client
@@ -75,7 +74,7 @@ def test_classifier_and_report(client: Client) -> None:
     assert report.ledger["trainings"][0]["complete"]
 
 
-def test_a_public_model_is_the_start(client: Client) -> None:
+def test_a_public_model_is_the_start(client):
     rng = np.random.default_rng(2)
     X = rng.normal(size=(500, 3)).astype(np.float32)
     plain = {"objective": "binary:logistic", "max_depth": 2}
@@ -90,7 +89,7 @@ def test_a_public_model_is_the_start(client: Client) -> None:
         dxgb.train(client, PARAMS, arrays(client), 2, xgb_model=public)
 
 
-def test_workers_do_not_train_past_a_budget(client: Client, tmp_path: Path) -> None:
+def test_workers_do_not_train_past_a_budget(client, tmp_path):
     budget = xgb_dp.Budget(tmp_path / "budget.json", epsilon=1.0, delta=1e-5)
     X, y = table()
     model = dxgb.DaskXGBClassifier(**ESTIMATOR, dp_classes=2)
@@ -102,12 +101,12 @@ def test_workers_do_not_train_past_a_budget(client: Client, tmp_path: Path) -> N
     assert not budget.entries
 
 
-def test_pairs_that_are_read_once_are_refused(client: Client) -> None:
+def test_pairs_that_are_read_once_are_refused(client):
     with pytest.raises((TypeError, AttributeError)):
         dxgb.train(client, iter(PARAMS.items()), arrays(client), 2)
 
 
-def test_classes_are_declared(client: Client) -> None:
+def test_classes_are_declared(client):
     X, y = table(np.zeros(N, dtype=int))
     model = dxgb.DaskXGBClassifier(**ESTIMATOR, dp_classes=3)
     model.client = client
@@ -120,7 +119,7 @@ def test_classes_are_declared(client: Client) -> None:
         undeclared.fit(X, y)
 
 
-def test_regressor(client: Client) -> None:
+def test_regressor(client):
     X, y = table()
     target = y.astype(float) * 4
     model = dxgb.DaskXGBRegressor(**ESTIMATOR, dp_target_bounds=(0, 4))
@@ -131,7 +130,7 @@ def test_regressor(client: Client) -> None:
     assert xgb_dp.privacy_report(model).epsilon <= 8.0
 
 
-def test_rounds_where_none_are_given(client: Client) -> None:
+def test_rounds_where_none_are_given(client):
     """One number for `train` and the estimators; a number that is given is kept."""
     X, y = table()
     unset = dxgb.DaskXGBClassifier(**{**ESTIMATOR, "n_estimators": None}, dp_classes=2)
@@ -145,7 +144,7 @@ def test_rounds_where_none_are_given(client: Client) -> None:
     assert [m.num_boosted_rounds() for m in models] == [DEFAULT_ROUNDS, DEFAULT_ROUNDS, 10]
 
 
-def test_a_row_outside_the_domain_ends_all_workers(client: Client) -> None:
+def test_a_row_outside_the_domain_ends_all_workers(client):
     """With one message, which says what is wrong and shows neither value nor row."""
     y = np.zeros(N)
     y[N - 1] = 7
@@ -156,7 +155,7 @@ def test_a_row_outside_the_domain_ends_all_workers(client: Client) -> None:
     assert time.monotonic() - start < 600
 
 
-def test_no_rows_and_one_row_train(client: Client) -> None:
+def test_no_rows_and_one_row_train(client):
     """Also data without rows: an error would tell it from data with one row."""
     for n in (0, 1):
         model = dxgb.train(client, PARAMS, arrays(client, n=n), 4)["booster"]
@@ -164,7 +163,7 @@ def test_no_rows_and_one_row_train(client: Client) -> None:
         assert xgb_dp.privacy_report(model).epsilon <= 8.0
 
 
-def test_what_is_not_private_is_refused_here_too(client: Client) -> None:
+def test_what_is_not_private_is_refused_here_too(client):
     d = arrays(client)
     with pytest.raises(PrivacyRefusal, match="evals"):
         dxgb.train(client, PARAMS, d, 2, evals=[(d, "train")])
@@ -174,7 +173,7 @@ def test_what_is_not_private_is_refused_here_too(client: Client) -> None:
         dxgb.train(client, PARAMS, q, 2)
 
 
-def test_evaluation_sets_are_plain_matrices(client: Client) -> None:
+def test_evaluation_sets_are_plain_matrices(client):
     """`ref` would bin public rows by exact quantiles of the training rows."""
     params = PARAMS | {"dp_public_evals": True}
     d, public = arrays(client), arrays(client, n=300)
@@ -194,7 +193,7 @@ def test_evaluation_sets_are_plain_matrices(client: Client) -> None:
     assert len(model.evals_result()["validation_0"]["logloss"]) == 8
 
 
-def test_trainings_are_continued(client: Client) -> None:
+def test_trainings_are_continued(client):
     d = arrays(client)
     first = dxgb.train(client, PARAMS, d, 3)["booster"]
     second = dxgb.train(client, PARAMS, d, 3, xgb_model=first)["booster"]
@@ -205,7 +204,7 @@ def test_trainings_are_continued(client: Client) -> None:
 
 
 @pytest.mark.slow
-def test_workers_from_the_command_line(tmp_path: Path) -> None:
+def test_workers_from_the_command_line(tmp_path):
     """A scheduler and two workers that were started as programs of their own."""
     address = tmp_path / "scheduler.json"
     dask = [sys.executable, "-m", "dask"]
@@ -252,7 +251,7 @@ def wait_for_another_worker(client: Client, before: set[str]) -> None:
 
 
 @pytest.mark.slow
-def test_a_dead_worker_fails_the_training_and_a_new_one_draws_anew() -> None:
+def test_a_dead_worker_fails_the_training_and_a_new_one_draws_anew():
     """As with stock XGBoost the job fails. What is started again has noise and books of its own."""
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,

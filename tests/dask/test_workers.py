@@ -48,14 +48,14 @@ def collective(monkeypatch: pytest.MonkeyPatch) -> Collective:
     return fake
 
 
-def test_categories_of_a_data_frame_are_not_sent(collective: Collective) -> None:
+def test_categories_of_a_data_frame_are_not_sent(collective):
     """They may be those that occur; only the declared ones are public."""
     mine = Schema(["a"], True, frozenset({0}), {0: [b"flu", b"a rare disease"]}, True)
     assert common_schema(mine) == mine
     assert collective.sent == [[["a"], True, [0], True, None, 1]]
 
 
-def test_messages_of_others_are_not_sent(collective: Collective) -> None:
+def test_messages_of_others_are_not_sent(collective):
     """An error of a library may quote a value."""
 
     def fail() -> None:
@@ -82,25 +82,21 @@ def hear(monkeypatch: pytest.MonkeyPatch, said: bytes) -> None:
     monkeypatch.setattr(workers, "_broadcast", lambda data, root: said)
 
 
-def test_a_worker_without_columns_takes_those_of_the_others(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_worker_without_columns_takes_those_of_the_others(monkeypatch):
     hear(monkeypatch, b'[["a", "b"], true, [1], true, null, 3]')
     schema = common_schema(Schema([], False, frozenset(), {}))
     assert schema == Schema(["a", "b"], True, frozenset({1}), {}, True, labels=3)
 
 
 @pytest.mark.parametrize("kind", ["PrivacyRefusal", "PrivacyParameterError", "RowDomainError"])
-def test_errors_of_others_keep_their_kind(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_of_others_keep_their_kind(kind, monkeypatch):
     hear(monkeypatch, json.dumps([kind, "so it is"]).encode())
     with pytest.raises(getattr(errors, kind), match="On another worker: so it is"):
         workers.check_together(lambda: None)
 
 
 @pytest.mark.parametrize("rank", [0, 1])
-def test_a_worker_whose_check_fails_does_not_go_on_whatever_it_is_told(
-    rank: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_whose_check_fails_does_not_go_on_whatever_it_is_told(rank, monkeypatch):
     """Somebody on the network says that no worker has failed, and that all agree."""
     fake = Collective()
     monkeypatch.setattr(fake, "get_rank", lambda: rank)
@@ -119,7 +115,7 @@ def test_a_worker_whose_check_fails_does_not_go_on_whatever_it_is_told(
         workers.check_agreement("a plan")
 
 
-def test_no_class_is_made_of_what_others_say(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_class_is_made_of_what_others_say(monkeypatch):
     hear(monkeypatch, b'["SystemExit", "go"]')
     with pytest.raises(RowDomainError, match="go"):
         workers.check_together(lambda: None)
@@ -136,9 +132,7 @@ class Bomb:
     "said",
     [pickle.dumps(Bomb()), b"", b"\xff\xfe", b"[" * 100000, b'{"names": 3}', b"[1, 2, 3, 4]"],
 )
-def test_messages_of_strangers_are_refused_and_never_run(
-    said: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_messages_of_strangers_are_refused_and_never_run(said, monkeypatch):
     hear(monkeypatch, said)
     with pytest.raises(PrivacyRefusal, match="not a message of xgb_dp"):
         common_schema(Schema([], False, frozenset(), {}))

@@ -49,9 +49,7 @@ def _rows(folder: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.filterwarnings("ignore:Delta is")
-def test_own_trainings_and_gradient_descent(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_own_trainings_and_gradient_descent(folder, capsys):
     command = ["alternatives", "--data", "Adult", "--seeds", "1", "--epsilon", "4", "--jobs", "1"]
     command += ["--out", str(folder), "--systems", "default", "not private"]
     command += ["gradient descent on bins"]
@@ -79,7 +77,7 @@ def test_own_trainings_and_gradient_descent(
     assert _rows(folder) == rows  # nothing is run again
 
 
-def test_settings_of_a_grid_share_a_process() -> None:
+def test_settings_of_a_grid_share_a_process():
     table = tables.get("alternatives")
     names = [s.name for s in table.systems if s.grid][:3]
     cells = [Cell("Adult", n, e, 0) for e in (1.0, 4.0) for n in ["default", *names]]
@@ -88,7 +86,7 @@ def test_settings_of_a_grid_share_a_process() -> None:
     assert set(itertools.chain.from_iterable(groups)) == set(cells)
 
 
-def test_the_best_setting_is_one_system() -> None:
+def test_the_best_setting_is_one_system():
     table = tables.get("alternatives")
     names = summary.means(table, [])
     assert not names
@@ -98,7 +96,7 @@ def test_the_best_setting_is_one_system() -> None:
     assert len(shown) == len(table.systems) - sum(s.grid for s in table.systems) + 1
 
 
-def test_workers_that_fail_or_are_late_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_that_fail_or_are_late_say_so(monkeypatch):
     frame = pd.DataFrame({"a": [1.0, 2.0]})
     y = np.array([0.0, 1.0])
     from experiments.train import Split
@@ -118,7 +116,7 @@ def test_workers_that_fail_or_are_late_say_so(monkeypatch: pytest.MonkeyPatch) -
         peers.install("sbdt")
 
 
-def test_every_method_and_environment_is_known() -> None:
+def test_every_method_and_environment_is_known():
     for name in tables.NAMES:
         for system in tables.get(name).systems:
             if system.peer or system.apart:
@@ -128,7 +126,7 @@ def test_every_method_and_environment_is_known() -> None:
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-5), (1.0, 1e-5), (4.0, 1e-3)])
-def test_budget_of_the_gradients(epsilon: float, delta: float) -> None:
+def test_budget_of_the_gradients(epsilon, delta):
     mu = descent.gaussian_mu(epsilon, delta)
     bits = 40
     sensitivity2 = round(mu**2 * 4**bits)
@@ -136,7 +134,7 @@ def test_budget_of_the_gradients(epsilon: float, delta: float) -> None:
     assert make_accountant("exact", [event]).get_epsilon(delta) == pytest.approx(epsilon, rel=1e-3)
 
 
-def test_a_row_adds_a_gradient_of_norm_at_most_the_clip() -> None:
+def test_a_row_adds_a_gradient_of_norm_at_most_the_clip():
     rng = np.random.default_rng(1)
     for thin in (False, True):
         table = rng.integers(0, 4, (300, 6)) * (rng.random((300, 6)) < (0.03 if thin else 0.9))
@@ -157,7 +155,7 @@ def weight_of_each_round(rounds: int) -> np.ndarray:
     ])  # fmt: skip
 
 
-def test_more_budget_learns_more_and_noise_is_that_of_the_budget() -> None:
+def test_more_budget_learns_more_and_noise_is_that_of_the_budget():
     rng = np.random.default_rng(2)
     table = rng.integers(0, 4, (4000, 3))
     y = (rng.random(4000) < np.where(table[:, 0] > 1, 0.9, 0.1)).astype(np.float32)
@@ -179,7 +177,7 @@ def test_more_budget_learns_more_and_noise_is_that_of_the_budget() -> None:
     assert worse[0.5] > 4.0 * worse[50.0]
 
 
-def test_bins_of_columns() -> None:
+def test_bins_of_columns():
     skewed = np.concatenate([np.zeros(900), np.arange(1.0, 101.0)])
     coded = codes.bin_codes(skewed, False, 5)
     assert coded[:900].max() == 0
@@ -192,7 +190,7 @@ def test_bins_of_columns() -> None:
     assert few.tolist() == [0, 1, 0]
 
 
-def test_numbers_for_those_who_take_nothing_else() -> None:
+def test_numbers_for_those_who_take_nothing_else():
     data = {
         "x_train": np.array([[0.0, 1.0], [np.nan, 0.0]]),
         "x_test": np.array([[4.0, np.nan], [8.0, 1.0]]),
@@ -210,7 +208,7 @@ def test_numbers_for_those_who_take_nothing_else() -> None:
     assert np.isnan(data["x_train"]).sum() == 1  # the data are not touched
 
 
-def test_peak_memory_is_that_of_this_process() -> None:
+def test_peak_memory_is_that_of_this_process():
     before = peak_mib()
     block = np.ones(40 * 2**17)  # 40 MiB
     assert peak_mib() >= before

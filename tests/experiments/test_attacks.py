@@ -21,7 +21,7 @@ def rows() -> tuple[np.ndarray, np.ndarray]:
 LOW, HIGH = np.zeros(3), np.ones(3)
 
 
-def test_stock_trees_tell_the_cells_of_all_rows(rows: tuple[np.ndarray, np.ndarray]) -> None:
+def test_stock_trees_tell_the_cells_of_all_rows(rows):
     """Counts and labels of each cell follow from gradients and Hessians, over two trees."""
     x, y = rows[0], (rows[1] > 1).astype(np.float64)
     params = {"objective": "binary:logistic", "max_depth": 2, "eta": 0.3}
@@ -34,7 +34,7 @@ def test_stock_trees_tell_the_cells_of_all_rows(rows: tuple[np.ndarray, np.ndarr
     assert reconstruction.agreement(others, truth) < 0.7
 
 
-def test_leaves_of_a_single_row_tell_its_target(rows: tuple[np.ndarray, np.ndarray]) -> None:
+def test_leaves_of_a_single_row_tell_its_target(rows):
     """Exactly, up to the 32 bits of a leaf; and not where the sums are those of noise."""
     x, y = rows
     params = {"objective": "reg:squarederror", "max_depth": 6, "eta": 0.3}
@@ -45,7 +45,7 @@ def test_leaves_of_a_single_row_tell_its_target(rows: tuple[np.ndarray, np.ndarr
     assert targets.found(guesses, x, y + 0.1, float(np.ptp(y))) == 0
 
 
-def test_membership_is_told_by_what_only_members_have() -> None:
+def test_membership_is_told_by_what_only_members_have():
     """All members, if their margins stand out from those of other models; else one in a hundred."""
     rng = np.random.default_rng(5)
     label = rng.integers(0, 2, 400).astype(np.float64)

@@ -52,7 +52,7 @@ def _assert_complete(out: Path, text: str) -> None:
     assert [r[0] for r in rows if len(r) == 5 and r[3] == "to"] == ["1", "4"]
 
 
-def test_demo_on_bundled_data(tmp_path: Path) -> None:
+def test_demo_on_bundled_data(tmp_path):
     pytest.importorskip("statsmodels")
     text = _demo(tmp_path, "--bundled")
     assert "visits to a doctor (RAND Health Insurance Experiment), because --bundled" in text
@@ -60,7 +60,7 @@ def test_demo_on_bundled_data(tmp_path: Path) -> None:
     _assert_complete(tmp_path, text)
 
 
-def test_demo_reads_adult_from_folder(tmp_path: Path) -> None:
+def test_demo_reads_adult_from_folder(tmp_path):
     pytest.importorskip("pyarrow")
     n = 400
     rng = np.random.default_rng(0)
@@ -88,7 +88,7 @@ def test_demo_reads_adult_from_folder(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ["dense", "sparse"])
-def test_bench(tmp_path: Path, case: str) -> None:
+def test_bench(tmp_path, case):
     out = tmp_path / "bench.json"
     small = ("--rows", "2000", "--rounds", "4", "--depth", "3", "--repeats", "1", "--threads", "1")
     text = _run("benchmarks/bench.py", "--case", case, *small, "--out", str(out), light=tmp_path)
@@ -109,7 +109,7 @@ def test_bench(tmp_path: Path, case: str) -> None:
 
 
 @pytest.mark.slow
-def test_growth(tmp_path: Path) -> None:
+def test_growth(tmp_path):
     page = tmp_path / "performance.md"
     page.write_text("A head.\n\n<!-- figures: written by benchmarks/growth.py -->\nan old table\n")
     small = ("--factor", "rows", "--most", "10000", "--rounds", "2", "--repeats", "1")
@@ -127,7 +127,7 @@ def test_growth(tmp_path: Path) -> None:
     assert "an old table" not in written
 
 
-def test_wide(tmp_path: Path) -> None:
+def test_wide(tmp_path):
     page = tmp_path / "performance.md"
     page.write_text(f"A head.\n\n{wide.BEGIN}\n\nan old table\n\n{wide.END}\n\nA tail.\n")
     name = "texts, 1,000 columns"
@@ -146,7 +146,7 @@ def test_wide(tmp_path: Path) -> None:
     assert wide.methods_of("texts, 10,000 columns") == ["hist", "dp_hist"]
 
 
-def test_shares(tmp_path: Path) -> None:
+def test_shares(tmp_path):
     # So many rounds that each kind of work is more than a tenth of a percent, whatever else runs.
     small = ("--rows", "20000", "--rounds", "60", "--repeats", "1")
     text = _run("-m", "benchmarks.shares", *small, light=tmp_path)
@@ -162,7 +162,7 @@ def test_shares(tmp_path: Path) -> None:
     assert 0 < private < 100
 
 
-def test_external(tmp_path: Path) -> None:
+def test_external(tmp_path):
     small = ("--rows", "2000", "--columns", "5", "--batches", "4", "--rounds", "2")
     command = ("-m", "benchmarks.external", *small, "--methods", "dp_hist")
     folder = tmp_path / "batches"

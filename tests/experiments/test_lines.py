@@ -18,14 +18,14 @@ def lines_of(file: Path) -> list[list[str]]:
         return list(csv.reader(opened))[1:]
 
 
-def test_lines_are_printed_and_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lines_are_printed_and_kept(tmp_path, capsys):
     kept = tmp_path / "kept.csv"
     assert show_lines(["a", "b"], iter([[1, "x"], [2, "y"]]), kept) == [[1, "x"], [2, "y"]]
     assert capsys.readouterr().out == kept.read_text(encoding="utf-8") == "a,b\n1,x\n2,y\n"
     assert show_lines(["a"], [], None) == []
 
 
-def test_a_part_is_written_anew() -> None:
+def test_a_part_is_written_anew():
     page = "before\n<!-- x: begin -->\nold\n<!-- x: end -->\nafter\n"
     assert with_part(page, "x", r"new \1" + "\n") == page.replace("old", r"new \1")
     for text in ("no marks", page + page):
@@ -33,7 +33,7 @@ def test_a_part_is_written_anew() -> None:
             with_part(text, "x", "new")
 
 
-def test_pages_have_the_committed_figures() -> None:
+def test_pages_have_the_committed_figures():
     text = coverage.PAGE.read_text(encoding="utf-8")
     part = coverage.page(lines_of(coverage.RESULTS / "coverage.csv"))
     assert with_part(text, "coverage", part) == text

@@ -20,7 +20,7 @@ from experiments.tables.objectives import share
 from .test_runner import rows_of
 
 
-def test_deviances_and_pinball_losses_are_the_usual_ones() -> None:
+def test_deviances_and_pinball_losses_are_the_usual_ones():
     rng = np.random.default_rng(0)
     mean = rng.gamma(2.0, 1.0, 500) + 0.1
     counts = rng.poisson(mean).astype(float)
@@ -41,12 +41,12 @@ def test_deviances_and_pinball_losses_are_the_usual_ones() -> None:
     assert losses.pinball(counts, both, (0.2, 0.7)) == pytest.approx(np.mean(expected))
 
 
-def test_coverage_counts_ties_one_half() -> None:
+def test_coverage_counts_ties_one_half():
     y = np.array([0.0, 1.0, 2.0, 3.0])
     assert losses.coverage_gap(y, np.full((4, 1), 1.0), (0.5,)) == pytest.approx(0.5 - 1.5 / 4)
 
 
-def test_gini_is_one_for_the_best_order_and_near_zero_for_none() -> None:
+def test_gini_is_one_for_the_best_order_and_near_zero_for_none():
     rng = np.random.default_rng(1)
     exposure = rng.uniform(0.1, 1.0, 4000)
     rate = rng.gamma(1.0, 1.0, 4000)
@@ -57,7 +57,7 @@ def test_gini_is_one_for_the_best_order_and_near_zero_for_none() -> None:
     assert losses.gini(y, exposure / (rate + 1e-3), exposure) < -0.2
 
 
-def test_concordance_is_the_share_of_comparable_pairs_in_order() -> None:
+def test_concordance_is_the_share_of_comparable_pairs_in_order():
     rng = np.random.default_rng(2)
     time = rng.integers(1, 20, 60).astype(float)
     seen = rng.random(60) < 0.6
@@ -70,7 +70,7 @@ def test_concordance_is_the_share_of_comparable_pairs_in_order() -> None:
     assert losses.concordance(time, seen, predicted) == pytest.approx(right / pairs)
 
 
-def test_survival_is_compared_with_kaplan_and_meier() -> None:
+def test_survival_is_compared_with_kaplan_and_meier():
     assert losses.kaplan_meier(
         np.array([1.0, 2.0, 2.0, 5.0]), np.array([True, True, False, True]), 3.0
     ) == pytest.approx(0.75 * 2 / 3)
@@ -103,9 +103,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_stock_is_better_than_the_constant(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stock_is_better_than_the_constant(folder, capsys, monkeypatch):
     monkeypatch.setattr(objectives, "GRID", objectives.GRID[:1])
     monkeypatch.setattr(objectives, "TIMES", objectives.TIMES[:1])
     command = ["objectives", "--systems", "constant", "not private", "--seeds", "1", "--jobs", "1"]
@@ -127,7 +125,7 @@ def test_stock_is_better_than_the_constant(
     assert "Not run: California, prices" in text
 
 
-def test_the_share_is_of_the_improvement_over_the_constant() -> None:
+def test_the_share_is_of_the_improvement_over_the_constant():
     table = tables.get("objectives")
     by_system = {
         (CLAIMS.name, "constant", math.inf): Mean(0.6, 0, 5),

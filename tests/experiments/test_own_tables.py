@@ -1,10 +1,7 @@
 """Tables that compute, write or draw in their own way, and metrics that were added later."""
 
-from __future__ import annotations
-
 import csv
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +15,7 @@ from experiments.tables import dp_xgb_figure1, dp_xgb_figure3
 from .test_runner import rows_of
 
 
-def test_a_file_of_an_older_run_lacks_later_metrics(tmp_path: Path) -> None:
+def test_a_file_of_an_older_run_lacks_later_metrics(tmp_path):
     older = [name for name in store.COLUMNS if name not in store.LATER]
     path = tmp_path / "t.csv"
     values = {"dataset": "Pol", "system": "x", "epsilon": "1", "seed": "0", "auc": "0.5"}
@@ -34,9 +31,7 @@ def test_a_file_of_an_older_run_lacks_later_metrics(tmp_path: Path) -> None:
     assert path.read_text().startswith(",".join(store.COLUMNS) + "\n")
 
 
-def test_costs_of_selections_are_computed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_costs_of_selections_are_computed(tmp_path, capsys):
     command = ["dp_xgb_figure1", "--epsilon", "0.5", "--data", "order 2", "20 selections"]
     assert main([*command, "--out", str(tmp_path), "--jobs", "1"]) == 0
     by_name = {
@@ -57,7 +52,7 @@ def test_costs_of_selections_are_computed(
 
 @pytest.mark.parametrize("eps0", [0.1, 2.0])
 @pytest.mark.parametrize("order", [1.5, 8.0, 128.0])
-def test_the_printed_formula_is_the_largest_of_two_point_laws(eps0: float, order: float) -> None:
+def test_the_printed_formula_is_the_largest_of_two_point_laws(eps0, order):
     t = 0.37 * eps0
     p = (math.exp(-t) - math.exp(-eps0)) / (1 - math.exp(-eps0))
     one = (order * (t - eps0) + math.log(math.expm1(order * eps0) * p + 1)) / (order - 1)
@@ -65,9 +60,7 @@ def test_the_printed_formula_is_the_largest_of_two_point_laws(eps0: float, order
 
 
 @pytest.mark.filterwarnings("ignore:Epsilon is above 10")
-def test_times_stand_beside_those_of_the_same_run(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_times_stand_beside_those_of_the_same_run(tmp_path, capsys):
     command = ["dpboost_table2", "--seeds", "1", "--size", "600x5", "--jobs", "1"]
     command += ["--data", "synthetic_cls", "--systems", "default", "not private"]
     command += ["--out", str(tmp_path)]
@@ -84,7 +77,7 @@ def test_times_stand_beside_those_of_the_same_run(
     assert "better than the best published" not in text
 
 
-def test_ranks_and_the_best_performance_zone_by_number_of_trees() -> None:
+def test_ranks_and_the_best_performance_zone_by_number_of_trees():
     table = tables.get("dp_xgb_figure3")
     models = list(dp_xgb_figure3.PUBLISHED)
     rows = [
@@ -120,7 +113,7 @@ def test_ranks_and_the_best_performance_zone_by_number_of_trees() -> None:
 
 
 @pytest.mark.parametrize("name", ["bar", "maddock_table4", "dp_xgb_figure3"])
-def test_results_are_committed_in_a_form_that_keeps_every_score(name: str, tmp_path: Path) -> None:
+def test_results_are_committed_in_a_form_that_keeps_every_score(name, tmp_path):
     table = tables.get(name)
     rows = store.read(render.RESULTS / f"{name}.csv")
     none = dict.fromkeys((table.metric(rows[0]["dataset"]), *table.also), "")
@@ -133,7 +126,7 @@ def test_results_are_committed_in_a_form_that_keeps_every_score(name: str, tmp_p
     assert ",97," in line
 
 
-def test_scores_of_single_runs_stay_small() -> None:
+def test_scores_of_single_runs_stay_small():
     size = 0
     for file in render.RESULTS.glob("*.csv"):
         with file.open(newline="", encoding="utf-8") as lines:
@@ -141,7 +134,7 @@ def test_scores_of_single_runs_stay_small() -> None:
     assert 0 < size < 300_000
 
 
-def test_the_task_of_any_size() -> None:
+def test_the_task_of_any_size():
     x, y, categories = synthetic.generate("many interactions", 4000, 20)
     assert (x.shape, y.dtype, categories) == ((4000, 20), np.float32, {})
     assert 0.45 < y.mean() < 0.6
@@ -155,9 +148,7 @@ def test_the_task_of_any_size() -> None:
     assert again[0].equals(x)
 
 
-def test_the_smallest_size_has_enough_test_rows(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_smallest_size_has_enough_test_rows(tmp_path, capsys):
     command = ["sizes", "--data", "1,000 rows", "--seeds", "1", "--epsilon", "4", "--jobs", "1"]
     assert main([*command, "--out", str(tmp_path)]) == 0
     rows = {r["system"]: r for r in rows_of(tmp_path, "sizes")}

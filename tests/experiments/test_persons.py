@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
@@ -21,7 +19,7 @@ def parts_of(seed: int = 0) -> train.Split:
     return train.split(SMALL, core.DEFAULT, seed, 0.3, stratify=False)
 
 
-def test_the_generated_persons_have_effects_of_rows_and_of_persons() -> None:
+def test_the_generated_persons_have_effects_of_rows_and_of_persons():
     who = synthetic.rows_of_persons(1500)
     rows = np.bincount(who)
     assert len(rows) == 1500
@@ -36,7 +34,7 @@ def test_the_generated_persons_have_effects_of_rows_and_of_persons() -> None:
     assert (of_person[:, synthetic.OF_PERSON :] > 1).all()
 
 
-def test_no_person_is_on_both_sides_of_a_split() -> None:
+def test_no_person_is_on_both_sides_of_a_split():
     parts = parts_of()
     assert parts.who_train is not None
     assert parts.who_test is not None
@@ -53,7 +51,7 @@ def test_no_person_is_on_both_sides_of_a_split() -> None:
     assert weight.sum() == pytest.approx(len(one.y_train))
 
 
-def test_scores_in_which_every_person_counts_one() -> None:
+def test_scores_in_which_every_person_counts_one():
     y = np.array([1.0, 1.0, 1.0, 0.0, 1.0, 0.0])
     p = np.array([0.2, 0.9, 0.4, 0.3, 0.8, 0.1])
     figures = scores_of_persons(y, p, np.array([7, 7, 7, 3, 3, 5]))
@@ -62,7 +60,7 @@ def test_scores_in_which_every_person_counts_one() -> None:
     assert figures["ratio_persons"] == pytest.approx((0.5 + 0.55 + 0.1) / 1.5)
 
 
-def test_what_each_system_is_told() -> None:
+def test_what_each_system_is_told():
     table, parts = tables.get("persons"), parts_of()
     given = {
         s.name: train.parameters(table, SMALL, s, 1.0, parts) for s in table.systems if s.private
@@ -77,7 +75,7 @@ def test_what_each_system_is_told() -> None:
     assert given["default"]["dp_privacy_id"] is parts.who_train
 
 
-def test_a_tiny_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_tiny_table(tmp_path, capsys):
     command = ["persons", "--seeds", "1", "--epsilon", "4", "--jobs", "1", "--size", "60x6"]
     command += ["--data", "Visits", "--out", str(tmp_path)]
     assert main(command) == 0

@@ -51,7 +51,7 @@ def rows_of(folder: Path, name: str = "sarus_figure4") -> list[dict[str, Any]]:
         return list(csv.DictReader(file))
 
 
-def test_a_tiny_table_through_the_command_line(tmp_path: Path) -> None:
+def test_a_tiny_table_through_the_command_line(tmp_path):
     command = [sys.executable, "-m", "experiments", "sarus_figure4", *TINY, *SYNTHETIC]
     command += ["--jobs", "2"]
     root = Path(__file__).resolve().parents[2]
@@ -89,7 +89,7 @@ def test_a_tiny_table_through_the_command_line(tmp_path: Path) -> None:
     assert "100%" in done.stderr
 
 
-def test_finished_cells_are_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_finished_cells_are_kept(tmp_path, capsys):
     command = ["sarus_figure4", *TINY, *SYNTHETIC, "--out", str(tmp_path)]
     assert main([*command, "--limit", "2"]) == 0
     first = rows_of(tmp_path)
@@ -106,9 +106,7 @@ def test_finished_cells_are_kept(tmp_path: Path, capsys: pytest.CaptureFixture[s
     capsys.readouterr()
 
 
-def test_cells_of_another_build_are_run_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_cells_of_another_build_are_run_again(tmp_path, capsys):
     command = ["sarus_figure4", *TINY, "--data", "synthetic_cls", "--systems", "default"]
     command += ["--out", str(tmp_path)]
     main(command)
@@ -128,9 +126,7 @@ def test_cells_of_another_build_are_run_again(
     assert again["run"] != after["run"]  # equal scores and times would say nothing
 
 
-def test_an_interruption_keeps_what_is_finished(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interruption_keeps_what_is_finished(tmp_path, monkeypatch):
     run, seen = train.run, []
 
     def stop(*args: Any) -> dict[str, Any]:
@@ -146,9 +142,7 @@ def test_an_interruption_keeps_what_is_finished(
     assert not list(tmp_path.glob("*.part"))
 
 
-def test_data_that_cannot_be_had_are_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_data_that_cannot_be_had_are_named(tmp_path, capsys):
     assert main(["maddock_table4", "--out", str(tmp_path), "--seeds", "1"]) == 0
     text = capsys.readouterr().out
     assert "Not run: Bank: bank_full.parquet is not in the folder that XGB_DP_DATA names" in text
@@ -157,9 +151,7 @@ def test_data_that_cannot_be_had_are_named(
     assert rows_of(tmp_path, "maddock_table4") == []
 
 
-def test_a_failed_cell_is_named_and_run_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_failed_cell_is_named_and_run_again(tmp_path, monkeypatch, capsys):
     def fail(*args: Any) -> dict[str, Any]:
         raise ValueError("no such luck")
 
@@ -175,7 +167,7 @@ def test_a_failed_cell_is_named_and_run_again(
     assert not row["note"]
 
 
-def test_a_file_of_another_form_is_not_touched(tmp_path: Path) -> None:
+def test_a_file_of_another_form_is_not_touched(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("data,score\nPol,1\n")
     with pytest.raises(ValueError, match=r"t\.csv is no file of results; give --out"):
@@ -183,7 +175,7 @@ def test_a_file_of_another_form_is_not_touched(tmp_path: Path) -> None:
     assert path.read_text() == "data,score\nPol,1\n"
 
 
-def test_two_writers_of_one_table_are_refused(tmp_path: Path) -> None:
+def test_two_writers_of_one_table_are_refused(tmp_path):
     path = tmp_path / "t.csv"
     run = store.this_run("x")
     with store.Store(path).writing(run):  # noqa: SIM117
@@ -193,7 +185,7 @@ def test_two_writers_of_one_table_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", tables.NAMES)
-def test_every_table_is_consistent(name: str) -> None:
+def test_every_table_is_consistent(name):
     table = tables.get(name)
     assert table.name == name
     cells = list(table.cells(core.Options(seeds=1)))
@@ -207,7 +199,7 @@ def test_every_table_is_consistent(name: str) -> None:
     assert all(f.source and math.isfinite(f.mean) for f in published)
 
 
-def test_published_figures_are_those_of_the_papers() -> None:
+def test_published_figures_are_those_of_the_papers():
     def mean(table: str, *key: Any) -> float:
         (figure,) = (f for f in figures(table) if (f.dataset, f.system, f.epsilon) == key)
         return figure.mean
@@ -234,7 +226,7 @@ def test_published_figures_are_those_of_the_papers() -> None:
         assert sum(parts) == pytest.approx(total, abs=0.02)
 
 
-def test_verdicts_settings_and_ranks() -> None:
+def test_verdicts_settings_and_ranks():
     table = tables.get("dp_xgb_table1")
 
     def row(system: str, auc: float, seed: int) -> dict[str, Any]:
@@ -261,26 +253,26 @@ def test_verdicts_settings_and_ranks() -> None:
     assert [found_ranks[n, 0.5] for n in names] == list(range(1, len(names) + 1))
 
 
-def test_errors_are_better_when_smaller() -> None:
+def test_errors_are_better_when_smaller():
     assert summary.better("rmse", 1.0, 2.0) > 0 > summary.better("auc", 0.1, 0.2)
     assert summary.better("tree_ms", 1.0, 2.0) > 0 > summary.better("r2", 0.1, 0.2)
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: p.name)
-def test_pages_have_the_committed_results(path: Path) -> None:
+def test_pages_have_the_committed_results(path):
     text = path.read_text(encoding="utf-8")
     assert "<!-- end -->" in text
     assert render.page(text) == text, "run: python -m experiments docs"
 
 
-def test_no_result_names_a_place_on_a_machine() -> None:
+def test_no_result_names_a_place_on_a_machine():
     for file in render.RESULTS.iterdir():
         if file.suffix != ".png":
             text = file.read_text(encoding="utf-8")
             assert not any(word in text for word in ("/tmp", "/work", "/home", "/root"))
 
 
-def test_classes_are_balanced_by_a_public_draw(tmp_path: Path) -> None:
+def test_classes_are_balanced_by_a_public_draw(tmp_path):
     frame = pd.DataFrame({"a": range(10), "target": [0] * 7 + [1] * 3})
     frame.to_parquet(tmp_path / "data" / "x.parquet")
     data = datasets.Dataset("X", "x", balance=True)
@@ -300,9 +292,7 @@ def server(tmp_path: Path) -> Iterator[str]:
         listening.shutdown()
 
 
-def test_downloads_are_checked_and_cached(
-    tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_downloads_are_checked_and_cached(tmp_path, server, monkeypatch):
     content = b"M,0.455,0.365,0.095,0.514,0.2245,0.101,0.15,15\nF,0.53,0.42,0.135,1,1,1,1,9\n"
     file = tmp_path / "www" / "abalone" / "abalone.data"
     file.write_bytes(content)

@@ -1,9 +1,6 @@
 """Scores of predictions against values worked out by hand or by scikit-learn."""
 
-from __future__ import annotations
-
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +11,7 @@ from experiments.core import PROBABILITIES
 from experiments.scoring import calibration_error, scores
 
 
-def test_a_binary_task() -> None:
+def test_a_binary_task():
     rng = np.random.default_rng(0)
     p = rng.beta(2, 3, 3000)
     y = (rng.random(3000) < p).astype(np.float32)
@@ -29,12 +26,12 @@ def test_a_binary_task() -> None:
     assert low["auc"] == figures["auc"]
 
 
-def test_certainty_that_is_wrong_has_a_finite_loss() -> None:
+def test_certainty_that_is_wrong_has_a_finite_loss():
     figures = scores("binary:logistic", np.array([1.0, 0.0]), np.array([0.0, 1.0]))
     assert figures["log_loss"] == pytest.approx(-math.log(1e-6))
 
 
-def test_calibration_error_by_hand() -> None:
+def test_calibration_error_by_hand():
     p = np.array([0.1] * 10 + [0.6] * 10)
     happened = np.array([1] * 3 + [0] * 7 + [1] * 5 + [0] * 5)
     assert calibration_error(happened, p, 2) == pytest.approx((0.2 + 0.1) / 2)
@@ -45,7 +42,7 @@ def test_calibration_error_by_hand() -> None:
     assert calibration_error(happened, np.full(20, 0.4)) == pytest.approx(0.0)
 
 
-def test_several_classes() -> None:
+def test_several_classes():
     y = np.array([0, 0, 1, 2])
     p = np.array([[0.8, 0.1, 0.1], [0.2, 0.5, 0.3], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]])
     figures = scores("multi:softprob", y, p)
@@ -57,14 +54,14 @@ def test_several_classes() -> None:
     assert "auc" not in figures
 
 
-def test_numbers() -> None:
+def test_numbers():
     figures = scores("reg:squarederror", np.array([1.0, 3.0]), np.array([1.0, 2.0]))
     assert figures == pytest.approx({"rmse": math.sqrt(0.5), "r2": 0.5, "mean_ratio": 0.75})
     with pytest.raises(ValueError, match="not finite"):
         scores("reg:squarederror", np.array([1.0]), np.array([np.nan]))
 
 
-def test_metrics_that_stand_besides_are_kept_and_shown(tmp_path: Path) -> None:
+def test_metrics_that_stand_besides_are_kept_and_shown(tmp_path):
     table = tables.get("bar")
     both = ("Adult", "Abalone")
     rows = [
@@ -101,11 +98,11 @@ def test_metrics_that_stand_besides_are_kept_and_shown(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["bar", "tasks", "sizes", "peers_table", "alternatives"])
-def test_tables_of_the_default_show_probabilities(name: str) -> None:
+def test_tables_of_the_default_show_probabilities(name):
     assert set(PROBABILITIES) <= set(tables.get(name).also)
 
 
-def test_cells_of_other_libraries_outlast_a_build(tmp_path: Path) -> None:
+def test_cells_of_other_libraries_outlast_a_build(tmp_path):
     table = store.Store(tmp_path / "t.csv")
     with table.writing({"build": "old", "command": "x"}) as add:
         for system, note in (("default", ""), ("peer", ""), ("slow peer", "ran out of time")):

@@ -20,7 +20,7 @@ def rows(n: int = 3000) -> tuple[targets.Floats, targets.Floats]:
     return x, signal * [high for _, high in targets.BOUNDS.values()]
 
 
-def test_models_that_share_a_budget_are_it_together() -> None:
+def test_models_that_share_a_budget_are_it_together():
     each = targets.share(2, 1.0, DELTA, 2)
     assert 0.5 < each < 1.0
     schema = read_schema(xgb.DMatrix(np.empty((0, 2)), np.empty(0)))
@@ -29,7 +29,7 @@ def test_models_that_share_a_budget_are_it_together() -> None:
     assert 0.99 < both.get_epsilon(DELTA) <= 1.0
 
 
-def test_every_trainer_predicts_all_targets() -> None:
+def test_every_trainer_predicts_all_targets():
     x, y = rows()
     given = (x, y, 8.0, DELTA, 1)
     for predict in (
@@ -41,7 +41,7 @@ def test_every_trainer_predicts_all_targets() -> None:
         assert (targets.explained(predict, x, y) > 0.7).all()
 
 
-def test_a_constant_explains_nothing() -> None:
+def test_a_constant_explains_nothing():
     x, y = rows()
     share = targets.explained(lambda rows: np.broadcast_to(y.mean(axis=0), y.shape), x, y)
     np.testing.assert_allclose(share, 0.0, atol=1e-9)

@@ -1,9 +1,6 @@
 """The table of wide data: texts as counts, which stay sparse."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +15,7 @@ from .test_runner import rows_of
 
 
 @pytest.mark.parametrize("kind", ["few words", "many words", "topics", "presence"])
-def test_texts_are_sparse_and_their_words_tell_the_label(kind: str) -> None:
+def test_texts_are_sparse_and_their_words_tell_the_label(kind):
     x, y = synthetic.words(kind, 4000, 400)
     assert x.shape == (4000, 400)
     assert 10 < x.nnz / 4000 < 60
@@ -35,12 +32,12 @@ def test_texts_are_sparse_and_their_words_tell_the_label(kind: str) -> None:
     assert roc_auc_score(y[3000:], rows[3000:] @ weights) > 0.7
 
 
-def test_there_are_no_other_texts() -> None:
+def test_there_are_no_other_texts():
     with pytest.raises(ValueError, match="No texts"):
         synthetic.words("letters", 10, 10)
 
 
-def test_the_table_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_runs(tmp_path, monkeypatch):
     small = wide.texts("many words", 600, 60)
     # So little noise that every system beats chance: means of 0.75 to 0.78, deviations of 0.016.
     table = replace(wide.TABLE, datasets=(small,), epsilons=(8.0,))

@@ -75,7 +75,7 @@ def data(kind: str) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("form", ["json", "ubj"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_java_predicts_as_python_does(kind: str, form: str, java: Any, tmp_path: Path) -> None:
+def test_java_predicts_as_python_does(kind, form, java, tmp_path):
     X, y = data(kind)
     types = ["q", "q", "c"] if kind == "categories" else None
     model = xgb.train(COMMON | KINDS[kind], xgb.DMatrix(X, y, feature_types=types, nthread=1), 5)

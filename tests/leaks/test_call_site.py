@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -51,7 +50,7 @@ SETS: dict[str, Callable[[xgb.DMatrix], xgb.DMatrix]] = {
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_evaluation_sets_are_plain_matrices(name: str) -> None:
+def test_evaluation_sets_are_plain_matrices(name):
     d = small()
     data = SETS[name](d)
     with pytest.raises(PrivacyRefusal, match="evals"):
@@ -59,7 +58,7 @@ def test_evaluation_sets_are_plain_matrices(name: str) -> None:
     release_disguise(data)
 
 
-def test_evaluation_sets_on_disk_with_bins_of_the_training_rows(tmp_path: Path) -> None:
+def test_evaluation_sets_on_disk_with_bins_of_the_training_rows(tmp_path):
     d = small()
     pages = Batches([PUBLIC], tmp_path)
     data = xgb.ExtMemQuantileDMatrix(pages, ref=d)
@@ -67,7 +66,7 @@ def test_evaluation_sets_on_disk_with_bins_of_the_training_rows(tmp_path: Path) 
         xgb.train(PARAMS, d, 2, evals=[(data, "v")])
 
 
-def test_the_training_data_under_another_name() -> None:
+def test_the_training_data_under_another_name():
     d = small()
     alias = xgb.DMatrix(d.handle)
     with pytest.raises(PrivacyRefusal, match="training data"):
@@ -76,14 +75,14 @@ def test_the_training_data_under_another_name() -> None:
 
 
 @pytest.mark.parametrize("name", ["bins of its own", "bins under another name", "subclass"])
-def test_the_training_data_are_a_plain_matrix(name: str) -> None:
+def test_the_training_data_are_a_plain_matrix(name):
     data = SETS[name](small())
     with pytest.raises(PrivacyRefusal, match="dtrain"):
         xgb.train(PARAMS, data, 2)
     release_disguise(data)
 
 
-def test_nothing_but_plain_matrices_is_asked_for_before_xgboosts_own_check() -> None:
+def test_nothing_but_plain_matrices_is_asked_for_before_xgboosts_own_check():
     """XGBoost's check would lead to a matrix that shares the cuts of the training rows."""
     d = small()
     with pytest.raises(PrivacyRefusal, match=r"xgboost\.DMatrix") as caught:
@@ -91,7 +90,7 @@ def test_nothing_but_plain_matrices_is_asked_for_before_xgboosts_own_check() -> 
     assert "reference" not in str(caught.value)
 
 
-def test_a_plain_matrix_has_been_binned_before() -> None:
+def test_a_plain_matrix_has_been_binned_before():
     """Stock training leaves its quantile bins in a plain matrix; nothing private reads them."""
     used, fresh, public, other = small(), small(), xgb.DMatrix(*PUBLIC), xgb.DMatrix(*PUBLIC)
     for d in (used, public):
@@ -108,7 +107,7 @@ def test_a_plain_matrix_has_been_binned_before() -> None:
 
 
 @pytest.mark.parametrize("loaded", [False, True])
-def test_predictions_for_bins_of_the_training_rows_are_refused(loaded: bool) -> None:
+def test_predictions_for_bins_of_the_training_rows_are_refused(loaded):
     d = small()
     model = xgb.train(PARAMS, d, 2)
     if loaded:
@@ -127,7 +126,7 @@ def test_predictions_for_bins_of_the_training_rows_are_refused(loaded: bool) -> 
     assert stock.predict(binned).shape == (100,)
 
 
-def test_weights_of_features() -> None:
+def test_weights_of_features():
     """They are chances of columns, and public; where no column is drawn they would be ignored."""
     d = small()
     d.set_info(feature_weights=np.ones(d.num_col()))
@@ -139,7 +138,7 @@ def test_weights_of_features() -> None:
         model.fit(X, y)
 
 
-def test_an_earlier_model_with_exact_statistics() -> None:
+def test_an_earlier_model_with_exact_statistics():
     """A stock model without any tree holds the exact mean of the labels as its intercept."""
     d = small()
     for rounds in (0, 2):
@@ -157,7 +156,7 @@ def test_an_earlier_model_with_exact_statistics() -> None:
     ],
     ids=lambda c: type(c).__name__,
 )
-def test_callbacks_that_hold_the_scores_of_another_training(callback: Any) -> None:
+def test_callbacks_that_hold_the_scores_of_another_training(callback):
     d, public = small(), xgb.DMatrix(*PUBLIC)
     stock = {"objective": "binary:logistic", "nthread": 1}
     xgb.train(stock, d, 2, evals=[(d, "train")], callbacks=[callback], verbose_eval=False)
@@ -166,7 +165,7 @@ def test_callbacks_that_hold_the_scores_of_another_training(callback: Any) -> No
         xgb.train(PARAMS, d, 2, evals=[(public, "v")], callbacks=[callback])
 
 
-def test_custom_metrics_see_public_sets_only() -> None:
+def test_custom_metrics_see_public_sets_only():
     d, public = small(), xgb.DMatrix(*PUBLIC)
     seen = []
 
@@ -181,7 +180,7 @@ def test_custom_metrics_see_public_sets_only() -> None:
         xgb.train(PARAMS | {"dp_public_evals": False}, d, 2, evals=[(public, "v")])
 
 
-def test_estimators_evaluate_plain_matrices() -> None:
+def test_estimators_evaluate_plain_matrices():
     X, y = (v[:400] for v in DATA["binary"])
     common: dict[str, Any] = {"n_estimators": 2, "n_jobs": 1}
     private = DPXGBClassifier(classes=2, epsilon=1, delta=1e-6, public_evals=True, **common)
@@ -202,7 +201,7 @@ def test_estimators_evaluate_plain_matrices() -> None:
         stock.set_params(tree_method=None).fit(X, y, eval_set=[PUBLIC])
 
 
-def test_estimators_refuse_the_training_table_and_its_views() -> None:
+def test_estimators_refuse_the_training_table_and_its_views():
     table, y = (v[:400] for v in DATA["binary"])
     model = DPXGBClassifier(
         classes=2, epsilon=1, delta=1e-6, n_estimators=1, n_jobs=1, public_evals=True

@@ -101,7 +101,7 @@ def shown_by(call: Callable[[], Any], capfd: pytest.CaptureFixture[str]) -> Priv
 
 @cells
 @estimators
-def test_features(make: Any, cell: Any, capfd: pytest.CaptureFixture[str]) -> None:
+def test_features(make, cell, capfd):
     array = np.asarray(X).astype(object)
     array[7, 1] = cell
     for table in (array, pd.DataFrame(array, columns=list("abc")), array.tolist()):
@@ -111,9 +111,7 @@ def test_features(make: Any, cell: Any, capfd: pytest.CaptureFixture[str]) -> No
 
 @cells
 @estimators
-def test_labels_weights_and_margins(
-    make: Any, cell: Any, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_labels_weights_and_margins(make, cell, capfd):
     values = Y.astype(object)
     values[7] = cell
     for wrap in (lambda v: v, list, pd.Series):
@@ -130,7 +128,7 @@ def test_labels_weights_and_margins(
 
 
 @pytest.mark.parametrize("name", ["DPXGBClassifier", "DPXGBRegressor"])
-def test_predictions_and_selection(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_predictions_and_selection(name, capfd):
     model = ESTIMATORS[name]().fit(X, Y)
     grid = {"max_depth": [1, 2]}
     for table in (bad(X, SECRET), pd.DataFrame(bad(X, SECRET)), bad(X, SECRET).tolist()):
@@ -145,7 +143,7 @@ def test_predictions_and_selection(name: str, capfd: pytest.CaptureFixture[str])
 
 
 @pytest.mark.parametrize("kind", ["pandas", "pandas category", "arrow", "polars"])
-def test_declared_categories(kind: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_declared_categories(kind, capfd):
     names = ["u", "v"] * 5 + [SECRET]
     frame = pd.DataFrame({"a": X[:, 0], "c": names})
     table: Any = frame.astype({"c": "category"}) if kind == "pandas category" else frame
@@ -190,20 +188,20 @@ def fit(table: Any, labels: Any = None, **params: Any) -> Any:
         (pl.DataFrame({"d": [[1.0]] * N}), PrivacyParameterError, "'d'"),
     ],
 )
-def test_messages_about_tables(table: Any, error: Any, words: str) -> None:
+def test_messages_about_tables(table, error, words):
     with pytest.raises(error, match=words):
         fit(table)
 
 
 @pytest.mark.parametrize("label", [np.nan, np.inf, 1e300, 10**400, None, "a"])
-def test_messages_about_labels(label: Any) -> None:
+def test_messages_about_labels(label):
     with pytest.raises(RowDomainError, match="label"):
         fit(X, bad(Y, label))
     with pytest.raises(RowDomainError, match="label"):
         ESTIMATORS["DPXGBRegressor"]().fit(X, bad(Y, label))
 
 
-def test_number_of_labels_and_weights() -> None:
+def test_number_of_labels_and_weights():
     for make in ESTIMATORS.values():
         with pytest.raises(PrivacyParameterError, match="one entry for each row") as caught:
             make().fit(X, Y[:-1])
@@ -213,7 +211,7 @@ def test_number_of_labels_and_weights() -> None:
         assert not any(c.isdigit() for c in str(caught.value))
 
 
-def test_objects_that_are_numbers_are_numbers() -> None:
+def test_objects_that_are_numbers_are_numbers():
     """Neither a missing value nor the type of another row's number changes what a row is."""
     rows = [[1, 2.5, None], [Decimal("1"), True, pd.NA], ["3", np.float32(1), np.int8(2)]]
     for table in (np.array(rows, dtype=object), pd.DataFrame(rows, dtype=object), rows):
@@ -223,7 +221,7 @@ def test_objects_that_are_numbers_are_numbers() -> None:
     assert fit(pa.table({"a": pa.nulls(N), "b": X[:, 1]})).n_features_in_ == 2
 
 
-def test_classes_are_looked_up_row_by_row() -> None:
+def test_classes_are_looked_up_row_by_row():
     """A text in another row does not turn a number into the text that was declared."""
     model = DPXGBClassifier(classes=["0", "1"], **OWN, **SHARED)
     for labels in ([0] * N, [0, *["1"] * (N - 1)]):
@@ -236,7 +234,7 @@ PAIR_LABELS: list[Any] = [1, LARGE, 1.0, float(2**53), True, np.int64(LARGE), 2*
 
 
 @pytest.mark.parametrize("wrap", [list, tuple])
-def test_no_two_labels_of_a_list_decide_together(wrap: Any) -> None:
+def test_no_two_labels_of_a_list_decide_together(wrap):
     """Whether labels are refused, and which codes they get, is that of each of them alone."""
     classes = declared([1, LARGE])
 

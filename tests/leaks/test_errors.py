@@ -77,7 +77,7 @@ BEFORE_TRAINING = "number of labels"
 
 
 @pytest.mark.parametrize("case", sorted(bad_rows().keys() - {BEFORE_TRAINING}))
-def test_errors_say_nothing_exact(case: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_errors_say_nothing_exact(case, capfd):
     """Neither the value nor the row of the defect, nor how many rows there are."""
     make, params = bad_rows()[case]
     shown = ""

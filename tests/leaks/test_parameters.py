@@ -26,7 +26,7 @@ reg:expectileerror binary:hinge survival:cox rank:ndcg rank:map rank:pairwise
 
 
 @pytest.mark.parametrize("objective", OTHER_OBJECTIVES)
-def test_other_objectives(objective: str) -> None:
+def test_other_objectives(objective):
     """Row-coupling losses, adaptive leaves, position bias: Python and C++ both refuse."""
     d = small()
     with pytest.raises(PrivacyRefusal, match="objective"):
@@ -42,7 +42,7 @@ OWN_LOSSES = sorted(name for name, known in OBJECTIVES.items() if known.loss is 
 
 
 @pytest.mark.parametrize("objective", OWN_LOSSES)
-def test_objectives_with_losses_of_the_plugins_own(objective: str) -> None:
+def test_objectives_with_losses_of_the_plugins_own(objective):
     """The C++ takes none of them with the gradients of XGBoost, nor with the loss of another."""
     d = small()
     plan = plan_of(xgb.train(COMMON | OBJECTIVE["binary"], d, 1))
@@ -54,7 +54,7 @@ def test_objectives_with_losses_of_the_plugins_own(objective: str) -> None:
 
 
 @pytest.mark.parametrize("objective", ["binary:logitraw", "multi:softmax"])
-def test_objective_of_another_plan(objective: str) -> None:
+def test_objective_of_another_plan(objective):
     d = small()
     plan = plan_of(xgb.train(COMMON | OBJECTIVE["binary"], d, 1))
     classes = {"num_class": 3} if objective == "multi:softmax" else {}
@@ -83,7 +83,7 @@ def test_objective_of_another_plan(objective: str) -> None:
     ],
     ids=str,
 )
-def test_the_cpp_refuses_by_itself(change: dict[str, Any], named: str) -> None:
+def test_the_cpp_refuses_by_itself(change, named):
     """What Python refuses, the trainer refuses too: parameters can reach it past Python."""
     d = small()
     plan = plan_of(xgb.train(COMMON | OBJECTIVE["binary"], d, 1))
@@ -91,7 +91,7 @@ def test_the_cpp_refuses_by_itself(change: dict[str, Any], named: str) -> None:
         from_plan(plan, d, **change).update(d, 0)
 
 
-def test_the_cpp_refuses_other_labels_by_itself() -> None:
+def test_the_cpp_refuses_other_labels_by_itself():
     """The number of classes and weights of positives that the plan does not know."""
     d = small()
     plan = plan_of(xgb.train(COMMON | OBJECTIVE["binary"], d, 1))
@@ -107,7 +107,7 @@ def test_the_cpp_refuses_other_labels_by_itself() -> None:
         )
 
 
-def test_the_cpp_refuses_matrices_by_itself() -> None:
+def test_the_cpp_refuses_matrices_by_itself():
     X, y = (v[:400] for v in DATA["binary"])
     plan = plan_of(xgb.train(COMMON | OBJECTIVE["binary"], small(), 1))
     for d, named in (
@@ -139,7 +139,7 @@ def test_the_cpp_refuses_matrices_by_itself() -> None:
     ],
     ids=str,
 )
-def test_stock_thresholds_do_nothing(change: dict[str, Any]) -> None:
+def test_stock_thresholds_do_nothing(change):
     """Only the plan counts: no exact sum is compared with a threshold of stock training."""
     d = small()
     with fixed_noise(4):
@@ -172,7 +172,7 @@ def first_trees(kind: str, **changes: Any) -> list[dict[str, Any]]:
     ],
     ids=str,
 )
-def test_leaf_parameters_act_on_released_values_only(kind: str, change: dict[str, Any]) -> None:
+def test_leaf_parameters_act_on_released_values_only(kind, change):
     """They change no split of the first tree, whose gradients they cannot have touched."""
 
     for one, other in zip(first_trees(kind, **change), first_trees(kind), strict=True):
@@ -185,7 +185,7 @@ def test_leaf_parameters_act_on_released_values_only(kind: str, change: dict[str
             assert min(one["sum_hessian"]) >= 5e4
 
 
-def test_gamma_without_no_split_is_refused_and_with_it_is_a_candidate() -> None:
+def test_gamma_without_no_split_is_refused_and_with_it_is_a_candidate():
     """The tree may only stop where the mechanism chose so: with noise, not by a threshold."""
     params = COMMON | OBJECTIVE["binary"] | {"dp_tree_shape": "per_node"}
     with pytest.raises(PrivacyRefusal, match="dp_no_split"):
@@ -221,7 +221,7 @@ def test_gamma_without_no_split_is_refused_and_with_it_is_a_candidate() -> None:
     ],
     ids=str,
 )
-def test_callbacks_cannot_change_a_training(change: dict[str, Any], when: int) -> None:
+def test_callbacks_cannot_change_a_training(change, when):
     kind = "multiclass" if "num_class" in change else "binary"
     X, y = (v[:300] for v in DATA[kind])
     d = xgb.DMatrix(X, np.minimum(y, 1))  # labels that fit any number of classes
@@ -231,7 +231,7 @@ def test_callbacks_cannot_change_a_training(change: dict[str, Any], when: int) -
 
 
 @pytest.mark.parametrize("name", ["gblinear", "dart"])
-def test_boosters_on_a_private_model(name: str) -> None:
+def test_boosters_on_a_private_model(name):
     model = xgb.train(COMMON | OBJECTIVE["binary"], small(), 2)
     with pytest.raises(XGBoostError, match=r"gbtree|ledger"):
         xgb.train({"objective": "binary:logistic", "booster": name}, small(), 1, xgb_model=model)
@@ -242,7 +242,7 @@ def test_boosters_on_a_private_model(name: str) -> None:
 
 @pytest.mark.parametrize("updater", ["prune", "refresh", "sync", "grow_colmaker"])
 @pytest.mark.parametrize("loaded", [False, True])
-def test_updaters_on_a_private_model(updater: str, loaded: bool) -> None:
+def test_updaters_on_a_private_model(updater, loaded):
     """No updater that recomputes exact statistics runs on a model with a ledger."""
     model = xgb.train(COMMON | OBJECTIVE["binary"], small(), 2)
     if loaded:
@@ -252,7 +252,7 @@ def test_updaters_on_a_private_model(updater: str, loaded: bool) -> None:
         model.update(small(), 0)
 
 
-def test_evaluation_needs_public_sets_and_shows_no_metric_of_the_training_data() -> None:
+def test_evaluation_needs_public_sets_and_shows_no_metric_of_the_training_data():
     d, public = small(), xgb.DMatrix(*(v[500:600] for v in DATA["binary"]))
     params = COMMON | OBJECTIVE["binary"]
     for allowed in (False, True):

@@ -40,9 +40,7 @@ def ids(name: str) -> Any:
 
 
 @pytest.mark.parametrize("name", ["texts", "numbers"])
-def test_no_id_is_in_a_model_or_in_what_was_said(
-    name: str, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_no_id_is_in_a_model_or_in_what_was_said(name, capfd, caplog):
     caplog.set_level(logging.DEBUG)
     watch = Watch()
     params = COMMON | OBJECTIVE["binary"] | FREE | {"verbosity": 3, "dp_privacy_id": ids(name)}
@@ -56,7 +54,7 @@ def test_no_id_is_in_a_model_or_in_what_was_said(
 
 
 @pytest.mark.parametrize("name", ["texts", "numbers"])
-def test_no_id_is_in_an_estimator(name: str) -> None:
+def test_no_id_is_in_an_estimator(name):
     X = np.arange(2.0 * N).reshape(N, 2) % 7
     model = DPXGBClassifier(epsilon=float("inf"), delta=1e-6, classes=2, n_estimators=2)
     model.fit(X, np.arange(N) % 2, privacy_id=ids(name))
@@ -64,7 +62,7 @@ def test_no_id_is_in_an_estimator(name: str) -> None:
     assert not any(trace in text for trace in traces(name))
 
 
-def test_the_number_of_persons_is_in_no_model() -> None:
+def test_the_number_of_persons_is_in_no_model():
     """It is a statistic of the rows, as the number of rows is."""
     params = COMMON | OBJECTIVE["binary"] | FREE | {"dp_privacy_id": TEXTS}
     model = xgb.train(params, small(n=N), 2)
@@ -73,7 +71,7 @@ def test_the_number_of_persons_is_in_no_model() -> None:
             assert not re.search(rf"(?<![\d.]){PERSONS}(?![\d.])", kept), what
 
 
-def test_nothing_is_kept_after_a_training_or_an_error() -> None:
+def test_nothing_is_kept_after_a_training_or_an_error():
     params = COMMON | OBJECTIVE["binary"] | FREE | {"dp_privacy_id": TEXTS}
     xgb.train(params, small(n=N), 1)
     with pytest.raises(ValueError, match="one id for each row"):

@@ -1,13 +1,9 @@
 """Scans of everything that leaves training for exact statistics of its data."""
 
-from __future__ import annotations
-
 import math
 import pickle
 import re
 import struct
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -36,7 +32,7 @@ from .scan import (
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_exact_statistic_in_what_leaves_training(kind: str, private_models: Any) -> None:
+def test_no_exact_statistic_in_what_leaves_training(kind, private_models):
     model, watch = private_models[kind]
     secrets = secrets_of(model, kind)
     assert sum(map(distinctive, secrets.values())) > 100
@@ -48,7 +44,7 @@ def test_no_exact_statistic_in_what_leaves_training(kind: str, private_models: A
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_scan_finds_what_a_training_without_noise_leaves(kind: str) -> None:
+def test_the_scan_finds_what_a_training_without_noise_leaves(kind):
     """Teeth: the same algorithm without noise has all of it in its model."""
     params = COMMON | OBJECTIVE[kind] | {"dp_epsilon": math.inf}
     with pytest.warns(UserWarning, match="NOT private"):
@@ -65,7 +61,7 @@ def test_the_scan_finds_what_a_training_without_noise_leaves(kind: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["rows", "label sum", "min of column 0", "mean of column 1"])
-def test_the_scan_finds_a_planted_statistic(name: str, private_models: Any) -> None:
+def test_the_scan_finds_a_planted_statistic(name, private_models):
     model = private_models["binary"][0].copy()
     secret = (columns(DATA["binary"][0]) | labels(DATA["binary"][1]))[name]
     model.set_attr(note=repr(secret))
@@ -77,7 +73,7 @@ def test_the_scan_finds_a_planted_statistic(name: str, private_models: Any) -> N
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("key", [None, 1])
 @pytest.mark.filterwarnings("ignore:Epsilon is above 10")
-def test_no_value_of_the_data_is_a_threshold(kind: str, key: int | None) -> None:
+def test_no_value_of_the_data_is_a_threshold(kind, key):
     """By construction of the data a threshold cannot equal a value by chance: see `scan`."""
     X, _ = DATA[kind]
     params = COMMON | OBJECTIVE[kind] | {"dp_epsilon": 20.0, "max_depth": 4}
@@ -91,7 +87,7 @@ def test_no_value_of_the_data_is_a_threshold(kind: str, key: int | None) -> None
     assert not any(np.isin(np.float32(threshold), X[:, f]) for f, threshold in splits)
 
 
-def test_thresholds_of_a_stock_model_are_values_of_the_data() -> None:
+def test_thresholds_of_a_stock_model_are_values_of_the_data():
     """Teeth: stock histograms cut at values of the data."""
     params = {"tree_method": "hist", "objective": "binary:logistic", "nthread": 1, "max_depth": 2}
     X, _ = DATA["binary"]
@@ -102,9 +98,7 @@ def test_thresholds_of_a_stock_model_are_values_of_the_data() -> None:
 @pytest.mark.parametrize(
     ("kind", "on_disk"), [*((kind, False) for kind in KINDS), ("binary", True), ("targets", True)]
 )
-def test_nothing_exact_is_printed(
-    kind: str, on_disk: bool, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_exact_is_printed(kind, on_disk, tmp_path, capfd):
     """`verbosity=3` tells times and numbers of calls, which the guarantee excludes, and no more."""
     d = matrix(kind)
     if on_disk:
@@ -130,7 +124,7 @@ def test_nothing_exact_is_printed(
 
 
 @pytest.mark.parametrize("changes", [{}, {"base_score": 0.5}])
-def test_open_rounds_tell_a_noisy_number_of_rows(changes: dict[str, Any]) -> None:
+def test_open_rounds_tell_a_noisy_number_of_rows(changes):
     """The ledger says by which number the plan was taken, and not how many rows there are."""
     given = COMMON | OBJECTIVE["binary"] | changes
     with fixed_noise(20):
@@ -141,7 +135,7 @@ def test_open_rounds_tell_a_noisy_number_of_rows(changes: dict[str, Any]) -> Non
         assert not statistics_in(texts[name], {"rows": float(N)}), name
 
 
-def test_the_number_of_rows_is_told_only_if_declared(private_models: Any) -> None:
+def test_the_number_of_rows_is_told_only_if_declared(private_models):
     with fixed_noise(20):
         model = xgb.train(COMMON | OBJECTIVE["binary"] | {"dp_n_public": N}, matrix("binary"), 1)
     rows = {"rows": float(N)}

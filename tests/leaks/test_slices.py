@@ -14,7 +14,7 @@ from xgb_dp.errors import LedgerError
 from .scan import COMMON, OBJECTIVE, small
 
 
-def test_slices_keep_the_whole_ledger_and_cannot_be_extended_in_place() -> None:
+def test_slices_keep_the_whole_ledger_and_cannot_be_extended_in_place():
     model = xgb.train(COMMON | OBJECTIVE["binary"], small(), 4)
     whole = xgb_dp.privacy_report(model)
     for part in (model[:2], model[2:], model[::2], model[3]):
@@ -24,7 +24,7 @@ def test_slices_keep_the_whole_ledger_and_cannot_be_extended_in_place() -> None:
             part.update(small(), 9)
 
 
-def test_training_on_a_slice_pays_for_both() -> None:
+def test_training_on_a_slice_pays_for_both():
     """Slices put together again by `xgb_model` carry every training of which trees were used."""
     params = COMMON | OBJECTIVE["binary"]
     model = xgb.train(params, small(), 4)
@@ -35,7 +35,7 @@ def test_training_on_a_slice_pays_for_both() -> None:
     assert report.epsilon > 1.2 * xgb_dp.privacy_report(model).epsilon
 
 
-def test_trees_put_together_by_hand_exceed_the_ledger() -> None:
+def test_trees_put_together_by_hand_exceed_the_ledger():
     """Models are files: trees of another training pasted into one are noticed."""
     params = COMMON | OBJECTIVE["binary"]
     one, other = (json.loads(xgb.train(params, small(), 2).save_raw("json")) for _ in range(2))
@@ -52,7 +52,7 @@ def test_trees_put_together_by_hand_exceed_the_ledger() -> None:
         xgb_dp.privacy_report(pasted)
 
 
-def test_an_interrupted_training_has_claimed_its_plan() -> None:
+def test_an_interrupted_training_has_claimed_its_plan():
     """Whatever a callback keeps of a training that failed carries a ledger for all of it."""
     kept: list[xgb.Booster] = []
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,7 +14,7 @@ from .scan import COMMON, DATA, KINDS, OBJECTIVE, N, matrix
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_inner_statistics_follow_from_the_leaves(kind: str) -> None:
+def test_inner_statistics_follow_from_the_leaves(kind):
     """Cover, gain and base weight of inner nodes hold nothing that the noisy leaves do not.
 
     Real noise; without clip and shrinkage a leaf's statistics are its noisy sums, and those of the
@@ -47,7 +45,7 @@ def test_inner_statistics_follow_from_the_leaves(kind: str) -> None:
             )
 
 
-def test_importance_and_dumps_read_only_the_statistics(private_models: Any) -> None:
+def test_importance_and_dumps_read_only_the_statistics(private_models):
     model = private_models["binary"][0]
     saved = trees(model)
     for kind, field in (("total_gain", "loss_changes"), ("total_cover", "sum_hessian")):
@@ -64,14 +62,14 @@ def test_importance_and_dumps_read_only_the_statistics(private_models: Any) -> N
     )
 
 
-def test_a_model_has_no_attribute_but_the_ledger(private_models: Any) -> None:
+def test_a_model_has_no_attribute_but_the_ledger(private_models):
     """No best iteration, no best score, no metric."""
     for model, _ in private_models.values():
         assert set(model.attributes()) == {"dp_ledger"}
 
 
 @pytest.mark.filterwarnings("ignore:Epsilon is above 10")
-def test_categorical_splits_are_one_category_and_names_are_the_declared_ones() -> None:
+def test_categorical_splits_are_one_category_and_names_are_the_declared_ones():
     """No split sorts categories by exact sums, and absent categories are kept by name too.
 
     One category against the others where a selection fills one level; random sets, which the rows

@@ -1,7 +1,5 @@
 """The key stream is RFC 8439's, keys are fresh, and a fork cannot repeat its parent's noise."""
 
-from __future__ import annotations
-
 import os
 import struct
 import subprocess

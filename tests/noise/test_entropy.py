@@ -218,7 +218,7 @@ answer["rounds"] = xgb.train(params, d, 2).num_boosted_rounds()
 """
 
 
-def test_no_entropy_no_training() -> None:
+def test_no_entropy_no_training():
     """No weaker generator is fallen back to; when the system works again, so does training.
 
     The error says which call failed, that no model was trained, and what usually forbids the call.
@@ -236,7 +236,7 @@ def test_no_entropy_no_training() -> None:
 
 
 @pytest.mark.parametrize("sampled", [False, True], ids=["all rows", "subsample"])
-def test_entropy_that_fails_later(sampled: bool) -> None:
+def test_entropy_that_fails_later(sampled):
     """Intercept, trees and sample have keys of their own: whichever fails ends the training."""
     answer = child(FAIL, errno=errno.EIO, params={"subsample": 0.5} if sampled else {})
     assert len(answer["errors"]) >= (3 if sampled else 2)
@@ -244,7 +244,7 @@ def test_entropy_that_fails_later(sampled: bool) -> None:
     assert answer["trees"] == 0
 
 
-def test_a_key_in_parts_and_interrupted_calls() -> None:
+def test_a_key_in_parts_and_interrupted_calls():
     """A short answer is no key: the rest is asked for, until all 32 bytes are random."""
     code = """
 shim.shim_in_bits()
@@ -313,7 +313,7 @@ def searched(code: str, **task: Any) -> dict[str, Counter[str]]:
 NOTHING: Counter[str] = Counter()
 
 
-def test_keys_are_wiped_when_a_training_ends() -> None:
+def test_keys_are_wiped_when_a_training_ends():
     code = """
 answer["before"] = search()
 model = xgb.train(params, d, 4, callbacks=[After(lambda: answer.update(during=search()))])
@@ -335,7 +335,7 @@ answer["after a sample"] = search()
     assert hits == dict.fromkeys(wiped, NOTHING)
 
 
-def test_keys_are_wiped_when_a_training_breaks_off() -> None:
+def test_keys_are_wiped_when_a_training_breaks_off():
     code = """
 import gc
 def fail():
@@ -353,7 +353,7 @@ answer["after"] = search()
     assert hits["after"] == NOTHING
 
 
-def test_keys_of_single_sources_are_wiped() -> None:
+def test_keys_of_single_sources_are_wiped():
     code = """
 source = native.Source(None, 1)
 answer["created"] = search()
@@ -370,7 +370,7 @@ answer["drawn"] = search()
     assert hits["freed"] == hits["drawn"] == NOTHING
 
 
-def test_nothing_is_left_on_the_stack() -> None:
+def test_nothing_is_left_on_the_stack():
     """Vector registers that a compiler parks on the stack hold key and noise too."""
     code = """
 import xgb_dp.engine.native

@@ -1,7 +1,5 @@
 """What the proofs assume is checked: outside of it the samplers refuse to draw."""
 
-from __future__ import annotations
-
 import pytest
 from xgboost.core import XGBoostError
 

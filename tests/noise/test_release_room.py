@@ -44,7 +44,7 @@ def outside() -> list[Path]:
 
 
 @pytest.mark.parametrize("what", ROOM)
-def test_only_the_release_draws_selects_and_tells(what: str) -> None:
+def test_only_the_release_draws_selects_and_tells(what):
     users = [name(p) for p in outside() if re.search(ROOM[what], code(p))]
     assert users == []
     inside = [p for p in SOURCES if p not in outside()]
@@ -52,26 +52,26 @@ def test_only_the_release_draws_selects_and_tells(what: str) -> None:
 
 
 @pytest.mark.parametrize("word", SHARED)
-def test_words_of_sources_serve_public_choices_and_samples(word: str) -> None:
+def test_words_of_sources_serve_public_choices_and_samples(word):
     users = {name(p) for p in outside() if re.search(rf"\b{word}\b", code(p))}
     assert users == SHARED[word]
 
 
-def test_the_source_of_noise_is_named_nowhere_else() -> None:
+def test_the_source_of_noise_is_named_nowhere_else():
     for path in SOURCES:
         if "rng_" in code(path):
             assert name(path).startswith("release/release."), path
 
 
 @pytest.mark.parametrize("layer", LAYERS)
-def test_folders_include_no_upper_ones(layer: str) -> None:
+def test_folders_include_no_upper_ones(layer):
     allowed = {*LAYERS[: LAYERS.index(layer) + 1], *PLUMBING}
     for path in (PLUGIN / layer).iterdir():
         for part in re.findall(r'#include "plugin_cpp/([^/"]+)', path.read_text()):
             assert part in allowed, f"{name(path)} includes {part}"
 
 
-def test_exact_numbers_of_all_workers_are_made_in_two_places() -> None:
+def test_exact_numbers_of_all_workers_are_made_in_two_places():
     """By the sum over workers, and by the one value of exact sums that is released itself."""
     users = {name(p) for p in SOURCES if re.search(r"\bGlobal(?:Int|Sum)\s*[({]", code(p))}
     assert users == {"release/release.cc", "leaf/release.cc"}

@@ -114,7 +114,7 @@ def assert_unrelated(noises: list[list[float]]) -> None:
         assert (one[0] == other[0]) + len(set(one[1:]) & set(other[1:])) <= 2
 
 
-def test_the_check_notices_shared_noise() -> None:
+def test_the_check_notices_shared_noise():
     """Teeth: trainings with one known key have all noise in common."""
     with fixed_noise(8):
         noises = [train(), train()]
@@ -123,7 +123,7 @@ def test_the_check_notices_shared_noise() -> None:
         assert_unrelated(noises)
 
 
-def test_one_second_one_seed() -> None:
+def test_one_second_one_seed():
     """The clock, the parameter `seed` and the generators of Python and NumPy are no source."""
     noises, seconds = [], []
     while len(noises) < 12 or len(seconds) == len(set(seconds)):
@@ -134,7 +134,7 @@ def test_one_second_one_seed() -> None:
     assert_unrelated(noises)
 
 
-def test_another_second_same_key() -> None:
+def test_another_second_same_key():
     """And with a known key nothing else decides, neither time nor seed nor state of a generator."""
     with fixed_noise(8):
         one = train(seed=1)
@@ -145,7 +145,7 @@ def test_another_second_same_key() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
-def test_processes_and_forks() -> None:
+def test_processes_and_forks():
     """Two processes, to which a constant seed would give the same noise, and children of one.
 
     The children train at the same time as their parent, from the same memory.
@@ -162,13 +162,13 @@ answer = [first, noise_of(xgb.train(PARAMS, d, 3)), *(receive(*c) for c in child
     assert_unrelated(first + second)
 
 
-def test_threads() -> None:
+def test_threads():
     with ThreadPoolExecutor(4) as pool:
         assert_unrelated(list(pool.map(lambda _: train(), range(8))))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
-def test_a_fork_in_the_middle_of_a_training() -> None:
+def test_a_fork_in_the_middle_of_a_training():
     """The child can neither grow the parent's next tree nor any other; the parent goes on."""
     code = """
 said = []
@@ -201,7 +201,7 @@ answer = [said, [model.num_boosted_rounds() for model in models]]
         assert grown == epoch + 1
 
 
-def test_continued_trainings() -> None:
+def test_continued_trainings():
     """Continuing a model draws anew, also twice from the same model."""
     model = xgb.train(PARAMS, empty(), 3)
     longer = [noise_of(xgb.train(PARAMS, empty(), 3, xgb_model=model)) for _ in range(3)]
@@ -212,7 +212,7 @@ def test_continued_trainings() -> None:
     assert_unrelated([start, *([k, *noise[len(start) :]] for k, noise in enumerate(longer))])
 
 
-def test_copies_and_pickles_have_no_noise_to_draw() -> None:
+def test_copies_and_pickles_have_no_noise_to_draw():
     model = xgb.train(PARAMS, empty(), 3)
     loaded = xgb.Booster(model_file=bytearray(model.save_raw("ubj")))
     for other in (model, model.copy(), model[:2], loaded):
@@ -220,7 +220,7 @@ def test_copies_and_pickles_have_no_noise_to_draw() -> None:
             other.update(empty(), 3)
 
 
-def test_copies_in_the_middle_of_a_training_have_none_either() -> None:
+def test_copies_in_the_middle_of_a_training_have_none_either():
     """Nothing that a callback can keep of a training draws the noise of its next tree."""
     d = empty()
     tried = []

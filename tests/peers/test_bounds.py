@@ -36,7 +36,7 @@ def without_noise(params: dict[str, Any], d: xgb.DMatrix, rounds: int) -> xgb.Bo
 
 # ------------------------------------------------------------------------------- labels
 @pytest.mark.parametrize("label", [5.0, 1e6])
-def test_every_row_is_clipped_and_none_is_dropped(label: float) -> None:
+def test_every_row_is_clipped_and_none_is_dropped(label):
     """All labels far outside: each row counts in every sum, with the bound and no more."""
     X, _ = make_rows("regression", 4000)
     y = np.where(X[:, 0] > 0.1, label, -label).astype(np.float32)
@@ -58,7 +58,7 @@ def test_every_row_is_clipped_and_none_is_dropped(label: float) -> None:
     assert root == pytest.approx(-C * np.sign(y).sum(), rel=1e-4)
 
 
-def test_labels_at_the_bounds_train() -> None:
+def test_labels_at_the_bounds_train():
     """Labels -1 and 1 with intercept 0, the set-up in which a strict filter drops every row."""
     X, y = make_rows("binary", 3000)
     d = xgb.DMatrix(X, 2 * y - 1)
@@ -70,7 +70,7 @@ def test_labels_at_the_bounds_train() -> None:
 
 @pytest.mark.parametrize("start", [1000.0, -1001.0, -0.5])
 @pytest.mark.parametrize("declared", [True, False], ids=["public intercept", "released"])
-def test_a_range_far_from_zero(start: float, declared: bool) -> None:
+def test_a_range_far_from_zero(start, declared):
     """Ranges are declared and labels counted from them: a shift of both only shifts predictions."""
     X, y = make_rows("regression", 1000)
     y = np.clip((y + 1) / 2, 0, 1)
@@ -88,7 +88,7 @@ def test_a_range_far_from_zero(start: float, declared: bool) -> None:
 
 
 @pytest.mark.parametrize("base", [0.0, 2000.0])
-def test_residuals_beyond_the_range_are_clipped(base: float) -> None:
+def test_residuals_beyond_the_range_are_clipped(base):
     """Boosting that starts a thousand widths away: no row moves a sum by more than its bound."""
     X, y = make_rows("regression", 1000)
     y = (1000.5 + y / 2).astype(np.float32)
@@ -99,7 +99,7 @@ def test_residuals_beyond_the_range_are_clipped(base: float) -> None:
         assert abs(leaf.released[0]) <= leaf.rows * unit * (1 + 1e-5)
 
 
-def test_residuals_that_noise_has_blown_up_are_clipped() -> None:
+def test_residuals_that_noise_has_blown_up_are_clipped():
     """Predictions wander out of the range; noise recovered with clipped rows stays right."""
     X, y = make_rows("regression", 100)
     with fixed_noise(4):
@@ -114,7 +114,7 @@ def test_residuals_that_noise_has_blown_up_are_clipped() -> None:
 # ------------------------------------------------------------------------------- features
 @pytest.mark.parametrize("n", [64, 65, 95])
 @pytest.mark.parametrize("kind", ["binary", "regression"])
-def test_values_outside_of_the_bounds_train(kind: str, n: int) -> None:
+def test_values_outside_of_the_bounds_train(kind, n):
     """They count as the nearest bound, whatever the number of rows is divisible by."""
     X, y = make_rows(kind, n)
     outside = X.copy()
@@ -126,7 +126,7 @@ def test_values_outside_of_the_bounds_train(kind: str, n: int) -> None:
     assert one.get_dump(with_stats=True) == other.get_dump(with_stats=True)
 
 
-def test_no_bounds_are_needed_and_wrong_ones_are_named() -> None:
+def test_no_bounds_are_needed_and_wrong_ones_are_named():
     X, y = make_rows("binary", 50)
     d = xgb.DMatrix(X, y)
     params = {k: v for k, v in BINARY.items() if k != "dp_feature_bounds"}
@@ -136,7 +136,7 @@ def test_no_bounds_are_needed_and_wrong_ones_are_named() -> None:
             xgb.train(params | {"dp_feature_bounds": bad}, d, 2)
 
 
-def test_the_extremes_of_a_column_are_not_its_grid() -> None:
+def test_the_extremes_of_a_column_are_not_its_grid():
     """One row that is moved far away leaves private candidates where they are, up to noise."""
     X, y = make_rows("binary", 2000)
     moved = X.copy()
@@ -153,7 +153,7 @@ def test_the_extremes_of_a_column_are_not_its_grid() -> None:
 # ------------------------------------------------------------------------------- structure
 @pytest.mark.parametrize("n", [0, 1, 99, 100])
 @pytest.mark.parametrize("epsilon", [0.001, 20.0])
-def test_no_count_decides_whether_a_node_is_split(n: int, epsilon: float) -> None:
+def test_no_count_decides_whether_a_node_is_split(n, epsilon):
     """Trees are complete whatever `min_child_weight` is, and whether labels give any gain."""
     X, y = make_rows("binary", 100)
     for labels in (y, np.zeros(100)):
@@ -163,7 +163,7 @@ def test_no_count_decides_whether_a_node_is_split(n: int, epsilon: float) -> Non
 
 
 @pytest.mark.parametrize("no_split", [False, True])
-def test_neighbours_grow_the_same_trees_on_most_tapes(no_split: bool) -> None:
+def test_neighbours_grow_the_same_trees_on_most_tapes(no_split):
     """100 rows and 99, epsilon 0.001: an exact threshold would part them on every tape."""
     X, y = make_rows("binary", 100)
     params = BINARY | {"min_child_weight": 50.0, "dp_epsilon": 1e-3, "dp_no_split": no_split}
@@ -178,7 +178,7 @@ def test_neighbours_grow_the_same_trees_on_most_tapes(no_split: bool) -> None:
     assert len(grown) > 20  # teeth: the tapes do decide
 
 
-def test_constant_labels_leave_nothing_exact() -> None:
+def test_constant_labels_leave_nothing_exact():
     """One class, or one value: the intercept is noisy and no tree is an exact constant."""
     # Few enough that none of three noisy means is just 0.625, many enough that none is cut at 1.
     X, _ = make_rows("binary", 400)
@@ -198,7 +198,7 @@ def test_constant_labels_leave_nothing_exact() -> None:
 
 
 # ------------------------------------------------------------------------------- refusals
-def test_no_column_split() -> None:
+def test_no_column_split():
     """Vertical federation, in which labels and features meet un-noised, is refused.
 
     The plugin refuses such a matrix where XGBoost can make one. 3.4 makes none any more.
@@ -215,7 +215,7 @@ def test_no_column_split() -> None:
 
 
 @pytest.mark.parametrize("trees_a_round", [1, 4])
-def test_predictions_are_not_scaled_down(trees_a_round: int) -> None:
+def test_predictions_are_not_scaled_down(trees_a_round):
     """With much budget the probabilities are right, not only their order."""
     X, y = make_rows("binary", 5000)
     with fixed_noise(3):

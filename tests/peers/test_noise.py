@@ -44,7 +44,7 @@ def recovered(request: pytest.FixtureRequest) -> tuple[list[Leaf], dict[str, Any
     return leaves(model, X, y), event(model, "leaves")
 
 
-def test_leaf_noise_is_the_accounted_one(recovered: Any) -> None:
+def test_leaf_noise_is_the_accounted_one(recovered):
     """Gradient and Hessian sums of every leaf: neither is exact, and neither has half the noise."""
     sums, event = recovered
     sigma = np.sqrt(event["sigma2"])
@@ -58,7 +58,7 @@ def test_leaf_noise_is_the_accounted_one(recovered: Any) -> None:
         assert_scale(0.5 * hessian, sigma)
 
 
-def test_leaf_noise_of_no_two_trees_is_alike(recovered: Any) -> None:
+def test_leaf_noise_of_no_two_trees_is_alike(recovered):
     sums, event = recovered
     sigma = np.sqrt(event["sigma2"])
     by_tree = [np.array([x.noise for x in sums if x.tree == t])[:, 0] for t in range(80)]
@@ -70,7 +70,7 @@ def test_leaf_noise_of_no_two_trees_is_alike(recovered: Any) -> None:
         assert abs(np.corrcoef(flat[lag:], flat[:-lag])[0, 1]) < 5 / np.sqrt(len(flat) - lag)
 
 
-def test_released_leaf_sums_are_integers() -> None:
+def test_released_leaf_sums_are_integers():
     """On a coarse grid the 32-bit statistics resolve single steps: sums and noise are whole."""
     X, y = make_rows("regression", 200)
     plan = make_plan(
@@ -96,7 +96,7 @@ def uniform_model(rounds: int) -> xgb.Booster:
     return xgb.train(params, d, rounds)
 
 
-def test_every_candidate_can_win_whatever_its_children_hold() -> None:
+def test_every_candidate_can_win_whatever_its_children_hold():
     """Uniform over all (feature, cut, direction): none is dropped for an empty child."""
     with fixed_noise(5):
         model = uniform_model(400)
@@ -109,7 +109,7 @@ def test_every_candidate_can_win_whatever_its_children_hold() -> None:
     assert stats.chisquare(list(counts.values())).pvalue > 1e-6
 
 
-def test_choices_of_nodes_and_trees_are_independent() -> None:
+def test_choices_of_nodes_and_trees_are_independent():
     """Neither a node's children nor the next tree repeat its draw."""
     with fixed_noise(6):
         model = uniform_model(400)
@@ -122,7 +122,7 @@ def test_choices_of_nodes_and_trees_are_independent() -> None:
         assert stats.binomtest(same, len(one), 1 / m).pvalue > 1e-6
 
 
-def test_intercept_noise_is_the_accounted_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_intercept_noise_is_the_accounted_one(monkeypatch):
     """Both the sum of labels and the number of rows carry the whole noise, of a stream apart."""
     X, y = make_rows("regression", 300)
     d = xgb.DMatrix(X, y)
@@ -159,7 +159,7 @@ def test_intercept_noise_is_the_accounted_one(monkeypatch: pytest.MonkeyPatch) -
     assert len({tuple(v) for v in drawn.values()}) == 4
 
 
-def test_candidates_of_every_feature_are_noisy() -> None:
+def test_candidates_of_every_feature_are_noisy():
     """Eight copies of one column: exact counts would give all of them the same cuts."""
     x = np.random.default_rng(1).normal(size=3000).astype(np.float32)
     d = xgb.DMatrix(np.repeat(x[:, None], 8, axis=1), (x > 0).astype(np.float32))
@@ -183,7 +183,7 @@ def test_candidates_of_every_feature_are_noisy() -> None:
     assert len(set(known)) == 1  # teeth: equal cuts are seen to be equal
 
 
-def test_less_epsilon_is_more_noise_in_every_release() -> None:
+def test_less_epsilon_is_more_noise_in_every_release():
     X, y = make_rows("regression", 100)
     params = {k: v for k, v in KINDS["regression"].items()
               if k not in ("base_score", "dp_feature_bounds")}  # fmt: skip
@@ -202,14 +202,14 @@ def test_less_epsilon_is_more_noise_in_every_release() -> None:
 
 @pytest.mark.parametrize("kind", ["binary", "regression"])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
-def test_the_budget_is_used_up(kind: str, epsilon: float) -> None:
+def test_the_budget_is_used_up(kind, epsilon):
     """The report of what was drawn ends within 1% of the target, and never above it."""
     X, y = make_rows(kind, 100)
     model = xgb.train(KINDS[kind] | {"dp_epsilon": epsilon}, xgb.DMatrix(X, y), 7)
     assert 0.99 * epsilon <= xgb_dp.privacy_report(model).epsilon <= epsilon
 
 
-def test_noise_does_not_depend_on_the_rows() -> None:
+def test_noise_does_not_depend_on_the_rows():
     """Neither their number nor their weights, labels, values or gradients decide how much it is."""
     params = KINDS["regression"] | {"dp_max_weight": 2.0}
     X, y = make_rows("regression", 500)
@@ -227,7 +227,7 @@ def test_noise_does_not_depend_on_the_rows() -> None:
 
 
 @pytest.mark.parametrize("lam", [0.0, 0.1, 100.0])
-def test_sensitivities_do_not_hang_on_lambda(lam: float) -> None:
+def test_sensitivities_do_not_hang_on_lambda(lam):
     X, y = make_rows("regression", 50)
     d = xgb.DMatrix(X, y)
     for score in ("l1", "newton", "gain"):
@@ -235,7 +235,7 @@ def test_sensitivities_do_not_hang_on_lambda(lam: float) -> None:
         assert events(xgb.train(params | {"lambda": lam}, d, 2)) == events(xgb.train(params, d, 2))
 
 
-def test_noise_may_exceed_the_rows() -> None:
+def test_noise_may_exceed_the_rows():
     """Released sums are not cut back to exact counts: no rows, and yet sums."""
     with fixed_noise(7):  # of 20 sums one is 0 in 4 of 100,000 trainings
         model = uniform_model(5)
@@ -245,7 +245,7 @@ def test_noise_may_exceed_the_rows() -> None:
 
 
 @pytest.mark.parametrize("name", ["dp_sigma", "dp_noise_multiplier", "sigma", "noise_multiplier"])
-def test_noise_is_calibrated_never_given(name: str) -> None:
+def test_noise_is_calibrated_never_given(name):
     X, y = make_rows("binary", 50)
     with pytest.raises(PrivacyError, match=name):
         xgb.train(KINDS["binary"] | {name: 0.1}, xgb.DMatrix(X, y), 2)

@@ -61,7 +61,7 @@ def cluster(key: int | None) -> list[xgb.Booster]:
 
 
 @pytest.mark.parametrize("key", [None, 3], ids=["own noise", "known noise"])
-def test_workers_share_one_noise(key: int | None) -> None:
+def test_workers_share_one_noise(key):
     """All workers hold the same model; with a known key it is that of one machine with all rows.
 
     So the noise is added once to the sums of all workers, neither twice nor in parts, and no worker

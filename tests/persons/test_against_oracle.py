@@ -62,7 +62,7 @@ KINDS |= {name: CASES[name] for name in NAMES}
 @pytest.mark.parametrize(
     ("name", "objective"), [(name, o) for name, case in KINDS.items() for o in case[1]]
 )
-def test_components(name: str, objective: str) -> None:
+def test_components(name, objective):
     X, y = make_data(objective, 150)
     changes = merge(merge({"leaf": {"shrinkage": True}}, KINDS[name][0]), PERSON)
     weight = np.random.default_rng(3).choice([0.0, 0.3, 1.0, 2.0], 150).astype(np.float32)
@@ -72,7 +72,7 @@ def test_components(name: str, objective: str) -> None:
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
-def test_one_row_each_is_the_training_of_rows(objective: str) -> None:
+def test_one_row_each_is_the_training_of_rows(objective):
     """The same trees bit by bit, in whatever order the codes of persons are."""
     X, y = make_data(objective, 150)
     mode = {} if objective == SQUARED else PREDICTION

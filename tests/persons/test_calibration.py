@@ -43,7 +43,7 @@ def both(
 
 @pytest.mark.parametrize("features", [1, 14, 200])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 100.0])
-def test_counts_of_persons(epsilon: float, features: int) -> None:
+def test_counts_of_persons(epsilon, features):
     """The noise in units of one is that of rows, and a thousand rows count nearly one."""
     rows, persons = (calibrate(asked, epsilon, 1e-6) for asked in both(features))
     for name in ("candidates", "intercept"):
@@ -61,7 +61,7 @@ def test_counts_of_persons(epsilon: float, features: int) -> None:
 
 @pytest.mark.parametrize("epsilon", [1.0, 5e3])
 @pytest.mark.parametrize("features", [1, 5000])
-def test_integers_stay_in_their_limits(features: int, epsilon: float) -> None:
+def test_integers_stay_in_their_limits(features, epsilon):
     """Sums of 2^35 units below 2^62, squared sensitivities and noise as the trainer takes them."""
     plan = calibrate(both(features)[1], epsilon, 1e-6)
     assert max(plan["candidates"].shift, plan["intercept"].shift) <= 26
@@ -72,7 +72,7 @@ def test_integers_stay_in_their_limits(features: int, epsilon: float) -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 50.0])
-def test_laplace_counts_of_persons(epsilon: float) -> None:
+def test_laplace_counts_of_persons(epsilon):
     trainings = both(14, None, {"mechanism": "laplace"}, laplace=True)
     rows, persons = (calibrate(asked, epsilon, 1e-6)["candidates"] for asked in trainings)
     assert (1 << persons.shift) // 1000 * 1000 >= 0.97 * (1 << persons.shift)
@@ -81,7 +81,7 @@ def test_laplace_counts_of_persons(epsilon: float) -> None:
     assert persons.scale <= 1 << 48
 
 
-def test_labels_of_a_person_may_be_of_all_classes() -> None:
+def test_labels_of_a_person_may_be_of_all_classes():
     def touched(kind: str, **changes: bool) -> int:
         return sensitivity.intercept_coordinates(
             kind, person=True, k=7, **{"n_public": False} | changes

@@ -51,7 +51,7 @@ def crowd(size: int) -> npt.NDArray[np.int64]:
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("rate", [0.1, 0.5])
-def test_all_rows_of_a_person_share_a_coin(rate: float, size: int) -> None:
+def test_all_rows_of_a_person_share_a_coin(rate, size):
     """Its rate is that of the plan, for the person and over all others."""
     num = int(rate * 2**32)
     read = rows_read(crowd(size), PERSONS, sampling_num=num)
@@ -67,7 +67,7 @@ def test_all_rows_of_a_person_share_a_coin(rate: float, size: int) -> None:
 
 
 @pytest.mark.parametrize("halving", [False, True])
-def test_all_rows_of_a_person_are_in_one_part(halving: bool) -> None:
+def test_all_rows_of_a_person_are_in_one_part(halving):
     """Of each ensemble one round reads the person, and each other person one round too."""
     parts, size = 4, 9
     read = rows_read(crowd(size), PERSONS, ensemble=parts, ensemble_halving=halving)
@@ -86,7 +86,7 @@ def test_all_rows_of_a_person_are_in_one_part(halving: bool) -> None:
     [{"sampling_num": 1 << 31}, {"ensemble": 3}, {"ensemble": 3, "ensemble_halving": True}],
     ids=str,
 )
-def test_one_row_each_in_order_is_the_sample_of_rows(changes: dict[str, Any]) -> None:
+def test_one_row_each_in_order_is_the_sample_of_rows(changes):
     X, y = make_data(LOGISTIC, 150)
     plan = make_plan(LOGISTIC, False, MIXED, **changes)
     d = xgb.DMatrix(X, y, feature_types=types(MIXED), enable_categorical=True)

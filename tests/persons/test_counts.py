@@ -75,7 +75,7 @@ def mean_of_rows(kind: str, y: Rows, shift: int, *, n_public: bool) -> list[int]
 @pytest.mark.parametrize("kind", KINDS)
 @EXAMPLES
 @given(data=st.data())
-def test_label_sums(kind: str, n_public: bool, data: st.DataObject) -> None:
+def test_label_sums(kind, n_public, data):
     """With and without a person; codes in any order; and each person adds the mean of its rows."""
     n_public = n_public and kind in ("binary", "regression")
     sizes = [*data.draw(st.lists(st.integers(1, 4), max_size=3)), data.draw(st.sampled_from(SIZES))]
@@ -103,7 +103,7 @@ def test_label_sums(kind: str, n_public: bool, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_the_bound_of_label_sums_is_attained(size: int) -> None:
+def test_the_bound_of_label_sums_is_attained(size):
     """Rows that agree add as much as one row."""
     y, codes = np.ones(size), np.zeros(size)
     for kind in KINDS:
@@ -112,7 +112,7 @@ def test_the_bound_of_label_sums_is_attained(size: int) -> None:
         assert sum(v * v for v in sums) == bound
 
 
-def test_request_and_matrix_have_one_unit() -> None:
+def test_request_and_matrix_have_one_unit():
     d = xgb.DMatrix(np.zeros((3, 1)), np.zeros(3))
     with pytest.raises(xgb.core.XGBoostError, match="unit of privacy"):
         native.release_intercept(d, request_of("rows", 0))
@@ -136,7 +136,7 @@ def tree_counts(X: Rows, sharing: Rows, levels: int, shift: int) -> Counter[tupl
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("shift", [0, 5, 20])
-def test_candidate_counts(shift: int, size: int) -> None:
+def test_candidate_counts(shift, size):
     """All counts of all features on every level: in L2 and in L1 at most those of one row."""
     rng = np.random.default_rng(size)
     features, levels = 3, 17
@@ -164,7 +164,7 @@ GRID = [float(v) for v in np.linspace(-4, 4, 9)]
     ],
     ids=str,
 )
-def test_coordinates_of_candidates(changes: dict[str, Any], sums: int, cells: int) -> None:
+def test_coordinates_of_candidates(changes, sums, cells):
     """A row is in a cell of each level and feature, the rows of a person may be in any."""
     features = [{"kind": "private", "grid": GRID}, {"kind": "cuts", "cuts": [0.0]}] * 2
     noise = {"rounds": 1, "shift": 10, "sigma2": 1 << 40, **changes}
@@ -177,7 +177,7 @@ def test_coordinates_of_candidates(changes: dict[str, Any], sums: int, cells: in
 
 
 @pytest.mark.parametrize("kind", ["quantile_tree", "histogram"])
-def test_copies_of_rows_move_no_cut(kind: str) -> None:
+def test_copies_of_rows_move_no_cut(kind):
     """Persons with four rows alike have the candidates of persons with one of them."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 2)).astype(np.float32)
@@ -231,7 +231,7 @@ def shift_of(label: float, margin: float, size: int) -> float:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_the_correction_counts_a_person_as_one_row(size: int) -> None:
+def test_the_correction_counts_a_person_as_one_row(size):
     """At both ends of the range, and within it, where the mean of the rows is rounded."""
     assert shift_of(4.0, -4.0, size) == pytest.approx(2.0 / (ANCHORS + 1), rel=1e-5)
     assert shift_of(4.0, -1e3, size) == pytest.approx(2.0 / ANCHORS, rel=1e-5)
@@ -240,7 +240,7 @@ def test_the_correction_counts_a_person_as_one_row(size: int) -> None:
 
 @EXAMPLES
 @given(data=st.data())
-def test_no_person_moves_the_correction_further(data: st.DataObject) -> None:
+def test_no_person_moves_the_correction_further(data):
     number = st.floats(-1e6, 1e6, width=32)
     size = data.draw(st.sampled_from(SIZES))
     assert abs(shift_of(data.draw(number), data.draw(number), size)) <= 2 * 2.0 / ANCHORS

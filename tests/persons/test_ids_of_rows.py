@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -15,7 +14,7 @@ import xgboost as xgb
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, PrivacyWarning, RowDomainError
 
 from ..batches import Batches
-from ..conftest import Params, arrays
+from ..conftest import arrays
 from .conftest import alike
 
 # Without noise, so that a training says nothing of how persons are bounded.
@@ -30,16 +29,14 @@ def frame(**columns: Any) -> pd.DataFrame:
     return pd.DataFrame(X, columns=list("abcd")).assign(**columns)
 
 
-def test_rows_are_told_apart(params: Params, matrix: Any, codes_told: list[np.ndarray]) -> None:
+def test_rows_are_told_apart(params, matrix, codes_told):
     xgb.train(params(**FREE, dp_privacy_id=WHO), matrix(), 2)
     assert alike(codes_told[0], WHO)
     xgb.train(list(params(**FREE, dp_privacy_id=WHO).items()), matrix(), 2)
     assert alike(codes_told[1], WHO)
 
 
-def test_no_ids_are_a_training_of_rows(
-    params: Params, matrix: Any, codes_told: list[np.ndarray]
-) -> None:
+def test_no_ids_are_a_training_of_rows(params, matrix, codes_told):
     d = matrix()
     xgb.train(params(**FREE, dp_privacy_id=WHO), d, 2)
     xgb.train(params(**FREE, dp_privacy_id=None), d, 2)
@@ -48,9 +45,7 @@ def test_no_ids_are_a_training_of_rows(
 
 
 @pytest.mark.parametrize("name", ["list", "series", "batches"])
-def test_data_on_disk_have_an_array_beside_them(
-    name: str, params: Params, tmp_path: Path, codes_told: list[np.ndarray]
-) -> None:
+def test_data_on_disk_have_an_array_beside_them(name, params, tmp_path, codes_told):
     """A person may have rows in several batches."""
     X, y = arrays()
     ids = [i % 70 for i in range(N)]
@@ -77,9 +72,7 @@ WRONG: dict[str, tuple[Any, type[Exception], str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_wrong_ids_are_refused_before_anything_is_drawn(
-    name: str, params: Params, no_noise: None
-) -> None:
+def test_wrong_ids_are_refused_before_anything_is_drawn(name, params, no_noise):
     ids, kind, says = WRONG[name]
     d = xgb.DMatrix(frame(), arrays()[1])
     with pytest.raises(kind, match=says) as caught:
@@ -89,15 +82,13 @@ def test_wrong_ids_are_refused_before_anything_is_drawn(
     assert "299" not in str(caught.value)
 
 
-def test_matrices_of_bins_stay_refused(params: Params, no_noise: None) -> None:
+def test_matrices_of_bins_stay_refused(params, no_noise):
     X, y = arrays()
     with pytest.raises(PrivacyRefusal, match="QuantileDMatrix"):
         xgb.train(params(**FREE, dp_privacy_id=WHO), xgb.QuantileDMatrix(X, y), 2)
 
 
-def test_slices_take_ids_of_their_own(
-    params: Params, matrix: Any, codes_told: list[np.ndarray]
-) -> None:
+def test_slices_take_ids_of_their_own(params, matrix, codes_told):
     d = matrix()
     rows = list(range(0, N, 3))
     with pytest.raises(PrivacyParameterError, match="one id for each row"):
@@ -108,9 +99,7 @@ def test_slices_take_ids_of_their_own(
 
 
 @pytest.mark.parametrize("column", ["id", "patient_nbr", "customerID", "person"])
-def test_a_feature_that_looks_like_an_id_is_warned_of(
-    column: str, params: Params, recwarn: pytest.WarningsRecorder
-) -> None:
+def test_a_feature_that_looks_like_an_id_is_warned_of(column, params, recwarn):
     X, y = frame(**{column: np.arange(N)}), arrays()[1]
     with pytest.warns(PrivacyWarning, match=f"'{column}'.*dp_privacy_id"):
         xgb.train(params(), xgb.DMatrix(X, y), 1)

@@ -87,7 +87,7 @@ def crowds(draw: st.DrawFn, name: str) -> Crowd:
 @pytest.mark.parametrize("name", LOSSES)
 @FEWER
 @given(data=st.data())
-def test_leaf_sums(name: str, data: st.DataObject) -> None:
+def test_leaf_sums(name, data):
     """Sums of all leaves of a round, whatever leaves and margins the rows of the person have."""
     modes = [mode for mode in modes_of(name) if mode != "filter"]  # has no bound for persons
     mode = data.draw(st.sampled_from(modes))
@@ -124,7 +124,7 @@ def test_leaf_sums(name: str, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", MEANS)
-def test_the_bound_of_leaves_is_used(name: str, size: int) -> None:
+def test_the_bound_of_leaves_is_used(name, size):
     """Rows that agree add nearly all that a person may, in one leaf: the test above can fail."""
     plan, extra = plan_for(name, mode="row_weight", gradient_bound="0.05")
     plan |= {"unit": "person"}
@@ -167,7 +167,7 @@ def mean_on_grid(values: Any, low: float, high: float, shift: int) -> int:
 @pytest.mark.parametrize("n_public", [False, True])
 @EXAMPLES
 @given(data=st.data())
-def test_sums_with_exposures(n_public: bool, data: st.DataObject) -> None:
+def test_sums_with_exposures(n_public, data):
     """Labels, persons and exposures: a person adds the mean of its rows to each."""
     crowd, shift = data.draw(crowds("poisson")), data.draw(st.sampled_from((0, 7, 26)))
     exposures = {"exposure_lower": "0.01", "exposure_upper": "1.0"}
@@ -192,7 +192,7 @@ def test_sums_with_exposures(n_public: bool, data: st.DataObject) -> None:
 @pytest.mark.parametrize("n_public", [False, True])
 @EXAMPLES
 @given(data=st.data())
-def test_sums_of_several_targets(n_public: bool, data: st.DataObject) -> None:
+def test_sums_of_several_targets(n_public, data):
     """A person adds the mean of its rows to the sum of each target, and one to their number."""
     crowd, shift = data.draw(crowds("targets")), data.draw(st.sampled_from((0, 7, 26)))
     ranges = [(-4.0, 4.0), (0.1, 0.3), (-1.0, 2e30)]
@@ -213,7 +213,7 @@ def test_sums_of_several_targets(n_public: bool, data: st.DataObject) -> None:
 
 @EXAMPLES
 @given(data=st.data())
-def test_sums_of_times(data: st.DataObject) -> None:
+def test_sums_of_times(data):
     """Logarithms of first times; a time of 0 is at the lower end."""
     crowd, shift = data.draw(crowds("normal")), data.draw(st.sampled_from((0, 8, 26)))
     low, high = math.log(0.5), math.log(40.0)
@@ -262,7 +262,7 @@ def factor_of(name: str, y: Any, margin: Any, weight: Any) -> float:
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", MEANS)
-def test_the_factor_counts_a_person_as_one_row(name: str, size: int) -> None:
+def test_the_factor_counts_a_person_as_one_row(name, size):
     """Rows that agree are one row; the mean of rows that do not is rounded towards zero."""
     one = factor_of(name, [4.0], [-1.0], [2.0])
     many = factor_of(name, np.full(size, 4.0), np.full(size, -1.0), np.full(size, 2.0))
@@ -273,7 +273,7 @@ def test_the_factor_counts_a_person_as_one_row(name: str, size: int) -> None:
 @pytest.mark.parametrize("name", MEANS)
 @FEWER
 @given(data=st.data())
-def test_no_person_moves_the_factor_further(name: str, data: st.DataObject) -> None:
+def test_no_person_moves_the_factor_further(name, data):
     """Each sum by at most its bound, in the oracle; and the leaf as one row could at most."""
     size = data.draw(st.sampled_from(SIZES[:4]))
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))

@@ -39,9 +39,7 @@ ROWS = 400
     ],
     ids=str,
 )
-def test_the_order_of_rows_changes_nothing(
-    objective: str, changes: dict[str, Any], margins: bool
-) -> None:
+def test_the_order_of_rows_changes_nothing(objective, changes, margins):
     """The same trees bit by bit: partitions of a cluster come in any order, which nobody accounts
     for. Some rows of a person are alike in all but the label, and some in everything."""
     rng = np.random.default_rng(0)

@@ -133,7 +133,7 @@ def norms_of(plan: dict[str, Any], crowd: Crowd) -> npt.NDArray[np.float64]:
 @pytest.mark.parametrize("objective", [LOGISTIC, SQUARED, SOFTMAX])
 @FEWER
 @given(data=st.data())
-def test_leaf_sums(objective: str, data: st.DataObject) -> None:
+def test_leaf_sums(objective, data):
     """Sums of all leaves of all trees of a round: L2 and L1, whatever leaves the rows are in."""
     crowd = data.draw(crowds(objective, ["cuts"]))
     plan = of_persons(data, objective)
@@ -151,7 +151,7 @@ def test_leaf_sums(objective: str, data: st.DataObject) -> None:
 @pytest.mark.parametrize("objective", [LOGISTIC, SQUARED, SOFTMAX])
 @EXAMPLES
 @given(data=st.data())
-def test_leaf_sums_in_the_cpp(objective: str, data: st.DataObject) -> None:
+def test_leaf_sums_in_the_cpp(objective, data):
     """The C++'s own sums over the leaves of a tree that is the same for both data sets."""
     crowd = data.draw(crowds(objective, ["cuts"], HEAVY))
     changes = {"split": "random", "depth": 3, "rounds": 1, "grid_bits": 10}
@@ -173,7 +173,7 @@ def test_leaf_sums_in_the_cpp(objective: str, data: st.DataObject) -> None:
 @pytest.mark.parametrize("objective", [LOGISTIC, SQUARED])
 @EXAMPLES
 @given(data=st.data())
-def test_spread_leaf_sums(objective: str, data: st.DataObject) -> None:
+def test_spread_leaf_sums(objective, data):
     """Leaves over which persons spread: their vector keeps the bound of the sum of all norms."""
     crowd = data.draw(crowds(objective, ["cuts"]))
     plan = of_persons(data, objective, split="random")
@@ -202,7 +202,7 @@ def test_spread_leaf_sums(objective: str, data: st.DataObject) -> None:
 )
 @EXAMPLES
 @given(data=st.data())
-def test_score_range(objective: str, score: str, data: st.DataObject) -> None:
+def test_score_range(objective, score, data):
     """Of one selection for a level, and of one for each node: the ranges of all nodes add up."""
     kinds = ["cuts", "categorical", "cuts", "cuts"][: data.draw(st.integers(1, 4))]
     crowd = data.draw(crowds(objective, kinds))
@@ -238,7 +238,7 @@ def test_score_range(objective: str, score: str, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("mode", ["prediction", "row_weight", "clip"])
-def test_bounds_are_used(mode: str, size: int) -> None:
+def test_bounds_are_used(mode, size):
     """A person of any number of rows on one side adds nearly all that it may, and no more."""
     bound = Bound(mode, 0.5, 0.25, 0.25, 1.0, (0.0, 0.0), 1 << 12, persons=True)
     n = np.full(size, 1.0)

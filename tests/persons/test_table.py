@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,7 +36,7 @@ def plan(unit: str, **changes: Any) -> dict[str, Any]:
     return make_plan("binary:logistic", True, FEATURES, unit=unit, **changes)
 
 
-def test_plan_and_matrix_have_one_unit() -> None:
+def test_plan_and_matrix_have_one_unit():
     d = small()
     with pytest.raises(XGBoostError, match="unit of privacy"):
         train_with_plan(plan("person"), d)
@@ -49,7 +48,7 @@ def test_plan_and_matrix_have_one_unit() -> None:
     train_with_plan(plan("row"), d)
 
 
-def test_another_matrix_inherits_nothing() -> None:
+def test_another_matrix_inherits_nothing():
     """Also where it lies at the same address, which is likely for matrices of one size."""
     for _ in range(20):
         d = small()
@@ -60,7 +59,7 @@ def test_another_matrix_inherits_nothing() -> None:
 
 
 @pytest.mark.parametrize("codes", [CODES[:5], np.append(CODES, 1), np.array([0, 0, 0, 2, 2, 2])])
-def test_bad_codes(codes: np.ndarray) -> None:
+def test_bad_codes(codes):
     """Each row has a code, and no code is left out; no message shows a number of rows."""
     with pytest.raises(XGBoostError) as error:
         native.set_persons(small(), codes)
@@ -68,7 +67,7 @@ def test_bad_codes(codes: np.ndarray) -> None:
     assert not any(str(n) in first for n in (5, 6, 7))
 
 
-def test_matrix_without_rows() -> None:
+def test_matrix_without_rows():
     d = xgb.DMatrix(np.empty((0, 1)), np.empty(0))
     native.set_persons(d, np.empty(0, dtype=np.uint32))
     train_with_plan(plan("person"), d)
@@ -79,12 +78,12 @@ def test_matrix_without_rows() -> None:
     [({"rows_per_person": "0.5"}, "person"), ({"rows_per_person": "2.0"}, "row")],
     ids=str,
 )
-def test_rows_per_person_in_plans(bound: dict[str, str], unit: str) -> None:
+def test_rows_per_person_in_plans(bound, unit):
     with pytest.raises(XGBoostError, match="rows_per_person"):
         train_with_plan(plan(unit, row_bound=bound), small())
 
 
-def test_a_plan_without_room_for_hessians_is_refused() -> None:
+def test_a_plan_without_room_for_hessians_is_refused():
     bound = {"mode": "clip", "hessian_bound": "0.0"}
     selection = ranged(plan("person"))["selection"]
     text = dump_plan(plan("person", row_bound=bound, id="hand-made") | {"selection": selection})
@@ -95,7 +94,7 @@ def test_a_plan_without_room_for_hessians_is_refused() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*NOT private")
-def test_ids_are_forgotten_at_the_end(params: Any) -> None:
+def test_ids_are_forgotten_at_the_end(params):
     """Of a training that succeeds, and of one that fails before anything is released."""
     d = small()
     given = params(dp_epsilon=float("inf"), dp_privacy_id=CODES, dp_feature_cuts={0: [0.5]})
@@ -111,7 +110,7 @@ def test_ids_are_forgotten_at_the_end(params: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*NOT private")
-def test_no_training_goes_on_with_the_persons_of_another(params: Any) -> None:
+def test_no_training_goes_on_with_the_persons_of_another(params):
     """A callback trains on the same matrix for other persons, and leaves them there by an error."""
     d = small()
     given = params(dp_epsilon=float("inf"), dp_privacy_id=CODES, dp_feature_cuts={0: [0.5]})
@@ -139,9 +138,7 @@ REQUEST = {
 
 @pytest.mark.parametrize("between", [[np.arange(6)], [None, np.arange(6)], [None, CODES]])
 @pytest.mark.parametrize("plan_id", ["hand-made", "another"])
-def test_the_cpp_refuses_trees_for_others_than_the_intercept(
-    between: list[Any], plan_id: str
-) -> None:
+def test_the_cpp_refuses_trees_for_others_than_the_intercept(between, plan_id):
     """By itself, without the check in Python. Ids that are given again are others, too."""
     d = small()
     native.set_persons(d, CODES)
@@ -156,7 +153,7 @@ def test_the_cpp_refuses_trees_for_others_than_the_intercept(
     train_with_plan(plan("person"), d)
 
 
-def test_the_cpp_refuses_a_second_release_for_others_than_the_first() -> None:
+def test_the_cpp_refuses_a_second_release_for_others_than_the_first():
     """Counts and amounts have two before the first tree; the trees are for those of both."""
     d = small()
     first, second = ({**REQUEST, "plan_id": "hand-made", "again": a} for a in (False, True))
@@ -172,7 +169,7 @@ def test_the_cpp_refuses_a_second_release_for_others_than_the_first() -> None:
         train_with_plan(plan("person"), d)
 
 
-def test_no_persons_are_others_than_those_that_are_gone() -> None:
+def test_no_persons_are_others_than_those_that_are_gone():
     """The plan of the trees is one of rows, under the name of that of the intercept."""
     d = small()
     native.set_persons(d, CODES)
@@ -201,9 +198,7 @@ def in_a_thread(work: Callable[[], Any]) -> str:
 
 @pytest.mark.filterwarnings("ignore:.*NOT private")
 @pytest.mark.parametrize("where", ["tree", "intercept"])
-def test_nothing_comes_of_a_tree_or_intercept_of_other_persons(
-    params: Any, where: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_comes_of_a_tree_or_intercept_of_other_persons(params, where, monkeypatch):
     """Set by the thread that trains, after the last check, and nothing of Python comes later."""
     d = small()
     given = params(dp_epsilon=float("inf"), dp_privacy_id=CODES, dp_feature_cuts={0: [0.5]})
@@ -238,8 +233,8 @@ WHO = {"rows": None, "persons": CODES, "others": np.arange(6)}
 @pytest.mark.parametrize("first", WHO)
 @pytest.mark.parametrize("objective", ["binary:logistic", "count:poisson"])
 def test_threads_share_a_matrix_of_the_same_persons_alone(
-    params: Any, first: str, second: str, objective: str, tmp_path: Path
-) -> None:
+    params, first, second, objective, tmp_path
+):
     """One is refused before it is booked; the other keeps its persons, and draws all its trees.
 
     Counts have two releases before the first tree, and the other one trains between them.
@@ -271,7 +266,7 @@ def test_threads_share_a_matrix_of_the_same_persons_alone(
     train_with_plan(plan("row"), d)  # and nobody's codes are left
 
 
-def test_of_two_threads_one_gets_a_matrix_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_two_threads_one_gets_a_matrix_whole(monkeypatch):
     """While one sets its persons the other waits, and is refused: no mix of both comes out."""
     d, set_for, said = small(), [], []
     entered, go_on, done = (threading.Event() for _ in range(3))
@@ -304,7 +299,7 @@ def test_of_two_threads_one_gets_a_matrix_whole(monkeypatch: pytest.MonkeyPatch)
     assert "Another thread" in said[0]
 
 
-def test_a_matrix_on_disk_is_read_by_one_thread(params: Any, tmp_path: Path) -> None:
+def test_a_matrix_on_disk_is_read_by_one_thread(params, tmp_path):
     """XGBoost ends a training that meets another one there, when both have been booked."""
     X, y = arrays()
     d = xgb.DMatrix(Batches([(X[:150], y[:150]), (X[150:], y[150:])], tmp_path))
@@ -316,7 +311,7 @@ def test_a_matrix_on_disk_is_read_by_one_thread(params: Any, tmp_path: Path) -> 
 
 
 @pytest.mark.filterwarnings("ignore:.*NOT private")
-def test_without_noise_all_rows_of_a_person_count_among_candidates(params: Any) -> None:
+def test_without_noise_all_rows_of_a_person_count_among_candidates(params):
     """Four equal rows for each person have the cuts of one row for each."""
     x = np.random.default_rng(3).exponential(size=(400, 1)).astype(np.float32)
     y = (x[:, 0] > 1.5).astype(int)

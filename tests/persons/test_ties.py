@@ -36,7 +36,7 @@ def two_rows_of_one_hash() -> np.ndarray:
     raise AssertionError("no such rows")
 
 
-def test_the_order_of_rows_with_one_hash_changes_nothing() -> None:
+def test_the_order_of_rows_with_one_hash_changes_nothing():
     """Of three rows two are alike, and all have one hash: rounding passes on from row to row."""
     two = two_rows_of_one_hash()
     keys = keys_of_rows(two, np.zeros(2))

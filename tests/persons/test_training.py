@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -52,7 +51,7 @@ KINDS: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("kind", "changes"), KINDS, ids=str)
-def test_every_event_is_of_persons(params: Any, kind: str, changes: dict[str, Any]) -> None:
+def test_every_event_is_of_persons(params, kind, changes):
     """And what was drawn is what was calibrated, or the training would have been refused."""
     X, y = arrays(kind)
     given = params(kind, dp_privacy_id=people(len(y)), **changes)
@@ -64,7 +63,7 @@ def test_every_event_is_of_persons(params: Any, kind: str, changes: dict[str, An
 
 
 @pytest.mark.parametrize("intercept", [{}, {"base_score": 0.5}], ids=str)
-def test_open_rounds_follow_the_number_of_persons(params: Any, intercept: dict[str, Any]) -> None:
+def test_open_rounds_follow_the_number_of_persons(params, intercept):
     """Copies of rows are no more persons: the plan that is taken stays the same."""
     X, y = arrays("binary")
     who, choices = people(len(y)), []
@@ -79,7 +78,7 @@ def test_open_rounds_follow_the_number_of_persons(params: Any, intercept: dict[s
     assert abs(choices[0][1] - len(set(who))) < 60
 
 
-def test_rows_on_disk(params: Any, tmp_path: Path) -> None:
+def test_rows_on_disk(params, tmp_path):
     """Rows of a person may be in several batches: the trees are those of the rows in memory."""
     X, y = arrays()
     given = params(dp_privacy_id=people(len(y)))
@@ -100,7 +99,7 @@ def test_rows_on_disk(params: Any, tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_what_is_proved_for_rows_alone(params: Any, kind: str, changes: dict[str, Any]) -> None:
+def test_what_is_proved_for_rows_alone(params, kind, changes):
     X, y = arrays(kind)
     given = params(kind, dp_privacy_id=np.zeros(len(y), dtype=int), **changes)
     with pytest.raises(PrivacyRefusal, match="dp_privacy_id"):

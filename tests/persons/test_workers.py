@@ -48,21 +48,21 @@ def answers() -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_all_workers_say_the_same(name: str, answers: list[dict[str, Any]]) -> None:
+def test_all_workers_say_the_same(name, answers):
     number = list(CASES).index(name)
     for answer in answers:
         assert CASES[name][2] in answer["said"][number]
         assert answer["drawn"][number] == (CASES[name][2] == "trained")
 
 
-def test_a_refusal_says_how_to_mend_it(answers: list[dict[str, Any]]) -> None:
+def test_a_refusal_says_how_to_mend_it(answers):
     number = list(CASES).index("one person on both")
     for answer in answers:
         assert "shuffle(on=column)" in answer["said"][number]
         assert not any(name in answer["said"][number] for name in NAMES)
 
 
-def test_workers_tell_each_other_no_id(answers: list[dict[str, Any]]) -> None:
+def test_workers_tell_each_other_no_id(answers):
     """Keyed hashes alone."""
     for answer in answers:
         assert len(answer["sent"]) > 1000

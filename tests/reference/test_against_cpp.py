@@ -30,14 +30,14 @@ from tests.reference.trainer import train
 @pytest.mark.parametrize("noise_free", [True, False], ids=["noise_free", "tape"])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("objective", OBJECTIVES)
-def test_objectives_and_shapes(objective: str, shape: str, noise_free: bool) -> None:
+def test_objectives_and_shapes(objective, shape, noise_free):
     X, y = make_data(objective)
     model = check(make_plan(objective, noise_free, MIXED, shape=shape), X, y)
     assert all(len(tree["left"]) == 15 for tree in model.trees)  # complete to depth 3
 
 
 @pytest.mark.parametrize("noise_free", [True, False], ids=["noise_free", "tape"])
-def test_more_columns_than_are_counted_in_one_pass(noise_free: bool) -> None:
+def test_more_columns_than_are_counted_in_one_pass(noise_free):
     rng = np.random.default_rng(9)
     X = rng.normal(size=(120, 515)).astype(np.float32)
     y = (X[:, 513] > 0.3).astype(np.float32)
@@ -49,14 +49,14 @@ def test_more_columns_than_are_counted_in_one_pass(noise_free: bool) -> None:
     ("tau", "noise_free"), [("0.5", True), ("3.0", True), ("0.05", False), ("3.0", False)]
 )
 @pytest.mark.parametrize("objective", OBJECTIVES)
-def test_newton(objective: str, tau: str, noise_free: bool) -> None:
+def test_newton(objective, tau, noise_free):
     X, y = make_data(objective, 150)
     check(make_plan(objective, noise_free, MIXED, score="newton", score_clip=tau), X, y)
 
 
 @pytest.mark.parametrize("noise_free", [True, False], ids=["noise_free", "tape"])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_published_gain(shape: str, noise_free: bool) -> None:
+def test_published_gain(shape, noise_free):
     """Only where every row counts as one whole Hessian: its range is unbounded elsewhere."""
     X, y = make_data(SQUARED, 150)
     changes = {"shape": shape, "score": "gain", "row_bound": {"mode": "clip"}}
@@ -187,7 +187,7 @@ CASES = {
         for free in case.noise
     ],
 )
-def test_cases(name: str, objective: str, noise_free: bool) -> None:
+def test_cases(name, objective, noise_free):
     case = CASES[name]
     X, y = make_data(objective, case.n)
     weight = None
@@ -197,7 +197,7 @@ def test_cases(name: str, objective: str, noise_free: bool) -> None:
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
-def test_base_margin(objective: str) -> None:
+def test_base_margin(objective):
     X, y = make_data(objective, 150)
     classes = CLASSES if objective in MULTICLASS else 1
     margin = np.random.default_rng(8).normal(size=(150, classes)).astype(np.float32)
@@ -205,7 +205,7 @@ def test_base_margin(objective: str) -> None:
 
 
 @pytest.mark.parametrize("noise_free", [True, False], ids=["noise_free", "tape"])
-def test_awkward_columns(noise_free: bool) -> None:
+def test_awkward_columns(noise_free):
     """Constant, all missing, huge, tiny, signed zeros, two copies, whole counts."""
     rng = np.random.default_rng(7)
     n = 200
@@ -227,7 +227,7 @@ def test_awkward_columns(noise_free: bool) -> None:
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("shape", ["oblivious", "per_node"])
-def test_columns_of_which_a_node_has_one_bin_or_none(objective: str, shape: str) -> None:
+def test_columns_of_which_a_node_has_one_bin_or_none(objective, shape):
     """As most columns of a sparse table are in small nodes: numbers, counts and categories."""
     rng = np.random.default_rng(9)
     n, width = 160, 12
@@ -241,7 +241,7 @@ def test_columns_of_which_a_node_has_one_bin_or_none(objective: str, shape: str)
     check(make_plan(objective, False, features, **changes), X, y)
 
 
-def test_every_candidate() -> None:
+def test_every_candidate():
     """Nearly uniform choices over many small trees visit the cuts, not only the best of them."""
     X, y = make_data(SQUARED, 120)
     changes = {"rounds": 15, "depth": 4, "shape": "per_node", "selection": {"eps_num": 1 << 20}}
@@ -257,7 +257,7 @@ def test_every_candidate() -> None:
     assert len(seen) > 30
 
 
-def test_another_key_grows_other_trees() -> None:
+def test_another_key_grows_other_trees():
     """The tests on the tape are not vacuous: with another key the trees are others."""
     X, y = make_data(SQUARED, 120)
     plan = make_plan(SQUARED, False, MIXED)

@@ -174,7 +174,7 @@ CASES: dict[str, tuple[Plan, tuple[str, ...]]] = {
 @pytest.mark.parametrize(
     ("name", "objective"), [(name, o) for name, case in CASES.items() for o in case[1]]
 )
-def test_components(name: str, objective: str) -> None:
+def test_components(name, objective):
     X, y = make_data(objective, 150)
     changes = merge({"leaf": {"shrinkage": name != "output"}}, CASES[name][0])
     # The fit of effects is a linear system, which NumPy solves in another order.
@@ -186,7 +186,7 @@ def test_components(name: str, objective: str) -> None:
     "name",
     ["output", "adaptive", "histogram", "filter", "gain", "gradient_leaves", "strata", "additive"],
 )
-def test_without_noise(name: str) -> None:
+def test_without_noise(name):
     X, y = make_data(LOGISTIC, 150)
     quiet = {
         "leaf": {"sigma2": 0, "scale": 0},
@@ -197,7 +197,7 @@ def test_without_noise(name: str) -> None:
     check(plan, X, y, exact=name not in ("strata", "additive"))
 
 
-def test_edges_follow_the_mass() -> None:
+def test_edges_follow_the_mass():
     """A refined grid has narrower bins where the rows are."""
     X, y = make_data(SQUARED, 240)
     X[:, 2] = np.abs(X[:, 2]) % 1.0  # nine tenths of a wide grid are empty

@@ -43,7 +43,7 @@ def plan(**changes: object) -> dict[str, object]:
     return base | changes
 
 
-def test_keys_keep_the_order_of_floats() -> None:
+def test_keys_keep_the_order_of_floats():
     values = np.array(
         [-FLT_MAX, -1.5, -1e-38, -1e-45, 0.0, 1e-45, 1e-38, 1.0, 1.5, FLT_MAX], dtype=np.float32
     )
@@ -54,7 +54,7 @@ def test_keys_keep_the_order_of_floats() -> None:
 
 
 @pytest.mark.parametrize("levels", [2, 9, 17])
-def test_cells_tile_the_keys_and_keep_the_counts(levels: int) -> None:
+def test_cells_tile_the_keys_and_keep_the_counts(levels):
     column = np.random.default_rng(0).normal(size=500).astype(np.float32)
     column[::7] = np.nan
     (tree,) = walk([column], OPTIONS | {"levels": levels}, FREE)
@@ -69,7 +69,7 @@ def test_cells_tile_the_keys_and_keep_the_counts(levels: int) -> None:
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
-def test_cuts_are_sorted_and_balanced(scale: float) -> None:
+def test_cuts_are_sorted_and_balanced(scale):
     column = (scale * np.random.default_rng(1).lognormal(size=3000)).astype(np.float32)
     cuts = private_cuts(*walk([column], OPTIONS, FREE))
     assert np.all(np.diff(cuts) > 0)
@@ -78,7 +78,7 @@ def test_cuts_are_sorted_and_balanced(scale: float) -> None:
     assert counts.max() <= 3 * len(column) / OPTIONS["max_bin"]
 
 
-def test_a_point_mass_has_its_own_cut() -> None:
+def test_a_point_mass_has_its_own_cut():
     column = np.random.default_rng(2).normal(size=1000).astype(np.float32)
     column[:500] = 0
     cuts = private_cuts(*walk([column], OPTIONS, FREE))
@@ -89,7 +89,7 @@ def test_a_point_mass_has_its_own_cut() -> None:
     assert np.mean(column[bins == zero_bin] == 0) > 0.8
 
 
-def test_utilities_follow_the_candidates() -> None:
+def test_utilities_follow_the_candidates():
     rng = np.random.default_rng(5)
     X = rng.normal(size=(80, 2)).astype(np.float32)
     X[:, 1] = rng.integers(0, 3, 80)
@@ -108,7 +108,7 @@ def test_utilities_follow_the_candidates() -> None:
         assert u == abs(pairs[left, 0].sum()) + abs(pairs[~left, 0].sum())
 
 
-def test_it_learns_and_its_margins_are_its_trees() -> None:
+def test_it_learns_and_its_margins_are_its_trees():
     rng = np.random.default_rng(6)
     X = rng.normal(size=(400, 2)).astype(np.float32)
     y = (2 * np.sign(X[:, 0]) + np.sign(X[:, 0] * X[:, 1])).astype(np.float32)

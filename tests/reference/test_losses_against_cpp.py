@@ -125,7 +125,7 @@ def data(name: str, weighted: bool = False) -> tuple[tuple[Any, ...], dict[str, 
 @pytest.mark.parametrize("noise_free", [True, False])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", LOSSES)
-def test_trees(name: str, shape: str, noise_free: bool) -> None:
+def test_trees(name, shape, noise_free):
     plan, extra = plan_of(name, noise_free, shape=shape)
     rows, more = data(name)
     model = check(plan, *rows, **more, **extra)
@@ -173,7 +173,7 @@ def is_covered(name: str, case: str) -> bool:
 @pytest.mark.parametrize(
     ("name", "case"), [(n, c) for n in LOSSES for c in CASES if is_covered(n, c)]
 )
-def test_choices(name: str, case: str) -> None:
+def test_choices(name, case):
     drawn = case in ("sampled", "laplace", *NOISY)  # coins and scales are noise
     plan, extra = plan_of(name, not drawn, **CASES[case])
     rows, more = data(name, weighted=True)
@@ -182,7 +182,7 @@ def test_choices(name: str, case: str) -> None:
 
 @pytest.mark.parametrize(("spread", "of_output"), [(False, {}), (True, {}), (False, OF_OUTPUT)])
 @pytest.mark.parametrize("name", LOSSES)
-def test_persons(name: str, spread: bool, of_output: Plan) -> None:
+def test_persons(name, spread, of_output):
     plan, extra = plan_of(
         name, not of_output, unit="person", row_bound={"rows_per_person": "1.5"} | of_output,
         leaf={"spread": spread},
@@ -199,7 +199,7 @@ def test_persons(name: str, spread: bool, of_output: Plan) -> None:
 
 @pytest.mark.parametrize("noise_free", [True, False])
 @pytest.mark.parametrize("name", ["poisson", "tweedie", "gamma"])
-def test_means_are_corrected_by_a_factor(name: str, noise_free: bool) -> None:
+def test_means_are_corrected_by_a_factor(name, noise_free):
     sigma2 = 0 if noise_free else 1 << 36
     plan, extra = plan_of(name, noise_free, correction={"on": True, "sigma2": sigma2})
     rows, _ = data(name, weighted=True)
@@ -207,7 +207,7 @@ def test_means_are_corrected_by_a_factor(name: str, noise_free: bool) -> None:
 
 
 @pytest.mark.parametrize("name", ["poisson", "gamma"])
-def test_the_first_tree_starts_margins_of_rows(name: str) -> None:
+def test_the_first_tree_starts_margins_of_rows(name):
     plan, extra = plan_of(name, True, base_margin=True, loss={"start": "1.25"})
     rows, _ = data(name)
     margins = np.random.default_rng(7).normal(-1, 0.5, len(rows[1])).astype(np.float32)

@@ -80,7 +80,7 @@ def network(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFa
 
 
 @pytest.mark.slow
-def test_three_hospitals_train_one_model_with_one_ledger(network: Any, tmp_path: Path) -> None:
+def test_three_hospitals_train_one_model_with_one_ledger(network, tmp_path):
     for result in network(follow(tmp_path), tmp_path):
         assert result["code"] == 0, result["said"]
     models = [json.loads((tmp_path / f"{name}.json").read_text()) for name in PARTIES]
@@ -102,7 +102,7 @@ def test_three_hospitals_train_one_model_with_one_ledger(network: Any, tmp_path:
 
 
 @pytest.mark.slow
-def test_a_stranger_in_the_place_of_a_hospital_is_refused(network: Any, tmp_path: Path) -> None:
+def test_a_stranger_in_the_place_of_a_hospital_is_refused(network, tmp_path):
     """It has a list with its own key on it, and the name and the host of a party."""
     tracker, *parties = follow(tmp_path)
     other = tmp_path / "other"
@@ -122,7 +122,7 @@ def test_a_stranger_in_the_place_of_a_hospital_is_refused(network: Any, tmp_path
 
 
 @pytest.mark.slow
-def test_somebody_on_a_link_ends_the_training_on_all_hosts(network: Any, tmp_path: Path) -> None:
+def test_somebody_on_a_link_ends_the_training_on_all_hosts(network, tmp_path):
     """One bit of one message of a masked sum changes between two hosts, in mid-training."""
     tracker, *parties = follow(tmp_path)
     log = tmp_path / "log"

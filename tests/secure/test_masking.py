@@ -48,7 +48,7 @@ def uniform(words: npt.NDArray[np.uint64]) -> float:
 
 
 @pytest.mark.parametrize("world", [2, 3, 7])
-def test_pads_cancel_are_uniform_and_never_used_twice(world: int) -> None:
+def test_pads_cancel_are_uniform_and_never_used_twice(world):
     pads = masks(world, 2, 5000)
     with np.errstate(over="ignore"):
         assert not pads.sum(axis=0, dtype=np.uint64).any()
@@ -75,7 +75,7 @@ def convolve(p: list[Any], q: list[Any]) -> list[Any]:
 
 
 @pytest.mark.parametrize("sigma2, n", [(1, 2), (1, 4), (2, 3), (3, 2)])
-def test_a_sum_of_shares_is_nearly_discrete_gaussian_at_every_point(sigma2: int, n: int) -> None:
+def test_a_sum_of_shares_is_nearly_discrete_gaussian_at_every_point(sigma2, n):
     """Lemma 1, with the stated bound, and close to it: a third of it would be false."""
     with mpmath.workdps(60):
         share = gaussian(sigma2, 16 * sigma2)
@@ -92,7 +92,7 @@ def test_a_sum_of_shares_is_nearly_discrete_gaussian_at_every_point(sigma2: int,
 
 
 @pytest.mark.parametrize("sigma2, n", [(32, 2), (42, 3)])
-def test_moments_are_those_of_the_claimed_noise(sigma2: int, n: int) -> None:
+def test_moments_are_those_of_the_claimed_noise(sigma2, n):
     """Lemma 2: the variance that is added beyond the claim pays for what lemma 1 leaves."""
     share = -(-sigma2 // n) + 1
     with mpmath.workdps(120):
@@ -120,7 +120,7 @@ def masked(workers: int, colluders: int) -> dict[str, Any]:
 LOUD = {"noise_free": False, "selection": {"eps_num": 1}}
 
 
-def test_plans_that_are_masked() -> None:
+def test_plans_that_are_masked():
     describe_plan(plan(**masked(2, 0)))
     describe_plan(plan(**masked(3, 2), **LOUD, leaf={"sigma2": 1 << 20}))
     describe_plan(plan(**masked(1 << 10, 0), **LOUD, leaf={"sigma2": 1 << 20}))
@@ -138,7 +138,7 @@ def test_plans_that_are_masked() -> None:
         (masked(2, 1) | LOUD | {"leaf": {"sigma2": 1 << 56}}, "too large"),
     ],
 )
-def test_plans_that_the_cpp_refuses(changes: dict[str, Any], message: str) -> None:
+def test_plans_that_the_cpp_refuses(changes, message):
     base = base_plan([{"kind": "cuts", "cuts": [0.0]}], **({"split": "random"} | changes))
     with pytest.raises(XGBoostError, match=message):
         describe_plan(json.dumps({"id": "x", **base}))
@@ -161,7 +161,7 @@ def three_workers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("three_workers")
-def test_defaults() -> None:
+def test_defaults():
     assert resolve({}) == masking.Masking(0, 0)
     assert resolve({"dp_secure_sum": True}) == masking.Masking(3, 1)
     assert resolve({"dp_secure_sum": True, "dp_secure_colluders": 0}) == masking.Masking(3, 0)
@@ -197,17 +197,17 @@ def test_defaults() -> None:
         ({"dp_secure_sum": False, "dp_secure_colluders": 1}, PrivacyParameterError, "effect"),
     ],
 )
-def test_refused(p: dict[str, Any], error: type[Exception], message: str) -> None:
+def test_refused(p, error, message):
     with pytest.raises(error, match=message):
         resolve({"dp_secure_sum": True} | p)
 
 
-def test_one_machine_is_refused() -> None:
+def test_one_machine_is_refused():
     with pytest.raises(PrivacyParameterError, match="at least two workers"):
         resolve({"dp_secure_sum": True})
 
 
-def test_no_release_without_keys() -> None:
+def test_no_release_without_keys():
     request = {"kind": "multiclass", "num_class": 2, "sigma2": 1 << 20, "shift": 0,
                "unit": "row", "private": True, "noise_free": False, "plan_id": "x",
                **masked(2, 0)}  # fmt: skip

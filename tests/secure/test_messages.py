@@ -37,7 +37,7 @@ def read(results: list[object]) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 3, 55, 56, 63, 64, 65, 119, 120, 1000])
-def test_the_hash_is_that_of_the_standard(size: int) -> None:
+def test_the_hash_is_that_of_the_standard(size):
     text = np.random.default_rng(size).bytes(size)
     key = bytes(range(32))
     out = (ctypes.c_uint8 * 32)()
@@ -49,7 +49,7 @@ def test_the_hash_is_that_of_the_standard(size: int) -> None:
         assert bytes(out) == expected
 
 
-def test_honest_workers_read_their_sums_one_after_the_other() -> None:
+def test_honest_workers_read_their_sums_one_after_the_other():
     parties = workers()
     for _ in range(3):
         read(sum_up(parties, VALUES))
@@ -57,7 +57,7 @@ def test_honest_workers_read_their_sums_one_after_the_other() -> None:
 
 @pytest.mark.parametrize("word", [0, SIZE - 1], ids=["first number", "last number"])
 @pytest.mark.parametrize("bit", [0, 63])
-def test_an_altered_number_ends_the_training_on_all(word: int, bit: int) -> None:
+def test_an_altered_number_ends_the_training_on_all(word, bit):
     """Worker 1 is told another number as that of worker 0. All notice, and none goes on."""
 
     def alter(rank: int, words: Words) -> Words:
@@ -70,7 +70,7 @@ def test_an_altered_number_ends_the_training_on_all(word: int, bit: int) -> None
         parties[1].say(VALUES[1])
 
 
-def test_the_same_number_altered_for_all_is_found_too() -> None:
+def test_the_same_number_altered_for_all_is_found_too():
     """Added on one link, it would have been in the sum of all."""
 
     def add(rank: int, words: Words) -> Words:
@@ -81,7 +81,7 @@ def test_the_same_number_altered_for_all_is_found_too() -> None:
 
 
 @pytest.mark.parametrize("reader", [0, 1, 2])
-def test_an_altered_tag_is_refused_by_its_reader(reader: int) -> None:
+def test_an_altered_tag_is_refused_by_its_reader(reader):
     def alter(rank: int, words: Words) -> Words:
         words[1, SIZE + TAG * reader] ^= np.uint64(1)
         return words
@@ -91,7 +91,7 @@ def test_an_altered_tag_is_refused_by_its_reader(reader: int) -> None:
     assert all(isinstance(f, str) for f in results)
 
 
-def test_messages_in_another_order_are_refused() -> None:
+def test_messages_in_another_order_are_refused():
     """Somebody changes places of two workers, also in what is said of the results."""
 
     def swap(rank: int, words: Words) -> Words:
@@ -101,7 +101,7 @@ def test_messages_in_another_order_are_refused() -> None:
     refused(sum_up(workers(), VALUES, heard=swap)[:1], DIFFERS)
 
 
-def test_a_message_of_an_earlier_sum_is_refused() -> None:
+def test_a_message_of_an_earlier_sum_is_refused():
     """The same numbers, of the same worker, in the same training."""
     parties, kept = workers(), []
 
@@ -118,7 +118,7 @@ def test_a_message_of_an_earlier_sum_is_refused() -> None:
     refused(results, "worker 2 " + CHANGED, "worker 2 " + CHANGED, DIFFERS)
 
 
-def test_an_answer_of_an_earlier_sum_is_refused() -> None:
+def test_an_answer_of_an_earlier_sum_is_refused():
     parties, kept = workers(), []
 
     def keep(rank: int, words: Words) -> Words:
@@ -133,7 +133,7 @@ def test_an_answer_of_an_earlier_sum_is_refused() -> None:
     refused(sum_up(parties, VALUES, heard=replay)[:1], "worker 2 " + DIFFERS)
 
 
-def test_a_message_of_another_training_is_refused() -> None:
+def test_a_message_of_another_training_is_refused():
     """With the same keys even, which no two trainings have."""
     other = [w.say(v) for w, v in zip(workers(session=b"other" + bytes(27)), VALUES, strict=True)]
 
@@ -145,7 +145,7 @@ def test_a_message_of_another_training_is_refused() -> None:
     refused(results, "worker 2 " + CHANGED, "worker 2 " + CHANGED, DIFFERS)
 
 
-def test_ones_own_words_do_not_come_back_as_anothers() -> None:
+def test_ones_own_words_do_not_come_back_as_anothers():
     def reflect(rank: int, words: Words) -> Words:
         words[1] = words[0] if rank == 0 else words[1]
         return words
@@ -153,7 +153,7 @@ def test_ones_own_words_do_not_come_back_as_anothers() -> None:
     assert "worker 1 " + CHANGED in str(sum_up(workers(), VALUES, reflect)[0])
 
 
-def test_a_worker_cannot_speak_for_another() -> None:
+def test_a_worker_cannot_speak_for_another():
     """Worker 2 knows its keys with 0 and 1. It tells 0 numbers in the name of 1."""
     keys = pair_keys(WORLD)
     stolen = keys.copy()
@@ -168,7 +168,7 @@ def test_a_worker_cannot_speak_for_another() -> None:
     assert "worker 1 " + CHANGED in str(sum_up(workers(), VALUES, insert)[0])
 
 
-def test_a_party_that_tells_two_others_two_things_ends_the_training() -> None:
+def test_a_party_that_tells_two_others_two_things_ends_the_training():
     """Worker 2 deviates: what it tells 0 and what it tells 1 are both properly tagged."""
     keys = pair_keys(WORLD)
     parties = [Worker(rank, keys) for rank in range(WORLD)]
@@ -182,7 +182,7 @@ def test_a_party_that_tells_two_others_two_things_ends_the_training() -> None:
 
 
 @pytest.mark.parametrize("what", ["session", "release"])
-def test_pads_do_not_cancel_between_workers_that_have_seen_different_things(what: str) -> None:
+def test_pads_do_not_cancel_between_workers_that_have_seen_different_things(what):
     """Even somebody who checks no tag learns nothing from the sum of the two."""
     keys = pair_keys(2)
     total = {}
@@ -198,21 +198,21 @@ def test_pads_do_not_cancel_between_workers_that_have_seen_different_things(what
     assert total[True].all()
 
 
-def test_another_release_shares_no_pads() -> None:
+def test_another_release_shares_no_pads():
     """Worker 1 takes it for one with less noise."""
     parties = workers()
     results = sum_up(parties, VALUES, what=lambda rank: "leaves 4" if rank == 1 else "leaves 9")
     refused(results, "worker 1 " + CHANGED, "worker 0 " + CHANGED, "worker 1 " + CHANGED)
 
 
-def test_sums_that_no_rows_make_are_refused() -> None:
+def test_sums_that_no_rows_make_are_refused():
     """From a party that deviates; elsewhere they would overflow."""
     values = VALUES.copy()
     values[0, 0] = np.uint64(2**63 - 1)
     refused(sum_up(workers(), values), *["larger than rows and noise can make it"] * 3)
 
 
-def test_steps_come_in_their_order_and_once() -> None:
+def test_steps_come_in_their_order_and_once():
     worker = workers()[0]
     with pytest.raises(XGBoostError, match=USED_UP):
         worker.confirm(np.zeros(0, np.uint64))

@@ -71,7 +71,7 @@ def pair(secrets: list[Any], i: int, j: int) -> bytes:
     return bytes(secrets[i][32 * j : 32 * j + 32])
 
 
-def test_a_worker_that_has_refused_has_no_secrets(files: Path) -> None:
+def test_a_worker_that_has_refused_has_no_secrets(files):
     """It would have had zeros, which everybody knows, after the signatures of nobody."""
     worker = handshakes(files)[0]
     with pytest.raises(PrivacyRefusal, match="not said who it is"):
@@ -81,9 +81,7 @@ def test_a_worker_that_has_refused_has_no_secrets(files: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["hellos", "signatures"])
-def test_nobody_on_the_network_can_say_that_no_worker_refuses(
-    what: str, files: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nobody_on_the_network_can_say_that_no_worker_refuses(what, files, monkeypatch):
     """They change a hello or a signature, and then the answer to whether somebody has failed."""
     sent: list[str] = []
 
@@ -108,7 +106,7 @@ def test_nobody_on_the_network_can_say_that_no_worker_refuses(
     assert not kept
 
 
-def test_parties_that_are_who_they_are_share_secrets_by_pairs(files: Path) -> None:
+def test_parties_that_are_who_they_are_share_secrets_by_pairs(files):
     once, again = exchange(handshakes(files)), exchange(handshakes(files))
     pairs = [(0, 1), (0, 2), (1, 2)]
     for secrets in (once, again):
@@ -125,7 +123,7 @@ def refused(results: list[Any], *reasons: str) -> None:
         assert "Nothing was released" in str(result)
 
 
-def test_a_key_put_in_place_of_anothers_is_refused(files: Path) -> None:
+def test_a_key_put_in_place_of_anothers_is_refused(files):
     """The man in the middle of a key exchange: to worker 0, his keys stand for those of 1."""
     public = X25519PrivateKey.generate().public_key().public_bytes_raw().hex()
 
@@ -138,7 +136,7 @@ def test_a_key_put_in_place_of_anothers_is_refused(files: Path) -> None:
     refused(exchange(handshakes(files), in_the_middle), "told differs", "told differs", "")
 
 
-def test_a_stranger_is_refused(files: Path) -> None:
+def test_a_stranger_is_refused(files):
     """A worker whose key is on no list but its own."""
     other = files / "other"
     other.mkdir()
@@ -150,7 +148,7 @@ def test_a_stranger_is_refused(files: Path) -> None:
     refused(exchange(workers), reason, reason, "does not prove it")
 
 
-def test_the_name_of_a_party_without_its_key_is_refused(files: Path) -> None:
+def test_the_name_of_a_party_without_its_key_is_refused(files):
     """A stranger who says that he is one of the list can not sign for it."""
     workers = handshakes(files)
     stranger = files / "stranger"
@@ -169,7 +167,7 @@ def test_the_name_of_a_party_without_its_key_is_refused(files: Path) -> None:
     refused(results[:2], "'south' but does not prove it", "'south' but does not prove it")
 
 
-def test_an_old_exchange_played_back_is_refused(files: Path) -> None:
+def test_an_old_exchange_played_back_is_refused(files):
     """All that worker 1 ever said, with its signature of then."""
     old = handshakes(files)
     hellos = [w.hello for w in old]
@@ -187,7 +185,7 @@ def test_an_old_exchange_played_back_is_refused(files: Path) -> None:
     refused(results, "'east' but does not prove it", "", "'east' but does not prove it")
 
 
-def test_workers_in_another_order_are_refused(files: Path) -> None:
+def test_workers_in_another_order_are_refused(files):
     """Whoever gives out the ranks tells worker 0 that 1 and 2 are each other."""
 
     def swap(rank: int, said: list[str]) -> list[str]:
@@ -196,13 +194,13 @@ def test_workers_in_another_order_are_refused(files: Path) -> None:
     refused(exchange(handshakes(files), swap, swap), "prove", "prove", "prove")
 
 
-def test_another_training_is_refused(files: Path) -> None:
+def test_another_training_is_refused(files):
     workers = handshakes(files)
     workers[1] = handshakes(files, "another plan")[1]
     refused(exchange(workers), "differs", "differs", "differs")
 
 
-def test_one_party_twice_is_refused(files: Path) -> None:
+def test_one_party_twice_is_refused(files):
     """It would count twice among those who do not collude."""
     workers = handshakes(files)
     me = load_party(files / "east", files / "parties")
@@ -210,14 +208,14 @@ def test_one_party_twice_is_refused(files: Path) -> None:
     refused(exchange(workers), *["two workers have the key of one party"] * 3)
 
 
-def test_a_copy_of_a_process_is_refused(files: Path) -> None:
+def test_a_copy_of_a_process_is_refused(files):
     workers = handshakes(files)
     workers[2]._secret = workers[0]._secret
     refused(exchange(workers), *["the same key of a training"] * 3)
 
 
 @pytest.mark.parametrize("said", ["", "00", "zz zz", "00 00 00", f"{'0' * 64} {'0' * 64}"])
-def test_garbage_is_refused(said: str, files: Path) -> None:
+def test_garbage_is_refused(said, files):
     def garbage(rank: int, all_said: list[str]) -> list[str]:
         all_said[1] = said if rank != 1 else all_said[1]
         return all_said
@@ -228,14 +226,14 @@ def test_garbage_is_refused(said: str, files: Path) -> None:
     assert isinstance(unsigned[1], bytearray)  # it was told the truth, and shares no secret
 
 
-def test_what_a_worker_said_comes_back_to_it_unchanged(files: Path) -> None:
+def test_what_a_worker_said_comes_back_to_it_unchanged(files):
     def change(rank: int, said: list[str]) -> list[str]:
         return [*said[:1], *said[:1], *said[2:]] if rank == 1 else said
 
     assert "changed on its way" in str(exchange(handshakes(files), change)[1])
 
 
-def test_a_public_key_that_hides_nothing_is_refused(files: Path) -> None:
+def test_a_public_key_that_hides_nothing_is_refused(files):
     """From a party of the list, which deviates: zero times every secret is zero."""
     workers = handshakes(files)
 
@@ -256,7 +254,7 @@ def test_a_public_key_that_hides_nothing_is_refused(files: Path) -> None:
 
 
 # ------------------------------------------------------------------------------------ files
-def test_keys_of_ssh_keygen(tmp_path: Path) -> None:
+def test_keys_of_ssh_keygen(tmp_path):
     program = shutil.which("ssh-keygen")
     if program is None:
         pytest.skip("needs ssh-keygen")
@@ -286,7 +284,7 @@ def test_keys_of_ssh_keygen(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="modes of files are those of POSIX")
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620])
-def test_a_key_that_others_may_read_is_refused(mode: int, files: Path) -> None:
+def test_a_key_that_others_may_read_is_refused(mode, files):
     (files / "east").chmod(mode)
     with pytest.raises(PrivacyParameterError, match="chmod 600"):
         load_party(files / "east", files / "parties")
@@ -302,16 +300,14 @@ def test_a_key_that_others_may_read_is_refused(mode: int, files: Path) -> None:
         (lambda lines: [*lines, "name\n"], "line 6: expected"),
     ],
 )
-def test_lists_that_are_none(
-    change: Callable[[list[str]], list[str]], message: str, files: Path
-) -> None:
+def test_lists_that_are_none(change, message, files):
     listed = files / "parties"
     listed.write_text("".join(change(listed.read_text().splitlines(keepends=True))))
     with pytest.raises(PrivacyParameterError, match=message):
         load_party(files / "south", listed)
 
 
-def test_missing_files(files: Path) -> None:
+def test_missing_files(files):
     with pytest.raises(PrivacyParameterError, match=r"`dp_secure_key`: .* No such file"):
         load_party(files / "nobody", files / "parties")
     with pytest.raises(PrivacyParameterError, match=r"`dp_secure_parties`: .* No such file"):
@@ -350,7 +346,7 @@ def files_of(folder: Path, name: str) -> dict[str, str]:
     return {"dp_secure_key": str(folder / name), "dp_secure_parties": str(folder / "parties")}
 
 
-def test_a_key_that_is_not_listed_or_missing_ends_the_training_on_all(files: Path) -> None:
+def test_a_key_that_is_not_listed_or_missing_ends_the_training_on_all(files):
     """With nothing drawn."""
     other = files / "other"
     other.mkdir()
@@ -393,7 +389,7 @@ with xgb.collective.CommunicatorContext(**job["worker"]):
 """
 
 
-def test_a_book_without_room_ends_the_training_before_any_party_has_booked(files: Path) -> None:
+def test_a_book_without_room_ends_the_training_before_any_party_has_booked(files):
     """With room in all of them, each party books it."""
     jobs = [
         {

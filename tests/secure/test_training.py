@@ -122,14 +122,12 @@ def learner(model: str) -> Any:
 
 
 @pytest.mark.parametrize("task", [t for t in TASKS if "noise," in t or t == "known noise"])
-def test_all_workers_hold_one_model(task: str, answers: dict[str, list[Any]]) -> None:
+def test_all_workers_hold_one_model(task, answers):
     models = {out["model"] for out in answers[task]}
     assert len(models) == 1
 
 
-def test_exchanges_that_would_block_lose_no_byte(
-    answers: dict[str, list[Any]], tmp_path: Path
-) -> None:
+def test_exchanges_that_would_block_lose_no_byte(answers, tmp_path):
     log = tmp_path / "log"
     of_workers = run(
         [TASKS["known noise"]], preloaded("stutter.c", tmp_path) | {"STUTTER": str(log)}
@@ -139,7 +137,7 @@ def test_exchanges_that_would_block_lose_no_byte(
     assert models == [answers["known noise"][0]["model"]] * WORLD
 
 
-def test_open_rounds_are_decided_by_the_masked_sums(answers: dict[str, list[Any]]) -> None:
+def test_open_rounds_are_decided_by_the_masked_sums(answers):
     """Every worker follows the same plan, under the name that its pads have."""
     plans = len({(size.rounds, size.eta) for size in SIZES["binary"]})  # the depth is given
     for out in answers["own noise, open rounds"]:
@@ -149,9 +147,7 @@ def test_open_rounds_are_decided_by_the_masked_sums(answers: dict[str, list[Any]
 
 
 @pytest.mark.parametrize("kind", EXACT)
-def test_without_noise_the_model_is_that_of_all_rows(
-    kind: str, answers: dict[str, list[Any]]
-) -> None:
+def test_without_noise_the_model_is_that_of_all_rows(kind, answers):
     """So pads cancel, no row is lost or counted twice, and no split reads a part of the rows."""
     p = COMMON | KINDS[kind] | {"dp_epsilon": math.inf}
     with pytest.warns(UserWarning, match="NOT private"):
@@ -162,7 +158,7 @@ def test_without_noise_the_model_is_that_of_all_rows(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_ledger_and_report(kind: str, answers: dict[str, list[Any]]) -> None:
+def test_ledger_and_report(kind, answers):
     for out in answers[f"own noise, {kind}"]:
         assert 3.0 < out["epsilon"] <= 4.0
         assert "The sums were masked: each of 3 workers" in out["statement"]
@@ -175,14 +171,14 @@ def test_ledger_and_report(kind: str, answers: dict[str, list[Any]]) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_keys_are_in_nothing_that_is_kept(kind: str, answers: dict[str, list[Any]]) -> None:
+def test_keys_are_in_nothing_that_is_kept(kind, answers):
     for out in answers[f"own noise, {kind}"]:
         assert out["seeds"] == WORLD - 1  # one for each of the others, all different
         assert out["leaks"] == 0
 
 
 @pytest.mark.parametrize("colluders", [0, 1])
-def test_variance_of_the_noise(colluders: int, answers: dict[str, list[Any]]) -> None:
+def test_variance_of_the_noise(colluders, answers):
     """W/(W - c) times the claim; what W - c workers add is the claim. False alarm below 1e-6."""
     sums = answers[f"noise of nothing, c = {colluders}"]
     assert sums[0] == sums[1] == sums[2]
@@ -227,7 +223,7 @@ def masked_words(stream: bytes) -> npt.NDArray[np.uint64]:
     return words[:CLASSES]
 
 
-def test_in_the_clear_exact_sums_are_sent(sent: dict[str, list[Any]]) -> None:
+def test_in_the_clear_exact_sums_are_sent(sent):
     """The search below finds what is there."""
     segment = CLASSES // WORLD
     for rank, (_, stream) in enumerate(sent["in the clear"]):
@@ -237,7 +233,7 @@ def test_in_the_clear_exact_sums_are_sent(sent: dict[str, list[Any]]) -> None:
 
 
 @pytest.mark.parametrize("task", ["masked", "again"])
-def test_what_a_worker_sends_is_uniform(task: str, sent: dict[str, list[Any]]) -> None:
+def test_what_a_worker_sends_is_uniform(task, sent):
     """Also for somebody who knows the exact sums behind it. Six tests, each false at 1e-7."""
     total = np.zeros(CLASSES, np.uint64)
     for rank, (_, stream) in enumerate(sent[task]):
@@ -252,7 +248,7 @@ def test_what_a_worker_sends_is_uniform(task: str, sent: dict[str, list[Any]]) -
         assert total.view(np.int64).tolist() == sums  # these are the words that were added up
 
 
-def test_the_same_sums_are_masked_anew(sent: dict[str, list[Any]]) -> None:
+def test_the_same_sums_are_masked_anew(sent):
     """With the same noise: what differs is the pads."""
     for rank in range(WORLD):
         (sums, one), (again, other) = sent["masked"][rank], sent["again"][rank]
@@ -261,7 +257,7 @@ def test_the_same_sums_are_masked_anew(sent: dict[str, list[Any]]) -> None:
             assert uniform(masked_words(one) - masked_words(other)) > ALARM
 
 
-def test_unmasked_the_total_is_the_sum_of_sums_and_shares(sent: dict[str, list[Any]]) -> None:
+def test_unmasked_the_total_is_the_sum_of_sums_and_shares(sent):
     share = -(-(1 << 20) // WORLD) + 1
     expected = sum(exact(rank) for rank in range(WORLD))
     for rank in range(WORLD):
@@ -271,16 +267,14 @@ def test_unmasked_the_total_is_the_sum_of_sums_and_shares(sent: dict[str, list[A
         assert sums == expected.tolist()
 
 
-def test_a_worker_with_keys_of_its_own_ends_the_release_on_all(
-    answers: dict[str, list[Any]],
-) -> None:
+def test_a_worker_with_keys_of_its_own_ends_the_release_on_all(answers):
     """Nobody can check its tags, and it can check nobody's."""
     assert all("does not come from there" in said for said in answers["out of step"])
 
 
 # ------------------------------------------------------------------------- a worker dies
 @pytest.mark.parametrize("slow", [False, True], ids=["usual", "slow to see the error"])
-def test_a_worker_that_dies_ends_the_training_on_all(slow: bool, tmp_path: Path) -> None:
+def test_a_worker_that_dies_ends_the_training_on_all(slow, tmp_path):
     """With an error that says so, and with the whole plan claimed; and it cannot go on.
 
     However long it takes to find out what a socket suffers from: nobody waits without end.

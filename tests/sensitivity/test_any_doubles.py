@@ -59,9 +59,7 @@ def norms(plan: dict[str, Any], label: float, weight: float, g: Any, h: Any) -> 
     c=st.sampled_from(("1e-6", "0.5", "1000000.0")),
     bits=st.sampled_from((4, 18, 20)),
 )
-def test_any_doubles_are_bounded(
-    pairs: list[tuple[float, float]], label: float, weight: float, r: str, c: str, bits: int
-) -> None:
+def test_any_doubles_are_bounded(pairs, label, weight, r, c, bits):
     g, h = zip(*pairs, strict=True)
     squares, total = norms(plan_of(len(pairs), r, c, bits), label, weight, g, h)
     assert squares <= 4**bits
@@ -69,7 +67,7 @@ def test_any_doubles_are_bounded(
     assert total <= sensitivity.leaf_sens("laplace", bound, bits, len(pairs))
 
 
-def test_the_sum_of_the_entries_grows_with_the_classes() -> None:
+def test_the_sum_of_the_entries_grows_with_the_classes():
     """A row whose classes are all as likely: what Laplace noise has to hide, nearly in full."""
     p = np.full(8, 1.0 / 8)
     squares, total = norms(plan_of(8), 0.0, 2.0, 2.0 * (p - np.eye(8)[0]), 4.0 * p * (1.0 - p))
@@ -80,7 +78,7 @@ def test_the_sum_of_the_entries_grows_with_the_classes() -> None:
 
 
 @pytest.mark.parametrize("n_class", [1, 3])
-def test_a_product_beyond_doubles_is_no_number(n_class: int) -> None:
+def test_a_product_beyond_doubles_is_no_number(n_class):
     """sqrt(r) h overflows and the factor of the row vanishes."""
     plan = plan_of(n_class, r="1000000.0")
     row = [0.5] * n_class, [LARGEST] * n_class
@@ -88,13 +86,13 @@ def test_a_product_beyond_doubles_is_no_number(n_class: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1.0, 1e300])
-def test_very_many_classes_are_bounded(size: float) -> None:
+def test_very_many_classes_are_bounded(size):
     """As many as a plan may have, each as large as it gets: squares whose sum is not exact."""
     plan = plan_of(1 << 16, bits=20)
     ones = np.full(1 << 16, size)
     assert norms(plan, 0.0, 0.0, ones, ones)[0] <= 4**20
 
 
-def test_more_classes_than_the_proof_has_are_refused() -> None:
+def test_more_classes_than_the_proof_has_are_refused():
     with pytest.raises(XGBoostError, match="num_class"):
         describe_plan(text_of(plan_of((1 << 16) + 1)))

@@ -178,14 +178,14 @@ ATTAINED = {
 
 
 @pytest.mark.parametrize("case", ATTAINED)
-def test_the_bound_is_attained(case: str) -> None:
+def test_the_bound_is_attained(case):
     """A bound that is smaller by the given factor would be exceeded."""
     worst, factor = ATTAINED[case]
     moved, limit = worst()
     assert factor * limit <= moved <= limit
 
 
-def test_duplicates_that_both_count_would_be_noticed() -> None:
+def test_duplicates_that_both_count_would_be_noticed():
     """A row counted twice in a column exceeds the sensitivity: the check of counts has teeth."""
     twice = {(0, 0): 1.0, (1, 0): 1.0}
     moved = sum(v * v for v in counts(twice, 17).values())

@@ -24,7 +24,7 @@ def cells_of(rows: list[Cells]) -> dict[tuple[int, int], float]:
 
 @MORE
 @given(data=st.data())
-def test_candidate_counts(data: st.DataObject) -> None:
+def test_candidate_counts(data):
     """All counts of all features, on every level: at most L F counts change, each by one row."""
     F, levels = data.draw(st.integers(1, 4)), data.draw(st.sampled_from((2, 6, 17)))
     shift = data.draw(st.sampled_from((0, 5)))
@@ -39,7 +39,7 @@ def test_candidate_counts(data: st.DataObject) -> None:
 
 @FEWER
 @given(data=st.data())
-def test_oracle_is_the_trainer(data: st.DataObject) -> None:
+def test_oracle_is_the_trainer(data):
     """On these awkward rows the C++ grows the oracle's trees, from unsorted sparse ones too."""
     kinds = data.draw(
         st.lists(st.sampled_from(("private", "cuts", "categorical")), min_size=1, max_size=4)

@@ -39,7 +39,7 @@ def expected(
     weight=st.sampled_from((0.25, 1.0, 1.7)),
     c=st.sampled_from(("0.05", "0.5", "1.0", "3.0")),
 )
-def test_the_prediction_is_the_fixed_point(mass: list[float], weight: float, c: str) -> None:
+def test_the_prediction_is_the_fixed_point(mass, weight, c):
     """Where labels follow the prediction the gradients sum to nothing, as without any bound."""
     p = np.array(mass) / sum(mass)
     mean, pairs = expected("prediction", p, weight, c)
@@ -49,7 +49,7 @@ def test_the_prediction_is_the_fixed_point(mass: list[float], weight: float, c: 
     assert np.abs(hessians - hessians[0]).max() <= 2 + 1e-5 * unit * weight / float(c)
 
 
-def test_a_bound_by_the_row_itself_pulls_predictions() -> None:
+def test_a_bound_by_the_row_itself_pulls_predictions():
     """The check above has teeth: rows with large residuals count less where it is their own."""
     mean, _ = expected("row_weight", np.array([0.7, 0.2, 0.1]), 1.0, "0.5")
     assert np.abs(mean).max() > 0.05 * (1 << 18)
@@ -57,9 +57,7 @@ def test_a_bound_by_the_row_itself_pulls_predictions() -> None:
 
 @pytest.mark.parametrize("objective", [SOFTMAX, ARGMAX])
 @pytest.mark.parametrize("p", [(0.7, 0.2, 0.1), (0.98, 0.015, 0.005)])
-def test_trees_of_the_cpp_leave_true_predictions_alone(
-    objective: str, p: tuple[float, ...]
-) -> None:
+def test_trees_of_the_cpp_leave_true_predictions_alone(objective, p):
     """Rows of all labels, as often as they are predicted."""
     labels = np.repeat(np.arange(3), [round(200 * v) for v in p]).astype(np.float32)
     d = xgb.DMatrix(np.zeros((len(labels), 1)), labels)

@@ -82,7 +82,7 @@ def absent_of(plan: dict[str, Any], f: int) -> int:
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
 @pytest.mark.parametrize("objective", [LOGISTIC, SQUARED])
-def test_a_row_moves_all_leaves_by_one_tree(objective: str, depth: int) -> None:
+def test_a_row_moves_all_leaves_by_one_tree(objective, depth):
     rng = np.random.default_rng(depth)
     plan = plan_of(objective, depth)
     if objective == SQUARED:
@@ -104,7 +104,7 @@ def test_a_row_moves_all_leaves_by_one_tree(objective: str, depth: int) -> None:
     assert largest > 0.3 * allowed  # the categories, which are not read, have the rest
 
 
-def test_absent_columns_are_free() -> None:
+def test_absent_columns_are_free():
     """A row of zeros and missing values moves the sum of all rows, by all that it has."""
     plan = plan_of(LOGISTIC)
     X = np.ones((4, len(CUTS)), np.float32)

@@ -73,7 +73,7 @@ def outcome(kind: str, regression: bool, rows: tuple[tuple[float, str | None, An
 )  # fmt: skip
 @FEW
 @given(rows=drawn.map(tuple))
-def test_rows_decide_one_by_one(kind: str, regression: bool, rows: Any) -> None:
+def test_rows_decide_one_by_one(kind, regression, rows):
     if kind in LISTS and not rows:
         return  # the only containers that do not show their columns without rows
     alone = [outcome(kind, regression, (row,)) for row in rows]
@@ -82,7 +82,7 @@ def test_rows_decide_one_by_one(kind: str, regression: bool, rows: Any) -> None:
     assert not together or together in alone
 
 
-def test_cells_that_are_no_numbers_decide_one_by_one() -> None:
+def test_cells_that_are_no_numbers_decide_one_by_one():
     """Objects, where a cell of one row changes what type libraries give to the whole column."""
     pool: list[Any] = [1, 2.5, None, True, "3", "x", 10**400, 1j, INF, b"y", [1], pd.Timestamp(0)]
 
@@ -133,7 +133,7 @@ def declared(kind: str, rows: Any) -> Any:
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
 @FEW
 @given(rows=valid)
-def test_declared_tables_train(kind: str, rows: Any) -> None:
+def test_declared_tables_train(kind, rows):
     table = declared(kind, [(a, c) for a, c, _ in rows])
     d = xgb.DMatrix(table, [y for *_, y in rows], enable_categorical=True)
     params = PARAMS | {"dp_categories": {"c": NAMES}}
@@ -144,9 +144,7 @@ def test_declared_tables_train(kind: str, rows: Any) -> None:
 @pytest.mark.parametrize("empty", ["first", "last", "none"])
 @FEW
 @given(rows=valid)
-def test_batches_train(
-    tmp_path_factory: pytest.TempPathFactory, kind: str, empty: str, rows: Any
-) -> None:
+def test_batches_train(tmp_path_factory, kind, empty, rows):
     """A batch for each row, and one without rows, which shows the columns if there are none."""
 
     def batch(some: Any) -> tuple[Any, Any]:
@@ -164,7 +162,7 @@ def test_batches_train(
     assert xgb.train(params, d, 1).num_boosted_rounds() == 1
 
 
-def test_infinite_features_decide_one_by_one() -> None:
+def test_infinite_features_decide_one_by_one():
     """XGBoost refuses them as it makes the matrix, which tells no more than one row does."""
 
     def refusal_of(*values: float) -> str:

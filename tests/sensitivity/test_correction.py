@@ -40,7 +40,7 @@ WEIGHT = st.one_of(st.floats(0, 3, width=32), st.sampled_from([0.0, 1e-30, 1.0, 
 @example(4.0, 8.0, 1.0, 0.0)
 @example(-4.0, -math.inf, 1.0, 0.0)
 @settings(max_examples=500, deadline=None)
-def test_a_row_keeps_the_bound_in_the_oracle(y: float, g: float, h: float, step: float) -> None:
+def test_a_row_keeps_the_bound_in_the_oracle(y, g, h, step):
     bound = Bound.of(make_plan(SQUARED, True, NO_CUT))
     with np.errstate(all="ignore"):
         row = (np.array([v], dtype=np.float64) for v in (g, h, y, step))
@@ -78,7 +78,7 @@ def leaves_of(y: float, weight: float, margin: float, **bound: str) -> tuple[flo
 @example(4.0, 1.0, -4.0)
 @example(1e38, 1e30, -100.0)
 @settings(max_examples=150, deadline=None)
-def test_a_row_keeps_the_bound_in_the_trainer(y: float, weight: float, margin: float) -> None:
+def test_a_row_keeps_the_bound_in_the_trainer(y, weight, margin):
     """It is the oracle's figure, and no row moves the mean of the others by more than 2 over them,
     each time."""
     with np.errstate(all="ignore"):
@@ -89,14 +89,14 @@ def test_a_row_keeps_the_bound_in_the_trainer(y: float, weight: float, margin: f
     assert shift == pytest.approx(expected, rel=1e-5, abs=1e-6)
 
 
-def test_the_bound_is_attained() -> None:
+def test_the_bound_is_attained():
     """A prediction at one end and a label at the other: 2^18, and 2^16 at the end."""
     assert leaves_of(4.0, 1.0, -4.0)[0] == pytest.approx(2.0 / (ANCHORS + 1), rel=1e-5)
     assert leaves_of(4.0, 1.0, -1e3)[0] == pytest.approx(2.0 / ANCHORS, rel=1e-5)
 
 
 @pytest.mark.parametrize("mode", ["clip", "row_weight"])
-def test_weights_count_up_to_their_declared_bound(mode: str) -> None:
+def test_weights_count_up_to_their_declared_bound(mode):
     """The row weighs as much as four of the others, or as the heaviest that is allowed."""
     for weight in (4.0, 8.0):
         shift, expected = leaves_of(4.0, weight, -4.0, mode=mode, max_weight="4.0")
@@ -104,7 +104,7 @@ def test_weights_count_up_to_their_declared_bound(mode: str) -> None:
         assert shift == pytest.approx(2.0 / (ANCHORS / 4 + 1), rel=1e-5)
 
 
-def test_trainer_and_calibration_agree_on_it() -> None:
+def test_trainer_and_calibration_agree_on_it():
     sigma2 = {"correction": {"on": True, "sigma2": 1 << 40}}
     plan = make_plan(SQUARED, False, NO_CUT, **sigma2)
     events = describe_plan(dump_plan({"id": "hand", **plan}))["events"]
@@ -123,7 +123,7 @@ def test_trainer_and_calibration_agree_on_it() -> None:
     ],
     ids=str,
 )
-def test_plans_that_it_is_not_proved_for(changes: dict[str, Any]) -> None:
+def test_plans_that_it_is_not_proved_for(changes):
     plan = make_plan(SQUARED, True, NO_CUT, **ON) | changes
     d = xgb.DMatrix(np.zeros((2, 1)), np.zeros(2))
     with pytest.raises(xgb.core.XGBoostError, match="correction of the mean"):
@@ -143,7 +143,7 @@ PARAMS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("epsilon", [4.0, math.inf])
-def test_the_mean_of_a_skewed_target(epsilon: float) -> None:
+def test_the_mean_of_a_skewed_target(epsilon):
     """Clipped gradients fit less than the mean; the default puts it right.
 
     At epsilon 4 the ratio has a standard deviation of 0.0009, and of half the rows 0.0023.
@@ -165,7 +165,7 @@ def test_the_mean_of_a_skewed_target(epsilon: float) -> None:
         assert "correction" in {e["release"] for e in events(default)}
 
 
-def test_little_data_is_not_shifted_by_noise() -> None:
+def test_little_data_is_not_shifted_by_noise():
     """Of 60 rows at epsilon 1 nothing stands out: the shift is a small part of the noise."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 2)), rng.uniform(2, 4, 60)
@@ -177,7 +177,7 @@ def test_little_data_is_not_shifted_by_noise() -> None:
 
 
 @pytest.mark.parametrize("base", [-2.0, 3.0])
-def test_predictions_of_the_estimator_are_in_the_range(base: float) -> None:
+def test_predictions_of_the_estimator_are_in_the_range(base):
     X, y = skewed(400)
     model = xgb_dp.DPXGBRegressor(
         epsilon=1.0, delta=1e-6, target_bounds=(0.3, 0.9), n_estimators=1, base_score=base

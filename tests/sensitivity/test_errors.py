@@ -43,9 +43,7 @@ def public_params(objective: str, kinds: list[str], score: str, weighted: bool) 
 @pytest.mark.parametrize("objective", [LOGISTIC, SQUARED, SOFTMAX])
 @FEWER
 @given(data=st.data())
-def test_no_neighbours_differ_in_whether_training_raises(
-    objective: str, data: st.DataObject
-) -> None:
+def test_no_neighbours_differ_in_whether_training_raises(objective, data):
     """Every data set of valid rows trains, so no two differ."""
     kinds = data.draw(st.lists(st.sampled_from(("private", "categorical")), min_size=1, max_size=4))
     drawn = data.draw(rows(objective, kinds, HEAVY))
@@ -76,13 +74,13 @@ def outcome(params: dict[str, Any], d: xgb.DMatrix) -> tuple[str, Any]:
 
 
 @pytest.mark.parametrize("declared", [{"dp_max_weight": 2.0}, {}, {"dp_score": "gain"}], ids=str)
-def test_no_rows_with_weights_and_one_row_with_a_weight(declared: dict[str, Any]) -> None:
+def test_no_rows_with_weights_and_one_row_with_a_weight(declared):
     params = public_params(SQUARED, ["private"], "l1", False) | declared
     matrices = [xgb.DMatrix(np.zeros((n, 1)), np.zeros(n), weight=np.ones(n)) for n in (0, 1)]
     assert outcome(params, matrices[0]) == outcome(params, matrices[1])
 
 
-def test_query_groups_do_not_decide_whether_training_raises() -> None:
+def test_query_groups_do_not_decide_whether_training_raises():
     """Weights of a grouped matrix belong to groups: both matrices must be refused."""
     params = public_params(LOGISTIC, ["private"], "l1", True)
     X, y = np.zeros((3, 1)), np.zeros(3)

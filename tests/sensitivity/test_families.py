@@ -47,7 +47,7 @@ def gradients(b: int) -> st.SearchStrategy[list[int]]:
     st.sampled_from(["0.0", "0.1", "1.0", "40.0"]),
     st.integers(0, 60),
 )
-def test_leaf_values(data: st.DataObject, floor: str, lam: str, age: int) -> None:
+def test_leaf_values(data, floor, lam, age):
     geometric = data.draw(st.booleans())
     plan = make_plan(
         LOGISTIC, True, ON_GRID, **OUTPUT
@@ -70,7 +70,7 @@ def test_leaf_values(data: st.DataObject, floor: str, lam: str, age: int) -> Non
 
 
 @pytest.mark.parametrize("floor", [1, 3, 50])
-def test_leaf_values_attain_their_sensitivity(floor: int) -> None:
+def test_leaf_values_attain_their_sensitivity(floor):
     n, lam = Fraction(floor), Fraction(1, 10)
     stated = (2 * n + lam) / ((n + lam) * (n + lam + 1))
     assert abs(n / (n + lam) - (n - 1) / (n + 1 + lam)) == stated
@@ -78,7 +78,7 @@ def test_leaf_values_attain_their_sensitivity(floor: int) -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(st.data(), st.sampled_from(MODES), st.sampled_from(BITS))
-def test_laplace_sums(data: st.DataObject, mode: str, bits: int) -> None:
+def test_laplace_sums(data, mode, bits):
     c, r, largest = (data.draw(st.sampled_from(v)) for v in ((0.1, 0.5, 2), (0.01, 1), (0.25, 1)))
     unit = data.draw(st.booleans())
     bound = RowBound(mode, c, r, largest, 1.0, (-math.inf, math.inf), 1 << bits, unit)
@@ -95,7 +95,7 @@ def test_laplace_sums(data: st.DataObject, mode: str, bits: int) -> None:
 @pytest.mark.parametrize("objective", [LOGISTIC, SQUARED])
 @settings(max_examples=200, deadline=None)
 @given(data=st.data())
-def test_gain_of_rows_that_count_one(objective: str, data: st.DataObject) -> None:
+def test_gain_of_rows_that_count_one(objective, data):
     lam = data.draw(st.sampled_from(["0.0", "0.1", "1.0", "30.0"]))
     plan = make_plan(
         objective, True, ON_GRID, score="gain", leaf={"lambda": lam}, row_bound=COUNTS["row_bound"]
@@ -120,7 +120,7 @@ def test_gain_of_rows_that_count_one(objective: str, data: st.DataObject) -> Non
 
 @settings(max_examples=100, deadline=None)
 @given(st.data(), st.sampled_from(["quantile_tree", "histogram", "adaptive"]), st.booleans())
-def test_candidate_masses(data: st.DataObject, kind: str, hessian: bool) -> None:
+def test_candidate_masses(data, kind, hessian):
     """What is released, taken from the draws: noise is asked for once per released number."""
     values = st.floats(-30, 30, width=32) | st.sampled_from([math.nan, 0.0, -0.0, 1.0])
     rows = data.draw(st.lists(st.tuples(values, values), min_size=1, max_size=12))
@@ -174,7 +174,7 @@ def _masses(source: Candidates, pairs: Any, kind: str, levels: int) -> list[int]
 
 
 @pytest.mark.parametrize("halving", [False, True])
-def test_a_row_is_in_one_round_of_an_ensemble(halving: bool) -> None:
+def test_a_row_is_in_one_round_of_an_ensemble(halving):
     """Parts are drawn without data: the same for neighbours, and each row is in exactly one."""
     plan = {"noise_free": False, "test_key": KEY}
     parts = Noise(plan).parts(4, halving, 4000)
@@ -192,7 +192,7 @@ def test_a_row_is_in_one_round_of_an_ensemble(halving: bool) -> None:
      ("output", "filter", 1)],
 )  # fmt: skip
 @pytest.mark.parametrize("bits", BITS)
-def test_python_and_cpp_state_the_same(release: str, mode: str, classes: int, bits: int) -> None:
+def test_python_and_cpp_state_the_same(release, mode, classes, bits):
     objective = "multi:softprob" if classes > 1 else LOGISTIC
     plan = make_plan(
         objective,
@@ -209,7 +209,7 @@ def test_python_and_cpp_state_the_same(release: str, mode: str, classes: int, bi
     assert described["mechanism"] == "laplace"
 
 
-def test_gradient_leaves_of_several_classes_move_by_what_the_ledger_says() -> None:
+def test_gradient_leaves_of_several_classes_move_by_what_the_ledger_says():
     """One row more on one noise tape: all classes' sums move, each by the whole clip."""
     classes, rows = 10, 400
     params: dict[str, Any] = {

@@ -26,7 +26,7 @@ from .strategies import CLASSES, EXAMPLES, label, squared_distance
 @pytest.mark.parametrize("kind", ["binary", "regression", "multiclass", "cells", "rows"])
 @EXAMPLES
 @given(data=st.data())
-def test_intercept_sums(kind: str, n_public: bool, data: st.DataObject) -> None:
+def test_intercept_sums(kind, n_public, data):
     """The label sums of the C++, with labels on and beyond the bounds; counts; or rows alone."""
     objective = {"regression": SQUARED, "cells": SQUARED, "multiclass": SOFTMAX}.get(kind, LOGISTIC)
     y = np.array(data.draw(st.lists(label(objective), min_size=1, max_size=13)), np.float32)
@@ -63,7 +63,7 @@ TARGETS = {"lower": ["-4.0", "0.1", "-1e30"], "upper": ["4.0", "0.3", "1e30"]}
 @pytest.mark.parametrize("n_public", [False, True])
 @EXAMPLES
 @given(data=st.data())
-def test_sums_of_several_targets(n_public: bool, data: st.DataObject) -> None:
+def test_sums_of_several_targets(n_public, data):
     """A row moves the sum of each of its labels by at most one unit, and their number by one."""
     row = st.tuples(*[label(SQUARED)] * 3)
     y = np.array(data.draw(st.lists(row, min_size=1, max_size=9)), np.float32)
@@ -89,7 +89,7 @@ def test_sums_of_several_targets(n_public: bool, data: st.DataObject) -> None:
         assert one[3] == len(y) << shift
 
 
-def test_the_sums_of_targets_are_attained_together() -> None:
+def test_the_sums_of_targets_are_attained_together():
     """A row with all labels at ends of their ranges moves every sum by one unit."""
     request: dict[str, Any] = {
         "kind": "targets", "num_class": 3, "sigma2": 0, "shift": 9, "noise_free": True,
@@ -104,7 +104,7 @@ def test_the_sums_of_targets_are_attained_together() -> None:
     assert (event["sensitivity2"], event["coordinates"]) == (bound, 4)
 
 
-def test_other_numbers_of_targets_are_refused() -> None:
+def test_other_numbers_of_targets_are_refused():
     request: dict[str, Any] = {
         "kind": "targets", "num_class": 3, "sigma2": 0, "shift": 9, "noise_free": True,
         **TARGETS, **IN_THE_CLEAR,
@@ -128,9 +128,7 @@ CELLS = st.lists(
     columns=st.sampled_from((1, 3, 5, 7)),
     shift=st.sampled_from((0, 7, 26)),
 )
-def test_cells_that_are_present(
-    kind: str, cells: list[list[float]], columns: int, shift: int
-) -> None:
+def test_cells_that_are_present(kind, cells, columns, shift):
     """A row adds its share of the columns, one at most, whatever their number is said to be."""
     rows = np.array(cells, np.float32)
     request = {
@@ -149,7 +147,7 @@ def test_cells_that_are_present(
     assert one[-1] == sum((min(int(k), columns) << shift) // columns for k in present)
 
 
-def test_the_sums_are_attained_together() -> None:
+def test_the_sums_are_attained_together():
     """A row of a positive label with all cells moves every sum by one unit."""
     request = {
         "kind": "binary", "num_class": 1, "sigma2": 0, "shift": 9, "columns": 4,
@@ -176,9 +174,7 @@ def by_column(columns: int, shift: int) -> dict[str, Any]:
     columns=st.sampled_from((1, 3, 5, 7)),
     shift=st.sampled_from((0, 7, 26)),
 )
-def test_cells_of_each_column_by_class(
-    cells: list[list[float]], labels: list[float], columns: int, shift: int
-) -> None:
+def test_cells_of_each_column_by_class(cells, labels, columns, shift):
     """A row adds a vector of bounded norm to the columns that it has, of its class alone."""
     rows, y = np.array(cells, np.float32), np.array(labels[: len(cells)], np.float32)
     request = by_column(columns, shift)
@@ -199,7 +195,7 @@ def test_cells_of_each_column_by_class(
 
 @pytest.mark.parametrize("label_", [0.0, 1.0])
 @pytest.mark.parametrize("cells", [1, 4])
-def test_the_bound_of_columns_is_attained(cells: int, label_: float) -> None:
+def test_the_bound_of_columns_is_attained(cells, label_):
     """With one column, or with four of four, of which each weighs a half."""
     request = by_column(4, 9)
     d = xgb.DMatrix(np.array([[1.0] * cells + [0.0] * (4 - cells)]), np.full(1, label_))
@@ -209,7 +205,7 @@ def test_the_bound_of_columns_is_attained(cells: int, label_: float) -> None:
     assert (event["release"], event["sensitivity2"], event["coordinates"]) == ("columns", bound, 4)
 
 
-def test_a_row_that_stores_a_column_twice_is_refused() -> None:
+def test_a_row_that_stores_a_column_twice_is_refused():
     twice = sparse.csr_matrix(
         (np.ones(5, np.float32), np.array([1, 1, 1, 0, 3]), np.array([0, 5])), (1, 4)
     )
@@ -218,14 +214,14 @@ def test_a_row_that_stores_a_column_twice_is_refused() -> None:
 
 
 @pytest.mark.parametrize("change", [{"columns": None}, {"n_public": 5}, {"unit": "person"}])
-def test_columns_are_released_where_their_bound_is_proved(change: dict[str, Any]) -> None:
+def test_columns_are_released_where_their_bound_is_proved(change):
     asked = {k: v for k, v in (by_column(4, 9) | change).items() if v is not None}
     with pytest.raises(XGBoostError):
         native.release_intercept(xgb.DMatrix(np.ones((1, 4)), np.ones(1)), asked)
 
 
 @pytest.mark.parametrize("other", [{"kind": "multiclass"}, {"n_public": 5}])
-def test_cells_are_released_where_their_bound_is_proved(other: dict[str, Any]) -> None:
+def test_cells_are_released_where_their_bound_is_proved(other):
     request = {
         "kind": "binary", "num_class": 3, "sigma2": 0, "shift": 9, "columns": 4,
         "noise_free": True, **IN_THE_CLEAR,

@@ -38,7 +38,7 @@ def probability(margin: float) -> float:
 
 @pytest.mark.parametrize("positive", [1.0, 0.2, 12.0])
 @pytest.mark.parametrize("bound", ["0.1", "0.5", "0.8"])
-def test_both_labels_have_one_factor(bound: str, positive: float) -> None:
+def test_both_labels_have_one_factor(bound, positive):
     """At the odds that the prediction says (of weighted rows) the expected gradient is zero."""
     for margin in MARGINS:
         p = probability(margin)
@@ -56,14 +56,14 @@ def test_both_labels_have_one_factor(bound: str, positive: float) -> None:
         assert norm >= min(B, max(norms) * B / float(bound)) - 2
 
 
-def test_the_clip_by_the_norm_of_the_row_has_two() -> None:
+def test_the_clip_by_the_norm_of_the_row_has_two():
     """What the mode is for: this one pulls the prediction of a rare class away from it."""
     p = probability(-3.0)
     (g0, _), (g1, _) = (sums_of(y, -3.0, mode="row_weight") for y in (0.0, 1.0))
     assert g0 / p > 1.5 * -g1 / (1 - p)
 
 
-def test_weights_keep_their_ratios_up_to_their_bound() -> None:
+def test_weights_keep_their_ratios_up_to_their_bound():
     for margin in MARGINS:
         for label in (0.0, 1.0):
             unit = sums_of(label, margin)
@@ -82,7 +82,7 @@ def test_weights_keep_their_ratios_up_to_their_bound() -> None:
 @pytest.mark.parametrize("start", [(0.0, 0.0), (30.0, -100.0), (1e30, -1e30)])
 @pytest.mark.parametrize("weight", [0.0, 1e-45, 1.0, 1e38])
 @pytest.mark.parametrize("label", [0.0, 1.0])
-def test_extreme_rows_are_numbers(start: Any, weight: float, label: float) -> None:
+def test_extreme_rows_are_numbers(start, weight, label):
     """Certain predictions, weights of nothing: probabilities are recovered as 0 or 1."""
     plan = make_plan(LOGISTIC, True, [{"kind": "cuts", "cuts": []}], leaf=NO_CLIP, **GRID)
     plan["row_bound"] |= {"mode": "prediction", "max_weight": "0", "positive_weight": "1e6"}
@@ -94,7 +94,7 @@ def test_extreme_rows_are_numbers(start: Any, weight: float, label: float) -> No
 
 
 @pytest.mark.parametrize("changes", [{}, {"subsample": 0.5}, {"dp_ensemble": 4}], ids=str)
-def test_mean_prediction_is_the_base_rate(changes: dict[str, Any]) -> None:
+def test_mean_prediction_is_the_base_rate(changes):
     """Of a rare class, also where the trees cannot tell rows apart; the other clip misses it."""
     rng = np.random.default_rng(3)
     x = rng.normal(size=(20_000, 2))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -33,7 +31,7 @@ from .strategies import (
 @pytest.mark.parametrize("objective", [*BINARY, SQUARED, *MULTICLASS])
 @MORE
 @given(data=st.data())
-def test_leaf_sums(objective: str, data: st.DataObject) -> None:
+def test_leaf_sums(objective, data):
     """Sums of all leaves of all trees of a round; each tree has leaves of its own."""
     drawn = data.draw(rows(objective, ["cuts"]))
     plan = data.draw(plans(objective))
@@ -58,7 +56,7 @@ def probabilities(draw: st.DrawFn) -> npt.NDArray[np.float64]:
 
 @MORE
 @given(margin=probabilities(), data=st.data())
-def test_softmax_rounds_of_many_classes(margin: npt.NDArray[np.float64], data: Any) -> None:
+def test_softmax_rounds_of_many_classes(margin, data):
     k = len(margin)
     plan = data.draw(plans(SOFTMAX, num_class=k))
     row = Rows(
@@ -87,7 +85,7 @@ def sparse_rows(data: Rows) -> sp.csr_matrix:
 @pytest.mark.parametrize("objective", [*BINARY, SQUARED, *MULTICLASS])
 @EXAMPLES
 @given(data=st.data())
-def test_leaf_sums_in_the_cpp(objective: str, data: st.DataObject) -> None:
+def test_leaf_sums_in_the_cpp(objective, data):
     """The C++'s own sums, with weights beyond the bound and extreme margins."""
     drawn = data.draw(rows(objective, ["cuts"], HEAVY))
     plan = data.draw(plans(objective, **GRID, leaf=NO_CLIP))
@@ -103,7 +101,7 @@ def test_leaf_sums_in_the_cpp(objective: str, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("mode", ["row_weight", "clip"])
 @pytest.mark.parametrize("weight", [1.0, FLT_MAX])
-def test_gradients_that_overflow_count_as_nothing(mode: str, weight: float) -> None:
+def test_gradients_that_overflow_count_as_nothing(mode, weight):
     """A heavy row of an extreme margin has an infinite gradient in 32 bits."""
     features = [{"kind": "cuts", "cuts": []}]
     plan = make_plan(SQUARED, True, features, leaf=NO_CLIP, row_bound={"mode": mode}, **GRID)
@@ -113,7 +111,7 @@ def test_gradients_that_overflow_count_as_nothing(mode: str, weight: float) -> N
 
 
 @pytest.mark.parametrize("objective", [SQUARED, *MULTICLASS])
-def test_heavy_rows_count_as_the_heaviest_allowed(objective: str) -> None:
+def test_heavy_rows_count_as_the_heaviest_allowed(objective):
     """Where the clip does not reach: the sensitivity of a round rests on the bound of weights."""
     features = [{"kind": "cuts", "cuts": []}]
     bound = {"gradient_bound": "20.0", "hessian_weight": "0.25", "max_weight": "2.0"}

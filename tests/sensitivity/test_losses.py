@@ -106,7 +106,7 @@ def sums_of(plan: dict[str, Any], extra: dict[str, Any], data: Rows, n: int) -> 
 @pytest.mark.parametrize("name", MINE)
 @FEWER
 @given(st.data())
-def test_one_row(name: str, data: st.DataObject) -> None:
+def test_one_row(name, data):
     """The C++ sums what the oracle does, and a row moves the sums within their sensitivity."""
     mode = data.draw(st.sampled_from(modes_of(name)))
     largest = data.draw(st.sampled_from(("0.05", "0.5", "2.5")))
@@ -140,7 +140,7 @@ def test_one_row(name: str, data: st.DataObject) -> None:
     assert np.abs(with_row - np.ravel(expected)).max() <= 1  # one row may round to a neighbour
 
 
-def test_the_worst_row_of_targets() -> None:
+def test_the_worst_row_of_targets():
     """Far off in all targets it attains the bound of all trees together; in one it does not.
 
     Its weight is the largest.
@@ -160,7 +160,7 @@ def test_the_worst_row_of_targets() -> None:
     assert (np.abs(gradients[0]).sum(axis=1) > 0).all()
 
 
-def test_the_worst_row_of_one_target() -> None:
+def test_the_worst_row_of_one_target():
     """It moves the utility of one candidate up, and of another down, by the most of a target."""
     plan, _ = plan_for("targets", gradient_bound=repr(math.sqrt(3 * (0.09 + 0.3))))
     share = 0.3 / math.sqrt(3 * (0.09 + 0.3))
@@ -189,7 +189,7 @@ def limit_of_all(plan: dict[str, Any]) -> float:
     return float(without) / math.sqrt(plan["num_class"])
 
 
-def test_the_worst_row_of_labels() -> None:
+def test_the_worst_row_of_labels():
     """Sure of the wrong class in all labels it attains the bound of all trees together."""
     plan, extra = plan_for("labels", gradient_bound=repr(0.5 * math.sqrt(3)))
     margin = (40.0, -40.0, 40.0)
@@ -202,7 +202,7 @@ def test_the_worst_row_of_labels() -> None:
 
 @pytest.mark.parametrize("labels", [2, 3, 30])
 @pytest.mark.parametrize("leaf", ["newton", "gradient"])
-def test_the_bounds_of_one_label_shorten_no_row(labels: int, leaf: str) -> None:
+def test_the_bounds_of_one_label_shorten_no_row(labels, leaf):
     """They are attained where a row is sure of one label and of no other, or of none."""
     params = {"tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 1.0,
               "dp_delta": 1e-6, "dp_leaf": leaf}  # fmt: skip
@@ -234,7 +234,7 @@ WORST = {
 
 
 @pytest.mark.parametrize("name", WORST)
-def test_unit_hessians_count_once(name: str) -> None:
+def test_unit_hessians_count_once(name):
     """The row with the worst label attains the bound that its own norm is, and is not shortened."""
     gradient, label = WORST[name]
     outputs = outputs_of(LOSSES[name][2])
@@ -246,7 +246,7 @@ def test_unit_hessians_count_once(name: str) -> None:
 
 
 @pytest.mark.parametrize("alpha", [0.01, 0.1, 0.3, 0.5, 0.7, 0.95])
-def test_hessians_of_quantiles_are_free(alpha: float) -> None:
+def test_hessians_of_quantiles_are_free(alpha):
     """With r = 2 m / 3 no row has a larger norm than one far away, m = max(alpha, 1 - alpha)."""
     u: npt.NDArray[np.float64] = np.linspace(-1.0, 1.0, 400_001)
     m = max(alpha, 1 - alpha)
@@ -256,7 +256,7 @@ def test_hessians_of_quantiles_are_free(alpha: float) -> None:
 
 
 @pytest.mark.parametrize("name", [n for n in MINE if "prediction" in modes_of(n)])
-def test_norms_do_not_depend_on_the_label(name: str) -> None:
+def test_norms_do_not_depend_on_the_label(name):
     """They are those of the worst label in the range, as far as quantiles do not cross."""
     plan, _ = plan_for(name)
     loss, bound = loss_of(plan), Bound.of(plan)

@@ -106,9 +106,7 @@ def sums(plan: dict[str, Any], d: xgb.DMatrix) -> np.ndarray:
 @given(
     y=ANY, end=st.one_of(ANY, st.just(math.inf)), margin=ANY, weight=WEIGHT,
 )  # fmt: skip
-def test_a_row_moves_the_sums_within_the_bound(
-    name: str, mode: str, y: float, end: float, margin: float, weight: float
-) -> None:
+def test_a_row_moves_the_sums_within_the_bound(name, mode, y, end, margin, weight):
     """Whatever its label, margin and weight are; also where no proof of the loss holds."""
     plan = plan_of(name, mode)
     if LOSSES[name][0] == "survival:aft":
@@ -123,7 +121,7 @@ def test_a_row_moves_the_sums_within_the_bound(
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_the_factor_of_a_prediction_is_that_of_every_label(name: str) -> None:
+def test_the_factor_of_a_prediction_is_that_of_every_label(name):
     """No label is cut where the norm is the largest one: mean gradients are not biased."""
     plan = plan_of(name, "prediction")
     one = np.ones(1)
@@ -147,9 +145,7 @@ def test_the_factor_of_a_prediction_is_that_of_every_label(name: str) -> None:
 )  # fmt: skip
 @example(0.0, -3e38, 7, False, (0.0, 4.0))
 @example(9.0, 3e38, 7, False, (0.0, 4.0))
-def test_sums_with_exposures(
-    label: float, margin: float, shift: int, n_public: bool, bounds: tuple[float, float]
-) -> None:
+def test_sums_with_exposures(label, margin, shift, n_public, bounds):
     request = {
         "kind": "regression", "num_class": 1, "sigma2": 0, "shift": shift, "noise_free": True,
         "target_lower": repr(bounds[0]), "target_upper": repr(bounds[1]),
@@ -179,7 +175,7 @@ def test_sums_with_exposures(
 @settings(EXAMPLES, max_examples=25)
 @given(ANY)
 @example(0.0)
-def test_sums_of_times(time: float) -> None:
+def test_sums_of_times(time):
     low, high = math.log(0.5), math.log(40.0)
     request = {
         "kind": "regression", "num_class": 1, "sigma2": 0, "shift": 8, "noise_free": True,
@@ -206,9 +202,7 @@ def test_sums_of_times(time: float) -> None:
 @example(4.0, -3e38, 1.0)
 @example(0.0, 3e38, 1.0)
 @settings(EXAMPLES)
-def test_a_row_keeps_the_bound_of_the_factor_in_the_oracle(
-    y: float, margin: float, weight: float
-) -> None:
+def test_a_row_keeps_the_bound_of_the_factor_in_the_oracle(y, margin, weight):
     plan = plan_of("poisson", "prediction")
     row = (np.array([v], dtype=np.float64) for v in (margin, y, weight))
     with np.errstate(all="ignore"):
@@ -219,9 +213,7 @@ def test_a_row_keeps_the_bound_of_the_factor_in_the_oracle(
 @given(ANY, st.floats(-30, 5, width=32), WEIGHT)
 @example(4.0, -30.0, 2.0)
 @settings(EXAMPLES, max_examples=25)
-def test_a_row_keeps_the_bound_of_the_factor_in_the_trainer(
-    y: float, margin: float, weight: float
-) -> None:
+def test_a_row_keeps_the_bound_of_the_factor_in_the_trainer(y, margin, weight):
     """Seven rows whose labels are as predicted, and one that has anything: it is as the oracle's.
 
     The others add 7 of the mean, and the row no more than a whole width.

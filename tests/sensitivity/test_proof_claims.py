@@ -34,7 +34,7 @@ rows = st.composite(any_row)()
 # ---------------------------------------------------------------------- constraints.md
 @EXAMPLES
 @given(st.integers(-9, 9), st.integers(-9, 9))
-def test_ordered_l1_is_the_supremum_over_ordered_signs(below: int, above: int) -> None:
+def test_ordered_l1_is_the_supremum_over_ordered_signs(below, above):
     score = Score("l1", BOUND, 0.5, 1.0)
     got = int(score.ordered(np.array([below, 0, 0]), np.array([above, 0, 0])))
     halves = (Fraction(-1, 2), Fraction(1, 2))
@@ -49,9 +49,7 @@ def test_ordered_l1_is_the_supremum_over_ordered_signs(below: int, above: int) -
     st.sampled_from((0.05, 0.5, 3.0)),
     st.sampled_from((0.0, 1.0, 20.0)),
 )
-def test_ordered_newton_is_the_supremum_over_ordered_weights(
-    below: list[tuple[int, int]], above: list[tuple[int, int]], tau: float, lam: float
-) -> None:
+def test_ordered_newton_is_the_supremum_over_ordered_weights(below, above, tau, lam):
     score = Score("newton", BOUND, tau, lam)
     sums = [np.array([*np.sum(side or [(0, 0)], axis=0), len(side)]) for side in (below, above)]
     got = int(score.ordered(*sums)) * BOUND.g_unit
@@ -74,9 +72,7 @@ def test_ordered_newton_is_the_supremum_over_ordered_weights(
     st.booleans(),
     st.sampled_from((Fraction(0), Fraction(1, 10), Fraction(3))),
 )
-def test_ordered_gain_moves_by_minus_three_to_one(
-    below: list[Fraction], above: list[Fraction], g: Fraction, first: bool, lam: Fraction
-) -> None:
+def test_ordered_gain_moves_by_minus_three_to_one(below, above, g, first, lam):
     def part(S: Fraction, d: Fraction) -> Fraction:
         return S * S / d if d else Fraction(0)
 
@@ -93,9 +89,7 @@ def test_ordered_gain_moves_by_minus_three_to_one(
 # ---------------------------------------------------------------------- neighbours.md
 @EXAMPLES
 @given(st.lists(rows, min_size=1, max_size=4), st.lists(rows, max_size=6), st.data())
-def test_groups_move_utilities_by_k_ranges(
-    group: list[tuple[int, int]], others: list[tuple[int, int]], data: st.DataObject
-) -> None:
+def test_groups_move_utilities_by_k_ranges(group, others, data):
     bound = RowBound("row_weight", 0.5, 1.0, 1.0, 0.0)
     n_cuts = 4
     at = data.draw(st.lists(st.integers(0, n_cuts), min_size=len(group) + len(others), max_size=50))
@@ -115,9 +109,7 @@ def test_groups_move_utilities_by_k_ranges(
 
 @EXAMPLES
 @given(rows, rows, st.booleans())
-def test_replaced_rows_move_leaf_sums(
-    old: tuple[int, int], new: tuple[int, int], same_leaf: bool
-) -> None:
+def test_replaced_rows_move_leaf_sums(old, new, same_leaf):
     if same_leaf:
         moved = sum((a - b) ** 2 for a, b in zip(old, new, strict=True))
         assert moved <= 4 * B * B
@@ -129,7 +121,7 @@ def test_replaced_rows_move_leaf_sums(
 
 @EXAMPLES
 @given(st.floats(width=32, allow_nan=False), st.floats(width=32, allow_nan=False))
-def test_replaced_rows_move_candidate_counts(old: float, new: float) -> None:
+def test_replaced_rows_move_candidate_counts(old, new):
     levels = 17
     moved = 0
     a, b = (int(key_of(np.array([v], dtype=np.float32))[0]) for v in (old, new))

@@ -52,7 +52,7 @@ def changes(
 
 @EXAMPLES
 @given(data=st.data())
-def test_range_of_shared_splits(data: st.DataObject) -> None:
+def test_range_of_shared_splits(data):
     """One choice for the trees of all classes, by norms over the classes: the range of one class.
 
     A floor of the norm with an error, a row of which every class has a bound of its own, or a range
@@ -87,7 +87,7 @@ def test_range_of_shared_splits(data: st.DataObject) -> None:
 )
 @EXAMPLES
 @given(data=st.data())
-def test_score_range(objective: str, score: str, data: st.DataObject) -> None:
+def test_score_range(objective, score, data):
     """Largest minus smallest change of a utility, over all candidates and "no split"."""
     kinds = ["cuts", "categorical", "cuts", "cuts"][: data.draw(st.integers(1, 4))]
     unit = (1.0,)

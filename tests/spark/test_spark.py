@@ -67,7 +67,7 @@ def frame(spark: SparkSession, label: str) -> Any:
     return spark.createDataFrame(table)
 
 
-def test_classes_are_declared(spark: SparkSession) -> None:
+def test_classes_are_declared(spark):
     """Three classes, of which one occurs."""
     data = frame(spark, "zeros")
     model = SparkXGBClassifier(**PARAMS, dp_classes=3).fit(data)
@@ -76,7 +76,7 @@ def test_classes_are_declared(spark: SparkSession) -> None:
         SparkXGBClassifier(**PARAMS).fit(data)
 
 
-def test_workers_do_not_train_past_a_budget(spark: SparkSession, tmp_path: Path) -> None:
+def test_workers_do_not_train_past_a_budget(spark, tmp_path):
     budget = xgb_dp.Budget(tmp_path / "budget.json", epsilon=1.0, delta=1e-5)
     data = frame(spark, "signs")
     for estimator in (
@@ -88,7 +88,7 @@ def test_workers_do_not_train_past_a_budget(spark: SparkSession, tmp_path: Path)
     assert not budget.entries
 
 
-def test_classifier(spark: SparkSession) -> None:
+def test_classifier(spark):
     data = frame(spark, "signs")
     model = SparkXGBClassifier(**PARAMS, dp_classes=2).fit(data)
     out = model.transform(data).select("label", "prediction").toPandas()
@@ -98,13 +98,13 @@ def test_classifier(spark: SparkSession) -> None:
     assert report.ledger["trainings"][0]["complete"]
 
 
-def test_regressor(spark: SparkSession) -> None:
+def test_regressor(spark):
     model = SparkXGBRegressor(**PARAMS, dp_target_bounds=[0, 1]).fit(frame(spark, "signs"))
     assert 7.5 < xgb_dp.privacy_report(model.get_booster()).epsilon <= 8.0
 
 
 @pytest.mark.parametrize("levels", [0.8, [0.1, 0.5, 0.9]])
-def test_quantiles(levels: Any, spark: SparkSession) -> None:
+def test_quantiles(levels, spark):
     """Of a uniform number in [0, 1), which no feature tells: the quantiles are the levels."""
     table = frame(spark, "signs").toPandas()
     table["label"] = np.random.default_rng(1).random(len(table))
@@ -119,7 +119,7 @@ def test_quantiles(levels: Any, spark: SparkSession) -> None:
     np.testing.assert_allclose(predicted, np.atleast_1d(levels), atol=0.1)
 
 
-def test_private_quantiles(spark: SparkSession) -> None:
+def test_private_quantiles(spark):
     model = SparkXGBRegressor(
         **PARAMS, objective="reg:quantileerror", quantile_alpha=[0.1, 0.9], dp_target_bounds=[0, 1]
     ).fit(frame(spark, "signs"))
@@ -132,7 +132,7 @@ def test_private_quantiles(spark: SparkSession) -> None:
     assert predicted.shape == (2, 2)
 
 
-def test_times_have_no_place_in_a_label(spark: SparkSession) -> None:
+def test_times_have_no_place_in_a_label(spark):
     """survival:aft needs both ends of a time, and Spark's estimators have one label for a row."""
     estimator = SparkXGBRegressor(**PARAMS, objective="survival:aft", dp_target_bounds=[1, 9])
     with pytest.raises(Exception, match="label_lower_bound"):
@@ -140,9 +140,7 @@ def test_times_have_no_place_in_a_label(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("given", [None, 100])
-def test_rounds_where_none_are_given(
-    given: int | None, spark: SparkSession, tmp_path: Path
-) -> None:
+def test_rounds_where_none_are_given(given, spark, tmp_path):
     """Those of every private training, also of an estimator that was saved; 100 if one says so."""
     params = {k: v for k, v in PARAMS.items() if k != "n_estimators"} | {"max_depth": 1}
     estimator = SparkXGBRegressor(**params, dp_target_bounds=[0, 1])
@@ -154,7 +152,7 @@ def test_rounds_where_none_are_given(
         assert model.get_booster().num_boosted_rounds() == (given or DEFAULT_ROUNDS)
 
 
-def test_rows_of_persons_are_on_one_worker(spark: SparkSession) -> None:
+def test_rows_of_persons_are_on_one_worker(spark):
     """By a column, which is no feature; were one on two workers, training would be refused."""
     table = frame(spark, "signs").withColumn("patient", (col("a") * 1000).cast("long") % 50)
     for ids in (col("patient"), col("patient").cast("string")):
@@ -164,7 +162,7 @@ def test_rows_of_persons_are_on_one_worker(spark: SparkSession) -> None:
         assert model.get_booster().num_features() == 3
 
 
-def test_wrong_ids_are_refused(spark: SparkSession) -> None:
+def test_wrong_ids_are_refused(spark):
     table = frame(spark, "signs").withColumn("patient", (col("a") * 1000).cast("long") % 50)
     free = PARAMS | {"dp_epsilon": float("inf"), "dp_classes": 2}
     missing = table.withColumn("patient", when(col("b") < 2, col("patient")))
@@ -174,7 +172,7 @@ def test_wrong_ids_are_refused(spark: SparkSession) -> None:
         SparkXGBClassifier(**free, dp_privacy_id=[1, 2, 3]).fit(table)
 
 
-def test_importance_is_the_total_gain(spark: SparkSession) -> None:
+def test_importance_is_the_total_gain(spark):
     model = SparkXGBRegressor(**PARAMS, dp_target_bounds=[0, 1]).fit(frame(spark, "signs"))
     booster = model.get_booster()
     assert model.get_feature_importances() == booster.get_score(importance_type="total_gain")
@@ -182,7 +180,7 @@ def test_importance_is_the_total_gain(spark: SparkSession) -> None:
     assert model.get_feature_importances(importance_type="weight") == weight
 
 
-def test_validation_rows_are_public_only_by_declaration(spark: SparkSession) -> None:
+def test_validation_rows_are_public_only_by_declaration(spark):
     """They are a plain matrix, which shares no bins with the rows that are trained on."""
     data = frame(spark, "signs").withColumn("public", col("a") > 1.0)
     params = PARAMS | {"dp_target_bounds": [0, 1], "validation_indicator_col": "public"}
@@ -196,7 +194,7 @@ def test_validation_rows_are_public_only_by_declaration(spark: SparkSession) -> 
         SparkXGBRegressor(**params | {"tree_method": "hist"}, dp_public_evals=True).fit(data)
 
 
-def test_counts_with_exposures(spark: SparkSession) -> None:
+def test_counts_with_exposures(spark):
     """The column of margins holds the logarithms of exposures."""
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.normal(size=(900, 3)), columns=["a", "b", "c"])
@@ -239,9 +237,7 @@ class Fail(xgb.callback.TrainingCallback):
 
 
 @pytest.mark.parametrize("dies", [False, True])
-def test_a_failed_training_is_not_begun_again(
-    dies: bool, spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_failed_training_is_not_begun_again(dies, spark, tmp_path):
     """Spark repeats stages of barriers, but none whose results go to the driver."""
     file = tmp_path / "rounds"
     estimator = SparkXGBRegressor(**PARAMS, dp_target_bounds=[0, 1], callbacks=[Fail(file, dies)])
@@ -255,7 +251,7 @@ def test_a_failed_training_is_not_begun_again(
     assert len(noted) == len(set(noted)) <= 4
 
 
-def test_spark_connect_is_refused() -> None:
+def test_spark_connect_is_refused():
     rows = type("DataFrame", (), {"__module__": "pyspark.sql.connect.dataframe"})()
     with pytest.raises(PrivacyRefusal, match="Spark Connect is refused"):
         spark_rows(SparkXGBRegressor(**PARAMS, dp_target_bounds=[0, 1]), rows, [])
@@ -271,7 +267,7 @@ def placed(spark: SparkSession, parts: list[list[Any]], schema: Any) -> Any:
 
 @pytest.mark.parametrize("full", [0, 1])
 @pytest.mark.parametrize("public", [False, True])
-def test_a_worker_without_rows(public: bool, full: int, spark: SparkSession) -> None:
+def test_a_worker_without_rows(public, full, spark):
     """It trains as a worker with one row does; also where all its rows are for validation."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 3)).tolist()
@@ -288,7 +284,7 @@ def test_a_worker_without_rows(public: bool, full: int, spark: SparkSession) -> 
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_vectors_of_other_lengths(sparse: bool, spark: SparkSession) -> None:
+def test_vectors_of_other_lengths(sparse, spark):
     """One row would give all others a column more, wherever it lies."""
 
     def row(width: int) -> Any:

@@ -25,7 +25,7 @@ def structure(tree: dict[str, Any]) -> list[Any]:
 
 
 @pytest.mark.parametrize("parallel", [1, 2])
-def test_trees_of_a_round_share_their_splits(parallel: int, params: Any, matrix: Any) -> None:
+def test_trees_of_a_round_share_their_splits(parallel, params, matrix):
     asked = params("multiclass", num_parallel_tree=parallel, max_depth=4)
     booster = xgb.train(asked, matrix("multiclass"), 3)
     trees = trees_of(booster)
@@ -40,7 +40,7 @@ def test_trees_of_a_round_share_their_splits(parallel: int, params: Any, matrix:
     assert len({str(structure(trees[3 * parallel * t])) for t in range(3)}) > 1
 
 
-def test_one_selection_serves_all_classes(params: Any, matrix: Any) -> None:
+def test_one_selection_serves_all_classes(params, matrix):
     """It is paid once, so that each gets more of the budget than where every class has its own."""
     joint, each = (
         xgb.train(params("multiclass", max_depth=4, **changes), matrix("multiclass"), 4)
@@ -55,7 +55,7 @@ def test_one_selection_serves_all_classes(params: Any, matrix: Any) -> None:
     assert shapes[0] != shapes[1] or shapes[1] != shapes[2]
 
 
-def test_a_round_is_bounded_like_one_class(params: Any, matrix: Any) -> None:
+def test_a_round_is_bounded_like_one_class(params, matrix):
     leaves = {}
     for clip in ("prediction", "row_weight"):
         booster = xgb.train(params("multiclass", dp_gradient_clip=clip), matrix("multiclass"), 2)
@@ -65,7 +65,7 @@ def test_a_round_is_bounded_like_one_class(params: Any, matrix: Any) -> None:
 
 
 @pytest.mark.parametrize("trees", ["joint", "per_class"])
-def test_probabilities_are_those_of_the_classes(trees: str, params: Any) -> None:
+def test_probabilities_are_those_of_the_classes(trees, params):
     rng = np.random.default_rng(3)
     X = rng.normal(size=(4000, 3)).astype(np.float32)
     rare = rng.random(4000) < 0.08 / (1 + np.exp(-2 * X[:, 0]))
@@ -92,7 +92,7 @@ def test_probabilities_are_those_of_the_classes(trees: str, params: Any) -> None
         ("multiclass", {"dp_score": "newton"}, "dp_score"),
     ],
 )
-def test_what_joint_trees_need(kind: str, changes: Any, named: str, params: Any) -> None:
+def test_what_joint_trees_need(kind, changes, named, params):
     asked = params(kind, dp_class_trees="joint", **changes)
     d = xgb.DMatrix(np.zeros((4, 1), np.float32), np.zeros(4, np.float32))
     with pytest.raises(PrivacyParameterError, match=named):
@@ -104,7 +104,7 @@ def test_what_joint_trees_need(kind: str, changes: Any, named: str, params: Any)
     [{"dp_split": "random"}, {"dp_split": "histogram"}, {"dp_score": "newton"},
      {"dp_gradient_clip": "row_weight"}],
 )  # fmt: skip
-def test_other_choices_have_trees_of_their_own(changes: Any, params: Any, matrix: Any) -> None:
+def test_other_choices_have_trees_of_their_own(changes, params, matrix):
     booster = xgb.train(params("multiclass", max_depth=4, **changes), matrix("multiclass"), 4)
     shapes = [str(structure(tree)) for tree in trees_of(booster)]
     rounds = (shapes[at : at + 3] for at in range(0, 12, 3))

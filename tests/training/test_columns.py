@@ -64,7 +64,7 @@ def effects_of(
 
 
 @pytest.mark.parametrize("share", [0.5, 0.1, 0.9])
-def test_effects_without_noise_are_those_of_the_columns(share: float) -> None:
+def test_effects_without_noise_are_those_of_the_columns(share):
     """But for the step, and the little that the prior takes."""
     seen = effects_of(20, 1.0, share=share, rows=10**7)
     assert np.allclose(seen.effects[:20], 0.75 * np.resize([1.0, -1.0], 20), rtol=0.05)
@@ -77,12 +77,12 @@ def test_effects_without_noise_are_those_of_the_columns(share: float) -> None:
     assert seen.centre == pytest.approx(np.log(share / (1 - share)), abs=0.01)
 
 
-def test_columns_that_say_nothing_have_no_effect() -> None:
+def test_columns_that_say_nothing_have_no_effect():
     """Noise alone: hardly any log-odds, in any of many draws."""
     assert max(np.abs(effects_of(0, 0.0, 5.0, seed).effects).max() for seed in range(40)) < 0.3
 
 
-def test_few_columns_keep_their_effects_in_the_noise() -> None:
+def test_few_columns_keep_their_effects_in_the_noise():
     """And the others, of which each is as noisy, have none."""
     seen = effects_of(10, 2.0, 5.0)
     assert np.abs(seen.effects[:10]).min() > 0.8
@@ -90,14 +90,14 @@ def test_few_columns_keep_their_effects_in_the_noise() -> None:
     assert set(range(10)) <= set(seen.offered)
 
 
-def test_many_columns_are_shrunk_but_all_count() -> None:
+def test_many_columns_are_shrunk_but_all_count():
     seen = effects_of(WIDTH, 0.4, 5.0)
     signs = np.resize([1.0, -1.0], WIDTH)
     assert 0.02 < np.mean(signs * seen.effects) < 0.3
     assert np.corrcoef(seen.effects, signs)[0, 1] > 0.3
 
 
-def test_the_centre_follows_the_cells() -> None:
+def test_the_centre_follows_the_cells():
     """A row without cells is below the mean row where all columns speak for label 1."""
     seen = effects_of(0, 0.0, rows=10**6)
     same = ColumnEffects(np.full(WIDTH, 0.1), seen.rates, seen.offered, 0.5, seen.rows)
@@ -106,7 +106,7 @@ def test_the_centre_follows_the_cells() -> None:
 
 @pytest.mark.parametrize("sums", [[0, 0], [5, -70_000], [1 << 40, 1]])
 @pytest.mark.parametrize("cell", [0, -(1 << 40), 1 << 50])
-def test_whatever_noise_makes_of_the_sums_is_finite(sums: list[int], cell: int) -> None:
+def test_whatever_noise_makes_of_the_sums_is_finite(sums, cell):
     asked: Any = Asked(dp_n_public=None, dp_features_per_tree=2)
     noise = noise_of(5.0)
     seen = ColumnEffects.of(asked, noise, sums, [cell, 0, 7, -3, cell, 1])

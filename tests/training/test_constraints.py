@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -40,7 +38,7 @@ def sweep(booster: xgb.Booster, column: int, classes: int = 1) -> np.ndarray:
 
 @pytest.mark.parametrize("shape", ["alternate", "per_node", "oblivious"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_predictions_are_monotone(kind: str, shape: str, params: Any, matrix: Any) -> None:
+def test_predictions_are_monotone(kind, shape, params, matrix):
     changes = {"dp_epsilon": 0.5, "max_depth": 5, "dp_tree_shape": shape}
     asked = params(kind, monotone_constraints=(1, -1, 1), **changes)
     booster = xgb.train(asked, matrix(kind), 10)
@@ -50,7 +48,7 @@ def test_predictions_are_monotone(kind: str, shape: str, params: Any, matrix: An
     assert xgb_dp.privacy_report(booster).epsilon <= 0.5
 
 
-def test_without_the_constraint_noise_breaks_the_order(params: Any, matrix: Any) -> None:
+def test_without_the_constraint_noise_breaks_the_order(params, matrix):
     asked = params(dp_epsilon=0.5, max_depth=5, dp_feature_bounds=dict.fromkeys(range(4), (-2, 2)))
     falls = [np.diff(sweep(xgb.train(asked, matrix(), 10), 0), axis=1).min() for _ in range(4)]
     assert min(falls) < -1e-6
@@ -59,14 +57,14 @@ def test_without_the_constraint_noise_breaks_the_order(params: Any, matrix: Any)
 @pytest.mark.parametrize(
     "given", [(1, -1), "(1,-1,0,0)", {"a": 1, "b": -1}, [1, -1, 0, 0], np.array([1, -1])], ids=str
 )
-def test_forms_of_monotone_constraints(given: Any, params: Any) -> None:
+def test_forms_of_monotone_constraints(given, params):
     X, y = arrays()
     d = xgb.DMatrix(X, y, feature_names=list("abcd"))
     booster = xgb.train(params(monotone_constraints=given), d, 2)
     assert training(booster)["public"]["hyperparameters"]["monotone_constraints"] == [1, -1, 0, 0]
 
 
-def test_categories_have_no_order(params: Any) -> None:
+def test_categories_have_no_order(params):
     frame = pd.DataFrame({"c": pd.Categorical(["u", "v"] * 150)})
     d = xgb.DMatrix(frame, np.zeros(300), enable_categorical=True)
     with pytest.raises(PrivacyParameterError, match="categorical"):
@@ -76,7 +74,7 @@ def test_categories_have_no_order(params: Any) -> None:
 @pytest.mark.parametrize(
     "given", [[[0, 1], [2, 3]], "[[0, 1], [2, 3]]", [["a", "b"], ["c", "d"]]], ids=str
 )
-def test_paths_stay_within_the_sets(given: Any, params: Any) -> None:
+def test_paths_stay_within_the_sets(given, params):
     X, y = arrays()
     d = xgb.DMatrix(X, y, feature_names=list("abcd"))
     bounds = dict.fromkeys("abcd", (-1, 1))
@@ -93,7 +91,7 @@ def test_paths_stay_within_the_sets(given: Any, params: Any) -> None:
     assert used == {0, 1, 2, 3}
 
 
-def test_alpha_shrinks_released_sums_to_zero(params: Any, matrix: Any) -> None:
+def test_alpha_shrinks_released_sums_to_zero(params, matrix):
     def largest(alpha: float) -> float:
         table = xgb.train(params(alpha=alpha), matrix(), 3).trees_to_dataframe()
         return float(table.loc[table.Feature == "Leaf", "Gain"].abs().max())
@@ -102,7 +100,7 @@ def test_alpha_shrinks_released_sums_to_zero(params: Any, matrix: Any) -> None:
     assert largest(1e9) == 0
 
 
-def test_base_margin_stands_in_for_the_intercept(params: Any) -> None:
+def test_base_margin_stands_in_for_the_intercept(params):
     X, y = big()
     margin = np.where(X[:, 0] > 0, 2.0, -2.0)
     d = xgb.DMatrix(X, y, base_margin=margin)
@@ -117,7 +115,7 @@ def test_base_margin_stands_in_for_the_intercept(params: Any) -> None:
 
 
 @pytest.mark.parametrize("margins", [False, True])
-def test_whether_rows_have_margins_is_declared(params: Any, margins: bool) -> None:
+def test_whether_rows_have_margins_is_declared(params, margins):
     """Read off the matrix it would tell no row from one, with certainty."""
     X, y = big()
     seen = []
@@ -130,7 +128,7 @@ def test_whether_rows_have_margins_is_declared(params: Any, margins: bool) -> No
     assert seen[0] == seen[1]
 
 
-def test_margins_that_are_not_as_declared(params: Any) -> None:
+def test_margins_that_are_not_as_declared(params):
     X, y = big()
     with pytest.raises(RowDomainError, match="dp_base_margin=True"):
         xgb.train(params(), xgb.DMatrix(X, y, base_margin=np.zeros(len(y))), 2)
@@ -139,7 +137,7 @@ def test_margins_that_are_not_as_declared(params: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_subsample_is_accounted_and_trains(kind: str, params: Any, matrix: Any) -> None:
+def test_subsample_is_accounted_and_trains(kind, params, matrix):
     booster = xgb.train(params(kind, subsample=0.5, dp_epsilon=1.0), matrix(kind), 4)
     report = xgb_dp.privacy_report(booster)
     (sampled,) = (e for e in events(booster) if e["mechanism"] == "poisson")
@@ -150,7 +148,7 @@ def test_subsample_is_accounted_and_trains(kind: str, params: Any, matrix: Any) 
 
 
 @pytest.mark.filterwarnings("ignore:Epsilon is above 10")
-def test_subsample_takes_that_part_of_the_rows(params: Any) -> None:
+def test_subsample_takes_that_part_of_the_rows(params):
     """Cover of the root, with little noise: a quarter of the rows, not always the same."""
     X, y = big()
     d = xgb.DMatrix(X, y)
@@ -163,7 +161,7 @@ def test_subsample_takes_that_part_of_the_rows(params: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Epsilon is above 10")
-def test_subsample_ignores_the_seed(params: Any) -> None:
+def test_subsample_ignores_the_seed(params):
     X, y = big()
     asked = params(subsample=0.25, dp_epsilon=1000.0, base_score=0.5, eta=1e-6, seed=3)
     covers = [trees_of(xgb.train(asked, xgb.DMatrix(X, y), 1))[0]["sum_hess"][0] for _ in range(8)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,9 +21,7 @@ HIST = {"tree_method": "hist", "objective": "binary:logistic"}
 
 
 @pytest.mark.parametrize("more", [{}, {"dp_split": "additive"}], ids=["one", "additive"])
-def test_another_number_of_trees_in_a_round_is_a_changed_model(
-    dtrain: xgb.DMatrix, more: dict[str, str]
-) -> None:
+def test_another_number_of_trees_in_a_round_is_a_changed_model(dtrain, more):
     """Before anything is released: the trainer would refuse it after the intercept."""
     model = json.loads(xgb.train({**PARAMS, **more}, dtrain, 2).save_raw("json"))
     model["learner"]["gradient_booster"]["model"]["gbtree_model_param"]["num_parallel_tree"] = "7"
@@ -33,9 +30,7 @@ def test_another_number_of_trees_in_a_round_is_a_changed_model(
         xgb.train({**PARAMS, **more}, dtrain, 2, xgb_model=changed)
 
 
-def test_ledgered_model_takes_no_stock_trees(
-    booster: xgb.Booster, dtrain: xgb.DMatrix, tmp_path: Path
-) -> None:
+def test_ledgered_model_takes_no_stock_trees(booster, dtrain, tmp_path):
     booster.save_model(tmp_path / "m.json")
     with pytest.raises(XGBoostError, match="ledger"):
         xgb.train(HIST, dtrain, 1, xgb_model=tmp_path / "m.json")
@@ -54,7 +49,7 @@ def test_ledgered_model_takes_no_stock_trees(
     assert loaded.num_boosted_rounds() == 3
 
 
-def test_finished_training_is_sealed(booster: xgb.Booster, dtrain: xgb.DMatrix) -> None:
+def test_finished_training_is_sealed(booster, dtrain):
     for sealed in (booster, booster.copy(), pickle.loads(pickle.dumps(booster))):
         with pytest.raises(XGBoostError, match="finished"):
             sealed.update(dtrain, 3)
@@ -62,7 +57,7 @@ def test_finished_training_is_sealed(booster: xgb.Booster, dtrain: xgb.DMatrix) 
 
 
 @pytest.mark.parametrize("ledger", [True, False])
-def test_tree_method_cannot_change(booster: xgb.Booster, dtrain: xgb.DMatrix, ledger: bool) -> None:
+def test_tree_method_cannot_change(booster, dtrain, ledger):
     """With the attribute removed, the ledger cannot be what stops it."""
     if not ledger:
         booster.set_attr(dp_ledger=None)
@@ -71,13 +66,13 @@ def test_tree_method_cannot_change(booster: xgb.Booster, dtrain: xgb.DMatrix, le
         booster.update(dtrain, 3)
 
 
-def test_uncalibrated_parameters_are_refused(dtrain: xgb.DMatrix) -> None:
+def test_uncalibrated_parameters_are_refused(dtrain):
     booster = xgb.Booster({**PARAMS, "base_score": 0.5}, [dtrain])
     with pytest.raises(XGBoostError, match="uncalibrated"):
         booster.update(dtrain, 0)
 
 
-def test_no_plan_no_training_and_no_exact_intercept(dtrain: xgb.DMatrix) -> None:
+def test_no_plan_no_training_and_no_exact_intercept(dtrain):
     booster = xgb.Booster({"tree_method": "dp_hist", "objective": "binary:logistic"}, [dtrain])
     with pytest.raises(XGBoostError, match="base_score"):
         booster.update(dtrain, 0)
@@ -86,7 +81,7 @@ def test_no_plan_no_training_and_no_exact_intercept(dtrain: xgb.DMatrix) -> None
         booster.update(dtrain, 0)
 
 
-def test_more_trees_than_calibrated(booster: xgb.Booster, dtrain: xgb.DMatrix) -> None:
+def test_more_trees_than_calibrated(booster, dtrain):
     again = from_plan(plan_of(booster), dtrain)
     for i in range(3):
         again.update(dtrain, i)
@@ -110,9 +105,7 @@ def test_more_trees_than_calibrated(booster: xgb.Booster, dtrain: xgb.DMatrix) -
     ],
     ids=str,
 )
-def test_nothing_changes_in_mid_training(
-    booster: xgb.Booster, dtrain: xgb.DMatrix, change: dict
-) -> None:
+def test_nothing_changes_in_mid_training(booster, dtrain, change):
     again = from_plan(plan_of(booster), dtrain)
     again.update(dtrain, 0)
     again.set_param(change)
@@ -120,12 +113,12 @@ def test_nothing_changes_in_mid_training(
         again.update(dtrain, 1)
 
 
-def test_custom_gradients(booster: xgb.Booster, dtrain: xgb.DMatrix) -> None:
+def test_custom_gradients(booster, dtrain):
     with pytest.raises(XGBoostError, match="custom gradients"):
         from_plan(plan_of(booster), dtrain).boost(dtrain, 0, grad=np.ones(400), hess=np.ones(400))
 
 
-def test_stock_parameters_with_dp_keys(dtrain: xgb.DMatrix) -> None:
+def test_stock_parameters_with_dp_keys(dtrain):
     booster = xgb.Booster({**HIST, "dp_epsilon": 1.0}, [dtrain])
     with pytest.raises(XGBoostError, match="without privacy"):
         booster.update(dtrain, 0)
@@ -150,7 +143,7 @@ class Meddle(xgb.callback.TrainingCallback):
         return False
 
 
-def test_plan_cannot_restart(dtrain: xgb.DMatrix) -> None:
+def test_plan_cannot_restart(dtrain):
     """Neither in mid-training nor on a finished model: its noise has been drawn."""
 
     def restart(model: xgb.Booster) -> None:
@@ -166,7 +159,7 @@ def test_plan_cannot_restart(dtrain: xgb.DMatrix) -> None:
         booster.update(dtrain, 3)
 
 
-def test_plan_of_another_training_is_not_claimed(dtrain: xgb.DMatrix) -> None:
+def test_plan_of_another_training_is_not_claimed(dtrain):
     """A slice has room for trees in its ledger, but not for those of another plan."""
     booster = xgb.train(PARAMS, dtrain, 4)
     plan = plan_of(booster)
@@ -186,7 +179,7 @@ def test_plan_of_another_training_is_not_claimed(dtrain: xgb.DMatrix) -> None:
         fresh.update(dtrain, 0)
 
 
-def test_stopping_early_counts_in_full(dtrain: xgb.DMatrix) -> None:
+def test_stopping_early_counts_in_full(dtrain):
     """When a training ended is an outcome of its mechanisms."""
 
     class Stop(xgb.callback.TrainingCallback):
@@ -205,7 +198,7 @@ def test_stopping_early_counts_in_full(dtrain: xgb.DMatrix) -> None:
         assert "counts in full" in report.statement()
 
 
-def test_matrix_is_kept(booster: xgb.Booster) -> None:
+def test_matrix_is_kept(booster):
     """Another matrix never takes the place of the first one in memory."""
     first = xgb.DMatrix(*rows(400))
     again = from_plan(plan_of(booster), first)
@@ -216,7 +209,7 @@ def test_matrix_is_kept(booster: xgb.Booster) -> None:
             again.update(xgb.DMatrix(*rows(n)), 1)
 
 
-def test_failed_training_does_not_go_on(booster: xgb.Booster) -> None:
+def test_failed_training_does_not_go_on(booster):
     x, y = rows(400)
     x[:, 4] = 7.0
     types = ["q"] * 4 + ["c"]
@@ -230,7 +223,7 @@ def test_failed_training_does_not_go_on(booster: xgb.Booster) -> None:
         again.update(matrix, 0)
 
 
-def test_column_that_the_matrix_does_not_have(dtrain: xgb.DMatrix) -> None:
+def test_column_that_the_matrix_does_not_have(dtrain):
     data = sp.csr_matrix(
         (np.ones(3, np.float32), np.array([0, 1, 2]), np.array([0, 3])), shape=(1, 3)
     )
@@ -241,7 +234,7 @@ def test_column_that_the_matrix_does_not_have(dtrain: xgb.DMatrix) -> None:
 
 @pytest.mark.parametrize("when", [-1, 0, 1])
 @pytest.mark.parametrize("kind", ["binary", "multiclass"])
-def test_harmless_parameters_may_change(kind: str, when: int) -> None:
+def test_harmless_parameters_may_change(kind, when):
     x, y = rows(200)
     params = PARAMS
     if kind == "multiclass":

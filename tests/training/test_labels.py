@@ -1,11 +1,8 @@
 """Several labels of a row, 0 or 1 each, from xgboost.train and the estimators to the model."""
 
-from __future__ import annotations
-
 import math
 import pickle
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
@@ -31,7 +28,7 @@ rows, matrix, train = (partial(f, "labels") for f in (several.rows, several.matr
 USUAL = several.usual("labels")
 
 
-def test_probabilities_of_all_labels_are_learnt_without_bias() -> None:
+def test_probabilities_of_all_labels_are_learnt_without_bias():
     """Also those of a rare label: no label enters the factor of a row."""
     X, Y = rows(20_000)
     with fixed_noise(3):
@@ -49,7 +46,7 @@ def test_probabilities_of_all_labels_are_learnt_without_bias() -> None:
     np.testing.assert_array_equal(stock.predict(xgb.DMatrix(X)), predicted)
 
 
-def test_wide_tables_release_no_cells_by_class() -> None:
+def test_wide_tables_release_no_cells_by_class():
     """A label has classes, and several have no single one."""
     data = xgb.DMatrix(np.zeros((10, 600)), np.zeros((10, 2)))
     asked = prepare(USUAL, read_schema(data), None).asked
@@ -58,7 +55,7 @@ def test_wide_tables_release_no_cells_by_class() -> None:
     assert train(2, data).predict(data).shape == (10, 2)
 
 
-def test_the_events_are_those_of_one_row_in_all_trees() -> None:
+def test_the_events_are_those_of_one_row_in_all_trees():
     """K + 1 sums before the first tree; leaves of K trees with the bound of one row."""
     prepared = prepare({**USUAL, "dp_class_trees": "per_class"}, read_schema(matrix(10)), 5)
     plan = build_plan(prepared.settings, prepared.noise)
@@ -73,7 +70,7 @@ def test_the_events_are_those_of_one_row_in_all_trees() -> None:
 
 
 @pytest.mark.parametrize("objective", ["binary:logistic", "binary:logitraw"])
-def test_an_intercept_of_each_label(objective: str) -> None:
+def test_an_intercept_of_each_label(objective):
     """From sums of labels in {-1, 1} and the number of rows."""
     prepared = prepare({**USUAL, "objective": objective}, read_schema(matrix(10)), 5)
     unit = 1 << prepared.noise["intercept"].shift
@@ -100,19 +97,19 @@ def test_an_intercept_of_each_label(objective: str) -> None:
         ({"dp_candidate_weight": "hessian"}, "dp_candidate_weight"),
     ],
 )
-def test_what_does_not_go_together(changes: dict[str, Any], message: str) -> None:
+def test_what_does_not_go_together(changes, message):
     with pytest.raises((PrivacyParameterError, PrivacyRefusal), match=message):
         train(2, matrix(40), **changes)
 
 
-def test_a_label_outside_its_classes() -> None:
+def test_a_label_outside_its_classes():
     X, Y = rows(40)
     Y[7, 2] = 0.5
     with pytest.raises(RowDomainError, match="outside the declared classes"):
         train(2, xgb.DMatrix(X, Y))
 
 
-def test_the_estimator_takes_several_labels() -> None:
+def test_the_estimator_takes_several_labels():
     X, Y = rows(6000)
     p = probabilities(X)
     usual = {"epsilon": 4.0, "delta": 1e-5, "n_estimators": 10, "n_jobs": 1}

@@ -50,7 +50,7 @@ SMALLER: dict[str, Callable[[dict[str, Any]], Any]] = {
 
 
 @pytest.mark.parametrize("base_score", [None, 0.25])
-def test_a_ledger_of_a_smaller_choice_is_refused(base_score: float | None, short: None) -> None:
+def test_a_ledger_of_a_smaller_choice_is_refused(base_score, short):
     """Also by a ledger without a digest: what a family claims fits what is said of it."""
     model = xgb.train(asked(base_score=base_score), data(MANY))
     accepted = []
@@ -63,7 +63,7 @@ def test_a_ledger_of_a_smaller_choice_is_refused(base_score: float | None, short
     assert not accepted
 
 
-def test_a_selection_of_smaller_choices_is_refused(short: None) -> None:
+def test_a_selection_of_smaller_choices_is_refused(short):
     public = asked(dp_epsilon=None, dp_delta=None)
     selected = xgb_dp.select(public, data(MANY), [{}], epsilon=4.0, delta=1e-6)
     for change in ({"count": 0}, {"first": []}, {"options": [[]]}):

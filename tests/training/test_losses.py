@@ -82,7 +82,7 @@ def loss(name: str, y: Floats, p: Floats) -> float:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_models_are_better_than_their_intercept(name: str) -> None:
+def test_models_are_better_than_their_intercept(name):
     X, y = rows(name)
     model = train(name, rounds=30, dp_epsilon=20.0)
     few = train(name, rounds=1, dp_epsilon=20.0, eta=1e-6)
@@ -120,7 +120,7 @@ TRIED = [
 
 
 @pytest.mark.parametrize(("name", "changes"), TRIED, ids=str)
-def test_what_others_take(name: str, changes: dict[str, Any]) -> None:
+def test_what_others_take(name, changes):
     """Every choice of the engine works, or is refused by name; the ledger holds the target."""
     if name == "quantiles" and "dp_gradient_clip" in changes:
         with pytest.raises(PrivacyRefusal, match="dp_gradient_clip"):
@@ -132,7 +132,7 @@ def test_what_others_take(name: str, changes: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_persons_weights_and_continuation(name: str) -> None:
+def test_persons_weights_and_continuation(name):
     X, y = rows(name)
     d = xgb.DMatrix(X, y, weight=np.tile([0.5, 2.5, 0.0], 500))
     params = {**USUAL, "dp_target_bounds": BOUNDS.get(name, (-8.0, 8.0)), **CASES[name],
@@ -148,7 +148,7 @@ def test_persons_weights_and_continuation(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [n for n in CASES if n != "own"])
-def test_the_saved_model_has_the_objective_of_xgboost(name: str) -> None:
+def test_the_saved_model_has_the_objective_of_xgboost(name):
     model = train(name, rounds=3)
     config = model.save_config()
     assert f'"name":"{CASES[name]["objective"]}"' in config
@@ -161,7 +161,7 @@ def test_the_saved_model_has_the_objective_of_xgboost(name: str) -> None:
     "name, label", [("squared_log", -1.0), ("squared_log", -3.0), ("logistic", 1.5),
                     ("logistic", -0.1)],
 )  # fmt: skip
-def test_labels_that_an_objective_does_not_know(name: str, label: float) -> None:
+def test_labels_that_an_objective_does_not_know(name, label):
     X, y = rows(name, 50)
     y[7] = label
     with pytest.raises(RowDomainError) as error:
@@ -189,18 +189,18 @@ def test_labels_that_an_objective_does_not_know(name: str, label: float) -> None
         ("absolute", {"dp_score": "gain"}, "dp_score"),
     ],
 )
-def test_what_does_not_go_together(name: str, changes: dict[str, Any], message: str) -> None:
+def test_what_does_not_go_together(name, changes, message):
     with pytest.raises((PrivacyParameterError, PrivacyRefusal), match=message):
         train(name, rounds=2, **changes)
 
 
 @pytest.mark.parametrize("objective", ["survival:cox", "rank:ndcg", "rank:map", "rank:pairwise"])
-def test_objectives_that_couple_rows(objective: str) -> None:
+def test_objectives_that_couple_rows(objective):
     with pytest.raises(PrivacyRefusal, match="depends on the other rows"):
         train("absolute", objective=objective)
 
 
-def test_quantiles_cover_their_share() -> None:
+def test_quantiles_cover_their_share():
     X, y = rows("quantiles", 4000)
     model = train("quantiles", rounds=None, data=(X, y), dp_epsilon=8.0)
     covered = (y[:, None] < model.predict(xgb.DMatrix(X))).mean(axis=0)
@@ -215,7 +215,7 @@ def loss_in_plan(rounds: int, **changes: Any) -> dict[str, Any]:
     return dict(build_plan(prepared.settings, prepared.noise)["loss"])
 
 
-def test_the_first_rounds_fit_the_median() -> None:
+def test_the_first_rounds_fit_the_median():
     """All quantiles move together there, and part afterwards."""
     X, _ = rows("quantiles")
     model = train("quantiles", rounds=30)
@@ -244,9 +244,7 @@ def test_the_first_rounds_fit_the_median() -> None:
         (30, {"quantile_alpha": [0.9]}, 18),
     ],
 )
-def test_how_many_rounds_fit_the_median(
-    rounds: int, changes: dict[str, Any], expected: int
-) -> None:
+def test_how_many_rounds_fit_the_median(rounds, changes, expected):
     loss = loss_in_plan(rounds, **changes)
     assert loss["centre_rounds"] == expected
     levels = np.array([float(a) for a in loss["levels"]])
@@ -254,7 +252,7 @@ def test_how_many_rounds_fit_the_median(
     assert float(loss["centre_scale"]) == pytest.approx(2 * largest)
 
 
-def test_a_continued_training_does_not_start_at_the_median_again() -> None:
+def test_a_continued_training_does_not_start_at_the_median_again():
     first = train("quantiles", rounds=30)
     X, _ = rows("quantiles")
     again = train("quantiles", rounds=30, xgb_model=first)
@@ -264,9 +262,7 @@ def test_a_continued_training_does_not_start_at_the_median_again() -> None:
     assert not (steps == steps[:, :1]).all(axis=1).any()
 
 
-def test_widths_fall_over_the_rounds_of_the_plan_that_is_taken(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_widths_fall_over_the_rounds_of_the_plan_that_is_taken(monkeypatch):
     """Where rounds are open, and the number of rows says how many there are."""
     texts = []
 
@@ -286,7 +282,7 @@ def test_widths_fall_over_the_rounds_of_the_plan_that_is_taken(
     assert at_the_end == pytest.approx(last, rel=1e-6)
 
 
-def test_outputs_that_move_together_share_their_splits() -> None:
+def test_outputs_that_move_together_share_their_splits():
     """A plan without shared splits is refused: the other outputs would have trees of nothing."""
     plan, _ = plan_of("all_centred", True)
     plan["id"] = "hand-made"
@@ -295,7 +291,7 @@ def test_outputs_that_move_together_share_their_splits() -> None:
         describe_plan(dump_plan(plan | {"class_trees": "per_class"}))
 
 
-def test_one_row_changes_no_other_pair_of_an_own_objective() -> None:
+def test_one_row_changes_no_other_pair_of_an_own_objective():
     """A function with a memory is traced once; the rows never come to it."""
     seen: list[Any] = []
 
@@ -309,7 +305,7 @@ def test_one_row_changes_no_other_pair_of_an_own_objective() -> None:
     assert "the formulas of the loss" in xgb_dp.privacy_report(model).statement()
 
 
-def test_an_own_objective_is_that_which_it_writes_down() -> None:
+def test_an_own_objective_is_that_which_it_writes_down():
     """The squared error, written as a function, grows the trees of the clip of its own."""
 
     def squared(p: Any, y: Any, w: Any) -> tuple[Any, Any]:
@@ -327,7 +323,7 @@ def test_an_own_objective_is_that_which_it_writes_down() -> None:
     np.testing.assert_allclose(*predictions, atol=0.05)
 
 
-def test_continuation_needs_the_same_own_objective() -> None:
+def test_continuation_needs_the_same_own_objective():
     first = train("own", rounds=2)
     other: Callable[..., Any] = lambda p, y, w: (p - y, 1.0)  # noqa: E731
     with pytest.raises(PrivacyParameterError, match="dp_objective"):
@@ -336,7 +332,7 @@ def test_continuation_needs_the_same_own_objective() -> None:
 
 
 @pytest.mark.parametrize("name", [n for n in CASES if n != "quantiles"])
-def test_estimators_and_evaluation(name: str) -> None:
+def test_estimators_and_evaluation(name):
     X, y = rows(name)
     own_params = dict(CASES[name])
     model = xgb_dp.DPXGBRegressor(
@@ -352,7 +348,7 @@ def test_estimators_and_evaluation(name: str) -> None:
     assert judged.summary()
 
 
-def test_quantiles_of_cells() -> None:
+def test_quantiles_of_cells():
     sums = [0] * 10 + [100] * 10 + [0] * 44
     assert quantiles(sums, (0.25, 0.5), 0.0, 64.0, 1.0) == pytest.approx([12.5, 15.0])
     assert spread(sums, 0.0, 64.0, 1.0) == pytest.approx(8.0 / 2.5631)
@@ -366,7 +362,7 @@ def test_quantiles_of_cells() -> None:
     assert max(values) <= 1.0
 
 
-def test_the_median_is_the_quantile_where_none_is_given() -> None:
+def test_the_median_is_the_quantile_where_none_is_given():
     """XGBoost itself has no default."""
     X, y = rows("quantile")
     d = xgb.DMatrix(X, y)
@@ -378,7 +374,7 @@ def test_the_median_is_the_quantile_where_none_is_given() -> None:
 
 @pytest.mark.parametrize("n", [0, 60])
 @pytest.mark.parametrize("levels", [0.5, [0.2, 0.9, 0.95], [0.2, 0.5]])
-def test_other_levels_do_not_continue_a_model(levels: Any, n: int) -> None:
+def test_other_levels_do_not_continue_a_model(levels, n):
     """XGBoost would find that out after the release, and print how many rows there are."""
     X, y = rows("quantiles", 60)
     data = X[:n], y[:n]
@@ -389,7 +385,7 @@ def test_other_levels_do_not_continue_a_model(levels: Any, n: int) -> None:
     assert again.num_boosted_rounds() == 4
 
 
-def test_several_quantiles_have_no_single_figure() -> None:
+def test_several_quantiles_have_no_single_figure():
     model, d = train("quantiles", rounds=2), xgb.DMatrix(*rows("quantiles"))
     names = xgb_dp.evaluate(model, d, epsilon=1.0, delta=1e-6).figures()
     levels = CASES["quantiles"]["quantile_alpha"]
@@ -398,7 +394,7 @@ def test_several_quantiles_have_no_single_figure() -> None:
 
 
 @pytest.mark.parametrize("n", [0, 1, 200])
-def test_several_quantiles_are_selected_among_whatever_the_number_of_rows(n: int) -> None:
+def test_several_quantiles_are_selected_among_whatever_the_number_of_rows(n):
     d = xgb.DMatrix(*(part[:n] for part in rows("quantiles")))
     params = {"tree_method": "dp_hist", "dp_target_bounds": (-8.0, 8.0), **CASES["quantiles"]}
     selected = xgb_dp.select(params, d, {"max_depth": [2, 3]}, epsilon=2.0, delta=1e-6,

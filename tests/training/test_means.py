@@ -55,7 +55,7 @@ AFT = PARAMS | {"objective": "survival:aft", "dp_target_bounds": (0.01, 1000.0)}
 
 
 @pytest.mark.parametrize("objective", MEAN_OBJECTIVES)
-def test_means_follow_the_truth(objective: str) -> None:
+def test_means_follow_the_truth(objective):
     """The range is wide: what is cut for the trees comes back in the mean."""
     X, y, mean = rows(objective)
     high = 10 if objective == "count:poisson" else 100
@@ -74,7 +74,7 @@ def test_means_follow_the_truth(objective: str) -> None:
 
 
 @pytest.mark.parametrize("high", [3, 500])
-def test_without_noise_the_intercept_is_the_mean(high: int) -> None:
+def test_without_noise_the_intercept_is_the_mean(high):
     """Labels that are small in their range are not rounded to its lower end."""
     X, y, _ = rows("count:poisson", 2000)
     for objective in ("count:poisson", "reg:squarederror"):
@@ -84,7 +84,7 @@ def test_without_noise_the_intercept_is_the_mean(high: int) -> None:
 
 
 @pytest.mark.parametrize("objective", MEAN_OBJECTIVES)
-def test_without_noise_the_mean_is_that_of_the_labels(objective: str) -> None:
+def test_without_noise_the_mean_is_that_of_the_labels(objective):
     X, y, _ = rows(objective, 3000)
     params = PARAMS | {"objective": objective, "dp_target_bounds": (0, 500)}
     params |= {"dp_epsilon": math.inf, "dp_mean_correction": True}
@@ -92,7 +92,7 @@ def test_without_noise_the_mean_is_that_of_the_labels(objective: str) -> None:
     assert model.predict(xgb.DMatrix(X)).mean() == pytest.approx(y.mean(), rel=0.005)
 
 
-def test_exposures_start_in_the_first_tree() -> None:
+def test_exposures_start_in_the_first_tree():
     """Rows of half a year have half of the claims, and predictions for a year are twice that."""
     rng = np.random.default_rng(1)
     X, _, rate = rows("count:poisson", 12_000)
@@ -118,7 +118,7 @@ def test_exposures_start_in_the_first_tree() -> None:
     assert one_tree.mean() / y.mean() == pytest.approx(1.0, abs=0.35)
 
 
-def test_exposures_without_bounds_are_refused() -> None:
+def test_exposures_without_bounds_are_refused():
     X, y, _ = rows("count:poisson", 50)
     params = PARAMS | {"objective": "count:poisson", "dp_target_bounds": (0, 8)}
     d = xgb.DMatrix(X, y, base_margin=np.zeros(50))
@@ -129,7 +129,7 @@ def test_exposures_without_bounds_are_refused() -> None:
 
 
 @pytest.mark.parametrize("law", ["normal", "logistic", "extreme"])
-def test_times_follow_the_truth(law: str) -> None:
+def test_times_follow_the_truth(law):
     X, lower, upper = intervals()
     d = times(X, lower, upper)
     model = xgb.train(AFT | {"aft_loss_distribution": law}, d, 40)
@@ -138,7 +138,7 @@ def test_times_follow_the_truth(law: str) -> None:
     assert predicted.mean() == pytest.approx(2.0 if law != "extreme" else 2.3, abs=0.5)
 
 
-def test_censoring_from_the_right_is_known() -> None:
+def test_censoring_from_the_right_is_known():
     """Half of the times end early: taken for seen, they would be shorter."""
     X, lower, upper = intervals()
     params = AFT | {"dp_epsilon": math.inf, "aft_loss_distribution_scale": 0.6}
@@ -152,7 +152,7 @@ def test_censoring_from_the_right_is_known() -> None:
     ("lower", "upper"),
     [(-1.0, 2.0), (2.0, 1.0), (math.nan, 1.0), (math.inf, math.inf), (1.0, math.nan), (0.0, 0.0)],
 )
-def test_rows_without_an_interval_are_refused(lower: float, upper: float) -> None:
+def test_rows_without_an_interval_are_refused(lower, upper):
     X, first, last = intervals(60)
     first[7], last[7] = lower, upper
     with pytest.raises(RowDomainError, match="no interval of times") as refusal:
@@ -160,7 +160,7 @@ def test_rows_without_an_interval_are_refused(lower: float, upper: float) -> Non
     assert not any(c in str(refusal.value) for c in ("7", "-1", "nan"))
 
 
-def test_other_labels_are_refused() -> None:
+def test_other_labels_are_refused():
     X, lower, upper = intervals(60)
     with pytest.raises(PrivacyParameterError, match="label_lower_bound"):
         xgb.train(AFT, xgb.DMatrix(X, lower), 2)
@@ -178,7 +178,7 @@ def test_other_labels_are_refused() -> None:
 
 
 @pytest.mark.parametrize("objective", [*MEAN_OBJECTIVES, "survival:aft"])
-def test_persons_weights_and_continuation(objective: str) -> None:
+def test_persons_weights_and_continuation(objective):
     rng = np.random.default_rng(5)
     if objective == "survival:aft":
         X, lower, upper = intervals(2000)
@@ -196,14 +196,14 @@ def test_persons_weights_and_continuation(objective: str) -> None:
     assert np.isfinite(second.predict(xgb.DMatrix(X))).all()
 
 
-def test_parts_of_a_split_keep_their_intervals() -> None:
+def test_parts_of_a_split_keep_their_intervals():
     X, lower, upper = intervals(3000)
     parts = xgb_dp.split(times(X, lower, upper), test=0.3)
     model = xgb.train(AFT, parts.train, 5)
     assert model.num_boosted_rounds() == 5
 
 
-def test_models_of_times_are_evaluated_by_their_order() -> None:
+def test_models_of_times_are_evaluated_by_their_order():
     """From a table in which each row has one cell; see tests/evaluation/test_survival.py."""
     X, lower, upper = intervals(2000)
     d = times(X, lower, upper)
@@ -215,7 +215,7 @@ def test_models_of_times_are_evaluated_by_their_order() -> None:
 
 
 @pytest.mark.parametrize("n", [0, 1, 500])
-def test_few_times_are_selected_among_as_many_are(n: int) -> None:
+def test_few_times_are_selected_among_as_many_are(n):
     """Also where no row is set aside, or none is left: how many there are decides on no error."""
     d = times(*(part[:n] for part in intervals(500)))
     params = {"tree_method": "dp_hist", "objective": "survival:aft", "dp_target_bounds": (0.01, 9)}
@@ -226,7 +226,7 @@ def test_few_times_are_selected_among_as_many_are(n: int) -> None:
     assert -4.0 <= selected.score <= 4.0
 
 
-def test_the_cap_follows_the_mean() -> None:
+def test_the_cap_follows_the_mean():
     from xgb_dp.request.features import read_schema
 
     schema = read_schema(xgb.DMatrix(np.zeros((2, 1))))
@@ -242,7 +242,7 @@ def test_the_cap_follows_the_mean() -> None:
 
 
 @pytest.mark.parametrize("objective", [*MEAN_OBJECTIVES, "survival:aft"])
-def test_little_data_and_none_train(objective: str) -> None:
+def test_little_data_and_none_train(objective):
     """Noise alone decides, and nothing fails: means have logarithms, caps are in the range."""
     X = np.zeros((0, 2), dtype=np.float32)
     for n in (0, 1, 5):
@@ -257,7 +257,7 @@ def test_little_data_and_none_train(objective: str) -> None:
             assert np.isfinite(model.predict(xgb.DMatrix(np.ones((3, 2))))).all()
 
 
-def test_matrices_of_workers_keep_their_intervals() -> None:
+def test_matrices_of_workers_keep_their_intervals():
     """What Dask hands to a worker: parts of the table and of both bounds."""
     from xgb_dp.data.worker_rows import worker_matrix
 

@@ -44,7 +44,7 @@ def train(case: str, weight: Any = None, rounds: int = 12, **changes: Any) -> xg
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_constraints_hold_and_are_free(case: str) -> None:
+def test_constraints_hold_and_are_free(case):
     """At an epsilon at which the noise alone would break them."""
     model, free = train(case, **KNOWN), train(case)
     for column, direction in ((0, 1), (1, -1)):
@@ -62,7 +62,7 @@ def test_constraints_hold_and_are_free(case: str) -> None:
 
 @pytest.mark.filterwarnings("ignore:.*NOT private")
 @pytest.mark.parametrize("case", CASES)
-def test_heavier_rows_count_more(case: str) -> None:
+def test_heavier_rows_count_more(case):
     """Rows with large labels, of one half of a column, against the others."""
     d = matrix(case)
     times = case == "survival:aft"
@@ -76,6 +76,6 @@ def test_heavier_rows_count_more(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_rare_class_is_of_two_classes(case: str) -> None:
+def test_the_rare_class_is_of_two_classes(case):
     with pytest.raises(PrivacyParameterError, match="`scale_pos_weight` is for two classes only"):
         train(case, scale_pos_weight=2.0)

@@ -9,7 +9,7 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
-from tests.conftest import Params, arrays
+from tests.conftest import arrays
 from xgb_dp.engine.predictions import probabilities
 from xgb_dp.errors import PrivacyParameterError
 from xgb_dp.testing import fixed_noise
@@ -42,9 +42,7 @@ def trained(params: dict[str, Any], rounds: int = 4, **kwargs: Any) -> xgb.Boost
 )
 @pytest.mark.filterwarnings("ignore:`dp_epsilon` is infinite")
 @pytest.mark.parametrize("objective", SIBLING)
-def test_margins_are_those_of_the_sibling(
-    objective: str, changes: dict[str, Any], params: Params
-) -> None:
+def test_margins_are_those_of_the_sibling(objective, changes, params):
     kind = KIND[objective]
     d = xgb.DMatrix(*arrays(kind))
     model, other = (
@@ -67,7 +65,7 @@ def test_margins_are_those_of_the_sibling(
     ],
     ids=["scale_pos_weight", "preset"],
 )
-def test_binary_margins_are_those_of_the_sibling(changes: dict[str, Any], params: Params) -> None:
+def test_binary_margins_are_those_of_the_sibling(changes, params):
     d = xgb.DMatrix(*arrays())
     model, other = (
         trained(params(objective=o, **changes)) for o in ("binary:logitraw", "binary:logistic")
@@ -75,7 +73,7 @@ def test_binary_margins_are_those_of_the_sibling(changes: dict[str, Any], params
     np.testing.assert_array_equal(model.predict(d), other.predict(d, output_margin=True))
 
 
-def test_predictions_have_the_shapes_of_xgboost(params: Params) -> None:
+def test_predictions_have_the_shapes_of_xgboost(params):
     raw = trained(params(objective="binary:logitraw"))
     d = xgb.DMatrix(*arrays())
     np.testing.assert_array_equal(raw.predict(d), raw.predict(d, output_margin=True))
@@ -85,7 +83,7 @@ def test_predictions_have_the_shapes_of_xgboost(params: Params) -> None:
     np.testing.assert_array_equal(top.predict(d), top.predict(d, output_margin=True).argmax(axis=1))
 
 
-def test_base_score_of_logitraw_is_a_margin(params: Params) -> None:
+def test_base_score_of_logitraw_is_a_margin(params):
     d = xgb.DMatrix(*arrays())
     model = trained(params(objective="binary:logitraw", base_score=0.0))
     other = trained(params(objective="binary:logistic", base_score=0.5))
@@ -97,7 +95,7 @@ def test_base_score_of_logitraw_is_a_margin(params: Params) -> None:
 
 
 @pytest.mark.parametrize("objective", SIBLING)
-def test_continued_training(objective: str, params: Params) -> None:
+def test_continued_training(objective, params):
     parameters = params(KIND[objective], objective=objective)
     d = xgb.DMatrix(*arrays(KIND[objective]))
     first = xgb.train(parameters, d, 4)
@@ -111,7 +109,7 @@ def test_continued_training(objective: str, params: Params) -> None:
 
 
 @pytest.mark.parametrize("objective", SIBLING)
-def test_metrics_of_public_rows(objective: str, params: Params) -> None:
+def test_metrics_of_public_rows(objective, params):
     kind = KIND[objective]
     metric = {"binary": "error@0", "multiclass": "merror"}[kind]
     d = xgb.DMatrix(*arrays(kind))
@@ -129,7 +127,7 @@ def test_metrics_of_public_rows(objective: str, params: Params) -> None:
 
 @pytest.mark.parametrize("objective", SIBLING)
 @pytest.mark.filterwarnings("ignore:Epsilon is above 10")
-def test_selection_judges_probabilities(objective: str, params: Params) -> None:
+def test_selection_judges_probabilities(objective, params):
     """With this much budget the score shows whether it was computed from probabilities."""
     kind = KIND[objective]
     parameters = params(kind, objective=objective, dp_epsilon=None, dp_delta=None)
@@ -143,7 +141,7 @@ def test_selection_judges_probabilities(objective: str, params: Params) -> None:
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("objective", ["multi:softmax", "multi:softprob"])
 @pytest.mark.filterwarnings("ignore:Epsilon is above 10")
-def test_classifier(objective: str, classes: int) -> None:
+def test_classifier(objective, classes):
     X, y = arrays("multiclass" if classes == 3 else "binary")
     names = np.array(["a", "b", "c"])[:classes]
     for select in (False, True):
@@ -162,7 +160,7 @@ def test_classifier(objective: str, classes: int) -> None:
 
 
 @pytest.mark.parametrize("entry", ["fit", "fit_select", "stock"])
-def test_classifiers_refuse_margins(entry: str) -> None:
+def test_classifiers_refuse_margins(entry):
     X, y = arrays()
     given: dict[str, Any] = {"objective": "binary:logitraw", "n_estimators": 2}
     private = xgb_dp.DPXGBClassifier(epsilon=1.0, delta=1e-6, classes=2, **given)

@@ -19,7 +19,7 @@ from .test_training import PARAMS, REGRESSION
 
 
 @pytest.mark.parametrize("field", ["leaf", "selection", "row_bound", "features", "rounds", "depth"])
-def test_plan_without_a_field(booster: xgb.Booster, dtrain: xgb.DMatrix, field: str) -> None:
+def test_plan_without_a_field(booster, dtrain, field):
     plan = plan_of(booster)
     del plan[field]
     with pytest.raises(XGBoostError, match=field):
@@ -65,9 +65,7 @@ def test_plan_without_a_field(booster: xgb.Booster, dtrain: xgb.DMatrix, field: 
     ],
     ids=str,
 )
-def test_plan_that_contradicts_itself(
-    booster: xgb.Booster, dtrain: xgb.DMatrix, path: tuple, value: object, named: str | None
-) -> None:
+def test_plan_that_contradicts_itself(booster, dtrain, path, value, named):
     """Refused where it is read, before the ledger is looked at."""
     plan = plan_of(booster)
     inner = plan
@@ -80,7 +78,7 @@ def test_plan_that_contradicts_itself(
         from_plan(plan, dtrain).save_config()
 
 
-def test_softmax_plans_need_the_row_weight_clip(dtrain: xgb.DMatrix, booster: xgb.Booster) -> None:
+def test_softmax_plans_need_the_row_weight_clip(dtrain, booster):
     plan = plan_of(booster) | {"objective": "multi:softprob", "num_class": 3}
     plan["row_bound"] = plan["row_bound"] | {"mode": "clip"}
     with pytest.raises(XGBoostError, match="clip by row weights"):
@@ -88,9 +86,7 @@ def test_softmax_plans_need_the_row_weight_clip(dtrain: xgb.DMatrix, booster: xg
 
 
 @pytest.mark.parametrize("change", [{"test_key": "0" * 64}, {"noise_free": True, "sigma2": 0}])
-def test_intercept_that_contradicts_itself(
-    dtrain: xgb.DMatrix, monkeypatch: pytest.MonkeyPatch, change: dict
-) -> None:
+def test_intercept_that_contradicts_itself(dtrain, monkeypatch, change):
     """Noise that somebody knows, or none, is not asked for in the name of privacy."""
     asked: list[dict] = []
     release = native.release_intercept
@@ -104,9 +100,7 @@ def test_intercept_that_contradicts_itself(
     assert len(release(dtrain, asked[0] | change | {"private": False})["sums"]) == 2
 
 
-def test_the_clip_by_predictions_is_for_two_classes(
-    dtrain: xgb.DMatrix, booster: xgb.Booster
-) -> None:
+def test_the_clip_by_predictions_is_for_two_classes(dtrain, booster):
     plan = plan_of(booster) | {"objective": "reg:squarederror"}
     assert plan["row_bound"]["mode"] == "prediction"
     with pytest.raises(XGBoostError, match="logistic loss"):
@@ -114,9 +108,7 @@ def test_the_clip_by_predictions_is_for_two_classes(
 
 
 @pytest.mark.parametrize("weight", [None, 3.0])
-def test_another_weight_of_positive_rows(
-    dtrain: xgb.DMatrix, booster: xgb.Booster, weight: float | None
-) -> None:
+def test_another_weight_of_positive_rows(dtrain, booster, weight):
     plan = plan_of(booster)
     plan["row_bound"] |= {"positive_weight": "2.0"}
     given = {} if weight is None else {"scale_pos_weight": weight}
@@ -124,7 +116,7 @@ def test_another_weight_of_positive_rows(
         from_plan(plan, dtrain, **given).save_config()
 
 
-def test_categories_are_not_monotone(dtrain: xgb.DMatrix, booster: xgb.Booster) -> None:
+def test_categories_are_not_monotone(dtrain, booster):
     plan = plan_of(booster)
     plan["features"][0] = {"kind": "categorical", "size": 3}
     plan["monotone"][0] = 1
@@ -134,7 +126,7 @@ def test_categories_are_not_monotone(dtrain: xgb.DMatrix, booster: xgb.Booster) 
 
 @pytest.mark.parametrize("clip", [0.01, 0.5, 2.9, 5.7, 8.0, 32.0, 32.95448535, 100.0, 1e5])
 @pytest.mark.parametrize("params", [PARAMS, REGRESSION], ids=["binary", "regression"])
-def test_range_never_wraps(clip: float, params: dict, dtrain: xgb.DMatrix) -> None:
+def test_range_never_wraps(clip, params, dtrain):
     """C++ and Python agree on the range, and it fits the denominator of the mechanism."""
     params = {**params, "dp_score": "newton", "dp_score_clip": clip}
     if clip > 1000:
@@ -146,7 +138,7 @@ def test_range_never_wraps(clip: float, params: dict, dtrain: xgb.DMatrix) -> No
     assert 4 * clip * 2 ** plan_of(booster)["grid_bits"] <= described["score_range"] < 2**23
 
 
-def test_implicit_weights_are_bounded_too() -> None:
+def test_implicit_weights_are_bounded_too():
     """`dp_max_weight` below one shrinks rows of a matrix without weights, whose weight is one."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(300, 2)).astype(np.float32)

@@ -42,14 +42,14 @@ def events(objective: str, changes: dict[str, Any]) -> tuple[Event, ...]:
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("name", PREFERENCES)
-def test_what_is_released_stays(objective: str, name: str) -> None:
+def test_what_is_released_stays(objective, name):
     if name == "rare class" and OBJECTIVES[objective].kind != "binary":
         pytest.skip("for two classes only")
     assert events(objective, PREFERENCES[name]) == events(objective, {})
 
 
 @pytest.mark.parametrize("objective", ["binary:logistic", "binary:logitraw"])
-def test_weights_within_the_bound_of_a_row_are_free(objective: str) -> None:
+def test_weights_within_the_bound_of_a_row_are_free(objective):
     """A public bound of weights moves no noise: a row is bounded with its weight."""
     charged = [events(objective, {"dp_max_weight": w}) for w in (1.0, 10.0, 100.0)]
     assert charged[0] == charged[1] == charged[2]
@@ -68,7 +68,7 @@ def used(model: xgb.Booster) -> list[set[str]]:
     return [set(of_tree.Feature) for _, of_tree in splits.groupby("Tree")]
 
 
-def test_weights_of_columns_are_their_chances(params: Any) -> None:
+def test_weights_of_columns_are_their_chances(params):
     """One column a tree, of three: as often as it weighs, by the law of large numbers."""
     said = params(colsample_bytree=0.34, max_depth=1)
     trees = used(xgb.train(said, weighted([1.0, 0.0, 3.0]), 400))
@@ -79,7 +79,7 @@ def test_weights_of_columns_are_their_chances(params: Any) -> None:
     assert abs(counts[0] / sum(counts) - 0.25) < 6 * (0.25 * 0.75 / sum(counts)) ** 0.5
 
 
-def test_weights_of_columns_cost_nothing_and_are_recorded(params: Any) -> None:
+def test_weights_of_columns_cost_nothing_and_are_recorded(params):
     said = params(colsample_bytree=0.7)
     even, other = (xgb.train(said, weighted(w), 5) for w in (None, [1.0, 0.5, 3.0]))
     records = [training(m) for m in (even, other)]
@@ -88,7 +88,7 @@ def test_weights_of_columns_cost_nothing_and_are_recorded(params: Any) -> None:
     assert records[1]["public"]["feature_weights"] == ["1.0", "0.5", "3.0"]
 
 
-def test_estimators_take_weights_of_columns() -> None:
+def test_estimators_take_weights_of_columns():
     X, y = np.random.default_rng(0).normal(size=(300, 3)), np.arange(300) % 2
     said: Any = {"classes": 2, "epsilon": 1.0, "delta": 1e-6, "n_estimators": 60, "max_depth": 1}
     model = xgb_dp.DPXGBClassifier(colsample_bytree=0.34, feature_weights=[0, 0, 1], **said)
@@ -99,17 +99,17 @@ def test_estimators_take_weights_of_columns() -> None:
 
 
 @pytest.mark.parametrize("changes", [{}, {"colsample_bytree": 0.5, "dp_feature_order": "cyclic"}])
-def test_weights_of_columns_that_nothing_draws(changes: dict[str, Any], params: Any) -> None:
+def test_weights_of_columns_that_nothing_draws(changes, params):
     with pytest.raises(PrivacyParameterError, match="feature_weights"):
         xgb.train(params(**changes), weighted([1.0, 1.0, 2.0]), 2)
 
 
-def test_a_weight_for_each_column(params: Any) -> None:
+def test_a_weight_for_each_column(params):
     with pytest.raises((PrivacyParameterError, XGBoostError), match="feature_weights"):
         xgb.train(params(colsample_bytree=0.5), weighted([1.0, 2.0]), 2)
 
 
-def test_whole_weights_never_vanish() -> None:
+def test_whole_weights_never_vanish():
     assert whole_weights(None) == []
     assert whole_weights((0.0, 0.0)) == [LARGEST_WEIGHT, LARGEST_WEIGHT]
     assert whole_weights((1.0, 1e30, 0.0)) == [1, LARGEST_WEIGHT, 1]

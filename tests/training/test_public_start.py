@@ -296,7 +296,7 @@ def test_fixed_noise_marks_the_model(params, matrix):
     assert not xgb_dp.privacy_report(model).private
 
 
-def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_the_command_line(tmp_path, monkeypatch):
     pytest.importorskip("click")
     from ..cli.calls import fails, run
 

@@ -46,7 +46,7 @@ WIDE: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("given", WIDE, ids=range(len(WIDE)))
-def test_what_is_allowed_is_trained(given: dict[str, Any]) -> None:
+def test_what_is_allowed_is_trained(given):
     """Plans hold it, also with what is released before the first tree, and models are numbers."""
     rng = np.random.default_rng(2)
     low, high = given.get("dp_target_bounds", (0.0, 1.0))
@@ -63,7 +63,7 @@ def test_what_is_allowed_is_trained(given: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", ["min_child_weight", "lambda", "alpha", "eta", "huber_slope"])
-def test_numbers_below_32_bit_floats(name: str) -> None:
+def test_numbers_below_32_bit_floats(name):
     """XGBoost refuses their texts; for a slope they are no loss of this name."""
     if name == "huber_slope":
         with pytest.raises(PrivacyParameterError, match="hundred-thousandth"):

@@ -53,7 +53,7 @@ OF_KIND: dict[str, list[dict[str, Any]]] = {
 @pytest.mark.parametrize(
     ("kind", "changes"), [(k, c) for k in KINDS for c in (*CHOICES, *OF_KIND[k])], ids=str
 )
-def test_choices_train(kind: str, changes: dict[str, Any]) -> None:
+def test_choices_train(kind, changes):
     model = train(kind, 4, dp_epsilon=8.0, **changes)
     assert np.isfinite(model.predict(matrix(kind, 50))).all()
     if "base_score" in changes:
@@ -65,7 +65,7 @@ def test_choices_train(kind: str, changes: dict[str, Any]) -> None:
     ("kind", "changes"),
     [("labels", {}), ("targets", {}), ("targets", {"dp_target_bounds": (-60.0, 160.0)})],
 )
-def test_no_rows_train_as_any(kind: str, changes: dict[str, Any]) -> None:
+def test_no_rows_train_as_any(kind, changes):
     """Labels without rows say how many there are of a row."""
     model = train(kind, 2, xgb.DMatrix(np.empty((0, 4)), np.empty((0, 3))), **changes)
     assert model.predict(matrix(kind, 5)).shape == (5, 3)
@@ -81,9 +81,7 @@ def test_no_rows_train_as_any(kind: str, changes: dict[str, Any]) -> None:
         ("targets", 8, {"dp_mean_correction": False}),
     ],
 )
-def test_without_noise_each_is_what_a_single_training_makes_of_it(
-    kind: str, rounds: int, changes: dict[str, Any]
-) -> None:
+def test_without_noise_each_is_what_a_single_training_makes_of_it(kind, rounds, changes):
     """With trees of their own, the same clip and the same steps; the grid is coarser."""
     X, Y = rows(kind)
     given = {"dp_epsilon": math.inf, "dp_feature_cuts": CUTS, "dp_split_levels": 1} | changes
@@ -97,7 +95,7 @@ def test_without_noise_each_is_what_a_single_training_makes_of_it(
 
 
 @pytest.mark.parametrize(("kind", "metric"), [("labels", "logloss"), ("targets", "rmse")])
-def test_sets_and_continued_trainings(kind: str, metric: str) -> None:
+def test_sets_and_continued_trainings(kind, metric):
     scores: dict[str, Any] = {}
     model = train(kind, 4, evals=[(matrix(kind, 300), "public")], evals_result=scores,
                   dp_public_evals=True, verbose_eval=False)  # fmt: skip
@@ -116,7 +114,7 @@ def test_sets_and_continued_trainings(kind: str, metric: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_persons_and_public_models(kind: str) -> None:
+def test_persons_and_public_models(kind):
     model = train(kind, 3, dp_privacy_id=np.arange(2000) // 3)
     assert xgb_dp.privacy_report(model).unit.name == "person"
     plain = {"objective": usual(kind).get("objective", "reg:squarederror"), "max_depth": 2}
@@ -125,7 +123,7 @@ def test_persons_and_public_models(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_selection_and_an_evaluation_refuse_several(kind: str) -> None:
+def test_a_selection_and_an_evaluation_refuse_several(kind):
     params, d = usual(kind, dp_epsilon=None, dp_delta=None), matrix(kind, 200)
     with pytest.raises(PrivacyParameterError, match="Settings of several targets"):
         xgb_dp.select(params, d, [{"eta": 0.3}, {"eta": 0.5}], epsilon=1.0, delta=1e-5)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,7 +45,7 @@ def last(model: Any) -> Any:
 
 @pytest.mark.parametrize("kind", list(OBJECTIVE))
 @pytest.mark.parametrize("n", [0, FEW, MANY])
-def test_the_plan_follows_the_rows(kind: str, n: int, short: None) -> None:
+def test_the_plan_follows_the_rows(kind, n, short):
     model = xgb.train(asked(kind), data(n, kind))
     training = last(model)
     size = SHORT[n == MANY]
@@ -66,7 +65,7 @@ def test_the_plan_follows_the_rows(kind: str, n: int, short: None) -> None:
     assert xgb_dp.privacy_report(model).epsilon <= 1.0
 
 
-def test_epsilon_counts_as_rows_do(short: None) -> None:
+def test_epsilon_counts_as_rows_do(short):
     taken = [
         last(xgb.train(asked(dp_epsilon=e), data(n))).public["plan_choice"]["taken"]
         for e, n in ((4.0, 800), (0.1, MANY))
@@ -74,7 +73,7 @@ def test_epsilon_counts_as_rows_do(short: None) -> None:
     assert taken == [1, 0]
 
 
-def test_a_public_number_of_rows_decides_for_nothing(short: None) -> None:
+def test_a_public_number_of_rows_decides_for_nothing(short):
     for n, size in ((999, SHORT[0]), (1000, SHORT[1])):
         model = xgb.train(asked(dp_n_public=n), data(FEW))
         training = last(model)
@@ -95,7 +94,7 @@ def test_a_public_number_of_rows_decides_for_nothing(short: None) -> None:
         ({"dp_candidates": "histogram", "dp_feature_bounds": BOUNDS}, {"max_bin": 64}),
     ],
 )
-def test_what_is_set_is_kept(given: dict[str, Any], kept: dict[str, Any], short: None) -> None:
+def test_what_is_set_is_kept(given, kept, short):
     """Rounds still follow the rows; of the trees nothing, where one of their parameters is set."""
     training = last(xgb.train(asked(**given), data(MANY)))
     assert training.rounds == 3
@@ -111,7 +110,7 @@ def test_what_is_set_is_kept(given: dict[str, Any], kept: dict[str, Any], short:
         ({"dp_n_public": 2 * MANY}, 0.2),
     ],
 )
-def test_steps_of_a_quantile_rise(given: dict[str, Any], start: float) -> None:
+def test_steps_of_a_quantile_rise(given, start):
     """Unless a learning rate is given, which then is that of all rounds."""
     schema = read_schema(data(FEW, "regression"))
     for objective, first in (
@@ -139,21 +138,21 @@ def test_steps_of_a_quantile_rise(given: dict[str, Any], start: float) -> None:
     ],
 )
 @pytest.mark.filterwarnings("ignore:`dp_epsilon` is infinite")
-def test_where_nothing_follows_the_rows(given: dict[str, Any], short: None) -> None:
+def test_where_nothing_follows_the_rows(given, short):
     """Where no bound is at hand, no noise is drawn, or a preset says: the rounds of the default."""
     training = last(xgb.train(asked(max_depth=1, **given), data(MANY)))
     assert training.rounds == DEFAULT_ROUNDS
     assert "plan_choice" not in training.public
 
 
-def test_given_rounds_leave_nothing_to_the_rows(short: None) -> None:
+def test_given_rounds_leave_nothing_to_the_rows(short):
     for n in (FEW, MANY):
         training = last(xgb.train(asked(), data(n), 4))
         assert (training.rounds, "plan_choice" in training.public) == (4, False)
         assert training.hyperparameters["max_depth"] == 6  # as before, of epsilon
 
 
-def test_every_interface_follows_the_rows(short: None, tmp_path: Path) -> None:
+def test_every_interface_follows_the_rows(short, tmp_path):
     X, y = arrays(n=MANY)
     budget = xgb_dp.Budget(tmp_path / "book.json", epsilon=4.0, delta=1e-4)
     given = {"epsilon": 1.0, "delta": 1e-6, "n_jobs": 1}
@@ -190,7 +189,7 @@ def test_every_interface_follows_the_rows(short: None, tmp_path: Path) -> None:
 # What is released, and what the ledger says
 
 
-def test_a_public_intercept_has_the_rows_counted(short: None) -> None:
+def test_a_public_intercept_has_the_rows_counted(short):
     model = xgb.train(asked(base_score=0.25), data(MANY))
     training = last(model)
     assert training.rounds == 3
@@ -203,7 +202,7 @@ def test_a_public_intercept_has_the_rows_counted(short: None) -> None:
     assert [e.label for e in last(of_margins).events[0].first] == ["rows"]
 
 
-def test_a_continued_model_counts_its_rows_again(short: None) -> None:
+def test_a_continued_model_counts_its_rows_again(short):
     earlier = xgb.train(asked(), data(FEW))
     model = xgb.train(asked(), data(MANY), xgb_model=earlier)
     first, second = read_ledger(model).trainings
@@ -213,7 +212,7 @@ def test_a_continued_model_counts_its_rows_again(short: None) -> None:
     assert "of training 2 is one of 2 public ones" in report.statement()
 
 
-def test_a_continued_model_costs_both_choices() -> None:
+def test_a_continued_model_costs_both_choices():
     d = data(FEW)
     model = xgb.train(asked(), d, xgb_model=xgb.train(asked(), d))
     first, second = read_ledger(model).trainings
@@ -223,7 +222,7 @@ def test_a_continued_model_costs_both_choices() -> None:
     assert worst <= xgb_dp.privacy_report(model).epsilon <= 1.005 * worst
 
 
-def test_the_ledger_charges_the_worst_plan(short: None) -> None:
+def test_the_ledger_charges_the_worst_plan(short):
     """Whichever is taken: the events are the same, and so is epsilon at every question."""
     few, many = (xgb.train(asked(), data(n)) for n in (FEW, MANY))
     assert last(few).events == last(many).events
@@ -242,7 +241,7 @@ def test_the_ledger_charges_the_worst_plan(short: None) -> None:
     assert "released less than planned" not in one.statement()
 
 
-def test_the_claim_before_the_first_tree(short: None) -> None:
+def test_the_claim_before_the_first_tree(short):
     """A training that breaks off has claimed the whole family, and says which plan it followed."""
     seen = []
 
@@ -263,7 +262,7 @@ def test_the_claim_before_the_first_tree(short: None) -> None:
 
 
 @pytest.mark.parametrize("taken", [0, 2, None, True])
-def test_a_ledger_of_another_plan_is_refused(taken: Any, short: None) -> None:
+def test_a_ledger_of_another_plan_is_refused(taken, short):
     """The taken plan has to pay for the trees that are there."""
     model = xgb.train(asked(), data(MANY))
     ledger = xgb_dp.privacy_report(model).ledger
@@ -275,7 +274,7 @@ def test_a_ledger_of_another_plan_is_refused(taken: Any, short: None) -> None:
         xgb_dp.PrivacyReport(ledger)
 
 
-def test_the_choice_depends_on_what_was_released_alone(short: None) -> None:
+def test_the_choice_depends_on_what_was_released_alone(short):
     """With noise from a tape: the plan follows from the sums, and the same rows have the same."""
     limits = []
     for n in (FEW, 940, 1000, 1060, MANY):
@@ -291,7 +290,7 @@ def test_the_choice_depends_on_what_was_released_alone(short: None) -> None:
     assert limits[0] < 1000 < limits[-1]
 
 
-def test_one_name_for_the_whole_family(short: None) -> None:
+def test_one_name_for_the_whole_family(short):
     """The claim names the family, and every plan has its name; the trainer asks for it."""
     training = Training.of(prepare(asked(), read_schema(data(FEW)), None), None)
     assert len({option.plan["id"] for option in training.options}) == 1
@@ -309,7 +308,7 @@ def test_one_name_for_the_whole_family(short: None) -> None:
 
 
 @pytest.mark.parametrize("position", [0, 1])
-def test_a_claim_pays_for_one_plan_of_the_family(position: int, short: None) -> None:
+def test_a_claim_pays_for_one_plan_of_the_family(position, short):
     """A checkpoint claims the family: it grows no trees by any other plan of it."""
     seen = []
 
@@ -327,7 +326,7 @@ def test_a_claim_pays_for_one_plan_of_the_family(position: int, short: None) -> 
         seen[1].update(d, 1)
 
 
-def test_budgets_book_the_choice(tmp_path: Path) -> None:
+def test_budgets_book_the_choice(tmp_path):
     book = xgb_dp.Budget(tmp_path / "book.json", epsilon=1.0, delta=1e-6)
     book.train(asked(), data(FEW))
     assert [type(e) for e in book.entries[0].events] == [ChoiceEvent]
@@ -345,7 +344,7 @@ def test_budgets_book_the_choice(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", list(OBJECTIVE))
-def test_the_table(kind: str) -> None:
+def test_the_table(kind):
     sizes_of_kind = SIZES[kind]
     assert [s.below for s in sizes_of_kind] == sorted({s.below for s in sizes_of_kind})
     assert sizes_of_kind[-1].below == math.inf
@@ -359,7 +358,7 @@ def test_the_table(kind: str) -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 8.0])
-def test_the_family_wastes_little(epsilon: float) -> None:
+def test_the_family_wastes_little(epsilon):
     """mu^2 of every plan against that which it could have alone: well under 1% of epsilon."""
     prepared = prepare(asked(dp_epsilon=epsilon), read_schema(data(FEW)), None)
     assert 0.998 * epsilon <= prepared.noise.epsilon <= epsilon
@@ -373,16 +372,14 @@ def test_the_family_wastes_little(epsilon: float) -> None:
 
 
 @pytest.mark.parametrize("epsilon", [1e-4, 30.0, 1e5])
-def test_targets_far_out(epsilon: float) -> None:
+def test_targets_far_out(epsilon):
     """As far as the grids reach, open rounds train; losses of hundreds of nats are no matter."""
     prepared = prepare(asked(dp_epsilon=epsilon), read_schema(data(FEW)), None)
     assert 0.99 * epsilon <= prepared.noise.epsilon <= epsilon
     assert len(prepared.plans) == len(SIZES["binary"])
 
 
-def test_a_target_without_noise_for_large_plans_leaves_them_out(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_target_without_noise_for_large_plans_leaves_them_out(monkeypatch):
     """Whether there is noise depends on public inputs alone."""
 
     def calibrated(choices: Any, *args: Any) -> Any:

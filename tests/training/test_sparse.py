@@ -38,7 +38,7 @@ def table(share: float, width: int = WIDTH, n: int = N) -> xgb.DMatrix:
     return xgb.DMatrix(X, y.astype(np.float32))
 
 
-def test_the_guarantee_names_the_columns_for_which_cells_are_released() -> None:
+def test_the_guarantee_names_the_columns_for_which_cells_are_released():
     page = Path(__file__).parents[2] / "docs/guarantee.md"
     cells, columns = (
         line
@@ -54,7 +54,7 @@ def last(model: xgb.Booster) -> Any:
 
 
 @pytest.mark.parametrize(("share", "split"), [(0.03, "additive"), (0.5, "exponential")])
-def test_few_cells_take_additive_trees(share: float, split: str, short: None) -> None:
+def test_few_cells_take_additive_trees(share, split, short):
     model = xgb.train(asked(), table(share))
     training = last(model)
     assert training.hyperparameters["split"] == split
@@ -82,7 +82,7 @@ def wide(matter: int, width: int = 520, n: int = 6000) -> xgb.DMatrix:
     return xgb.DMatrix(sparse.csr_matrix(X), y.astype(np.float32))
 
 
-def test_wide_tables_of_few_cells_start_from_columns(short: None) -> None:
+def test_wide_tables_of_few_cells_start_from_columns(short):
     training = last(model := xgb.train(asked(dp_epsilon=9.0), wide(2)))
     assert training.hyperparameters["start"] == "columns"
     assert training.hyperparameters["split"] == "exponential"
@@ -104,18 +104,18 @@ def test_wide_tables_of_few_cells_start_from_columns(short: None) -> None:
     assert np.mean((of_way > 0) == wide(2).get_label()) > 0.8
 
 
-def test_dense_wide_tables_pay_nothing_for_columns(short: None) -> None:
+def test_dense_wide_tables_pay_nothing_for_columns(short):
     training = last(xgb.train(asked(), table(0.5, 520, n=400)))
     assert training.hyperparameters["start"] == "intercept"
     assert all(e.release != "columns" for e in training.released)
 
 
-def test_a_wide_table_without_rows(short: None) -> None:
+def test_a_wide_table_without_rows(short):
     d = wide(2, n=0)
     assert last(xgb.train(asked(), d)).events == last(xgb.train(asked(), wide(2, n=300))).events
 
 
-def test_a_selection_on_wide_tables(monkeypatch: pytest.MonkeyPatch, short: None) -> None:
+def test_a_selection_on_wide_tables(monkeypatch, short):
     """It says what its runs have released, and gives parameters for a training of one plan."""
     monkeypatch.setattr(sizes, "ADDITIVE_ROUNDS", 1)
     given = {k: v for k, v in asked().items() if k not in ("dp_epsilon", "dp_delta")}
@@ -130,14 +130,14 @@ def test_a_selection_on_wide_tables(monkeypatch: pytest.MonkeyPatch, short: None
 
 
 @pytest.mark.parametrize("given", [{"base_score": 0.5}, {"dp_n_public": 300}, {"max_bin": 8}])
-def test_wide_tables_whose_labels_are_not_read_first(given: dict[str, Any], short: None) -> None:
+def test_wide_tables_whose_labels_are_not_read_first(given, short):
     """Or whose user has chosen trees: trees, and nothing paid for columns."""
     training = last(xgb.train(asked(**given), wide(520, n=300)))
     assert training.hyperparameters["split"] == "exponential"
     assert all(e.release != "columns" for e in training.released)
 
 
-def test_no_rows_at_all(short: None) -> None:
+def test_no_rows_at_all(short):
     """Whichever plan noise takes: its model has the form of that plan, and the same charge."""
     events = {last(xgb.train(asked(), table(0.03, n=0))).events for _ in range(3)}
     assert events == {last(xgb.train(asked(), table(0.5))).events}
@@ -154,7 +154,7 @@ def test_no_rows_at_all(short: None) -> None:
         ({"monotone_constraints": (1,) + (0,) * (WIDTH - 1)}, WIDTH),
     ],
 )
-def test_where_no_cells_are_counted(given: dict[str, Any], width: int, short: None) -> None:
+def test_where_no_cells_are_counted(given, width, short):
     """Few columns, or trees that the user has chosen."""
     training = last(xgb.train(asked(**given), table(0.03, width, n=60)))
     [choice] = training.events
@@ -164,14 +164,14 @@ def test_where_no_cells_are_counted(given: dict[str, Any], width: int, short: No
 
 
 @pytest.mark.parametrize("kind", ["regression", "multiclass"])
-def test_other_labels_have_their_own_plans(kind: str, short: None) -> None:
+def test_other_labels_have_their_own_plans(kind, short):
     d = table(0.03)
     d.set_label(np.arange(N) % 2)
     plans = last(xgb.train(asked(kind), d)).public["plan_choice"]["plans"]
     assert len(plans) == 2
 
 
-def test_a_public_intercept(short: None) -> None:
+def test_a_public_intercept(short):
     """The number of rows and the cells, without any label."""
     training = last(xgb.train(asked(base_score=0.5), table(0.03)))
     [first] = training.events[0].first
@@ -180,20 +180,20 @@ def test_a_public_intercept(short: None) -> None:
     assert abs(training.public["plan_choice"]["rows"] - N) < 800
 
 
-def test_a_public_number_of_rows_leaves_nothing_to_count(short: None) -> None:
+def test_a_public_number_of_rows_leaves_nothing_to_count(short):
     training = last(xgb.train(asked(dp_n_public=N), table(0.03)))
     assert "plan_choice" not in training.public
     assert training.hyperparameters["split"] == "exponential"
 
 
 @pytest.mark.parametrize("name", ["rdp", "zcdp", "gdp", "classic"])
-def test_every_accountant_bounds_the_choice(name: str, short: None) -> None:
+def test_every_accountant_bounds_the_choice(name, short):
     events = last(xgb.train(asked(), table(0.5))).events
     exact = make_accountant("exact", events).get_epsilon(1e-6)
     assert exact <= make_accountant(name, events).get_epsilon(1e-6) < 3.0
 
 
-def test_an_additive_model_goes_on_with_additive_rounds(short: None) -> None:
+def test_an_additive_model_goes_on_with_additive_rounds(short):
     d = table(0.03)
     model = xgb.train(asked(), d)
     with pytest.raises(PrivacyParameterError, match="Set dp_split='additive'"):
@@ -202,7 +202,7 @@ def test_an_additive_model_goes_on_with_additive_rounds(short: None) -> None:
     assert more.num_boosted_rounds() == 12
 
 
-def test_columns_that_meet_often_take_trees(short: None) -> None:
+def test_columns_that_meet_often_take_trees(short):
     """Of as sparse a table with many more rows."""
     family = prepare(asked(), read_schema(table(0.03, n=2)), None).family
     assert family is not None
@@ -214,7 +214,7 @@ def test_columns_that_meet_often_take_trees(short: None) -> None:
     assert family.taken(-10.0, -20.0) == 0
 
 
-def test_the_rule_reads_what_was_released() -> None:
+def test_the_rule_reads_what_was_released():
     assert is_sparse(1000.0, 79.0, 100.0)
     assert not is_sparse(1000.0, 81.0, 100.0)
     assert is_sparse(1000.0, 70.0, 5.0)
@@ -235,7 +235,7 @@ def predicted(model: xgb.Booster, d: xgb.DMatrix) -> np.ndarray:
 
 @pytest.mark.parametrize("stored", ["dense", "sparse", "categories"])
 @pytest.mark.parametrize("objective", [LOGISTIC, SOFTMAX])
-def test_cached_predictions_are_those_of_the_trees(objective: str, stored: str) -> None:
+def test_cached_predictions_are_those_of_the_trees(objective, stored):
     """The same floats, bit by bit: what the next gradients are computed at."""
     rng = np.random.default_rng(1)
     X = rng.normal(size=(300, 9)).astype(np.float32) * (rng.random((300, 9)) < 0.2)
@@ -270,7 +270,7 @@ def test_cached_predictions_are_those_of_the_trees(objective: str, stored: str) 
     assert np.unique(predicted(model, d)).size > 10
 
 
-def test_cells_that_are_not_stored_are_zeros() -> None:
+def test_cells_that_are_not_stored_are_zeros():
     """Rare columns have no released cuts, and yet a cell of them is told from an empty one."""
     rng = np.random.default_rng(2)
     X = (rng.random((4000, 40)) < 0.01).astype(np.float32)

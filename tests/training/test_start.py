@@ -59,7 +59,7 @@ def grown(columns: ColumnEffects) -> xgb.Booster:
 
 
 @pytest.mark.parametrize("width", [1, 8, 60])
-def test_trees_add_up_the_effects_of_the_cells_above_0(width: int) -> None:
+def test_trees_add_up_the_effects_of_the_cells_above_0(width):
     columns, x = effects(width), cells(width=width)
     model = grown(columns)
     assert model.num_boosted_rounds() == -(-width // 8)
@@ -71,7 +71,7 @@ def test_trees_add_up_the_effects_of_the_cells_above_0(width: int) -> None:
     assert np.allclose(contributions.sum(axis=1), expected, atol=1e-3)
 
 
-def test_covers_are_those_of_the_rates_and_add_up_in_32_bits() -> None:
+def test_covers_are_those_of_the_rates_and_add_up_in_32_bits():
     [tree] = trees_of(effects(8))
     covers = np.array(tree["sum_hessian"], np.float32)
     inner = np.arange(255)
@@ -81,17 +81,17 @@ def test_covers_are_those_of_the_rates_and_add_up_in_32_bits() -> None:
     assert min(tree["loss_changes"]) >= 0.0
 
 
-def test_no_trees_where_no_column_says_anything() -> None:
+def test_no_trees_where_no_column_says_anything():
     silent = effects()
     assert trees_of(ColumnEffects(0 * silent.effects, silent.rates, (0,), 0.5, 0.0)) == []
 
 
-def test_at_most_1024_columns_have_trees() -> None:
+def test_at_most_1024_columns_have_trees():
     assert len(trees_of(effects(3000))) == 128
 
 
 @pytest.mark.parametrize("objective", [LOGISTIC, "binary:logitraw"])
-def test_a_start_from_columns(objective: str) -> None:
+def test_a_start_from_columns(objective):
     d = table()
     model = xgb.train(asked(objective=objective, dp_features_per_tree=20), d, 5)
     training = read_ledger(model).trainings[0]
@@ -115,7 +115,7 @@ def test_a_start_from_columns(objective: str) -> None:
     assert "public model" not in text
 
 
-def test_saved_models_keep_their_start(tmp_path: Any) -> None:
+def test_saved_models_keep_their_start(tmp_path):
     model = xgb.train(asked(), table(), 2)
     model.save_model(path := tmp_path / "model.json")
     verified = xgb_dp.verify(str(path))
@@ -123,7 +123,7 @@ def test_saved_models_keep_their_start(tmp_path: Any) -> None:
     assert "follow from released sums" in str(verified)
 
 
-def test_a_start_is_continued_as_any_model() -> None:
+def test_a_start_is_continued_as_any_model():
     d = table()
     model = xgb.train(asked(), d, 2)
     with pytest.raises(PrivacyParameterError, match="released intercept"):
@@ -133,7 +133,7 @@ def test_a_start_is_continued_as_any_model() -> None:
     assert len(read_ledger(more).trainings) == 2
 
 
-def test_public_sets_are_scored_from_the_start_on() -> None:
+def test_public_sets_are_scored_from_the_start_on():
     scores: dict[str, Any] = {}
     public = xgb.DMatrix(cells(seed=9), np.arange(N) % 2)
     said = asked(dp_public_evals=True, eval_metric=["logloss", "auc"])
@@ -144,7 +144,7 @@ def test_public_sets_are_scored_from_the_start_on() -> None:
     assert scores["public"]["logloss"][-1] == pytest.approx(loss, abs=1e-4)
 
 
-def test_without_noise_the_start_is_that_of_the_rows() -> None:
+def test_without_noise_the_start_is_that_of_the_rows():
     """The oracle: effects of the exact sums, counted here."""
     d = table()
     model = xgb.train(asked(dp_epsilon=float("inf"), dp_delta=None, dp_max_weight=1.0), d, 1)
@@ -166,12 +166,12 @@ def test_without_noise_the_start_is_that_of_the_rows() -> None:
     assert np.allclose(margin, columns.centre + x @ columns.effects, atol=0.02)
 
 
-def test_no_rows() -> None:
+def test_no_rows():
     model = xgb.train(asked(), table(0), 2)
     assert xgb_dp.privacy_report(model).epsilon <= 4.0
 
 
-def test_columns_with_cuts_of_their_own_are_kept() -> None:
+def test_columns_with_cuts_of_their_own_are_kept():
     """Candidates are released for as many columns as trees are offered, or fewer private ones."""
     cuts = {i: [0.5] for i in range(WIDTH - 3)}
     model = xgb.train(asked(dp_feature_cuts=cuts, dp_features_per_tree=9), table(), 2)
@@ -182,7 +182,7 @@ def test_columns_with_cuts_of_their_own_are_kept() -> None:
     assert nine.coordinates == 3 * event.coordinates
 
 
-def test_shares_of_columns_are_the_users() -> None:
+def test_shares_of_columns_are_the_users():
     model = xgb.train(asked(dp_budget_shares={"columns": 0.2}), table(300), 2)
     shares = read_ledger(model).trainings[0].hyperparameters["budget_shares"]
     assert shares["columns"] == 0.2
@@ -203,13 +203,13 @@ REFUSED: list[tuple[dict[str, Any], type[Exception]]] = [
 
 
 @pytest.mark.parametrize(("more", "error"), REFUSED, ids=range(len(REFUSED)))
-def test_what_does_not_fit_is_refused_by_name(more: dict[str, Any], error: type[Exception]) -> None:
+def test_what_does_not_fit_is_refused_by_name(more, error):
     with pytest.raises(error, match="dp_start"):
         xgb.train(asked(**more), table(), 2)
 
 
 @pytest.mark.parametrize("change", ["no event", "no mark", "wrong mark"])
-def test_a_start_that_nothing_paid_for_is_no_start(change: str) -> None:
+def test_a_start_that_nothing_paid_for_is_no_start(change):
     record = read_ledger(xgb.train(asked(), table(300), 2)).to_json()
     [training] = record["trainings"]
     if change == "no event":
@@ -225,7 +225,7 @@ def test_a_start_that_nothing_paid_for_is_no_start(change: str) -> None:
         Ledger.from_json(record)
 
 
-def test_categories_are_refused() -> None:
+def test_categories_are_refused():
     types = ["c", *["q"] * (WIDTH - 1)]
     x = np.abs(np.trunc(cells(50).toarray()))
     d = xgb.DMatrix(x, np.arange(50) % 2, feature_types=types, enable_categorical=True)
@@ -233,12 +233,12 @@ def test_categories_are_refused() -> None:
         xgb.train(asked(dp_categories={0: 3}), d, 2)
 
 
-def test_several_labels_are_refused() -> None:
+def test_several_labels_are_refused():
     d = xgb.DMatrix(cells(50), np.arange(100).reshape(50, 2) % 2)
     with pytest.raises(PrivacyParameterError, match="`dp_start`='columns' is for one label"):
         xgb.train(asked(), d, 2)
 
 
-def test_masked_sums_have_no_columns() -> None:
+def test_masked_sums_have_no_columns():
     with pytest.raises(PrivacyParameterError, match="at least two workers"):
         xgb.train(asked(dp_secure_sum=True, dp_split="random"), table(), 2)

@@ -33,7 +33,7 @@ def explained(predicted: Floats, wanted: Floats) -> Floats:
     return np.asarray(1 - ((predicted - wanted) ** 2).mean(axis=0) / wanted.var(axis=0))
 
 
-def test_all_targets_are_learnt_on_one_budget() -> None:
+def test_all_targets_are_learnt_on_one_budget():
     X, Y = rows(6000)
     with fixed_noise(3):
         model = train(None, xgb.DMatrix(X, Y))
@@ -54,7 +54,7 @@ WIDE = (-60.0, 160.0)
     ("columns", "one", "others"),
     [(slice(3), WIDE, ([WIDE] * 3, np.array([WIDE] * 3))), (0, BOUNDS[0], (BOUNDS[:1],))],
 )
-def test_forms_of_ranges(columns: Any, one: Any, others: tuple[Any, ...]) -> None:
+def test_forms_of_ranges(columns, one, others):
     """One range is that of all targets, and a list of one that of a single target."""
     X, Y = rows()
     trees = []
@@ -65,7 +65,7 @@ def test_forms_of_ranges(columns: Any, one: Any, others: tuple[Any, ...]) -> Non
     assert all(other == trees[0] for other in trees)
 
 
-def test_pure_noise() -> None:
+def test_pure_noise():
     model = train(
         3, dp_accountant="pure", dp_delta=0.0, dp_leaf_noise="laplace", base_score=0.0,
         dp_feature_cuts=CUTS,
@@ -74,7 +74,7 @@ def test_pure_noise() -> None:
     assert report.get_epsilon(0.0) <= 4.0 + 1e-9
 
 
-def test_persons_weights_and_margins() -> None:
+def test_persons_weights_and_margins():
     X, Y = rows()
     margin = np.stack([X[:, 0], np.full(len(X), 50.0), X[:, 2]], axis=1)
     d = xgb.DMatrix(X, Y, weight=np.linspace(0, 1, len(X)))
@@ -92,12 +92,12 @@ def test_persons_weights_and_margins() -> None:
         train(2, xgb.DMatrix(X, Y, base_margin=X[:, 0]), dp_base_margin=True)
 
 
-def test_labels_without_rows_say_how_many_targets_there_are() -> None:
+def test_labels_without_rows_say_how_many_targets_there_are():
     with pytest.raises(PrivacyParameterError, match=r"np.empty\(\(0, 3\)\)"):
         train(2, xgb.DMatrix(np.empty((0, 4))))
 
 
-def test_the_events_are_those_of_one_row_in_all_trees() -> None:
+def test_the_events_are_those_of_one_row_in_all_trees():
     """K + 1 sums before the first tree; leaves of K trees with the bound of one row."""
     params = {**USUAL, "dp_class_trees": "per_class"}
     prepared = prepare(params, read_schema(matrix(10)), 5)
@@ -114,7 +114,7 @@ def test_the_events_are_those_of_one_row_in_all_trees() -> None:
     assert 3 * joint.asked.find(Splits).selections == selections
 
 
-def test_a_clip_is_what_the_bound_leaves_to_a_target() -> None:
+def test_a_clip_is_what_the_bound_leaves_to_a_target():
     schema = read_schema(matrix(10))
     for changes, clip in (({}, 0.3), ({"dp_max_weight": 2.0}, 0.3), ({"dp_gradient_bound": 1.0},
                           1 / math.sqrt(3 * (1 + 1 / 16)))):  # fmt: skip
@@ -124,7 +124,7 @@ def test_a_clip_is_what_the_bound_leaves_to_a_target() -> None:
         assert [float(v) for v in loss["upper"]] == [high for _, high in BOUNDS]
 
 
-def test_open_rounds_follow_the_rows_that_a_target_is_worth() -> None:
+def test_open_rounds_follow_the_rows_that_a_target_is_worth():
     """K targets share a bound, so that a row is worth less by the root of K."""
     one = prepare({**USUAL, "dp_target_bounds": (0, 1)}, read_schema(xgb.DMatrix(*one_target())),
                   None)  # fmt: skip
@@ -140,7 +140,7 @@ def one_target() -> tuple[Floats, Floats]:
     return X, Y[:, 0]
 
 
-def test_public_models_and_public_rows() -> None:
+def test_public_models_and_public_rows():
     public = matrix(400)
     start = xgb.train({"objective": "reg:squarederror", "max_depth": 2}, public, 3)
     with pytest.raises(PrivacyParameterError, match="predicts 3 targets, the training 1"):
@@ -182,12 +182,12 @@ def squared(prediction: Any, label: Any, weight: Any) -> tuple[Any, Any]:
         ({"dp_candidate_weight": "hessian"}, "dp_candidate_weight"),
     ],
 )  # fmt: skip
-def test_what_does_not_go_together(changes: dict[str, Any], message: str) -> None:
+def test_what_does_not_go_together(changes, message):
     with pytest.raises((PrivacyParameterError, PrivacyRefusal), match=message):
         train(2, matrix(40), **changes)
 
 
-def test_a_label_of_a_row_that_is_no_number() -> None:
+def test_a_label_of_a_row_that_is_no_number():
     X, Y = rows(40)
     Y[7, 2] = 1e39  # infinite in 32 bits
     d = xgb.DMatrix(X)
@@ -199,7 +199,7 @@ def test_a_label_of_a_row_that_is_no_number() -> None:
             train(2, xgb.DMatrix(X, Y))
 
 
-def test_the_estimator_takes_several_targets() -> None:
+def test_the_estimator_takes_several_targets():
     X, Y = rows(4000)
     usual = {"epsilon": 4.0, "delta": 1e-5, "n_estimators": 15, "n_jobs": 1}
     with fixed_noise(5):

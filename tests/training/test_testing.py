@@ -1,7 +1,5 @@
 """Fixed noise repeats a training exactly and never calls itself private."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import xgboost as xgb

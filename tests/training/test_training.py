@@ -38,7 +38,7 @@ def fixed(params: dict, dtrain: xgb.DMatrix, n_rounds: int = 3, key: int = 7) ->
         return bytes(xgb.train(params, dtrain, n_rounds).save_raw("json"))
 
 
-def test_train_returns_a_private_model() -> None:
+def test_train_returns_a_private_model():
     x, y = rows(5000)
     booster = xgb.train(PARAMS, xgb.DMatrix(x, y), 20)
     assert booster.num_boosted_rounds() == 20
@@ -48,7 +48,7 @@ def test_train_returns_a_private_model() -> None:
     assert accuracy > 0.75
 
 
-def test_updater_is_the_private_one() -> None:
+def test_updater_is_the_private_one():
     x, y = rows()
     booster = xgb.train(PARAMS, xgb.DMatrix(x, y), 2)
     config = json.loads(booster.save_config())["learner"]["gradient_booster"]
@@ -58,14 +58,14 @@ def test_updater_is_the_private_one() -> None:
 
 @pytest.mark.parametrize("params", [PARAMS, REGRESSION])
 @pytest.mark.parametrize("shape", ["alternate", "per_node", "oblivious"])
-def test_model_does_not_depend_on_threads(params: dict, shape: str) -> None:
+def test_model_does_not_depend_on_threads(params, shape):
     x, y = rows(20_000)
     dtrain = xgb.DMatrix(x, y)
     models = {fixed({**params, "dp_tree_shape": shape, "nthread": t}, dtrain) for t in (1, 2, 3)}
     assert len(models) == 1
 
 
-def test_seed_does_not_touch_the_noise() -> None:
+def test_seed_does_not_touch_the_noise():
     x, y = rows()
     dtrain = xgb.DMatrix(x, y)
     one, two = (
@@ -75,7 +75,7 @@ def test_seed_does_not_touch_the_noise() -> None:
     assert fixed({**PARAMS, "seed": 1}, dtrain) == fixed({**PARAMS, "seed": 2}, dtrain)
 
 
-def test_trees_are_complete() -> None:
+def test_trees_are_complete():
     x, y = rows(50)
     booster = xgb.train({**PARAMS, "max_depth": 3}, xgb.DMatrix(x, y), 4)
     for tree in trees(booster):
@@ -83,7 +83,7 @@ def test_trees_are_complete() -> None:
 
 
 @pytest.mark.parametrize("levels", [1, 2])
-def test_oblivious_trees_have_one_split_a_level(levels: int) -> None:
+def test_oblivious_trees_have_one_split_a_level(levels):
     """Or one feature, where a selection divides its values for several levels."""
     x, y = rows()
     params = {**PARAMS, "dp_tree_shape": "oblivious", "max_depth": 3, "dp_split_levels": levels}
@@ -98,14 +98,14 @@ def test_oblivious_trees_have_one_split_a_level(levels: int) -> None:
         assert len(set(splits[3:7])) == 1
 
 
-def test_no_split_can_win() -> None:
+def test_no_split_can_win():
     x, y = rows(200)
     params = {**PARAMS, "dp_no_split": True, "gamma": 1e6}
     for tree in trees(xgb.train(params, xgb.DMatrix(x, y), 2)):
         assert tree["left_children"] == [-1]
 
 
-def test_sparse_and_dense_input_agree() -> None:
+def test_sparse_and_dense_input_agree():
     x, y = rows()
     x[:, 3] = np.where(x[:, 3] > 0, x[:, 3], np.nan)
     present = ~np.isnan(x)
@@ -115,7 +115,7 @@ def test_sparse_and_dense_input_agree() -> None:
     assert fixed(PARAMS, xgb.DMatrix(x, y)) == fixed(PARAMS, xgb.DMatrix(csr, y))
 
 
-def test_missing_values_may_carry_the_signal() -> None:
+def test_missing_values_may_carry_the_signal():
     rng = np.random.default_rng(0)
     y = (rng.random(4000) < 0.5).astype(np.float32)
     x = rng.normal(size=(4000, 2)).astype(np.float32)
@@ -124,7 +124,7 @@ def test_missing_values_may_carry_the_signal() -> None:
     assert ((booster.predict(xgb.DMatrix(x)) > 0.5) == y).mean() > 0.95
 
 
-def test_labels_beyond_the_bounds_are_clamped() -> None:
+def test_labels_beyond_the_bounds_are_clamped():
     x, _ = rows(400)
     y = np.where(np.arange(400) % 2, 5.0, -5.0).astype(np.float32)
     clamped = np.clip(y, -1.0, 1.0)
@@ -136,7 +136,7 @@ def test_labels_beyond_the_bounds_are_clamped() -> None:
     np.testing.assert_allclose(one, other, atol=1e-5)
 
 
-def test_cover_is_positive_and_additive_and_shap_sums_to_the_margin() -> None:
+def test_cover_is_positive_and_additive_and_shap_sums_to_the_margin():
     x, y = rows(300)
     dtrain = xgb.DMatrix(x, y)
     booster = xgb.train({**PARAMS, "dp_epsilon": 0.05}, dtrain, 6)
@@ -153,7 +153,7 @@ def test_cover_is_positive_and_additive_and_shap_sums_to_the_margin() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:`dp_epsilon` is infinite")
-def test_infinite_epsilon_trains_without_noise_and_says_so() -> None:
+def test_infinite_epsilon_trains_without_noise_and_says_so():
     x, y = rows(2000)
     params = {**PARAMS, "dp_epsilon": float("inf")}
     one, two = (xgb.train(params, xgb.DMatrix(x, y), 5) for _ in range(2))
@@ -163,7 +163,7 @@ def test_infinite_epsilon_trains_without_noise_and_says_so() -> None:
 
 
 @pytest.mark.parametrize("score", ["l1", "newton", "gain"])
-def test_scores_learn(score: str) -> None:
+def test_scores_learn(score):
     x, y = rows(20_000)
     params = {**REGRESSION, "dp_score": score, "dp_epsilon": 4.0}
     booster = xgb.train(params, xgb.DMatrix(x, 2 * y - 1), 20)
@@ -171,7 +171,7 @@ def test_scores_learn(score: str) -> None:
     assert np.sqrt((residual**2).mean()) < 0.8
 
 
-def test_multiclass() -> None:
+def test_multiclass():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(6000, 4)).astype(np.float32)
     y = (x[:, 0] > 0).astype(int) + (x[:, 1] > 0.5)
@@ -182,7 +182,7 @@ def test_multiclass() -> None:
     assert 0.99 * 4 <= report.epsilon <= 4.0
 
 
-def test_public_candidates_cost_nothing() -> None:
+def test_public_candidates_cost_nothing():
     x, y = rows(800)
     params = {**PARAMS, "dp_feature_bounds": dict.fromkeys(range(5), (-3.0, 3.0)), "max_bin": 64}
     booster = xgb.train(params, xgb.DMatrix(x, y), 3)
@@ -207,9 +207,7 @@ def test_public_candidates_cost_nothing() -> None:
     ],
     ids=["no rows", "one row", "one class", "all missing", "duplicates", "huge", "subnormal"],
 )
-def test_nothing_aggregate_raises(
-    x: np.ndarray, y: np.ndarray, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_aggregate_raises(x, y, capfd):
     booster = xgb.train(PARAMS, xgb.DMatrix(x, y), 3)
     assert booster.num_boosted_rounds() == 3
     assert np.isfinite(booster.predict(xgb.DMatrix(np.zeros((2, 3), np.float32)))).all()
@@ -217,7 +215,7 @@ def test_nothing_aggregate_raises(
     assert captured.out == "" and captured.err == ""
 
 
-def test_no_two_trainings_share_noise() -> None:
+def test_no_two_trainings_share_noise():
     """Same rows, same parameters: intercept, cuts and every leaf differ."""
     x, y = rows(3000)
     dtrain = xgb.DMatrix(x, y)
@@ -235,7 +233,7 @@ def test_no_two_trainings_share_noise() -> None:
     assert len(set(leaves)) >= len(leaves) - 3
 
 
-def test_within_a_model_no_leaf_repeats() -> None:
+def test_within_a_model_no_leaf_repeats():
     """Without any signal, all leaves of all trees are noise alone, and none repeats."""
     x = np.zeros((10, 2), np.float32)
     params = {**PARAMS, "base_score": 0.5, "dp_shrinkage": False}

@@ -30,7 +30,7 @@ def features_of(tree: dict[str, Any]) -> set[int]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_parallel_trees_are_all_accounted(kind: str, params: Any, matrix: Any) -> None:
+def test_parallel_trees_are_all_accounted(kind, params, matrix):
     booster = xgb.train(params(kind, num_parallel_tree=3), matrix(kind), 4)
     classes = 3 if kind == "multiclass" else 1
     assert len(trees_of(booster)) == 12 * classes
@@ -41,7 +41,7 @@ def test_parallel_trees_are_all_accounted(kind: str, params: Any, matrix: Any) -
     assert 0.99 < xgb_dp.privacy_report(booster).epsilon <= 1.0
 
 
-def test_parallel_trees_share_the_learning_rate(params: Any, matrix: Any) -> None:
+def test_parallel_trees_share_the_learning_rate(params, matrix):
     """As in XGBoost: leaves are those of one tree, divided by the number of trees."""
     asked = params(dp_epsilon=float("inf"), dp_tree_shape="per_node", dp_shrinkage=False)
     asked |= {"dp_split_levels": 1}
@@ -58,7 +58,7 @@ def test_parallel_trees_share_the_learning_rate(params: Any, matrix: Any) -> Non
         )
 
 
-def test_stopped_and_continued_trainings_count_parallel_trees(params: Any, matrix: Any) -> None:
+def test_stopped_and_continued_trainings_count_parallel_trees(params, matrix):
     class Stop(xgb.callback.TrainingCallback):
         def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
             return epoch == 1
@@ -77,7 +77,7 @@ def test_stopped_and_continued_trainings_count_parallel_trees(params: Any, matri
 
 
 @pytest.mark.parametrize("kind", ["binary", "regression", "multiclass"])
-def test_additive_rounds_are_one_release(kind: str, params: Any, matrix: Any) -> None:
+def test_additive_rounds_are_one_release(kind, params, matrix):
     """A tree of every column alone, and of all of them one release of leaves in each round."""
     d = matrix(kind)
     booster = xgb.train(params(kind, dp_split="additive", max_depth=2), d, 4)
@@ -93,7 +93,7 @@ def test_additive_rounds_are_one_release(kind: str, params: Any, matrix: Any) ->
     assert 0.99 < xgb_dp.privacy_report(booster).epsilon <= 1.0
 
 
-def test_additive_rounds_find_many_rare_columns() -> None:
+def test_additive_rounds_find_many_rare_columns():
     """Weak effects of many columns, each in a row of fifty: what selections are slow to find."""
     rng = np.random.default_rng(3)
     X = (rng.random((20000, 100)) < 0.02).astype(np.float32)
@@ -110,7 +110,7 @@ def test_additive_rounds_find_many_rare_columns() -> None:
     assert order(dp_split="additive") > 0.1 + order()
 
 
-def test_random_splits_cost_nothing(params: Any) -> None:
+def test_random_splits_cost_nothing(params):
     X, y = big()
     d = xgb.DMatrix(X, y)
     asked = params(
@@ -126,7 +126,7 @@ def test_random_splits_cost_nothing(params: Any) -> None:
     assert roc_auc_score(y, booster.predict(d)) > 0.8
 
 
-def test_a_random_forest(params: Any) -> None:
+def test_a_random_forest(params):
     """One round of many random trees on the first gradients."""
     X, y = big()
     d = xgb.DMatrix(X, y)
@@ -136,7 +136,7 @@ def test_a_random_forest(params: Any) -> None:
     assert roc_auc_score(y, booster.predict(d)) > 0.75
 
 
-def test_random_splits_do_not_look_at_the_labels(params: Any) -> None:
+def test_random_splits_do_not_look_at_the_labels(params):
     """With one noise tape the structure is the same whatever the labels are."""
     X, y = arrays()
     bounds = dict.fromkeys(range(4), (-2, 2))
@@ -151,13 +151,13 @@ def test_random_splits_do_not_look_at_the_labels(params: Any) -> None:
         assert a["leaf"] != b["leaf"]
 
 
-def test_features_in_turn(params: Any, matrix: Any) -> None:
+def test_features_in_turn(params, matrix):
     asked = params(dp_features_per_tree=1, dp_feature_order="cyclic", max_depth=3)
     for t, tree in enumerate(trees_of(xgb.train(asked, matrix(), 9))):
         assert features_of(tree) == {t % 4}
 
 
-def test_features_at_random(params: Any, matrix: Any) -> None:
+def test_features_at_random(params, matrix):
     asked = params(colsample_bytree=0.5, dp_epsilon=0.1, max_depth=6)  # three selections a tree
     seen = [features_of(tree) for tree in trees_of(xgb.train(asked, matrix(), 60))]
     assert max(len(features) for features in seen) == 2
@@ -167,7 +167,7 @@ def test_features_at_random(params: Any, matrix: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_noisy_histograms_are_all_that_is_released(kind: str, params: Any, matrix: Any) -> None:
+def test_noisy_histograms_are_all_that_is_released(kind, params, matrix):
     asked = params(kind, dp_split="histogram", max_depth=3, dp_features_per_tree=2)
     booster = xgb.train(asked, matrix(kind), 4)
     assert set(counts(booster)) == {"intercept", "candidates", "histograms"}
@@ -179,14 +179,14 @@ def test_noisy_histograms_are_all_that_is_released(kind: str, params: Any, matri
     assert event(booster, "histograms")["coordinates"] == 2 * 2 * classes
 
 
-def test_noisy_histograms_learn(params: Any) -> None:
+def test_noisy_histograms_learn(params):
     X, y = big()
     d = xgb.DMatrix(X, y)
     asked = params(dp_split="histogram", dp_epsilon=8.0, max_depth=3, max_bin=8)
     assert roc_auc_score(y, xgb.train(asked, d, 10).predict(d)) > 0.8
 
 
-def test_noisy_histograms_with_subsampling_and_parallel_trees(params: Any, matrix: Any) -> None:
+def test_noisy_histograms_with_subsampling_and_parallel_trees(params, matrix):
     asked = params(dp_split="histogram", subsample=0.5, num_parallel_tree=2)
     booster = xgb.train(asked, matrix(), 3)
     assert counts(booster)["histograms"] == 12
@@ -194,7 +194,7 @@ def test_noisy_histograms_with_subsampling_and_parallel_trees(params: Any, matri
 
 
 @pytest.mark.filterwarnings("ignore:Epsilon is above 10")
-def test_every_level_of_noisy_histograms_is_drawn_anew(params: Any, matrix: Any) -> None:
+def test_every_level_of_noisy_histograms_is_drawn_anew(params, matrix):
     """A leaf's cover is the sum of cells of its own level, not of exact counts."""
     asked = params(dp_split="histogram", max_depth=1, dp_epsilon=50.0, base_score=0.5, eta=1e-6)
     covers = {tree["sum_hess"][0] for tree in trees_of(xgb.train(asked, matrix(), 12))}
@@ -203,7 +203,7 @@ def test_every_level_of_noisy_histograms_is_drawn_anew(params: Any, matrix: Any)
 
 
 @pytest.mark.parametrize(("rounds", "first"), [(1, 1.0), (3, 0.25)])
-def test_steps_rise_to_eta(rounds: int, first: float) -> None:
+def test_steps_rise_to_eta(rounds, first):
     """The first tree takes its share of the step, and a single one the whole step."""
     X, y = arrays()
     leaves = []

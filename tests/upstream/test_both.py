@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -58,7 +57,7 @@ def check_equal(predicted: Mapping[str, Any], wanted: Mapping[str, Any]) -> None
     assert len(np.unique(predicted["margin"])) > 1
 
 
-def test_models_of_a_release_are_there() -> None:
+def test_models_of_a_release_are_there():
     assert RELEASES
     for version in RELEASES:
         assert {path.stem for path in (MODELS / version).glob("*.ubj")} == set(KINDS)
@@ -66,13 +65,13 @@ def test_models_of_a_release_are_there() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("version", RELEASES)
-def test_predictions_are_those_of_the_release_that_trained(version: str, kind: str) -> None:
+def test_predictions_are_those_of_the_release_that_trained(version, kind):
     check_equal(predict(read(version, kind), kind), expected(version, kind))
 
 
 @pytest.mark.parametrize("stock", STOCK_VERSIONS)
 @pytest.mark.parametrize("version", RELEASES)
-def test_stock_predicts_the_same(version: str, stock: str, tmp_path: Path) -> None:
+def test_stock_predicts_the_same(version, stock, tmp_path):
     asked = []
     for kind in KINDS:
         X, _, extra = table(kind)
@@ -88,7 +87,7 @@ def test_stock_predicts_the_same(version: str, stock: str, tmp_path: Path) -> No
     reason="models of one release: run `python -m tests.upstream.train_models` with the other too",
 )
 @pytest.mark.parametrize("kind", KINDS)
-def test_both_releases_train_the_same_trees_from_the_same_noise(kind: str) -> None:
+def test_both_releases_train_the_same_trees_from_the_same_noise(kind):
     first, *others = (read(version, kind) for version in RELEASES)
     for other in others:
         assert first.get_dump(with_stats=True) == other.get_dump(with_stats=True)
@@ -97,7 +96,7 @@ def test_both_releases_train_the_same_trees_from_the_same_noise(kind: str) -> No
 
 
 @pytest.mark.parametrize("version", RELEASES)
-def test_ledgers_of_both_are_read(version: str) -> None:
+def test_ledgers_of_both_are_read(version):
     for kind in KINDS:
         report = xgb_dp.privacy_report(read(version, kind))
         assert not report.private  # known noise
@@ -105,7 +104,7 @@ def test_ledgers_of_both_are_read(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", RELEASES)
-def test_models_of_both_are_saved_again_without_a_loss(version: str) -> None:
+def test_models_of_both_are_saved_again_without_a_loss(version):
     for kind in KINDS:
         model = read(version, kind)
         again = xgb.Booster(model_file=bytearray(model.save_raw("ubj")))

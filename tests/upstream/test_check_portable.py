@@ -25,9 +25,7 @@ def tree() -> Path:
     return upstream_folders()[-1] / "source"
 
 
-def test_a_warning_is_a_fault(
-    tool: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_warning_is_a_fault(tool, monkeypatch, tmp_path):
     monkeypatch.setattr(tool, "ROOT", tmp_path)
     well, unused, broken = (tmp_path / name for name in ("well.cc", "unused.cc", "broken.cc"))
     well.write_text('#include "plugin_cpp/random/entropy.h"\nint main() { return 0; }\n')
@@ -40,15 +38,13 @@ def test_a_warning_is_a_fault(
     assert faults[1].startswith("broken.cc: exit status 1\n") and "none.h" in faults[1]
 
 
-def test_a_compiler_that_is_not_there_is_a_fault_that_names_its_package(tool: ModuleType) -> None:
+def test_a_compiler_that_is_not_there_is_a_fault_that_names_its_package(tool):
     (fault,) = tool.check(tool.Compiler("other", ("no-such-compiler",), "some-package"), tree())
     assert "no-such-compiler" in fault and "apt install some-package" in fault
 
 
 @pytest.mark.parametrize("name", ["clang", "mingw", "aarch64"])
-def test_what_asks_for_a_system_compiles_for_each(
-    tool: ModuleType, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_what_asks_for_a_system_compiles_for_each(tool, monkeypatch, name):
     compiler = next(c for c in tool.COMPILERS if c.name == name)
     if compiler.find() is None:
         pytest.skip(f"no {compiler.command[0]} on this machine")

@@ -79,7 +79,7 @@ def defined_tests(path: Path) -> set[str]:
     return names
 
 
-def test_series_lists_every_patch_once() -> None:
+def test_series_lists_every_patch_once():
     names = fetch_upstream.read_names()
     assert len(names) == len(set(names))
     used = {patch for version in VERSIONS for patch in fetch_upstream.read_series(version)}
@@ -88,12 +88,12 @@ def test_series_lists_every_patch_once() -> None:
     assert used <= files
 
 
-def test_series_is_that_of_this_release() -> None:
+def test_series_is_that_of_this_release():
     version = fetch_upstream.read_upstream().version
     assert fetch_upstream.read_series(version) == SERIES
 
 
-def test_folders_of_releases_hold_what_differs_only() -> None:
+def test_folders_of_releases_hold_what_differs_only():
     """A patch is shared, or has words of its own for every release; never both.
 
     Only a fix may be for some releases alone, where the others have it by themselves.
@@ -112,7 +112,7 @@ def calls(patch: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("name", fetch_upstream.read_names())
-def test_words_for_all_releases_call_the_same(name: str) -> None:
+def test_words_for_all_releases_call_the_same(name):
     """A check that one release makes and another leaves out is a hole in the other."""
     folders = [fetch_upstream.PATCHES / version for version in VERSIONS]
     by_release = [calls(folder / name) for folder in folders if (folder / name).is_file()]
@@ -120,7 +120,7 @@ def test_words_for_all_releases_call_the_same(name: str) -> None:
 
 
 @each_version
-def test_fixes_stand_alone(version: str) -> None:
+def test_fixes_stand_alone(version):
     """They come first, and touch no file that the rest of the series touches."""
     series = fetch_upstream.read_series(version)
     fixes = [patch for patch in series if patch.parent.name == "fixes"]
@@ -131,7 +131,7 @@ def test_fixes_stand_alone(version: str) -> None:
 
 
 @each_patch
-def test_header_says_why_and_which_test_fails_without_it(patch: Path) -> None:
+def test_header_says_why_and_which_test_fails_without_it(patch):
     fields = header(patch)
     also = {"Upstream"} if patch.parent.name == "fixes" else set()
     assert set(fields) == set(HEADER_FIELDS) | also
@@ -143,7 +143,7 @@ def test_header_says_why_and_which_test_fails_without_it(patch: Path) -> None:
 
 
 @each_version
-def test_series_is_small(version: str) -> None:
+def test_series_is_small(version):
     series = fetch_upstream.read_series(version)
     fixes = {p.name: changed_lines(p) for p in series if p.parent.name == "fixes"}
     needed = {p.name: changed_lines(p) for p in series if p.name not in fixes}
@@ -152,11 +152,11 @@ def test_series_is_small(version: str) -> None:
 
 
 @each_patch
-def test_hot_files_are_not_patched(patch: Path) -> None:
+def test_hot_files_are_not_patched(patch):
     assert not {Path(name).name for name in fetch_upstream.patch_targets(patch)} & HOT_FILES
 
 
-def test_series_applies_to_the_pinned_sdist_without_fuzz_or_offset(tmp_path: Path) -> None:
+def test_series_applies_to_the_pinned_sdist_without_fuzz_or_offset(tmp_path):
     tree = tmp_path / "source"
     release = fetch_upstream.read_upstream()
     fetch_upstream.unpack(release, pinned_sdist(), tree)
@@ -208,7 +208,7 @@ def write_patch(tmp_path: Path, text: str) -> Path:
     return path
 
 
-def test_patch_is_applied_inside_an_ignored_folder(tmp_path: Path, tree: Path) -> None:
+def test_patch_is_applied_inside_an_ignored_folder(tmp_path, tree):
     fetch_upstream.apply_patch(write_patch(tmp_path, PATCH), tree)
     assert (tree / "a.txt").read_text() == "one\n2\nthree\n"
 
@@ -216,29 +216,27 @@ def test_patch_is_applied_inside_an_ignored_folder(tmp_path: Path, tree: Path) -
 @pytest.mark.parametrize(
     "context", ["uno\ntwo\nthree\n", " one\ntwo\nthree\n", "one\ntwo\nthree \n"]
 )
-def test_other_context_or_whitespace_is_refused(tmp_path: Path, tree: Path, context: str) -> None:
+def test_other_context_or_whitespace_is_refused(tmp_path, tree, context):
     (tree / "a.txt").write_text(context)
     with pytest.raises(fetch_upstream.UpstreamError, match="does not apply"):
         fetch_upstream.apply_patch(write_patch(tmp_path, PATCH), tree)
     assert (tree / "a.txt").read_text() == context
 
 
-def test_patch_without_effect_is_refused(tmp_path: Path, tree: Path) -> None:
+def test_patch_without_effect_is_refused(tmp_path, tree):
     mode_only = "diff --git a/a.txt b/a.txt\nold mode 100644\nnew mode 100755\n"
     with pytest.raises(fetch_upstream.UpstreamError, match=r"did not change a\.txt"):
         fetch_upstream.apply_patch(write_patch(tmp_path, mode_only), tree)
 
 
-def test_other_sdist_is_refused(tmp_path: Path) -> None:
+def test_other_sdist_is_refused(tmp_path):
     other = tmp_path / "other.tar.gz"
     other.write_bytes(pinned_sdist().read_bytes()[:-1])
     with pytest.raises(fetch_upstream.UpstreamError, match="sha256"):
         fetch_upstream.obtain_sdist(fetch_upstream.read_upstream(), tmp_path, str(other))
 
 
-def test_changed_patch_rewrites_only_the_files_it_changes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_changed_patch_rewrites_only_the_files_it_changes(tmp_path, monkeypatch):
     folder = tmp_path / "upstream"
     sdist = str(pinned_sdist())
     source = fetch_upstream.make_tree(folder, sdist)
@@ -258,7 +256,7 @@ def test_changed_patch_rewrites_only_the_files_it_changes(
 
 
 @pytest.mark.skipif(not (ROOT / ".gitattributes").is_file(), reason="no checkout")
-def test_checkouts_on_windows_have_the_same_patches(tmp_path: Path) -> None:
+def test_checkouts_on_windows_have_the_same_patches(tmp_path):
     """Runners there set core.autocrlf, and a patch with other ends of lines does not apply."""
     first, second = tmp_path / "first", tmp_path / "second"
     patch = FILES[0]

@@ -24,7 +24,7 @@ def tree(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_changed_file_rejects_its_patches_alone(tool: ModuleType, tree: Path) -> None:
+def test_a_changed_file_rejects_its_patches_alone(tool, tree):
     version = fetch_upstream.read_upstream().version
     core = tree / "xgboost" / "core.py"
     core.write_text(core.read_text(encoding="utf-8").replace("    ", " "), encoding="utf-8")
@@ -43,7 +43,7 @@ def test_a_changed_file_rejects_its_patches_alone(tool: ModuleType, tree: Path) 
     assert all("xgboost/core.py" in results[name] for name in results if Path(name).name in changed)
 
 
-def test_the_compiler_says_what_is_gone(tool: ModuleType, tree: Path) -> None:
+def test_the_compiler_says_what_is_gone(tool, tree):
     source = ROOT / "plugin_cpp" / "random" / "entropy.cc"
     compile_file = sys.modules["plugin_compile"].compile_file
     assert tool.describe(*compile_file(["c++"], source, tree)) == ""
@@ -51,14 +51,14 @@ def test_the_compiler_says_what_is_gone(tool: ModuleType, tree: Path) -> None:
     assert "moved" in tool.describe(*compile_file(["c++"], source, tree))
 
 
-def test_a_release_that_is_not_pinned_takes_the_words_of_the_newest(tool: ModuleType) -> None:
+def test_a_release_that_is_not_pinned_takes_the_words_of_the_newest(tool):
     newest = fetch_upstream.read_releases()[-1].version
     assert tool.find_release("99.0.0").sha256 == ""
     for name in fetch_upstream.read_names():
         assert tool.words_for(name, "99.0.0") == tool.words_for(name, newest)
 
 
-def test_an_interpreter_is_found_for_each_release() -> None:
+def test_an_interpreter_is_found_for_each_release():
     find_python = script("tools/find_python.py").find_python
     assert find_python(fetch_upstream.read_upstream().version) is not None
     assert find_python("0.0.0") is None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -47,7 +46,7 @@ def trained(kind: str) -> tuple[xgb.Booster, np.ndarray, list[str] | None]:
 
 
 @pytest.mark.parametrize("version", STOCK_VERSIONS)
-def test_stock_predicts_the_same(tmp_path: Path, version: str) -> None:
+def test_stock_predicts_the_same(tmp_path, version):
     """One process for all models: to start it costs far more than to predict.
 
     What stock saves is what a private build of its release saves. We read it back, with the ledger.
@@ -76,7 +75,7 @@ def test_stock_predicts_the_same(tmp_path: Path, version: str) -> None:
         assert again.attr("dp_ledger") == ledger
 
 
-def test_named_categories_survive(tmp_path: Path) -> None:
+def test_named_categories_survive(tmp_path):
     """Declared names travel in the model, undeclared ones never reach it."""
     x, y = rows(300, 3)
     names = ["blue", "green", "red"]

@@ -39,13 +39,13 @@ def _read(text: str) -> Any:
 
 
 @pytest.mark.slow
-def test_two_builds_are_compared(outcomes: tuple[Any, Any]) -> None:
+def test_two_builds_are_compared(outcomes):
     ours, stock = outcomes
     assert ours.pop("private") is True
     assert stock.pop("private") is False
 
 
-def test_every_estimator_is_tried() -> None:
+def test_every_estimator_is_tried():
     """Also one that a later release adds."""
     classes = {
         f"{prefix}{name}"
@@ -57,7 +57,7 @@ def test_every_estimator_is_tried() -> None:
     assert classes - tried == {"XGBModel", "DaskScikitLearnBase"} & classes
 
 
-def test_models_and_defaults_are_those_of_stock(outcomes: tuple[Any, Any]) -> None:
+def test_models_and_defaults_are_those_of_stock(outcomes):
     ours, stock = ({k: v for k, v in side.items() if k != "private"} for side in outcomes)
     assert sorted(ours) == sorted(stock)
     different = [name for name in stock if ours[name] != stock[name]]

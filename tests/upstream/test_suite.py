@@ -69,14 +69,14 @@ def compared(folder: Path | None) -> tuple[int, str]:
 
 
 @pytest.mark.slow
-def test_equal_failures_are_no_difference(tmp_path: Path) -> None:
+def test_equal_failures_are_no_difference(tmp_path):
     files = {"test_same": SAME, "test_broken": "import not_there"}
     status, said = compared(checkout(tmp_path, **files))
     assert (status, "2 fail with both, 0 with one alone" in said) == (0, True), said
 
 
 @pytest.mark.slow
-def test_a_difference_is_told(tmp_path: Path) -> None:
+def test_a_difference_is_told(tmp_path):
     status, said = compared(checkout(tmp_path, test_same=SAME, test_other=OTHER))
     assert (status, "1 fail with both, 2 with one alone" in said) == (1, True), said
     for value in ("a b", "c"):
@@ -86,7 +86,7 @@ def test_a_difference_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "kind", ["unset", "no tests", pytest.param("other release", marks=pytest.mark.slow)]
 )
-def test_what_cannot_be_compared_is_an_error(kind: str, tmp_path: Path) -> None:
+def test_what_cannot_be_compared_is_an_error(kind, tmp_path):
     files = {"test_other": "import xgboost.not_there"} if kind == "other release" else {}
     folder = tmp_path / "elsewhere" if kind == "no tests" else checkout(tmp_path, **files)
     status, said = compared(None if kind == "unset" else folder)

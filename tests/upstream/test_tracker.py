@@ -1,7 +1,5 @@
 """The tracker outlives a worker that dies while it starts."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
@@ -42,7 +40,7 @@ except XGBoostError as error:
 """
 
 
-def test_a_worker_that_dies_at_the_start_is_an_error() -> None:
+def test_a_worker_that_dies_at_the_start_is_an_error():
     done = subprocess.run(
         [sys.executable, "-c", LIGHT + DIES], cwd=ROOT, capture_output=True, text=True, check=False
     )
