@@ -25,7 +25,6 @@ __all__ = [
     "codes_in",
     "collected",
     "is_table",
-    "kind_of",
     "library_of",
     "numbers",
     "type_of",
@@ -327,14 +326,3 @@ def _arrow_type(kind: Any) -> str:
     texts = ("string", "large_string", "string_view")
     other = "text" if str(kind) in texts else "other"
     return next((name for test, name in tests if test(kind)), other)
-
-
-def kind_of(column: Any) -> str:
-    """How a column is read by its type alone: "number", "text", "date", "datetime", or empty.
-
-    Columns of objects are taken for texts.
-    """
-    kind = type_of(column)
-    if kind in ("", "number", "date", "datetime"):
-        return kind
-    return "number" if kind == "decimal" else "text"

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..data.cells import is_unicode, read_data, value_of
-from ..data.columns import cells_of, kind_of, numbers
+from ..data.columns import cells_of, numbers, type_of
 from ..data.dates import parts_of_dates
 from ..data.frames import columns_of
 from ..errors import PrivacyParameterError, RowDomainError
@@ -82,13 +82,15 @@ def _kind_of_type(data: Any, name: Any) -> str:
     """The kind of a column by its type alone, which is public; no cell is read."""
     if _names(data).count(name) != 1:
         return ""
-    kind = kind_of(data[name])
+    kind = type_of(data[name])
     if not kind:
         raise PrivacyParameterError(
             f"The type of column {name!r} does not say what the column contains. Give `columns` "
             "as a mapping, such as {'age': 'number', 'sex': 'text'}."
         )
-    return kind
+    if kind == "decimal":
+        return "number"
+    return kind if kind in KINDS else "text"
 
 
 def cells_by_name(data: Any, names: Sequence[str]) -> dict[str, np.ndarray]:
