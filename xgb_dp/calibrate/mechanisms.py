@@ -10,7 +10,6 @@ from typing import TypeVar
 from ..accounting import ChoiceEvent, Event, sensitivity
 from ..errors import BudgetError
 from ..releases import RELEASES, Asked, Noise, Release
-from ..releases.intercept import COUNT, Intercept
 from ..request.settings import Settings
 from ..request.shares import SHARE_NAMES
 
@@ -60,11 +59,9 @@ class Releases:
             presence: Whether the cells that are present are released with them.
         """
         asked = Asked(s, presence)
-        kinds = [kind for kind in RELEASES if kind.wanted(s)]
+        kinds = [kind for kind in RELEASES if kind.wanted(s) or (counts and kind.of_count)]
         shares = dict(s["dp_budget_shares"])
-        if counts and Intercept not in kinds:
-            kinds.insert(0, Intercept)
-            shares[Intercept.share] = COUNT
+        shares |= {kind.share: kind.of_count for kind in kinds if not kind.wanted(s)}
         grid_bits = sensitivity.largest_grid_bits(
             s["dp_score"],
             s.row_bound,

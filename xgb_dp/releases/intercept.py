@@ -18,10 +18,9 @@ from .release import EXACT_BITS, Asked, Noise, Part, Release, shifted
 if TYPE_CHECKING:
     from ..request.settings import Settings
 
-__all__ = ["COUNT", "Intercept"]
+__all__ = ["Intercept"]
 
-COUNT = 0.009
-"""Share of the label sums, and of the number of rows where it is released alone."""
+_COUNT = 0.009  # share of the label sums, and of the number of rows where it is released alone
 _MEAN = 0.027
 _LARGEST, _LARGEST_EXPOSURE = 1e30, 1e12  # of means, and of exposures; the least is its inverse
 
@@ -120,6 +119,7 @@ class Intercept(Release):
 
     name = "intercept"
     share = "base_score"
+    of_count = _COUNT
     words = (
         ("intercept", "the intercept (noisy label sums)"),
         ("rows", "the number of rows (a noisy count)"),
@@ -144,7 +144,7 @@ class Intercept(Release):
     @classmethod
     def default_share(cls, s: Settings, given: Mapping[str, float]) -> float:
         """More where the mean of a regression is not corrected after training."""
-        return _MEAN if s.kind == "regression" and not s["dp_mean_correction"] else COUNT
+        return _MEAN if s.kind == "regression" and not s["dp_mean_correction"] else _COUNT
 
     @classmethod
     def of(cls, asked: Asked) -> Intercept:
