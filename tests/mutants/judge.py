@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -54,23 +54,31 @@ def _squared(draw: Mapping[str, Any], plan: Mapping[str, Any]) -> float:
     return features * levels * 4.0 ** counts["shift"]
 
 
+def _absolute(draw: Mapping[str, Any], plan: Mapping[str, Any]) -> float:
+    """L1 sensitivity of a draw with Laplace noise, at least."""
+    if draw["release"] == "candidates":
+        return float(sum(f["kind"] == "private" for f in plan["features"])) * (
+            2.0 ** plan["candidates"]["shift"]
+        )
+    # The value of a leaf in units of its sensitivity, or the sums of one leaf.
+    return 2.0**20 if plan["leaf"]["noise"] == "output" else _round2(plan) ** 0.5
+
+
 def _labels2(request: Mapping[str, Any]) -> float:
     """Squared sensitivity of the sums of labels: 4^shift for each that one row moves fully."""
     moved = 1 + (request["kind"] in ("binary", "regression") and "n_public" not in request)
     return (moved + ("columns" in request)) * 4.0 ** request["shift"]
 
 
-def _flat(draws: Iterable[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
-    for draw in draws:
-        for one in draw.get("events", [draw]):
-            times = draw["count"] if "events" in draw else 1
-            yield {**one, "count": one["count"] * times, "rate": _rate(draw)}
-
-
-def _rate(draw: Mapping[str, Any]) -> float:
-    if draw["mechanism"] == "poisson":
-        return float(draw["rate_num"] / 2 ** draw["rate_bits"])
-    return 1.0 / draw["parts"] if "parts" in draw else 1.0
+def _round(event: Mapping[str, Any], plan: Mapping[str, Any]) -> Any:
+    """One round that reads a Poisson sample of the rows: the noise on its leaves alone."""
+    [draw] = [one for one in event["events"] if one["release"] in ("leaves", "histograms")]
+    rate = event["rate_num"] / 2.0 ** event["rate_bits"]
+    if draw["mechanism"] == "laplace":
+        noise = draw["scale"] / _absolute(draw, plan)
+        return pld.from_laplace_mechanism(noise, sampling_prob=rate, **_NOISE)
+    noise = math.sqrt(draw["sigma2"] / (_squared(draw, plan) * draw["count"]))
+    return pld.from_gaussian_mechanism(noise, sampling_prob=rate, **_NOISE)
 
 
 def least_epsilon(content: Mapping[str, Any], delta: float) -> float:
@@ -80,13 +88,12 @@ def least_epsilon(content: Mapping[str, Any], delta: float) -> float:
     for entry in content["before"]:
         if entry["draw"] is not None:
             mu2 += _labels2(entry["request"]) / entry["draw"]["sigma2"] * entry["draw"]["count"]
-    for draw in _flat(content["draws"]):
-        if draw["mechanism"] == "gaussian" and draw["rate"] == 1.0:
+    for draw in content["draws"]:
+        if draw["mechanism"] == "poisson":
+            part = _round(draw, plan)
+        elif draw["mechanism"] == "gaussian":
             mu2 += draw["count"] * _squared(draw, plan) / draw["sigma2"]
             continue
-        if draw["mechanism"] == "gaussian":
-            noise = math.sqrt(draw["sigma2"] / _squared(draw, plan))
-            part = pld.from_gaussian_mechanism(noise, sampling_prob=draw["rate"], **_NOISE)
         elif draw["mechanism"] == "exponential":
             needed = 2 * _unit(plan) if plan["score"] == "l1" else draw["range"]
             eps0 = draw["eps_num"] / 2.0**40 * needed / draw["range"]
@@ -95,8 +102,8 @@ def least_epsilon(content: Mapping[str, Any], delta: float) -> float:
             part = pld.from_two_probability_mass_functions(
                 {0: one, 1: other}, {0: other, 1: one}, **_LOW
             )
-        else:  # a row in one leaf: its gradient and Hessian together
-            part = pld.from_laplace_mechanism(draw["scale"] / _round2(plan) ** 0.5, **_NOISE)
+        else:
+            part = pld.from_laplace_mechanism(draw["scale"] / _absolute(draw, plan), **_NOISE)
         parts.append(part.self_compose(draw["count"]))
     if mu2 > 0.0:
         parts.append(pld.from_gaussian_mechanism(1.0 / math.sqrt(mu2), **_NOISE))
