@@ -17,7 +17,7 @@ yaml = pytest.importorskip("yaml")
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
-RECIPE: dict[str, Any] = yaml.safe_load((ROOT / "conda" / "recipe.yaml").read_text())
+RECIPE: dict[str, Any] = yaml.safe_load((ROOT / "tools" / "conda" / "recipe.yaml").read_text())
 
 
 def test_the_recipe_has_the_version_and_the_requirements_of_the_project():
@@ -40,7 +40,7 @@ def test_the_recipe_renders(platform):
     """With the library of rattler-build, which solves nothing and needs no channel."""
     build = pytest.importorskip("rattler_build")
     render = pytest.importorskip("rattler_build.render")
-    recipe = build.Stage0Recipe.from_file(ROOT / "conda" / "recipe.yaml")
+    recipe = build.Stage0Recipe.from_file(ROOT / "tools" / "conda" / "recipe.yaml")
     variants = build.VariantConfig.from_yaml('python: ["3.12.*"]\n')
     config = render.RenderConfig(platform=render.PlatformConfig(target_platform=platform))
     (out,) = recipe.render(variants, config)
