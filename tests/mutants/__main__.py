@@ -17,7 +17,7 @@ import sys
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
@@ -54,10 +54,10 @@ def modules() -> dict[str, Path]:
     return out
 
 
-def covered(folder: Path) -> dict[str, set[int]]:
+def covered(folder: Path, files: Iterable[Path]) -> dict[str, set[int]]:
     """Lines of each file that the trainings run, without any mistake."""
     lines: dict[str, set[int]] = {}
-    wanted = {str(path) for path in modules().values()}
+    wanted = set(map(str, files))
 
     def trace(frame: Any, event: str, arg: Any) -> Any:
         name = frame.f_code.co_filename
@@ -73,23 +73,29 @@ def covered(folder: Path) -> dict[str, set[int]]:
     return lines
 
 
-def _child(mistake: Mistake | None, folder: Path) -> None:
+def _child(mistake: Mistake | None, folder: Path, files: Iterable[Path]) -> None:
     """What a process with a mistake does; it ends by itself, however the mistake goes wrong."""
     signal.alarm(_LIMIT)
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
         os.dup2(nowhere.fileno(), 1)
         os.dup2(nowhere.fileno(), 2)
     if mistake is None:
-        lines = {name: sorted(numbers) for name, numbers in covered(folder).items()}
+        lines = {name: sorted(numbers) for name, numbers in covered(folder, files).items()}
         (folder / "lines").write_text(json.dumps(lines))
         return
     install(mistake, modules()[mistake.module])
     run(folder)
 
 
-def in_process(mistake: Mistake | None, folder: Path) -> None:
-    """Run the trainings in a process of their own, which has not imported the package."""
-    child = _FORK.Process(target=_child, args=(mistake, folder))
+def in_process(
+    mistake: Mistake | None, folder: Path, files: Mapping[str, Path] | None = None
+) -> None:
+    """Run the trainings in a process of their own, which has not imported the package.
+
+    Without a mistake it writes down which lines of the files are run, by default those of clients.
+    """
+    wanted = list((modules() if files is None else files).values())
+    child = _FORK.Process(target=_child, args=(mistake, folder, wanted))
     child.start()
     child.join()
 
