@@ -1,8 +1,8 @@
 """Published systems as settings of one engine: ``dp_preset="sarus"`` and so on.
 
-A preset sets components; keys that are given explicitly override it. Where a paper's algorithm is not
-private, or its bound is false, the preset does the nearest private thing and says so in ``differs``.
-:func:`describe` and ``docs/presets/`` show all of that.
+A preset sets components; keys that are given explicitly override it. Where a paper's algorithm is
+not private, or its bound is false, the preset does the nearest private thing and says so in
+``differs``. :func:`describe` and ``docs/presets/`` show all of that.
 
     >>> import xgb_dp
     >>> sorted(xgb_dp.presets.PRESETS)[:3]
@@ -183,9 +183,9 @@ def _adaptive(rounds: int, columns: int, trees: int) -> dict[str, Any]:
 _ALL = (
     Preset(
         "default", "xgb-dp", "docs/guarantee.md", {},
-        ("private quantile trees, L1 score, oblivious and per-node trees in turn, Newton leaves with "
-         "the clip by prediction and empirical-Bayes shrinkage, exact accounting; one choice of "
-         "splits for the trees of all classes",
+        ("private quantile trees, L1 score, oblivious and per-node trees in turn, Newton leaves "
+         "with the clip by prediction and empirical-Bayes shrinkage, exact accounting; one choice "
+         "of splits for the trees of all classes",
          "classification with dp_epsilon / dp_group >= 1: 256 bins and oblivious trees of depth 6, "
          "unless max_depth or another parameter of the trees is given"),
         (),
@@ -194,17 +194,17 @@ _ALL = (
         "sarus", "DP-XGBoost", "Grislain and Gonzalvez (2021), sections 4 and 5", _SARUS,
         (*_SARUS_FOLLOWS, "Laplace noise on the leaf value, whose sensitivity shrinks with "
          "min_child_weight (equation 7)"),
-        (*_SARUS_DIFFERS, "min_child_weight N is a floor of the denominator, max(n, N) + lambda, with "
-         "sensitivity (2 N + lambda) / ((N + lambda)(N + 1 + lambda)): a test n >= N on exact counts "
-         "tells neighbours apart"),
+        (*_SARUS_DIFFERS, "min_child_weight N is a floor of the denominator, max(n, N) + lambda, "
+         "with sensitivity (2 N + lambda) / ((N + lambda)(N + 1 + lambda)): a test n >= N on exact "
+         "counts tells neighbours apart"),
         (_BOUNDS,),
     ),
     Preset(
         "sarus_average", "DP-XGBoost, noisy average", "Grislain and Gonzalvez (2021), algorithm 1",
         {**_SARUS, "dp_leaf_noise": "laplace", "dp_hessian_weight": 1.0, "max_delta_step": 1.0},
         (*_SARUS_FOLLOWS, "a leaf is a noisy sum over a count, clipped to 1"),
-        (*_SARUS_DIFFERS, "the count is noisy too: with the exact one, as published, the density of "
-         "a leaf changes by (n + 1) / n at one row and no epsilon holds"),
+        (*_SARUS_DIFFERS, "the count is noisy too: with the exact one, as published, the density "
+         "of a leaf changes by (n + 1) / n at one row and no epsilon holds"),
         (_BOUNDS,),
     ),
     Preset(
@@ -215,21 +215,22 @@ _ALL = (
             "the trees of an ensemble on disjoint parts of the rows, whose cost is that of one "
             "(`dp_ensemble`; all rounds are one ensemble by default)",
         ),
-        (*_DPBOOST_DIFFERS, "which part a row belongs to is a coin of its own: parts of fixed sizes "
-         "would tell the number of rows"),
+        (*_DPBOOST_DIFFERS, "which part a row belongs to is a coin of its own: parts of fixed "
+         "sizes would tell the number of rows"),
         (_BOUNDS,), _one_ensemble,
     ),
     Preset(
         "seq", "SEQ", "Li, Wu, Wen and He (2020), section 4, after Liu et al. (2018)", _DPBOOST,
-        (*_DPBOOST_FOLLOWS, "every tree reads all rows, costs add up"), _DPBOOST_DIFFERS, (_BOUNDS,),
+        (*_DPBOOST_FOLLOWS, "every tree reads all rows, costs add up"), _DPBOOST_DIFFERS,
+        (_BOUNDS,),
     ),
     Preset(
         "para", "PARA", "Li, Wu, Wen and He (2020), section 4, after Zhao et al. (2018)",
         {**_DPBOOST, "dp_ensemble_halving": True},
-        (*_DPBOOST_FOLLOWS, "each tree takes half of the rows that no tree has read yet; one tree's "
-         "cost"),
-        (*_DPBOOST_DIFFERS, "the noise follows the same proved sensitivities as in DPBoost, not the "
-         "looser ones of the baseline"),
+        (*_DPBOOST_FOLLOWS, "each tree takes half of the rows that no tree has read yet; one "
+         "tree's cost"),
+        (*_DPBOOST_DIFFERS, "the noise follows the same proved sensitivities as in DPBoost, not "
+         "the looser ones of the baseline"),
         (_BOUNDS,), _one_ensemble,
     ),
     Preset(
@@ -265,10 +266,10 @@ _ALL = (
     Preset(
         "dp_tr_ada", "DP-TR Newton IH", "Maddock et al. (2022), section 4.5.2",
         {**_RANDOM, "dp_candidates": "adaptive"},
-        (*_TR_FOLLOWS, "iterative Hessian candidates over five rounds, each query with the noise of "
-         "a leaf query (algorithm 2)"),
-        (*_TR_DIFFERS, "a round's Hessians move the candidates of that very round, not of the next; "
-         "missing values are in no bin"),
+        (*_TR_FOLLOWS, "iterative Hessian candidates over five rounds, each query with the noise "
+         "of a leaf query (algorithm 2)"),
+        (*_TR_DIFFERS, "a round's Hessians move the candidates of that very round, not of the "
+         "next; missing values are in no bin"),
         (_BOUNDS,), _adaptive,
     ),
     Preset(
@@ -279,10 +280,11 @@ _ALL = (
         (_BOUNDS,), _adaptive,
     ),
     Preset(
-        "feverless", "FEVERLESS", "Wang et al. (2022), as compared by Maddock et al., section 5.3.2",
+        "feverless", "FEVERLESS",
+        "Wang et al. (2022), as compared by Maddock et al., section 5.3.2",
         {**_RENYI, "dp_split": "histogram"},
-        ("the best split on noisy (G, H) histograms of all features at every level; leaves are read "
-         "from the last one", "Newton leaves, Renyi accounting"),
+        ("the best split on noisy (G, H) histograms of all features at every level; leaves are "
+         "read from the last one", "Newton leaves, Renyi accounting"),
         ("candidates are an even grid: the quantile sketch of the original is not private",
          "a row is in one cell of every feature and level: sensitivity sqrt(17/16) sqrt(F), which "
          "the noise of each cell pays for", _NO_DATA),
@@ -297,8 +299,8 @@ _ALL = (
     Preset(
         "dp_pr", "DP-PR", "Maddock et al. (2022), section 4.3.2",
         {**_RENYI, "dp_split": "partial"},
-        ("one random cut of each feature; the best of them on noisy sums, from which the leaves are "
-         "read too",),
+        ("one random cut of each feature; the best of them on noisy sums, from which the leaves "
+         "are read too",),
         ("the missing direction is part of the random cut", _NO_DATA), (_BOUNDS,),
     ),
     Preset(
@@ -320,7 +322,8 @@ _ALL = (
         ("bins of about equal mass from one noisy histogram of each feature",
          "random splits of one feature a tree, in turn; leaves of noisy residual sums over counts",
          "Gaussian accounting (dp_accountant='classic' for the older figures)"),
-        ("residuals are clipped to the gradient bound, also in regression, where the original does not",
+        ("residuals are clipped to the gradient bound, also in regression, where the original does "
+         "not",
          "bounds are public, not the data's minimum and maximum",
          "the count of a leaf is released with its sum, at a hundredth of the cost, where the "
          "original adds up noisy bin counts", _NO_DATA),
@@ -334,12 +337,13 @@ _ALL = (
         (*_TR_DIFFERS,), (_BOUNDS,),
     ),
     Preset(
-        "ldp", "LDP baseline", "Maddock et al. (2022), section 5.3.2", {**_RANDOM, "dp_local": True},
+        "ldp", "LDP baseline", "Maddock et al. (2022), section 5.3.2",
+        {**_RANDOM, "dp_local": True},
         ("every row reports its own gradients with noise in each round; totally random trees",),
-        ("a row reports a noisy sum for every leaf, so that its features are protected as well: the "
-         "original sends gradients alone and sees the features", "`dp_epsilon` is the local epsilon "
-         "of one report, for any two rows; the report of the model states the much smaller one of "
-         "the sums", _NO_DATA),
+        ("a row reports a noisy sum for every leaf, so that its features are protected as well: "
+         "the original sends gradients alone and sees the features",
+         "`dp_epsilon` is the local epsilon of one report, for any two rows; the report of the "
+         "model states the much smaller one of the sums", _NO_DATA),
         (_BOUNDS, "`dp_n_public`: the number of people who report"),
     ),
 )  # fmt: skip
