@@ -33,6 +33,18 @@ def light_environment(folder: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
 
 
+def child(code: str, *arguments: Any, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run code in a process that starts light, finds the tests and has one thread."""
+    return subprocess.run(
+        [sys.executable, "-c", LIGHT + code, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=900,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment},
+    )
+
+
 def run_workers(
     code: str, jobs: Sequence[Mapping[str, Any]], env: Mapping[str, str] | None = None
 ) -> list[subprocess.CompletedProcess[str]]:

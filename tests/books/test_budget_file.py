@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -17,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.children import LIGHT
+from tests.children import child
 from xgb_dp import Budget, BudgetError
 from xgb_dp.accounting import GaussianEvent
 from xgb_dp.budget import file as budget_file
@@ -78,14 +77,9 @@ def meanwhile(action: Callable[[], object]) -> Iterator[None]:
         thread.join()
 
 
-def child(script: str, path: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", LIGHT + HEAD + script, str(path)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
-
-
 def processes(script: str, path: Path, number: int) -> list[str]:
     with ThreadPoolExecutor(number) as pool:
-        ended = list(pool.map(lambda _: child(script, path), range(number)))
+        ended = list(pool.map(lambda _: child(HEAD + script, path), range(number)))
     assert not any(process.returncode for process in ended), ended
     return [name for process in ended for name in process.stdout.split()]
 
@@ -122,7 +116,7 @@ def test_greedy_processes_lose_and_double_no_entry(path):
 def test_a_process_that_dies_while_writing_leaves_a_sound_file(path):
     budget = Budget(path, **TOTAL)
     budget.reserve([TINY], "before")
-    assert child(DIE_WHILE_WRITING, path).returncode == -signal.SIGKILL
+    assert child(HEAD + DIE_WHILE_WRITING, path).returncode == -signal.SIGKILL
     budget.reserve([TINY], "after")  # the lock is free
     assert [e.note for e in budget.entries] == ["before", "after"]
 
@@ -213,7 +207,7 @@ def fork(content):
 budget_file.update(budget.path, fork)
 """
     budget = Budget(path, **TOTAL)
-    parent = child(script, path)
+    parent = child(HEAD + script, path)
     assert parent.returncode == -signal.SIGKILL
     try:
         budget.reserve([TINY])  # an error, had the child the lock for longer than PATIENCE

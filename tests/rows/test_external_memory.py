@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse
 import xgboost as xgb
 
-from tests.children import LIGHT, ROOT
+from tests.children import ROOT, child
 from xgb_dp.testing import fixed_noise
 
 from ..batches import Batches
@@ -259,17 +259,6 @@ model, d = train(80, 1050)
 assert (d.num_row(), model.num_boosted_rounds()) == (80 * 1050, 4)
 assert status("VmPeak") - before <= allowed
 """
-
-
-def child(code: str, *arguments: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", LIGHT + code, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment},
-    )
 
 
 @LINUX
