@@ -87,7 +87,8 @@ XGB_DLL int XGDPIsPaged(DMatrixHandle handle, int* out) {
 /**
  * @brief Say who the rows of a matrix belong to, see plugin_cpp/rows/persons.h.
  *
- * @param codes     Of each row of this worker, below `n_persons`; null for rows of nobody.
+ * @param codes     The person of each row of this worker, below `n_persons`; null for rows of
+ * nobody.
  * @param n_persons Of this worker.
  */
 XGB_DLL int XGDPSetPersons(DMatrixHandle handle, std::uint32_t const* codes, std::uint64_t n_rows,

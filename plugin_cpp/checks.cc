@@ -54,7 +54,7 @@ void CheckMatrix(DMatrix* p_fmat, Plan const& plan, Persons const* persons) {
          "ids after the last change.";
   CHECK(!IsColumnSplit(info)) << "`dp_hist` trains on data that are split by rows, and these are "
                                  "split by columns: give each worker whole rows.";
-  // Of a matrix, or a worker's part of it, without rows nobody can tell.
+  // A matrix without rows, or a worker's part of it, tells nothing.
   CHECK(info.num_row_ == 0 || !info.base_margin_.Empty() == plan.base_margin)
       << "The plan and the DMatrix disagree on whether there is a `base_margin`: declare it by "
          "`dp_base_margin`, or leave it out.";

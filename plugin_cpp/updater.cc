@@ -23,8 +23,8 @@
 #include "plugin_cpp/leaf/release.h"        // for ReleaseLeaves
 #include "plugin_cpp/leaf/spread.h"         // for SpreadPersons
 #include "plugin_cpp/leaf/values.h"         // for FinishTree, LeafShrinkage
+#include "plugin_cpp/plan/draws.h"          // for EventOfRound, CorrectionEvent, LeafEvent
 #include "plugin_cpp/plan/plan.h"           // for Plan, ParsePlan
-#include "plugin_cpp/plan/draws.h"    // for EventOfRound, CorrectionEvent, LeafEvent
 #include "plugin_cpp/release/release.h"     // for Release
 #include "plugin_cpp/release/source.h"      // for MakeSharedSource
 #include "plugin_cpp/rows/bins.h"           // for BinRows
@@ -372,8 +372,8 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     auto round = static_cast<std::int32_t>(tree_idx / plan.parallel_trees);
     auto& first = training.first_leaves.at(tree_idx % plan.parallel_trees);
     bool repeats = plan.SharesLeaves(round) && class_idx > 0;
-    // Rows have no gradients of an output that repeats the first one's leaves: its release is drawn
-    // as every round's is, and says nothing.
+    // Rows have no gradients of an output that repeats the first one's leaves. Noise is still
+    // drawn, so the ledger stays the same.
     TreeTilt none;
     auto& shrinkage =
         plan.SharesLeaves(round) ? training.of_first : training.shrinkage.at(class_idx);

@@ -10,17 +10,19 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-START = "4589d15"
+START = "6e97119"
 LONGEST = 72
 _PATH = re.compile(r"(?<![\w./~])(?:/(?:work|tmp|home|root|mnt|Users)/|[A-Z]:\\)")
 _FORMS = re.compile(r"(?!(?:Bring|Embed|Feed|Need|Seed|Speed|Focus|Process)$)\w+(?:ing|ed|[^s]s)$")
 
+_NONE: Mapping[str, re.Pattern[str]] = {}
 
-def faults(message: str) -> list[str]:
-    """What is wrong with the message of a commit."""
+
+def faults(message: str, odd: Mapping[str, re.Pattern[str]] = _NONE) -> list[str]:
+    """What is wrong with the message of a commit; odd phrases are those of docs/style.md."""
     subject, _, rest = message.strip().partition("\n")
     found = []
     if len(subject) > LONGEST:
@@ -32,6 +34,7 @@ def faults(message: str) -> list[str]:
         found.append(f"the subject is no order: it begins with {word!r} (say 'Add', not 'Added')")
     if rest and not rest.startswith("\n"):
         found.append("no empty line follows the subject")
+    found += [f"the subject says {phrase!r}" for phrase in odd if odd[phrase].search(subject)]
     if _PATH.search(message):
         found.append("it has a path of a machine")
     return found
@@ -54,9 +57,13 @@ def commits(folder: Path, start: str = START) -> Iterator[tuple[str, str]]:
 
 def main(folder: Path = Path()) -> int:
     """Print the faults; returns 1 if there are any."""
-    bad = False
+    tools = Path(__file__).resolve().parent
+    sys.path.insert(0, str(tools))
+    from check_prose import STYLE, phrases
+
+    bad, odd = False, phrases((tools.parent / STYLE).read_text(encoding="utf-8"))
     for name, message in commits(folder):
-        for fault in faults(message):
+        for fault in faults(message, odd):
             bad = True
             print(f"{name} {message.partition(chr(10))[0]}\n    {fault}")
     if bad:

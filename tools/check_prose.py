@@ -1,7 +1,7 @@
 """The style of prose: ``make lint`` checks it, ``make format`` wraps the lines of pages.
 
 The list of phrases is the table of ``docs/style.md``: whoever finds another odd one adds a row
-there, and it is looked for in pages, in docstrings and messages of Python, and in messages of C++.
+there, and it is looked for in pages, and in docstrings, messages, help texts and comments of code.
 Pages outside of ``REFERENCE`` have at most ``LONGEST_PAGE`` words, and lines of prose at most
 ``WIDTH`` characters. Tables, blocks of code and links are as long as they are.
 """
@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import argparse
 import ast
+import io
 import re
 import sys
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,6 +33,7 @@ _ITEM = re.compile(r"^(\s*)([*+-]|\d+\.)(\s+)")
 # A row of a table, a heading or a comment: each line is a block of its own.
 _SINGLE = re.compile(r"\s*(?:\||#|<!--)")
 # What would be read as a list, a heading, a quotation or a table at the start of a line.
+_READ_IN_CPP = re.compile(r'(?<=")(?:[^"\\]|\\.)*(?=")|//.*|^ \*.*')  # messages and comments
 _MARK = re.compile(r"[*+|>=#-]+$|#|>|\||\d+[.)]$")
 
 
@@ -133,9 +136,11 @@ def _texts(path: Path, text: str) -> list[tuple[int, str]]:
         return _prose(text)
     if path.suffix == ".py":
         constants = (n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Constant))
-        return [(n.lineno, n.value) for n in constants if isinstance(n.value, str)]
+        strings = [(n.lineno, n.value) for n in constants if isinstance(n.value, str)]
+        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+        return strings + [(t.start[0], t.string[1:]) for t in tokens if t.type == tokenize.COMMENT]
     lines = enumerate(text.splitlines(), 1)
-    return [(number, t) for number, line in lines for t in re.findall(r'"((?:[^"\\]|\\.)*)"', line)]
+    return [(number, t) for number, line in lines for t in _READ_IN_CPP.findall(line)]
 
 
 def odd_phrases(path: Path, text: str, listed: dict[str, re.Pattern[str]]) -> Iterator[str]:

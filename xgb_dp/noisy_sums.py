@@ -236,7 +236,7 @@ class ColumnPlan:
     Counts of rows are multiplied by 2**shift before they get noise.
     """
 
-    texts: int  # columns of texts
+    texts: int  # text columns
     numbers: int  # columns of numbers, dates included
     unit: str
     text_shift: int = 0

@@ -22,7 +22,7 @@ namespace xgboost::dp {
  * @brief Release the counts of all columns, and make of them what is free.
  *
  * @param values    Of one column after the other; finite, or NaN.
- * @param weights   Of each row, from 0 to 2^shift.
+ * @param weights   What each row weighs, from 0 to 2^shift.
  * @param n_columns At least one.
  * @param request   JSON: levels, max_bin, shift, sigma2, persons, private, noise_free, test_key.
  *

@@ -9,7 +9,7 @@
 #include "plugin_cpp/candidates/float_key.h"       // for FloatKey
 #include "plugin_cpp/candidates/histogram_cuts.h"  // for EqualMassCuts, RefineEdges
 #include "plugin_cpp/candidates/quantile_tree.h"   // for QuantileCuts
-#include "plugin_cpp/plan/draws.h"           // for CandidateEvent
+#include "plugin_cpp/plan/draws.h"                 // for CandidateEvent
 #include "plugin_cpp/rows/bins.h"                  // for MakeCuts
 #include "plugin_cpp/rows/raw_pages.h"             // for ForEachPage
 

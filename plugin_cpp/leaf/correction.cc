@@ -4,9 +4,9 @@
 #include <cmath>      // for isfinite, log1p, nearbyint, sqrt
 #include <cstddef>    // for size_t
 
-#include "common/threading_utils.h"       // for ParallelFor
-#include "tree/tree_view.h"               // for ScalarTreeView
-#include "xgboost/logging.h"              // for CHECK
+#include "common/threading_utils.h"  // for ParallelFor
+#include "tree/tree_view.h"          // for ScalarTreeView
+#include "xgboost/logging.h"         // for CHECK
 
 namespace xgboost::dp {
 namespace {
@@ -148,7 +148,7 @@ double MeanCorrection::ShiftOf(Released<NoisySum> const& released) {
   auto const& noisy = released.values.front();
   double deviation = std::sqrt(released.variance);
   double unit = kLargest / static_cast<double>(kResidualUnit);
-  // Rows that a shift moves: a prediction beyond the range stays at its end. Of a factor, the sum
+  // Rows that a shift moves: a prediction beyond the range stays at its end. A factor moves the sum
   // of the predictions.
   double rows = static_cast<double>(noisy.hess.Value());
   if (rows < kLeastDeviations * deviation || rows < 1.0) {

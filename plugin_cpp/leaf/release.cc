@@ -3,8 +3,8 @@
 #include <algorithm>  // for clamp, max, min
 #include <cmath>      // for floor, pow
 
-#include "plugin_cpp/plan/row_bound.h"    // for RowQuantiser
-#include "plugin_cpp/plan/draws.h"  // for LeafEvent
+#include "plugin_cpp/plan/draws.h"      // for LeafEvent
+#include "plugin_cpp/plan/row_bound.h"  // for RowQuantiser
 
 namespace xgboost::dp {
 namespace {

@@ -313,7 +313,7 @@ class LeavesOfGroup {
 /**
  * @brief What persons with several rows add to the leaves, beyond what splits have of them.
  *
- * @param position Of each row.
+ * @param position The leaf of each row.
  */
 template <typename LeafT>
 std::vector<LocalSum> ChangeOfLeaves(Context const* ctx, RowBound const& bound,

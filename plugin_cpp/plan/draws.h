@@ -1,8 +1,8 @@
 /**
  * The draws that a plan leads to: which release, with which noise, and how often in a round.
  *
- * What one unit of privacy can change of a release, and with it the cost of a draw, is computed from
- * the plan and from these records in xgb_dp/accounting, and there alone.
+ * What one unit of privacy can change of a release, and with it the cost of a draw, is computed
+ * from the plan and from these records in xgb_dp/accounting, and there alone.
  *
  * Proof: docs/proofs/sampling.md
  */

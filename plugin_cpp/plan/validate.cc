@@ -8,9 +8,9 @@
 #include <functional>  // for greater_equal
 #include <string>      // for string
 
-#include "plugin_cpp/json_reader.h"       // for JsonReader
-#include "plugin_cpp/plan/plan.h"         // for Plan
-#include "xgboost/logging.h"              // for CHECK
+#include "plugin_cpp/json_reader.h"  // for JsonReader
+#include "plugin_cpp/plan/plan.h"    // for Plan
+#include "xgboost/logging.h"         // for CHECK
 
 namespace xgboost::dp {
 namespace {

@@ -81,7 +81,7 @@ struct RowsOfPersons {
  * @param gpair   Gradients by row and class, as XGBoost makes them.
  * @param sample  Which rows take part; empty for all. The others count nothing.
  * @param several Rows of persons with several rows, if there are any; null if nobody asks.
- * @param out     Of each class.
+ * @param out     One entry for each class.
  */
 void QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const& info,
                        Persons const* persons, RoundLoss const& own,

@@ -21,7 +21,7 @@ struct OfMatrix {
   std::shared_ptr<Persons const> persons;
 };
 
-/** @brief Weak pointers: persons that are gone are none that a matrix may have now. */
+/** @brief Weak pointers: an expired one never matches. */
 struct OfPlan {
   std::weak_ptr<DMatrix const> matrix;
   std::weak_ptr<Persons const> persons;

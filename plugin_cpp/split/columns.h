@@ -2,9 +2,9 @@
  * An additive round: a tree of every feature alone, all on the same gradients, and their leaves in
  * one release.
  *
- * Partitions of the features are drawn without looking at the data. Of each numeric feature the
- * leaf in which 0 lies, and where missing values go, is absent: its sums are not released, and a
- * row that is in it does not have this column. A row that has k columns enters the leaf of each
+ * Partitions of the features are drawn without looking at the data. A numeric feature
+ * lacks the leaf in which 0 lies, and where missing values go: its sums are not released, and a row
+ * that is in it does not have this column. A row that has k columns enters the leaf of each
  * with its integers over the root of k + 1, rounded towards zero, and the sum of all rows: so the
  * whole release has the sensitivity of one tree.
  *

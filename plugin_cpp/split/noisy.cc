@@ -4,8 +4,8 @@
 #include <cmath>      // for sqrt
 #include <limits>     // for numeric_limits
 
-#include "plugin_cpp/plan/draws.h"  // for HistogramEvent
-#include "plugin_cpp/random/samplers.h"   // for UniformBelow
+#include "plugin_cpp/plan/draws.h"       // for HistogramEvent
+#include "plugin_cpp/random/samplers.h"  // for UniformBelow
 
 namespace xgboost::dp {
 double NoisySplits::Gain(NoisySum const& s) const {

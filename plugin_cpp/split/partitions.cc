@@ -5,7 +5,7 @@
 #include <utility>    // for move, swap
 
 #include "common/threading_utils.h"          // for ParallelFor
-#include "plugin_cpp/plan/draws.h"     // for SplitEvent
+#include "plugin_cpp/plan/draws.h"           // for SplitEvent
 #include "plugin_cpp/random/exponential.h"   // for GroupedUtilities
 #include "plugin_cpp/random/public_words.h"  // for PublicWords
 #include "plugin_cpp/random/samplers.h"      // for UniformBelow, kMaxUniform

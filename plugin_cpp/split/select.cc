@@ -4,9 +4,9 @@
 #include <cmath>      // for floor
 #include <utility>    // for move
 
-#include "common/threading_utils.h"       // for ParallelFor
-#include "plugin_cpp/plan/draws.h"  // for SplitEvent
-#include "plugin_cpp/split/score.h"       // for DispatchScore, ClassNorm, UtilityOfOneNat
+#include "common/threading_utils.h"  // for ParallelFor
+#include "plugin_cpp/plan/draws.h"   // for SplitEvent
+#include "plugin_cpp/split/score.h"  // for DispatchScore, ClassNorm, UtilityOfOneNat
 
 namespace xgboost::dp {
 void SelectedSplits::Begin(common::Span<ClassGradients const> gradients) {

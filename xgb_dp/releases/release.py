@@ -92,7 +92,7 @@ class Release(ABC):
     name: ClassVar[str]  # of its noise, and of its section of the plan
     share: ClassVar[str]  # name of its part of the budget in ``dp_budget_shares``
     of_count: ClassVar[float] = 0.0  # its share where it is drawn for the number of rows alone
-    of_rest: ClassVar[float] = 0.0  # its part of what the shares of others leave over
+    of_rest: ClassVar[float] = 0.0  # its share of the remainder
     # the names that its events have, each with what is released, for people
     words: ClassVar[tuple[tuple[str, str], ...]]
     # whether a division of the budget names it where it is not released, too
