@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from xgb_dp.accounting import sensitivity
-from xgb_dp.accounting.enforced import Enforced, Labels, planned_events, range_of_plan
+from xgb_dp.accounting.enforced import Enforced, Labels, range_of_plan
+from xgb_dp.accounting.planned import planned_events
 from xgb_dp.accounting.units import PERSON
 from xgb_dp.engine import native
 from xgb_dp.training.plan import dump_plan

@@ -10,8 +10,9 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
-from xgb_dp.accounting.enforced import Enforced, claimed_events
+from xgb_dp.accounting.enforced import Enforced
 from xgb_dp.accounting.events import GaussianEvent
+from xgb_dp.accounting.planned import claimed_events
 from xgb_dp.audit import PreparedTraining
 from xgb_dp.errors import BudgetError, LedgerError
 from xgb_dp.record import draws

@@ -8,29 +8,26 @@ is complete, and when its ledger is read again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, TypeVar
 
 from ..errors import LedgerError
 from . import sensitivity
 from .events import Event, ExponentialEvent, PlainEvent, event_from_json
-from .nested import ChoiceEvent, RoundsEvent
+from .nested import RoundsEvent
 from .sensitivity import RowBound
-from .units import PERSON, ROW
+from .units import PERSON
 
 __all__ = [
+    "NOISY_SUMS",
     "Enforced",
     "Labels",
     "bound_of_plan",
-    "claimed_events",
-    "planned_events",
     "range_of_plan",
 ]
 
-_EPS_BITS, _SAMPLE_BITS = 40, 32
-_NOISY_SUMS = ("histogram", "partial")
-_CORRECTIONS = 2
+NOISY_SUMS = ("histogram", "partial")
 
 
 @dataclass(frozen=True)
@@ -169,13 +166,7 @@ class Enforced:
         request: Mapping[str, Any] | None = None,
         by_column: Mapping[str, Any] | None = None,
     ) -> Enforced:
-        """What a plan and the requests before its first tree lead to.
-
-        Args:
-            plan: As the library is told it, see ``plugin_cpp/plan/plan.h``.
-            request: For the sums of labels, or the number of rows; None without.
-            by_column: For the sums by class and column; None without.
-        """
+        """What a plan (``plugin_cpp/plan/plan.h``) and the requests before its trees lead to."""
         person = plan["unit"] == PERSON
         grids = [len(f["grid"]) for f in plan["features"] if f["kind"] == "private"]
         counts = plan["candidates"]
@@ -195,7 +186,7 @@ class Enforced:
             joint=plan["class_trees"] == "joint",
             leaf_noise=plan["leaf"]["noise"],
             spread=plan["leaf"]["spread"],
-            cells=_cells_of_feature(plan) if person and plan["split"] in _NOISY_SUMS else 1,
+            cells=_cells_of_feature(plan) if person and plan["split"] in NOISY_SUMS else 1,
             candidates=Candidates(
                 features=len(grids),
                 levels=counts["levels"] if tree else 1,
@@ -221,7 +212,7 @@ class Enforced:
             "candidates": self.candidates,
             "correction": self.corrects,
             "splits": self.split == "exponential",
-            "histograms" if self.split in _NOISY_SUMS else "leaves": True,
+            "histograms" if self.split in NOISY_SUMS else "leaves": True,
         }
         return {name for name, wanted in asked.items() if wanted}
 
@@ -231,11 +222,7 @@ class Enforced:
 
     @classmethod
     def from_json(cls, data: Any) -> Enforced:
-        """The inverse of :meth:`to_json`.
-
-        Raises:
-            LedgerError: These are no such figures.
-        """
+        """The inverse of :meth:`to_json`."""
         try:
             inner = {"bound": RowBound, "candidates": Candidates, "labels": Labels}
             read = {
@@ -251,22 +238,14 @@ class Enforced:
             ) from error
 
     def event(self, draw: Mapping[str, Any]) -> Event:
-        """The event of a draw that the library has recorded, or would record.
-
-        Raises:
-            LedgerError: It is a draw of something else, or selections of another range.
-        """
+        """The event of a draw that the library has recorded, or would record."""
         if "events" in draw:
             inner = [self.event(one).to_json() for one in draw["events"]]
             return event_from_json({**draw, "events": inner})
         return event_from_json(self._completed(dict(draw)))
 
     def check(self, event: Event) -> None:
-        """Refuse an event whose sensitivity is not the one that follows from these figures.
-
-        Raises:
-            LedgerError: It is not.
-        """
+        """Refuse an event whose sensitivity is not the one that follows from these figures."""
         for one in event.events if isinstance(event, RoundsEvent) else (event,):
             draw = one.to_json()
             if isinstance(one, ExponentialEvent):
@@ -419,96 +398,3 @@ def _cells_of_feature(plan: Mapping[str, Any]) -> int:
     counts = plan["candidates"]
     tree = counts["kind"] == "quantile_tree"
     return sensitivity.feature_cells(sizes, counts["max_bin"], tree=tree)
-
-
-def planned_events(
-    plan: Mapping[str, Any],
-    request: Mapping[str, Any] | None = None,
-    by_column: Mapping[str, Any] | None = None,
-    *,
-    times: int = 1,
-) -> tuple[Event, ...]:
-    """Everything that a training of a plan releases at most, in the order of the ledger.
-
-    Args:
-        plan: As the library is told it.
-        request: For the labels, see :meth:`Enforced.of_plan`.
-        by_column: See there.
-        times: How often the request is made.
-    """
-    if plan["noise_free"]:
-        return ()
-    enforced = Enforced.of_plan(plan, request, by_column)
-    once: list[dict[str, Any]] = []
-    if request is not None:
-        name = "rows" if request["kind"] == "rows" else "intercept"
-        once.append(_gaussian(name, request["sigma2"], times))
-    if by_column is not None:
-        once.append(_gaussian("columns", by_column["sigma2"], 1))
-    rounds, in_round = plan["rounds"], _draws_of_round(plan, enforced)
-    sampled, parts = plan["sampling_num"] < 1 << _SAMPLE_BITS, plan["ensemble"]
-    counts = plan["candidates"]
-    if enforced.candidates is not None:
-        draw = _noisy("candidates", counts, laplace=counts["laplace"])
-        if counts["hessian"] and counts["rounds"] == rounds:
-            in_round.insert(0, draw | {"count": 1})
-        else:
-            once.append(draw | {"count": counts["rounds"]})
-    if plan["correction"]["on"]:
-        once.append(_gaussian("correction", plan["correction"]["sigma2"], _CORRECTIONS))
-    unit = {} if plan["unit"] == ROW else {"unit": plan["unit"]}
-    in_round = [draw | unit for draw in in_round]
-    if sampled:
-        rate = {"rate_num": plan["sampling_num"], "rate_bits": _SAMPLE_BITS, "count": rounds}
-        rest = [{"mechanism": "poisson", **rate, "events": in_round}]
-    elif parts > 1:
-        many = {"parts": parts, "halving": plan["ensemble_halving"], "count": -(-rounds // parts)}
-        rest = [{"mechanism": "allocation", **many, "events": in_round}]
-    else:
-        rest = [draw | {"count": draw["count"] * rounds} for draw in in_round]
-    return tuple(enforced.event(draw | unit) for draw in (*once, *rest))
-
-
-def _draws_of_round(plan: Mapping[str, Any], enforced: Enforced) -> list[dict[str, Any]]:
-    trees = plan["parallel_trees"]
-    out: list[dict[str, Any]] = []
-    if plan["split"] == "exponential":
-        levels = -(-plan["depth"] // plan["split_levels"])
-        chosen = trees * (1 if enforced.joint else plan["num_class"])
-        splits = {"mechanism": "exponential", "release": "splits", "eps_bits": _EPS_BITS}
-        splits |= {"eps_num": plan["selection"]["eps_num"], "range": plan["selection"]["range"]}
-        out.append(splits | {"count": levels * chosen})
-    if plan["split"] in _NOISY_SUMS:
-        out.append(_gaussian("histograms", plan["histogram"]["sigma2"], trees * plan["depth"]))
-        return out
-    draw = _noisy("leaves", plan["leaf"], laplace=enforced.leaf_noise != "gaussian")
-    out.append(draw | {"count": 1 if plan["split"] == "additive" else trees})
-    return out
-
-
-def _gaussian(name: str, sigma2: int, count: int) -> dict[str, Any]:
-    return {"mechanism": "gaussian", "release": name, "sigma2": sigma2, "count": count}
-
-
-def _noisy(name: str, noise: Mapping[str, Any], *, laplace: bool) -> dict[str, Any]:
-    """A draw without its count."""
-    parameter = "scale" if laplace else "sigma2"
-    mechanism = "laplace" if laplace else "gaussian"
-    return {"mechanism": mechanism, "release": name, parameter: noise[parameter]}
-
-
-def claimed_events(ways: Sequence[Sequence[Event]]) -> tuple[Event, ...]:
-    """What a training is charged with that follows one of several plans.
-
-    Args:
-        ways: Events of each plan, the release by which one is taken first.
-
-    Raises:
-        LedgerError: The plans do not begin with the same release.
-    """
-    if len(ways) == 1:
-        return tuple(ways[0])
-    firsts = {tuple(way[:1]) for way in ways}
-    if len(firsts) != 1:
-        raise LedgerError("Plans of which one is taken must begin with the same release.")
-    return (ChoiceEvent(firsts.pop(), tuple(tuple(way[1:]) for way in ways)),)

@@ -13,8 +13,9 @@ from typing import Any
 
 from ..accounting import Event
 from ..accounting.describe import is_within
-from ..accounting.enforced import Enforced, Labels, claimed_events, planned_events
+from ..accounting.enforced import Enforced, Labels
 from ..accounting.events import counted, release_counts
+from ..accounting.planned import claimed_events, planned_events
 from ..engine import native
 from ..engine.model_json import ModelJson
 from ..errors import BudgetError, LedgerError
