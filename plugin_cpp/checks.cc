@@ -119,23 +119,4 @@ void CheckSums(Context const* ctx, Plan const& plan, std::uint64_t n_rows) {
   CheckNumRows(ctx, plan.masking, n_rows,
                std::min(static_cast<std::int64_t>(Limits().total), kExact / largest));
 }
-
-void CheckClaim(Attributes const& attributes, std::string const& plan_id) {
-  bool claimed = false;
-  auto it = attributes.find(kLedgerAttribute);
-  if (it != attributes.cend()) {
-    auto ledger = Json::Load(StringView{it->second});
-    auto const& trainings = get<Array const>(ledger["trainings"]);
-    if (!trainings.empty()) {
-      auto const& last = get<Object const>(trainings.back());
-      auto id = last.find("plan_digest");
-      auto complete = last.find("complete");
-      claimed = id != last.cend() && IsA<String>(id->second) &&
-                get<String const>(id->second) == plan_id && complete != last.cend() &&
-                IsA<Boolean>(complete->second) && !get<Boolean const>(complete->second);
-    }
-  }
-  CHECK(claimed) << "The booster's privacy ledger does not account for this training: call "
-                 << "`xgboost.train` with `dp_epsilon` and `dp_delta`.";
-}
 }  // namespace xgboost::dp

@@ -5,9 +5,7 @@
 #pragma once
 
 #include <cstdint>  // for int64_t, uint64_t
-#include <string>   // for string
 
-#include "plugin_cpp/guard.h"            // for Attributes
 #include "plugin_cpp/plan/plan.h"        // for Plan
 #include "plugin_cpp/release/masking.h"  // for Masking
 #include "plugin_cpp/rows/persons.h"     // for Persons
@@ -53,10 +51,4 @@ void CheckNumRows(Context const* ctx, Masking const& masking, std::uint64_t n_ro
  * row-weight clip.
  */
 void CheckSums(Context const* ctx, Plan const& plan, std::uint64_t n_rows);
-
-/**
- * @brief The booster's ledger must end in an open entry for this plan, which claims all of it as
- *        spent. So whatever happens to the booster from here on, its report never shows less.
- */
-void CheckClaim(Attributes const& attributes, std::string const& plan_id);
 }  // namespace xgboost::dp

@@ -14,7 +14,8 @@
 
 #include "common/timer.h"                   // for Monitor
 #include "plugin_cpp/candidates/release.h"  // for CandidateRelease
-#include "plugin_cpp/checks.h"              // for CheckMatrix, CheckRows, CheckSums, CheckClaim
+#include "plugin_cpp/checks.h"              // for CheckMatrix, CheckRows, CheckSums
+#include "plugin_cpp/claim.h"               // for CheckClaim
 #include "plugin_cpp/grower.h"              // for TreeGrower
 #include "plugin_cpp/guard.h"               // for Find, kPlanKey, PrivateUpdater, Attributes
 #include "plugin_cpp/json_reader.h"         // for JsonReader
@@ -237,7 +238,7 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
            "in "
            "every round.";
     if (training_->plan.is_private) {
-      CheckClaim(attributes, training_->plan.id);
+      CheckClaim(attributes, training_->plan);
     }
     training_->data = train;
   }

@@ -38,6 +38,14 @@ def describe_plan(text: str) -> dict[str, Any]:
     }
 
 
+def claim_of(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """The claim of a training of a plan, as far as the library reads it."""
+    enforced = Enforced.of_plan(plan).to_json()
+    events = [event.to_json() for event in planned_events(plan)]
+    training = {"plan_digest": plan["id"], "complete": False, "rounds": plan["rounds"]}
+    return {"trainings": [training | {"enforced": [enforced], "events": events}]}
+
+
 def describe_intercept(request: Mapping[str, Any]) -> dict[str, Any]:
     """The measure of a request for the sums before the first tree."""
     if request["kind"] == "columns":

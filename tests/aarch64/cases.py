@@ -16,6 +16,8 @@ from xgb_dp.noisy_sums import numbers_request, weights
 from xgb_dp.testing import fixed_noise
 from xgb_dp.training.run import Training
 
+from ..stated import claim_of
+
 KEY = 7
 ROUNDS = 4
 PRIVATE: dict[str, Any] = {
@@ -159,8 +161,7 @@ def write_case(name: str, folder: Path) -> xgb.Booster:
     low = handed["low"] | {"nthread": params["nthread"], "verbosity": 0}
     write_lines(folder / "params", *(f"{key}\t{value}" for key, value in low.items()))
     write_lines(folder / "rounds", str(ROUNDS))
-    claim = {"plan_digest": json.loads(low["dp_plan"])["id"], "complete": False}
-    write_lines(folder / "claim", json.dumps({"trainings": [claim]}))
+    write_lines(folder / "claim", json.dumps(claim_of(json.loads(low["dp_plan"]))))
     write_lines(folder / "requests", *map(json.dumps, handed["requests"]))
     if "persons" in handed:
         handed["persons"].astype(np.uint32).tofile(folder / "persons")

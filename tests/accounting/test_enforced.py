@@ -18,6 +18,7 @@ from xgb_dp.errors import BudgetError, LedgerError
 from xgb_dp.record import draws
 from xgb_dp.record.draws import Draws, Told
 from xgb_dp.record.form import Ledger
+from xgb_dp.training import first_release
 from xgb_dp.training import plan as plans
 
 from ..conftest import arrays
@@ -137,3 +138,56 @@ def test_told_events_are_those_of_the_plan(model):
     plan = prepared.plan(test_key="07" * 32)
     text = plans.dump_plan(plan)
     assert [e.to_json() for e in Told(text).events] == describe_plan(text)["events"]
+
+
+LOUDER = {
+    "noise": lambda plan: {"leaf": {**plan["leaf"], "sigma2": 1 << 20}},
+    "selections": lambda plan: {"selection": {**plan["selection"], "eps_num": (1 << 47) - 1}},
+    "range": lambda plan: {"selection": {**plan["selection"], "range": 1}},
+    "grid": lambda plan: {"grid_bits": 20},
+    "rounds": lambda plan: {"rounds": plan["rounds"] + 1},
+    "depth": lambda plan: {"depth": plan["depth"] + plan["split_levels"]},
+    "bound": lambda plan: {"row_bound": {**plan["row_bound"], "gradient_bound": "2.0"}},
+}
+
+
+@pytest.mark.parametrize("name", list(LOUDER))
+def test_no_tree_is_grown_that_the_ledger_does_not_claim(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plan that a client changes after the claim: a training that is broken off would lie."""
+    dump = plans.dump_plan
+    grown: list[int] = []
+
+    class Grown(xgb.callback.TrainingCallback):
+        def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+            grown.append(epoch)
+            return False
+
+    def after_release(s: Any, noise: Any, plan: Any, *sums: Any) -> str:
+        return dump({**plan, **LOUDER[name](plan)})
+
+    monkeypatch.setattr(first_release, "after_release", after_release)
+    params = PARAMS | {"objective": "count:poisson", "dp_target_bounds": (0.0, 8.0)}
+    X, y = arrays()
+    with pytest.raises(xgb.core.XGBoostError, match="does not account for this training"):
+        xgb.train(params, xgb.DMatrix(X, y), 3, callbacks=[Grown()])
+    assert not grown
+
+
+def test_labels_get_the_noise_that_is_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
+    release = Draws.release
+
+    def quieter(self: Draws, dtrain: Any, request: Any, position: int = 0) -> Any:
+        return release(self, dtrain, {**request, "sigma2": request["sigma2"] // 2}, position)
+
+    def twice(self: Draws, dtrain: Any, request: Any, position: int = 0) -> Any:
+        release(self, dtrain, request, position)
+        with monkeypatch.context() as patch:
+            patch.setattr(draws.native, "release_intercept", lambda *_: pytest.fail("drawn"))
+            return release(self, dtrain, request, position)
+
+    for other in (quieter, twice):
+        monkeypatch.setattr(Draws, "release", other)
+        with pytest.raises(BudgetError, match="less noise than was claimed, or for one more"):
+            xgb.train(PARAMS, xgb.DMatrix(*arrays()), 2)

@@ -44,6 +44,7 @@ OTHERS = {
     ("plotting/shapes.py", "leaf"),
     ("testing.py", "plan"),
     ("accounting/enforced.py", "plan"),
+    ("accounting/planned.py", "plan"),
     ("accounting/enforced.py", "counts"),
     ("accounting/enforced.py", "request"),
 }

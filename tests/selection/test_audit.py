@@ -12,7 +12,7 @@ from xgb_dp.accounting import Repetitions
 from xgb_dp.accounting.curve import Curve
 from xgb_dp.accounting.selection import SelectionCurve
 from xgb_dp.audit.bounds import violates
-from xgb_dp.record import ledger
+from xgb_dp.record import ledger, selected
 from xgb_dp.request.objectives import OBJECTIVES
 from xgb_dp.tuning import run
 from xgb_dp.tuning.scores import ScoreValue
@@ -51,10 +51,12 @@ def winners(law: Repetitions, chances: np.ndarray, monkeypatch: pytest.MonkeyPat
     judge = SimpleNamespace(release=lambda p, *rest: ScoreValue(p, 0.0, p))
     settings = SimpleNamespace(target=None, objective=OBJECTIVES["binary:logistic"])
     candidate = SimpleNamespace(settings=settings)
-    event = SimpleNamespace(repetitions=law, runs=[()])
+    event = SimpleNamespace(repetitions=law, runs=[()], score=())
     plan = SimpleNamespace(event=event, runs=[()], score=None)
     record = SimpleNamespace(private=True, noise="os", trainings=[None], events=[])
     monkeypatch.setattr(ledger, "read_ledger", lambda booster: record)
+    monkeypatch.setattr(ledger, "store", lambda booster, record: None)
+    monkeypatch.setattr(selected, "replace", lambda record, **changes: record)
     data = SimpleNamespace(matrix=SimpleNamespace(get_label=lambda: None), persons=None)
     best = (run._best_run([candidate], plan, judge, data, data).booster for _ in range(N))
     return np.fromiter(best, dtype=np.int64)

@@ -103,9 +103,10 @@ def test_the_best_run_is_kept(runs, monkeypatch):
     ranks = iter([0.1, 0.7, 0.3, 0.7, 0.6, 0.2])
     kept = []
 
-    def release(self: Score, *args: Any) -> Any:
+    def release(self: Score, p: Any, y: Any, target: Any, event: Any, *args: Any) -> Any:
         kept.append(next(ranks))
-        return xgb_dp.tuning.scores.ScoreValue(10.0 * kept[-1] + len(kept), 0.0, kept[-1])
+        value = 10.0 * kept[-1] + len(kept)
+        return xgb_dp.tuning.scores.ScoreValue(value, 0.0, kept[-1], (event,))
 
     monkeypatch.setattr(Score, "release", release)
     assert quick().score == 10.0 * 0.7 + 2  # ties go to the first
@@ -397,3 +398,15 @@ def test_unknown_arguments_name_the_way(name, hint):
     estimator = xgb_dp.DPXGBClassifier(epsilon=1.0, delta=1e-6, classes=2)
     with pytest.raises(PrivacyParameterError, match=f"`{name}` is not an argument.*Use {hint}"):
         estimator.fit_select(X, y, TWO, **{name: "accuracy"})
+
+
+def test_a_run_that_scores_with_less_noise_ends_the_selection(monkeypatch):
+    """The score of a run is charged once for all runs: each of them must have drawn that."""
+    released = Score.release
+
+    def louder(self: Score, p: Any, y: Any, target: Any, event: Any, *rest: Any) -> Any:
+        return released(self, p, y, target, replace(event, sigma2=event.sigma2 // 2), *rest)
+
+    monkeypatch.setattr(Score, "release", louder)
+    with pytest.raises(BudgetError, match="something else than was accounted for"):
+        quick()

@@ -6,6 +6,8 @@ import json
 
 import xgboost as xgb
 
+from ..stated import claim_of
+
 
 def plan_of(booster: xgb.Booster) -> dict:
     updater = json.loads(booster.save_config())["learner"]["gradient_booster"]["updater"][0]
@@ -22,6 +24,9 @@ def from_plan(plan: dict, dtrain: xgb.DMatrix, **extra: object) -> xgb.Booster:
         **extra,
     }
     booster = xgb.Booster(params, [dtrain])
-    claim = {"trainings": [{"plan_digest": plan["id"], "complete": False}]}
+    try:
+        claim = claim_of(plan)
+    except (LookupError, TypeError, ValueError):
+        claim = {"trainings": []}  # of a plan that is none
     booster.set_attr(dp_ledger=json.dumps(claim))
     return booster

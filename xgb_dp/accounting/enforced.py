@@ -71,10 +71,10 @@ class Labels:
             "presence": self.presence,
             "exposures": self.exposures,
         }
-        return (
-            sensitivity.intercept_sens2(self.kind, self.shift, **sums),
-            sensitivity.intercept_coordinates(self.kind, person=person, **sums),
-        )
+        coordinates = sensitivity.intercept_coordinates(self.kind, person=person, **sums)
+        if self.kind == "cells" and person:
+            coordinates = max(coordinates, self.count)
+        return sensitivity.intercept_sens2(self.kind, self.shift, **sums), coordinates
 
 
 @dataclass(frozen=True)
@@ -250,7 +250,11 @@ class Enforced:
             draw = one.to_json()
             if isinstance(one, ExponentialEvent):
                 draw["range"] = self.score_range
-            if not isinstance(one, PlainEvent) or self.event(draw) != one:
+            try:
+                same = isinstance(one, PlainEvent) and self.event(draw) == one
+            except (ValueError, TypeError, ArithmeticError):
+                same = False  # no plan has such figures
+            if not same:
                 raise LedgerError(
                     f"The privacy ledger counts another sensitivity of {one.label!r} than what "
                     "was enforced leads to."

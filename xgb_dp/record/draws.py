@@ -16,6 +16,7 @@ from ..accounting.describe import is_within
 from ..accounting.enforced import Enforced, Labels
 from ..accounting.events import counted, release_counts
 from ..accounting.planned import claimed_events, planned_events
+from ..accounting.units import PERSON
 from ..engine import native
 from ..engine.model_json import ModelJson
 from ..errors import BudgetError, LedgerError
@@ -115,7 +116,9 @@ class Draws:
             same = Labels.of(request) == enforced.labels
         if not same:
             raise _defect("A request is for other sums than its plan")
-        self._ways[position].check_request(request)
+        way = self._ways[position]
+        way.check_request(request)
+        self._check_noise(request, way, enforced)
         answer = native.release_intercept(dtrain, dict(request))
         if "event" in answer:
             event = enforced.event(answer["event"])
@@ -126,6 +129,20 @@ class Draws:
             self._before.append(event)
         sums: list[int] = answer["sums"]
         return sums
+
+    def _check_noise(self, request: Mapping[str, Any], way: Told, enforced: Enforced) -> None:
+        """Refuse a draw with less noise, or one more often, than was claimed."""
+        if request["noise_free"]:
+            return
+        own = request["kind"] if request["kind"] in ("rows", "columns") else "intercept"
+        draw = {"mechanism": "gaussian", "release": own, "sigma2": request["sigma2"], "count": 1}
+        if enforced.unit == PERSON:
+            draw["unit"] = PERSON
+        event = enforced.event(draw)
+        made = sum(before.count for before in self._before if before.label == own)
+        limits = [e for e in way.events if e.label == own]
+        if not limits or not is_within(counted(event, made + 1), limits[0]):
+            raise _defect("A request is for less noise than was claimed, or for one more release")
 
     def complete(self, claim: Ledger, booster: Any, rounds: int) -> Ledger:
         """The whole ledger of a model.

@@ -23,7 +23,7 @@ from ..engine.draws import coins
 from ..errors import BudgetError
 from . import ledger
 
-__all__ = ["best_of", "charge", "repetitions"]
+__all__ = ["best_of", "complete", "repetitions"]
 
 
 class Run(Protocol):
@@ -37,12 +37,16 @@ class Run(Protocol):
     def rank(self) -> float:
         """The larger, the better."""
 
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What its score has released."""
+
 
 AnyRun = TypeVar("AnyRun", bound=Run)
 
 
 def best_of(event: SelectionEvent, run: Callable[[], AnyRun]) -> AnyRun:
-    """The best of a secret number of runs. Everything else about them is forgotten.
+    """The best of a secret number of runs, charged with all of them. The others are forgotten.
 
     Privacy: spends `event`, with which the selection is charged before this is called.
 
@@ -55,7 +59,7 @@ def best_of(event: SelectionEvent, run: Callable[[], AnyRun]) -> AnyRun:
         candidate = run()
         record = ledger.read_ledger(candidate.booster)
         alone = record.private and record.noise == "os" and len(record.trainings) == 1
-        if not alone or _text(record.events) not in paid:
+        if not alone or _text(record.events) not in paid or candidate.events != event.score:
             raise BudgetError(
                 "A run of the selection has released something else than was accounted for. No "
                 "model is given out. This is a defect of xgb_dp: please report it."
@@ -63,28 +67,26 @@ def best_of(event: SelectionEvent, run: Callable[[], AnyRun]) -> AnyRun:
         if best is None or candidate.rank > best.rank:
             best = candidate
     assert best is not None  # there is at least one run
+    record = ledger.read_ledger(best.booster)
+    charged = replace(record.trainings[0], events=(event,), drawn=None)
+    ledger.store(best.booster, replace(record, trainings=(charged,)))
     return best
 
 
-def charge(
-    booster: Any,
-    event: SelectionEvent,
-    target: tuple[float, float],
-    public: Mapping[str, Any],
-    entry: str | None,
+def complete(
+    booster: Any, target: tuple[float, float], public: Mapping[str, Any], entry: str | None
 ) -> None:
-    """Put the ledger of the whole selection in place of that of the best run.
+    """Say in the ledger of the best run what the selection was asked for.
 
     Args:
-        booster: The best run.
-        event: Of the selection.
+        booster: What :func:`best_of` gave.
         target: (epsilon, delta) of the selection.
         public: What it took as public.
         entry: Its entry in a budget; None without.
     """
     record = ledger.read_ledger(booster)
     [last] = record.trainings
-    whole = replace(last, events=(event,), drawn=None, target=target, public=public, entry=entry)
+    whole = replace(last, target=target, public=public, entry=entry)
     ledger.store(booster, replace(record, trainings=(whole,)))
 
 

@@ -149,9 +149,10 @@ class Training:
 
     @property
     def texts(self) -> str:
-        """All plans, and the name of a public start, on which workers agree."""
+        """All plans and requests, and the name of a public start, on which workers agree."""
         start = [] if self.public_start is None else [self.public_start.digest]
-        return "\n".join([*(option.text for option in self.options), *start])
+        requests = [self.request, *(option.by_column for option in self.options)]
+        return "\n".join([*(option.text for option in self.options), json.dumps(requests), *start])
 
     @property
     def plan_id(self) -> str:
@@ -223,7 +224,7 @@ class Training:
         position, count, sums, capped = 0, None, None, None
         columns: ColumnEffects | None = None
         if s.masking.workers:
-            agreed = json.dumps([self.texts, self.request, s.schema.names])
+            agreed = json.dumps([self.texts, s.schema.names])
             files = (s["dp_secure_key"], s["dp_secure_parties"])
             masking.agree_on_pads(self.plan_id, agreed, files)
         try:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import xgboost as xgb
 
-from ..accounting import Event, Repetitions, SelectionEvent
+from ..accounting import Event, Repetitions
 from ..budget.booked import check_alone
 from ..budget.budget import Budget, as_budget
 from ..budget.gate import Release, check_free, guarded
@@ -30,7 +30,7 @@ from ..parameters import parse
 from ..record import ledger
 from ..record.caution import warn_of
 from ..record.report import PrivacyReport, privacy_report
-from ..record.selected import best_of, charge
+from ..record.selected import best_of, complete
 from ..request.features import Schema, read_schema
 from ..request.params import DEFAULT_ROUNDS
 from ..request.sizes import settings_of_sizes
@@ -191,7 +191,7 @@ def select(
 
     with progress("select: train and score"):  # how many runs there are is secret
         best = _best_run(candidates, plan, judge, fit, valid)
-    return _result(best, plan.event, judge, (epsilon, delta), given.part, entry)
+    return _result(best, judge, (epsilon, delta), given.part, entry)
 
 
 def _refuse(unknown: Mapping[str, Any]) -> None:
@@ -238,6 +238,11 @@ class _Run:
     def rank(self) -> float:
         """Of the score."""
         return self.score.rank
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """Of the score."""
+        return self.score.events
 
 
 def _rehearse(candidates: Sequence[Trial], plan: TuningPlan, side: Side, schema: Schema) -> None:
@@ -356,7 +361,6 @@ def _chosen(trial: Trial, taken: int | None) -> dict[str, Any]:
 
 def _result(
     best: _Run,
-    event: SelectionEvent,
     judge: Score,
     target: tuple[float, float],
     part: Part | None,
@@ -370,7 +374,7 @@ def _result(
     public = {name: value for name, value in training.public.items() if name != "part"}
     if part is not None:
         public["part"] = part.to_json()
-    charge(best.booster, event, target, public, entry)
+    complete(best.booster, target, public, entry)
     return Selection(
         best.booster,
         best.trial.change,

@@ -6,7 +6,7 @@ Proof: docs/proofs/selection.md
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -63,6 +63,7 @@ class ScoreValue:
     value: float  # in the unit of the score
     noise: float  # about the standard deviation of the noise in it
     rank: float  # what the runs of a selection are ordered by; larger is better
+    events: tuple[GaussianEvent, ...] = ()  # what was drawn
 
 
 @dataclass(frozen=True)
@@ -186,8 +187,10 @@ class Score:
         released = release(layout, [event], [cells], persons)
         sums = released.sums[0][0]
         if self.name == "auc":
-            return self._auc(sums, released.noise)
-        return self._mean(sums, released.noise, target)
+            score = self._auc(sums, released.noise)
+        else:
+            score = self._mean(sums, released.noise, target)
+        return replace(score, events=released.events)
 
     def _bound(self, target: tuple[float, float] | None) -> float:
         if self.bound is not None:
