@@ -76,12 +76,12 @@ $(STAMPS)/tools: pyproject.toml
 
 # The build folder is kept, so only what changed is compiled again.
 $(STAMPS)/installed: $(STAMPS)/tools $(SOURCES)
-	$(PIP) install -q --no-build-isolation -C "build-dir=$(BUILD)/{wheel_tag}" -e .
+	$(PIP) install -q --no-build-isolation --config-settings "build-dir=$(BUILD)/{wheel_tag}" -e .
 	touch $@
 
 # Optional dependencies, one stamp for each extra of pyproject.toml.
 $(STAMPS)/extra-%: $(STAMPS)/tools | $(STAMPS)/installed
-	$(PIP) install -q --no-build-isolation -C "build-dir=$(BUILD)/{wheel_tag}" -e ".[$*]"
+	$(PIP) install -q --no-build-isolation --config-settings "build-dir=$(BUILD)/{wheel_tag}" -e ".[$*]"
 	touch $@
 
 # The unmodified upstream wheels, outside the environment: tests load our models with them.
@@ -157,7 +157,7 @@ wheel: $(DIST)/built
 
 $(DIST)/built: $(STAMPS)/tools $(WHEEL_SOURCES)
 	rm -f $(DIST)/*.whl
-	$(PIP) wheel -q --no-build-isolation --no-deps -C "build-dir=$(BUILD)/{wheel_tag}" -w $(DIST) .
+	$(PIP) wheel -q --no-build-isolation --no-deps --config-settings "build-dir=$(BUILD)/{wheel_tag}" -w $(DIST) .
 	touch $@
 
 # The oldest glibc that will do is that of the machine: build releases in a manylinux image, as
