@@ -37,7 +37,7 @@ PARSER.add_argument("--count", type=int, default=300, help="mistakes (300)")
 PARSER.add_argument("--seed", type=int, default=0, help="of their choice (0)")
 PARSER.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
 PARSER.add_argument("--file", type=Path, help="a line for each mistake")
-_LIMIT = 180  # seconds of one process
+_LIMIT = 600  # seconds of one process
 _FORK = multiprocessing.get_context("fork")
 Verdict = tuple[str, str, float, float]
 
