@@ -375,10 +375,11 @@ def _result(
     if part is not None:
         public["part"] = part.to_json()
     complete(best.booster, target, public, entry)
+    taken = public.get("plan_choice", {}).get("taken")
     return Selection(
         best.booster,
         best.trial.change,
-        {**best.trial.params, **_chosen(best.trial, training.taken)},
+        {**best.trial.params, **_chosen(best.trial, taken)},
         training.rounds,
         best.score.value,
         best.score.noise,
