@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from ..accounting import Event
@@ -64,20 +65,24 @@ class Told:
 
         Noise that is absent, or that somebody knows, would release labels under a private ledger.
         """
-        plan = json.loads(self.text)
-        if any(request.get(its) != plan.get(name) for its, name in _SHARED):
+        if any(request.get(its) != self.plan.get(name) for its, name in _SHARED):
             raise _defect("A request is for other noise than its plan")
 
-    @property
+    @cached_property
+    def plan(self) -> Mapping[str, Any]:
+        """The plan itself; that of a wide table is long."""
+        plan: Mapping[str, Any] = json.loads(self.text)
+        return plan
+
+    @cached_property
     def enforced(self) -> Enforced:
         """What the library enforces."""
-        return Enforced.of_plan(json.loads(self.text), self.labels, self.by_column)
+        return Enforced.of_plan(self.plan, self.labels, self.by_column)
 
-    @property
+    @cached_property
     def events(self) -> tuple[Event, ...]:
         """What it releases at most."""
-        plan = json.loads(self.text)
-        return planned_events(plan, self.labels, self.by_column, times=self.times)
+        return planned_events(self.plan, self.labels, self.by_column, times=self.times)
 
 
 class Draws:
@@ -134,14 +139,14 @@ class Draws:
         """Refuse a draw with less noise, or one more often, than was claimed."""
         if request["noise_free"]:
             return
-        own = request["kind"] if request["kind"] in ("rows", "columns") else "intercept"
-        draw = {"mechanism": "gaussian", "release": own, "sigma2": request["sigma2"], "count": 1}
+        name = request["kind"] if request["kind"] in ("rows", "columns") else "intercept"
+        draw = {"mechanism": "gaussian", "release": name, "sigma2": request["sigma2"], "count": 1}
         if enforced.unit == PERSON:
             draw["unit"] = PERSON
         event = enforced.event(draw)
-        made = sum(before.count for before in self._before if before.label == own)
-        limits = [e for e in way.events if e.label == own]
-        if not limits or not is_within(counted(event, made + 1), limits[0]):
+        already = sum(before.count for before in self._before if before.label == name)
+        limits = [e for e in way.events if e.label == name]
+        if not limits or not is_within(counted(event, already + 1), limits[0]):
             raise _defect("A request is for less noise than was claimed, or for one more release")
 
     def complete(self, claim: Ledger, booster: Any, rounds: int) -> Ledger:
@@ -198,10 +203,10 @@ def drawn(booster: Any, enforced: Enforced | None = None) -> tuple[bool, str, tu
     for updater in ModelJson.config_of(booster).updaters:
         if updater.get(ATTRIBUTE):
             record = json.loads(updater[ATTRIBUTE])
-            told = Enforced.of_plan(json.loads(updater["dp_train_param"]["dp_plan"]))
+            followed = Enforced.of_plan(json.loads(updater["dp_train_param"]["dp_plan"]))
             if enforced is None:
-                enforced = told
-            if replace(told, labels=enforced.labels, by_column=enforced.by_column) != enforced:
+                enforced = followed
+            if replace(followed, labels=enforced.labels, by_column=enforced.by_column) != enforced:
                 raise LedgerError(
                     "The library has followed another plan than the ledger claims. The model must "
                     "not be published. Please report this."
