@@ -21,7 +21,7 @@ import xgboost as xgb
 from sklearn.model_selection import train_test_split
 
 from xgb_dp.accounting import make_accountant
-from xgb_dp.request.features import read_schema
+from xgb_dp.request.schema import read_schema
 from xgb_dp.training.prepare import prepare
 
 from . import datasets

@@ -48,7 +48,7 @@ def train_with_plan(
 
     from .accounting.enforced import range_of_plan
     from .record import ledger
-    from .record.draws import drawn
+    from .record.claim import drawn
     from .record.form import Ledger, TrainingRecord
     from .training.plan import dump_plan
 

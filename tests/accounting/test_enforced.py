@@ -15,8 +15,8 @@ from xgb_dp.accounting.events import GaussianEvent
 from xgb_dp.accounting.planned import claimed_events
 from xgb_dp.audit import PreparedTraining
 from xgb_dp.errors import BudgetError, LedgerError
-from xgb_dp.record import draws
-from xgb_dp.record.draws import Draws, Told
+from xgb_dp.record import claim
+from xgb_dp.record.claim import Draws, Told
 from xgb_dp.record.form import Ledger
 from xgb_dp.training import first_release
 from xgb_dp.training import plan as plans
@@ -107,7 +107,7 @@ def test_another_plan_than_was_claimed_is_not_completed(monkeypatch):
         figures = read(plan, *requests)
         return replace(figures, depth=figures.depth + 1) if not requests else figures
 
-    monkeypatch.setattr(draws.Enforced, "of_plan", coarser)
+    monkeypatch.setattr(claim.Enforced, "of_plan", coarser)
     with pytest.raises(LedgerError, match="another plan"):
         xgb.train(PARAMS, xgb.DMatrix(*arrays()), 2)
 
@@ -119,7 +119,7 @@ def test_requests_are_for_the_sums_that_are_claimed(monkeypatch):
         return release(self, dtrain, {**request, "shift": request["shift"] + 1}, position)
 
     monkeypatch.setattr(Draws, "release", louder)
-    monkeypatch.setattr(draws.native, "release_intercept", lambda *_: pytest.fail("it was drawn"))
+    monkeypatch.setattr(claim.native, "release_intercept", lambda *_: pytest.fail("it was drawn"))
     with pytest.raises(BudgetError, match="other sums"):
         xgb.train(PARAMS, xgb.DMatrix(*arrays()), 2)
 
@@ -184,7 +184,7 @@ def test_labels_get_the_noise_that_is_claimed(monkeypatch: pytest.MonkeyPatch) -
     def twice(self: Draws, dtrain: Any, request: Any, position: int = 0) -> Any:
         release(self, dtrain, request, position)
         with monkeypatch.context() as patch:
-            patch.setattr(draws.native, "release_intercept", lambda *_: pytest.fail("drawn"))
+            patch.setattr(claim.native, "release_intercept", lambda *_: pytest.fail("drawn"))
             return release(self, dtrain, request, position)
 
     for other in (quieter, twice):

@@ -21,7 +21,7 @@ from xgb_dp.accounting import (
 from xgb_dp.calibrate.search import calibrate, calibrate_family
 from xgb_dp.errors import PrivacyParameterError
 from xgb_dp.presets import PRESETS
-from xgb_dp.request.features import Schema
+from xgb_dp.request.schema import Schema
 from xgb_dp.training.prepare import prepare
 
 from ..accounting.oracle import Composed

@@ -13,7 +13,7 @@ from xgb_dp.accounting import (
 from xgb_dp.accounting.describe import is_within
 from xgb_dp.errors import LedgerError
 from xgb_dp.record import ledger
-from xgb_dp.record.draws import completed
+from xgb_dp.record.claim import completed
 from xgb_dp.record.form import TrainingRecord
 
 from .events import ALLOCATED, GAUSSIAN, LAPLACE, PARALLEL, ROUND, SAMPLED, SELECTION

@@ -25,8 +25,8 @@ from tests.reference.splits import left_sides
 from xgb_dp.audit import AuditResult, suite
 from xgb_dp.calibrate.mechanisms import NoisePlan
 from xgb_dp.calibrate.search import calibrate
-from xgb_dp.discovery.plan import plan_discovery
-from xgb_dp.engine.trees import LEAF, Tree
+from xgb_dp.discovery.least_noise import plan_discovery
+from xgb_dp.engine.tree_json import LEAF, Tree
 from xgb_dp.testing import train_with_plan
 
 from . import discovery, evaluation, mechanisms, persons, scenarios

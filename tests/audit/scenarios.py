@@ -18,7 +18,7 @@ import numpy.typing as npt
 from xgb_dp.audit import AuditResult, PreparedTraining, audit_neighbours
 from xgb_dp.audit.suite import PLAIN
 from xgb_dp.engine.model_json import ModelJson
-from xgb_dp.engine.trees import LEAF, Tree
+from xgb_dp.engine.tree_json import LEAF, Tree
 
 Floats = npt.NDArray[np.float32]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from xgb_dp.discovery.plan import plan_discovery
+from xgb_dp.discovery.least_noise import plan_discovery
 
 from . import discovery
 

@@ -11,7 +11,7 @@ import xgboost as xgb
 
 import xgb_dp
 from xgb_dp.cli.domain import from_mapping, read_domain
-from xgb_dp.discovery import run as discovery_run
+from xgb_dp.discovery import look
 from xgb_dp.errors import PrivacyParameterError
 
 from .calls import fails, run
@@ -154,7 +154,7 @@ def test_a_part_of_a_date_may_not_be_another_column():
     ],
 )
 def test_wrong_calls(files, arguments, message, monkeypatch):
-    monkeypatch.setattr(discovery_run, "_release", lambda *_: pytest.fail("noise was drawn"))
+    monkeypatch.setattr(look, "_release", lambda *_: pytest.fail("noise was drawn"))
     assert message in fails("schema", "rows.csv", *arguments)
 
 

@@ -22,7 +22,7 @@ import xgb_dp
 from xgb_dp.data.ids import persons_of
 from xgb_dp.data.worker_rows import worker_matrix
 from xgb_dp.errors import PrivacyError, PrivacyParameterError, PrivacyRefusal, RowDomainError
-from xgb_dp.request.features import read_schema
+from xgb_dp.request.schema import read_schema
 
 BIG = 2**54 + 2**30 + 1  # rounded to another 32-bit float than by way of 64 bits
 DECLARED = {"dp_categories": {"c": ["u", "v"], "n": [0, 1, 2]}}

@@ -15,10 +15,10 @@ import xgb_dp
 from xgb_dp import BudgetError, PrivacyParameterError, PrivacyRefusal, RowDomainError
 from xgb_dp.accounting import Unit
 from xgb_dp.cli.domain import from_mapping, read_domain
-from xgb_dp.discovery import run
-from xgb_dp.discovery.columns import read_texts
-from xgb_dp.discovery.plan import plan_discovery
-from xgb_dp.discovery.result import found_number
+from xgb_dp.discovery import look
+from xgb_dp.discovery.discovered import found_number
+from xgb_dp.discovery.least_noise import plan_discovery
+from xgb_dp.discovery.reading import read_texts
 from xgb_dp.discovery.yaml_text import yaml_of
 from xgb_dp.noisy_sums import Tree
 from xgb_dp.testing import fixed_noise
@@ -199,7 +199,7 @@ CASES = [
 
 @pytest.mark.parametrize(("changes", "message"), CASES)
 def test_wrong_arguments(changes, message, monkeypatch):
-    monkeypatch.setattr(run, "_release", lambda *_: pytest.fail("noise was drawn"))
+    monkeypatch.setattr(look, "_release", lambda *_: pytest.fail("noise was drawn"))
     with pytest.raises(PrivacyParameterError, match=message):
         xgb_dp.discover(DATA, **{"columns": LOOKED, **TARGET, **changes})
 
@@ -211,7 +211,7 @@ def test_no_table(data):
 
 
 def test_cells_that_do_not_fit_are_not_shown(monkeypatch):
-    monkeypatch.setattr(run, "_release", lambda *_: pytest.fail("noise was drawn"))
+    monkeypatch.setattr(look, "_release", lambda *_: pytest.fail("noise was drawn"))
 
     class Odd:
         def __str__(self):
@@ -247,7 +247,7 @@ def test_containers_agree(monkeypatch):
         seen.append(({n: ([k[i] for i in c if i >= 0], list(c == -1)) for n, (c, k) in
                       texts.items()}, {n: v.tolist() for n, v in numbers.items()}))  # fmt: skip
 
-    monkeypatch.setattr(run, "_release", kept)
+    monkeypatch.setattr(look, "_release", kept)
     kinds = {"a": "number", "t": "text"}
     a, t = [1.0, 2.5, math.nan], ["x", "7", ""]
     for data in (
@@ -287,7 +287,7 @@ def test_it_is_booked_before_anything_is_drawn(tmp_path, monkeypatch):
         assert [e.state for e in book.entries] == ["reserved"]
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(run, "_release", broken)
+    monkeypatch.setattr(look, "_release", broken)
     with pytest.raises(KeyboardInterrupt):
         xgb_dp.discover(DATA, LOOKED, epsilon=0.2, delta=DELTA, budget=book)
     assert [e.state for e in book.entries] == ["reserved"]

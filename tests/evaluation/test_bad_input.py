@@ -11,7 +11,7 @@ import xgboost as xgb
 import xgb_dp
 from tests.evaluation.tasks import TARGET, refused, rows, stock
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
-from xgb_dp.evaluation import run
+from xgb_dp.evaluation import measure
 
 X, Y = rows(400)
 SECRET = "SECRET-CELL"
@@ -19,7 +19,7 @@ SECRET = "SECRET-CELL"
 
 @pytest.fixture(autouse=True)
 def nothing_is_released(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "release", lambda *args: pytest.fail("released"))
+    monkeypatch.setattr(measure, "release", lambda *args: pytest.fail("released"))
 
 
 @pytest.fixture(scope="module")

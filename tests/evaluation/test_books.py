@@ -17,10 +17,10 @@ import xgb_dp
 from tests.evaluation.tasks import COMMON, PRIVATE, TARGET, refused, rows, stock
 from xgb_dp.accounting import Unit, make_accountant
 from xgb_dp.data.parts import Part, part_of, reading
-from xgb_dp.evaluation import run
+from xgb_dp.evaluation import measure
 from xgb_dp.record.ledger import read_ledger
 from xgb_dp.testing import fixed_noise
-from xgb_dp.tuning import run as select_run
+from xgb_dp.tuning import best_run
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_the_book_has_the_event_before_anything_is_drawn(budget, data, model, mo
     def die(*args: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(run, "release", die)
+    monkeypatch.setattr(measure, "release", die)
     with pytest.raises(KeyboardInterrupt):
         xgb_dp.evaluate(model, data, budget=budget, note="judge", **TARGET)
     (entry,) = budget.entries
@@ -68,7 +68,7 @@ def test_the_book_has_the_event_before_anything_is_drawn(budget, data, model, mo
 
 
 def test_what_exceeds_the_budget_releases_nothing(budget, data, model, monkeypatch):
-    monkeypatch.setattr(run, "release", lambda *args: pytest.fail("released"))
+    monkeypatch.setattr(measure, "release", lambda *args: pytest.fail("released"))
     refused(xgb_dp.BudgetError, "exceed", model, data, epsilon=3.0, budget=budget)
     assert budget.entries == []
 
@@ -222,7 +222,7 @@ def test_a_calibrated_model_holds_sums_of_the_hold_out(data):
 
 def test_the_models_of_a_selection_see_their_part_alone(data, monkeypatch):
     seen: dict[str, set[int]] = {"train": set(), "score": set()}
-    train, predict = select_run._train, select_run._predict
+    train, predict = best_run._train, best_run._predict
 
     def training(trial: Any, plan: Any, expected: Any, fit: Any) -> Any:
         seen["train"].add(fit.matrix.num_row())
@@ -232,8 +232,8 @@ def test_the_models_of_a_selection_see_their_part_alone(data, monkeypatch):
         seen["score"].add(matrix.num_row())
         return predict(booster, matrix)
 
-    monkeypatch.setattr(select_run, "_train", training)
-    monkeypatch.setattr(select_run, "_predict", scored)
+    monkeypatch.setattr(best_run, "_train", training)
+    monkeypatch.setattr(best_run, "_predict", scored)
     X, y = data
     ids = np.arange(len(y)) // 3
     parts = xgb_dp.split(xgb.DMatrix(X, y), test=0.3, privacy_id=ids)

@@ -14,8 +14,8 @@ from sklearn import metrics
 
 import xgb_dp
 from tests.evaluation.tasks import TARGET, refused
+from xgb_dp.evaluation.amounts import Deviance
 from xgb_dp.evaluation.kinds import events_for
-from xgb_dp.evaluation.means import Deviance
 from xgb_dp.evaluation.regression import Regression
 from xgb_dp.evaluation.rows import Groups, judged
 from xgb_dp.noisy_sums import Block, Layout

@@ -7,7 +7,7 @@ import xgboost as xgb
 
 from experiments import targets
 from xgb_dp.accounting import make_accountant
-from xgb_dp.request.features import read_schema
+from xgb_dp.request.schema import read_schema
 from xgb_dp.training.prepare import prepare
 
 DELTA = 1e-5

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 import xgboost as xgb
 
 from xgb_dp import DPXGBClassifier, DPXGBRegressor
-from xgb_dp.data.labels import codes_of, declared, label_array
+from xgb_dp.data.class_codes import codes_of, declared, label_array
 from xgb_dp.errors import PrivacyError, PrivacyParameterError, RowDomainError
 
 SECRET = "-".join(["SECRET", "CELL", "8128"])  # tracebacks show lines of code

@@ -138,4 +138,4 @@ def test_one_reader_knows_the_keys_of_xgboosts_models():
         for path in PACKAGE.rglob("*.py")
         if any(f'"{key}"' in path.read_text(encoding="utf-8") for key in keys)
     }
-    assert knowing == {"engine/model_json.py", "engine/trees.py"}
+    assert knowing == {"engine/model_json.py", "engine/tree_json.py"}

@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from xgb_dp.errors import PrivacyError, PrivacyParameterError
-from xgb_dp.request.features import Schema
 from xgb_dp.request.names import ALIASES, REFUSED
 from xgb_dp.request.params import PARAMETERS
 from xgb_dp.request.rules import RULES
+from xgb_dp.request.schema import Schema
 from xgb_dp.training.plan import dump_plan, public_inputs
 from xgb_dp.training.prepare import check
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import xgb_dp
 from xgb_dp.audit import PreparedTraining
 from xgb_dp.cli.commands import cli
-from xgb_dp.request.features import read_schema
+from xgb_dp.request.schema import read_schema
 from xgb_dp.training.prepare import prepare
 
 from ..conftest import arrays

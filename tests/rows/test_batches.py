@@ -18,7 +18,7 @@ import xgb_dp
 from xgb_dp.data.matrices import private_matrix
 from xgb_dp.engine import native
 from xgb_dp.errors import PrivacyError, PrivacyRefusal
-from xgb_dp.request.features import check_source
+from xgb_dp.request.schema import check_source
 from xgb_dp.testing import fixed_noise
 
 from ..batches import Batches

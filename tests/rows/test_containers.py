@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from tests.pairs import HIDDEN, Converted, masked, objects
-from xgb_dp.data.columns import cells_of, numbers
+from xgb_dp.data.arrays import cells_of, numbers
 from xgb_dp.data.matrices import private_matrix
 from xgb_dp.data.unchanged import digest
 from xgb_dp.errors import PrivacyParameterError

@@ -20,15 +20,15 @@ import pytest
 
 from tests.pairs import HIDDEN, Converted, Reader, check_pairs, masked, objects
 from xgb_dp.cli.table import _codes, _numbers
+from xgb_dp.data.arrays import cells_of, numbers
 from xgb_dp.data.cells import MISSING
-from xgb_dp.data.columns import cells_of, numbers
+from xgb_dp.data.class_codes import codes_of, declared
 from xgb_dp.data.dates import parts_of_dates
 from xgb_dp.data.ids import persons_of
-from xgb_dp.data.labels import codes_of, declared
 from xgb_dp.data.matrices import private_matrix
-from xgb_dp.discovery.columns import read_numbers, read_texts
+from xgb_dp.discovery.reading import read_numbers, read_texts
 from xgb_dp.errors import PrivacyParameterError, RowDomainError
-from xgb_dp.evaluation.groups import Groups, group_codes
+from xgb_dp.evaluation.by_group import Groups, group_codes
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -18,7 +18,8 @@ from tests.secure.messages import Words, sum_up, workers
 from tests.stated import describe_plan
 from xgb_dp.engine import native
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal
-from xgb_dp.request import features, masking, settings
+from xgb_dp.request import masking, settings
+from xgb_dp.request.schema import Schema
 from xgb_dp.training import prepare
 
 ALARM = 1e-7  # chance that a correct mask fails one test; there are 6 of them
@@ -151,7 +152,7 @@ def resolve(p: dict[str, Any]) -> masking.Masking:
     full |= {"dp_feature_bounds": {0: (0.0, 1.0)}} if "dp_candidates" in p else {}
     if p.get("dp_secure_sum"):
         full |= {"dp_secure_key": "key", "dp_secure_parties": "parties"}
-    schema = features.Schema(["x"], named=True, categorical=frozenset(), dictionaries={})
+    schema = Schema(["x"], named=True, categorical=frozenset(), dictionaries={})
     return prepare.check(full | p, schema, 5).masking
 
 

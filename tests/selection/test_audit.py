@@ -14,7 +14,7 @@ from xgb_dp.accounting.selection import SelectionCurve
 from xgb_dp.audit.bounds import violates
 from xgb_dp.record import ledger, selected
 from xgb_dp.request.objectives import OBJECTIVES
-from xgb_dp.tuning import run
+from xgb_dp.tuning import best_run
 from xgb_dp.tuning.scores import ScoreValue
 
 from .test_privacy import Pair, best_of
@@ -45,9 +45,9 @@ def winners(law: Repetitions, chances: np.ndarray, monkeypatch: pytest.MonkeyPat
             value = next(drawn)
         return value
 
-    monkeypatch.setattr(run, "_train", outcome)
-    monkeypatch.setattr(run, "_predict", lambda booster, dvalid: booster)
-    monkeypatch.setattr(run, "Predicted", SimpleNamespace(of=lambda settings: None))
+    monkeypatch.setattr(best_run, "_train", outcome)
+    monkeypatch.setattr(best_run, "_predict", lambda booster, dvalid: booster)
+    monkeypatch.setattr(best_run, "Predicted", SimpleNamespace(of=lambda settings: None))
     judge = SimpleNamespace(release=lambda p, *rest: ScoreValue(p, 0.0, p))
     settings = SimpleNamespace(target=None, objective=OBJECTIVES["binary:logistic"])
     candidate = SimpleNamespace(settings=settings)
@@ -58,7 +58,7 @@ def winners(law: Repetitions, chances: np.ndarray, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(ledger, "store", lambda booster, record: None)
     monkeypatch.setattr(selected, "replace", lambda record, **changes: record)
     data = SimpleNamespace(matrix=SimpleNamespace(get_label=lambda: None), persons=None)
-    best = (run._best_run([candidate], plan, judge, data, data).booster for _ in range(N))
+    best = (best_run._best_run([candidate], plan, judge, data, data).booster for _ in range(N))
     return np.fromiter(best, dtype=np.int64)
 
 

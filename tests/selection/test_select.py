@@ -17,7 +17,7 @@ from xgb_dp import BudgetError, PrivacyParameterError, PrivacyRefusal, RowDomain
 from xgb_dp.accounting import event_from_json, make_accountant
 from xgb_dp.budget import booked
 from xgb_dp.record import selected
-from xgb_dp.tuning import run
+from xgb_dp.tuning import best_run
 
 from ..batches import Batches
 from ..conftest import OBJECTIVE, arrays
@@ -130,13 +130,13 @@ def test_good_settings_win(runs):
 def test_trainings_do_not_see_the_rows_set_aside(runs, monkeypatch):
     runs(3)
     parts = []
-    train = run._train
+    train = best_run._train
 
     def spy(candidate: Any, plan: Any, expected: Any, fit: Any) -> Any:
         parts.append(fit.matrix.get_label())
         return train(candidate, plan, expected, fit)
 
-    monkeypatch.setattr(run, "_train", spy)
+    monkeypatch.setattr(best_run, "_train", spy)
     seen = []
     release = Score.release
 
@@ -257,7 +257,7 @@ def test_a_budget_books_it_before_anything_is_released(book, tmp_path, monkeypat
     def fail(*args: Any) -> Any:
         raise AssertionError("a row was read")
 
-    monkeypatch.setattr(run, "_train", fail)
+    monkeypatch.setattr(best_run, "_train", fail)
     plain = xgb_dp.Budget(tmp_path / "plain.json", epsilon=6.0, delta=1e-5)
     for full in (book, plain):
         with pytest.raises(BudgetError, match="selection_epsilon"):
@@ -269,20 +269,20 @@ def test_a_crash_leaves_the_booking(book, monkeypatch):
     def crash(*args: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(run, "_train", crash)
+    monkeypatch.setattr(best_run, "_train", crash)
     with pytest.raises(KeyboardInterrupt):
         quick(budget=book)
     assert book.spent.shift > 3.8
 
 
 def test_a_training_that_would_release_something_else_is_stopped(monkeypatch):
-    plan_runs = run.plan_runs
+    plan_runs = best_run.plan_runs
 
     def louder(*args: Any) -> Any:
         plan = plan_runs(*args)
         return replace(plan, epsilon=plan.epsilon * 1.5)
 
-    monkeypatch.setattr(run, "plan_runs", louder)
+    monkeypatch.setattr(best_run, "plan_runs", louder)
     released = []
     monkeypatch.setattr(xgb_dp.engine.native, "release_intercept", lambda *args: released.append(1))
     with pytest.raises(BudgetError, match="something else"):
@@ -320,7 +320,7 @@ def test_a_training_that_would_release_something_else_is_stopped(monkeypatch):
     ],
 )  # fmt: skip
 def test_bad_arguments(changes, error, match, monkeypatch):
-    monkeypatch.setattr(run, "_best_run", lambda *args: pytest.fail("a row was read"))
+    monkeypatch.setattr(best_run, "_best_run", lambda *args: pytest.fail("a row was read"))
     with pytest.raises(error, match=match):
         quick(**changes)
 

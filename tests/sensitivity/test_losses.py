@@ -18,7 +18,7 @@ from tests.reference.splits import Score
 from tests.reference.test_losses_against_cpp import COLUMNS, LOSSES, outputs_of, plan_of
 from tests.stated import describe_plan
 from xgb_dp.accounting import sensitivity
-from xgb_dp.request.features import read_schema
+from xgb_dp.request.schema import read_schema
 from xgb_dp.testing import train_with_plan
 from xgb_dp.training.prepare import prepare
 

@@ -11,10 +11,10 @@ import xgboost as xgb
 import xgb_dp
 from tests.stated import describe_plan
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
-from xgb_dp.releases.columns import Columns
+from xgb_dp.releases.column_sums import ColumnSums
 from xgb_dp.releases.intercept import Intercept
 from xgb_dp.releases.splits import Splits
-from xgb_dp.request.features import read_schema
+from xgb_dp.request.schema import read_schema
 from xgb_dp.testing import fixed_noise
 from xgb_dp.training.first_release import base_score_from_sums
 from xgb_dp.training.plan import build_plan, dump_plan
@@ -51,7 +51,7 @@ def test_wide_tables_release_no_cells_by_class():
     data = xgb.DMatrix(np.zeros((10, 600)), np.zeros((10, 2)))
     asked = prepare(USUAL, read_schema(data), None).asked
     assert not asked.find(Intercept).presence
-    assert asked.find(Columns) is None
+    assert asked.find(ColumnSums) is None
     assert train(2, data).predict(data).shape == (10, 2)
 
 

@@ -15,8 +15,8 @@ import xgb_dp
 from tests.reference.test_losses_against_cpp import plan_of
 from tests.stated import describe_plan
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
-from xgb_dp.request.features import read_schema
 from xgb_dp.request.params import DEFAULT_ROUNDS
+from xgb_dp.request.schema import read_schema
 from xgb_dp.testing import fixed_noise
 from xgb_dp.training import first_release
 from xgb_dp.training.cells import quantiles, spread

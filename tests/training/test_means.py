@@ -227,7 +227,7 @@ def test_few_times_are_selected_among_as_many_are(n):
 
 
 def test_the_cap_follows_the_mean():
-    from xgb_dp.request.features import read_schema
+    from xgb_dp.request.schema import read_schema
 
     schema = read_schema(xgb.DMatrix(np.zeros((2, 1))))
     counts = prepare(

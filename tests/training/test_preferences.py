@@ -12,8 +12,8 @@ from xgboost.core import XGBoostError
 import xgb_dp
 from xgb_dp.accounting import Event
 from xgb_dp.errors import PrivacyParameterError
-from xgb_dp.request.features import LARGEST_WEIGHT, Schema, whole_weights
 from xgb_dp.request.objectives import OBJECTIVES
+from xgb_dp.request.schema import LARGEST_WEIGHT, Schema, whole_weights
 from xgb_dp.training.prepare import prepare
 
 from ..models import training

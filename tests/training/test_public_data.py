@@ -219,7 +219,7 @@ def test_the_cpp_refuses_damaged_structures(structure):
 
 
 def _plan(structures: Any) -> str:
-    from xgb_dp.request.features import Schema
+    from xgb_dp.request.schema import Schema
     from xgb_dp.training.plan import build_plan, dump_plan
     from xgb_dp.training.prepare import prepare
 

@@ -19,8 +19,8 @@ from xgb_dp.cli.commands import cli
 from xgb_dp.engine import native
 from xgb_dp.errors import BudgetError, LedgerError
 from xgb_dp.record.ledger import read_ledger
-from xgb_dp.request.features import read_schema
 from xgb_dp.request.params import DEFAULT_ROUNDS
+from xgb_dp.request.schema import read_schema
 from xgb_dp.request.sizes import SIZES
 from xgb_dp.testing import fixed_noise
 from xgb_dp.training import prepare as road

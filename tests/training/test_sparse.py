@@ -17,9 +17,9 @@ from xgb_dp.accounting import ChoiceEvent, GaussianEvent, make_accountant
 from xgb_dp.errors import PrivacyParameterError
 from xgb_dp.record.ledger import read_ledger
 from xgb_dp.releases import Noise
-from xgb_dp.releases.columns import SHARE
+from xgb_dp.releases.column_sums import SHARE
 from xgb_dp.request import sizes
-from xgb_dp.request.features import read_schema
+from xgb_dp.request.schema import read_schema
 from xgb_dp.request.sizes import MEETINGS, is_sparse, worth
 from xgb_dp.training.first_release import present_from_sums, rows_from_sums
 from xgb_dp.training.prepare import prepare

@@ -15,7 +15,7 @@ import xgb_dp
 from tests.stated import describe_plan
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
 from xgb_dp.releases.splits import Splits
-from xgb_dp.request.features import read_schema
+from xgb_dp.request.schema import read_schema
 from xgb_dp.testing import fixed_noise
 from xgb_dp.training.plan import build_plan, dump_plan
 from xgb_dp.training.prepare import prepare

@@ -8,7 +8,7 @@ import xgb_dp
 from tests.reference.plans import base_plan
 from xgb_dp import testing
 from xgb_dp.errors import PrivacyParameterError
-from xgb_dp.request.features import read_schema
+from xgb_dp.request.schema import read_schema
 from xgb_dp.training.prepare import prepare
 
 from ..conftest import arrays

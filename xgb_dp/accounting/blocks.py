@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_ndtr
 
+from .bisection import doubled, narrow
 from .bounded_range import tail_curve
 from .gaussian import gaussian_delta
-from .search import doubled, narrow
 
 __all__ = ["block_mu", "dominating_gaussian", "dominating_mu", "merge_blocks"]
 

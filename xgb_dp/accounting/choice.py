@@ -14,6 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
+from .bisection import narrow
 from .blocks import dominating_gaussian
 from .coarse import RDPCurve, ZCDPCurve, zcdp_mu2
 from .curve import Curve
@@ -21,7 +22,6 @@ from .events import GaussianEvent
 from .flat import LOWEST, TAIL, Composition, FlatCurve, solve
 from .gaussian import BETA, GaussianTotals, gaussian_delta
 from .grid_curve import GridCurve
-from .search import narrow
 from .simplify import Choice, Terms
 
 __all__ = ["ChoiceCurve", "WithChoices", "hull"]

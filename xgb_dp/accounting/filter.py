@@ -13,13 +13,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from .bisection import doubled, narrow
 from .blocks import dominating_gaussian
 from .choice import ChoiceCurve
 from .events import Event, PlainEvent, ThresholdEvent, one_unit
 from .exact import ExactAccountant, compose
 from .gaussian import gaussian_delta, gaussian_epsilon
 from .nested import ChoiceEvent, SelectionEvent
-from .search import doubled, narrow
 from .simplify import Neighbours, simplify
 from .threshold import failure_of
 

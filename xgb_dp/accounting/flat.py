@@ -14,13 +14,13 @@ from copy import copy
 from itertools import groupby
 from typing import Protocol
 
+from .bisection import root_above
 from .blocks import merge_blocks
 from .bounded_range import Grid, tail_curve
 from .coarse import RDPCurve, ZCDPCurve
 from .curve import Curve
 from .gaussian import BETA, GaussianTotals, gaussian_delta, gaussian_epsilon
 from .grid_curve import GridCurve
-from .search import root_above
 from .simplify import Terms
 
 __all__ = ["LOWEST", "TAIL", "WORK", "Composition", "FlatCurve", "solve"]

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from scipy.special import log_ndtr
 
+from .bisection import doubled, narrow
 from .events import GaussianEvent
-from .search import doubled, narrow
 
 __all__ = [
     "BETA",

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from .bisection import narrow
 from .curve import Curve
-from .search import narrow
 
 __all__ = ["MOST_ROWS", "Smallest", "delta_in_steps", "epsilon_in_steps"]
 

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from .bisection import narrow
 from .curve import Curve
 from .grid_curve import ChordTable, both_signs
 from .repetitions import Repetitions
-from .search import narrow
 
 __all__ = ["SelectionCurve", "WithSelections"]
 

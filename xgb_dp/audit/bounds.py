@@ -16,8 +16,8 @@ import numpy.typing as npt
 from scipy.special import betaincinv
 from scipy.stats import binom
 
+from ..accounting.bisection import doubled, narrow, root_above
 from ..accounting.gaussian import gaussian_delta
-from ..accounting.search import doubled, narrow, root_above
 
 __all__ = [
     "DELTAS",

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from ..accounting import make_accountant
 from ..errors import PrivacyParameterError
-from ..request.features import read_schema
 from ..request.params import DEFAULT_ROUNDS
+from ..request.schema import read_schema
 from ..training import plan
 from ..training.prepare import prepare
 from .bounds import DELTAS, Claim, one_run_lower_bound

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..accounting import Event
-from ..request.features import Schema
 from ..request.objectives import OWN_PARAMETERS
 from ..request.params import PARAMETERS
+from ..request.schema import Schema
 from ..request.settings import Settings
 from .mechanisms import Releases
 from .search import calibrate, calibrate_family

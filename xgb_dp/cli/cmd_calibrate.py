@@ -42,7 +42,7 @@ def calibrate(
     The noise multiplier is the standard deviation of the noise divided by the most that one row can
     change: noise of 40 in the leaves drowns leaves of fewer than some 40 rows.
     """
-    from ..request.features import Schema
+    from ..request.schema import Schema
     from ..training.prepare import prepare
 
     domain = options.domain_from(given)

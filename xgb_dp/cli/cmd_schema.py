@@ -11,7 +11,7 @@ import pandas as pd
 
 from ..data.cells import MISSING
 from ..discovery import discover
-from ..discovery.columns import KINDS, kinds_of
+from ..discovery.reading import KINDS, kinds_of
 from ..errors import PrivacyParameterError
 from . import options
 from .domain import template

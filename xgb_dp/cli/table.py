@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from ..data.arrays import cells_of
 from ..data.cells import number_of, numbers_of, read_data, value_of
-from ..data.columns import cells_of
 from ..data.dates import EPOCH, parts_of_dates
 from ..data.parts import Part, mark
 from ..errors import RowDomainError

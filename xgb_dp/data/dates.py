@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import PrivacyParameterError, RowDomainError
+from .arrays import cells_of
 from .cells import value_of
-from .columns import cells_of
 
 __all__ = ["EPOCH", "PARTS", "PUBLIC_CUTS", "parts_of_dates", "read_day"]
 

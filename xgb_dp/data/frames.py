@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import PrivacyParameterError, RowDomainError
+from .arrays import cells_of, codes_in, collected, is_table, library_of, numbers, type_of
 from .cells import ABSENT, DATES, Names, is_unicode, read_data
-from .columns import cells_of, codes_in, collected, is_table, library_of, numbers, type_of
 from .sparse import is_sparse
 
 __all__ = ["check_names", "columns_of", "has_column", "prepared", "without_column"]

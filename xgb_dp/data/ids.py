@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import PrivacyParameterError, RowDomainError
+from .arrays import library_of
 from .cells import is_sequence, is_unicode, read_data
-from .columns import library_of
 from .parts import mark, part_of
 
 __all__ = ["SEVERAL_KINDS", "Persons", "column_of", "joined", "persons_of"]

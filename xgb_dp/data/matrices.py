@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import PrivacyParameterError, RowDomainError
+from .arrays import numbers
 from .cells import read_data
-from .columns import numbers
 from .frames import check_names, prepared
 from .ids import Persons, persons_of
 from .persons import attach

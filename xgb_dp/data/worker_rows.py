@@ -18,8 +18,8 @@ import scipy.sparse as sp
 
 from ..engine import workers
 from ..errors import PrivacyParameterError, PrivacyRefusal
+from .arrays import numbers
 from .cells import read_data
-from .columns import numbers
 from .frames import columns_of, prepared
 from .ids import Persons, joined
 from .matrices import META, check_shape, checked, private_matrix

@@ -3,7 +3,7 @@
 Everything is drawn in ``noisy_sums``.
 """
 
-from .result import Discovery, FoundColumn
-from .run import discover
+from .discovered import Discovery, FoundColumn
+from .look import discover
 
 __all__ = ["Discovery", "FoundColumn", "discover"]

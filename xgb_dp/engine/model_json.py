@@ -1,4 +1,4 @@
-"""XGBoost's JSON of a model: the one place, with ``trees.py``, that knows its keys.
+"""XGBoost's JSON of a model: the one place, with ``tree_json.py``, that knows its keys.
 
 A part is looked up when it is asked for, so a damaged model raises KeyError, TypeError or
 ValueError where it is damaged. Nothing here needs a compiled library.
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .trees import LEAF, Tree
+from .tree_json import LEAF, Tree
 
 __all__ = ["ModelJson"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .curve import Curve
+from .margin_curve import Curve
 from .model_json import ModelJson
 
 __all__ = ["levels_of_model", "objective_of", "probabilities", "within"]

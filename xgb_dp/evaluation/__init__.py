@@ -5,13 +5,13 @@ Everything is drawn in ``noisy_sums``.
 
 from .calibration import CalibratedModel
 from .compare import ComparisonReport
+from .evaluation_report import EvaluationReport
 from .figure import Figure
 from .figures import TwoClasses
+from .measure import evaluate
+from .multiclass import SeveralClasses
 from .parting import Split, split
 from .regression import Errors
-from .report import EvaluationReport
-from .run import evaluate
-from .several import SeveralClasses
 from .values import Values
 
 __all__ = [

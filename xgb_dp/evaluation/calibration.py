@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 from scipy.special import expit
 
-from ..engine.curve import CURVE, Curve
+from ..engine.margin_curve import CURVE, Curve
 from ..engine.model_json import ModelJson
 from ..engine.predictions import probabilities
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
@@ -27,7 +27,7 @@ from .grid import CELLS
 from .posterior import Posterior
 
 if TYPE_CHECKING:
-    from .report import Cost
+    from .evaluation_report import Cost
 
 __all__ = ["CalibratedModel", "calibrated", "isotonic", "platt"]
 

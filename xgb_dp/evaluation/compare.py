@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from ..noisy_sums import Block, Floats, Ints, Later, Released
+from .evaluation_report import Cost
 from .figure import Figure, as_json
 from .figures import TwoClasses, auc, influence
 from .grid import CELLS, UNIT, Grid, counts_matrix, value_cells, value_points
 from .kinds import Kind, scaled
 from .posterior import DRAWS, Posterior, Solver, two_classes
-from .report import Cost
 from .rows import Groups, Judged
 from .values import Values, value_matrix
 

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from ..accounting import GaussianEvent, make_accountant
+from ..accounting.bisection import doubled, narrow
 from ..accounting.gaussian import gaussian_mu
-from ..accounting.search import doubled, narrow
 from ..errors import BudgetError
 from ..noisy_sums import MOST_SIGMA2, Block, Floats, Ints, Later, Layout, Released
-from .report import EvaluationReport
+from .evaluation_report import EvaluationReport
 from .rows import Groups, Judged
 
 __all__ = ["Kind", "events_for", "scaled", "shift_for"]

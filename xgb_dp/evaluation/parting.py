@@ -14,12 +14,12 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 
+from ..data.arrays import cells_of, collected
 from ..data.cells import read_data
-from ..data.columns import cells_of, collected
 from ..data.ids import Persons, persons_of
 from ..data.parts import TEST, TRAIN, Part, divided_by, mark
 from ..data.sparse import check_sparse
-from ..engine.draws import rows_apart
+from ..engine.samplers import rows_apart
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..noisy_sums import Ints
 from ..parameters.parse import parse_number

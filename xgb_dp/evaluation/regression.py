@@ -14,11 +14,11 @@ from ..errors import PrivacyParameterError
 from ..noisy_sums import Floats, Ints
 from ..parameters.parse import parse_number
 from ..request.objectives import OBJECTIVES
-from .errors import ERRORS, JOINT, QUANTILE, TARGET, TREE, Errors
+from .amounts import Means
 from .grid import CELLS, tree_matrix, value_cells, value_points
 from .kinds import Kind, scaled
-from .means import Means
 from .posterior import Solver
+from .regression_errors import ERRORS, JOINT, QUANTILE, TARGET, TREE, Errors
 from .rows import Groups, Judged
 from .values import FINE, FINE_UNIT, Moment, Moments, Values, moment_matrix, moment_weights
 

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from scipy.special import logit
 
-from ..data.columns import numbers
-from ..data.labels import codes_of
+from ..data.arrays import numbers
+from ..data.checks import check_base_margin, check_intervals, check_labels
+from ..data.class_codes import codes_of
 from ..data.matrices import private_matrix
 from ..data.parts import Part, apart
-from ..data.rows import check_base_margin, check_intervals, check_labels
 from ..engine import native
-from ..engine.curve import Curve
+from ..engine.margin_curve import Curve
 from ..engine.model_json import ModelJson
 from ..engine.models import names_of_categories, stored_categories
 from ..engine.predictions import levels_of_model, objective_of, probabilities
@@ -28,10 +28,10 @@ from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal, RowDoma
 from ..noisy_sums import Floats, Ints
 from ..record.ledger import read_ledger, tree_names
 from ..record.report import as_booster
-from ..request.features import check_source, dictionaries_of
 from ..request.names import read_one
 from ..request.objectives import OBJECTIVES
-from .groups import Groups, group_codes, read_groups
+from ..request.schema import check_source, dictionaries_of
+from .by_group import Groups, group_codes, read_groups
 
 __all__ = ["Groups", "Judged", "Rows", "judged", "read_groups", "read_rows"]
 

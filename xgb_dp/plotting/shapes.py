@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..engine.model_json import ModelJson
-from ..engine.trees import Tree
+from ..engine.tree_json import Tree
 from ..errors import PrivacyParameterError
 from ..record.ledger import read_ledger
 from .privacy import labelled

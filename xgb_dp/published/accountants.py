@@ -15,6 +15,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from ..accounting.accountant import Accountant
+from ..accounting.bisection import narrow, root_above
 from ..accounting.choice import hull
 from ..accounting.coarse import ORDERS, RDPCurve, ZCDPCurve, zcdp_mu2
 from ..accounting.curve import Curve
@@ -24,7 +25,6 @@ from ..accounting.groups import Smallest
 from ..accounting.nested import SelectionEvent
 from ..accounting.pure import pure_curve
 from ..accounting.repetitions import Repetitions
-from ..accounting.search import narrow, root_above
 from ..accounting.simplify import Choice, Neighbours, OtherTerm, Terms, parts_of_run, simplify
 
 __all__ = [

@@ -22,7 +22,7 @@ from ..accounting.groups import MOST_ROWS
 from ..accounting.simplify import BoundedRange, Neighbours, OtherTerm, Terms
 from . import sampled
 from .allocated import AllocatedRounds
-from .several import several_rows
+from .sampled_groups import several_rows
 
 __all__ = ["AllocatedTerm", "SampledCurve", "SampledTerm"]
 

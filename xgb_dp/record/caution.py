@@ -16,7 +16,7 @@ from ..errors import PrivacyWarning
 from ..request.id_names import looks_like_id
 
 if TYPE_CHECKING:
-    from ..request.features import Schema
+    from ..request.schema import Schema
     from ..request.settings import Settings
     from .form import Ledger
 

@@ -14,7 +14,7 @@ from ..accounting import ChoiceEvent, Event, SelectionEvent, Unit, event_from_js
 from ..accounting.enforced import Enforced
 from ..accounting.events import release_counts
 from ..errors import LedgerError
-from .start import PublicStart
+from .base_model import PublicStart
 
 __all__ = [
     "check_choice",

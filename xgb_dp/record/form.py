@@ -16,6 +16,7 @@ from ..accounting.enforced import Enforced
 from ..accounting.events import release_counts
 from ..accounting.units import all_same
 from ..errors import LedgerError
+from .base_model import PublicStart, are_tree_names
 from .fields import (
     check_choice,
     check_fields,
@@ -28,7 +29,6 @@ from .fields import (
     read_start,
     read_target,
 )
-from .start import PublicStart, are_tree_names
 
 __all__ = ["VERSION", "Ledger", "Released", "TrainingRecord", "charged"]
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from ..accounting.events import release_counts
 from ..engine import ubjson
-from ..engine.curve import CURVE, Curve
+from ..engine.margin_curve import CURVE, Curve
 from ..engine.model_json import ModelJson
 from ..engine.models import file_bytes, is_json
 from ..errors import LedgerError, PrivacyParameterError

@@ -5,7 +5,7 @@ event a part of the budget gives it. Imports ``accounting``; reads no rows.
 """
 
 from .candidates import Candidates
-from .columns import Columns
+from .column_sums import ColumnSums
 from .correction import Correction
 from .histograms import Histograms
 from .intercept import Intercept
@@ -17,7 +17,7 @@ __all__ = ["RELEASES", "Asked", "Noise", "Part", "Release"]
 
 RELEASES: tuple[type[Release], ...] = (
     Intercept,
-    Columns,
+    ColumnSums,
     Candidates,
     Correction,
     Splits,

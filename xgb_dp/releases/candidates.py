@@ -12,7 +12,7 @@ from ..accounting.sensitivity import RowBound, candidate_cells, candidates_sens2
 from ..errors import PrivacyRefusal
 from ..parameters.parameter import PUBLIC, SPENDS, Parameter, Rule, Table
 from ..parameters.parse import Choice, Whole
-from . import columns
+from . import column_sums
 from .release import (
     EXACT_BITS,
     Asked,
@@ -152,8 +152,8 @@ class Candidates(Release):
     @classmethod
     def default_share(cls, s: Settings, given: Mapping[str, float]) -> float:
         """A tenth of what the sums of columns leave over."""
-        by_column = given.get(columns.Columns.share, columns.SHARE)
-        return 0.1 * (1.0 - by_column) if columns.Columns.wanted(s) else 0.1
+        by_column = given.get(column_sums.ColumnSums.share, column_sums.SHARE)
+        return 0.1 * (1.0 - by_column) if column_sums.ColumnSums.wanted(s) else 0.1
 
     @classmethod
     def of(cls, asked: Asked) -> Candidates:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyParameterError
 from ..parameters import parse
-from .features import by_column, column_index
+from .schema import by_column, column_index
 
 if TYPE_CHECKING:
     from .settings import Settings

@@ -17,13 +17,13 @@ from ..engine.workers import this_worker
 from ..errors import PrivacyParameterError
 from ..presets import PRESETS
 from .bound import row_bound
-from .candidates import Feature, resolve_features
-from .features import Schema
 from .losses import Loss
 from .masking import Masking
 from .objectives import OBJECTIVES, OWN, Objective
 from .params import PARAMETERS
 from .rules import RULES
+from .schema import Schema
+from .split_points import Feature, resolve_features
 
 __all__ = ["Settings", "resolve", "with_preset"]
 

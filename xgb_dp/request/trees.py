@@ -9,7 +9,7 @@ from ..parameters.parameter import PUBLIC, SPENDS, Parameter, Rule, Table
 from ..parameters.parse import Choice, Flag, Number, Reader, Whole, plain, shown
 from ..releases.splits import of_trees
 from .constraints import interaction_sets, monotone_directions
-from .features import by_column
+from .schema import by_column
 
 if TYPE_CHECKING:
     from .settings import Settings

@@ -11,9 +11,9 @@ from xgboost import XGBModel
 
 from ..budget.budget import as_budget
 from ..data.cells import read_data
+from ..data.class_codes import codes_of, declared, label_array
 from ..data.frames import has_column, prepared, without_column
 from ..data.ids import Persons, persons_of
-from ..data.labels import codes_of, declared, label_array
 from ..data.matrices import private_matrix
 from ..data.parts import mark, part_of, reading
 from ..data.persons import id_column

@@ -18,7 +18,7 @@ import numpy as np
 from xgboost import XGBClassifier, XGBRegressor
 
 from ..budget.budget import Budget
-from ..data.labels import declared
+from ..data.class_codes import declared
 from ..engine.predictions import objective_of, within
 from ..errors import LedgerError, PrivacyParameterError
 from ..record.ledger import read_ledger

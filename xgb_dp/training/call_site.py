@@ -27,8 +27,8 @@ from xgboost.core import DMatrix, ExtMemQuantileDMatrix, QuantileDMatrix
 from ..budget.gate import check_here
 from ..engine import native
 from ..errors import PrivacyParameterError, PrivacyRefusal
-from ..request.features import columns_of_labels, read_schema
 from ..request.objectives import OBJECTIVES
+from ..request.schema import columns_of_labels, read_schema
 
 __all__ = [
     "CallSite",

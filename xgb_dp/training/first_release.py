@@ -16,7 +16,7 @@ from ..calibrate.mechanisms import NoisePlan
 from ..request.losses import QUANTILES
 from ..request.settings import Settings
 from . import cells, means
-from .columns import ColumnEffects
+from .column_effects import ColumnEffects
 from .plan import dump_plan, offered, target_of, without_reals
 
 __all__ = [

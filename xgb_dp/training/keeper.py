@@ -9,7 +9,7 @@ from xgboost.callback import TrainingCallback
 from xgboost.core import Booster
 
 from ..record import ledger
-from ..record.start import PublicStart
+from ..record.base_model import PublicStart
 
 if TYPE_CHECKING:
     from .run import Training

@@ -17,11 +17,11 @@ import numpy as np
 from ..accounting.enforced import range_of_plan
 from ..accounting.units import PERSON
 from ..calibrate.mechanisms import NoisePlan
-from ..request.candidates import Feature
-from ..request.features import whole_weights
 from ..request.params import PARAMETERS
+from ..request.schema import whole_weights
 from ..request.settings import Settings
-from .start import PRESENT
+from ..request.split_points import Feature
+from .first_trees import PRESENT
 
 __all__ = [
     "build_plan",

@@ -16,9 +16,9 @@ from ..accounting import ChoiceEvent, Event
 from ..calibrate.mechanisms import NoisePlan, Releases
 from ..calibrate.search import calibrate, calibrate_family
 from ..errors import BudgetError
-from ..request.features import Schema
 from ..request.names import check_names, flatten
 from ..request.params import ARGUMENTS, DEFAULT_ROUNDS
+from ..request.schema import Schema
 from ..request.settings import Settings, resolve, with_preset
 from ..request.sizes import is_sparse, position, settings_of_sizes
 

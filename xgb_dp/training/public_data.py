@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from ..data.matrices import private_matrix
 from ..engine.model_json import ModelJson
-from ..engine.trees import LEAF, Tree
+from ..engine.tree_json import LEAF, Tree
 from ..errors import PrivacyParameterError
-from ..request.features import Schema, read_schema
 from ..request.names import read_one
+from ..request.schema import Schema, read_schema
 from ..request.settings import Settings
 from ..request.sizes import settings_of_sizes
 from .call_site import check_public

@@ -18,7 +18,7 @@ from ..engine.model_json import ModelJson
 from ..engine.models import load_booster, stored_categories
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
 from ..record import ledger
-from ..record.start import PublicStart
+from ..record.base_model import PublicStart
 from ..request.settings import Settings
 
 __all__ = ["check_categories", "public_start"]

@@ -18,20 +18,20 @@ from ..engine import native, tape, workers
 from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal
 from ..parameters.parse import shown
 from ..record import ledger
-from ..record.draws import Draws, Told
+from ..record.base_model import PublicStart
+from ..record.claim import Draws, Told
 from ..record.form import Ledger, Released, TrainingRecord
-from ..record.start import PublicStart
 from ..releases.intercept import Intercept
 from ..request import masking
 from ..request.settings import Settings
 from . import first_release, plan, row_checks
 from .call_site import CallSite
-from .columns import ColumnEffects
+from .column_effects import ColumnEffects
 from .earlier import check_earlier
+from .first_trees import booster_with, trees_of
 from .keeper import LedgerCallback
 from .prepare import Prepared
 from .public_start import check_categories, public_start
-from .start import booster_with, trees_of
 
 __all__ = ["Option", "Training"]
 

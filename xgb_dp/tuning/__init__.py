@@ -5,7 +5,7 @@ keeps the one with the best noisy score on rows that no training saw. What that 
 than one training (``docs/howto/selection.md``, proof in ``docs/proofs/selection.md``).
 """
 
-from .run import Selection, select
+from .best_run import Selection, select
 from .scores import Score
 
 __all__ = ["Score", "Selection", "select"]

@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..accounting import Event, GaussianEvent, Repetitions, SelectionEvent, make_accountant
+from ..accounting.bisection import doubled, narrow
 from ..accounting.curve import Curve
 from ..accounting.gaussian import gaussian_delta, gaussian_epsilon
-from ..accounting.search import doubled, narrow
 from ..accounting.selection import SelectionCurve
 from ..accounting.units import all_same
 from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal
 from ..parameters import parse
 from ..releases.splits import of_epsilon
-from ..request.features import Schema
 from ..request.names import flatten
+from ..request.schema import Schema
 from ..request.settings import Settings
 from ..request.sizes import settings_of_sizes
 from ..training.prepare import calibrated, check

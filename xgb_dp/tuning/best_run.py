@@ -31,8 +31,8 @@ from ..record import ledger
 from ..record.caution import warn_of
 from ..record.report import PrivacyReport, privacy_report
 from ..record.selected import best_of, complete
-from ..request.features import Schema, read_schema
 from ..request.params import DEFAULT_ROUNDS
+from ..request.schema import Schema, read_schema
 from ..request.sizes import settings_of_sizes
 from ..training.call_site import CallSite
 from ..training.prepare import prepare

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from xgboost.core import Booster
 
 from ..engine.model_json import ModelJson
-from ..engine.trees import complete_tree
-from .columns import ColumnEffects
+from ..engine.tree_json import complete_tree
+from .column_effects import ColumnEffects
 
 __all__ = ["PRESENT", "booster_with", "trees_of"]
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from ..errors import PrivacyParameterError
 from ..noisy_sums import Floats
+from .amounts import Order
 from .figure import Figure
-from .means import Order
 from .values import Moment, Moments, Values
 
 __all__ = ["ERRORS", "JOINT", "QUANTILE", "TARGET", "TREE", "Errors"]

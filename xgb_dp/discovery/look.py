@@ -16,8 +16,8 @@ from ..accounting import Unit
 from ..budget import Budget
 from ..budget.booked import booked, check_alone, unit_of
 from ..budget.gate import check_free
+from ..data.arrays import collected
 from ..data.cells import MISSING
-from ..data.columns import collected
 from ..data.dates import EPOCH, read_day
 from ..data.frames import columns_of
 from ..data.ids import column_of, persons_of
@@ -28,9 +28,9 @@ from ..noisy_sums import ColumnPlan, release_numbers, release_texts
 from ..parameters.parse import parse_number
 from ..record.caution import warn_of
 from ..request.arguments import takes
-from .columns import DATES, cells_by_name, kinds_of, read_numbers, read_texts
-from .plan import plan_discovery
-from .result import Discovery, found_number, found_text
+from .discovered import Discovery, found_number, found_text
+from .least_noise import plan_discovery
+from .reading import DATES, cells_by_name, kinds_of, read_numbers, read_texts
 
 __all__ = ["discover"]
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..data.arrays import cells_of, codes_in, collected
 from ..data.cells import Names, read_data
-from ..data.columns import cells_of, codes_in, collected
 from ..data.frames import columns_of
 from ..errors import PrivacyParameterError
 from ..noisy_sums import Ints

@@ -16,7 +16,7 @@ from .release import EXACT_BITS, Asked, Noise, Part, Release, shifted
 if TYPE_CHECKING:
     from ..request.settings import Settings
 
-__all__ = ["SHARE", "Columns"]
+__all__ = ["SHARE", "ColumnSums"]
 
 SHARE = 0.5
 
@@ -60,7 +60,7 @@ _RULES = (
 
 
 @dataclass(frozen=True)
-class Columns(Release):
+class ColumnSums(Release):
     """For each class and column the weight of the cells above 0.
 
     Proof: docs/proofs/sensitivity.md, "A start from columns"
@@ -86,7 +86,7 @@ class Columns(Release):
         return SHARE
 
     @classmethod
-    def of(cls, asked: Asked) -> Columns:
+    def of(cls, asked: Asked) -> ColumnSums:
         """A sum of each class and column."""
         s = asked.settings
         return cls(s.row_bound.of_person, s.schema.width)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import PrivacyError, PrivacyParameterError, RowDomainError
-from .columns import numbers
+from .arrays import numbers
 
 __all__ = [
     "check_base_margin",

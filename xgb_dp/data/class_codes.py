@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import PrivacyParameterError, RowDomainError
+from .arrays import cells_of
 from .cells import Names
-from .columns import cells_of
 
 __all__ = ["codes_of", "declared", "label_array"]
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..data.arrays import cells_of, numbers, type_of
 from ..data.cells import is_unicode, read_data, value_of
-from ..data.columns import cells_of, numbers, type_of
 from ..data.dates import parts_of_dates
 from ..data.frames import columns_of
 from ..errors import PrivacyParameterError, RowDomainError

@@ -16,7 +16,7 @@ from ..accounting import Event, Unit, make_accountant
 from ..errors import PrivacyParameterError
 from ..noisy_sums import ColumnPlan, Texts, Tree
 from ..record.report_views import round_up
-from .columns import DATES
+from .reading import DATES
 from .yaml_text import yaml_of
 
 __all__ = ["Discovery", "FoundColumn", "found_number", "found_text"]

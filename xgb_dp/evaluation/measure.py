@@ -25,12 +25,12 @@ from ..parameters import parse
 from ..record.caution import warn_of
 from .binary import Binary
 from .compare import Pair
+from .evaluation_report import Cost
 from .kinds import Kind, events_for
+from .multiclass import MOST_CLASSES, Several
 from .parting import Split
 from .regression import Regression
-from .report import Cost
 from .rows import Groups, Judged, judged, read_groups, read_rows
-from .several import MOST_CLASSES, Several
 from .survival import Survival
 
 __all__ = ["evaluate", "plan_of"]
