@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from ..errors import LedgerError
 
-__all__ = ["CURVE", "Curve"]
+__all__ = ["CURVE", "MarginCurve"]
 
 CURVE = "dp_calibration"
 """Attribute of the model that holds it."""
@@ -26,7 +26,7 @@ _MOST = 4096
 
 
 @dataclass(frozen=True)
-class Curve:
+class MarginCurve:
     """Probabilities at some margins; between them a straight line, beyond them the nearest."""
 
     margins: tuple[float, ...]  # ascending, finite
@@ -51,7 +51,7 @@ class Curve:
         return json.dumps({"form": 1, **vars(self)}, allow_nan=False)
 
     @classmethod
-    def from_json(cls, text: str) -> Curve:
+    def from_json(cls, text: str) -> MarginCurve:
         """The inverse of :meth:`to_json`."""
         data = json.loads(text)
         names = {"form", "margins", "probabilities", "rounds"}
@@ -64,7 +64,7 @@ class Curve:
             raise ValueError("a curve is made of numbers") from None
 
     @classmethod
-    def of(cls, booster: Any) -> Curve | None:
+    def of(cls, booster: Any) -> MarginCurve | None:
         """The curve that a model carries; None without."""
         text = booster.attr(CURVE)
         if text is None:

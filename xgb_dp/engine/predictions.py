@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .margin_curve import Curve
+from .margin_curve import MarginCurve
 from .model_json import ModelJson
 
 __all__ = ["levels_of_model", "objective_of", "probabilities", "within"]
@@ -47,9 +47,9 @@ def probabilities(booster: Any, matrix: Any) -> npt.NDArray[Any]:
 
     Privacy: free post-processing of the model.
 
-    A model that carries a :class:`Curve` has the probabilities of that.
+    A model that carries a :class:`MarginCurve` has the probabilities of that.
     """
-    objective, curve = objective_of(booster), Curve.of(booster)
+    objective, curve = objective_of(booster), MarginCurve.of(booster)
     if curve is not None:
         return curve(booster.predict(matrix, output_margin=True))
     if objective not in ("binary:logitraw", "multi:softmax"):

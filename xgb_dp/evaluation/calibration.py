@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 from scipy.special import expit
 
-from ..engine.margin_curve import CURVE, Curve
+from ..engine.margin_curve import CURVE, MarginCurve
 from ..engine.model_json import ModelJson
 from ..engine.predictions import probabilities
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
@@ -60,7 +60,7 @@ def platt(posterior: Posterior) -> tuple[float, float]:
     return float(place[0]), float(place[1])
 
 
-def isotonic(posterior: Posterior, rounds: int) -> Curve:
+def isotonic(posterior: Posterior, rounds: int) -> MarginCurve:
     """The rising curve from margins to probabilities that fits the counts best."""
     logits, rows, positives = _counts(posterior)
     rows = np.maximum(rows, _LEAST)
@@ -70,7 +70,7 @@ def isotonic(posterior: Posterior, rounds: int) -> Curve:
     blocks = [slice(int(first), int(last)) for first, last in ends]
     middle = [float(np.average(logits[cells], weights=rows[cells])) for cells in blocks]
     levels = [min(max(float(fit.x[cells.start]), least), 1.0 - least) for cells in blocks]
-    return Curve(tuple(middle), tuple(levels), rounds)
+    return MarginCurve(tuple(middle), tuple(levels), rounds)
 
 
 def calibrated(booster: Any, posterior: Posterior, method: str, cost: Cost) -> Any:
@@ -144,13 +144,13 @@ class CalibratedModel:
 
     def __init__(self, model: Any) -> None:
         self.booster: Any = as_booster(model)
-        curve = Curve.of(self.booster)
+        curve = MarginCurve.of(self.booster)
         if curve is None:
             raise PrivacyParameterError(
                 "The model carries no curve of probabilities: calibrate it by "
                 "report.calibrated(model, method='isotonic')."
             )
-        self.curve: Curve = curve
+        self.curve: MarginCurve = curve
 
     def predict(self, data: Any) -> Floats:
         """Calibrated probability of class 1 of each row.

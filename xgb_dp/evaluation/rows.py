@@ -20,7 +20,7 @@ from ..data.class_codes import codes_of
 from ..data.matrices import private_matrix
 from ..data.parts import Part, apart
 from ..engine import native
-from ..engine.margin_curve import Curve
+from ..engine.margin_curve import MarginCurve
 from ..engine.model_json import ModelJson
 from ..engine.models import names_of_categories, stored_categories
 from ..engine.predictions import levels_of_model, objective_of, probabilities
@@ -49,7 +49,7 @@ class Judged:
     # calibrated by an evaluation, of other rows; empty without a ledger.
     parts: tuple[Part | None, ...]
     private: bool  # whether it has the ledger of a private model
-    curve: Curve | None = None  # by which its probabilities are calibrated
+    curve: MarginCurve | None = None  # by which its probabilities are calibrated
     objective: str = ""
     levels: tuple[float, ...] = ()  # of the quantiles that it predicts
 
@@ -117,7 +117,7 @@ def judged(model: Any) -> Judged:
         ledger = read_ledger(booster)
         public, private = ledger.trainings[-1].public, ledger.private
         parts = tuple(_part(training.public) for training in ledger.trainings)
-    curve = Curve.of(booster) if kind == "binary" else None
+    curve = MarginCurve.of(booster) if kind == "binary" else None
     levels = tuple(levels_of_model(booster) or ())
     return Judged(booster, model, kind, classes, public, parts, private, curve, objective, levels)
 

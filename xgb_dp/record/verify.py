@@ -19,7 +19,7 @@ from typing import Any
 
 from ..accounting.events import release_counts
 from ..engine import ubjson
-from ..engine.margin_curve import CURVE, Curve
+from ..engine.margin_curve import CURVE, MarginCurve
 from ..engine.model_json import ModelJson
 from ..engine.models import file_bytes, is_json
 from ..errors import LedgerError, PrivacyParameterError
@@ -283,7 +283,7 @@ def _is_curve(text: Any, ledger: Ledger) -> bool:
     """Whether it is a curve of probabilities, of an evaluation of which the ledger speaks."""
     told = any(training.public.get("evaluations") for training in ledger.trainings)
     try:
-        return told and bool(Curve.from_json(text))
+        return told and bool(MarginCurve.from_json(text))
     except (ValueError, TypeError):
         return False
 
