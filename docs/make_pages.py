@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from xgb_dp.parameters.parameter import Parameter, Table
-from xgb_dp.presets import PRESETS, Preset
+from xgb_dp.published.systems import PRESETS, SYSTEMS, Preset
 from xgb_dp.releases.splits import OF_TREES
 from xgb_dp.request.names import NEUTRAL, REFUSED
 from xgb_dp.request.params import ARGUMENTS, DEFAULT_ROUNDS, PARAMETERS
@@ -127,15 +127,6 @@ ABOUT = {
     "([how-to](howto/public.md)).",
     Table.MASKED_SUMS: "For several parties that do not trust each other "
     "([how-to](howto/federated.md)).",
-    Table.SARUS: "What the presets [`sarus`](presets/sarus.md) and "
-    "[`sarus_average`](presets/sarus_average.md) set: noisy histograms as candidates, leaves whose "
-    "noise follows `min_child_weight`, and rounds that read a sample of the rows.",
-    Table.DPBOOST: "What the preset [`dpboost`](presets/dpboost.md) and its baselines "
-    "[`seq`](presets/seq.md) and [`para`](presets/para.md) set.",
-    Table.DP_XGB: "What the preset [`dp_xgb`](presets/dp_xgb.md) and its variants set.",
-    Table.MADDOCK: "What the presets after Maddock et al. (2022) set, such as "
-    "[`dp_tr`](presets/dp_tr.md), [`dp_ebm`](presets/dp_ebm.md), [`dp_rf`](presets/dp_rf.md) and "
-    "[`ldp`](presets/ldp.md): other ways to choose splits and columns, and forests.",
     Table.STOCK: "XGBoost reads these itself. They change no tree.",
 }
 
@@ -179,9 +170,14 @@ def _table(rows: Iterable[Parameter]) -> str:
 
 def parameters_page() -> str:
     """Text of ``docs/parameters.md``."""
-    tables = {table: _table(p for p in PARAMETERS.values() if p.table is table) for table in Table}
-    usual = tables.pop(Table.USUAL)
-    others = (f"## {table.value}\n\n{ABOUT[table]}\n\n{rows}\n" for table, rows in tables.items())
+    rows = PARAMETERS.values()
+    sections = [(t.value, ABOUT[t], [p for p in rows if p.table is t]) for t in ABOUT]
+    sections[-1:-1] = [
+        (system.title, system.about, [p for p in rows if p.name in system.parameters])
+        for system in SYSTEMS
+    ]
+    usual = _table(p for p in rows if p.table is Table.USUAL)
+    others = (f"## {title}\n\n{about}\n\n{_table(rows)}\n" for title, about, rows in sections)
     return (
         f"{HEAD}\n## {Table.USUAL.value}\n\n{usual}\n"
         f"\n## Rounds\n\n{_rounds()}\n\n{_table(ARGUMENTS.values())}\n\n" + "\n".join(others)

@@ -6,10 +6,10 @@ from typing import Any
 
 from xgb_dp.accounting.sensitivity import RowBound
 from xgb_dp.calibrate import Releases
-from xgb_dp.releases import Release
 from xgb_dp.releases.candidates import Candidates
 from xgb_dp.releases.intercept import Intercept
 from xgb_dp.releases.leaves import Leaves
+from xgb_dp.releases.release import Release
 from xgb_dp.releases.splits import Splits
 
 ROW = RowBound("row_weight", 0.5, 1.0)

@@ -29,7 +29,7 @@ from .plant import Mistake, install, mistakes_of
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "xgb_dp"
 CLIENTS = (
-    "budget", "calibrate", "parameters", "presets", "published", "releases", "request", "training",
+    "budget", "calibrate", "parameters", "published", "releases", "request", "training",
 )  # fmt: skip
 """Rooms of clients that a training comes through."""
 PARSER = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)

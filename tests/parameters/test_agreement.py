@@ -13,7 +13,8 @@ from xgb_dp import BudgetError, LedgerError
 from xgb_dp.accounting import event_from_json
 from xgb_dp.calibrate.mechanisms import NoisePlan
 from xgb_dp.engine import native
-from xgb_dp.releases import RELEASES, Noise
+from xgb_dp.releases.release import Noise
+from xgb_dp.request.registry import RELEASES
 from xgb_dp.training import first_release, plan, prepare
 
 from ..conftest import arrays

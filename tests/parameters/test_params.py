@@ -11,7 +11,7 @@ import pytest
 from xgb_dp.calibrate import NoisePlan
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal
 from xgb_dp.parameters import parameter, parse
-from xgb_dp.releases import Noise
+from xgb_dp.releases.release import Noise
 from xgb_dp.request import names, split_points
 from xgb_dp.request import params as table
 from xgb_dp.request.schema import Schema

@@ -15,6 +15,9 @@ from sklearn.metrics import roc_auc_score
 import xgb_dp
 from xgb_dp import presets
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
+from xgb_dp.parameters.parameter import Table
+from xgb_dp.published.systems import SYSTEMS
+from xgb_dp.request.params import PARAMETERS
 
 BOUNDS = dict.fromkeys(range(4), (-4.0, 4.0))
 
@@ -273,3 +276,10 @@ def test_parallel_trees_have_the_noise_of_as_many_rounds():
     one, batches, few = adaptive(100, 4, 1), adaptive(10, 4, 10), adaptive(2, 4, 50)
     assert one["dp_budget_shares"] == batches["dp_budget_shares"]
     assert few["dp_budget_shares"]["candidates"] == pytest.approx(2 * 4 / (2 * 4 + 100))
+
+
+def test_every_parameter_of_published_systems_is_of_one():
+    published = [name for system in SYSTEMS for name in system.parameters]
+    assert len(set(published)) == len(published)
+    of_table = {p.name for p in PARAMETERS.values() if p.table is Table.PUBLISHED}
+    assert of_table == set(published)

@@ -16,8 +16,8 @@ from tests.sensitivity.strategies import text_of
 from xgb_dp.accounting import ChoiceEvent, GaussianEvent, make_accountant
 from xgb_dp.errors import PrivacyParameterError
 from xgb_dp.record.ledger import read_ledger
-from xgb_dp.releases import Noise
 from xgb_dp.releases.column_sums import SHARE
+from xgb_dp.releases.release import Noise
 from xgb_dp.request import sizes
 from xgb_dp.request.schema import read_schema
 from xgb_dp.request.sizes import MEETINGS, is_sparse, worth

@@ -9,7 +9,8 @@ from typing import TypeVar
 
 from ..accounting import ChoiceEvent, Event, sensitivity
 from ..errors import BudgetError
-from ..releases import RELEASES, Asked, Noise, Release
+from ..releases.release import Asked, Noise, Release
+from ..request.registry import RELEASES
 from ..request.settings import Settings
 from ..request.shares import SHARE_NAMES
 

@@ -14,8 +14,7 @@ from ..accounting import PERSON, ROW, Event
 from ..accounting.events import PlainEvent, counted, with_unit
 from ..errors import BudgetError
 from ..published.rounds import AllocatedEvent, SampledEvent, mu2_before_sampling, squared_parts
-from ..releases import Noise, Part
-from ..releases.release import MAX_SIGMA2
+from ..releases.release import MAX_SIGMA2, Noise, Part
 from .mechanisms import SAMPLE_BITS, NoisePlan, Releases
 
 __all__ = ["plan_noise"]

@@ -36,10 +36,7 @@ class Table(Enum):
     LOSSES = "Losses and margins"
     PUBLIC_ROWS = "Public rows and models"
     MASKED_SUMS = "Masked sums"
-    SARUS = "DP-XGBoost of Sarus"
-    DPBOOST = "DPBoost"
-    DP_XGB = "DP-XGB"
-    MADDOCK = "DP-TR, DP-EBM, DP-RF and local reports"
+    PUBLISHED = "Published systems"  # one table for each
     STOCK = "Passed on to XGBoost"
 
 

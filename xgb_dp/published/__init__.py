@@ -1,6 +1,7 @@
-"""What only reproductions of published systems and rarely used features need.
+"""Published systems, and what only they and rarely used features need.
 
-It stands above ``accounting`` and enters it by registration: importing a module of this package
-makes its events known to the reader of ledgers and to the accountants, and its accountants known by
-name. ``accounting/tenants.py`` says which module to import for a name.
+A system is a file (``sarus.py``, ``dpboost.py``, ``dp_xgb.py``, ``maddock.py``) that ``systems.py``
+lists. Its releases stand in ``request/registry.py`` among all others. Importing another module of
+this package makes its events known to the reader of ledgers and to the accountants, and its
+accountants known by name; ``accounting/tenants.py`` says which module to import for a name.
 """

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..accounting import SelectionEvent
 from ..accounting.events import release_counts
-from ..releases import RELEASES
+from ..request.registry import RELEASES
 from .caution import concerns
 from .report_views import round_up
 

@@ -39,13 +39,13 @@ def _shrinkage(name: str, value: Any, s: Settings) -> bool:
 _PARAMETERS = (
     Parameter("dp_leaf", "how a leaf gets its value: by a Newton step, or as a mean gradient, in "
               "which every row counts 1 instead of its Hessian", Choice(("newton", "gradient")),
-              "newton", PUBLIC, "leaves", Table.SARUS),
+              "newton", PUBLIC, "leaves", Table.PUBLISHED),
     Parameter("dp_leaf_noise", "what gets the noise in a leaf: its sums (Gaussian or Laplace), or "
               "its value (Laplace). With 'output' min_child_weight is a floor in the denominator",
-              Choice(("gaussian", "laplace", "output")), "gaussian", SPENDS, "leaves", Table.SARUS,
-              plan="leaf.noise"),
+              Choice(("gaussian", "laplace", "output")), "gaussian", SPENDS, "leaves",
+              Table.PUBLISHED, plan="leaf.noise"),
     Parameter("dp_geometric_clip", "clips the values of round t to (1 - eta)^t gradient bounds",
-              Flag(), False, PUBLIC, "leaves", Table.DPBOOST,
+              Flag(), False, PUBLIC, "leaves", Table.PUBLISHED,
               values="bool; with dp_leaf_noise='output'", plan="leaf.geometric_clip"),
     Parameter("dp_eta_start", "the learning rate of the first round, as a share of eta. It rises "
               "to eta by equal steps from round to round", Number(1e-3, 1), 1.0, FREE, "leaves",
@@ -74,7 +74,7 @@ _PARAMETERS = (
               "dp_target_bounds", values=">= 0", plan="leaf.max_delta_step", xgboost=True),
     Parameter("min_child_weight", "floor of the noisy hessian sum in a leaf; part of the "
               "sensitivity of dp_leaf_noise='output'", Number(0, 1e12), 0.0, PUBLIC, "XGBoost",
-              Table.SARUS, unit="hessian", values=">= 0", plan="leaf.min_child_weight",
+              Table.PUBLISHED, unit="hessian", values=">= 0", plan="leaf.min_child_weight",
               xgboost=True),
 )
 _RULES = (

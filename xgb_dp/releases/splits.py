@@ -78,9 +78,9 @@ def _selections_only(name: str) -> Rule:
 # fmt: off
 _PARAMETERS = (
     Parameter("dp_score", "the utility of a split", Choice(("l1", "newton", "gain")), "l1", PUBLIC,
-              "exponential-mechanism", Table.DP_XGB, plan="score"),
+              "exponential-mechanism", Table.PUBLISHED, plan="score"),
     Parameter("dp_score_clip", "the largest leaf weight tau in the score 'newton'",
-              Number(0, 1e6, open_low=True), 0.5, PUBLIC, "exponential-mechanism", Table.DP_XGB,
+              Number(0, 1e6, open_low=True), 0.5, PUBLIC, "exponential-mechanism", Table.PUBLISHED,
               unit="leaf weight", values="> 0", plan="score_clip"),
     Parameter("dp_tree_shape", "whether a split is chosen for each node, for each level, or both "
               "in turn", Choice(("alternate", "per_node", "oblivious")), of_trees("dp_tree_shape"),

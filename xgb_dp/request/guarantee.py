@@ -9,7 +9,7 @@ from ..accounting import ACCOUNTANTS
 from ..errors import PrivacyParameterError
 from ..parameters.parameter import PUBLIC, SPENDS, Parameter, Rule, Table
 from ..parameters.parse import Choice, Flag, Number, Whole
-from ..presets import PRESETS
+from ..published.systems import PRESETS
 from .shares import resolve_shares
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from typing import Any
 from ..errors import PrivacyParameterError
 from ..parameters.parameter import SPENDS, Parameter
 from ..parameters.parse import OpenRounds, Whole
-from ..releases import RELEASES
 from . import bound, guarantee, labels, masking, trees
+from .registry import RELEASES
 
 __all__ = ["ARGUMENTS", "DEFAULT_ROUNDS", "PARAMETERS"]
 

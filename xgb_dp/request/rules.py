@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from ..errors import PrivacyRefusal
 from ..parameters.parameter import Rule
-from ..releases import RELEASES
 from . import bound, guarantee, labels, trees
+from .registry import RELEASES
 
 if TYPE_CHECKING:
     from .settings import Settings

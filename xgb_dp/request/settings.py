@@ -15,7 +15,7 @@ from ..accounting.sensitivity import BALLS, RowBound
 from ..accounting.units import PERSON, ROW, Unit
 from ..engine.workers import this_worker
 from ..errors import PrivacyParameterError
-from ..presets import PRESETS
+from ..published.systems import PRESETS
 from .bound import row_bound
 from .losses import Loss
 from .masking import Masking

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyParameterError
 from ..parameters import parse
-from ..releases import RELEASES
+from .registry import RELEASES
 
 if TYPE_CHECKING:
     from .settings import Settings

@@ -67,26 +67,26 @@ PARAMETERS = (
               "every feature alone, on the same gradients; or those of stock trees that were grown "
               "on dp_public_data, which cost nothing",
               Choice(("exponential", "random", "partial", "histogram", "additive", "public")),
-              "exponential", SPENDS, "exponential-mechanism", Table.MADDOCK, plan="split"),
+              "exponential", SPENDS, "exponential-mechanism", Table.PUBLISHED, plan="split"),
     Parameter("dp_ensemble", "how many rounds form one ensemble. The rounds of an ensemble read "
               "disjoint random parts of the rows, so together they cost one round, and less with "
               "the exact accountant, since nobody knows the part of a row", Whole(1, 1 << 16), 1,
-              SPENDS, "sampling", Table.DPBOOST, unit="rounds",
+              SPENDS, "sampling", Table.PUBLISHED, unit="rounds",
               shown="1: every round reads all rows", plan="ensemble"),
     Parameter("dp_ensemble_halving", "whether each round of an ensemble takes half of the rows "
-              "that are left", Flag(), False, PUBLIC, "sampling", Table.DPBOOST,
+              "that are left", Flag(), False, PUBLIC, "sampling", Table.PUBLISHED,
               shown="False: equal parts", plan="ensemble_halving"),
     Parameter("dp_local", "adds noise to the report of every row instead of to sums. dp_epsilon is "
-              "then that of one report", Flag(), False, SPENDS, "accounting", Table.MADDOCK,
+              "then that of one report", Flag(), False, SPENDS, "accounting", Table.PUBLISHED,
               values="bool; with random splits and dp_n_public"),
     Parameter("dp_features_per_tree", "the number of features that a tree may use",
               lambda name, value, s: Whole(1, s.schema.width)(name, value),
               lambda s: max(1, int(s["colsample_bytree"] * s.schema.width)), PUBLIC,
-              "exponential-mechanism", Table.MADDOCK, unit="features", values="int >= 1",
+              "exponential-mechanism", Table.PUBLISHED, unit="features", values="int >= 1",
               shown="all (or colsample_bytree)", plan="features_per_tree"),
     Parameter("dp_feature_order", "whether trees take their features at random or in turn",
               Choice(("random", "cyclic")), "random", PUBLIC, "exponential-mechanism",
-              Table.MADDOCK),
+              Table.PUBLISHED),
     Parameter("tree_method", "selects private training. 'dp_approx' releases candidates for every "
               "tree", _tree_method, _no_tree_method, PUBLIC, "XGBoost",
               values="'dp_hist' or 'dp_approx'", shown="none, must be given", recorded=False),
@@ -98,11 +98,11 @@ PARAMETERS = (
               "classification with dp_epsilon / dp_group >= 1 256", plan="candidates.max_bin",
               xgboost=True),
     Parameter("subsample", "probability with which a round reads a row; secret coins, so that "
-              "privacy is amplified", _subsample, 1.0, SPENDS, "sampling", Table.SARUS,
+              "privacy is amplified", _subsample, 1.0, SPENDS, "sampling", Table.PUBLISHED,
               unit="probability", values="0 < value <= 1"),
     Parameter("num_parallel_tree", "trees of each class in one round, grown on the same gradients "
               "and averaged", Whole(1, 1 << 20), lambda s: s.schema.width if s.additive else 1,
-              SPENDS, "accounting", Table.MADDOCK, unit="trees",
+              SPENDS, "accounting", Table.PUBLISHED, unit="trees",
               shown="1; with dp_split='additive' one for each column", plan="parallel_trees",
               xgboost=True),
     Parameter("colsample_bytree", "fraction of the features that a tree may use",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..accounting import GaussianEvent, sensitivity
 from ..accounting.events import PlainEvent
 from ..accounting.sensitivity import RowBound
-from .release import Asked, Noise, Part, Release, grid_sigma2
+from ..releases.release import Asked, Noise, Part, Release, grid_sigma2
 
 if TYPE_CHECKING:
     from ..request.settings import Settings

@@ -1,0 +1,72 @@
+"""DPBoost (Li, Wu, Wen and He 2020), and the baselines of its paper."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .system import BOUNDS, MISSING, NO_DATA, PURE, Preset, System
+
+__all__ = ["SYSTEM"]
+
+_DPBOOST = {
+    **PURE,
+    "dp_budget_shares": {"splits": 0.5, "leaves": 0.5},
+    "eta": 0.1,
+}
+_DPBOOST_FOLLOWS = (
+    "the exponential mechanism over the published gain, half of a tree's budget in equal parts "
+    "for its levels (section 3.2)",
+    "Laplace noise on the leaf value, the other half",
+    "rows with |g| > 1 take no part in a tree (gradient filtering, section 3.1)",
+    "pure epsilon",
+)
+_DPBOOST_DIFFERS = (
+    "the candidates are an even grid on public bounds; the paper's code takes exact quantiles",
+    "lemma 1 is false: the change of the gain lies in (-3, 1] for every lambda, so the range is 4",
+    "the sensitivity of a leaf value is (2 + lambda) / ((1 + lambda)(2 + lambda)) = "
+    "1 / (1 + lambda) as published, since the floor N of its denominator is 1",
+    MISSING,
+    NO_DATA,
+)
+
+
+def _one_ensemble(rounds: int, columns: int, trees: int) -> dict[str, Any]:
+    return {"dp_ensemble": rounds}
+
+
+_PRESETS = (
+    Preset(
+        "dpboost", "DPBoost", "Li, Wu, Wen and He (2020), section 3",
+        {**_DPBOOST, "dp_geometric_clip": True}, (
+            *_DPBOOST_FOLLOWS,
+            "leaf values clipped to (1 - eta)^(t-1), whose sensitivity falls with them",
+            "the trees of an ensemble on disjoint parts of the rows, whose cost is that of one "
+            "(`dp_ensemble`; all rounds are one ensemble by default)",
+        ),
+        (*_DPBOOST_DIFFERS, "which part a row belongs to is a coin of its own: parts of fixed "
+         "sizes would tell the number of rows"),
+        (BOUNDS,), _one_ensemble,
+    ),
+    Preset(
+        "seq", "SEQ", "Li, Wu, Wen and He (2020), section 4, after Liu et al. (2018)", _DPBOOST,
+        (*_DPBOOST_FOLLOWS, "every tree reads all rows, costs add up"), _DPBOOST_DIFFERS,
+        (BOUNDS,),
+    ),
+    Preset(
+        "para", "PARA", "Li, Wu, Wen and He (2020), section 4, after Zhao et al. (2018)",
+        {**_DPBOOST, "dp_ensemble_halving": True},
+        (*_DPBOOST_FOLLOWS, "each tree takes half of the rows that no tree has read yet; one "
+         "tree's cost"),
+        (*_DPBOOST_DIFFERS, "the noise follows the same proved sensitivities as in DPBoost, not "
+         "the looser ones of the baseline"),
+        (BOUNDS,), _one_ensemble,
+    ),
+)  # fmt: skip
+
+SYSTEM = System(
+    "DPBoost",
+    "What the preset [`dpboost`](presets/dpboost.md) and its baselines [`seq`](presets/seq.md) and "
+    "[`para`](presets/para.md) set.",
+    _PRESETS,
+    ("dp_ensemble", "dp_ensemble_halving", "dp_geometric_clip"),
+)

@@ -1,0 +1,136 @@
+"""Systems that Maddock et al. (2022) propose or compare: DP-TR, DP-EBM, DP-RF, local reports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .system import BOUNDS, NO_DATA, RENYI, Preset, System
+
+__all__ = ["SYSTEM"]
+
+_RANDOM = {**RENYI, "dp_split": "random"}
+_TR_FOLLOWS = (
+    "totally random trees: a feature and one of its cuts, both uniform, which reads no data "
+    "(section 4.3.2)",
+    "noisy (G, H) of each leaf, sensitivity sqrt(17/16) for unclipped logistic gradients",
+    "leaf values clipped to 2, eta 0.3, 32 candidates, Renyi accounting",
+)
+_TR_DIFFERS = (
+    "noise comes from an exact sampler on integers",
+    "a missing value goes left or right at random, as one more part of the split",
+    "no count of rows is stored with the model",
+    NO_DATA,
+)
+
+
+def _adaptive(rounds: int, columns: int, trees: int) -> dict[str, Any]:
+    """Every query with the same noise: s F of candidates against a tree's leaves each."""
+    queries = min(5, rounds) * columns
+    share = queries / (queries + rounds * trees)
+    return {"dp_budget_shares": {"candidates": share, "leaves": 1.0 - share}}
+
+
+_PRESETS = (
+    Preset(
+        "dp_tr", "DP-TR Newton", "Maddock et al. (2022), sections 4 and 5", _RANDOM,
+        (*_TR_FOLLOWS, "an even grid (geometric with bounds (low, high, 'log'))"), _TR_DIFFERS,
+        (BOUNDS,),
+    ),
+    Preset(
+        "dp_tr_cyc", "DP-TR Newton EBM", "Maddock et al. (2022), section 5.1",
+        {**_RANDOM, "dp_features_per_tree": 1, "dp_feature_order": "cyclic"},
+        (*_TR_FOLLOWS, "one feature a tree, in turn"), _TR_DIFFERS, (BOUNDS,),
+    ),
+    Preset(
+        "dp_tr_ada", "DP-TR Newton IH", "Maddock et al. (2022), section 4.5.2",
+        {**_RANDOM, "dp_candidates": "adaptive"},
+        (*_TR_FOLLOWS, "iterative Hessian candidates over five rounds, each query with the noise "
+         "of a leaf query (algorithm 2)"),
+        (*_TR_DIFFERS, "a round's Hessians move the candidates of that very round, not of the "
+         "next; missing values are in no bin"),
+        (BOUNDS,), _adaptive,
+    ),
+    Preset(
+        "dp_tr_ada_cyc", "DP-TR Newton IH EBM", "Maddock et al. (2022), section 5.3.3",
+        {**_RANDOM, "dp_candidates": "adaptive", "dp_features_per_tree": 1,
+         "dp_feature_order": "cyclic"},
+        (*_TR_FOLLOWS, "iterative Hessian candidates; one feature a tree, in turn"), _TR_DIFFERS,
+        (BOUNDS,), _adaptive,
+    ),
+    Preset(
+        "feverless", "FEVERLESS",
+        "Wang et al. (2022), as compared by Maddock et al., section 5.3.2",
+        {**RENYI, "dp_split": "histogram"},
+        ("the best split on noisy (G, H) histograms of all features at every level; leaves are "
+         "read from the last one", "Newton leaves, Renyi accounting"),
+        ("candidates are an even grid: the quantile sketch of the original is not private",
+         "a row is in one cell of every feature and level: sensitivity sqrt(17/16) sqrt(F), which "
+         "the noise of each cell pays for", NO_DATA),
+        (BOUNDS,),
+    ),
+    Preset(
+        "dp_gbm", "DP-GBM", "Maddock et al. (2022), section 4.3.1, gradient updates",
+        {**RENYI, "dp_split": "histogram", "dp_leaf": "gradient"},
+        ("the best split on noisy histograms, leaves of mean gradients read from the last one",),
+        ("candidates are an even grid", NO_DATA), (BOUNDS,),
+    ),
+    Preset(
+        "dp_pr", "DP-PR", "Maddock et al. (2022), section 4.3.2",
+        {**RENYI, "dp_split": "partial"},
+        ("one random cut of each feature; the best of them on noisy sums, from which the leaves "
+         "are read too",),
+        ("the missing direction is part of the random cut", NO_DATA), (BOUNDS,),
+    ),
+    Preset(
+        "dp_rf", "DP-RF", "Fletcher and Islam (2015; 2017), as compared by Maddock et al.",
+        {**_RANDOM, "eta": 1.0, "max_delta_step": 0.0, "num_parallel_tree": 100},
+        ("a forest of random trees on the same labels: one round of num_parallel_tree = 100",
+         "leaves hold the noisy share of positive rows"),
+        ("the share p is stored as the margin 4 (p - 1/2), its Newton step from even odds, so that "
+         "trees add up; the order of predictions is that of the mean share",
+         "Gaussian noise and Renyi accounting, as in the comparison of Maddock et al.", NO_DATA),
+        (BOUNDS, "`num_boost_round=1` (more rounds boost forests)"),
+    ),
+    Preset(
+        "dp_ebm", "DP-EBM", "Nori et al. (2021), algorithm 2",
+        {**_RANDOM, "dp_accountant": "gdp", "dp_leaf": "gradient", "dp_gradient_clip": "clip",
+         "dp_hessian_weight": 0.0025, "dp_candidates": "histogram", "dp_features_per_tree": 1,
+         "dp_feature_order": "cyclic", "max_delta_step": 0.0, "lambda": 0.0, "max_depth": 2,
+         "eta": 0.1, "dp_budget_shares": {"candidates": 0.1, "leaves": 0.9}},
+        ("bins of about equal mass from one noisy histogram of each feature",
+         "random splits of one feature a tree, in turn; leaves of noisy residual sums over counts",
+         "Gaussian accounting (dp_accountant='classic' for the older figures)"),
+        ("residuals are clipped to the gradient bound, also in regression, where the original does "
+         "not",
+         "bounds are public, not the data's minimum and maximum",
+         "the count of a leaf is released with its sum, at a hundredth of the cost, where the "
+         "original adds up noisy bin counts", NO_DATA),
+        (BOUNDS, "`num_boost_round`: epochs times columns"),
+    ),
+    Preset(
+        "dp_ebm_newton", "DP-EBM Newton", "Maddock et al. (2022), section 5.3.3",
+        {**_RANDOM, "dp_features_per_tree": 1, "dp_feature_order": "cyclic", "dp_candidates":
+         "histogram", "dp_budget_shares": {"candidates": 0.1, "leaves": 0.9}},
+        ("DP-EBM with Newton leaves and T trees in all", "private bins of about equal mass"),
+        (*_TR_DIFFERS,), (BOUNDS,),
+    ),
+    Preset(
+        "ldp", "LDP baseline", "Maddock et al. (2022), section 5.3.2",
+        {**_RANDOM, "dp_local": True},
+        ("every row reports its own gradients with noise in each round; totally random trees",),
+        ("a row reports a noisy sum for every leaf, so that its features are protected as well: "
+         "the original sends gradients alone and sees the features",
+         "`dp_epsilon` is the local epsilon of one report, for any two rows; the report of the "
+         "model states the much smaller one of the sums", NO_DATA),
+        (BOUNDS, "`dp_n_public`: the number of people who report"),
+    ),
+)  # fmt: skip
+
+SYSTEM = System(
+    "DP-TR, DP-EBM, DP-RF and local reports",
+    "What the presets after Maddock et al. (2022) set, such as [`dp_tr`](presets/dp_tr.md), "
+    "[`dp_ebm`](presets/dp_ebm.md), [`dp_rf`](presets/dp_rf.md) and [`ldp`](presets/ldp.md): other "
+    "ways to choose splits and columns, and forests.",
+    _PRESETS,
+    ("dp_split", "dp_local", "dp_features_per_tree", "dp_feature_order", "num_parallel_tree"),
+)

@@ -1,0 +1,25 @@
+"""All releases of a training: those that it makes by itself, and those of published systems."""
+
+from __future__ import annotations
+
+from ..published.histograms import Histograms
+from ..releases.candidates import Candidates
+from ..releases.column_sums import ColumnSums
+from ..releases.correction import Correction
+from ..releases.intercept import Intercept
+from ..releases.leaves import Leaves
+from ..releases.release import Release
+from ..releases.splits import Splits
+
+__all__ = ["RELEASES"]
+
+RELEASES: tuple[type[Release], ...] = (
+    Intercept,
+    ColumnSums,
+    Candidates,
+    Correction,
+    Splits,
+    Histograms,
+    Leaves,
+)
+"""In the order of the ledger: once in a training first, then those of rounds."""
