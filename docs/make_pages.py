@@ -6,12 +6,14 @@ Run it as ``.venv/bin/python docs/make_pages.py``.
 from __future__ import annotations
 
 import inspect
+import itertools
 import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from xgb_dp.parameters.parameter import Parameter, Table
+from xgb_dp.published import sarus
 from xgb_dp.published.systems import PRESETS, SYSTEMS, Preset
 from xgb_dp.releases.splits import OF_TREES
 from xgb_dp.request.names import NEUTRAL, REFUSED
@@ -202,12 +204,8 @@ component can be changed at a time. `xgb_dp.presets.describe(name)` prints the s
 engine, with its proofs, ledger and report; where a paper's algorithm is not private, its page says
 what is done instead.
 
-```python
-params = {{
-    "dp_preset": "sarus", "tree_method": "dp_hist", "objective": "reg:squarederror",
-    "dp_epsilon": 4.0, "dp_target_bounds": (0, 30), "dp_feature_bounds": bounds,
-}}
-```
+The oldest of them, [DP-XGBoost of Sarus](sarus.md), has a page of its own with an example, its
+formulas, its budgets and its tables.
 
 Presets other than the default need public bounds of all numeric columns, as their papers do, and
 start from a public intercept. Multi-class objectives go with presets whose leaves are Newton steps
@@ -223,6 +221,22 @@ def presets_page() -> str:
         for p in PRESETS.values()
     ]
     return f"{PRESETS_HEAD}\n" + "\n".join(lines) + "\n"
+
+
+def sarus_page() -> str:
+    """``docs/sarus.md`` with the budgets that its functions give."""
+    head = "ε | trees | a tree on its sample | histogram of a column | splits of a level | leaves"
+    lines = [f"| {head} | noise of a leaf, N = 50 | N = 500 |", "|---" * 8 + "|"]
+    for epsilon, trees in itertools.product((1, 4, 10), (20, 100)):
+        part = sarus.tree_budget(epsilon, trees, columns=80)
+        noise = (part.leaf_noise(50), part.leaf_noise(500))
+        figures = (part.tree, part.histogram, part.split, part.leaves, *noise)
+        cells = [f"{epsilon}", f"{trees}", *(f"{value:.2g}" for value in figures)]
+        lines.append(f"| {' | '.join(cells)} |")
+    text = (DOCS / "sarus.md").read_text(encoding="utf-8")
+    before, _, rest = text.partition("<!-- budgets -->\n")
+    _, end, after = rest.partition("<!-- end -->")
+    return f"{before}<!-- budgets -->\n\n" + "\n".join(lines) + f"\n\n{end}{after}"
 
 
 def preset_page(preset: Preset) -> str:
@@ -302,6 +316,7 @@ def pages() -> dict[Path, str]:
         DOCS / "parameters.md": parameters_page(),
         DOCS / "refused.md": refused_page(),
         DOCS / "presets.md": presets_page(),
+        DOCS / "sarus.md": sarus_page(),
         DOCS / "commands.md": commands_page(),
         **{DOCS / "presets" / f"{p.name}.md": preset_page(p) for p in PRESETS.values()},
     }

@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 OWN_COMMANDS = ("audits.md", "coverage.md")
 PAGES = (
     *(p for p in sorted((ROOT / "docs/tables").glob("*.md")) if p.name not in OWN_COMMANDS),
+    ROOT / "docs/sarus.md",
     ROOT / "README.md",
 )
 OUT = Path("build/tables")

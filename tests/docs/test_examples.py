@@ -22,7 +22,7 @@ from click.testing import CliRunner
 from xgb_dp.cli.commands import cli
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-OTHERS = [DOCS / "coming-from.md", DOCS / "explain" / "reproducibility.md"]
+OTHERS = [DOCS / "coming-from.md", DOCS / "sarus.md", DOCS / "explain" / "reproducibility.md"]
 FEW = [*OTHERS, DOCS / "howto" / "spark.md", DOCS / "howto" / "uninstall.md"]
 PAGES = [*OTHERS, DOCS / "tutorial.md", *sorted((DOCS / "howto").glob("*.md"))]
 # Need several workers: a test of its own below, and tests/secure/test_hosts.py.

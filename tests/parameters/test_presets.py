@@ -16,6 +16,7 @@ import xgb_dp
 from xgb_dp import presets
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
 from xgb_dp.parameters.parameter import Table
+from xgb_dp.published import sarus
 from xgb_dp.published.systems import SYSTEMS
 from xgb_dp.request.params import PARAMETERS
 
@@ -283,3 +284,38 @@ def test_every_parameter_of_published_systems_is_of_one():
     assert len(set(published)) == len(published)
     of_table = {p.name for p in PARAMETERS.values() if p.table is Table.PUBLISHED}
     assert of_table == set(published)
+
+
+@pytest.mark.parametrize("floor", [0.0, 50.0, 500.0])
+def test_the_formulas_of_sarus_are_what_is_drawn(floor):
+    X, y = data(n=300)
+    p = params("sarus", dp_epsilon=3.0, min_child_weight=floor)
+    booster = xgb.train(p, xgb.DMatrix(X, y), 7)
+    (rounds,) = xgb_dp.privacy_report(booster).ledger["trainings"][0]["events"]
+    candidates, splits, leaves = rounds["events"]
+    budget = sarus.tree_budget(3.0, trees=7, columns=4)
+    close = pytest.approx
+    assert candidates["sensitivity"] / candidates["scale"] == close(4 * budget.histogram, rel=1e-5)
+    assert splits["eps_num"] / 2 ** splits["eps_bits"] == close(budget.split, rel=1e-5)
+    assert splits["count"] == 6
+    assert leaves["sensitivity"] / leaves["scale"] == close(budget.leaves, rel=1e-5)
+
+
+@pytest.mark.parametrize("floor", [0, 1, 1.5, 2, 50, 500])
+@pytest.mark.parametrize("penalty", [0.0, 0.1, 1.0])
+def test_the_sensitivity_of_sarus_is_attained_by_whole_floors(floor, penalty):
+    """By one more row with the gradient of all others, beside as many rows as the floor."""
+    least, bound = max(floor, 1), sarus.leaf_sensitivity(floor, penalty)
+
+    def value(rows, gradient):
+        return gradient / (max(rows, least) + penalty)
+
+    moves = [
+        abs(value(n + 1, g * n + h) - value(n, g * n))
+        for n in range(1, 3 * math.ceil(least) + 3)
+        for g in (-1.0, 0.0, 1.0)
+        for h in (-1.0, 1.0)
+    ]
+    assert max(moves) <= bound * (1 + 1e-12)
+    if least == int(least):
+        assert max(moves) == pytest.approx(bound)

@@ -1,10 +1,97 @@
-"""DP-XGBoost of Sarus."""
+"""DP-XGBoost of Sarus (Grislain and Gonzalvez 2021): its formulas, its budgets and its settings.
+
+docs/sarus.md is the page for its users. The trainer computes the same in ``plugin_cpp/leaf/`` and
+from the shares of the budget; tests compare them.
+"""
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+
 from .system import BOUNDS, MISSING, NO_DATA, PURE, Preset, System
 
-__all__ = ["SYSTEM"]
+__all__ = ["SYSTEM", "TreeBudget", "leaf_sensitivity", "tree_budget"]
+
+
+def leaf_sensitivity(min_child_weight: float, penalty: float = 0.1) -> float:
+    """What one row changes of the value of a leaf at most: equation 7 of the paper.
+
+    The value is the sum of gradients of at most 1 over max(n, N) + lambda, with n rows and
+    N = max(min_child_weight, 1); its largest change is (2 N + lambda) / ((N + lambda) (N + lambda
+    + 1)). Proof: docs/proofs/leaves.md, "Leaf values".
+
+    Args:
+        min_child_weight: Rows, >= 0. Public.
+        penalty: ``lambda`` of XGBoost, in rows, >= 0. Public.
+
+    Returns:
+        float: In units of ``dp_gradient_bound``, before eta.
+
+    Examples:
+        >>> from xgb_dp.published import sarus
+        >>> [round(sarus.leaf_sensitivity(n), 4) for n in (1, 50, 500)]
+        [0.9091, 0.0391, 0.004]
+    """
+    floor = max(min_child_weight, 1.0)
+    return (2.0 * floor + penalty) / ((floor + penalty) * (floor + penalty + 1.0))
+
+
+@dataclass(frozen=True)
+class TreeBudget:
+    """Pure epsilon of one tree, on the rows that it reads.
+
+    Attributes:
+        tree: Of the whole tree, before the sampling of rows makes it less.
+        histogram: Of the candidates of each column.
+        split: Of the splits of each level.
+        leaves: Of the leaves.
+
+    Examples:
+        >>> from xgb_dp.published import sarus
+        >>> sarus.tree_budget(1.0, trees=20, columns=80).histogram < 0.002
+        True
+    """
+
+    tree: float
+    histogram: float
+    split: float
+    leaves: float
+
+    def leaf_noise(self, min_child_weight: float, penalty: float = 0.1) -> float:
+        """Scale of the Laplace noise on a leaf value, in the unit of :func:`leaf_sensitivity`.
+
+        Examples:
+            >>> from xgb_dp.published import sarus
+            >>> round(sarus.tree_budget(1.0, trees=20, columns=80).leaf_noise(50), 3)
+            0.283
+        """
+        return leaf_sensitivity(min_child_weight, penalty) / self.leaves
+
+
+def tree_budget(
+    epsilon: float, trees: int, columns: int, depth: int = 6, subsample: float = 0.1
+) -> TreeBudget:
+    """How the paper divides epsilon: trees alike, and in each a third for every mechanism.
+
+    A tree reads each row with probability q = subsample and costs log(1 + q (e^e - 1)) where its
+    own epsilon is e (section 4.4). Proof: docs/proofs/sampling.md.
+
+    Args:
+        epsilon: Of the whole training, > 0.
+        trees: Number of trees.
+        columns: Number of columns, each of which has a noisy histogram.
+        depth: Levels of a tree.
+        subsample: Probability with which a tree reads a row, in (0, 1].
+
+    Examples:
+        >>> from xgb_dp.published import sarus
+        >>> round(sarus.tree_budget(1.0, trees=20, columns=80).tree, 3)
+        0.414
+    """
+    tree = math.log1p(math.expm1(epsilon / trees) / subsample)
+    return TreeBudget(tree, tree / 3 / columns, tree / 3 / depth, tree / 3)
+
 
 _SARUS = {
     **PURE,
