@@ -15,20 +15,20 @@
 #include "c_api/c_api_error.h"                    // for API_BEGIN, API_END
 #include "data/sparse_page_dmatrix.h"             // for SparsePageDMatrix
 #include "plugin_cpp/accounting/bounded_range.h"  // for BoundedRangeCurve
-#include "plugin_cpp/candidates/discovery.h"      // for DiscoverNumbers
 #include "plugin_cpp/checks.h"                    // for CheckMatrix, CheckRows, CheckSums, Limits
-#include "plugin_cpp/intercept.h"                 // for ReleaseIntercept
 #include "plugin_cpp/plan/class_bound.h"          // for ClassQuantiser
 #include "plugin_cpp/plan/plan.h"                 // for ParsePlan
 #include "plugin_cpp/plan/row_bound.h"            // for RowQuantiser
-#include "plugin_cpp/rows/persons.h"              // for Persons
-#include "plugin_cpp/rows/raw_pages.h"            // for ForEachPage
-#include "plugin_cpp/tree_text.h"                 // for TreeTexts
-#include "xgboost/data.h"                         // for DMatrix, SparsePage
-#include "xgboost/json.h"                         // for Json
-#include "xgboost/learner.h"                      // for Learner
-#include "xgboost/logging.h"                      // for CHECK
-#include "xgboost/span.h"                         // for Span
+#include "plugin_cpp/releases/candidates/discovery.h"  // for DiscoverNumbers
+#include "plugin_cpp/releases/intercept.h"             // for ReleaseIntercept
+#include "plugin_cpp/rows/persons.h"                   // for Persons
+#include "plugin_cpp/rows/raw_pages.h"                 // for ForEachPage
+#include "plugin_cpp/tree_text.h"                      // for TreeTexts
+#include "xgboost/data.h"                              // for DMatrix, SparsePage
+#include "xgboost/json.h"                              // for Json
+#include "xgboost/learner.h"                           // for Learner
+#include "xgboost/logging.h"                           // for CHECK
+#include "xgboost/span.h"                              // for Span
 
 namespace xgboost::dp {
 namespace {
@@ -59,7 +59,7 @@ XGB_DLL int XGDPCheckPlan(char const* plan_text) {
   API_END();
 }
 
-/** @brief Release the private intercept, see plugin_cpp/intercept.h. */
+/** @brief Release the private intercept, see plugin_cpp/releases/intercept.h. */
 XGB_DLL int XGDPReleaseIntercept(DMatrixHandle handle, char const* request, char const** out) {
   API_BEGIN();
   CHECK(request && out);
@@ -169,7 +169,8 @@ XGB_DLL int XGDPTreeTexts(BoosterHandle handle, char const** out) {
 }
 
 /**
- * @brief Release rough quantiles of columns of numbers, see plugin_cpp/candidates/discovery.h.
+ * @brief Release rough quantiles of columns of numbers, see
+ * plugin_cpp/releases/candidates/discovery.h.
  *
  * @param values  n_columns * n_rows floats, one column after the other
  * @param weights n_rows integers

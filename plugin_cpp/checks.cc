@@ -5,11 +5,10 @@
 #include <limits>     // for numeric_limits
 
 #include "collective/communicator-inl.h"  // for IsDistributed
+#include "plugin_cpp/grow/room.h"         // for BytesOfBins, CheckRoom
 #include "plugin_cpp/plan/row_bound.h"    // for kMaxRows
-#include "plugin_cpp/release/release.h"   // for SumOverWorkers
-#include "plugin_cpp/rows/bins.h"         // for BytesOfBins, CheckRoom
 #include "plugin_cpp/rows/persons.h"      // for Persons
-#include "plugin_cpp/rows/raw_pages.h"    // for CheckFeatures, ForEachPage
+#include "plugin_cpp/rows/raw_pages.h"    // for CheckFeatures, CheckNumRows, ForEachPage
 #include "plugin_cpp/upstream.h"          // for IsColumnSplit
 #include "xgboost/json.h"                 // for Json
 #include "xgboost/logging.h"              // for CHECK
@@ -99,18 +98,6 @@ void CheckRows(Context const* ctx, Plan const& plan, DMatrix* p_fmat) {
     n_bytes += BytesOfBins(plan, page);
   });
   CheckRoom(p_fmat, n_bytes);
-}
-
-void CheckNumRows(Context const* ctx, Masking const& masking, std::uint64_t n_rows,
-                  std::int64_t most) {
-  LocalInt local{static_cast<std::int64_t>(n_rows)};
-  // Workers that do not tell their numbers of rows may have an equal part of the bound each.
-  bool fits = masking.IsOn() ? local.value <= most / masking.workers
-                             : SumOverWorkers(ctx, masking, local).value <= most;
-  // Not CHECK_LE, which would print the number of rows.
-  CHECK(fits)
-      << "There are too many rows: the sums of more than 2^35 rows, or 2^53 / 2^grid_bits, would "
-         "overflow. Train on fewer rows.";
 }
 
 void CheckSums(Context const* ctx, Plan const& plan, std::uint64_t n_rows) {

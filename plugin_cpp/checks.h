@@ -4,14 +4,13 @@
  */
 #pragma once
 
-#include <cstdint>  // for int64_t, uint64_t
+#include <cstdint>  // for uint64_t
 
-#include "plugin_cpp/plan/plan.h"        // for Plan
-#include "plugin_cpp/release/masking.h"  // for Masking
-#include "plugin_cpp/rows/persons.h"     // for Persons
-#include "tree/param.h"                  // for TrainParam
-#include "xgboost/context.h"             // for Context
-#include "xgboost/data.h"                // for DMatrix
+#include "plugin_cpp/plan/plan.h"     // for Plan
+#include "plugin_cpp/rows/persons.h"  // for Persons
+#include "tree/param.h"               // for TrainParam
+#include "xgboost/context.h"          // for Context
+#include "xgboost/data.h"             // for DMatrix
 
 namespace xgboost::dp {
 /** @brief The most rows that a training takes. Public, and part of what a valid data set is. */
@@ -39,10 +38,6 @@ void CheckMatrix(DMatrix* p_fmat, Plan const& plan, Persons const* persons);
  * Called before anything is released, and again before anything is drawn for the trees.
  */
 void CheckRows(Context const* ctx, Plan const& plan, DMatrix* p_fmat);
-
-/** @brief Refuse more rows, of all workers together, than sums are proved for. */
-void CheckNumRows(Context const* ctx, Masking const& masking, std::uint64_t n_rows,
-                  std::int64_t most);
 
 /**
  * @brief Sums of integers are exact in double up to 2^53 only; a rounded one has no sensitivity.

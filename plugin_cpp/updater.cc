@@ -13,36 +13,36 @@
 #include <vector>   // for vector
 
 #include "common/timer.h"                   // for Monitor
-#include "plugin_cpp/candidates/release.h"  // for CandidateRelease
 #include "plugin_cpp/checks.h"              // for CheckMatrix, CheckRows, CheckSums
 #include "plugin_cpp/claim.h"               // for CheckClaim
-#include "plugin_cpp/grower.h"              // for TreeGrower
+#include "plugin_cpp/grow/bins.h"           // for BinRows
+#include "plugin_cpp/grow/features.h"       // for FeaturesOfTree
+#include "plugin_cpp/grow/grower.h"         // for TreeGrower
 #include "plugin_cpp/guard.h"               // for Find, kPlanKey, PrivateUpdater, Attributes
 #include "plugin_cpp/json_reader.h"         // for JsonReader
-#include "plugin_cpp/leaf/columns.h"        // for FinishColumns, ColumnLeaves
-#include "plugin_cpp/leaf/correction.h"     // for MeanCorrection, SumResiduals
-#include "plugin_cpp/leaf/release.h"        // for ReleaseLeaves
-#include "plugin_cpp/leaf/spread.h"         // for SpreadPersons
-#include "plugin_cpp/leaf/values.h"         // for FinishTree, LeafShrinkage
 #include "plugin_cpp/plan/draws.h"          // for EventOfRound, CorrectionEvent, LeafEvent
 #include "plugin_cpp/plan/plan.h"           // for Plan, ParsePlan
+#include "plugin_cpp/published/sampling.h"  // for RowSample
 #include "plugin_cpp/release/release.h"     // for Release
 #include "plugin_cpp/release/source.h"      // for MakeSharedSource
-#include "plugin_cpp/rows/bins.h"           // for BinRows
-#include "plugin_cpp/rows/gradient.h"       // for QuantiseGradients
-#include "plugin_cpp/rows/loss_block.h"     // for RoundLoss
-#include "plugin_cpp/rows/persons.h"        // for Persons
-#include "plugin_cpp/rows/sampling.h"       // for RowSample
-#include "plugin_cpp/split/features.h"      // for FeaturesOfTree
-#include "plugin_cpp/split/history.h"       // for SplitHistory
-#include "plugin_cpp/upstream.h"            // for PlainUpdater
-#include "tree/param.h"                     // for TrainParam
-#include "xgboost/gradient.h"               // for GradientContainer
-#include "xgboost/host_device_vector.h"     // for HostDeviceVector
-#include "xgboost/json.h"                   // for Json
-#include "xgboost/logging.h"                // for CHECK, LOG
-#include "xgboost/task.h"                   // for ObjInfo
-#include "xgboost/tree_updater.h"           // for TreeUpdater
+#include "plugin_cpp/releases/candidates/candidates.h"   // for CandidateRelease
+#include "plugin_cpp/releases/correction.h"              // for MeanCorrection, SumResiduals
+#include "plugin_cpp/releases/leaves/additive_values.h"  // for FinishColumns, ColumnLeaves
+#include "plugin_cpp/releases/leaves/leaves.h"           // for ReleaseLeaves
+#include "plugin_cpp/releases/leaves/spread.h"           // for SpreadPersons
+#include "plugin_cpp/releases/leaves/values.h"           // for FinishTree, LeafShrinkage
+#include "plugin_cpp/releases/splits/history.h"          // for SplitHistory
+#include "plugin_cpp/rows/gradient.h"                    // for QuantiseGradients
+#include "plugin_cpp/rows/loss_block.h"                  // for RoundLoss
+#include "plugin_cpp/rows/persons.h"                     // for Persons
+#include "plugin_cpp/upstream.h"                         // for PlainUpdater
+#include "tree/param.h"                                  // for TrainParam
+#include "xgboost/gradient.h"                            // for GradientContainer
+#include "xgboost/host_device_vector.h"                  // for HostDeviceVector
+#include "xgboost/json.h"                                // for Json
+#include "xgboost/logging.h"                             // for CHECK, LOG
+#include "xgboost/task.h"                                // for ObjInfo
+#include "xgboost/tree_updater.h"                        // for TreeUpdater
 
 namespace xgboost::dp {
 DMLC_REGISTRY_FILE_TAG(updater_dp);

@@ -1,5 +1,6 @@
 /**
- * Loops for which the processor may have wider instructions than those that all of its kind have.
+ * What compilers and processors have for fast loops: instructions that are wider than those that
+ * all of a kind have, and early transfers to the caches.
  *
  * Results are the same: every operation is rounded on its own (-ffp-contract=off), in an order that
  * the width does not change.
@@ -8,10 +9,22 @@
  */
 #pragma once
 
-#include <cstddef>  // for __GLIBC__: other C libraries do not choose functions when they load them
+#include <cstddef>  // for size_t, __GLIBC__: other C libraries choose no functions when they load
 
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
 #define XGB_DP_WIDE __attribute__((target_clones("avx2", "default")))
 #else
 #define XGB_DP_WIDE
 #endif  // defined(__x86_64__)
+
+namespace xgboost::dp {
+/** @brief What one transfer to the caches brings. */
+inline constexpr std::size_t kBytesOfLine = 64;
+
+/** @brief Start the transfer of an address to the caches, where the compiler has a way. */
+inline void Prefetch([[maybe_unused]] void const* address) {
+#if defined(__GNUC__)
+  __builtin_prefetch(address);
+#endif  // defined(__GNUC__)
+}
+}  // namespace xgboost::dp

@@ -25,7 +25,7 @@ from fetch_upstream import ROOT
 PARTS = ("CMakeLists.txt", "cmake", "patches", "plugin_cpp", "tools")
 OBJECTS = (
     "plugin_cpp/random/samplers.cc.o",
-    "plugin_cpp/rows/page_file.cc.o",
+    "plugin_cpp/grow/page_file.cc.o",
     "plugin_cpp/plan/row_bound.cc.o",
     "plugin_cpp/loss/survival.cc.o",
     "dir/logging.cc.o",

@@ -7,8 +7,7 @@
 
 #include "common/threading_utils.h"      // for ParallelFor, Sched
 #include "plugin_cpp/random/samplers.h"  // for IntegerSqrt
-#include "plugin_cpp/rows/bin_page.h"    // for Prefetch
-#include "plugin_cpp/wide.h"             // for XGB_DP_WIDE
+#include "plugin_cpp/wide.h"             // for Prefetch, XGB_DP_WIDE
 
 namespace xgboost::dp {
 namespace {

@@ -4,8 +4,9 @@
 #include <atomic>     // for atomic
 #include <cmath>      // for floor, isinf
 
-#include "common/threading_utils.h"  // for ParallelFor
-#include "xgboost/logging.h"         // for CHECK
+#include "common/threading_utils.h"      // for ParallelFor
+#include "plugin_cpp/release/release.h"  // for LocalInt, SumOverWorkers
+#include "xgboost/logging.h"             // for CHECK
 
 namespace xgboost::dp {
 namespace {
@@ -114,5 +115,17 @@ void CheckFeatures(Context const* ctx, Plan const& plan, SparsePage const& page)
                    "row by row.";
   CHECK(declared) << "A row has a category outside the domain declared in `dp_categories`. Declare "
                   << "every category that may occur, or map unknown ones to missing.";
+}
+
+void CheckNumRows(Context const* ctx, Masking const& masking, std::uint64_t n_rows,
+                  std::int64_t most) {
+  LocalInt local{static_cast<std::int64_t>(n_rows)};
+  // Workers that do not tell their numbers of rows may have an equal part of the bound each.
+  bool fits = masking.IsOn() ? local.value <= most / masking.workers
+                             : SumOverWorkers(ctx, masking, local).value <= most;
+  // Not CHECK_LE, which would print the number of rows.
+  CHECK(fits)
+      << "There are too many rows: the sums of more than 2^35 rows, or 2^53 / 2^grid_bits, would "
+         "overflow. Train on fewer rows.";
 }
 }  // namespace xgboost::dp

@@ -9,11 +9,13 @@
  */
 #pragma once
 
+#include <cstdint>     // for int64_t, uint64_t
 #include <functional>  // for function
 
-#include "plugin_cpp/plan/plan.h"  // for Plan
-#include "xgboost/context.h"       // for Context
-#include "xgboost/data.h"          // for SparsePage, DMatrix
+#include "plugin_cpp/plan/plan.h"        // for Plan
+#include "plugin_cpp/release/masking.h"  // for Masking
+#include "xgboost/context.h"             // for Context
+#include "xgboost/data.h"                // for SparsePage, DMatrix
 
 namespace xgboost::dp {
 /**
@@ -29,4 +31,8 @@ void CheckFeatures(Context const* ctx, Plan const& plan, SparsePage const& page)
  */
 void ForEachPage(Context const* ctx, DMatrix* p_fmat,
                  std::function<void(SparsePage const&)> const& fn);
+
+/** @brief Refuse more rows, of all workers together, than sums are proved for. */
+void CheckNumRows(Context const* ctx, Masking const& masking, std::uint64_t n_rows,
+                  std::int64_t most);
 }  // namespace xgboost::dp

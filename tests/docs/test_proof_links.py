@@ -22,6 +22,7 @@ PLUMBING = {
     "large_pages.h",
     "page_file.h",
     "plan.h",
+    "room.h",
     "source.h",
     "tree_text.h",
     "upstream.h",
@@ -33,8 +34,13 @@ def pages_of(text: str) -> list[str]:
     return re.findall(r"^(?: ?(?:\*|//) )?Proof: (docs/proofs/\S+\.md)$", text, re.MULTILINE)
 
 
-# Mechanisms that are in Python altogether.
-MODULES = sorted(p for p in (ROOT / "xgb_dp").rglob("*.py") if pages_of(p.read_text()))
+# Mechanisms that are in Python altogether, or in C++ without a header.
+MODULES = sorted(
+    p
+    for pattern in ("xgb_dp/**/*.py", "plugin_cpp/**/*.cc")
+    for p in ROOT.glob(pattern)
+    if pages_of(p.read_text())
+)
 
 
 @pytest.mark.parametrize("header", HEADERS + MODULES, ids=lambda p: p.relative_to(ROOT).as_posix())

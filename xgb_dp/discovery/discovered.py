@@ -96,7 +96,10 @@ def _share(part: float, total: float) -> float:
 
 
 def _value(key: int) -> float:
-    """The 32-bit float of a key, see plugin_cpp/candidates/float_key.h; infinite at the ends."""
+    """The 32-bit float of a key; infinite at the ends.
+
+    See plugin_cpp/releases/candidates/float_key.h.
+    """
     key = min(max(key, 0), (1 << 32) - 1)
     bits = key ^ (1 << 31) if key & (1 << 31) else key ^ 0xFFFFFFFF
     with np.errstate(invalid="ignore"):

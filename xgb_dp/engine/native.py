@@ -211,7 +211,7 @@ def release_intercept(dtrain: Any, request: dict[str, Any]) -> dict[str, Any]:
     """Release the noisy label sums from which the intercept follows.
 
     Privacy: spends the share ``base_score`` of the budget. The noise is drawn in C++
-    (``plugin_cpp/intercept.cc``, proof in ``docs/proofs/sensitivity.md``).
+    (``plugin_cpp/releases/intercept.cc``, proof in ``docs/proofs/sensitivity.md``).
     """
     out = ctypes.c_char_p()
     text = json.dumps(request).encode()
@@ -224,7 +224,7 @@ def discover_numbers(
 ) -> dict[str, Any]:
     """Release rough quantiles of columns of numbers, with noise that is drawn in C++.
 
-    Privacy: spends what the request says (``plugin_cpp/candidates/discovery.cc``, proof in
+    Privacy: spends what the request says (``plugin_cpp/releases/candidates/discovery.cc``, proof in
     ``docs/proofs/discovery.md``).
     """
     values = np.ascontiguousarray(values, dtype=np.float32)

@@ -111,7 +111,7 @@ class Draws:
 
         Args:
             dtrain: The matrix.
-            request: See ``plugin_cpp/intercept.h``.
+            request: See ``plugin_cpp/releases/intercept.h``.
             position: Of the plan.
         """
         enforced = self.enforced[position]

@@ -1,0 +1,219 @@
+#include "plugin_cpp/grow/bins.h"
+
+#include <algorithm>  // for lower_bound, max
+#include <cstddef>    // for size_t
+#include <limits>     // for numeric_limits
+#include <memory>     // for default_delete
+#include <string>     // for string
+#include <utility>    // for move
+
+#include "common/categorical.h"         // for IsCat
+#include "common/threading_utils.h"     // for ParallelFor
+#include "data/sparse_page_dmatrix.h"   // for SparsePageDMatrix
+#include "plugin_cpp/grow/page_file.h"  // for PageFile
+#include "plugin_cpp/grow/room.h"       // for BytesOfBins, CheckRoom
+#include "plugin_cpp/rows/raw_pages.h"  // for ForEachPage
+#include "plugin_cpp/upstream.h"        // for MakeEmptyCuts
+#include "xgboost/span.h"               // for Span
+
+namespace xgboost::dp {
+namespace {
+/** @brief Finds the bin of a value in its feature: the first whose cut is above it, or the last. */
+class BinFinder {
+ public:
+  BinFinder(common::HistogramCuts const& cuts, common::Span<FeatureType const> types)
+      : cuts_{cuts}, types_{types}, ptrs_{cuts.Ptrs().data()}, values_{cuts.Values().data()} {}
+
+  std::uint32_t operator()(Entry const& entry) const {
+    auto begin = ptrs_[entry.index];
+    if (common::IsCat(types_, entry.index)) {
+      return cuts_.SearchCatBin(entry) - begin;
+    }
+    // Without branches: which half it is cannot be guessed.
+    std::uint32_t bin = 0;
+    for (auto n = ptrs_[entry.index + 1] - begin; n > 1;) {
+      auto half = n / 2;
+      bin += half * static_cast<std::uint32_t>(values_[begin + bin + half - 1] <= entry.fvalue);
+      n -= half;
+    }
+    return bin;
+  }
+
+ private:
+  common::HistogramCuts const& cuts_;
+  common::Span<FeatureType const> types_;
+  std::uint32_t const* ptrs_;
+  float const* values_;
+};
+
+/** @brief Where to keep the pages of a matrix: empty for memory. */
+std::string CacheOf(DMatrix* p_fmat) {
+  auto const* paged = dynamic_cast<data::SparsePageDMatrix const*>(p_fmat);
+  bool on_disk = paged && paged->NumBatches() > 1;
+  return on_disk ? paged->CachePrefix() : std::string{};
+}
+
+/** @brief How a page is kept when it is binned. */
+struct Layout {
+  std::size_t code_bytes{0};  // of a dense page; 0 for a sparse one
+  std::size_t n_bytes{0};
+
+  /** @param most_bins Of any feature. */
+  Layout(SparsePage const& page, bst_feature_t n_features, std::uint32_t most_bins) {
+    auto n_rows = page.Size(), n_cells = n_rows * n_features;
+    auto const& offset = page.offset.ConstHostVector();
+    auto n_entries = n_rows == 0 ? 0 : offset.back() - offset.front();
+    if (2 * n_entries < n_cells) {
+      n_bytes = (n_rows + 1) * sizeof(std::uint64_t) + n_entries * sizeof(std::uint32_t);
+      return;
+    }
+    // Where nothing is missing there is no code for it.
+    auto n_codes = std::uint64_t{most_bins} + (n_entries == n_cells ? 0 : 1);
+    code_bytes = n_codes <= (1U << 8) ? 1 : n_codes <= (1U << 16) ? 2 : 4;
+    n_bytes = n_cells * code_bytes;
+  }
+};
+
+void WriteSparse(Context const* ctx, BinFinder const& bin_of, BinPlaces const& places,
+                 SparsePage const& page, std::uint8_t* bytes) {
+  auto view = page.GetView();
+  auto const* offset = page.offset.ConstHostVector().data();
+  auto* row_ptr = reinterpret_cast<std::uint64_t*>(bytes);
+  auto* entries = reinterpret_cast<std::uint32_t*>(row_ptr + view.Size() + 1);
+  row_ptr[0] = 0;
+  common::ParallelFor(view.Size(), ctx->Threads(), [&](auto i) {
+    row_ptr[i + 1] = offset[i + 1] - offset[0];
+    auto* at = entries + (offset[i] - offset[0]);
+    for (auto const& entry : view[i]) {
+      *at++ = places[entry.index] + bin_of(entry);
+    }
+  });
+}
+
+/** @brief Write the codes of a dense page to its bytes, in the type of its codes. */
+template <typename CodeT>
+void WriteDense(Context const* ctx, BinFinder const& bin_of, BinPlaces const& places,
+                SparsePage const& page, DenseCodes<CodeT> const&, std::uint8_t* bytes) {
+  auto view = page.GetView();
+  auto n_features = places.NumFeatures();
+  auto* codes = reinterpret_cast<CodeT*>(bytes);
+  common::ParallelFor(view.Size(), ctx->Threads(), [&](auto i) {
+    auto* row = codes + i * n_features;
+    if (view[i].size() != n_features) {
+      for (bst_feature_t f = 0; f < n_features; ++f) {
+        row[f] = static_cast<CodeT>(places.MissingCode(f));
+      }
+    }
+    for (auto const& entry : view[i]) {
+      row[entry.index] = static_cast<CodeT>(bin_of(entry));
+    }
+  });
+}
+
+BinPage BinPageOf(Context const* ctx, BinFinder const& bin_of, BinPlaces const& places,
+                  SparsePage const& page) {
+  std::uint32_t most_bins{0};
+  for (bst_feature_t f = 0; f < places.NumFeatures(); ++f) {
+    most_bins = std::max(most_bins, places.NumBins(f));
+  }
+  Layout layout{page, places.NumFeatures(), most_bins};
+  BinPage out;
+  out.base_row = page.base_rowid;
+  out.n_rows = page.Size();
+  out.n_features = places.NumFeatures();
+  out.code_bytes = layout.code_bytes;
+  out.n_bytes = layout.n_bytes;
+  auto* bytes = new std::uint8_t[layout.n_bytes];
+  out.bytes = {bytes, std::default_delete<std::uint8_t[]>{}};
+  if (out.IsDense()) {
+    WithDenseCodes(out,
+                   [&](auto const& codes) { WriteDense(ctx, bin_of, places, page, codes, bytes); });
+  } else {
+    WriteSparse(ctx, bin_of, places, page, bytes);
+  }
+  return out;
+}
+
+/** @brief Cuts that part the values below, at and above 0; below only where there are such cuts. */
+std::vector<float> WithZero(std::vector<float> cuts) {
+  auto add = [&](float cut) {
+    auto at = std::lower_bound(cuts.cbegin(), cuts.cend(), cut);
+    if (at == cuts.cend() || *at != cut) {
+      cuts.insert(at, cut);
+    }
+  };
+  if (!cuts.empty() && cuts.front() < 0.0f) {
+    add(0.0f);
+  }
+  add(std::numeric_limits<float>::min());
+  return cuts;
+}
+}  // namespace
+
+common::HistogramCuts MakeCuts(Plan const& plan,
+                               std::vector<std::vector<float>> const& private_cuts) {
+  auto cuts = MakeEmptyCuts(plan.features.size());
+  auto& values = cuts.cut_values_.HostVector();
+  auto& ptrs = cuts.cut_ptrs_.HostVector();
+  values.clear();
+  ptrs.assign(1, 0);
+  auto next = private_cuts.cbegin();
+  float max_category = -1;
+  for (auto const& feature : plan.features) {
+    if (feature.kind == FeaturePlan::Kind::kCategorical) {
+      for (std::int32_t c = 0; c < feature.n_categories; ++c) {
+        values.push_back(static_cast<float>(c));
+      }
+      max_category = std::max(max_category, static_cast<float>(feature.n_categories - 1));
+    } else {
+      bool is_private = feature.kind == FeaturePlan::Kind::kPrivate;
+      auto chosen = is_private ? *next++ : feature.cuts;
+      if (is_private && plan.IsAdditive()) {
+        chosen = WithZero(std::move(chosen));  // whether a cell is present, whatever was released
+      }
+      values.insert(values.end(), chosen.cbegin(), chosen.cend());
+      // Every value, however large, is below the last cut, in training as in prediction.
+      if (chosen.empty() || chosen.back() < std::numeric_limits<float>::max()) {
+        values.push_back(std::numeric_limits<float>::max());
+      }
+    }
+    ptrs.push_back(values.size());
+  }
+  if (max_category >= 0) {
+    cuts.SetCategorical(true, max_category);
+  }
+  return cuts;
+}
+
+std::uint64_t BytesOfBins(Plan const& plan, SparsePage const& page) {
+  std::uint32_t most_bins{0};
+  if (plan.NumPrivateFeatures() > 0) {
+    most_bins = plan.candidates.max_bin;
+    if (plan.candidates.kind == CandidateKind::kQuantileTree) {
+      // Cuts that are placed in heavy cells come on top: rarely more.
+      most_bins = most_bins * 5 / 2;
+    }
+    most_bins += plan.IsAdditive() ? 2 : 0;  // the cuts at 0
+  }
+  for (auto const& feature : plan.features) {
+    most_bins = std::max({most_bins, static_cast<std::uint32_t>(feature.n_categories),
+                          static_cast<std::uint32_t>(feature.cuts.size() + 1)});
+  }
+  return Layout{page, static_cast<bst_feature_t>(plan.features.size()), most_bins}.n_bytes;
+}
+
+void CheckRoom(DMatrix* p_fmat, std::uint64_t n_bytes) {
+  auto cache = CacheOf(p_fmat);
+  if (!cache.empty()) {
+    PageFile{cache}.Reserve(n_bytes);
+  }
+}
+
+BinnedPages BinRows(Context const* ctx, common::HistogramCuts const& cuts, DMatrix* p_fmat) {
+  BinFinder bin_of{cuts, p_fmat->Info().feature_types.ConstHostSpan()};
+  BinnedPages out{cuts, CacheOf(p_fmat)};
+  ForEachPage(ctx, p_fmat,
+              [&](SparsePage const& page) { out.Add(BinPageOf(ctx, bin_of, out.Places(), page)); });
+  return out;
+}
+}  // namespace xgboost::dp

@@ -1,0 +1,168 @@
+/**
+ * Exact sums of the nodes of a level, and the rows in them. Not private.
+ *
+ * Proof: docs/proofs/integer-grid.md
+ */
+#pragma once
+
+#include <algorithm>    // for max, max_element
+#include <cstddef>      // for size_t
+#include <cstdint>      // for int64_t
+#include <type_traits>  // for is_same_v
+#include <vector>       // for vector
+
+#include "common/timer.h"                       // for Monitor
+#include "plugin_cpp/grow/binned_pages.h"       // for BinnedPages
+#include "plugin_cpp/grow/level.h"              // for Siblings
+#include "plugin_cpp/grow/node_histograms.h"    // for NodeHistograms
+#include "plugin_cpp/grow/offers.h"             // for Offers, NodeSums, OpenNode
+#include "plugin_cpp/grow/row_sets.h"           // for RowSets, Branching
+#include "plugin_cpp/grow/splitter.h"           // for SplitterParts
+#include "plugin_cpp/grow/stored_histograms.h"  // for StoredHistograms
+#include "plugin_cpp/plan/plan.h"               // for Plan
+#include "plugin_cpp/release/release.h"         // for Release
+#include "plugin_cpp/rows/gradient.h"           // for ClassGradients
+#include "xgboost/context.h"                    // for Context
+
+namespace xgboost::dp {
+/** @tparam Sum GlobalSum, over the rows of all workers, or LocalSum, of this one alone. */
+template <typename Sum>
+class ExactLevels {
+ public:
+  explicit ExactLevels(SplitterParts const& parts)
+      : ctx_{parts.ctx},
+        offers_{parts.offers},
+        pages_{parts.pages},
+        release_{*parts.release},
+        is_stored_{IsStored(pages_, release_)},
+        largest_{std::max(parts.plan.row_bound.Unit(), parts.plan.row_bound.MaxHessian())} {
+    monitor_.Init("DpExactLevels");
+  }
+
+  /**
+   * @param gradients Of one class, or of all that share the splits.
+   * @param totals    Of each of them, over all rows that are summed.
+   */
+  void Begin(common::Span<ClassGradients const> gradients, std::vector<Sum> const& totals) {
+    gradients_ = gradients;
+    branchings_.clear();
+    rows_.Reset(pages_);
+    while (classes_.size() < gradients.size()) {
+      classes_.push_back({{ctx_, release_, pages_.Places(), largest_},
+                          {ctx_, release_, pages_.Places(), largest_},
+                          {}});
+    }
+    for (std::size_t k = 0; k < classes_.size(); ++k) {
+      classes_[k].totals.assign(1, totals[k]);
+      this->WithSums(&classes_[k], [](auto* sums) { sums->BeginRoot(); });
+    }
+    this->SumLevel();
+  }
+  [[nodiscard]] std::size_t NumClasses() const { return classes_.size(); }
+  /** @brief The sums of a node, of the k-th class. */
+  [[nodiscard]] NodeSums<Sum> Sums(bst_node_t nidx, std::size_t k = 0) const {
+    auto const& of_class = classes_[k];
+    if constexpr (std::is_same_v<Sum, GlobalSum>) {
+      if (is_stored_) {
+        return {of_class.totals[nidx], {}, &of_class.stored[nidx]};
+      }
+    }
+    return {of_class.totals[nidx], of_class.histograms[nidx]};
+  }
+  [[nodiscard]] Sum const& Total(bst_node_t nidx, std::size_t k) const {
+    return classes_[k].totals[nidx];
+  }
+
+  /** @brief See Splitter. */
+  void Follow(std::vector<OpenNode> const& nodes, Partitions const& partitions,
+              std::vector<std::vector<bst_node_t>> const& children, bool last) {
+    std::vector<Siblings> families;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (children[i].empty()) {
+        continue;
+      }
+      auto nidx = nodes[i].nidx;
+      std::vector<std::int64_t> weights(children[i].size(), 0);
+      for (std::size_t k = 0; k < classes_.size(); ++k) {
+        auto& totals = classes_[k].totals;
+        auto cells = offers_.Cells(partitions[i], this->Sums(nidx, k));
+        totals.resize(std::max(totals.size(), static_cast<std::size_t>(children[i].back()) + 1));
+        for (std::size_t c = 0; c < cells.size(); ++c) {
+          totals[children[i][c]] = cells[c];
+          weights[c] += cells[c].hess;
+        }
+      }
+      auto heaviest = std::max_element(weights.cbegin(), weights.cend());
+      families.push_back(
+          {nidx, children[i], static_cast<std::size_t>(heaviest - weights.cbegin())});
+      branchings_.emplace_back(pages_.Places(), nidx, partitions[i], children[i]);
+    }
+    if (!last && !families.empty()) {
+      for (auto& of_class : classes_) {
+        this->WithSums(&of_class, [&](auto* sums) { sums->BeginLevel(families); });
+      }
+      this->SumLevel();
+    }
+  }
+  /** @brief The leaf of every local row. */
+  void Positions(std::vector<bst_node_t>* positions) const {
+    rows_.Positions(ctx_, pages_, branchings_, positions);
+  }
+
+ private:
+  /** @brief Part the rows of the nodes above, and sum those of the level: one pass. */
+  void SumLevel() {
+    monitor_.Start("Histograms");
+    for (std::size_t p = 0; p < pages_.Size(); ++p) {
+      auto page = pages_[p];
+      rows_.Part(ctx_, p, page, pages_.Places(), branchings_);
+      for (std::size_t k = 0; k < classes_.size(); ++k) {
+        this->WithSums(&classes_[k],
+                       [&](auto* sums) { sums->Add(p, page, rows_, gradients_[k].pairs); });
+      }
+    }
+    for (auto& of_class : classes_) {
+      this->WithSums(&of_class, [](auto* sums) { sums->End(); });
+    }
+    branchings_.clear();
+    monitor_.Stop("Histograms");
+  }
+
+  /** @brief Sums of the rows of all nodes. */
+  struct OfClass {
+    NodeHistograms<Sum> histograms;
+    StoredHistograms stored;  // these or those
+    std::vector<Sum> totals;  // by node
+  };
+
+  /** @brief Whether only the bins are kept that are not 0. */
+  [[nodiscard]] static bool IsStored(BinnedPages const& pages, Release const& release) {
+    bool is_sparse = std::is_same_v<Sum, GlobalSum> && release.HasAllRows();
+    for (std::size_t p = 0; p < pages.Size(); ++p) {
+      is_sparse = is_sparse && !pages.Head(p).IsDense();
+    }
+    return is_sparse;
+  }
+  /** @brief Call fn with the sums of a class that are in use. */
+  template <typename Fn>
+  void WithSums(OfClass* of_class, Fn&& fn) const {
+    if (is_stored_) {
+      fn(&of_class->stored);
+    } else {
+      fn(&of_class->histograms);
+    }
+  }
+
+  Context const* ctx_;
+  Offers const& offers_;
+  BinnedPages const& pages_;
+  Release const& release_;
+  bool is_stored_;
+  std::int64_t largest_;  // entry of the pair of a row
+  common::Span<ClassGradients const> gradients_;
+  std::vector<OfClass> classes_;
+  RowSets rows_;
+  std::vector<Branching> branchings_;  // not carried out yet
+  common::Monitor monitor_;
+};
+}  // namespace xgboost::dp

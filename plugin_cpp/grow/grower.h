@@ -1,0 +1,82 @@
+/**
+ * Grow one tree, level by level: the splits come from a splitter, and the tree learns nothing else.
+ */
+#pragma once
+
+#include <cstdint>  // for int32_t
+#include <memory>   // for unique_ptr
+#include <utility>  // for pair
+#include <vector>   // for vector
+
+#include "common/hist_util.h"              // for HistogramCuts
+#include "common/timer.h"                  // for Monitor
+#include "plugin_cpp/grow/additive.h"      // for ColumnLeaves, Columns
+#include "plugin_cpp/grow/binned_pages.h"  // for BinnedPages
+#include "plugin_cpp/grow/features.h"      // for InteractionSets
+#include "plugin_cpp/grow/offers.h"        // for Offers, OpenNode
+#include "plugin_cpp/grow/splitter.h"      // for LeafSums, Splitter, TreeSpec
+#include "plugin_cpp/plan/plan.h"          // for Plan
+#include "plugin_cpp/release/release.h"    // for Release
+#include "plugin_cpp/rows/gradient.h"      // for ClassGradients
+#include "xgboost/context.h"               // for Context
+#include "xgboost/tree_model.h"            // for RegTree
+
+namespace xgboost::dp {
+class TreeGrower {
+ public:
+  /** @brief What has grown: the splits in their order, and the leaves by ascending node id. */
+  struct Grown {
+    std::vector<std::pair<bst_node_t, Split>> splits;
+    std::vector<bst_node_t> leaves;
+    std::vector<LeafSums> sums;         // of the leaves, for each class
+    std::vector<bst_node_t> positions;  // the leaf of every local row
+  };
+
+  /** @param structure Source of choices that read no data, the same on all workers. */
+  TreeGrower(Context const* ctx, Plan const& plan, common::HistogramCuts cuts, BinnedPages pages,
+             RandomSource* structure, Release* release);
+
+  /**
+   * @brief Grow the structure of a tree.
+   *
+   * @param gradients Of the local rows, of the classes whose trees share the structure.
+   */
+  [[nodiscard]] Grown Grow(common::Span<ClassGradients const> gradients, TreeSpec const& spec,
+                           RegTree* tree);
+  /** @brief Give the tree of another class the same structure. Reads no data. */
+  void Repeat(Grown const& grown, RegTree* tree) const;
+
+  /**
+   * @brief Grow the structure of the trees of an additive round.
+   *
+   * @param leaves Of each tree.
+   *
+   * @return The sums that are to be released, see Columns::Sum.
+   */
+  [[nodiscard]] std::vector<LocalSum> GrowColumns(ClassGradients const& gradients,
+                                                  std::vector<RegTree*> const& trees,
+                                                  std::vector<ColumnLeaves>* leaves);
+  /** @brief Keep the finished trees of an additive round of a class, until they are added. */
+  void KeepColumns(std::size_t class_idx, std::vector<ColumnLeaves> const& leaves,
+                   std::vector<RegTree*> const& trees);
+  /** @brief Add the round that was kept to predictions, those of all classes row by row. */
+  void AddColumns(common::Span<float> predictions) const { columns_->Add(predictions); }
+
+ private:
+  void Expand(bst_node_t nidx, Split const& split, RegTree* tree) const;
+  /** @brief Expand all nodes of a level. @return The children of each, from left to right. */
+  [[nodiscard]] std::vector<std::vector<bst_node_t>> Expand(std::vector<OpenNode> const& level,
+                                                            Partitions const& partitions,
+                                                            std::int32_t n_levels, RegTree* tree,
+                                                            Grown* grown) const;
+
+  Plan const& plan_;
+  common::HistogramCuts cuts_;
+  BinnedPages pages_;
+  Offers offers_;
+  InteractionSets interactions_;
+  std::unique_ptr<Splitter> splitter_;
+  std::unique_ptr<Columns> columns_;  // of additive rounds, which have no splitter
+  common::Monitor monitor_;
+};
+}  // namespace xgboost::dp

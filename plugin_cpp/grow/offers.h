@@ -1,0 +1,134 @@
+/**
+ * What a selection chooses among: every (feature, cut, missing direction). It depends on the public
+ * or released cuts only. Both directions are always offered: to offer one only where values are
+ * missing would tell whether any is. No offer is filtered on exact sums, empty children stay.
+ *
+ * Proof: docs/proofs/exponential-mechanism.md
+ */
+#pragma once
+
+#include <cstddef>  // for size_t
+#include <cstdint>  // for uint32_t
+#include <vector>   // for vector
+
+#include "common/hist_util.h"                   // for HistogramCuts
+#include "plugin_cpp/grow/features.h"           // for FeatureList
+#include "plugin_cpp/grow/partition.h"          // for Split, Partition, FeatureSums
+#include "plugin_cpp/grow/stored_histograms.h"  // for StoredBins
+#include "plugin_cpp/plan/plan.h"               // for Plan
+#include "xgboost/base.h"                       // for bst_feature_t, bst_node_t
+#include "xgboost/span.h"                       // for Span
+
+namespace xgboost::dp {
+/** @brief A node that may be split, and the features allowed. */
+struct OpenNode {
+  bst_node_t nidx{0};
+  FeatureList features;
+};
+
+/** @brief Exact sums of a node: its totals, and those of the bins of all features. */
+template <typename Sum>
+struct NodeSums {
+  Sum total;
+  common::Span<Sum const> bins;            // of all features, or
+  StoredBins<Sum> const* stored{nullptr};  // only those that are not 0
+};
+
+class Offers {
+ public:
+  Offers(Plan const& plan, common::HistogramCuts const& cuts) : ptrs_{cuts.Ptrs()} {
+    for (auto const& feature : plan.features) {
+      is_categorical_.push_back(feature.kind == FeaturePlan::Kind::kCategorical);
+    }
+  }
+
+  /** @brief Number of offers of a feature. */
+  [[nodiscard]] std::size_t Size(bst_feature_t f) const {
+    // A numeric feature's last cut parts missing values from all others: one direction is enough.
+    return 2 * this->NumBins(f) - (is_categorical_[f] ? 0 : 1);
+  }
+  [[nodiscard]] std::size_t NumBins(bst_feature_t f) const { return ptrs_[f + 1] - ptrs_[f]; }
+  [[nodiscard]] bool IsCategorical(bst_feature_t f) const { return is_categorical_[f]; }
+  /** @brief The offer of a feature at an index of its list. */
+  [[nodiscard]] Split At(bst_feature_t f, std::size_t idx) const {
+    return {f, static_cast<bst_bin_t>(idx / 2), idx % 2 == 1, is_categorical_[f]};
+  }
+
+  /** @brief Call fn(sum) for the bins of a feature, but for some of those whose sum is 0. */
+  template <typename Sum, typename Fn>
+  void ForEachSum(bst_feature_t f, NodeSums<Sum> const& node, Fn&& fn) const {
+    auto const* sums = node.stored ? node.stored->sums.data() : node.bins.data();
+    auto const* begins = node.stored ? node.stored->begins.data() : ptrs_.data();
+    for (auto i = begins[f]; i < begins[f + 1]; ++i) {
+      fn(sums[i]);
+    }
+  }
+  /**
+   * @brief Sums of the bins of a feature.
+   *
+   * @param memory Where they are written if they do not lie one after the other.
+   */
+  template <typename Sum>
+  [[nodiscard]] common::Span<Sum const> Bins(bst_feature_t f, NodeSums<Sum> const& node,
+                                             std::vector<Sum>* memory) const {
+    if (!node.stored) {
+      return node.bins.subspan(ptrs_[f], this->NumBins(f));
+    }
+    memory->assign(this->NumBins(f), Sum{});
+    // There is a place for missing values after the bins of each feature.
+    auto first = ptrs_[f] + f;
+    auto const& [begins, places, sums] = *node.stored;
+    for (auto i = begins[f]; i < begins[f + 1]; ++i) {
+      (*memory)[places[i] - first] = sums[i];
+    }
+    return {memory->data(), memory->size()};
+  }
+  /** @brief Sums of the rows in which a feature is missing. */
+  template <typename Sum>
+  [[nodiscard]] Sum Missing(bst_feature_t f, NodeSums<Sum> const& node) const {
+    Sum stored;
+    this->ForEachSum(f, node, [&](Sum const& sum) { stored += sum; });
+    return node.total - stored;
+  }
+  /** @brief The sums of the cells of a partition. */
+  template <typename Sum>
+  [[nodiscard]] std::vector<Sum> Cells(Partition partition, NodeSums<Sum> const& node) const {
+    std::vector<Sum> memory;
+    FeatureSums<Sum> sums;
+    sums.Reset(this->Bins(partition[0].feature, node, &memory), node.total);
+    return sums.Cells(partition);
+  }
+
+  /**
+   * @brief Call fn(index, left, right) for every offer of a feature, in the order of its list.
+   *
+   * @param bins  Sums of the bins, exact or noisy; with those of missing values they sum to the
+   * total.
+   */
+  template <typename Sum, typename Fn>
+  void ForEach(bst_feature_t f, Sum const* bins, Sum const& missing, Sum const& total,
+               Fn&& fn) const {
+    auto n_bins = this->NumBins(f);
+    std::size_t idx = 0;
+    if (is_categorical_[f]) {
+      for (std::size_t c = 0; c < n_bins; ++c) {
+        fn(idx++, total - bins[c] - missing, bins[c] + missing);
+        fn(idx++, total - bins[c], bins[c]);
+      }
+      return;
+    }
+    Sum left;
+    for (std::size_t i = 0; i < n_bins; ++i) {
+      left += bins[i];
+      fn(idx++, left, total - left);
+      if (i + 1 < n_bins) {
+        fn(idx++, left + missing, total - left - missing);
+      }
+    }
+  }
+
+ private:
+  std::vector<std::uint32_t> ptrs_;
+  std::vector<bool> is_categorical_;
+};
+}  // namespace xgboost::dp

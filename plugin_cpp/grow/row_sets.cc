@@ -1,0 +1,179 @@
+#include "plugin_cpp/grow/row_sets.h"
+
+#include <algorithm>  // for copy_n, max, min
+#include <array>      // for array
+#include <numeric>    // for iota
+#include <utility>    // for move
+
+#include "common/threading_utils.h"  // for ParallelFor
+#include "xgboost/logging.h"         // for CHECK_EQ, CHECK_LE
+
+namespace xgboost::dp {
+namespace {
+constexpr std::size_t kRowsOfBlock = 4096;
+constexpr std::size_t kRowsAhead = 16;
+constexpr std::size_t kMaxChildren = 16;
+
+/** @brief Some rows of one node, and how many go to each child. */
+struct Block {
+  std::size_t node;   // or its position among those that are parted
+  std::size_t begin;  // in the page
+  std::size_t size;
+  std::array<std::size_t, kMaxChildren> at;  // counts, then where the rows of each child go
+};
+
+void AddBlocks(std::size_t node, std::size_t begin, std::size_t size, std::vector<Block>* blocks) {
+  for (std::size_t done = 0; done < size; done += kRowsOfBlock) {
+    blocks->push_back({node, begin + done, std::min(kRowsOfBlock, size - done), {}});
+  }
+}
+
+/** @brief Call fn(i, code) for the rows of a list, in order. */
+template <typename Codes, typename Fn>
+void ForEachCode(Codes const& codes, bst_feature_t f, std::uint32_t const* rows, std::size_t n,
+                 Fn&& fn) {
+  for (std::size_t i = 0; i < n; ++i) {
+    codes.Prefetch(rows[std::min(i + kRowsAhead, n - 1)], f);
+    fn(i, codes(rows[i], f));
+  }
+}
+}  // namespace
+
+Branching::Branching(BinPlaces const& places, bst_node_t node, Partition partition,
+                     std::vector<bst_node_t> children)
+    : node{node}, feature{partition[0].feature}, children{std::move(children)} {
+  CHECK_EQ(this->children.size(), partition.size() + 1);
+  CHECK_LE(this->children.size(), kMaxChildren);
+  auto missing = places.MissingCode(feature);
+  for (std::uint32_t code = 0; code <= missing; ++code) {
+    std::size_t at = 0;
+    while (at < partition.size()) {
+      at = 2 * at + (partition[at].GoesLeft(code, missing) ? 1 : 2);
+    }
+    child_of.push_back(static_cast<std::uint8_t>(at - partition.size()));
+  }
+}
+
+void RowSets::Reset(BinnedPages const& pages) {
+  rows_.resize(pages.NumRows());
+  begins_.clear();
+  ranges_.clear();
+  std::size_t begin = 0, largest = 0;
+  for (std::size_t p = 0; p < pages.Size(); ++p) {
+    auto n_rows = pages.Head(p).n_rows;
+    std::iota(rows_.begin() + begin, rows_.begin() + begin + n_rows, 0U);
+    begins_.push_back(begin);
+    ranges_.push_back({{0, n_rows}});
+    begin += n_rows;
+    largest = std::max(largest, n_rows);
+  }
+  parted_.resize(largest);
+  child_.resize(largest);
+}
+
+common::Span<std::uint32_t const> RowSets::Rows(std::size_t p, bst_node_t nidx) const {
+  auto const& ranges = ranges_[p];
+  if (static_cast<std::size_t>(nidx) >= ranges.size()) {
+    return {};
+  }
+  return {rows_.data() + begins_[p] + ranges[nidx].begin, ranges[nidx].size};
+}
+
+void RowSets::Part(Context const* ctx, std::size_t p, BinPage const& page, BinPlaces const& places,
+                   std::vector<Branching> const& branchings) {
+  auto* rows = rows_.data() + begins_[p];
+  auto& ranges = ranges_[p];
+  std::vector<Block> blocks;
+  for (std::size_t k = 0; k < branchings.size(); ++k) {
+    auto set = ranges[branchings[k].node];
+    AddBlocks(k, set.begin, set.size, &blocks);
+  }
+  WithCodes(page, places, [&](auto const& codes) {
+    common::ParallelFor(blocks.size(), ctx->Threads(), [&](auto b) {
+      auto& block = blocks[b];
+      auto const& branching = branchings[block.node];
+      auto const* child_of = branching.child_of.data();
+      auto* child = child_.data() + block.begin;
+      ForEachCode(codes, branching.feature, rows + block.begin, block.size, [&](auto i, auto code) {
+        child[i] = child_of[code];
+        ++block.at[child[i]];
+      });
+    });
+  });
+
+  // Where the rows of each child begin, and those of each block among them.
+  auto block = blocks.begin();
+  for (std::size_t k = 0; k < branchings.size(); ++k) {
+    auto const& branching = branchings[k];
+    auto set = ranges[branching.node];
+    auto end = block;
+    while (end != blocks.end() && end->node == k) {
+      ++end;
+    }
+    auto begin = set.begin;
+    for (std::size_t c = 0; c < branching.children.size(); ++c) {
+      auto next = begin;
+      for (auto it = block; it != end; ++it) {
+        auto count = it->at[c];
+        it->at[c] = next;
+        next += count;
+      }
+      auto nidx = static_cast<std::size_t>(branching.children[c]);
+      ranges.resize(std::max(ranges.size(), nidx + 1));
+      ranges[nidx] = {begin, next - begin};
+      begin = next;
+    }
+    ranges[branching.node] = {};
+    block = end;
+  }
+
+  common::ParallelFor(blocks.size(), ctx->Threads(), [&](auto b) {
+    auto at = blocks[b].at;
+    for (auto i = blocks[b].begin; i < blocks[b].begin + blocks[b].size; ++i) {
+      parted_[at[child_[i]]++] = rows[i];
+    }
+  });
+  common::ParallelFor(blocks.size(), ctx->Threads(), [&](auto b) {
+    std::copy_n(parted_.cbegin() + blocks[b].begin, blocks[b].size, rows + blocks[b].begin);
+  });
+}
+
+void RowSets::Positions(Context const* ctx, BinnedPages const& pages,
+                        std::vector<Branching> const& branchings,
+                        std::vector<bst_node_t>* positions) const {
+  positions->resize(rows_.size());
+  for (std::size_t p = 0; p < ranges_.size(); ++p) {
+    auto const* rows = rows_.data() + begins_[p];
+    auto base_row = pages.Head(p).base_row;
+    std::vector<Branching const*> of_node(ranges_[p].size(), nullptr);
+    for (auto const& branching : branchings) {
+      of_node[branching.node] = &branching;
+    }
+    std::vector<Block> blocks;
+    for (std::size_t nidx = 0; nidx < of_node.size(); ++nidx) {
+      AddBlocks(nidx, ranges_[p][nidx].begin, ranges_[p][nidx].size, &blocks);
+    }
+    BinPage page;
+    page.code_bytes = 1;  // never read where nothing moves
+    if (!branchings.empty()) {
+      page = pages[p];
+    }
+    WithCodes(page, pages.Places(), [&](auto const& codes) {
+      common::ParallelFor(blocks.size(), ctx->Threads(), [&](auto b) {
+        auto const& block = blocks[b];
+        auto const* own = rows + block.begin;
+        auto const* branching = of_node[block.node];
+        if (!branching) {
+          for (std::size_t i = 0; i < block.size; ++i) {
+            (*positions)[base_row + own[i]] = static_cast<bst_node_t>(block.node);
+          }
+          return;
+        }
+        ForEachCode(codes, branching->feature, own, block.size, [&](auto i, auto code) {
+          (*positions)[base_row + own[i]] = branching->children[branching->child_of[code]];
+        });
+      });
+    });
+  }
+}
+}  // namespace xgboost::dp

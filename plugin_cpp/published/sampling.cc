@@ -1,0 +1,64 @@
+#include "plugin_cpp/published/sampling.h"
+
+#include <algorithm>  // for transform
+
+#include "plugin_cpp/random/samplers.h"  // for UniformBelow
+#include "plugin_cpp/release/source.h"   // for MakeSampleSource
+#include "xgboost/logging.h"             // for CHECK
+
+namespace xgboost::dp {
+RowSample::RowSample(Plan const& plan, std::string const& test_key) : plan_{plan} {
+  if (plan.ReadsSomeRows()) {
+    coins_ = MakeSampleSource(test_key);
+  }
+}
+
+std::vector<std::uint8_t> const& RowSample::Draw(std::int32_t round, std::size_t n_rows,
+                                                 Persons const* persons) {
+  CHECK(!persons || persons->NumRows() == n_rows);
+  auto n_units = persons ? persons->NumPersons() : n_rows;
+  if (plan_.IsSampled()) {
+    this->DrawCoins(n_units);
+  } else if (plan_.ensemble > 1) {
+    if (round % plan_.ensemble == 0) {
+      this->DrawParts(n_units);
+    }
+    units_.resize(n_units);
+    std::transform(parts_.cbegin(), parts_.cend(), units_.begin(),
+                   [&](auto part) { return part == round % plan_.ensemble; });
+  }
+  if (!persons || units_.empty()) {
+    return units_;
+  }
+  auto const& codes = persons->Codes();
+  rows_.resize(n_rows);
+  std::transform(codes.cbegin(), codes.cend(), rows_.begin(),
+                 [&](auto code) { return units_[code]; });
+  return rows_;
+}
+
+void RowSample::DrawCoins(std::size_t n_units) {
+  units_.resize(n_units);
+  std::uint64_t coins{0};
+  for (std::size_t i = 0; i < n_units; ++i) {
+    // Two coins of 32 bits from each word.
+    coins = i % 2 == 0 ? coins_->Next64() : coins >> 32;
+    units_[i] = static_cast<std::int64_t>(coins & 0xffffffffU) < plan_.sampling_num;
+  }
+}
+
+/** @brief Rounds have equal probability; or, halving, each takes half of what is left. */
+void RowSample::DrawParts(std::size_t n_units) {
+  parts_.resize(n_units);
+  for (auto& part : parts_) {
+    if (!plan_.ensemble_halving) {
+      part = static_cast<std::uint16_t>(UniformBelow(coins_.get(), plan_.ensemble));
+      continue;
+    }
+    part = 0;
+    while (part + 1 < plan_.ensemble && UniformBelow(coins_.get(), 2) == 0) {
+      ++part;
+    }
+  }
+}
+}  // namespace xgboost::dp

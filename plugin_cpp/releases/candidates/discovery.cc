@@ -1,0 +1,137 @@
+#include "plugin_cpp/releases/candidates/discovery.h"
+
+#include <cmath>    // for isnan, ldexp
+#include <utility>  // for move
+#include <vector>   // for vector
+
+#include "plugin_cpp/json_reader.h"                    // for JsonReader, ReadSigma2
+#include "plugin_cpp/plan/plan.h"                      // for CandidatePlan
+#include "plugin_cpp/release/release.h"                // for Release, GaussianEvent, LocalInt
+#include "plugin_cpp/release/source.h"                 // for kDiscoveryStream
+#include "plugin_cpp/releases/candidates/float_key.h"  // for FloatKey
+#include "plugin_cpp/releases/candidates/quantile_tree.h"  // for WalkQuantileTrees, CutsOf, QuantileTree
+#include "xgboost/json.h"     // for Json, Object, Array, Number, Integer
+#include "xgboost/logging.h"  // for CHECK
+
+namespace xgboost::dp {
+namespace {
+constexpr std::int64_t kMostColumns = 1 << 16;
+
+struct Request {
+  CandidatePlan plan;
+  std::size_t n_columns{0};
+  bool persons{false};
+  bool noise_free{false};
+  std::string test_key;
+};
+
+Request ParseRequest(std::size_t n_columns, std::string const& text) {
+  auto json = Json::Load(StringView{text});
+  JsonReader in{json, "discovery."};
+  CHECK(n_columns > 0 && n_columns <= kMostColumns) << "Too many columns, or none.";
+  Request out;
+  out.n_columns = n_columns;
+  out.noise_free = in.Bool("noise_free");
+  out.plan.levels = static_cast<std::int32_t>(in.Int("levels", 2, 17));
+  out.plan.max_bin = static_cast<std::int32_t>(in.Int("max_bin", 2, 1 << 16));
+  out.plan.shift = static_cast<std::int32_t>(in.Int("shift", 0, 26));
+  out.plan.sigma2 = ReadSigma2(in, out.noise_free);
+  out.persons = in.Bool("persons");
+  CHECK_LT(std::ldexp(static_cast<double>(n_columns) * out.plan.levels, 2 * out.plan.shift), 4.6e18)
+      << "The sensitivity of a discovery overflows.";
+  out.test_key = in.Has("test_key") ? in.Text("test_key") : "";
+  CHECK(!(in.Bool("private") && (out.noise_free || !out.test_key.empty())))
+      << "The request says `private`, and asks for no noise or for noise from a fixed key: this is "
+         "a bug in xgb_dp.";
+  return out;
+}
+
+/** @brief Exact sums of the weights of a column by the leading bits of its keys. Not private. */
+struct ColumnSums {
+  std::vector<std::int64_t> below;  // sum of the cells before each
+  std::int64_t missing{0};
+
+  ColumnSums(common::Span<float const> values, common::Span<std::int64_t const> weights,
+             std::int32_t key_bits)
+      : below((std::size_t{1} << key_bits) + 1, 0) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (std::isnan(values[i])) {
+        missing += weights[i];
+      } else {
+        below[(FloatKey(values[i]) >> (32 - key_bits)) + 1] += weights[i];
+      }
+    }
+    for (std::size_t c = 1; c < below.size(); ++c) {
+      below[c] += below[c - 1];
+    }
+  }
+};
+
+Json ToJson(QuantileTree const& tree, double missing) {
+  Json out{Object{}};
+  Array leaves, cuts;
+  for (auto const& leaf : tree.leaves) {
+    // Keys are whole numbers of 32 bits; a real number of JSON would have 24.
+    Array cell;
+    cell.GetArray().emplace_back(Integer{static_cast<std::int64_t>(leaf.begin)});
+    cell.GetArray().emplace_back(Integer{static_cast<std::int64_t>(leaf.end)});
+    cell.GetArray().emplace_back(Number{static_cast<float>(leaf.count)});
+    leaves.GetArray().emplace_back(std::move(cell));
+  }
+  for (auto cut : CutsOf(tree)) {
+    cuts.GetArray().emplace_back(Number{cut});
+  }
+  out["leaves"] = Json{std::move(leaves)};
+  out["cuts"] = Json{std::move(cuts)};
+  out["missing"] = Number{static_cast<float>(missing)};
+  return out;
+}
+}  // namespace
+
+std::string DiscoverNumbers(Context const* ctx, common::Span<float const> values,
+                            common::Span<std::int64_t const> weights, std::size_t n_columns,
+                            std::string const& text) {
+  auto request = ParseRequest(n_columns, text);
+  auto const& plan = request.plan;
+  auto n_rows = weights.size();
+  CHECK_EQ(values.size(), n_rows * n_columns) << "Every column must have a value for each row.";
+  CHECK_LT(n_rows, std::size_t{1} << 42) << "There are too many rows to count.";
+  for (auto weight : weights) {
+    CHECK(weight >= 0 && weight <= std::int64_t{1} << plan.shift) << "A row weighs too much.";
+  }
+  auto key_bits = plan.levels - 1;
+  std::vector<ColumnSums> columns;
+  for (std::size_t k = 0; k < n_columns; ++k) {
+    columns.emplace_back(values.subspan(k * n_rows, n_rows), weights, key_bits);
+  }
+  Release release{ctx,       request.noise_free, request.test_key,
+                  Masking{}, kDiscoveryStream,   request.persons};
+  // All levels of all trees are one release, of which each exchange is a part.
+  std::size_t part = 0;
+  auto noise = [&](std::vector<LocalInt> const& exact) {
+    return release.AddNoise(GaussianEvent{"ranges", request.plan.sigma2}, exact, part++);
+  };
+  auto count = [&](std::size_t k, std::int32_t level, std::uint64_t cell) {
+    auto width = key_bits - level;
+    auto const& below = columns[k].below;
+    return below[(cell + 1) << width] - below[cell << width];
+  };
+  auto trees = WalkQuantileTrees(plan, n_columns, count, noise);
+  std::vector<LocalInt> missing;
+  for (auto const& column : columns) {
+    missing.emplace_back(column.missing);
+  }
+  auto absent = noise(missing).values;
+  Json out{Object{}};
+  Array found;
+  for (std::size_t k = 0; k < n_columns; ++k) {
+    found.GetArray().emplace_back(
+        ToJson(trees[k], std::ldexp(static_cast<double>(absent[k].Value()), -plan.shift)));
+  }
+  out["columns"] = Json{std::move(found)};
+  out["events"] = release.SaveEvents();
+  std::string answer;
+  Json::Dump(out, &answer);
+  return answer;
+}
+}  // namespace xgboost::dp

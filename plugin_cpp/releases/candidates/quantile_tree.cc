@@ -1,0 +1,203 @@
+#include "plugin_cpp/releases/candidates/quantile_tree.h"
+
+#include <algorithm>  // for max, min, sort
+#include <cmath>      // for sqrt, ceil, ldexp, fpclassify
+#include <limits>     // for numeric_limits
+#include <set>        // for set
+
+#include "plugin_cpp/releases/candidates/float_key.h"  // for KeyToFloat, FloatKey, kKeyEnd
+
+namespace xgboost::dp {
+namespace {
+/** @brief Everything in this class up to the noisy counts is the private part. */
+class Walk {
+ public:
+  Walk(CandidatePlan const& plan, std::size_t n_trees, CellCount const& count,
+       CountRelease const& release)
+      : plan_{plan},
+        count_{count},
+        release_{release},
+        unit_{std::ldexp(1.0, plan.shift)},
+        trees_(n_trees) {
+    std::vector<Node> open;
+    for (std::size_t k = 0; k < n_trees; ++k) {
+      open.push_back({k, 0, 0.0});
+    }
+    auto totals = this->NoisyCounts(0, open);
+    for (auto& root : open) {
+      root.estimate = std::max(totals[root.tree], 0.0);
+      auto& tree = trees_[root.tree];
+      tree.target = std::max(root.estimate / plan.max_bin, 1.0);
+      tree.threshold = std::max(tree.target, 2.0 * std::sqrt(variance_) / unit_);
+    }
+    for (std::int32_t level = 0; !open.empty(); ++level) {
+      open = this->Descend(level, open);
+    }
+    for (auto& tree : trees_) {
+      std::sort(tree.leaves.begin(), tree.leaves.end(),
+                [](QuantileCell const& a, QuantileCell const& b) { return a.begin < b.begin; });
+    }
+  }
+
+  [[nodiscard]] std::vector<QuantileTree> const& Trees() const { return trees_; }
+
+ private:
+  struct Node {
+    std::size_t tree;
+    std::uint64_t cell;
+    double estimate;
+  };
+
+  std::vector<double> NoisyCounts(std::int32_t level, std::vector<Node> const& nodes) {
+    std::vector<double> out;
+    if (nodes.empty()) {
+      return out;
+    }
+    std::vector<LocalInt> exact;
+    for (auto const& node : nodes) {
+      exact.emplace_back(count_(node.tree, level, node.cell));
+    }
+    auto released = release_(exact);
+    variance_ = released.variance;
+    for (auto noisy : released.values) {
+      out.push_back(static_cast<double>(noisy.Value()) / unit_);
+    }
+    return out;
+  }
+
+  /** @brief Close the nodes of a level that are light. @return The children of the others. */
+  std::vector<Node> Descend(std::int32_t level, std::vector<Node> const& nodes) {
+    std::vector<Node> children;
+    std::vector<double> parents;
+    for (auto const& node : nodes) {
+      auto& tree = trees_[node.tree];
+      if (level < plan_.levels - 1 && node.estimate > tree.threshold) {
+        parents.push_back(node.estimate);
+        children.push_back({node.tree, 2 * node.cell, 0.0});
+        children.push_back({node.tree, 2 * node.cell + 1, 0.0});
+      } else {
+        auto width = 32 - level;
+        tree.leaves.push_back({node.cell << width, (node.cell + 1) << width, node.estimate});
+      }
+    }
+    auto noisy = this->NoisyCounts(level + 1, children);
+    for (std::size_t i = 0; i < parents.size(); ++i) {
+      auto left = noisy[2 * i];
+      auto right = noisy[2 * i + 1];
+      // Free post-processing: children consistent with their parent, no negative counts.
+      auto excess = (parents[i] - left - right) / 2;
+      left += excess;
+      right += excess;
+      if (left < 0) {
+        left = 0;
+        right = parents[i];
+      } else if (right < 0) {
+        right = 0;
+        left = parents[i];
+      }
+      children[2 * i].estimate = left;
+      children[2 * i + 1].estimate = right;
+    }
+    return children;
+  }
+
+  CandidatePlan const& plan_;
+  CellCount const& count_;
+  CountRelease const& release_;
+  double unit_;
+  double variance_{0};  // of the noise on a count times 2^shift
+  std::vector<QuantileTree> trees_;
+};
+
+constexpr std::uint64_t kOctave = std::uint64_t{1} << 23;
+
+/** @brief Public grid values inside a cell that spans zero or several octaves. */
+void InsertPublicGrid(QuantileCell const& cell, std::set<std::uint64_t>* cuts) {
+  auto insert = [&](double value) {
+    std::uint64_t key = FloatKey(static_cast<float>(value));
+    if (key > cell.begin && key < cell.end) {
+      cuts->insert(key);
+    }
+  };
+  insert(0.0);
+  for (std::int32_t k = -6; k <= 17; ++k) {
+    for (double mantissa : {1.0, 1.5}) {
+      insert(std::ldexp(mantissa, k));
+      insert(-std::ldexp(mantissa, k));
+    }
+  }
+}
+
+bool SpansZero(QuantileCell const& cell) {
+  std::uint64_t zero = FloatKey(0.0f);
+  return cell.begin < zero && cell.end > zero;
+}
+
+/**
+ * Cuts from the noisy counts. Reads no data: a cut where enough rows have passed, cuts around and,
+ * without further budget, inside heavy cells, so that point masses stand alone.
+ */
+std::set<std::uint64_t> PlaceCuts(QuantileTree const& tree) {
+  auto target = tree.target;
+  std::set<std::uint64_t> cuts;
+  double passed = 0;
+  for (auto const& cell : tree.leaves) {
+    bool heavy = cell.count >= 1.5 * target;
+    if (passed >= target || heavy) {
+      cuts.insert(cell.begin);
+      passed = 0;
+    }
+    if (!heavy) {
+      passed += cell.count;
+      continue;
+    }
+    if (SpansZero(cell) || cell.end - cell.begin > kOctave) {
+      InsertPublicGrid(cell, &cuts);
+    } else {
+      auto pieces = static_cast<std::uint64_t>(std::min(16.0, std::ceil(cell.count / target)));
+      for (std::uint64_t i = 1; i < pieces; ++i) {
+        cuts.insert(cell.begin + i * (cell.end - cell.begin) / pieces);
+      }
+    }
+    cuts.insert(cell.end);
+  }
+  return cuts;
+}
+}  // namespace
+
+std::vector<float> CutsOf(QuantileTree const& tree) {
+  std::vector<float> out;
+  for (auto key : PlaceCuts(tree)) {
+    if (key == 0 || key >= kKeyEnd) {
+      continue;
+    }
+    auto value = KeyToFloat(key);
+    auto kind = std::fpclassify(value);
+    if (kind == FP_SUBNORMAL && value > 0) {
+      // The end of the cell of zero: a cut there would be treated as zero by some processors.
+      value = std::numeric_limits<float>::min();
+      kind = FP_NORMAL;
+    }
+    bool repeated = !out.empty() && out.back() == value;
+    if ((kind == FP_NORMAL || kind == FP_ZERO) && !repeated &&
+        value < std::numeric_limits<float>::max()) {
+      out.push_back(value);
+    }
+  }
+  return out;
+}
+
+std::vector<QuantileTree> WalkQuantileTrees(CandidatePlan const& plan, std::size_t n_trees,
+                                            CellCount const& count, CountRelease const& release) {
+  return Walk{plan, n_trees, count, release}.Trees();
+}
+
+std::vector<std::vector<float>> QuantileCuts(CandidatePlan const& plan, std::size_t n_trees,
+                                             CellCount const& count, CountRelease const& release) {
+  std::vector<std::vector<float>> out;
+  for (auto const& tree : WalkQuantileTrees(plan, n_trees, count, release)) {
+    out.push_back(CutsOf(tree));
+  }
+  return out;
+}
+}  // namespace xgboost::dp

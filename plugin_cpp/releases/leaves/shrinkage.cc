@@ -1,0 +1,318 @@
+#include "plugin_cpp/releases/leaves/shrinkage.h"
+
+#include <algorithm>  // for max, min, max_element
+#include <cmath>      // for sqrt, pow
+
+#include "plugin_cpp/wide.h"  // for XGB_DP_WIDE
+
+namespace xgboost::dp {
+namespace {
+// Weight on the past (shared estimates over trees, after Efron and Morris).
+constexpr double kPast = 0.8;
+constexpr double kLeastVariance = 1e-9;
+// Share of the rows' variance in the noise of priors: none, but without noise all is finite.
+constexpr double kLeastRowVariance = 1e-6;
+
+/**
+ * @brief Sums over the leaves with the signs of each Walsh function, or over the functions with
+ * those at each leaf: function k is -1 for every right turn that k counts.
+ */
+void WalshTransform(std::vector<double>* values) {
+  auto& v = *values;
+  for (std::size_t half = 1; half < v.size(); half *= 2) {
+    for (std::size_t begin = 0; begin < v.size(); begin += 2 * half) {
+      for (auto i = begin; i < begin + half; ++i) {
+        auto left = v[i], right = v[i + half];
+        v[i] = left + right;
+        v[i + half] = left - right;
+      }
+    }
+  }
+}
+
+constexpr std::size_t kRowsAtOnce = 4;
+
+/**
+ * @brief Subtract some rows, at most kRowsAtOnce, each times its factor: at once, so that the
+ * result is read and written less often, and in their order.
+ */
+XGB_DP_WIDE void SubtractRows(double const* rows, double const* factors, std::size_t n_rows,
+                              std::size_t stride, std::size_t begin, std::size_t end, double* out) {
+  if (n_rows < kRowsAtOnce) {
+    for (std::size_t k = 0; k < n_rows; ++k) {
+      for (auto i = begin; i < end; ++i) {
+        out[i] -= rows[k * stride + i] * factors[k * stride];
+      }
+    }
+    return;
+  }
+  auto const *a = rows, *b = a + stride, *c = b + stride, *d = c + stride;
+  auto f_a = factors[0], f_b = factors[stride], f_c = factors[2 * stride],
+       f_d = factors[3 * stride];
+  for (auto i = begin; i < end; ++i) {
+    out[i] = out[i] - a[i] * f_a - b[i] * f_b - c[i] * f_c - d[i] * f_d;
+  }
+}
+
+/** @brief Normal equations of the effects, solved for many prior variances. */
+class EffectModel {
+ public:
+  EffectModel(std::vector<NodeSum> const& leaves, double lambda, double row_variance)
+      : n_{leaves.size()} {
+    // A leaf says -grad = (hess + lambda) weight + noise.
+    for (auto const& leaf : leaves) {
+      double d = leaf.hess + lambda;
+      double variance = leaf.noise2 + row_variance * d;
+      right_.push_back(-d * leaf.grad / variance);
+      walsh_.push_back(d * d / variance);
+    }
+    // The product of two Walsh functions is the one of their difference: sums of precisions fill
+    // the matrix.
+    WalshTransform(&right_);
+    WalshTransform(&walsh_);
+  }
+
+  /** @brief Posterior means and variances of the effects. */
+  void Solve(std::vector<double> const& prior_variance, std::vector<double>* mean,
+             std::vector<double>* variance) {
+    // Cholesky factor of the precision matrix, column by column: all inner loops run along memory.
+    factor_.resize(n_ * n_);
+    for (std::size_t j = 0; j < n_; ++j) {
+      auto* column = factor_.data() + j * n_;
+      for (std::size_t i = j; i < n_; ++i) {
+        column[i] = walsh_[i ^ j];
+      }
+      column[j] += 1.0 / prior_variance[j];
+      for (std::size_t k = 0; k < j; k += kRowsAtOnce) {
+        auto const* before = factor_.data() + k * n_;
+        SubtractRows(before, before + j, std::min(kRowsAtOnce, j - k), n_, j, n_, column);
+      }
+      column[j] = std::sqrt(std::max(column[j], 1e-300));
+      for (std::size_t i = j + 1; i < n_; ++i) {
+        column[i] /= column[j];
+      }
+    }
+    // Its inverse, row by row.
+    inverse_.assign(n_ * n_, 0.0);
+    std::vector<double> half(n_, 0.0);
+    mean->assign(n_, 0.0);
+    variance->assign(n_, 0.0);
+    for (std::size_t i = 0; i < n_; ++i) {
+      auto* row = inverse_.data() + i * n_;
+      row[i] = 1.0;
+      for (std::size_t k = 0; k < i; k += kRowsAtOnce) {
+        auto n_rows = std::min(kRowsAtOnce, i - k);
+        SubtractRows(inverse_.data() + k * n_, factor_.data() + k * n_ + i, n_rows, n_, 0,
+                     k + n_rows, row);
+      }
+      auto pivot = factor_[i * n_ + i];
+      for (std::size_t c = 0; c <= i; ++c) {
+        row[c] /= pivot;
+        half[i] += row[c] * right_[c];
+      }
+      for (std::size_t c = 0; c <= i; ++c) {
+        (*mean)[c] += row[c] * half[i];
+        (*variance)[c] += row[c] * row[c];
+      }
+    }
+  }
+
+ private:
+  std::size_t n_;
+  std::vector<double> right_, walsh_, factor_, inverse_;
+};
+}  // namespace
+
+NodeSum::NodeSum(NoisySum const& sum, double variance, RowBound const& bound, double least) {
+  double deviation = std::sqrt(variance * static_cast<double>(sum.cells));
+  double grad_step = bound.GradientStep(), hess_step = bound.HessianStep();
+  grad = static_cast<double>(sum.grad.Value()) * grad_step;
+  hess = std::max(
+      {static_cast<double>(sum.hess.Value()) * hess_step, deviation * hess_step, least, 1e-6});
+  noise2 = deviation * grad_step * (deviation * grad_step);
+}
+
+double RowVariance(Plan const& plan) {
+  if (plan.loss) {
+    return plan.loss->RowVariance();
+  }
+  if (plan.IsSquaredLoss()) {
+    return 0.0;  // the variance of the residuals is not known: no release says it
+  }
+  // A label has the variance p (1 - p), which is the Hessian, or half of it where there are several
+  // classes; the row bound shortens gradients, so about half of that is left.
+  constexpr double kLeft = 0.5, kLargest = 0.25;
+  if (plan.row_bound.unit_hessian) {
+    return std::min(kLeft * kLargest,
+                    plan.row_bound.gradient_bound * plan.row_bound.gradient_bound);
+  }
+  return plan.IsMulticlass() ? 0.5 * kLeft : kLeft;
+}
+
+double TreeTilt::Update(double measured, double noise2) {
+  double gain = variance_ / (variance_ + noise2);
+  tilt_ += gain * (measured - tilt_);
+  variance_ = variance_ * (1.0 - gain) + kStep * kStep;
+  return tilt_;
+}
+
+double LeafPrior::Update(std::vector<NodeSum> const& leaves, double prior_max) {
+  double signal = 0, hessian = 0;
+  for (auto const& s : leaves) {
+    signal += (s.grad * s.grad - s.noise2) / s.hess;
+    hessian += s.hess;
+  }
+  if (started_) {
+    signal_ = kPast * signal_ + (1.0 - kPast) * signal;
+    hessian_ = kPast * hessian_ + (1.0 - kPast) * hessian;
+  } else {
+    signal_ = std::max(signal, 0.0);
+    hessian_ = hessian;
+    started_ = true;
+  }
+  return std::min(std::max(2.0 * std::max(signal_, 0.0) / hessian_, kLeastVariance), prior_max);
+}
+
+std::vector<std::size_t> StrataOf(Plan const& plan, bool oblivious) {
+  auto n = std::size_t{1} << plan.depth;
+  std::vector<std::size_t> stratum(n, 0);
+  for (std::size_t k = 0; k < n; ++k) {
+    std::size_t involved = 0, deepest = 0;
+    for (std::int32_t depth = 0; depth < plan.depth; depth += plan.split_levels) {
+      // The turns of this selection; the root's is the highest bit.
+      auto last = std::min(depth + plan.split_levels, plan.depth);
+      auto mask = (n >> depth) - (n >> last);
+      if ((k & mask) != 0) {
+        ++involved;
+        deepest = depth / plan.split_levels + 1;
+      }
+    }
+    stratum[k] = oblivious ? involved : deepest;
+  }
+  return stratum;
+}
+
+std::vector<double> StrataPrior::Fit(std::vector<NodeSum> const& leaves, double lambda,
+                                     double row_variance, std::vector<std::size_t> const& stratum) {
+  constexpr std::int32_t kIterations = 5;
+  auto n = leaves.size();
+  auto n_strata = 1 + *std::max_element(stratum.cbegin(), stratum.cend());
+  if (!started_) {
+    for (std::size_t o = 0; o < n_strata; ++o) {
+      variance_[o] = 0.1 * std::pow(0.25, static_cast<double>(o));
+    }
+  }
+  // The priors are those of what these rows show, which later trees add to: a prior that knew how
+  // little of it is more than chance would end the boosting of a strong signal too soon.
+  EffectModel shown{leaves, lambda, kLeastRowVariance * row_variance};
+  std::vector<double> mean, variance, prior(n);
+  auto solve = [&](EffectModel* model, auto const& of_stratum) {
+    for (std::size_t k = 0; k < n; ++k) {
+      prior[k] = std::max(of_stratum[stratum[k]], kLeastVariance);
+    }
+    model->Solve(prior, &mean, &variance);
+  };
+  // Expectation maximisation for the variances of this tree, mixed with those of earlier ones.
+  auto current = variance_;
+  for (std::int32_t i = 0; i < kIterations; ++i) {
+    solve(&shown, current);
+    std::vector<double> sum(n_strata, 0.0), count(n_strata, 0.0);
+    for (std::size_t k = 0; k < n; ++k) {
+      sum[stratum[k]] += mean[k] * mean[k] + variance[k];
+      count[stratum[k]] += 1.0;
+    }
+    for (std::size_t o = 0; o < n_strata; ++o) {
+      double now = sum[o] / count[o];
+      current[o] = !started_ ? now : kPast * variance_[o] + (1.0 - kPast) * now;
+    }
+  }
+  variance_ = current;
+  started_ = true;
+  EffectModel model{leaves, lambda, row_variance};
+  solve(&model, current);
+  WalshTransform(&mean);
+  return mean;
+}
+
+std::vector<std::vector<double>> ColumnPrior::Fit(std::vector<std::vector<NodeSum>> const& trees,
+                                                  double lambda, double row_variance) {
+  constexpr std::int32_t kIterations = 6;
+  constexpr double kFirst = 0.1;   // variance of the mean effect; that of finer ones is less
+  constexpr double kShared = 5.0;  // effects that all columns together count for in each
+  constexpr double kMostVariance = 1.0;
+  auto n_strata = [](std::size_t n_leaves) {
+    std::size_t n = 1;
+    while ((std::size_t{1} << (n - 1)) < n_leaves) {
+      ++n;
+    }
+    return n;
+  };
+  // The deepest level that an effect involves; 0 for the mean.
+  auto stratum = [&](std::size_t n_leaves, std::size_t k) {
+    auto o = n_strata(n_leaves) - 1;
+    for (; k != 0 && k % 2 == 0; k /= 2) {
+      --o;
+    }
+    return k == 0 ? 0 : o;
+  };
+  auto n_trees = trees.size();
+  std::size_t most = 1;
+  for (auto const& leaves : trees) {
+    most = std::max(most, n_strata(leaves.size()));
+  }
+  if (past_.empty()) {
+    past_.resize(n_trees);
+    variance_.resize(n_trees);
+    for (auto& of_strata : variance_) {
+      for (std::size_t o = 0; o < most; ++o) {
+        of_strata[o] = kFirst * std::pow(0.5, static_cast<double>(o));
+      }
+    }
+  }
+  std::vector<double> mean, variance, prior;
+  auto solve = [&](std::size_t f, double of_rows) {
+    EffectModel model{trees[f], lambda, of_rows};
+    prior.resize(trees[f].size());
+    for (std::size_t k = 0; k < prior.size(); ++k) {
+      prior[k] = std::max(variance_[f][stratum(prior.size(), k)], kLeastVariance);
+    }
+    model.Solve(prior, &mean, &variance);
+  };
+  std::vector<OfStrata> now;
+  for (std::int32_t i = 0; i < kIterations; ++i) {
+    OfStrata all{};
+    now = past_;
+    for (std::size_t f = 0; f < n_trees; ++f) {
+      for (auto& m : now[f]) {
+        m.square *= kPast;
+        m.measured *= kPast;
+      }
+      solve(f, kLeastRowVariance * row_variance);
+      for (std::size_t k = 0; k < mean.size(); ++k) {
+        auto& m = now[f][stratum(mean.size(), k)];
+        m.square += mean[k] * mean[k];
+        m.measured += std::min(std::max(1.0 - variance[k] / prior[k], 0.0), 1.0);
+      }
+      for (std::size_t o = 0; o < most; ++o) {
+        all[o].square += now[f][o].square;
+        all[o].measured += now[f][o].measured;
+      }
+    }
+    for (std::size_t f = 0; f < n_trees; ++f) {
+      for (std::size_t o = 0; o < most; ++o) {
+        double shared = (all[o].square + 1e-9) / (all[o].measured + 1e-3);
+        variance_[f][o] = std::min(
+            (now[f][o].square + kShared * shared) / (now[f][o].measured + kShared), kMostVariance);
+      }
+    }
+  }
+  past_ = now;
+  std::vector<std::vector<double>> weights;
+  for (std::size_t f = 0; f < n_trees; ++f) {
+    solve(f, row_variance);
+    WalshTransform(&mean);
+    weights.push_back(mean);
+  }
+  return weights;
+}
+}  // namespace xgboost::dp

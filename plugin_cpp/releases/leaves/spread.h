@@ -1,0 +1,38 @@
+/**
+ * Leaf sums in which a person counts more than in the splits, where its rows are in several leaves.
+ *
+ * The structure of a tree is released before its leaves. By then a person need not pay for the sum
+ * of the norms of all rows: what it adds to the leaves is a vector, whose norm is bounded. So the
+ * leaves weigh persons by how far their rows spread, but for their mean: beside the leaves the sum
+ * of all rows is released, weighed as in the splits, which says how far that tilts the tree.
+ *
+ * Proof: docs/proofs/persons.md
+ */
+#pragma once
+
+#include <vector>  // for vector
+
+#include "plugin_cpp/plan/row_bound.h"          // for RowBound
+#include "plugin_cpp/release/release.h"         // for Release
+#include "plugin_cpp/releases/leaves/leaves.h"  // for LeafSums
+#include "plugin_cpp/rows/gradient.h"           // for ClassGradients, RowsOfPersons
+#include "plugin_cpp/rows/persons.h"            // for Persons
+#include "xgboost/base.h"                       // for bst_node_t
+#include "xgboost/context.h"                    // for Context
+
+namespace xgboost::dp {
+/**
+ * @brief Let persons with several rows count what they may in the leaves of a released tree, and
+ *        append the sums of all rows, a third of each.
+ *
+ * @param given     Rows of persons with several rows, before and after they were bounded.
+ * @param gradients Of all rows and classes.
+ * @param leaves    Ids, rising.
+ * @param position  The leaf of each row.
+ * @param sums      Of the leaves, of each class.
+ */
+void SpreadPersons(Context const* ctx, RowBound const& bound, Persons const& persons,
+                   RowsOfPersons const& given, std::vector<ClassGradients> const& gradients,
+                   std::vector<bst_node_t> const& leaves, std::vector<bst_node_t> const& position,
+                   Release const& release, std::vector<LeafSums>* sums);
+}  // namespace xgboost::dp

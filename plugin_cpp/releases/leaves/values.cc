@@ -1,0 +1,148 @@
+#include "plugin_cpp/releases/leaves/values.h"
+
+#include <algorithm>  // for all_of, clamp, max
+#include <cstddef>    // for size_t
+#include <limits>     // for numeric_limits
+
+#include "plugin_cpp/releases/leaves/newton.h"  // for Newton
+#include "tree/tree_view.h"                     // for ScalarTreeView
+
+namespace xgboost::dp {
+namespace {
+/** @brief Fill in sums, weights and gains of the inner nodes, from those of the leaves. */
+void SumUp(Newton const& newton, RegTree* tree, std::vector<NodeSum>* p_sums,
+           std::vector<double>* weights) {
+  auto& sums = *p_sums;
+  // Children have larger ids than their parent.
+  for (bst_node_t nidx = tree->NumNodes() - 1; nidx >= 0; --nidx) {
+    auto const& node = (*tree)[nidx];
+    if (node.IsLeaf()) {
+      continue;
+    }
+    auto const& l = sums[node.LeftChild()];
+    auto const& r = sums[node.RightChild()];
+    sums[nidx] = l + r;
+    (*weights)[nidx] = newton.Weight(sums[nidx]);
+    tree->Stat(nidx).loss_chg = static_cast<float>(
+        std::max(0.0, newton.Gain(l) + newton.Gain(r) - newton.Gain(sums[nidx])));
+  }
+}
+
+/** @brief Make the leaf weights follow the monotone constraints of the plan. */
+void OrderLeaves(Plan const& plan, RegTree const& tree, std::vector<NodeSum> const& sums,
+                 std::vector<double>* p_weight) {
+  if (std::all_of(plan.monotone.cbegin(), plan.monotone.cend(), [](auto c) { return c == 0; })) {
+    return;
+  }
+  auto& weight = *p_weight;
+  auto view = tree.HostScView();
+  auto n_nodes = tree.NumNodes();
+  auto mean = [&](bst_node_t l, bst_node_t r) {
+    return (sums[l].hess * weight[l] + sums[r].hess * weight[r]) / (sums[l].hess + sums[r].hess);
+  };
+  // Children have larger ids than their parent.
+  for (bst_node_t nidx = n_nodes - 1; nidx >= 0; --nidx) {
+    if (!view.IsLeaf(nidx)) {
+      weight[nidx] = mean(view.LeftChild(nidx), view.RightChild(nidx));
+    }
+  }
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  std::vector<double> lower(weight.size(), -kInf), upper(weight.size(), kInf);
+  for (bst_node_t nidx = 0; nidx < n_nodes; ++nidx) {
+    weight[nidx] = std::clamp(weight[nidx], lower[nidx], upper[nidx]);
+    if (view.IsLeaf(nidx)) {
+      continue;
+    }
+    auto l = view.LeftChild(nidx), r = view.RightChild(nidx);
+    lower[l] = lower[r] = lower[nidx];
+    upper[l] = upper[r] = upper[nidx];
+    auto direction = plan.monotone[view.SplitIndex(nidx)];
+    if (direction == 0) {
+      continue;
+    }
+    auto below = direction > 0 ? l : r;
+    auto above = direction > 0 ? r : l;
+    // Where the released weights are in order any value between them parts them; where they are
+    // not, both sides meet in their mean.
+    auto middle =
+        weight[below] <= weight[above] ? 0.5 * (weight[below] + weight[above]) : mean(l, r);
+    middle = std::clamp(middle, lower[nidx], upper[nidx]);
+    upper[below] = middle;
+    lower[above] = middle;
+  }
+}
+
+/** @brief Cover must be additive in 32-bit floats, or SHAP values would not sum to the margin. */
+float AddCover(RegTree* tree, bst_node_t nidx) {
+  auto& stat = tree->Stat(nidx);
+  auto const& node = (*tree)[nidx];
+  if (!node.IsLeaf()) {
+    stat.sum_hess = AddCover(tree, node.LeftChild()) + AddCover(tree, node.RightChild());
+  }
+  return stat.sum_hess;
+}
+
+void Write(Plan const& plan, TreeOfRound of, std::vector<NodeSum> const& sums,
+           std::vector<double> const& weights, RegTree* tree) {
+  double eta = plan.Step(of.round), unit = plan.MarginUnit(of);
+  double start = plan.loss && of.round == 0 ? plan.loss->Start() / plan.parallel_trees : 0.0;
+  for (bst_node_t nidx = 0; nidx < tree->NumNodes(); ++nidx) {
+    auto& stat = tree->Stat(nidx);
+    stat.base_weight = static_cast<float>(weights[nidx] * unit + start / eta);
+    if ((*tree)[nidx].IsLeaf()) {
+      (*tree)[nidx].SetLeaf(static_cast<float>(eta * weights[nidx] * unit + start));
+      stat.sum_hess = static_cast<float>(sums[nidx].hess);
+      stat.loss_chg = 0.0f;
+    }
+  }
+  AddCover(tree, RegTree::kRoot);
+}
+}  // namespace
+
+std::vector<double> LeafWeights(Plan const& plan, bool oblivious,
+                                std::vector<NodeSum> const& leaves, LeafShrinkage* shrinkage) {
+  // Shrunk by strata of effects, each to a shared prior, or not.
+  auto const& leaf = plan.leaf;
+  Newton newton{leaf};
+  bool shrink = leaf.shrinkage && leaf.noise != LeafNoise::kOutput;
+  double row_variance = RowVariance(plan);
+  bool noisy = row_variance > 0 ||
+               std::all_of(leaves.cbegin(), leaves.cend(), [](auto& s) { return s.noise2 > 0; });
+  bool complete = plan.depth <= kMaxStrataDepth && leaves.size() == std::size_t{1} << plan.depth;
+  std::vector<double> weights;
+  if (shrink && leaf.strata && noisy && complete) {
+    auto soft = leaves;
+    for (auto& s : soft) {
+      s.grad = newton.Soft(s.grad);
+    }
+    auto& prior = oblivious ? shrinkage->oblivious : shrinkage->per_node;
+    weights = prior.Fit(soft, newton.Lambda(), row_variance, StrataOf(plan, oblivious));
+    for (auto& weight : weights) {
+      weight = newton.Clip(weight);
+    }
+    return weights;
+  }
+  double prior = shrink ? shrinkage->leaves.Update(leaves, leaf.prior_max) : 0.0;
+  for (auto const& s : leaves) {
+    double noise2 = s.noise2 + row_variance * s.hess;
+    weights.push_back(newton.Weight(s, shrink ? noise2 / (prior * s.hess) : 0.0));
+  }
+  return weights;
+}
+
+std::vector<NodeSum> FinishTree(std::vector<double> const& of_leaves, Plan const& plan,
+                                TreeOfRound of, std::vector<bst_node_t> const& leaves,
+                                std::vector<NodeSum> const& released, RegTree* tree) {
+  Newton newton{plan.leaf};
+  std::vector<NodeSum> sums(tree->NumNodes());
+  std::vector<double> weights(tree->NumNodes());
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    sums[leaves[i]] = released[i];
+    weights[leaves[i]] = of_leaves[i];
+  }
+  SumUp(newton, tree, &sums, &weights);
+  OrderLeaves(plan, *tree, sums, &weights);
+  Write(plan, of, sums, weights, tree);
+  return sums;
+}
+}  // namespace xgboost::dp
