@@ -30,6 +30,7 @@ def enforced(**changes: Any) -> list[dict[str, Any]]:
         "spread": False,
         "cells": 1,
         "candidates": None,
+        "label_range": None,
         "labels": None,
         "by_column": None,
         "corrects": False,

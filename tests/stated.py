@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from xgb_dp.accounting import sensitivity
-from xgb_dp.accounting.enforced import Enforced, Labels, range_of_plan
+from xgb_dp.accounting.enforced import Enforced, Labels, range_of_plan, release_of
 from xgb_dp.accounting.planned import planned_events
 from xgb_dp.accounting.units import PERSON
 from xgb_dp.engine import native
@@ -52,7 +52,7 @@ def describe_intercept(request: Mapping[str, Any]) -> dict[str, Any]:
         measure = sensitivity.columns_sens2(request["shift"]), request["columns"]
     else:
         measure = Labels.of(request).measure(person=request["unit"] == PERSON)
-    name = request["kind"] if request["kind"] in ("columns", "rows") else "intercept"
+    name = release_of(request)
     sens2, coordinates = measure
     event = {"release": name, "sensitivity2": sens2, "coordinates": coordinates}
     return event | ({"unit": PERSON} if request["unit"] == PERSON else {})

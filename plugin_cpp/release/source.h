@@ -24,6 +24,8 @@ inline constexpr std::uint32_t kSamplingStream = 3;
 inline constexpr std::uint32_t kDiscoveryStream = std::uint32_t{1} << 30;
 /** @brief Stream of the release of cells by class and column. */
 inline constexpr std::uint32_t kColumnsStream = kDiscoveryStream + 1;
+/** @brief Stream of the release of the cells that labels lie in. */
+inline constexpr std::uint32_t kRangeStream = kDiscoveryStream + 2;
 /** @brief First of the streams of a worker's own shares of noise, where sums are masked. */
 inline constexpr std::uint32_t kShareStream = std::uint32_t{1} << 31;
 

@@ -1,6 +1,6 @@
 #include "plugin_cpp/releases/intercept.h"
 
-#include <algorithm>  // for clamp, min
+#include <algorithm>  // for clamp, is_sorted, min, upper_bound
 #include <cmath>      // for exp, floor, isfinite, isnan, ldexp, log, nearbyint, sqrt
 #include <cstddef>    // for size_t
 #include <cstdint>    // for int32_t, int64_t, uint64_t
@@ -12,7 +12,7 @@
 #include "plugin_cpp/loss/loss.h"        // for LabelRange, ReadRanges
 #include "plugin_cpp/plan/row_bound.h"   // for kMaxRows
 #include "plugin_cpp/release/release.h"  // for Release, GaussianEvent, LocalInt
-#include "plugin_cpp/release/source.h"   // for kColumnsStream, kInterceptStream
+#include "plugin_cpp/release/source.h"   // for kColumnsStream, kInterceptStream, kRangeStream
 #include "plugin_cpp/rows/raw_pages.h"   // for CheckNumRows, ForEachPage
 #include "xgboost/json.h"                // for Json
 #include "xgboost/linalg.h"              // for MatrixView
@@ -29,7 +29,8 @@ struct Request {
   bool n_public{false};
   bool noise_free{false};
   std::vector<LabelRange> ranges{{0, 1}};  // of the label, or of each of several targets
-  bool times{false};                       // labels are logarithms of the first times of intervals
+  std::vector<double> edges;               // between the cells of labels, rising
+  bool times{false};                       // labels are first times of intervals
   bool exposures{false};
   double exposure_lower{0};
   double exposure_upper{1};
@@ -54,7 +55,8 @@ Request ParseRequest(std::string const& text) {
   Request out;
   out.kind = in.Text("kind");
   CHECK(out.kind == "binary" || out.kind == "regression" || out.kind == "multiclass" ||
-        out.kind == "targets" || out.kind == "cells" || out.kind == "rows" || out.IsByColumn());
+        out.kind == "targets" || out.kind == "cells" || out.kind == "range" ||
+        out.kind == "rows" || out.IsByColumn());
   out.noise_free = in.Bool("noise_free");
   out.shift = in.Int("shift", 0, 26);
   out.sigma2 = ReadSigma2(in, out.noise_free);
@@ -72,13 +74,19 @@ Request ParseRequest(std::string const& text) {
   out.plan_id = in.Text("plan_id");
   out.again = in.Has("again") && in.Bool("again");
   out.masking = ReadMasking(JsonReader{in.At("masking"), "masking."});
-  if (out.kind == "multiclass" || out.kind == "cells") {
+  if (out.kind == "multiclass" || out.kind == "cells" || out.kind == "range") {
     out.num_class = in.Int("num_class", 2, 1 << 20);
+  }
+  out.times = in.Has("times") && in.Bool("times");
+  if (out.kind == "range") {
+    constexpr double kLargest = 1e38;
+    out.edges = in.Reals("edges", -kLargest, kLargest);
+    CHECK(static_cast<std::int64_t>(out.edges.size()) + 1 == out.num_class);
+    CHECK(std::is_sorted(out.edges.cbegin(), out.edges.cend()));
   }
   if (out.kind == "regression" || out.kind == "cells") {
     out.ranges = {{in.Real("target_lower"), in.Real("target_upper")}};
     CHECK_LT(out.ranges.front().lower, out.ranges.front().upper);
-    out.times = in.Has("times") && in.Bool("times");
     out.exposures = in.Has("exposure_lower");
     if (out.exposures) {
       out.exposure_lower = in.Real("exposure_lower");
@@ -137,6 +145,11 @@ class RowSums {
       add(0, unit_);
     } else if (request_.kind == "cells") {
       add(CellOf(labels_(i, 0), request_), unit_);
+    } else if (request_.kind == "range") {
+      double label = request_.times ? times_[i] : labels_(i, 0);
+      // One cell of every row, also of a label that is not a number, which is refused elsewhere.
+      auto cell = std::upper_bound(request_.edges.cbegin(), request_.edges.cend(), label);
+      add(static_cast<std::size_t>(cell - request_.edges.cbegin()), unit_);
     } else if (request_.num_class > 0) {
       auto label = labels_(i, 0);
       if (label >= 0 && label < static_cast<float>(request_.num_class)) {
@@ -265,8 +278,15 @@ std::vector<LocalInt> CellsOfColumns(Context const* ctx, DMatrix* p_fmat, Reques
  * a vector of at most one unit.
  */
 GaussianEvent InterceptEvent(Request const& request) {
-  auto own = request.IsByColumn() || request.kind == "rows";
+  auto own = request.IsByColumn() || request.kind == "rows" || request.kind == "range";
   return {own ? request.kind : "intercept", request.sigma2};
+}
+
+/** @brief Which words of a known key its noise takes; no two releases share any. */
+std::uint32_t StreamOf(Request const& request) {
+  return request.IsByColumn()       ? kColumnsStream
+         : request.kind == "range" ? kRangeStream
+                                    : kInterceptStream;
 }
 }  // namespace
 
@@ -282,7 +302,7 @@ std::string ReleaseIntercept(Context const* ctx, std::shared_ptr<DMatrix> const&
                   request.noise_free,
                   request.test_key,
                   request.masking,
-                  request.IsByColumn() ? kColumnsStream : kInterceptStream,
+                  StreamOf(request),
                   request.of_persons};
   release.OpenPads(request.plan_id, false);  // the training goes on with them
   Persons::Keep(p_fmat, request.plan_id, persons, request.again);

@@ -137,7 +137,9 @@ def test_shares(params):
     assert shares_of("regression", dp_mean_correction=False)["base_score"] == 0.027
     public = {"dp_feature_cuts": {i: [0.0] for i in range(4)}}
     check((0, 0, 0, 0.3, 0.7), **public, base_score=0.5)
-    check((0, 0.009, 0.05, 0.2823, 0.6587), "regression", **public, dp_mean_correction=True)
+    declared = {**public, "dp_target_unit": "declared"}
+    check((0, 0.009, 0.05, 0.2823, 0.6587), "regression", **declared, dp_mean_correction=True)
+    assert shares_of("regression", **public)["range"] == 0.015
     assert shares_of(given={"leaves": 0.5})["splits"] == pytest.approx(0.391)
     assert sum(shares_of(given={"leaves": 0.5}).values()) == pytest.approx(1)
     little = {"candidates": 0.5, "base_score": 0.1, "splits": 0.1, "leaves": 0.1}

@@ -22,10 +22,11 @@ from tests.stated import describe_intercept, describe_plan
 from xgb_dp.accounting import sensitivity
 from xgb_dp.engine import native
 from xgb_dp.testing import train_with_plan
+from xgb_dp.training.cells import edges
 
 SIZES = (1, 2, 3, 7, 40, 1000)
-OBJECTIVES = {"regression": SQUARED, "cells": SQUARED, "multiclass": SOFTMAX}
-KINDS = ("binary", "regression", "multiclass", "cells", "rows")
+OBJECTIVES = {"regression": SQUARED, "cells": SQUARED, "range": SQUARED, "multiclass": SOFTMAX}
+KINDS = ("binary", "regression", "multiclass", "cells", "range", "rows")
 CELLS = sensitivity.LABEL_CELLS
 
 Rows = npt.NDArray[Any]
@@ -37,7 +38,8 @@ def request_of(kind: str, shift: int, *, n_public: bool = False) -> dict[str, An
         **IN_THE_CLEAR,
         "unit": "person",
         "kind": kind,
-        "num_class": CELLS if kind == "cells" else CLASSES,
+        "num_class": CELLS if kind in ("cells", "range") else CLASSES,
+        "edges": [repr(v) for v in edges(-4.0, 4.0)],
         "sigma2": 0,
         "shift": shift,
         "target_lower": "-4.0",
@@ -64,6 +66,9 @@ def mean_of_rows(kind: str, y: Rows, shift: int, *, n_public: bool) -> list[int]
         return [int(unit * each * int((y == k).sum())) for k in range(CLASSES)]
     if kind == "cells":
         cells = [min(max(int((Fraction(float(v)) + 4) * CELLS // 8), 0), CELLS - 1) for v in y]
+        return [int(unit * each * cells.count(k)) for k in range(CELLS)]
+    if kind == "range":
+        cells = [sum(e <= v for e in edges(-4.0, 4.0)) for v in y]
         return [int(unit * each * cells.count(k)) for k in range(CELLS)]
     low, high = (-4.0, 4.0) if kind == "regression" else (0.0, 1.0)
     centred = [np.clip((float(v) - low) / (high - low) * 2 - 1, -1, 1) for v in y]

@@ -17,23 +17,26 @@ from tests.reference.comparison import LOGISTIC, SOFTMAX, SQUARED
 from tests.stated import describe_intercept
 from xgb_dp.accounting import sensitivity
 from xgb_dp.engine import native
+from xgb_dp.training.cells import edges
 
 from .cpp import IN_THE_CLEAR
 from .strategies import CLASSES, EXAMPLES, label, squared_distance
 
 
 @pytest.mark.parametrize("n_public", [False, True])
-@pytest.mark.parametrize("kind", ["binary", "regression", "multiclass", "cells", "rows"])
+@pytest.mark.parametrize("kind", ["binary", "regression", "multiclass", "cells", "range", "rows"])
 @EXAMPLES
 @given(data=st.data())
 def test_intercept_sums(kind, n_public, data):
     """The label sums of the C++, with labels on and beyond the bounds; counts; or rows alone."""
-    objective = {"regression": SQUARED, "cells": SQUARED, "multiclass": SOFTMAX}.get(kind, LOGISTIC)
+    squared = dict.fromkeys(("regression", "cells", "range"), SQUARED)
+    objective = {**squared, "multiclass": SOFTMAX}.get(kind, LOGISTIC)
     y = np.array(data.draw(st.lists(label(objective), min_size=1, max_size=13)), np.float32)
     low, high = data.draw(st.sampled_from(((-4.0, 4.0), (0.1, 0.3), (-1e300, 1e308))))
     request = {
         "kind": kind,
-        "num_class": sensitivity.LABEL_CELLS if kind == "cells" else CLASSES,
+        "num_class": sensitivity.LABEL_CELLS if kind in ("cells", "range") else CLASSES,
+        "edges": [repr(v) for v in edges(max(low, -1e30), min(high, 1e30))],
         "sigma2": 0,
         "shift": data.draw(st.sampled_from((0, 7, 26))),
         "target_lower": repr(low),
@@ -51,7 +54,7 @@ def test_intercept_sums(kind, n_public, data):
     assert squared_distance(one, other) <= bound
     if kind == "rows":
         assert one == [len(y) << int(request["shift"])]
-    if kind == "cells":  # every row is in one, whatever its label
+    if kind in ("cells", "range"):  # every row is in one, whatever its label
         assert sum(one) == len(y) << int(request["shift"])
     touched = sensitivity.intercept_coordinates(kind, n_public=n_public)
     assert np.count_nonzero(np.subtract(one, other)) <= touched

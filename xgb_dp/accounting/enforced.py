@@ -8,7 +8,7 @@ is complete, and when its ledger is read again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, TypeVar
 
@@ -25,9 +25,16 @@ __all__ = [
     "Labels",
     "bound_of_plan",
     "range_of_plan",
+    "release_of",
 ]
 
 NOISY_SUMS = ("histogram", "partial")
+
+
+def release_of(request: Mapping[str, Any]) -> str:
+    """The name that the draws of a request before the first tree have in a ledger."""
+    kind: str = request["kind"]
+    return kind if kind in ("rows", "columns", "range") else "intercept"
 
 
 @dataclass(frozen=True)
@@ -72,7 +79,7 @@ class Labels:
             "exposures": self.exposures,
         }
         coordinates = sensitivity.intercept_coordinates(self.kind, person=person, **sums)
-        if self.kind == "cells" and person:
+        if self.kind in ("cells", "range") and person:
             coordinates = max(coordinates, self.count)
         return sensitivity.intercept_sens2(self.kind, self.shift, **sums), coordinates
 
@@ -119,6 +126,7 @@ class Enforced:
         spread: Whether persons count more where their rows are in several leaves.
         cells: Sums of one feature of one node in a noisy histogram.
         candidates: None where all candidates are public.
+        label_range: None where the unit of gradients follows from the declared range.
         labels: None where the intercept and the number of rows are public.
         by_column: Shift of the sums by class and column; None without.
         corrects: Whether the mean of a regression is corrected after the last tree.
@@ -140,6 +148,7 @@ class Enforced:
     spread: bool
     cells: int
     candidates: Candidates | None
+    label_range: Labels | None
     labels: Labels | None
     by_column: int | None
     corrects: bool
@@ -163,10 +172,11 @@ class Enforced:
     def of_plan(
         cls,
         plan: Mapping[str, Any],
-        request: Mapping[str, Any] | None = None,
-        by_column: Mapping[str, Any] | None = None,
+        requests: Sequence[Mapping[str, Any]] = (),
     ) -> Enforced:
         """What a plan (``plugin_cpp/plan/plan.h``) and the requests before its trees lead to."""
+        asked = {release_of(request): request for request in requests}
+        labels, cells = asked.get("intercept", asked.get("rows")), asked.get("range")
         person = plan["unit"] == PERSON
         grids = [len(f["grid"]) for f in plan["features"] if f["kind"] == "private"]
         counts = plan["candidates"]
@@ -198,8 +208,9 @@ class Enforced:
             )
             if grids
             else None,
-            labels=None if request is None else Labels.of(request),
-            by_column=None if by_column is None else by_column["shift"],
+            label_range=None if cells is None else Labels.of(cells),
+            labels=None if labels is None else Labels.of(labels),
+            by_column=asked["columns"]["shift"] if "columns" in asked else None,
             corrects=plan["correction"]["on"],
         )
 
@@ -207,6 +218,7 @@ class Enforced:
     def releases(self) -> set[str]:
         """Names of everything that a training of the plan releases at least once."""
         asked = {
+            "range": self.label_range,
             "rows" if self.labels and self.labels.kind == "rows" else "intercept": self.labels,
             "columns": self.by_column is not None,
             "candidates": self.candidates,
@@ -224,7 +236,8 @@ class Enforced:
     def from_json(cls, data: Any) -> Enforced:
         """The inverse of :meth:`to_json`."""
         try:
-            inner = {"bound": RowBound, "candidates": Candidates, "labels": Labels}
+            inner = {"bound": RowBound, "candidates": Candidates}
+            inner |= {"label_range": Labels, "labels": Labels}
             read = {
                 name: _read(inner[name], value) if name in inner and value is not None else value
                 for name, value in data.items()
@@ -268,8 +281,9 @@ class Enforced:
                 raise LedgerError("Splits were chosen with another range than the plan says.")
             return draw
         measures = {
-            "intercept": self._labels,
-            "rows": self._labels,
+            "range": lambda: self._sums(self.label_range),
+            "intercept": lambda: self._sums(self.labels),
+            "rows": lambda: self._sums(self.labels),
             "columns": self._by_column,
             "candidates": self._candidates,
             "correction": self._correction,
@@ -287,10 +301,10 @@ class Enforced:
     def _of_persons(self) -> bool:
         return self.unit == PERSON
 
-    def _labels(self) -> tuple[int, int]:
-        if self.labels is None:
+    def _sums(self, labels: Labels | None) -> tuple[int, int]:
+        if labels is None:
             raise LedgerError("Labels were released that no request asked for.")
-        return self.labels.measure(person=self._of_persons)
+        return labels.measure(person=self._of_persons)
 
     def _by_column(self) -> tuple[int, int]:
         if self.by_column is None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from ..errors import LedgerError
-from .enforced import NOISY_SUMS, Enforced
+from .enforced import NOISY_SUMS, Enforced, release_of
 from .events import Event
 from .nested import ChoiceEvent
 from .units import ROW
@@ -19,28 +20,19 @@ _CORRECTIONS = 2
 
 def planned_events(
     plan: Mapping[str, Any],
-    request: Mapping[str, Any] | None = None,
-    by_column: Mapping[str, Any] | None = None,
-    *,
-    times: int = 1,
+    requests: Sequence[Mapping[str, Any]] = (),
 ) -> tuple[Event, ...]:
     """Everything that a training of a plan releases at most, in the order of the ledger.
 
     Args:
         plan: As the library is told it.
-        request: For the labels, see :meth:`Enforced.of_plan`.
-        by_column: See there.
-        times: How often the request is made.
+        requests: What is asked for before the first tree, in order.
     """
     if plan["noise_free"]:
         return ()
-    enforced = Enforced.of_plan(plan, request, by_column)
-    once: list[dict[str, Any]] = []
-    if request is not None:
-        name = "rows" if request["kind"] == "rows" else "intercept"
-        once.append(_gaussian(name, request["sigma2"], times))
-    if by_column is not None:
-        once.append(_gaussian("columns", by_column["sigma2"], 1))
+    enforced = Enforced.of_plan(plan, requests)
+    asked = [(release_of(request), request["sigma2"]) for request in requests]
+    once = [_gaussian(*kind, len(list(same))) for kind, same in groupby(asked)]
     rounds, in_round = plan["rounds"], _draws_of_round(plan, enforced)
     sampled, parts = plan["sampling_num"] < 1 << _SAMPLE_BITS, plan["ensemble"]
     counts = plan["candidates"]
@@ -93,18 +85,19 @@ def _noisy(name: str, noise: Mapping[str, Any], *, laplace: bool) -> dict[str, A
     return {"mechanism": mechanism, "release": name, parameter: noise[parameter]}
 
 
-def claimed_events(ways: Sequence[Sequence[Event]]) -> tuple[Event, ...]:
+def claimed_events(ways: Sequence[Sequence[Event]], before: int = 1) -> tuple[Event, ...]:
     """What a training is charged with that follows one of several plans.
 
     Args:
-        ways: Events of each plan, the release by which one is taken first.
+        ways: Events of each plan, those by which one is taken first.
+        before: How many these are.
 
     Raises:
-        LedgerError: The plans do not begin with the same release.
+        LedgerError: The plans do not begin with the same releases.
     """
     if len(ways) == 1:
         return tuple(ways[0])
-    firsts = {tuple(way[:1]) for way in ways}
+    firsts = {tuple(way[:before]) for way in ways}
     if len(firsts) != 1:
         raise LedgerError("Plans of which one is taken must begin with the same release.")
-    return (ChoiceEvent(firsts.pop(), tuple(tuple(way[1:]) for way in ways)),)
+    return (ChoiceEvent(firsts.pop(), tuple(tuple(way[before:]) for way in ways)),)

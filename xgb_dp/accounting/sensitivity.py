@@ -40,6 +40,7 @@ OUTPUT_UNITS = 1 << 20
 MAX_RANGE = 1 << 23
 # Cells of equal width of the range of labels, in which they are counted for quantiles.
 LABEL_CELLS = 64
+_KINDS = ("binary", "regression", "targets", "multiclass", "cells", "range", "rows")
 
 
 def leaf_sens(release: str, row_bound: RowBound, grid_bits: int, n_class: int = 1) -> int:
@@ -230,7 +231,8 @@ def intercept_sens2(
         kind: "binary" or "regression": sums of a label in [-1, 1] and of 1; the second is not
             released if the number of rows is public. "targets": the same with a sum for each of
             several labels. "multiclass": K counts, of which a row touches one. "cells": the same
-            of cells of the range of labels. "rows": the number of rows alone.
+            of cells of the range of labels, and "range" of cells by which that range is narrowed.
+            "rows": the number of rows alone.
         shift: Sums are multiplied by 2**shift.
         n_public: Whether the number of rows is declared public.
         k: Number of targets, K.
@@ -273,16 +275,14 @@ def intercept_coordinates(
         presence: As in :func:`intercept_sens2`: one sum more.
         exposures: As in :func:`intercept_sens2`: one sum more.
     """
-    if kind not in ("binary", "regression", "targets", "multiclass", "cells", "rows"):
-        raise ValueError(
-            "`kind` must be 'binary', 'regression', 'targets', 'multiclass', 'cells' or 'rows'."
-        )
-    if kind == "cells" and person:
+    if kind not in _KINDS:
+        raise ValueError(f"`kind` must be one of {', '.join(_KINDS)}.")
+    if kind in ("cells", "range") and person:
         return LABEL_CELLS
     if kind == "multiclass" and person:
         return k
     sums = k if kind == "targets" else 1
-    counted = not (kind in ("multiclass", "cells", "rows") or n_public)
+    counted = not (kind in ("multiclass", "cells", "range", "rows") or n_public)
     return sums + counted + presence + exposures
 
 

@@ -106,19 +106,20 @@ def calibrate_family(
     if not 0.0 < epsilon < math.inf or not 0.0 < delta < 1.0:
         raise ValueError("A choice among plans needs a finite `epsilon` and a `delta` above 0.")
     shares = [asked.released_shares() for asked in choices]
+    before = sum(release.decides for release in choices[0].each)
     for asked in choices:
         _check_accountant(asked, accountant)
 
     def certified(guess: float) -> FamilyNoise:
         total = math.exp(2.0 * guess) / group**2
         plans = [plan_noise(c, share, total) for c, share in zip(choices, shares, strict=True)]
-        firsts = {plan.events[:1] for plan in plans}
+        firsts = {plan.events[:before] for plan in plans}
         if len(firsts) != 1:
             raise BudgetError(
                 "The plans of a family must begin with the same release. This is a defect of "
                 "xgb_dp: please report it."
             )
-        event = ChoiceEvent(firsts.pop(), tuple(plan.events[1:] for plan in plans))
+        event = ChoiceEvent(firsts.pop(), tuple(plan.events[before:] for plan in plans))
         cost = make_accountant(accountant, [event]).get_epsilon(delta, group)
         return FamilyNoise(
             tuple(replace(plan, epsilon=cost, delta=delta) for plan in plans), event, cost

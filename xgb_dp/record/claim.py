@@ -14,7 +14,7 @@ from typing import Any
 
 from ..accounting import Event
 from ..accounting.describe import is_within
-from ..accounting.enforced import Enforced, Labels
+from ..accounting.enforced import Enforced, Labels, release_of
 from ..accounting.events import counted, release_counts
 from ..accounting.planned import claimed_events, planned_events
 from ..accounting.units import PERSON
@@ -50,15 +50,11 @@ class Told:
 
     Attributes:
         text: The plan as JSON.
-        labels: The request for the sums of labels, or for the number of rows; None without.
-        times: How often it is made.
-        by_column: The request for the sums by class and column; None without.
+        requests: What it is asked for before the first tree, in order.
     """
 
     text: str
-    labels: Mapping[str, Any] | None = None
-    times: int = 1
-    by_column: Mapping[str, Any] | None = None
+    requests: tuple[Mapping[str, Any], ...] = ()
 
     def check_request(self, request: Mapping[str, Any]) -> None:
         """Refuse a request for noise, or for pads, that are not those of the plan.
@@ -77,12 +73,12 @@ class Told:
     @cached_property
     def enforced(self) -> Enforced:
         """What the library enforces."""
-        return Enforced.of_plan(self.plan, self.labels, self.by_column)
+        return Enforced.of_plan(self.plan, self.requests)
 
     @cached_property
     def events(self) -> tuple[Event, ...]:
         """What it releases at most."""
-        return planned_events(self.plan, self.labels, self.by_column, times=self.times)
+        return planned_events(self.plan, self.requests)
 
 
 class Draws:
@@ -96,11 +92,11 @@ class Draws:
     def __init__(self, ways: Sequence[Told]) -> None:
         self._ways = tuple(ways)
         for way in ways:
-            for request in (way.labels, way.by_column):
-                if request is not None:
-                    way.check_request(request)
+            for request in way.requests:
+                way.check_request(request)
         self.enforced = tuple(way.enforced for way in ways)
-        self.claimed = claimed_events([way.events for way in ways])
+        before = {release_of(request) for request in ways[0].requests} - {"columns"}
+        self.claimed = claimed_events([way.events for way in ways], len(before))
         self._before: list[Event] = []
 
     def release(self, dtrain: Any, request: Mapping[str, Any], position: int = 0) -> list[int]:
@@ -115,11 +111,11 @@ class Draws:
             position: Of the plan.
         """
         enforced = self.enforced[position]
-        if request["kind"] == "columns":
-            same = request["shift"] == enforced.by_column
-        else:
-            same = Labels.of(request) == enforced.labels
-        if not same:
+        asked = {
+            "columns": request["shift"] == enforced.by_column,
+            "range": Labels.of(request) == enforced.label_range,
+        }
+        if not asked.get(request["kind"], Labels.of(request) == enforced.labels):
             raise _defect("A request is for other sums than its plan")
         way = self._ways[position]
         way.check_request(request)
@@ -139,7 +135,7 @@ class Draws:
         """Refuse a draw with less noise, or one more often, than was claimed."""
         if request["noise_free"]:
             return
-        name = request["kind"] if request["kind"] in ("rows", "columns") else "intercept"
+        name = release_of(request)
         draw = {"mechanism": "gaussian", "release": name, "sigma2": request["sigma2"], "count": 1}
         if enforced.unit == PERSON:
             draw["unit"] = PERSON
@@ -206,7 +202,7 @@ def drawn(booster: Any, enforced: Enforced | None = None) -> tuple[bool, str, tu
             followed = Enforced.of_plan(json.loads(updater["dp_train_param"]["dp_plan"]))
             if enforced is None:
                 enforced = followed
-            if replace(followed, labels=enforced.labels, by_column=enforced.by_column) != enforced:
+            if replace(followed, **_before_trees(enforced)) != enforced:
                 raise LedgerError(
                     "The library has followed another plan than the ledger claims. The model must "
                     "not be published. Please report this."
@@ -216,6 +212,11 @@ def drawn(booster: Any, enforced: Enforced | None = None) -> tuple[bool, str, tu
     raise LedgerError(
         "The booster holds no record of private training: nothing was trained privately."
     )
+
+
+def _before_trees(enforced: Enforced) -> dict[str, Any]:
+    """Figures of requests, of which the plan of a booster says nothing."""
+    return {name: getattr(enforced, name) for name in ("label_range", "labels", "by_column")}
 
 
 def _key(event: Event) -> tuple[str, str]:

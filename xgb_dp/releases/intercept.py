@@ -120,6 +120,7 @@ class Intercept(Release):
     name = "intercept"
     share = "base_score"
     of_count = _COUNT
+    decides = True
     words = (
         ("intercept", "the intercept (noisy label sums)"),
         ("rows", "the number of rows (a noisy count)"),

@@ -93,6 +93,7 @@ class Release(ABC):
     share: ClassVar[str]  # name of its part of the budget in ``dp_budget_shares``
     of_count: ClassVar[float] = 0.0  # its share where it is drawn for the number of rows alone
     of_rest: ClassVar[float] = 0.0  # its share of the remainder
+    decides: ClassVar[bool] = False  # whether it is released before a plan is chosen
     # the names that its events have, each with what is released, for people
     words: ClassVar[tuple[tuple[str, str], ...]]
     # whether a division of the budget names it where it is not released, too

@@ -193,7 +193,7 @@ class _Means(Loss):
         """Where labels are cut, of a mean that was released or is public."""
         assert s.target is not None
         least = _LEAST_COUNT if s["objective"] == "count:poisson" else 0.0
-        low, high = s.target
+        low, high = s.window
         # Above the lower end of the range, which is the mean where it is all noise.
         return min(max(_CAP * mean, least, low + 1e-3 * (high - low)), high)
 

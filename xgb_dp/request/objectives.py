@@ -53,6 +53,11 @@ class Objective:
     # what it is where a row has several labels; None where it takes one
     several: Objective | None = None
 
+    @property
+    def has_unit(self) -> bool:
+        """Whether the library measures its gradients, or sums its labels, in the unit of labels."""
+        return self.kind == "regression" and self.link != "logit" and self.loss is not OWN_LOSS
+
 
 OWN = Objective("regression", OWN_LOSS)
 """An objective of the user's, whose model predicts margins as that of squared error does."""

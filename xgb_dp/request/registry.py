@@ -7,6 +7,7 @@ from ..releases.candidates import Candidates
 from ..releases.column_sums import ColumnSums
 from ..releases.correction import Correction
 from ..releases.intercept import Intercept
+from ..releases.label_range import LabelRange
 from ..releases.leaves import Leaves
 from ..releases.release import Release
 from ..releases.splits import Splits
@@ -14,6 +15,7 @@ from ..releases.splits import Splits
 __all__ = ["RELEASES"]
 
 RELEASES: tuple[type[Release], ...] = (
+    LabelRange,
     Intercept,
     ColumnSums,
     Candidates,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -25,7 +25,19 @@ from .rules import RULES
 from .schema import Schema
 from .split_points import Feature, resolve_features
 
-__all__ = ["Settings", "resolve", "with_preset"]
+__all__ = ["Seen", "Settings", "resolve", "with_preset"]
+
+
+_UNIT = 10.0 / 3.0  # deviations of the labels in the unit: the default clips residuals at one
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a release has told of labels, in their unit."""
+
+    low: float  # nearly all labels lie between this
+    high: float  # and this
+    spread: float  # about their standard deviation, above 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +53,7 @@ class Settings:
     rounds: int  # boosting rounds
     continues: bool  # whether trees are added to an earlier model, which brings its intercept
     _values: dict[str, Any] = field(default_factory=dict, repr=False)
+    seen: Seen | None = None  # what a release has told of the labels; None before
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._values:
@@ -51,6 +64,12 @@ class Settings:
         """The same with other values of some parameters, checked."""
         count = self.rounds if rounds is None else rounds
         return resolve({**self.given, **changes}, self.schema, count, self.continues)
+
+    def with_labels(self, seen: Seen) -> Settings:
+        """The same once a release has told of the labels. What is checked and claimed stays."""
+        open_ = {"huber_slope"} - set(self.given)
+        values = {name: value for name, value in self._values.items() if name not in open_}
+        return replace(self, _values=values, seen=seen)
 
     @property
     def epsilon(self) -> float:
@@ -142,15 +161,26 @@ class Settings:
 
     @property
     def scale(self) -> float:
-        """Unit of gradients and leaf weights: half the width of the target's range for squared
-        error, else 1, for which a loss of its own has its own unit.
+        """Unit of gradients and leaf weights: that of labels for squared error, else 1, for which a
+        loss of its own has its own unit.
         """
         return self.half_width if self.squared else 1.0
 
     @property
+    def window(self) -> tuple[float, float]:
+        """Where labels are summed: the range of the target, or what was seen of it."""
+        assert self.target is not None
+        return self.target if self.seen is None else (self.seen.low, self.seen.high)
+
+    @property
     def half_width(self) -> float:
-        """Half the width of the target's range; 1 for classification."""
-        return 1.0 if self.target is None else (self.target[1] - self.target[0]) / 2
+        """The unit of labels: half the width of the range of the target, or of what was seen of
+        it; 1 for classification.
+        """
+        if self.target is None:
+            return 1.0
+        half = (self.target[1] - self.target[0]) / 2
+        return half if self.seen is None else min(_UNIT * self.seen.spread, half)
 
     @property
     def intercept(self) -> str:

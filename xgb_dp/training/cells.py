@@ -1,18 +1,29 @@
-"""Quantiles and the spread of labels, from noisy counts of them in cells of the declared range.
+"""Where labels lie, from noisy counts of them in cells: of their declared range, and of a part.
 
-Reads what was released and public numbers only.
+Reads what was released and public numbers only. The cells of the declared range grow with the
+distance from 0, or from its end that is nearest to 0: a range that is too wide is so by a factor.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["quantiles", "spread"]
+from ..accounting.sensitivity import LABEL_CELLS
+from ..request.settings import Seen
+
+__all__ = ["edges", "quantiles", "seen", "spread"]
 
 _DEVIATIONS = 2.5631  # between the first and the last decile of a normal distribution
+# Deviations of the noise of a sum that tell it from none, in any of the cells.
+_CLEAR = 5.0
+# Share of the rows that the spread leaves out at the far end.
+_TAIL = 0.01
+
+Floats = npt.NDArray[np.float64]
 
 
 def quantiles(
@@ -34,7 +45,67 @@ def spread(sums: list[int], low: float, high: float, floor: float) -> float:
     return max((last - first) / _DEVIATIONS, (high - low) / (2 * len(sums)))
 
 
-def _rising(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def edges(low: float, high: float) -> list[float]:
+    """The edges between the cells of a range, rising."""
+    anchor = min(max(0.0, low), high)
+    sides = [side for side in (low - anchor, high - anchor) if side]
+    count = LABEL_CELLS // len(sides) - 1
+    octaves = np.arange(1, count + 1) * len(sides) / 2.0  # half octaves of one side, octaves of two
+    inner = [anchor + side * 2.0**-octaves for side in sides]
+    return sorted(float(v) for v in np.concatenate([*inner, [anchor] * (len(sides) - 1)]))
+
+
+def seen(counts: Sequence[float], deviation: float, low: float, high: float) -> Seen | None:
+    """What counts of the cells say; None where noise hides all of it.
+
+    Args:
+        counts: Noisy numbers of rows, cell by cell.
+        deviation: Standard deviation of their noise, in rows.
+        low: Lower end of the declared range.
+        high: Upper end of it.
+    """
+    ends = np.array([low, *edges(low, high), high])
+    left, right = ends[:-1], ends[1:]
+    anchor = min(max(0.0, low), high)
+    values = np.asarray(counts, dtype=np.float64)
+    places = np.arange(len(values))
+    # From the far end of each side to the anchor.
+    sides = [places[right <= anchor], places[left >= anchor][::-1]]
+    there = np.concatenate([side[_holding(values[side], deviation)] for side in sides])
+    if set(there) <= {side[-1] for side in sides if len(side)}:
+        return None  # next to the anchor, no cell has a scale
+    rows = np.zeros_like(values)
+    rows[there] = np.maximum(values[there], 0.0)
+    low_end, high_end = float(left[there.min()]), float(right[there.max()])
+    for side in sides:  # few rows far away say nothing of the others
+        rows[side[np.cumsum(rows[side]) < _TAIL * rows.sum()]] = 0.0
+    middles = (left + right) / 2.0
+    mean = math.fsum(rows * middles) / math.fsum(rows)
+    # Labels are spread evenly in a cell, as far as anybody knows.
+    squares = (middles - mean) ** 2 + (right - left) ** 2 / 12.0
+    return Seen(low_end, high_end, math.sqrt(math.fsum(rows * squares) / math.fsum(rows)))
+
+
+def _holding(counts: Floats, deviation: float) -> slice:
+    """The cells from the first to the last that hold rows, as far as noise shows them."""
+    first = _first_holding(counts, deviation)
+    return slice(first, max(len(counts) - _first_holding(counts[::-1], deviation), first))
+
+
+def _first_holding(counts: Floats, deviation: float) -> int:
+    """Where the sum of some adjacent counts first stands out, and most of all; else their number.
+
+    That of counts without rows does so with a probability of about 0.0003.
+    """
+    sums = np.concatenate([[0.0], np.cumsum(counts)])
+    for last in range(1, len(sums)):
+        clear = (sums[last] - sums[:last]) / np.sqrt(np.arange(last, 0, -1))
+        if clear.max() > _CLEAR * deviation:
+            return int(np.argmax(clear))
+    return len(counts)
+
+
+def _rising(values: Floats) -> Floats:
     """The nearest sequence that never falls, by squares (pool adjacent violators)."""
     means: list[float] = []
     sizes: list[int] = []

@@ -14,7 +14,7 @@ import numpy as np
 from ..accounting.sensitivity import LABEL_CELLS
 from ..calibrate.mechanisms import NoisePlan
 from ..request.losses import QUANTILES
-from ..request.settings import Settings
+from ..request.settings import Seen, Settings
 from . import cells, means
 from .column_effects import ColumnEffects
 from .plan import dump_plan, offered, target_of, without_reals
@@ -24,11 +24,15 @@ __all__ = [
     "base_score_from_sums",
     "base_score_of_columns",
     "columns_request",
+    "in_unit",
+    "in_window",
     "intercept_request",
     "offering",
     "present_from_sums",
+    "range_request",
     "rows_from_sums",
     "second_request",
+    "seen_in",
 ]
 
 # Deviations of the noise of a cell, of which all of them together must have as many rows: two of
@@ -60,7 +64,7 @@ def intercept_request(
         "private": not s.noise_free and test_key is None,
         "noise_free": s.noise_free,
     }
-    if s.objective.intervals and kind == "regression":
+    if s.objective.intervals and kind in ("regression", "range"):
         assert s.target is not None
         low, high = map(math.log, s.target)
         request |= {"times": True, "target_lower": low, "target_upper": high}
@@ -69,13 +73,55 @@ def intercept_request(
         request |= {"lower": lower, "upper": upper}
     if s.exposures is not None:
         request["exposure_lower"], request["exposure_upper"] = s.exposures
-    if s["dp_n_public"] is not None and kind not in ("multiclass", "cells"):
+    if s["dp_n_public"] is not None and kind not in ("multiclass", "cells", "range"):
         request["n_public"] = s["dp_n_public"]
     if presence:
         request["columns"] = s.schema.width
     if test_key is not None and not s.noise_free:
         request["test_key"] = test_key
     return dict(without_reals(request))
+
+
+def range_request(
+    s: Settings, noise: NoisePlan, test_key: str | None, plan_id: str
+) -> dict[str, Any]:
+    """What is released before all else: the labels in cells of their declared range."""
+    assert s.target is not None
+    asked = {
+        "num_class": LABEL_CELLS,
+        "sigma2": noise["range"].sigma2,
+        "shift": noise["range"].shift,
+        "edges": cells.edges(*s.target),
+    }
+    request = intercept_request(s, "range", noise, test_key, plan_id)
+    return request | dict(without_reals(asked))
+
+
+def seen_in(s: Settings, noise: NoisePlan, sums: list[int]) -> Seen | None:
+    """What these cells say of the labels; post-processing, costs nothing."""
+    assert s.target is not None
+    unit = float(2 ** noise["range"].shift)
+    deviation = math.sqrt(noise["range"].sigma2) / unit
+    return cells.seen([v / unit for v in sums], deviation, *s.target)
+
+
+def in_window(s: Settings, request: dict[str, Any]) -> dict[str, Any]:
+    """A request for sums of the labels of the same persons, in the range that was seen."""
+    low, high = s.window
+    if s.objective.intervals:
+        low, high = math.log(low), math.log(high)
+    return {**request, "again": True, "target_lower": repr(low), "target_upper": repr(high)}
+
+
+def in_unit(s: Settings, plan: dict[str, Any]) -> dict[str, Any]:
+    """The plan in the unit of labels that was seen. It keeps its noise, its bound and its name."""
+    changed = {
+        "row_bound": {**plan["row_bound"], "scale": repr(s.scale)},
+        "leaf": {**plan["leaf"], "alpha": repr(s["alpha"] / s.scale)},
+    }
+    if s.loss is not None:
+        changed["loss"] = {**plan["loss"], **without_reals(s.loss.plan(s))}
+    return {**plan, **changed}
 
 
 def columns_request(s: Settings, noise: NoisePlan, request: dict[str, Any]) -> dict[str, Any]:
@@ -104,8 +150,7 @@ def base_score_from_sums(s: Settings, noise: NoisePlan, sums: list[int]) -> floa
     unit = float(2 ** noise["intercept"].shift)
     floor = max(math.sqrt(noise["intercept"].sigma2) / unit, 1.0)
     if s.intercept_kind == "cells":
-        assert s.target is not None
-        values = cells.quantiles(sums, QUANTILES.starts(s), *s.target, floor * unit * _KNOWN)
+        values = cells.quantiles(sums, QUANTILES.starts(s), *s.window, floor * unit * _KNOWN)
         return values if len(values) > 1 else values[0]
     if s.kind == "multiclass":
         counts = [max(v / unit, floor) for v in sums]
@@ -121,12 +166,12 @@ def base_score_from_sums(s: Settings, noise: NoisePlan, sums: list[int]) -> floa
     told = means.Sums.of(s, noise, sums)
     if s.kind == "binary":
         return _of_classes(s, told.label)
-    assert s.target is not None
+    low, high = s.window
     if s.objective.intervals:
-        return math.exp(told.mean(*map(math.log, s.target)))
+        return math.exp(told.mean(math.log(low), math.log(high)))
     if s.objective.link == "log":  # a mean that is told from 0, at least by its noise
-        return told.mean(*s.target)
-    found = (s.target[0] + s.target[1]) / 2 + s.half_width * told.label
+        return told.mean(low, high)
+    found = (low + high) / 2 + (high - low) / 2 * told.label
     return min(max(found, 0.001), 0.999) if s.objective.link == "logit" else found
 
 
@@ -152,8 +197,7 @@ def after_release(
         return dump_plan({**plan, "loss": {**plan["loss"], **own}})
     if s.intercept != "released" or s.intercept_kind != "cells":
         return dump_plan(plan)
-    assert s.target is not None
-    spread = cells.spread(sums, *s.target, math.sqrt(noise["intercept"].sigma2) * _KNOWN)
+    spread = cells.spread(sums, *s.window, math.sqrt(noise["intercept"].sigma2) * _KNOWN)
     widths = without_reals(QUANTILES.widths(s, spread))
     return dump_plan({**plan, "loss": {**plan["loss"], **widths}})
 

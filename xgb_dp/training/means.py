@@ -54,16 +54,14 @@ def _within(value: float) -> float:
 
 def cap(s: Settings, noise: NoisePlan, sums: Sequence[int]) -> float:
     """Where labels are cut, from the first release."""
-    assert s.target is not None
-    return MEANS.cap(s, Sums.of(s, noise, sums).mean(*s.target))
+    return MEANS.cap(s, Sums.of(s, noise, sums).mean(*s.window))
 
 
 def measured(s: Settings, noise: NoisePlan, sums: Sequence[int], capped: Sequence[int]) -> Measured:
     """What a loss of means takes from both releases."""
-    assert s.target is not None
     first = Sums.of(s, noise, sums)
-    mean, at = first.mean(*s.target), cap(s, noise, sums)
-    capped_mean = Sums.of(s, noise, capped).mean(s.target[0], at)
+    mean, at = first.mean(*s.window), cap(s, noise, sums)
+    capped_mean = Sums.of(s, noise, capped).mean(s.window[0], at)
     start = 0.0
     if s.exposures is not None:
         start = math.log(mean / first.mean_exposure(*s.exposures))

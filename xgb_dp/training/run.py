@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -22,8 +22,9 @@ from ..record.base_model import PublicStart
 from ..record.claim import Draws, Told
 from ..record.form import Ledger, Released, TrainingRecord
 from ..releases.intercept import Intercept
+from ..releases.label_range import LabelRange
 from ..request import masking
-from ..request.settings import Settings
+from ..request.settings import Seen, Settings
 from . import first_release, plan, row_checks
 from .call_site import CallSite
 from .column_effects import ColumnEffects
@@ -57,6 +58,12 @@ class Option:
         """Checked settings."""
         return self.prepared.settings
 
+    def with_labels(self, seen: Seen) -> Option:
+        """The same in the unit of labels that a release has told."""
+        prepared = replace(self.prepared, settings=self.settings.with_labels(seen))
+        told = first_release.in_unit(prepared.settings, self.plan)
+        return replace(self, prepared=prepared, plan=told, text=plan.dump_plan(told))
+
 
 @dataclass(frozen=True)
 class Training:
@@ -70,8 +77,8 @@ class Training:
         earlier: Ledger of the continued model.
         options: The plan, or those of which one is taken by the noisy number of rows.
         draws: What it claims, and what it will have drawn before its first tree.
-        request: What the first release is asked for: the intercept, or the number of rows; None if
-            there is none.
+        of_range: What the cells of the labels are asked for; None without.
+        request: What the intercept, or the number of rows, is asked for; None if there is none.
         part: The part of an :func:`xgb_dp.split` that it reads; None where that is not known.
         steps: What was fitted on the rows before, without noise; see ``pipelines.py``.
         public_start: The public model that it starts from; None without.
@@ -83,6 +90,7 @@ class Training:
     types: list[str] | None
     earlier: Ledger | None
     options: tuple[Option, ...]
+    of_range: dict[str, Any] | None
     request: dict[str, Any] | None
     draws: Draws
     part: Part | None = None
@@ -117,7 +125,9 @@ class Training:
             plan.build_plan(p.settings, p.noise, key, before, structures) for p in prepared.plans
         ]
         plan.name_together(plans)
-        request, first = None, prepared.asked.find(Intercept)
+        of_range, request, first = None, None, prepared.asked.find(Intercept)
+        if prepared.asked.find(LabelRange) is not None:
+            of_range = first_release.range_request(s, prepared.noise, key, plans[0]["id"])
         if first is not None:
             request = first_release.intercept_request(
                 s,
@@ -131,15 +141,25 @@ class Training:
             Option(p, told, plan.dump_plan(told), _by_column(p, request))
             for p, told in zip(prepared.plans, plans, strict=True)
         )
-        times = 2 if s.measured else 1
-        draws = Draws([Told(o.text, request, times, o.by_column) for o in options])
+        asked = [of_range, *[request] * (2 if s.measured else 1)]
+        draws = Draws([Told(o.text, tuple(r for r in (*asked, o.by_column) if r)) for o in options])
         if draws.claimed != prepared.events:
             raise BudgetError(
                 "The calibrated noise is not the one that the plan draws. Nothing was released. "
                 "This is a defect of xgb_dp: please report it."
             )
         return cls(
-            prepared, key, names, types, earlier, options, request, draws, part, public_start=start
+            prepared,
+            key,
+            names,
+            types,
+            earlier,
+            options,
+            of_range,
+            request,
+            draws,
+            part,
+            public_start=start,
         )
 
     @property
@@ -151,7 +171,7 @@ class Training:
     def texts(self) -> str:
         """All plans and requests, and the name of a public start, on which workers agree."""
         start = [] if self.public_start is None else [self.public_start.digest]
-        requests = [self.request, *(option.by_column for option in self.options)]
+        requests = [self.of_range, self.request, *(option.by_column for option in self.options)]
         return "\n".join([*(option.text for option in self.options), json.dumps(requests), *start])
 
     @property
@@ -216,55 +236,75 @@ class Training:
     ) -> tuple[dict[str, Any], LedgerCallback]:
         """Ask the gate, release the intercept, and say how XGBoost grows the trees.
 
-        Privacy: spends the intercept's share of the budget; the trees spend the rest. Which plan
-        they follow may depend on what was released here.
+        Privacy: spends the shares of the range and of the intercept; the trees spend the rest.
+        Which plan they follow may depend on what was released here.
         """
-        s, noise, family = self.settings, self.prepared.noise, self.prepared.family
-        low: dict[str, Any] = {}
-        position, count, sums, capped = 0, None, None, None
-        columns: ColumnEffects | None = None
-        if s.masking.workers:
-            agreed = json.dumps([self.texts, s.schema.names])
-            files = (s["dp_secure_key"], s["dp_secure_parties"])
+        masked = bool(self.settings.masking.workers)
+        if masked:
+            agreed = json.dumps([self.texts, self.settings.schema.names])
+            files = (self.settings["dp_secure_key"], self.settings["dp_secure_parties"])
             masking.agree_on_pads(self.plan_id, agreed, files)
         try:
-            if s.masking.workers:
+            if masked:
                 workers.check_together(self._check_book)
             entries = before_release(
                 self.draws.claimed,
                 private=self.private,
-                unit=s.privacy_unit,
+                unit=self.settings.privacy_unit,
                 part=self.part,
                 earlier=self._released,
             )
-            if self.request is not None:
-                sums = self.draws.release(dtrain, self.request)
-                second = first_release.second_request(s, noise, self.request, sums)
-                if second is not None:
-                    capped = self.draws.release(dtrain, second)
-                if family is not None:
-                    kind = self.request["kind"]
-                    count = first_release.rows_from_sums(kind, noise, sums)
-                    present = math.inf
-                    if family.presence:
-                        present = first_release.present_from_sums(kind, noise, sums)
-                    position = family.taken(count, present)
-                if s.intercept == "released":
-                    low["base_score"] = first_release.base_score_from_sums(s, noise, sums)
-                by_column = self.options[position].by_column
-                if by_column is not None:
-                    cells = self.draws.release(dtrain, by_column, position)
-                    made = self.options[position].prepared
-                    columns = ColumnEffects.of(made.settings, made.noise, sums, cells)
-                    low["base_score"] = first_release.base_score_of_columns(s, columns)
-            if s.intercept == "public":
-                low["base_score"] = s["base_score"]
-            elif s.intercept == "base_margin":
-                # The first tree has the start of a loss that measures it.
-                low["base_score"] = s.neutral_base_score if s.exposures is None else 1.0
+            return self._in_unit(dtrain)._started(dtrain, evals, entries)
         except BaseException:
             masking.drop_pads()
             raise
+
+    def _in_unit(self, dtrain: Any) -> Training:
+        """Release where the labels lie, and go on in the unit that follows from it."""
+        if self.of_range is None:
+            return self
+        sums = self.draws.release(dtrain, self.of_range)
+        seen = first_release.seen_in(self.settings, self.prepared.noise, sums)
+        options, s = self.options, self.settings
+        if seen is not None:
+            options = tuple(option.with_labels(seen) for option in options)
+            s = s.with_labels(seen)
+        request = self.request and first_release.in_window(s, self.request)
+        prepared = replace(self.prepared, settings=s)
+        return replace(self, prepared=prepared, options=options, request=request)
+
+    def _started(
+        self, dtrain: Any, evals: Sequence[Any], entries: Sequence[str | None]
+    ) -> tuple[dict[str, Any], LedgerCallback]:
+        s, noise, family = self.settings, self.prepared.noise, self.prepared.family
+        low: dict[str, Any] = {}
+        position, count, sums, capped = 0, None, None, None
+        columns: ColumnEffects | None = None
+        if self.request is not None:
+            sums = self.draws.release(dtrain, self.request)
+            second = first_release.second_request(s, noise, self.request, sums)
+            if second is not None:
+                capped = self.draws.release(dtrain, second)
+            if family is not None:
+                kind = self.request["kind"]
+                count = first_release.rows_from_sums(kind, noise, sums)
+                present = math.inf
+                if family.presence:
+                    present = first_release.present_from_sums(kind, noise, sums)
+                position = family.taken(count, present)
+            if s.intercept == "released":
+                low["base_score"] = first_release.base_score_from_sums(s, noise, sums)
+            by_column = self.options[position].by_column
+            if by_column is not None:
+                cells = self.draws.release(dtrain, by_column, position)
+                made = self.options[position].prepared
+                columns = ColumnEffects.of(made.settings, made.noise, sums, cells)
+                low["base_score"] = first_release.base_score_of_columns(s, columns)
+        if s.intercept == "public":
+            low["base_score"] = s["base_score"]
+        elif s.intercept == "base_margin":
+            # The first tree has the start of a loss that measures it.
+            low["base_score"] = s.neutral_base_score if s.exposures is None else 1.0
         taken = self.options[position]
         text = taken.text
         if sums is not None and s.loss is not None:
