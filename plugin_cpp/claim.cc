@@ -69,7 +69,7 @@ bool IsBound(Json const& json, RowBound const& bound) {
       {"rows_per_person", bound.rows_per_person}, {"output_gradient", bound.output_gradient},
       {"output_hessian", bound.output_hessian}};
   return in.Is("mode", kModes[static_cast<int>(bound.mode)]) &&
-         in.IsTrue("unit_hessian", bound.unit_hessian) &&
+         in.IsTrue("unit_hessian", bound.unit_hessian) && in.IsTrue("of_person", bound.of_person) &&
          std::all_of(reals.cbegin(), reals.cend(),
                      [&](auto const& field) { return in.IsReal(field.first, field.second); });
 }

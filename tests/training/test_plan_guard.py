@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -158,3 +160,40 @@ def test_implicit_weights_are_bounded_too():
     np.testing.assert_allclose(
         plain.predict(xgb.DMatrix(x)), weighted.predict(xgb.DMatrix(x)), rtol=1e-3
     )
+
+
+def _paths(node: Any) -> Iterator[tuple[Any, ...]]:
+    """Paths of all values in nested lists and objects."""
+    if not isinstance(node, (dict, list)):
+        yield ()
+        return
+    for key, value in node.items() if isinstance(node, dict) else enumerate(node):
+        yield from ((key, *path) for path in _paths(value))
+
+
+def test_each_figure_of_a_claim_is_that_of_the_plan(booster, dtrain):
+    """A ledger that differs from the plan in one figure accounts for no tree of it.
+
+    Readers of a ledger compute sensitivities again from these figures.
+    """
+    plan = plan_of(booster)
+    claim = json.loads(from_plan(plan, dtrain).attr("dp_ledger"))
+    [training] = claim["trainings"]
+    changed = 0
+    for path in _paths(training):
+        *inner, last = path
+        node = training
+        for key in inner:
+            node = node[key]
+        value = node[last]
+        if value is None or last in ("sensitivity2", "coordinates", "cells"):
+            continue
+        node[last] = not value if isinstance(value, bool) else value * 2 or 1
+        other = from_plan(plan, dtrain)
+        other.set_attr(dp_ledger=json.dumps(claim))
+        with pytest.raises(XGBoostError, match="does not account for this training"):
+            other.update(dtrain, 0)
+        node[last] = value
+        changed += 1
+    assert changed > 30
+    from_plan(plan, dtrain).update(dtrain, 0)
