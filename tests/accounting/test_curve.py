@@ -1,9 +1,11 @@
+import itertools
 import math
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
-from xgb_dp.accounting.blocks import block_mu, merge_blocks
+from xgb_dp.accounting.blocks import _is_above, block_mu, merge_blocks
 from xgb_dp.accounting.bounded_range import Grid, choose_grid, selection_curve, tail_curve, width
 from xgb_dp.accounting.flat import Composition
 from xgb_dp.accounting.gaussian import gaussian_delta
@@ -141,6 +143,18 @@ def test_blocks_cover_every_selection():
     assert mu >= 0.01 * math.sqrt(3000) / 2
     assert extra == pytest.approx(1e-13)
     assert merge_blocks([(0.01, 900)], math.log(1e-13), 1e8) == (0.0, [(0.01, 900)], 0.0)
+
+
+@pytest.mark.parametrize("mu, x", [(0.3, 0.0), (1.0, 2.0), (4.0, 5.0)])
+def test_a_gaussian_bounds_chords_below_its_tangent_and_no_others(mu, x):
+    """The curve is convex in e^x: its tangent in the middle of a segment is below both ends."""
+    step = 0.5
+    middle = x + step / 2
+    slope = -ndtr(-mu / 2 - middle / mu)  # by e^x
+    tangent = [ndtr(mu / 2 - middle / mu) + slope * math.exp(end) for end in (x, x + step)]
+    for left, right in itertools.product((-1e-9, 1e-9), repeat=2):
+        curve = np.add(tangent, (left, right))
+        assert _is_above(mu, np.array([middle]), step, curve, 0.0) == (left < 0 > right)
 
 
 @pytest.mark.parametrize("mu", [0.3, 4.0, 60.0])

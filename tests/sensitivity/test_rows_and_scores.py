@@ -19,7 +19,11 @@ def test_tree_and_round():
     row = RowBound("row_weight", 0.5, 1.0)
     assert row.tree_sens2(18) == row.round_sens2(18) == 2**36
     assert row.round_sens2(18, 100) < 6 * 2**36
-    assert RowBound("row_weight", 0.5, 1.0, max_weight=0.0).round_sens2(18, 100) == 100 * 2**36
+    every = RowBound("row_weight", 0.5, 1.0, max_weight=0.0)
+    assert every.round_sens2(18, 100) == 100 * 2**36
+    # With spread persons also a third of the norm, and up to 1 for each rounded sum.
+    assert row.spread_sens2(18) == 2**36 + (2**18 // 3 + 3) ** 2
+    assert every.spread_sens2(18, 100) == 100 * 2**36 + (10 * 2**18 // 3 + 201) ** 2
     clip = RowBound("clip", 0.3, 0.005625, 1.0)
     h_max = clip.max_hessian(18)
     assert h_max == math.ceil(0.25 * 2**18)
