@@ -38,8 +38,14 @@ PARSER.add_argument("--seed", type=int, default=0, help="of their choice (0)")
 PARSER.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
 PARSER.add_argument("--file", type=Path, help="a line for each mistake")
 _LIMIT = 600  # seconds of one process
-_FORK = multiprocessing.get_context("fork")
+FORK = multiprocessing.get_context("fork")
 Verdict = tuple[str, str, float, float]
+
+
+def preload() -> None:
+    """Import what processes with a mistake need beside the package, so that they start at once."""
+    for name in ("numpy", "scipy.stats", "pandas", "sklearn.base", "dp_accounting.pld"):
+        importlib.import_module(name)
 
 
 def modules() -> dict[str, Path]:
@@ -96,7 +102,7 @@ def in_process(
     """
     wanted = list((modules() if files is None else files).values())
     # A fork is faster, where it has not imported the package.
-    context: Any = multiprocessing.get_context("spawn") if "xgb_dp" in sys.modules else _FORK
+    context: Any = multiprocessing.get_context("spawn") if "xgb_dp" in sys.modules else FORK
     child = context.Process(target=_child, args=(mistake, folder, wanted))
     child.start()
     child.join()
@@ -117,7 +123,7 @@ def judged(mistakes: Sequence[Mistake | None], jobs: int) -> Iterator[tuple[Any,
         while waiting and len(running) < jobs:
             folder = tempfile.TemporaryDirectory()
             mistake = waiting.pop()
-            process = _FORK.Process(target=_judge, args=(mistake, Path(folder.name)))
+            process = FORK.Process(target=_judge, args=(mistake, Path(folder.name)))
             process.start()
             running.append((process, mistake, folder))
         wait([process.sentinel for process, *_ in running])
@@ -140,8 +146,7 @@ def _line(mistake: Mistake | None, verdicts: Sequence[Verdict]) -> str:
 def main() -> int:
     """Plant the mistakes; 1 if a claim was false."""
     asked = PARSER.parse_args()
-    for name in ("numpy", "scipy.special", "pandas", "sklearn.base", "dp_accounting.pld"):
-        importlib.import_module(name)
+    preload()
     with tempfile.TemporaryDirectory() as folder:
         in_process(None, Path(folder))
         lines = {k: set(v) for k, v in json.loads((Path(folder) / "lines").read_text()).items()}

@@ -1,7 +1,9 @@
 """Command ``python -m tests.mutants.kernel``: plant mistakes in the kernel; the suite finds them.
 
-Each mistake is in a line that a training runs. The tests of its room run until one fails. What no
-test finds is printed, to be judged by a reader: some changes change nothing.
+``--record`` runs tests once, and writes into a folder which lines of the kernel each of them runs.
+Afterwards each mistake is looked for by the tests that run its line, the short and special ones
+first, until one fails. What no test finds is printed, to be judged by a reader: some changes change
+nothing.
 """
 
 from __future__ import annotations
@@ -11,28 +13,29 @@ import json
 import os
 import random
 import re
-import subprocess
+import resource
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from .__main__ import PACKAGE, ROOT, in_process
-from .plant import Mistake, mistakes_of
+import pytest
+
+from .__main__ import FORK, ROOT, preload
+from .plant import Mistake, install, mistakes_of
+from .recording import Recorder
 
 PARSER = argparse.ArgumentParser(prog="python -m tests.mutants.kernel", description=__doc__)
+PARSER.add_argument("folder", type=Path, help="of the record, outside the tree")
+PARSER.add_argument("--record", nargs="+", metavar="TESTS", help="record these files and folders")
 PARSER.add_argument("--count", type=int, default=60, help="mistakes (60)")
 PARSER.add_argument("--seed", type=int, default=0, help="of their choice (0)")
+PARSER.add_argument("--module", default="", help="only in modules whose name starts like this")
+PARSER.add_argument("--seconds", type=float, default=30.0, help="of tests for one mistake (30)")
 PARSER.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
-TESTS = {
-    "accounting": ("accounting", "sensitivity", "parameters/test_agreement.py", "books", "reports"),
-    "record": ("accounting", "books", "reports", "parameters/test_agreement.py", "training"),
-    "data": ("rows", "persons", "estimators"),
-    "engine": ("noise", "books", "rows", "reports", "training"),
-    "noisy_sums": ("evaluation", "discovery", "selection"),
-    "errors": ("books", "rows"),
-}
-"""Tests of each room of the kernel, those that are likeliest to find a mistake first."""
+_LIMIT = 120  # seconds of computing: a mistake may be an endless loop
+Record = Sequence[dict[str, Any]]
 
 
 def modules() -> dict[str, Path]:
@@ -45,47 +48,100 @@ def modules() -> dict[str, Path]:
     }
 
 
-def finder(mistake: Mistake) -> str | None:
+def _child(log: Path, mistake: Mistake | None, tests: Sequence[str], plugins: list[object]) -> None:
+    """What a process does that runs tests: it ends by itself, however the mistake goes wrong."""
+    with log.open("w", encoding="utf-8") as out:
+        os.dup2(out.fileno(), 1)
+        os.dup2(out.fileno(), 2)
+    if mistake is not None:
+        resource.setrlimit(resource.RLIMIT_CPU, (_LIMIT, _LIMIT))
+        install(mistake, modules()[mistake.module])
+    first = [] if mistake is None else ["-x"]
+    status = pytest.main(["-q", "-p", "no:cacheprovider", *first, *tests], plugins)
+    sys.stdout.flush()
+    os._exit(status)
+
+
+def in_process(
+    tests: Sequence[str], mistake: Mistake | None = None, plugins: Sequence[object] = ()
+) -> tuple[int, str]:
+    """Run tests in a process of their own, and give its status and what it has printed."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "log"
+        child = FORK.Process(target=_child, args=(log, mistake, tests, list(plugins)))
+        child.start()
+        child.join()
+        return child.exitcode or 0, log.read_text(encoding="utf-8")
+
+
+def record(folder: Path, tests: str) -> str:
+    """Write down which lines some tests run; how the tests went."""
+    files = {str(path) for path in modules().values()}
+    recorder = Recorder(files, folder / (tests.replace("/", "-") + ".json"))
+    return f"{tests}: {in_process([tests], plugins=[recorder])[1].splitlines()[-1]}"
+
+
+def chosen_tests(tests: Record, mistake: Mistake, seconds: float) -> list[str]:
+    """The tests that run the line of a mistake, the short and special ones first.
+
+    A line that no test runs is one of an import, or unreachable: then all that run the module.
+    """
+    path = str(modules()[mistake.module])
+    runs = [test for test in tests if mistake.line in test["lines"].get(path, ())]
+    runs = runs or [test for test in tests if path in test["lines"]]
+    runs.sort(key=lambda test: (test["seconds"] + 0.01) * sum(map(len, test["lines"].values())))
+    out, total = [], 0.0
+    for test in runs:
+        total += test["seconds"]
+        if out and total > seconds:
+            break
+        out.append(test["test"])
+    return out
+
+
+def finder(tests: Sequence[str], mistake: Mistake) -> str | None:
     """The test that finds a mistake; None where none does."""
-    path = modules()[mistake.module]
-    room = mistake.module.split(".")[1]
-    given = json.dumps({"mistake": vars(mistake), "path": str(path)})
-    for tests in TESTS[room]:
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "tests.mutants.planted"]
-        run = subprocess.run(
-            [*command, "-p", "no:cacheprovider", f"tests/{tests}"],
-            cwd=ROOT,
-            env={**os.environ, "XGB_DP_MISTAKE": given},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if run.returncode not in (0, 5):
-            failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", run.stdout, re.M)
-            return failed[0] if failed else f"{tests} cannot be imported"
-    return None
+    status, text = in_process(tests, mistake) if tests else (0, "")
+    if status == 0:
+        return None
+    failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", text, re.M)
+    return failed[0] if failed else f"pytest ends with {status}"
+
+
+def _look(tests: Record, mistakes: Sequence[Mistake], seconds: float) -> None:
+    """What one of several processes does; its status is 1 if a mistake was not found."""
+    found = True
+    for mistake in mistakes:
+        test = finder(chosen_tests(tests, mistake, seconds), mistake)
+        found = found and test is not None
+        print(f"{mistake}: {test or 'NOT FOUND'}", flush=True)
+    sys.exit(not found)
 
 
 def main() -> int:
-    """Plant the mistakes; 1 if one was not found."""
+    """Record tests, or plant mistakes; 1 if one was not found."""
     asked = PARSER.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        in_process(None, Path(folder), modules())
-        lines = json.loads((Path(folder) / "lines").read_text())
+    preload()
+    if asked.record:
+        for tests in asked.record:
+            print(record(asked.folder, tests), flush=True)
+        return 0
+    known = [t for path in asked.folder.glob("*.json") for t in json.loads(path.read_text())]
     every = [
         mistake
         for module, path in modules().items()
-        for mistake in mistakes_of(module, path, set(lines.get(str(path), ())))
+        if module.startswith(asked.module)
+        for mistake in mistakes_of(module, path, range(1, 1000))
     ]
     chosen = random.Random(asked.seed).sample(every, min(asked.count, len(every)))
-    print(f"{len(chosen)} of {len(every)} mistakes in {PACKAGE.name}", flush=True)
-    unseen = 0
-    with ThreadPoolExecutor(asked.jobs) as pool:
-        for mistake, test in zip(chosen, pool.map(finder, chosen), strict=True):
-            unseen += test is None
-            print(f"{mistake}: {test or 'NOT FOUND'}", flush=True)
-    print(f"not found: {unseen}")
-    return 1 if unseen else 0
+    print(f"{len(chosen)} of {len(every)} mistakes", flush=True)
+    parts = [chosen[i :: asked.jobs] for i in range(asked.jobs)]
+    running = [FORK.Process(target=_look, args=(known, part, asked.seconds)) for part in parts]
+    for process in running:
+        process.start()
+    for process in running:
+        process.join()
+    return 1 if any(process.exitcode for process in running) else 0
 
 
 if __name__ == "__main__":

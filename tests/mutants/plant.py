@@ -10,7 +10,7 @@ import ast
 import importlib.abc
 import importlib.util
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -48,7 +48,8 @@ def _changes(node: ast.AST) -> dict[str, Callable[[Any], ast.AST]]:
         value = node.value
         half = value // 2 if type(value) is int else value / 2
         for name, other in (("half", half), ("twice", value * 2), ("more", value + 1)):
-            out[name] = lambda n, v=other: ast.Constant(v)
+            if other != value:
+                out[name] = lambda n, v=other: ast.Constant(v)
     elif isinstance(node, ast.Constant) and type(node.value) is bool:
         out["flip"] = lambda n: ast.Constant(not n.value)
     elif isinstance(node, ast.Compare) and type(node.ops[0]) in _COMPARISONS:
@@ -70,7 +71,7 @@ def _changes(node: ast.AST) -> dict[str, Callable[[Any], ast.AST]]:
     return out
 
 
-def mistakes_of(module: str, path: Path, lines: set[int]) -> Iterator[Mistake]:
+def mistakes_of(module: str, path: Path, lines: Container[int]) -> Iterator[Mistake]:
     """All mistakes that can be planted in some lines of a module."""
     for place, node in enumerate(ast.walk(ast.parse(path.read_text(encoding="utf-8")))):
         if getattr(node, "lineno", None) in lines:
