@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..accounting import GaussianEvent, sensitivity
 from ..accounting.events import PlainEvent
 from ..accounting.sensitivity import RowBound
-from ..releases.release import Asked, Noise, Part, Release, grid_sigma2
+from ..releases.release import Asked, Noise, OfRounds, Part, grid_sigma2
 
 if TYPE_CHECKING:
     from ..request.settings import Settings
@@ -26,7 +26,7 @@ def _cells(s: Settings) -> int:
 
 
 @dataclass(frozen=True)
-class Histograms(Release):
+class Histograms(OfRounds):
     """Noisy sums of each level of each tree.
 
     Proof: docs/proofs/leaves.md
@@ -36,7 +36,6 @@ class Histograms(Release):
     share = "leaves"  # they stand in for splits and leaves
     of_rest = 0.7
     words = (("histograms", "the noisy sums of split candidates (splits and leaf values)"),)
-    of_rounds = True
 
     row_bound: RowBound  # bound of one row
     outputs: int  # trees of a round on gradients of their own, K >= 1
@@ -62,6 +61,11 @@ class Histograms(Release):
             features=s["dp_features_per_tree"],
             cells=cells,
         )
+
+    @classmethod
+    def section(cls, s: Settings, noise: Noise) -> dict[str, Any]:
+        """Its noise."""
+        return {"histogram": {"sigma2": noise.sigma2}}
 
     @property
     def draws(self) -> int:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..accounting import GaussianEvent, LaplaceEvent
 from ..accounting.events import PlainEvent
@@ -27,8 +29,9 @@ from .release import (
 
 if TYPE_CHECKING:
     from ..request.settings import Settings
+    from ..request.split_points import Feature
 
-__all__ = ["Candidates"]
+__all__ = ["Candidates", "offered"]
 
 
 def _rounds(name: str, value: Any, s: Settings) -> int:
@@ -118,6 +121,36 @@ def _all_cells(s: Settings) -> int:
     return candidate_cells(grids[: s.private_features], levels, s["max_bin"])
 
 
+def _cuts(cuts: tuple[float, ...]) -> list[float]:
+    """The shortest decimals that read back as the same 32-bit floats."""
+    return [float(str(np.float32(c))) for c in cuts]
+
+
+def _feature(feature: Feature) -> dict[str, Any]:
+    if feature.kind == "cuts":
+        return {"kind": "cuts", "cuts": _cuts(feature.cuts)}
+    if feature.kind == "categorical":
+        return {"kind": "categorical", "size": feature.size}
+    return {"kind": "private", "grid": _cuts(feature.grid)}
+
+
+def offered(s: Settings, columns: Sequence[int] | None) -> dict[str, Any]:
+    """The features of a plan, and which of them trees are offered.
+
+    Candidates are released for as many columns as :attr:`Settings.private_features` says, those
+    that are offered among them. The others have one public candidate.
+    """
+    features = [_feature(f) for f in s.features]
+    if columns is None:
+        return {"features": features}
+    chosen = set(columns)
+    private = [i for i, f in enumerate(features) if f["kind"] == "private"]
+    private.sort(key=lambda i: i not in chosen)
+    for i in private[s.private_features :]:
+        features[i] = {"kind": "cuts", "cuts": [column_sums.PRESENT]}
+    return {"features": features, "offered": list(columns)}
+
+
 @dataclass(frozen=True)
 class Candidates(Release):
     """Noisy counts of the cells of each column, or of its quantile tree.
@@ -172,6 +205,19 @@ class Candidates(Release):
             hessian=hessian,
             laplace=s["dp_candidate_noise"] == "laplace",
         )
+
+    @classmethod
+    def section(cls, s: Settings, noise: Noise) -> dict[str, Any]:
+        """Where splits may be in each column, and the counts by which private ones are found."""
+        columns = range(s["dp_features_per_tree"]) if s.starts_from_columns else None
+        counts = {
+            "hessian": s["dp_candidate_weight"] == "hessian",
+            "laplace": s["dp_candidate_noise"] == "laplace",
+            "shift": noise.shift,
+            "sigma2": noise.sigma2,
+            "scale": noise.scale,
+        }
+        return {**offered(s, columns), "candidates": counts}
 
     @property
     def draws(self) -> int:

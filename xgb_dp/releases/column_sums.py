@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..accounting import GaussianEvent, sensitivity
 from ..accounting.events import PlainEvent
 from ..errors import PrivacyRefusal
@@ -16,9 +18,11 @@ from .release import EXACT_BITS, Asked, Noise, Part, Release, shifted
 if TYPE_CHECKING:
     from ..request.settings import Settings
 
-__all__ = ["SHARE", "ColumnSums"]
+__all__ = ["PRESENT", "SHARE", "ColumnSums"]
 
 SHARE = 0.5
+PRESENT = float(str(np.finfo(np.float32).tiny))
+"""The least cell above 0, from which on a cell is present: the smallest normal 32-bit float."""
 
 # fmt: off
 _PARAMETERS = (

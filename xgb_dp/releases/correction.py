@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..accounting import GaussianEvent, sensitivity
 from ..accounting.events import PlainEvent
@@ -99,6 +99,11 @@ class Correction(Release):
     def of(cls, asked: Asked) -> Correction:
         """Two sums."""
         return cls(asked.settings.row_bound.of_person)
+
+    @classmethod
+    def section(cls, s: Settings, noise: Noise) -> dict[str, Any]:
+        """Its noise."""
+        return {"correction": {"sigma2": noise.sigma2}}
 
     @property
     def draws(self) -> int:

@@ -11,7 +11,7 @@ from ..accounting.sensitivity import RowBound
 from ..errors import PrivacyRefusal
 from ..parameters.parameter import FREE, PUBLIC, SPENDS, Parameter, Rule, Table
 from ..parameters.parse import Choice, Flag, Number
-from .release import MIN_SIGMA2, Asked, Noise, Part, Release, grid_sigma2, laplace_scale
+from .release import MIN_SIGMA2, Asked, Noise, OfRounds, Part, grid_sigma2, laplace_scale
 
 if TYPE_CHECKING:
     from ..request.settings import Settings
@@ -118,7 +118,7 @@ _RULES = (
 
 
 @dataclass(frozen=True)
-class Leaves(Release):
+class Leaves(OfRounds):
     """The leaves of all trees of a round.
 
     Proof: docs/proofs/leaves.md
@@ -128,7 +128,6 @@ class Leaves(Release):
     share = "leaves"
     of_rest = 0.7
     words = (("leaves", "the leaf values (noisy sums, or the values with noise)"),)
-    of_rounds = True
     parameters = _PARAMETERS
     rules = _RULES
 
@@ -168,6 +167,19 @@ class Leaves(Release):
             spread=s.spread_leaves,
             reports=s["dp_n_public"] if s["dp_local"] else 0,
         )
+
+    @classmethod
+    def section(cls, s: Settings, noise: Noise) -> dict[str, Any]:
+        """Its noise, and what of leaves follows from several parameters."""
+        return {
+            "leaf": {
+                "sigma2": noise.sigma2,
+                "scale": noise.scale,
+                "alpha": s["alpha"] / s.scale,
+                "prior_max": s.prior_max,
+                "spread": s.spread_leaves,
+            }
+        }
 
     @property
     def draws(self) -> int:

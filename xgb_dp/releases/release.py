@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..accounting.events import PlainEvent
 from ..errors import BudgetError
@@ -21,6 +21,7 @@ __all__ = [
     "MIN_SIGMA2",
     "Asked",
     "Noise",
+    "OfRounds",
     "Part",
     "Release",
     "grid_sigma2",
@@ -146,9 +147,20 @@ class Release(ABC):
         """What a training without noise is told in place of it."""
         return Noise()
 
+    @classmethod
+    def section(cls, s: Settings, noise: Noise) -> dict[str, Any]:
+        """What the plan says of it beside its parameters, also where it is not released."""
+        return {}
+
     @abstractmethod
     def noise(self, part: Part, grid_bits: int) -> tuple[Noise, PlainEvent]:
         """The integers of its noise, rounded to more of it, and its event."""
+
+
+class OfRounds(Release):
+    """One that every round draws."""
+
+    of_rounds = True
 
 
 def grid_sigma2(variance: float) -> int:

@@ -12,7 +12,7 @@ from ..accounting.events import PlainEvent
 from ..errors import PrivacyRefusal
 from ..parameters.parameter import FREE, PUBLIC, SPENDS, Parameter, Rule, Table
 from ..parameters.parse import Choice, Flag, Number, Whole
-from .release import Asked, Noise, Part, Release
+from .release import Asked, Noise, OfRounds, Part
 
 if TYPE_CHECKING:
     from ..request.settings import Settings
@@ -157,7 +157,7 @@ _RULES = (
 
 
 @dataclass(frozen=True)
-class Splits(Release):
+class Splits(OfRounds):
     """Selections of one round that a row takes part in, on its way down every tree.
 
     Proof: docs/proofs/exponential-mechanism.md
@@ -167,7 +167,6 @@ class Splits(Release):
     share = "splits"
     of_rest = 0.3
     words = (("splits", "the splits (exponential mechanism)"),)
-    of_rounds = True
     gaussian = False
     parameters = _PARAMETERS
     rules = _RULES
@@ -186,6 +185,11 @@ class Splits(Release):
         trees = s["num_parallel_tree"]
         trees *= 1 if s["dp_class_trees"] == "joint" else s.trees_per_round
         return cls(s.row_bound.of_person, trees * -(-s["max_depth"] // s["dp_split_levels"]))
+
+    @classmethod
+    def section(cls, s: Settings, noise: Noise) -> dict[str, Any]:
+        """The range of the privacy loss, which a plan has also without selections."""
+        return {"selection": {"eps_num": noise.eps_num or int(not s.noise_free)}}
 
     @property
     def draws(self) -> int:

@@ -16,12 +16,10 @@ from xgboost.core import Booster
 
 from ..engine.model_json import ModelJson
 from ..engine.tree_json import complete_tree
+from ..releases.column_sums import PRESENT
 from .column_effects import ColumnEffects
 
-__all__ = ["PRESENT", "booster_with", "trees_of"]
-
-PRESENT = float(str(np.finfo(np.float32).tiny))
-"""The least cell above 0, from which on a cell is present: the smallest normal 32-bit float."""
+__all__ = ["booster_with", "trees_of"]
 
 _COLUMNS_OF_TREE = 8
 _MOST_COLUMNS = 1024

@@ -17,11 +17,12 @@ import numpy as np
 from ..accounting.enforced import range_of_plan
 from ..accounting.units import PERSON
 from ..calibrate.mechanisms import NoisePlan
+from ..releases.candidates import offered
+from ..releases.release import OfRounds
 from ..request.params import PARAMETERS
+from ..request.registry import RELEASES
 from ..request.schema import whole_weights
 from ..request.settings import Settings
-from ..request.split_points import Feature
-from .first_trees import PRESENT
 
 __all__ = [
     "build_plan",
@@ -44,36 +45,6 @@ def without_reals(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return [without_reals(v) for v in value]
     return repr(value) if isinstance(value, float) else value
-
-
-def _cuts(cuts: tuple[float, ...]) -> list[float]:
-    """The shortest decimals that read back as the same 32-bit floats."""
-    return [float(str(np.float32(c))) for c in cuts]
-
-
-def _feature(feature: Feature) -> dict[str, Any]:
-    if feature.kind == "cuts":
-        return {"kind": "cuts", "cuts": _cuts(feature.cuts)}
-    if feature.kind == "categorical":
-        return {"kind": "categorical", "size": feature.size}
-    return {"kind": "private", "grid": _cuts(feature.grid)}
-
-
-def offered(s: Settings, columns: Sequence[int] | None) -> dict[str, Any]:
-    """The features of a plan, and which of them trees are offered.
-
-    Candidates are released for as many columns as :attr:`Settings.private_features` says, those
-    that are offered among them. The others have one public candidate.
-    """
-    features = [_feature(f) for f in s.features]
-    if columns is None:
-        return {"features": features}
-    chosen = set(columns)
-    private = [i for i, f in enumerate(features) if f["kind"] == "private"]
-    private.sort(key=lambda i: i not in chosen)
-    for i in private[s.private_features :]:
-        features[i] = {"kind": "cuts", "cuts": [PRESENT]}
-    return {"features": features, "offered": list(columns)}
 
 
 def target_of(s: Settings) -> dict[str, float]:
@@ -110,27 +81,11 @@ def build_plan(
         "masking": s.masking.to_json(),
         "grid_bits": noise.grid_bits,
         "row_bound": {**bound, "scale": s.scale, **target_of(s), **_positive(s)},
-        # A plan has a range also without selections.
-        "selection": {"eps_num": noise["splits"].eps_num or int(not s.noise_free)},
-        "histogram": {"sigma2": noise["histograms"].sigma2},
-        "leaf": {
-            "sigma2": noise["leaves"].sigma2,
-            "scale": noise["leaves"].scale,
-            "alpha": s["alpha"] / s.scale,
-            "prior_max": s.prior_max,
-            "spread": s.spread_leaves,
-        },
-        **offered(s, range(s["dp_features_per_tree"]) if s.starts_from_columns else None),
-        "candidates": {
-            "hessian": s["dp_candidate_weight"] == "hessian",
-            "laplace": s["dp_candidate_noise"] == "laplace",
-            "shift": noise["candidates"].shift,
-            "sigma2": noise["candidates"].sigma2,
-            "scale": noise["candidates"].scale,
-        },
-        "correction": {"sigma2": noise["correction"].sigma2},
-        "intercept": {"kind": s.intercept},
     }
+    # Those of rounds first: the order of the text, of which a plan has its name.
+    for kind in sorted(RELEASES, key=lambda kind: not issubclass(kind, OfRounds)):
+        plan |= kind.section(s, noise[kind.name])
+    plan["intercept"] = {"kind": s.intercept}
     for parameter in PARAMETERS.values():
         if parameter.plan and s[parameter.name] is not None:
             *folder, key = parameter.plan.split(".")
