@@ -55,8 +55,8 @@ Request ParseRequest(std::string const& text) {
   Request out;
   out.kind = in.Text("kind");
   CHECK(out.kind == "binary" || out.kind == "regression" || out.kind == "multiclass" ||
-        out.kind == "targets" || out.kind == "cells" || out.kind == "range" ||
-        out.kind == "rows" || out.IsByColumn());
+        out.kind == "targets" || out.kind == "cells" || out.kind == "range" || out.kind == "rows" ||
+        out.IsByColumn());
   out.noise_free = in.Bool("noise_free");
   out.shift = in.Int("shift", 0, 26);
   out.sigma2 = ReadSigma2(in, out.noise_free);
@@ -284,9 +284,9 @@ GaussianEvent InterceptEvent(Request const& request) {
 
 /** @brief Which words of a known key its noise takes; no two releases share any. */
 std::uint32_t StreamOf(Request const& request) {
-  return request.IsByColumn()       ? kColumnsStream
+  return request.IsByColumn()      ? kColumnsStream
          : request.kind == "range" ? kRangeStream
-                                    : kInterceptStream;
+                                   : kInterceptStream;
 }
 }  // namespace
 

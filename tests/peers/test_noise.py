@@ -91,7 +91,10 @@ def test_released_leaf_sums_are_integers():
 def uniform_model(rounds: int) -> xgb.Booster:
     """Without rows all candidates are equal: what wins is the mechanism's choice alone."""
     params = PLAIN | {"objective": "binary:logistic", "base_score": 0.5, "max_bin": 4}
-    params |= {"dp_tree_shape": "per_node", "dp_feature_bounds": {0: (0.0, 1.0), 1: (0.0, 1.0)}}
+    params |= {
+        "dp_tree_shape": "per_node",
+        "dp_feature_bounds": dict.fromkeys((0, 1), (0.0, 1.0, "even")),
+    }
     d = xgb.DMatrix(np.zeros((0, 2), np.float32), np.zeros(0))
     return xgb.train(params, d, rounds)
 
@@ -135,6 +138,7 @@ def test_intercept_noise_is_the_accounted_one(monkeypatch):
 
     monkeypatch.setattr(native, "release_intercept", release)
     params = {k: v for k, v in KINDS["regression"].items() if k != "base_score"}
+    params["dp_target_unit"] = "declared"
     with fixed_noise(1):
         intercept = event(xgb.train(params, d, 2), "intercept")
     (request,) = asked
@@ -195,7 +199,9 @@ def test_less_epsilon_is_more_noise_in_every_release():
             e["release"]: e["sensitivity2"] / e["sigma2"] if "sigma2" in e else e["eps_num"]
             for e in events(model)
         }
-        assert set(ratio) == {"intercept", "candidates", "splits", "leaves", "correction"}
+        assert set(ratio) == {
+            "range", "intercept", "candidates", "splits", "leaves", "correction"
+        }  # fmt: skip
         assert all(ratio[name] < before.get(name, np.inf) for name in ratio)
         before = ratio
 

@@ -33,8 +33,8 @@ def test_epsilon_lands_just_below_the_target(params, matrix, kind):
     assert report.delta == 1e-6
     assert 0.99 <= report.epsilon <= 1.0
     releases = {e["release"] for e in report.ledger["trainings"][0]["events"]}
-    correction = {"correction"} if kind == "regression" else set()
-    assert releases == {"intercept", "candidates", "splits", "leaves"} | correction
+    of_labels = {"range", "correction"} if kind == "regression" else set()
+    assert releases == {"intercept", "candidates", "splits", "leaves"} | of_labels
 
 
 def test_report_follows_the_model(model, tmp_path):
@@ -85,7 +85,7 @@ def test_statement(model):
 
 
 def test_statement_names_what_was_declared(params, matrix):
-    p = params("regression", dp_n_public=300, dp_feature_bounds={0: (-4, 4)})
+    p = params("regression", dp_n_public=300, dp_feature_bounds={0: (-4, 4, "even")})
     text = xgb_dp.privacy_report(xgb.train(p, matrix("regression"), 2)).statement()
     for phrase in ("number of rows, as declared", "target bounds", "feature bounds or cuts"):
         assert phrase in text
