@@ -45,7 +45,7 @@ enum class CandidateKind { kQuantileTree, kHistogram, kAdaptive };
 struct FeaturePlan {
   enum class Kind { kPrivate, kCuts, kCategorical } kind{Kind::kPrivate};
   std::vector<float> cuts;       // kCuts: sorted, finite
-  std::vector<float> grid;       // kPrivate: public edges, to which noisy histograms are tied
+  std::vector<float> grid;       // kPrivate: public edges of a noisy histogram, or ends of the cuts
   std::int32_t n_categories{0};  // kCategorical: codes 0 .. n - 1
 };
 

@@ -127,7 +127,7 @@ def test_a_report_of_laplace_leaves_is_the_calibrated_one(subsample):
     params = {
         "tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 4.4,
         "dp_delta": 1e-4, "base_score": 0.5, "dp_leaf_noise": "laplace", "subsample": subsample,
-        "dp_feature_bounds": dict.fromkeys(range(3), (0, 1)), "nthread": 1,
+        "dp_feature_bounds": dict.fromkeys(range(3), (0, 1, "even")), "nthread": 1,
         "dp_budget_shares": {"splits": 0.985, "leaves": 0.015},
     }  # fmt: skip
     full = xgb_dp.privacy_report(xgb.train(params, d, 5))

@@ -115,6 +115,7 @@ def test_declarations_reach_the_plan():
     bounds = dict.fromkeys(range(4), (-4.0, 4.0))
     preset = DPXGBClassifier(classes=2, preset="dp_tr", feature_bounds=bounds, **SHARED).fit(X, y)
     assert preset.privacy_report_.get_epsilon(1e-6, accountant="rdp") <= 1.0 + 1e-9
+    bounds = dict.fromkeys(range(4), (-4.0, 4.0, "even"))
     model = DPXGBClassifier(
         classes=2, feature_bounds=bounds, n_public=len(y), dp_split="random", **SHARED
     ).fit(X, y)

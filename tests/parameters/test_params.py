@@ -117,9 +117,14 @@ def test_feature_grids():
 
 def test_features_by_name_and_index(params):
     s = resolve(
-        params(dp_feature_bounds={"f1": (0, 4)}, dp_feature_cuts={3: [1.5, 0.5]}, max_bin=4)
+        params(
+            dp_feature_bounds={"f1": (0, 4, "even"), 2: (1, 9)},
+            dp_feature_cuts={3: [1.5, 0.5]},
+            max_bin=4,
+        )
     )
     assert [f.kind for f in s.features] == ["private", "cuts", "private", "cuts"]
+    assert [f.grid for f in s.features] == [(), (), (1.0, 9.0), ()]  # cuts lie between them
     assert s.features[1].cuts == (1.0, 2.0, 3.0)
     assert s.features[3].cuts == (0.5, 1.5)
     assert s.private_features == 2

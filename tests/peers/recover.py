@@ -27,7 +27,7 @@ PLAIN: dict[str, Any] = {
     "max_depth": 2,
     "nthread": 1,
     "verbosity": 0,
-    "dp_feature_bounds": dict.fromkeys(range(3), (-2.0, 2.0)),
+    "dp_feature_bounds": dict.fromkeys(range(3), (-2.0, 2.0, "even")),
 }
 KINDS: dict[str, dict[str, Any]] = {
     "binary": PLAIN | {"objective": "binary:logistic", "base_score": 0.5},

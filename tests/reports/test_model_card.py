@@ -17,7 +17,7 @@ from ..conftest import arrays
 
 @pytest.fixture
 def model(params, matrix):
-    p = params(dp_feature_bounds={"a|b": (-4, 4)})
+    p = params(dp_feature_bounds={"a|b": (-4, 4, "even")})
     return xgb.train(p, matrix(feature_names=["a|b", "x", "y", "z"]), 4)
 
 

@@ -184,7 +184,8 @@ def test_multiclass():
 
 def test_public_candidates_cost_nothing():
     x, y = rows(800)
-    params = {**PARAMS, "dp_feature_bounds": dict.fromkeys(range(5), (-3.0, 3.0)), "max_bin": 64}
+    params = {**PARAMS, "dp_feature_bounds": dict.fromkeys(range(5), (-3.0, 3.0, "even"))}
+    params["max_bin"] = 64
     booster = xgb.train(params, xgb.DMatrix(x, y), 3)
     assert {e["release"] for e in events(booster)} == {"intercept", "splits", "leaves"}
     grid = {np.float32(-3.0 + 6.0 * i / 64) for i in range(65)} | {np.finfo(np.float32).max}

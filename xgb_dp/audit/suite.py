@@ -88,7 +88,7 @@ def one_run(size: Size, name: str, epsilon: float, *, noise_free: bool = False) 
         "objective": "binary:logistic",
         "dp_epsilon": epsilon,
         "dp_delta": 1e-6,
-        "dp_feature_bounds": dict.fromkeys(range(columns), (-3.0, 3.0)),
+        "dp_feature_bounds": dict.fromkeys(range(columns), (-3.0, 3.0, "even")),
         "dp_tree_shape": "per_node",
         "max_depth": 8,
         "lambda": 0.1,

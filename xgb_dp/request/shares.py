@@ -38,7 +38,7 @@ def resolve_shares(given: Any, s: Settings) -> dict[str, float]:
     if abs(sum(shares.values()) - 1.0) > 1e-9:
         hint = (
             " Private candidates need a share too: a preset that leaves none for them takes public "
-            "`dp_feature_bounds` or `dp_feature_cuts` of every numeric column."
+            "`dp_feature_bounds` (low, high, 'even') or `dp_feature_cuts` of every numeric column."
             if "candidates" in wanted and "candidates" not in fixed
             else ""
         )

@@ -27,7 +27,8 @@ class Feature:
     kind: str  # "private" (released), "cuts" (public) or "categorical" (declared)
     cuts: tuple[float, ...] = ()  # public split points, float32 values in increasing order
     size: int = 0  # declared number of categories
-    grid: tuple[float, ...] = ()  # public edges of the noisy histogram of a private feature
+    # of a private feature: public edges of its noisy histogram, or the ends that cuts lie between
+    grid: tuple[float, ...] = ()
 
 
 def public_cuts(name: str, values: Any) -> tuple[float, ...]:
@@ -52,10 +53,13 @@ def public_cuts(name: str, values: Any) -> tuple[float, ...]:
 def grid_edges(name: str, bounds: Any, bins: int) -> tuple[float, ...]:
     """Edges of an even or geometric grid, both ends included."""
     entries = parse.listed(bounds) or []
-    log = len(entries) == 3
-    if log and not (isinstance(entries[2], str) and entries[2] == "log"):
-        raise PrivacyParameterError(f"{name} takes (low, high) or (low, high, 'log').")
-    low, high = parse.parse_range(name, entries[:2] if log else bounds)
+    kind = entries[2] if len(entries) == 3 else "even"
+    if not (isinstance(kind, str) and kind in ("even", "log")):
+        raise PrivacyParameterError(
+            f"{name} takes (low, high), (low, high, 'even') or (low, high, 'log')."
+        )
+    log = kind == "log"
+    low, high = parse.parse_range(name, entries[:2] if len(entries) == 3 else bounds)
     if log and low <= 0:
         raise PrivacyParameterError(
             f"{name}: a 'log' grid needs low > 0. Raise the low end, or leave 'log' out."
@@ -117,6 +121,14 @@ def _category_count(name: str, value: Any, dictionary: list[bytes] | None) -> in
     return len(declared)
 
 
+def _counts_all_floats(s: Settings) -> bool:
+    """Whether bounds narrow the search for private cuts. Else cuts are an even grid of them.
+
+    Published systems have such grids, and so does whoever draws no Gaussian noise on counts.
+    """
+    return s["dp_preset"] == "default" and s["dp_accountant"] != "pure" and not s["dp_local"]
+
+
 def _feature(s: Settings, index: int) -> Feature:
     """Candidates of a column from the declarations."""
     schema, cells = s.schema, s["dp_candidate_cells"] or 0
@@ -148,6 +160,8 @@ def _feature(s: Settings, index: int) -> Feature:
         return Feature("cuts", public_cuts(f"`dp_feature_cuts` of {name}", cuts[index]))
     if index in bounds:
         where = f"`dp_feature_bounds` of {name}"
+        if not cells and len(parse.listed(bounds[index]) or []) != 3 and _counts_all_floats(s):
+            return Feature("private", grid=grid_edges(where, bounds[index], 1))
         edges = grid_edges(where, bounds[index], cells or s["max_bin"])
         return Feature("private", grid=edges) if cells else Feature("cuts", edges[1:-1])
     if cells:

@@ -49,11 +49,13 @@ def _stock(name: str, meaning: str, values: str, read: Reader = plain, **others:
 
 # fmt: off
 PARAMETERS = (
-    Parameter("dp_feature_bounds", "public ranges of features. An even or geometric grid of "
-              "max_bin bins replaces the private candidates, or lies under the noisy histograms",
-              by_column, {}, PUBLIC, "candidates", unit="feature",
-              values="{name or index: (low, high) or (low, high, 'log')}",
-              shown="unset: candidates are released privately", recorded=False),
+    Parameter("dp_feature_bounds", "public ranges of features. (low, high) narrows the search for "
+              "private candidates, and is an even grid of max_bin bins in published systems and "
+              "without Gaussian noise; 'even' or 'log' asks for such a grid or a geometric one in "
+              "place of private candidates. The edges of noisy histograms", by_column, {}, PUBLIC,
+              "candidates", unit="feature",
+              values="{name or index: (low, high), (low, high, 'even') or (low, high, 'log')}",
+              shown="unset: candidates are anywhere", recorded=False),
     Parameter("dp_feature_cuts", "public split points of features", by_column, {}, PUBLIC,
               "candidates", unit="feature", values="{name or index: list of finite numbers}",
               shown="unset", recorded=False),

@@ -38,7 +38,7 @@ class DPXGBClassifier(Private, XGBClassifier):
             the data. Must be given.
         classes: Declared classes: K for labels 0..K-1, or the list of labels. Public. Must be
             given: the classes that occur in ``y`` are a statistic of the rows.
-        feature_bounds: Public ranges of columns, ``{column: (low, high)}``. Saves budget.
+        feature_bounds: Public ranges of columns, ``{column: (low, high)}``, between which cuts lie.
         feature_cuts: Public split points of columns. Saves budget.
         categories: Declared categories of columns, ``{column: [names]}`` (or a number of codes).
             Columns of a data frame are coded by it. Public.
@@ -151,7 +151,7 @@ class DPXGBRegressor(Private, XGBRegressor):
             the data. Must be given.
         target_bounds: Public range (low, high) of the target; labels beyond are clamped. A list of
             ranges for several targets. Must be given.
-        feature_bounds: Public ranges of columns, ``{column: (low, high)}``. Saves budget.
+        feature_bounds: Public ranges of columns, ``{column: (low, high)}``, between which cuts lie.
         feature_cuts: Public split points of columns. Saves budget.
         categories: Declared categories of columns, ``{column: [names]}`` (or a number of codes).
             Columns of a data frame are coded by it. Public.

@@ -1,8 +1,8 @@
 #include "plugin_cpp/releases/candidates/candidates.h"
 
-#include <algorithm>  // for min, max, upper_bound
+#include <algorithm>  // for min, max, remove_if, upper_bound
 #include <cstddef>    // for size_t
-#include <iterator>   // for back_inserter, distance
+#include <iterator>   // for distance
 #include <utility>    // for move
 
 #include "plugin_cpp/grow/bins.h"                           // for MakeCuts
@@ -18,6 +18,15 @@ namespace {
 // Cells that one pass over the rows may count: 512 features at 16 key bits, and 256 MiB if a row
 // fell in every chunk; in practice it is a tenth.
 constexpr std::size_t kCellsOfPass = std::size_t{1} << 25;
+
+/** @brief Cuts between the public ends of a feature; all of them where it has none. */
+std::vector<float> CutsWithin(std::vector<float> const& ends, std::vector<float> cuts) {
+  if (!ends.empty()) {
+    auto is_beyond = [&](float cut) { return cut <= ends.front() || cut > ends.back(); };
+    cuts.erase(std::remove_if(cuts.begin(), cuts.end(), is_beyond), cuts.end());
+  }
+  return cuts;
+}
 }  // namespace
 
 CandidateRelease::CandidateRelease(Context const* ctx, Plan const& plan, Release* release)
@@ -69,7 +78,9 @@ std::vector<std::vector<float>> CandidateRelease::FromTrees(DMatrix* p_fmat,
       return sums.Sum(k, cell << width, (cell + 1) << width);
     };
     auto cuts = QuantileCuts(plan_.candidates, n_block, count, noise);
-    std::move(cuts.begin(), cuts.end(), std::back_inserter(out));
+    for (std::size_t k = 0; k < n_block; ++k) {
+      out.push_back(CutsWithin(edges_[begin + k], cuts[k]));
+    }
   }
   return out;
 }
