@@ -81,9 +81,10 @@ def test_the_same_number_altered_for_all_is_found_too():
 
 
 @pytest.mark.parametrize("reader", [0, 1, 2])
-def test_an_altered_tag_is_refused_by_its_reader(reader):
+@pytest.mark.parametrize("word", range(TAG))
+def test_an_altered_tag_is_refused_by_its_reader(reader, word):
     def alter(rank: int, words: Words) -> Words:
-        words[1, SIZE + TAG * reader] ^= np.uint64(1)
+        words[1, SIZE + TAG * reader + word] ^= np.uint64(1)
         return words
 
     results = sum_up(workers(), VALUES, alter)
