@@ -19,14 +19,12 @@ from xgb_dp.releases.splits import OF_TREES
 from xgb_dp.request.names import NEUTRAL, REFUSED
 from xgb_dp.request.params import ARGUMENTS, DEFAULT_ROUNDS, PARAMETERS
 from xgb_dp.request.sizes import (
-    ADDITIVE_ROUNDS,
     AFTER_COLUMNS,
     COLUMNS,
     MEETINGS,
-    NO_ADDITIVE,
+    NOT_FROM_COLUMNS,
     SIZES,
     SPARSE,
-    WIDE,
 )
 
 DOCS = Path(__file__).resolve().parent
@@ -66,14 +64,12 @@ before the first tree, and takes the plan below that fits it. The budget covers 
   ({trees}),
   only rounds and `eta` follow.
 - With `dp_n_public` the choice is public.
-- A table of two classes with {columns} columns, of whose cells less than {sparse:.0%} are
-  neither 0 nor missing, is trained with {additive} additive rounds (`dp_split="additive"`), as long
-  as the strength times the square of this share is below {meetings:.0f}: two columns then meet in
-  few rows. A noisy sum of the shares of all rows is released with their number. It needs a private
-  number of rows, and none of these given: {without}.
-- Of such a table with {wide} columns, all of them numeric, the plan is {after} rounds that
-  [start from columns](accuracy.md#wide-tables) (`dp_start="columns"`), however often two columns
-  meet. It needs a released intercept too, and no `feature_weights`.
+- A table of two classes with {columns} numeric columns, of whose cells less than {sparse:.0%} are
+  neither 0 nor missing, is trained with {after} rounds that
+  [start from columns](accuracy.md#sparse-tables) (`dp_start="columns"`), as long as the strength
+  times the square of this share is below {meetings:.0f}: two columns then meet in few rows. A noisy
+  sum of the shares of all rows is released with their number. It needs a released intercept, a
+  private number of rows, no `feature_weights`, and none of these given: {without}.
 - There are {rounds} rounds, whatever the rows, in other presets and with `subsample` below 1,
   `dp_ensemble`, `dp_local`, `dp_accountant="pure"` or `dp_epsilon=inf`.
 
@@ -105,16 +101,14 @@ def _sizes() -> str:
 
 def _rounds() -> str:
     names, without = (
-        ", ".join(f"`{name}`" for name in sorted(given)) for given in (OF_TREES, NO_ADDITIVE)
+        ", ".join(f"`{name}`" for name in sorted(given)) for given in (OF_TREES, NOT_FROM_COLUMNS)
     )
     return ROUNDS.format(
         trees=names,
         without=without,
         columns=f"{COLUMNS[0]} to {COLUMNS[-1]:,}",
-        wide=f"{WIDE[0]} to {WIDE[-1]:,}",
         after=AFTER_COLUMNS.rounds,
         sparse=SPARSE,
-        additive=ADDITIVE_ROUNDS,
         meetings=MEETINGS,
         rounds=int(DEFAULT_ROUNDS),
         table=_sizes(),

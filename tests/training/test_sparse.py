@@ -1,4 +1,4 @@
-"""Open rounds on tables of many columns: additive trees where few cells are present."""
+"""Open rounds on tables of many columns: a start from them where few cells are present."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from xgb_dp.releases.column_sums import SHARE
 from xgb_dp.releases.release import Noise
 from xgb_dp.request import sizes
 from xgb_dp.request.schema import read_schema
-from xgb_dp.request.sizes import MEETINGS, is_sparse, worth
+from xgb_dp.request.sizes import AFTER_COLUMNS, MEETINGS, is_sparse, worth
 from xgb_dp.training.first_release import present_from_sums, rows_from_sums
 from xgb_dp.training.prepare import prepare
 
 from .families import asked
 
-# So many rows that the noise of their cells, 78, is a seventh of what parts the two kinds of trees.
+# So many rows that the noise of their cells, 78, is a seventh of what parts the two kinds of plans.
 N, WIDTH = 12_000, 40
 
 
@@ -40,25 +40,25 @@ def table(share: float, width: int = WIDTH, n: int = N) -> xgb.DMatrix:
 
 def test_the_guarantee_names_the_columns_for_which_cells_are_released():
     page = Path(__file__).parents[2] / "docs/guarantee.md"
-    cells, columns = (
+    lines = [
         line
         for line in page.read_text().splitlines()
         if line.startswith(("| the cells that are", "| the cells above 0"))
-    )
-    assert f"{sizes.COLUMNS.start} to {sizes.WIDE[-1]:,} columns" in cells
-    assert f"{sizes.WIDE.start} to {sizes.WIDE[-1]:,} columns" in columns
+    ]
+    named = f"{sizes.COLUMNS[0]} to {sizes.COLUMNS[-1]:,} columns"
+    assert [named in line for line in lines] == [True, True]
 
 
 def last(model: xgb.Booster) -> Any:
     return read_ledger(model).trainings[-1]
 
 
-@pytest.mark.parametrize(("share", "split"), [(0.03, "additive"), (0.5, "exponential")])
-def test_few_cells_take_additive_trees(share, split, short):
+@pytest.mark.parametrize(("share", "start"), [(0.03, "columns"), (0.5, "intercept")])
+def test_few_cells_start_from_columns(share, start, short):
     model = xgb.train(asked(), table(share))
     training = last(model)
-    assert training.hyperparameters["split"] == split
-    assert model.num_boosted_rounds() == training.rounds == (10 if split == "additive" else 3)
+    assert training.hyperparameters["start"] == start
+    assert training.rounds == (AFTER_COLUMNS.rounds if start == "columns" else 3)
     assert xgb_dp.privacy_report(model).epsilon <= 1.0
     assert "and of their cells" in str(xgb_dp.privacy_report(model))
     # The claim is that of all plans, and the first release pays for one sum more.
@@ -115,9 +115,8 @@ def test_a_wide_table_without_rows(short):
     assert last(xgb.train(asked(), d)).events == last(xgb.train(asked(), wide(2, n=300))).events
 
 
-def test_a_selection_on_wide_tables(monkeypatch, short):
+def test_a_selection_on_wide_tables(short):
     """It says what its runs have released, and gives parameters for a training of one plan."""
-    monkeypatch.setattr(sizes, "ADDITIVE_ROUNDS", 1)
     given = {k: v for k, v in asked().items() if k not in ("dp_epsilon", "dp_delta")}
     best = xgb_dp.select(given, wide(2, n=300), [{}], epsilon=9.0, delta=1e-6, mean_runs=1.1)
     assert best.report.epsilon <= 9.0
@@ -171,15 +170,6 @@ def test_other_labels_have_their_own_plans(kind, short):
     assert len(plans) == 2
 
 
-def test_a_public_intercept(short):
-    """The number of rows and the cells, without any label."""
-    training = last(xgb.train(asked(base_score=0.5), table(0.03)))
-    [first] = training.events[0].first
-    assert (first.release, first.coordinates) == ("rows", 2)
-    assert training.hyperparameters["split"] == "additive"
-    assert abs(training.public["plan_choice"]["rows"] - N) < 800
-
-
 def test_a_public_number_of_rows_leaves_nothing_to_count(short):
     training = last(xgb.train(asked(dp_n_public=N), table(0.03)))
     assert "plan_choice" not in training.public
@@ -193,21 +183,12 @@ def test_every_accountant_bounds_the_choice(name, short):
     assert exact <= make_accountant(name, events).get_epsilon(1e-6) < 3.0
 
 
-def test_an_additive_model_goes_on_with_additive_rounds(short):
-    d = table(0.03)
-    model = xgb.train(asked(), d)
-    with pytest.raises(PrivacyParameterError, match="Set dp_split='additive'"):
-        xgb.train(asked(), d, 2, xgb_model=model)
-    more = xgb.train(asked(dp_split="additive"), d, 2, xgb_model=model)
-    assert more.num_boosted_rounds() == 12
-
-
 def test_columns_that_meet_often_take_trees(short):
     """Of as sparse a table with many more rows."""
     family = prepare(asked(), read_schema(table(0.03, n=2)), None).family
     assert family is not None
-    plans = [p.settings["dp_split"] for p in family.plans]
-    assert plans == ["exponential", "exponential", "additive"]
+    plans = [p.settings["dp_start"] for p in family.plans]
+    assert plans == ["intercept", "intercept", "columns"]
     most = MEETINGS / worth(1.0) / 0.05**2
     assert [family.taken(n, 0.05 * n) for n in (10.0, most - 1.0, most)] == [2, 2, 1]
     assert [family.taken(n, n) for n in (10.0, most - 1.0, most)] == [0, 1, 1]
@@ -224,9 +205,7 @@ def test_the_rule_reads_what_was_released():
     noise: Any = {"intercept": Noise(sigma2=64, shift=4)}
     sums = [-16, 1600, 80]
     assert rows_from_sums("binary", noise, sums) == 100.0
-    assert present_from_sums("binary", noise, [*sums, 7, 9]) == 5.0 + 8 / 16
-    assert rows_from_sums("rows", noise, sums[1:]) == 100.0
-    assert present_from_sums("rows", noise, sums[1:]) == 5.0 + 8 / 16
+    assert present_from_sums(noise, [*sums, 7, 9]) == 5.0 + 8 / 16
 
 
 def predicted(model: xgb.Booster, d: xgb.DMatrix) -> np.ndarray:

@@ -4,9 +4,7 @@ What pays is decided by the number of rows times what a row is worth at this eps
 shallow trees where that is small, many and deep ones where it is large. The number that decides is
 a noisy one, released before the first tree; the plans are public, and so is the rule. For a table
 with many columns the number of cells that are neither 0 nor missing is released as well: where they
-are few, additive trees see all columns at once and a row pays for those that it has. Where there
-are very many columns, the plan of such a table releases the cells of each class by column, and
-starts from what they say.
+are few, the plan releases the cells of each class by column, and starts from what they say.
 docs/accuracy.md has the evidence.
 
 Proof: docs/proofs/choice.md
@@ -30,11 +28,10 @@ __all__ = [
     "AFTER_COLUMNS",
     "COLUMNS",
     "MEETINGS",
-    "NO_ADDITIVE",
+    "NOT_FROM_COLUMNS",
     "PUBLIC_ROUNDS",
     "SIZES",
     "SPARSE",
-    "WIDE",
     "Size",
     "is_sparse",
     "position",
@@ -58,14 +55,13 @@ class Size:
 ADDITIVE_ROUNDS = 10
 # Rounds of public trees, whose leaves share the whole budget.
 PUBLIC_ROUNDS = 25
-# Numbers of columns for which they are offered: of fewer, trees find the best. Of WIDE ones trees
-# start from what each column says.
-COLUMNS, WIDE = range(32, 513), range(513, 1 << 16)
-# They are taken below this share of cells, and while two columns meet in few rows: where they meet
-# in many, trees find how they act together. In rows times what each is worth.
+# Numbers of columns for which a start from columns is offered: of fewer, trees find the best.
+COLUMNS = range(32, 1 << 16)
+# It is taken below this share of cells, and while two columns meet in few rows: where they meet in
+# many, trees find how they act together. In rows times what each is worth.
 SPARSE, MEETINGS = 0.08, 100.0
-# Who sets one of these knows which trees to grow, or has no room for additive ones.
-NO_ADDITIVE = OF_TREES | {
+# Who sets one of these knows which trees to grow, or has no room for the sums of columns.
+NOT_FROM_COLUMNS = OF_TREES | {
     "colsample_bytree", "dp_budget_shares", "dp_candidates", "dp_feature_order",
     "dp_features_per_tree", "dp_leaf_noise", "dp_score", "dp_secure_sum", "dp_start",
     "interaction_constraints", "max_bin", "monotone_constraints", "num_parallel_tree",
@@ -136,7 +132,7 @@ def position(limits: Sequence[float], rows: float) -> int:
 
 
 def is_sparse(rows: float, present: float, meetings: float) -> bool:
-    """Whether a table has so few cells that additive trees are taken."""
+    """Whether a table has so few cells that trees start from its columns."""
     return present < SPARSE * rows and present * present < meetings * rows
 
 
@@ -160,35 +156,24 @@ def settings_of_sizes(s: Settings) -> tuple[list[float], list[Settings]]:
     kept = [i for i in range(last + 1) if i == last or changes[i] != changes[i + 1]]
     limits = [limits[i] for i in kept]
     plans = [s.changed(changes[i][1], changes[i][0]) for i in kept]
-    if len(plans) > 1 and _takes_cells(s):
-        if s.schema.width in WIDE:
-            start = {"dp_start": "columns", **_changes(s, AFTER_COLUMNS)}
-            limits.append(math.inf)
-            plans.append(s.changed(start, AFTER_COLUMNS.rounds))
-        else:
-            limits.append(MEETINGS / of_row)
-            plans.append(s.changed({"dp_split": "additive"}, ADDITIVE_ROUNDS))
+    if len(plans) > 1 and _may_start_from_columns(s):
+        start = {"dp_start": "columns", **_changes(s, AFTER_COLUMNS)}
+        limits.append(MEETINGS / of_row)
+        plans.append(s.changed(start, AFTER_COLUMNS.rounds))
     return limits, plans
 
 
-def _takes_cells(s: Settings) -> bool:
+def _may_start_from_columns(s: Settings) -> bool:
     """Whether the number of cells that are present may decide on the plan."""
     return (
         s.kind == "binary"
         and s.labels == 1
         and s.unit == "row"
-        and (s.schema.width in COLUMNS or (s.schema.width in WIDE and _may_start_from_columns(s)))
-        and not s.continues  # a model has one number of trees in a round
-        and not set(s.given) & NO_ADDITIVE
-    )
-
-
-def _may_start_from_columns(s: Settings) -> bool:
-    """Whether the first release has the labels, and columns have cells above 0."""
-    return (
-        s.intercept == "released"
+        and s.schema.width in COLUMNS
+        and s.intercept == "released"
         and s.schema.weights is None
         and all(f.kind != "categorical" for f in s.features)
+        and not set(s.given) & NOT_FROM_COLUMNS
     )
 
 

@@ -221,14 +221,13 @@ def rows_from_sums(kind: str, noise: NoisePlan, sums: list[int]) -> float:
     return math.ldexp(float(sum(counts)), -noise["intercept"].shift)
 
 
-def present_from_sums(kind: str, noise: NoisePlan, sums: list[int]) -> float:
+def present_from_sums(noise: NoisePlan, sums: list[int]) -> float:
     """The sum over rows of the share of its cells that a row has; at least that, as a rule.
 
     One standard deviation of the noise is added: a table is taken for sparse where it is seen to
     be.
     """
-    present = sums[1 if kind == "rows" else 2]
-    return math.ldexp(present + math.sqrt(noise["intercept"].sigma2), -noise["intercept"].shift)
+    return math.ldexp(sums[2] + math.sqrt(noise["intercept"].sigma2), -noise["intercept"].shift)
 
 
 def _of_classes(s: Settings, label: float) -> float:

@@ -60,8 +60,8 @@ class Family:
     cells where they may be few.
 
     Attributes:
-        plans: Each plan by itself. If the last one is additive or starts from columns, it is that
-            of sparse tables.
+        plans: Each plan by itself. If the last one starts from columns, it is that of sparse
+            tables.
         limits: Below which number of rows each is taken, rising; the last one from there on. Of
             the plan of sparse tables: that of rows in which two columns may meet.
         event: What the choice among them is charged with.
@@ -74,7 +74,7 @@ class Family:
     @property
     def presence(self) -> bool:
         """Whether the cells that are present decide too."""
-        return _of_sparse_tables(self.plans[-1].settings)
+        return self.plans[-1].settings.starts_from_columns
 
     def taken(self, rows: float, present: float = math.inf) -> int:
         """Position of the plan that is taken. Free post-processing of released numbers."""
@@ -84,11 +84,6 @@ class Family:
         if is_sparse(rows, present, self.limits[last]):
             return last
         return position(self.limits[:last], rows)
-
-
-def _of_sparse_tables(s: Settings) -> bool:
-    """Whether this last plan of a family is that of sparse tables."""
-    return s.additive or s.starts_from_columns
 
 
 def prepare(
@@ -129,7 +124,7 @@ def calibrated(settings: Settings) -> Prepared:
         [settings] = found
         asked = Releases.of(settings)
         return Prepared(settings, asked, calibrate(asked, *target))
-    presence = _of_sparse_tables(found[-1])
+    presence = found[-1].starts_from_columns
     choices = tuple(Releases.of(s, counts=True, presence=presence) for s in found)
     for number in range(len(choices), 0, -1):
         try:

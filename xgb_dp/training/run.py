@@ -290,7 +290,7 @@ class Training:
                 count = first_release.rows_from_sums(kind, noise, sums)
                 present = math.inf
                 if family.presence:
-                    present = first_release.present_from_sums(kind, noise, sums)
+                    present = first_release.present_from_sums(noise, sums)
                 position = family.taken(count, present)
             if s.intercept == "released":
                 low["base_score"] = first_release.base_score_from_sums(s, noise, sums)
