@@ -45,9 +45,7 @@ END = "<!-- end of wide tables -->"
 METHODS: dict[str, dict[str, Any]] = {
     "hist": bench.METHODS["hist, 64 bins"],
     "dp_hist": {**PRIVATE, "dp_split": "exponential"},
-    "additive round": {**PRIVATE, "dp_split": "additive", "max_depth": 4},
 }
-MOST_ADDITIVE = 1_024  # columns
 BYTES_OF_CELL = 8  # in a DMatrix: a column and a value
 
 
@@ -110,11 +108,6 @@ def measure(name: str, method: str, rounds: int) -> dict[str, float]:
     }
 
 
-def methods_of(name: str) -> list[str]:
-    """Additive rounds are offered for some thousand columns only."""
-    return [m for m in METHODS if "additive" not in m or CASES[name].columns <= MOST_ADDITIVE]
-
-
 def table(results: dict[str, dict[str, list[dict[str, float]]]]) -> str:
     """Markdown: medians, and ratios to `hist` of the same turn."""
     lines = [
@@ -160,7 +153,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     names = list(CASES) if args.case == "all" else [args.case]
     results: dict[str, dict[str, list[dict[str, float]]]] = {}
     for name in names:
-        of_case = results[name] = {method: [] for method in methods_of(name)}
+        of_case = results[name] = {method: [] for method in METHODS}
         for _ in range(args.repeats):
             for method, runs in of_case.items():
                 job = json.dumps({"case": name, "method": method, "rounds": args.rounds})

@@ -16,8 +16,7 @@
 namespace xgboost::dp {
 namespace {
 constexpr char const* kModes[] = {"prediction", "row_weight", "clip", "filter"};
-constexpr char const* kSplits[] = {"exponential", "random",   "histogram",
-                                   "partial",     "additive", "public"};
+constexpr char const* kSplits[] = {"exponential", "random", "histogram", "partial", "public"};
 constexpr char const* kScores[] = {"l1", "newton", "gain"};
 constexpr char const* kNoises[] = {"gaussian", "laplace", "output"};
 

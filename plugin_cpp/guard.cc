@@ -1,7 +1,6 @@
 #include "plugin_cpp/guard.h"
 
 #include <algorithm>  // for find_if
-#include <cstdint>    // for int64_t
 
 #include "gbm/gbtree.h"       // for GBTree, TreeMethod
 #include "xgboost/logging.h"  // for CHECK, LOG
@@ -107,14 +106,6 @@ void ShowGradients(GradientBooster const& gbm, GradientContainer const& gpair,
                    HostDeviceVector<float> const& margins) {
   if (IsPrivate(gbm)) {
     UpdaterOf(gbm).TakeGradients(gpair, margins);
-  }
-}
-
-void AddPredictions(GradientBooster const& gbm, PredictionCacheEntry* cache) {
-  // XGBoost may have done so by itself, or not have predicted what came before.
-  bool is_next = static_cast<std::int64_t>(cache->version) + 1 == gbm.BoostedRounds();
-  if (IsPrivate(gbm) && is_next && UpdaterOf(gbm).AddPredictions(&cache->predictions)) {
-    cache->Update(1);
   }
 }
 }  // namespace xgboost::dp

@@ -12,7 +12,6 @@
 #include "xgboost/gbm.h"                 // for GradientBooster
 #include "xgboost/gradient.h"            // for GradientContainer
 #include "xgboost/host_device_vector.h"  // for HostDeviceVector
-#include "xgboost/predictor.h"           // for PredictionCacheEntry
 
 namespace xgboost::dp {
 using Attributes = std::map<std::string, std::string>;
@@ -41,12 +40,6 @@ class PrivateUpdater {
    */
   virtual void TakeGradients(GradientContainer const& gpair,
                              HostDeviceVector<float> const& margins) = 0;
-  /**
-   * @brief Add the trees of the last iteration to predictions, row by row.
-   *
-   * @return Whether they were added; else nothing was, and XGBoost does it tree by tree.
-   */
-  virtual bool AddPredictions(HostDeviceVector<float>* predictions) const = 0;
 };
 
 /** @brief The value of a parameter; null where it is not among them. */
@@ -90,10 +83,4 @@ void CheckUpdate(GradientBooster const& gbm, Attributes const& attributes,
  */
 void ShowGradients(GradientBooster const& gbm, GradientContainer const& gpair,
                    HostDeviceVector<float> const& margins);
-
-/**
- * @brief Bring cached predictions up to date after an iteration, where the private updater has a
- *        faster way than to send every row down every tree. They are the same floats.
- */
-void AddPredictions(GradientBooster const& gbm, PredictionCacheEntry* cache);
 }  // namespace xgboost::dp

@@ -25,24 +25,23 @@
 #include "plugin_cpp/published/sampling.h"  // for RowSample
 #include "plugin_cpp/release/release.h"     // for Release
 #include "plugin_cpp/release/source.h"      // for MakeSharedSource
-#include "plugin_cpp/releases/candidates/candidates.h"   // for CandidateRelease
-#include "plugin_cpp/releases/correction.h"              // for MeanCorrection, SumResiduals
-#include "plugin_cpp/releases/leaves/additive_values.h"  // for FinishColumns, ColumnLeaves
-#include "plugin_cpp/releases/leaves/leaves.h"           // for ReleaseLeaves
-#include "plugin_cpp/releases/leaves/spread.h"           // for SpreadPersons
-#include "plugin_cpp/releases/leaves/values.h"           // for FinishTree, LeafShrinkage
-#include "plugin_cpp/releases/splits/history.h"          // for SplitHistory
-#include "plugin_cpp/rows/gradient.h"                    // for QuantiseGradients
-#include "plugin_cpp/rows/loss_block.h"                  // for RoundLoss
-#include "plugin_cpp/rows/persons.h"                     // for Persons
-#include "plugin_cpp/upstream.h"                         // for PlainUpdater
-#include "tree/param.h"                                  // for TrainParam
-#include "xgboost/gradient.h"                            // for GradientContainer
-#include "xgboost/host_device_vector.h"                  // for HostDeviceVector
-#include "xgboost/json.h"                                // for Json
-#include "xgboost/logging.h"                             // for CHECK, LOG
-#include "xgboost/task.h"                                // for ObjInfo
-#include "xgboost/tree_updater.h"                        // for TreeUpdater
+#include "plugin_cpp/releases/candidates/candidates.h"  // for CandidateRelease
+#include "plugin_cpp/releases/correction.h"             // for MeanCorrection, SumResiduals
+#include "plugin_cpp/releases/leaves/leaves.h"          // for ReleaseLeaves
+#include "plugin_cpp/releases/leaves/spread.h"          // for SpreadPersons
+#include "plugin_cpp/releases/leaves/values.h"          // for FinishTree, LeafShrinkage
+#include "plugin_cpp/releases/splits/history.h"         // for SplitHistory
+#include "plugin_cpp/rows/gradient.h"                   // for QuantiseGradients
+#include "plugin_cpp/rows/loss_block.h"                 // for RoundLoss
+#include "plugin_cpp/rows/persons.h"                    // for Persons
+#include "plugin_cpp/upstream.h"                        // for PlainUpdater
+#include "tree/param.h"                                 // for TrainParam
+#include "xgboost/gradient.h"                           // for GradientContainer
+#include "xgboost/host_device_vector.h"                 // for HostDeviceVector
+#include "xgboost/json.h"                               // for Json
+#include "xgboost/logging.h"                            // for CHECK, LOG
+#include "xgboost/task.h"                               // for ObjInfo
+#include "xgboost/tree_updater.h"                       // for TreeUpdater
 
 namespace xgboost::dp {
 DMLC_REGISTRY_FILE_TAG(updater_dp);
@@ -195,10 +194,7 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
       monitor_.Stop("Bins");
     }
 
-    if (plan.IsAdditive()) {
-      this->GrowColumns(class_idx, round, trees);
-    }
-    for (std::size_t i = 0; !plan.IsAdditive() && i < trees.size(); ++i) {
+    for (std::size_t i = 0; i < trees.size(); ++i) {
       // Trees of one class, counted over all rounds.
       auto tree_idx =
           static_cast<std::int64_t>(round) * plan.parallel_trees + static_cast<std::int64_t>(i);
@@ -217,7 +213,7 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
                          trees.back());
       }
     }
-    training.last_tree = plan.IsAdditive() ? nullptr : trees.back();
+    training.last_tree = trees.back();
     training.busy = false;
   }
 
@@ -248,14 +244,6 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     CHECK(training_ && !training_->busy);
     training_->shown = &gpair;
     training_->margins = &margins;
-  }
-
-  bool AddPredictions(HostDeviceVector<float>* predictions) const override {
-    if (!training_ || training_->busy || !training_->plan.IsAdditive()) {
-      return false;
-    }
-    training_->grower->AddColumns(predictions->HostSpan());
-    return true;
   }
 
  protected:
@@ -389,21 +377,6 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     if (plan.leaf.noise != LeafNoise::kOutput && !repeats) {
       training.history.Update(class_idx, *tree, sums);
     }
-    monitor_.Stop("Leaves");
-  }
-
-  void GrowColumns(std::size_t class_idx, std::int32_t round, std::vector<RegTree*> const& trees) {
-    auto& training = *training_;
-    auto const& plan = training.plan;
-    monitor_.Start("Grow");
-    std::vector<ColumnLeaves> leaves;
-    auto sums = training.grower->GrowColumns(training.gradients[class_idx], trees, &leaves);
-    monitor_.Stop("Grow");
-    monitor_.Start("Leaves");
-    auto released = training.release.AddNoise(LeafEvent(plan), sums, class_idx);
-    FinishColumns(plan, {round, class_idx}, leaves, released, &training.shrinkage.at(class_idx),
-                  trees);
-    training.grower->KeepColumns(class_idx, leaves, trees);
     monitor_.Stop("Leaves");
   }
 

@@ -1,8 +1,8 @@
 """Thousands of columns, most of them empty in a row: ``python -m experiments wide``.
 
 Rows stay sparse: what a row does not have is neither stored nor trained on. Beside the default are
-its two kinds of trees, and what a table of words is usually given to, a logistic regression by
-noisy gradient descent with its best step.
+its trees without a start from columns, and what a table of words is usually given to, a logistic
+regression by noisy gradient descent with its best step.
 """
 
 from __future__ import annotations
@@ -82,12 +82,6 @@ def compute(table: Table, cell: Cell, options: Options) -> dict[str, Any]:
     return shared | scores(data.objective, parts.y_test, predicted) | measured
 
 
-def _is_run(data: str, system: str, epsilon: float) -> bool:
-    """Ten thousand columns in each of ten rounds are too many trees for a model."""
-    del epsilon
-    return system != "additive" or "10,000" not in data
-
-
 TABLE = Table(
     name="wide",
     title="Thousands of columns",
@@ -96,7 +90,6 @@ TABLE = Table(
     systems=(
         DEFAULT,
         System("trees", params={"dp_split": "exponential"}, rounds=None),
-        System("additive", params={"dp_split": "additive"}, rounds=None),
         *(
             System(f"{LINEAR}, step {step:g}", peer="here", method="descent", params={"step": step})
             for step in STEPS
@@ -109,19 +102,17 @@ TABLE = Table(
     compute=compute,
     best_of=True,
     seeds=1,
-    only=_is_run,
     notes=(
         "Cells that are 0 are not stored. Few words: texts as counts of words by Zipf's law, of "
         "which one in twenty matters for the label, on the log scale and linearly. Many words: "
         "every second matters. Topics: as few words, and texts are mixtures of ten topics. "
         "Presence: cells say only whether a word occurs, and every second matters. "
         f"{WEBDATA.name}: {WEBDATA.file}, 300 binary columns, 3% ones.",
-        "`trees` and `additive` are the default with that kind of trees alone "
-        '(`dp_split="exponential"`, `dp_split="additive"`), whichever it would take itself.',
+        '`trees` is the default without a start from columns (`dp_split="exponential"`).',
         f"{LINEAR.capitalize()}: {ROUNDS} steps of noisy gradient descent on rows of norm 1 "
         "(log(1 + count) and an intercept), the best of three step lengths, chosen on test scores.",
         "Seconds: training and prediction in one thread of a busy machine; CPU milliseconds a tree "
-        "are of training alone. An additive round has a tree of each column.",
+        "are of training alone.",
     ),
 )
 

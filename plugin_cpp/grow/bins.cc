@@ -1,6 +1,6 @@
 #include "plugin_cpp/grow/bins.h"
 
-#include <algorithm>  // for lower_bound, max
+#include <algorithm>  // for max
 #include <cstddef>    // for size_t
 #include <limits>     // for numeric_limits
 #include <memory>     // for default_delete
@@ -134,20 +134,6 @@ BinPage BinPageOf(Context const* ctx, BinFinder const& bin_of, BinPlaces const& 
   return out;
 }
 
-/** @brief Cuts that part the values below, at and above 0; below only where there are such cuts. */
-std::vector<float> WithZero(std::vector<float> cuts) {
-  auto add = [&](float cut) {
-    auto at = std::lower_bound(cuts.cbegin(), cuts.cend(), cut);
-    if (at == cuts.cend() || *at != cut) {
-      cuts.insert(at, cut);
-    }
-  };
-  if (!cuts.empty() && cuts.front() < 0.0f) {
-    add(0.0f);
-  }
-  add(std::numeric_limits<float>::min());
-  return cuts;
-}
 }  // namespace
 
 common::HistogramCuts MakeCuts(Plan const& plan,
@@ -168,9 +154,6 @@ common::HistogramCuts MakeCuts(Plan const& plan,
     } else {
       bool is_private = feature.kind == FeaturePlan::Kind::kPrivate;
       auto chosen = is_private ? *next++ : feature.cuts;
-      if (is_private && plan.IsAdditive()) {
-        chosen = WithZero(std::move(chosen));  // whether a cell is present, whatever was released
-      }
       values.insert(values.end(), chosen.cbegin(), chosen.cend());
       // Every value, however large, is below the last cut, in training as in prediction.
       if (chosen.empty() || chosen.back() < std::numeric_limits<float>::max()) {
@@ -193,7 +176,6 @@ std::uint64_t BytesOfBins(Plan const& plan, SparsePage const& page) {
       // Cuts that are placed in heavy cells come on top: rarely more.
       most_bins = most_bins * 5 / 2;
     }
-    most_bins += plan.IsAdditive() ? 2 : 0;  // the cuts at 0
   }
   for (auto const& feature : plan.features) {
     most_bins = std::max({most_bins, static_cast<std::uint32_t>(feature.n_categories),

@@ -16,11 +16,7 @@ TreeGrower::TreeGrower(Context const* ctx, Plan const& plan, common::HistogramCu
       offers_{plan, cuts_},
       interactions_{plan} {
   monitor_.Init("DpTreeGrower");
-  if (plan.IsAdditive()) {
-    columns_ = std::make_unique<Columns>(ctx, plan, cuts_, offers_, pages_, structure);
-  } else {
-    splitter_ = SplitterMakers().at(plan.split)({ctx, plan, offers_, pages_, structure, release});
-  }
+  splitter_ = SplitterMakers().at(plan.split)({ctx, plan, offers_, pages_, structure, release});
 }
 
 void TreeGrower::Expand(bst_node_t nidx, Split const& split, RegTree* tree) const {
@@ -112,36 +108,5 @@ TreeGrower::Grown TreeGrower::Grow(common::Span<ClassGradients const> gradients,
   grown.sums = splitter_->End(grown.leaves, &grown.positions);
   monitor_.Stop("Positions");
   return grown;
-}
-
-std::vector<LocalSum> TreeGrower::GrowColumns(ClassGradients const& gradients,
-                                              std::vector<RegTree*> const& trees,
-                                              std::vector<ColumnLeaves>* leaves) {
-  columns_->Draw();
-  for (bst_feature_t f = 0; f < trees.size(); ++f) {
-    Grown grown;
-    Partitions partitions;
-    auto splits = (*columns_)[f];
-    partitions.Add(splits.data(), splits.size());
-    auto ids =
-        this->Expand({{RegTree::kRoot, {f}}}, partitions, columns_->Depth(f), trees[f], &grown);
-    leaves->push_back({std::move(ids.front()), columns_->Absent(f)});
-  }
-  monitor_.Start("Columns");
-  auto sums = columns_->Sum(gradients.pairs);
-  monitor_.Stop("Columns");
-  return sums;
-}
-
-void TreeGrower::KeepColumns(std::size_t class_idx, std::vector<ColumnLeaves> const& leaves,
-                             std::vector<RegTree*> const& trees) {
-  for (bst_feature_t f = 0; f < trees.size(); ++f) {
-    auto tree = trees[f]->HostScView();
-    std::vector<float> values;
-    for (auto nidx : leaves[f].ids) {
-      values.push_back(tree.LeafValue(nidx));
-    }
-    columns_->Keep(class_idx, f, values);
-  }
 }
 }  // namespace xgboost::dp

@@ -10,7 +10,6 @@
 
 #include "common/hist_util.h"              // for HistogramCuts
 #include "common/timer.h"                  // for Monitor
-#include "plugin_cpp/grow/additive.h"      // for ColumnLeaves, Columns
 #include "plugin_cpp/grow/binned_pages.h"  // for BinnedPages
 #include "plugin_cpp/grow/features.h"      // for InteractionSets
 #include "plugin_cpp/grow/offers.h"        // for Offers, OpenNode
@@ -46,22 +45,6 @@ class TreeGrower {
   /** @brief Give the tree of another class the same structure. Reads no data. */
   void Repeat(Grown const& grown, RegTree* tree) const;
 
-  /**
-   * @brief Grow the structure of the trees of an additive round.
-   *
-   * @param leaves Of each tree.
-   *
-   * @return The sums that are to be released, see Columns::Sum.
-   */
-  [[nodiscard]] std::vector<LocalSum> GrowColumns(ClassGradients const& gradients,
-                                                  std::vector<RegTree*> const& trees,
-                                                  std::vector<ColumnLeaves>* leaves);
-  /** @brief Keep the finished trees of an additive round of a class, until they are added. */
-  void KeepColumns(std::size_t class_idx, std::vector<ColumnLeaves> const& leaves,
-                   std::vector<RegTree*> const& trees);
-  /** @brief Add the round that was kept to predictions, those of all classes row by row. */
-  void AddColumns(common::Span<float> predictions) const { columns_->Add(predictions); }
-
  private:
   void Expand(bst_node_t nidx, Split const& split, RegTree* tree) const;
   /** @brief Expand all nodes of a level. @return The children of each, from left to right. */
@@ -76,7 +59,6 @@ class TreeGrower {
   Offers offers_;
   InteractionSets interactions_;
   std::unique_ptr<Splitter> splitter_;
-  std::unique_ptr<Columns> columns_;  // of additive rounds, which have no splitter
   common::Monitor monitor_;
 };
 }  // namespace xgboost::dp

@@ -41,7 +41,7 @@ RoundEvent EventOfRound(Plan const& plan, std::int32_t round) {
   if (plan.HasNoisySums()) {
     out.entries.emplace_back(DrawEvent{HistogramEvent(plan)}, trees * plan.depth);
   } else {
-    out.entries.emplace_back(LeafEvent(plan), plan.IsAdditive() ? 1 : trees);
+    out.entries.emplace_back(LeafEvent(plan), trees);
   }
   return out;
 }

@@ -146,7 +146,6 @@ void ReadSplits(JsonReader const& in, Plan* plan) {
                                                {"random", SplitChoice::kRandom},
                                                {"histogram", SplitChoice::kHistogram},
                                                {"partial", SplitChoice::kPartial},
-                                               {"additive", SplitChoice::kAdditive},
                                                {"public", SplitChoice::kPublic}});
   plan->score = in.Enum<Score>(
       "score", {{"l1", Score::kL1}, {"newton", Score::kNewton}, {"gain", Score::kGain}});

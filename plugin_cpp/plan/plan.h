@@ -30,7 +30,7 @@ inline constexpr std::uint64_t kMaxScoreRange = std::uint64_t{1} << (63 - kEpsBi
 /** @brief Which tree shape a round grows. */
 enum class TreeShape { kAlternate, kPerNode, kOblivious };
 /** @brief How splits are chosen. */
-enum class SplitChoice { kExponential, kRandom, kHistogram, kPartial, kAdditive, kPublic };
+enum class SplitChoice { kExponential, kRandom, kHistogram, kPartial, kPublic };
 /** @brief Whether the trees of a round, one for each class, share their splits. */
 enum class ClassTrees { kPerClass, kJoint };
 /** @brief Utility of a split candidate. */
@@ -148,7 +148,6 @@ struct Plan {
 
   static constexpr std::int64_t kMaxFeatureWeight = std::int64_t{1} << 31;
   static constexpr std::int32_t kMaxEnsemble = 1 << 16;
-  static constexpr std::int32_t kMaxAdditiveDepth = 4;  // of trees of one feature
   static constexpr std::int64_t kSampleAll = std::int64_t{1} << kSampleBits;
 
   /** @brief Selections on the way from the root to a leaf. */
@@ -161,16 +160,13 @@ struct Plan {
   [[nodiscard]] std::size_t SplitsOf(std::size_t class_idx) const {
     return this->SharesSplits() ? 0 : class_idx;
   }
-  /** @brief Whether a round grows a tree of every feature alone, with all leaves in one release. */
-  [[nodiscard]] bool IsAdditive() const { return split == SplitChoice::kAdditive; }
   /**
    * @brief Learning rate of a tree, which rises by equal steps from round to round; trees of one
    *        round on the same gradients are averaged.
    */
   [[nodiscard]] double Step(std::int32_t round) const {
     double to_go = rounds > 1 ? static_cast<double>(rounds - 1 - round) / (rounds - 1) : 0.0;
-    double eta = leaf.eta * (1.0 - (1.0 - leaf.eta_start) * to_go);
-    return this->IsAdditive() ? eta : eta / parallel_trees;
+    return leaf.eta * (1.0 - (1.0 - leaf.eta_start) * to_go) / parallel_trees;
   }
   [[nodiscard]] bool IsSampled() const { return sampling_num < kSampleAll; }
   /** @brief Whether a round reads some of the rows only. */

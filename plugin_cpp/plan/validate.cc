@@ -35,9 +35,9 @@ void CheckOffered(Plan const& plan) {
               std::adjacent_find(offered.cbegin(), offered.cend(), std::greater_equal<>{}) ==
                   offered.cend(),
           "`offered` must have `features_per_tree` features, each of them once and ascending.");
-  Require(plan.feature_weights.empty() && !plan.cyclic_features && !plan.IsAdditive() &&
-              plan.split != SplitChoice::kPublic,
-          "features that are offered to every tree are not drawn, and not all of them.");
+  Require(
+      plan.feature_weights.empty() && !plan.cyclic_features && plan.split != SplitChoice::kPublic,
+      "features that are offered to every tree are not drawn, and not all of them.");
 }
 
 void CheckRowBound(Plan const& plan) {
@@ -83,10 +83,10 @@ bool HessiansCountRows(Plan const& plan) {
 
 /** @brief What has a proved bound for one row, and none for all rows of a person. */
 void CheckPersons(Plan const& plan) {
-  Require(!plan.leaf.spread || (plan.IsOfPersons() && plan.leaf.noise == LeafNoise::kGaussian &&
-                                !plan.HasNoisySums() && !plan.IsAdditive() &&
-                                (plan.num_class == 1 || plan.SharesSplits())),
-          "persons count more in leaves of one structure with Gaussian noise of their own only.");
+  Require(
+      !plan.leaf.spread || (plan.IsOfPersons() && plan.leaf.noise == LeafNoise::kGaussian &&
+                            !plan.HasNoisySums() && (plan.num_class == 1 || plan.SharesSplits())),
+      "persons count more in leaves of one structure with Gaussian noise of their own only.");
   if (!plan.IsOfPersons()) {
     return;
   }
@@ -138,23 +138,8 @@ void CheckCorrection(Plan const& plan) {
   Require(!plan.correction.is_on ||
               ((plan.IsSquaredLoss() || (plan.loss && plan.loss->LargestMean() > 0)) &&
                plan.parallel_trees == 1 && !plan.ReadsSomeRows() &&
-               plan.leaf.noise != LeafNoise::kOutput && !plan.masking.IsOn() && !plan.IsAdditive()),
+               plan.leaf.noise != LeafNoise::kOutput && !plan.masking.IsOn()),
           "the correction of the mean is that of a regression with sums of all rows in the clear.");
-}
-
-void CheckAdditive(Plan const& plan) {
-  if (!plan.IsAdditive()) {
-    return;
-  }
-  Require(plan.parallel_trees == plan.n_features && plan.features_per_tree == plan.n_features,
-          "an additive round has one tree of each feature.");
-  Require(!plan.loss || plan.loss->Start() == 0.0,
-          "additive rounds have no first tree that could start all predictions.");
-  Require(!plan.SharesSplits() && !plan.correction.is_on,
-          "additive rounds have no selections to share, and no last tree to correct.");
-  Require(plan.depth <= Plan::kMaxAdditiveDepth, "trees of one feature are too deep.");
-  Require(plan.leaf.noise == LeafNoise::kGaussian,
-          "the leaves of an additive round have one bound, which is that of Gaussian noise.");
 }
 
 void CheckStructures(Plan const& plan) {
@@ -231,7 +216,6 @@ void CheckPlan(Plan const& plan) {
   CheckSplits(plan);
   CheckLeaves(plan);
   CheckCorrection(plan);
-  CheckAdditive(plan);
   CheckStructures(plan);
   CheckCandidates(plan);
   CheckMasking(plan);

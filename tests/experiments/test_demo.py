@@ -142,8 +142,6 @@ def test_wide(tmp_path):
     wide.write(table, page)
     assert [line.split(" | ")[2] for line in table.splitlines()[2:]] == ["hist", "dp_hist"]
     assert page.read_text() == f"A head.\n\n{wide.BEGIN}\n\n{table}\n\n{wide.END}\n\nA tail.\n"
-    assert wide.methods_of(name) == ["hist", "dp_hist", "additive round"]
-    assert wide.methods_of("texts, 10,000 columns") == ["hist", "dp_hist"]
 
 
 def test_shares(tmp_path):

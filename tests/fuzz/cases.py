@@ -65,7 +65,7 @@ VALID: dict[str, tuple[Any, ...]] = {
     "dp_feature_bounds": ({0: (-3, 3)}, {0: (-3, 3), 1: (0.1, 9, "log")}, {"c1": (-3, 3)}),
     "dp_feature_cuts": ({0: [0.0]}, {"c1": [-1, 0, 1]}, {0: []}),
     "dp_categories": ({0: 2}, {"c0": ["down", "up"]}, {"c0": 5}),
-    "dp_split": ("exponential", "random", "partial", "histogram", "additive"),
+    "dp_split": ("exponential", "random", "partial", "histogram"),
     "dp_leaf": ("newton", "gradient"), "dp_leaf_noise": ("gaussian", "laplace", "output"),
     "dp_start": ("intercept", "columns"), "dp_eta_start": (0.001, 0.2, 1.0),
     "dp_geometric_clip": (True, False), "dp_ensemble": (1, 2, 3),

@@ -28,7 +28,6 @@ KINDS: dict[str, dict[str, Any]] = {
     "classes": {"objective": "multi:softprob", "num_class": 3},
     "regression": {"objective": "reg:squarederror", "dp_target_bounds": (0, 3)},
     "categories": {"objective": "binary:logistic", "dp_categories": {2: 4}},
-    "additive": {"objective": "binary:logistic", "dp_split": "additive"},
 }
 ROWS = 40
 

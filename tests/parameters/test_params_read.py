@@ -215,8 +215,6 @@ BROKEN: dict[str, dict[str, Any]] = {
     "labels of the objective are in the range": COUNTS | {"dp_target_bounds": (-1, 5)},
     "exposures have a range": COUNTS | {"dp_base_margin": True},
     "exposures are of rows with margins": COUNTS | {"dp_exposure_bounds": (0.1, 1)},
-    "no first tree for all margins": COUNTS
-    | {"dp_base_margin": True, "dp_exposure_bounds": (0.1, 1), "dp_split": "additive"},
     "logarithms differ in the range": {
         "objective": "reg:squaredlogerror",
         "dp_target_bounds": (5.0, 5.05),
@@ -249,9 +247,6 @@ BROKEN: dict[str, dict[str, Any]] = {
     "gamma needs no_split": {"gamma": 1},
     "one number of features": {"colsample_bytree": 0.5, "dp_features_per_tree": 1},
     "weights of columns that are drawn": {},
-    "one tree of each column": {"dp_split": "additive", "num_parallel_tree": 2},
-    "depth of one column": {"dp_split": "additive", "max_depth": 5},
-    "additive leaves are Gaussian": {"dp_split": "additive", "dp_leaf_noise": "laplace"},
     "columns of two classes": REGRESSION | {"dp_start": "columns"},
     "columns of rows": {"dp_start": "columns", "dp_privacy_id": True},
     "columns and labels are read together": {"dp_start": "columns", "base_score": 0.5},

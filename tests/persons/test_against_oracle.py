@@ -54,7 +54,7 @@ KINDS |= {
 NAMES = (
     "gradient_leaves", "laplace_leaves", "ensemble_halving", "partial", "histogram",
     "histogram_per_tree", "adaptive_counts", "partitions", "joint", "joint_partitions",
-    "joint_laplace", "additive", "strata",
+    "joint_laplace", "strata",
 )  # fmt: skip
 KINDS |= {name: CASES[name] for name in NAMES}
 
@@ -67,8 +67,7 @@ def test_components(name, objective):
     changes = merge(merge({"leaf": {"shrinkage": True}}, KINDS[name][0]), PERSON)
     weight = np.random.default_rng(3).choice([0.0, 0.3, 1.0, 2.0], 150).astype(np.float32)
     plan = make_plan(objective, False, ON_GRID, **changes)
-    solved = name in ("strata", "additive")
-    check(plan, X, y, weight, exact=not solved, persons=people(150))
+    check(plan, X, y, weight, exact=name != "strata", persons=people(150))
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)

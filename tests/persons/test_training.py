@@ -25,7 +25,6 @@ KINDS: list[tuple[str, dict[str, Any]]] = [
     ("binary", {"dp_score": "newton", "dp_gradient_clip": "row_weight"}),
     ("binary", {"dp_split": "histogram", "max_bin": 8}),
     ("binary", {"dp_split": "partial", "subsample": 0.5}),
-    ("binary", {"dp_split": "additive"}),
     ("binary", {"dp_split": "random", "dp_leaf_noise": "laplace"}),
     ("binary", {"tree_method": "dp_approx", "dp_gradient_clip": "clip"}),
     ("binary", {"dp_candidates": "histogram", "dp_feature_bounds": BOUNDS}),

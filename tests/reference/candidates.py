@@ -188,12 +188,6 @@ def refine(edges: Floats, mass: Ints, bins: int) -> Floats:
     return np.array(out, dtype=np.float32)
 
 
-def around_zero(cuts: Floats) -> Floats:
-    """Cuts that part a cell with 0 from all others: above it, and below where values may be."""
-    below = [0.0] if cuts[0] < 0.0 else []
-    return np.unique(np.array([*cuts, *below, FLT_MIN], dtype=np.float32))
-
-
 class Candidates:
     """Cuts of all columns; private ones are released again in the first rounds of a plan.
 
@@ -236,8 +230,6 @@ class Candidates:
                 cuts = private_cuts(next(trees))
             else:
                 cuts = np.append(self._histogram_cuts(f, weight), np.float32(FLT_MAX))
-            if spec["kind"] == "private" and self.plan["split"] == "additive":
-                cuts = around_zero(cuts)
             bins = np.minimum(np.searchsorted(cuts, column, side="right"), len(cuts) - 1)
             features.append(Feature(cuts, len(cuts), np.where(absent, MISSING, bins)))
         return features

@@ -151,22 +151,6 @@ CASES: dict[str, tuple[Plan, tuple[str, ...]]] = {
         (SOFTMAX,),
     ),
     "joint_laplace": (JOINT | LAPLACE, (SOFTMAX,)),
-    "additive": (
-        {
-            "split": "additive", "depth": 2, "parallel_trees": 4,
-            "leaf": {"sigma2": 1 << 34, "eta_start": "0.4"},
-        },
-        OBJECTIVES,
-    ),
-    "additive_deep": (
-        {"split": "additive", "depth": 3, "parallel_trees": 4, "rounds": 5, "sampling_num": 3 << 30,
-         "monotone": [1, 0, -1, 0], "leaf": {"alpha": "2.0", "min_child_weight": "3.0"}},
-        (LOGISTIC, SQUARED),
-    ),
-    "additive_plain": (
-        {"split": "additive", "depth": 1, "parallel_trees": 4, "leaf": {"shrinkage": False}},
-        (LOGISTIC,),
-    ),
     "tree_counts_again": ({"candidates": {"rounds": 2}}, (SOFTMAX,)),
 }  # fmt: skip
 
@@ -178,13 +162,13 @@ def test_components(name, objective):
     X, y = make_data(objective, 150)
     changes = merge({"leaf": {"shrinkage": name != "output"}}, CASES[name][0])
     # The fit of effects is a linear system, which NumPy solves in another order.
-    solved = "strata" in str(changes) or "additive" in name
-    check(make_plan(objective, False, ON_GRID, **changes), X, y, exact=not solved)
+    exact = "strata" not in str(changes)
+    check(make_plan(objective, False, ON_GRID, **changes), X, y, exact=exact)
 
 
 @pytest.mark.parametrize(
     "name",
-    ["output", "adaptive", "histogram", "filter", "gain", "gradient_leaves", "strata", "additive"],
+    ["output", "adaptive", "histogram", "filter", "gain", "gradient_leaves", "strata"],
 )
 def test_without_noise(name):
     X, y = make_data(LOGISTIC, 150)
@@ -194,7 +178,7 @@ def test_without_noise(name):
         "candidates": {"sigma2": 0, "scale": 0},
     }
     plan = make_plan(LOGISTIC, True, ON_GRID, **merge(CASES[name][0], quiet))
-    check(plan, X, y, exact=name not in ("strata", "additive"))
+    check(plan, X, y, exact=name != "strata")
 
 
 def test_edges_follow_the_mass():

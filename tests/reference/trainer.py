@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from .candidates import Candidates, Feature
-from .columns import ColumnPrior, column_round
 from .correction import correct_factor, correct_mean
 from .draws import Noise
 from .grow import Tree, grow
@@ -63,7 +62,6 @@ def train(
     if base_margin is not None:
         margin = np.array(base_margin, dtype=np.float32).reshape(len(y), classes)
     shrinkage, of_first = [Shrinkage() for _ in range(classes)], Shrinkage()
-    columns = [ColumnPrior() for _ in range(classes)]
     history = [History(plan) for _ in range(classes)]
     joint = plan["class_trees"] == "joint"
     trees = []
@@ -110,12 +108,6 @@ def train(
                 plan = {**plan, "row_bound": of_tree}
             if k == 0 and source.due(t):
                 features = source.release(pairs)
-            if plan["split"] == "additive":
-                trees_of_round, at = column_round(plan, features, pairs, noise, columns[k])
-                for tree, where in zip(trees_of_round, at, strict=True):
-                    margin[:, k] += np.array(tree["leaf"], dtype=np.float32)[where]
-                trees += trees_of_round
-                continue
             for i in range(parallel):
                 index = t * parallel + i
                 if joint and k > 0:

@@ -54,11 +54,6 @@ KINDS: dict[str, dict[str, Any]] = {
         "dp_split": "random",
         "dp_feature_bounds": BOUNDS,
     },
-    "additive": {
-        "objective": "binary:logistic",
-        "dp_split": "additive",
-        "dp_feature_bounds": BOUNDS,
-    },
     "cyclic, in ensembles": {
         "dp_preset": "dp_ebm_newton",
         "objective": "binary:logistic",
@@ -69,7 +64,7 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 ROWS = {"partial": "regression", "histogram": "multiclass", "several targets": "targets"}
 # Whose parts, if any, do not hang on coins of workers.
-EXACT = ["random", "partial", "histogram", "several targets", "additive"]
+EXACT = ["random", "partial", "histogram", "several targets"]
 ROUNDS = 4
 KEY = bytes(range(32)).hex()
 SIGMA2, MANY = 1 << 24, 20000

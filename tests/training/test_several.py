@@ -20,7 +20,6 @@ CHOICES: list[dict[str, Any]] = [
     {"dp_class_trees": "per_class", "dp_score": "newton"},
     {"dp_split": "random"},
     {"dp_split": "histogram"},
-    {"dp_split": "additive"},
     {"dp_leaf": "gradient"},
     {"dp_leaf_noise": "laplace"},
     {"tree_method": "dp_approx"},

@@ -193,7 +193,6 @@ def test_shares_of_columns_are_the_users():
 REFUSED: list[tuple[dict[str, Any], type[Exception]]] = [
     ({"objective": "reg:squarederror", "dp_target_bounds": (0, 1)}, PrivacyParameterError),
     ({"base_score": 0.5}, PrivacyParameterError),
-    ({"dp_split": "additive"}, PrivacyParameterError),
     ({"num_parallel_tree": 2}, PrivacyParameterError),
     ({"dp_feature_order": "cyclic", "dp_features_per_tree": 5}, PrivacyParameterError),
     ({"monotone_constraints": (1,) + (0,) * (WIDTH - 1)}, PrivacyParameterError),

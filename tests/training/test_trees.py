@@ -76,40 +76,6 @@ def test_stopped_and_continued_trainings_count_parallel_trees(params, matrix):
     assert 1.0 < report.epsilon <= 2.0
 
 
-@pytest.mark.parametrize("kind", ["binary", "regression", "multiclass"])
-def test_additive_rounds_are_one_release(kind, params, matrix):
-    """A tree of every column alone, and of all of them one release of leaves in each round."""
-    d = matrix(kind)
-    booster = xgb.train(params(kind, dp_split="additive", max_depth=2), d, 4)
-    classes = 3 if kind == "multiclass" else 1
-    trees = trees_of(booster)
-    assert len(trees) == 4 * classes * d.num_col()
-    for i, tree in enumerate(trees):
-        inner = [k for k, left in enumerate(tree["left"]) if left != -1]
-        assert {tree["split_index"][k] for k in inner} == {i % d.num_col()}
-    assert counts(booster)["leaves"] == 4
-    assert "splits" not in counts(booster)
-    assert event(booster, "leaves")["coordinates"] == 2 * classes * (d.num_col() + 1)
-    assert 0.99 < xgb_dp.privacy_report(booster).epsilon <= 1.0
-
-
-def test_additive_rounds_find_many_rare_columns():
-    """Weak effects of many columns, each in a row of fifty: what selections are slow to find."""
-    rng = np.random.default_rng(3)
-    X = (rng.random((20000, 100)) < 0.02).astype(np.float32)
-    effect = rng.normal(size=100) * 1.5
-    y = (rng.random(20000) < 1 / (1 + np.exp(-X @ effect))).astype(np.float32)
-    d = xgb.DMatrix(X, y)
-    asked = {"tree_method": "dp_hist", "objective": "binary:logistic", "dp_delta": 1e-5,
-            "dp_epsilon": 0.3, "dp_feature_cuts": {i: [0.5] for i in range(100)}}  # fmt: skip
-
-    def order(**more: Any) -> float:
-        model = xgb.train(asked | more, d, 10)
-        return float(np.corrcoef(model.predict(d, output_margin=True), X @ effect)[0, 1])
-
-    assert order(dp_split="additive") > 0.1 + order()
-
-
 def test_random_splits_cost_nothing(params):
     X, y = big()
     d = xgb.DMatrix(X, y)

@@ -338,9 +338,8 @@ class Enforced:
     def _leaves(self) -> tuple[int, int]:
         # A row is in one leaf of a tree, and in the sum of all rows where that is released beside
         # them. The rows of a person may be in all leaves there are.
-        additive = self.split == "additive"
         cells = 1 << self.depth if self._of_persons else 1
-        touched = (self.columns if additive else 1) * cells + (additive or self.spread)
+        touched = cells + self.spread
         measure = self.bound.spread_sens2 if self.spread else self.bound.round_sens2
         return (
             measure(self.grid_bits, self.trees),

@@ -70,7 +70,7 @@ def _draws_of_round(plan: Mapping[str, Any], enforced: Enforced) -> list[dict[st
         out.append(_gaussian("histograms", plan["histogram"]["sigma2"], trees * plan["depth"]))
         return out
     draw = _noisy("leaves", plan["leaf"], laplace=enforced.leaf_noise != "gaussian")
-    out.append(draw | {"count": 1 if plan["split"] == "additive" else trees})
+    out.append(draw | {"count": trees})
     return out
 
 

@@ -41,7 +41,7 @@ def events_of_record(public: Mapping[str, Any], target: tuple[float, float]) -> 
         return [list(calibrate(Releases.of(taken), *asked).events)]
     # A plan of sparse tables that has no noise is left out, but its number of cells is released.
     last = readings[-1]
-    ways = {last.additive or last.starts_from_columns, True}
+    ways = {last.starts_from_columns, True}
     specs = [
         tuple(Releases.of(s, counts=True, presence=presence) for s in readings)
         for presence in sorted(ways)

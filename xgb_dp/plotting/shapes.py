@@ -147,7 +147,7 @@ def _leaf_noise(booster: Any, trees: int) -> list[_LeafNoise]:
         "output": math.nan,
     }[leaf["noise"]]
     deviation = step * math.sqrt(variance)
-    parallel = 1 if plan["split"] == "additive" else plan["parallel_trees"]
+    parallel = plan["parallel_trees"]
     last = _LeafNoise(
         grad=deviation,
         hess=deviation / math.sqrt(float(bound["hessian_weight"])),

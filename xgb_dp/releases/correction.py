@@ -63,11 +63,11 @@ _PARAMETERS = (
 _RULES = (
     Rule("the mean of a regression is corrected",
          lambda s: s["dp_mean_correction"] and not (
-             _has_mean(s) and _reads_all_rows(s) and not s.additive),
+             _has_mean(s) and _reads_all_rows(s)),
          "`dp_mean_correction` is for squared error, counts and amounts of one target, whose "
          "rounds read all rows, with one tree a round and Gaussian noise. Leave it out with "
          "dp_accountant='pure', dp_leaf_noise='output', dp_ensemble, subsample, "
-         "num_parallel_tree, dp_local, dp_secure_sum or additive rounds."),
+         "num_parallel_tree, dp_local or dp_secure_sum."),
 )
 # fmt: on
 

@@ -26,11 +26,6 @@ def _has_sums(s: Settings) -> bool:
     return bool(s["dp_leaf_noise"] != "output")
 
 
-def _eta(s: Settings) -> float:
-    """Less where many trees take a step at once."""
-    return 0.3 if s.additive else 0.5
-
-
 def _shrinkage(name: str, value: Any, s: Settings) -> bool:
     return Flag()(name, value) and _has_sums(s)
 
@@ -60,8 +55,8 @@ _PARAMETERS = (
               "instead of all leaves by one", Flag(), True, FREE, "leaves", Table.DEFAULT,
               plan="leaf.strata"),
     Parameter("eta", "the learning rate. It also sets the clip of dp_geometric_clip",
-              Number(0, 1, open_low=True), _eta, PUBLIC, "XGBoost",
-              shown="0.5, additive 0.3; open rounds: follows the rows", aliases=("learning_rate",),
+              Number(0, 1, open_low=True), 0.5, PUBLIC, "XGBoost",
+              shown="0.5; open rounds: follows the rows", aliases=("learning_rate",),
               plan="leaf.eta", xgboost=True),
     Parameter("lambda", "L2 penalty on leaf weights; part of the scores newton and gain and of the "
               "sensitivity of dp_leaf_noise='output'", Number(0, 1e12), 1.0, PUBLIC, "XGBoost",
@@ -153,17 +148,15 @@ class Leaves(OfRounds):
     def of(cls, asked: Asked) -> Leaves:
         """The leaves of all trees of a round."""
         s = asked.settings
-        # A row is in one leaf of a tree, and in the sum of all rows of an additive round. The rows
-        # of a person may be in all leaves there are.
+        # A row is in one leaf of a tree. The rows of a person may be in all leaves there are.
         cells = 1 << s["max_depth"] if s.row_bound.of_person else 1
-        trees = s["dp_features_per_tree"] if s.additive else 1
         return cls(
             s.row_bound.of_person,
             s.row_bound,
             outputs=s.trees_per_round,
-            trees=1 if s.additive and s["dp_leaf_noise"] == "gaussian" else s["num_parallel_tree"],
+            trees=s["num_parallel_tree"],
             mechanism=s["dp_leaf_noise"],
-            touched=trees * cells + (s.additive or s.spread_leaves),
+            touched=cells + s.spread_leaves,
             spread=s.spread_leaves,
             reports=s["dp_n_public"] if s["dp_local"] else 0,
         )
@@ -183,7 +176,7 @@ class Leaves(OfRounds):
 
     @property
     def draws(self) -> int:
-        """One for each tree; the leaves of an additive round are one release."""
+        """One for each tree."""
         return self.trees
 
     @property

@@ -27,7 +27,6 @@ OF_TREES = {"max_depth", "dp_tree_shape", "dp_split", "dp_split_levels", "dp_no_
 _DEEP = {"max_depth": 6, "dp_tree_shape": "oblivious", "max_bin": 256}
 _SHALLOW = {"max_depth": 4, "dp_tree_shape": "alternate", "max_bin": 64}
 _PUBLIC = _SHALLOW | {"dp_tree_shape": "per_node"}
-_ADDITIVE = _SHALLOW | {"max_depth": 2, "max_bin": 16}
 
 
 def of_epsilon(s: Settings) -> dict[str, Any]:
@@ -48,7 +47,7 @@ def of_trees(name: str) -> Callable[[Settings], Any]:
     """Default of a parameter of the trees."""
 
     def value(s: Settings) -> Any:
-        others = _ADDITIVE if s.additive else _PUBLIC if s["dp_split"] == "public" else _SHALLOW
+        others = _PUBLIC if s["dp_split"] == "public" else _SHALLOW
         return of_epsilon(s).get(name, others[name])
 
     return value

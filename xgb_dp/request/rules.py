@@ -28,18 +28,6 @@ def _masked(name: str, broken: Callable[[Settings], bool], message: str) -> Rule
 _GAUSSIAN_SHARES = "shares of noise add up to what is claimed for 'gaussian' only. Use that."
 
 # fmt: off
-_ADDITIVE = (
-    Rule("no first tree for all margins",
-         lambda s: (s.additive and s.objective.intercept == "capped mean" and s["dp_base_margin"]
-                    and not s.continues and s["base_score"] != 1.0),
-         "`dp_split`='additive' is refused with dp_base_margin for {objective}: the first tree "
-         "starts all predictions, and an additive round has no first tree. Use another dp_split, "
-         "or give base_score=1 where the margins alone are the start.", PrivacyRefusal),
-    Rule("additive leaves are Gaussian",
-         lambda s: s.additive and s["dp_leaf_noise"] != "gaussian",
-         "`dp_leaf_noise`={dp_leaf_noise!r} is refused with dp_split='additive': the bound of a "
-         "row over all leaves of a round is that of Gaussian noise.", PrivacyRefusal),
-)
 _LOCAL = (
     Rule("what local reports are",
          lambda s: (s["dp_local"] and not (s["dp_split"] == "random"
@@ -104,7 +92,6 @@ RULES = (
     *guarantee.RULES,
     *(rule for release in RELEASES for rule in release.rules),
     *trees.RULES,
-    *_ADDITIVE,
     *_LOCAL,
     *bound.RULES,
     *_MASKED,

@@ -256,11 +256,6 @@ class Settings:
         return self["dp_split"] in ("histogram", "partial")
 
     @property
-    def additive(self) -> bool:
-        """Whether a round is a tree of every feature alone."""
-        return bool(self["dp_split"] == "additive")
-
-    @property
     def starts_from_columns(self) -> bool:
         """Whether the first trees follow from released sums of the cells of each column."""
         return bool(self["dp_start"] == "columns")

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from .settings import Settings
 
 __all__ = [
-    "ADDITIVE_ROUNDS",
     "AFTER_COLUMNS",
     "COLUMNS",
     "MEETINGS",
@@ -51,8 +50,6 @@ class Size:
     start: float = 1.0  # that of the first round, as a share of it
 
 
-# Rounds of additive trees, which see all columns at once: few, whatever the number of rows.
-ADDITIVE_ROUNDS = 10
 # Rounds of public trees, whose leaves share the whole budget.
 PUBLIC_ROUNDS = 25
 # Numbers of columns for which a start from columns is offered: of fewer, trees find the best.
@@ -141,8 +138,8 @@ def settings_of_sizes(s: Settings) -> tuple[list[float], list[Settings]]:
     if not isinstance(s.rounds, OpenRounds):
         return [math.inf], [s]
     if not _follows_rows(s):
-        few = {"additive": ADDITIVE_ROUNDS, "public": PUBLIC_ROUNDS}
-        return [math.inf], [s.changed({}, few.get(s["dp_split"], int(s.rounds)))]
+        rounds = PUBLIC_ROUNDS if s["dp_split"] == "public" else int(s.rounds)
+        return [math.inf], [s.changed({}, rounds)]
     # Classes share the budget of a round.
     of_row = worth(s.unit_epsilon) / max(s.classes - 1, 1)
     of_row /= 1.0 if s.loss is None else s.loss.bound_ratio(s)
@@ -181,7 +178,6 @@ def _follows_rows(s: Settings) -> bool:
     """Whether a number of rows may decide on rounds that are open."""
     return (
         s["dp_preset"] == "default"
-        and not s.additive
         and s["dp_split"] != "public"  # the trees are grown before the rows are counted
         and not s.noise_free
         and s.delta > 0.0

@@ -65,10 +65,9 @@ PARAMETERS = (
               "categorical feature", recorded=False),
     Parameter("dp_split", "choice of splits: the exponential mechanism; a random feature and cut, "
               "which reads no data and costs nothing; the best of one random cut for each feature, "
-              "or of all, on noisy sums, which give the leaves too; none: each round is a tree of "
-              "every feature alone, on the same gradients; or those of stock trees that were grown "
-              "on dp_public_data, which cost nothing",
-              Choice(("exponential", "random", "partial", "histogram", "additive", "public")),
+              "or of all, on noisy sums, which give the leaves too; or those of stock trees that "
+              "were grown on dp_public_data, which cost nothing",
+              Choice(("exponential", "random", "partial", "histogram", "public")),
               "exponential", SPENDS, "exponential-mechanism", Table.PUBLISHED, plan="split"),
     Parameter("dp_ensemble", "how many rounds form one ensemble. The rounds of an ensemble read "
               "disjoint random parts of the rows, so together they cost one round, and less with "
@@ -93,19 +92,19 @@ PARAMETERS = (
               "tree", _tree_method, _no_tree_method, PUBLIC, "XGBoost",
               values="'dp_hist' or 'dp_approx'", shown="none, must be given", recorded=False),
     Parameter("max_depth", "the depth of the trees", Whole(1, 10), of_trees("max_depth"), PUBLIC,
-              "XGBoost", unit="levels", shown="open rounds: follows the rows; else 4, additive 2, "
+              "XGBoost", unit="levels", shown="open rounds: follows the rows; else 4, "
               "classification with dp_epsilon / dp_group >= 1 6", plan="depth", xgboost=True),
     Parameter("max_bin", "bins of a feature", Whole(2, 4096), of_trees("max_bin"), PUBLIC,
-              "XGBoost", unit="bins", shown="open rounds: follows the rows; else 64, additive 16, "
+              "XGBoost", unit="bins", shown="open rounds: follows the rows; else 64, "
               "classification with dp_epsilon / dp_group >= 1 256", plan="candidates.max_bin",
               xgboost=True),
     Parameter("subsample", "probability with which a round reads a row; secret coins, so that "
               "privacy is amplified", _subsample, 1.0, SPENDS, "sampling", Table.PUBLISHED,
               unit="probability", values="0 < value <= 1"),
     Parameter("num_parallel_tree", "trees of each class in one round, grown on the same gradients "
-              "and averaged", Whole(1, 1 << 20), lambda s: s.schema.width if s.additive else 1,
+              "and averaged", Whole(1, 1 << 20), 1,
               SPENDS, "accounting", Table.PUBLISHED, unit="trees",
-              shown="1; with dp_split='additive' one for each column", plan="parallel_trees",
+              plan="parallel_trees",
               xgboost=True),
     Parameter("colsample_bytree", "fraction of the features that a tree may use",
               Number(0, 1, open_low=True), 1.0, PUBLIC, "exponential-mechanism", Table.DEFAULT,
@@ -146,14 +145,6 @@ RULES = (
          "`feature_weights` are the chances with which a tree draws its columns, and no column is "
          "drawn here. Set `colsample_bytree` below 1 (or `dp_features_per_tree`), with "
          "dp_feature_order='random', or leave the weights out."),
-    Rule("one tree of each column",
-         lambda s: s.additive and (s["num_parallel_tree"] != s.schema.width
-                                   or s["dp_features_per_tree"] != s.schema.width),
-         "`num_parallel_tree`, `colsample_bytree` and `dp_features_per_tree` are refused with "
-         "dp_split='additive': a round has one tree of each column. Leave them out."),
-    Rule("depth of one column",
-         lambda s: s.additive and s["max_depth"] > 4,
-         "`max_depth` is at most 4 with dp_split='additive'; got {max_depth}."),
     Rule("one choice of rows",
          lambda s: s["dp_ensemble"] > 1 and s["subsample"] != 1.0,
          "Give `dp_ensemble` or `subsample`, not both: either decides which rows a round reads."),

@@ -49,11 +49,9 @@ def check_earlier(earlier: Ledger | None, s: Settings) -> None:
             )
         before = training.hyperparameters["num_parallel_tree"]
         if before != s["num_parallel_tree"]:
-            additive = training.hyperparameters["split"] == "additive"
-            way = "dp_split='additive'" if additive else f"num_parallel_tree={before}"
             raise PrivacyParameterError(
                 f"`num_parallel_tree` is {s['num_parallel_tree']}, but `xgb_model` was trained "
-                f"with {before}: a model has one number. Set {way}."
+                f"with {before}: a model has one number. Set num_parallel_tree={before}."
             )
 
 

@@ -81,28 +81,6 @@ class StrataPrior {
   std::array<double, kMaxStrataDepth + 1> variance_{};
 };
 
-/** @brief Prior variances of the effects in trees of one feature each, feature by feature. */
-class ColumnPrior {
- public:
-  /**
-   * @brief Posterior means of the leaf weights of complete trees, one of each feature.
-   *
-   * @param trees        Leaves from left to right; where noise2 is infinite nothing is known.
-   * @param row_variance As for StrataPrior.
-   */
-  [[nodiscard]] std::vector<std::vector<double>> Fit(std::vector<std::vector<NodeSum>> const& trees,
-                                                     double lambda, double row_variance);
-
- private:
-  struct Moments {
-    double square{0};    // of posterior means
-    double measured{0};  // how many effects the sums have measured
-  };
-  using OfStrata = std::array<Moments, kMaxStrataDepth + 1>;
-  std::vector<OfStrata> past_;
-  std::vector<std::array<double, kMaxStrataDepth + 1>> variance_;
-};
-
 /**
  * @brief By how much persons that spread over leaves tilt the mean of a tree.
  *
@@ -130,7 +108,6 @@ struct LeafShrinkage {
   TreeTilt tilt;
   LeafPrior leaves;
   StrataPrior oblivious, per_node;
-  ColumnPrior columns;
 };
 
 /**
