@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PRESENT", "SHARE", "ColumnSums"]
 
-SHARE = 0.5
+SHARE = 2.0 / 3.0
 PRESENT = float(str(np.finfo(np.float32).tiny))
 """The least cell above 0, from which on a cell is present: the smallest normal 32-bit float."""
 
@@ -86,7 +86,7 @@ class ColumnSums(Release):
 
     @classmethod
     def default_share(cls, s: Settings, given: Mapping[str, float]) -> float:
-        """Half: the first trees follow from it, see docs/accuracy.md."""
+        """Two thirds: the first trees follow from it, see docs/accuracy.md."""
         return SHARE
 
     @classmethod

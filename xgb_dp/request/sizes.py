@@ -69,7 +69,7 @@ _DEEP = (6, "oblivious", 256, 2)
 _DEEPER = (8, "oblivious", 256, 2)
 _DEEP_COARSE = (6, "oblivious", 64, 2)
 # After a start from columns, whatever the number of rows.
-AFTER_COLUMNS = Size(math.inf, 50, _SHALLOW)
+AFTER_COLUMNS = Size(math.inf, 25, _SHALLOW)
 
 SIZES: dict[str, tuple[Size, ...]] = {
     "binary": (
