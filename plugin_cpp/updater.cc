@@ -344,7 +344,7 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
       grown =
           training.grower->Grow(shared ? gradients : gradients.subspan(class_idx, 1), spec, tree);
       if (plan.leaf.spread) {
-        SpreadPersons(ctx_, plan.row_bound, *training.persons, training.given, training.gradients,
+        SpreadPersons(ctx_, plan, *training.persons, training.given, training.gradients,
                       grown.leaves, grown.positions, training.release, &grown.sums);
       }
     } else {

@@ -99,6 +99,10 @@ std::int64_t RowBound::MostGradient() const {
 
 std::int64_t RowBound::MostHessian() const { return MostGradient() * MaxHessian() / Unit(); }
 
+std::int64_t RowBound::MostLeafHessian() const {
+  return IsBall() ? (MostGradient() + 3) / 4 : MostHessian();
+}
+
 std::int64_t RowBound::OutputGradient() const {
   return static_cast<std::int64_t>(std::ceil(output_gradient * static_cast<double>(Unit())));
 }

@@ -75,6 +75,11 @@ struct RowBound {
    */
   [[nodiscard]] std::int64_t MostGradient() const;
   [[nodiscard]] std::int64_t MostHessian() const;
+  /**
+   * @brief The norm of the Hessians that a person with several rows adds to spread leaves: a
+   *        quarter of that of gradients, as a row by default; MostHessian() in the other modes.
+   */
+  [[nodiscard]] std::int64_t MostLeafHessian() const;
   /** @brief Largest |q_g| and q_h of a row in one of several outputs. */
   [[nodiscard]] std::int64_t OutputGradient() const;
   [[nodiscard]] std::int64_t OutputHessian() const;

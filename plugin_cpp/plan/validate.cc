@@ -65,7 +65,9 @@ void CheckRowBound(Plan const& plan) {
           "`rows_per_person` does not fit the grid.");
   // As doubles, before any integer can overflow.
   auto gradient = static_cast<double>(plan.row_bound.MostGradient());
-  auto hessian = plan.row_bound.IsBall() ? 0.0 : static_cast<double>(plan.row_bound.MostHessian());
+  auto hessian = plan.row_bound.IsBall() && !plan.leaf.spread
+                     ? 0.0
+                     : static_cast<double>(plan.row_bound.MostLeafHessian());
   // Spread leaves release a third of all sums beside them.
   double most = plan.leaf.spread ? 8e18 : 9e18;
   Require(plan.num_class * (gradient * gradient + hessian * hessian) < most,

@@ -66,9 +66,6 @@ struct RowsOfPersons {
     std::vector<float> grad, hess;
   };
 
-  float norm{
-      0};  // with the worst label, where C = 1, in the mode kPrediction: if all have this one
-  std::vector<float> norms;      // else of each
   std::vector<OfClass> given;    // of each class, within the bound of a row only
   std::vector<OfClass> bounded;  // the same after persons were bounded
 };

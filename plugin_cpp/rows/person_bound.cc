@@ -197,11 +197,6 @@ class GroupBound {
         this->Keep(kept_, k, &several->bounded[first + k]);
       }
     }
-    if (several && norms.of_rows && first == 0) {
-      for (std::size_t i = 0; i < group.Size(); ++i) {
-        several->norms[group.begin + i] = norms.of_rows[rows[i]];
-      }
-    }
   }
 
  private:
@@ -350,8 +345,6 @@ void BoundPersons(Context const* ctx, RowBound const& bound, Persons const& pers
   auto const& rows = persons.RowsOfSeveral();
   Limits limits{bound, n_class};
   if (several) {
-    several->norm = norms.same;
-    several->norms.resize(norms.of_rows ? rows.size() : 0);
     several->given.resize(n_class);
     several->bounded.resize(n_class);
     for (auto* classes : {&several->given, &several->bounded}) {

@@ -114,6 +114,20 @@ def by_reference(
     return train
 
 
+def uncut(scenario: persons.PersonScenario) -> scenarios.Trainer:
+    """The reference trainer, in which the factor alone bounds what a person adds to leaves."""
+
+    def train(rows: Rows) -> Outcome:
+        plan = scenario.training.plan(random_key())
+        with mock.patch("tests.reference.persons.within", lambda bound, vector: vector):
+            ids = scenario.ids(rows)
+            return reference_outcome(
+                reference.train(plan, rows.X, rows.y, base_score=0.5, persons=ids)
+            )
+
+    return train
+
+
 right_utilities = reference.utilities
 
 
@@ -269,6 +283,9 @@ def of_trainings(size: Size) -> Iterator[Callable[[], AuditResult]]:
         ("all leaves", persons.in_all_leaves()),
     ):
         yield partial(many.audit, f"{sold} {where}", many.for_rows, size.few)
+    scenario = persons.in_one_leaf()
+    name = "rows of a person scaled by predictions, and not cut"
+    yield partial(scenario.audit, name, uncut(scenario), size.few)
 
 
 def cases(size: Size) -> Iterator[Callable[[], AuditResult]]:

@@ -113,6 +113,11 @@ def test_a_bound_for_rows_sold_as_one_for_persons_is_found(where, rows):
     assert scenario.audit(where, scenario.for_rows, 200).violated
 
 
+def test_a_factor_of_predictions_alone_is_found():
+    scenario = persons.in_one_leaf()
+    assert scenario.audit("uncut", broken.uncut(scenario), 200).violated
+
+
 @pytest.mark.parametrize("where", PERSONS)
 def test_trainings_for_persons_pass_the_same_audit(where):
     for rows in (1, 40):
@@ -188,7 +193,7 @@ def test_the_command_of_users_passes_and_finds_a_trainer_without_noise(capsys, m
 def test_every_fault_of_the_list_has_an_audit():
     names = " ".join(map(command.name_of, broken.cases(TINY)))
     faults = ("70%", "too small", "min_child_weight", "winners", "reused", "guessed", "saved")
-    for fault in (*faults, "sold as one for persons"):
+    for fault in (*faults, "sold as one for persons", "not cut"):
         assert fault in names
 
 

@@ -38,11 +38,17 @@ def _round2(plan: Mapping[str, Any]) -> float:
     return b**2 * (1.0 + (h / float(bound["gradient_bound"])) ** 2)
 
 
+def _spread2(plan: Mapping[str, Any]) -> float:
+    """The same where persons have bounds of gradients and of Hessians, and a third of all rows."""
+    ball = plan["row_bound"]["mode"] in ("prediction", "row_weight")
+    return _round2(plan) * 10 / 9 + (_unit(plan) ** 2 / 16 if ball else 0.0)
+
+
 def _squared(draw: Mapping[str, Any], plan: Mapping[str, Any]) -> float:
     """Squared sensitivity of a Gaussian draw."""
     name = draw["release"]
     if name == "leaves":
-        return _round2(plan) * (10 / 9 if plan["leaf"]["spread"] else 1.0)
+        return _spread2(plan) if plan["leaf"]["spread"] else _round2(plan)
     if name == "histograms":
         return float(plan["features_per_tree"]) * _round2(plan)
     if name == "correction":

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from tests.reference import objective as objectives
 from tests.reference.candidates import bin_features
 from tests.reference.comparison import BINARY, LOGISTIC, MULTICLASS, SOFTMAX, SQUARED
+from tests.reference.leaves import row_variance
 from tests.reference.persons import bound_persons, spread_persons
 from tests.reference.trainer import RowBound as Bound
 from tests.reference.trainer import Score, utilities
@@ -174,7 +175,7 @@ def test_leaf_sums_in_the_cpp(objective, data):
 @EXAMPLES
 @given(data=st.data())
 def test_spread_leaf_sums(objective, data):
-    """Leaves over which persons spread: their vector keeps the bound of the sum of all norms."""
+    """Leaves over which persons spread: the norm of what a person adds to them has a bound."""
     crowd = data.draw(crowds(objective, ["cuts"]))
     plan = of_persons(data, objective, split="random")
     plan["leaf"] |= {"spread": True}
@@ -184,13 +185,14 @@ def test_spread_leaf_sums(objective, data):
     who = np.zeros(int(last.sum()), dtype=np.int64)
     where = crowd.rows.nodes[last]
     of_person = [pairs[last] for pairs in given], [pairs[last] for pairs in bounded_rows]
-    gained = spread_persons(bound, *of_person, who, norms_of(plan, crowd)[last], where, 3)
+    gained = spread_persons(bound, row_variance(plan), *of_person, who, where, 3)
     sums = np.zeros((3, 2), dtype=np.int64)
     np.add.at(sums, where, of_person[1][0][:, :2])
     sums += gained[0, :, :2]
     root = bounded_rows[0][:, :2].sum(axis=0) // 3
     less = bounded_rows[0][~last, :2].sum(axis=0) // 3
-    assert squared_distance(sums, 0 * sums) <= round_sens2(plan)
+    P, of_hessians = bound.most, bound.most_leaf_hessian
+    assert squared_distance(sums, 0 * sums) <= max(round_sens2(plan), P**2 + of_hessians**2)
     moved = squared_distance(sums, 0 * sums) + squared_distance(root, less)
     stated_squares = describe_plan(text_of(plan))["leaves"]["sensitivity2"]
     assert moved <= stated_squares == stated(plan).spread_sens2(plan["grid_bits"])

@@ -123,37 +123,33 @@ def spread(given: Ints, scale: float) -> Ints:
 
 
 def spread_persons(
-    bound: RowBound, given: list[Ints], bounded: list[Ints], codes: Ints, norms: Doubles,
-    where: Ints, nodes: int, keys: npt.NDArray[np.uint64] | None = None,
+    bound: RowBound, variance: float, given: list[Ints], bounded: list[Ints], codes: Ints,
+    where: Ints, nodes: int,
 ) -> Ints:  # fmt: skip
     """By class and node, what leaves gain where persons may count more than in the splits.
 
     Args:
         bound: Of a row, and of a person.
+        variance: Of a row's bounded gradient for each unit of its Hessian; 0 if it is not known.
         given: Of each class that shares the structure, rows within their own bound.
         bounded: The same within that of persons.
         codes: The person of every row.
-        norms: See :func:`bound_persons`.
         where: The leaf of every row.
         nodes: Number of nodes.
-        keys: See :func:`bound_persons`.
     """
-    keys = np.zeros(len(codes), dtype=np.uint64) if keys is None else keys
     out = np.zeros((len(given), nodes, 3), dtype=np.int64)
+    K = bound.most / bound.B
+    of_hessian = K * bound.B / bound.most_leaf_hessian
+    if variance > 0:
+        of_hessian = 2.0 * variance / (math.sqrt(bound.r) * bound.C)
+    of_hessian /= bound.B
     for person in np.flatnonzero(np.bincount(codes) > 1):
         rows = np.flatnonzero(codes == person)
-        rows = rows[np.argsort(keys[rows], kind="stable")]
-        sizes = [float(norms[i]) for i in rows]
-        if bound.mode != "prediction":
-            sizes = [own_norm(bound, *(float(v) for v in given[0][i, :2])) for i in rows]
-        total, of_leaf = 0.0, dict.fromkeys(where[rows].tolist(), 0.0)
-        for i, size in zip(rows, sizes, strict=True):
-            total += size
-            of_leaf[int(where[i])] += size
+        hessian = float(sum(int(pairs[rows, 1].sum()) for pairs in given))
+        factor = K / max(K, math.sqrt(of_hessian * hessian))
         vector = {}
-        for leaf, size in of_leaf.items():
-            K, here = bound.most / bound.B, rows[where[rows] == leaf]
-            factor = K / max(math.sqrt(total * size), K)
+        for leaf in np.unique(where[rows]).tolist():
+            here = rows[where[rows] == leaf]
             sums = np.array([pairs[here, :2].sum(axis=0) for pairs in given])
             vector[leaf] = np.rint(sums * factor).astype(np.int64)
             for k, pairs in enumerate(bounded):
@@ -163,23 +159,13 @@ def spread_persons(
     return out
 
 
-def own_norm(bound: RowBound, g: float, h: float) -> float:
-    """Norm of a row as it is, where C = 1."""
-    if bound.mode == "row_weight":
-        return math.sqrt(g * g + h * h) / bound.B
-    return max(abs(g) / bound.B, h / bound.hessian_max)
-
-
 def within(bound: RowBound, vector: dict[int, Ints]) -> dict[int, Ints]:
-    """A vector of leaf sums within the bound: of all entries, or of gradients and Hessians each."""
-    squares = [sum(int(v) ** 2 for value in vector.values() for v in value[:, j]) for j in (0, 1)]
-    most = [bound.most, bound.most * bound.hessian_max // bound.B]
-    if bound.mode in ("prediction", "row_weight"):
-        squares, most = [sum(squares)] * 2, [bound.most] * 2
-    for j in (0, 1):
-        size = math.isqrt(squares[j])
-        size += size * size < squares[j]
-        for value in vector.values() if size > most[j] else ():
+    """A vector of leaf sums within the bounds of gradients and Hessians each."""
+    for j, most in enumerate((bound.most, bound.most_leaf_hessian)):
+        squares = sum(int(v) ** 2 for value in vector.values() for v in value[:, j])
+        size = math.isqrt(squares)
+        size += size * size < squares
+        for value in vector.values() if size > most else ():
             for k, v in enumerate(value[:, j]):
-                value[k, j] = int(math.copysign(abs(int(v)) * most[j] // size, v))
+                value[k, j] = int(math.copysign(abs(int(v)) * most // size, v))
     return vector

@@ -66,6 +66,13 @@ class RowBound:
         return math.ceil(self.rows_per_person * self.B)
 
     @property
+    def most_leaf_hessian(self) -> int:
+        """The largest norm of the Hessians that a person with several rows adds to leaves."""
+        if self.mode in ("prediction", "row_weight"):
+            return -(-self.most // 4)
+        return self.most * self.hessian_max // self.B
+
+    @property
     def output_max(self) -> tuple[int, int]:
         """Largest integers of a row in one of several outputs."""
         g, h = self.of_output

@@ -18,7 +18,7 @@ from .correction import correct_factor, correct_mean
 from .draws import Noise
 from .grow import Tree, grow
 from .history import History
-from .leaves import Shrinkage, at_round, fill_leaves
+from .leaves import Shrinkage, at_round, fill_leaves, row_variance
 from .losses import bounded_pairs, loss_of, start_of, unit_of
 from .objective import gradients, initial_margin
 from .persons import bound_persons, keys_of_rows, spread_persons
@@ -122,8 +122,8 @@ def train(
                 np.add.at(sums, where, pairs)
                 root = None
                 if plan["leaf"]["spread"]:
-                    rows_of = given_rows, by_class, who, norms, where
-                    sums += spread_persons(bound, *rows_of, len(tree["left"]), keys)[k]
+                    rows_of = given_rows, by_class, who, where, len(tree["left"])
+                    sums += spread_persons(bound, row_variance(plan), *rows_of)[k]
                     root = pairs[:, :2].sum(axis=0) // 3
                 age = t % int(plan["ensemble"]) if int(plan["ensemble"]) > 1 else t
                 if together and k > 0:  # drawn, and left unread

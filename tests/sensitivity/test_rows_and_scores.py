@@ -21,8 +21,8 @@ def test_tree_and_round():
     assert row.round_sens2(18, 100) < 6 * 2**36
     every = RowBound("row_weight", 0.5, 1.0, max_weight=0.0)
     assert every.round_sens2(18, 100) == 100 * 2**36
-    # With spread persons also a third of the norm, and up to 1 for each rounded sum.
-    assert row.spread_sens2(18) == 2**36 + (2**18 // 3 + 3) ** 2
+    # With spread persons Hessians apart, a third of the norm, and up to 1 for each rounded sum.
+    assert row.spread_sens2(18) == 2**36 + 2**32 + (2**18 // 3 + 3) ** 2
     assert every.spread_sens2(18, 100) == 100 * 2**36 + (10 * 2**18 // 3 + 201) ** 2
     clip = RowBound("clip", 0.3, 0.005625, 1.0)
     h_max = clip.max_hessian(18)

@@ -86,6 +86,15 @@ class RowBound:
         most = self.most_gradient(grid_bits) * self.max_hessian(grid_bits)
         return most // self.unit(grid_bits)
 
+    def most_leaf_hessian(self, grid_bits: int) -> int:
+        """The norm of the Hessians that a person with several rows adds to spread leaves.
+
+        ceil(P / 4) in the modes "prediction" and "row_weight", else ``most_hessian``.
+        """
+        if self.ball:
+            return -(-self.most_gradient(grid_bits) // 4)
+        return self.most_hessian(grid_bits)
+
     def most_gradient_of_output(self, grid_bits: int) -> int:
         r"""The most that a unit adds to a sum of \|g\| of one output: floor(P T / B).
 
@@ -141,11 +150,13 @@ class RowBound:
     def spread_sens2(self, grid_bits: int, n_class: int = 1) -> int:
         """Squared L2 sensitivity of leaves with spread persons, and a third of all sums.
 
-        It is S2 + (floor(sqrt(S2)) // 3 + 2 K + 1)^2, where S2 is that of ``round_sens2``. Each of
-        the 2 K sums of all rows is rounded.
+        It is max(S2, P^2 + Pl^2) + (floor(sqrt(S2)) // 3 + 2 K + 1)^2, where S2 is that of
+        ``round_sens2`` and Pl that of ``most_leaf_hessian``. Each of the 2 K sums of all rows is
+        rounded.
         """
         s2 = self.round_sens2(grid_bits, n_class)
-        return s2 + (math.isqrt(s2) // 3 + 2 * n_class + 1) ** 2
+        several = self.most_gradient(grid_bits) ** 2 + self.most_leaf_hessian(grid_bits) ** 2
+        return max(s2, several) + (math.isqrt(s2) // 3 + 2 * n_class + 1) ** 2
 
     def round_sens1(self, grid_bits: int, n_class: int = 1) -> int:
         """L1 sensitivity of the leaf sums of a round, 2 K of which a row touches, in grid units.

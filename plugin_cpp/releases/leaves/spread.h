@@ -1,10 +1,12 @@
 /**
- * Leaf sums in which a person counts more than in the splits, where its rows are in several leaves.
+ * Leaf sums in which a person counts by the norm of what it adds to them, and not by its rows.
  *
  * The structure of a tree is released before its leaves. By then a person need not pay for the sum
- * of the norms of all rows: what it adds to the leaves is a vector, whose norm is bounded. So the
- * leaves weigh persons by how far their rows spread, but for their mean: beside the leaves the sum
- * of all rows is released, weighed as in the splits, which says how far that tilts the tree.
+ * of the norms of all rows: what it adds to the leaves is a vector, whose norm is bounded. Where
+ * labels follow predictions the gradients of many rows cancel, so that the vector is short. So the
+ * rows of a person are scaled by what they are expected to add, and the vector is cut. Beside the
+ * leaves the sum of all rows is released, weighed as in the splits, which says how far that tilts
+ * the tree.
  *
  * Proof: docs/proofs/persons.md
  */
@@ -31,7 +33,7 @@ namespace xgboost::dp {
  * @param position  The leaf of each row.
  * @param sums      Of the leaves, of each class.
  */
-void SpreadPersons(Context const* ctx, RowBound const& bound, Persons const& persons,
+void SpreadPersons(Context const* ctx, Plan const& plan, Persons const& persons,
                    RowsOfPersons const& given, std::vector<ClassGradients> const& gradients,
                    std::vector<bst_node_t> const& leaves, std::vector<bst_node_t> const& position,
                    Release const& release, std::vector<LeafSums>* sums);
