@@ -6,6 +6,7 @@ are: a copy, a slice or a matrix that somebody else makes of them is not known, 
 that was changed in place.
 
 Proof: docs/proofs/evaluation.md
+Proof: docs/proofs/secret-splits.md
 """
 
 from __future__ import annotations
@@ -18,24 +19,30 @@ from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..errors import PrivacyWarning
+from ..errors import PrivacyRefusal, PrivacyWarning
 from .unchanged import digest
 
 __all__ = [
+    "COIN_BITS",
     "TEST",
     "TRAIN",
     "Part",
     "apart",
     "assumed",
+    "check_size_is_secret",
     "divided_by",
     "divided_column",
     "for_persons",
+    "is_secret",
     "mark",
+    "num_of_share",
     "part_of",
     "reading",
 ]
 
 TRAIN, TEST = "train", "test"
+COIN_BITS = 32
+"""A coin is a whole number of so many bits, compared with the share of the second part."""
 
 
 @dataclass(frozen=True)
@@ -45,17 +52,21 @@ class Part:
     split: str
     name: str  # "train" or "test"
     unit: str  # "row" or "person": what the coins were drawn for
+    test_num: int | None = None  # share of "test" in 2**-32, where the coins are to stay secret
 
-    def to_json(self) -> dict[str, str]:
+    def to_json(self) -> dict[str, str | int]:
         """The form of ledgers and budgets."""
-        return asdict(self)
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
     @classmethod
     def from_json(cls, data: Any) -> Part:
         """The inverse of :meth:`to_json`."""
-        sound = isinstance(data, Mapping) and set(data) == {"split", "name", "unit"}
+        known = {"split", "name", "unit"}
+        sound = isinstance(data, Mapping) and known <= set(data) <= known | {"test_num"}
         sound = sound and type(data["split"]) is str and data["split"].isalnum()
         sound = sound and data["name"] in (TRAIN, TEST) and data["unit"] in ("row", "person")
+        num = data.get("test_num", 1) if sound else 0
+        sound = type(num) is int and 0 < num < 1 << COIN_BITS
         if not sound:
             raise ValueError("a part names its division, itself and its unit")
         return cls(**data)
@@ -148,6 +159,29 @@ def assumed() -> Part | None:
     part = _READING.get()
     _READING.set(None)
     return part
+
+
+def num_of_share(share: float) -> int:
+    """The share of a second part as the whole number that coins are compared with."""
+    return min(max(1, round(share * 2**COIN_BITS)), 2**COIN_BITS - 1)
+
+
+def is_secret(part: Part | None, unit: str) -> bool:
+    """Whether the coins of a division are to stay secret, and were drawn for these units.
+
+    A row of a person with others has the coin of these, which both neighbours have: it hides
+    nothing.
+    """
+    return part is not None and part.test_num is not None and part.unit == unit
+
+
+def check_size_is_secret(part: Part | None, n_public: int | None) -> None:
+    """Refuse to publish how many rows a part has, where the coins are to stay secret."""
+    if part is not None and part.test_num is not None and n_public is not None:
+        raise PrivacyRefusal(
+            "`dp_n_public` is refused for a part of an xgb_dp.split whose coins are to stay "
+            "secret: the number of rows in a part follows from the coins. Leave it out."
+        )
 
 
 def apart(one: Part | None, other: Part | None, unit: str) -> bool:

@@ -1,0 +1,118 @@
+"""What releases on both parts of a split cost together while nobody knows who is in which part.
+
+Proof: docs/proofs/secret-splits.md
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import expit, log_expit
+
+from ..data.parts import COIN_BITS
+from .bisection import narrow
+from .events import Event, one_unit
+from .exact import ExactAccountant
+from .grid_curve import ChordTable, both_signs
+
+__all__ = ["SecretSplit", "mixed_delta"]
+
+_POINTS = 150  # of the curve of a part
+_BEYOND = 1e-4  # of delta, for losses above the last point
+_REACH = 12.0  # log-odds beyond which no division of a factor is tried
+_DOWN = 1e-12  # by which arguments are lowered, more than their rounding
+_UP = 1.0 + 1e-12
+
+Delta = Callable[[float], float]
+
+
+def mixed_delta(epsilon: float, share: float, first: Delta, second: Delta) -> float:
+    """Upper bound of the hockey stick where a secret coin decides on what a row takes part in.
+
+    Args:
+        epsilon: In nats, any real number.
+        share: Probability that the row takes part in the releases of `first`, in (0, 1).
+        first: Delta at any real epsilon of these releases, in both orders of neighbours.
+        second: The same of the other releases.
+    """
+    coin = (math.log(share), math.log1p(-share))
+    low = epsilon - _DOWN * (1.0 + abs(epsilon))
+
+    def removed(odds: float) -> float:
+        parts = low + float(log_expit(odds)) - coin[0], low + float(log_expit(-odds)) - coin[1]
+        return share * first(parts[0]) + (1.0 - share) * second(parts[1])
+
+    def added(odds: float) -> float:
+        parts = low + coin[0] - float(log_expit(odds)), low + coin[1] - float(log_expit(-odds))
+        return float(expit(odds)) * first(parts[0]) + float(expit(-odds)) * second(parts[1])
+
+    # Every division of the factor e^epsilon gives a bound. The search only finds a good one.
+    reach = abs(epsilon) + abs(coin[0] - coin[1]) + _REACH
+    ends = {"bounds": (-reach, reach), "method": "bounded", "options": {"xatol": 1e-7}}
+    best = [float(minimize_scalar(order, **ends).fun) for order in (removed, added)]
+    return min(1.0, max(*best) * _UP)
+
+
+@dataclass(frozen=True)
+class SecretSplit:
+    """All releases on the rows of a split whose coins stay secret, fixed before the first of them.
+
+    Attributes:
+        test_num: A row, or a person, is in the second part with probability test_num / 2**32.
+        train: What is released from the first part and from all rows, in release order.
+        test: What is released from the second part and from all rows, in release order.
+
+    Examples:
+        >>> from xgb_dp.accounting import GaussianEvent
+        >>> from xgb_dp.accounting.secret import SecretSplit
+        >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
+        >>> round(SecretSplit(test_num=1 << 31, train=(event,), test=()).get_epsilon(1e-6), 2)
+        0.37
+    """
+
+    test_num: int
+    train: tuple[Event, ...]
+    test: tuple[Event, ...]
+
+    def __post_init__(self) -> None:
+        if not 0 < self.test_num < 1 << COIN_BITS:
+            raise ValueError("`test_num` must be above 0 and below 2**32.")
+        one_unit((*self.train, *self.test))
+
+    def get_epsilon(self, delta: float) -> float:
+        """Certified epsilon of all releases together, for one row or person added or removed.
+
+        It does not add up with what else is released from the parts: their coin is the same.
+
+        Args:
+            delta: Failure probability, in (0, 1).
+        """
+        share = 1.0 - self.test_num / 2**COIN_BITS
+        parts = [_Part(events, delta * _BEYOND) for events in (self.train, self.test)]
+        most = max(part.most for part in parts)
+
+        def is_safe(epsilon: float) -> bool:
+            return mixed_delta(epsilon, share, *(part.delta for part in parts)) <= delta
+
+        if math.isinf(most) or not is_safe(most):
+            return math.inf
+        return narrow(is_safe, most, 0.0, 30)[0]
+
+
+class _Part:
+    """Curve of what one part takes part in, by chords down to the delta `lowest`."""
+
+    def __init__(self, events: Sequence[Event], lowest: float) -> None:
+        curve = ExactAccountant(events).privacy_curve()
+        self.most = curve.epsilon(lowest)
+        if math.isfinite(self.most):
+            points = np.linspace(0.0, self.most or 1.0, _POINTS)
+            self._table = ChordTable(points, np.array(curve.deltas(list(points), lowest)))
+
+    def delta(self, epsilon: float) -> float:
+        """Upper bound at any real epsilon."""
+        return float(both_signs(self._table, np.array([epsilon]))[0])
