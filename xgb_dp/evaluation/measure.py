@@ -23,6 +23,7 @@ from ..errors import PrivacyParameterError, PrivacyWarning
 from ..noisy_sums import release
 from ..parameters import parse
 from ..record.caution import warn_of
+from ..record.secret_split import of_records
 from .binary import Binary
 from .compare import Pair
 from .evaluation_report import Cost
@@ -137,14 +138,18 @@ def evaluate(
     draw = partial(release, layout, events, cells, persons, plan.aimed, later)
     with progress("evaluate: count"), one_thread():
         released, entry = booked(draw, events, budget, note, delta=delta, unit=unit, part=part)
+    private = all(m.private for m in models)
+    records = [m.record for m in models if m.record is not None]
     cost = Cost(
         events=released.events,
         epsilon=epsilon,
         delta=delta,
         unit=unit,
         parallel=unit.group == 1 and all(m.is_apart(part, unit.name) for m in models),
-        model_private=all(m.private for m in models),
+        model_private=private,
         entry=entry,
+        split=of_records(records, unit, part, released.events) if private else None,
+        model_delta=max((t.target[1] for r in records for t in r.trainings), default=0.0),
     )
     with progress("evaluate: figures"), one_thread():
         return plan.report(released, cost, level, models[0])

@@ -1,6 +1,7 @@
 """Train and hold-out by secret coins, so that a row, or a person, is in one of them.
 
 Proof: docs/proofs/evaluation.md
+Proof: docs/proofs/secret-splits.md
 """
 
 from __future__ import annotations
@@ -17,17 +18,14 @@ import numpy.typing as npt
 from ..data.arrays import cells_of, collected
 from ..data.cells import read_data
 from ..data.ids import Persons, persons_of
-from ..data.parts import TEST, TRAIN, Part, divided_by, mark
+from ..data.parts import TEST, TRAIN, Part, divided_by, mark, num_of_share
 from ..data.sparse import check_sparse
 from ..engine.samplers import rows_apart
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..noisy_sums import Ints
-from ..parameters.parse import parse_number
+from ..parameters.parse import parse_flag, parse_number
 
 __all__ = ["Split", "halves", "split"]
-
-
-_SHARE_BITS = 32
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,7 +58,9 @@ class Split:
         return f"Split(name={self.name!r}, unit={self.unit!r})"
 
 
-def split(data: Any, *, test: float = 0.2, privacy_id: Any = None) -> Split:
+def split(
+    data: Any, *, test: float = 0.2, privacy_id: Any = None, coins_stay_secret: bool = False
+) -> Split:
     """Divide rows into a part for trainings and one for evaluations, by secret coins.
 
     Every row is in the second part with probability `test`, independently of all others; with
@@ -76,6 +76,11 @@ def split(data: Any, *, test: float = 0.2, privacy_id: Any = None) -> Split:
         data: An ``xgboost.DMatrix`` in memory, or (X, y).
         test: Probability of the second part, in (0, 1).
         privacy_id: One id for each row, for coins for persons.
+        coins_stay_secret: You promise that nobody learns anything of the coins but by private
+            releases: not which rows are in which part, not how many, and no exact figure of a part
+            (a metric, a mean, the digest of a file); and that you do not choose among several
+            splits. Then all releases on both parts cost less together: evaluations and reports say
+            how much, and a budget made with ``secret_test`` counts so.
 
     Raises:
         PrivacyParameterError: An argument is out of range, or no such data.
@@ -89,6 +94,7 @@ def split(data: Any, *, test: float = 0.2, privacy_id: Any = None) -> Split:
         True
     """
     share = parse_number("test", test, low=0.0, high=1.0, open_low=True, open_high=True)
+    secret = parse_flag("coins_stay_secret", coins_stay_secret)
     rows = _rows(data)
     persons = None if privacy_id is None else persons_of(privacy_id, rows)
     sides = halves(data, share, None if persons is None else persons.codes)
@@ -98,10 +104,11 @@ def split(data: Any, *, test: float = 0.2, privacy_id: Any = None) -> Split:
         column = _exact(persons)
         ids = [column[indices] for indices, _ in sides]
         divided_by(name, persons.column)
+    test_num = num_of_share(share) if secret else None
     for (_, taken), some, which in zip(sides, ids, (TRAIN, TEST), strict=True):
         for thing in (*(taken if isinstance(taken, tuple) else (taken,)), some):
             if thing is not None:
-                mark(thing, Part(name, which, unit))
+                mark(thing, Part(name, which, unit, test_num))
     return Split(sides[0][1], sides[1][1], name, unit, *ids)
 
 
@@ -117,8 +124,7 @@ def halves(
     data: Any, share: float, codes: npt.NDArray[np.uint32] | None
 ) -> tuple[tuple[Ints, Any], tuple[Ints, Any]]:
     """Divide rows by secret coins, without a note of who is where."""
-    share_num = min(max(1, round(share * 2**_SHARE_BITS)), 2**_SHARE_BITS - 1)
-    kept, apart = rows_apart(_rows(data), share_num, codes)
+    kept, apart = rows_apart(_rows(data), num_of_share(share), codes)
     return (kept, _taken(data, kept)), (apart, _taken(data, apart))
 
 

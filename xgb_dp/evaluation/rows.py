@@ -26,8 +26,10 @@ from ..engine.models import names_of_categories, stored_categories
 from ..engine.predictions import levels_of_model, objective_of, probabilities
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal, RowDomainError
 from ..noisy_sums import Floats, Ints
+from ..record.form import Ledger
 from ..record.ledger import read_ledger, tree_names
 from ..record.report import as_booster
+from ..record.secret_split import part_read
 from ..request.names import read_one
 from ..request.objectives import OBJECTIVES
 from ..request.schema import check_source, dictionaries_of
@@ -49,6 +51,7 @@ class Judged:
     # calibrated by an evaluation, of other rows; empty without a ledger.
     parts: tuple[Part | None, ...]
     private: bool  # whether it has the ledger of a private model
+    record: Ledger | None = None  # of its trainings
     curve: MarginCurve | None = None  # by which its probabilities are calibrated
     objective: str = ""
     levels: tuple[float, ...] = ()  # of the quantiles that it predicts
@@ -113,22 +116,15 @@ def judged(model: Any) -> Judged:
     public: Mapping[str, Any] = {}
     private = False
     parts: tuple[Part | None, ...] = ()
+    record: Ledger | None = None
     with suppress(LedgerError):
-        ledger = read_ledger(booster)
-        public, private = ledger.trainings[-1].public, ledger.private
-        parts = tuple(_part(training.public) for training in ledger.trainings)
+        record = read_ledger(booster)
+        public, private = record.trainings[-1].public, record.private
+        parts = tuple(part_read(training.public) for training in record.trainings)
     curve = MarginCurve.of(booster) if kind == "binary" else None
     levels = tuple(levels_of_model(booster) or ())
-    return Judged(booster, model, kind, classes, public, parts, private, curve, objective, levels)
-
-
-def _part(public: Mapping[str, Any]) -> Part | None:
-    if public.get("evaluations"):  # whose noisy sums are in the model, too
-        return None
-    try:
-        return Part.from_json(public.get("part"))
-    except ValueError:
-        return None
+    known = (public, parts, private, record)
+    return Judged(booster, model, kind, classes, *known, curve, objective, levels)
 
 
 def read_rows(models: tuple[Judged, ...], data: Any, groups: Groups | None) -> Rows:

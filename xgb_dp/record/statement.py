@@ -49,6 +49,7 @@ def paragraphs(report: PrivacyReport) -> dict[str, str]:
     every = {
         "guarantee": _guarantee(report),
         "concerns": _concerns(report),
+        "secret coins": _secret(report),
         "preprocessing": _preprocessing(record),
         "released": _released(record),
         "chosen": _chosen(record),
@@ -69,6 +70,20 @@ def _guarantee(report: PrivacyReport) -> str:
         f"{report.delta:g}. {unit.scope()} {_other_groups(report)} Replacing one {unit.name} "
         "counts as a removal and an addition: get_epsilon(delta, adjacency='replace_one') gives "
         "that epsilon. The noise came from a generator with a secret key from the operating system."
+    )
+
+
+def _secret(report: PrivacyReport) -> str:
+    """What the model costs less where nobody knows which rows trained it."""
+    epsilon = report.secret_epsilon
+    if epsilon is None:
+        return ""
+    return (
+        "The model was trained on a part of a split whose coins are to stay secret. While nobody "
+        "learns which rows are in which part, how many they are or an exact figure of them, the "
+        f"model alone is ({round_up(epsilon)}, {report.delta:g})-differentially private. This "
+        "does not add up with what else is released of the split: a budget made with `secret_test` "
+        "counts all of it together."
     )
 
 

@@ -25,6 +25,7 @@ from xgboost.callback import (
 from xgboost.core import DMatrix, ExtMemQuantileDMatrix, QuantileDMatrix
 
 from ..budget.gate import check_here
+from ..data.parts import part_of
 from ..engine import native
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..request.objectives import OBJECTIVES
@@ -36,6 +37,7 @@ __all__ = [
     "check_eval_set",
     "check_evals",
     "check_matrix",
+    "check_no_secret_part",
     "check_public",
     "check_sample",
 ]
@@ -102,9 +104,21 @@ def check_public(dtrain: Any, data: Any, name: str, leak: str) -> None:
     """Refuse a matrix of public rows that carries statistics of the training rows."""
     if data is dtrain or data.handle.value == getattr(dtrain.handle, "value", None):
         raise PrivacyRefusal(f"{name} holds the training data: {leak}")
+    check_no_secret_part(data, name)
     _check_plain(data, name)
     _check_shape(dtrain, data, name)
     native.check_rows(data)
+
+
+def check_no_secret_part(data: Any, name: str) -> None:
+    """Refuse to take rows for public whose coins are to stay secret."""
+    part = part_of(data)
+    if part is not None and part.test_num is not None:
+        raise PrivacyRefusal(
+            f"{name} is a part of an xgb_dp.split whose coins are to stay secret: exact figures of "
+            "it would be published. Judge the model by xgb_dp.evaluate, or give rows that are "
+            "public."
+        )
 
 
 def _check_shape(dtrain: Any, data: Any, name: str) -> None:
@@ -138,6 +152,8 @@ def check_eval_set(X: Any, eval_set: Sequence[Any]) -> None:
     """Refuse the training table of an estimator, or a view of it, as an evaluation set."""
     if not _is_list(eval_set) or not all(_is_list(pair) and len(pair) == 2 for pair in eval_set):
         raise PrivacyParameterError("`eval_set` must be a list of pairs (X, y).")
+    for table, _ in eval_set:
+        check_no_secret_part(table, "A table in `eval_set`")
     if any(_is_part_of(table, X) for table, _ in eval_set):
         raise PrivacyRefusal(
             "`eval_set` (`evals`) holds training rows: their exact metrics would be published "

@@ -159,6 +159,7 @@ def before_train(
     steps = fitted_steps()
     assumed = parts.assumed()
     part = parts.for_persons(parts.part_of(dtrain) or assumed, ids, settings.privacy_unit.column)
+    parts.check_size_is_secret(part, settings["dp_n_public"])
     training = Training.of(prepared, xgb_model, part, structures)
     training = replace(training, steps=tuple(name for name, _ in steps))
     caution.warn(settings, stacklevel=4)

@@ -21,7 +21,7 @@ from ..request.names import read_one
 from ..request.schema import Schema, read_schema
 from ..request.settings import Settings
 from ..request.sizes import settings_of_sizes
-from .call_site import check_public
+from .call_site import check_no_secret_part, check_public
 from .prepare import check
 
 __all__ = ["declared", "taken_out"]
@@ -40,6 +40,7 @@ def taken_out(params: dict[str, Any], dtrain: Any) -> tuple[dict[str, Any], Any]
         return params, None
     if isinstance(given, (tuple, list)) and len(given) == 2:
         X, y = given
+        check_no_secret_part(X, f"`{_NAME}`")
         given = private_matrix(
             X, categories=read_one(params, "dp_categories"), label=y, enable_categorical=True
         )

@@ -91,8 +91,9 @@ def _check_apart(data: Split) -> None:
     """The accounting takes a row, or a person, to be in one part: both are as made."""
     train, test = (data.train, data.train_ids, TRAIN), (data.test, data.test_ids, TEST)
     for matrix, ids, name in (train, test):
-        part = Part(data.name, name, data.unit)
-        if part_of(matrix) != part or (ids is not None and part_of(ids) != part):
+        part = part_of(matrix)
+        made = part is not None and Part(part.split, part.name, part.unit)
+        if made != Part(data.name, name, data.unit) or (ids is not None and part_of(ids) != part):
             raise PrivacyRefusal(
                 "A selection takes an xgb_dp.split as it was made: a part was changed in place, or "
                 "put in by hand, so that a row may be in both parts, and cost more than the "
