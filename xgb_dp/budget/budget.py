@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ..accounting import Event, Unit, one_unit
-from ..data.parts import Part
+from ..data.parts import TEST, Part
 from ..errors import BudgetError, PrivacyParameterError
 from ..parameters.parse import parse_flag, parse_number
 from ..record.caution import warn_of
@@ -27,7 +27,7 @@ from ..request.arguments import takes
 from ..request.names import flatten
 from ..request.params import DEFAULT_ROUNDS
 from . import file as budget_file
-from . import words
+from . import secret_rooms, words
 from .book import Book
 from .entry import Entry, is_booked
 from .gate import Release, guarded
@@ -48,6 +48,13 @@ class Budget(Book):
         selection_epsilon: The part of ``epsilon`` set aside for selections (:func:`xgb_dp.select`)
             and other releases without a Gaussian bound, whose epsilons add up; 0 by default. It is
             fixed when the file is made.
+        secret_test: The share `test` of the one ``xgb_dp.split(..., coins_stay_secret=True)`` of
+            these rows, whose promise the total then rests on. Releases on its first part may cost
+            more than the total, because a row might as well have been in the other. It is fixed
+            when the file is made.
+        test_epsilon: What releases on the second part and on all rows may cost together, in nats,
+            of a budget with ``secret_test``; a quarter of ``epsilon`` by default. The less it is,
+            the more is left for the first part.
         unit: Whom the total is for: "row" (the default) or "person", for trainings with
             ``dp_privacy_id``. What follows is fixed when the file is made, too.
         group: So many rows of one person, or so many persons, together; 1 by default. Trainings
@@ -83,6 +90,8 @@ class Budget(Book):
         epsilon: float | None = None,
         delta: float | None = None,
         selection_epsilon: float | None = None,
+        secret_test: float | None = None,
+        test_epsilon: float | None = None,
         unit: str | None = None,
         group: int | None = None,
         most_rows: int | None = None,
@@ -103,6 +112,7 @@ class Budget(Book):
                     "to make one: Budget(path, epsilon=..., delta=...)."
                 )
             new = {**given, "selection_epsilon": given["selection_epsilon"] or 0.0}
+            new |= secret_rooms.to_content(new, secret_test, test_epsilon, whose.unit)
             new |= {**whose.to_content(), "entries": []}
             content = budget_file.update(self.path, lambda old: old or new)
             warn_of(content["epsilon"], content["delta"], None, stacklevel=2, unit=whose.unit)
@@ -122,6 +132,8 @@ class Budget(Book):
         self.epsilon = content["epsilon"]
         self.delta = content["delta"]
         self.selection_epsilon = content["selection_epsilon"]
+        self.secret = secret_rooms.of_content(content)
+        secret_rooms.check_same(self.secret, secret_test, test_epsilon)
 
     def plan(self) -> dict[str, dict[str, float]]:
         """A division of what is left among a look at the columns, a training and a judgement.
@@ -133,10 +145,16 @@ class Budget(Book):
             dict: ``epsilon`` and ``delta`` of "discover" (:func:`xgb_dp.discover`), "train" (any
             training), "evaluate" (:func:`xgb_dp.evaluate`) and, where a part was set aside for it,
             "select" (:func:`xgb_dp.select`), as their arguments take them. All of them fit, in this
-            order, also where they read the same rows.
+            order, also where they read the same rows; with ``secret_test`` where the training and
+            the judgement each read their part of the split.
         """
         left = self.remaining()
         parts = {name: share * left for name, share in words.DIVISION.items()}
+        if self.secret is not None:
+            others = self.remaining(part=TEST)
+            look, judged = (words.OF_OTHERS[name] * others for name in ("discover", "evaluate"))
+            parts = {"discover": min(look, parts["discover"]), "train": words.SECRET * left}
+            parts["evaluate"] = judged
         if self.selection_epsilon:
             parts["select"] = self.remaining_selection()
         delta = self.delta / 10.0

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..accounting import Event, SelectionEvent
 from ..accounting.filter import Charge
+from ..data.parts import TRAIN
 from ..errors import BudgetError
 from ..record.caution import concerns
 
@@ -20,6 +21,8 @@ __all__ = ["DIVISION", "most_rows", "refusal", "rounded_down", "statement", "unk
 _DIGITS = 4
 DIVISION = {"discover": 0.09, "train": 0.92, "evaluate": 0.18}
 """Parts of an epsilon in a proposal; their squares sum to well below 1."""
+SECRET, OF_OTHERS = 0.95, {"discover": 0.4, "evaluate": 0.88}
+"""The same with a secret split: of what is left for its first part, and for all other rows."""
 
 
 def statement(budget: Book) -> str:
@@ -30,14 +33,15 @@ def statement(budget: Book) -> str:
         f"{budget.unit.neighbours()}, however the releases were chosen. "
         f"{_scope(budget)}Nothing released without it is covered.",
         *concerns(budget.epsilon, budget.delta, None, budget.unit),
+        *_promise(budget),
         f"Left for trainings: epsilon about {rounded_down(budget.remaining())} at delta "
         f"{budget.delta:g}.",
     ]
     if budget.selection_epsilon:
         lines.append(f"Left for selections: epsilon {rounded_down(budget.remaining_selection())}.")
-    capacity, parts = budget.capacity, " of the part for selections"
-    entries = budget.entries
+    parts, entries, spent = " of the part for selections", budget.entries, budget.spent
     for entry in entries:
+        capacity = budget.filter.room(spent, entry.part.name if entry.part else TRAIN)
         share = entry.charge.mu2 / capacity.mu2 if capacity.mu2 else 0.0
         taken = (
             f"epsilon {entry.charge.shift:.4g}{parts if budget.selection_epsilon else ''}"
@@ -53,6 +57,19 @@ def statement(budget: Book) -> str:
             "counts."
         )
     return "\n".join(lines)
+
+
+def _promise(budget: Book) -> list[str]:
+    """What a total rests on that counts with the secret coins of a split."""
+    if budget.secret is None:
+        return []
+    test = 1.0 - budget.secret.share
+    return [
+        "It rests on a promise: nobody learns anything of the coins of the split (test="
+        f"{test:.4g}) but by releases of this book: not who is in which part, not how many, no "
+        "exact figure of a part. Releases that do not read its first part alone cost at most "
+        f"epsilon {budget.secret.test_epsilon:g} together."
+    ]
 
 
 def most_rows(whose: Whose) -> str:
@@ -79,22 +96,29 @@ def _others(budget: Book, entry: Entry) -> str:
     return f", calibrated for {entry.unit.phrase} and charged for {size}"
 
 
-def refusal(budget: Book, spent: Charge, charge: Charge, events: Sequence[Event]) -> BudgetError:
+def refusal(
+    budget: Book,
+    spent: Charge,
+    views: Mapping[str, Charge],
+    charge: Charge,
+    events: Sequence[Event],
+) -> BudgetError:
     """What a caller is told whose releases do not fit."""
-    room = budget.filter.room(spent)
+    left = {n: budget.filter.remaining(spent, budget.delta, n, v) for n, v in views.items()}
+    tightest = min(left, key=lambda name: left[name])
+    room, view = budget.filter.room(spent, tightest), views[tightest]
     if any(isinstance(e, SelectionEvent) for e in events) and math.isfinite(charge.shift):
         what = (
             f"A selection needs {charge.shift:.4g} of the part for selections and delta "
             f"{charge.extra:g}. What is left of them is "
-            f"{rounded_down(max(0.0, room.shift - spent.shift))} and "
-            f"{max(0.0, room.extra - spent.extra):.3g}. The part is fixed when you make the "
+            f"{rounded_down(max(0.0, room.shift - view.shift))} and "
+            f"{max(0.0, room.extra - view.extra):.3g}. The part is fixed when you make the "
             "budget (selection_epsilon=...)"
         )
     else:
-        left = budget.filter.remaining(spent, budget.delta)
         what = (
             "The largest epsilon that still fits one training is about "
-            f"{rounded_down(left)} at delta {budget.delta:g}"
+            f"{rounded_down(left[tightest])} at delta {budget.delta:g}"
         )
     return BudgetError(
         f"This would exceed the budget of epsilon={budget.epsilon:g}, delta={budget.delta:g} for "
