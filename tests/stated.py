@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from xgb_dp.accounting import sensitivity
-from xgb_dp.accounting.enforced import Enforced, Labels, range_of_plan, release_of
+from xgb_dp.accounting.enforced import Enforced, range_of_plan
+from xgb_dp.accounting.label_sums import Labels, release_of
 from xgb_dp.accounting.planned import planned_events
 from xgb_dp.accounting.units import PERSON
 from xgb_dp.engine import native
@@ -27,7 +28,7 @@ def describe_plan(text: str) -> dict[str, Any]:
     plan = ranged(json.loads(text))
     native.check_plan(dump_plan(plan))
     enforced = Enforced.of_plan(plan)
-    events = planned_events({**plan, "noise_free": False})
+    events = planned_events({**plan, "noise_free": False}, enforced)
     each = {e["release"]: e for event in events for e in _plain(event.to_json())}
     return {
         "leaf_sensitivity2": enforced.bound.round_sens2(enforced.grid_bits, enforced.trees),
@@ -40,10 +41,10 @@ def describe_plan(text: str) -> dict[str, Any]:
 
 def claim_of(plan: Mapping[str, Any]) -> dict[str, Any]:
     """The claim of a training of a plan, as far as the library reads it."""
-    enforced = Enforced.of_plan(plan).to_json()
-    events = [event.to_json() for event in planned_events(plan)]
+    enforced = Enforced.of_plan(plan)
+    events = [event.to_json() for event in planned_events(plan, enforced)]
     training = {"plan_digest": plan["id"], "complete": False, "rounds": plan["rounds"]}
-    return {"trainings": [training | {"enforced": [enforced], "events": events}]}
+    return {"trainings": [training | {"enforced": [enforced.to_json()], "events": events}]}
 
 
 def describe_intercept(request: Mapping[str, Any]) -> dict[str, Any]:

@@ -47,9 +47,6 @@ def train_with_plan(
     from xgboost import Booster
 
     from .accounting.enforced import range_of_plan
-    from .record import ledger
-    from .record.claim import drawn
-    from .record.form import Ledger, TrainingRecord
     from .training.plan import dump_plan
 
     plan = {**plan, "selection": {**plan["selection"], "range": range_of_plan(plan)}}
@@ -69,15 +66,23 @@ def train_with_plan(
     rounds = plan["rounds"] if num_boost_round is None else num_boost_round
     for iteration in range(rounds):
         booster.update(dtrain, iteration)
+    _store_ledger(booster, rounds, plan["parallel_trees"])
+    return booster
+
+
+def _store_ledger(booster: Any, rounds: int, parallel_trees: int) -> None:
+    from .record import ledger
+    from .record.claim import drawn
+    from .record.form import Ledger, TrainingRecord
+
     private, noise, events = drawn(booster)
-    shown = {"rounds": rounds, "group": 1, "num_parallel_tree": plan["parallel_trees"]}
+    public = {"rounds": rounds, "group": 1, "num_parallel_tree": parallel_trees}
     training = TrainingRecord(
         plan_digest="hand-made",
         complete=True,
         events=events,
         rounds=rounds,
         target=(float("inf"), 0.0),
-        public={"hyperparameters": {**shown, "budget_shares": {}}},
+        public={"hyperparameters": {**public, "budget_shares": {}}},
     )
     ledger.store(booster, Ledger(private, noise, (training,)))
-    return booster

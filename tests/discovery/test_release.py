@@ -13,8 +13,7 @@ from tests.reference.candidates import private_cuts, walk
 from tests.reference.draws import Noise
 from tests.reference.noise import ChaCha20Source
 from xgb_dp import noisy_sums
-from xgb_dp.accounting import ThresholdEvent, Unit
-from xgb_dp.accounting.events import PERSON
+from xgb_dp.accounting import PERSON, ThresholdEvent, Unit
 from xgb_dp.accounting.threshold import failure_of
 from xgb_dp.discovery.least_noise import epsilon_of, plan_discovery
 from xgb_dp.engine import native, samplers

@@ -23,14 +23,13 @@ from typing import TYPE_CHECKING, Any
 
 from . import tenants
 from .accountant import ACCOUNTANTS, Accountant, make_accountant
+from .event_reader import event_from_json, events_from_ledger
 from .events import (
     Event,
     ExponentialEvent,
     GaussianEvent,
     LaplaceEvent,
     ThresholdEvent,
-    event_from_json,
-    events_from_ledger,
     one_unit,
 )
 from .exact import ExactAccountant

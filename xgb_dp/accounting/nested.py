@@ -5,6 +5,7 @@ Proofs: docs/proofs/choice.md; docs/proofs/selection.md.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from ..errors import LedgerError
 from .events import Event, GaussianEvent, PlainEvent
 from .repetitions import Repetitions
 
-__all__ = ["ChoiceEvent", "RoundsEvent", "SelectionEvent"]
+__all__ = ["ChoiceEvent", "RoundsEvent", "SelectionEvent", "charged", "ways_of"]
 
 _MOST_OPTIONS = 64
 _MOST_SELECTIONS = 1 << 16  # each has a curve of its own
@@ -114,3 +115,25 @@ class SelectionEvent(Event):
 
 def _are_lists(values: tuple[Any, ...]) -> bool:
     return all(isinstance(value, tuple) for value in values)
+
+
+def charged(rounds: int, events: Iterable[Event]) -> int:
+    """How many rounds a row takes part in.
+
+    The rounds of an ensemble, which read disjoint parts of the rows, are recorded as one.
+    """
+    return -(-rounds // max((getattr(e, "parts", 1) for e in events), default=1))
+
+
+def ways_of(events: Sequence[Event]) -> Iterable[Sequence[Event]]:
+    """What may have made the trees: the events, or one of the runs of a selection."""
+    for i, event in enumerate(events):
+        if isinstance(event, ChoiceEvent):  # the run of a selection, which says no more
+            for way in event.ways:
+                yield from ways_of([*events[:i], *way, *events[i + 1 :]])
+            return
+    others = [e for e in events if not isinstance(e, SelectionEvent)]
+    yield others
+    for event in events:
+        for run in event.runs if isinstance(event, SelectionEvent) and event.count else ():
+            yield from ways_of([*others, *run])

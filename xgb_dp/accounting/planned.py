@@ -7,8 +7,9 @@ from itertools import groupby
 from typing import Any
 
 from ..errors import LedgerError
-from .enforced import NOISY_SUMS, Enforced, release_of
+from .enforced import NOISY_SUMS, Enforced
 from .events import Event
+from .label_sums import release_of
 from .nested import ChoiceEvent
 from .units import ROW
 
@@ -20,17 +21,18 @@ _CORRECTIONS = 2
 
 def planned_events(
     plan: Mapping[str, Any],
+    enforced: Enforced,
     requests: Sequence[Mapping[str, Any]] = (),
 ) -> tuple[Event, ...]:
     """Everything that a training of a plan releases at most, in the order of the ledger.
 
     Args:
         plan: As the library is told it.
+        enforced: What the library enforces, by this plan and these requests.
         requests: What is asked for before the first tree, in order.
     """
     if plan["noise_free"]:
         return ()
-    enforced = Enforced.of_plan(plan, requests)
     asked = [(release_of(request), request["sigma2"]) for request in requests]
     once = [_gaussian(*kind, len(list(same))) for kind, same in groupby(asked)]
     rounds, in_round = plan["rounds"], _draws_of_round(plan, enforced)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -25,7 +26,7 @@ from ..engine import native
 from ..engine.progress import progress
 from ..errors import PrivacyParameterError
 from ..noisy_sums import ColumnPlan, release_numbers, release_texts
-from ..parameters.parse import parse_number
+from ..parameters.parse import parse_target
 from ..record.caution import warn_of
 from ..request.arguments import takes
 from .discovered import Discovery, found_number, found_text
@@ -56,30 +57,22 @@ def discover(
 ) -> Discovery:
     """What the columns of a table may contain, found privately: the beginning of a schema.
 
-    A text column shows the categories that enough rows have, with noisy counts: one that a single
-    person has never appears. A column of numbers shows a range and rough quantiles, a date those of
-    its days. Every column shows the share of missing cells. All columns have the same part of the
-    budget.
+    Texts show what enough rows have, numbers and dates rough quantiles, all the share of missing.
 
-    Privacy: spends epsilon and delta, besides whatever is trained on the rows later on. With
-    `privacy_id` they hold for all rows of a person: each votes for the text of one of their rows,
-    which is drawn evenly, and counts 1 / (number of their rows) with each number.
+    Privacy: spends epsilon and delta, the same part on each column. With `privacy_id` a person
+    votes for the text of one of their rows, drawn evenly, and counts one in columns of numbers.
 
     Args:
         data: A data frame, or a mapping of names to arrays, of one row for each record.
-        columns: Names of the columns to look at, with the kind of each: "text", "number", "date" or
-            "datetime" (a date with an hour). A list of names, or None for all, takes the kinds from
-            the types of the columns of a data frame. Public.
+        columns: Kinds by name: "text", "number", "date" or "datetime" (a date with an hour); or a
+            list of names, or None for all, with the types of a data frame. Public.
         epsilon: Of the whole discovery, in nats, > 0.
-        delta: Of the whole discovery, 0 < delta < 1.
-        privacy_id: One id for each row, or the name of the column of ids, which is then not looked
-            at: the unit of privacy is a person. By default it is a row.
+        delta: Of the whole discovery, in (0, 1).
+        privacy_id: One id for each row, or the name of the column of ids; by default each row.
         missing: Texts that stand for a missing cell. Public.
         since: Day that days are counted from, as YYYY-MM-DD. Public.
-        group: So many rows of one person (with `privacy_id` so many persons) for whom epsilon and
-            delta are meant together, as ``dp_group`` of trainings; by default that of the budget,
-            or 1.
-        budget: A budget, or the path of one, on which it draws.
+        group: Rows of one person, or persons, who are meant together; by default as the budget.
+        budget: A budget, or its path, on which it draws.
         note: What it is, for the book of the budget.
 
     Returns:
@@ -89,43 +82,59 @@ def discover(
         PrivacyParameterError: An argument is out of range, or names a column that is not there.
         PrivacyRefusal: Noise from a fixed key, or several workers.
         BudgetError: The budget has no room, or the target is too small. Nothing was released.
-        RowDomainError: A cell is no number, no date or no text, which one row shows by itself.
+        RowDomainError: A cell is not of its kind.
 
     Examples:
-        >>> columns = {"smoker": np.array(["yes", "no"] * 1000), "days": table[:, 2]}
-        >>> kinds = {"smoker": "text", "days": "number"}
-        >>> found = xgb_dp.discover(columns, kinds, epsilon=1.0, delta=1e-6)
-        >>> sorted(found.columns["smoker"].categories)
+        >>> rows = {"smoker": np.array(["yes", "no"] * 1000)}
+        >>> look = xgb_dp.discover(rows, {"smoker": "text"}, epsilon=1.0, delta=1e-6)
+        >>> sorted(look.columns["smoker"].categories)
         ['no', 'yes']
     """
-    epsilon = parse_number("epsilon", epsilon, low=0.0, open_low=True)
-    delta = parse_number("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
-    since = read_day("`since`", since)
+    epsilon, delta = parse_target(epsilon, delta)
     check_alone("a discovery", "its coins and noise are", _ONE_MACHINE)
     if budget is not None:
         check_free()
-    data = collected(data)
-    kinds, ids = _apart(data, columns, privacy_id)
-    cells = cells_by_name(data, list(kinds))
-    rows = len(next(iter(cells.values())))
-    codes = None if ids is None else persons_of(ids, rows).codes
-    texts, numbers = {}, {}
-    with progress("discover", len(kinds)) as step:
-        for name, kind in kinds.items():
-            step(name)
-            if kind == "text":
-                texts[name] = read_texts(cells[name], missing)
-            else:
-                numbers[name] = read_numbers(cells[name], kind, since, missing)
-    column = privacy_id if isinstance(privacy_id, str) else column_of(privacy_id)
-    unit = unit_of(codes is not None, column, group, budget)
-    plan = plan_discovery(len(texts), len(numbers), epsilon, delta, unit)
+    cells = _Cells.read(data, columns, privacy_id, missing, read_day("`since`", since))
+    unit = unit_of(cells.codes is not None, cells.id_column, group, budget)
     warn_of(epsilon, delta, None, stacklevel=2, unit=unit)
+    plan = plan_discovery(len(cells.texts), len(cells.numbers), epsilon, delta, unit)
     native.lib()
-
-    release = partial(_release, kinds, texts, numbers, codes, plan, delta, since, missing, unit)
+    draw = partial(_release, cells, plan, delta, unit)
     with progress("discover: count"):
-        return booked(release, plan.events, budget, note, unit=unit)[0]
+        return booked(draw, plan.events, budget, note, unit=unit)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """The columns that are looked at, as they are read row by row."""
+
+    kinds: Mapping[str, str]
+    texts: Mapping[str, Any]
+    numbers: Mapping[str, Any]
+    codes: Any  # whose row each row is; None where every row counts for itself
+    id_column: str | None
+    missing: tuple[str, ...]
+    since: str
+
+    @classmethod
+    def read(
+        cls, data: Any, columns: Any, privacy_id: Any, missing: Sequence[str], since: str
+    ) -> _Cells:
+        data = collected(data)
+        kinds, ids = _apart(data, columns, privacy_id)
+        cells = cells_by_name(data, list(kinds))
+        rows = len(next(iter(cells.values())))
+        codes = None if ids is None else persons_of(ids, rows).codes
+        texts, numbers = {}, {}
+        with progress("discover", len(kinds)) as step:
+            for name, kind in kinds.items():
+                step(name)
+                if kind == "text":
+                    texts[name] = read_texts(cells[name], missing)
+                else:
+                    numbers[name] = read_numbers(cells[name], kind, since, missing)
+        column = privacy_id if isinstance(privacy_id, str) else column_of(privacy_id)
+        return cls(kinds, texts, numbers, codes, column, tuple(missing), since)
 
 
 def _apart(data: Any, columns: Any, privacy_id: Any) -> tuple[dict[str, str], Any]:
@@ -148,22 +157,12 @@ def _apart(data: Any, columns: Any, privacy_id: Any) -> tuple[dict[str, str], An
     return kinds, data[privacy_id]
 
 
-def _release(
-    kinds: Mapping[str, str],
-    texts: Mapping[str, Any],
-    numbers: Mapping[str, Any],
-    codes: Any,
-    plan: ColumnPlan,
-    delta: float,
-    since: str,
-    missing: Sequence[str],
-    unit: Unit,
-) -> Discovery:
+def _release(cells: _Cells, plan: ColumnPlan, delta: float, unit: Unit) -> Discovery:
     trees = {}
-    if numbers:
-        released = release_numbers(plan, np.stack(list(numbers.values())), codes)
-        trees = dict(zip(numbers, released, strict=True))
-    counted = release_texts(plan, texts, codes)
+    if cells.numbers:
+        released = release_numbers(plan, np.stack(list(cells.numbers.values())), cells.codes)
+        trees = dict(zip(cells.numbers, released, strict=True))
+    counted = release_texts(plan, cells.texts, cells.codes)
     sums = [sum(count for *_, count in tree.leaves) + tree.missing for tree in trees.values()]
     # Noisy number of rows or persons, as each column of numbers tells it.
     total = max(0.0, float(np.mean(sums))) if sums else None
@@ -171,7 +170,7 @@ def _release(
         name: found_text(counted[name], total)
         if kind == "text"
         else found_number(trees[name], kind, plan)
-        for name, kind in kinds.items()
+        for name, kind in cells.kinds.items()
     }
     return Discovery(
         columns=columns,
@@ -179,6 +178,6 @@ def _release(
         unit=unit,
         delta=delta,
         events=tuple(plan.events),
-        since=since if any(kind in DATES for kind in kinds.values()) else None,
-        missing=tuple(missing),
+        since=cells.since if any(kind in DATES for kind in cells.kinds.values()) else None,
+        missing=cells.missing,
     )

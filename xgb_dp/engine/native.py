@@ -119,10 +119,10 @@ def warn_if_stock() -> None:
 def _files_are_private() -> bool:
     """Whether the installed `xgboost`, if there is one, hands private parameters to us."""
     try:
-        found = find_spec("xgboost")
-        if found is None or found.origin is None:
+        spec = find_spec("xgboost")
+        if spec is None or spec.origin is None:
             return True
-        return b"xgb_dp" in Path(found.origin).with_name("training.py").read_bytes()
+        return b"xgb_dp" in Path(spec.origin).with_name("training.py").read_bytes()
     except (OSError, ImportError, ValueError):
         return True  # what it is will show once it is loaded
 
@@ -201,10 +201,10 @@ def check_rows(matrix: Any, text: str | None = None) -> None:
     try:
         call("XGDPCheckRows", matrix.handle, plan)
     except XGBoostError as error:
-        found = re.search(r"A row has [^\n]*", str(error))
-        if not found:
+        refusal = re.search(r"A row has [^\n]*", str(error))
+        if not refusal:
             raise
-        raise RowDomainError(found.group()) from None
+        raise RowDomainError(refusal.group()) from None
 
 
 def release_intercept(dtrain: Any, request: dict[str, Any]) -> dict[str, Any]:
@@ -242,5 +242,5 @@ def discover_numbers(
         json.dumps(dict(request)).encode(),
         ctypes.byref(out),
     )
-    found: dict[str, Any] = json.loads(out.value or b"{}")
-    return found
+    answer: dict[str, Any] = json.loads(out.value or b"{}")
+    return answer

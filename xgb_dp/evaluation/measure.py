@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import os
 import warnings
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ..accounting import PERSON
+from ..accounting import PERSON, Unit
 from ..budget.booked import booked, check_alone, unit_of
 from ..budget.budget import Budget
 from ..budget.gate import check_free
 from ..data.ids import column_of, persons_of
-from ..data.parts import for_persons, part_of
+from ..data.parts import Part, for_persons, part_of
 from ..engine import native
 from ..engine.blas import one_thread
 from ..engine.progress import progress
@@ -66,31 +67,22 @@ def evaluate(
     One noisy table of counts is released, of rows by score, class and group; everything that the
     report gives follows from it.
 
-    Privacy: spends epsilon and delta, on the rows of `data`. If these are the hold-out of an
-    :func:`xgb_dp.split` whose other part trained the model, a row pays for the model or for the
-    evaluation, never for both; otherwise the costs add up. The report and the budget say which.
+    Privacy: spends epsilon and delta, on the rows of `data`. A row of the hold-out of a split whose
+    other part trained the model pays for one of both; otherwise the costs add up.
 
     Args:
-        model: ``xgboost.Booster``, a fitted estimator, or the path of a saved model; or a list of
-            two of them, of two classes each, to compare.
-        data: An ``xgboost.DMatrix`` with labels and without weights, (X, y), a part of
-            :func:`xgb_dp.split`, or the split itself, of which the hold-out is taken.
+        model: A booster, a fitted estimator, or the path of a saved model; or a list of two of
+            them, of two classes each, to compare.
+        data: A DMatrix with labels and without weights, (X, y), or a (part of a) split.
         epsilon: Budget in nats, > 0.
         delta: Its delta, 0 < delta < 1.
-        by: A column whose values divide the rows into groups with figures of their own:
-            ``{column: values}``, or a column whose categories the model has declared. The
-            values are public.
-        error_bound: For regressions, the size of an error, in the unit of the target, from which on
-            it counts as this. Public. By default the width of the target's bounds: predictions
-            within the bounds have no larger error. With less the noise is smaller, and the figures
-            are those of clipped errors and named so, without R².
-        target_bounds: For regressions, lowest and highest target. Public. By default those of the
-            private training. Targets beyond count as the nearest bound.
-        privacy_id: One id for each row. The unit of privacy is then a person: the rows of a person
-            with m rows count about 1/m each.
-        group: So many rows of one person (with `privacy_id` so many persons) for whom epsilon and
-            delta are meant together, as ``dp_group`` of trainings; by default that of the budget,
-            or 1.
+        by: Groups with figures of their own: ``{column: values}``, or a column whose categories the
+            model has declared. Public, as are the two bounds.
+        error_bound: For regressions, from which size on errors count as this; by default the width
+            of the target, which clips none. With less there is less noise, and no R².
+        target_bounds: For regressions, lowest and highest target; by default those of training.
+        privacy_id: One id for each row. The unit of privacy is then a person, who counts one.
+        group: Rows of one person, or persons, who are meant together; by default as the budget.
         budget: A budget, or the path of one, on which the evaluation draws.
         note: What it is, for the book of the budget; public.
         level: Probability with which an interval is to cover, in (0, 1).
@@ -109,50 +101,88 @@ def evaluate(
         >>> 0.5 < float(report.auc) < 1.0
         True
     """
-    epsilon = parse.parse_number("epsilon", epsilon, low=0.0, open_low=True)
-    delta = parse.parse_number("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
-    level = parse.parse_number("level", level, low=0.0, high=1.0, open_low=True, open_high=True)
-    if budget is not None:
-        check_free()
-    check_alone("an evaluation", "its noise is", _ONE_MACHINE)
-    models = _models(model, by)
-    groups = read_groups(by, models[0])
-    if isinstance(data, Split):
-        privacy_id = data.test_ids if privacy_id is None else privacy_id
-        data = data.test
-    unit = unit_of(privacy_id is not None, column_of(privacy_id), group, budget)
-    part = for_persons(part_of(data), privacy_id, unit.column)
-    plan = plan_of(models, groups, error_bound, target_bounds)
-    with progress("evaluate: predict"):
-        rows = read_rows(models, data, groups)
-    persons = None if privacy_id is None else persons_of(privacy_id, len(rows.labels)).codes
-    layout = plan.layout(epsilon, delta, unit.group, persons=persons is not None)
-    events = events_for(layout, epsilon, delta, unit.group)
-    warn_of(epsilon, delta, None, stacklevel=2, unit=unit)
-    if not unit.of_persons and any(m.public.get("unit") == PERSON for m in models):
+    target, level = parse.parse_target(epsilon, delta), parse.parse_probability("level", level)
+    asked = _Question.of(model, data, by, error_bound, target_bounds, privacy_id, group, budget)
+    warn_of(*target, None, stacklevel=2, unit=asked.unit)
+    if asked.of_rows_of_persons:
         warnings.warn(_FOR_ROWS, PrivacyWarning, stacklevel=2)
-    predictions = rows.predictions if isinstance(plan, Pair) else rows.predictions[0]
-    cells = plan.cells(predictions, rows.labels, rows.groups)
-    later = plan.later_cells(predictions, rows.labels)
-    native.lib()
-    draw = partial(release, layout, events, cells, persons, plan.aimed, later)
-    with progress("evaluate: count"), one_thread():
-        released, entry = booked(draw, events, budget, note, delta=delta, unit=unit, part=part)
-    private = all(m.private for m in models)
-    records = [m.record for m in models if m.record is not None]
-    cost = Cost(
-        events=released.events,
-        epsilon=epsilon,
-        delta=delta,
-        unit=unit,
-        parallel=unit.group == 1 and all(m.is_apart(part, unit.name) for m in models),
-        model_private=private,
-        entry=entry,
-        split=of_records(records, unit, part, released.events) if private else None,
-        model_delta=max((t.target[1] for r in records for t in r.trainings), default=0.0),
-    )
-    with progress("evaluate: figures"), one_thread():
-        return plan.report(released, cost, level, models[0])
+    return asked.answer(target, budget, note, level)
+
+
+@dataclass(frozen=True, eq=False)
+class _Question:
+    """What is evaluated on which rows; nothing was drawn."""
+
+    models: tuple[Judged, ...]
+    data: Any
+    groups: Groups | None
+    plan: Kind
+    unit: Unit
+    part: Part | None
+    ids: Any
+
+    @classmethod
+    def of(
+        cls,
+        model: Any,
+        data: Any,
+        by: Any,
+        error_bound: Any,
+        target_bounds: Any,
+        ids: Any,
+        group: int | None,
+        budget: Any,
+    ) -> _Question:
+        if budget is not None:
+            check_free()
+        check_alone("an evaluation", "its noise is", _ONE_MACHINE)
+        models = _models(model, by)
+        groups = read_groups(by, models[0])
+        if isinstance(data, Split):
+            ids = data.test_ids if ids is None else ids
+            data = data.test
+        unit = unit_of(ids is not None, column_of(ids), group, budget)
+        part = for_persons(part_of(data), ids, unit.column)
+        plan = plan_of(models, groups, error_bound, target_bounds)
+        return cls(models, data, groups, plan, unit, part, ids)
+
+    @property
+    def of_rows_of_persons(self) -> bool:
+        """Whether the figures are for rows, and a model is for persons."""
+        return not self.unit.of_persons and any(m.public.get("unit") == PERSON for m in self.models)
+
+    def answer(self, target: tuple[float, float], budget: Any, note: str, level: float) -> Any:
+        """Read the rows, draw, and report."""
+        plan, unit, delta = self.plan, self.unit, target[1]
+        with progress("evaluate: predict"):
+            rows = read_rows(self.models, self.data, self.groups)
+        persons = None if self.ids is None else persons_of(self.ids, len(rows.labels)).codes
+        layout = plan.layout(*target, unit.group, persons=persons is not None)
+        events = events_for(layout, *target, unit.group)
+        predictions = rows.predictions if isinstance(plan, Pair) else rows.predictions[0]
+        cells = plan.cells(predictions, rows.labels, rows.groups)
+        later = plan.later_cells(predictions, rows.labels)
+        native.lib()
+        draw = partial(release, layout, events, cells, persons, plan.aimed, later)
+        with progress("evaluate: count"), one_thread():
+            released, entry = booked(
+                draw, events, budget, note, delta=delta, unit=unit, part=self.part
+            )
+        private = all(m.private for m in self.models)
+        records = [m.record for m in self.models if m.record is not None]
+        cost = Cost(
+            events=released.events,
+            epsilon=target[0],
+            delta=delta,
+            unit=unit,
+            parallel=unit.group == 1 and all(m.is_apart(self.part, unit.name) for m in self.models),
+            model_private=private,
+            entry=entry,
+            split=of_records(records, unit, self.part, released.events) if private else None,
+            model_delta=max((t.target[1] for r in records for t in r.trainings), default=0.0),
+        )
+        with progress("evaluate: figures"), one_thread():
+            return plan.report(released, cost, level, self.models[0])
 
 
 def _models(model: Any, by: Any) -> tuple[Judged, ...]:

@@ -157,6 +157,17 @@ def parse_number(name: str, value: Any, **limits: Any) -> float:
     return Number(**limits)(name, value)
 
 
+def parse_probability(name: str, value: Any) -> float:
+    """A number in (0, 1), or an error that names the parameter."""
+    return parse_number(name, value, low=0.0, high=1.0, open_low=True, open_high=True)
+
+
+def parse_target(epsilon: Any, delta: Any) -> tuple[float, float]:
+    """What a release may cost: epsilon above 0, and delta in (0, 1)."""
+    number = parse_number("epsilon", epsilon, low=0.0, open_low=True)
+    return number, parse_probability("delta", delta)
+
+
 def parse_int(name: str, value: Any, low: int, high: int) -> int:
     """A whole number in [low, high], or an error that names the parameter."""
     return Whole(low, high)(name, value)

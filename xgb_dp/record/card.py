@@ -16,7 +16,7 @@ from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..request.arguments import takes
 from .form import Ledger
 from .importance import column_names, importance
-from .report import PrivacyReport, as_booster, privacy_report
+from .report import as_booster, privacy_report
 from .report_views import meaning, round_up, tables
 
 __all__ = ["model_card"]
@@ -77,20 +77,7 @@ def model_card(
         >>> "# Who comes back" in card.splitlines()
         True
     """
-    import xgboost
-
     booster = as_booster(model)
-    report = privacy_report(booster)
-    if not report.private:
-        raise PrivacyRefusal(
-            "This model is not differentially private, so it gets no model card: it should not "
-            "be published. Train with a finite dp_epsilon."
-        )
-    if metrics and not metrics_source.strip():
-        raise PrivacyParameterError(
-            "`metrics_source` is missing: say which rows `metrics` were computed on and whether "
-            "they are public. Exact metrics of private rows are not covered by the report."
-        )
     fields = {
         "name": name,
         "description": description or "No description was given.",
@@ -99,11 +86,8 @@ def model_card(
         "license": license or "not stated",
         "license_field": json.dumps(license or "unknown"),
         "contact": contact or "not stated",
-        **_facts(report),
-        "columns_table": _columns(booster),
+        **_facts(booster),
         "metrics_table": _metrics(metrics, metrics_source),
-        "xgb_dp_version": version("xgb-dp"),
-        "xgboost_version": xgboost.__version__,
     }
     return _filled(template, fields)
 
@@ -121,8 +105,16 @@ def _filled(template: str | None, fields: Mapping[str, str]) -> str:
         ) from None
 
 
-def _facts(report: PrivacyReport) -> dict[str, str]:
-    """What the ledger says of the model."""
+def _facts(booster: Any) -> dict[str, str]:
+    """What the ledger says of the model, and its columns."""
+    import xgboost
+
+    report = privacy_report(booster)
+    if not report.private:
+        raise PrivacyRefusal(
+            "This model is not differentially private, so it gets no model card: it should not "
+            "be published. Train with a finite dp_epsilon."
+        )
     last = report.record.trainings[-1]
     budget, curve, groups = tables(report)
     return {
@@ -139,6 +131,9 @@ def _facts(report: PrivacyReport) -> dict[str, str]:
         "groups_title": groups[0],
         "groups_table": _markdown(*groups[1:]),
         "public_table": _markdown(["what", "value"], _public(report.record)),
+        "columns_table": _columns(booster),
+        "xgb_dp_version": version("xgb-dp"),
+        "xgboost_version": xgboost.__version__,
     }
 
 
@@ -185,5 +180,10 @@ def _public(ledger: Ledger) -> list[list[str]]:
 def _metrics(metrics: Mapping[str, float] | None, source: str) -> str:
     if not metrics:
         return "No scores were given."
+    if not source.strip():
+        raise PrivacyParameterError(
+            "`metrics_source` is missing: say which rows `metrics` were computed on and whether "
+            "they are public. Exact metrics of private rows are not covered by the report."
+        )
     table = _markdown(["score", "value"], [[k, f"{v:.4g}"] for k, v in metrics.items()])
     return f"{table}\n\nComputed on: {source.strip()}"

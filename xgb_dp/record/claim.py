@@ -14,14 +14,16 @@ from typing import Any
 
 from ..accounting import Event
 from ..accounting.describe import is_within
-from ..accounting.enforced import Enforced, Labels, release_of
+from ..accounting.enforced import Enforced
 from ..accounting.events import counted, release_counts
+from ..accounting.label_sums import Labels, release_of
+from ..accounting.nested import charged
 from ..accounting.planned import claimed_events, planned_events
 from ..accounting.units import PERSON
 from ..engine import native
 from ..engine.model_json import ModelJson
 from ..errors import BudgetError, LedgerError
-from .form import Ledger, TrainingRecord, charged
+from .form import Ledger, TrainingRecord
 from .ledger import ATTRIBUTE
 
 __all__ = ["Draws", "Told", "completed", "drawn"]
@@ -78,7 +80,7 @@ class Told:
     @cached_property
     def events(self) -> tuple[Event, ...]:
         """What it releases at most."""
-        return planned_events(self.plan, self.requests)
+        return planned_events(self.plan, self.enforced, self.requests)
 
 
 class Draws:

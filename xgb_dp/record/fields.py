@@ -62,12 +62,12 @@ def read_events(data: Any) -> tuple[Event, ...]:
     if not isinstance(data, list):
         raise damaged("a training does not list its events")
     try:
-        found = tuple(event_from_json(e) for e in data)
+        events = tuple(event_from_json(e) for e in data)
     except LedgerError as error:
         raise LedgerError(f"{error} {_MEND}") from None
-    if not all(name.isprintable() for name in release_counts(found)):
+    if not all(name.isprintable() for name in release_counts(events)):
         raise damaged("an event does not name its release")
-    return found
+    return events
 
 
 def read_enforced(data: Any) -> tuple[Enforced, ...]:

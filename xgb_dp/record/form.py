@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..accounting import ChoiceEvent, Event, ParallelEvent, SelectionEvent, Unit, one_unit
+from ..accounting import ChoiceEvent, Event, SelectionEvent, Unit, one_unit
 from ..accounting.enforced import Enforced
 from ..accounting.events import release_counts
+from ..accounting.nested import charged, ways_of
 from ..accounting.units import all_same
 from ..errors import LedgerError
 from .base_model import PublicStart, are_tree_names
@@ -30,7 +31,7 @@ from .fields import (
     read_target,
 )
 
-__all__ = ["VERSION", "Ledger", "Released", "TrainingRecord", "charged"]
+__all__ = ["VERSION", "Ledger", "Released", "TrainingRecord"]
 
 VERSION = 1
 _NOISE = ("os", "fixed", "none")
@@ -85,10 +86,9 @@ class TrainingRecord:
     entry: str | None = None
 
     @property
-    def hyperparameters(self) -> Mapping[str, Any]:
-        """Those that the training took as public."""
-        shown: Mapping[str, Any] = self.public["hyperparameters"]
-        return shown
+    def hyperparameters(self) -> Any:
+        """Those that the training took as public, by name."""
+        return self.public["hyperparameters"]
 
     @property
     def unit(self) -> Unit:
@@ -96,10 +96,9 @@ class TrainingRecord:
         return Unit.of_record(self.public)
 
     @property
-    def evaluations(self) -> Sequence[Mapping[str, Any]]:
+    def evaluations(self) -> Any:
         """What was made of evaluations of the model, in order; their events are the last ones."""
-        shown: Sequence[Mapping[str, Any]] = self.public.get("evaluations", ())
-        return shown
+        return self.public.get("evaluations", ())
 
     @property
     def releases(self) -> tuple[Released, ...]:
@@ -114,13 +113,13 @@ class TrainingRecord:
 
     def booked(self, entries: Sequence[str | None]) -> TrainingRecord:
         """The same with the names of the entries of its :attr:`releases`."""
-        own, *others = entries
-        shown = [
+        entry, *later = entries
+        evaluations = [
             {**old, "entry": name} if name else old
-            for old, name in zip(self.evaluations, others, strict=True)
+            for old, name in zip(self.evaluations, later, strict=True)
         ]
-        public = {**self.public, "evaluations": shown} if shown else self.public
-        return replace(self, entry=own, public=public)
+        public = {**self.public, "evaluations": evaluations} if evaluations else self.public
+        return replace(self, entry=entry, public=public)
 
     @property
     def planned(self) -> tuple[Event, ...]:
@@ -135,9 +134,9 @@ class TrainingRecord:
     @property
     def taken(self) -> int | None:
         """Position of the plan that was taken after a release; None where there was one only."""
-        found = self.public.get("plan_choice", {}).get("taken")
-        chosen = any(isinstance(event, ChoiceEvent) for event in self.events)
-        return int(found) if chosen else None
+        if not any(isinstance(event, ChoiceEvent) for event in self.events):
+            return None
+        return int(self.public["plan_choice"]["taken"])
 
     @property
     def stopped(self) -> bool:
@@ -192,7 +191,7 @@ class TrainingRecord:
             raise damaged("a training does not name its entry in a budget")
         events, public = read_events(data["events"]), read_public(data["public"])
         check_choice(events, public)
-        found = cls(
+        record = cls(
             plan_digest=data["plan_digest"],
             complete=data["complete"],
             events=events,
@@ -205,12 +204,12 @@ class TrainingRecord:
             start=read_start(data["start"]) if "start" in data else None,
             entry=data.get("entry"),
         )
-        if sum(shown["events"] for shown in found.evaluations) > len(events):
+        if sum(shown["events"] for shown in record.evaluations) > len(events):
             raise damaged("a training has more evaluations than events")
-        released = (*found.events, *(found.drawn or ()))
-        if released and one_unit(released) != found.unit.name:
+        released = (*record.events, *(record.drawn or ()))
+        if released and one_unit(released) != record.unit.name:
             raise damaged("a training names another unit of privacy than its events")
-        return found
+        return record
 
     def check_enforced(self) -> None:
         """The sensitivities of its events are those that follow from what was enforced."""
@@ -244,14 +243,14 @@ class TrainingRecord:
             if (trees % rounds if rounds else trees) or (rounds and not trees):
                 raise damaged("trees and rounds of a training do not fit each other")
         taken = self.taken or 0
-        if self.rounds and not any(self._pays(way, taken) for way in _ways(self.planned)):
+        if self.rounds and not any(self._pays(way, taken) for way in ways_of(self.planned)):
             raise damaged("a training holds trees that its events do not pay for")
         for event in self.events:
             for position, way in enumerate(event.ways if isinstance(event, ChoiceEvent) else ()):
                 if position != taken and not self._pays(way, position):
                     raise damaged("a plan that a training might have followed is not paid for")
         released = self.start is not None and self.start.released
-        ways = map(release_counts, _ways(self.planned))
+        ways = map(release_counts, ways_of(self.planned))
         if released and not any(counts.get("columns", 0) for counts in ways):
             raise damaged("a training starts from sums that it has not released")
         if self.drawn is not None:
@@ -301,21 +300,21 @@ class Ledger:
             raise damaged("it does not say where its noise came from")
         if not isinstance(data["trainings"], list) or not data["trainings"]:
             raise damaged("it does not list its trainings")
-        found = cls(
+        ledger = cls(
             private=data["private"],
             noise=data["noise"],
             trainings=tuple(TrainingRecord.from_json(t) for t in data["trainings"]),
         )
-        if not all_same(t.unit for t in found.trainings):
+        if not all_same(t.unit for t in ledger.trainings):
             raise damaged("its trainings have different units of privacy")
-        if any(t.trees is None for t in found.trainings[:-1]):
+        if any(t.trees is None for t in ledger.trainings[:-1]):
             raise damaged("a training does not name its trees")
-        if any(t.start is not None for t in found.trainings[1:]):
+        if any(t.start is not None for t in ledger.trainings[1:]):
             raise damaged("a training starts from a public model after another training")
-        if found.private:
-            for training in found.trainings:
+        if ledger.private:
+            for training in ledger.trainings:
                 training.check_private()
-        return found
+        return ledger
 
     def to_json(self) -> dict[str, Any]:
         """The ledger as JSON holds it, without a digest."""
@@ -335,9 +334,12 @@ class Ledger:
     def releases(self) -> tuple[Released, ...]:
         """What was released at once, in order."""
         return tuple(
-            replace(own, name=f"{own.name} {number}" if own.name == "training" else own.name)
+            replace(
+                release,
+                name=f"{release.name} {number}" if release.name == "training" else release.name,
+            )
             for number, training in enumerate(self.trainings, 1)
-            for own in training.releases
+            for release in training.releases
         )
 
     def booked(self, entries: Sequence[str | None]) -> Ledger:
@@ -377,28 +379,5 @@ class Ledger:
     @property
     def trees(self) -> set[str]:
         """Names of all trees that are known, those of a public start among them."""
-        own = {name for t in self.trainings for name in t.trees or ()}
-        return own if self.start is None else own | set(self.start.trees)
-
-
-def charged(rounds: int, events: Iterable[Event]) -> int:
-    """How many rounds a row takes part in.
-
-    The rounds of an ensemble, which read disjoint parts of the rows, are recorded as one.
-    """
-    return -(-rounds // max((e.parts for e in events if isinstance(e, ParallelEvent)), default=1))
-
-
-def _ways(events: Sequence[Event]) -> Iterable[Sequence[Event]]:
-    """What may have made the trees: the events, or one of the runs of a selection."""
-    for i, event in enumerate(events):
-        if isinstance(event, ChoiceEvent):  # the run of a selection, which says no more
-            for way in event.ways:
-                yield from _ways([*events[:i], *way, *events[i + 1 :]])
-            return
-    rest = [e for e in events if not isinstance(e, SelectionEvent)]
-    yield rest
-    for event in events:
-        if isinstance(event, SelectionEvent) and event.count:
-            for run in event.runs:
-                yield from _ways([*rest, *run])
+        start = () if self.start is None else self.start.trees
+        return {*start, *(name for t in self.trainings for name in t.trees or ())}

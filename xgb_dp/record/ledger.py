@@ -216,8 +216,8 @@ def claim(earlier: Ledger | None, plan: TrainingRecord, *, private: bool, noise:
     """
     if earlier is None:
         return Ledger(private, noise, (plan,))
-    own = Ledger(private and earlier.private, earlier.noise if noise == "os" else noise, ())
-    return replace(own, trainings=earlier.trainings).followed_by(plan)
+    together = Ledger(private and earlier.private, earlier.noise if noise == "os" else noise, ())
+    return replace(together, trainings=earlier.trainings).followed_by(plan)
 
 
 def store(booster: Any, ledger: Ledger) -> None:

@@ -23,15 +23,15 @@ _OF_GRIDS = frozenset({"sensitivity", "sensitivity2", *NOISE})
 
 def contradictions(ledger: Ledger, model: ModelJson) -> list[str]:
     """What in a ledger does not follow from the settings that it names, in words."""
-    found = []
+    out = []
     for number, training in enumerate(ledger.trainings, 1):
         try:
-            own = [*_of_model(training, model), *_of_rounds(training), *_of_events(training)]
+            faults = [*_of_model(training, model), *_of_rounds(training), *_of_events(training)]
         # Whoever writes a ledger may write anything, and every reader of a setting may meet it.
         except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, MemoryError):
-            own = ["its settings lead to no plan"]
-        found += [f"training {number}: {text}" for text in own]
-    return found
+            faults = ["its settings lead to no plan"]
+        out += [f"training {number}: {text}" for text in faults]
+    return out
 
 
 def _of_model(training: TrainingRecord, model: ModelJson) -> Iterator[str]:
@@ -49,17 +49,17 @@ def _of_rounds(training: TrainingRecord) -> Iterator[str]:
 
 
 def _of_events(training: TrainingRecord) -> Iterator[str]:
-    own, public = training.releases[0].events, training.public
+    events, public = training.releases[0].events, training.public
     if type(public["columns"]) is not int or not 0 < public["columns"] < 1 << 20:
         raise ValueError
     # How many cells public columns have is not in the ledger; only persons may be in all of them.
     vague = training.unit.of_persons and training.hyperparameters["split"] == "histogram"
     but = frozenset({"coordinates"} if vague else ())
-    if any(isinstance(event, SelectionEvent) for event in own):
+    if any(isinstance(event, SelectionEvent) for event in events):
         yield from _of_selection(training, but)
         return
     ways = events_of_record(public, training.target)
-    yield from min((differences(own, way, but=but) for way in ways), key=len)
+    yield from min((differences(events, way, but=but) for way in ways), key=len)
 
 
 def _of_selection(training: TrainingRecord, but: frozenset[str]) -> Iterator[str]:
@@ -77,12 +77,12 @@ def _of_selection(training: TrainingRecord, but: frozenset[str]) -> Iterator[str
         # What the run was given follows from its own events, up to the slack of the search.
         part = delta / event.repetitions.mean
         spent = make_accountant("exact", run).get_epsilon(part, group)
-        found = [
+        faults = [
             differences(run, way, but=but)
-            for own in (spent, spent / SLACK)
-            for way in events_of_record(training.public, (own, part))
+            for target in (spent, spent / SLACK)
+            for way in events_of_record(training.public, (target, part))
         ]
-        best = min(found, key=len)
+        best = min(faults, key=len)
         if not best:
             break
     yield from best

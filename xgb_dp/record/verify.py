@@ -138,19 +138,16 @@ def verify(
     Privacy: free post-processing of the ledger.
 
     Args:
-        model: Path of a model that was saved as JSON or UBJSON by the XGBoost that trained it.
+        model: Path of a model that the XGBoost that trained it has saved as JSON or UBJSON.
         max_epsilon: The largest epsilon that passes, in nats; none by default.
-        delta: The delta at which it is stated; by default that of the model.
-        group: Rows (or persons, see `unit`) that are added or removed together; by default so many
-            as the model was calibrated for.
+        delta: At which it is stated; by default that of the model.
+        group: Rows or persons that are added or removed together; by default that of the model.
         adjacency: "add_remove" or "replace_one".
-        unit: "row" or "person": the unit of privacy that is expected; either by default.
-        allow: Names of attributes that the file may contain besides those of this package. They are
-            not covered by the ledger; look at them.
+        unit: The unit of privacy that is expected, "row" or "person"; either by default.
+        allow: Further attributes that the file may contain. No ledger covers them; look at them.
 
     Returns:
-        Verification: Its ``verdict`` says whether the model may be released as far as a file can
-        tell. That its ledger is honest, no file can tell: the digest has no key.
+        Verification: Whether the model may be released, if its ledger is honest: it has no key.
 
     Raises:
         PrivacyParameterError: An argument is out of range, or there is no such file.
@@ -160,6 +157,35 @@ def verify(
         >>> xgb_dp.verify("model.json", max_epsilon=1.0, delta=1e-6).verdict
         'passed'
     """
+    _check_arguments(model, max_epsilon, unit)
+    checks, data = list[Check](), file_bytes(model)
+    file = _described(Path(model), data)
+    try:
+        saved, ledger = _opened(data, checks)
+    except LedgerError as error:
+        fault = Check(("file", "ledger", "trees")[len(checks)], False, str(error))
+        return Verification("unknown", (*checks, fault), file)
+    report = PrivacyReport(ledger.to_json())
+    delta = report.delta if delta is None else delta
+    group = ledger.unit.group if group is None else group
+    epsilon = report.get_epsilon(delta, group, adjacency=adjacency)
+    checks += (_check_noise(report), _check_settings(ledger, saved))
+    if max_epsilon is not None:
+        whom = replace(ledger.unit, group=int(group))
+        checks.append(_check_epsilon(epsilon, delta, whom.phrase, max_epsilon))
+    if unit is not None:
+        detail = f"one {ledger.unit.name}, expected {unit}"
+        checks.append(Check("unit", ledger.unit.name == unit, detail))
+    not_covered = sorted({*_uncovered(saved, ledger)} - {f"attribute {name}" for name in allow})
+    checks.append(_check_content(not_covered))
+    stated = "inf" if math.isinf(epsilon) else epsilon
+    asked = {"epsilon": stated, "delta": delta, "group": group, "adjacency": adjacency}
+    more = _of_file(saved, ledger) | {"asked": asked, "not_covered": not_covered}
+    passed = all(check.passed for check in checks)
+    return Verification("passed" if passed else "failed", tuple(checks), file, report, more)
+
+
+def _check_arguments(model: Any, max_epsilon: Any, unit: Any) -> None:
     if max_epsilon is not None and not (_is_real(max_epsilon) and max_epsilon > 0):
         raise PrivacyParameterError("`max_epsilon` must be a number above 0.")
     if unit not in (None, "row", "person"):
@@ -168,72 +194,65 @@ def verify(
         raise PrivacyParameterError(
             f"`model` must be the path of a saved model; got a {type(model).__name__}."
         )
-    path, data = Path(model), file_bytes(model)
-    found: dict[str, Any] = {
+
+
+def _described(path: Path, data: bytes) -> dict[str, Any]:
+    return {
         "name": path.name,
         "bytes": len(data),
         "sha256": hashlib.sha256(data).hexdigest(),
         "form": "json" if is_json(data) else "ubj",
     }
-    checks: list[Check] = []
-    try:
-        saved = read_model(data)
-        checks.append(Check("file", True, f"a model in {found['form'].upper()}"))
-        ledger = parse_ledger(saved.attributes.get(ATTRIBUTE))
-        steps = len(ledger.trainings)
-        said = f"{steps} training{'' if steps == 1 else 's'}, and every event in it is known"
-        checks.append(Check("ledger", True, said))
-        check_trees(ledger, saved)
-    except LedgerError as error:
-        name = ("file", "ledger", "trees")[len(checks)]
-        return Verification("unknown", (*checks, Check(name, False, str(error))), found)
-    said = f"{saved.tree_count}, and the ledger names each of them"
+
+
+def _opened(data: bytes, checks: list[Check]) -> tuple[ModelJson, Ledger]:
+    """The model and its ledger; each check that passes is added before the next one is made."""
+    saved = read_model(data)
+    checks.append(Check("file", True, f"a model in {'JSON' if is_json(data) else 'UBJ'}"))
+    ledger = parse_ledger(saved.attributes.get(ATTRIBUTE))
+    steps = len(ledger.trainings)
+    detail = f"{steps} training{'' if steps == 1 else 's'}, and every event in it is known"
+    checks.append(Check("ledger", True, detail))
+    check_trees(ledger, saved)
+    detail = f"{saved.tree_count}, and the ledger names each of them"
     if ledger.start is not None:
         whose = "follow from released sums" if ledger.start.released else "are of a public model"
-        said += f"; {len(ledger.start.trees)} of them {whose}"
-    checks.append(Check("trees", True, said))
-    report = PrivacyReport(ledger.to_json())
-    asked = report.delta if delta is None else delta
-    group = ledger.unit.group if group is None else group
-    epsilon = report.get_epsilon(asked, group, adjacency=adjacency)
-    checks.append(
-        Check("private", report.private, "noise with a key from the operating system")
-        if report.private
-        else Check("private", False, "trained without noise, or with noise that can be subtracted")
-    )
-    others = contradictions(ledger, saved)
-    said = "every release follows from the settings in the ledger"
-    checks.append(Check("settings", not others, "; ".join(others[:3]) if others else said))
-    if max_epsilon is not None:
-        whom = replace(ledger.unit, group=int(group)).phrase
-        shown = f"epsilon {epsilon:.6g} at delta {asked:g} for {whom}, limit {max_epsilon:g}"
-        checks.append(Check("max_epsilon", epsilon <= max_epsilon, shown))
-    own = unit_of(ledger)
-    if unit is not None:
-        checks.append(Check("unit", own["name"] == unit, f"one {own['name']}, expected {unit}"))
-    others = sorted(set(_uncovered(saved, ledger)) - {f"attribute {name}" for name in allow})
-    said = (
-        "the file contains nothing but the model"
-        if not others
-        else f"not covered: {', '.join(others)}"
-    )
-    checks.append(Check("content", not others, said))
-    more = {
-        "unit": own,
+        detail += f"; {len(ledger.start.trees)} of them {whose}"
+    checks.append(Check("trees", True, detail))
+    return saved, ledger
+
+
+def _check_noise(report: PrivacyReport) -> Check:
+    if report.private:
+        return Check("private", True, "noise with a key from the operating system")
+    return Check("private", False, "trained without noise, or with noise that can be subtracted")
+
+
+def _check_epsilon(epsilon: float, delta: float, whom: str, limit: float) -> Check:
+    detail = f"epsilon {epsilon:.6g} at delta {delta:g} for {whom}, limit {limit:g}"
+    return Check("max_epsilon", epsilon <= limit, detail)
+
+
+def _check_settings(ledger: Ledger, saved: ModelJson) -> Check:
+    faults = contradictions(ledger, saved)
+    detail = "; ".join(faults[:3]) or "every release follows from the settings in the ledger"
+    return Check("settings", not faults, detail)
+
+
+def _check_content(not_covered: Sequence[str]) -> Check:
+    nothing = "the file contains nothing but the model"
+    detail = f"not covered: {', '.join(not_covered)}" if not_covered else nothing
+    return Check("content", not not_covered, detail)
+
+
+def _of_file(saved: ModelJson, ledger: Ledger) -> dict[str, Any]:
+    return {
+        "unit": unit_of(ledger),
         "columns": saved.feature_names,
         "attributes": {k: v for k, v in saved.attributes.items() if k != ATTRIBUTE},
         "rounds": saved.rounds,
         "trees": saved.tree_count,
-        "asked": {
-            "epsilon": "inf" if math.isinf(epsilon) else epsilon,
-            "delta": asked,
-            "group": group,
-            "adjacency": adjacency,
-        },
-        "not_covered": others,
     }
-    verdict = "passed" if all(check.passed for check in checks) else "failed"
-    return Verification(verdict, tuple(checks), found, report, more)
 
 
 def read_model(data: bytes) -> ModelJson:
@@ -281,9 +300,9 @@ def _uncovered(model: ModelJson, ledger: Ledger) -> Iterator[str]:
 
 def _is_curve(text: Any, ledger: Ledger) -> bool:
     """Whether it is a curve of probabilities, of an evaluation of which the ledger speaks."""
-    told = any(training.public.get("evaluations") for training in ledger.trainings)
+    evaluated = any(training.public.get("evaluations") for training in ledger.trainings)
     try:
-        return told and bool(MarginCurve.from_json(text))
+        return evaluated and bool(MarginCurve.from_json(text))
     except (ValueError, TypeError):
         return False
 

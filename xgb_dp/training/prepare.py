@@ -119,13 +119,13 @@ def check(
 def calibrated(settings: Settings) -> Prepared:
     """The second half of :func:`prepare`: the noise that checked settings call for."""
     target = settings.epsilon, settings.delta, settings["dp_accountant"], settings["dp_group"]
-    limits, found = settings_of_sizes(settings)
-    if len(found) == 1:
-        [settings] = found
+    limits, variants = settings_of_sizes(settings)
+    if len(variants) == 1:
+        [settings] = variants
         asked = Releases.of(settings)
         return Prepared(settings, asked, calibrate(asked, *target))
-    presence = found[-1].starts_from_columns
-    choices = tuple(Releases.of(s, counts=True, presence=presence) for s in found)
+    presence = variants[-1].starts_from_columns
+    choices = tuple(Releases.of(s, counts=True, presence=presence) for s in variants)
     for number in range(len(choices), 0, -1):
         try:
             noise = calibrate_family(choices[:number], *target)
@@ -133,6 +133,6 @@ def calibrated(settings: Settings) -> Prepared:
             if number == 1:
                 raise
             continue  # the largest plan has no noise on the supported grids
-        plans = tuple(map(Prepared, found, choices, noise.plans))
+        plans = tuple(map(Prepared, variants, choices, noise.plans))
         return replace(plans[0], family=Family(plans, tuple(limits[:number]), noise.event))
     raise AssertionError

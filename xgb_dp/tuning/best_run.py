@@ -9,8 +9,9 @@ import itertools
 import os
 import secrets
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ from ..training.prepare import prepare
 from ..training.run import Training
 from .plans import ACCOUNTANT, Trial, TuningPlan, plan_runs, trials
 from .row_losses import Predicted, kind_of
-from .scores import SCORES, Score, ScoreValue
+from .scores import SCORES, Score, ScoreValue, judge_of
 from .sides import Given, Side
 
 __all__ = ["Selection", "select"]
@@ -109,38 +110,27 @@ def select(
 ) -> Selection:
     """Choose among settings on private rows, with one (epsilon, delta) for all of it.
 
-    Every row, or every person with all their rows, is set aside with probability `validation`. Each
-    of a secret number of runs draws one of the settings, trains a private model on the other rows,
-    and scores it with noise on the rows set aside. The model with the best score is returned.
+    Each of a secret number of runs draws one of the settings, trains a private model, and scores it
+    with noise on rows, or persons, that coins have set aside. The best model is returned.
 
-    Privacy: spends epsilon and delta; both cover the model, its setting and its score. How many
-    runs there were, and what the others gave, is not released. The time that it takes tells about
-    the number of runs, and is not covered.
+    Privacy: spends epsilon and delta, for the model, its setting and its score. How many runs there
+    were, and what the others gave, is not released; the time that it takes tells about that.
 
     Args:
         params: Common parameters of ``xgboost.train``, without ``dp_epsilon`` and ``dp_delta``.
-        dtrain: Training data, an ``xgboost.DMatrix``; or an :func:`xgb_dp.split` of one, whose
-            first part is trained on and whose second part is scored on. Every row counts one in
-            scores; with ``dp_privacy_id`` every person, who counts with the mean of its rows.
-            With a split it is True, or the name of the column by which it was divided.
-        settings: A list of changes of `params`, or a grid ``{name: [values]}``. ``num_boost_round``
-            counts as a parameter. Public: chosen without looking at these rows.
-        epsilon: Budget of the whole selection in nats, > 0; for ``dp_group`` rows, and for a
-            person where ``dp_privacy_id`` is among `params`.
-        delta: Its delta, 0 < delta < 1.
-        num_boost_round: Boosting rounds where a setting does not say.
+        dtrain: A DMatrix; or a split, whose first part is trained on and whose second is scored on,
+            with ``dp_privacy_id`` True or the name of the column that divided it.
+        settings: A list of changes of `params`, or a grid ``{name: [values]}``. Public.
+        epsilon: Of the whole selection, in nats, > 0; for ``dp_group`` rows or persons.
+        delta: Its delta, in (0, 1).
+        num_boost_round: Boosting rounds where a setting has no ``num_boost_round``.
         score: What models are judged by, see :class:`Score`.
-        mean_runs: Expected number of runs, above 1 and at most 1000; by default the number of
-            settings, but at least 2 and at most 4.
-        repetitions: Distribution of the number of runs: "poisson", "geometric", "logarithmic" or
-            "negative_binomial" (of shape -1/2). Each leaves more to every run than those before,
-            and more often does a single one. By default "poisson" up to 4 expected runs,
-            "geometric" beyond.
-        validation: Share of the rows, or of the persons, that are set aside, in (0, 1). A split
-            has its own.
-        budget: A budget, or the path of one, on which the selection draws.
+        mean_runs: Expected number of runs, in (1, 1000]; by default as many as settings, 2 to 4.
+        repetitions: Their distribution: "poisson" (by default up to 4), "geometric" (beyond),
+            "logarithmic" or "negative_binomial" (shape -1/2), each with more for every run.
+        validation: Share of the rows, or persons, that are set aside, in (0, 1); not of a split.
+        budget: A budget, or its path, on which the selection draws.
         note: What it is, for the book of the budget.
-        unknown: Refused, with what to use instead.
 
     Returns:
         Selection: The model with its report.
@@ -153,45 +143,72 @@ def select(
 
     Examples:
         >>> common = {"tree_method": "dp_hist", "objective": "binary:logistic"}
-        >>> depths = {"max_depth": [2, 4]}
-        >>> best = xgb_dp.select(common, data, depths, epsilon=2.0, delta=1e-6, num_boost_round=5)
+        >>> best = xgb_dp.select(common, data, {"max_depth": [2, 4]}, epsilon=2.0, delta=1e-6)
         >>> best.setting["max_depth"] in (2, 4), best.score_name
         (True, 'log_loss')
     """
     _refuse(unknown)
-    epsilon = parse.parse_number("epsilon", epsilon, low=0.0, open_low=True)
-    delta = parse.parse_number("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
-    share = parse.parse_number(
-        "validation", validation, low=0.0, high=1.0, open_low=True, open_high=True
-    )
-    params, given = Given.of(params, dtrain)
-    check_free(booked=budget is not None)
-    check_alone("a selection", "the number of runs and the noise of scores are", _ONE_MACHINE)
-    schema = read_schema(given.matrices[0])
-    candidates = trials(params, _listed(settings), num_boost_round, schema, epsilon)
-    judge = _judge(score, kind_of([trial.settings for trial in candidates]))
-    law = _law(repetitions, mean_runs, len(candidates))
-    unit = candidates[0].settings.privacy_unit
-    warn_of(epsilon, delta, candidates[0].settings["dp_n_public"], stacklevel=2, unit=unit)
-    with progress("select: calibrate"):
-        plan = plan_runs(candidates, law, judge, epsilon, delta)
-    native.lib()
-    sides = given.sides(unit.column)
-    with progress("select: check"):
-        for side in sides:
-            _rehearse(candidates, plan, side, schema)
-    fit, valid = given.divided(sides, share)
-    entry = None
-    if budget is not None:
-        book = as_budget(budget)
-        # Noted as spent right away: the time at which the file changes last must not tell how many
-        # runs there were.
-        entry = book.reserve([plan.event], note, delta=delta, unit=unit, part=given.part)
-        book.commit(entry)
+    target = parse.parse_target(epsilon, delta)
+    law = partial(_law, repetitions, mean_runs)
+    choice = _Choice.of(params, dtrain, settings, num_boost_round, score, law, target, budget)
+    return choice.run(parse.parse_probability("validation", validation), note)
 
-    with progress("select: train and score"):  # how many runs there are is secret
-        best = _best_run(candidates, plan, judge, fit, valid)
-    return _result(best, judge, (epsilon, delta), given.part, entry)
+
+@dataclass(frozen=True, eq=False)
+class _Choice:
+    """A selection whose arguments have been checked; no row was read."""
+
+    given: Given
+    schema: Schema
+    candidates: Sequence[Trial]
+    judge: Score
+    law: Repetitions
+    target: tuple[float, float]
+    budget: Any
+
+    @classmethod
+    def of(
+        cls,
+        params: Mapping[str, Any],
+        dtrain: Any,
+        settings: Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]],
+        rounds: int,
+        score: Score | str | None,
+        law: Callable[[int], Repetitions],
+        target: tuple[float, float],
+        budget: Any,
+    ) -> _Choice:
+        params, given = Given.of(params, dtrain)
+        check_free(booked=budget is not None)
+        check_alone("a selection", "the number of runs and the noise of scores are", _ONE_MACHINE)
+        schema = read_schema(given.matrices[0])
+        candidates = trials(params, _listed(settings), rounds, schema, target[0])
+        judge = judge_of(score, kind_of([trial.settings for trial in candidates]))
+        first = candidates[0].settings
+        warn_of(*target, first["dp_n_public"], stacklevel=3, unit=first.privacy_unit)
+        return cls(given, schema, candidates, judge, law(len(candidates)), target, budget)
+
+    def run(self, share: float, note: str) -> Selection:
+        """Check all rows, book, train and score."""
+        with progress("select: calibrate"):
+            plan = plan_runs(self.candidates, self.law, self.judge, *self.target)
+        native.lib()
+        unit = self.candidates[0].settings.privacy_unit
+        sides = self.given.sides(unit.column)
+        with progress("select: check"):
+            for side in sides:
+                _rehearse(self.candidates, plan, side, self.schema)
+        fit, valid = self.given.divided(sides, share)
+        entry, part = None, self.given.part
+        if self.budget is not None:
+            book = as_budget(self.budget)
+            # Noted as spent right away: the time at which the file changes last must not tell how
+            # many runs there were.
+            entry = book.reserve([plan.event], note, delta=self.target[1], unit=unit, part=part)
+            book.commit(entry)
+        with progress("select: train and score"):  # how many runs there are is secret
+            best = _best_run(self.candidates, plan, self.judge, fit, valid)
+        return _result(best, self.judge, self.target, part, entry)
 
 
 def _refuse(unknown: Mapping[str, Any]) -> None:
@@ -203,19 +220,6 @@ def _refuse(unknown: Mapping[str, Any]) -> None:
             f"(one of {', '.join(SCORES)}) and takes parameters of the model in `params` and "
             f"`settings`. Use {hint}."
         )
-
-
-def _judge(score: Score | str | None, kind: str) -> Score:
-    """What models are judged by."""
-    judge = Score.default(kind) if score is None else score
-    judge = Score(judge) if isinstance(judge, str) else judge
-    if not isinstance(judge, Score):
-        raise PrivacyParameterError(
-            "`score` must be an xgb_dp.Score or the name of one; got a "
-            f"{type(judge).__name__}. Functions of exact scores would not be private."
-        )
-    judge.check(kind)
-    return judge
 
 
 def _law(family: str | None, mean_runs: float | None, settings: int) -> Repetitions:

@@ -20,7 +20,7 @@ from ..noisy_sums import MOST_SIGMA2, Block, Codes, Floats, Ints, Layout, releas
 from ..parameters.parse import parse_number
 from .row_losses import Predicted, pinball, time_log_loss
 
-__all__ = ["Score", "ScoreValue"]
+__all__ = ["Score", "ScoreValue", "judge_of"]
 
 GRID = 1 << 16  # units of one row
 _COUNT = GRID // 4  # the number of rows is released beside the sum of losses, with more noise
@@ -278,3 +278,16 @@ def _loss_block() -> Block:
     """Half less the loss, on the grid, and the number of rows."""
     losses = np.arange(-GRID // 2, GRID // 2 + 1)
     return Block(np.stack([losses, np.full(len(losses), _COUNT)]))
+
+
+def judge_of(score: Score | str | None, kind: str) -> Score:
+    """What models are judged by."""
+    judge = Score.default(kind) if score is None else score
+    judge = Score(judge) if isinstance(judge, str) else judge
+    if not isinstance(judge, Score):
+        raise PrivacyParameterError(
+            "`score` must be an xgb_dp.Score or the name of one; got a "
+            f"{type(judge).__name__}. Functions of exact scores would not be private."
+        )
+    judge.check(kind)
+    return judge
