@@ -243,9 +243,11 @@ def test_containers_agree(monkeypatch):
     """Texts of numbers, arrays, lists and frames are the same cells."""
     seen = []
 
-    def kept(kinds, texts, numbers, *_):
-        seen.append(({n: ([k[i] for i in c if i >= 0], list(c == -1)) for n, (c, k) in
-                      texts.items()}, {n: v.tolist() for n, v in numbers.items()}))  # fmt: skip
+    def kept(cells, *_):
+        texts = {
+            n: ([k[i] for i in c if i >= 0], list(c == -1)) for n, (c, k) in cells.texts.items()
+        }
+        seen.append((texts, {n: v.tolist() for n, v in cells.numbers.items()}))
 
     monkeypatch.setattr(look, "_release", kept)
     kinds = {"a": "number", "t": "text"}

@@ -37,14 +37,13 @@ from tests.sensitivity.strategies import (
     Rows,
     pairs_of,
     plans,
-    range_of,
     round_sens2,
     squared_distance,
-    stated,
     text_of,
 )
 from tests.sensitivity.test_scores import FREE, SPECS
 from tests.stated import describe_plan
+from xgb_dp.accounting.enforced import bound_of_plan, range_of_plan
 from xgb_dp.engine import native
 
 from .people import people
@@ -146,7 +145,7 @@ def test_leaf_sums(objective, data):
         squares += squared_distance(sums, 0 * sums)
         absolute += int(np.abs(sums).sum())
     assert squares <= round_sens2(plan)
-    assert absolute <= stated(plan).round_sens1(plan["grid_bits"], plan["num_class"])
+    assert absolute <= bound_of_plan(plan).round_sens1(plan["grid_bits"], plan["num_class"])
 
 
 @pytest.mark.parametrize("objective", [LOGISTIC, SQUARED, SOFTMAX])
@@ -195,7 +194,7 @@ def test_spread_leaf_sums(objective, data):
     assert squared_distance(sums, 0 * sums) <= max(round_sens2(plan), P**2 + of_hessians**2)
     moved = squared_distance(sums, 0 * sums) + squared_distance(root, less)
     stated_squares = describe_plan(text_of(plan))["leaves"]["sensitivity2"]
-    assert moved <= stated_squares == stated(plan).spread_sens2(plan["grid_bits"])
+    assert moved <= stated_squares == bound_of_plan(plan).spread_sens2(plan["grid_bits"])
 
 
 @pytest.mark.parametrize(
@@ -213,7 +212,7 @@ def test_score_range(objective, score, data):
     if score == "norm":
         plan["row_bound"] |= {"mode": "prediction"}
         plan |= {"class_trees": "joint"}
-    limit = range_of(plan)
+    limit = range_of_plan(plan)
     features = bin_features({"features": SPECS[: len(kinds)]}, crowd.rows.X, FREE)
     plan["monotone"] = [
         0 if kind == "categorical" else data.draw(st.sampled_from((-1, 0, 1))) for kind in kinds

@@ -17,8 +17,7 @@ from tests.reference.candidates import FLT_MAX, key_of
 from tests.reference.comparison import BINARY, MULTICLASS, SQUARED, make_plan
 from tests.reference.trainer import RowBound as Bound
 from tests.stated import describe_plan, ranged
-from xgb_dp.accounting import sensitivity
-from xgb_dp.accounting.enforced import bound_of_plan, range_of_plan
+from xgb_dp.accounting.enforced import range_of_plan
 from xgb_dp.training.plan import dump_plan
 
 # Derandomised: the same examples on every run, so that the result says something about the code.
@@ -136,7 +135,7 @@ def plans(draw: st.DrawFn, objective: str, score: str = "l1", **changes: Any) ->
     plan = make_plan(objective, True, features, **drawn)
     for name, value in changes.items():
         plan[name] = plan[name] | value if isinstance(value, dict) else value
-    while (score == "newton" and range_of(plan) >= 1 << 23) or too_fine(plan):
+    while (score == "newton" and range_of_plan(plan) >= 1 << 23) or too_fine(plan):
         plan["grid_bits"] -= 1  # wider ranges and larger Hessians are refused
     return plan
 
@@ -145,11 +144,6 @@ def plans(draw: st.DrawFn, objective: str, score: str = "l1", **changes: Any) ->
 def text_of(plan: dict[str, Any]) -> str:
     """A hand-made plan as the C++ reads it."""
     return dump_plan({"id": "hand-made", **ranged(plan)})
-
-
-def stated(plan: dict[str, Any]) -> sensitivity.RowBound:
-    """The bound of a plan."""
-    return bound_of_plan(plan)
 
 
 def round_sens2(plan: dict[str, Any]) -> int:
@@ -184,8 +178,3 @@ def counts(values: dict[tuple[int, int], float], levels: int) -> Counter[tuple[i
             key = int(key_of(np.array([value], np.float32))[0])
             out.update((j, level, key >> (32 - level)) for level in range(levels))
     return out
-
-
-def range_of(plan: dict[str, Any]) -> int:
-    """The range of the utility of a plan."""
-    return range_of_plan(plan)

@@ -15,10 +15,11 @@ from tests.reference.comparison import LOGISTIC, SOFTMAX, SQUARED, make_plan
 from tests.reference.trainer import RowBound as Bound
 from tests.reference.trainer import Score
 from xgb_dp.accounting import sensitivity
+from xgb_dp.accounting.enforced import range_of_plan
 from xgb_dp.engine import native
 
 from .cpp import GRID, IN_THE_CLEAR, NO_CLIP, PAST, cpp_leaf_sums
-from .strategies import Rows, counts, pairs_of, range_of, round_sens2, squared_distance
+from .strategies import Rows, counts, pairs_of, round_sens2, squared_distance
 
 
 # (largest move found, stated bound): the move must come close to the bound from below, so that each
@@ -51,7 +52,7 @@ def worst_range(score: str, mode: str, r: str, tau: float, lam: float = 0.0) -> 
     plan["leaf"]["lambda"] = str(lam)
     bound = Bound.of(plan)
     phi, B = Score(score, bound, tau, lam), bound.B
-    limit = range_of(plan)
+    limit = range_of_plan(plan)
     if score == "l1":
         return width(phi, (B, 0, 1), (-B, 0, 1), (B, 0, 1)), limit
     if score == "gain":

@@ -15,8 +15,9 @@ from tests.reference.comparison import LOGISTIC, SOFTMAX, SQUARED
 from tests.reference.draws import Noise
 from tests.reference.trainer import RowBound as Bound
 from tests.reference.trainer import Score, utilities
+from xgb_dp.accounting.enforced import range_of_plan
 
-from .strategies import CUTS, EXAMPLES, WEIGHTS, pairs_of, plans, range_of, rows
+from .strategies import CUTS, EXAMPLES, WEIGHTS, pairs_of, plans, rows
 
 FREE = Noise({"noise_free": True})
 SPECS = [
@@ -63,7 +64,7 @@ def test_range_of_shared_splits(data):
     plan = data.draw(plans(SOFTMAX))
     plan |= {"class_trees": "joint"}
     plan["row_bound"] |= {"mode": "prediction"}
-    limit = range_of(plan)
+    limit = range_of_plan(plan)
     bound = Bound.of(plan)
     assert limit == 2 * bound.B
     features = bin_features({"features": SPECS[: len(kinds)]}, drawn.X, FREE)
@@ -95,7 +96,7 @@ def test_score_range(objective, score, data):
     plan = data.draw(plans(objective, score))
     if score == "gain":  # margins that are not numbers would count as no row, with a gradient of 0
         plan["row_bound"] |= {"hessian_bound": "1.0", "max_weight": "1.0"}
-    limit = range_of(plan)
+    limit = range_of_plan(plan)
     features = bin_features({"features": SPECS[: len(kinds)]}, drawn.X, FREE)
     plan["monotone"] = [
         0 if kind == "categorical" else data.draw(st.sampled_from((-1, 0, 1))) for kind in kinds
