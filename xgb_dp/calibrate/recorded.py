@@ -53,9 +53,9 @@ def settings_of_record(
     public: Mapping[str, Any], target: tuple[float, float], plan: Mapping[str, Any]
 ) -> Settings:
     """The settings that a ledger names."""
-    shown = {**public["hyperparameters"], **plan}
+    recorded = {**public["hyperparameters"], **plan}
     names = {p.name: p.name.removeprefix("dp_") for p in PARAMETERS.values() if p.recorded}
-    given = {name: shown[key] for name, key in names.items() if shown[key] is not None}
+    given = {name: recorded[key] for name, key in names.items() if recorded[key] is not None}
     score, unit = public["base_score"], public.get("unit")
     others = {
         "tree_method": "dp_hist",
@@ -73,7 +73,7 @@ def settings_of_record(
         **{name: _numbers(public[name]) for name in OWN_PARAMETERS if name in public},
     }
     given |= {name: value for name, value in others.items() if value is not None}
-    given |= _columns(public, shown)
+    given |= _columns(public, recorded)
     values = {"dp_budget_shares": dict(given.pop("dp_budget_shares"))}
     if "own_objective" in public:
         values["dp_objective"] = public["own_objective"]
@@ -85,10 +85,10 @@ def settings_of_record(
         dictionaries={},
         labels=len(bounds) if isinstance(bounds[0], list) else 1,
     )
-    return Settings(given, schema, shown["rounds"], score == "model", values)
+    return Settings(given, schema, recorded["rounds"], score == "model", values)
 
 
-def _columns(public: Mapping[str, Any], shown: Mapping[str, Any]) -> dict[str, Any]:
+def _columns(public: Mapping[str, Any], recorded: Mapping[str, Any]) -> dict[str, Any]:
     """Declarations of so many columns of each kind: which ones they are does not matter."""
     place = itertools.count()
     sizes = public["categories"].values()

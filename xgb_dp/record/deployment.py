@@ -71,19 +71,19 @@ def deployment_record(
         )
     texts = {"name": name, "data": data, "intended_use": intended_use, "contact": contact}
     given = {key: text or _NOT_STATED for key, text in texts.items()}
-    shown = as_dict(report)
+    report_fields = as_dict(report)
     if kind == "json":
-        return {**given, **shown}
+        return {**given, **report_fields}
     common = {
         "privacy_unit": report.unit.phrase,
         "neighbours": "one unit added or removed",
-        "epsilon": shown["epsilon"],
-        "delta": shown["delta"],
+        "epsilon": report_fields["epsilon"],
+        "delta": report_fields["delta"],
         "epsilon_if_one_is_replaced": report.get_epsilon(
             report.delta, report.unit.group, adjacency="replace_one"
         ),
-        "epsilon_curve": shown["epsilon_curve"],
-        "mechanisms": shown["budget"],
+        "epsilon_curve": report_fields["epsilon_curve"],
+        "mechanisms": report_fields["budget"],
     }
     return {**given, **(_registry if kind == "registry" else _nist)(report, common)}
 

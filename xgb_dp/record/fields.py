@@ -97,10 +97,10 @@ def read_target(data: Any) -> tuple[float, float]:
 
 def read_public(data: Any) -> Mapping[str, Any]:
     """What a training took as public, as far as the guarantee or the statement reads it."""
-    shown = data.get("hyperparameters") if isinstance(data, Mapping) else None
-    if not isinstance(shown, Mapping) or not set(shown) >= _NEEDED:
+    settings = data.get("hyperparameters") if isinstance(data, Mapping) else None
+    if not isinstance(settings, Mapping) or not set(settings) >= _NEEDED:
         raise damaged("a training does not say what was public")
-    sound = is_count(shown["rounds"]) and _are_shares(shown["budget_shares"])
+    sound = is_count(settings["rounds"]) and _are_shares(settings["budget_shares"])
     try:
         Unit.of_record(data)
     except (ValueError, TypeError):
@@ -121,13 +121,13 @@ def read_public(data: Any) -> Mapping[str, Any]:
     return data
 
 
-def _are_evaluations(shown: Any) -> bool:
+def _are_evaluations(value: Any) -> bool:
     """Whether each says how many events it has, and which entry of a budget."""
-    return isinstance(shown, list) and all(
+    return isinstance(value, list) and all(
         isinstance(one, Mapping)
         and is_count(one.get("events"))
         and ("entry" not in one or is_entry(one["entry"]))
-        for one in shown
+        for one in value
     )
 
 
@@ -142,31 +142,31 @@ def check_choice(events: Sequence[Event], public: Mapping[str, Any]) -> None:
     chosen = [e for e in events if isinstance(e, ChoiceEvent)]
     runs = [run for e in events if isinstance(e, SelectionEvent) for run in e.runs]
     inner = [e for run in runs for e in run if isinstance(e, ChoiceEvent)]
-    shown = public.get("plan_choice")
-    if not chosen and not inner and shown is None:
+    choice = public.get("plan_choice")
+    if not chosen and not inner and choice is None:
         return
     if len(chosen) > 1 or any(e.count != 1 for e in (*chosen, *inner)):
         raise damaged("a training has chosen its plan more or less than once")
     if not all(sum(release_counts(e.first).values()) for e in (*chosen, *inner)):
         raise damaged("a training has chosen its plan after no release")
-    if inner and not chosen and shown is None:
+    if inner and not chosen and choice is None:
         return  # the run that was selected had one plan only
-    if shown is None or not _is_choice(shown) or not (chosen or inner):
+    if choice is None or not _is_choice(choice) or not (chosen or inner):
         raise damaged("a training does not say which of its plans it followed")
     sizes = {len(e.options) for e in chosen or inner}
     followed = public["hyperparameters"]
     same = all(
-        followed.get(name) == value for name, value in shown["plans"][shown["taken"]].items()
+        followed.get(name) == value for name, value in choice["plans"][choice["taken"]].items()
     )
-    if len(shown["plans"]) not in sizes or not same:
+    if len(choice["plans"]) not in sizes or not same:
         raise damaged("a training does not list the plans of which it followed one")
 
 
-def _is_choice(shown: Any) -> bool:
+def _is_choice(value: Any) -> bool:
     """Whether this is what a ledger says of a choice; see ``training.plan.choice``."""
-    if not isinstance(shown, Mapping) or set(shown) != {"plans", "taken", "rows"}:
+    if not isinstance(value, Mapping) or set(value) != {"plans", "taken", "rows"}:
         return False
-    plans, taken, rows = shown["plans"], shown["taken"], shown["rows"]
+    plans, taken, rows = value["plans"], value["taken"], value["rows"]
     return (
         isinstance(plans, list)
         and all(isinstance(plan, Mapping) for plan in plans)

@@ -103,12 +103,12 @@ class TrainingRecord:
     @property
     def releases(self) -> tuple[Released, ...]:
         """The training itself and the evaluations after it."""
-        sizes = [shown["events"] for shown in self.evaluations]
+        sizes = [evaluation["events"] for evaluation in self.evaluations]
         ends = [len(self.events) - sum(sizes[i:]) for i in range(len(sizes) + 1)]
         out = [Released("training", self.events[: ends[0]], self.entry)]
-        for number, shown in enumerate(self.evaluations):
+        for number, evaluation in enumerate(self.evaluations):
             events = self.events[ends[number] : ends[number + 1]]
-            out.append(Released(f"evaluation {number + 1}", events, shown.get("entry")))
+            out.append(Released(f"evaluation {number + 1}", events, evaluation.get("entry")))
         return tuple(out)
 
     def booked(self, entries: Sequence[str | None]) -> TrainingRecord:
@@ -204,7 +204,7 @@ class TrainingRecord:
             start=read_start(data["start"]) if "start" in data else None,
             entry=data.get("entry"),
         )
-        if sum(shown["events"] for shown in record.evaluations) > len(events):
+        if sum(evaluation["events"] for evaluation in record.evaluations) > len(events):
             raise damaged("a training has more evaluations than events")
         released = (*record.events, *(record.drawn or ()))
         if released and one_unit(released) != record.unit.name:
@@ -223,7 +223,7 @@ class TrainingRecord:
                 raise damaged("a training does not say what each of its plans enforced")
             for position, way in enumerate(event.ways):
                 self._check_each(way, position)
-        evaluated = sum(shown["events"] for shown in self.evaluations)
+        evaluated = sum(evaluation["events"] for evaluation in self.evaluations)
         drawn = self.drawn or ()
         self._check_each(drawn[: len(drawn) - evaluated], self.taken or 0)
 

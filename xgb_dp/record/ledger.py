@@ -144,7 +144,7 @@ def evaluated(
     changed: Any,
     ledger: Ledger,
     events: Sequence[Event],
-    shown: Mapping[str, Any],
+    evaluation: Mapping[str, Any],
     entry: str | None,
 ) -> Ledger:
     """The ledger of a model whose numbers follow from an evaluation of it.
@@ -152,7 +152,7 @@ def evaluated(
     The evaluation counts as a release of the last training: what it cost adds up with the rest,
     also where it was on disjoint rows.
     """
-    shown = {**shown, "events": len(events)} | ({} if entry is None else {"entry": entry})
+    evaluation = {**evaluation, "events": len(events)} | ({} if entry is None else {"entry": entry})
     names = dict(zip(tree_names(booster), tree_names(changed), strict=True))
     trainings = [
         replace(
@@ -163,7 +163,7 @@ def evaluated(
         for t in ledger.trainings
     ]
     last = trainings[-1]
-    public = {**last.public, "evaluations": [*last.evaluations, shown]}
+    public = {**last.public, "evaluations": [*last.evaluations, evaluation]}
     drawn = None if last.drawn is None else (*last.drawn, *events)
     trainings[-1] = replace(last, events=(*last.events, *events), public=public, drawn=drawn)
     return replace(ledger, trainings=tuple(trainings))

@@ -117,8 +117,8 @@ def _evaluated(evaluation: Any) -> str:
     if evaluation is None:
         return ""
     figures = evaluation.figures()
-    shown = [f"{title} {figures[name]}" for name, title in _FIGURES.items() if name in figures]
-    return f"{'; '.join(shown)}. {' '.join(evaluation.statement().split())}"
+    parts = [f"{title} {figures[name]}" for name, title in _FIGURES.items() if name in figures]
+    return f"{'; '.join(parts)}. {' '.join(evaluation.statement().split())}"
 
 
 def as_text(
@@ -198,32 +198,32 @@ def as_html(
             f"{report.unit.phrase} added or removed"
         )
         color = "#1b7f4b"
-        shown = [
+        parts = [
             _sheet(_release_sheet(report, evaluation)),
             _folded("Statement in full", paragraphs),
         ]
         budget, curve, groups = (_table(*table) for table in tables(report))
-        shown.append(_folded("Budget and other figures",
+        parts.append(_folded("Budget and other figures",
                              [_bars(report), budget, _curve(report), curve, groups]))  # fmt: skip
     else:
-        head, color, shown = "NOT differentially private", "#b3261e", paragraphs
+        head, color, parts = "NOT differentially private", "#b3261e", paragraphs
     body = (
         f'<div style="border-left:4px solid {color};padding:0 0 0 1em;max-width:52em">'
         f'<p style="margin:0"><b>Privacy report{html.escape(f": {name}" if name else "")}</b></p>'
         f'<p style="font-size:1.2em;margin:.2em 0;color:{color}"><b>{html.escape(head)}</b></p>'
-        f"{''.join(shown)}</div>"
+        f"{''.join(parts)}</div>"
     )
     return _PAGE.format(body) if page else body
 
 
 def _sheet(rows: Sequence[tuple[str, str]]) -> str:
     """Titles with their texts."""
-    shown = "".join(
+    parts = "".join(
         f'<dt style="font-weight:600">{html.escape(title)}</dt>'
         f'<dd style="margin:0 0 .6em 0">{html.escape(text)}</dd>'
         for title, text in rows
     )
-    return f'<dl style="margin:.8em 0">{shown}</dl>'
+    return f'<dl style="margin:.8em 0">{parts}</dl>'
 
 
 def _folded(title: str, parts: Sequence[str]) -> str:

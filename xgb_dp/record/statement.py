@@ -141,12 +141,12 @@ def _chosen(record: Ledger) -> str:
     for which, choice in _of_each(record, "plan_choice"):
         plans = choice["plans"]
         taken = plans[choice["taken"]].items()
-        shown = ", ".join(f"{k} {v}" for k, v in taken if k != "budget_shares")
+        choices = ", ".join(f"{k} {v}" for k, v in taken if k != "budget_shares")
         rows = "" if choice["rows"] is None else f" (about {choice['rows']})"
         sparse = any("split" in plan or "start" in plan for plan in plans)
         cells = " and of their cells" if sparse else ""
         parts.append(
-            f"The plan{which} is one of {len(plans)} public ones: {shown}. A noisy number of "
+            f"The plan{which} is one of {len(plans)} public ones: {choices}. A noisy number of "
             f"rows{rows}{cells} was released first, and decided which one. The choice costs "
             "nothing beyond that release, and the figures hold for the worst of the plans."
         )

@@ -309,19 +309,19 @@ def _is_curve(text: Any, ledger: Ledger) -> bool:
 
 def _claim(report: PrivacyReport) -> dict[str, Any]:
     """The guarantee, and what it rests on, by the ledger alone."""
-    shown, ledger = as_dict(report), report.record
+    fields, ledger = as_dict(report), report.record
     return {
-        "private": shown["private"],
-        "epsilon": shown["epsilon"],
-        "delta": shown["delta"],
-        "group": shown["group"],
+        "private": fields["private"],
+        "epsilon": fields["epsilon"],
+        "delta": fields["delta"],
+        "group": fields["group"],
         "adjacency": "add_remove",
         "accountant": "exact",
-        "epsilon_curve": shown["epsilon_curve"],
-        "groups": shown["groups"],
-        "attack_success": shown["attack_success"],
+        "epsilon_curve": fields["epsilon_curve"],
+        "groups": fields["groups"],
+        "attack_success": fields["attack_success"],
         "released": release_counts(e for t in ledger.trainings for e in t.released),
-        "mechanisms": shown["budget"],
+        "mechanisms": fields["budget"],
         "public": [dict(training.public) for training in ledger.trainings],
         "public_start": None
         if ledger.start is None or ledger.start.released
@@ -329,5 +329,5 @@ def _claim(report: PrivacyReport) -> dict[str, Any]:
         "trainings": len(ledger.trainings),
         "complete": all(training.complete for training in ledger.trainings),
         "ledger_version": LEDGER_VERSION,
-        "statement": shown["statement"],
+        "statement": fields["statement"],
     }
