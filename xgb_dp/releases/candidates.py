@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..accounting import GaussianEvent, LaplaceEvent
 from ..accounting.events import PlainEvent
 from ..accounting.sensitivity import RowBound, candidate_cells, candidates_sens2
@@ -29,7 +27,6 @@ from .release import (
 
 if TYPE_CHECKING:
     from ..request.settings import Settings
-    from ..request.split_points import Feature
 
 __all__ = ["Candidates", "offered"]
 
@@ -121,26 +118,13 @@ def _all_cells(s: Settings) -> int:
     return candidate_cells(grids[: s.private_features], levels, s["max_bin"])
 
 
-def _cuts(cuts: tuple[float, ...]) -> list[float]:
-    """The shortest decimals that read back as the same 32-bit floats."""
-    return [float(str(np.float32(c))) for c in cuts]
-
-
-def _feature(feature: Feature) -> dict[str, Any]:
-    if feature.kind == "cuts":
-        return {"kind": "cuts", "cuts": _cuts(feature.cuts)}
-    if feature.kind == "categorical":
-        return {"kind": "categorical", "size": feature.size}
-    return {"kind": "private", "grid": _cuts(feature.grid)}
-
-
 def offered(s: Settings, columns: Sequence[int] | None) -> dict[str, Any]:
     """The features of a plan, and which of them trees are offered.
 
     Candidates are released for as many columns as :attr:`Settings.private_features` says, those
     that are offered among them. The others have one public candidate.
     """
-    features = [_feature(f) for f in s.features]
+    features = [f.to_plan() for f in s.features]
     if columns is None:
         return {"features": features}
     chosen = set(columns)

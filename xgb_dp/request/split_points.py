@@ -30,6 +30,14 @@ class Feature:
     # of a private feature: public edges of its noisy histogram, or the ends that cuts lie between
     grid: tuple[float, ...] = ()
 
+    def to_plan(self) -> dict[str, Any]:
+        """Its entry in the plan."""
+        if self.kind == "categorical":
+            return {"kind": self.kind, "size": self.size}
+        name, edges = ("cuts", self.cuts) if self.kind == "cuts" else ("grid", self.grid)
+        # The shortest decimals that read back as the same 32-bit floats.
+        return {"kind": self.kind, name: [float(str(np.float32(edge))) for edge in edges]}
+
 
 def public_cuts(name: str, values: Any) -> tuple[float, ...]:
     """Public split points as XGBoost can hold them: increasing, finite, normal 32-bit floats."""
