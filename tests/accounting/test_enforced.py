@@ -56,6 +56,15 @@ def test_a_range_below_that_of_the_score_is_refused():
             Enforced.from_json(figures | {"score_range": smaller})
 
 
+def test_a_bound_of_another_unit_is_refused():
+    """The bound of a row would make the sensitivities of a person too small."""
+    [figures] = enforced()
+    for unit, of_person in (("person", False), ("row", True)):
+        bound = {**figures["bound"], "of_person": of_person}
+        with pytest.raises(LedgerError, match="another unit"):
+            Enforced.from_json(figures | {"unit": unit, "bound": bound})
+
+
 def test_draws_that_no_plan_has_are_refused():
     figures = Enforced.from_json(*enforced())
     gaussian = {"mechanism": "gaussian", "sigma2": 1 << 40, "count": 1}

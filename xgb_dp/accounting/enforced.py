@@ -101,6 +101,8 @@ class Enforced:
     corrects: bool
 
     def __post_init__(self) -> None:
+        if self.bound.of_person != (self.unit == PERSON):
+            raise LedgerError("The bound of a training is of another unit than its guarantee.")
         needed = sensitivity.range_int(
             self.score,
             self.bound,
