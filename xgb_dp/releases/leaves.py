@@ -65,8 +65,8 @@ _PARAMETERS = (
     Parameter("alpha", "L1 penalty on leaf weights", Number(0, 1e12), 0.0, FREE, "XGBoost",
               Table.DEFAULT, unit="gradient", values=">= 0", aliases=("reg_alpha",)),
     Parameter("max_delta_step", "largest leaf weight before eta; 0 for none", Number(0, 1e12), 2.0,
-              FREE, "XGBoost", Table.DEFAULT, unit="leaf weight; regression: half widths of "
-              "dp_target_bounds", values=">= 0", plan="leaf.max_delta_step", xgboost=True),
+              FREE, "XGBoost", Table.DEFAULT, unit="leaf weight; regression: the unit of "
+              "dp_target_unit", values=">= 0", plan="leaf.max_delta_step", xgboost=True),
     Parameter("min_child_weight", "floor of the noisy hessian sum in a leaf; part of the "
               "sensitivity of dp_leaf_noise='output'", Number(0, 1e12), 0.0, PUBLIC, "XGBoost",
               Table.PUBLISHED, unit="hessian", values=">= 0", plan="leaf.min_child_weight",

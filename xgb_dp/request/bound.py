@@ -88,7 +88,7 @@ def _hessian_weight(s: Settings) -> float:
 PARAMETERS = (
     Parameter("dp_gradient_bound", "the bound C of the gradient of one row", Number(1e-6, 1e6),
               _gradient_bound, PUBLIC, "sensitivity", Table.DEFAULT,
-              unit="gradient of the objective; regression: half widths of dp_target_bounds",
+              unit="gradient of the objective; regression: the unit of dp_target_unit",
               shown="'prediction' and 'row_weight' 0.5, several classes with 'prediction' 1; "
               "'clip' 1, regression 0.3; 'filter' 1"),
     Parameter("dp_gradient_clip", "how a row is bounded. 'prediction' scales its gradient and "

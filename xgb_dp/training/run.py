@@ -112,14 +112,7 @@ class Training:
         if s.schema.typed:
             types = ["c" if f.kind == "categorical" else "float" for f in s.features]
         private = not s.noise_free and key is None
-        earlier, start = None, None
-        if s["dp_public_model"]:
-            start = public_start(xgb_model, s)
-        else:
-            earlier = ledger.earlier_ledger(xgb_model, private=private, names=names, types=types)
-            check_earlier(earlier, s)
-            if earlier is not None:
-                check_categories(xgb_model, s)
+        earlier, start = _grown_on(xgb_model, s, private, names, types)
         before = len(earlier.trainings) if earlier else 0
         plans = [
             plan.build_plan(p.settings, p.noise, key, before, structures) for p in prepared.plans
@@ -334,6 +327,19 @@ class Training:
                 "The budget of a party refuses this training. Nothing was released, and no party "
                 "has booked it. Agree on a smaller `dp_epsilon`."
             ) from error
+
+
+def _grown_on(
+    xgb_model: Any, s: Settings, private: bool, names: list[str] | None, types: list[str] | None
+) -> tuple[Ledger | None, PublicStart | None]:
+    """The ledger of the model that is continued, or the public model that is started from."""
+    if s["dp_public_model"]:
+        return None, public_start(xgb_model, s)
+    earlier = ledger.earlier_ledger(xgb_model, private=private, names=names, types=types)
+    check_earlier(earlier, s)
+    if earlier is not None:
+        check_categories(xgb_model, s)
+    return earlier, None
 
 
 def _by_column(prepared: Prepared, request: dict[str, Any] | None) -> dict[str, Any] | None:
