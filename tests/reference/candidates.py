@@ -227,12 +227,19 @@ class Candidates:
             if spec["kind"] == "cuts":
                 cuts = np.array([*spec["cuts"], FLT_MAX], dtype=np.float32)
             elif self.options.get("kind", "quantile_tree") == "quantile_tree":
-                cuts = private_cuts(next(trees))
+                cuts = self._within(f, private_cuts(next(trees)))
             else:
                 cuts = np.append(self._histogram_cuts(f, weight), np.float32(FLT_MAX))
             bins = np.minimum(np.searchsorted(cuts, column, side="right"), len(cuts) - 1)
             features.append(Feature(cuts, len(cuts), np.where(absent, MISSING, bins)))
         return features
+
+    def _within(self, f: int, cuts: Floats) -> Floats:
+        """The cuts between the public ends of a column that has some; and the last bin's end."""
+        ends = self.edges[f]
+        if not len(ends):
+            return cuts
+        return cuts[((cuts > ends[0]) & (cuts <= ends[-1])) | (cuts == np.float32(FLT_MAX))]
 
     def _trees(self, weight: Ints) -> list[Walk]:
         kinds = [spec["kind"] for spec in self.plan["features"]]
