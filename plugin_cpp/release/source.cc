@@ -41,11 +41,10 @@ std::unique_ptr<RandomSource> MakeRandomSource(std::string const& test_key,
 
 std::unique_ptr<RandomSource> MakeShareSource(std::string const& test_key,
                                               std::uint32_t stream_id) {
-  constexpr std::uint32_t kStreams = 3;  // of the intercept, of a training and of cells of labels
-  auto place = stream_id == kRangeStream ? kStreams - 1 : stream_id;
-  CHECK_LT(place, kStreams);
+  constexpr std::uint32_t kStreams = 2;  // of the intercept and of a training
+  CHECK_LT(stream_id, kStreams);
   auto rank = static_cast<std::uint32_t>(collective::GetRank());
-  return MakeRandomSource(test_key, kShareStream + kStreams * rank + place);
+  return MakeRandomSource(test_key, kShareStream + kStreams * rank + stream_id);
 }
 
 std::unique_ptr<RandomSource> MakeSampleSource(std::string const& test_key) {

@@ -31,7 +31,7 @@ def test_train_and_predict(folder):
     assert 0.99 < report.epsilon <= 1.0
     assert report.ledger["trainings"][0]["rounds"] == 3
     public = report.ledger["trainings"][0]["public"]
-    assert public["public_cuts"] == ["age"]
+    assert public["public_grids"] == ["age"]
     assert public["categories"] == {"zip": 4, "pet": 3}
 
     text = run("predict", "model.json", "rows.csv", "--keep", "id").stdout

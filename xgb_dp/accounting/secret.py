@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_expit
 
-from ..data.parts import COIN_BITS
+from ..data.parts import COIN_BITS, may_hide
 from .bisection import narrow
 from .events import Event, one_unit
 from .exact import ExactAccountant
@@ -79,8 +79,8 @@ class SecretSplit:
     test: tuple[Event, ...]
 
     def __post_init__(self) -> None:
-        if not 0 < self.test_num < 1 << COIN_BITS:
-            raise ValueError("`test_num` must be above 0 and below 2**32.")
+        if not may_hide(self.test_num):
+            raise ValueError("`test_num` must be between 0.01 and 0.99 of 2**32.")
         one_unit((*self.train, *self.test))
 
     def get_epsilon(self, delta: float) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..accounting import Unit
 from ..accounting.filter import Secret
-from ..data.parts import COIN_BITS, num_of_share
+from ..data.parts import may_hide, num_of_share
 from ..errors import PrivacyParameterError
 from ..parameters.parse import parse_number
 
@@ -54,7 +54,7 @@ def is_sound(content: Mapping[str, Any]) -> bool:
     if not isinstance(secret, dict) or set(secret) != {"test_num", "test_epsilon"}:
         return False
     num, epsilon = secret["test_num"], secret["test_epsilon"]
-    sound = type(num) is int and 0 < num < 1 << COIN_BITS and type(epsilon) in (int, float)
+    sound = type(num) is int and may_hide(num) and type(epsilon) in (int, float)
     return sound and 0 < epsilon <= content["epsilon"]
 
 

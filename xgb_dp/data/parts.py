@@ -24,6 +24,7 @@ from .unchanged import digest
 
 __all__ = [
     "COIN_BITS",
+    "LEAST_SHARE",
     "TEST",
     "TRAIN",
     "Part",
@@ -35,6 +36,7 @@ __all__ = [
     "for_persons",
     "is_secret",
     "mark",
+    "may_hide",
     "num_of_share",
     "part_of",
     "reading",
@@ -43,6 +45,9 @@ __all__ = [
 TRAIN, TEST = "train", "test"
 COIN_BITS = 32
 """A coin is a whole number of so many bits, compared with the share of the second part."""
+LEAST_SHARE = 0.01
+"""Of either part where coins stay secret. Delta allows to publish a share of delta of all rows: a
+part that is as small could be published whole."""
 
 
 @dataclass(frozen=True)
@@ -162,17 +167,30 @@ def assumed() -> Part | None:
 
 
 def num_of_share(share: float) -> int:
-    """The share of a second part as the whole number that coins are compared with."""
-    return min(max(1, round(share * 2**COIN_BITS)), 2**COIN_BITS - 1)
+    """The share of a second part as the whole number that secret coins are compared with."""
+    num = round(share * 2**COIN_BITS)
+    if not may_hide(num):
+        raise PrivacyRefusal(
+            "Coins that stay secret are refused for a part of less than 1% of the rows: delta "
+            "would hide whatever is released of so few. Take a share between 0.01 and 0.99."
+        )
+    return num
+
+
+def may_hide(num: int) -> bool:
+    """Whether both parts are large enough that the coins hide who is in which."""
+    return LEAST_SHARE <= num / 2**COIN_BITS <= 1.0 - LEAST_SHARE
 
 
 def is_secret(part: Part | None, unit: str) -> bool:
     """Whether the coins of a division are to stay secret, and were drawn for these units.
 
     A row of a person with others has the coin of these, which both neighbours have: it hides
-    nothing.
+    nothing. Nor does it in a part of very few.
     """
-    return part is not None and part.test_num is not None and part.unit == unit
+    if part is None or part.test_num is None:
+        return False
+    return part.unit == unit and may_hide(part.test_num)
 
 
 def check_size_is_secret(part: Part | None, n_public: int | None) -> None:

@@ -21,8 +21,11 @@ _SHARE = 0.015
 
 
 def _may_be_released(s: Settings) -> bool:
-    """Whether one target has a declared range by which a loss measures, and noise is Gaussian."""
-    gaussian = s["dp_accountant"] != "pure" and not s["dp_local"]
+    """Whether one target has a declared range by which a loss measures, and noise is Gaussian.
+
+    Workers that mask their sums agree on the range of labels beforehand.
+    """
+    gaussian = s["dp_accountant"] != "pure" and not s["dp_local"] and not s["dp_secure_sum"]
     return s.target is not None and s.objective.has_unit and gaussian
 
 
@@ -47,7 +50,7 @@ _RULES = (
          lambda s: s["dp_target_unit"] == "released" and not _may_be_released(s),
          "`dp_target_unit`='released' is for a regression of one target whose range is declared, "
          "with Gaussian noise: not for {objective} with several targets, an own objective, classes "
-         "or shares, nor for dp_accountant='pure' or dp_local. Leave it out."),
+         "or shares, nor for dp_accountant='pure', dp_local or dp_secure_sum. Leave it out."),
 )
 # fmt: on
 

@@ -20,6 +20,8 @@ __all__ = ["edges", "quantiles", "seen", "spread"]
 _DEVIATIONS = 2.5631  # between the first and the last decile of a normal distribution
 # Deviations of the noise of a sum that tell it from none, in any of the cells.
 _CLEAR = 5.0
+# Of a spread, in widths of the declared range.
+_LEAST = 1e-9
 # Share of the rows that the spread leaves out at the far end.
 _TAIL = 0.01
 
@@ -83,7 +85,9 @@ def seen(counts: Sequence[float], deviation: float, low: float, high: float) -> 
     mean = math.fsum(rows * middles) / math.fsum(rows)
     # Labels are spread evenly in a cell, as far as anybody knows.
     squares = (middles - mean) ** 2 + (right - left) ** 2 / 12.0
-    return Seen(low_end, high_end, math.sqrt(math.fsum(rows * squares) / math.fsum(rows)))
+    spread = math.sqrt(math.fsum(rows * squares) / math.fsum(rows))
+    # So far below the declared width, 32-bit labels do not differ: it is noise in an empty cell.
+    return Seen(low_end, high_end, spread) if spread > _LEAST * (high - low) else None
 
 
 def _holding(counts: Floats, deviation: float) -> slice:

@@ -38,6 +38,7 @@ __all__ = [
 # Deviations of the noise of a cell, of which all of them together must have as many rows: two of
 # the sum of all cells.
 _KNOWN = 2.0 * math.sqrt(LABEL_CELLS)
+_MOST_ALPHA = 1e12  # that the trainer takes; no leaf is left long before
 _MOST_ODDS = 12.0  # of a base score, in log-odds: further out a 32-bit probability is 0 or 1
 
 
@@ -117,7 +118,7 @@ def in_unit(s: Settings, plan: dict[str, Any]) -> dict[str, Any]:
     """The plan in the unit of labels that was seen. It keeps its noise, its bound and its name."""
     changed = {
         "row_bound": {**plan["row_bound"], "scale": repr(s.scale)},
-        "leaf": {**plan["leaf"], "alpha": repr(s["alpha"] / s.scale)},
+        "leaf": {**plan["leaf"], "alpha": repr(min(s["alpha"] / s.scale, _MOST_ALPHA))},
     }
     if s.loss is not None:
         changed["loss"] = {**plan["loss"], **without_reals(s.loss.plan(s))}

@@ -184,8 +184,8 @@ class _Choice:
         schema = read_schema(given.matrices[0])
         candidates = trials(params, _listed(settings), rounds, schema, target[0])
         judge = judge_of(score, kind_of([trial.settings for trial in candidates]))
-        first = candidates[0].settings
-        warn_of(*target, first["dp_n_public"], stacklevel=3, unit=first.privacy_unit)
+        s = candidates[0].settings
+        warn_of(*target, s["dp_n_public"], stacklevel=3, unit=s.privacy_unit)
         return cls(given, schema, candidates, judge, law(len(candidates)), target, budget)
 
     def run(self, share: float, note: str) -> Selection:
