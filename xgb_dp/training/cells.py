@@ -20,7 +20,7 @@ __all__ = ["edges", "quantiles", "seen", "spread"]
 _DEVIATIONS = 2.5631  # between the first and the last decile of a normal distribution
 # Deviations of the noise of a sum that tell it from none, in any of the cells.
 _CLEAR = 5.0
-# Of a spread, in widths of the declared range.
+# The least spread, in widths of the declared range.
 _LEAST = 1e-9
 # Share of the rows that the spread leaves out at the far end.
 _TAIL = 0.01
