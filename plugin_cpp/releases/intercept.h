@@ -21,13 +21,13 @@ namespace xgboost::dp {
  * @param persons Whom the rows belong to, of which each adds the mean of its rows; null where each
  * row counts one. The trees of the plan that the request names are refused for others.
  * @param request JSON: unit, kind ("binary", "regression", "targets" for a sum of each of several
- * labels, "multiclass", "cells" for counts of labels in cells of their range, "range" for the same of
- * cells between `edges`, or "rows" for their number alone), sigma2, shift and the domain.
- * Where it names the number of `columns`, which needs the unit "row", a sum follows of the share
- * of its cells that each row has: those that are neither 0 nor missing. The kind "columns" has
- * other sums: of cells above 0, of the rows of label 0 column by column and then of label 1, in
- * which a row with k such cells adds 1 over the root of k to each of them. The second release of a
- * plan says `again`, and is refused for other persons than the first.
+ * labels, "multiclass", "cells" for counts of labels in cells of their range, "range" for the same
+ * of cells between `edges`, or "rows" for their number alone), sigma2, shift and the domain. Where
+ * it names the number of `columns`, which needs the unit "row", a sum follows of the share of its
+ * cells that each row has: those that are neither 0 nor missing. The kind "columns" has other sums:
+ * of cells above 0, of the rows of label 0 column by column and then of label 1, in which a row
+ * with k such cells adds 1 over the root of k to each of them. The second release of a plan says
+ * `again`, and is refused for other persons than the first.
  *
  * @return JSON: the noisy sums, in units of 2^-shift, and the draw (absent without noise).
  */
