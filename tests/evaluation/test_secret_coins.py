@@ -51,6 +51,18 @@ def test_a_promise_is_kept_in_the_part(parts, model):
         xgb_dp.split(rows(100), coins_stay_secret=0.3)
 
 
+def test_parts_of_very_few_hide_nothing(tmp_path):
+    """Delta would hide whatever is released of them. Without the promise they are parts as any."""
+    data = xgb.DMatrix(*rows(300))
+    for share in (0.001, 0.9999):
+        with pytest.raises(xgb_dp.PrivacyRefusal, match="less than 1%"):
+            xgb_dp.split(data, test=share, coins_stay_secret=True)
+        with pytest.raises(xgb_dp.PrivacyRefusal, match="less than 1%"):
+            xgb_dp.Budget(tmp_path / "book", epsilon=1.0, delta=1e-6, secret_test=share)
+        assert not is_secret(Part("a", "train", "row", round(share * 2**32)), "row")
+    assert xgb_dp.split(data, test=0.001).train.num_row() > 200
+
+
 def test_reports_say_what_both_cost(model, judged):
     report = xgb_dp.privacy_report(model)
     assert 0.99 < report.epsilon <= 1.0  # what adds up with others stays what it is

@@ -87,7 +87,8 @@ def test_without_noise_each_is_what_a_single_training_makes_of_it(kind, rounds, 
     together = train(kind, rounds, dp_class_trees="per_class", **given).predict(xgb.DMatrix(X))
     for k, (low, high) in enumerate(BOUNDS):
         d = xgb.DMatrix(X, Y[:, k])
-        single = given | ({"dp_target_bounds": (low, high)} if kind == "targets" else {})
+        of_one = {"dp_target_bounds": (low, high), "dp_target_unit": "declared"}
+        single = given | (of_one if kind == "targets" else {})
         width = high - low if kind == "targets" else 1.0
         alone = train(kind, rounds, d, **single).predict(d)
         assert np.abs(together[:, k] - alone).max() < 1e-4 * width

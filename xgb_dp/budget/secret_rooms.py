@@ -10,7 +10,7 @@ from typing import Any
 
 from ..accounting import Unit
 from ..accounting.filter import Secret
-from ..data.parts import may_hide, num_of_share
+from ..data.parts import may_hide, secret_num
 from ..errors import PrivacyParameterError
 from ..parameters.parse import parse_number
 
@@ -72,4 +72,4 @@ def check_same(secret: Secret | None, test: float | None, test_epsilon: float | 
 
 def _num(test: Any) -> int:
     share = parse_number("secret_test", test, low=0.0, high=1.0, open_low=True, open_high=True)
-    return num_of_share(share)
+    return secret_num(share)

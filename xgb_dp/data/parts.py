@@ -40,6 +40,7 @@ __all__ = [
     "num_of_share",
     "part_of",
     "reading",
+    "secret_num",
 ]
 
 TRAIN, TEST = "train", "test"
@@ -167,8 +168,13 @@ def assumed() -> Part | None:
 
 
 def num_of_share(share: float) -> int:
-    """The share of a second part as the whole number that secret coins are compared with."""
-    num = round(share * 2**COIN_BITS)
+    """The share of a second part as the whole number that coins are compared with."""
+    return min(max(1, round(share * 2**COIN_BITS)), 2**COIN_BITS - 1)
+
+
+def secret_num(share: float) -> int:
+    """The same where the coins are to stay secret."""
+    num = num_of_share(share)
     if not may_hide(num):
         raise PrivacyRefusal(
             "Coins that stay secret are refused for a part of less than 1% of the rows: delta "

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ..data.arrays import cells_of, collected
 from ..data.cells import read_data
 from ..data.ids import Persons, persons_of
-from ..data.parts import TEST, TRAIN, Part, divided_by, mark, num_of_share
+from ..data.parts import TEST, TRAIN, Part, divided_by, mark, num_of_share, secret_num
 from ..data.sparse import check_sparse
 from ..engine.samplers import rows_apart
 from ..errors import PrivacyParameterError, PrivacyRefusal
@@ -95,6 +95,7 @@ def split(
     """
     share = parse_number("test", test, low=0.0, high=1.0, open_low=True, open_high=True)
     secret = parse_flag("coins_stay_secret", coins_stay_secret)
+    test_num = secret_num(share) if secret else None
     rows = _rows(data)
     persons = None if privacy_id is None else persons_of(privacy_id, rows)
     sides = halves(data, share, None if persons is None else persons.codes)
@@ -104,7 +105,6 @@ def split(
         column = _exact(persons)
         ids = [column[indices] for indices, _ in sides]
         divided_by(name, persons.column)
-    test_num = num_of_share(share) if secret else None
     for (_, taken), some, which in zip(sides, ids, (TRAIN, TEST), strict=True):
         for thing in (*(taken if isinstance(taken, tuple) else (taken,)), some):
             if thing is not None:
