@@ -69,8 +69,8 @@ Request ParseRequest(std::string const& text) {
       << "The request for an intercept says `private`, and asks for no noise or for noise from a "
          "fixed key: this is a bug in xgb_dp.";
   out.of_persons = in.Enum<bool>("unit", {{"row", false}, {"person", true}});
-  CHECK(out.columns == 0 || (!out.n_public && !out.of_persons &&
-                             (out.kind == "binary" || out.kind == "rows" || out.IsByColumn())));
+  CHECK(out.columns == 0 ||
+        (!out.n_public && !out.of_persons && (out.kind == "binary" || out.IsByColumn())));
   out.plan_id = in.Text("plan_id");
   out.again = in.Has("again") && in.Bool("again");
   out.masking = ReadMasking(JsonReader{in.At("masking"), "masking."});

@@ -124,30 +124,38 @@ CELLS = st.lists(
 )
 
 
-@pytest.mark.parametrize("kind", ["binary", "rows"])
 @EXAMPLES
 @given(
     cells=CELLS,
     columns=st.sampled_from((1, 3, 5, 7)),
     shift=st.sampled_from((0, 7, 26)),
 )
-def test_cells_that_are_present(kind, cells, columns, shift):
+def test_cells_that_are_present(cells, columns, shift):
     """A row adds its share of the columns, one at most, whatever their number is said to be."""
     rows = np.array(cells, np.float32)
     request = {
-        "kind": kind, "num_class": 1, "sigma2": 0, "shift": shift, "columns": columns,
+        "kind": "binary", "num_class": 1, "sigma2": 0, "shift": shift, "columns": columns,
         "noise_free": True, **IN_THE_CLEAR,
     }  # fmt: skip
     one, other = (
         native.release_intercept(xgb.DMatrix(v, np.ones(len(v))), request)["sums"]
         for v in (rows, rows[:-1])
     )
-    bound = sensitivity.intercept_sens2(kind, shift, n_public=False, presence=True)
+    bound = sensitivity.intercept_sens2("binary", shift, n_public=False, presence=True)
     assert squared_distance(one, other) <= bound
-    touched = sensitivity.intercept_coordinates(kind, n_public=False, presence=True)
-    assert len(one) == touched == (3 if kind == "binary" else 2)
+    touched = sensitivity.intercept_coordinates("binary", n_public=False, presence=True)
+    assert len(one) == touched == 3
     present = ((rows != 0) & ~np.isnan(rows)).sum(axis=1)
     assert one[-1] == sum((min(int(k), columns) << shift) // columns for k in present)
+
+
+def test_cells_that_are_present_come_with_labels():
+    request = {
+        "kind": "rows", "num_class": 1, "sigma2": 0, "shift": 9, "columns": 4,
+        "noise_free": True, **IN_THE_CLEAR,
+    }  # fmt: skip
+    with pytest.raises(XGBoostError):
+        native.release_intercept(xgb.DMatrix(np.ones((1, 4)), np.ones(1)), request)
 
 
 def test_the_sums_are_attained_together():
