@@ -113,11 +113,9 @@ class Draws:
             position: Of the plan.
         """
         enforced = self.enforced[position]
-        asked = {
-            "columns": request["shift"] == enforced.by_column,
-            "range": Labels.of(request) == enforced.label_range,
-        }
-        if not asked.get(request["kind"], Labels.of(request) == enforced.labels):
+        claimed = {"columns": enforced.by_column, "range": enforced.label_range}
+        asked = request["shift"] if request["kind"] == "columns" else Labels.of(request)
+        if asked != claimed.get(request["kind"], enforced.labels):
             raise _defect("A request is for other sums than its plan")
         way = self._ways[position]
         way.check_request(request)

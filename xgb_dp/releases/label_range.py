@@ -25,8 +25,8 @@ def _may_be_released(s: Settings) -> bool:
 
     Workers that mask their sums agree on the range of labels beforehand.
     """
-    gaussian = s["dp_accountant"] != "pure" and not s["dp_local"] and not s["dp_secure_sum"]
-    return s.target is not None and s.objective.has_unit and gaussian
+    known = s.target is not None and s.objective.has_unit
+    return known and s.may_draw_gaussian and not s["dp_secure_sum"]
 
 
 def _pays(s: Settings) -> str:

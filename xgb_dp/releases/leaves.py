@@ -168,7 +168,7 @@ class Leaves(OfRounds):
             "leaf": {
                 "sigma2": noise.sigma2,
                 "scale": noise.scale,
-                "alpha": s["alpha"] / s.scale,
+                "alpha": s.alpha,
                 "prior_max": s.prior_max,
                 "spread": s.spread_leaves,
             }

@@ -82,6 +82,11 @@ class Settings:
         return float(self["dp_delta"])
 
     @property
+    def may_draw_gaussian(self) -> bool:
+        """Whether sums over all rows may have Gaussian noise, beside that of leaves."""
+        return self["dp_accountant"] != "pure" and not self["dp_local"]
+
+    @property
     def privacy_unit(self) -> Unit:
         """Whom the target is about, with how many of them are added or removed together."""
         column = self["dp_privacy_id"]
@@ -165,6 +170,11 @@ class Settings:
         loss of its own has its own unit.
         """
         return self.half_width if self.squared else 1.0
+
+    @property
+    def alpha(self) -> float:
+        """L1 penalty on leaf weights, in the unit of gradients."""
+        return float(self["alpha"]) / self.scale
 
     @property
     def window(self) -> tuple[float, float]:

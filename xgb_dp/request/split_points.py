@@ -134,7 +134,7 @@ def _counts_all_floats(s: Settings) -> bool:
 
     Published systems have such grids, and so does whoever draws no Gaussian noise on counts.
     """
-    return s["dp_preset"] == "default" and s["dp_accountant"] != "pure" and not s["dp_local"]
+    return s["dp_preset"] == "default" and s.may_draw_gaussian
 
 
 def _feature(s: Settings, index: int) -> Feature:

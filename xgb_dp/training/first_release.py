@@ -118,7 +118,7 @@ def in_unit(s: Settings, plan: dict[str, Any]) -> dict[str, Any]:
     """The plan in the unit of labels that was seen. It keeps its noise, its bound and its name."""
     changed = {
         "row_bound": {**plan["row_bound"], "scale": repr(s.scale)},
-        "leaf": {**plan["leaf"], "alpha": repr(min(s["alpha"] / s.scale, _MOST_ALPHA))},
+        "leaf": {**plan["leaf"], "alpha": repr(min(s.alpha, _MOST_ALPHA))},
     }
     if s.loss is not None:
         changed["loss"] = {**plan["loss"], **without_reals(s.loss.plan(s))}
