@@ -26,27 +26,6 @@ from .engine import native
 from .engine.samplers import coins, discrete_gaussian
 from .errors import LedgerError
 
-__all__ = [
-    "LEVELS",
-    "MOST_SIGMA2",
-    "Block",
-    "Codes",
-    "ColumnPlan",
-    "Floats",
-    "Ints",
-    "Later",
-    "Layout",
-    "Released",
-    "Texts",
-    "Tree",
-    "numbers_request",
-    "release",
-    "release_numbers",
-    "release_texts",
-    "votes",
-    "weights",
-]
-
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 Codes: TypeAlias = npt.NDArray[np.uint32]

@@ -16,8 +16,6 @@ from .nested import SelectionEvent
 from .simplify import Neighbours, Terms, simplify
 from .threshold import WithThresholds
 
-__all__ = ["ACCOUNTANTS", "Accountant", "make_accountant"]
-
 ACCOUNTANTS: dict[str, type[Accountant] | str] = {
     "exact": "xgb_dp.accounting.exact:ExactAccountant",
     **tenants.ACCOUNTANTS,

@@ -12,8 +12,6 @@ from collections.abc import Callable
 
 from scipy.optimize import brentq
 
-__all__ = ["doubled", "narrow", "root_above"]
-
 
 def doubled(holds: Callable[[float], bool], most: float = math.inf) -> tuple[float, float]:
     """Go up from 1 by doubling while something holds."""

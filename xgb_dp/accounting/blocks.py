@@ -17,8 +17,6 @@ from .bisection import doubled, narrow
 from .bounded_range import tail_curve
 from .gaussian import gaussian_delta
 
-__all__ = ["block_mu", "dominating_gaussian", "dominating_mu", "merge_blocks"]
-
 _FEW = 1000  # selections that are composed one by one
 _FEWEST = 100  # shorter runs are not worth it
 _BLOCK_SIZES = (1000, 250, 60)  # the curve of a smaller one has fewer values that round to 1

@@ -19,8 +19,6 @@ import numpy.typing as npt
 from ..engine import native
 from .grid_curve import GridCurve
 
-__all__ = ["Grid", "bounded_range_curve", "choose_grid", "selection_curve", "tail_curve", "width"]
-
 Array = npt.NDArray[np.float64]
 
 _MOST_POINTS_PER_RANGE = 64

@@ -24,8 +24,6 @@ from .gaussian import BETA, GaussianTotals, gaussian_delta
 from .grid_curve import GridCurve
 from .simplify import Choice, Terms
 
-__all__ = ["ChoiceCurve", "WithChoices", "hull"]
-
 _POINTS = 3  # of the envelope, for each standard deviation of the first release's loss
 _ABOVE = 5.0  # deviations above the mean that the envelope covers; the rest counts its last value
 _BELOW = 1e-4  # share of delta beyond which it ends below

@@ -18,8 +18,6 @@ from .curve import Curve
 from .events import GaussianEvent
 from .simplify import BoundedRange, Choice, Terms
 
-__all__ = ["ORDERS", "RDPCurve", "ZCDPCurve", "bounded_range_rdp", "zcdp_mu2"]
-
 _PURE_FROM = 8.0  # above, eps0 is less than eps0^2 / 8
 # One grid for every query: a smallest over a fixed set is monotone in all that the curves are.
 ORDERS = 1.0 + np.logspace(-3.0, 7.0, 4001)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import abc
 from collections.abc import Sequence
 
-__all__ = ["Curve"]
-
 
 class Curve(abc.ABC):
     """Certified (epsilon, delta) of some releases, for fixed neighbours in both orders."""

@@ -12,17 +12,6 @@ from .exact import ExactAccountant
 from .gaussian import gaussian_mu
 from .nested import ChoiceEvent, RoundsEvent, SelectionEvent
 
-__all__ = [
-    "COVERED_BY_MORE",
-    "factor_of_mu2",
-    "inner_events",
-    "is_within",
-    "mu2_of",
-    "mu2_of_kind",
-    "noise_in_words",
-    "of_kind",
-]
-
 
 def inner_events(event: Event) -> tuple[Event, ...]:
     """The releases that the event consists of: itself, or those of one round."""

@@ -21,13 +21,6 @@ from .nested import RoundsEvent
 from .sensitivity import RowBound
 from .units import PERSON
 
-__all__ = [
-    "NOISY_SUMS",
-    "Enforced",
-    "bound_of_plan",
-    "range_of_plan",
-]
-
 NOISY_SUMS = ("histogram", "partial")
 
 

@@ -13,8 +13,6 @@ from .events import LISTS, Event, PlainEvent
 from .repetitions import Repetitions
 from .units import PERSON, ROW
 
-__all__ = ["event_from_json", "events_from_ledger"]
-
 _LEVELS = 4  # a selection among runs that choose among plans of rounds
 
 

@@ -15,21 +15,6 @@ from ..errors import LedgerError
 from .repetitions import Repetitions
 from .units import ROW, UNITS
 
-__all__ = [
-    "LISTS",
-    "Event",
-    "ExponentialEvent",
-    "GaussianEvent",
-    "LaplaceEvent",
-    "PlainEvent",
-    "ThresholdEvent",
-    "counted",
-    "one_unit",
-    "plain_events",
-    "release_counts",
-    "with_unit",
-]
-
 _BITS = 200  # no number of a ledger comes near; much larger ones are no doubles
 LISTS = {"events": 1, "first": 1, "score": 1, "options": 2, "runs": 2}  # of events, by field
 

@@ -20,8 +20,6 @@ from .pure import pure_curve
 from .selection import SelectionCurve, WithSelections
 from .simplify import Neighbours, Terms, parts_of_run, simplify
 
-__all__ = ["ExactAccountant", "compose"]
-
 
 class ExactAccountant(Accountant):
     """(epsilon, delta) of a list of events that are adaptively composed, by their exact curve.

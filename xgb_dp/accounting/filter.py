@@ -27,8 +27,6 @@ from .secret import mixed_delta
 from .simplify import Neighbours, simplify
 from .threshold import failure_of
 
-__all__ = ["Capacity", "Charge", "Filter", "Secret", "charge_of", "plain_charge"]
-
 _EXTRA = 0.25  # share of delta for what exceeds a Gaussian
 _EXTRA_EACH = 1e-4  # of delta, for one training
 _MARGIN = 0.004  # by which a training may cost more than the Gaussian of its epsilon

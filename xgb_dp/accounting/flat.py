@@ -23,8 +23,6 @@ from .gaussian import BETA, GaussianTotals, gaussian_delta, gaussian_epsilon
 from .grid_curve import GridCurve
 from .simplify import Terms
 
-__all__ = ["LOWEST", "TAIL", "WORK", "Composition", "FlatCurve", "solve"]
-
 TAIL = 1e-4  # share of delta beyond which the domain of the recursion may end
 _BLOCKS = 1e-5  # share of delta by which blocks of selections may exceed a Gaussian
 _MOST_LAPLACE = 1000

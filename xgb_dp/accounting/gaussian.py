@@ -14,15 +14,6 @@ from scipy.special import log_ndtr
 from .bisection import doubled, narrow
 from .events import GaussianEvent
 
-__all__ = [
-    "BETA",
-    "GaussianTotals",
-    "Slack",
-    "gaussian_delta",
-    "gaussian_epsilon",
-    "gaussian_mu",
-]
-
 BETA = 1e-6  # share of delta that pays for noise beyond the bound of the discreteness slack
 _UP = 1.0 + 1e-12  # outweighs the rounding of a sum of positive doubles
 

@@ -15,8 +15,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-__all__ = ["ChordTable", "GridCurve", "both_signs"]
-
 _ROUNDING = 1.0 + 1e-9
 _ALL = -40.0  # below, a curve is 1 for all that a double can tell
 

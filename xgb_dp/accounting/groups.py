@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from .bisection import narrow
 from .curve import Curve
 
-__all__ = ["MOST_ROWS", "Smallest", "delta_in_steps", "epsilon_in_steps"]
-
 MOST_ROWS = 20  # in one step; of more rows at once only a coarse bound of sampled rounds is known
 
 _UP = 1.0 + 1e-12

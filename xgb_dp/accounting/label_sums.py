@@ -8,8 +8,6 @@ from typing import Any
 
 from . import sensitivity
 
-__all__ = ["Labels", "release_of"]
-
 
 def release_of(request: Mapping[str, Any]) -> str:
     """The name that the draws of a request before the first tree have in a ledger."""

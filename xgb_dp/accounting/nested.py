@@ -13,8 +13,6 @@ from ..errors import LedgerError
 from .events import Event, GaussianEvent, PlainEvent
 from .repetitions import Repetitions
 
-__all__ = ["ChoiceEvent", "RoundsEvent", "SelectionEvent", "charged", "ways_of"]
-
 _MOST_OPTIONS = 64
 _MOST_SELECTIONS = 1 << 16  # each has a curve of its own
 

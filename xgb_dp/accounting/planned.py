@@ -13,8 +13,6 @@ from .label_sums import release_of
 from .nested import ChoiceEvent
 from .units import ROW
 
-__all__ = ["claimed_events", "planned_events"]
-
 _EPS_BITS, _SAMPLE_BITS = 40, 32
 _CORRECTIONS = 2
 

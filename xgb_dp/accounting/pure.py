@@ -15,8 +15,6 @@ from .events import Event, ExponentialEvent, GaussianEvent, LaplaceEvent, Thresh
 from .nested import ChoiceEvent, SelectionEvent
 from .simplify import Neighbours, parts_of_run
 
-__all__ = ["PureAccountant", "PureCurve", "pure_curve", "pure_of", "pure_sum"]
-
 
 class PureCurve(Curve):
     """What is epsilon-private at delta 0; for an infinite epsilon, what has no bound at all."""

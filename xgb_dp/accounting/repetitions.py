@@ -14,8 +14,6 @@ from scipy.optimize import brentq
 
 from ..errors import LedgerError
 
-__all__ = ["RATE_BITS", "SHAPE_BITS", "Repetitions"]
-
 SHAPE_BITS = 16
 RATE_BITS = 32
 _FAMILIES = ("negative_binomial", "poisson")

@@ -9,8 +9,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-__all__ = ["BALLS", "RowBound", "leaf_coordinates"]
-
 # Modes that scale both derivatives of a row together.
 BALLS = ("prediction", "row_weight")
 

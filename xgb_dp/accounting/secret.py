@@ -19,8 +19,6 @@ from .events import Event, one_unit
 from .exact import ExactAccountant
 from .grid_curve import ChordTable, both_signs
 
-__all__ = ["SecretSplit", "mixed_delta"]
-
 _POINTS = 150  # of the curve of a part
 _BEYOND = 1e-4  # of delta, for losses above the last point
 _REACH = 12.0  # log-odds beyond which no division of a factor is tried

@@ -16,8 +16,6 @@ from .curve import Curve
 from .grid_curve import ChordTable, both_signs
 from .repetitions import Repetitions
 
-__all__ = ["SelectionCurve", "WithSelections"]
-
 Array = npt.NDArray[np.float64]
 
 _UP = 1.0 + 1e-12

@@ -12,25 +12,9 @@ import math
 from collections.abc import Sequence
 
 from ..errors import BudgetError
-from .row_bound import BALLS, RowBound, leaf_coordinates
-
-__all__ = [
-    "BALLS",
-    "LABEL_CELLS",
-    "RowBound",
-    "candidate_cells",
-    "candidates_sens2",
-    "columns_sens2",
-    "correction_sens2",
-    "feature_cells",
-    "intercept_coordinates",
-    "intercept_sens2",
-    "largest_grid_bits",
-    "leaf_coordinates",
-    "leaf_sens",
-    "range_int",
-    "replace_one",
-]
+from .row_bound import BALLS as BALLS
+from .row_bound import RowBound as RowBound
+from .row_bound import leaf_coordinates as leaf_coordinates
 
 # A utility is evaluated with an error of less than 16 units; four times that enlarges the range.
 UTILITY_SLACK = 64

@@ -15,18 +15,6 @@ from .curve import Curve
 from .events import Event, ExponentialEvent, GaussianEvent, LaplaceEvent
 from .nested import ChoiceEvent, SelectionEvent
 
-__all__ = [
-    "BoundedRange",
-    "Choice",
-    "Neighbours",
-    "OtherTerm",
-    "Terms",
-    "parts_of_run",
-    "simplify",
-    "term_of",
-    "touched",
-]
-
 
 @dataclass(frozen=True)
 class Neighbours:

@@ -9,8 +9,6 @@ from __future__ import annotations
 from pkgutil import resolve_name
 from typing import Any
 
-__all__ = ["ACCOUNTANTS", "EVENTS", "load"]
-
 EVENTS = {
     "poisson": "xgb_dp.published.rounds:SampledEvent",
     "parallel": "xgb_dp.published.rounds:ParallelEvent",

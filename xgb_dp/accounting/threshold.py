@@ -13,8 +13,6 @@ from scipy.special import ndtr
 from .curve import Curve
 from .events import ThresholdEvent
 
-__all__ = ["WithThresholds", "failure_of", "tail"]
-
 _UP = 1.0 + 1e-9
 _SHARES = (0.5, 0.1, 0.9, *(10.0**-k for k in range(2, 12)))
 

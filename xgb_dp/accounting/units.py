@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-__all__ = ["ONE_ROW", "PERSON", "ROW", "UNITS", "Unit", "all_same"]
-
 ROW, PERSON = "row", "person"
 UNITS = (ROW, PERSON)
 """What neighbours differ by: one row, or all rows of one person, however many they are."""

@@ -14,8 +14,6 @@ from ..request.registry import RELEASES
 from ..request.settings import Settings
 from ..request.shares import SHARE_NAMES
 
-__all__ = ["SAMPLE_BITS", "FamilyNoise", "NoisePlan", "Releases"]
-
 SAMPLE_BITS = 32
 AnyRelease = TypeVar("AnyRelease", bound=Release)
 

@@ -17,8 +17,6 @@ from ..published.rounds import AllocatedEvent, SampledEvent, mu2_before_sampling
 from ..releases.release import MAX_SIGMA2, Noise, Part
 from .mechanisms import SAMPLE_BITS, NoisePlan, Releases
 
-__all__ = ["plan_noise"]
-
 _MIN_GRID_BITS, _MAX_GRID_BITS = 4, 20
 
 

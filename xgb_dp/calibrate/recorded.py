@@ -18,8 +18,6 @@ from ..request.settings import Settings
 from .mechanisms import Releases
 from .search import calibrate, calibrate_family
 
-__all__ = ["NOISE", "SLACK", "differences", "events_of_record"]
-
 NOISE = frozenset({"sigma2", "scale", "eps_num"})
 """Fields of events that a calibration finds."""
 SLACK = 0.998

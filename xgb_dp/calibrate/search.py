@@ -20,8 +20,6 @@ from ..errors import BudgetError
 from .mechanisms import SAMPLE_BITS, FamilyNoise, NoisePlan, Releases
 from .noise import plan_noise
 
-__all__ = ["calibrate", "calibrate_family"]
-
 # Log epsilon grows about as log mu while mu is small, and twice as fast where mu is large.
 _STEEPEST, _STEEPEST_LOUD, _LOUD = 1.0, 2.0, math.log(10.0)
 _LOWEST, _AIM, _HIGHEST = 0.998, 0.9994, 1.0  # certified epsilon / target

@@ -20,16 +20,6 @@ import numpy.typing as npt
 from ..errors import PrivacyParameterError, RowDomainError
 from .cells import DATES, Names, is_sequence, number_of, numbers_of, read_data
 
-__all__ = [
-    "cells_of",
-    "codes_in",
-    "collected",
-    "is_table",
-    "library_of",
-    "numbers",
-    "type_of",
-]
-
 _TABLES = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "Table"}
 _EXPECTED = (
     "a list or another sequence, a NumPy array, or a column or table of pandas, polars or Arrow"

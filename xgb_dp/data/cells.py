@@ -23,21 +23,6 @@ import numpy.typing as npt
 
 from ..errors import NativeLibraryError, PrivacyError, PrivacyParameterError, RowDomainError
 
-__all__ = [
-    "ABSENT",
-    "DATES",
-    "MISSING",
-    "UNKNOWN",
-    "UNREADABLE",
-    "Names",
-    "is_sequence",
-    "is_unicode",
-    "number_of",
-    "numbers_of",
-    "read_data",
-    "value_of",
-]
-
 T = TypeVar("T")
 Ints = npt.NDArray[np.int64]
 

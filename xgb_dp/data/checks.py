@@ -12,16 +12,6 @@ import numpy as np
 from ..errors import PrivacyError, PrivacyParameterError, RowDomainError
 from .arrays import numbers
 
-__all__ = [
-    "check_base_margin",
-    "check_class_labels",
-    "check_intervals",
-    "check_labels",
-    "check_range",
-    "check_unused",
-    "check_weights",
-]
-
 
 def check_labels(labels: np.ndarray, kind: str, classes: int) -> None:
     """Every label is finite, or a class; those beyond ``dp_target_bounds`` are clamped later."""

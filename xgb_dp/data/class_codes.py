@@ -10,9 +10,6 @@ from ..errors import PrivacyParameterError, RowDomainError
 from .arrays import cells_of
 from .cells import Names
 
-__all__ = ["codes_of", "declared", "label_array"]
-
-
 _MOST = 1 << 16  # classes
 
 

@@ -18,8 +18,6 @@ from .frames import without_column
 from .ids import column_of, persons_of
 from .sparse import check_sparse
 
-__all__ = ["bring_together"]
-
 _NAME = "dp_privacy_id"
 _EXPECTED = (
     f"With Dask `{_NAME}` is the name of a column of the data frame, or a Dask series or array "

@@ -19,8 +19,6 @@ from ..errors import PrivacyParameterError, RowDomainError
 from .arrays import cells_of
 from .cells import value_of
 
-__all__ = ["EPOCH", "PARTS", "PUBLIC_CUTS", "parts_of_dates", "read_day"]
-
 EPOCH = "1970-01-01"
 """The day that days are counted from where nothing else is declared."""
 PARTS = ("days", "month", "weekday", "hour")

@@ -19,8 +19,6 @@ from .arrays import cells_of, codes_in, collected, is_table, library_of, numbers
 from .cells import ABSENT, DATES, Names, is_unicode, read_data
 from .sparse import is_sparse
 
-__all__ = ["check_names", "columns_of", "has_column", "prepared", "without_column"]
-
 _WHOLE = 2.0**53
 
 

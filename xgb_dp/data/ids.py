@@ -23,8 +23,6 @@ from .arrays import library_of
 from .cells import is_sequence, is_unicode, read_data
 from .parts import mark, part_of
 
-__all__ = ["SEVERAL_KINDS", "Persons", "column_of", "joined", "persons_of"]
-
 Codes = npt.NDArray[np.uint32]
 Coded = tuple[Codes, str, np.ndarray]
 """Codes, kind and distinct ids."""

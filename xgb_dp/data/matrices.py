@@ -18,8 +18,6 @@ from .ids import Persons, persons_of
 from .persons import attach
 from .sparse import check_sparse
 
-__all__ = ["META", "check_shape", "checked", "private_matrix"]
-
 _BOUND = "bound of its label"
 META = {
     "label": "label",

@@ -22,27 +22,6 @@ from typing import Any
 from ..errors import PrivacyRefusal, PrivacyWarning
 from .unchanged import digest
 
-__all__ = [
-    "COIN_BITS",
-    "LEAST_SHARE",
-    "TEST",
-    "TRAIN",
-    "Part",
-    "apart",
-    "assumed",
-    "check_size_is_secret",
-    "divided_by",
-    "divided_column",
-    "for_persons",
-    "is_secret",
-    "mark",
-    "may_hide",
-    "num_of_share",
-    "part_of",
-    "reading",
-    "secret_num",
-]
-
 TRAIN, TEST = "train", "test"
 COIN_BITS = 32
 """A coin is a whole number of so many bits, compared with the share of the second part."""

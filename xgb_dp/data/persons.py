@@ -17,8 +17,6 @@ from ..engine import native, workers
 from ..errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
 from .ids import SEVERAL_KINDS, Persons, column_of
 
-__all__ = ["Hold", "attach", "check_apart", "hold", "id_column", "taken_out"]
-
 _NAME = "dp_privacy_id"
 _ATTACHED: WeakKeyDictionary[Any, Persons] = WeakKeyDictionary()
 _HOLDS: WeakKeyDictionary[Any, WeakSet[Hold]] = WeakKeyDictionary()  # all of a matrix agree

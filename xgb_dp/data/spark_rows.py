@@ -10,8 +10,6 @@ from ..errors import PrivacyParameterError, PrivacyRefusal
 from .ids import Persons, joined, persons_of
 from .persons import attach, id_column
 
-__all__ = ["spark_matrices", "spark_rows"]
-
 _IDS, _VALID = "dp_privacy_id", "validationIndicator"  # the latter is XGBoost's own, as these are
 _DATA, _SIZES, _VALUES = "values", "featureVectorSize", "featureVectorValues"
 

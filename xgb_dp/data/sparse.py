@@ -15,8 +15,6 @@ import numpy.typing as npt
 
 from ..errors import PrivacyParameterError, RowDomainError
 
-__all__ = ["check_sparse", "is_sparse"]
-
 _TWICE = (
     "A row has two entries in one column. Give every cell of a sparse matrix once, and drop or "
     "mend such rows one by one."

@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["digest"]
-
 
 def digest(thing: Any) -> bytes | None:
     """A digest of what may be changed in place; None for what cannot be read, by its type alone."""

@@ -25,8 +25,6 @@ from .ids import Persons, joined
 from .matrices import META, check_shape, checked, private_matrix
 from .sparse import check_sparse, is_sparse
 
-__all__ = ["worker_matrix"]
-
 Layout: TypeAlias = Mapping[str, Any]
 """What must be the same in all parts, by the name that errors have for it; of JSON's types."""
 Rows: TypeAlias = Mapping[str, Any]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["VARIABLE", "stock_origin", "take_door"]
-
 VARIABLE = "XGB_DP_XGBOOST"
 """Environment variable that, as ``private``, gives the private build the name from the start."""
 

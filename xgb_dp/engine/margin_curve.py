@@ -18,8 +18,6 @@ import numpy.typing as npt
 
 from ..errors import LedgerError
 
-__all__ = ["CURVE", "MarginCurve"]
-
 CURVE = "dp_calibration"
 """Attribute of the model that holds it."""
 _MOST = 4096

@@ -16,8 +16,6 @@ import numpy as np
 
 from .tree_json import LEAF, Tree
 
-__all__ = ["ModelJson"]
-
 _NUMBERS = ("learner", "learner_model_param")
 _BOOSTER = ("learner", "gradient_booster")
 _TREES = (*_BOOSTER, "model")

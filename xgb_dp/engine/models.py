@@ -11,14 +11,6 @@ from ..errors import LedgerError, PrivacyParameterError
 from . import ubjson
 from .model_json import ModelJson
 
-__all__ = [
-    "file_bytes",
-    "is_json",
-    "load_booster",
-    "names_of_categories",
-    "stored_categories",
-]
-
 
 def load_booster(model: Any) -> Any:
     """The xgboost.Booster of a model, saved or not."""

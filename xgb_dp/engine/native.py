@@ -21,26 +21,6 @@ import numpy.typing as npt
 from ..errors import NativeLibraryError, RowDomainError
 from .door import VARIABLE
 
-__all__ = [
-    "build_info",
-    "call",
-    "check_plan",
-    "check_rows",
-    "check_sums",
-    "discover_numbers",
-    "is_dp_build",
-    "is_loaded",
-    "is_paged",
-    "is_plain",
-    "lib",
-    "private_xgboost",
-    "release_intercept",
-    "set_persons",
-    "stock_hint",
-    "tree_texts",
-    "warn_if_stock",
-]
-
 _LOADED = (
     "This process has loaded a stock xgboost{where} before xgb_dp. It does not train privately. "
     "Import xgb_dp first, best as `from xgb_dp import xgboost as xgb`; or set the environment "

@@ -16,8 +16,6 @@ from typing import Any
 
 from ..errors import PrivacyRefusal
 
-__all__ = ["Once"]
-
 _BEGUN: set[tuple[str, str]] = set()  # training and worker, for the life of this process
 
 

@@ -21,8 +21,6 @@ from typing import Any
 
 from ..errors import PrivacyParameterError, PrivacyRefusal
 
-__all__ = ["Handshake", "Party", "load_party"]
-
 _LABEL = b"xgb-dp masked sums 3"
 _SECRET_BYTES = 32
 _KIND = "ssh-ed25519"

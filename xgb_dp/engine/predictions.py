@@ -12,8 +12,6 @@ import numpy.typing as npt
 from .margin_curve import MarginCurve
 from .model_json import ModelJson
 
-__all__ = ["levels_of_model", "objective_of", "probabilities", "within"]
-
 
 def within(bounds: Sequence[Any], values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Predictions of a regression, moved into the declared range of the target.

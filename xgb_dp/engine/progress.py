@@ -14,8 +14,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeAlias
 
-__all__ = ["Step", "progress"]
-
 Step: TypeAlias = Callable[[str], None]
 """Says that a step begins."""
 

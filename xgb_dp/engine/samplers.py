@@ -16,8 +16,6 @@ import numpy.typing as npt
 
 from . import native
 
-__all__ = ["coins", "discrete_gaussian", "rows_apart"]
-
 
 def coins(size: int) -> npt.NDArray[np.uint32]:
     """Independent uniform 32-bit numbers of the operating system's generator."""

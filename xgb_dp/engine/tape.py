@@ -11,8 +11,6 @@ from contextvars import ContextVar
 
 from ..errors import PrivacyParameterError
 
-__all__ = ["fix_noise_of_process", "fixed_noise", "noise_key"]
-
 _KEY: ContextVar[str | None] = ContextVar("xgb_dp_test_key", default=None)
 _process_key: str | None = None
 

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["LEAF", "Tree", "complete_tree"]
-
 Floats = npt.NDArray[np.float64]
 
 LEAF = -1

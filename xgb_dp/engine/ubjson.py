@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["check", "loads"]
-
 _TYPES = {
     b"i": ">i1", b"U": ">u1", b"I": ">i2", b"l": ">i4", b"L": ">i8", b"d": ">f4", b"D": ">f8",
     b"C": ">S1",

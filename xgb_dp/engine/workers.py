@@ -21,17 +21,6 @@ import numpy as np
 
 from ..errors import PrivacyError, PrivacyParameterError, PrivacyRefusal, RowDomainError
 
-__all__ = [
-    "check_agreement",
-    "check_together",
-    "first_of_all",
-    "no_message",
-    "tell_all",
-    "this_worker",
-    "told_by",
-]
-
-
 T = TypeVar("T")
 
 _SHARED: tuple[type[PrivacyError], ...] = (PrivacyParameterError, PrivacyRefusal, RowDomainError)

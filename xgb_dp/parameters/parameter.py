@@ -21,8 +21,6 @@ from .parse import Reader
 if TYPE_CHECKING:
     from ..request.settings import Settings
 
-__all__ = ["FREE", "PUBLIC", "SPENDS", "Parameter", "Rule", "Table"]
-
 PUBLIC = "public"
 SPENDS = "spends budget"
 FREE = "free post-processing"

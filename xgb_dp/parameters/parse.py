@@ -16,25 +16,6 @@ import numpy as np
 
 from ..errors import PrivacyParameterError
 
-__all__ = [
-    "Choice",
-    "FileName",
-    "Flag",
-    "Number",
-    "OpenRounds",
-    "Reader",
-    "Whole",
-    "listed",
-    "mapped",
-    "parse_flag",
-    "parse_int",
-    "parse_number",
-    "parse_range",
-    "plain",
-    "same",
-    "shown",
-]
-
 Reader = Callable[[str, Any, Any], Any]
 """Reads one value: name of the parameter, what the user gave, and the settings read so far."""
 

@@ -27,15 +27,6 @@ from ..accounting.pure import pure_curve
 from ..accounting.repetitions import Repetitions
 from ..accounting.simplify import Choice, Neighbours, OtherTerm, Terms, parts_of_run, simplify
 
-__all__ = [
-    "ClassicAccountant",
-    "GDPAccountant",
-    "RDPAccountant",
-    "ZCDPAccountant",
-    "bounded_range_mu",
-    "laplace_mu",
-]
-
 _UP = 1.0 + 1e-12
 # Below, the curve is not computed in doubles. What is mu-GDP, and discrete noise of the same mu, is
 # mu^2 / 2-zCDP, whose bound works on the logarithm of delta.

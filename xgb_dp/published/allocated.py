@@ -19,8 +19,6 @@ import numpy.typing as npt
 from ..accounting.grid_curve import both_signs
 from .sampled import Rounds, hull, hull_masses
 
-__all__ = ["AllocatedRounds"]
-
 Array = npt.NDArray[np.float64]
 
 _UP = 1.0 + 1e-12

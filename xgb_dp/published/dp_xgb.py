@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from .system import BOUNDS, MISSING, NO_DATA, RENYI, Preset, System
 
-__all__ = ["SYSTEM"]
-
 _XGB = {**RENYI, "lambda": 1.0, "dp_score": "newton", "dp_score_clip": 0.5}
 _XGB_FOLLOWS = (
     "splits by the exponential mechanism over all candidates, leaves by separate noisy sums of G "

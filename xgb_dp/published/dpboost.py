@@ -6,8 +6,6 @@ from typing import Any
 
 from .system import BOUNDS, MISSING, NO_DATA, PURE, Preset, System
 
-__all__ = ["SYSTEM"]
-
 _DPBOOST = {
     **PURE,
     "dp_budget_shares": {"splits": 0.5, "leaves": 0.5},

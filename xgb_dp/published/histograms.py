@@ -13,8 +13,6 @@ from ..releases.release import Asked, Noise, OfRounds, Part, grid_sigma2
 if TYPE_CHECKING:
     from ..request.settings import Settings
 
-__all__ = ["Histograms"]
-
 
 def _cells(s: Settings) -> int:
     """Sums that the noisy histogram of one feature of one node has at most."""

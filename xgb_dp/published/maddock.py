@@ -6,8 +6,6 @@ from typing import Any
 
 from .system import BOUNDS, NO_DATA, RENYI, Preset, System
 
-__all__ = ["SYSTEM"]
-
 _RANDOM = {**RENYI, "dp_split": "random"}
 _TR_FOLLOWS = (
     "totally random trees: a feature and one of its cuts, both uniform, which reads no data "

@@ -24,8 +24,6 @@ from . import sampled
 from .allocated import AllocatedRounds
 from .sampled_groups import several_rows
 
-__all__ = ["AllocatedTerm", "SampledCurve", "SampledTerm"]
-
 _LOWEST_DELTA = 1e-200
 _LOWEST = 1e-250
 _LARGEST_MU = 30.0

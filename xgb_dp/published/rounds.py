@@ -18,14 +18,6 @@ from ..accounting.simplify import simplify, term_of, touched
 from ..errors import LedgerError
 from .poisson import AllocatedTerm, SampledTerm
 
-__all__ = [
-    "AllocatedEvent",
-    "ParallelEvent",
-    "SampledEvent",
-    "mu2_before_sampling",
-    "squared_parts",
-]
-
 
 @dataclass(frozen=True)
 class SampledEvent(RoundsEvent):

@@ -19,18 +19,6 @@ from scipy.optimize import minimize_scalar
 
 from ..accounting.grid_curve import both_signs
 
-__all__ = [
-    "Composed",
-    "Pair",
-    "Rounds",
-    "TooManyPoints",
-    "best_tilt",
-    "hull",
-    "hull_masses",
-    "sampled_pairs",
-    "variance",
-]
-
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 Curve = Callable[[Array], Array]

@@ -12,8 +12,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln, logsumexp
 
-__all__ = ["several_rows"]
-
 Array = npt.NDArray[np.float64]
 Curve = Callable[[Array], Array]
 

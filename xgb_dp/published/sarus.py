@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 from .system import BOUNDS, MISSING, NO_DATA, PURE, Preset, System
 
-__all__ = ["SYSTEM", "TreeBudget", "leaf_sensitivity", "tree_budget"]
-
 
 def leaf_sensitivity(min_child_weight: float, penalty: float = 0.1) -> float:
     """What one row changes of the value of a leaf at most: equation 7 of the paper.

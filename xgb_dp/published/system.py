@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["BOUNDS", "MISSING", "NO_DATA", "PLAIN", "PURE", "RENYI", "Preset", "System"]
-
 
 def _nothing(rounds: int, columns: int, trees: int) -> dict[str, Any]:
     return {}

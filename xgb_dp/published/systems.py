@@ -15,8 +15,6 @@ from ..errors import PrivacyParameterError
 from . import dp_xgb, dpboost, maddock, sarus
 from .system import Preset, System
 
-__all__ = ["PRESETS", "SYSTEMS", "Preset", "describe"]
-
 SYSTEMS: tuple[System, ...] = (sarus.SYSTEM, dpboost.SYSTEM, dp_xgb.SYSTEM, maddock.SYSTEM)
 """All published systems, in the order of the pages."""
 

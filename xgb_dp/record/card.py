@@ -19,8 +19,6 @@ from .importance import column_names, importance
 from .report import as_booster, privacy_report
 from .report_views import meaning, round_up, tables
 
-__all__ = ["model_card"]
-
 
 @takes(
     name="text",

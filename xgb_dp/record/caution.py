@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ..request.settings import Settings
     from .form import Ledger
 
-__all__ = ["concerns", "warn", "warn_of", "warn_of_columns", "warn_of_model"]
-
 _LARGE_EPSILON = 10.0
 _LARGE_DELTA = 1e-3  # however many rows there are
 

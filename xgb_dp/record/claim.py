@@ -26,9 +26,6 @@ from ..errors import BudgetError, LedgerError
 from .form import Ledger, TrainingRecord
 from .ledger import ATTRIBUTE
 
-__all__ = ["Draws", "Told", "completed", "drawn"]
-
-
 _SHARED = (
     ("unit", "unit"),
     ("private", "private"),

@@ -14,8 +14,6 @@ from ..errors import PrivacyParameterError, PrivacyRefusal
 from .report import PrivacyReport, as_booster, privacy_report
 from .report_views import as_dict, as_html
 
-__all__ = ["KINDS", "deployment_record", "page_of"]
-
 KINDS = ("json", "registry", "nist")
 _NOT_STATED = "not stated"
 _HAZARDS = (

@@ -16,19 +16,6 @@ from ..accounting.events import release_counts
 from ..errors import LedgerError
 from .base_model import PublicStart
 
-__all__ = [
-    "check_choice",
-    "check_fields",
-    "damaged",
-    "is_count",
-    "is_entry",
-    "read_enforced",
-    "read_events",
-    "read_public",
-    "read_start",
-    "read_target",
-]
-
 _MOST = 1 << 31  # rounds
 _NEEDED = {"rounds", "group", "budget_shares", "num_parallel_tree"}
 _ENTRY = re.compile(r"[0-9a-f]{16}")

@@ -31,8 +31,6 @@ from .fields import (
     read_target,
 )
 
-__all__ = ["VERSION", "Ledger", "Released", "TrainingRecord"]
-
 VERSION = 1
 _NOISE = ("os", "fixed", "none")
 

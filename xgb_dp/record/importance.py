@@ -11,8 +11,6 @@ from typing import Any
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from .report import as_booster, privacy_report
 
-__all__ = ["column_names", "importance", "private_booster"]
-
 _KINDS = ("gain", "total_gain", "cover", "total_cover", "weight")
 
 

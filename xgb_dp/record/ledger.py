@@ -21,19 +21,6 @@ from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
 from . import sealed
 from .form import Ledger, TrainingRecord
 
-__all__ = [
-    "ATTRIBUTE",
-    "check_trees",
-    "claim",
-    "earlier_ledger",
-    "evaluated",
-    "parse_ledger",
-    "read_ledger",
-    "sign",
-    "store",
-    "tree_names",
-]
-
 ATTRIBUTE = "dp_ledger"
 
 

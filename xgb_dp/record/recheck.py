@@ -14,8 +14,6 @@ from ..engine.model_json import ModelJson
 from ..request.objectives import OBJECTIVES
 from .form import Ledger, TrainingRecord
 
-__all__ = ["contradictions"]
-
 _LEAST = 0.5
 """Share of its target that a selection uses at least."""
 _OF_GRIDS = frozenset({"sensitivity", "sensitivity2", *NOISE})

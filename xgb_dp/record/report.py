@@ -21,8 +21,6 @@ from .secret_split import of_records
 from .spending import Spending, spending
 from .statement import paragraphs
 
-__all__ = ["PrivacyReport", "as_booster", "privacy_report"]
-
 
 @dataclass(frozen=True)
 class PrivacyReport:

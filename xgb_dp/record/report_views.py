@@ -17,18 +17,6 @@ if TYPE_CHECKING:
     from .report import PrivacyReport
     from .spending import Spending
 
-__all__ = [
-    "DELTAS",
-    "as_dict",
-    "as_html",
-    "as_text",
-    "json_number",
-    "meaning",
-    "round_up",
-    "spending_rows",
-    "tables",
-]
-
 DELTAS = tuple(10.0**-k for k in range(3, 13))
 """Failure probabilities at which reports and plots state epsilon."""
 _GROUPS = (1, 2, 3, 5, 10)  # rows of one person, or persons, for which reports state epsilon

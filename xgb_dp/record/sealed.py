@@ -12,8 +12,6 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["DIGEST", "digest", "dumps", "loads", "unique"]
-
 DIGEST = "digest"
 """Key of the digest in a sealed text."""
 _LONGEST = 100  # digits of a number: no double and no integer of ours has more

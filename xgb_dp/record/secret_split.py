@@ -13,8 +13,6 @@ from ..accounting.secret import SecretSplit
 from ..data.parts import TEST, TRAIN, Part, is_secret
 from .form import Ledger
 
-__all__ = ["of_records", "part_read"]
-
 
 def part_read(public: Mapping[str, Any]) -> Part | None:
     """The part that a training has read; None where it is not known, or evaluations added to it."""

@@ -23,8 +23,6 @@ from ..engine.samplers import coins
 from ..errors import BudgetError
 from . import ledger
 
-__all__ = ["best_of", "complete", "repetitions"]
-
 
 class Run(Protocol):
     """One run of a selection: a private model, and the rank of its released score."""

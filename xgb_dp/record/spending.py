@@ -15,8 +15,6 @@ from ..accounting import Event, make_accountant
 from ..accounting.describe import inner_events, mu2_of_kind, noise_in_words, of_kind
 from ..accounting.events import release_counts
 
-__all__ = ["Spending", "spending"]
-
 
 @dataclass(frozen=True)
 class Spending:

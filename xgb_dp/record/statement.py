@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from .form import Ledger
     from .report import PrivacyReport
 
-__all__ = ["paragraphs"]
-
 _RELEASES = {
     **dict(pair for kind in RELEASES for pair in kind.words),
     "plan": "one of several plans",

@@ -32,8 +32,6 @@ from .recheck import contradictions
 from .report import PrivacyReport
 from .report_views import as_dict
 
-__all__ = ["EXIT_CODES", "Check", "Verification", "read_model", "unit_of", "verify"]
-
 VERSION = 1
 """Of the form of :meth:`Verification.to_json`; it grows when a field changes or goes."""
 EXIT_CODES = {"passed": 0, "failed": 1, "unknown": 3}

@@ -28,8 +28,6 @@ from .release import (
 if TYPE_CHECKING:
     from ..request.settings import Settings
 
-__all__ = ["Candidates", "offered"]
-
 
 def _rounds(name: str, value: Any, s: Settings) -> int:
     """Rounds that release candidates, at most all."""

@@ -18,8 +18,6 @@ from .release import EXACT_BITS, Asked, Noise, Part, Release, shifted
 if TYPE_CHECKING:
     from ..request.settings import Settings
 
-__all__ = ["PRESENT", "SHARE", "ColumnSums"]
-
 SHARE = 2.0 / 3.0
 PRESENT = float(str(np.finfo(np.float32).tiny))
 """The least cell above 0, from which on a cell is present: the smallest normal 32-bit float."""

@@ -16,8 +16,6 @@ from .release import MAX_SIGMA2, Asked, Noise, Part, Release, grid_sigma2
 if TYPE_CHECKING:
     from ..request.settings import Settings
 
-__all__ = ["Correction"]
-
 _TIMES = 2
 
 

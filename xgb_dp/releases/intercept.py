@@ -18,8 +18,6 @@ from .release import EXACT_BITS, Asked, Noise, Part, Release, shifted
 if TYPE_CHECKING:
     from ..request.settings import Settings
 
-__all__ = ["Intercept"]
-
 _COUNT = 0.009  # share of the label sums, and of the number of rows where it is released alone
 _MEAN = 0.027
 _LARGEST, _LARGEST_EXPOSURE = 1e30, 1e12  # of means, and of exposures; the least is its inverse

@@ -15,8 +15,6 @@ from .release import EXACT_BITS, Asked, Noise, Part, Release, shifted
 if TYPE_CHECKING:
     from ..request.settings import Settings
 
-__all__ = ["LabelRange"]
-
 _SHARE = 0.015
 
 

@@ -16,8 +16,6 @@ from .release import MIN_SIGMA2, Asked, Noise, OfRounds, Part, grid_sigma2, lapl
 if TYPE_CHECKING:
     from ..request.settings import Settings
 
-__all__ = ["Leaves"]
-
 _LARGEST_ALPHA = 1e12  # half widths
 
 

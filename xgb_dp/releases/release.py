@@ -15,21 +15,6 @@ from ..parameters.parameter import Parameter, Rule
 if TYPE_CHECKING:
     from ..request.settings import Settings
 
-__all__ = [
-    "EXACT_BITS",
-    "MAX_SIGMA2",
-    "MIN_SIGMA2",
-    "Asked",
-    "Noise",
-    "OfRounds",
-    "Part",
-    "Release",
-    "grid_sigma2",
-    "laplace_scale",
-    "laplace_shift",
-    "shifted",
-]
-
 EXACT_BITS = 20
 """Shift of counts that are released without noise."""
 MIN_SIGMA2 = 2**20

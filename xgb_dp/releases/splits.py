@@ -17,8 +17,6 @@ from .release import Asked, Noise, OfRounds, Part
 if TYPE_CHECKING:
     from ..request.settings import Settings
 
-__all__ = ["EPS_BITS", "OF_TREES", "Splits", "of_epsilon", "of_trees"]
-
 EPS_BITS = 40
 _MAX_EPS_NUM = 2**47 - 1
 

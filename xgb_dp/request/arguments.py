@@ -10,8 +10,6 @@ from typing import Any, TypeVar
 
 from ..errors import PrivacyParameterError
 
-__all__ = ["takes"]
-
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 

@@ -17,8 +17,6 @@ from .losses import CLIPS, TARGETS
 if TYPE_CHECKING:
     from .settings import Settings
 
-__all__ = ["PARAMETERS", "RULES", "row_bound"]
-
 _COARSEST_GRID = 16  # steps of a gradient C
 _LARGEST_HESSIAN = 60  # times C, in the norm of a row
 _LEAST_BOUND = 1e-6  # of C; at most its inverse

@@ -13,8 +13,6 @@ from .schema import by_column, column_index
 if TYPE_CHECKING:
     from .settings import Settings
 
-__all__ = ["interaction_sets", "monotone_directions"]
-
 
 def _entries(name: str, text: str) -> Any:
     """XGBoost's textual form, e.g. "(1,0,-1)" or "[[0, 1], [2]]"."""

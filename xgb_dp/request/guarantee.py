@@ -15,8 +15,6 @@ from .shares import resolve_shares
 if TYPE_CHECKING:
     from .settings import Settings
 
-__all__ = ["PARAMETERS", "RULES"]
-
 
 def _no_epsilon(s: Settings) -> float:
     raise PrivacyParameterError(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["looks_like_id"]
-
 _ENDINGS = ("id", "ids", "uid", "uuid", "guid", "nbr", "mrn", "ssn", "pk")
 _NUMBERS = ("no", "nr", "num", "number", "key", "code", "hash", "name")
 _PERSONS = (

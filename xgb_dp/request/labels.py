@@ -19,8 +19,6 @@ from .program import own_objective
 if TYPE_CHECKING:
     from .settings import Settings
 
-__all__ = ["PARAMETERS", "RULES"]
-
 _LARGEST_LABEL, _LEAST_WIDTH, _LEAST_SHARE = 1e30, 1e-15, 1e-6
 _MOST_TARGETS, _MOST_LEVELS = 1024, 64
 _LEAST_LOGARITHMS = 0.01

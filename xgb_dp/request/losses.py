@@ -12,22 +12,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .settings import Settings
 
-__all__ = [
-    "CLIPS",
-    "LABELS",
-    "MEANS",
-    "OWN_LOSS",
-    "POWERS",
-    "PSEUDO_HUBER",
-    "QUANTILES",
-    "SHARES",
-    "SQUARED_LOG",
-    "TARGETS",
-    "TIMES",
-    "Loss",
-    "Measured",
-]
-
 
 def _weight(s: Settings) -> float:
     return float(s["dp_max_weight"] or 1.0)

@@ -21,8 +21,6 @@ from ..engine.workers import check_together, tell_all, this_worker
 from ..parameters.parameter import PUBLIC, SPENDS, Parameter, Table
 from ..parameters.parse import FileName, Flag, Whole
 
-__all__ = ["PARAMETERS", "Masking", "agree_on_pads", "drop_pads"]
-
 # fmt: off
 PARAMETERS = (
     Parameter("dp_secure_sum", "workers add shares of the noise to their own sums and mask them, "

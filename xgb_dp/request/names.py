@@ -13,8 +13,6 @@ from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..parameters.parse import same
 from .params import PARAMETERS
 
-__all__ = ["ALIASES", "NEUTRAL", "REFUSED", "check_names", "flatten", "read_one"]
-
 ALIASES: dict[str, str] = {a: p.name for p in PARAMETERS.values() for a in p.aliases}
 
 NEUTRAL: dict[str, Any] = {

@@ -23,8 +23,6 @@ from .losses import (
     Loss,
 )
 
-__all__ = ["OBJECTIVES", "OWN", "OWN_PARAMETERS", "REFUSED_OBJECTIVES", "Objective"]
-
 
 @dataclass(frozen=True)
 class Objective:

@@ -18,8 +18,6 @@ from ..parameters.parse import OpenRounds, Whole
 from . import bound, guarantee, labels, masking, trees
 from .registry import RELEASES
 
-__all__ = ["ARGUMENTS", "DEFAULT_ROUNDS", "PARAMETERS"]
-
 DEFAULT_ROUNDS = OpenRounds(50)
 """Boosting rounds where none are given, in every interface, and no plan follows the rows."""
 

@@ -22,8 +22,6 @@ from ..errors import PrivacyParameterError
 if TYPE_CHECKING:
     from .settings import Settings
 
-__all__ = ["Program", "own_objective"]
-
 _MOST = 1000  # instructions
 _SHOWN = 2000  # characters of the record
 _SAME = ("sign", "exp", "expm1", "log", "log1p", "sqrt", "tanh", "sin", "cos")

@@ -12,8 +12,6 @@ from ..releases.leaves import Leaves
 from ..releases.release import Release
 from ..releases.splits import Splits
 
-__all__ = ["RELEASES"]
-
 RELEASES: tuple[type[Release], ...] = (
     LabelRange,
     Intercept,

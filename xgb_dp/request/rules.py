@@ -13,8 +13,6 @@ from .registry import RELEASES
 if TYPE_CHECKING:
     from .settings import Settings
 
-__all__ = ["RULES"]
-
 
 def _masked(name: str, broken: Callable[[Settings], bool], message: str) -> Rule:
     return Rule(

@@ -16,17 +16,6 @@ from ..parameters import parse
 if TYPE_CHECKING:
     from .settings import Settings
 
-__all__ = [
-    "Schema",
-    "by_column",
-    "check_source",
-    "column_index",
-    "columns_of_labels",
-    "dictionaries_of",
-    "read_schema",
-    "whole_weights",
-]
-
 LARGEST_WEIGHT = 1 << 31
 """What the largest of the ``feature_weights`` becomes, of which 2^31 columns sum within 64 bits."""
 

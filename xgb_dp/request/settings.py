@@ -25,9 +25,6 @@ from .rules import RULES
 from .schema import Schema
 from .split_points import Feature, resolve_features
 
-__all__ = ["Seen", "Settings", "resolve", "with_preset"]
-
-
 _UNIT = 10.0 / 3.0  # deviations of the labels in the unit: the default clips residuals at one
 
 

@@ -12,8 +12,6 @@ from .registry import RELEASES
 if TYPE_CHECKING:
     from .settings import Settings
 
-__all__ = ["SHARE_NAMES", "resolve_shares"]
-
 SHARE_NAMES = tuple(dict.fromkeys(kind.share for kind in RELEASES))
 _OF_REST = {kind.share: kind.of_rest for kind in RELEASES if kind.of_rest}
 

@@ -23,21 +23,6 @@ from ..releases.splits import OF_TREES
 if TYPE_CHECKING:
     from .settings import Settings
 
-__all__ = [
-    "AFTER_COLUMNS",
-    "COLUMNS",
-    "MEETINGS",
-    "NOT_FROM_COLUMNS",
-    "PUBLIC_ROUNDS",
-    "SIZES",
-    "SPARSE",
-    "Size",
-    "is_sparse",
-    "position",
-    "settings_of_sizes",
-    "worth",
-]
-
 
 @dataclass(frozen=True)
 class Size:

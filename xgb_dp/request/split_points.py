@@ -14,8 +14,6 @@ from ..parameters import parse
 if TYPE_CHECKING:
     from .settings import Settings
 
-__all__ = ["Feature", "grid_edges", "public_cuts", "resolve_features"]
-
 _MOST_CUTS = 65534
 _MOST_CATEGORIES = 65536
 

@@ -14,8 +14,6 @@ from .schema import by_column
 if TYPE_CHECKING:
     from .settings import Settings
 
-__all__ = ["PARAMETERS", "RULES"]
-
 
 def _tree_method(name: str, value: Any, s: Settings) -> str:
     if isinstance(value, str) and value in ("dp_hist", "dp_approx"):

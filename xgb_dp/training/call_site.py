@@ -31,18 +31,6 @@ from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..request.objectives import OBJECTIVES
 from ..request.schema import columns_of_labels, read_schema
 
-__all__ = [
-    "CallSite",
-    "check_dask",
-    "check_eval_set",
-    "check_evals",
-    "check_matrix",
-    "check_no_secret_part",
-    "check_public",
-    "check_sample",
-]
-
-
 _METRICS = "its exact metrics would be published every round. Remove it."
 
 

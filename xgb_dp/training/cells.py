@@ -15,8 +15,6 @@ import numpy.typing as npt
 from ..accounting.sensitivity import LABEL_CELLS
 from ..request.settings import Seen
 
-__all__ = ["edges", "quantiles", "seen", "spread"]
-
 _DEVIATIONS = 2.5631  # between the first and the last decile of a normal distribution
 # Deviations of the noise of a sum that tell it from none, in any of the cells.
 _CLEAR = 5.0

@@ -20,8 +20,6 @@ from ..engine import workers
 from ..request.settings import Settings
 from .means import Sums
 
-__all__ = ["ColumnEffects"]
-
 Floats = npt.NDArray[np.float64]
 
 _LEAST = 3.0  # deviations of noise: the least weight of a column's cells, so that rare ones are few

@@ -10,8 +10,6 @@ from ..record.form import Ledger
 from ..request.settings import Settings
 from .plan import public_inputs
 
-__all__ = ["check_earlier"]
-
 
 def check_earlier(earlier: Ledger | None, s: Settings) -> None:
     """A model has one unit of privacy; XGBoost keeps one objective and number of parallel trees."""

@@ -13,27 +13,12 @@ import numpy as np
 
 from ..accounting.sensitivity import LABEL_CELLS
 from ..calibrate.mechanisms import NoisePlan
+from ..releases.candidates import offered
 from ..request.losses import QUANTILES
 from ..request.settings import Seen, Settings
 from . import cells, means
 from .column_effects import ColumnEffects
-from .plan import dump_plan, offered, target_of, without_reals
-
-__all__ = [
-    "after_release",
-    "base_score_from_sums",
-    "base_score_of_columns",
-    "columns_request",
-    "in_unit",
-    "in_window",
-    "intercept_request",
-    "offering",
-    "present_from_sums",
-    "range_request",
-    "rows_from_sums",
-    "second_request",
-    "seen_in",
-]
+from .plan import dump_plan, target_of, without_reals
 
 # Deviations of the noise of a cell, of which all of them together must have as many rows: two of
 # the sum of all cells.

@@ -19,8 +19,6 @@ from ..engine.tree_json import complete_tree
 from ..releases.column_sums import PRESENT
 from .column_effects import ColumnEffects
 
-__all__ = ["booster_with", "trees_of"]
-
 _COLUMNS_OF_TREE = 8
 _MOST_COLUMNS = 1024
 _LEAST_EFFECT = 1e-3  # of a column that a tree is grown for, in log-odds

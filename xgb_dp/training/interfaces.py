@@ -22,14 +22,6 @@ from ..request.names import read_one
 from ..request.params import DEFAULT_ROUNDS
 from .pipelines import callers
 
-__all__ = [
-    "declared_classes",
-    "default_rounds",
-    "estimator_matrix",
-    "refuse_margins",
-    "refuse_search",
-]
-
 
 def default_rounds() -> int:
     """Boosting rounds of a private training where neither caller nor estimator says."""

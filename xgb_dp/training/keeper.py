@@ -14,8 +14,6 @@ from ..record.base_model import PublicStart
 if TYPE_CHECKING:
     from .run import Training
 
-__all__ = ["LedgerCallback"]
-
 
 class LedgerCallback(TrainingCallback):
     """Stores the privacy ledger in the booster.

@@ -13,8 +13,6 @@ from ..calibrate.mechanisms import NoisePlan
 from ..request.losses import MEANS, Measured
 from ..request.settings import Settings
 
-__all__ = ["Sums", "cap", "measured"]
-
 
 @dataclass(frozen=True)
 class Sums:

@@ -15,8 +15,6 @@ from typing import Any
 
 from ..errors import PrivacyWarning
 
-__all__ = ["callers", "fitted_steps", "warn_of_steps"]
-
 _PIPELINES = ("sklearn.pipeline.", "imblearn.pipeline.")
 _ENCODERS = ("OneHotEncoder", "OrdinalEncoder")
 _BY_ROW = ("PolynomialFeatures", "FrozenEstimator")

@@ -17,25 +17,11 @@ import numpy as np
 from ..accounting.enforced import range_of_plan
 from ..accounting.units import PERSON
 from ..calibrate.mechanisms import NoisePlan
-from ..releases.candidates import offered
 from ..releases.release import OfRounds
 from ..request.params import PARAMETERS
 from ..request.registry import RELEASES
 from ..request.schema import whole_weights
 from ..request.settings import Settings
-
-__all__ = [
-    "build_plan",
-    "choice",
-    "digest",
-    "dump_plan",
-    "low_level",
-    "name_together",
-    "offered",
-    "public_inputs",
-    "target_of",
-    "without_reals",
-]
 
 
 def without_reals(value: Any) -> Any:

@@ -22,8 +22,6 @@ from ..request.schema import Schema
 from ..request.settings import Settings, resolve, with_preset
 from ..request.sizes import is_sparse, position, settings_of_sizes
 
-__all__ = ["Family", "Prepared", "calibrated", "check", "prepare"]
-
 
 @dataclass(frozen=True)
 class Prepared:

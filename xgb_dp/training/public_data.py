@@ -24,8 +24,6 @@ from ..request.sizes import settings_of_sizes
 from .call_site import check_no_secret_part, check_public
 from .prepare import check
 
-__all__ = ["declared", "taken_out"]
-
 _NAME = "dp_public_data"
 _LEAST_SHARE = 0.002
 """Rows of a leaf of a public tree, at least, of all public rows: leaves are private sums."""

@@ -21,8 +21,6 @@ from ..record import ledger
 from ..record.base_model import PublicStart
 from ..request.settings import Settings
 
-__all__ = ["check_categories", "public_start"]
-
 _KEEP = "Train the public model with the same, or start without it."
 
 

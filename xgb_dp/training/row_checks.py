@@ -9,8 +9,6 @@ from ..engine import native
 from ..errors import PrivacyParameterError
 from ..request.settings import Settings
 
-__all__ = ["check_rows"]
-
 
 def check_rows(dtrain: Any, s: Settings, plan_text: str) -> None:
     """Read the rows, each by itself, after everything public has been checked."""

@@ -34,8 +34,6 @@ from .keeper import LedgerCallback
 from .prepare import Prepared
 from .public_start import check_categories, public_start
 
-__all__ = ["Option", "Training"]
-
 
 @dataclass(frozen=True)
 class Option:
