@@ -11,8 +11,8 @@ from typing import Any
 
 from xgb_dp.accounting import sensitivity
 from xgb_dp.accounting.enforced import Enforced, range_of_plan
-from xgb_dp.accounting.label_sums import Labels, release_of
 from xgb_dp.accounting.planned import planned_events
+from xgb_dp.accounting.sensitivity import Labels, release_of
 from xgb_dp.accounting.units import PERSON
 from xgb_dp.engine import native
 from xgb_dp.training.plan import dump_plan

@@ -46,7 +46,7 @@ OTHERS = {
     ("accounting/enforced.py", "plan"),
     ("accounting/planned.py", "plan"),
     ("accounting/enforced.py", "counts"),
-    ("accounting/label_sums.py", "request"),
+    ("accounting/sensitivity.py", "request"),
 }
 """Dictionaries that hold no parameters of a user, by file: they have some of the words."""
 

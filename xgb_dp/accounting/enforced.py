@@ -16,9 +16,8 @@ from ..errors import LedgerError
 from . import sensitivity
 from .event_reader import event_from_json
 from .events import Event, ExponentialEvent, PlainEvent
-from .label_sums import Labels, release_of
 from .nested import RoundsEvent
-from .sensitivity import RowBound
+from .sensitivity import Labels, RowBound, leaf_coordinates, release_of
 from .units import PERSON
 
 NOISY_SUMS = ("histogram", "partial")
@@ -26,21 +25,13 @@ NOISY_SUMS = ("histogram", "partial")
 
 @dataclass(frozen=True)
 class Candidates:
-    """The counts of which candidates are made.
+    """The counts of which candidates are made."""
 
-    Attributes:
-        features: Features with private candidates.
-        levels: Cells of one feature that a row is in.
-        shift: Counts are multiplied by 2**shift.
-        hessian: Whether a row weighs its bounded Hessian instead of one.
-        cells: All sums of one release.
-    """
-
-    features: int
-    levels: int
-    shift: int
-    hessian: bool
-    cells: int
+    features: int  # features with private candidates
+    levels: int  # cells of one feature that a row is in
+    shift: int  # counts are multiplied by 2**shift
+    hessian: bool  # whether a row weighs its bounded Hessian instead of one
+    cells: int  # all sums of one release
 
 
 @dataclass(frozen=True)
@@ -48,50 +39,28 @@ class Enforced:
     """The public figures of a plan from which the sensitivities of its releases follow.
 
     Proof: docs/proofs/sensitivity.md
-
-    Attributes:
-        unit: "row" or "person".
-        bound: Bound of one row, or of the rows of a person.
-        grid_bits: Grid of the gradients.
-        trees: Trees of a round on gradients of their own, K.
-        depth: Largest depth of a tree.
-        split: How splits are chosen.
-        columns: Columns of the table.
-        features_per_tree: Features that a tree is offered.
-        score: Utility of a split.
-        score_clip: Its clip of the leaf weight.
-        score_range: Range of the utility, with which selections are drawn.
-        joint: Whether one selection serves the trees of all classes.
-        leaf_noise: "gaussian" or "laplace" for noise on sums, "output" for noise on values.
-        spread: Whether persons count more where their rows are in several leaves.
-        cells: Sums of one feature of one node in a noisy histogram.
-        candidates: None where all candidates are public.
-        label_range: None where the unit of gradients follows from the declared range.
-        labels: None where the intercept and the number of rows are public.
-        by_column: Shift of the sums by class and column; None without.
-        corrects: Whether the mean of a regression is corrected after the last tree.
     """
 
-    unit: str
-    bound: RowBound
-    grid_bits: int
-    trees: int
-    depth: int
-    split: str
-    columns: int
-    features_per_tree: int
-    score: str
-    score_clip: float
-    score_range: int
-    joint: bool
-    leaf_noise: str
-    spread: bool
-    cells: int
-    candidates: Candidates | None
-    label_range: Labels | None
-    labels: Labels | None
-    by_column: int | None
-    corrects: bool
+    unit: str  # "row" or "person"
+    bound: RowBound  # bound of one row, or of the rows of a person
+    grid_bits: int  # grid of the gradients
+    trees: int  # trees of a round on gradients of their own, K
+    depth: int  # largest depth of a tree
+    split: str  # how splits are chosen
+    columns: int  # columns of the table
+    features_per_tree: int  # features that a tree is offered
+    score: str  # utility of a split
+    score_clip: float  # its clip of the leaf weight
+    score_range: int  # range of the utility, with which selections are drawn
+    joint: bool  # whether one selection serves the trees of all classes
+    leaf_noise: str  # "gaussian" or "laplace" for noise on sums, "output" for noise on values
+    spread: bool  # whether persons count more where their rows are in several leaves
+    cells: int  # sums of one feature of one node in a noisy histogram
+    candidates: Candidates | None  # None where all candidates are public
+    label_range: Labels | None  # None where the unit of gradients follows from the declared range
+    labels: Labels | None  # None where the intercept and the number of rows are public
+    by_column: int | None  # shift of the sums by class and column; None without
+    corrects: bool  # whether the mean of a regression is corrected after the last tree
 
     def __post_init__(self) -> None:
         if self.bound.of_person != (self.unit == PERSON):
@@ -275,7 +244,7 @@ class Enforced:
         if self._of_persons:
             cells *= self.cells << (self.depth - 1)
         sens2 = self.bound.round_sens2(self.grid_bits, self.trees)
-        return self.features_per_tree * sens2, cells * sensitivity.leaf_coordinates(self.trees)
+        return self.features_per_tree * sens2, cells * leaf_coordinates(self.trees)
 
     def _leaves(self) -> tuple[int, int]:
         # A row is in one leaf of a tree, and in the sum of all rows where that is released beside
@@ -285,7 +254,7 @@ class Enforced:
         measure = self.bound.spread_sens2 if self.spread else self.bound.round_sens2
         return (
             measure(self.grid_bits, self.trees),
-            touched * sensitivity.leaf_coordinates(self.trees),
+            touched * leaf_coordinates(self.trees),
         )
 
     def _l1(self, name: str) -> int:

@@ -138,15 +138,10 @@ class Capacity:
 
 @dataclass(frozen=True)
 class Secret:
-    """A split with coins that stay secret, for which a total has rooms of its own.
+    """A split with coins that stay secret, for which a total has rooms of its own."""
 
-    Attributes:
-        test_num: A unit is in the second part with probability test_num / 2**32.
-        test_epsilon: What a unit of the second part pays at most, in nats; less is left for it
-            than for the others.
-    """
-
-    test_num: int
+    test_num: int  # a unit is in the second part with probability test_num / 2**32
+    # what a unit of the second part pays at most, in nats; less is left for it than for the others
     test_epsilon: float
 
     @property
@@ -189,16 +184,7 @@ class Filter:
         group: int = 1,
         views: Mapping[str, Charge] | None = None,
     ) -> Charge | None:
-        """What is to be booked for a release; None if there is no room for it.
-
-        Args:
-            spent: By the unit that has paid most, whichever it is.
-            events: What is to be released.
-            charge: What that costs by a Gaussian, if it can.
-            group: Rows (or persons) for which it is charged.
-            views: What was spent by the units that this release reads, by the part that they are
-                in; by default `spent`.
-        """
+        """What is to be booked for a release; None if there is no room for it."""
         views = {TRAIN: spent} if views is None else views
         if not self.adds_up(spent):
             if self._holds(False, views, charge):
@@ -222,14 +208,7 @@ class Filter:
     def remaining(
         self, spent: Charge, delta: float, name: str = TRAIN, view: Charge | None = None
     ) -> float:
-        """About the largest epsilon that one more training with this delta can have.
-
-        Args:
-            spent: By the unit that has paid most, whichever it is.
-            delta: Of the training.
-            name: The part of a secret split that it reads.
-            view: What units of that part have paid; by default `spent`.
-        """
+        """About the largest epsilon that one more training with this delta can have."""
         own, left = spent if view is None else view, 0.0
         plain = self.adds_up(spent) or (spent == Charge() and not self.selection_epsilon)
         if plain and delta <= _left(self.delta, own.extra):

@@ -39,18 +39,14 @@ class ChoiceEvent(Event):
 
     It costs as much as the worst way to choose. Whoever has seen the first release, and everything
     before it, may take any of the plans.
-
-    Attributes:
-        first: What is released before the choice; Gaussian.
-        options: What each of the plans releases after it, in release order.
-        count: Number of choices, >= 0.
     """
 
     mechanism = "choice"
     _several = "plan"
-    first: tuple[Event, ...]
+    first: tuple[Event, ...]  # what is released before the choice; Gaussian
+    # what each of the plans releases after it, in release order
     options: tuple[tuple[Event, ...], ...]
-    count: int = 1
+    count: int = 1  # number of choices, >= 0
 
     def _check(self) -> None:
         inner = [e for option in self.options for e in option] if _are_lists(self.options) else [0]

@@ -9,8 +9,8 @@ from typing import Any
 from ..errors import LedgerError
 from .enforced import NOISY_SUMS, Enforced
 from .events import Event
-from .label_sums import release_of
 from .nested import ChoiceEvent
+from .sensitivity import release_of
 from .units import ROW
 
 _EPS_BITS, _SAMPLE_BITS = 40, 32
@@ -22,13 +22,7 @@ def planned_events(
     enforced: Enforced,
     requests: Sequence[Mapping[str, Any]] = (),
 ) -> tuple[Event, ...]:
-    """Everything that a training of a plan releases at most, in the order of the ledger.
-
-    Args:
-        plan: As the library is told it.
-        enforced: What the library enforces, by this plan and these requests.
-        requests: What is asked for before the first tree, in order.
-    """
+    """Everything that a training of a plan releases at most, in the order of the ledger."""
     if plan["noise_free"]:
         return ()
     asked = [(release_of(request), request["sigma2"]) for request in requests]
@@ -86,15 +80,7 @@ def _noisy(name: str, noise: Mapping[str, Any], *, laplace: bool) -> dict[str, A
 
 
 def claimed_events(ways: Sequence[Sequence[Event]], before: int = 1) -> tuple[Event, ...]:
-    """What a training is charged with that follows one of several plans.
-
-    Args:
-        ways: Events of each plan, those by which one is taken first.
-        before: How many these are.
-
-    Raises:
-        LedgerError: The plans do not begin with the same releases.
-    """
+    """What a training is charged with that follows one of several plans."""
     if len(ways) == 1:
         return tuple(ways[0])
     firsts = {tuple(way[:before]) for way in ways}

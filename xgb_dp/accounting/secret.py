@@ -29,14 +29,7 @@ Delta = Callable[[float], float]
 
 
 def mixed_delta(epsilon: float, share: float, first: Delta, second: Delta) -> float:
-    """Upper bound of the hockey stick where a secret coin decides on what a row takes part in.
-
-    Args:
-        epsilon: In nats, any real number.
-        share: Probability that the row takes part in the releases of `first`, in (0, 1).
-        first: Delta at any real epsilon of these releases, in both orders of neighbours.
-        second: The same of the other releases.
-    """
+    """Upper bound of the hockey stick where a secret coin decides on what a row takes part in."""
     coin = (math.log(share), math.log1p(-share))
     low = epsilon - _DOWN * (1.0 + abs(epsilon))
 
@@ -57,23 +50,12 @@ def mixed_delta(epsilon: float, share: float, first: Delta, second: Delta) -> fl
 
 @dataclass(frozen=True)
 class SecretSplit:
-    """All releases on the rows of a split whose coins stay secret, fixed before the first of them.
+    """Releases on the rows of a split whose coins stay secret, fixed before the first of them."""
 
-    Attributes:
-        test_num: A row, or a person, is in the second part with probability test_num / 2**32.
-        train: What is released from the first part and from all rows, in release order.
-        test: What is released from the second part and from all rows, in release order.
-
-    Examples:
-        >>> from xgb_dp.accounting import GaussianEvent
-        >>> from xgb_dp.accounting.secret import SecretSplit
-        >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
-        >>> round(SecretSplit(test_num=1 << 31, train=(event,), test=()).get_epsilon(1e-6), 2)
-        0.37
-    """
-
-    test_num: int
+    test_num: int  # a row, or a person, is in the second part with probability test_num / 2**32
+    # what is released from the first part and from all rows, in release order
     train: tuple[Event, ...]
+    # what is released from the second part and from all rows, in release order
     test: tuple[Event, ...]
 
     def __post_init__(self) -> None:
@@ -85,9 +67,6 @@ class SecretSplit:
         """Certified epsilon of all releases together, for one row or person added or removed.
 
         It does not add up with what else is released from the parts: their coin is the same.
-
-        Args:
-            delta: Failure probability, in (0, 1).
         """
         share = 1.0 - self.test_num / 2**COIN_BITS
         parts = [_Part(events, delta * _BEYOND) for events in (self.train, self.test)]

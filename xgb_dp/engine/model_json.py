@@ -43,17 +43,7 @@ def _at(*path: str, read: Callable[[Any], Any] = lambda part: part) -> Any:
 
 
 class ModelJson:
-    """A model or the configuration of a booster, as XGBoost writes them in JSON.
-
-    Attributes:
-        columns, classes, targets: Their numbers; `classes` is 0 or 1 for objectives without.
-        base_score: Intercept of the first output, in the units of predictions.
-        feature_names, feature_types: Of the columns; empty if they have none.
-        booster: Its kind, for example "gbtree".
-        updaters: What each updater keeps, in a configuration.
-        parallel_trees: Trees of each output in a round.
-        has_dropout: Whether trees have weights, as XGBoost 3.4 writes them for gbtree.
-    """
+    """A model or the configuration of a booster, as XGBoost writes them in JSON."""
 
     def __init__(self, content: dict[str, Any]) -> None:
         self.content = content
@@ -84,19 +74,23 @@ class ModelJson:
 
     objective: str = _at("learner", "objective", "name")
     columns: int = _at(*_NUMBERS, "num_feature", read=int)
-    classes: int = _at(*_NUMBERS, "num_class", read=int)
+    classes: int = _at(*_NUMBERS, "num_class", read=int)  # 0 or 1 for objectives without
     targets: int = _at(*_NUMBERS, "num_target", read=int)
+    # intercept of the first output, in the units of predictions
     base_score: float = _at(
         *_NUMBERS, "base_score", read=lambda text: float(np.atleast_1d(json.loads(text))[0])
     )
-    feature_names: list[str] = _at("learner", "feature_names")
+    feature_names: list[str] = _at("learner", "feature_names")  # empty if they have none
     feature_types: list[str] = _at("learner", "feature_types")
     attributes: dict[str, str] = _at("learner", "attributes")
-    booster: str = _at(*_BOOSTER, "name")
+    booster: str = _at(*_BOOSTER, "name")  # its kind, for example "gbtree"
+    # what each updater keeps, in a configuration
     updaters: list[dict[str, Any]] = _at(*_BOOSTER, read=lambda kept: kept.get("updater", []))
     rounds: int = _at(*_TREES, "iteration_indptr", read=lambda ends: len(ends) - 1)
+    # trees of each output in a round
     parallel_trees: int = _at(*_TREES, "gbtree_model_param", "num_parallel_tree", read=int)
     tree_count: int = _at(*_TREES, "trees", read=len)
+    # whether trees have weights, as XGBoost 3.4 writes them for gbtree
     has_dropout: bool = _at(*_TREES, read=lambda model: "weight_drop" in model)
 
     @property

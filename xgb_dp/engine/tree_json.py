@@ -19,27 +19,18 @@ _PARENT_OF_ROOT = 2**31 - 1
 
 @dataclass(frozen=True)
 class Tree:
-    """One tree; each sequence has an entry for each node, and node 0 is the root.
+    """One tree; each sequence has an entry for each node, and node 0 is the root."""
 
-    Attributes:
-        left: Left child; -1 at a leaf.
-        right: Right child; -1 at a leaf.
-        features: Column of a split.
-        conditions: Threshold of a split, below which values go left; at a leaf its value.
-        default_left: Whether missing values go left.
-        covers: Sum of Hessians.
-        right_categories: The categories that go right, of each split by category.
-        leaf_size: Length of the value of a leaf; 0 or 1 if it is a number.
-    """
-
-    left: Sequence[int]
-    right: Sequence[int]
-    features: Sequence[int]
+    left: Sequence[int]  # left child; -1 at a leaf
+    right: Sequence[int]  # right child; -1 at a leaf
+    features: Sequence[int]  # column of a split
+    # threshold of a split, below which values go left; at a leaf its value
     conditions: Sequence[float]
-    default_left: Sequence[int]
-    covers: Sequence[float]
+    default_left: Sequence[int]  # whether missing values go left
+    covers: Sequence[float]  # sum of Hessians
+    # the categories that go right, of each split by category
     right_categories: Mapping[int, list[int]]
-    leaf_size: int = 1
+    leaf_size: int = 1  # length of the value of a leaf; 0 or 1 if it is a number
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> Tree:

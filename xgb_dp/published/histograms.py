@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..accounting import GaussianEvent, sensitivity
 from ..accounting.events import PlainEvent
-from ..accounting.sensitivity import RowBound
+from ..accounting.sensitivity import RowBound, leaf_coordinates
 from ..releases.release import Asked, Noise, OfRounds, Part, grid_sigma2
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Histograms(OfRounds):
     def noise(self, part: Part, grid_bits: int) -> tuple[Noise, PlainEvent]:
         """Gaussian noise on each sum."""
         sigma2 = grid_sigma2(self.variance(part, grid_bits))
-        coordinates = self.features * self.cells * sensitivity.leaf_coordinates(self.outputs)
+        coordinates = self.features * self.cells * leaf_coordinates(self.outputs)
         return (
             Noise(sigma2=sigma2),
             GaussianEvent(self.name, self.sens2(grid_bits), sigma2, coordinates, self.levels),

@@ -43,18 +43,12 @@ class Preset:
 
 @dataclass(frozen=True)
 class System:
-    """What one paper, or one author's papers, brought.
+    """What one paper, or one author's papers, brought."""
 
-    Attributes:
-        title: Of its table of parameters.
-        about: What the table says of them, in Markdown.
-        presets: Its settings, and those of its baselines.
-        parameters: Names of the parameters that it brought, which no other release needs.
-    """
-
-    title: str
-    about: str
-    presets: tuple[Preset, ...]
+    title: str  # of its table of parameters
+    about: str  # what the table says of them, in Markdown
+    presets: tuple[Preset, ...]  # its settings, and those of its baselines
+    # names of the parameters that it brought, which no other release needs
     parameters: tuple[str, ...]
 
 

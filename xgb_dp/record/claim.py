@@ -16,9 +16,9 @@ from ..accounting import Event
 from ..accounting.describe import is_within
 from ..accounting.enforced import Enforced
 from ..accounting.events import counted, release_counts
-from ..accounting.label_sums import Labels, release_of
 from ..accounting.nested import charged
 from ..accounting.planned import claimed_events, planned_events
+from ..accounting.sensitivity import Labels, release_of
 from ..accounting.units import PERSON
 from ..engine import native
 from ..engine.model_json import ModelJson
@@ -45,14 +45,10 @@ def _defect(what: str) -> BudgetError:
 
 @dataclass(frozen=True)
 class Told:
-    """What the library is told of one plan.
+    """What the library is told of one plan."""
 
-    Attributes:
-        text: The plan as JSON.
-        requests: What it is asked for before the first tree, in order.
-    """
-
-    text: str
+    text: str  # the plan as JSON
+    # what it is asked for before the first tree, in order
     requests: tuple[Mapping[str, Any], ...] = ()
 
     def check_request(self, request: Mapping[str, Any]) -> None:
@@ -81,20 +77,16 @@ class Told:
 
 
 class Draws:
-    """The draws of one training.
-
-    Attributes:
-        enforced: What the library enforces, by plan that may be taken.
-        claimed: What the training is charged with before it starts, whichever plan it takes.
-    """
+    """The draws of one training."""
 
     def __init__(self, ways: Sequence[Told]) -> None:
         self._ways = tuple(ways)
         for way in ways:
             for request in way.requests:
                 way.check_request(request)
-        self.enforced = tuple(way.enforced for way in ways)
+        self.enforced = tuple(way.enforced for way in ways)  # by plan that may be taken
         before = {release_of(request) for request in ways[0].requests} - {"columns"}
+        # What the training is charged with before it starts, whichever plan it takes.
         self.claimed = claimed_events([way.events for way in ways], len(before))
         self._before: list[Event] = []
 
@@ -103,11 +95,6 @@ class Draws:
 
         Privacy: spends what the plan says of it. The request is for sums of the same sensitivity as
         the plan claims, or nothing is drawn.
-
-        Args:
-            dtrain: The matrix.
-            request: See ``plugin_cpp/releases/intercept.h``.
-            position: Of the plan.
         """
         enforced = self.enforced[position]
         claimed = {"columns": enforced.by_column, "range": enforced.label_range}
@@ -143,17 +130,7 @@ class Draws:
             raise _defect("A request is for less noise than was claimed, or for one more release")
 
     def complete(self, claim: Ledger, booster: Any, rounds: int) -> Ledger:
-        """The whole ledger of a model.
-
-        Args:
-            claim: What the training has claimed before its first tree.
-            booster: As the library has left it.
-            rounds: Boosting rounds that this training added.
-
-        Raises:
-            LedgerError: The trees of the booster are not those that the library recorded, or more
-                was drawn than planned.
-        """
+        """The whole ledger of a model."""
         private, noise, trees = drawn(booster, self.enforced[claim.trainings[-1].taken or 0])
         return completed(claim, private, noise, (*self._before, *trees), rounds)
 
@@ -184,15 +161,7 @@ def completed(
 
 
 def drawn(booster: Any, enforced: Enforced | None = None) -> tuple[bool, str, tuple[Event, ...]]:
-    """Whether a training under way is private, where its noise is from, and what it has drawn.
-
-    Args:
-        booster: As the library has left it.
-        enforced: What its plan was claimed with; None for that of the plan which it has followed.
-
-    Raises:
-        LedgerError: The booster was not trained by the private updater, or not by this plan.
-    """
+    """Whether a training under way is private, where its noise is from, and what it has drawn."""
     for updater in ModelJson.config_of(booster).updaters:
         if updater.get(ATTRIBUTE):
             record = json.loads(updater[ATTRIBUTE])

@@ -37,50 +37,33 @@ _NOISE = ("os", "fixed", "none")
 
 @dataclass(frozen=True)
 class Released:
-    """What was released at once, fixed before the first of its events.
+    """What was released at once, fixed before the first of its events."""
 
-    Attributes:
-        name: What it is, in words.
-        events: In release order.
-        entry: Name of its entry in a budget; None where it was not booked.
-    """
-
-    name: str
-    events: tuple[Event, ...]
-    entry: str | None
+    name: str  # what it is, in words
+    events: tuple[Event, ...]  # in release order
+    entry: str | None  # name of its entry in a budget; None where it was not booked
 
 
 @dataclass(frozen=True)
 class TrainingRecord:
-    """One training of a model.
+    """One training of a model."""
 
-    Attributes:
-        plan_digest: Names the plan.
-        complete: Whether it came to its end; a training under way claims its whole plan.
-        events: What it is charged with, in release order.
-        rounds: Boosting rounds that it added; of a training under way those of its plan.
-        target: (epsilon, delta) that it was calibrated for.
-        public: What it took as public.
-        enforced: From what the sensitivities of its events follow, by plan that it might have
-            followed; empty for one without a plan.
-        drawn: What was drawn, where that is less than `events`.
-        trees: Names of its trees; None while they are not known.
-        start: The model that its trees stand on, public or made of what this training has
-            released; None without, or after another training.
-        entry: Name of its entry in a budget, which is drawn and says nothing of a row; None where
-            it was not booked.
-    """
-
-    plan_digest: str
-    complete: bool
-    events: tuple[Event, ...]
-    rounds: int
-    target: tuple[float, float]
-    public: Mapping[str, Any]
+    plan_digest: str  # names the plan
+    complete: bool  # whether it came to its end; a training under way claims its whole plan
+    events: tuple[Event, ...]  # what it is charged with, in release order
+    rounds: int  # boosting rounds that it added; of a training under way those of its plan
+    target: tuple[float, float]  # (epsilon, delta) that it was calibrated for
+    public: Mapping[str, Any]  # what it took as public
+    # from what the sensitivities of its events follow, by plan that it might have followed; empty
+    # for one without a plan
     enforced: tuple[Enforced, ...] = ()
-    drawn: tuple[Event, ...] | None = None
-    trees: tuple[str, ...] | None = None
+    drawn: tuple[Event, ...] | None = None  # what was drawn, where that is less than `events`
+    trees: tuple[str, ...] | None = None  # names of its trees; None while they are not known
+    # the model that its trees stand on, public or made of what this training has released; None
+    # without, or after another training
     start: PublicStart | None = None
+    # name of its entry in a budget, which is drawn and says nothing of a row; None where it was not
+    # booked
     entry: str | None = None
 
     @property
@@ -274,17 +257,11 @@ class TrainingRecord:
 
 @dataclass(frozen=True)
 class Ledger:
-    """All trainings of a model.
+    """All trainings of a model."""
 
-    Attributes:
-        private: Whether the trees were grown with noise that nobody knows.
-        noise: "os", "fixed" (a key for tests) or "none".
-        trainings: In order.
-    """
-
-    private: bool
-    noise: str
-    trainings: tuple[TrainingRecord, ...]
+    private: bool  # whether the trees were grown with noise that nobody knows
+    noise: str  # "os", "fixed" (a key for tests) or "none"
+    trainings: tuple[TrainingRecord, ...]  # in order
 
     @classmethod
     def from_json(cls, data: Any) -> Ledger:

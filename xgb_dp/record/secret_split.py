@@ -29,15 +29,8 @@ def of_records(
 ) -> SecretSplit | None:
     """All that models, and a release after them, have read of one split with secret coins.
 
-    Args:
-        records: Ledgers of the models.
-        unit: Whom the guarantee is about.
-        part: What the release has read.
-        events: What it has released; nothing by default.
-
-    Returns:
-        SecretSplit: None where something has read other rows, or nobody promised that the coins
-        stay secret, or a unit has several coins, or shares one with others.
+    None where something has read other rows, or nobody promised that the coins stay secret, or a
+    unit has several coins, or shares one with others.
     """
     trainings = [training for record in records for training in record.trainings]
     read = [(part_read(t.public), t.events) for t in trainings]

@@ -47,9 +47,6 @@ def best_of(event: SelectionEvent, run: Callable[[], AnyRun]) -> AnyRun:
     """The best of a secret number of runs, charged with all of them. The others are forgotten.
 
     Privacy: spends `event`, with which the selection is charged before this is called.
-
-    Raises:
-        BudgetError: A run has released what the event does not account for.
     """
     paid = {_text(events) for events in event.runs}
     best: AnyRun | None = None
@@ -74,14 +71,7 @@ def best_of(event: SelectionEvent, run: Callable[[], AnyRun]) -> AnyRun:
 def complete(
     booster: Any, target: tuple[float, float], public: Mapping[str, Any], entry: str | None
 ) -> None:
-    """Say in the ledger of the best run what the selection was asked for.
-
-    Args:
-        booster: What :func:`best_of` gave.
-        target: (epsilon, delta) of the selection.
-        public: What it took as public.
-        entry: Its entry in a budget; None without.
-    """
+    """Say in the ledger of the best run what the selection was asked for."""
     record = ledger.read_ledger(booster)
     [last] = record.trainings
     whole = replace(last, target=target, public=public, entry=entry)
@@ -99,11 +89,7 @@ def _coin(num: int, den: int) -> bool:
 
 
 def repetitions(law: Repetitions) -> int:
-    """The number of runs, at least 1. It must stay secret: never store, print or log it.
-
-    Args:
-        law: Its law.
-    """
+    """The number of runs, at least 1. It must stay secret: never store, print or log it."""
     if law.family == "poisson":
         while True:
             count = _poisson(law.rate_num, 1 << RATE_BITS)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..accounting import GaussianEvent, LaplaceEvent, sensitivity
 from ..accounting.events import PlainEvent
-from ..accounting.sensitivity import RowBound
+from ..accounting.sensitivity import RowBound, leaf_coordinates
 from ..errors import PrivacyRefusal
 from ..parameters.parameter import FREE, PUBLIC, SPENDS, Parameter, Rule, Table
 from ..parameters.parse import Choice, Flag, Number
@@ -204,7 +204,7 @@ class Leaves(OfRounds):
             return Noise(scale=scale), LaplaceEvent(self.name, sens, scale, self.trees)
         least = MIN_SIGMA2 * max(self.reports, 1)
         sigma2 = max(grid_sigma2(self.variance(part, grid_bits)), least)
-        coordinates = self.touched * sensitivity.leaf_coordinates(self.outputs)
+        coordinates = self.touched * leaf_coordinates(self.outputs)
         return (
             Noise(sigma2=sigma2),
             GaussianEvent(self.name, self.sens2(grid_bits), sigma2, coordinates, self.trees),

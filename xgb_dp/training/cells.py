@@ -56,14 +56,7 @@ def edges(low: float, high: float) -> list[float]:
 
 
 def seen(counts: Sequence[float], deviation: float, low: float, high: float) -> Seen | None:
-    """What counts of the cells say; None where noise hides all of it.
-
-    Args:
-        counts: Noisy numbers of rows, cell by cell.
-        deviation: Standard deviation of their noise, in rows.
-        low: Lower end of the declared range.
-        high: Upper end of it.
-    """
+    """What counts of the cells say; None where noise hides all of it."""
     ends = np.array([low, *edges(low, high), high])
     left, right = ends[:-1], ends[1:]
     anchor = min(max(0.0, low), high)

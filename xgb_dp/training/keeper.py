@@ -20,12 +20,10 @@ class LedgerCallback(TrainingCallback):
 
     Before the first round it claims the whole plan as spent; after training, also when another
     callback ends it early, it writes what was really drawn.
-
-    Attributes:
-        first: Makes the booster with the first trees that follow from them, in place of one that
-            has none; None where there are no such trees.
     """
 
+    # makes the booster with the first trees that follow from them, in place of one that has none;
+    # None where there are no such trees
     first: Callable[[Any], Booster] | None = None
 
     def __init__(

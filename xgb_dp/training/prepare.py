@@ -25,20 +25,14 @@ from ..request.sizes import is_sparse, position, settings_of_sizes
 
 @dataclass(frozen=True)
 class Prepared:
-    """A training that has been checked and calibrated, and has read nothing yet.
+    """A training that has been checked and calibrated, and has read nothing yet."""
 
-    Attributes:
-        settings: What the user asked for, checked, with every default filled in.
-        asked: What the training releases.
-        noise: How much noise each release gets.
-        family: Where the plan follows the number of rows: the plans of which one is taken, and what
-            they are charged with together. None where this plan is the only one. All but the plan
-            itself is then the first of them.
-    """
-
-    settings: Settings
-    asked: Releases
-    noise: NoisePlan
+    settings: Settings  # what the user asked for, checked, with every default filled in
+    asked: Releases  # what the training releases
+    noise: NoisePlan  # how much noise each release gets
+    # where the plan follows the number of rows: the plans of which one is taken, and what they are
+    # charged with together. None where this plan is the only one. All but the plan itself is then
+    # the first of them
     family: Family | None = None
 
     @property
@@ -56,18 +50,14 @@ class Prepared:
 class Family:
     """Plans of which one is taken by what is released first: the noisy number of rows, and that of
     cells where they may be few.
-
-    Attributes:
-        plans: Each plan by itself. If the last one starts from columns, it is that of sparse
-            tables.
-        limits: Below which number of rows each is taken, rising; the last one from there on. Of
-            the plan of sparse tables: that of rows in which two columns may meet.
-        event: What the choice among them is charged with.
     """
 
+    # each plan by itself. If the last one starts from columns, it is that of sparse tables
     plans: tuple[Prepared, ...]
+    # below which number of rows each is taken, rising; the last one from there on. Of the plan of
+    # sparse tables: that of rows in which two columns may meet
     limits: tuple[float, ...]
-    event: ChoiceEvent
+    event: ChoiceEvent  # what the choice among them is charged with
 
     @property
     def presence(self) -> bool:

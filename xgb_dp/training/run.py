@@ -37,18 +37,12 @@ from .public_start import check_categories, public_start
 
 @dataclass(frozen=True)
 class Option:
-    """A plan that a training may follow, from its first tree on.
+    """A plan that a training may follow, from its first tree on."""
 
-    Attributes:
-        prepared: Checked settings and calibrated noise.
-        plan: What the C++ trainer is told.
-        text: The same as JSON.
-        by_column: What the release of the cells of each column is asked for; None without.
-    """
-
-    prepared: Prepared
-    plan: dict[str, Any]
-    text: str
+    prepared: Prepared  # checked settings and calibrated noise
+    plan: dict[str, Any]  # what the C++ trainer is told
+    text: str  # the same as JSON
+    # what the release of the cells of each column is asked for; None without
     by_column: dict[str, Any] | None = None
 
     @property
@@ -65,35 +59,26 @@ class Option:
 
 @dataclass(frozen=True)
 class Training:
-    """What a training is about to do; nothing was drawn and no row was read.
+    """What a training is about to do; nothing was drawn and no row was read."""
 
-    Attributes:
-        prepared: Checked settings and calibrated noise.
-        key: Key of a fixed noise tape (tests only); None for noise of the operating system.
-        names: Names of the columns, None without.
-        types: "c" for categorical columns and "float" for others, None where the data has none.
-        earlier: Ledger of the continued model.
-        options: The plan, or those of which one is taken by the noisy number of rows.
-        draws: What it claims, and what it will have drawn before its first tree.
-        of_range: What the cells of the labels are asked for; None without.
-        request: What the intercept, or the number of rows, is asked for; None if there is none.
-        part: The part of an :func:`xgb_dp.split` that it reads; None where that is not known.
-        steps: What was fitted on the rows before, without noise; see ``pipelines.py``.
-        public_start: The public model that it starts from; None without.
-    """
-
-    prepared: Prepared
+    prepared: Prepared  # checked settings and calibrated noise
+    # key of a fixed noise tape (tests only); None for noise of the operating system
     key: str | None
-    names: list[str] | None
+    names: list[str] | None  # names of the columns, None without
+    # "c" for categorical columns and "float" for others, None where the data has none
     types: list[str] | None
-    earlier: Ledger | None
+    earlier: Ledger | None  # ledger of the continued model
+    # the plan, or those of which one is taken by the noisy number of rows
     options: tuple[Option, ...]
-    of_range: dict[str, Any] | None
+    of_range: dict[str, Any] | None  # what the cells of the labels are asked for; None without
+    # what the intercept, or the number of rows, is asked for; None if there is none
     request: dict[str, Any] | None
-    draws: Draws
+    draws: Draws  # what it claims, and what it will have drawn before its first tree
+    # the part of an :func:`xgb_dp.split` that it reads; None where that is not known
     part: Part | None = None
+    # what was fitted on the rows before, without noise; see ``pipelines.py``
     steps: tuple[str, ...] = ()
-    public_start: PublicStart | None = None
+    public_start: PublicStart | None = None  # the public model that it starts from; None without
 
     @classmethod
     def of(
