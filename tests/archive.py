@@ -5,8 +5,6 @@ a change of structure has changed. A case is a preset, or one value of one param
 one kind; a layout of the rows; or a case of the fuzz, which varies containers, weights and margins.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Rows in batches, which XGBoost keeps on disk."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any

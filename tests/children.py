@@ -1,7 +1,5 @@
 """Child processes that start at once, alone or as the workers of one training."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -23,11 +21,7 @@ LIGHT = "import sys; sys.modules.update(dict.fromkeys(('sklearn', 'pandas')))\n"
 
 
 def light_environment(folder: Path) -> dict[str, str]:
-    """Environment in which every Python starts with `LIGHT`, also those that a child starts.
-
-    Args:
-        folder: Where the code that Python runs first is put.
-    """
+    """Environment in which every Python starts with `LIGHT`, also those that a child starts."""
     (folder / "sitecustomize.py").write_text(LIGHT)
     path = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
@@ -48,13 +42,7 @@ def child(code: str, *arguments: Any, **environment: str) -> subprocess.Complete
 def run_workers(
     code: str, jobs: Sequence[Mapping[str, Any]], env: Mapping[str, str] | None = None
 ) -> list[subprocess.CompletedProcess[str]]:
-    """Run code in a process for each job, as the workers that one tracker brings together.
-
-    Args:
-        code: Reads its job as JSON; `worker` in it are the arguments of the communicator.
-        jobs: One for each worker.
-        env: Further environment; ``{rank}`` in it is a number of the process.
-    """
+    """Run code in a process for each job, as the workers that one tracker brings together."""
     tracker = RabitTracker(host_ip="127.0.0.1", n_workers=len(jobs))
     tracker.start()
 

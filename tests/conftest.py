@@ -1,7 +1,5 @@
 """Small real data and the shortest private parameters."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

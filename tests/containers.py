@@ -1,7 +1,5 @@
 """The same rows in every kind of table that a user may hand over."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a ledger that is written by hand says was enforced."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from xgb_dp.accounting.enforced import Enforced

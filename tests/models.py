@@ -1,7 +1,5 @@
 """What tests read off a trained model."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -5,8 +5,6 @@ container. :func:`check_pairs` reads every row alone, every two of them together
 compares.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from itertools import product
@@ -37,13 +35,7 @@ def _text(value: Any) -> str:
 
 
 def check_pairs(make: Callable[[list[Any]], Any], cells: Sequence[Any], *readers: Reader) -> None:
-    """Compare what readers make of all pairs of cells with what they make of each alone.
-
-    Args:
-        make: The container of some cells; it is made once for all readers.
-        cells: A row each.
-        readers: May raise a ``PrivacyError``; then each pair with the cell must.
-    """
+    """Compare what readers make of all pairs of cells with what they make of each alone."""
 
     def outcomes(picked: list[Any]) -> list[tuple[str, ...] | None]:
         container = make(picked)

@@ -1,7 +1,5 @@
 """What a training releases, put together by hand instead of from parameters."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from xgb_dp.accounting.sensitivity import RowBound
@@ -28,19 +26,7 @@ def releases(
     leaves: dict[str, Any] | None = None,
     **more: Any,
 ) -> Releases:
-    """The default's releases: a selection for each level of each tree.
-
-    Args:
-        rounds: Boosting rounds.
-        depth: Of the trees.
-        bound: Of one row.
-        intercept: Kind of the labels; None for a public intercept.
-        features: Columns with private candidates.
-        outputs: Trees of a round.
-        candidates: Further attributes of that release.
-        leaves: The same.
-        more: Further attributes of the whole.
-    """
+    """The default's releases: a selection for each level of each tree."""
     persons = bound.of_person
     each: list[Release] = []
     if intercept is not None:

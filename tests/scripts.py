@@ -1,7 +1,5 @@
 """Access of the tests to the scripts of `tools` and `docs`, which belong to no package."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from pathlib import Path
@@ -11,11 +9,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def script(path: str) -> ModuleType:
-    """A script as a module, under the name by which other scripts import it.
-
-    Args:
-        path: From the root of the repository, such as ``tools/check_wheel.py``.
-    """
+    """A script as a module, under the name by which other scripts import it."""
     file = ROOT / path
     spec = importlib.util.spec_from_file_location(file.stem, file)
     assert spec is not None

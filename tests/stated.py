@@ -3,8 +3,6 @@
 A plan that was changed by hand gets the range of its utility anew, as `train_with_plan` does.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Small trainings with known noise, in folders from which driver.cc repeats them without Python."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -108,11 +106,7 @@ def case_data(kind: str) -> tuple[np.ndarray, dict[str, np.ndarray]]:
 
 
 def write_case(name: str, folder: Path) -> xgb.Booster:
-    """Train one case here, and write all that its C++ side was handed.
-
-    Returns:
-        The model that Python trained.
-    """
+    """Train one case here, and write all that its C++ side was handed."""
     folder.mkdir()
     kind, params = CASES[name]
     X, info = case_data(kind)

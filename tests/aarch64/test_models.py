@@ -3,8 +3,6 @@
 `make test-aarch64` builds the library for ARM and names its folder in XGB_DP_AARCH64.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 from dataclasses import dataclass

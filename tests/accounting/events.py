@@ -1,7 +1,5 @@
 """Events of given cost, and draws of a few of them."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

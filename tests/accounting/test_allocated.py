@@ -1,7 +1,5 @@
 """Ensembles whose parts are secret, against quadrature and enumeration."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from typing import Any

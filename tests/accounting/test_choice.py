@@ -1,7 +1,5 @@
 """A plan that is chosen after a release: the envelope against the worst strategy there is."""
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 from itertools import combinations_with_replacement

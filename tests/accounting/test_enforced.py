@@ -1,7 +1,5 @@
 """What the library enforces is what a ledger counts, and nothing cheaper can be written down."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

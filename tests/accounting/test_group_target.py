@@ -1,7 +1,5 @@
 """`dp_group`: the epsilon that was asked for is that of k rows together, derived a second time."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

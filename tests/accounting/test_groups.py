@@ -1,7 +1,5 @@
 """Several rows, and rows that are exchanged, where rounds read samples or parts."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

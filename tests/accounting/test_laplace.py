@@ -1,7 +1,5 @@
 """Laplace noise: what accountants say of it, against its laws written out."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """What a report answers for a ledger: accountants, neighbours and groups."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -4,8 +4,6 @@ What an adaptive adversary reaches for certain is computed here by the recursion
 as they really alternate, on grid points only. No certified figure may be below.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -28,12 +26,7 @@ BITS = 40
 
 
 class Adversary:
-    """Curves of adaptive compositions at multiples of a step, from below.
-
-    Args:
-        step: Distance of grid points in nats.
-        total: Sum of the ranges of all releases to come.
-    """
+    """Curves of adaptive compositions at multiples of a step, from below."""
 
     def __init__(self, step: float, total: float) -> None:
         self.step, self.n = step, math.ceil(total / step) + 2

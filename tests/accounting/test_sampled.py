@@ -1,7 +1,5 @@
 """Rounds that read a Poisson sample: against dp-accounting, against laws written out, and alone."""
 
-from __future__ import annotations
-
 import logging
 import math
 from functools import partial

@@ -1,7 +1,5 @@
 """Accountants of rounds that read a Poisson sample, against closed forms and dp-accounting."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

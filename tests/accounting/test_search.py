@@ -1,7 +1,5 @@
 """The one root finder: what it calls safe was found to be safe."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Secret coins of a split: the bound against the definition, and what would break it."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Events and accountants of published systems are loaded when somebody names them."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Events for rows and events for persons: how ledgers write them, and that they never mix."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """What was drawn is within what was planned: the same noise, and no more of anything that costs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

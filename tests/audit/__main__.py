@@ -4,8 +4,6 @@ The exit status is 0 if no audit of this library shows a violation and every tra
 purpose shows one.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -5,8 +5,6 @@ samplers are given; a fault in the algorithm is put into the reference trainer i
 a leak is put into the saved model. ``cases`` is what ``python -m tests.audit`` calls.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace

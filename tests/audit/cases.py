@@ -1,7 +1,5 @@
 """Every audit of this library that ``python -m tests.audit`` runs; none may show a violation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -15,13 +13,7 @@ from . import discovery, evaluation, mechanisms, persons, scenarios
 
 @dataclass(frozen=True)
 class Size(suite.Size):
-    """How much is drawn.
-
-    Attributes:
-        draws: Draws of a mechanism under each neighbour.
-        broken: Trainings on each neighbour of broken trainers.
-        few: Trainings on each neighbour where the effect is gross.
-    """
+    """How much is drawn."""
 
     draws: int
     broken: int

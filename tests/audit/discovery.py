@@ -3,8 +3,6 @@
 The releases are those of :mod:`xgb_dp.noisy_sums`, called over and over.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

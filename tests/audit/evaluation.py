@@ -6,8 +6,6 @@ a model releases; the row adds the column of the largest norm of each of them.
 Proof: docs/proofs/evaluation.md
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

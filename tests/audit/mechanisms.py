@@ -5,8 +5,6 @@ Every mechanism is given the integers of a calibrated plan. The neighbours are "
 likelihood ratio, up to a constant, so no other statistic of the output refutes more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -31,14 +29,7 @@ _STREAM = 1  # that of trainings; each call has a fresh key of the operating sys
 
 @dataclass(frozen=True)
 class Mechanism:
-    """A mechanism with its two worst neighbours.
-
-    Attributes:
-        name: What it releases.
-        statistic: What the score is.
-        claim: Curve that the accountant certifies.
-        sample: ``sample(with_row, n)``: n independent scores.
-    """
+    """A mechanism with its two worst neighbours."""
 
     name: str
     statistic: str
@@ -160,14 +151,7 @@ BUILDERS = (leaves, candidates, intercept, selections, whole_training)
 def audit(
     mechanism: Mechanism, n: int = 1_000_000, *, confidence: float = 0.95, name: str | None = None
 ) -> AuditResult:
-    """Draw `n` outputs under each neighbour and test the claim.
-
-    Args:
-        mechanism: What is audited.
-        n: Draws under each neighbour, >= 30; about 0.5 microseconds for each noisy sum.
-        confidence: A true claim is called violated with probability at most 1 - confidence.
-        name: For the report, if not the mechanism's own.
-    """
+    """Draw `n` outputs under each neighbour and test the claim."""
     scores: dict[bool, Floats] = {}
     for with_row in (False, True):
         sizes = [min(_CHUNK, n - i) for i in range(0, n, _CHUNK)]

@@ -1,7 +1,5 @@
 """Neighbours that differ by all rows of one person, and a score of the sums that they are in."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,11 +17,7 @@ _CORNERS = ([0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0])
 
 @dataclass(frozen=True)
 class PersonScenario(Scenario):
-    """A training whose unit of privacy is a person; the canary is one with many rows.
-
-    Attributes:
-        person: All rows of the canary. Each of the other rows is of a person of its own.
-    """
+    """A training whose unit of privacy is a person; the canary is one with many rows."""
 
     person: Rows
 

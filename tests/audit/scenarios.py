@@ -5,8 +5,6 @@ attacker who knows everything but the presence of the canary would compute. The 
 run with this library, where it must find nothing, and with trainers broken on purpose.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -42,16 +40,7 @@ Trainer = Callable[[Rows], Outcome]
 
 @dataclass(frozen=True)
 class Scenario:
-    """A training with two neighbours and a statistic.
-
-    Attributes:
-        statistic: What the score is, for the report.
-        params: Parameters of ``xgboost.train`` beyond those of `PLAIN`.
-        rounds: Boosting rounds.
-        rest: Rows of both neighbours.
-        canary: Features and label of the row that only the second one has.
-        score: The score of an outcome; given the prepared training for its public figures.
-    """
+    """A training with two neighbours and a statistic."""
 
     statistic: str
     params: dict[str, Any]
@@ -92,14 +81,7 @@ class Scenario:
         trainings: int = 1000,
         confidence: float = 0.95,
     ) -> AuditResult:
-        """Audit one trainer against the claim of the calibrated plan.
-
-        Args:
-            name: For the report.
-            train: By default this library.
-            trainings: On each of the two neighbours.
-            confidence: A true claim is called violated with probability at most 1 - confidence.
-        """
+        """Audit one trainer against the claim of the calibrated plan."""
         trainer = train or self.real
         return audit_neighbours(
             lambda rows: self.score(self.training, trainer(rows)),

@@ -5,8 +5,6 @@ Audits of the real ones run at confidence 1 - 1e-6, so each alarms falsely with 
 chance below 1e-6, by the size of the effect in standard deviations.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from dataclasses import replace

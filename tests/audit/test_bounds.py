@@ -1,7 +1,5 @@
 """Bounds from counts: known answers, coverage, and claims of every form."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

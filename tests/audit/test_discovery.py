@@ -3,8 +3,6 @@
 As in test_audit.py, a true claim is audited at confidence 1 - 1e-6.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from xgb_dp.discovery.least_noise import plan_discovery

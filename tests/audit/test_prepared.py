@@ -1,7 +1,5 @@
 """A prepared training is the training that ``xgboost.train`` makes of the same parameters."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

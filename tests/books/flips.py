@@ -5,8 +5,6 @@ flips of each. A crash ends this process, and not that of the tests; the number 
 last line.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 import tempfile
@@ -54,12 +52,7 @@ def model(kind: str) -> xgb.Booster:
 
 
 def flip_all(kind: str, form: str, seed: int, flips: int) -> tuple[int, int]:
-    """How many damaged files were refused, and how many gave wrong predictions or none.
-
-    Raises:
-        AssertionError: One of them claimed less than the true epsilon.
-        Exception: Whatever was raised that is no LedgerError.
-    """
+    """How many damaged files were refused, and how many gave wrong predictions or none."""
     rng = random.Random(seed)
     booster, data = model(kind), matrix(kind)
     true = xgb_dp.privacy_report(booster).epsilon

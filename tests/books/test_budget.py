@@ -1,7 +1,5 @@
 """Budgets: what is booked, what is refused, and what a file must be like."""
 
-from __future__ import annotations
-
 import copy
 import math
 import os

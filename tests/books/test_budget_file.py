@@ -1,7 +1,5 @@
 """The file of a budget: locks that vanish, files that are swapped, threads and processes."""
 
-from __future__ import annotations
-
 import errno
 import os
 import signal

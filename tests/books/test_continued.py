@@ -1,7 +1,5 @@
 """Models name their entries, and a book refuses to continue what it does not know."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

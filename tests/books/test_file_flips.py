@@ -1,7 +1,5 @@
 """A model file with a flipped bit or a wrong index is an error: no crash, no smaller epsilon."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

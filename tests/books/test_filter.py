@@ -1,7 +1,5 @@
 """The filter: charges bound curves, room bounds totals, and adaptive choices gain nothing."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from functools import cache

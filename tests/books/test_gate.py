@@ -1,7 +1,5 @@
 """Blocks of a budget against threads, tasks, generators and processes: nothing passes by unseen."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import multiprocessing

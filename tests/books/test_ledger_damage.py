@@ -1,7 +1,5 @@
 """A ledger or model file that was damaged is refused; it never claims less than the true cost."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math

@@ -5,8 +5,6 @@ training that raises has written nothing into the book and has drawn nothing fro
 noise; the library itself counts that.
 """
 
-from __future__ import annotations
-
 import contextlib
 import random
 from collections.abc import Callable, Iterator

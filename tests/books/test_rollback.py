@@ -1,7 +1,5 @@
 """A budget file that is damaged, lost, swapped or rolled back is refused by all who saw it."""
 
-from __future__ import annotations
-
 import copy
 import json
 import os

@@ -1,7 +1,5 @@
 """Rooms of a total for both parts of a secret split: by quadrature, and for adaptive choices."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 from itertools import product

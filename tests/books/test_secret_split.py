@@ -1,7 +1,5 @@
 """Budgets with rooms for the parts of a split whose coins stay secret."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Names of trees: the library's text of a tree is the one that Python makes of a saved model."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A walk on real data with one budget: what it spends, and that no moment of death loses a cost."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

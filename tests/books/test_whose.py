@@ -1,7 +1,5 @@
 """Whom a budget is for: units never mix in silence, each is charged for the total's neighbours."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

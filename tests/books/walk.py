@@ -4,8 +4,6 @@ Arguments: the path of the folder of books. For each moment a process is forked,
 book of its own and kills itself; what it has shown by then is in a file beside the book.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

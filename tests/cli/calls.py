@@ -1,7 +1,5 @@
 """Calls of the command line, and the rows and the schema that they are given."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

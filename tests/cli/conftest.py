@@ -1,7 +1,5 @@
 """A folder of rows with their schema, and a guard against noise."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Every command with files that are missing, damaged or something else: one line, no stack."""
 
-from __future__ import annotations
-
 import os
 from functools import partial
 from pathlib import Path

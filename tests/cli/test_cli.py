@@ -1,7 +1,5 @@
 """The command line: declared domains, and models that read files as they were trained."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

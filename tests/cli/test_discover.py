@@ -1,7 +1,5 @@
 """`xgb-dp schema --discover`, dates in schema files, and training from what it wrote."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

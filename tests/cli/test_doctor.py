@@ -1,7 +1,5 @@
 """`xgb-dp doctor` finds what is wrong with an installation."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import os

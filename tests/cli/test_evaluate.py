@@ -1,7 +1,5 @@
 """`xgb-dp evaluate`: figures, groups, budgets, calibrated models, and what is refused."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A row of a CSV file is a line: what one row holds changes no other row."""
 
-from __future__ import annotations
-
 import codecs
 import encodings
 import gzip

@@ -1,7 +1,5 @@
 """Objectives on the command line: what is declared, which columns they read, what is predicted."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

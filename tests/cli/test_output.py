@@ -1,7 +1,5 @@
 """What the commands write: whole or elsewhere, and what the book says of it."""
 
-from __future__ import annotations
-
 import errno
 import os
 import subprocess

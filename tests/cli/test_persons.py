@@ -1,7 +1,5 @@
 """The column that says who a row belongs to: declared, read as it is, and never a feature."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The command line: clear errors, which spend nothing and show no data."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

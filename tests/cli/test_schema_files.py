@@ -1,7 +1,5 @@
 """Schema files are read by types: what is ill-formed is named before any row is read."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

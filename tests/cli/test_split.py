@@ -1,7 +1,5 @@
 """`xgb-dp split`: what it writes, and what knows the parts again."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

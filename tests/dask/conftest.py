@@ -1,7 +1,5 @@
 """A cluster of real worker processes, shared by the tests of this folder."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import dask

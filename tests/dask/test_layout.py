@@ -4,8 +4,6 @@ However the rows lie on workers, in partitions, pages of external memory or thre
 the same integers, and rank 0 alone draws.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

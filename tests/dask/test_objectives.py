@@ -1,7 +1,5 @@
 """Objectives with losses of their own on real workers: margins, label bounds, several outputs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import dask.array as da

@@ -1,7 +1,5 @@
 """A cluster does not begin a training again by itself: that would be noise that no ledger has."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess
@@ -36,12 +34,7 @@ PARAMS: dict[str, Any] = {
 
 
 class Fail(xgb.callback.TrainingCallback):
-    """Notes every round that has released something, and fails in the second one.
-
-    Attributes:
-        file: Where process and round are noted.
-        dies: Whether the process ends; else an error is raised.
-    """
+    """Notes every round that has released something, and fails in the second one."""
 
     def __init__(self, file: Path, dies: bool) -> None:
         super().__init__()

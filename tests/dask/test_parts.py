@@ -3,8 +3,6 @@
 Parts are what a worker of a cluster joins. Which rows share one follows from other rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from datetime import date
 from decimal import Decimal

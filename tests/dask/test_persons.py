@@ -1,7 +1,5 @@
 """Rows of one person on a cluster: brought together, or refused before anything is drawn."""
 
-from __future__ import annotations
-
 import pickle
 import re
 import traceback

@@ -1,7 +1,5 @@
 """Which worker has which rows decides nothing: neither whether training raises, nor its model."""
 
-from __future__ import annotations
-
 import traceback
 from collections.abc import Callable, Iterator
 from itertools import count, pairwise

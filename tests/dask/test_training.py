@@ -1,7 +1,5 @@
 """Private training through ``xgboost.dask``, as its users call it, on real worker processes."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

@@ -1,7 +1,5 @@
 """What workers tell each other before a training: nothing that is data."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import sys

@@ -1,7 +1,5 @@
 """Dates become numbers by a rule that looks at one cell at a time."""
 
-from __future__ import annotations
-
 from datetime import date, datetime, timedelta, timezone
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A discovery from front to back: arguments, cost, what it finds, and the schema that it writes."""
 
-from __future__ import annotations
-
 import json
 import math
 from decimal import Decimal

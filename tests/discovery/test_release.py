@@ -1,7 +1,5 @@
 """What is drawn, from which sums, and what is shown of it. Claims: docs/proofs/discovery.md."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

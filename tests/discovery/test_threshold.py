@@ -1,7 +1,5 @@
 """The cost of thresholds, against curves that are summed up. Claims: docs/proofs/discovery.md."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every function and class of the reference has an example, and what it shows is what comes out."""
 
-from __future__ import annotations
-
 import doctest
 import importlib
 import inspect

@@ -1,7 +1,5 @@
 """The tutorial and the how-tos run from front to back, as a reader would type them."""
 
-from __future__ import annotations
-
 import functools
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The notebooks of the gallery run offline, draw what they describe, and print what they say."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The page of the kernel lists all of its files, which need no others, and nobody else draws."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Written pages are up to date, links lead somewhere, Sphinx is content, the README runs."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

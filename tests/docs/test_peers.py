@@ -3,8 +3,6 @@
 `docs/peers.md` is the table; the tests that were written for it are in `tests/peers/`.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from functools import cache

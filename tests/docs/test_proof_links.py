@@ -1,7 +1,5 @@
 """Every header of a mechanism names its proof, and the proof names the header."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

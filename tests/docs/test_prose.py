@@ -1,7 +1,5 @@
 """The check of prose finds what the page of style lists, and wraps lines without changing words."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The checks of scikit-learn itself, with a privacy reason for every one that must fail."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Texts as classes in ensembles of scikit-learn, and as columns where a model is explained."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Labels, tables, reports and persistence of the private estimators."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Ids of persons for estimators: an array, or a column that is no feature; never kept."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 

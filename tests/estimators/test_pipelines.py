@@ -1,7 +1,5 @@
 """Steps in front of a private estimator that are fitted on its rows are named, and recorded."""
 
-from __future__ import annotations
-
 import sys
 import types
 import warnings

@@ -1,7 +1,5 @@
 """Searches that would publish exact scores are refused; the private one is offered."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 

@@ -1,7 +1,5 @@
 """XGBoost's own estimators with private parameters: declared classes, defaults, refusals."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Evaluations without noise, or with noise that is the same every time."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Small data and models to evaluate."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

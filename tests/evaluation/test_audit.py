@@ -6,8 +6,6 @@ claim at that confidence too: with 200,000 draws 1.07 with a deviation of .035 i
 the claim is .84. The test draws half as many again.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from tests.audit import evaluation, mechanisms

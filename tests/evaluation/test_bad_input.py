@@ -1,7 +1,5 @@
 """Whatever is wrong is said before anything is drawn, and shows nothing of the rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

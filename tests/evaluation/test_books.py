@@ -1,7 +1,5 @@
 """Events, budgets and parts: what the books say, before anything is drawn."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from dataclasses import replace

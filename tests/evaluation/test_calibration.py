@@ -1,7 +1,5 @@
 """Recalibrated models: what they predict, everywhere alike, and what their ledgers say."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

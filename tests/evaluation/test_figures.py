@@ -1,7 +1,5 @@
 """Figures against scikit-learn without noise, and against the truth with it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Several classes, regressions and pairs of models, without noise and with it."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import numpy as np

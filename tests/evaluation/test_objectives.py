@@ -1,7 +1,5 @@
 """Counts, amounts, quantiles: figures against exact ones, and what one row changes."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Parts of a division: which objects are known as one, and what the book says of them."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Plots show what the report says."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import matplotlib as mpl

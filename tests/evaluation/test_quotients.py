@@ -1,7 +1,5 @@
 """Intervals of quotients, and of quantiles of errors, hold the truth as often as they say."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

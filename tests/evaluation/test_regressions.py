@@ -1,7 +1,5 @@
 """Figures of a regression are those of the population: no error that is possible is clipped."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

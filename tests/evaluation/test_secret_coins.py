@@ -1,7 +1,5 @@
 """Splits whose coins stay secret: what is promised, refused, said and written."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """The weights of persons leave room for the noise of every step of an evaluation."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Linear algebra of an evaluation takes one thread, and gives the others back."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Times: concordance against that of all pairs, and what one row changes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

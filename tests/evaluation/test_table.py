@@ -1,7 +1,5 @@
 """What is released: against a second derivation, what one row or person changes, and the noise."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

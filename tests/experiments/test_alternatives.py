@@ -1,7 +1,5 @@
 """What is run in processes of their own, and the own gradient descent among it."""
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import itertools

@@ -1,7 +1,5 @@
 """The attacks find in stock models what is there, and know the population from the rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import xgboost as xgb

@@ -1,7 +1,5 @@
 """`examples/demo.py` and the benchmarks, as users run them, at a small size."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

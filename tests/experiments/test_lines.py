@@ -1,7 +1,5 @@
 """Lines of figures are printed, kept and shown on pages."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

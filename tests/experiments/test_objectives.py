@@ -1,7 +1,5 @@
 """Scores of counts, amounts, times and quantiles, and the table that shows them."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The table of persons: splits, scores and systems that know whom a row belongs to."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score

@@ -1,7 +1,5 @@
 """The runner of published tables: cells, resuming, missing data, published figures, the page."""
 
-from __future__ import annotations
-
 import csv
 import functools
 import hashlib

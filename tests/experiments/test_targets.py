@@ -1,7 +1,5 @@
 """The measurement of several targets: one budget, and predictions of all targets."""
 
-from __future__ import annotations
-
 import numpy as np
 import xgboost as xgb
 

@@ -1,7 +1,5 @@
 """Command ``python -m tests.fuzz``: random cases in worker processes, faults with reproducers."""
 
-from __future__ import annotations
-
 import argparse
 import collections
 import sys
@@ -21,11 +19,7 @@ PARSER.add_argument("--endings", action="store_true", help="also count how the c
 
 
 def main() -> int:
-    """Run, print faults and a summary.
-
-    Returns:
-        1 if there was a fault.
-    """
+    """Run, print faults and a summary."""
     asked = PARSER.parse_args()
     if asked.case is not None:
         with tempfile.TemporaryDirectory() as folder:

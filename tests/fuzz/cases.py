@@ -1,7 +1,5 @@
 """One random call of a public entry point, made from a seed and a number."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Random rows in every container; cells and labels hold marks that no message may show."""
 
-from __future__ import annotations
-
 import re
 from random import Random
 from typing import Any
@@ -17,15 +15,7 @@ MARKS = re.compile(r"731406|marked-cell|7\.31406")
 
 
 class Rows:
-    """Rows of one case.
-
-    Attributes:
-        X: Features in some container.
-        y: Labels.
-        kind: "binary", "regression" or "multiclass".
-        columns: Number of columns.
-        keywords: Further arguments of DMatrix.
-    """
+    """Rows of one case."""
 
     def __init__(self, rng: Random) -> None:
         self.kind = rng.choice(("binary", "binary", "regression", "multiclass"))

@@ -1,7 +1,5 @@
 """What a case may do: train privately, or refuse with an error of a known class."""
 
-from __future__ import annotations
-
 import json
 import re
 import traceback
@@ -57,11 +55,7 @@ def _refused(error: BaseException) -> bool:
 
 
 def run(seed: int, number: int, folder: Path) -> dict[str, str]:
-    """Run one case.
-
-    Returns:
-        dict: ``fault``, empty if all is well; ``text``, the case in words; ``end``, how it ended.
-    """
+    """Run one case."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         xgb.set_config(verbosity=1)  # XGBoost keeps what it refuses from an estimator

@@ -1,7 +1,5 @@
 """Worker processes that may crash or hang: each fault is one case's, and the others go on."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import queue

@@ -1,7 +1,5 @@
 """Some cases of the fuzz; ``make fuzz`` runs more."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Random values: right, slightly wrong and absurd ones."""
 
-from __future__ import annotations
-
 import math
 from random import Random
 from typing import Any

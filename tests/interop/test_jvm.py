@@ -4,8 +4,6 @@ The functions of C that XGBoost4J and the R package call are called here from Ja
 is on the machine.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

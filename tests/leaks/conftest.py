@@ -1,7 +1,5 @@
 """Private models that the scans read and do not change."""
 
-from __future__ import annotations
-
 import pytest
 import xgboost as xgb
 

@@ -9,8 +9,6 @@ tree or of a piece of its cells, so that a threshold cannot equal one, whatever 
 Each scan is also run on models that do leak, and finds it.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import pickle

@@ -1,8 +1,6 @@
 """What a caller can hand in and what may carry exact statistics: one test for each row of the list
 "What a caller hands in" in docs/leaks.md."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

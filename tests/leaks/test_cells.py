@@ -1,7 +1,5 @@
 """No error shows a cell: neither its text, nor the chain of exceptions behind it, nor a log."""
 
-from __future__ import annotations
-
 import datetime
 import traceback
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Error messages hold no value, row or count."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

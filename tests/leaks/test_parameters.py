@@ -1,7 +1,5 @@
 """Parameters, callbacks and updaters with which stock training would leak, in Python and in C++."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from typing import Any

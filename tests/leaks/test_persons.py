@@ -1,7 +1,5 @@
 """Nothing of who the rows belong to is in what a training leaves behind."""
 
-from __future__ import annotations
-
 import logging
 import pickle
 import re

@@ -1,7 +1,5 @@
 """Slices, pasted trees and interrupted trainings carry a ledger for all that was released."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

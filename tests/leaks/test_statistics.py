@@ -1,7 +1,5 @@
 """Statistics in a saved model are functions of its noisy leaves; names are the declared ones."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

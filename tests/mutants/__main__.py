@@ -4,8 +4,6 @@ For each mistake a process trains models of twelve kinds. What they claim is com
 mistake, and compared with what was drawn. None may claim less.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import json

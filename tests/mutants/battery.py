@@ -4,8 +4,6 @@ Nothing of what is written down here passes through a client: noise is read off 
 record of draws, and off the answers of its functions.
 """
 
-from __future__ import annotations
-
 import json
 import warnings
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ A lower bound: of each selection the loss of randomised response of the same ran
 discretisation, no slack for noise on integers. A claim below it is false.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping
@@ -122,11 +120,7 @@ def least_epsilon(content: Mapping[str, Any], delta: float) -> float:
 
 
 def verdict(path: Path, delta: float) -> tuple[str, float, float]:
-    """Whether a training ended in an error, in a claim that holds, or in one that is false.
-
-    Returns:
-        "error", "no claim", "holds" or "FALSE", the claimed epsilon and the least.
-    """
+    """Whether a training ended in an error, in a claim that holds, or in one that is false."""
     from xgb_dp.accounting import event_from_json, make_accountant
     from xgb_dp.errors import LedgerError
     from xgb_dp.record.form import Ledger

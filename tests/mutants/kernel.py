@@ -6,8 +6,6 @@ first, until one fails. What no test finds is printed, to be judged by a reader:
 nothing.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -4,8 +4,6 @@ A mistake is one changed number, comparison, branch, operator or truth value, or
 out. Modules are changed as they are imported; no file is touched.
 """
 
-from __future__ import annotations
-
 import ast
 import importlib.abc
 import importlib.util

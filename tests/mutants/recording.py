@@ -1,7 +1,5 @@
 """Which lines of some files each test runs, and how long it takes."""
 
-from __future__ import annotations
-
 import json
 import sys
 import threading

@@ -1,7 +1,5 @@
 """The judge of mistakes can tell a false claim, and mistakes do not end in one."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The samplers inside libxgboost, through the test entry points of plugin_cpp/random/c_api.cc."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """C++ and exact Python integers agree draw by draw, so also in how much of the stream they use."""
 
-from __future__ import annotations
-
 import math
 import random
 

@@ -5,8 +5,6 @@ all of them together fail by chance in one of a million runs. The scale tests al
 scales: if the sampler was 2% off, either way, they would notice with probability above 1 - 1e-12.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -6,8 +6,6 @@ chose. The child searches its own memory; it knows what it looks for only masked
 find its own question, and it must find the key while a training runs, or the search is no test.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Noise is drawn, selections are made and released values leave a worker in one folder alone."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -5,8 +5,6 @@ independent trainings are equal with a probability of about 2^-22, so two traini
 coincidences with a probability below 10^-9. Up to two are allowed for.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

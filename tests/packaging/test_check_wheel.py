@@ -1,7 +1,5 @@
 """Wheels that lack something, hold too much or do not work are found before they are given away."""
 
-from __future__ import annotations
-
 import platform
 import sys
 import zipfile

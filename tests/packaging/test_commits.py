@@ -1,7 +1,5 @@
 """Messages of commits are read before they are shared."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 

@@ -1,7 +1,5 @@
 """Which package ``import xgboost`` gives, with a stock one on the path and without."""
 
-from __future__ import annotations
-
 import inspect
 import multiprocessing
 import os

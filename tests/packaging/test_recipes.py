@@ -1,7 +1,5 @@
 """The conda recipe, the Dockerfile and the dev container say what the project says."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

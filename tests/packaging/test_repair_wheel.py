@@ -1,7 +1,5 @@
 """What a finished wheel says of itself: its tag, its times, and what it is made of."""
 
-from __future__ import annotations
-
 import base64
 import copy
 import hashlib

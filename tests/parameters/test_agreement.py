@@ -1,7 +1,5 @@
 """The calibration, the plan and the trainer must agree on everything that is released."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Arguments of public functions that are of another kind: one clear error, which names them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

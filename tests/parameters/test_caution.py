@@ -1,7 +1,5 @@
 """Guarantees that say little are told as such: before anything is released, and in the report."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from typing import Any

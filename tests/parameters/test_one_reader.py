@@ -1,7 +1,5 @@
 """What a user gives is read by the table of parameters, and by no other module."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

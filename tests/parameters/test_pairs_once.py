@@ -1,7 +1,5 @@
 """Parameters that can be read only once lose none of their pairs on the way."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The parameter table, the private defaults and the plan that follows from them."""
 
-from __future__ import annotations
-
 import json
 import math
 

@@ -1,7 +1,5 @@
 """Whatever is given for a parameter, it is read or refused by an error that names it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace

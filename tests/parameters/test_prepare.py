@@ -1,7 +1,5 @@
 """Training, the command line and the audit calibrate the same noise for the same request."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Published systems by name: they train, spend what they say, and explicit keys override them."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """A loss of one's own is traced once, before any row is read, into a list of instructions."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Boosting rounds where none are given: one number for private trainings, upstream's for others."""
 
-from __future__ import annotations
-
 import inspect
 import pickle
 from typing import Any

@@ -1,7 +1,5 @@
 """What a model's statistics say about the noise in it, for somebody who has the training rows."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

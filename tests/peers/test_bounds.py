@@ -3,8 +3,6 @@
 Also the structure of trees: no exact sum, count, minimum or maximum decides about it.
 """
 
-from __future__ import annotations
-
 import json
 import warnings
 from typing import Any

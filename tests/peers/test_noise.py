@@ -1,7 +1,5 @@
 """Noise: fresh for every number, of the size that is accounted, on integers, in everything."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import combinations
 from typing import Any

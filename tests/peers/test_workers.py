@@ -1,7 +1,5 @@
 """Several workers: one noise, drawn by one of them, and one model."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What the trainer was told of persons, and a guard against noise."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

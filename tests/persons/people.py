@@ -1,7 +1,5 @@
 """Whose rows are whose, for tests."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

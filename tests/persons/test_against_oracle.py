@@ -1,7 +1,5 @@
 """The C++ trainer and the NumPy oracle bound persons alike, and grow the same trees."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

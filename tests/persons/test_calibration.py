@@ -1,7 +1,5 @@
 """The noise of counts for persons: that of rows, on a grid on which nobody vanishes."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

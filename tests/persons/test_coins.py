@@ -1,7 +1,5 @@
 """Coins of samples and parts are a person's: all of its rows take part, or none."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sums that count rows: a person of 1 to 1,000 rows moves each of them by no more than one row."""
 
-from __future__ import annotations
-
 from collections import Counter
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """Ids for ``xgboost.train``: read before anything is drawn, and known for one training alone."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 from uuid import UUID

@@ -3,8 +3,6 @@
 As in `tests/sensitivity`, with one person more instead of one row.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

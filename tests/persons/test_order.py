@@ -1,7 +1,5 @@
 """A person's rows count as they are, wherever they lie among the others."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

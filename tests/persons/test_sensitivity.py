@@ -4,8 +4,6 @@ As in `tests/sensitivity`, with one person more instead of one row, who has 1 to
 in the trees.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

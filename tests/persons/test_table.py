@@ -1,7 +1,5 @@
 """Who the rows of a matrix belong to: kept beside the matrix, and never inherited by another."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import Any

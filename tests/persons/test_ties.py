@@ -1,7 +1,5 @@
 """Rows of a person whose hashes are equal are still ordered by what they hold."""
 
-from __future__ import annotations
-
 import numpy as np
 import xgboost as xgb
 

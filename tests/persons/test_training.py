@@ -1,7 +1,5 @@
 """Training of persons from end to end: calibration and trainer agree, or it is refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

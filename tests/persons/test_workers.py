@@ -1,7 +1,5 @@
 """A person on two workers is refused on all of them, and workers tell each other no id."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

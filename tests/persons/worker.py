@@ -1,7 +1,5 @@
 """One worker of a cluster: trains with the ids that it reads, and prints what came of it."""
 
-from __future__ import annotations
-
 import json
 import sys
 from typing import Any

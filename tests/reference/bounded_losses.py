@@ -3,8 +3,6 @@
 Each has the members of the losses in ``losses.py``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, ClassVar
 

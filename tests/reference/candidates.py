@@ -1,7 +1,5 @@
 """Where splits may be: the private quantile tree on float keys, cuts read from it, and bins."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -43,11 +41,7 @@ class Cell(NamedTuple):
 
 
 class Walk:
-    """The walk of one column's tree, level by level; from noisy counts only.
-
-    Attributes:
-        target: The target count of a bin.
-    """
+    """The walk of one column's tree, level by level; from noisy counts only."""
 
     def __init__(
         self, column: Floats, options: dict[str, Any], noise: Noise, weight: Ints | None = None
@@ -189,14 +183,7 @@ def refine(edges: Floats, mass: Ints, bins: int) -> Floats:
 
 
 class Candidates:
-    """Cuts of all columns; private ones are released again in the first rounds of a plan.
-
-    Args:
-        plan: The plan.
-        X: Columns, NaN is missing.
-        noise: Draws, in ascending order of features.
-        sharing: How many rows the person of each row has, who count one together; None for rows.
-    """
+    """Cuts of all columns; private ones are released again in the first rounds of a plan."""
 
     def __init__(
         self, plan: dict[str, Any], X: Floats, noise: Noise, sharing: Ints | None = None

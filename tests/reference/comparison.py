@@ -1,7 +1,5 @@
 """Training from a hand-made plan in C++ and in the oracle, compared tree by tree."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The last tree of a regression is shifted by the mean of what labels exceed predictions by."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The random draws of one training, in the order in which they are made."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The structure of one tree in NumPy: splits level by level, or several levels at a time."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which features earlier trees found worth a split, from released sums."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the leaves of a tree say, from noisy sums or values, with empirical-Bayes shrinkage."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 

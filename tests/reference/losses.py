@@ -1,7 +1,5 @@
 """The plugin's own losses in float64: pairs of rows, their largest norms, and units of margins."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

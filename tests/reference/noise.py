@@ -5,8 +5,6 @@ what its C++ namesake returns, and leaves the stream at the same word. Written f
 proofs see ``docs/proofs/samplers.md`` and ``docs/proofs/exponential-mechanism.md``.
 """
 
-from __future__ import annotations
-
 import math
 import struct
 from collections.abc import Sequence

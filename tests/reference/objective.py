@@ -1,7 +1,5 @@
 """XGBoost's objectives, computed in float32 as it does."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

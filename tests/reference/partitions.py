@@ -1,7 +1,5 @@
 """Several levels at once: random partitions of one feature, and the sums of their cells."""
 
-from __future__ import annotations
-
 from typing import NamedTuple, Protocol
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The bound of all rows of a person, on integers that keep that of a row."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -19,15 +17,7 @@ def bound_persons(
     norms: Doubles,
     keys: npt.NDArray[np.uint64] | None = None,
 ) -> None:
-    """Let the rows of each person together count no more than a person may, in place.
-
-    Args:
-        bound: Of a row, and of a person.
-        by_class: Of each class, (gradient, Hessian, 1) of every row.
-        codes: The person of every row.
-        norms: The largest norm of each row over the labels, where C = 1; for "prediction" only.
-        keys: By which the rows of a person are ordered; as they come without.
-    """
+    """Let the rows of each person together count no more than a person may, in place."""
     keys = np.zeros(len(codes), dtype=np.uint64) if keys is None else keys
     together = bound.mode == "prediction"
     for person in np.flatnonzero(np.bincount(codes) > 1):
@@ -41,12 +31,7 @@ def bound_persons(
 
 
 def keys_of_rows(X: Floats, *columns: Floats | None) -> npt.NDArray[np.uint64]:
-    """A number for what each row holds, wherever it lies.
-
-    Args:
-        X: Features, of which not-a-number is missing.
-        own: Labels, margins and weights, each None where there are none.
-    """
+    """A number for what each row holds, wherever it lies."""
     keys = np.zeros(len(X), dtype=np.uint64)
     for part in columns:
         for column in np.reshape(part, (len(keys), -1)).T if part is not None else ():
@@ -126,17 +111,7 @@ def spread_persons(
     bound: RowBound, variance: float, given: list[Ints], bounded: list[Ints], codes: Ints,
     where: Ints, nodes: int,
 ) -> Ints:  # fmt: skip
-    """By class and node, what leaves gain where persons may count more than in the splits.
-
-    Args:
-        bound: Of a row, and of a person.
-        variance: Of a row's bounded gradient for each unit of its Hessian; 0 if it is not known.
-        given: Of each class that shares the structure, rows within their own bound.
-        bounded: The same within that of persons.
-        codes: The person of every row.
-        where: The leaf of every row.
-        nodes: Number of nodes.
-    """
+    """By class and node, what leaves gain where persons may count more than in the splits."""
     out = np.zeros((len(given), nodes, 3), dtype=np.int64)
     K = bound.most / bound.B
     of_hessian = K * bound.B / bound.most_leaf_hessian

@@ -1,7 +1,5 @@
 """A whole plan to start from, for tests that write plans by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 Plan = dict[str, Any]

@@ -1,7 +1,5 @@
 """The row bound, and the candidates of a node with their utilities and noisy sums."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cache
@@ -39,7 +37,7 @@ class RowBound:
     of_output: tuple[float, float] = (1.0, 1.0)
 
     @classmethod
-    def of(cls, plan: Plan) -> RowBound:
+    def of(cls, plan: Plan) -> "RowBound":
         b = plan["row_bound"]
         target = (float(b.get("target_lower", "-inf")), float(b.get("target_upper", "inf")))
         C, r, h_max = (float(b[k]) for k in ("gradient_bound", "hessian_weight", "hessian_bound"))
@@ -132,14 +130,7 @@ class RowBound:
         return np.asarray(np.maximum(*norms))
 
     def norms(self, g: Doubles, h: Doubles, y: Doubles, weight: Doubles) -> Doubles:
-        """The largest norm over the labels of every row within its bound, in 32 bits, where C = 1.
-
-        Args:
-            g: Gradients by row and class.
-            h: Hessians by row and class.
-            y: Labels.
-            weight: Weights, at most those of the bound.
-        """
+        """Largest norm over the labels of every row within its bound, in 32 bits, where C = 1."""
         with np.errstate(all="ignore"):
             if g.shape[1] > 1:
                 norm, shrink = self.of_classes(g, h, y, weight)
@@ -169,14 +160,7 @@ class RowBound:
         return np.where(weight > 0, norm, 0.0), shrink
 
     def quantise_classes(self, g: Doubles, h: Doubles, y: Doubles, weight: Doubles) -> list[Ints]:
-        """The same for several classes whose integers have one norm, in the mode "prediction".
-
-        Args:
-            g: Gradients by row and class.
-            h: Hessians by row and class.
-            y: Labels.
-            weight: Weights, at most those of the bound.
-        """
+        """The same for several classes whose integers have one norm, in the mode "prediction"."""
         with np.errstate(all="ignore"):
             _norm, shrink = self.of_classes(g, h, y, weight)
         return self.shrunk(g, h, shrink)
@@ -184,14 +168,7 @@ class RowBound:
     def quantise_known(
         self, g: Doubles, h: Doubles, norm: Doubles, weight: Doubles
     ) -> tuple[list[Ints], Doubles]:
-        """The same where the largest norms over the labels are known, with those within the bound.
-
-        Args:
-            g: Gradients by row and output.
-            h: Hessians by row and output.
-            norm: Of rows of weight 1 with the worst label.
-            weight: Weights, at most those of the bound.
-        """
+        """The same where the largest norms over the labels are known, with those in the bound."""
         with np.errstate(all="ignore"):
             full = np.maximum(weight, self.heaviest or 1.0)
             shrink = np.where(weight > 0, self.C / np.maximum(full * norm, self.C), 1.0)

@@ -1,7 +1,5 @@
 """The C++ trainer and the NumPy oracle grow the same trees, without noise and on a fixed tape."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

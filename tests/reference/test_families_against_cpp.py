@@ -1,7 +1,5 @@
 """The components of the published systems in C++ and in the oracle, on a fixed noise tape."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The oracle's own invariants: it must be right before anything is compared with it."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

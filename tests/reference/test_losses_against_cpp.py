@@ -1,7 +1,5 @@
 """The C++ grows the same trees as the oracle with losses of its own."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

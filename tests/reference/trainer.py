@@ -6,8 +6,6 @@ order of operations, and float32 only where XGBoost itself uses it (objective, c
 It is slow, holds everything in memory and checks no input.
 """
 
-from __future__ import annotations
-
 import copy
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Records for registries and reviews hold the figures of the report; the rest is marked."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

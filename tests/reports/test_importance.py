@@ -1,7 +1,5 @@
 """Importance is the total gain for private models wherever XGBoost would choose a type itself."""
 
-from __future__ import annotations
-
 import inspect
 import pickle
 from typing import Any

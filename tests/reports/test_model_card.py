@@ -1,7 +1,5 @@
 """Model cards hold the figures of the report, and say where all else comes from."""
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -1,7 +1,5 @@
 """Shape functions add up to the model, budgets and curves are the report's, rows are guarded."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

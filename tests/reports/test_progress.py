@@ -1,7 +1,5 @@
 """Progress bars: on a terminal, after a while, and with nothing that depends on the rows."""
 
-from __future__ import annotations
-
 import io
 import re
 import time

@@ -1,7 +1,5 @@
 """A ledger whose numbers do not follow from its settings fails, whatever its digest says."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """The privacy report: recomputed from what was drawn, and carried by the model wherever it goes."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math

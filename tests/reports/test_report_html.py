@@ -1,7 +1,5 @@
 """The report's tables: the budget by mechanism, epsilon(delta), groups; as text, JSON and HTML."""
 
-from __future__ import annotations
-
 import json
 import math
 from html.parser import HTMLParser

@@ -1,7 +1,5 @@
 """Whom a guarantee is about: what reports, cards, files, plots and continued trainings say."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A model file is verified without libxgboost, and nothing that is wrong with it passes."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

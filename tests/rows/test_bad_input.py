@@ -1,7 +1,5 @@
 """Bad input: a clear error before noise is drawn, and never one that two rows decide together."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

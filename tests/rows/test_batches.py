@@ -1,7 +1,5 @@
 """Batches of a `DataIter` are read alone: what one brings does not say what another one means."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

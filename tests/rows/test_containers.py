@@ -1,7 +1,5 @@
 """Containers of cells: which are read, and that no cell decides what is known of one."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 

@@ -1,7 +1,5 @@
 """Data on disk: the model is that of memory, from a fraction of it, and no rows are left behind."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

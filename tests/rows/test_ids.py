@@ -1,7 +1,5 @@
 """Ids of persons: equal codes exactly where ids are equal, whatever holds them; none is shown."""
 
-from __future__ import annotations
-
 import datetime
 import traceback
 from collections import UserList, deque

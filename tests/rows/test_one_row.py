@@ -5,8 +5,6 @@ The row itself has no say in that column. If all other rows meant something else
 all trainings on one side would rise and few on the other, as they did before cells were read alone.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every cell means the same whatever stands beside it, in every container, at every entry."""
 
-from __future__ import annotations
-
 import datetime
 import warnings
 from collections import UserList, deque

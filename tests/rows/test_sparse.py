@@ -1,7 +1,5 @@
 """A sparse row is read alone: unsorted ones as sorted ones, and no cell is given twice."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Real worker processes on this machine, which train together with masked sums."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
@@ -20,11 +18,7 @@ WORLD = 3
 
 
 def make_key(path: Path) -> str:
-    """Write a private key as ssh-keygen does; its name is that of the file.
-
-    Returns:
-        The line of its public half.
-    """
+    """Write a private key as ssh-keygen does; its name is that of the file."""
     key = Ed25519PrivateKey.generate()
     kind = serialization.PrivateFormat.OpenSSH
     plain = serialization.NoEncryption()
@@ -55,12 +49,7 @@ def preloaded(source: str, folder: Path) -> dict[str, str]:
 
 
 def run(tasks: list[dict[str, Any]], env: dict[str, str] | None = None) -> list[Any]:
-    """What ``tests/secure/worker.py`` answers to the tasks on each worker, by rank.
-
-    Args:
-        tasks: See there. The last one may end a worker.
-        env: Further environment; ``{rank}`` in it is a number of the process.
-    """
+    """What ``tests/secure/worker.py`` answers to the tasks on each worker, by rank."""
     code = "from tests.secure.worker import main; main()"
     answers = []
     with tempfile.TemporaryDirectory() as folder:

@@ -4,8 +4,6 @@
 are those of child processes, and vanish with them; the machine's own network is not touched.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -31,15 +29,7 @@ def refusal() -> str | None:
 
 
 def run(commands: list[tuple[int, list[str]]], folder: Path) -> list[dict[str, Any]]:
-    """Run commands at the same time, each on a host.
-
-    Args:
-        commands: Number of the host, from 1 on, and the words of the command.
-        folder: Where they run.
-
-    Returns:
-        ``code`` and ``said`` of each.
-    """
+    """Run commands at the same time, each on a host."""
     job = json.dumps({"commands": commands, "folder": str(folder)})
     words = ["unshare", "-n", sys.executable, "-m", "tests.secure.hosts"]
     done = subprocess.run(words, input=job, capture_output=True, text=True, cwd=ROOT, check=True)

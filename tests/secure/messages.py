@@ -1,7 +1,5 @@
 """Masked sums of several workers in one process, with somebody on the network between them."""
 
-from __future__ import annotations
-
 import ctypes
 import itertools
 import weakref
@@ -85,15 +83,7 @@ def sum_up(
     heard: Tamper = as_it_is,
     what: Callable[[int], str] = lambda rank: "sums",
 ) -> list[Any]:
-    """One sum: what each worker comes to, its sums or its error.
-
-    Args:
-        parties: The workers.
-        values: Their numbers, as (worker, number).
-        said: What somebody makes of the masked numbers.
-        heard: What somebody makes of the answers.
-        what: The release that each worker takes it for.
-    """
+    """One sum: what each worker comes to, its sums or its error."""
     words = np.array([w.say(v, what(w.rank)) for w, v in zip(parties, values, strict=True)])
     answers = np.array([w.hear(said(w.rank, words.copy())) for w in parties])
     out: list[Any] = []

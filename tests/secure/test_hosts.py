@@ -1,7 +1,5 @@
 """The recipe of ``docs/howto/federated.md``, as three hospitals on three hosts follow it."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -29,11 +27,7 @@ HOST = {"north": 1, "east": 2, "south": 3}
 
 
 def follow(folder: Path) -> list[tuple[int, list[str]]]:
-    """Write the programs of the page, make the keys as it says.
-
-    Returns:
-        Its commands that train, each with its host.
-    """
+    """Write the programs of the page, make the keys as it says."""
     if shutil.which("ssh-keygen") is None:
         pytest.skip("needs ssh-keygen")
     commands = []

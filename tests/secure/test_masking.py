@@ -1,7 +1,5 @@
 """Pads, shares and refusals: docs/proofs/masked-sums.md without a cluster."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from typing import Any

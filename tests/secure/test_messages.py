@@ -1,7 +1,5 @@
 """Attacks on the messages of masked sums, after the exchange of keys: docs/proofs/masked-sums.md"""
 
-from __future__ import annotations
-
 import ctypes
 import hashlib
 import hmac

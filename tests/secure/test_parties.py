@@ -1,7 +1,5 @@
 """Who may take part in masked sums: files of keys, and attacks on the exchange."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Masked training on real workers: what they send and hold, and what happens when one dies."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One worker of a cluster: does the tasks that it reads, and prints what came out."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import json

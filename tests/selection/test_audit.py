@@ -1,7 +1,5 @@
 """An audit of the repetitions: the loop of a selection on runs whose law is known."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The number of runs, the coins of the rows and the noise of scores, against their laws."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Selections whose unit of privacy is a person, or several rows of one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

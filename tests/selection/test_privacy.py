@@ -1,7 +1,5 @@
 """What the best of a random number of runs costs, against its exact law."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable, Sequence

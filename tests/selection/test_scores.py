@@ -1,7 +1,5 @@
 """Scores: what one row changes, and that they estimate what they are named after."""
 
-from __future__ import annotations
-
 import math
 from types import SimpleNamespace
 from typing import Any

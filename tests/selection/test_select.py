@@ -1,7 +1,5 @@
 """Selections from end to end: what comes out, what it costs, and what is refused."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Exact integers read off the C++: sums of leaves of trainings without noise."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Data sets full of awkward values, plans, and the figures that Python and C++ state for a plan."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from dataclasses import dataclass

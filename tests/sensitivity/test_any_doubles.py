@@ -1,7 +1,5 @@
 """The bound of a row on its integers, for doubles that no training brings."""
 
-from __future__ import annotations
-
 import ctypes
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """The stated figures are attained: each check of this package fails if its bound is lowered."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

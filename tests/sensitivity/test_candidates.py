@@ -1,7 +1,5 @@
 """Counts behind the candidates; and the oracle is the trainer on the rows drawn here."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

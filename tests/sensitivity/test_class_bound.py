@@ -1,7 +1,5 @@
 """The factor of a row of several classes does not depend on its label."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 import pytest

@@ -4,8 +4,6 @@ For every table D: if all its rows train alone then D trains, also without rows;
 alone, so does D, with the message of one of its rows.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path

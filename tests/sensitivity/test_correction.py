@@ -1,7 +1,5 @@
 """The correction of the mean: what a row adds to its sums, in the oracle and in the trainer."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from typing import Any

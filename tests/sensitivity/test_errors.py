@@ -1,7 +1,5 @@
 """No two neighbours differ in whether training raises."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -4,8 +4,6 @@ Exact arithmetic on neighbours drawn by Hypothesis: leaf values and Laplace sums
 rows count one, histograms of candidates, and which rows the rounds of an ensemble read.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """Label sums of the C++ move within their sensitivity."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The clip by predictions: factors without the label, hence probabilities without bias."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

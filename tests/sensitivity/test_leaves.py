@@ -1,7 +1,5 @@
 """Sums of leaves, of the oracle and of the C++, move within their sensitivity."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 import pytest

@@ -1,7 +1,5 @@
 """Losses of the plugin's own: one row moves the sums by no more than is stated, whatever it is."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

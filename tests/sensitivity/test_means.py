@@ -1,7 +1,5 @@
 """Counts, amounts and times: what one row adds to sums of leaves, intercepts and corrections."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

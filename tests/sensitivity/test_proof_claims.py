@@ -1,7 +1,5 @@
 """Claims of docs/proofs that other tests do not touch, in exact arithmetic."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

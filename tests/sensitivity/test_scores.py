@@ -1,7 +1,5 @@
 """Utilities of candidates move within the range of their score."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 Needs PySpark (the extra ``spark``) and a Java runtime; ``make test-spark`` installs the former.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys
@@ -215,12 +213,7 @@ def test_counts_with_exposures(spark):
 
 
 class Fail(xgb.callback.TrainingCallback):
-    """Notes every round that has released something, and fails in the second one.
-
-    Attributes:
-        file: Where worker and round are noted.
-        dies: Whether the process ends; else an error is raised.
-    """
+    """Notes every round that has released something, and fails in the second one."""
 
     def __init__(self, file: Path, dies: bool) -> None:
         super().__init__()

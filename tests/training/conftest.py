@@ -1,7 +1,5 @@
 """One model, and the rows it was trained on."""
 
-from __future__ import annotations
-
 import pytest
 import xgboost as xgb
 

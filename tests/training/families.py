@@ -1,7 +1,5 @@
 """Small families of plans, of which the number of rows decides on one."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

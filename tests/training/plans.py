@@ -1,7 +1,5 @@
 """Plans of trained models, and models made from a plan without the road of `xgboost.train`."""
 
-from __future__ import annotations
-
 import json
 
 import xgboost as xgb

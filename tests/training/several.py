@@ -1,7 +1,5 @@
 """Several targets of a row, or several labels of 0 and 1: rows, and trainings on them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Several classes: trees that share their splits, and probabilities that are true on average."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What each column says of the label, from released sums of its cells by class."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -36,17 +34,7 @@ def effects_of(
     each: int = EACH,
     rows: int = ROWS,
 ) -> ColumnEffects:
-    """Columns that all rows have as often, of which the first ones move the log-odds.
-
-    Args:
-        matter: Number of columns that say something of the label, up and down in turn.
-        effect: On the log-odds.
-        deviation: Of the noise; the chance of which rows are there is drawn with it.
-        seed: Of both.
-        share: Of rows with label 1.
-        each: Columns that a row has.
-        rows: Number of rows.
-    """
+    """Columns that all rows have as often, of which the first ones move the log-odds."""
     rng = np.random.default_rng(seed)
     weight = rows * each**0.5 / WIDTH
     moved = np.zeros(WIDTH)

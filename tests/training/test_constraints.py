@@ -1,7 +1,5 @@
 """Monotone and interaction constraints, alpha, subsample and base_margin as users meet them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

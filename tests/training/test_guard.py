@@ -1,7 +1,5 @@
 """What the C++ side refuses by itself, whatever Python does."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from collections.abc import Callable

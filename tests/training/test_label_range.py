@@ -1,7 +1,5 @@
 """A range of the target that is declared too wide costs little: the unit follows the labels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import xgboost as xgb

@@ -1,7 +1,5 @@
 """Ledgers of plans that were chosen: what they claim fits what they say of the choice."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 from copy import deepcopy

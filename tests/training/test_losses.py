@@ -1,7 +1,5 @@
 """Objectives with losses of the plugin's own, from xgboost.train to the saved model."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

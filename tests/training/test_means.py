@@ -1,7 +1,5 @@
 """Counts, amounts and times, end to end: what is told, what is refused, what stock predicts."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

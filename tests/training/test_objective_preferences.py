@@ -1,7 +1,5 @@
 """Public preferences with each objective that has a loss of its own: they hold, and are free."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """binary:logitraw and multi:softmax: the trees of their siblings, other predictions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Plans and requests that the C++ side refuses, and bounds that a plan carries."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from collections.abc import Iterator

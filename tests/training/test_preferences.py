@@ -1,7 +1,5 @@
 """Preferences that are public cost nothing: what is released, and with which noise, stays."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Public rows that give candidates, or whole trees, to a private training."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

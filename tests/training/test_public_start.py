@@ -1,7 +1,5 @@
 """A public model under private trees: what it costs, how it is named, and what is refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from tempfile import TemporaryDirectory

@@ -1,7 +1,5 @@
 """Settings at the ends of their ranges: the plan of every training that is allowed holds them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

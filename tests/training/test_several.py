@@ -1,7 +1,5 @@
 """What several targets of a row, and several labels of 0 and 1, have in common."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

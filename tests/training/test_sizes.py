@@ -1,7 +1,5 @@
 """Open rounds: the plan follows a noisy number of rows, and what a user sets is kept."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

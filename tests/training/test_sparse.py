@@ -1,7 +1,5 @@
 """Open rounds on tables of many columns: a start from them where few cells are present."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

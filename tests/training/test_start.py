@@ -1,7 +1,5 @@
 """Trees that start from what each column says, and what is refused there."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

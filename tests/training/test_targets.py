@@ -1,7 +1,5 @@
 """Several targets of a row, from xgboost.train and the estimators to the saved model."""
 
-from __future__ import annotations
-
 import math
 import pickle
 from functools import partial

@@ -1,7 +1,5 @@
 """Private training from end to end, as a user calls it."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

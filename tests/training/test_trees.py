@@ -1,7 +1,5 @@
 """Several trees a round, random splits, features by turns: the parts of forests and batches."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

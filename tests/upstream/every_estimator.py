@@ -3,8 +3,6 @@
 Runs as a script with our `xgboost` and with the stock wheel's; it imports nothing of this project.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import pickle

@@ -1,7 +1,5 @@
 """What `tools/fetch_upstream.py` knows of the pinned releases, and what builds took of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.scripts import script

@@ -5,8 +5,6 @@ the pinned release of XGBoost (or its folder ``tests``). Tests that fail with on
 run a second time, so that a test that fails now and then is not taken for a difference.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess
@@ -43,16 +41,7 @@ def tests_folder(given: str | None) -> Path:
 
 
 def run(build: str, folder: Path, arguments: Sequence[str]) -> Outcomes:
-    """Outcome of every test under one build.
-
-    Args:
-        build: "ours" or "stock".
-        folder: Result of :func:`tests_folder`.
-        arguments: What pytest gets: folders, tests or options.
-
-    Raises:
-        SuiteError: pytest ended without a report, as after a crash.
-    """
+    """Outcome of every test under one build."""
     with tempfile.TemporaryDirectory() as scratch:
         report = Path(scratch) / "report.xml"
         interpreter = [sys.executable, *(["-S"] if build == "stock" else [])]

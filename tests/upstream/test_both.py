@@ -3,8 +3,6 @@
 `train_models.py` wrote them with known noise. The stock wheels read them too.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

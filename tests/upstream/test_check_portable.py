@@ -1,7 +1,5 @@
 """The tool that compiles the plugin for every system that it is meant for."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from types import ModuleType

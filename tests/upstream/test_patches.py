@@ -1,7 +1,5 @@
 """The patch series: small, documented, applied strictly, and outside upstream's hot files."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

@@ -1,7 +1,5 @@
 """The tool that tries patches and plugin on another upstream release."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from types import ModuleType

@@ -1,7 +1,5 @@
 """Saved models in stock XGBoost, of each release that we build on, in processes of their own."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

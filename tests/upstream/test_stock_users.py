@@ -1,7 +1,5 @@
 """For somebody who never asks for privacy, our `xgboost` is the stock one, to the last byte."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import subprocess

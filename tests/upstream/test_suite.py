@@ -1,7 +1,5 @@
 """The comparison of upstream's tests, on a checkout of a few tests that this file writes."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -4,8 +4,6 @@ Usage: ``python -m tests.upstream.train_models``, once with each release that we
 ``tests/upstream/models/<release>/``: a model of each kind, and what this release predicts with it.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
