@@ -19,8 +19,8 @@
 #include "plugin_cpp/plan/class_bound.h"          // for ClassQuantiser
 #include "plugin_cpp/plan/plan.h"                 // for ParsePlan
 #include "plugin_cpp/plan/row_bound.h"            // for RowQuantiser
+#include "plugin_cpp/releases/before_trees.h"     // for ReleaseBeforeTrees
 #include "plugin_cpp/releases/candidates/discovery.h"  // for DiscoverNumbers
-#include "plugin_cpp/releases/intercept.h"             // for ReleaseIntercept
 #include "plugin_cpp/rows/persons.h"                   // for Persons
 #include "plugin_cpp/rows/raw_pages.h"                 // for ForEachPage
 #include "plugin_cpp/tree_text.h"                      // for TreeTexts
@@ -59,12 +59,12 @@ XGB_DLL int XGDPCheckPlan(char const* plan_text) {
   API_END();
 }
 
-/** @brief Release the private intercept, see plugin_cpp/releases/intercept.h. */
+/** @brief Release the private intercept, see plugin_cpp/releases/before_trees.h. */
 XGB_DLL int XGDPReleaseIntercept(DMatrixHandle handle, char const* request, char const** out) {
   API_BEGIN();
   CHECK(request && out);
   auto const& p_fmat = MatrixOf(handle);
-  Return(ReleaseIntercept(p_fmat->Ctx(), p_fmat, Persons::Of(*p_fmat), request), out);
+  Return(ReleaseBeforeTrees(p_fmat->Ctx(), p_fmat, Persons::Of(*p_fmat), request), out);
   API_END();
 }
 

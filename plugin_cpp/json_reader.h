@@ -111,6 +111,21 @@ class JsonReader {
   std::string path_;
 };
 
+/** @brief What tests and comparisons ask for instead of noise that nobody knows. */
+struct KnownNoise {
+  bool is_none;
+  std::string key;  // empty for fresh noise
+};
+/** @brief A release without noise, or with noise that somebody knows, must not be `private`. */
+[[nodiscard]] inline KnownNoise ReadKnownNoise(JsonReader const& in) {
+  KnownNoise out{in.Bool("noise_free"), in.Has("test_key") ? in.Text("test_key") : ""};
+  CHECK(!(in.Bool("private") && (out.is_none || !out.key.empty())))
+      << "The plan (`dp_plan`) is not valid: it says `private`, which fixed or absent noise "
+         "contradicts."
+      << JsonReader::kMend;
+  return out;
+}
+
 /** @brief Who adds which part of the noise of masked sums. */
 [[nodiscard]] inline Masking ReadMasking(JsonReader const& in) {
   Masking out;

@@ -8,11 +8,10 @@
 #include <type_traits>  // for is_constructible_v, is_convertible_v, is_invocable_v
 #include <vector>       // for vector
 
-#include "plugin_cpp/release/sums.h"                        // for LocalSum, GlobalSum, NoisySum
-#include "plugin_cpp/releases/candidates/histogram_cuts.h"  // for EqualMassCuts, RefineEdges
-#include "plugin_cpp/releases/leaves/leaves.h"              // for LeafSums
-#include "plugin_cpp/releases/leaves/values.h"              // for FinishTree
-#include "plugin_cpp/releases/splits/score.h"               // for L1Score
+#include "plugin_cpp/release/sums.h"            // for LocalSum, GlobalSum, NoisySum
+#include "plugin_cpp/releases/leaves/leaves.h"  // for LeafSums
+#include "plugin_cpp/releases/leaves/values.h"  // for FinishTree
+#include "plugin_cpp/releases/splits/score.h"   // for L1Score
 
 namespace xgboost::dp {
 namespace {
@@ -49,13 +48,6 @@ constexpr bool kIsFinished =
     std::is_invocable_v<decltype(FinishTree), std::vector<double> const&, Plan const&, TreeOfRound,
                         std::vector<bst_node_t> const&, Sums, RegTree*>;
 static_assert(!kIsFinished<std::vector<GlobalSum>> && !kIsFinished<LeafSums>);
-
-template <typename Sums>
-constexpr bool kMakesCuts =
-    std::is_invocable_v<decltype(EqualMassCuts), std::vector<float>, Sums, std::int32_t> ||
-    std::is_invocable_v<decltype(RefineEdges), std::vector<float>, Sums, std::int32_t>;
-static_assert(kMakesCuts<std::vector<NoisyInt>>);
-static_assert(!kMakesCuts<std::vector<LocalInt>> && !kMakesCuts<std::vector<std::int64_t>>);
 
 // A selection takes the sums of all workers.
 static_assert(std::is_invocable_v<L1Score, GlobalSum> && !std::is_invocable_v<L1Score, LocalSum>);

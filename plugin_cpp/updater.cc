@@ -5,29 +5,27 @@
  */
 #include <cstddef>  // for size_t
 #include <cstdint>  // for int32_t, int64_t, uint64_t
-#include <cstdlib>  // for strtod
 #include <memory>   // for unique_ptr, make_unique, shared_ptr
-#include <set>      // for set
-#include <string>   // for string, to_string
+#include <string>   // for string
 #include <utility>  // for move
 #include <vector>   // for vector
 
 #include "common/timer.h"                   // for Monitor
+#include "plugin_cpp/arguments.h"           // for CheckFirstArgs, CheckLaterArgs, IdOf
 #include "plugin_cpp/checks.h"              // for CheckMatrix, CheckRows, CheckSums
 #include "plugin_cpp/claim.h"               // for CheckClaim
 #include "plugin_cpp/grow/bins.h"           // for BinRows
 #include "plugin_cpp/grow/features.h"       // for FeaturesOfTree
 #include "plugin_cpp/grow/grower.h"         // for TreeGrower
 #include "plugin_cpp/guard.h"               // for Find, kPlanKey, PrivateUpdater, Attributes
-#include "plugin_cpp/json_reader.h"         // for JsonReader
-#include "plugin_cpp/plan/draws.h"          // for EventOfRound, CorrectionEvent, LeafEvent
+#include "plugin_cpp/plan/draws.h"          // for CorrectionEvent, LeafEvent
 #include "plugin_cpp/plan/plan.h"           // for Plan, ParsePlan
 #include "plugin_cpp/published/sampling.h"  // for RowSample
 #include "plugin_cpp/release/release.h"     // for Release
 #include "plugin_cpp/release/source.h"      // for MakeSharedSource
-#include "plugin_cpp/releases/candidates/candidates.h"  // for CandidateRelease
+#include "plugin_cpp/releases/candidates/candidates.h"  // for CandidateKinds, Candidates
 #include "plugin_cpp/releases/correction.h"             // for MeanCorrection, SumResiduals
-#include "plugin_cpp/releases/leaves/leaves.h"          // for ReleaseLeaves
+#include "plugin_cpp/releases/leaves/leaves.h"          // for LeafRelease, LeafReleases
 #include "plugin_cpp/releases/leaves/spread.h"          // for SpreadPersons
 #include "plugin_cpp/releases/leaves/values.h"          // for FinishTree, LeafShrinkage
 #include "plugin_cpp/releases/splits/history.h"         // for SplitHistory
@@ -55,49 +53,9 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
   void Configure(Args const& args) override {
     auto plan = Find(args, kPlanKey);
     if (plan && this->Start(*plan)) {
-      // The row bound was proved for this objective. Others may couple rows.
-      auto objective = Find(args, "objective");
-      CHECK(objective && *objective == training_->plan.objective)
-          << "The plan was calibrated for another objective: set `" << training_->plan.objective
-          << "`.";
-      auto classes = Find(args, "num_class");
-      CHECK(!training_->plan.IsMulticlass() ||
-            (classes && *classes == std::to_string(training_->plan.num_class)))
-          << "The plan was calibrated for another number of classes: set `num_class` of the plan.";
-      auto scale = Find(args, "scale_pos_weight");
-      CHECK(!scale || training_->plan.IsBinary() || std::strtod(scale->c_str(), nullptr) == 1.0)
-          << "`scale_pos_weight` is for binary classification only: leave it out.";
-      auto const& bound = training_->plan.row_bound;
-      CHECK(bound.mode != RowBound::Mode::kPrediction ||
-            (scale ? std::strtod(scale->c_str(), nullptr) : 1.0) == bound.positive_weight)
-          << "The plan was calibrated for another `scale_pos_weight`: give it to `xgboost.train`.";
-      return;
-    }
-    if (!training_) {
-      return;
-    }
-    // The plan was calibrated and recorded with the settings of its start.
-    static std::set<std::string> const kHarmless{"nthread",
-                                                 "n_jobs",
-                                                 "verbosity",
-                                                 "eval_metric",
-                                                 "disable_default_eval_metric",
-                                                 "validate_parameters",
-                                                 "seed",
-                                                 "random_state",
-                                                 kPlanKey};
-    auto num_class = training_->plan.num_class;
-    bool several = training_->plan.IsMulticlass();
-    for (auto const& kv : args) {
-      // The learner repeats the number of classes at each configuration; one class is 0 or 1 for
-      // it.
-      if (kv.first == "num_class" &&
-          (kv.second == std::to_string(num_class) || (!several && kv.second == "0"))) {
-        continue;
-      }
-      CHECK(kHarmless.count(kv.first) == 1)
-          << "`" << kv.first
-          << "` cannot change in the middle of a private training: set it before the training.";
+      CheckFirstArgs(args, training_->plan);
+    } else if (training_) {
+      CheckLaterArgs(args, training_->plan);
     }
   }
 
@@ -123,77 +81,22 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
   void Update(tree::TrainParam const* param, GradientContainer* in_gpair, DMatrix* p_fmat,
               common::Span<HostDeviceVector<bst_node_t>> out_position,
               std::vector<RegTree*> const& trees) override {
-    CHECK(training_ && training_->data.get() == p_fmat && !training_->busy);
+    this->CheckUpdate(*param, *in_gpair, p_fmat, trees);
     auto& training = *training_;
     auto const& plan = training.plan;
-    CHECK_EQ(trees.size(), static_cast<std::size_t>(plan.parallel_trees))
-        << "The plan was calibrated for another `num_parallel_tree`: give it to `xgboost.train`.";
-    CHECK(!trees.front()->IsMultiTarget() && !in_gpair->HasValueGrad())
-        << "`multi_strategy=multi_output_tree` is not available with `dp_hist`: leave it out.";
-    CHECK_LT(training.updates, training.MaxUpdates())
-        << "The calibrated number of trees is reached and the privacy budget is spent: call "
-           "`xgboost.train` with `xgb_model` for more.";
-    // Not CHECK_EQ, which would print the number of rows.
-    CHECK(in_gpair->Grad()->Shape(0) == p_fmat->Info().num_row_);
-    CheckTrainParam(*param);
-    auto persons = Persons::Of(*p_fmat);  // null where each row is a unit of privacy
-    CheckMatrix(p_fmat, plan, persons.get());
-    CHECK(!training.grower || persons == training.persons)
-        << "Who the rows belong to has changed in the middle of a private training: give the ids "
-           "once, before it.";
-    training.persons = persons;
     // An exception from here on may leave draws made and half recorded: the flag stays set, and no
     // further tree is grown.
     training.busy = true;
-
     if (!training.grower) {
-      monitor_.Start("Checks");
-      Persons::CheckKept(*p_fmat, plan.id, persons);
-      training.release.OpenPads(plan.id, true);
-      training.structure = training.release.SharedSource(training.key, kStructureStream);
-      CheckSums(ctx_, plan, p_fmat->Info().num_row_);
-      CheckRows(ctx_, plan, p_fmat);
-      monitor_.Stop("Checks");
+      this->Begin(p_fmat);
     }
     // The learner calls once per class; a round is complete with its last class.
     auto class_idx = static_cast<std::size_t>(training.updates % plan.num_class);
     auto round = static_cast<std::int32_t>(training.updates / plan.num_class);
     ++training.updates;
     if (class_idx == 0) {
-      if (plan.ReadsSomeRows()) {
-        training.release.BeginRound(EventOfRound(plan, round),
-                                    plan.IsSampled() || round % plan.ensemble == 0);
-      }
-      training.rows = &training.sample.Draw(round, p_fmat->Info().num_row_, persons.get());
+      this->BeginRound(round, p_fmat);
     }
-
-    monitor_.Start("Gradients");
-    RoundLoss own;
-    if (class_idx == 0) {
-      CHECK(training.shown && training.margins);
-      own = {plan.loss.get(), training.margins->ConstHostSpan(), round};
-      QuantiseGradients(ctx_, plan.row_bound, p_fmat->Info(), persons.get(), own,
-                        training.shown->Grad()->HostView(), *training.rows,
-                        plan.leaf.spread ? &training.given : nullptr, &training.gradients);
-      CHECK_EQ(training.gradients.size(), static_cast<std::size_t>(plan.num_class));
-      training.shown = nullptr;
-      training.margins = nullptr;
-    }
-    monitor_.Stop("Gradients");
-
-    if (class_idx == 0 && training.candidates.IsDue(round)) {
-      monitor_.Start("Candidates");
-      auto cuts =
-          training.candidates.MakeCuts(p_fmat, persons.get(), training.gradients.front().pairs);
-      monitor_.Stop("Candidates");
-      monitor_.Start("Bins");
-      training.grower.reset();  // frees the last bins first
-      auto pages = BinRows(ctx_, cuts, p_fmat);
-      training.grower = std::make_unique<TreeGrower>(ctx_, plan, std::move(cuts), std::move(pages),
-                                                     training.structure.get(), &training.release);
-      monitor_.Stop("Bins");
-    }
-
     for (std::size_t i = 0; i < trees.size(); ++i) {
       // Trees of one class, counted over all rounds.
       auto tree_idx =
@@ -201,17 +104,8 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
       this->GrowTree(class_idx, tree_idx, trees[i], &out_position[i].HostVector());
     }
     if (plan.correction.is_on && round + 1 == plan.rounds) {
-      MeanCorrection correction{plan};
-      for (std::int32_t i = 0; i < CorrectionPlan::kTimes; ++i) {
-        auto const& position = out_position.back().HostVector();
-        std::vector<LocalSum> residuals{
-            plan.loss ? SumResiduals(ctx_, plan.row_bound, p_fmat->Info(), persons.get(), own,
-                                     position, *trees.back())
-                      : SumResiduals(ctx_, plan.row_bound, p_fmat->Info(), persons.get(),
-                                     in_gpair->Grad()->HostView(), position, *trees.back())};
-        correction.Shift(training.release.AddNoise(NoiseEvent{CorrectionEvent(plan)}, residuals),
-                         trees.back());
-      }
+      this->CorrectMean(p_fmat->Info(), in_gpair->Grad()->HostView(),
+                        out_position.back().HostVector(), trees.back());
     }
     training.last_tree = trees.back();
     training.busy = false;
@@ -231,8 +125,7 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
         << "This private training failed and cannot go on: start a new one.";
     CHECK(!training_->data || training_->data == train)
         << "A private training reads one DMatrix, and this is another one: give the same DMatrix "
-           "in "
-           "every round.";
+           "in every round.";
     if (training_->plan.is_private) {
       CheckClaim(attributes, training_->plan);
     }
@@ -263,20 +156,21 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     std::string key;  // of all sources; empty for fresh ones
     Release release;
     RowSample sample;
-    CandidateRelease candidates;
+    std::unique_ptr<Candidates> candidates;
+    std::unique_ptr<LeafRelease> leaves;
     SplitHistory history;
-    std::vector<LeafShrinkage> shrinkage;            // of each class
-    LeafShrinkage of_first;                          // of rounds whose outputs move together
-    std::vector<Leaves> first_leaves;                // of each parallel tree of the last class
-    std::unique_ptr<RandomSource> structure;         // of random features and splits
-    std::vector<std::uint8_t> const* rows{nullptr};  // of this round
-    std::int64_t updates{0};                         // one for each class of each round
+    std::vector<LeafShrinkage> shrinkage;     // of each class
+    LeafShrinkage of_first;                   // of rounds whose outputs move together
+    std::vector<Leaves> first_leaves;         // of each parallel tree of the last class
+    std::unique_ptr<RandomSource> structure;  // of random features and splits
+    std::int64_t updates{0};                  // one for each class of each round
     bool busy{false};
     std::shared_ptr<DMatrix> data;
     std::shared_ptr<Persons const> persons;
     std::unique_ptr<TreeGrower> grower;
     GradientContainer const* shown{nullptr};          // of all classes, until they are quantised
     HostDeviceVector<float> const* margins{nullptr};  // that they were computed at
+    RoundLoss loss;                                   // of this round
     std::vector<ClassGradients> gradients;
     RowsOfPersons given;
     std::vector<TreeGrower::Grown> grown;  // the parallel trees whose splits are shared, or one
@@ -288,7 +182,8 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
           key{plan.noise_free ? std::string(2 * sizeof(ChaChaKey), '0') : plan.test_key},
           release{ctx, plan.noise_free, key, plan.masking, kTrainingStream, plan.IsOfPersons()},
           sample{plan, key},
-          candidates{ctx, plan, &release},
+          candidates{CandidateKinds::Make(plan.candidates.kind, {ctx, plan, &release})},
+          leaves{LeafReleases::Make(plan.leaf.noise, {plan, &release})},
           history{plan},
           shrinkage(plan.num_class),
           first_leaves(plan.parallel_trees),
@@ -298,19 +193,6 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
       return static_cast<std::int64_t>(plan.rounds) * plan.num_class;
     }
   };
-
-  /** @brief The name of a plan, of whatever version; the text itself where it has none. */
-  [[nodiscard]] static std::string IdOf(std::string const& plan_text) {
-    if (plan_text.empty()) {
-      return plan_text;
-    }
-    auto json = Json::Load(StringView{plan_text});
-    CHECK(IsA<Object>(json)) << "The plan (`dp_plan`) is not valid: it is not an object."
-                             << JsonReader::kMend;
-    auto const& plan = get<Object const>(json);
-    auto id = plan.find("id");
-    return id != plan.cend() && IsA<String>(id->second) ? get<String const>(id->second) : plan_text;
-  }
 
   /** @return Whether a new training was started; false for the plan that is running already. */
   bool Start(std::string const& plan_text) {
@@ -327,6 +209,73 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     plan_text_ = plan_text;
     sealed_ledger_.clear();
     return true;
+  }
+
+  void CheckUpdate(tree::TrainParam const& param, GradientContainer const& gpair, DMatrix* p_fmat,
+                   std::vector<RegTree*> const& trees) const {
+    CHECK(training_ && training_->data.get() == p_fmat && !training_->busy);
+    auto& training = *training_;
+    auto const& plan = training.plan;
+    CHECK_EQ(trees.size(), static_cast<std::size_t>(plan.parallel_trees))
+        << "The plan was calibrated for another `num_parallel_tree`: give it to `xgboost.train`.";
+    CHECK(!trees.front()->IsMultiTarget() && !gpair.HasValueGrad())
+        << "`multi_strategy=multi_output_tree` is not available with `dp_hist`: leave it out.";
+    CHECK_LT(training.updates, training.MaxUpdates())
+        << "The calibrated number of trees is reached and the privacy budget is spent: call "
+           "`xgboost.train` with `xgb_model` for more.";
+    // Not CHECK_EQ, which would print the number of rows.
+    CHECK(gpair.Grad()->Shape(0) == p_fmat->Info().num_row_);
+    CheckTrainParam(param);
+    auto persons = Persons::Of(*p_fmat);  // null where each row is a unit of privacy
+    CheckMatrix(p_fmat, plan, persons.get());
+    CHECK(!training.grower || persons == training.persons)
+        << "Who the rows belong to has changed in the middle of a private training: give the ids "
+           "once, before it.";
+    training.persons = persons;
+  }
+
+  /** @brief Before anything is drawn for the trees. */
+  void Begin(DMatrix* p_fmat) {
+    auto& training = *training_;
+    auto const& plan = training.plan;
+    monitor_.Start("Checks");
+    Persons::CheckKept(*p_fmat, plan.id, training.persons);
+    training.release.OpenPads(plan.id, true);
+    training.structure = training.release.SharedSource(training.key, kStructureStream);
+    CheckSums(ctx_, plan, p_fmat->Info().num_row_);
+    CheckRows(ctx_, plan, p_fmat);
+    monitor_.Stop("Checks");
+  }
+
+  /** @brief The gradients of all classes, and new candidates where they are due. */
+  void BeginRound(std::int32_t round, DMatrix* p_fmat) {
+    auto& training = *training_;
+    auto const& plan = training.plan;
+    auto const& info = p_fmat->Info();
+    auto const* persons = training.persons.get();
+    auto const& rows = training.sample.Draw(round, info.num_row_, persons, &training.release);
+    monitor_.Start("Gradients");
+    CHECK(training.shown && training.margins);
+    training.loss = {plan.loss.get(), training.margins->ConstHostSpan(), round};
+    QuantiseGradients(ctx_, plan.row_bound, info, persons, training.loss,
+                      training.shown->Grad()->HostView(), rows,
+                      plan.leaf.spread ? &training.given : nullptr, &training.gradients);
+    CHECK_EQ(training.gradients.size(), static_cast<std::size_t>(plan.num_class));
+    training.shown = nullptr;
+    training.margins = nullptr;
+    monitor_.Stop("Gradients");
+    if (round > 0 && !plan.ReleasesCandidates(round)) {
+      return;
+    }
+    monitor_.Start("Candidates");
+    auto cuts = training.candidates->MakeCuts({p_fmat, persons, training.gradients.front().pairs});
+    monitor_.Stop("Candidates");
+    monitor_.Start("Bins");
+    training.grower.reset();  // frees the last bins first
+    auto pages = BinRows(ctx_, cuts, p_fmat);
+    training.grower = std::make_unique<TreeGrower>(ctx_, plan, std::move(cuts), std::move(pages),
+                                                   training.structure.get(), &training.release);
+    monitor_.Stop("Bins");
   }
 
   void GrowTree(std::size_t class_idx, std::int64_t tree_idx, RegTree* tree,
@@ -366,8 +315,8 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     TreeTilt none;
     auto& shrinkage =
         plan.SharesLeaves(round) ? training.of_first : training.shrinkage.at(class_idx);
-    auto released = ReleaseLeaves(plan, round, class_idx, grown.sums.at(shared ? class_idx : 0),
-                                  repeats ? &none : &shrinkage.tilt, &training.release);
+    auto released = (*training.leaves)({round, class_idx}, grown.sums.at(shared ? class_idx : 0),
+                                       repeats ? &none : &shrinkage.tilt);
     if (!repeats) {
       auto weights = LeafWeights(plan, plan.IsOblivious(tree_idx), released, &shrinkage);
       first = {std::move(released), std::move(weights)};
@@ -378,6 +327,20 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
       training.history.Update(class_idx, *tree, sums);
     }
     monitor_.Stop("Leaves");
+  }
+
+  /** @brief Shift the last tree of a regression, twice. */
+  void CorrectMean(MetaInfo const& info, linalg::MatrixView<GradientPair const> gpair,
+                   std::vector<bst_node_t> const& position, RegTree* tree) {
+    auto& training = *training_;
+    auto const& plan = training.plan;
+    MeanCorrection correction{plan};
+    for (std::int32_t i = 0; i < CorrectionPlan::kTimes; ++i) {
+      auto residuals = SumResiduals(ctx_, plan.row_bound, info, training.persons.get(),
+                                    training.loss, gpair, position, *tree);
+      correction.Shift(training.release.AddNoise(NoiseEvent{CorrectionEvent(plan)}, residuals),
+                       tree);
+    }
   }
 
   [[nodiscard]] std::string LedgerText() const {

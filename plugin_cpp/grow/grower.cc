@@ -16,7 +16,7 @@ TreeGrower::TreeGrower(Context const* ctx, Plan const& plan, common::HistogramCu
       offers_{plan, cuts_},
       interactions_{plan} {
   monitor_.Init("DpTreeGrower");
-  splitter_ = SplitterMakers().at(plan.split)({ctx, plan, offers_, pages_, structure, release});
+  splitter_ = Splitters::Make(plan.split, {ctx, plan, offers_, pages_, structure, release});
 }
 
 void TreeGrower::Expand(bst_node_t nidx, Split const& split, RegTree* tree) const {

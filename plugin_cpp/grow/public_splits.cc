@@ -64,6 +64,6 @@ class PublicSplits : public RoutedSplits {
   std::vector<std::int32_t> at_;  // where each node of the tree is among those of the public one
 };
 
-AddSplitter<PublicSplits> const kAdded{SplitChoice::kPublic};
+Splitters::Add<PublicSplits> const kAdded{SplitChoice::kPublic};
 }  // namespace
 }  // namespace xgboost::dp

@@ -7,18 +7,16 @@
  */
 #pragma once
 
-#include <cstddef>     // for size_t
-#include <cstdint>     // for int32_t
-#include <functional>  // for function
-#include <map>         // for map
-#include <memory>      // for make_unique, unique_ptr
-#include <variant>     // for variant
-#include <vector>      // for vector
+#include <cstddef>  // for size_t
+#include <cstdint>  // for int32_t
+#include <variant>  // for variant
+#include <vector>   // for vector
 
 #include "plugin_cpp/grow/binned_pages.h"  // for BinnedPages
 #include "plugin_cpp/grow/offers.h"        // for Offers, OpenNode
 #include "plugin_cpp/grow/partition.h"     // for Partitions
 #include "plugin_cpp/plan/plan.h"          // for Plan
+#include "plugin_cpp/registry.h"           // for Registry
 #include "plugin_cpp/release/release.h"    // for Release
 #include "plugin_cpp/rows/gradient.h"      // for ClassGradients
 #include "xgboost/context.h"               // for Context
@@ -78,17 +76,5 @@ struct SplitterParts {
   Release* release;
 };
 
-/** @brief Who makes the splits of each choice: every file adds its own, and no other names them. */
-using SplitterMaker = std::function<std::unique_ptr<Splitter>(SplitterParts const&)>;
-[[nodiscard]] inline std::map<SplitChoice, SplitterMaker>& SplitterMakers() {
-  static std::map<SplitChoice, SplitterMaker> all;
-  return all;
-}
-/** @brief A static one of these adds a splitter. */
-template <typename T>
-struct AddSplitter {
-  explicit AddSplitter(SplitChoice choice) {
-    SplitterMakers()[choice] = [](auto const& parts) { return std::make_unique<T>(parts); };
-  }
-};
+using Splitters = Registry<Splitter, SplitChoice, SplitterParts>;
 }  // namespace xgboost::dp

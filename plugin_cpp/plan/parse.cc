@@ -8,7 +8,7 @@
 #include <string>      // for string, to_string
 #include <vector>      // for vector
 
-#include "plugin_cpp/json_reader.h"  // for JsonReader, ReadSigma2, ReadScale
+#include "plugin_cpp/json_reader.h"  // for JsonReader, ReadKnownNoise, ReadSigma2, ReadScale
 #include "xgboost/json.h"            // for Json, get, Integer, Number, Array
 #include "xgboost/logging.h"         // for CHECK, LOG
 #include "xgboost/string_view.h"     // for StringView
@@ -245,12 +245,9 @@ Plan ParsePlan(std::string const& text) {
   CHECK_EQ(in.Int("version", 1, 1), 1);
   Plan plan;
   plan.is_private = in.Bool("private");
-  plan.noise_free = in.Bool("noise_free");
-  plan.test_key = in.Has("test_key") ? in.Text("test_key") : "";
-  // First: a model without noise, or with noise that somebody knows, must not call itself private.
-  CHECK(!(plan.is_private && (plan.noise_free || !plan.test_key.empty())))
-      << "The plan (`dp_plan`) is not valid: fixed or absent noise contradicts `private`."
-      << JsonReader::kMend;
+  auto known = ReadKnownNoise(in);
+  plan.noise_free = known.is_none;
+  plan.test_key = known.key;
   plan.id = in.Text("id");
   plan.objective = in.Text("objective");
   plan.n_features = in.Int("n_features", 1, std::numeric_limits<std::int32_t>::max());

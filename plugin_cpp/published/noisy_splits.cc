@@ -220,7 +220,7 @@ std::vector<LeafSums> NoisySplits::End(std::vector<bst_node_t> const& leaves,
   return {out};
 }
 
-AddSplitter<NoisySplits> const kHistograms{SplitChoice::kHistogram},
+Splitters::Add<NoisySplits> const kHistograms{SplitChoice::kHistogram},
     kPartial{SplitChoice::kPartial};
 }  // namespace
 }  // namespace xgboost::dp

@@ -35,6 +35,6 @@ class RandomSplits : public RoutedSplits {
   RandomSource* structure_;
 };
 
-AddSplitter<RandomSplits> const kAdded{SplitChoice::kRandom};
+Splitters::Add<RandomSplits> const kAdded{SplitChoice::kRandom};
 }  // namespace
 }  // namespace xgboost::dp

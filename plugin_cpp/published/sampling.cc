@@ -2,6 +2,7 @@
 
 #include <algorithm>  // for transform
 
+#include "plugin_cpp/plan/draws.h"       // for EventOfRound
 #include "plugin_cpp/random/samplers.h"  // for UniformBelow
 #include "plugin_cpp/release/source.h"   // for MakeSampleSource
 #include "xgboost/logging.h"             // for CHECK
@@ -14,8 +15,12 @@ RowSample::RowSample(Plan const& plan, std::string const& test_key) : plan_{plan
 }
 
 std::vector<std::uint8_t> const& RowSample::Draw(std::int32_t round, std::size_t n_rows,
-                                                 Persons const* persons) {
+                                                 Persons const* persons, Release* release) {
   CHECK(!persons || persons->NumRows() == n_rows);
+  if (plan_.ReadsSomeRows()) {
+    release->BeginRound(EventOfRound(plan_, round),
+                        plan_.IsSampled() || round % plan_.ensemble == 0);
+  }
   auto n_units = persons ? persons->NumPersons() : n_rows;
   if (plan_.IsSampled()) {
     this->DrawCoins(n_units);

@@ -23,6 +23,7 @@
 
 #include "plugin_cpp/plan/plan.h"        // for Plan
 #include "plugin_cpp/random/chacha20.h"  // for RandomSource
+#include "plugin_cpp/release/release.h"  // for Release
 #include "plugin_cpp/rows/persons.h"     // for Persons
 
 namespace xgboost::dp {
@@ -32,7 +33,7 @@ class RowSample {
   RowSample(Plan const& plan, std::string const& test_key);
 
   /**
-   * @brief The rows of a round, which are drawn without looking at them.
+   * @brief Begin a round in the ledger, and draw its rows without looking at them.
    *
    * @param persons Whom the rows belong to; null where each row has coins of its own.
    *
@@ -40,7 +41,7 @@ class RowSample {
    * anybody.
    */
   [[nodiscard]] std::vector<std::uint8_t> const& Draw(std::int32_t round, std::size_t n_rows,
-                                                      Persons const* persons);
+                                                      Persons const* persons, Release* release);
 
  private:
   void DrawCoins(std::size_t n_units);

@@ -12,7 +12,7 @@
 #include <vector>  // for vector
 
 #include "plugin_cpp/plan/plan.h"        // for Plan
-#include "plugin_cpp/release/release.h"  // for Released, LocalSum, NoisySum
+#include "plugin_cpp/release/release.h"  // for Released, LocalInt, NoisyInt
 #include "plugin_cpp/rows/loss_block.h"  // for RoundLoss
 #include "plugin_cpp/rows/persons.h"     // for Persons
 #include "xgboost/base.h"                // for GradientPair, bst_node_t
@@ -23,27 +23,22 @@
 
 namespace xgboost::dp {
 /**
- * @brief Sums over the rows of this worker: of what labels exceed predictions by, both within their
- *        range, and of ones for predictions inside of it. A person counts the mean of its rows.
+ * @brief Sums over the rows of this worker: of what labels exceed predicted means by, both within
+ *        their range; and of ones for means inside of it, or of the means themselves where the
+ *        correction is a factor. A person counts the mean of its rows.
  *
  * @param persons  Whom the rows belong to; null where each row counts one.
+ * @param own      Margins before the tree, and the loss that says which means they predict; or
+ * none.
  * @param gpair    Gradients of the squared loss as XGBoost makes them, before the tree.
  * @param position The leaf of each row in the tree.
  */
-[[nodiscard]] LocalSum SumResiduals(Context const* ctx, RowBound const& bound, MetaInfo const& info,
-                                    Persons const* persons,
-                                    linalg::MatrixView<GradientPair const> gpair,
-                                    std::vector<bst_node_t> const& position, RegTree const& tree);
-
-/**
- * @brief The same for a loss whose mean is corrected by a factor: of what labels exceed predicted
- *        means by, and of predicted means.
- *
- * @param own Margins before the tree, and the loss that says which means they predict.
- */
-[[nodiscard]] LocalSum SumResiduals(Context const* ctx, RowBound const& bound, MetaInfo const& info,
-                                    Persons const* persons, RoundLoss const& own,
-                                    std::vector<bst_node_t> const& position, RegTree const& tree);
+[[nodiscard]] std::vector<LocalInt> SumResiduals(Context const* ctx, RowBound const& bound,
+                                                 MetaInfo const& info, Persons const* persons,
+                                                 RoundLoss const& own,
+                                                 linalg::MatrixView<GradientPair const> gpair,
+                                                 std::vector<bst_node_t> const& position,
+                                                 RegTree const& tree);
 
 /** @brief Shifts the last tree by released means. Reads released sums only. */
 class MeanCorrection {
@@ -53,10 +48,10 @@ class MeanCorrection {
    * @brief Shift all leaves, so that the mean of the predictions is that of the labels, as far as
    *        the released sums stand out of their noise.
    */
-  void Shift(Released<NoisySum> const& released, RegTree* tree);
+  void Shift(Released<NoisyInt> const& released, RegTree* tree);
 
  private:
-  [[nodiscard]] double ShiftOf(Released<NoisySum> const& released);
+  [[nodiscard]] double ShiftOf(Released<NoisyInt> const& released);
 
   double scale_;
   double largest_mean_;  // in half widths; 0 where the correction is no factor

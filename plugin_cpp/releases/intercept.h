@@ -1,38 +1,62 @@
 /**
- * Private intercept: noisy sums of the labels, released before training.
+ * Sums of the labels, and the number of rows, which are released before the first tree.
  *
- * XGBoost would store the exact mean of the labels as `base_score`.
+ * A person adds the mean of what its rows add.
  *
  * Proof: docs/proofs/sensitivity.md
  */
 #pragma once
 
-#include <memory>  // for shared_ptr
-#include <string>  // for string
+#include <cstddef>   // for size_t
+#include <cstdint>   // for int32_t, int64_t
+#include <optional>  // for optional
+#include <vector>    // for vector
 
+#include "plugin_cpp/loss/loss.h"     // for LabelRange
+#include "plugin_cpp/release/sums.h"  // for LocalInt
 #include "plugin_cpp/rows/persons.h"  // for Persons
 #include "xgboost/context.h"          // for Context
 #include "xgboost/data.h"             // for DMatrix
 
 namespace xgboost::dp {
+/** @brief Rows of this worker, whose sums are in units of 2^-shift. */
+struct UnitRows {
+  Context const* ctx;
+  DMatrix* matrix;
+  Persons const* persons;  // null where each row counts one
+  std::int32_t shift;
+
+  /** @brief What a row adds that counts one. */
+  [[nodiscard]] std::int64_t One() const { return std::int64_t{1} << shift; }
+};
+
+/** @brief The number of rows: each adds one. */
+[[nodiscard]] std::vector<LocalInt> CountRows(UnitRows const& rows);
+
+/** @brief The number of rows of each class: a row adds one to one of them. */
+[[nodiscard]] std::vector<LocalInt> CountClasses(UnitRows const& rows, std::size_t n_class);
+
 /**
- * @brief Release the sums that the request asks for.
- *
- * @param persons Whom the rows belong to, of which each adds the mean of its rows; null where each
- * row counts one. The trees of the plan that the request names are refused for others.
- * @param request JSON: unit, kind ("binary", "regression", "targets" for a sum of each of several
- * labels, "multiclass", "cells" for counts of labels in cells of their range, "range" for the same
- * of cells between `edges`, or "rows" for their number alone), sigma2, shift and the domain. Where
- * it names the number of `columns`, which needs the unit "row", a sum follows of the share of its
- * cells that each row has: those that are neither 0 nor missing. The kind "columns" has other sums:
- * of cells above 0, of the rows of label 0 column by column and then of label 1, in which a row
- * with k such cells adds 1 over the root of k to each of them. The second release of a plan says
- * `again`, and is refused for other persons than the first.
- *
- * @return JSON: the noisy sums, in units of 2^-shift, and the draw (absent without noise).
+ * @brief The number of labels in equal cells of their range, those beyond it at its ends: a row
+ *        adds one to one of them.
  */
-[[nodiscard]] std::string ReleaseIntercept(Context const* ctx,
-                                           std::shared_ptr<DMatrix> const& p_fmat,
-                                           std::shared_ptr<Persons const> const& persons,
-                                           std::string const& request);
+[[nodiscard]] std::vector<LocalInt> CountCells(UnitRows const& rows, LabelRange range,
+                                               std::size_t n_cells);
+
+/**
+ * @brief The same for cells between rising edges.
+ *
+ * @param times Whether the labels are the first times of intervals.
+ */
+[[nodiscard]] std::vector<LocalInt> CountBetween(UnitRows const& rows,
+                                                 std::vector<double> const& edges, bool times);
+
+struct LabelSums {
+  std::vector<LabelRange> ranges{{0, 1}};  // of the label, or of each of several targets
+  bool times{false};                       // labels are logarithms of the first times of intervals
+  bool of_rows{true};                      // whether the number of rows follows
+  std::optional<LabelRange> exposures{};   // the sum of exp(base_margin) is the last
+};
+/** @brief The sums of labels on [-1, 1], and what else is asked: a row adds at most one to each. */
+[[nodiscard]] std::vector<LocalInt> SumLabels(UnitRows const& rows, LabelSums const& asked);
 }  // namespace xgboost::dp

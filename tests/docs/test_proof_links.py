@@ -12,6 +12,7 @@ NAMING = [*PAGES, *(ROOT / "docs" / f"{name}.md" for name in ("glossary", "leaks
 SOURCES = ("plugin_cpp", "xgb_dp", "tests")
 # Plumbing: neither draws noise, nor bounds, nor accounts for what a row can change.
 PLUMBING = {
+    "arguments.h",
     "binned_pages.h",
     "checks.h",
     "grower.h",
@@ -20,6 +21,7 @@ PLUMBING = {
     "large_pages.h",
     "page_file.h",
     "plan.h",
+    "registry.h",
     "room.h",
     "source.h",
     "tree_text.h",

@@ -191,7 +191,7 @@ def release_intercept(dtrain: Any, request: dict[str, Any]) -> dict[str, Any]:
     """Release the noisy label sums from which the intercept follows.
 
     Privacy: spends the share ``base_score`` of the budget. The noise is drawn in C++
-    (``plugin_cpp/releases/intercept.cc``, proof in ``docs/proofs/sensitivity.md``).
+    (``plugin_cpp/releases/before_trees.cc``, proof in ``docs/proofs/sensitivity.md``).
     """
     out = ctypes.c_char_p()
     text = json.dumps(request).encode()

@@ -9,56 +9,71 @@
  */
 #pragma once
 
-#include <cstdint>  // for int32_t, int64_t
+#include <cstdint>  // for int64_t
 #include <vector>   // for vector
 
-#include "common/hist_util.h"            // for HistogramCuts
-#include "plugin_cpp/plan/plan.h"        // for Plan
-#include "plugin_cpp/release/release.h"  // for Release
-#include "plugin_cpp/rows/gradient.h"    // for PackedPair
-#include "plugin_cpp/rows/persons.h"     // for Persons
-#include "xgboost/context.h"             // for Context
-#include "xgboost/data.h"                // for DMatrix, SparsePage
+#include "common/hist_util.h"                          // for HistogramCuts
+#include "plugin_cpp/plan/plan.h"                      // for Plan
+#include "plugin_cpp/registry.h"                       // for Registry
+#include "plugin_cpp/release/release.h"                // for Release
+#include "plugin_cpp/releases/candidates/cell_sums.h"  // for CellSums
+#include "plugin_cpp/rows/gradient.h"                  // for PackedPair
+#include "plugin_cpp/rows/persons.h"                   // for Persons
+#include "plugin_cpp/rows/raw_pages.h"                 // for ForEachPage
+#include "xgboost/context.h"                           // for Context
+#include "xgboost/data.h"                              // for DMatrix, SparsePage
 
 namespace xgboost::dp {
-class CellSums;
+/** @brief What rows weigh in the counts of candidates. */
+struct CandidateRows {
+  DMatrix* matrix;
+  Persons const* persons;                // whom they belong to; null where each row counts one
+  std::vector<PackedPair> const& gpair;  // integer gradients, whose Hessians may be weights
+};
 
-class CandidateRelease {
+/** @brief What candidates are released with. */
+struct CandidateParts {
+  Context const* ctx;
+  Plan const& plan;
+  Release* release;
+};
+
+class Candidates {
  public:
-  CandidateRelease(Context const* ctx, Plan const& plan, Release* release);
+  explicit Candidates(CandidateParts const& parts);
+  virtual ~Candidates() = default;
 
-  /** @brief Whether a round has candidates of its own; the first one always has. */
-  [[nodiscard]] bool IsDue(std::int32_t round) const {
-    return round == 0 || plan_.ReleasesCandidates(round);
-  }
+  /** @brief Release the candidates of features of kind `kPrivate`, look up those of the others. */
+  [[nodiscard]] common::HistogramCuts MakeCuts(CandidateRows const& rows);
 
+ protected:
+  /** @brief Release the cuts of the features, ascending. */
+  [[nodiscard]] virtual std::vector<std::vector<float>> ReleaseCuts(CandidateRows const& rows) = 0;
   /**
-   * @brief Release or look up the candidates of all features.
+   * @brief Add all rows to the sums, each with its Hessian or what it counts.
    *
-   * @param persons Whom the rows belong to; null where each row counts one.
-   * @param gpair Integer gradients of the local rows, whose Hessians may be weights.
+   * @param cell See CellSums::Add.
    */
-  [[nodiscard]] common::HistogramCuts MakeCuts(DMatrix* p_fmat, Persons const* persons,
-                                               std::vector<PackedPair> const& gpair);
-
- private:
-  /** @brief What the rows weigh. */
-  struct Weights {
-    std::vector<PackedPair> const& gpair;
-    Persons const* persons;
-  };
-
-  /** @brief Add the rows of a page, each with its Hessian or what it counts. */
   template <typename CellFn>
-  void AddRows(SparsePage const& page, CellFn&& cell, Weights const& weights, CellSums* sums) const;
-  [[nodiscard]] std::vector<std::vector<float>> FromTrees(DMatrix* p_fmat, Weights const& weights);
-  [[nodiscard]] std::vector<std::vector<float>> FromHistograms(DMatrix* p_fmat,
-                                                               Weights const& weights);
+  void AddRows(CandidateRows const& rows, CellFn&& cell, CellSums* sums) const {
+    auto one = std::int64_t{1} << plan_.candidates.shift;
+    ForEachPage(ctx_, rows.matrix, [&](SparsePage const& page) {
+      if (plan_.candidates.hessian) {
+        sums->Add(page, cell, [&](auto i) { return rows.gpair[i].Sum().hess; });
+      } else if (rows.persons) {
+        // Rounded downwards, so that all rows of a person count at most one.
+        sums->Add(page, cell, [&](auto i) { return one / rows.persons->RowsOf(i); });
+      } else {
+        sums->Add(page, cell, [&](auto) { return one; });
+      }
+    });
+  }
 
   Context const* ctx_;
   Plan const& plan_;
   Release* release_;
-  std::vector<bst_feature_t> features_;    // those of kind `kPrivate`, ascending
-  std::vector<std::vector<float>> edges_;  // of their noisy histograms
+  std::vector<bst_feature_t> features_;  // those of kind `kPrivate`, ascending
 };
+
+using CandidateKinds = Registry<Candidates, CandidateKind, CandidateParts>;
 }  // namespace xgboost::dp

@@ -4,7 +4,7 @@
 #include <utility>  // for move
 #include <vector>   // for vector
 
-#include "plugin_cpp/json_reader.h"                    // for JsonReader, ReadSigma2
+#include "plugin_cpp/json_reader.h"                    // for JsonReader, ReadKnownNoise, ReadSigma2
 #include "plugin_cpp/plan/plan.h"                      // for CandidatePlan
 #include "plugin_cpp/release/release.h"                // for Release, GaussianEvent, LocalInt
 #include "plugin_cpp/release/source.h"                 // for kDiscoveryStream
@@ -21,8 +21,7 @@ struct Request {
   CandidatePlan plan;
   std::size_t n_columns{0};
   bool persons{false};
-  bool noise_free{false};
-  std::string test_key;
+  KnownNoise known;
 };
 
 Request ParseRequest(std::size_t n_columns, std::string const& text) {
@@ -31,18 +30,14 @@ Request ParseRequest(std::size_t n_columns, std::string const& text) {
   CHECK(n_columns > 0 && n_columns <= kMostColumns) << "Too many columns, or none.";
   Request out;
   out.n_columns = n_columns;
-  out.noise_free = in.Bool("noise_free");
+  out.known = ReadKnownNoise(in);
   out.plan.levels = static_cast<std::int32_t>(in.Int("levels", 2, 17));
   out.plan.max_bin = static_cast<std::int32_t>(in.Int("max_bin", 2, 1 << 16));
   out.plan.shift = static_cast<std::int32_t>(in.Int("shift", 0, 26));
-  out.plan.sigma2 = ReadSigma2(in, out.noise_free);
+  out.plan.sigma2 = ReadSigma2(in, out.known.is_none);
   out.persons = in.Bool("persons");
   CHECK_LT(std::ldexp(static_cast<double>(n_columns) * out.plan.levels, 2 * out.plan.shift), 4.6e18)
       << "The sensitivity of a discovery overflows.";
-  out.test_key = in.Has("test_key") ? in.Text("test_key") : "";
-  CHECK(!(in.Bool("private") && (out.noise_free || !out.test_key.empty())))
-      << "The request says `private`, and asks for no noise or for noise from a fixed key: this is "
-         "a bug in xgb_dp.";
   return out;
 }
 
@@ -104,8 +99,8 @@ std::string DiscoverNumbers(Context const* ctx, common::Span<float const> values
   for (std::size_t k = 0; k < n_columns; ++k) {
     columns.emplace_back(values.subspan(k * n_rows, n_rows), weights, key_bits);
   }
-  Release release{ctx,       request.noise_free, request.test_key,
-                  Masking{}, kDiscoveryStream,   request.persons};
+  Release release{ctx,       request.known.is_none, request.known.key,
+                  Masking{}, kDiscoveryStream,      request.persons};
   // All levels of all trees are one release, of which each exchange is a part.
   std::size_t part = 0;
   auto noise = [&](std::vector<LocalInt> const& exact) {

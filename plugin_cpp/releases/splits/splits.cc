@@ -196,6 +196,6 @@ Partitions SelectedSplits::ChooseSplits(std::vector<OpenNode> const& nodes, Tree
   return partitions;
 }
 
-AddSplitter<SelectedSplits> const kAdded{SplitChoice::kExponential};
+Splitters::Add<SelectedSplits> const kAdded{SplitChoice::kExponential};
 }  // namespace
 }  // namespace xgboost::dp

@@ -1,0 +1,168 @@
+/**
+ * Candidates from noisy histograms on public edges: equal mass (Sarus' DP-XGBoost; DP-EBM), or
+ * edges that are moved to where the mass is (iterative Hessian splitting; the DP-TR paper,
+ * algorithm 2). Both are post-processing of the released sums and read no data.
+ *
+ * Proof: docs/proofs/candidates.md
+ */
+#include <algorithm>    // for max, max_element, upper_bound
+#include <cmath>        // for abs
+#include <cstddef>      // for size_t
+#include <cstdint>      // for int32_t, int64_t
+#include <iterator>     // for distance
+#include <limits>       // for numeric_limits
+#include <type_traits>  // for is_invocable_v
+#include <vector>       // for vector
+
+#include "plugin_cpp/plan/draws.h"                      // for CandidateEvent
+#include "plugin_cpp/releases/candidates/candidates.h"  // for Candidates, CandidateKinds
+
+namespace xgboost::dp {
+namespace {
+/** @brief Inner edges such that about 1 / max_bin of the mass lies between two of them. */
+std::vector<float> EqualMassCuts(std::vector<float> const& edges, std::vector<NoisyInt> const& mass,
+                                 std::int32_t max_bin) {
+  std::int64_t total{0};
+  for (auto m : mass) {
+    total += std::max<std::int64_t>(m.Value(), 0);
+  }
+  // Whole numbers: mass passed since the last cut against total / max_bin.
+  std::int64_t passed{0};
+  std::vector<float> cuts;
+  for (std::size_t i = 0; i + 1 < mass.size(); ++i) {
+    passed += std::max<std::int64_t>(mass[i].Value(), 0);
+    if (passed > 0 && static_cast<double>(passed) * max_bin >= static_cast<double>(total)) {
+      cuts.push_back(edges[i + 1]);
+      passed = 0;
+    }
+  }
+  return cuts;
+}
+
+/** @brief A bin, or light neighbours merged to one, and the pieces that it is cut into. */
+struct Merged {
+  float begin, end;
+  double mass;
+  std::int32_t pieces;
+};
+
+std::vector<Merged> MergeLight(std::vector<float> const& edges, std::vector<NoisyInt> const& mass,
+                               double target) {
+  std::vector<Merged> out;
+  float begin = edges.front();
+  double passed{0};
+  auto close = [&](float end) {
+    out.push_back({begin, end, passed, 1});
+    begin = end;
+    passed = 0;
+  };
+  for (std::size_t i = 0; i < mass.size(); ++i) {
+    auto m = static_cast<double>(mass[i].Value());
+    if (m >= target && begin < edges[i]) {
+      close(edges[i]);  // a heavy bin stands alone
+    }
+    passed += m;
+    if (passed >= target || i + 1 == mass.size()) {
+      close(edges[i + 1]);
+    }
+  }
+  return out;
+}
+
+/** @brief Edges of at most max_bin bins: light neighbours merged, heavy bins cut into pieces. */
+std::vector<float> RefineEdges(std::vector<float> const& edges, std::vector<NoisyInt> const& mass,
+                               std::int32_t max_bin) {
+  double total{0};
+  for (auto m : mass) {
+    total += static_cast<double>(m.Value());
+  }
+  auto bins = MergeLight(edges, mass, std::max(total / max_bin, 1.0));
+  // The heaviest pieces are cut, one by one, for as long as there is room and mass.
+  auto room = max_bin - static_cast<std::int32_t>(bins.size());
+  for (; room > 0; --room) {
+    auto it = std::max_element(bins.begin(), bins.end(), [](Merged const& a, Merged const& b) {
+      return a.mass / a.pieces < b.mass / b.pieces;
+    });
+    if (!(it->mass > 0)) {
+      break;
+    }
+    ++it->pieces;
+  }
+  std::vector<float> out{bins.front().begin};
+  for (auto const& bin : bins) {
+    double width = static_cast<double>(bin.end) - bin.begin;
+    for (std::int32_t k = 1; k <= bin.pieces; ++k) {
+      auto edge =
+          k == bin.pieces ? bin.end : static_cast<float>(bin.begin + width * k / bin.pieces);
+      if (std::abs(edge) < std::numeric_limits<float>::min()) {
+        edge = 0.0f;  // no subnormal cuts, and no -0
+      }
+      if (edge > out.back()) {
+        out.push_back(edge);
+      }
+    }
+  }
+  return out;
+}
+
+// Exact masses do not compile.
+template <typename Sums>
+constexpr bool kMakesCuts =
+    std::is_invocable_v<decltype(EqualMassCuts), std::vector<float>, Sums, std::int32_t> ||
+    std::is_invocable_v<decltype(RefineEdges), std::vector<float>, Sums, std::int32_t>;
+static_assert(kMakesCuts<std::vector<NoisyInt>>);
+static_assert(!kMakesCuts<std::vector<LocalInt>> && !kMakesCuts<std::vector<std::int64_t>>);
+
+class NoisyHistograms : public Candidates {
+ public:
+  explicit NoisyHistograms(CandidateParts const& parts) : Candidates{parts} {
+    for (auto f : features_) {
+      edges_.push_back(plan_.features[f].grid);
+    }
+  }
+
+ protected:
+  [[nodiscard]] std::vector<std::vector<float>> ReleaseCuts(CandidateRows const& rows) override {
+    auto const& plan = plan_.candidates;
+    std::vector<std::size_t> n_cells;
+    for (auto const& edges : edges_) {
+      n_cells.push_back(edges.size() - 1);
+    }
+    CellSums sums{ctx_, features_, n_cells};
+    // Values beyond the public edges belong to the first and the last cell.
+    auto cell = [&](std::size_t k, float value) {
+      auto const& edges = edges_[k];
+      auto it = std::upper_bound(edges.cbegin() + 1, edges.cend() - 1, value);
+      return static_cast<std::size_t>(std::distance(edges.cbegin() + 1, it));
+    };
+    this->AddRows(rows, cell, &sums);
+    std::vector<LocalInt> exact;
+    for (std::size_t k = 0; k < features_.size(); ++k) {
+      for (std::size_t c = 0; c < n_cells[k]; ++c) {
+        exact.emplace_back(sums.Sum(k, c, c + 1));
+      }
+    }
+    auto all = release_->AddNoise(CandidateEvent(plan_), exact).values;
+    std::vector<std::vector<float>> out;
+    auto next = all.cbegin();
+    for (std::size_t k = 0; k < features_.size(); ++k) {
+      std::vector<NoisyInt> noisy(next, next + n_cells[k]);
+      next += n_cells[k];
+      if (plan.kind == CandidateKind::kHistogram) {
+        out.push_back(EqualMassCuts(edges_[k], noisy, plan.max_bin));
+      } else {
+        edges_[k] = RefineEdges(edges_[k], noisy, plan.max_bin);
+        out.emplace_back(edges_[k].cbegin() + 1, edges_[k].cend() - 1);
+      }
+    }
+    return out;
+  }
+
+ private:
+  std::vector<std::vector<float>> edges_;
+};
+
+CandidateKinds::Add<NoisyHistograms> const kEqualMass{CandidateKind::kHistogram},
+    kMoved{CandidateKind::kAdaptive};
+}  // namespace
+}  // namespace xgboost::dp

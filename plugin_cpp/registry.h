@@ -1,0 +1,31 @@
+/**
+ * Ways to do one thing. The file of each adds it by a static `Add`, and no other names it.
+ */
+#pragma once
+
+#include <functional>  // for function
+#include <map>         // for map
+#include <memory>      // for make_unique, unique_ptr
+
+namespace xgboost::dp {
+/** @tparam Parts What all of them are made of, which outlives them. */
+template <typename Way, typename Choice, typename Parts>
+class Registry {
+ public:
+  template <typename T>
+  struct Add {
+    explicit Add(Choice choice) {
+      Makers()[choice] = [](Parts const& parts) { return std::make_unique<T>(parts); };
+    }
+  };
+  [[nodiscard]] static std::unique_ptr<Way> Make(Choice choice, Parts const& parts) {
+    return Makers().at(choice)(parts);
+  }
+
+ private:
+  static std::map<Choice, std::function<std::unique_ptr<Way>(Parts const&)>>& Makers() {
+    static std::map<Choice, std::function<std::unique_ptr<Way>(Parts const&)>> all;
+    return all;
+  }
+};
+}  // namespace xgboost::dp
