@@ -1,0 +1,40 @@
+"""Lemmas of docs/proofs/evaluation.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import z3
+
+from tests.lemmas import Query, lemma
+
+
+@lemma
+def table_fits() -> Iterator[Query]:
+    """Entries times weights below 2^31 stay below 2^63 for fewer than 2^32 rows."""
+    entry, rows = z3.Reals("entry rows")
+    given = [entry >= 0, entry <= 2**31 - 1, rows >= 0, rows <= 2**32 - 1]
+    most = (2**31 - 1) * (2**32 - 1)
+    assert most < 2**63
+    at = [entry == 2**31 - 1, rows == 2**32 - 1]
+    yield Query(given, entry * rows <= most, entry * rows <= most - 1, at)
+
+
+@lemma
+def rows_of_a_person() -> Iterator[Query]:
+    """Rows of weight floor(2^s / m) move a sum by at most 2^s times the norm of a column."""
+    m, weight, norm, moved = z3.Reals("m weight norm moved")
+    unit = 1 << 16
+    given = [m >= 1, weight >= 0, weight * m <= unit, norm >= 0, moved <= m * weight * norm]
+    at = [m == 4, weight == unit // 4, norm == 3, moved == unit * 3]
+    yield Query(given, moved <= unit * norm, moved <= unit * norm - 1, at)
+
+
+@lemma
+def column_of_each_block() -> Iterator[Query]:
+    """A row adds one column of each block: squares add up to the sum of the largest, a step."""
+    squares, most, column, largest = z3.Reals("squares most column largest")
+    given = [squares <= most, column * column <= largest]
+    total = squares + column * column
+    at = [squares == most, largest == 9, column == 3]
+    yield Query(given, total <= most + largest, total <= most + largest - 1, at)
