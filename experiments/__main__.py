@@ -20,10 +20,9 @@ from .store import read
 
 ROOT = Path(__file__).resolve().parent.parent
 # Audits, attacks and the coverage of intervals have commands of their own, which write their pages.
-OWN_COMMANDS = ("audits.md", "coverage.md")
+OWN_COMMANDS = ("README.md", "audits.md", "coverage.md")
 PAGES = (
-    *(p for p in sorted((ROOT / "docs/tables").glob("*.md")) if p.name not in OWN_COMMANDS),
-    ROOT / "docs/sarus.md",
+    *(p for p in sorted((ROOT / "experiments/pages").glob("*.md")) if p.name not in OWN_COMMANDS),
     ROOT / "README.md",
 )
 OUT = Path("build/tables")

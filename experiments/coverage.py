@@ -38,7 +38,7 @@ from .lines import show_lines, with_part
 Floats = npt.NDArray[np.float64]
 Exact = Mapping[str, float]
 
-PAGE = Path(__file__).resolve().parents[1] / "docs/tables/coverage.md"
+PAGE = Path(__file__).resolve().parent / "pages" / "coverage.md"
 POPULATION = 100_000
 LEVEL = 0.95
 GROUPS = Groups(3, (0, 1, 2))

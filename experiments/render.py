@@ -315,20 +315,26 @@ def with_sizes(table: Table, rows: list[dict[str, Any]]) -> Table:
 
 
 def page(text: str, results: Path = RESULTS) -> str:
-    """A page with the parts between ``<!-- NAME -->`` and ``<!-- end -->`` written anew."""
+    """A page with the parts between ``<!-- NAME -->`` and ``<!-- end -->`` written anew.
+
+    ``<!-- NAME: table -->`` asks for the first grid of figures alone.
+    """
 
     def fill(match: re.Match[str]) -> str:
-        name = match.group(1)
+        name, part = match.groups()
+        mark = f"<!-- {name}{part or ''} -->"
         table = tables.get(name)
         if not (results / f"{name}.csv").exists():
-            return f"<!-- {name} -->\n\nNot run yet.\n\n<!-- end -->"
+            return f"{mark}\n\nNot run yet.\n\n<!-- end -->"
         rows = read(results / f"{name}.csv")
         body = markdown(table, rows, absent_of(table, rows))
         body = body.split("\n", 2)[2]  # the page has its own headings
-        return f"<!-- {name} -->\n\n{body}\n<!-- end -->"
+        if part:
+            body = next(b for b in body.split("\n\n") if b.startswith("|")) + "\n"
+        return f"{mark}\n\n{body}\n<!-- end -->"
 
     names = "|".join(tables.NAMES)
-    return re.sub(rf"<!-- ({names}) -->.*?<!-- end -->", fill, text, flags=re.DOTALL)
+    return re.sub(rf"<!-- ({names})(: table)? -->.*?<!-- end -->", fill, text, flags=re.DOTALL)
 
 
 def absent_of(table: Table, rows: list[dict[str, Any]]) -> dict[str, str]:

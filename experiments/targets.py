@@ -4,7 +4,7 @@ Three columns of California housing are predicted from the other six. One model 
 the whole budget; three models of one target each share it, at the epsilon whose threefold
 composition is certified for the whole. Stock XGBoost has all targets in one model, of the
 best number of rounds on a fifth of the training rows. The table that is printed stands in
-docs/howto/objectives.md.
+experiments/pages/objectives.md.
 """
 
 from __future__ import annotations

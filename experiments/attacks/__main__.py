@@ -2,7 +2,7 @@
 
 Half of a table is trained on and half is held out. What an attack tells about rows that were never
 trained on, it knows from the population, so that each figure stands beside that of the others. With
-``--keep`` the results are written to ``experiments/results`` and to docs/tables/audits.md.
+``--keep`` the results are written to ``experiments/results`` and to experiments/pages/audits.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The results of the attacks as tables of docs/tables/audits.md."""
+"""The results of the attacks as tables of experiments/pages/audits.md."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..lines import with_part
 
 __all__ = ["markdown", "write"]
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "tables" / "audits.md"
+PAGE = Path(__file__).resolve().parents[1] / "pages" / "audits.md"
 _TABLES = {
     "Rows in their cells, by the statistics of the first trees": (
         "cells of 1", "cells of 1, population", "cells of 2", "cells of 2, population",

@@ -53,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
     reader.add_argument(
         "--write",
         nargs="?",
-        const=Path("docs/tables/audits.md"),
+        const=Path("experiments/pages/audits.md"),
         type=Path,
         metavar="PAGE",
         help="also replace the block of results in this page; with --only, those lines",

@@ -4,7 +4,7 @@ An audit cannot prove privacy; it can refute a claim. Two-neighbour audits repea
 training many times on two neighbouring data sets (:func:`audit_scores`,
 :func:`audit_neighbours`); a one-run audit looks for many canary rows in a single training
 (:func:`audit_one_run`). All take any trainer. ``python -m xgb_dp.audit`` runs some of both on this
-library. ``docs/audit.md`` has the method and ``docs/tables/audits.md`` the results.
+library. ``docs/audit.md`` has the method and ``experiments/pages/audits.md`` the results.
 """
 
 from .bounds import (
