@@ -8,13 +8,14 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from xgb_dp.parameters.parameter import Parameter, Table
 from xgb_dp.published import sarus
-from xgb_dp.published.systems import PRESETS, SYSTEMS, Preset
+from xgb_dp.published.systems import PRESETS, SYSTEMS
 from xgb_dp.releases.splits import OF_TREES
 from xgb_dp.request.names import NEUTRAL, REFUSED
 from xgb_dp.request.params import ARGUMENTS, DEFAULT_ROUNDS, PARAMETERS
@@ -36,48 +37,40 @@ HEAD = f"""{NOTE}
 # Parameters of private training
 
 Most trainings need the first table alone. The other tables have what a published system or a
-feature brought, each under its name. What you leave unset takes the private default below, not
-XGBoost's. A parameter that is in none of these tables is refused; [refused.md](refused.md) says
-why.
+feature brought. What you leave unset takes the private default below, not XGBoost's. A parameter
+that is in none of these tables is [refused](#refused-parameters).
 
 The privacy effect is one of:
 
 - **public**: taken as known to everybody. Do not choose it by looking at the training rows.
 - **spends budget**: decides how much privacy is spent, or on what.
-- **free post-processing**: acts on already released values only and costs nothing. Choosing it by
+- **free post-processing**: acts on released values only and costs nothing. Choosing it by
   comparing models on private rows does cost.
 """
 
 ROUNDS = """\
-Rounds are not a key of `params` but an argument: `num_boost_round` of `xgboost.train`, Dask and
-`xgb_dp.select`, `n_estimators` of the estimators and Spark, `--rounds` of the command line.
-XGBoost's own default (10 in `train`, 100 in estimators) holds for trainings that are not
-private.
-
-If you leave the rounds open (not given, or `n_estimators=None`), the default preset chooses them by
-the number of rows, and other parameters with them. The trainer releases a noisy number of rows
-before the first tree, and takes the plan below that fits it. The budget covers whichever plan it is
+Rounds are an argument: `num_boost_round` of `xgboost.train`, Dask and `xgb_dp.select`,
+`n_estimators` of the estimators and Spark, `--rounds` of the command line. If you leave them open
+(not given, or `n_estimators=None`), the trainer releases a noisy number of rows before the first
+tree and takes the plan below that fits it. The budget covers whichever plan it is
 ([proof](proofs/choice.md)).
 
-- A number of rounds that you give is kept; the trees then follow `dp_epsilon` alone.
-- `eta` and `max_bin` are kept where you give them. Where a parameter of the trees is given
-  ({trees}),
+- A number of rounds that you give is kept; the trees then follow `dp_epsilon` alone. `eta` and
+  `max_bin` are kept too. Where you give a parameter of the trees ({trees}),
   only rounds and `eta` follow.
 - With `dp_n_public` the choice is public.
 - A table of two classes with {columns} numeric columns, of whose cells less than {sparse:.0%} are
-  neither 0 nor missing, is trained with {after} rounds that
-  [start from columns](accuracy.md#sparse-tables) (`dp_start="columns"`), as long as the strength
-  times the square of this share is below {meetings:.0f}: two columns then meet in few rows. A noisy
-  sum of the shares of all rows is released with their number. It needs a released intercept, a
-  private number of rows, no `feature_weights`, and none of these given: {without}.
+  neither 0 nor missing, has {after} rounds that
+  [start from columns](accuracy.md#sparse-tables) (`dp_start="columns"`), if the strength times the
+  square of this share is below {meetings:.0f}. It needs a released intercept, a private number of
+  rows, no `feature_weights`, and none of: {without}.
 - There are {rounds} rounds, whatever the rows, in other presets and with `subsample` below 1,
   `dp_ensemble`, `dp_local`, `dp_accountant="pure"` or `dp_epsilon=inf`.
 
 {table}
 
 The column "start" is `dp_eta_start`, which is 1 where you give `eta`. The strength is
-n ε / (1 + ε/2) / (K − 1), of n rows and K classes (2 for binary labels and for regression). A row
-is worth ε while noise hides it, and never more than 2: which rows there are is chance too."""
+n ε / (1 + ε/2) / (K − 1), of n rows and K classes (2 for binary labels and for regression)."""
 
 
 def _sizes() -> str:
@@ -126,13 +119,11 @@ ABOUT = {
     Table.STOCK: "XGBoost reads these itself. They change no tree.",
 }
 
-REFUSED_HEAD = f"""{NOTE}
+REFUSED_HEAD = """\
+## Refused parameters
 
-# Refused parameters
-
-Private training takes only what is known to be safe. These parameters of XGBoost are refused, each
-with its reason; "accepted value" is the one that switches the feature off. Any other unknown name
-is refused too.
+Private training takes only what is known to be safe. "Accepted" is the value that switches the
+feature off. Any other unknown name is refused too.
 """
 
 
@@ -146,7 +137,7 @@ def _source(name: str) -> str:
     for page in (f"{name}.md", f"proofs/{name}.md"):
         if name != "parameters" and (DOCS / page).is_file():
             return f"[{name}]({page})"
-    return "" if name == "parameters" else name
+    return ""
 
 
 def _row(p: Parameter) -> str:
@@ -155,7 +146,7 @@ def _row(p: Parameter) -> str:
     if p.unit and p.unit not in p.domain:
         meaning += f" ({p.unit})"
     source = _source(p.page)
-    cells = (p.unset, p.effect, f"{meaning}. See {source}." if source else f"{meaning}.")
+    cells = (p.unset, p.effect, f"{meaning}. {source}." if source else f"{meaning}.")
     return f"| {names} | " + " | ".join(_cell(c) for c in cells) + " |"
 
 
@@ -176,16 +167,23 @@ def parameters_page() -> str:
     others = (f"## {title}\n\n{about}\n\n{_table(rows)}\n" for title, about, rows in sections)
     return (
         f"{HEAD}\n## {Table.USUAL.value}\n\n{usual}\n"
-        f"\n## Rounds\n\n{_rounds()}\n\n{_table(ARGUMENTS.values())}\n\n" + "\n".join(others)
+        f"\n## Rounds\n\n{_rounds()}\n\n{_table(ARGUMENTS.values())}\n\n"
+        + "\n".join(others)
+        + f"\n{_refused()}"
     )
 
 
-def refused_page() -> str:
-    """Text of ``docs/refused.md``."""
-    lines = ["| parameter | reason | accepted value |", "|---|---|---|"]
+def _refused() -> str:
+    """Names with one reason and one accepted value share a row."""
+    lines = ["| parameter | reason | accepted |", "|---|---|---|"]
+    alike: dict[tuple[str, str], list[str]] = {}
     for name, reason in REFUSED.items():
-        neutral = f"`{NEUTRAL[name]!r}`" if name in NEUTRAL else "none"
-        lines.append(f"| `{name}` | {_cell(reason)} | {neutral} |")
+        accepted = f"`{NEUTRAL[name]!r}`" if name in NEUTRAL else "none"
+        alike.setdefault((reason, accepted), []).append(f"`{name}`")
+    lines += [
+        f"| {', '.join(names)} | {_cell(reason)} | {accepted} |"
+        for (reason, accepted), names in alike.items()
+    ]
     return f"{REFUSED_HEAD}\n" + "\n".join(lines) + "\n"
 
 
@@ -193,28 +191,46 @@ PRESETS_HEAD = f"""{NOTE}
 
 # Presets: the published systems
 
-`dp_preset="..."` sets the components below; keys that are given explicitly override it, so that one
-component can be changed at a time. `xgb_dp.presets.describe(name)` prints the same. All run in one
-engine, with its proofs, ledger and report; where a paper's algorithm is not private, its page says
-what is done instead.
+`dp_preset="..."` sets components; keys that you give override it, so that you can change one
+component at a time. `print(xgb_dp.presets.describe(name))` lists the settings of a preset, and
+where it follows its paper. All run in one engine, with its proofs, ledger and report. Where a
+paper's algorithm is not private, this page says what is done instead.
 
-The oldest of them, [DP-XGBoost of Sarus](sarus.md), has a page of its own with an example, its
-formulas, its budgets and its tables.
-
-Presets other than the default need public bounds of all numeric columns, as their papers do, and
-start from a public intercept. Multi-class objectives go with presets whose leaves are Newton steps
-and `dp_gradient_clip="row_weight"`.
+Presets other than the default need public bounds of all numeric columns (`dp_feature_bounds`), as
+their papers do, and start from a public intercept. Multi-class objectives go with presets whose
+leaves are Newton steps and `dp_gradient_clip="row_weight"`. [DP-XGBoost of Sarus](sarus.md) has a
+page with its formulas and budgets.
 """
+SEVERAL = 3
+"""Presets that share a difference before it is listed for all of them together."""
 
 
 def presets_page() -> str:
-    """Text of ``docs/presets.md``."""
+    """Text of ``docs/presets.md``: each preset, and how it differs from its paper."""
+    who: dict[str, list[str]] = {}
+    for preset in PRESETS.values():
+        for text in preset.differs:
+            who.setdefault(text, []).append(f"`{preset.name}`")
+    shared = {text: names for text, names in who.items() if len(names) >= SEVERAL}
     lines = ["| preset | system | source |", "|---|---|---|"]
     lines += [
-        f"| [`{p.name}`](presets/{p.name}.md) | {_cell(p.system)} | {_cell(p.source)} |"
+        f"| [`{p.name}`](#{p.name}) | {_cell(p.system)} | {_cell(p.source)} |"
         for p in PRESETS.values()
     ]
-    return f"{PRESETS_HEAD}\n" + "\n".join(lines) + "\n"
+    lines += ["", "## What several of them do otherwise than their papers", ""]
+    for text, names in shared.items():
+        every = len(names) == len(PRESETS) - 1  # all but the default
+        lines.append(f"* {_cell(text)} ({'all' if every else ', '.join(names)})")
+    for preset in PRESETS.values():
+        lines += ["", f"## {preset.name}", ""]
+        needs = [text for text in preset.needs if "dp_feature_bounds" not in text]
+        lines += ["You give: " + "; ".join(needs) + ".", ""] if needs else []
+        own = [text for text in preset.differs if text not in shared]
+        told = "Otherwise than published" if preset.differs else "What it does"
+        own = own or ([] if preset.differs else list(preset.follows))
+        lines += [f"{told}:", "", *(f"* {_cell(text)}" for text in own)] if own else []
+        lines += [] if own or needs else ["Nothing else differs."]
+    return f"{PRESETS_HEAD}\n" + "\n".join(lines).rstrip() + "\n"
 
 
 def sarus_page() -> str:
@@ -233,31 +249,17 @@ def sarus_page() -> str:
     return f"{before}<!-- budgets -->\n\n" + "\n".join(lines) + f"\n\n{end}{after}"
 
 
-def preset_page(preset: Preset) -> str:
-    """Text of one page of ``docs/presets/``."""
-    lines = [NOTE, "", f"# `{preset.name}`: {preset.system}", "", f"Source: {preset.source}."]
-    if preset.needs:
-        lines += ["", "The user gives: " + "; ".join(preset.needs) + "."]
-    computed = preset.computed(100, 10, 1)
-    shown = {**preset.params, **computed}
-    if shown:
-        lines += ["", "| parameter | value |", "|---|---|"]
-        for key, value in shown.items():
-            note = " (100 rounds, 10 columns; it follows them)" if key in computed else ""
-            lines.append(f"| `{key}` | {_cell(repr(value))}{note} |")
-    for title, texts in (("As published", preset.follows), ("Different", preset.differs)):
-        if texts:
-            lines += ["", f"## {title}", "", *(f"* {_cell(text)}" for text in texts)]
-    return "\n".join(lines) + "\n"
-
-
 COMMANDS_HEAD = f"""{NOTE}
 
 # Commands
 
 `xgb-dp COMMAND`, or `python -m xgb_dp COMMAND`, with the extra `cli`. How to use them:
 [command line](howto/cli.md).
+
+## Options of several commands
 """
+SHARED = 2
+"""Commands that take an option with the same meaning before it is listed for all together."""
 
 
 def _option(param: Any) -> str:
@@ -289,18 +291,29 @@ def commands_page() -> str:
     """Text of ``docs/commands.md``."""
     from xgb_dp.cli.commands import cli
 
-    lines = []
-    for name, command in sorted(cli.commands.items()):
-        given = [p for p in command.params if p.param_type_name == "argument"]
-        options = [p for p in command.params if p.param_type_name == "option"]
-        usage = " ".join([f"xgb-dp {name}", *(p.make_metavar(_context()) for p in given)])
-        lines += ["", f"## {name}", "", f"    {usage}" + (" [OPTIONS]" if options else "")]
+    given, options = (
+        {
+            name: [p for p in command.params if p.param_type_name == kind]
+            for name, command in sorted(cli.commands.items())
+        }
+        for kind in ("argument", "option")
+    )
+    times = Counter(_option(p) for found in options.values() for p in found)
+    shared = [row for row, number in times.items() if number >= SHARED]
+    lines = ["", "| option | meaning |", "|---|---|", *shared]
+    for name, found in options.items():
+        command = cli.commands[name]
+        usage = " ".join([f"xgb-dp {name}", *(p.make_metavar(_context()) for p in given[name])])
+        lines += ["", f"## {name}", "", f"    {usage}" + (" [OPTIONS]" if found else "")]
         for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
             example = paragraph.startswith("\b")
             body = paragraph.removeprefix("\b").strip("\n").splitlines()
             lines += ["", *(f"    {line}" if example else line for line in body)]
-        if options:
-            lines += ["", "| option | meaning |", "|---|---|", *map(_option, options)]
+        own = [row for row in map(_option, found) if row not in shared]
+        if own:
+            lines += ["", "| option | meaning |", "|---|---|", *own]
+        if others := [f"`{p.opts[0]}`" for p in found if _option(p) in shared]:
+            lines += ["", f"{'Also' if own else 'Takes'}: {', '.join(others)}."]
     return COMMANDS_HEAD + "\n".join(lines) + "\n"
 
 
@@ -308,15 +321,12 @@ def pages() -> dict[Path, str]:
     """Every page with its text."""
     return {
         DOCS / "parameters.md": parameters_page(),
-        DOCS / "refused.md": refused_page(),
         DOCS / "presets.md": presets_page(),
         DOCS / "sarus.md": sarus_page(),
         DOCS / "commands.md": commands_page(),
-        **{DOCS / "presets" / f"{p.name}.md": preset_page(p) for p in PRESETS.values()},
     }
 
 
 if __name__ == "__main__":
     for path, text in pages().items():
-        path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")

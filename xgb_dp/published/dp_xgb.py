@@ -45,7 +45,7 @@ _PRESETS = (
 
 SYSTEM = System(
     "DP-XGB",
-    "What the preset [`dp_xgb`](presets/dp_xgb.md) and its variants set.",
+    "What the preset [`dp_xgb`](presets.md#dp_xgb) and its variants set.",
     _PRESETS,
     ("dp_score", "dp_score_clip"),
 )

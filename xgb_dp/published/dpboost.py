@@ -63,8 +63,8 @@ _PRESETS = (
 
 SYSTEM = System(
     "DPBoost",
-    "What the preset [`dpboost`](presets/dpboost.md) and its baselines [`seq`](presets/seq.md) and "
-    "[`para`](presets/para.md) set.",
+    "What the preset [`dpboost`](presets.md#dpboost) and its baselines [`seq`](presets.md#seq) and "
+    "[`para`](presets.md#para) set.",
     _PRESETS,
     ("dp_ensemble", "dp_ensemble_halving", "dp_geometric_clip"),
 )

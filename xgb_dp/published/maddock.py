@@ -126,8 +126,8 @@ _PRESETS = (
 
 SYSTEM = System(
     "DP-TR, DP-EBM, DP-RF and local reports",
-    "What the presets after Maddock et al. (2022) set, such as [`dp_tr`](presets/dp_tr.md), "
-    "[`dp_ebm`](presets/dp_ebm.md), [`dp_rf`](presets/dp_rf.md) and [`ldp`](presets/ldp.md): other "
+    "What the presets after Maddock et al. (2022) set, such as [`dp_tr`](presets.md#dp_tr), "
+    "[`dp_ebm`](presets.md#dp_ebm), [`dp_rf`](presets.md#dp_rf) and [`ldp`](presets.md#ldp): other "
     "ways to choose splits and columns, and forests.",
     _PRESETS,
     ("dp_split", "dp_local", "dp_features_per_tree", "dp_feature_order", "num_parallel_tree"),

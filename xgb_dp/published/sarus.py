@@ -144,7 +144,7 @@ _PRESETS = (
 
 SYSTEM = System(
     "DP-XGBoost of Sarus",
-    "What the presets [`sarus`](presets/sarus.md) and [`sarus_average`](presets/sarus_average.md) "
+    "What the presets [`sarus`](presets.md#sarus) and [`sarus_average`](presets.md#sarus_average) "
     "set: noisy histograms as candidates, leaves whose noise follows `min_child_weight`, and "
     "rounds that read a sample of the rows.",
     _PRESETS,

@@ -2,7 +2,7 @@
 
 A preset sets components; keys that are given explicitly override it. Where a paper's algorithm is
 not private, or its bound is false, the preset does the nearest private thing and says so in
-``differs``. :func:`describe` and ``docs/presets/`` show all of that.
+``differs``. :func:`describe` shows all of that.
 
     >>> import xgb_dp
     >>> sorted(xgb_dp.presets.PRESETS)[:3]
