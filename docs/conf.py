@@ -44,14 +44,12 @@ napoleon_numpy_docstring = False
 napoleon_use_rtype = False
 
 _DOCS = Path(__file__).resolve().parent
-_MEASUREMENTS = ("accuracy", "performance", "tables")
 _LONG_CELL = 80
 """Characters of a cell that make its table one of texts."""
-_MORE = "<!-- pages that no list above names -->"
 
 
-def _list_pages(app: Any, name: str, source: list[str]) -> None:
-    """Complete the lists of pages, and make links to files that are no pages plain text."""
+def _plain_links(app: Any, name: str, source: list[str]) -> None:
+    """Make links to files that are no pages plain text."""
     folder = (_DOCS / name).parent
 
     def plain(link: re.Match[str]) -> str:
@@ -59,23 +57,6 @@ def _list_pages(app: Any, name: str, source: list[str]) -> None:
         return link[0] if inside else f"{link[1]} (`{link[2].replace('../', '')}`)"
 
     source[0] = re.sub(r"(?<!!)\[([^\]]+)\]\((\.\./[^)\s]+)\)", plain, source[0])
-    if name == "index":
-        pages = sorted(p.stem for p in _DOCS.glob("*.md") if p.stem != "index")
-        rest = [page for page in pages if f"\n{page}\n" not in source[0]]
-        lists = {
-            "Measurements": [page for page in rest if page in _MEASUREMENTS],
-            "More": [page for page in rest if page not in _MEASUREMENTS],
-        }
-        made = "\n".join(_toctree(title, pages) for title, pages in lists.items() if pages)
-        source[0] = source[0].replace(_MORE, made)
-    elif name in ("presets", "tables"):
-        pages = sorted(f"{name}/{p.stem}" for p in (_DOCS / name).glob("*.md"))
-        source[0] += "\n" + _toctree("", pages)
-
-
-def _toctree(caption: str, pages: list[str]) -> str:
-    options = [f":caption: {caption}"] if caption else []
-    return "\n".join(["```{toctree}", ":hidden:", *options, "", *pages, "```", ""])
 
 
 def _label_cells(app: Any, page: nodes.document, name: str) -> None:
@@ -104,5 +85,5 @@ def _drop_object(app: Any, page: nodes.document) -> None:
 def setup(app: Any) -> None:
     """Called by Sphinx."""
     app.connect("doctree-read", _drop_object)
-    app.connect("source-read", _list_pages)
+    app.connect("source-read", _plain_links)
     app.connect("doctree-resolved", _label_cells)

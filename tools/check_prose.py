@@ -21,11 +21,11 @@ WIDTH = 100
 LONGEST_PAGE = 1500
 # Looked up, not read from the top to the bottom.
 REFERENCE = re.compile(
-    r"CHANGELOG|docs/(?:proofs|tables|presets|api)/|"
-    r"docs/(?:commands|glossary|guarantee|leaks|parameters|peers|refused)\.md"
+    r"experiments/|docs/(?:proofs|api)/|"
+    r"docs/(?:commands|glossary|guarantee|leaks|parameters|peers|presets)\.md"
 )
 # Written by programs, a paragraph a line.
-WRITTEN = re.compile(r"docs/(?:tables|presets)/|docs/(?:commands|parameters|presets|refused)\.md")
+WRITTEN = re.compile(r"experiments/|docs/(?:commands|parameters|presets)\.md")
 STYLE = Path("docs/style.md")
 _ROW = re.compile(r"^\| (`[^|]+`) \| .+ \|$", re.MULTILINE)
 _TOKEN = re.compile(r"(?:`+[^`]+`+|\]\([^)]*\)|\S)+")
@@ -53,7 +53,8 @@ def phrases(text: str) -> dict[str, re.Pattern[str]]:
 
 def pages(root: Path) -> list[Path]:
     """Every page of prose, with a path from the root."""
-    found = [*sorted(root.glob("*.md")), *sorted((root / "docs").rglob("*.md"))]
+    folders = ((root, "*.md"), (root / "docs", "**/*.md"), (root / "experiments/pages", "*.md"))
+    found = [page for folder, names in folders for page in sorted(folder.glob(names))]
     return [page.relative_to(root) for page in found]
 
 
