@@ -32,12 +32,6 @@ def test_hits_the_target_from_below(epsilon, delta, rounds, depth):
             assert 2**20 <= event.sigma2 <= 2**56
 
 
-@pytest.mark.parametrize(("rounds", "depth"), [(50, 4), (300, 6), (10000, 1)])
-def test_long_trainings(rounds, depth):
-    plan = calibrate(releases(rounds, depth), 1.0, 1e-6)
-    assert 0.99 <= plan.epsilon <= 1.0
-
-
 @pytest.mark.parametrize(
     "case",
     [
@@ -89,13 +83,6 @@ def test_events_are_the_plan():
     )
 
 
-def test_more_budget_less_noise():
-    plans = [calibrate(releases(20, 3), e, 1e-6) for e in (0.1, 0.5, 2.0, 8.0)]
-    noise = [p["leaves"].sigma2 / 4**p.grid_bits for p in plans]
-    assert noise == sorted(noise, reverse=True)
-    assert [p["splits"].eps_num for p in plans] == sorted(p["splits"].eps_num for p in plans)
-
-
 def test_large_noise_takes_a_coarser_grid():
     plan = calibrate(releases(3000, 0), 0.01, 1e-12)
     assert plan.grid_bits < 18
@@ -142,32 +129,27 @@ def test_an_epsilon_of_no_use():
         calibrate(releases(), 1e-9, 1e-12)
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "rounds", "depth", "n_class"),
-    [
-        (1.0, 50, 4, 1),
-        (40.0, 300, 6, 20),
-        (0.1, 300, 6, 20),
-        (40.0, 1000, 6, 20),
-        (10.0, 300, 6, 7),
-    ],
-)
-def test_many_selections(epsilon, rounds, depth, n_class):
-    kind = "binary" if n_class == 1 else "multiclass"
-    plan = calibrate(releases(rounds, depth, outputs=n_class, intercept=kind), epsilon, 1e-6)
-    assert 0.998 * epsilon <= plan.epsilon <= epsilon
-
-
-@pytest.mark.parametrize("epsilon", [1e3, 1e6, 1e8])
-def test_little_noise(epsilon):
-    plan = calibrate(releases(), epsilon, 1e-6)
-    assert 0.99 * epsilon <= plan.epsilon <= epsilon
-
-
 def test_the_least_noise_there_is():
     plan = calibrate(releases(), 1e20, 1e-6)
     assert plan.epsilon < 1e20
     assert plan["leaves"].sigma2 == 2**20
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "case", "least"),
+    [
+        *((1.0, {"rounds": n, "depth": d}, 0.99) for n, d in ((300, 6), (10000, 1))),
+        *((e, {}, 0.99) for e in (1e3, 1e6, 1e8)),
+        (1.0, {}, 0.998),
+        *(
+            (e, {"rounds": n, "depth": 6, "outputs": k, "intercept": "multiclass"}, 0.998)
+            for e, n, k in ((40.0, 300, 20), (0.1, 300, 20), (40.0, 1000, 20), (10.0, 300, 7))
+        ),
+    ],
+)
+def test_trainings_of_any_size(epsilon, case, least):
+    plan = calibrate(releases(**case), epsilon, 1e-6)
+    assert least * epsilon <= plan.epsilon <= epsilon
 
 
 @pytest.mark.parametrize("share", [1e-9, 1e-6, 1e-3])

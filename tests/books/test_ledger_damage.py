@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 import xgboost as xgb
-from click.testing import CliRunner
 
 import xgb_dp
 from xgb_dp.accounting import (
@@ -25,9 +24,8 @@ from xgb_dp.accounting import (
     SampledEvent,
     SelectionEvent,
 )
-from xgb_dp.cli.commands import cli
 from xgb_dp.engine import ubjson
-from xgb_dp.errors import LedgerError, PrivacyParameterError, PrivacyRefusal, PrivacyWarning
+from xgb_dp.errors import LedgerError, PrivacyWarning
 from xgb_dp.record import ledger, sealed
 from xgb_dp.record.form import Ledger
 
@@ -370,30 +368,6 @@ def test_a_ledger_without_digest_is_refused(model: xgb.Booster) -> None:
     del record["digest"]
     with pytest.raises(LedgerError, match="no digest"):
         xgb_dp.privacy_report(with_text(model, json.dumps(record)))
-
-
-def test_every_way_to_read_a_damaged_file(model: xgb.Booster, tmp_path: Path) -> None:
-    path = tmp_path / "model.ubj"
-    raw = bytes(model.save_raw("ubj"))
-    params = {"tree_method": "dp_hist", "objective": "binary:logistic"}
-    params |= {"dp_epsilon": 1.0, "dp_delta": 1e-6}
-    d = xgb.DMatrix(np.zeros((20, 3)), np.zeros(20))
-    digest = raw.index(b'"digest"') + 12
-    for damaged in (raw[:-40], raw[:digest] + b"zz" + raw[digest + 2 :], b"", b"PK\x03\x04"):
-        path.write_bytes(damaged)
-        with pytest.raises(LedgerError):
-            xgb_dp.privacy_report(path)
-        with pytest.raises(LedgerError):
-            xgb_dp.model_card(path)
-        with pytest.raises(PrivacyRefusal, match="xgb_model"):
-            xgb.train(params, d, 1, xgb_model=path)
-        for command in ("report", "card"):
-            answer = CliRunner().invoke(cli, [command, str(path)])
-            assert answer.exit_code == 1
-            assert isinstance(answer.exception, SystemExit)
-            assert "Traceback" not in answer.output
-    with pytest.raises(PrivacyParameterError, match="no model file"):
-        xgb_dp.privacy_report(tmp_path / "elsewhere.json")
 
 
 def test_the_form_of_saved_models_is_known(model: xgb.Booster) -> None:

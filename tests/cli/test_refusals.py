@@ -12,7 +12,6 @@ from xgb_dp import __main__
 from xgb_dp.cli.domain import read_domain
 from xgb_dp.cli.files import Csv
 from xgb_dp.cli.table import read_table
-from xgb_dp.errors import PrivacyParameterError
 
 from .calls import SPENT, TRAIN, fails, rows, run
 
@@ -121,29 +120,6 @@ def test_models_are_not_overwritten_by_accident(folder, no_training):
     Path("model.json").write_text("precious")
     assert "--force" in fails(*TRAIN)
     assert Path("model.json").read_text() == "precious"
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("classes: [a]", "at least two"),
-        ("target_bound: [0, 1]", "target_bounds"),
-        ("columns: [a, b]", "must map names"),
-        ("columns: {a: {category: [x]}}", "'a'"),
-        ("columns: {a: {other: missing}}", "without `categories`"),
-        ("columns: {a: {categories: [x], other: y}}", "one of the categories"),
-        ("classes: [a, b]\ntarget_bounds: [0, 1]", "not both"),
-        ("- a", "mapping"),
-        ("a: [", "cannot be parsed"),
-    ],
-)
-def test_wrong_schemas(tmp_path, text, message):
-    path = tmp_path / "schema.yaml"
-    path.write_text(text)
-    with pytest.raises(PrivacyParameterError, match=message):
-        read_domain(path)
-    with pytest.raises(PrivacyParameterError, match=r"\.yaml"):
-        read_domain(path.rename(tmp_path / "schema.txt"))
 
 
 def test_without_the_extra_only_the_doctor_runs(monkeypatch, capsys):

@@ -56,6 +56,13 @@ WRONG = [
     ("json", "3", "must be a mapping.*got a number"),
     ("yaml", "", "must be a mapping.*got nothing"),
     ("yaml", "# nothing\n", "must be a mapping.*got nothing"),
+    # what does not go together
+    ("yaml", "classes: [a]", "at least two"),
+    ("yaml", "target_bound: [0, 1]", "target_bounds"),
+    ("yaml", "columns: {a: {category: [x]}}", "'a'"),
+    ("yaml", "columns: {a: {other: missing}}", "without `categories`"),
+    ("yaml", "columns: {a: {categories: [x], other: y}}", "one of the categories"),
+    ("yaml", "classes: [a, b]\ntarget_bounds: [0, 1]", "not both"),
     # a key given twice
     ("yaml", "target: y\nclasses: [a, b]\ntarget: z", "line 3: the key 'target' is given twice"),
     ("yaml", "columns:\n  a: number\n  b: number\n  'a': [x, y]", "line 4: the key 'a' is given"),

@@ -124,18 +124,6 @@ def test_predictions_for_bins_of_the_training_rows_are_refused(loaded):
     assert stock.predict(binned).shape == (100,)
 
 
-def test_weights_of_features():
-    """They are chances of columns, and public; where no column is drawn they would be ignored."""
-    d = small()
-    d.set_info(feature_weights=np.ones(d.num_col()))
-    with pytest.raises(PrivacyParameterError, match="feature_weights"):
-        xgb.train(PARAMS, d, 2)
-    X, y = (v[:100] for v in DATA["binary"])
-    model = DPXGBClassifier(classes=2, epsilon=1, delta=1e-6, feature_weights=[1] * X.shape[1])
-    with pytest.raises(PrivacyParameterError, match="feature_weights"):
-        model.fit(X, y)
-
-
 def test_an_earlier_model_with_exact_statistics():
     """A stock model without any tree holds the exact mean of the labels as its intercept."""
     d = small()

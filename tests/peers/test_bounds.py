@@ -15,7 +15,6 @@ from xgboost.core import XGBoostError
 from tests.models import event, trees
 from tests.peers.recover import KINDS, leaves, make_rows, structure
 from tests.training.plans import from_plan, plan_of
-from xgb_dp.errors import PrivacyParameterError
 from xgb_dp.testing import fixed_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore:Epsilon is above 10")
@@ -122,16 +121,6 @@ def test_values_outside_of_the_bounds_train(kind, n):
         one = xgb.train(KINDS[kind], xgb.DMatrix(outside, y), 5)
         other = xgb.train(KINDS[kind], xgb.DMatrix(np.clip(outside, -2, 2), y), 5)
     assert one.get_dump(with_stats=True) == other.get_dump(with_stats=True)
-
-
-def test_no_bounds_are_needed_and_wrong_ones_are_named():
-    X, y = make_rows("binary", 50)
-    d = xgb.DMatrix(X, y)
-    params = {k: v for k, v in BINARY.items() if k != "dp_feature_bounds"}
-    assert xgb.train(params, d, 2).num_boosted_rounds() == 2
-    for bad in ({0: ()}, {0: (1.0,)}, {0: (2.0, 1.0)}, {0: (np.nan, 1.0)}, {9: (0.0, 1.0)}):
-        with pytest.raises(PrivacyParameterError, match="dp_feature_bounds"):
-            xgb.train(params | {"dp_feature_bounds": bad}, d, 2)
 
 
 def test_the_extremes_of_a_column_are_not_its_grid():

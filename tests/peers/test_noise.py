@@ -10,13 +10,11 @@ import pytest
 import xgboost as xgb
 from scipy import stats
 
-import xgb_dp
 from tests.models import event, events, trees
 from tests.peers.recover import KINDS, PLAIN, Leaf, leaves, make_rows, structure
 from tests.reference.comparison import SQUARED, make_plan
 from tests.reference.noise import ChaCha20Source, discrete_gaussian
 from xgb_dp.engine import native
-from xgb_dp.errors import PrivacyError
 from xgb_dp.testing import fixed_noise, train_with_plan
 
 pytestmark = pytest.mark.filterwarnings("ignore:Epsilon is above 10")
@@ -204,15 +202,6 @@ def test_less_epsilon_is_more_noise_in_every_release():
         before = ratio
 
 
-@pytest.mark.parametrize("kind", ["binary", "regression"])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
-def test_the_budget_is_used_up(kind, epsilon):
-    """The report of what was drawn ends within 1% of the target, and never above it."""
-    X, y = make_rows(kind, 100)
-    model = xgb.train(KINDS[kind] | {"dp_epsilon": epsilon}, xgb.DMatrix(X, y), 7)
-    assert 0.99 * epsilon <= xgb_dp.privacy_report(model).epsilon <= epsilon
-
-
 def test_noise_does_not_depend_on_the_rows():
     """Neither their number nor their weights, labels, values or gradients decide how much it is."""
     params = KINDS["regression"] | {"dp_max_weight": 2.0}
@@ -246,10 +235,3 @@ def test_noise_may_exceed_the_rows():
     leaf = [(tree["sum_hessian"][i], tree["base_weights"][i])
             for tree in trees(model) for i in (3, 4, 5, 6)]  # fmt: skip
     assert all(cover > 0 and weight != 0 for cover, weight in leaf)
-
-
-@pytest.mark.parametrize("name", ["dp_sigma", "dp_noise_multiplier", "sigma", "noise_multiplier"])
-def test_noise_is_calibrated_never_given(name):
-    X, y = make_rows("binary", 50)
-    with pytest.raises(PrivacyError, match=name):
-        xgb.train(KINDS["binary"] | {name: 0.1}, xgb.DMatrix(X, y), 2)

@@ -14,7 +14,6 @@ import xgb_dp
 from xgb_dp.errors import LedgerError, PrivacyError, PrivacyParameterError, PrivacyRefusal
 from xgb_dp.record import ledger as ledgers
 from xgb_dp.record.form import Ledger
-from xgb_dp.testing import fixed_noise
 
 from ..conftest import OBJECTIVE, arrays
 from ..models import training, trees
@@ -286,12 +285,6 @@ def test_the_bound_of_a_row_holds_on_any_start(params):
     tree = trees(model)[-1]
     leaf = tree["split_conditions"][tree["right_children"][0]]
     assert 0 < leaf <= 0.5 / 1.0 + 1e-3  # C over lambda: the row alone, bounded by C = 0.5
-
-
-def test_fixed_noise_marks_the_model(params, matrix):
-    with fixed_noise(1):
-        model = xgb.train(params(dp_public_model=True), matrix(), 2, xgb_model=stock())
-    assert not xgb_dp.privacy_report(model).private
 
 
 def test_on_the_command_line(tmp_path, monkeypatch):

@@ -8,11 +8,8 @@ import xgb_dp
 from tests.reference.plans import base_plan
 from xgb_dp import testing
 from xgb_dp.errors import PrivacyParameterError
-from xgb_dp.request.schema import read_schema
-from xgb_dp.training.prepare import prepare
 
 from ..conftest import arrays
-from ..models import events
 
 
 def _dump(model):
@@ -43,15 +40,6 @@ def test_the_key_ends_with_the_block():
 def test_bad_keys(key):
     with pytest.raises(PrivacyParameterError, match="key"), testing.fixed_noise(key):
         pass
-
-
-@pytest.mark.parametrize("kind", ["binary", "regression", "multiclass"])
-def test_both_sides_derive_the_same_sensitivity(params, matrix, kind):
-    with testing.fixed_noise(1):
-        model = xgb.train(params(kind), matrix(kind), 2)
-    planned = [e.to_json() for e in prepare(params(kind), read_schema(matrix(kind)), 2).events]
-    drawn, planned = (sorted(v, key=lambda e: e["release"]) for v in (events(model), planned))
-    assert planned == drawn
 
 
 def _plan(private=False):

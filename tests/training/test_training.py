@@ -1,7 +1,5 @@
 """Private training from end to end, as a user calls it."""
 
-import json
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -36,24 +34,6 @@ def fixed(params: dict, dtrain: xgb.DMatrix, n_rounds: int = 3, key: int = 7) ->
         return bytes(xgb.train(params, dtrain, n_rounds).save_raw("json"))
 
 
-def test_train_returns_a_private_model():
-    x, y = rows(5000)
-    booster = xgb.train(PARAMS, xgb.DMatrix(x, y), 20)
-    assert booster.num_boosted_rounds() == 20
-    report = xgb_dp.privacy_report(booster)
-    assert report.private and 0.99 <= report.epsilon <= 1.0
-    accuracy = ((booster.predict(xgb.DMatrix(x)) > 0.5) == y).mean()
-    assert accuracy > 0.75
-
-
-def test_updater_is_the_private_one():
-    x, y = rows()
-    booster = xgb.train(PARAMS, xgb.DMatrix(x, y), 2)
-    config = json.loads(booster.save_config())["learner"]["gradient_booster"]
-    assert [u["name"] for u in config["updater"]] == ["grow_dp_histmaker"]
-    assert config["gbtree_train_param"]["tree_method"] == "dp_hist"
-
-
 @pytest.mark.parametrize("params", [PARAMS, REGRESSION])
 @pytest.mark.parametrize("shape", ["alternate", "per_node", "oblivious"])
 def test_model_does_not_depend_on_threads(params, shape):
@@ -71,13 +51,6 @@ def test_seed_does_not_touch_the_noise():
     )
     assert one != two
     assert fixed({**PARAMS, "seed": 1}, dtrain) == fixed({**PARAMS, "seed": 2}, dtrain)
-
-
-def test_trees_are_complete():
-    x, y = rows(50)
-    booster = xgb.train({**PARAMS, "max_depth": 3}, xgb.DMatrix(x, y), 4)
-    for tree in trees(booster):
-        assert sum(c == -1 for c in tree["left_children"]) == 8
 
 
 @pytest.mark.parametrize("levels", [1, 2])
@@ -191,27 +164,6 @@ def test_public_candidates_cost_nothing():
         nodes = zip(tree["split_conditions"], tree["left_children"], strict=True)
         inner = [condition for condition, left in nodes if left != -1]
         assert all(min(abs(c - g) for g in grid) < 1e-5 * max(1, abs(c)) for c in inner)
-
-
-@pytest.mark.parametrize(
-    "x, y",
-    [
-        (np.zeros((0, 3), np.float32), np.zeros(0)),
-        (np.zeros((1, 3), np.float32), np.zeros(1)),
-        (np.zeros((40, 3), np.float32), np.ones(40)),
-        (np.full((40, 3), np.nan, np.float32), np.arange(40) % 2),
-        (np.tile(np.arange(40, dtype=np.float32)[:, None], (1, 3)), np.arange(40) % 2),
-        (np.full((40, 3), np.finfo(np.float32).max, np.float32), np.arange(40) % 2),
-        (np.full((40, 3), 1e-42, np.float32), np.arange(40) % 2),
-    ],
-    ids=["no rows", "one row", "one class", "all missing", "duplicates", "huge", "subnormal"],
-)
-def test_nothing_aggregate_raises(x, y, capfd):
-    booster = xgb.train(PARAMS, xgb.DMatrix(x, y), 3)
-    assert booster.num_boosted_rounds() == 3
-    assert np.isfinite(booster.predict(xgb.DMatrix(np.zeros((2, 3), np.float32)))).all()
-    captured = capfd.readouterr()
-    assert captured.out == "" and captured.err == ""
 
 
 def test_no_two_trainings_share_noise():
