@@ -17,7 +17,7 @@ from xgb_dp.accounting import (
     event_from_json,
     make_accountant,
 )
-from xgb_dp.accounting.describe import is_within
+from xgb_dp.accounting.events import is_within
 from xgb_dp.accounting.filter import charge_of
 from xgb_dp.accounting.gaussian import gaussian_delta
 from xgb_dp.errors import LedgerError

@@ -20,8 +20,7 @@ from xgb_dp.accounting import (
     make_accountant,
     one_unit,
 )
-from xgb_dp.accounting.describe import is_within
-from xgb_dp.accounting.events import with_unit
+from xgb_dp.accounting.events import is_within, with_unit
 from xgb_dp.accounting.filter import charge_of
 from xgb_dp.errors import LedgerError
 

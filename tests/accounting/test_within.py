@@ -8,7 +8,7 @@ import pytest
 from xgb_dp.accounting import (
     Event,
 )
-from xgb_dp.accounting.describe import is_within
+from xgb_dp.accounting.events import is_within
 from xgb_dp.errors import LedgerError
 from xgb_dp.record import ledger
 from xgb_dp.record.claim import completed

@@ -12,7 +12,7 @@ from xgb_dp.accounting import (
     event_from_json,
     make_accountant,
 )
-from xgb_dp.accounting.describe import is_within
+from xgb_dp.accounting.events import is_within
 from xgb_dp.accounting.filter import Charge, Filter, charge_of
 from xgb_dp.accounting.gaussian import gaussian_delta
 from xgb_dp.accounting.threshold import failure_of, tail

@@ -2,6 +2,8 @@
 
 import json
 import math
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -317,3 +319,17 @@ def test_the_sensitivity_of_sarus_is_attained_by_whole_floors(floor, penalty):
     assert max(moves) <= bound * (1 + 1e-12)
     if least == int(least):
         assert max(moves) == pytest.approx(bound)
+
+
+def test_nobody_else_names_a_published_system():
+    """What only they need enters by a registry: of releases, of presets, or of events."""
+    package = Path(xgb_dp.__file__).parent
+    registries = {"accounting/__init__.py", "accounting/tenants.py", "request/registry.py"}
+    names = "|".join(set(presets.PRESETS) - {"default", "seq"})  # YAML has a "seq", too
+    for path in sorted(package.rglob("*.py")):
+        place, text = path.relative_to(package).as_posix(), path.read_text(encoding="utf-8")
+        if place.startswith("published/"):
+            continue
+        assert not re.search(rf"""["']({names})["']""", text), place
+        modules = set(re.findall(r"from [.\w]*published\.(\w+)", text))
+        assert modules <= {"system", "systems"} or place in registries, place

@@ -11,12 +11,12 @@ from click.testing import CliRunner
 
 import xgb_dp
 from xgb_dp.accounting import ChoiceEvent, make_accountant
-from xgb_dp.accounting.describe import mu2_of_kind
 from xgb_dp.calibrate import calibrate, calibrate_family
 from xgb_dp.cli.commands import cli
 from xgb_dp.engine import native
 from xgb_dp.errors import BudgetError, LedgerError
 from xgb_dp.record.ledger import read_ledger
+from xgb_dp.record.spending import mu2_of_kind
 from xgb_dp.request.params import DEFAULT_ROUNDS
 from xgb_dp.request.schema import read_schema
 from xgb_dp.request.sizes import SIZES

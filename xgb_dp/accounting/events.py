@@ -1,7 +1,7 @@
 """Events of a ledger: what a training released, as plain data, in the integers of the sampler.
 
 An event has fields, checks of their ranges and a form in JSON. What events cost is computed by the
-accountants, and what is said of them by ``describe``.
+accountants.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ class Event:
     count: int
     _several: ClassVar[str] = ""
     _least: ClassVar[Mapping[str, int]] = {}  # of whole numbers, where it is not 0
+    # Fields of which an event with more costs at least as much as one with less.
+    _costly: ClassVar[tuple[str, ...]] = ()
     _kinds: ClassVar[dict[str, type[Event]]] = {}
 
     def __init_subclass__(cls) -> None:
@@ -118,6 +120,7 @@ class GaussianEvent(PlainEvent):
     """
 
     mechanism = "gaussian"
+    _costly = ("sensitivity2", "coordinates")
     sensitivity2: int
     sigma2: int
     coordinates: int
@@ -142,6 +145,7 @@ class ExponentialEvent(PlainEvent):
     """
 
     mechanism = "exponential"
+    _costly = ("eps_num",)
     eps_num: int
     eps_bits: int
     count: int
@@ -175,6 +179,7 @@ class LaplaceEvent(PlainEvent):
     """
 
     mechanism = "laplace"
+    _costly = ("sensitivity",)
     sensitivity: int
     scale: int
     count: int
@@ -258,6 +263,25 @@ def with_unit(event: Kind, unit: str) -> Kind:
 
     lists = {name: changed(getattr(event, name)) for name in LISTS if hasattr(event, name)}
     return replace(event, **lists)  # type: ignore[type-var]
+
+
+def is_within(event: Event, limit: Event) -> bool:
+    """Whether the event costs no more than another one with the same noise."""
+    same = [(e.mechanism, e.label, e.unit) for e in (event, limit)]
+    if same[0] != same[1] or event.count > limit.count:
+        return False
+    return all(_is_covered(event, limit, name) for name in event._names() if name != "count")
+
+
+def _is_covered(event: Event, limit: Event, name: str) -> bool:
+    value, most = getattr(event, name), getattr(limit, name)
+    if name in event._costly:
+        return bool(value <= most)
+    if name == "threshold":  # below a lower one more cells are shown
+        return bool(value >= most)
+    if name == "events":
+        return len(value) == len(most) and all(map(is_within, value, most))
+    return bool(value == most)
 
 
 def one_unit(events: Iterable[Event]) -> str:

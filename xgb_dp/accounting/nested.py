@@ -24,6 +24,10 @@ class RoundsEvent(Event):
     :func:`simplify.touched` and :func:`simplify.term_of`. Otherwise accountants refuse it.
     """
 
+    def factor_of_mu2(self, mu2: float) -> float:
+        """About the factor by which all rounds multiply this mu^2 of a round; it bounds nothing."""
+        return float(self.count)
+
     _several = "rounds"
     events: tuple[PlainEvent, ...]
 

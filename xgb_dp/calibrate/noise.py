@@ -13,28 +13,28 @@ from collections.abc import Mapping
 from ..accounting import PERSON, ROW, Event
 from ..accounting.events import PlainEvent, counted, with_unit
 from ..errors import BudgetError
-from ..published.rounds import AllocatedEvent, SampledEvent, mu2_before_sampling, squared_parts
-from ..releases.release import MAX_SIGMA2, Noise, Part
-from .mechanisms import SAMPLE_BITS, NoisePlan, Releases
+from ..releases.release import MAX_SIGMA2, Noise, Part, Reading
+from ..request.registry import READINGS
+from .mechanisms import NoisePlan, Releases
 
 _MIN_GRID_BITS, _MAX_GRID_BITS = 4, 20
 
 
 def _louder(
-    asked: Releases, shares: Mapping[str, float], total: float, *, linear: bool, secret: bool
+    reading: type[Reading] | None,
+    asked: Releases,
+    shares: Mapping[str, float],
+    total: float,
+    *,
+    linear: bool,
+    secret: bool,
 ) -> float:
-    """How much louder a round may be that reads a sample or a part."""
+    """How much louder a round may be that reads some of the rows."""
     share = math.fsum(shares[r.name] for r in asked.each if r.of_rounds)
     each = share * total / max(asked.charged_rounds, 1)
-    rate = asked.sampling_num / 2**SAMPLE_BITS
-    if each > 0.0 and rate < 1.0:
-        if linear:
-            return math.log1p(math.expm1(min(each, 700.0)) / rate) / each
-        return mu2_before_sampling(each, rate) / each
-    if each > 0.0 and asked.ensemble > 1 and secret and not linear:
-        squares = squared_parts(asked.ensemble, halving=asked.ensemble_halving)
-        return max(1.0, math.log1p(each / squares) / each)
-    return 1.0
+    if reading is None or each <= 0.0:
+        return 1.0
+    return reading.louder(asked, each, linear=linear, secret=secret)
 
 
 def plan_noise(
@@ -46,7 +46,8 @@ def plan_noise(
     secret: bool = True,
 ) -> NoisePlan:
     """The integers for a total budget, rounded to more noise. Their epsilon is not known yet."""
-    louder = _louder(asked, shares, total, linear=linear, secret=secret)
+    reading = next((kind for kind in READINGS if kind.wanted(asked)), None)
+    louder = _louder(reading, asked, shares, total, linear=linear, secret=secret)
     parts = {
         r.name: Part(
             shares[r.name] * total * (louder if r.of_rounds else 1.0) / asked.draws(r), linear
@@ -60,13 +61,8 @@ def plan_noise(
     for release in asked.each:
         noise[release.name], event = release.noise(parts[release.name], grid_bits)
         (of_round if release.of_rounds else events).append(event)
-    if asked.sampling_num < 1 << SAMPLE_BITS:
-        events.append(SampledEvent(asked.sampling_num, SAMPLE_BITS, tuple(of_round), asked.rounds))
-    elif asked.ensemble > 1:
-        charged = asked.charged_rounds
-        events.append(
-            AllocatedEvent(asked.ensemble, tuple(of_round), charged, asked.ensemble_halving)
-        )
+    if reading is not None:
+        events.append(reading.event(asked, of_round))
     else:
         events += [counted(e, e.count * asked.rounds) for e in of_round]
     unit = PERSON if asked.of_persons else ROW

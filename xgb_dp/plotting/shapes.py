@@ -1,8 +1,8 @@
 """Shape functions of additive models, with the standard deviation of their noise.
 
-A model whose trees use one feature each (``dp_preset="dp_ebm"``, or any with
-``dp_features_per_tree=1``) is a sum of functions of one feature. All of it is post-processing of a
-model that is private already: it costs nothing. Source: Nori et al. (2021), section 4.
+A model whose trees use one feature each (``dp_features_per_tree=1``) is a sum of functions of one
+feature. All of it is post-processing of a model that is private already: it costs nothing. Source:
+Nori et al. (2021), section 4.
 
     >>> shapes = xgb_dp.plotting.shape_functions(booster)       # doctest: +SKIP
     >>> xgb_dp.plotting.plot_shapes(booster)                    # doctest: +SKIP
@@ -46,9 +46,7 @@ class ShapeFunction:
         categories: Number of categories; 0 for a numeric feature.
 
     Examples:
-        >>> bounds = {name: (0, 1) for name in data.feature_names}
-        >>> changed = {"dp_preset": "dp_ebm_newton", "dp_feature_bounds": bounds}
-        >>> additive = xgb.train(params | changed, data, 6)
+        >>> additive = xgb.train(params | {"dp_features_per_tree": 1}, data, 6)
         >>> shape = xgb_dp.plotting.shape_functions(additive)[0]
         >>> len(shape.values) == len(shape.edges) + 1
         True
@@ -78,9 +76,7 @@ def shape_functions(model: Any) -> list[ShapeFunction]:
             quantiles or targets.
 
     Examples:
-        >>> bounds = {name: (0, 1) for name in data.feature_names}
-        >>> changed = {"dp_preset": "dp_ebm_newton", "dp_feature_bounds": bounds}
-        >>> additive = xgb.train(params | changed, data, 6)
+        >>> additive = xgb.train(params | {"dp_features_per_tree": 1}, data, 6)
         >>> shapes = xgb_dp.plotting.shape_functions(additive)
         >>> {shape.feature for shape in shapes} <= set(data.feature_names)
         True
@@ -100,8 +96,7 @@ def shape_functions(model: Any) -> list[ShapeFunction]:
         if len(features) > 1:
             raise PrivacyParameterError(
                 "A tree of this model splits on several features, so the model is not a sum of "
-                "functions of one feature each. Train with dp_features_per_tree=1, or "
-                "dp_preset='dp_ebm'."
+                "functions of one feature each. Train with dp_features_per_tree=1."
             )
         for feature in features:
             by_feature.setdefault(feature, []).append((tree, of_tree))
@@ -212,9 +207,7 @@ def plot_shapes(
         ImportError: matplotlib is not installed (``pip install matplotlib``).
 
     Examples:
-        >>> bounds = {name: (0, 1) for name in data.feature_names}
-        >>> changed = {"dp_preset": "dp_ebm_newton", "dp_feature_bounds": bounds}
-        >>> additive = xgb.train(params | changed, data, 6)
+        >>> additive = xgb.train(params | {"dp_features_per_tree": 1}, data, 6)
         >>> axes = xgb_dp.plotting.plot_shapes(additive)
         >>> len(axes) >= 1
         True

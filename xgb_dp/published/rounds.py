@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
-from ..accounting.describe import COVERED_BY_MORE, factor_of_mu2, mu2_of
 from ..accounting.events import Event, ExponentialEvent, PlainEvent, counted
 from ..accounting.nested import RoundsEvent
 from ..accounting.pure import pure_of, pure_sum
@@ -38,6 +38,7 @@ class SampledEvent(RoundsEvent):
     """
 
     mechanism = "poisson"
+    _costly = ("rate_num",)
     rate_num: int
     rate_bits: int
     events: tuple[PlainEvent, ...]
@@ -52,6 +53,10 @@ class SampledEvent(RoundsEvent):
     def rate(self) -> float:
         """Probability with which a round reads a row."""
         return self.rate_num / 2**self.rate_bits
+
+    def factor_of_mu2(self, mu2: float) -> float:
+        """About q^2 (e^(mu^2) - 1) is left of a round."""
+        return self.count * self.rate**2 * _grown(mu2)
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,7 @@ class ParallelEvent(RoundsEvent):
     """
 
     mechanism = "parallel"
+    _costly: ClassVar[tuple[str, ...]] = ("parts",)
     _least = {"parts": 1}  # noqa: RUF012
     parts: int
     events: tuple[PlainEvent, ...]
@@ -109,12 +115,18 @@ class AllocatedEvent(ParallelEvent):
     """
 
     mechanism = "allocation"
+    _costly = ()  # more parts hide more of one row, and less of several
     halving: bool
 
     def _check(self) -> None:
         super()._check()
         if type(self.halving) is not bool:
             raise LedgerError("A ledger event does not say with true or false whether it halves.")
+
+    def factor_of_mu2(self, mu2: float) -> float:
+        """About as much is left as of a sample, by the square of each part."""
+        left = squared_parts(self.parts, halving=self.halving) * _grown(mu2)
+        return self.count * min(1.0, left)
 
 
 @pure_of.register
@@ -155,21 +167,8 @@ def _(event: AllocatedEvent, coins: int) -> AllocatedTerm:
     return AllocatedTerm(event.count, inner, event.parts, event.halving)
 
 
-@factor_of_mu2.register
-def _(event: SampledEvent) -> float:
-    """About q^2 (e^(mu^2) - 1) is left of a round."""
-    return event.count * event.rate**2 * _grown(event)
-
-
-@factor_of_mu2.register
-def _(event: AllocatedEvent) -> float:
-    left = squared_parts(event.parts, halving=event.halving) * _grown(event)
-    return event.count * min(1.0, left)
-
-
-def _grown(event: RoundsEvent) -> float:
+def _grown(mu2: float) -> float:
     """(e^(mu^2) - 1) / mu^2 of a round."""
-    mu2 = mu2_of(event.events)
     return math.expm1(min(mu2, 700.0)) / mu2 if mu2 else 0.0
 
 
@@ -179,17 +178,3 @@ def squared_parts(parts: int, *, halving: bool) -> float:
         return 1.0 / parts
     last = 0.25 ** (parts - 1)
     return (1.0 - last) / 3.0 + last
-
-
-def mu2_before_sampling(mu2: float, rate: float) -> float:
-    """mu^2 of a round on all rows that is worth about `mu2` when it reads a Poisson sample.
-
-    With many rounds q^2 (e^(mu^2) - 1) is left of mu^2 (Bu, Dong, Long and Su 2020). For a small mu
-    this is about (q mu)^2. It steers the division of the budget and bounds nothing.
-    """
-    return mu2 if rate == 1.0 else math.log1p(mu2 / rate**2)
-
-
-COVERED_BY_MORE[SampledEvent] = ("rate_num",)
-COVERED_BY_MORE[ParallelEvent] = ("parts",)
-COVERED_BY_MORE[AllocatedEvent] = ()  # more parts hide more of one row, and less of several

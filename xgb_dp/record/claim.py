@@ -13,9 +13,8 @@ from functools import cached_property
 from typing import Any
 
 from ..accounting import Event
-from ..accounting.describe import is_within
 from ..accounting.enforced import Enforced
-from ..accounting.events import counted, release_counts
+from ..accounting.events import counted, is_within, release_counts
 from ..accounting.nested import charged
 from ..accounting.planned import claimed_events, planned_events
 from ..accounting.sensitivity import Labels, release_of

@@ -1,19 +1,29 @@
 """What each kind of release of a model cost: the budget by mechanism, for reports and plots.
 
 Epsilons of parts do not add up to that of the whole, so a part is told in two ways: by its share of
-mu^2, the currency in which the budget was divided (``noise.py``), and by the certified epsilon
-that it would have had alone. All of it is computed from the ledger and costs nothing.
+mu^2, the currency in which the budget was divided (``calibrate/noise.py``), and by the certified
+epsilon that it would have had alone. All of it is computed from the ledger and costs nothing.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
-from ..accounting import Event, make_accountant
-from ..accounting.describe import inner_events, mu2_of_kind, noise_in_words, of_kind
+from ..accounting import (
+    ChoiceEvent,
+    Event,
+    ExponentialEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    SelectionEvent,
+    ThresholdEvent,
+    make_accountant,
+)
 from ..accounting.events import release_counts
+from ..accounting.gaussian import gaussian_mu
+from ..accounting.nested import RoundsEvent
 
 
 @dataclass(frozen=True)
@@ -58,13 +68,13 @@ _NAMES = {
 
 def spending(events: Sequence[Event], delta: float, group: int = 1) -> list[Spending]:
     """The budget by mechanism."""
-    kinds = dict.fromkeys((e.label, e.mechanism) for event in events for e in inner_events(event))
+    kinds = dict.fromkeys((e.label, e.mechanism) for event in events for e in _inner(event))
     costs = {kind: math.fsum(mu2_of_kind(event, kind) for event in events) for kind in kinds}
     total = math.fsum(costs.values())
     parts = []
     for kind, cost in costs.items():
-        alone = of_kind(events, kind)
-        words = dict.fromkeys(noise_in_words(e) for event in alone for e in inner_events(event))
+        alone = _of_kind(events, kind)
+        words = dict.fromkeys(_noise_in_words(e) for event in alone for e in _inner(event))
         parts.append(
             Spending(
                 release=kind[0],
@@ -76,3 +86,74 @@ def spending(events: Sequence[Event], delta: float, group: int = 1) -> list[Spen
             )
         )
     return parts
+
+
+def _inner(event: Event) -> tuple[Event, ...]:
+    """The releases that the event consists of: itself, or those of one round."""
+    return event.events if isinstance(event, RoundsEvent) else (event,)
+
+
+def _of_kind(events: Iterable[Event], kind: tuple[str, str]) -> list[Event]:
+    """The events with the releases of one kind only, (label, mechanism)."""
+    out: list[Event] = []
+    for event in events:
+        kept = tuple(e for e in _inner(event) if (e.label, e.mechanism) == kind)
+        if kept:
+            rounds = isinstance(event, RoundsEvent)
+            out.append(replace(event, events=kept) if rounds else event)  # type: ignore[type-var]
+    return out
+
+
+def _noise_in_words(event: Event) -> str:
+    """The noise of one release."""
+    if isinstance(event, GaussianEvent):
+        mu2 = _mu2(event)
+        return f"noise multiplier {math.sqrt(1.0 / mu2) if mu2 else math.inf:.4g}"
+    if isinstance(event, ExponentialEvent):
+        return f"eps0 {event.eps0:.4g}"
+    if isinstance(event, LaplaceEvent):
+        epsilon = event.epsilon
+        return f"scale {1.0 / epsilon if epsilon else math.inf:.4g} sensitivities"
+    if isinstance(event, ThresholdEvent):
+        return f"shown from {event.threshold / event.sensitivity:.4g} on"
+    if isinstance(event, ChoiceEvent):
+        return f"one of {len(event.options)} plans"
+    if isinstance(event, SelectionEvent):
+        score = "; ".join(_noise_in_words(e) for part in event.score for e in _inner(part))
+        return f"{event.repetitions.mean:.4g} runs expected; of the score: {score}"
+    raise TypeError(f"The noise of {type(event).__name__} is that of its releases.")
+
+
+def mu2_of_kind(event: Event, kind: tuple[str, str]) -> float:
+    """About mu^2 of the releases of one kind, in which budgets are divided."""
+    inner = [e for e in _inner(event) if (e.label, e.mechanism) == kind]
+    return _factor(event) * _mu2_of(inner)
+
+
+def _mu2_of(events: Iterable[Event]) -> float:
+    """About mu^2 of all these releases."""
+    return math.fsum(event.count * _mu2(event) for event in events)
+
+
+def _mu2(event: Event) -> float:
+    """About mu^2 of one such release."""
+    if isinstance(event, GaussianEvent):
+        if not event.sensitivity2:
+            return 0.0
+        return event.sensitivity2 / event.sigma2 if event.sigma2 else math.inf
+    if isinstance(event, ExponentialEvent):
+        return event.eps0**2 / 4.0
+    if isinstance(event, LaplaceEvent):
+        return event.epsilon**2
+    if isinstance(event, ChoiceEvent):
+        ways = ([_factor(e) * _mu2_of(_inner(e)) for e in way] for way in event.ways)
+        return max(map(math.fsum, ways))
+    if isinstance(event, SelectionEvent):  # of a Gaussian that is as private
+        epsilon = make_accountant("exact", [replace(event, count=1)]).get_epsilon(1e-6)
+        return gaussian_mu(epsilon, 1e-6) ** 2 if math.isfinite(epsilon) else math.inf
+    return 0.0  # thresholds cost no mu
+
+
+def _factor(event: Event) -> float:
+    """About the factor by which the event multiplies mu^2 of all that it consists of."""
+    return event.factor_of_mu2(_mu2_of(event.events)) if isinstance(event, RoundsEvent) else 1.0

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..accounting.events import PlainEvent
+from ..accounting.events import Event, PlainEvent
 from ..errors import BudgetError
 from ..parameters.parameter import Parameter, Rule
 
 if TYPE_CHECKING:
+    from ..calibrate.mechanisms import Releases
     from ..request.settings import Settings
 
 EXACT_BITS = 20
@@ -146,6 +147,25 @@ class OfRounds(Release):
     """One that every round draws."""
 
     of_rounds = True
+
+
+class Reading(ABC):
+    """Which rows a round reads, where these are not all of them."""
+
+    @staticmethod
+    @abstractmethod
+    def wanted(asked: Releases) -> bool:
+        """Whether a training reads rows like this."""
+
+    @staticmethod
+    @abstractmethod
+    def louder(asked: Releases, each: float, *, linear: bool, secret: bool) -> float:
+        """How much louder a round may be whose part of the budget is `each`; bounds nothing."""
+
+    @staticmethod
+    @abstractmethod
+    def event(asked: Releases, of_round: Sequence[PlainEvent]) -> Event:
+        """The event of all rounds, of which each releases this."""
 
 
 def grid_sigma2(variance: float) -> int:
