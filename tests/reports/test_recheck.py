@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 import xgboost as xgb
 
@@ -204,3 +205,62 @@ def test_every_recorded_parameter_is_read():
         if name not in ("rounds", "interaction_constraints", "monotone_constraints"):
             known = name if name in recorded.PARAMETERS else f"dp_{name}"
             assert s[known] == value, name
+
+
+def test_numbers_of_the_model_are_those_of_its_ledger(models):
+    """The ledger names every tree, and nothing else of a file: these follow from its settings."""
+    several = xgb.train(
+        {**PARAMS, "objective": "multi:softprob", "num_class": 3, "num_parallel_tree": 2},
+        xgb.DMatrix(arrays()[0], np.arange(300) % 3), 2,
+    )  # fmt: skip
+    contents = {**models, "several": json.loads(several.save_raw("json"))}
+
+    def weight(learner: dict[str, Any]) -> None:
+        learner["objective"]["reg_loss_param"]["scale_pos_weight"] = "2"
+
+    def no_weight(learner: dict[str, Any]) -> None:
+        learner["objective"]["reg_loss_param"] = {}
+
+    def turned(learner: dict[str, Any]) -> None:
+        learner["gradient_booster"]["model"]["tree_info"].reverse()
+
+    def parallel(learner: dict[str, Any]) -> None:
+        model = learner["gradient_booster"]["model"]["gbtree_model_param"]
+        model["num_parallel_tree"] = "1" if model["num_parallel_tree"] != "1" else "2"
+
+    edits = {"plain": (weight, no_weight, parallel), "continued": (weight, parallel),
+             "several": (turned, parallel)}  # fmt: skip
+    for name, changes in edits.items():
+        content = contents[name]
+        ledger = Ledger.from_json(ledger_of(content))
+        assert not contradictions(ledger, ModelJson(content))
+        for change in changes:
+            changed = json.loads(json.dumps(content))
+            change(changed["learner"])
+            assert contradictions(ledger, ModelJson(changed)), (name, change)
+
+
+@pytest.mark.parametrize(
+    ("objective", "name", "value", "other"),
+    [
+        ("reg:quantileerror", "quantile_alpha", [0.1, 0.5], "[2E-1,5E-1]"),
+        ("survival:aft", "aft_loss_distribution", "normal", "logistic"),
+        ("reg:tweedie", "tweedie_variance_power", 1.3, "1.4"),
+    ],
+)
+def test_parameters_of_objectives_are_covered(objective, name, value, other, tmp_path):
+    X, _ = arrays()
+    data = xgb.DMatrix(X)
+    times = 1.0 + np.arange(len(X)) % 7
+    for side in ("label", "label_lower_bound", "label_upper_bound"):
+        if (side == "label") != (objective == "survival:aft"):
+            data.set_float_info(side, times)
+    params = {**PARAMS, "objective": objective, name: value, "dp_target_bounds": (0.5, 10)}
+    model, path = xgb.train(params, data, 2), tmp_path / "model.json"
+    content = json.loads(model.save_raw("json"))
+    for stored, verdict in ((None, "passed"), (other, "failed"), ("SECRET", "failed")):
+        for part in content["learner"]["objective"].values():
+            if stored and isinstance(part, dict) and name in part:
+                part[name] = stored
+        path.write_text(json.dumps(content), encoding="utf-8")
+        assert xgb_dp.verify(path).verdict == verdict, stored

@@ -103,6 +103,18 @@ class ModelJson:
         parts = [part for part in self._objective.values() if isinstance(part, Mapping)]
         return next((part[name] for part in parts if name in part), None)
 
+    def has_parameter(self, name: str, value: Any) -> bool:
+        """Whether the objective has a parameter of this value, as a name or in 32-bit floats."""
+        stored = self.objective_parameter(name)
+        return stored is not None and _texts(stored) == _texts(value)
+
+    @property
+    def has_order(self) -> bool:
+        """Whether the trees of each round are those of the outputs in turn."""
+        outputs = range(max(1, self.classes, self.targets))
+        of_round = [output for output in outputs for _ in range(self.parallel_trees)]
+        return bool(self._trees["tree_info"] == of_round * self.rounds)
+
     @property
     def intercept_margin(self) -> float:
         """The margin that all predictions of a model with one output start from."""
@@ -153,8 +165,11 @@ class ModelJson:
             raise ValueError("its rounds are in no order")
         _check_categories(trees["cats"])
 
-    def unknown_parts(self) -> Iterator[str]:
-        """Names of what a model of trees does not need, or holds as text, other than attributes."""
+    def unknown_parts(self, parameters: Mapping[str, Any]) -> Iterator[str]:
+        """Names of what a model of trees does not need, or holds as text, other than attributes.
+
+        Parameters of the objective that are known may be texts.
+        """
         for path, known in _KNOWN_PARTS.items():
             yield from (".".join((*path, name)) for name in set(self._part(path)) - known)
         version = self.content.get("version", [])
@@ -170,7 +185,10 @@ class ModelJson:
             if name != "name" and not name.endswith("_param"):
                 yield place
             elif isinstance(value, Mapping):
-                yield from (f"{place}.{key}" for key, v in value.items() if not _is_number(v))
+                for key, stored in value.items():
+                    named = key in parameters and self.has_parameter(key, parameters[key])
+                    if not named and not _is_number(stored):
+                        yield f"{place}.{key}"
 
     def set_trees(self, trees: list[dict[str, Any]]) -> None:
         """Put in trees of one output, each a round of its own."""
@@ -196,6 +214,15 @@ class ModelJson:
 
 def _scaled(values: Any, slope: float) -> list[float]:
     return (slope * np.array(values, dtype=np.float64)).astype(np.float32).tolist()
+
+
+def _texts(value: Any) -> list[str]:
+    """A number, several numbers or a name; numbers with the digits of 32-bit floats."""
+    try:
+        numbers = json.loads(value) if isinstance(value, str) else value
+        return [f"{float(v):.6g}" for v in np.atleast_1d(numbers)]
+    except (ValueError, TypeError, RecursionError):
+        return [str(value)]
 
 
 def _is_number(text: Any) -> bool:

@@ -7,6 +7,7 @@ here its events are calibrated once more. It costs nothing, and reads the ledger
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from ..accounting import Event, SelectionEvent, make_accountant
 from ..calibrate.recorded import NOISE, SLACK, differences, events_of_record
@@ -25,6 +26,8 @@ def contradictions(ledger: Ledger, model: ModelJson) -> list[str]:
     for number, training in enumerate(ledger.trainings, 1):
         try:
             faults = [*_of_model(training, model), *_of_rounds(training), *_of_events(training)]
+            if training is ledger.trainings[-1]:  # XGBoost keeps what was set last
+                faults += _of_parameters(training, model)
         # Whoever writes a ledger may write anything, and every reader of a setting may meet it.
         except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, MemoryError):
             faults = ["its settings lead to no plan"]
@@ -38,6 +41,30 @@ def _of_model(training: TrainingRecord, model: ModelJson) -> Iterator[str]:
         yield "`columns` are not those of the model"
     if model.objective != public["objective"] or public["objective"] not in OBJECTIVES:
         yield "`objective` is not that of the model"
+
+
+def parameters_of(training: TrainingRecord) -> dict[str, Any]:
+    """Parameters of the objective that a training was given, by name."""
+    objective = OBJECTIVES.get(str(training.public.get("objective")))
+    if objective is None:
+        return {}
+    parameters = {name: training.public.get(name) for name in objective.parameters}
+    if objective.kind == "binary":
+        parameters["scale_pos_weight"] = training.hyperparameters.get("scale_pos_weight")
+    return parameters
+
+
+def _of_parameters(training: TrainingRecord, model: ModelJson) -> Iterator[str]:
+    for name, value in parameters_of(training).items():
+        if not model.has_parameter(name, value):
+            yield f"`{name}` is not that of the model"
+    several = OBJECTIVES[training.public["objective"]].kind == "multiclass"
+    if model.classes > 1 if not several else model.classes != training.public["classes"]:
+        yield "`classes` are not those of the model"
+    if training.hyperparameters["num_parallel_tree"] != model.parallel_trees:
+        yield "`num_parallel_tree` is not that of the model"
+    if not model.has_order:
+        yield "the trees of the model are not those of its classes in turn"
 
 
 def _of_rounds(training: TrainingRecord) -> Iterator[str]:

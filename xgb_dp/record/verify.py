@@ -28,7 +28,7 @@ from . import sealed
 from .form import VERSION as LEDGER_VERSION
 from .form import Ledger
 from .ledger import ATTRIBUTE, check_trees, parse_ledger
-from .recheck import contradictions
+from .recheck import contradictions, parameters_of
 from .report import PrivacyReport
 from .report_views import as_dict
 
@@ -287,7 +287,7 @@ def _is_real(value: Any) -> bool:
 
 def _uncovered(model: ModelJson, ledger: Ledger) -> Iterator[str]:
     """What the file holds besides a model with trees, by name."""
-    yield from model.unknown_parts()
+    yield from model.unknown_parts(parameters_of(ledger.trainings[-1]))
     public = any(training.public.get("evals") for training in ledger.trainings)
     for name, value in model.attributes.items():
         if name == CURVE and _is_curve(value, ledger):

@@ -7,12 +7,9 @@ released, and nothing that XGBoost would refuse later on is left to it.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable
 from typing import Any
-
-import numpy as np
 
 from ..engine.model_json import ModelJson
 from ..engine.models import load_booster, stored_categories
@@ -99,8 +96,7 @@ def _problems(model: ModelJson, s: Settings) -> Iterable[str]:
     if model.targets != expected or any(tree.leaf_size > 1 for tree in trees):
         yield f"it predicts {model.targets} targets, the training {s.trees_per_round}"
     for name in s.objective.parameters:
-        stored = model.objective_parameter(name)
-        if stored is None or _texts(stored) != _texts(s[name]):
+        if not model.has_parameter(name, s[name]):
             yield f"its `{name}` is not that of the training"
     parallel = model.parallel_trees
     if parallel != s["num_parallel_tree"]:
@@ -111,15 +107,6 @@ def _problems(model: ModelJson, s: Settings) -> Iterable[str]:
     yield from _column_problems(model, s)
     if not all(math.isfinite(value) for tree in trees for value in tree.leaf_values):
         yield "a leaf of it is not finite"
-
-
-def _texts(value: Any) -> list[str]:
-    """A number, several numbers or a name; numbers with the digits of 32-bit floats."""
-    try:
-        numbers = json.loads(value) if isinstance(value, str) else value
-        return [f"{float(v):.6g}" for v in np.atleast_1d(numbers)]
-    except ValueError:
-        return [str(value)]
 
 
 def _column_problems(model: ModelJson, s: Settings) -> Iterable[str]:
