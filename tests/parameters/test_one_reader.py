@@ -31,6 +31,8 @@ OTHERS = {
     ("calibrate/recorded.py", "taken"),  # the settings of the plan that was taken
     ("record/recheck.py", "public"),
     ("record/statement.py", "p"),
+    ("record/recheck.py", "training.hyperparameters"),
+    ("record/recheck.py", "training.public"),
     ("training/earlier.py", "training.hyperparameters"),
     ("training/earlier.py", "then"),
     ("training/earlier.py", "now"),  # what the ledger will say
