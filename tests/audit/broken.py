@@ -138,32 +138,20 @@ def _per_feature(features: list[Any], pairs: Ints, rows: Ints) -> Iterator[Ints]
         yield left_sides(histogram, pairs[rows].sum(axis=0), feature.cuts is None)
 
 
-def only_heavy_children(
-    plan: Plan,
-    features: list[Any],
-    allowed: list[int],
-    pairs: Ints,
-    rows: Ints,
-    score: reference.Score,
-) -> Ints:
+def only_heavy_children(*given: Any) -> Ints:
     """Candidates with a child of an exact Hessian below 0.9 are dropped."""
+    _, features, _, pairs, rows, score = given
     left = np.concatenate(list(_per_feature(features, pairs, rows)))
     total = pairs[rows].sum(axis=0)
     unit = score.bound.h_unit
     heavy = np.minimum(left[:, 1], (total - left)[:, 1]) * unit >= 0.9
-    return np.where(heavy, right_utilities(plan, features, allowed, pairs, rows, score), NEVER)
+    return np.where(heavy, right_utilities(*given), NEVER)
 
 
-def only_winners(
-    plan: Plan,
-    features: list[Any],
-    allowed: list[int],
-    pairs: Ints,
-    rows: Ints,
-    score: reference.Score,
-) -> Ints:
+def only_winners(*given: Any) -> Ints:
     """The best candidate of each feature is picked without noise; only these are offered."""
-    u = right_utilities(plan, features, allowed, pairs, rows, score)
+    _, features, _, pairs, rows, _ = given
+    u = right_utilities(*given)
     kept = np.full_like(u, NEVER)
     start = 0
     for left in _per_feature(features, pairs, rows):

@@ -27,22 +27,24 @@ def magnitudes(largest_exponent: int, smallest: int = 1) -> st.SearchStrategy[in
     )
 
 
-@EXAMPLES
-@given(KEYS, STREAMS, magnitudes(63))
-def test_uniform(key, stream, n):
-    rng = reference.ChaCha20Source(key, stream)
-    assert native.uniform(key, stream, n, 40).tolist() == [
-        reference.uniform_below(rng, n) for _ in range(40)
-    ]
+# The oracle of each sampler with one parameter, bits of the largest one, and draws.
+SAMPLERS = {
+    "uniform": (reference.uniform_below, 63, 40),
+    "uniform128": (reference.uniform_below, 126, 40),
+    "discrete_laplace": (reference.discrete_laplace, 48, 25),
+    "discrete_gaussian": (reference.discrete_gaussian, 56, 25),
+}
 
 
+@pytest.mark.parametrize("name", SAMPLERS)
 @EXAMPLES
-@given(KEYS, STREAMS, magnitudes(126))
-def test_uniform128(key, stream, n):
+@given(KEYS, STREAMS, st.data())
+def test_one_parameter(name, key, stream, data):
+    oracle, bits, n = SAMPLERS[name]
+    parameter = data.draw(magnitudes(bits))
     rng = reference.ChaCha20Source(key, stream)
-    assert native.uniform128(key, stream, n, 40) == [
-        reference.uniform_below(rng, n) for _ in range(40)
-    ]
+    drawn = getattr(native, name)(key, stream, parameter, n)
+    assert list(drawn) == [oracle(rng, parameter) for _ in range(n)]
 
 
 @EXAMPLES
@@ -52,24 +54,6 @@ def test_bernoulli_exp(key, stream, q, b, data):
     rng = reference.ChaCha20Source(key, stream)
     assert native.bernoulli_exp(key, stream, q, a, b, 60).tolist() == [
         reference.bernoulli_exp(rng, q, a, b) for _ in range(60)
-    ]
-
-
-@EXAMPLES
-@given(KEYS, STREAMS, magnitudes(48))
-def test_discrete_laplace(key, stream, scale):
-    rng = reference.ChaCha20Source(key, stream)
-    assert native.discrete_laplace(key, stream, scale, 25).tolist() == [
-        reference.discrete_laplace(rng, scale) for _ in range(25)
-    ]
-
-
-@EXAMPLES
-@given(KEYS, STREAMS, magnitudes(56))
-def test_discrete_gaussian(key, stream, sigma2):
-    rng = reference.ChaCha20Source(key, stream)
-    assert native.discrete_gaussian(key, stream, sigma2, 25).tolist() == [
-        reference.discrete_gaussian(rng, sigma2) for _ in range(25)
     ]
 
 

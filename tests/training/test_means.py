@@ -201,17 +201,6 @@ def test_parts_of_a_split_keep_their_intervals():
     assert model.num_boosted_rounds() == 5
 
 
-def test_models_of_times_are_evaluated_by_their_order():
-    """From a table in which each row has one cell; see tests/evaluation/test_survival.py."""
-    X, lower, upper = intervals(2000)
-    d = times(X, lower, upper)
-    model = xgb.train(AFT, d, 10)
-    report = xgb_dp.evaluate(model, d, epsilon=4.0, delta=1e-6)
-    assert set(report.figures()) == {"rows", "seen", "concordance"}
-    assert report.concordance.high > 0.7
-    assert report.cost.events[0].sensitivity2 <= 1.05 * (1 << 24)
-
-
 @pytest.mark.parametrize("n", [0, 1, 500])
 def test_few_times_are_selected_among_as_many_are(n):
     """Also where no row is set aside, or none is left: how many there are decides on no error."""
