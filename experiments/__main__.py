@@ -57,9 +57,9 @@ def parser() -> argparse.ArgumentParser:
 
 
 def keep(table: Table, path: Path) -> None:
-    """Write a table's results in the committed form, with what was run, its text and its plot."""
+    """Write a table's results in the committed form, with what was run and its plot."""
     kept.write(render.RESULTS / path.name, table, read(path))
-    for suffix in (".runs.json", ".md", ".png"):
+    for suffix in (".runs.json", ".png"):
         source = path.with_suffix(suffix)
         shutil.copyfile(source, render.RESULTS / source.name)
 

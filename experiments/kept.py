@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .core import Table
-from .summary import means
+from .summary import means, spread
 
 COLUMNS = ["dataset", "system", "epsilon", "metric", "mean", "sd", "splits", "scores"]
 COLUMNS += ["spent_epsilon", "spent_delta", "run", "note"]
@@ -79,7 +79,7 @@ def write(path: Path, table: Table, rows: list[dict[str, Any]]) -> None:
                 if metric != first and (note or "" in values):
                     continue  # a failure has one line; not every task has every metric
                 scores = [float(v) for v in values]
-                mean = [f"{np.mean(scores):.6g}", f"{np.std(scores):.3g}"] if scores else ["", ""]
+                mean = [f"{np.mean(scores):.6g}", f"{spread(scores):.3g}"] if scores else ["", ""]
                 text = " ".join(f"{s:.{DIGITS[metric == first]}g}" for s in scores)
                 line = [dataset, system, budget, metric, *mean, splits, text, *spent, run, note]
                 writer.writerow(line)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,7 +63,12 @@ def by_split(
 def mean_of(values: Iterable[float], setting: str = "") -> Mean:
     """Mean and spread of the splits of a cell."""
     found = list(values)
-    return Mean(float(np.mean(found)), float(np.std(found)), len(found), setting)
+    return Mean(float(np.mean(found)), spread(found), len(found), setting)
+
+
+def spread(values: Sequence[float]) -> float:
+    """Standard deviation of a population of which these are a sample; 0 of a single one."""
+    return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
 
 
 def means(table: Table, rows: list[dict[str, Any]]) -> Means:

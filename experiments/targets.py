@@ -146,7 +146,7 @@ def main() -> None:
     print(f"| R² | {' | '.join(BOUNDS)} | mean |\n|---|{'---|' * (len(BOUNDS) + 1)}")
     for name, values in found.items():
         cells = np.column_stack([values, np.mean(values, axis=1)])
-        shown = zip(cells.mean(axis=0), cells.std(axis=0), strict=True)
+        shown = zip(cells.mean(axis=0), cells.std(axis=0, ddof=1), strict=True)
         print(f"| {name} | {' | '.join(f'{m:.3f} ± {d:.3f}' for m, d in shown)} |")
 
 
