@@ -27,13 +27,17 @@ OBJECTIVE = {
 }
 
 
+def private(**changes: Any) -> dict[str, Any]:
+    """Parameters of a private training with a usual budget, before its objective."""
+    return {"tree_method": "dp_hist", "dp_epsilon": 1.0, "dp_delta": 1e-6} | changes
+
+
 @pytest.fixture
 def params() -> Params:
     """Private parameters of one kind of labels, with changes; None removes a key."""
 
     def make(kind: str = "binary", **changes: Any) -> dict[str, Any]:
-        made = {"tree_method": "dp_hist", "dp_epsilon": 1.0, "dp_delta": 1e-6, "max_depth": 2}
-        made |= OBJECTIVE[kind] | {"nthread": 1, "verbosity": 0} | changes
+        made = private(max_depth=2, nthread=1, verbosity=0) | OBJECTIVE[kind] | changes
         return {k: v for k, v in made.items() if v is not None}
 
     return make

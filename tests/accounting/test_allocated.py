@@ -10,6 +10,7 @@ import xgboost as xgb
 from scipy.stats import norm
 
 import xgb_dp
+from tests.conftest import private
 from xgb_dp.accounting import (
     ACCOUNTANTS,
     AllocatedEvent,
@@ -203,10 +204,7 @@ def test_trained_ensembles_get_the_noise_that_the_secret_allows(halving):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 3))
     y = (X[:, 0] > 0).astype(float)
-    params = {
-        "tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 1.0,
-        "dp_delta": 1e-6, "dp_ensemble": 10, "dp_ensemble_halving": halving,
-    }  # fmt: skip
+    params = private(objective="binary:logistic", dp_ensemble=10, dp_ensemble_halving=halving)
     ledgers = {}
     for name in ("exact", "rdp"):
         model = xgb.train(params | {"dp_accountant": name}, xgb.DMatrix(X, y), 20)

@@ -8,6 +8,7 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
+from tests.conftest import private
 from xgb_dp.accounting.enforced import Enforced
 from xgb_dp.accounting.events import GaussianEvent
 from xgb_dp.accounting.planned import claimed_events
@@ -23,10 +24,7 @@ from ..conftest import arrays
 from ..hand_made import UNIT2, enforced
 from ..stated import describe_plan
 
-PARAMS = {
-    "tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 2.0, "dp_delta": 1e-6,
-    "max_depth": 2, "nthread": 1,
-}  # fmt: skip
+PARAMS = private(objective="binary:logistic", dp_epsilon=2.0, max_depth=2, nthread=1)
 
 
 @pytest.fixture(scope="module")

@@ -12,16 +12,14 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
+from tests.conftest import private
 from xgb_dp import Budget, BudgetError, PrivacyParameterError
 from xgb_dp.accounting import GaussianEvent
 from xgb_dp.budget import file as budget_file
 
 from ..conftest import arrays
 
-PARAMS: dict[str, Any] = {
-    "tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 1.0, "dp_delta": 1e-6,
-    "max_depth": 2, "nthread": 1,
-}  # fmt: skip
+PARAMS = private(objective="binary:logistic", max_depth=2, nthread=1)
 QUIET = GaussianEvent("mean", 1 << 20, 1 << 26, 1, 1)
 
 

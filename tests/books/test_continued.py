@@ -8,15 +8,13 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
+from tests.conftest import private
 from xgb_dp import Budget, BudgetError
 from xgb_dp.record.ledger import read_ledger
 
 from ..conftest import arrays
 
-PARAMS: dict[str, Any] = {
-    "tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 0.3, "dp_delta": 1e-7,
-    "max_depth": 2, "nthread": 1,
-}  # fmt: skip
+PARAMS = private(objective="binary:logistic", dp_epsilon=0.3, dp_delta=1e-7, max_depth=2, nthread=1)
 
 
 def data() -> xgb.DMatrix:

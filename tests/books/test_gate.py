@@ -17,16 +17,14 @@ import joblib
 import pytest
 import xgboost as xgb
 
+from tests.conftest import private
 from xgb_dp import Budget, BudgetError, DPXGBClassifier, select
 from xgb_dp.accounting import GaussianEvent, Unit
 from xgb_dp.budget import gate
 
 from ..conftest import arrays
 
-PARAMS: dict[str, Any] = {
-    "tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 0.3, "dp_delta": 1e-7,
-    "max_depth": 2, "nthread": 1,
-}  # fmt: skip
+PARAMS = private(objective="binary:logistic", dp_epsilon=0.3, dp_delta=1e-7, max_depth=2, nthread=1)
 PATIENCE = 600.0  # seconds, until a thread waits for another one in vain
 
 

@@ -8,16 +8,11 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
+from tests.conftest import private
 from xgb_dp.engine.native import tree_texts
 from xgb_dp.record import ledger
 
-DP = {
-    "tree_method": "dp_hist",
-    "dp_epsilon": 4.0,
-    "dp_delta": 1e-6,
-    "max_depth": 3,
-    "dp_categories": {"kind": ["x", "y", "z"]},
-}
+DP = private(dp_epsilon=4.0, max_depth=3, dp_categories={"kind": ["x", "y", "z"]})
 # Every form of a number that Python has: fixed, with an exponent, whole, negative, tiny, huge.
 EDGES = (
     0.0, -0.0, 1.0, -1.0, 10.0, 0.1, -0.25, 1e-4, 9.9999e-5, 1e-5, -1.5e-5, 123456.7, 1e15,

@@ -9,12 +9,11 @@ import xgboost as xgb
 from xgboost import dask as dxgb
 
 import xgb_dp
+from tests.conftest import private
 from xgb_dp.errors import PrivacyParameterError
 
 N = 1800
-PARAMS: dict[str, Any] = {
-    "tree_method": "dp_hist", "dp_epsilon": 8.0, "dp_delta": 1e-6, "max_depth": 3, "verbosity": 0,
-}  # fmt: skip
+PARAMS = private(dp_epsilon=8.0, max_depth=3, verbosity=0)
 
 
 def spread(values: np.ndarray) -> Any:

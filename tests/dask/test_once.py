@@ -19,18 +19,12 @@ import xgboost as xgb
 from distributed import Client, LocalCluster
 from xgboost import dask as dxgb
 
+from tests.conftest import private
 from xgb_dp.engine.once import Once
 from xgb_dp.errors import PrivacyRefusal
 
 PATIENCE = 300  # seconds, for what takes one or two on an idle machine
-PARAMS: dict[str, Any] = {
-    "tree_method": "dp_hist",
-    "objective": "binary:logistic",
-    "dp_epsilon": 1.0,
-    "dp_delta": 1e-6,
-    "max_depth": 2,
-    "verbosity": 0,
-}
+PARAMS = private(objective="binary:logistic", max_depth=2, verbosity=0)
 
 
 class Fail(xgb.callback.TrainingCallback):

@@ -14,6 +14,7 @@ import xgboost as xgb
 from distributed import Client
 from xgboost import dask as dxgb
 
+from tests.conftest import private
 from xgb_dp.data import dask_rows
 from xgb_dp.errors import PrivacyParameterError, RowDomainError
 
@@ -22,10 +23,7 @@ from ..conftest import arrays
 SECRET = "SECRET" + "-91-"
 N = 300
 WHO = [f"{SECRET}{i % 70}" for i in range(N)]
-FREE: dict[str, Any] = {
-    "tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": float("inf"),
-    "dp_delta": 1e-6, "max_depth": 2, "verbosity": 0,
-}  # fmt: skip
+FREE = private(objective="binary:logistic", dp_epsilon=float("inf"), max_depth=2, verbosity=0)
 COLUMN = FREE | {"dp_privacy_id": "patient"}
 
 

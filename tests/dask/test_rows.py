@@ -15,19 +15,13 @@ import xgboost as xgb
 from distributed import Client, LocalCluster
 from xgboost import dask as dxgb
 
+from tests.conftest import private
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
 from xgb_dp.testing import fix_noise_of_process, fixed_noise
 
 NAMES = ["u", "v", "wé"]
 ROWS = [(0.5, "u", 0), (-1.0, "wé", 1), (2.0, None, 0), (float("nan"), "v", 1)]
-PARAMS: dict[str, Any] = {
-    "tree_method": "dp_hist",
-    "objective": "binary:logistic",
-    "dp_epsilon": 1.0,
-    "dp_delta": 1e-6,
-    "max_depth": 2,
-    "verbosity": 0,
-}
+PARAMS = private(objective="binary:logistic", max_depth=2, verbosity=0)
 DECLARED = PARAMS | {"dp_categories": {"c": NAMES}}
 KEY = 5
 # Rows of each partition. Those of the second worker stand at odd places.

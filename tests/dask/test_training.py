@@ -15,28 +15,20 @@ from distributed import Client, LocalCluster
 from xgboost import dask as dxgb
 
 import xgb_dp
+from tests.conftest import private
 from xgb_dp.errors import BudgetError, PrivacyParameterError, PrivacyRefusal, RowDomainError
 from xgb_dp.request.params import DEFAULT_ROUNDS
 
 N = 1800
 PATIENCE = 300  # seconds, for what takes one or two on an idle machine
-PARAMS: dict[str, Any] = {
-    "tree_method": "dp_hist",
-    "objective": "binary:logistic",
-    "dp_epsilon": 8.0,
-    "dp_delta": 1e-6,
-    "max_depth": 3,
-    "verbosity": 0,
-}
-ESTIMATOR: dict[str, Any] = {
-    "tree_method": "dp_hist",
-    "dp_epsilon": 8.0,
-    "dp_delta": 1e-6,
-    "dp_categories": {"c": ["x", "y", "z"]},
-    "enable_categorical": True,
-    "n_estimators": 8,
-    "verbosity": 0,
-}
+PARAMS = private(objective="binary:logistic", dp_epsilon=8.0, max_depth=3, verbosity=0)
+ESTIMATOR = private(
+    dp_epsilon=8.0,
+    dp_categories={"c": ["x", "y", "z"]},
+    enable_categorical=True,
+    n_estimators=8,
+    verbosity=0,
+)
 
 
 def table(labels: Any = None) -> tuple[Any, Any]:

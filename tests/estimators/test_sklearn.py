@@ -9,14 +9,12 @@ import xgboost as xgb
 from sklearn.base import clone
 
 import xgb_dp
+from tests.conftest import private
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
 
 from ..conftest import arrays
 
-PRIVATE = {
-    "tree_method": "dp_hist", "dp_epsilon": 1.0, "dp_delta": 1e-6, "n_estimators": 3,
-    "max_depth": 2, "n_jobs": 1,
-}  # fmt: skip
+PRIVATE = private(n_estimators=3, max_depth=2, n_jobs=1)
 BOUNDS = {0: (-4.0, 4.0)}
 
 

@@ -7,6 +7,7 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
+from tests.conftest import private
 
 
 def rows(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -24,14 +25,9 @@ def stock(X: Any, y: Any, **params: Any) -> xgb.Booster:
     return xgb.train(params, xgb.DMatrix(X, y), 15)
 
 
-PRIVATE = {
-    "tree_method": "dp_hist",
-    "objective": "binary:logistic",
-    "dp_epsilon": 1.0,
-    "dp_delta": 1e-6,
-    "dp_feature_bounds": dict.fromkeys(range(5), (-4.0, 4.0)),
-    "nthread": 1,
-}
+PRIVATE = private(
+    objective="binary:logistic", dp_feature_bounds=dict.fromkeys(range(5), (-4.0, 4.0)), nthread=1
+)
 COMMON = {k: v for k, v in PRIVATE.items() if k not in ("dp_epsilon", "dp_delta")}
 TARGET = {"epsilon": 1.0, "delta": 1e-6}
 

@@ -22,6 +22,7 @@ import numpy.typing as npt
 import xgboost as xgb
 
 import xgb_dp
+from tests.conftest import private
 from tests.reference import objective as objectives
 from tests.reference.candidates import key_of, value_of
 from tests.reference.losses import bounded_pairs, loss_of, unit_of
@@ -43,14 +44,7 @@ OBJECTIVE: dict[str, dict[str, Any]] = {
     },
     "labels": {"objective": "binary:logistic"},
 }
-COMMON = {
-    "tree_method": "dp_hist",
-    "dp_epsilon": 2.0,
-    "dp_delta": 1e-6,
-    "max_depth": 2,
-    "nthread": 1,
-    "verbosity": 0,
-}
+COMMON = private(dp_epsilon=2.0, max_depth=2, nthread=1, verbosity=0)
 
 
 # ------------------------------------------------------------------------------- data

@@ -14,15 +14,14 @@ import pytest
 import scipy.sparse as sp
 import xgboost as xgb
 
+from tests.conftest import private
 from xgb_dp import DPXGBClassifier, DPXGBRegressor
 from xgb_dp.data.class_codes import codes_of, declared, label_array
 from xgb_dp.errors import PrivacyError, PrivacyParameterError, RowDomainError
 
 SECRET = "-".join(["SECRET", "CELL", "8128"])  # tracebacks show lines of code
 SHARED: dict[str, Any] = {"n_estimators": 2, "max_depth": 2, "n_jobs": 1}
-STOCK: dict[str, Any] = {
-    "tree_method": "dp_hist", "dp_epsilon": 1.0, "dp_delta": 1e-6, "enable_categorical": True
-}  # fmt: skip
+STOCK = private(enable_categorical=True)
 OWN: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
 ESTIMATORS: dict[str, Callable[[], Any]] = {
     "DPXGBClassifier": lambda: DPXGBClassifier(classes=2, **OWN, **SHARED),

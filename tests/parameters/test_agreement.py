@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import xgboost as xgb
 
+from tests.conftest import private
 from xgb_dp import BudgetError, LedgerError
 from xgb_dp.accounting import event_from_json
 from xgb_dp.calibrate.mechanisms import NoisePlan
@@ -18,10 +19,7 @@ from xgb_dp.training import first_release, plan, prepare
 from ..conftest import arrays
 
 BOUNDS = dict.fromkeys(range(4), (-4.0, 4.0))
-BASE: dict[str, Any] = {
-    "tree_method": "dp_hist", "dp_epsilon": 2.0, "dp_delta": 1e-6, "max_depth": 2, "nthread": 1,
-    "verbosity": 0,
-}  # fmt: skip
+BASE = private(dp_epsilon=2.0, max_depth=2, nthread=1, verbosity=0)
 KINDS: dict[str, dict[str, Any]] = {
     "default": {},
     "regression": {"objective": "reg:squarederror", "dp_target_bounds": (-3.0, 3.0)},

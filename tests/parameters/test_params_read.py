@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import private
 from xgb_dp.errors import PrivacyError, PrivacyParameterError
 from xgb_dp.request.names import ALIASES, REFUSED
 from xgb_dp.request.params import PARAMETERS
@@ -21,13 +22,7 @@ from xgb_dp.training.prepare import check
 
 SURROGATE = "\ud800"
 SCHEMA = Schema(["a", "b", "c"], named=True, categorical=frozenset({2}), dictionaries={})
-USUAL: dict[str, Any] = {
-    "tree_method": "dp_hist",
-    "objective": "binary:logistic",
-    "dp_epsilon": 0.5,
-    "dp_delta": 1e-6,
-    "dp_categories": {2: 4},
-}
+USUAL = private(objective="binary:logistic", dp_epsilon=0.5, dp_categories={2: 4})
 CALM = settings(
     max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

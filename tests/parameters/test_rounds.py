@@ -10,13 +10,12 @@ import xgboost as xgb
 from xgboost.training import _DefaultRounds
 
 import xgb_dp
+from tests.conftest import private
 from xgb_dp.request.params import ARGUMENTS, DEFAULT_ROUNDS
 
 from ..conftest import arrays
 
-PRIVATE: dict[str, Any] = {
-    "tree_method": "dp_hist", "dp_epsilon": 1.0, "dp_delta": 1e-6, "max_depth": 1
-}  # fmt: skip
+PRIVATE = private(max_depth=1)
 BINARY = {**PRIVATE, "objective": "binary:logistic", "nthread": 1}
 
 

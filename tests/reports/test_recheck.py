@@ -9,6 +9,7 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
+from tests.conftest import private
 from xgb_dp.calibrate import recorded
 from xgb_dp.engine.model_json import ModelJson
 from xgb_dp.record import sealed
@@ -17,10 +18,7 @@ from xgb_dp.record.recheck import contradictions
 
 from ..conftest import arrays
 
-PARAMS: dict[str, Any] = {
-    "tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 1.0, "dp_delta": 1e-6,
-    "max_depth": 2, "nthread": 1,
-}  # fmt: skip
+PARAMS = private(objective="binary:logistic", max_depth=2, nthread=1)
 CASES: dict[str, dict[str, Any]] = {
     "plain": {},
     "ensemble": {"dp_ensemble": 2},

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 import xgboost as xgb
 
 import xgb_dp
+from tests.conftest import private
 from xgb_dp.data.matrices import private_matrix
 from xgb_dp.engine import native
 from xgb_dp.errors import PrivacyError, PrivacyRefusal
@@ -23,10 +24,7 @@ from ..batches import Batches
 
 Batch = dict[str, Any]
 NAMES = ["x", "y"]
-PARAMS: dict[str, Any] = {
-    "tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 1.0, "dp_delta": 1e-6,
-    "max_depth": 2, "nthread": 1, "verbosity": 0,
-}  # fmt: skip
+PARAMS = private(objective="binary:logistic", max_depth=2, nthread=1, verbosity=0)
 NAMED = PARAMS | {"dp_categories": {"c": NAMES}}
 
 

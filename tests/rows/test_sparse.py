@@ -10,6 +10,7 @@ import scipy.sparse as sp
 import xgboost as xgb
 
 import xgb_dp
+from tests.conftest import private
 from xgb_dp.data.matrices import private_matrix
 from xgb_dp.engine import native
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
@@ -20,10 +21,7 @@ from ..batches import Batches
 Row = list[tuple[int, float]]
 F = 5
 pytestmark = pytest.mark.filterwarnings("ignore:Unknown data type")  # XGBoost, of rare formats
-PARAMS: dict[str, Any] = {
-    "tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 1.0, "dp_delta": 1e-6,
-    "max_depth": 2, "nthread": 1, "verbosity": 0,
-}  # fmt: skip
+PARAMS = private(objective="binary:logistic", max_depth=2, nthread=1, verbosity=0)
 
 
 # --------------------------------------------------------------------- rows as they are given

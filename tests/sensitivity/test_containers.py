@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.batches import Batches
+from tests.conftest import private
 from tests.containers import ARRAYS, FRAMES, LISTS, NAMES
 from xgb_dp import DPXGBClassifier, DPXGBRegressor
 from xgb_dp.errors import RowDomainError
@@ -111,10 +112,7 @@ def test_cells_that_are_no_numbers_decide_one_by_one():
 
 
 # -------------------------------------------------------------------- matrices made by the caller
-PARAMS: dict[str, Any] = {
-    "tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 1.0, "dp_delta": 1e-6,
-    "max_depth": 1, "nthread": 1, "verbosity": 0,
-}  # fmt: skip
+PARAMS = private(objective="binary:logistic", max_depth=1, nthread=1, verbosity=0)
 
 
 def declared(kind: str, rows: Any) -> Any:

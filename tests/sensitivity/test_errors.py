@@ -10,22 +10,16 @@ import xgboost as xgb
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.conftest import private
 from tests.reference.comparison import LOGISTIC, SOFTMAX, SQUARED
 
 from .strategies import CLASSES, FEWER, HEAVY, rows
 
 
 def public_params(objective: str, kinds: list[str], score: str, weighted: bool) -> dict[str, Any]:
-    params: dict[str, Any] = {
-        "tree_method": "dp_hist",
-        "objective": objective,
-        "dp_epsilon": 1.0,
-        "dp_delta": 1e-6,
-        "max_depth": 2,
-        "nthread": 1,
-        "verbosity": 0,
-        "dp_score": score,
-    }
+    params: dict[str, Any] = private(
+        objective=objective, max_depth=2, nthread=1, verbosity=0, dp_score=score
+    )
     categorical = {j: 3 for j, kind in enumerate(kinds) if kind == "categorical"}
     if categorical:
         params["dp_categories"] = categorical

@@ -8,15 +8,14 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
+from tests.conftest import private
 from xgb_dp.errors import PrivacyParameterError, RowDomainError
 from xgb_dp.request.losses import MEANS
 from xgb_dp.training.prepare import prepare
 
 from ..models import event, starts
 
-PARAMS: dict[str, Any] = {
-    "tree_method": "dp_hist", "dp_epsilon": 4.0, "dp_delta": 1e-6, "nthread": 1,
-}  # fmt: skip
+PARAMS = private(dp_epsilon=4.0, nthread=1)
 MEAN_OBJECTIVES = ("count:poisson", "reg:tweedie", "reg:gamma")
 
 

@@ -8,6 +8,7 @@ import xgboost as xgb
 from xgboost.core import XGBoostError
 
 import xgb_dp
+from tests.conftest import private
 from xgb_dp.accounting import Event
 from xgb_dp.errors import PrivacyParameterError
 from xgb_dp.request.objectives import OBJECTIVES
@@ -28,9 +29,7 @@ PREFERENCES: dict[str, dict[str, Any]] = {
 
 def events(objective: str, changes: dict[str, Any]) -> tuple[Event, ...]:
     """What a training is charged with."""
-    said: dict[str, Any] = {
-        "tree_method": "dp_hist", "objective": objective, "dp_epsilon": 1.0, "dp_delta": 1e-6,
-    }  # fmt: skip
+    said: dict[str, Any] = private(objective=objective)
     if OBJECTIVES[objective].kind == "multiclass":
         said["num_class"] = 3
     if OBJECTIVES[objective].kind == "regression":

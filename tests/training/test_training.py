@@ -6,16 +6,12 @@ import scipy.sparse as sp
 import xgboost as xgb
 
 import xgb_dp
+from tests.conftest import private
 from xgb_dp.testing import fixed_noise
 
 from ..models import events, trees
 
-PARAMS = {
-    "tree_method": "dp_hist",
-    "objective": "binary:logistic",
-    "dp_epsilon": 1.0,
-    "dp_delta": 1e-6,
-}
+PARAMS = private(objective="binary:logistic")
 REGRESSION = {**PARAMS, "objective": "reg:squarederror", "dp_target_bounds": (-1.0, 1.0)}
 
 
