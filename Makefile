@@ -37,13 +37,14 @@ WHEEL_SOURCES := $(SOURCES) README.md LICENSE \
 export OMP_WAIT_POLICY ?= passive
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: help build test test-fast fuzz test-spark test-upstream demo bench tables lint lint-workflows format docs wheel release-wheel test-wheel rebase-check check-portable check-reproducible test-aarch64 clean
+.PHONY: help build test test-fast prove fuzz test-spark test-upstream demo bench tables lint lint-workflows format docs wheel release-wheel test-wheel rebase-check check-portable check-reproducible test-aarch64 clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make build   build the library and install it, editable, into $(VENV)"
 	@echo "make test    build, then run all tests"
 	@echo "make test-fast   the same without those that are marked slow"
+	@echo "make prove   check the theorems of tests/theorems with Coq, and print their axioms"
 	@echo "make fuzz    build, then 10,000 random cases of parameters and inputs"
 	@echo "make test-spark   build, install PySpark, run the tests on Spark"
 	@echo "make test-upstream  build, run upstream's tests in XGB_DP_UPSTREAM_TESTS, compare with stock"
@@ -96,6 +97,14 @@ test: build $(STAMPS)/extra-test $(STOCKS)
 
 test-fast:
 	$(MAKE) test PYTEST_ARGS='-m "not slow" $(PYTEST_ARGS)'
+
+# In the order in which they use each other.
+THEOREMS := finite secret_splits choice bounded_range programs samplers select claims
+prove: build $(STAMPS)/extra-test
+	command -v coqc >/dev/null || { echo "Needed: apt install coq"; exit 1; }
+	rm -rf build/theorems && mkdir -p build/theorems && cp tests/theorems/*.v build/theorems
+	cd build/theorems && for name in $(THEOREMS); do coqc -Q . XgbDp $$name.v || exit 1; done
+	$(VENV)/bin/python -m pytest -q tests/theorems
 
 # FUZZ_ARGS: for example --seed 2 --cases 1000, or --case 17 for one alone.
 fuzz: build $(STAMPS)/extra-test

@@ -1,0 +1,12 @@
+(** What `make prove` has checked: each theorem, and the axioms on which it rests. *)
+From XgbDp Require Import secret_splits choice bounded_range samplers select.
+
+Check removed. Print Assumptions removed.
+Check added. Print Assumptions added.
+Check envelope. Print Assumptions envelope.
+Check selection_has_its_range. Print Assumptions selection_has_its_range.
+Check composition. Print Assumptions composition.
+Check uniform_below_law. Print Assumptions uniform_below_law.
+Check bernoulli_exp_frac_law. Print Assumptions bernoulli_exp_frac_law.
+Check bernoulli_exp_law. Print Assumptions bernoulli_exp_law.
+Check select_law. Print Assumptions select_law.
