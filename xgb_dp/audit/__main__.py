@@ -17,8 +17,6 @@ from ..engine.progress import progress
 from .result import AuditResult, table
 from .suite import FAST, FULL, broken_cases, cases
 
-__all__ = ["audit_all", "main", "name_of", "parser"]
-
 Audits = Iterable[Callable[[], AuditResult]]
 
 

@@ -19,18 +19,6 @@ from scipy.stats import binom
 from ..accounting.bisection import doubled, narrow, root_above
 from ..accounting.gaussian import gaussian_delta
 
-__all__ = [
-    "DELTAS",
-    "ApproximateClaim",
-    "Claim",
-    "GaussianClaim",
-    "clopper_pearson",
-    "epsilon_lower_bound",
-    "one_run_lower_bound",
-    "one_run_p_value",
-    "violates",
-]
-
 Floats = npt.NDArray[np.float64]
 
 DELTAS = (1e-6, 1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.2, 0.4)

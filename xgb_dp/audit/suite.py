@@ -19,8 +19,6 @@ import numpy.typing as npt
 from .result import AuditResult
 from .training import PreparedTraining, audit_neighbours, audit_one_run
 
-__all__ = ["FAST", "FULL", "PLAIN", "Size", "broken_cases", "cases", "one_run"]
-
 
 @dataclass(frozen=True)
 class Size:

@@ -22,12 +22,6 @@ from .bounds import DELTAS, Claim, one_run_lower_bound
 from .result import AuditResult
 from .two_neighbour import audit_scores
 
-__all__ = [
-    "PreparedTraining",
-    "audit_neighbours",
-    "audit_one_run",
-]
-
 Floats = npt.NDArray[np.float64]
 Data = TypeVar("Data")
 Model = TypeVar("Model")

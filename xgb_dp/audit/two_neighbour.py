@@ -15,8 +15,6 @@ import numpy.typing as npt
 from .bounds import DELTAS, Claim, epsilon_lower_bound
 from .result import AuditResult
 
-__all__ = ["audit_scores", "ratio_scores"]
-
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 

@@ -26,8 +26,6 @@ from .entry import (
 from .gate import Release
 from .whose import Whose
 
-__all__ = ["Book"]
-
 
 class Book:
     """A file of entries with a total; :class:`Budget` is its user's side."""

@@ -16,8 +16,6 @@ from .budget import Budget, as_budget
 from .gate import before_release
 from .whose import MOST
 
-__all__ = ["booked", "check_alone", "unit_of"]
-
 T = TypeVar("T")
 
 

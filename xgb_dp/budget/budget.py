@@ -29,11 +29,9 @@ from ..request.params import DEFAULT_ROUNDS
 from . import file as budget_file
 from . import secret_rooms, words
 from .book import Book
-from .entry import Entry, is_booked
+from .entry import is_booked
 from .gate import Release, guarded
 from .whose import Whose
-
-__all__ = ["Budget", "Entry", "as_budget"]
 
 
 class Budget(Book):

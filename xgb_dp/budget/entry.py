@@ -16,18 +16,6 @@ from ..data.parts import Part, is_secret
 from ..errors import BudgetError
 from ..record.form import Released
 
-__all__ = [
-    "RESERVED",
-    "SPENT",
-    "Entry",
-    "coins_of",
-    "divides",
-    "is_booked",
-    "new_line",
-    "read_entry",
-    "taken",
-]
-
 RESERVED, SPENT = "reserved", "spent"
 _TEXTS, _NUMBERS = ("id", "note", "time", "state"), ("mu2", "shift", "extra")
 _FIELDS = {*_TEXTS, *_NUMBERS, "events", "unit", "charged"}

@@ -29,8 +29,6 @@ from ..errors import BudgetError
 from ..record import sealed
 from . import secret_rooms
 
-__all__ = ["read", "update"]
-
 FORMAT, VERSION = "xgb-dp budget", 1
 
 PATIENCE = 60.0

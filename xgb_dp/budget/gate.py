@@ -23,18 +23,6 @@ from ..data.parts import Part
 from ..errors import BudgetError
 from ..record.form import Released
 
-__all__ = [
-    "Gate",
-    "Release",
-    "before_release",
-    "check_booked",
-    "check_free",
-    "check_here",
-    "guarded",
-    "in_force",
-    "look_before",
-]
-
 
 @dataclass(frozen=True)
 class Release:

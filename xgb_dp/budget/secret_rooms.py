@@ -14,8 +14,6 @@ from ..data.parts import may_hide, secret_num
 from ..errors import PrivacyParameterError
 from ..parameters.parse import parse_number
 
-__all__ = ["check_same", "is_sound", "of_content", "to_content"]
-
 _KEY = "secret"
 _PART = 0.25  # of epsilon, for what does not read the first part alone
 

@@ -11,8 +11,6 @@ from ..accounting.units import ONE_ROW, UNITS
 from ..errors import BudgetError, PrivacyParameterError
 from ..parameters.parse import parse_int
 
-__all__ = ["MOST", "Whose"]
-
 MOST = 1 << 20
 """Rows of a person, or persons together, that a total can be for."""
 

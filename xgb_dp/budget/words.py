@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from .entry import Entry
     from .whose import Whose
 
-__all__ = ["DIVISION", "most_rows", "refusal", "rounded_down", "statement", "unknown_model"]
 _DIGITS = 4
 DIVISION = {"discover": 0.09, "train": 0.92, "evaluate": 0.18}
 """Parts of an epsilon in a proposal; their squares sum to well below 1."""

@@ -11,8 +11,6 @@ from ..errors import PrivacyParameterError
 from ..parameters.parse import parse_number
 from .declared import bounds_of, kind_of, mapping, texts
 
-__all__ = ["Column", "read_column", "short"]
-
 _KEYS = ("categories", "other", "bounds", "cuts", "date", "since")
 
 

@@ -4,10 +4,10 @@ import importlib
 import pkgutil
 from pathlib import Path
 
-from .group import cli
-
-__all__ = ["cli"]
+from . import group
 
 for _module in pkgutil.iter_modules([str(Path(__file__).parent)]):
     if _module.name.startswith("cmd_"):
         importlib.import_module(f".{_module.name}", __package__)
+
+cli = group.cli

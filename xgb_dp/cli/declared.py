@@ -10,17 +10,6 @@ from ..errors import PrivacyParameterError
 from ..parameters.parse import parse_number, parse_range
 from .schema_file import json_of
 
-__all__ = [
-    "bounds_of",
-    "classes_of",
-    "column_of",
-    "kind_of",
-    "levels_of",
-    "mapping",
-    "texts",
-    "typed",
-]
-
 _KINDS = {
     type(None): "nothing (null)", bool: "a truth value", str: "a text", int: "a number",
     float: "a number", list: "a list", tuple: "a list", dict: "a mapping",

@@ -24,8 +24,6 @@ from typing import Any
 from ..engine import native
 from ..engine.door import VARIABLE, stock_origin
 
-__all__ = ["Check", "check_installation", "main"]
-
 OK, WARNING, FAILED = "ok", "warning", "FAILED"
 
 

@@ -28,15 +28,6 @@ from .column import Column, read_column, short
 from .declared import classes_of, column_of, kind_of, levels_of, mapping, texts, typed
 from .schema_file import read_schema_file
 
-__all__ = [
-    "ATTRIBUTE",
-    "Domain",
-    "domain_of_model",
-    "from_mapping",
-    "read_domain",
-    "template",
-]
-
 ATTRIBUTE = "dp_schema"
 _PARAMETERS_OF_COLUMNS = {
     "dp_categories": "categories", "dp_feature_bounds": "bounds", "dp_feature_cuts": "cuts",

@@ -25,19 +25,6 @@ from pyarrow import parquet
 
 from ..errors import PrivacyParameterError, RowDomainError
 
-__all__ = [
-    "Csv",
-    "cells_of",
-    "check_columns",
-    "header_of",
-    "ids_of",
-    "is_parquet",
-    "read_whole",
-    "truths_of",
-    "write_table",
-    "write_whole",
-]
-
 _PARQUET = (".parquet", ".pq")
 # Encodings whose decoders carry nothing from one line to the next, besides tables of single bytes.
 _LINES_ALONE = {

@@ -15,8 +15,6 @@ from .. import __version__
 from ..errors import NativeLibraryError, PrivacyError
 from .output import Failure, Interrupted
 
-__all__ = ["cli", "command"]
-
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="xgb-dp")

@@ -21,20 +21,6 @@ from ..budget.budget import Budget
 from ..errors import PrivacyParameterError
 from ..record.report import PrivacyReport
 
-__all__ = [
-    "Failure",
-    "Interrupted",
-    "Output",
-    "booked_on",
-    "model_file",
-    "new_files",
-    "print_or_save",
-    "report_file",
-    "report_kind",
-    "report_text",
-    "save",
-]
-
 Content: TypeAlias = "str | bytes | Callable[[Path], object]"
 Output: TypeAlias = "tuple[Path, Content]"
 """Where something goes; and its text, its bytes, or what writes it to a path."""

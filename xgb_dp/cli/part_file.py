@@ -17,8 +17,6 @@ import click
 from ..data.parts import Part, divided_by
 from ..errors import PrivacyParameterError
 
-__all__ = ["note_of", "note_text", "part_of_file"]
-
 _FORM = 1
 
 

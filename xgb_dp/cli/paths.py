@@ -11,8 +11,6 @@ from typing import Any
 
 import click
 
-__all__ = ["FILE", "OUT", "ROWS"]
-
 _ENDINGS = {b"PAR1": ".parquet", b"\x1f\x8b": ".csv.gz"}  # by the first bytes
 _STDIN = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 

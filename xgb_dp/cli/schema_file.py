@@ -14,8 +14,6 @@ from typing import Any
 
 from ..errors import PrivacyParameterError
 
-__all__ = ["json_of", "read_schema_file"]
-
 _NULLS = ("", "~", "null", "Null", "NULL")
 _DEEPEST = 32  # levels; a schema has four
 

@@ -26,8 +26,6 @@ from .files import Csv, check_columns, header_of, ids_of
 from .files import cells_of as cells_of_file
 from .part_file import part_of_file
 
-__all__ = ["Table", "read_table"]
-
 T = TypeVar("T")
 Floats = npt.NDArray[np.float32]
 

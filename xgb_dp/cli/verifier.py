@@ -11,8 +11,6 @@ from pathlib import Path
 from ..errors import PrivacyError
 from ..record.verify import verify
 
-__all__ = ["main"]
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check a model file."""

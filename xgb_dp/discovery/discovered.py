@@ -19,8 +19,6 @@ from ..record.report_views import round_up
 from .reading import DATES
 from .yaml_text import yaml_of
 
-__all__ = ["Discovery", "FoundColumn", "found_number", "found_text"]
-
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 _OTHER = "other"
 _TAIL = 0.005  # of the rows that a range leaves out at either end; more where noise hides them

@@ -16,8 +16,6 @@ from ..errors import BudgetError
 from ..noisy_sums import LEVELS, ColumnPlan
 from ..releases.release import shifted
 
-__all__ = ["epsilon_of", "plan_discovery"]
-
 _THRESHOLD_SHARE = 0.25  # of delta
 
 

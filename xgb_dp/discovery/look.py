@@ -33,8 +33,6 @@ from .discovered import Discovery, found_number, found_text
 from .least_noise import plan_discovery
 from .reading import DATES, cells_by_name, kinds_of, read_numbers, read_texts
 
-__all__ = ["discover"]
-
 _ONE_MACHINE = (
     "A discovery is refused on several workers: it runs on one machine, which has all rows. Run it "
     "there."

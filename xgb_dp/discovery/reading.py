@@ -20,8 +20,6 @@ from ..data.dates import parts_of_dates
 from ..data.frames import columns_of
 from ..errors import PrivacyParameterError, RowDomainError
 
-__all__ = ["DATES", "KINDS", "cells_by_name", "kinds_of", "read_numbers", "read_texts"]
-
 DATES = {"date": ("days", "month", "weekday"), "datetime": ("days", "month", "weekday", "hour")}
 """Parts of a date that become columns, by the kind of the column."""
 KINDS = ("text", "number", *DATES)

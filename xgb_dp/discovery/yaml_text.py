@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-__all__ = ["flow", "yaml_of"]
-
 _WORDS = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
 
 

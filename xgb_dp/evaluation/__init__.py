@@ -11,7 +11,7 @@ from .figures import TwoClasses
 from .measure import evaluate
 from .multiclass import SeveralClasses
 from .parting import Split, split
-from .regression import Errors
+from .regression_errors import Errors
 from .values import Values
 
 __all__ = [

@@ -25,9 +25,6 @@ from .posterior import Solver
 from .rows import Judged
 from .values import FINE_UNIT, Moment, Moments, moment_matrix, smoothed
 
-__all__ = ["Deviance", "Means", "Order"]
-
-
 _PLACES, _LABELS = 64, 128  # cells of the prediction, values of the label
 _COUNT, _COUNT_TREE, _SUM, _SUM_TREE = 0.1, 0.2, 0.3, 0.4  # of the squared norm of a row
 _LOSSES = 4096  # cells of the loss, fine where it is small

@@ -19,14 +19,12 @@ import numpy.typing as npt
 from scipy.linalg import block_diag
 
 from ..noisy_sums import Block, Floats, Ints, Later, Released
+from .by_group import Groups
 from .figures import TwoClasses, influence
 from .grid import CELLS, UNIT, Grid, counts_matrix
 from .kinds import Kind, scaled
 from .posterior import DRAWS, Posterior, Solver, two_classes
-from .rows import Groups, Judged
-
-__all__ = ["Binary"]
-
+from .rows import Judged
 
 _AUC, _LOSS = 0.25, 0.1  # of the squared norm of what a row adds in both steps
 _AIMED_SHARE = _AUC + _LOSS

@@ -21,9 +21,6 @@ from ..request.names import read_one
 if TYPE_CHECKING:
     from .rows import Judged
 
-__all__ = ["Groups", "group_codes", "read_groups"]
-
-
 _MOST_GROUPS = 64
 
 

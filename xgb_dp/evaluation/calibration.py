@@ -29,9 +29,6 @@ from .posterior import Posterior
 if TYPE_CHECKING:
     from .evaluation_report import Cost
 
-__all__ = ["CalibratedModel", "calibrated", "isotonic", "platt"]
-
-
 _SLOPES = (0.1, 10.0)
 _STEPS = 50
 _LEAST = 1e-6

@@ -13,17 +13,15 @@ from typing import Any
 import numpy as np
 
 from ..noisy_sums import Block, Floats, Ints, Later, Released
+from .by_group import Groups
 from .evaluation_report import Cost
 from .figure import Figure, as_json
 from .figures import TwoClasses, auc, influence
 from .grid import CELLS, UNIT, Grid, counts_matrix, value_cells, value_points
 from .kinds import Kind, scaled
 from .posterior import DRAWS, Posterior, Solver, two_classes
-from .rows import Groups, Judged
+from .rows import Judged
 from .values import Values, value_matrix
-
-__all__ = ["ComparisonReport", "Pair"]
-
 
 _SCORES, _LOSS, _JOINT = 0.18, 0.1, 0.09  # of the squared norm of a row; scores twice
 _AIMED_AUC, _AIMED_LOSS = 0.25, 0.2  # the same, in the second step

@@ -21,8 +21,6 @@ from ..record.report_views import round_up
 from .calibration import calibrated
 from .figure import Figure, as_json
 
-__all__ = ["Cost", "EvaluationReport"]
-
 _CLIPPED = (
     " A clipped figure takes what lies beyond a public bound for the bound: it promises nothing of "
     "errors beyond."

@@ -16,9 +16,6 @@ from scipy.stats import norm
 
 from ..noisy_sums import Floats
 
-__all__ = ["Figure", "as_json", "figure_of", "quotient_of", "rising"]
-
-
 _TINY = 1e-9
 
 

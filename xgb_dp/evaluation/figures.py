@@ -19,8 +19,6 @@ from .figure import Figure, rising
 from .grid import BINS, CELLS, Grid
 from .posterior import Posterior
 
-__all__ = ["TwoClasses"]
-
 Losses = Callable[[Floats, Floats], tuple[npt.ArrayLike, npt.ArrayLike]]
 Of = Callable[[Floats, Floats], Floats]
 

@@ -20,19 +20,6 @@ from scipy.special import expit
 
 from ..noisy_sums import Floats, Ints
 
-__all__ = [
-    "BINS",
-    "CELLS",
-    "UNIT",
-    "Grid",
-    "counts_matrix",
-    "log_cells",
-    "tree_matrix",
-    "value_cells",
-    "value_ends",
-    "value_points",
-]
-
 CELLS = 128
 """Cells of a score, a power of 2."""
 BINS = 10

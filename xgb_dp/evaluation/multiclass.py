@@ -13,16 +13,14 @@ import numpy as np
 from scipy.stats import norm
 
 from ..noisy_sums import Floats, Ints
+from .by_group import Groups
 from .figure import Figure
 from .figures import TwoClasses
 from .grid import CELLS, UNIT, Grid, counts_matrix, value_cells
 from .kinds import Kind, scaled
 from .posterior import Solver, two_classes
-from .rows import Groups, Judged
+from .rows import Judged
 from .values import Values, value_matrix
-
-__all__ = ["Several", "SeveralClasses"]
-
 
 MOST_CLASSES = 64
 _CONFUSION, _LOSS, _TOP, _EACH = 0.2, 0.2, 0.2, 0.4  # of the squared norm of a row

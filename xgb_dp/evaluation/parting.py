@@ -25,8 +25,6 @@ from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..noisy_sums import Ints
 from ..parameters.parse import parse_flag, parse_number
 
-__all__ = ["Split", "halves", "split"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Split:

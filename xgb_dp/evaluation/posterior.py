@@ -21,9 +21,6 @@ from scipy.special import expit
 from ..noisy_sums import Floats
 from .grid import CELLS, Grid
 
-__all__ = ["DRAWS", "TOTALS", "Posterior", "Solver", "two_classes"]
-
-
 DRAWS = 400
 TOTALS = np.stack([np.repeat((0.0, 1.0), CELLS), np.ones(2 * CELLS)])
 """Sums over the counts of the cells: positive rows, and all rows."""

@@ -17,9 +17,6 @@ from .amounts import Order
 from .figure import Figure
 from .values import Moment, Moments, Values
 
-__all__ = ["ERRORS", "JOINT", "QUANTILE", "TARGET", "TREE", "Errors"]
-
-
 # Numbers of a row are its error v, in units of the bound, and its target t in [-1, 1]. Squares are
 # released in two parts, below half of the bound and beyond: most errors lie below, where the sum
 # has a fourth of the noise, and the part beyond is at least 0.

@@ -33,9 +33,7 @@ from ..record.secret_split import part_read
 from ..request.names import read_one
 from ..request.objectives import OBJECTIVES
 from ..request.schema import check_source, dictionaries_of
-from .by_group import Groups, group_codes, read_groups
-
-__all__ = ["Groups", "Judged", "Rows", "judged", "read_groups", "read_rows"]
+from .by_group import Groups, group_codes
 
 
 @dataclass(frozen=True, eq=False)

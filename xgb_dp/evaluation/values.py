@@ -22,19 +22,6 @@ from .figure import Figure, figure_of, rising
 from .grid import CELLS, UNIT, tree_matrix, value_ends, value_points
 from .posterior import Solver
 
-__all__ = [
-    "FINE",
-    "FINE_UNIT",
-    "Moment",
-    "Moments",
-    "Values",
-    "moment_matrix",
-    "moment_weights",
-    "smoothed",
-    "value_matrix",
-]
-
-
 FINE = 1 << 14
 """Cells of a number between -1 and 1."""
 FINE_UNIT = 1 << 14

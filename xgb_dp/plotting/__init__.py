@@ -4,8 +4,9 @@ Everything drawn from a model is post-processing of what it holds, which is nois
 costs nothing. What you bring along, such as scores or rows to explain, is not covered by that.
 """
 
+from ..record.importance import importance
 from .evaluation import plot_calibration, plot_groups, plot_lift, plot_roc
-from .explain import contributions, importance, plot_contributions, plot_importance
+from .explain import contributions, plot_contributions, plot_importance
 from .privacy import plot_budget, plot_epsilon, plot_scores
 from .shapes import ShapeFunction, plot_shapes, shape_functions
 

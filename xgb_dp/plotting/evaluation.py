@@ -9,8 +9,6 @@ import numpy as np
 from ..errors import PrivacyParameterError
 from .privacy import labelled, new_axes
 
-__all__ = ["plot_calibration", "plot_groups", "plot_lift", "plot_roc"]
-
 
 def _curve(report: Any, name: str) -> Any:
     curve = getattr(report, name, None)

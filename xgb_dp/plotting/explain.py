@@ -19,8 +19,6 @@ from ..record.importance import column_names, importance, private_booster
 from ..record.report import as_booster
 from .privacy import labelled, new_axes
 
-__all__ = ["contributions", "importance", "plot_contributions", "plot_importance"]
-
 Floats = npt.NDArray[np.float64]
 
 

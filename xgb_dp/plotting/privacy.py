@@ -13,8 +13,6 @@ from ..accounting import Unit
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..record.report import PrivacyReport, privacy_report
 
-__all__ = ["labelled", "new_axes", "plot_budget", "plot_epsilon", "plot_scores"]
-
 
 def new_axes(ax: Any, width: float = 6.4, height: float = 4.2) -> Any:
     """The given matplotlib axes, or new ones of this size in inches."""

@@ -25,8 +25,6 @@ from ..errors import PrivacyParameterError
 from ..record.ledger import read_ledger
 from .privacy import labelled
 
-__all__ = ["ShapeFunction", "plot_shapes", "shape_functions"]
-
 Floats = npt.NDArray[np.float64]
 
 

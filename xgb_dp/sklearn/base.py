@@ -25,8 +25,6 @@ from ..training.call_site import check_eval_set, check_sample
 from ..training.interfaces import refuse_margins
 from ..tuning import select
 
-__all__ = ["Private", "Settings"]
-
 _SHARED = (
     "epsilon",
     "delta",

@@ -26,8 +26,6 @@ from ..request.names import read_one
 from ..request.objectives import OBJECTIVES
 from .base import Private
 
-__all__ = ["DPXGBClassifier", "DPXGBRegressor"]
-
 
 class DPXGBClassifier(Private, XGBClassifier):
     """Gradient boosted trees that are differentially private, as a scikit-learn classifier.

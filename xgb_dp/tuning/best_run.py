@@ -43,8 +43,6 @@ from .row_losses import Predicted, kind_of
 from .scores import SCORES, Score, ScoreValue, judge_of
 from .sides import Given, Side
 
-__all__ = ["Selection", "select"]
-
 _ONE_MACHINE = (
     "A selection runs on one machine: every worker of a cluster would make a choice of its own "
     "among the same trainings, and more than the best of them would be released. Select on one "

@@ -28,8 +28,6 @@ from ..request.sizes import settings_of_sizes
 from ..training.prepare import calibrated, check
 from .scores import Score
 
-__all__ = ["ACCOUNTANT", "Trial", "TuningPlan", "plan_runs", "trials"]
-
 Params = dict[str, Any]
 
 ACCOUNTANT = "exact"

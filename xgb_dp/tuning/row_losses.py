@@ -18,9 +18,6 @@ from ..noisy_sums import Floats
 from ..request.losses import QUANTILES
 from ..request.settings import Settings
 
-__all__ = ["Predicted", "kind_of", "pinball", "time_log_loss"]
-
-
 _LAWS = {"normal": stats.norm, "logistic": stats.logistic, "extreme": stats.gumbel_l}
 
 

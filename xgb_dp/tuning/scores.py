@@ -20,8 +20,6 @@ from ..noisy_sums import MOST_SIGMA2, Block, Codes, Floats, Ints, Layout, releas
 from ..parameters.parse import parse_number
 from .row_losses import Predicted, pinball, time_log_loss
 
-__all__ = ["Score", "ScoreValue", "judge_of"]
-
 GRID = 1 << 16  # units of one row
 _COUNT = GRID // 4  # the number of rows is released beside the sum of losses, with more noise
 _LEAST_SIGMA2 = 1 << 20

@@ -17,8 +17,6 @@ from ..evaluation.parting import Split, halves
 from ..request.names import flatten
 from ..training.call_site import check_matrix
 
-__all__ = ["Given", "Side"]
-
 _IDS = "dp_privacy_id"
 
 
