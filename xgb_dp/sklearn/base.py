@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, TypeAlias, TypeVar
@@ -9,7 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from xgboost import XGBModel
 
-from ..budget.budget import as_budget
+from ..budget.budget import Budget, as_budget
 from ..data.cells import read_data
 from ..data.class_codes import codes_of, declared, label_array
 from ..data.frames import has_column, prepared, without_column
@@ -48,10 +49,43 @@ Settings: TypeAlias = Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]]
 
 
 class Private(XGBModel):
-    """What both estimators share. Comes before XGBoost's class and has no constructor."""
+    """What both estimators share. Comes before XGBoost's class."""
 
     _persons: Persons | None = None  # while a model is fitted; never saved
     _id_column: str | None = None
+
+    def __init__(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        feature_bounds: Mapping[Any, Any] | None = None,
+        feature_cuts: Mapping[Any, Any] | None = None,
+        categories: Mapping[Any, Any] | None = None,
+        preset: str | None = None,
+        accountant: str | None = None,
+        max_weight: float | None = None,
+        n_public: int | None = None,
+        public_evals: bool | None = None,
+        public_model: bool | None = None,
+        budget: Budget | str | os.PathLike[str] | None = None,
+        tree_method: str = "dp_hist",
+        enable_categorical: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.feature_bounds = feature_bounds
+        self.feature_cuts = feature_cuts
+        self.categories = categories
+        self.preset = preset
+        self.accountant = accountant
+        self.max_weight = max_weight
+        self.n_public = n_public
+        self.public_evals = public_evals
+        self.public_model = public_model
+        self.budget = budget
+        super().__init__(tree_method=tree_method, enable_categorical=enable_categorical, **kwargs)
 
     def get_xgb_params(self) -> dict[str, Any]:
         """Parameters for ``xgboost.train``: every declaration under its name with ``dp_``.

@@ -9,15 +9,13 @@ Nothing is read off the rows: classes, bounds and categories are arguments
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from xgboost import XGBClassifier, XGBRegressor
 
-from ..budget.budget import Budget
 from ..data.class_codes import declared
 from ..engine.predictions import objective_of, within
 from ..errors import LedgerError, PrivacyParameterError
@@ -67,40 +65,9 @@ class DPXGBClassifier(Private, XGBClassifier):
         (2000, 2)
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        classes: int | Sequence[Any] | None = None,
-        feature_bounds: Mapping[Any, Any] | None = None,
-        feature_cuts: Mapping[Any, Any] | None = None,
-        categories: Mapping[Any, Any] | None = None,
-        preset: str | None = None,
-        accountant: str | None = None,
-        max_weight: float | None = None,
-        n_public: int | None = None,
-        public_evals: bool | None = None,
-        public_model: bool | None = None,
-        budget: Budget | str | os.PathLike[str] | None = None,
-        tree_method: str = "dp_hist",
-        enable_categorical: bool = True,
-        **kwargs: Any,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
+    def __init__(self, *, classes: int | Sequence[Any] | None = None, **kwargs: Any) -> None:
         self.classes = classes
-        self.feature_bounds = feature_bounds
-        self.feature_cuts = feature_cuts
-        self.categories = categories
-        self.preset = preset
-        self.accountant = accountant
-        self.max_weight = max_weight
-        self.n_public = n_public
-        self.public_evals = public_evals
-        self.public_model = public_model
-        self.budget = budget
-        super().__init__(tree_method=tree_method, enable_categorical=enable_categorical, **kwargs)
+        super().__init__(**kwargs)
 
     def _declared_classes(self) -> np.ndarray:
         if self.classes is None:
@@ -182,37 +149,11 @@ class DPXGBRegressor(Private, XGBRegressor):
     def __init__(
         self,
         *,
-        epsilon: float | None = None,
-        delta: float | None = None,
         target_bounds: tuple[float, float] | Sequence[tuple[float, float]] | None = None,
-        feature_bounds: Mapping[Any, Any] | None = None,
-        feature_cuts: Mapping[Any, Any] | None = None,
-        categories: Mapping[Any, Any] | None = None,
-        preset: str | None = None,
-        accountant: str | None = None,
-        max_weight: float | None = None,
-        n_public: int | None = None,
-        public_evals: bool | None = None,
-        public_model: bool | None = None,
-        budget: Budget | str | os.PathLike[str] | None = None,
-        tree_method: str = "dp_hist",
-        enable_categorical: bool = True,
         **kwargs: Any,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
         self.target_bounds = target_bounds
-        self.feature_bounds = feature_bounds
-        self.feature_cuts = feature_cuts
-        self.categories = categories
-        self.preset = preset
-        self.accountant = accountant
-        self.max_weight = max_weight
-        self.n_public = n_public
-        self.public_evals = public_evals
-        self.public_model = public_model
-        self.budget = budget
-        super().__init__(tree_method=tree_method, enable_categorical=enable_categorical, **kwargs)
+        super().__init__(**kwargs)
 
     def predict(self, X: Any, **kwargs: Any) -> np.ndarray:
         """Prediction for every row, within ``target_bounds``.
