@@ -25,10 +25,9 @@ import xgboost as xgb
 from sklearn import metrics
 
 from xgb_dp.engine.blas import one_thread
-from xgb_dp.evaluation.by_group import Groups
 from xgb_dp.evaluation.kinds import events_for
 from xgb_dp.evaluation.measure import plan_of
-from xgb_dp.evaluation.rows import judged
+from xgb_dp.evaluation.rows import Groups, judged
 from xgb_dp.noisy_sums import Layout, release
 
 from . import losses

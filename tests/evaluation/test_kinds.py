@@ -12,11 +12,11 @@ from sklearn import metrics
 
 import xgb_dp
 from tests.evaluation.tasks import TARGET, refused, rows, stock
-from xgb_dp.evaluation.by_group import Groups, group_codes
-from xgb_dp.evaluation.compare import Pair
+from xgb_dp.evaluation.binary import Pair
 from xgb_dp.evaluation.grid import value_cells
 from xgb_dp.evaluation.multiclass import Several
 from xgb_dp.evaluation.regression import Regression
+from xgb_dp.evaluation.rows import Groups, group_codes
 from xgb_dp.evaluation.values import value_matrix
 from xgb_dp.noisy_sums import Layout, Released
 

@@ -13,10 +13,9 @@ from sklearn import metrics
 import xgb_dp
 from tests.evaluation.tasks import TARGET, refused
 from xgb_dp.evaluation.amounts import Deviance
-from xgb_dp.evaluation.by_group import Groups
 from xgb_dp.evaluation.kinds import events_for
 from xgb_dp.evaluation.regression import Regression
-from xgb_dp.evaluation.rows import judged
+from xgb_dp.evaluation.rows import Groups, judged
 from xgb_dp.noisy_sums import Block, Layout
 from xgb_dp.testing import fixed_noise
 

@@ -8,10 +8,9 @@ import xgboost as xgb
 from sklearn import metrics
 
 import xgb_dp
-from xgb_dp.evaluation.by_group import Groups
 from xgb_dp.evaluation.kinds import events_for
 from xgb_dp.evaluation.measure import plan_of
-from xgb_dp.evaluation.rows import judged
+from xgb_dp.evaluation.rows import Groups, judged
 from xgb_dp.noisy_sums import Layout, release
 
 BOUNDS = (0.0, 500_001.0)  # of the labels of houses, which many of them reach

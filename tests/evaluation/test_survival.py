@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 import xgb_dp
 from tests.evaluation.tasks import TARGET, refused
-from xgb_dp.evaluation.by_group import Groups
-from xgb_dp.evaluation.rows import judged
+from xgb_dp.evaluation.rows import Groups, judged
 from xgb_dp.evaluation.survival import Survival
 from xgb_dp.noisy_sums import Layout
 

@@ -13,9 +13,9 @@ from xgb_dp import noisy_sums
 from xgb_dp.accounting import GaussianEvent, make_accountant
 from xgb_dp.errors import BudgetError, LedgerError
 from xgb_dp.evaluation.binary import Binary
-from xgb_dp.evaluation.by_group import Groups
 from xgb_dp.evaluation.grid import BINS, CELLS, UNIT, Grid, counts_matrix
 from xgb_dp.evaluation.kinds import events_for
+from xgb_dp.evaluation.rows import Groups
 from xgb_dp.noisy_sums import Block, Later, Layout, Released, release, weights
 
 EXAMPLES = settings(max_examples=100, deadline=None)

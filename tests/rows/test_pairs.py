@@ -26,7 +26,7 @@ from xgb_dp.data.ids import persons_of
 from xgb_dp.data.matrices import private_matrix
 from xgb_dp.discovery.reading import read_numbers, read_texts
 from xgb_dp.errors import PrivacyParameterError, RowDomainError
-from xgb_dp.evaluation.by_group import Groups, group_codes
+from xgb_dp.evaluation.rows import Groups, group_codes
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -13,7 +13,7 @@ from sklearn.metrics import brier_score_loss, log_loss, mean_pinball_loss, roc_a
 
 from xgb_dp.errors import PrivacyParameterError
 from xgb_dp.tuning import Score, scores
-from xgb_dp.tuning.row_losses import Predicted, pinball, time_log_loss
+from xgb_dp.tuning.scores import Predicted, pinball, time_log_loss
 
 EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
 PROBABILITY = st.floats(0.0, 1.0, width=32)

@@ -18,8 +18,7 @@ from .bounds import (
     violates,
 )
 from .result import AuditResult
-from .training import PreparedTraining, audit_neighbours, audit_one_run
-from .two_neighbour import audit_scores, ratio_scores
+from .training import PreparedTraining, audit_neighbours, audit_one_run, audit_scores, ratio_scores
 
 __all__ = [
     "ApproximateClaim",

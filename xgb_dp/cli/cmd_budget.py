@@ -11,7 +11,7 @@ from ..accounting.units import UNITS
 from ..budget.budget import Budget
 from ..errors import PrivacyParameterError
 from .group import command
-from .paths import FILE, OUT
+from .options import FILE, OUT
 
 
 @command("budget")

@@ -13,7 +13,7 @@ from ..errors import PrivacyParameterError
 from ..record.report_views import json_number, round_up, spending_rows
 from ..record.spending import Spending, spending
 from . import options
-from .column import Column
+from .declared import Column
 from .group import command
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from . import options
 from .domain import Domain, domain_of_model
 from .files import Csv
 from .group import command
+from .options import FILE, OUT, ROWS
 from .output import Output, booked_on, model_file, new_files, save
-from .paths import FILE, OUT, ROWS
 from .table import read_table
 
 

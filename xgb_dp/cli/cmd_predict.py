@@ -18,8 +18,8 @@ from . import options
 from .domain import Domain, domain_of_model
 from .files import Csv, write_table
 from .group import command
+from .options import FILE, OUT, ROWS
 from .output import Failure, new_files, save
-from .paths import FILE, OUT, ROWS
 from .table import Table, read_table
 
 

@@ -17,8 +17,8 @@ from . import options
 from .domain import template
 from .files import Csv, cells_of, header_of, ids_of, is_parquet, truths_of
 from .group import command
+from .options import OUT, ROWS
 from .output import booked_on, new_files, print_or_save, save
-from .paths import OUT, ROWS
 
 
 def _kind_options(function: Any) -> Any:

@@ -17,9 +17,9 @@ from . import options
 from .domain import read_domain
 from .files import Csv, check_columns, header_of, is_parquet, read_whole, write_whole
 from .group import command
+from .options import FILE, OUT
 from .output import new_files, save
 from .part_file import note_of, note_text
-from .paths import FILE, OUT
 
 
 @command("split")

@@ -24,9 +24,9 @@ from . import options
 from .domain import ATTRIBUTE, Domain
 from .files import Csv
 from .group import command
+from .options import FILE, OUT, ROWS
 from .output import booked_on, model_file, new_files, report_file, report_kind, save
 from .part_file import note_of
-from .paths import FILE, OUT, ROWS
 from .table import read_table
 
 

@@ -24,9 +24,19 @@ from ..request.id_names import looks_like_id
 from ..request.names import check_names, flatten
 from ..request.objectives import OBJECTIVES
 from ..request.params import PARAMETERS
-from .column import Column, read_column, short
-from .declared import classes_of, column_of, kind_of, levels_of, mapping, texts, typed
-from .schema_file import read_schema_file
+from .declared import (
+    Column,
+    classes_of,
+    column_of,
+    kind_of,
+    levels_of,
+    mapping,
+    read_column,
+    read_schema_file,
+    short,
+    texts,
+    typed,
+)
 
 ATTRIBUTE = "dp_schema"
 _PARAMETERS_OF_COLUMNS = {

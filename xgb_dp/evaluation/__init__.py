@@ -3,8 +3,8 @@
 Everything is drawn in ``noisy_sums``.
 """
 
+from .binary import ComparisonReport
 from .calibration import CalibratedModel
-from .compare import ComparisonReport
 from .evaluation_report import EvaluationReport
 from .figure import Figure
 from .figures import TwoClasses

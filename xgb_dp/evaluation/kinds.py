@@ -16,9 +16,8 @@ from ..accounting.bisection import doubled, narrow
 from ..accounting.gaussian import gaussian_mu
 from ..errors import BudgetError
 from ..noisy_sums import MOST_SIGMA2, Block, Floats, Ints, Later, Layout, Released
-from .by_group import Groups
 from .evaluation_report import EvaluationReport
-from .rows import Judged
+from .rows import Groups, Judged
 
 _LEAST_SHIFT, _MOST_SHIFT = 8, 16
 _LARGEST_MU = 2.0**32  # beyond, the variance is 1 whatever the sums are

@@ -25,15 +25,13 @@ from ..noisy_sums import release
 from ..parameters import parse
 from ..record.caution import warn_of
 from ..record.secret_split import of_records
-from .binary import Binary
-from .by_group import Groups, read_groups
-from .compare import Pair
+from .binary import Binary, Pair
 from .evaluation_report import Cost
 from .kinds import Kind, events_for
 from .multiclass import MOST_CLASSES, Several
 from .parting import Split
 from .regression import Regression
-from .rows import Judged, judged, read_rows
+from .rows import Groups, Judged, judged, read_groups, read_rows
 from .survival import Survival
 
 _ONE_MACHINE = (

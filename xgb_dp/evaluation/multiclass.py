@@ -13,13 +13,12 @@ import numpy as np
 from scipy.stats import norm
 
 from ..noisy_sums import Floats, Ints
-from .by_group import Groups
 from .figure import Figure
 from .figures import TwoClasses
 from .grid import CELLS, UNIT, Grid, counts_matrix, value_cells
 from .kinds import Kind, scaled
 from .posterior import Solver, two_classes
-from .rows import Judged
+from .rows import Groups, Judged
 from .values import Values, value_matrix
 
 MOST_CLASSES = 64

@@ -15,12 +15,11 @@ from ..noisy_sums import Floats, Ints
 from ..parameters.parse import parse_number
 from ..request.objectives import OBJECTIVES
 from .amounts import Means
-from .by_group import Groups
 from .grid import CELLS, tree_matrix, value_cells, value_points
 from .kinds import Kind, scaled
 from .posterior import Solver
 from .regression_errors import ERRORS, JOINT, QUANTILE, TARGET, TREE, Errors
-from .rows import Judged
+from .rows import Groups, Judged
 from .values import FINE, FINE_UNIT, Moment, Moments, Values, moment_matrix, moment_weights
 
 _OF_MEANS = {"errors": 0.3, "deviance": 0.3, "order": 0.4}  # of the squared norm of a row

@@ -17,12 +17,11 @@ import numpy as np
 
 from ..errors import PrivacyParameterError
 from ..noisy_sums import Floats, Ints
-from .by_group import Groups
 from .figure import Figure, figure_of, quotient_of
 from .grid import log_cells, tree_matrix
 from .kinds import Kind, scaled
 from .posterior import DRAWS
-from .rows import Judged
+from .rows import Groups, Judged
 
 _UNIT = 1 << 12  # grid units of what one row adds: in a tree of two directions all are small
 _PLACES = 32  # cells of the prediction, and of the time

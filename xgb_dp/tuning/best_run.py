@@ -39,8 +39,7 @@ from ..training.call_site import CallSite
 from ..training.prepare import prepare
 from ..training.run import Training
 from .plans import ACCOUNTANT, Trial, TuningPlan, plan_runs, trials
-from .row_losses import Predicted, kind_of
-from .scores import SCORES, Score, ScoreValue, judge_of
+from .scores import SCORES, Predicted, Score, ScoreValue, judge_of, kind_of
 from .sides import Given, Side
 
 _ONE_MACHINE = (
