@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,14 +71,8 @@ class Binary(Kind):
             return (Block(overall),)
         return Block(overall), Block(np.asarray(block_diag(*by_group), dtype=np.int64))
 
-    def views(
-        self, released: Released, level: float
-    ) -> tuple[TwoClasses, Mapping[str, TwoClasses]]:
-        """Figures of all rows, and of each group."""
-        posteriors = self._posteriors(released, draws=DRAWS)
-        overall, *by_group = (TwoClasses(posterior, level) for posterior in posteriors)
-        names = () if self.groups is None else self.groups.names
-        return overall, dict(zip(names, by_group, strict=True))
+    def _each(self, released: Released, level: float) -> list[TwoClasses]:
+        return [TwoClasses(one, level) for one in self._posteriors(released, draws=DRAWS)]
 
     def _posteriors(self, released: Released, *, draws: int) -> list[Posterior]:
         """What all steps so far say of all rows, and of each group."""

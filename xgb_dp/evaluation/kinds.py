@@ -78,11 +78,13 @@ class Kind(ABC):
 
     def views(self, released: Released, level: float) -> tuple[Any, Mapping[str, Any]]:
         """Figures of all rows, and of each group."""
-        overall, *by_group = (
-            self._view(sums, released.noise * part, level) for sums, part in self._sets(released)
-        )
+        overall, *by_group = self._each(released, level)
         names = () if self.groups is None else self.groups.names
         return overall, dict(zip(names, by_group, strict=True))
+
+    def _each(self, released: Released, level: float) -> list[Any]:
+        """Figures of all rows, then of each group."""
+        return [self._view(s, released.noise * part, level) for s, part in self._sets(released)]
 
     def _view(self, sums: list[Floats], noise: float, level: float) -> Any:
         """Figures of one set of rows, from the sums of all blocks."""
