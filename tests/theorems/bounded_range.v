@@ -124,7 +124,7 @@ Section Composition.
     sum l (fun o => P o * V (E * (Q o / P o)))
       <= q_of eps t * V (E * exp (- t)) + (1 - q_of eps t) * V (E * exp (eps - t)).
   Proof.
-    intros Heps HE HV HP HQ H.
+    intros He0 HE HV HP HQ H.
     set (lo := exp (- t)) in *. set (hi := exp (eps - t)) in *.
     assert (lo < hi) as Hlh by (apply exp_increasing; lra).
     assert (0 < lo) as Hlo by apply exp_pos.
@@ -167,7 +167,7 @@ Section Composition.
     1, 2: simpl; replace (a - b) with (a * (1 - b / a)) by (field; lra);
       rewrite pos_scale by lra; apply Rmult_le_compat_l; [lra|]; apply begins;
       apply Rmult_le_pos; [lra | left; apply Rinv_0_lt_compat; lra].
-    destruct Hb as [Heps [Hstep Hrest]]. destruct Hw as [[HP [HQ [t [Ht Hr]]]] Hnext].
+    destruct Hb as [He0 [Hstep Hrest]]. destruct Hw as [[HP [HQ [t [Ht Hr]]]] Hnext].
     assert (0 <= b / a) as HE by (apply Rmult_le_pos; [lra | left; apply Rinv_0_lt_compat; lra]).
     simpl stick_of. simpl length.
     apply Rle_trans with (a * sum l (fun o => P o * W (length rest) (b / a * (Q o / P o)))).

@@ -1,5 +1,5 @@
 (** What `make prove` has checked: each theorem, and the axioms on which it rests. *)
-From XgbDp Require Import secret_splits choice bounded_range samplers select.
+From XgbDp Require Import secret_splits choice bounded_range samplers select laplace.
 
 Check removed. Print Assumptions removed.
 Check added. Print Assumptions added.
@@ -10,3 +10,4 @@ Check uniform_below_law. Print Assumptions uniform_below_law.
 Check bernoulli_exp_frac_law. Print Assumptions bernoulli_exp_frac_law.
 Check bernoulli_exp_law. Print Assumptions bernoulli_exp_law.
 Check select_law. Print Assumptions select_law.
+Check laplace_law. Print Assumptions laplace_law.
