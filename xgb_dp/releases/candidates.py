@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..accounting import GaussianEvent, LaplaceEvent
 from ..accounting.events import PlainEvent
-from ..accounting.sensitivity import RowBound, candidate_cells, candidates_sens2
+from ..accounting.sensitivity import RowBound, candidate_cells
 from ..errors import PrivacyRefusal
 from ..parameters.parameter import PUBLIC, SPENDS, Parameter, Rule, Table
 from ..parameters.parse import Choice, Whole
@@ -22,7 +22,7 @@ from .release import (
     grid_sigma2,
     laplace_scale,
     laplace_shift,
-    shifted,
+    noisy_counts,
 )
 
 if TYPE_CHECKING:
@@ -238,17 +238,14 @@ class Candidates(Release):
         """Noise on each count or sum of Hessians."""
         if self.laplace:
             return self._laplace(part.laplace, grid_bits)
-        if self.hessian:
-            shift, sens2 = 0, self._hessian_sens2(grid_bits)
-            sigma2 = grid_sigma2(sens2 / part.mu2)
-        else:
-            shift, sigma2 = shifted(self.touched, part.mu2, persons=self.persons)
-            sens2 = candidates_sens2(self.features, self.levels, shift)
         coordinates = self.cells if self.persons else self.touched
-        return (
-            Noise(sigma2=sigma2, shift=shift),
-            GaussianEvent(self.name, sens2, sigma2, coordinates, self.draws),
-        )
+        if not self.hessian:
+            units, draws = self.touched, self.draws
+            return noisy_counts(self.name, units, coordinates, part, draws, persons=self.persons)
+        sens2 = self._hessian_sens2(grid_bits)
+        sigma2 = grid_sigma2(sens2 / part.mu2)
+        event = GaussianEvent(self.name, sens2, sigma2, coordinates, self.draws)
+        return Noise(sigma2=sigma2), event
 
     def _laplace(self, epsilon: float, grid_bits: int) -> tuple[Noise, PlainEvent]:
         if self.hessian:

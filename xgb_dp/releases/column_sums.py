@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..accounting import GaussianEvent, sensitivity
+from ..accounting import sensitivity
 from ..accounting.events import PlainEvent
 from ..errors import PrivacyRefusal
 from ..parameters.parameter import SPENDS, Parameter, Rule, Table
 from ..parameters.parse import Choice
-from .release import EXACT_BITS, Asked, Noise, Part, Release, shifted
+from .release import EXACT_BITS, Asked, Noise, Part, Release, noisy_counts
 
 if TYPE_CHECKING:
     from ..request.settings import Settings
@@ -99,9 +99,5 @@ class ColumnSums(Release):
 
     def noise(self, part: Part, grid_bits: int) -> tuple[Noise, PlainEvent]:
         """Gaussian noise on each sum."""
-        shift, sigma2 = shifted(sensitivity.columns_sens2(0), part.mu2, persons=False)
-        sens2 = sensitivity.columns_sens2(shift)
-        return (
-            Noise(sigma2=sigma2, shift=shift),
-            GaussianEvent(self.name, sens2, sigma2, self.columns, 1),
-        )
+        units = sensitivity.columns_sens2(0)
+        return noisy_counts(self.name, units, self.columns, part, persons=False)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..accounting import GaussianEvent, sensitivity
+from ..accounting import sensitivity
 from ..accounting.events import PlainEvent
 from ..errors import PrivacyParameterError
 from ..parameters import parse
 from ..parameters.parameter import PUBLIC, Parameter, Rule, Table
-from .release import EXACT_BITS, Asked, Noise, Part, Release, shifted
+from .release import EXACT_BITS, Asked, Noise, Part, Release, noisy_counts
 
 if TYPE_CHECKING:
     from ..request.settings import Settings
@@ -176,10 +176,7 @@ class Intercept(Release):
             "presence": self.presence,
             "exposures": self.exposures,
         }
-        in_rows = sensitivity.intercept_sens2(self.kind, 0, **sums)
+        units = sensitivity.intercept_sens2(self.kind, 0, **sums)
         coordinates = sensitivity.intercept_coordinates(self.kind, person=self.persons, **sums)
-        shift, sigma2 = shifted(in_rows, part.mu2, persons=self.persons)
-        sens2 = sensitivity.intercept_sens2(self.kind, shift, **sums)
         label = "rows" if self.kind == "rows" else self.name
-        event = GaussianEvent(label, sens2, sigma2, coordinates, self.times)
-        return Noise(sigma2=sigma2, shift=shift), event
+        return noisy_counts(label, units, coordinates, part, self.times, persons=self.persons)

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..accounting import GaussianEvent, sensitivity
+from ..accounting import sensitivity
 from ..accounting.events import PlainEvent
 from ..parameters.parameter import SPENDS, Parameter, Rule, Table
 from ..parameters.parse import Choice
-from .release import EXACT_BITS, Asked, Noise, Part, Release, shifted
+from .release import EXACT_BITS, Asked, Noise, Part, Release, noisy_counts
 
 if TYPE_CHECKING:
     from ..request.settings import Settings
@@ -89,11 +89,6 @@ class LabelRange(Release):
 
     def noise(self, part: Part, grid_bits: int) -> tuple[Noise, PlainEvent]:
         """Gaussian noise on each count."""
-        sens2 = sensitivity.intercept_sens2("range", 0, n_public=True)
-        shift, sigma2 = shifted(sens2, part.mu2, persons=self.persons)
-        sens2 = sensitivity.intercept_sens2("range", shift, n_public=True)
+        units = sensitivity.intercept_sens2("range", 0, n_public=True)
         coordinates = sensitivity.intercept_coordinates("range", n_public=True, person=self.persons)
-        return (
-            Noise(sigma2=sigma2, shift=shift),
-            GaussianEvent(self.name, sens2, sigma2, coordinates, 1),
-        )
+        return noisy_counts(self.name, units, coordinates, part, persons=self.persons)

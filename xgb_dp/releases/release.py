@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..accounting.events import Event, PlainEvent
+from ..accounting.events import Event, GaussianEvent, PlainEvent
 from ..errors import BudgetError
 from ..parameters.parameter import Parameter, Rule
 
@@ -185,6 +185,15 @@ def laplace_shift(variance: float, *, persons: bool) -> int:
     """Shift of counts with Laplace noise of so many rows."""
     bits = _SCALE_BITS_OF_PERSONS if persons else _SCALE_BITS
     return min(max(0, bits - math.floor(math.log2(variance))), _MAX_SHIFT)
+
+
+def noisy_counts(
+    name: str, units: int, coordinates: int, part: Part, draws: int = 1, *, persons: bool
+) -> tuple[Noise, PlainEvent]:
+    """Gaussian noise on sums of which a row moves so many, each by one at most, and its event."""
+    shift, sigma2 = shifted(units, part.mu2, persons=persons)
+    event = GaussianEvent(name, units << (2 * shift), sigma2, coordinates, draws)
+    return Noise(sigma2=sigma2, shift=shift), event
 
 
 def shifted(sens2: int, mu2: float, *, persons: bool) -> tuple[int, int]:
