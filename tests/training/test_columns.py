@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from xgb_dp.releases.release import Noise
-from xgb_dp.training.column_effects import ColumnEffects
+from xgb_dp.training.column_start import ColumnEffects
 
 SHIFT, WIDTH, ROWS, EACH = 11, 1000, 14_000, 40  # columns that a row has
 

@@ -14,8 +14,7 @@ from xgb_dp.record.form import Ledger
 from xgb_dp.record.ledger import read_ledger
 from xgb_dp.releases.column_sums import PRESENT
 from xgb_dp.releases.release import Noise
-from xgb_dp.training.column_effects import ColumnEffects
-from xgb_dp.training.first_trees import booster_with, trees_of
+from xgb_dp.training.column_start import ColumnEffects, booster_with, trees_of
 
 from ..models import trees
 

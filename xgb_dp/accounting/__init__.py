@@ -1,22 +1,9 @@
 """What a training released (events) and what that costs (accountants).
 
 :func:`make_accountant` takes the events in release order; accountants answer ``get_epsilon(delta,
-group)`` and ``get_delta(epsilon, group)``. Read the exact accountant in this order:
-
-1. ``units``, ``repetitions``, ``events``, ``nested``: plain data, as ledgers have it.
-2. ``curve``: what every accountant computes. ``simplify``: which few terms events amount to.
-3. ``search``, ``gaussian``, ``grid_curve``: roots that err on the safe side, the curve of Gaussian
-   noise and what noise on integers adds, curves that are known at points.
-4. ``bounded_range``, ``blocks``: selections, one by one and many at once. ``coarse``: bounds for
-   what is too large for a grid. ``flat``: all of these together.
-5. ``choice``, ``selection``, ``threshold``: what has a curve of its own.
-6. ``pure``, ``groups``: bounds that count beside the curve. ``accountant``, ``exact``: the smallest
-   of all.
-
-``sensitivity`` and ``enforced`` say which events the draws of a training are, ``filter`` keeps a
-total over several trainings, and ``describe`` bounds nothing. ``tenants`` names the events and
-accountants of ``xgb_dp.published``, which are loaded when somebody asks for them. Proofs:
-``docs/proofs/accounting.md``.
+group)`` and ``get_delta(epsilon, group)``. The page of the kernel says in which order to read the
+files. ``tenants`` names the events and accountants of ``xgb_dp.published``, which are loaded when
+somebody asks for them. Proofs: ``docs/proofs/accounting.md``.
 """
 
 from typing import TYPE_CHECKING, Any

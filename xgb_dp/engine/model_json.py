@@ -10,11 +10,11 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from .tree_json import LEAF, Tree
+from .tree_json import Tree
 
 _NUMBERS = ("learner", "learner_model_param")
 _BOOSTER = ("learner", "gradient_booster")
@@ -42,6 +42,9 @@ def _at(*path: str, read: Callable[[Any], Any] = lambda part: part) -> Any:
     return property(lambda model: read(model._part(path)))
 
 
+AnyModel = TypeVar("AnyModel", bound="ModelJson")
+
+
 class ModelJson:
     """A model or the configuration of a booster, as XGBoost writes them in JSON."""
 
@@ -49,7 +52,7 @@ class ModelJson:
         self.content = content
 
     @classmethod
-    def of(cls, booster: Any) -> ModelJson:
+    def of(cls: type[AnyModel], booster: Any) -> AnyModel:
         """The whole model."""
         return cls(json.loads(booster.save_raw("json")))
 
@@ -189,31 +192,6 @@ class ModelJson:
                     named = key in parameters and self.has_parameter(key, parameters[key])
                     if not named and not _is_number(stored):
                         yield f"{place}.{key}"
-
-    def set_trees(self, trees: list[dict[str, Any]]) -> None:
-        """Put in trees of one output, each a round of its own."""
-        self._trees["trees"] = trees
-        self._trees["tree_info"] = [0] * len(trees)
-        self._trees["iteration_indptr"] = list(range(len(trees) + 1))
-        self._trees["gbtree_model_param"]["num_trees"] = str(len(trees))
-
-    def scale_margins(self, offset: float, slope: float) -> None:
-        """Make the margins of a model of two classes offset + slope times what they were."""
-        for tree in self._trees["trees"]:
-            tree["base_weights"] = _scaled(tree["base_weights"], slope)
-            leaf = np.array(tree["left_children"]) == LEAF
-            ends = np.array(tree["split_conditions"], dtype=np.float32)
-            ends[leaf] = np.array(_scaled(ends[leaf], slope), dtype=np.float32)
-            tree["split_conditions"] = ends.astype(np.float64).tolist()
-        score = offset + slope * self.intercept_margin
-        if self.objective == "binary:logistic":
-            score = 1.0 / (1.0 + math.exp(-score))
-        listed = isinstance(json.loads(self._numbers["base_score"]), list)
-        self._numbers["base_score"] = json.dumps([score] if listed else score)
-
-
-def _scaled(values: Any, slope: float) -> list[float]:
-    return (slope * np.array(values, dtype=np.float64)).astype(np.float32).tolist()
 
 
 def _texts(value: Any) -> list[str]:

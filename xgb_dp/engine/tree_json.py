@@ -1,4 +1,4 @@
-"""The trees of XGBoost's JSON of a model: what each node has, read and written."""
+"""The trees of XGBoost's JSON of a model: what each node has."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ Floats = npt.NDArray[np.float64]
 
 LEAF = -1
 """Child of a node that has none."""
-_PARENT_OF_ROOT = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -77,48 +76,3 @@ class Tree:
                 goes_left = bool(value < np.float32(self.conditions[node]))
             node = self.left[node] if goes_left else self.right[node]
         return int(node)
-
-
-def complete_tree(
-    number: int,
-    width: int,
-    splits: Sequence[tuple[int, float]],
-    weights: Floats,
-    covers: Floats,
-    gains: Floats,
-) -> dict[str, Any]:
-    """The JSON of a tree whose splits of one depth are the same; its nodes level by level."""
-    inner = (1 << len(splits)) - 1
-    nodes, leaves = np.arange(2 * inner + 1), inner + 1
-    depths = 1 << np.arange(len(splits))
-    columns = np.repeat([column for column, _ in splits], depths).tolist()
-    thresholds = np.repeat([threshold for _, threshold in splits], depths)
-    none = [LEAF] * leaves
-    return {
-        "base_weights": _shortest(weights),
-        "categories": [],
-        "categories_nodes": [],
-        "categories_segments": [],
-        "categories_sizes": [],
-        "default_left": [1] * inner + [0] * leaves,
-        "id": number,
-        "left_children": (2 * nodes[:inner] + 1).tolist() + none,
-        "loss_changes": _shortest(gains),
-        "parents": [_PARENT_OF_ROOT, *((nodes[1:] - 1) // 2).tolist()],
-        "right_children": (2 * nodes[:inner] + 2).tolist() + none,
-        "split_conditions": _shortest(np.concatenate([thresholds, weights[inner:]])),
-        "split_indices": columns + [0] * leaves,
-        "split_type": [0] * len(nodes),
-        "sum_hessian": _shortest(covers),
-        "tree_param": {
-            "num_deleted": "0",
-            "num_feature": str(width),
-            "num_nodes": str(len(nodes)),
-            "size_leaf_vector": "1",
-        },
-    }
-
-
-def _shortest(values: Floats) -> list[float]:
-    """The shortest decimals that read back as the same 32-bit floats."""
-    return [float(str(v)) for v in values.astype(np.float32)]

@@ -17,7 +17,7 @@ from scipy.optimize import isotonic_regression
 from scipy.special import expit
 
 from ..engine.margin_curve import CURVE, MarginCurve
-from ..engine.model_json import ModelJson
+from ..engine.model_writing import ChangedModel
 from ..engine.predictions import probabilities
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
 from ..noisy_sums import Floats
@@ -101,9 +101,9 @@ def calibrated(booster: Any, posterior: Posterior, method: str, cost: Cost) -> A
     return model if method == "platt" else CalibratedModel(model)
 
 
-def _of_two_classes(booster: Any) -> ModelJson:
+def _of_two_classes(booster: Any) -> ChangedModel:
     """The content of a model that can be calibrated."""
-    content = ModelJson.of(booster)
+    content = ChangedModel.of(booster)
     trees = content.booster == "gbtree"
     if content.objective not in ("binary:logistic", "binary:logitraw") or not trees:
         raise PrivacyParameterError(

@@ -17,7 +17,7 @@ from ..releases.candidates import offered
 from ..request.losses import QUANTILES
 from ..request.settings import Seen, Settings
 from . import cells, means
-from .column_effects import ColumnEffects
+from .column_start import ColumnEffects
 from .plan import dump_plan, target_of, without_reals
 
 # Deviations of the noise of a cell, of which all of them together must have as many rows: two of

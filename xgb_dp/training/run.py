@@ -27,9 +27,8 @@ from ..request import masking
 from ..request.settings import Seen, Settings
 from . import first_release, plan, row_checks
 from .call_site import CallSite
-from .column_effects import ColumnEffects
+from .column_start import ColumnEffects, booster_with, trees_of
 from .earlier import check_earlier
-from .first_trees import booster_with, trees_of
 from .keeper import LedgerCallback
 from .prepare import Prepared
 from .public_start import check_categories, public_start
