@@ -22,7 +22,6 @@ from ..accounting.groups import MOST_ROWS
 from ..accounting.simplify import BoundedRange, Neighbours, OtherTerm, Terms
 from . import sampled
 from .allocated import AllocatedRounds
-from .sampled_groups import several_rows
 
 _LOWEST_DELTA = 1e-200
 _LOWEST = 1e-250
@@ -216,7 +215,7 @@ class SampledCurve(Curve):
             tables = [*map(of_rows, range(1, rows)), table]
             curves = [partial(both_signs, t) for t in tables]
             one = FlatCurve(term.inner, 1).scale
-            mixed = several_rows(term.rate, one, curves, replaced=self._coins < rows)
+            mixed = sampled.several_rows(term.rate, one, curves, replaced=self._coins < rows)
             nodes = np.union1d(tables[0].x, table.x)
             return replace(whole, mu=one, nodes=nodes, mixed=mixed)
         if rows > 1:
