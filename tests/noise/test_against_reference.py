@@ -99,6 +99,14 @@ def test_select_among_groups_with_bounds(key, stream, candidates, eps_num, den):
     assert largest == flat.index(max(flat))
 
 
+@pytest.mark.parametrize("bounds", [[5, 5, 5], [5, 7, 6], [5, 6, 9]])
+def test_the_largest_of_groups_is_the_first_of_equals(bounds):
+    """A group whose bound is the best so far may have an equal of a lower index, and no better."""
+    utilities = [[1, 5], [5, 5], [5, 0]]
+    largest = native.select_grouped(native.TEST_KEY, 1, utilities, bounds, 1, 2**40, 0)[1]
+    assert largest == native.argmax([u for row in utilities for u in row]) == 1
+
+
 @pytest.mark.parametrize("sigma2", [1, 1000, 2**36 + 12345, 2**56])
 def test_long_run_of_the_gaussian(sigma2):
     n = 1500
