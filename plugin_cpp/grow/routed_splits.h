@@ -1,50 +1,43 @@
 /**
- * Splits that read no data: they cost nothing, no histogram is built, and rows go to the leaves at
- * the end.
+ * Splits that read no data: they cost nothing, and no histogram is built. Each row goes down the
+ * finished tree in one pass. Sums of integers have no order, so that the sums of the leaves are
+ * those that any other way would give.
  *
  * Proof: docs/proofs/exponential-mechanism.md
+ * Proof: docs/proofs/integer-grid.md
  */
 #pragma once
 
 #include <vector>  // for vector
 
-#include "plugin_cpp/grow/row_router.h"  // for RowRouter
-#include "plugin_cpp/grow/splitter.h"    // for Splitter
+#include "plugin_cpp/grow/binned_pages.h"  // for BinPlaces, BinnedPages
+#include "plugin_cpp/grow/splitter.h"      // for Splitter, Split
+#include "plugin_cpp/rows/gradient.h"      // for LocalSum, PackedPair
 
 namespace xgboost::dp {
 class RoutedSplits : public Splitter {
  public:
   explicit RoutedSplits(SplitterParts const& parts) : ctx_{parts.ctx}, pages_{parts.pages} {}
 
-  void Begin(common::Span<ClassGradients const> gradients) override {
-    CHECK_EQ(gradients.size(), 1);
-    gpair_ = &gradients[0].pairs;
-    router_.Reset();
-  }
-
+  void Begin(common::Span<ClassGradients const> gradients) override;
   void Follow(std::vector<OpenNode> const& nodes, Partitions const& partitions,
-              std::vector<std::vector<bst_node_t>> const& children, bool) override {
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      if (!children[i].empty()) {
-        router_.Add(nodes[i].nidx, partitions[i][0], children[i][0]);
-      }
-    }
-  }
-
+              std::vector<std::vector<bst_node_t>> const& children, bool last) override;
   [[nodiscard]] std::vector<LeafSums> End(std::vector<bst_node_t> const& leaves,
-                                          std::vector<bst_node_t>* positions) override {
-    auto of_nodes = router_.Route(ctx_, pages_, *gpair_, positions);
-    std::vector<LocalSum> sums;
-    for (auto nidx : leaves) {
-      sums.push_back(of_nodes[nidx]);
-    }
-    return {sums};
-  }
+                                          std::vector<bst_node_t>* positions) override;
 
  private:
+  struct Node {
+    Split split;
+    bst_node_t left{-1};  // -1 for a leaf; the right child follows the left one
+  };
+  /** @brief Send the rows of this worker down the tree. @return Sums of their pairs by node. */
+  [[nodiscard]] std::vector<LocalSum> Route(std::vector<bst_node_t>* positions) const;
+  template <typename Codes>
+  [[nodiscard]] bst_node_t LeafOf(Codes const& codes, std::size_t row) const;
+
   Context const* ctx_;
   BinnedPages const& pages_;
   std::vector<PackedPair> const* gpair_{nullptr};
-  RowRouter router_;
+  std::vector<Node> nodes_;
 };
 }  // namespace xgboost::dp
