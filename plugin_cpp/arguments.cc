@@ -5,7 +5,7 @@
 #include <string>   // for to_string
 
 #include "plugin_cpp/guard.h"        // for Find, kPlanKey
-#include "plugin_cpp/json_reader.h"  // for JsonReader
+#include "plugin_cpp/json_reader.h"  // for Require
 #include "xgboost/json.h"            // for Json
 #include "xgboost/logging.h"         // for CHECK
 
@@ -15,8 +15,7 @@ std::string IdOf(std::string const& plan_text) {
     return plan_text;
   }
   auto json = Json::Load(StringView{plan_text});
-  CHECK(IsA<Object>(json)) << "The plan (`dp_plan`) is not valid: it is not an object."
-                           << JsonReader::kMend;
+  Require(IsA<Object>(json), "it is not an object.");
   auto const& plan = get<Object const>(json);
   auto id = plan.find("id");
   return id != plan.cend() && IsA<String>(id->second) ? get<String const>(id->second) : plan_text;

@@ -15,11 +15,6 @@
 
 namespace xgboost::dp {
 namespace {
-constexpr char const* kModes[] = {"prediction", "row_weight", "clip", "filter"};
-constexpr char const* kSplits[] = {"exponential", "random", "histogram", "partial", "public"};
-constexpr char const* kScores[] = {"l1", "newton", "gain"};
-constexpr char const* kNoises[] = {"gaussian", "laplace", "output"};
-
 /** @brief The fields of a JSON object, compared with what is true. */
 class Fields {
  public:
@@ -67,7 +62,7 @@ bool IsBound(Json const& json, RowBound const& bound) {
       {"hessian_bound", bound.hessian_bound},     {"max_weight", bound.max_weight},
       {"rows_per_person", bound.rows_per_person}, {"output_gradient", bound.output_gradient},
       {"output_hessian", bound.output_hessian}};
-  return in.Is("mode", kModes[static_cast<int>(bound.mode)]) &&
+  return in.Is("mode", RowBound::kModes[static_cast<int>(bound.mode)]) &&
          in.IsTrue("unit_hessian", bound.unit_hessian) && in.IsTrue("of_person", bound.of_person) &&
          std::all_of(reals.cbegin(), reals.cend(),
                      [&](auto const& field) { return in.IsReal(field.first, field.second); });
@@ -101,7 +96,7 @@ bool AreEnforced(Json const& json, Plan const& plan) {
          AreCandidates(*candidates, plan) && in.Is("unit", plan.IsOfPersons() ? "person" : "row") &&
          in.Is("split", kSplits[static_cast<int>(plan.split)]) &&
          in.Is("score", kScores[static_cast<int>(plan.score)]) &&
-         in.Is("leaf_noise", kNoises[static_cast<int>(plan.leaf.noise)]) &&
+         in.Is("leaf_noise", kLeafNoises[static_cast<int>(plan.leaf.noise)]) &&
          in.IsReal("score_clip", plan.score_clip) && in.IsTrue("joint", plan.SharesSplits()) &&
          in.IsTrue("spread", plan.leaf.spread) && in.IsTrue("corrects", plan.correction.is_on) &&
          std::all_of(wholes.cbegin(), wholes.cend(),

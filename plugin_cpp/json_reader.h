@@ -4,24 +4,45 @@
  */
 #pragma once
 
-#include <algorithm>  // for max
+#include <algorithm>  // for find, find_if, max
 #include <cmath>      // for isfinite
+#include <cstddef>    // for size_t
 #include <cstdint>    // for int64_t, uint64_t
 #include <cstdlib>    // for strtod
 #include <limits>     // for numeric_limits
-#include <string>     // for string
+#include <sstream>    // for ostringstream
+#include <string>     // for string, to_string
 #include <utility>    // for move, pair
 #include <vector>     // for vector
 
 #include "plugin_cpp/release/masking.h"  // for Masking
 #include "xgboost/json.h"     // for Json, get, IsA, Array, Object, Integer, String, Boolean
-#include "xgboost/logging.h"  // for CHECK, LOG
+#include "xgboost/logging.h"  // for CHECK
 
 namespace xgboost::dp {
+/** @brief Refuse a plan. */
+inline void Require(bool holds, std::string const& what) {
+  CHECK(holds)
+      << "The plan (`dp_plan`) is not valid: " << what
+      << " The plan of a private training is made by xgb_dp when `xgboost.train` is called "
+         "with `dp_epsilon` and `dp_delta`; it is not written by hand.";
+}
+
 class JsonReader {
+ private:  // first: what is deduced stands before its use
+  void Check(bool holds, std::string const& key, std::string const& what) const {
+    Require(holds, "`" + path_ + key + "` " + what);
+  }
+  template <typename T>
+  [[nodiscard]] auto const& Get(std::string const& key, char const* otherwise) const {
+    auto const& v = this->At(key);
+    this->Check(IsA<T>(v), key, otherwise);
+    return get<T const>(v);
+  }
+
  public:
   JsonReader(Json const& in, std::string path) : path_{std::move(path)} {
-    CHECK(IsA<Object>(in)) << this->Where("") << "is not an object." << kMend;
+    this->Check(IsA<Object>(in), "", "is not an object.");
     object_ = &get<Object const>(in);
   }
 
@@ -30,27 +51,38 @@ class JsonReader {
   }
   [[nodiscard]] Json const& At(std::string const& key) const {
     auto it = object_->find(key);
-    CHECK(it != object_->cend()) << this->Where(key) << "is missing." << kMend;
+    this->Check(it != object_->cend(), key, "is missing.");
     return it->second;
   }
   [[nodiscard]] std::int64_t Int(std::string const& key, std::int64_t lower,
                                  std::int64_t upper) const {
-    auto const& v = this->At(key);
-    CHECK(IsA<Integer>(v)) << this->Where(key) << "is not an integer." << kMend;
-    auto value = static_cast<std::int64_t>(get<Integer const>(v));
-    CHECK(value >= lower && value <= upper)
-        << this->Where(key) << "is outside [" << lower << ", " << upper << "]." << kMend;
+    auto value = this->Get<Integer>(key, "is not an integer.");
+    this->Check(value >= lower && value <= upper, key,
+                "is outside [" + std::to_string(lower) + ", " + std::to_string(upper) + "].");
     return value;
   }
   [[nodiscard]] bool Bool(std::string const& key) const {
-    auto const& v = this->At(key);
-    CHECK(IsA<Boolean>(v)) << this->Where(key) << "is not a boolean." << kMend;
-    return get<Boolean const>(v);
+    return this->Get<Boolean>(key, "is not a boolean.");
   }
   [[nodiscard]] std::string Text(std::string const& key) const {
-    auto const& v = this->At(key);
-    CHECK(IsA<String>(v)) << this->Where(key) << "is not a string." << kMend;
-    return get<String const>(v);
+    return this->Get<String>(key, "is not a string.");
+  }
+  [[nodiscard]] std::vector<Json> const& List(std::string const& key) const {
+    return this->Get<Array>(key, "is not a list.");
+  }
+  /** @brief The integers of a list, which is a field or part of one. */
+  template <typename T>
+  [[nodiscard]] static std::vector<T> Ints(Json const& list, std::string const& key,
+                                           std::int64_t lower, std::int64_t upper) {
+    Require(IsA<Array>(list), "`" + key + "` is not a list.");
+    std::vector<T> out;
+    for (auto const& v : get<Array const>(list)) {
+      Require(IsA<Integer>(v) && get<Integer const>(v) >= lower && get<Integer const>(v) <= upper,
+              "an entry of `" + key + "` is not an integer in [" + std::to_string(lower) + ", " +
+                  std::to_string(upper) + "].");
+      out.push_back(static_cast<T>(get<Integer const>(v)));
+    }
+    return out;
   }
   /** @brief A real number, which travels as text: JSON numbers would be cut to 32 bits. */
   [[nodiscard]] double Real(std::string const& key,
@@ -61,11 +93,9 @@ class JsonReader {
   /** @brief A list of real numbers, each as text. */
   [[nodiscard]] std::vector<double> Reals(std::string const& key, double lower,
                                           double upper) const {
-    auto const& json = this->At(key);
-    CHECK(IsA<Array>(json)) << this->Where(key) << "is not a list." << kMend;
     std::vector<double> out;
-    for (auto const& v : get<Array const>(json)) {
-      CHECK(IsA<String>(v)) << this->Where(key) << "has an entry that is not a text." << kMend;
+    for (auto const& v : this->List(key)) {
+      this->Check(IsA<String>(v), key, "has an entry that is not a text.");
       out.push_back(this->Number(key, get<String const>(v), lower, upper));
     }
     return out;
@@ -74,37 +104,35 @@ class JsonReader {
   [[nodiscard]] static double NumberOf(std::string const& where, std::string const& text) {
     char* end = nullptr;
     double value = std::strtod(text.c_str(), &end);
-    CHECK(end != text.c_str() && *end == '\0' && std::isfinite(value))
-        << "The plan (`dp_plan`) is not valid: `" << where << "` is not a number." << kMend;
+    Require(end != text.c_str() && *end == '\0' && std::isfinite(value),
+            "`" + where + "` is not a number.");
     return value;
   }
   template <typename T>
   [[nodiscard]] T Enum(std::string const& key,
                        std::vector<std::pair<char const*, T>> const& names) const {
     auto text = this->Text(key);
-    for (auto const& [name, value] : names) {
-      if (text == name) {
-        return value;
-      }
-    }
-    LOG(FATAL) << this->Where(key) << "has an unknown value." << kMend;
-    return names.front().second;
+    auto it = std::find_if(names.cbegin(), names.cend(),
+                           [&](auto const& known) { return text == known.first; });
+    this->Check(it != names.cend(), key, "has an unknown value.");
+    return it->second;
   }
-
-  static constexpr char kMend[] =
-      " The plan of a private training is made by xgb_dp when `xgboost.train` is called with "
-      "`dp_epsilon` and `dp_delta`; it is not written by hand.";
+  /** @brief The same where names are listed in the order of the values. */
+  template <typename T, std::size_t kN>
+  [[nodiscard]] T Enum(std::string const& key, char const* const (&names)[kN]) const {
+    auto it = std::find(names, names + kN, this->Text(key));
+    this->Check(it != names + kN, key, "has an unknown value.");
+    return static_cast<T>(it - names);
+  }
 
  private:
   [[nodiscard]] double Number(std::string const& key, std::string const& text, double lower,
                               double upper) const {
     auto value = NumberOf(path_ + key, text);
-    CHECK(value >= lower && value <= upper)
-        << this->Where(key) << "is not a number in [" << lower << ", " << upper << "]." << kMend;
+    std::ostringstream ends;
+    ends << "is not a number in [" << lower << ", " << upper << "].";
+    this->Check(value >= lower && value <= upper, key, ends.str());
     return value;
-  }
-  [[nodiscard]] std::string Where(std::string const& key) const {
-    return "The plan (`dp_plan`) is not valid: `" + path_ + key + "` ";
   }
 
   Object::Map const* object_;
@@ -119,10 +147,8 @@ struct KnownNoise {
 /** @brief A release without noise, or with noise that somebody knows, must not be `private`. */
 [[nodiscard]] inline KnownNoise ReadKnownNoise(JsonReader const& in) {
   KnownNoise out{in.Bool("noise_free"), in.Has("test_key") ? in.Text("test_key") : ""};
-  CHECK(!(in.Bool("private") && (out.is_none || !out.key.empty())))
-      << "The plan (`dp_plan`) is not valid: it says `private`, which fixed or absent noise "
-         "contradicts."
-      << JsonReader::kMend;
+  Require(!(in.Bool("private") && (out.is_none || !out.key.empty())),
+          "it says `private`, which fixed or absent noise contradicts.");
   return out;
 }
 
@@ -131,9 +157,7 @@ struct KnownNoise {
   Masking out;
   out.workers = static_cast<std::int32_t>(in.Int("workers", 0, Masking::kMaxWorkers));
   out.colluders = static_cast<std::int32_t>(in.Int("colluders", 0, std::max(out.workers - 1, 0)));
-  CHECK_NE(out.workers, 1)
-      << "The plan (`dp_plan`) is not valid: there is nothing to mask with one worker."
-      << JsonReader::kMend;
+  Require(out.workers != 1, "there is nothing to mask with one worker.");
   return out;
 }
 

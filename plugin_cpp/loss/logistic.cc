@@ -1,7 +1,14 @@
-#include "plugin_cpp/loss/logistic.h"
-
+/**
+ * Logistic loss of a label that is a share, anywhere in [0, 1], and of several labels of 0 and 1.
+ *
+ * All labels of a row have one bound together, by a factor of the row's predictions alone.
+ *
+ * Proof: docs/proofs/sensitivity.md
+ */
 #include <algorithm>  // for max
 #include <cmath>      // for exp, sqrt
+
+#include "plugin_cpp/loss/loss.h"  // for Loss, AddLoss
 
 namespace xgboost::dp {
 namespace {
@@ -44,16 +51,18 @@ class LogisticLoss : public Loss {
   std::size_t n_labels_;
   double row_variance_;
 };
+
+// A share varies less than the label of a single case, whose variance is its Hessian; the row bound
+// leaves about half of that.
+AddLoss const kShares{
+    "logistic", {"reg:logistic"}, [](JsonReader const&, LabelRange range) {
+      return std::shared_ptr<Loss const>{std::make_shared<LogisticLoss>(range, 1, 0.25)};
+    }};
+// The variance of a label is its Hessian, of which the row bound leaves about half.
+AddLoss const kLabels{
+    "labels", {"binary:logistic", "binary:logitraw"}, [](JsonReader const& in, LabelRange) {
+      return std::shared_ptr<Loss const>{
+          std::make_shared<LogisticLoss>(LabelRange{0.0, 1.0}, in.Int("count", 2, 1 << 16), 0.5)};
+    }};
 }  // namespace
-
-std::shared_ptr<Loss const> ReadLogisticLoss(JsonReader const&, LabelRange range) {
-  // A share varies less than the label of a single case, whose variance is its Hessian; the row
-  // bound leaves about half of that.
-  return std::make_shared<LogisticLoss>(range, 1, 0.25);
-}
-
-std::shared_ptr<Loss const> ReadLabelsLoss(JsonReader const& in, LabelRange) {
-  // The variance of a label is its Hessian, of which the row bound leaves about half.
-  return std::make_shared<LogisticLoss>(LabelRange{0.0, 1.0}, in.Int("count", 2, 1 << 16), 0.5);
-}
 }  // namespace xgboost::dp

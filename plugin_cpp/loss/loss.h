@@ -11,7 +11,7 @@
 
 #include <cstddef>  // for size_t
 #include <cstdint>  // for int32_t
-#include <memory>   // for shared_ptr
+#include <memory>   // for make_shared, shared_ptr
 #include <string>   // for string
 #include <vector>   // for vector
 
@@ -96,6 +96,17 @@ class Loss {
    * @param r Weight of Hessians in the norm.
    */
   virtual void LargestNorms(LossRows const& rows, double r, double* norms) const = 0;
+};
+
+/** @brief A loss from `loss` of the plan and the range of its label. */
+using LossMaker = std::shared_ptr<Loss const> (*)(JsonReader const& in, LabelRange range);
+template <typename T>
+std::shared_ptr<Loss const> MakeLoss(JsonReader const& in, LabelRange range) {
+  return std::make_shared<T>(in, range);
+}
+/** @brief A static one adds a loss, for objectives whose models predict what it fits. */
+struct AddLoss {
+  AddLoss(char const* name, std::vector<std::string> objectives, LossMaker make);
 };
 
 /** @brief The ranges of several labels, from the lists `lower` and `upper`. */

@@ -1,7 +1,19 @@
-#include "plugin_cpp/loss/power.h"
-
+/**
+ * Deviances of means on the log scale whose variance is a power of the mean: Poisson (1), Tweedie
+ * (between), gamma (2).
+ *
+ * Predictions mu are in units of the released mean of labels, m. Labels are cut at a cap that
+ * follows it, and are in units of their mean after the cut, c: so the trees fit what a prediction
+ * is to the mean, however few and large the amounts are, and the mean itself stays m. The Hessian
+ * is the expected one, which no label moves. With a = mu / m: g = (a - min(y, cap) / c) a^(1 - p),
+ * h = a^(2 - p), both in units of cap / c, the largest label.
+ *
+ * Proof: docs/proofs/sensitivity.md
+ */
 #include <algorithm>  // for max, min
 #include <cmath>      // for exp, log, sqrt, abs
+
+#include "plugin_cpp/loss/loss.h"  // for Loss, AddLoss
 
 namespace xgboost::dp {
 namespace {
@@ -56,9 +68,7 @@ class PowerLoss : public Loss {
 
   double power_, mean_, log_mean_, start_, cap_, capped_mean_, unit_, lower_, upper_;
 };
-}  // namespace
 
-std::shared_ptr<Loss const> ReadPowerLoss(JsonReader const& in, LabelRange range) {
-  return std::make_shared<PowerLoss>(in, range);
-}
+AddLoss const kAdded{"power", {"count:poisson", "reg:gamma", "reg:tweedie"}, MakeLoss<PowerLoss>};
+}  // namespace
 }  // namespace xgboost::dp

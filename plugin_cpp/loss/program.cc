@@ -1,11 +1,17 @@
-#include "plugin_cpp/loss/program.h"
-
+/**
+ * A loss of the user's, as a list of arithmetic instructions on the numbers of one row.
+ *
+ * It has no memory and no loops, and reads one row: so it cannot couple rows, whatever it computes.
+ *
+ * Proof: docs/proofs/sensitivity.md
+ */
 #include <cmath>    // for abs, atan, cos, exp, expm1, fmax, fmin, log, log1p, pow, sin, sqrt, tanh
 #include <utility>  // for pair
 #include <vector>   // for vector
 
-#include "xgboost/json.h"     // for Json, Array, Integer, String
-#include "xgboost/logging.h"  // for CHECK
+#include "plugin_cpp/loss/loss.h"  // for Loss, AddLoss
+#include "xgboost/json.h"          // for Json, Array, Integer, String
+#include "xgboost/logging.h"       // for CHECK
 
 namespace xgboost::dp {
 namespace {
@@ -109,7 +115,7 @@ class ProgramLoss : public Loss {
  public:
   static constexpr std::size_t kMost = 1000;  // instructions
 
-  explicit ProgramLoss(JsonReader const& in) : unit_{in.Real("unit", 1e-30, 1e38)} {
+  ProgramLoss(JsonReader const& in, LabelRange) : unit_{in.Real("unit", 1e-30, 1e38)} {
     auto const& json = in.At("program");
     CHECK(IsA<Array>(json)) << kWrong;
     for (auto const& v : get<Array const>(json)) {
@@ -168,9 +174,7 @@ class ProgramLoss : public Loss {
   std::size_t gradient_{0}, hessian_{0};
   bool is_weighted_{false};
 };
-}  // namespace
 
-std::shared_ptr<Loss const> ReadProgramLoss(JsonReader const& in, LabelRange) {
-  return std::make_shared<ProgramLoss>(in);
-}
+AddLoss const kAdded{"program", {"reg:squarederror"}, MakeLoss<ProgramLoss>};
+}  // namespace
 }  // namespace xgboost::dp

@@ -1,7 +1,13 @@
-#include "plugin_cpp/loss/pseudo_huber.h"
-
+/**
+ * The pseudo-Huber loss of a public slope, which is the unit of margins: squared near the label and
+ * absolute far from it.
+ *
+ * Proof: docs/proofs/sensitivity.md
+ */
 #include <algorithm>  // for max, min
 #include <cmath>      // for abs, sqrt
+
+#include "plugin_cpp/loss/loss.h"  // for Loss, AddLoss
 
 namespace xgboost::dp {
 namespace {
@@ -40,9 +46,7 @@ class PseudoHuberLoss : public Loss {
   double slope_;
   LabelRange range_;
 };
-}  // namespace
 
-std::shared_ptr<Loss const> ReadPseudoHuberLoss(JsonReader const& in, LabelRange range) {
-  return std::make_shared<PseudoHuberLoss>(in, range);
-}
+AddLoss const kAdded{"pseudo_huber", {"reg:pseudohubererror"}, MakeLoss<PseudoHuberLoss>};
+}  // namespace
 }  // namespace xgboost::dp

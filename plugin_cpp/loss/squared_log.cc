@@ -1,9 +1,13 @@
-#include "plugin_cpp/loss/squared_log.h"
-
+/**
+ * Squared error of log(1 + prediction), in half widths of the declared range. Residuals are clipped
+ * on the scale of the logarithm.
+ *
+ * Proof: docs/proofs/sensitivity.md
+ */
 #include <algorithm>  // for clamp, max, min
 #include <cmath>      // for abs, log1p, sqrt
 
-#include "xgboost/logging.h"  // for CHECK
+#include "plugin_cpp/loss/loss.h"  // for Loss, AddLoss
 
 namespace xgboost::dp {
 namespace {
@@ -11,9 +15,7 @@ class SquaredLogLoss : public Loss {
  public:
   SquaredLogLoss(JsonReader const& in, LabelRange range)
       : clip_{in.Real("clip", 1e-9, 1e3)}, range_{range}, half_{(range.upper - range.lower) / 2} {
-    CHECK(range.lower > -1.0 && half_ > 0.0)
-        << "The plan (`dp_plan`) is not valid: the range of labels has no logarithm."
-        << JsonReader::kMend;
+    Require(range.lower > -1.0 && half_ > 0.0, "the range of labels has no logarithm.");
   }
 
   [[nodiscard]] double Unit(std::int32_t, std::size_t) const override { return half_; }
@@ -50,9 +52,7 @@ class SquaredLogLoss : public Loss {
   LabelRange range_;
   double half_;
 };
-}  // namespace
 
-std::shared_ptr<Loss const> ReadSquaredLogLoss(JsonReader const& in, LabelRange range) {
-  return std::make_shared<SquaredLogLoss>(in, range);
-}
+AddLoss const kAdded{"squared_log", {"reg:squaredlogerror"}, MakeLoss<SquaredLogLoss>};
+}  // namespace
 }  // namespace xgboost::dp

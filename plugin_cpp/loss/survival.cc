@@ -1,8 +1,16 @@
-#include "plugin_cpp/loss/survival.h"
-
+/**
+ * The likelihood of accelerated failure times: the logarithm of a time is the margin plus a scaled
+ * error of a normal, logistic or extreme law. A label is an interval in which the time lies.
+ *
+ * Pairs are derivatives by the margin in units of the scale, z = (log t - F) / scale.
+ *
+ * Proof: docs/proofs/sensitivity.md
+ */
 #include <algorithm>  // for clamp, max
 #include <cmath>      // for erfc, exp, expm1, isinf, log, sqrt
 #include <limits>     // for numeric_limits
+
+#include "plugin_cpp/loss/loss.h"  // for Loss, AddLoss
 
 namespace xgboost::dp {
 namespace {
@@ -106,9 +114,7 @@ class SurvivalLoss : public Loss {
   PairFn pair_;
   double first_, last_;
 };
-}  // namespace
 
-std::shared_ptr<Loss const> ReadSurvivalLoss(JsonReader const& in, LabelRange range) {
-  return std::make_shared<SurvivalLoss>(in, range);
-}
+AddLoss const kAdded{"survival", {"survival:aft"}, MakeLoss<SurvivalLoss>};
+}  // namespace
 }  // namespace xgboost::dp

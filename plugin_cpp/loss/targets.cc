@@ -1,14 +1,22 @@
-#include "plugin_cpp/loss/targets.h"
-
+/**
+ * The squared error of several targets of a row, each with a label, a range and an output.
+ *
+ * Every residual is in half widths of the range of its target and clipped at a public number, so
+ * that all targets of a row have one bound together, which no label changes.
+ *
+ * Proof: docs/proofs/sensitivity.md
+ */
 #include <algorithm>  // for clamp, max, min
 #include <cmath>      // for abs, sqrt
 #include <vector>     // for vector
+
+#include "plugin_cpp/loss/loss.h"  // for Loss, AddLoss
 
 namespace xgboost::dp {
 namespace {
 class TargetsLoss : public Loss {
  public:
-  explicit TargetsLoss(JsonReader const& in)
+  TargetsLoss(JsonReader const& in, LabelRange)
       : clip_{in.Real("clip", 1e-9, 1e3)}, ranges_{ReadRanges(in)} {}
 
   [[nodiscard]] std::size_t NumOutputs() const override { return ranges_.size(); }
@@ -49,9 +57,7 @@ class TargetsLoss : public Loss {
   double clip_;
   std::vector<LabelRange> ranges_;
 };
-}  // namespace
 
-std::shared_ptr<Loss const> ReadTargetsLoss(JsonReader const& in, LabelRange) {
-  return std::make_shared<TargetsLoss>(in);
-}
+AddLoss const kAdded{"targets", {"reg:squarederror"}, MakeLoss<TargetsLoss>};
+}  // namespace
 }  // namespace xgboost::dp

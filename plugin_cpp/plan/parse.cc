@@ -1,6 +1,6 @@
 #include "plugin_cpp/plan/plan.h"
 
-#include <algorithm>   // for adjacent_find
+#include <algorithm>   // for adjacent_find, max
 #include <cmath>       // for isfinite
 #include <cstdint>     // for int64_t
 #include <functional>  // for greater_equal
@@ -10,7 +10,7 @@
 
 #include "plugin_cpp/json_reader.h"  // for JsonReader, ReadKnownNoise, ReadSigma2, ReadScale
 #include "xgboost/json.h"            // for Json, get, Integer, Number, Array
-#include "xgboost/logging.h"         // for CHECK, LOG
+#include "xgboost/logging.h"         // for CHECK
 #include "xgboost/string_view.h"     // for StringView
 
 namespace xgboost::dp {
@@ -22,10 +22,7 @@ RowBound ReadRowBound(JsonReader const& in, std::int64_t grid_bits, bool squared
   RowBound bound;
   bound.of_person = of_person;
   bound.rows_per_person = in.Real("rows_per_person", 1.0, of_person ? kMaxRowsPerPerson : 1.0);
-  bound.mode = in.Enum<RowBound::Mode>("mode", {{"prediction", RowBound::Mode::kPrediction},
-                                                {"row_weight", RowBound::Mode::kRowWeight},
-                                                {"clip", RowBound::Mode::kClip},
-                                                {"filter", RowBound::Mode::kFilter}});
+  bound.mode = in.Enum<RowBound::Mode>("mode", RowBound::kModes);
   bound.unit_hessian = in.Bool("unit_hessian");
   // Far from the ends of the range of doubles, so that no product below overflows or vanishes.
   bound.gradient_bound = in.Real("gradient_bound", 1e-6, 1e6);
@@ -47,32 +44,22 @@ RowBound ReadRowBound(JsonReader const& in, std::int64_t grid_bits, bool squared
   return bound;
 }
 
-std::vector<Json> const& List(JsonReader const& in, std::string const& key) {
-  auto const& json = in.At(key);
-  CHECK(IsA<Array>(json)) << "The plan (`dp_plan`) is not valid: `" << key << "` is not a list."
-                          << JsonReader::kMend;
-  return get<Array const>(json);
-}
-
 std::vector<float> ReadCuts(JsonReader const& in, std::string const& key) {
   std::vector<float> cuts;
-  for (auto const& v : List(in, key)) {
+  for (auto const& v : in.List(key)) {
     cuts.push_back(IsA<Integer>(v) ? static_cast<float>(get<Integer const>(v))
                                    : get<Number const>(v));
-    CHECK(std::isfinite(cuts.back()))
-        << "The plan (`dp_plan`) is not valid: a cut is not finite." << JsonReader::kMend;
+    Require(std::isfinite(cuts.back()), "a cut is not finite.");
   }
-  CHECK(std::adjacent_find(cuts.cbegin(), cuts.cend(), std::greater_equal<>{}) == cuts.cend())
-      << "The plan (`dp_plan`) is not valid: cuts must increase strictly." << JsonReader::kMend;
+  Require(std::adjacent_find(cuts.cbegin(), cuts.cend(), std::greater_equal<>{}) == cuts.cend(),
+          "cuts must increase strictly.");
   return cuts;
 }
 
 FeaturePlan ReadFeature(Json const& json, std::size_t idx) {
   JsonReader in{json, "features[" + std::to_string(idx) + "]."};
   FeaturePlan out;
-  out.kind = in.Enum<FeaturePlan::Kind>("kind", {{"private", FeaturePlan::Kind::kPrivate},
-                                                 {"cuts", FeaturePlan::Kind::kCuts},
-                                                 {"categorical", FeaturePlan::Kind::kCategorical}});
+  out.kind = in.Enum<FeaturePlan::Kind>("kind", FeaturePlan::kKinds);
   if (out.kind == FeaturePlan::Kind::kCategorical) {
     out.n_categories = in.Int("size", 1, 1 << 16);
   } else if (out.kind == FeaturePlan::Kind::kCuts) {
@@ -85,9 +72,7 @@ FeaturePlan ReadFeature(Json const& json, std::size_t idx) {
 
 CandidatePlan ReadCandidates(JsonReader const& in, Plan const& plan) {
   CandidatePlan out;
-  out.kind = in.Enum<CandidateKind>("kind", {{"quantile_tree", CandidateKind::kQuantileTree},
-                                             {"histogram", CandidateKind::kHistogram},
-                                             {"adaptive", CandidateKind::kAdaptive}});
+  out.kind = in.Enum<CandidateKind>("kind", kCandidateKinds);
   out.rounds = in.Int("rounds", 1, plan.rounds);
   out.hessian = in.Bool("hessian");
   out.laplace = in.Bool("laplace");
@@ -101,9 +86,7 @@ CandidatePlan ReadCandidates(JsonReader const& in, Plan const& plan) {
 
 LeafPlan ReadLeaf(JsonReader const& in, Plan const& plan) {
   LeafPlan out;
-  out.noise = in.Enum<LeafNoise>("noise", {{"gaussian", LeafNoise::kGaussian},
-                                           {"laplace", LeafNoise::kLaplace},
-                                           {"output", LeafNoise::kOutput}});
+  out.noise = in.Enum<LeafNoise>("noise", kLeafNoises);
   bool gaussian = out.noise == LeafNoise::kGaussian;
   // Leaves that are read from the last noisy sums of splits have no noise of their own.
   out.sigma2 = ReadSigma2(in, plan.noise_free || plan.HasNoisySums() || !gaussian);
@@ -129,28 +112,11 @@ CorrectionPlan ReadCorrection(JsonReader const& in, Plan const& plan) {
   return out;
 }
 
-std::int64_t ListedInt(Json const& json, std::string const& key, std::int64_t lower,
-                       std::int64_t upper) {
-  CHECK(IsA<Integer>(json) && get<Integer const>(json) >= lower &&
-        get<Integer const>(json) <= upper)
-      << "The plan (`dp_plan`) is not valid: an entry of `" << key << "` is not an integer in ["
-      << lower << ", " << upper << "]." << JsonReader::kMend;
-  return get<Integer const>(json);
-}
-
 void ReadSplits(JsonReader const& in, Plan* plan) {
-  plan->shape = in.Enum<TreeShape>("shape", {{"alternate", TreeShape::kAlternate},
-                                             {"per_node", TreeShape::kPerNode},
-                                             {"oblivious", TreeShape::kOblivious}});
-  plan->split = in.Enum<SplitChoice>("split", {{"exponential", SplitChoice::kExponential},
-                                               {"random", SplitChoice::kRandom},
-                                               {"histogram", SplitChoice::kHistogram},
-                                               {"partial", SplitChoice::kPartial},
-                                               {"public", SplitChoice::kPublic}});
-  plan->score = in.Enum<Score>(
-      "score", {{"l1", Score::kL1}, {"newton", Score::kNewton}, {"gain", Score::kGain}});
-  plan->class_trees = in.Enum<ClassTrees>(
-      "class_trees", {{"per_class", ClassTrees::kPerClass}, {"joint", ClassTrees::kJoint}});
+  plan->shape = in.Enum<TreeShape>("shape", kShapes);
+  plan->split = in.Enum<SplitChoice>("split", kSplits);
+  plan->score = in.Enum<Score>("score", kScores);
+  plan->class_trees = in.Enum<ClassTrees>("class_trees", kClassTrees);
   plan->score_clip = in.Real("score_clip", 0.0, 1e6);
   plan->split_levels = in.Int("split_levels", 1, 4);
   plan->split_candidates = in.Int("split_candidates", 1, 1 << 12);
@@ -165,52 +131,39 @@ void ReadSplits(JsonReader const& in, Plan* plan) {
 }
 
 void ReadFeatures(JsonReader const& in, Plan* plan) {
-  for (auto const& json : List(in, "features")) {
+  for (auto const& json : in.List("features")) {
     plan->features.push_back(ReadFeature(json, plan->features.size()));
   }
-  for (auto const& json : List(in, "monotone")) {
-    plan->monotone.push_back(static_cast<std::int32_t>(ListedInt(json, "monotone", -1, 1)));
-  }
-  for (auto const& json : List(in, "feature_weights")) {
-    plan->feature_weights.push_back(ListedInt(json, "feature_weights", 1, Plan::kMaxFeatureWeight));
-  }
+  plan->monotone = in.Ints<std::int32_t>(in.At("monotone"), "monotone", -1, 1);
+  plan->feature_weights = in.Ints<std::int64_t>(in.At("feature_weights"), "feature_weights", 1,
+                                                Plan::kMaxFeatureWeight);
+  auto last = plan->n_features - 1;
   if (in.Has("offered")) {
-    for (auto const& json : List(in, "offered")) {
-      plan->offered.push_back(
-          static_cast<bst_feature_t>(ListedInt(json, "offered", 0, plan->n_features - 1)));
-    }
+    plan->offered = in.Ints<bst_feature_t>(in.At("offered"), "offered", 0, last);
   }
-  for (auto const& set : List(in, "interactions")) {
-    CHECK(IsA<Array>(set)) << "The plan (`dp_plan`) is not valid: an interaction is not a list."
-                           << JsonReader::kMend;
-    plan->interactions.emplace_back();
-    for (auto const& json : get<Array const>(set)) {
-      plan->interactions.back().push_back(
-          static_cast<bst_feature_t>(ListedInt(json, "interactions", 0, plan->n_features - 1)));
-    }
+  for (auto const& set : in.List("interactions")) {
+    plan->interactions.push_back(in.Ints<bst_feature_t>(set, "interactions", 0, last));
   }
 }
+
 /** @brief A public tree from its nodes in preorder: feature and offer of a split, -1 of a leaf. */
 PublicTree ReadStructure(Json const& json, Plan const& plan) {
-  CHECK(IsA<Array>(json)) << "The plan (`dp_plan`) is not valid: a structure is not a list."
-                          << JsonReader::kMend;
-  auto const& list = get<Array const>(json);
+  constexpr std::int32_t kMostOffers = 1 << 20;
+  auto list = JsonReader::Ints<std::int32_t>(json, "structures", -1,
+                                             std::max(plan.n_features - 1, kMostOffers));
   PublicTree out;
   std::vector<std::size_t> open;  // splits whose right child has not been read
   bool complete = false;
   for (std::size_t i = 0; i < list.size(); ++i) {
-    CHECK(!complete)
-        << "The plan (`dp_plan`) is not valid: a structure goes on after its last leaf."
-        << JsonReader::kMend;
+    Require(!complete, "a structure goes on after its last leaf.");
     PublicNode node;
-    node.feature =
-        static_cast<std::int32_t>(ListedInt(list[i], "structures", -1, plan.n_features - 1));
+    node.feature = list[i];
+    Require(node.feature < plan.n_features, "a structure has an unknown feature.");
     if (!node.IsLeaf()) {
-      CHECK_LT(++i, list.size()) << "The plan (`dp_plan`) is not valid: a structure breaks off."
-                                 << JsonReader::kMend;
-      node.offer = static_cast<std::int32_t>(ListedInt(list[i], "structures", 0, 1 << 20));
-      CHECK_LT(open.size(), static_cast<std::size_t>(plan.depth))
-          << "The plan (`dp_plan`) is not valid: a structure is too deep." << JsonReader::kMend;
+      Require(++i < list.size(), "a structure breaks off.");
+      node.offer = list[i];
+      Require(node.offer >= 0 && node.offer <= kMostOffers, "a structure has no such offer.");
+      Require(open.size() < static_cast<std::size_t>(plan.depth), "a structure is too deep.");
       open.push_back(out.size());
       out.push_back(node);
       continue;
@@ -225,14 +178,13 @@ PublicTree ReadStructure(Json const& json, Plan const& plan) {
       out[open.back()].right = static_cast<std::int32_t>(out.size());
     }
   }
-  CHECK(complete) << "The plan (`dp_plan`) is not valid: a structure breaks off."
-                  << JsonReader::kMend;
+  Require(complete, "a structure breaks off.");
   return out;
 }
 
 void ReadStructures(JsonReader const& in, Plan* plan) {
   if (plan->split == SplitChoice::kPublic) {
-    for (auto const& json : List(in, "structures")) {
+    for (auto const& json : in.List("structures")) {
       plan->structures.push_back(ReadStructure(json, *plan));
     }
   }

@@ -27,23 +27,33 @@ namespace xgboost::dp {
  */
 inline constexpr std::uint64_t kMaxScoreRange = std::uint64_t{1} << (63 - kEpsBits);
 
+// What plans and ledgers call the values of an enumeration, in their order, follows it.
+
 /** @brief Which tree shape a round grows. */
 enum class TreeShape { kAlternate, kPerNode, kOblivious };
+inline constexpr char const* kShapes[] = {"alternate", "per_node", "oblivious"};
 /** @brief How splits are chosen. */
 enum class SplitChoice { kExponential, kRandom, kHistogram, kPartial, kPublic };
+inline constexpr char const* kSplits[] = {"exponential", "random", "histogram", "partial",
+                                          "public"};
 /** @brief Whether the trees of a round, one for each class, share their splits. */
 enum class ClassTrees { kPerClass, kJoint };
+inline constexpr char const* kClassTrees[] = {"per_class", "joint"};
 /** @brief Utility of a split candidate. */
 enum class Score { kL1, kNewton, kGain };
+inline constexpr char const* kScores[] = {"l1", "newton", "gain"};
 
 /** @brief Noise of leaves: on their sums, or Laplace noise on the leaf value itself. */
 enum class LeafNoise { kGaussian, kLaplace, kOutput };
+inline constexpr char const* kLeafNoises[] = {"gaussian", "laplace", "output"};
 /** @brief What private candidates are read from. */
 enum class CandidateKind { kQuantileTree, kHistogram, kAdaptive };
+inline constexpr char const* kCandidateKinds[] = {"quantile_tree", "histogram", "adaptive"};
 
 /** @brief Where the splits of one feature may be. All but `kPrivate` are public. */
 struct FeaturePlan {
   enum class Kind { kPrivate, kCuts, kCategorical } kind{Kind::kPrivate};
+  static constexpr char const* kKinds[] = {"private", "cuts", "categorical"};
   std::vector<float> cuts;       // kCuts: sorted, finite
   std::vector<float> grid;       // kPrivate: public edges of a noisy histogram, or ends of the cuts
   std::int32_t n_categories{0};  // kCategorical: codes 0 .. n - 1

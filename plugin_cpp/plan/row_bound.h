@@ -45,6 +45,7 @@ struct RowBound {
     kClip,        // |g| clipped to C, and 0 <= h <= h_max
     kFilter,      // the same, but rows with |g| > C take no part
   } mode{Mode::kRowWeight};
+  static constexpr char const* kModes[] = {"prediction", "row_weight", "clip", "filter"};
   double gradient_bound{0};   // C
   double hessian_weight{0};   // r
   double hessian_bound{0};    // h_max, mode kClip

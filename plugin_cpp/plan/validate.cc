@@ -8,16 +8,11 @@
 #include <functional>  // for greater_equal
 #include <string>      // for string
 
-#include "plugin_cpp/json_reader.h"  // for JsonReader
+#include "plugin_cpp/json_reader.h"  // for Require
 #include "plugin_cpp/plan/plan.h"    // for Plan
-#include "xgboost/logging.h"         // for CHECK
 
 namespace xgboost::dp {
 namespace {
-void Require(bool holds, std::string const& what) {
-  CHECK(holds) << "The plan (`dp_plan`) is not valid: " << what << JsonReader::kMend;
-}
-
 void CheckFeatureWeights(Plan const& plan) {
   auto const& weights = plan.feature_weights;
   Require(weights.empty() || weights.size() == static_cast<std::size_t>(plan.n_features),

@@ -51,7 +51,7 @@ class Program:
     hessian: int  # position of the Hessian
 
     def plan(self, s: Settings) -> dict[str, Any]:
-        """What ``plugin_cpp/loss/program.h`` reads. The unit of margins is half the range."""
+        """What ``plugin_cpp/loss/program.cc`` reads. The unit of margins is half the range."""
         return {
             "unit": s.half_width,
             "program": [list(one) for one in self.instructions],
