@@ -262,3 +262,15 @@ def test_parameters_of_objectives_are_covered(objective, name, value, other, tmp
                 part[name] = stored
         path.write_text(json.dumps(content), encoding="utf-8")
         assert xgb_dp.verify(path).verdict == verdict, stored
+
+
+def test_parameters_are_compared_as_floats_of_32_bits(tmp_path):
+    """Also where six digits of the double and of the float differ; no number is too long."""
+    params = {**PARAMS, "objective": "binary:logistic", "scale_pos_weight": 8.135135135135135}
+    model, path = xgb.train(params, xgb.DMatrix(*arrays()), 2), tmp_path / "model.json"
+    content = json.loads(model.save_raw("json"))
+    for stored, verdict in ((None, "passed"), ("1" + "0" * 400, "failed"), ("8.1352", "failed")):
+        if stored:
+            content["learner"]["objective"]["reg_loss_param"]["scale_pos_weight"] = stored
+        path.write_text(json.dumps(content), encoding="utf-8")
+        assert xgb_dp.verify(path).verdict == verdict, stored

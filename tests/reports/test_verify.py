@@ -238,7 +238,28 @@ def test_what_the_ledger_does_not_speak_of_is_named(model, tmp_path):
         content["learner"]["rows"] = [1, 2, 3]
 
     def objective(content):
-        content["learner"]["objective"]["reg_loss_param"] = {"note": "SECRET"}
+        content["learner"]["objective"].setdefault("reg_loss_param", {})["note"] = "SECRET"
+
+    def other_section(content):
+        content["learner"]["objective"]["x_param"] = {"scale_pos_weight": "SECRET"}
+
+    def no_section(content):
+        content["learner"]["objective"]["x_param"] = "SECRET"
+
+    def start(content):
+        content["learner"]["learner_model_param"]["boost_from_average"] = "SECRET"
+
+    def trees(content):
+        content["learner"]["gradient_booster"]["model"]["gbtree_model_param"]["num_trees"] = "7"
+
+    def tree(content):
+        content["learner"]["gradient_booster"]["model"]["trees"][0]["id"] = "SECRET"
+
+    def categories(content):
+        content["learner"]["gradient_booster"]["model"]["cats"]["note"] = "SECRET"
+
+    def names(content):
+        content["learner"]["feature_names"] = ["a", "b", "c", "d", "SECRET"]
 
     def version(content):
         content["version"].append("SECRET")
@@ -249,7 +270,9 @@ def test_what_the_ledger_does_not_speak_of_is_named(model, tmp_path):
     def types(content):
         content["learner"]["feature_types"] = ["SECRET", "float", "float", "float"]
 
-    for edit in (attribute, best, part, objective, version, booster, types):
+    edits = [attribute, best, part, objective, version, booster, types, other_section, no_section,
+             start, trees, tree, categories, names]  # fmt: skip
+    for edit in edits:
         found = xgb_dp.verify(change(model, path, edit))
         assert found.exit_code == 1 and not checked(found)["content"], edit
         assert len(found.claim["not_covered"]) == 1

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from .tree_json import Tree
 
@@ -27,6 +28,7 @@ _KNOWN_PARTS = {
     },
     _BOOSTER: {"model", "name"},
     _TREES: {"cats", "gbtree_model_param", "iteration_indptr", "tree_info", "trees"},
+    (*_TREES, "cats"): {"enc", "feature_segments", "sorted_idx"},
     (*_TREES, "gbtree_model_param"): {"num_parallel_tree", "num_trees"},
     _NUMBERS: {"base_score", "boost_from_average", "num_class", "num_feature", "num_target"},
 }  # fmt: skip
@@ -108,8 +110,7 @@ class ModelJson:
 
     def has_parameter(self, name: str, value: Any) -> bool:
         """Whether the objective has a parameter of this value, as a name or in 32-bit floats."""
-        stored = self.objective_parameter(name)
-        return stored is not None and _texts(stored) == _texts(value)
+        return _is_stored_as(self.objective_parameter(name), value)
 
     @property
     def has_order(self) -> bool:
@@ -183,30 +184,57 @@ class ModelJson:
         types = self._part(("learner",)).get("feature_types", [])
         if not isinstance(types, list) or not all(kind in _TYPES for kind in types):
             yield "learner.feature_types"
+        seen: set[str] = set()
         for name, value in self._objective.items():
             place = f"learner.objective.{name}"
-            if name != "name" and not name.endswith("_param"):
+            if name == "name":
+                continue
+            if not name.endswith("_param") or not isinstance(value, Mapping):
                 yield place
-            elif isinstance(value, Mapping):
-                for key, stored in value.items():
-                    named = key in parameters and self.has_parameter(key, parameters[key])
-                    if not named and not _is_number(stored):
-                        yield f"{place}.{key}"
+                continue
+            for key, stored in value.items():
+                named = key in parameters and _is_stored_as(stored, parameters[key])
+                if key in seen or (not named and not _is_number(stored)):
+                    yield f"{place}.{key}"
+            seen |= set(value)
+        yield from self._wrong_counts()
+
+    def _wrong_counts(self) -> Iterator[str]:
+        """Names of numbers that follow from the trees and columns, and do not."""
+        trees = self._trees["trees"]
+        if [tree.get("id") for tree in trees] != list(range(len(trees))):
+            yield "learner.gradient_booster.model.trees.id"
+        if self._trees["gbtree_model_param"]["num_trees"] != str(len(trees)):
+            yield "learner.gradient_booster.model.gbtree_model_param.num_trees"
+        if self._numbers["boost_from_average"] not in ("0", "1"):
+            yield "learner.learner_model_param.boost_from_average"
+        if self.feature_names and len(self.feature_names) != self.columns:
+            yield "learner.feature_names"
 
 
-def _texts(value: Any) -> list[str]:
-    """A number, several numbers or a name; numbers with the digits of 32-bit floats."""
+def _is_stored_as(stored: Any, value: Any) -> bool:
+    """Whether a name, or numbers up to the rounding to 32-bit floats, are these."""
+    if stored is None:
+        return False
+    found, expected = _floats(stored), _floats(value)
+    if found is None or expected is None:
+        return str(stored) == str(value)
+    return found.shape == expected.shape and np.allclose(found, expected, rtol=2e-7, atol=0.0)
+
+
+def _floats(value: Any) -> npt.NDArray[np.float64] | None:
+    """A number or several numbers, also as text; None for anything else."""
     try:
         numbers = json.loads(value) if isinstance(value, str) else value
-        return [f"{float(v):.6g}" for v in np.atleast_1d(numbers)]
-    except (ValueError, TypeError, RecursionError):
-        return [str(value)]
+        return np.atleast_1d(np.asarray(numbers, dtype=np.float64))
+    except (ValueError, TypeError, OverflowError, RecursionError):
+        return None
 
 
 def _is_number(text: Any) -> bool:
     try:
         float(text)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     return True
 
