@@ -7,6 +7,8 @@
 #include <map>         // for map
 #include <memory>      // for make_unique, unique_ptr
 
+#include "xgboost/logging.h"  // for CHECK
+
 namespace xgboost::dp {
 /** @tparam Parts What all of them are made of, which outlives them. */
 template <typename Way, typename Choice, typename Parts>
@@ -15,11 +17,14 @@ class Registry {
   template <typename T>
   struct Add {
     explicit Add(Choice choice) {
-      Makers()[choice] = [](Parts const& parts) { return std::make_unique<T>(parts); };
+      auto make = [](Parts const& parts) { return std::make_unique<T>(parts); };
+      CHECK(Makers().emplace(choice, make).second) << "Two files add the same way.";
     }
   };
   [[nodiscard]] static std::unique_ptr<Way> Make(Choice choice, Parts const& parts) {
-    return Makers().at(choice)(parts);
+    auto found = Makers().find(choice);
+    CHECK(found != Makers().cend()) << "No file adds this way.";
+    return found->second(parts);
   }
 
  private:

@@ -3,6 +3,8 @@
 #include <algorithm>  // for count
 #include <utility>    // for move, pair
 
+#include "xgboost/logging.h"  // for CHECK
+
 namespace xgboost::dp {
 namespace {
 struct KnownLoss {
@@ -17,6 +19,9 @@ std::vector<std::pair<char const*, KnownLoss>>& Losses() {
 }  // namespace
 
 AddLoss::AddLoss(char const* name, std::vector<std::string> objectives, LossMaker make) {
+  for (auto const& [other, loss] : Losses()) {
+    CHECK(std::string{other} != name) << "Two files add the loss `" << name << "`.";
+  }
   Losses().push_back({name, {make, std::move(objectives)}});
 }
 
