@@ -1,5 +1,7 @@
 """Private training from end to end, as a user calls it."""
 
+import json
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -28,6 +30,24 @@ def fixed(params: dict, dtrain: xgb.DMatrix, n_rounds: int = 3, key: int = 7) ->
     """The saved model of a training with a fixed noise tape."""
     with fixed_noise(key):
         return bytes(xgb.train(params, dtrain, n_rounds).save_raw("json"))
+
+
+def test_train_returns_a_private_model():
+    x, y = rows(5000)
+    booster = xgb.train(PARAMS, xgb.DMatrix(x, y), 20)
+    assert booster.num_boosted_rounds() == 20
+    report = xgb_dp.privacy_report(booster)
+    assert report.private and 0.99 <= report.epsilon <= 1.0
+    accuracy = ((booster.predict(xgb.DMatrix(x)) > 0.5) == y).mean()
+    assert accuracy > 0.75
+
+
+def test_updater_is_the_private_one():
+    x, y = rows()
+    booster = xgb.train(PARAMS, xgb.DMatrix(x, y), 2)
+    config = json.loads(booster.save_config())["learner"]["gradient_booster"]
+    assert [u["name"] for u in config["updater"]] == ["grow_dp_histmaker"]
+    assert config["gbtree_train_param"]["tree_method"] == "dp_hist"
 
 
 @pytest.mark.parametrize("params", [PARAMS, REGRESSION])
