@@ -31,6 +31,8 @@ RowBound ReadRowBound(JsonReader const& in, std::int64_t grid_bits, bool squared
   bound.output_gradient = in.Real("output_gradient", 1e-9, 1.0);
   bound.output_hessian = in.Real("output_hessian", 1e-9, 1.0);
   bound.max_weight = in.Real("max_weight", 0.0, 1e9);
+  // The least unit is that of the proof of all classes (docs/proofs/sensitivity.md).
+  bound.weight_unit = in.Has("weight_unit") ? in.Real("weight_unit", 1e-3, 1e9) : 1.0;
   bound.scale = in.Real("scale", 1e-30, 1e38);
   bound.grid_bits = static_cast<std::int32_t>(grid_bits);
   bound.clamp_target = squared;

@@ -52,6 +52,7 @@ struct RowBound {
   double output_gradient{1};  // largest |g| of one of several outputs, where C = 1
   double output_hessian{1};   // largest sqrt(r) h of one of them, where C = 1
   double max_weight{0};       // public bound of row weights, 0: unbounded
+  double weight_unit{1};      // what they are divided by before that
   double positive_weight{1};  // XGBoost's scale_pos_weight, mode kPrediction
   double scale{1};            // regression: half the width of the target domain
   double target_lower{0};

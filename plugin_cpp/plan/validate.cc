@@ -55,6 +55,8 @@ void CheckRowBound(Plan const& plan) {
           "the clip by predictions needs logistic loss, softmax or a loss that tells its norm.");
   Require((plan.IsBinary() && !plan.loss) || plan.row_bound.positive_weight == 1.0,
           "`positive_weight` is for two classes of one label.");
+  Require(plan.row_bound.weight_unit == 1.0 || plan.row_bound.max_weight > 0.0,
+          "a unit of weights needs a bound of weights.");
   static_cast<void>(plan.row_bound.MaxHessian());  // throws if it does not fit
   Require(static_cast<std::uint64_t>(plan.row_bound.MostGradient()) < kMaxScoreRange,
           "`rows_per_person` does not fit the grid.");
@@ -72,10 +74,10 @@ void CheckRowBound(Plan const& plan) {
 /** @brief Whether every row has the same Hessian, so that sums of Hessians count rows. */
 bool HessiansCountRows(Plan const& plan) {
   // Squared loss or gradient boosting, and a clip that leaves the Hessian alone. The row-weight
-  // clip shrinks it for rows with large residuals.
+  // clip shrinks it for rows with large residuals, and a unit of weights shrinks it for all.
   auto const& bound = plan.row_bound;
   return (plan.IsSquaredLoss() || bound.unit_hessian) && !bound.IsBall() &&
-         (bound.max_weight == 0.0 || bound.max_weight >= 1.0);
+         (bound.max_weight == 0.0 || bound.max_weight >= 1.0) && bound.weight_unit == 1.0;
 }
 
 /** @brief What has a proved bound for one row, and none for all rows of a person. */

@@ -26,6 +26,24 @@ LabelRange ReadRange(JsonReader const& in, std::string const& name) {
   return range;
 }
 
+/** @brief Cells of labels, of weights, or of both, which have equally many. */
+std::vector<RowCells> ReadCells(JsonReader const& in, RowCells::Of of_label) {
+  constexpr double kLargest = 1e38;
+  std::vector<RowCells> lists;
+  for (auto [key, of] : {std::pair{"edges", of_label}, {"weight_edges", RowCells::Of::kWeight}}) {
+    if (in.Has(key)) {
+      lists.push_back({of, in.Reals(key, -kLargest, kLargest)});
+    }
+  }
+  CHECK(!lists.empty());
+  auto n_cells = static_cast<std::size_t>(in.Int("num_class", 2, 1 << 20));
+  for (auto const& [of, edges] : lists) {
+    CHECK((edges.size() + 1) * lists.size() == n_cells);
+    CHECK(std::is_sorted(edges.cbegin(), edges.cend()));
+  }
+  return lists;
+}
+
 Sums ReadSums(JsonReader const& in, std::string const& kind) {
   if (kind == "rows") {
     CHECK(!in.Has("n_public"));
@@ -37,11 +55,8 @@ Sums ReadSums(JsonReader const& in, std::string const& kind) {
   }
   bool times = in.Has("times") && in.Bool("times");
   if (kind == "range") {
-    constexpr double kLargest = 1e38;
-    auto edges = in.Reals("edges", -kLargest, kLargest);
-    CHECK(static_cast<std::int64_t>(edges.size()) + 1 == in.Int("num_class", 2, 1 << 20));
-    CHECK(std::is_sorted(edges.cbegin(), edges.cend()));
-    return [=](UnitRows const& rows) { return CountBetween(rows, edges, times); };
+    auto lists = ReadCells(in, times ? RowCells::Of::kTime : RowCells::Of::kLabel);
+    return [=](UnitRows const& rows) { return CountBetween(rows, lists); };
   }
   if (kind == "multiclass" || kind == "cells") {
     auto n = static_cast<std::size_t>(in.Int("num_class", 2, 1 << 20));

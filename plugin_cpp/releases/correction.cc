@@ -44,7 +44,8 @@ std::vector<LocalInt> SumResiduals(Context const* ctx, RowBound const& bound, Me
   auto labels = info.labels.HostView();
   auto weights = info.weights_.ConstHostSpan();
   auto view = tree.HostScView();
-  double heaviest = bound.max_weight > 0 ? bound.max_weight : 1.0;  // which counts in full
+  // Which counts in full.
+  double heaviest = (bound.max_weight > 0 ? bound.max_weight : 1.0) * bound.weight_unit;
   double half = own.loss ? HalfWidth(bound) : bound.scale;
   return SumUnits(ctx, n_rows, persons, 2, [&](std::size_t i, auto&& add) {
     double y = labels(i, 0), value = view.LeafValue(position[i]), weight, mean;

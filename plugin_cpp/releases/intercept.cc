@@ -51,17 +51,34 @@ std::vector<LocalInt> CountCells(UnitRows const& rows, LabelRange range, std::si
   });
 }
 
-std::vector<LocalInt> CountBetween(UnitRows const& rows, std::vector<double> const& edges,
-                                   bool times) {
+std::vector<LocalInt> CountBetween(UnitRows const& rows, std::vector<RowCells> const& lists) {
   auto const& info = rows.matrix->Info();
   auto labels = info.labels.HostView();
-  auto firsts = info.labels_lower_bound_.ConstHostSpan();
-  CHECK(!times || firsts.size() == info.num_row_);
-  return SumRows(rows, edges.size() + 1, [&](std::size_t i, auto&& add) {
-    double label = times ? firsts[i] : labels(i, 0);
-    // One cell of every row, also of a label that is not a number, which is refused elsewhere.
-    auto cell = std::upper_bound(edges.cbegin(), edges.cend(), label);
-    add(static_cast<std::size_t>(cell - edges.cbegin()), rows.One());
+  auto times = info.labels_lower_bound_.ConstHostSpan();
+  auto weights = info.weights_.ConstHostSpan();
+  std::size_t n_cells = 0;
+  for (auto const& list : lists) {
+    CHECK(list.of != RowCells::Of::kTime || times.size() == info.num_row_);
+    n_cells += list.edges.size() + 1;
+  }
+  auto number = [&](RowCells::Of of, std::size_t i) -> double {
+    switch (of) {
+      case RowCells::Of::kTime:
+        return times[i];
+      case RowCells::Of::kWeight:
+        return weights.empty() ? 1.0 : weights[i];
+      default:
+        return labels(i, 0);
+    }
+  };
+  return SumRows(rows, n_cells, [&](std::size_t i, auto&& add) {
+    std::size_t first = 0;
+    for (auto const& [of, edges] : lists) {
+      // One cell of every row, also of what is not a number, which is refused elsewhere.
+      auto cell = std::upper_bound(edges.cbegin(), edges.cend(), number(of, i));
+      add(first + static_cast<std::size_t>(cell - edges.cbegin()), rows.One());
+      first += edges.size() + 1;
+    }
   });
 }
 

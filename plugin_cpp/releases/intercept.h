@@ -43,13 +43,14 @@ struct UnitRows {
 [[nodiscard]] std::vector<LocalInt> CountCells(UnitRows const& rows, LabelRange range,
                                                std::size_t n_cells);
 
-/**
- * @brief The same for cells between rising edges.
- *
- * @param times Whether the labels are the first times of intervals.
- */
+/** @brief Cells of one number of every row. */
+struct RowCells {
+  enum class Of { kLabel, kTime, kWeight } of;  // kTime: the first of an interval
+  std::vector<double> edges;                    // between them, rising
+};
+/** @brief The same for cells of other numbers: a row adds one to one of the cells of each. */
 [[nodiscard]] std::vector<LocalInt> CountBetween(UnitRows const& rows,
-                                                 std::vector<double> const& edges, bool times);
+                                                 std::vector<RowCells> const& lists);
 
 struct LabelSums {
   std::vector<LabelRange> ranges{{0, 1}};  // of the label, or of each of several targets

@@ -20,7 +20,7 @@ struct Block {
   std::size_t begin{0};
   std::size_t n{0};
   std::array<double, kBlock> given;    // weights
-  std::array<double, kBlock> weights;  // the same within their public bound
+  std::array<double, kBlock> weights;  // the same in their unit, within their public bound
   std::array<double, kBlock> labels;   // in the mode kPrediction, for losses of XGBoost
   std::array<double, kBlock> norms;    // the largest over the labels where C = 1, in that mode
 };
@@ -108,8 +108,9 @@ void RowInputs::Begin(std::size_t begin, std::size_t n, Block* out) const {
       std::copy_n(weights_.data() + begin, n, out->given.data());
     }
     for (std::size_t k = 0; k < n; ++k) {
-      bool heavy = bound_.max_weight > 0 && out->given[k] > bound_.max_weight;
-      out->weights[k] = heavy ? bound_.max_weight : out->given[k];
+      auto weight = out->given[k] / bound_.weight_unit;
+      bool heavy = bound_.max_weight > 0 && weight > bound_.max_weight;
+      out->weights[k] = heavy ? bound_.max_weight : weight;
     }
   }
   if (by_prediction && !has_loss_) {
@@ -137,8 +138,8 @@ void RowInputs::Read(Block const& block, GradientPair const* pairs, std::size_t 
   }
   if (bound_.max_weight > 0) {
     for (std::size_t k = 0; k < n; ++k) {
-      if (block.given[k] > bound_.max_weight) {
-        double shrink = bound_.max_weight / block.given[k];
+      if (block.weights[k] != block.given[k]) {
+        double shrink = block.weights[k] / block.given[k];
         gradients[k] *= shrink;
         hessians[k] *= shrink;
       }

@@ -192,9 +192,11 @@ def test_base_score_is_post_processing(params):
 
 def test_bound_of_row_weights(params):
     # The clip bounds every row, whatever its weight.
+    kept = {"dp_weight_unit": "declared"}
     assert resolve(params()).row_bound.max_weight == 0
-    assert resolve(params("regression", dp_max_weight=2)).row_bound.hessian_bound == 2
-    assert resolve(params("multiclass", dp_max_weight=2)).row_bound.max_weight == 2
+    assert resolve(params("regression", dp_max_weight=2, **kept)).row_bound.hessian_bound == 2
+    assert resolve(params("multiclass", dp_max_weight=2, **kept)).row_bound.max_weight == 2
+    assert resolve(params("multiclass", dp_max_weight=2)).row_bound.max_weight == 1  # in their unit
     for kind in ("regression", "multiclass"):
         assert resolve(params(kind)).row_bound.max_weight == 1
 

@@ -256,6 +256,7 @@ BROKEN: dict[str, dict[str, Any]] = {
     | {"dp_geometric_clip": True, "dp_eta_start": 0.5},
     "the mean of a regression is corrected": {"dp_mean_correction": True},
     "a unit is released of one target": {"dp_target_unit": "released"},
+    "a unit is released of bounded weights": {"dp_weight_unit": "released"},
     "one choice of rows": {"dp_ensemble": 2, "subsample": 0.5},
     "halving needs an ensemble": {"dp_ensemble_halving": True},
     "what local reports are": {"dp_local": True},

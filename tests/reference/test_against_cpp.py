@@ -90,6 +90,11 @@ CASES = {
     "prediction_mode_weighted": Case(
         {"row_bound": BY_PREDICTION}, objectives=(LOGISTIC, RAW), weighted=True
     ),
+    "prediction_mode_unit_of_weights": Case(
+        {"row_bound": BY_PREDICTION | {"weight_unit": "2.0"}}, objectives=(LOGISTIC,), weighted=True
+    ),
+    "unit_of_weights": Case({"row_bound": {"weight_unit": "2.0"}}, weighted=True),
+    "small_unit_of_weights": Case({"row_bound": {"weight_unit": "0.25"}}, weighted=True),
     "prediction_mode_any_weight": Case(
         {"row_bound": BY_PREDICTION | {"max_weight": "0"}}, objectives=(LOGISTIC,), weighted=True
     ),

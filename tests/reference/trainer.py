@@ -48,6 +48,7 @@ def train(
     bounds = () if upper is None else (y, upper)
     keys = keys_of_rows(X, None if bounds else y, base_margin, weight, *bounds)
     weight = np.ones(len(y), np.float32) if weight is None else np.asarray(weight, dtype=np.float32)
+    weight = weight / float(plan["row_bound"].get("weight_unit", 1.0))
     objective, classes, bound = plan["objective"], int(plan["num_class"]), RowBound.of(plan)
     noise = Noise(plan)
     loss = loss_of(plan)
@@ -79,6 +80,9 @@ def train(
         labels, heavy = y.astype(np.float64), weight.astype(np.float64)
         if bound.heaviest > 0:
             heavy = np.minimum(heavy, bound.heaviest)
+            if loss is None:
+                share = np.where(heavy < weight, heavy / np.maximum(weight, heavy), 1.0)[:, None]
+                g, h = g * share, h * share
         own_norms = labels
         if loss is not None:
             by_class, own_norms = bounded_pairs(loss, bound, margin, labels, heavy, t, upper)

@@ -15,7 +15,7 @@ from tests.reference.comparison import LOGISTIC, SOFTMAX, SQUARED
 from tests.stated import describe_intercept
 from xgb_dp.accounting import sensitivity
 from xgb_dp.engine import native
-from xgb_dp.training.cells import edges
+from xgb_dp.training.cells import edges, weight_edges
 
 from .cpp import IN_THE_CLEAR
 from .strategies import CLASSES, EXAMPLES, label, squared_distance
@@ -56,6 +56,37 @@ def test_intercept_sums(kind, n_public, data):
         assert sum(one) == len(y) << int(request["shift"])
     touched = sensitivity.intercept_coordinates(kind, n_public=n_public)
     assert np.count_nonzero(np.subtract(one, other)) <= touched
+
+
+@EXAMPLES
+@given(data=st.data())
+def test_cells_of_weights(data):
+    """A row is in one cell of its label and in one of its weight, in either and in both."""
+    most = data.draw(st.sampled_from((1.5, 10.0, 1e6)))
+    weights = st.lists(st.floats(0.0, 4e6, width=32), min_size=1, max_size=9)
+    w = np.array(data.draw(weights), np.float32)
+    y = np.linspace(-9.0, 9.0, len(w), dtype=np.float32)
+    shift = data.draw(st.sampled_from((0, 7, 26)))
+    own = {"weight_edges": [repr(v) for v in weight_edges(most)]}
+    for lists in (own, own | {"edges": [repr(v) for v in edges(-4.0, 4.0)]}):
+        request: dict[str, Any] = {
+            "kind": "range", "num_class": sensitivity.LABEL_CELLS * len(lists), "sigma2": 0,
+            "shift": shift, "noise_free": True, **lists, **IN_THE_CLEAR,
+        }  # fmt: skip
+        one, other = (
+            native.release_intercept(xgb.DMatrix(np.zeros((n, 1)), y[:n], weight=w[:n]), request)[
+                "sums"
+            ]
+            for n in (len(w), len(w) - 1)
+        )
+        bound, touched = sensitivity.Labels.of(request).measure(person=False)
+        assert squared_distance(one, other) == bound == len(lists) << (2 * shift)
+        assert np.count_nonzero(np.subtract(one, other)) == touched == len(lists)
+        cells = np.searchsorted(weight_edges(most), w, side="right")
+        expected = np.bincount(cells, minlength=sensitivity.LABEL_CELLS) << shift
+        assert one[-sensitivity.LABEL_CELLS :] == expected.tolist()
+    with pytest.raises(ValueError, match="another length"):
+        sensitivity.Labels.of(request | {"num_class": sensitivity.LABEL_CELLS})
 
 
 TARGETS = {"lower": ["-4.0", "0.1", "-1e30"], "upper": ["4.0", "0.3", "1e30"]}

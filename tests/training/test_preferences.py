@@ -48,8 +48,11 @@ def test_what_is_released_stays(objective, name):
 @pytest.mark.parametrize("objective", ["binary:logistic", "binary:logitraw"])
 def test_weights_within_the_bound_of_a_row_are_free(objective):
     """A public bound of weights moves no noise: a row is bounded with its weight."""
-    charged = [events(objective, {"dp_max_weight": w}) for w in (1.0, 10.0, 100.0)]
-    assert charged[0] == charged[1] == charged[2]
+    bounds = [{"dp_max_weight": w} for w in (1.0, 10.0, 100.0)]
+    kept = [events(objective, bound | {"dp_weight_unit": "declared"}) for bound in bounds]
+    assert kept[0] == kept[1] == kept[2] == events(objective, bounds[0])
+    # Nor does it move that of the release of their unit.
+    assert events(objective, bounds[1]) == events(objective, bounds[2])
 
 
 def weighted(weights: Any, columns: int = 3) -> xgb.DMatrix:

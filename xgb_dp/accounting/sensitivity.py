@@ -275,15 +275,16 @@ def intercept_coordinates(
 
     "binary" and "regression" have a label and 1, which a public number of rows makes needless;
     "targets" has `k` labels. "multiclass" counts `k` classes, "cells" and "range" cells of the
-    range of labels, and "rows" the rows alone; a row is in one of them.
+    range of labels, and "rows" the rows alone; a row is in one of them. "range" has `k` lists of
+    cells, of labels and of weights, and a row is in one of each.
     """
     if kind not in _KINDS:
         raise ValueError(f"`kind` must be one of {', '.join(_KINDS)}.")
     if kind in ("cells", "range") and person:
-        return LABEL_CELLS
+        return LABEL_CELLS * (k if kind == "range" else 1)
     if kind == "multiclass" and person:
         return k
-    labels = k if kind == "targets" else 1
+    labels = k if kind in ("targets", "range") else 1
     counted = not (kind in ("multiclass", "cells", "range", "rows") or n_public)
     return labels + counted + presence + exposures
 
@@ -303,6 +304,9 @@ class Labels:
     def of(cls, request: Mapping[str, Any]) -> Labels:
         """Those that a request asks for."""
         kind = request["kind"]
+        lists = sum(name in request for name in ("edges", "weight_edges"))
+        if kind == "range" and request["num_class"] != LABEL_CELLS * lists:
+            raise ValueError("A list of cells has another length than its sensitivity is for.")
         return cls(
             kind=kind,
             shift=request["shift"],
@@ -314,7 +318,10 @@ class Labels:
 
     def measure(self, *, person: bool) -> tuple[int, int]:
         """Squared L2 sensitivity of the sums, and how many of them one unit can touch."""
-        sums: dict[str, Any] = {"n_public": self.n_public, "k": self.count}
+        k = self.count // LABEL_CELLS if self.kind == "range" else self.count
+        if self.kind == "range" and self.count not in (LABEL_CELLS, 2 * LABEL_CELLS):
+            raise ValueError("A list of cells has another length than its sensitivity is for.")
+        sums: dict[str, Any] = {"n_public": self.n_public, "k": k}
         sums |= {"presence": self.presence, "exposures": self.exposures}
         coordinates = intercept_coordinates(self.kind, person=person, **sums)
         if self.kind in ("cells", "range") and person:

@@ -63,6 +63,7 @@ def settings_of_record(
         "dp_privacy_id": None if unit is None else public.get("unit_column") or True,
         "dp_rows_per_person": public.get("rows_per_person"),
         "dp_max_weight": public.get("max_weight"),
+        "dp_weight_unit": recorded.get("weight_unit", "declared"),
         "dp_exposure_bounds": public.get("exposure_bounds"),
         "dp_n_public": public.get("n_public"),
         "dp_target_bounds": _ranges(public.get("target_bounds")),

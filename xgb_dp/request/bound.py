@@ -26,12 +26,12 @@ def _largest_hessian(s: Settings) -> float:
     """Largest Hessian of a row within the bound of weights."""
     logistic = s.kind == "binary" and s["dp_leaf"] == "newton"  # p (1 - p)
     largest = 1.0 if s.loss is None else s.loss.largest_hessian
-    return (s["dp_max_weight"] or 1.0) * (0.25 if logistic else largest)
+    return s.max_weight * (0.25 if logistic else largest)
 
 
 def row_bound(s: Settings) -> RowBound:
     """Bound of one row."""
-    declared, unit = "dp_max_weight" in s.given, s["dp_max_weight"] or 1.0
+    declared = "dp_max_weight" in s.given
     mode = s["dp_gradient_clip"]
     # The clip of both derivatives together bounds every row whatever its weight; several
     # classes share one row, and their joint bound is smaller when the weight is bounded too.
@@ -44,7 +44,7 @@ def row_bound(s: Settings) -> RowBound:
         gradient_bound=s["dp_gradient_bound"],
         hessian_weight=s["dp_hessian_weight"],
         hessian_bound=1.0 if mode in BALLS else _largest_hessian(s),
-        max_weight=unit if weighted or declared else 0.0,
+        max_weight=s.max_weight if weighted or declared else 0.0,
         unit_hessian=s["dp_leaf"] == "gradient",
         of_person=s.unit == "person",
         rows_per_person=s["dp_rows_per_person"],

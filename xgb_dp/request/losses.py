@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _weight(s: Settings) -> float:
-    return float(s["dp_max_weight"] or 1.0)
+    return s.max_weight
 
 
 class Loss:

@@ -51,6 +51,7 @@ class Settings:
     continues: bool  # whether trees are added to an earlier model, which brings its intercept
     _values: dict[str, Any] = field(default_factory=dict, repr=False)
     seen: Seen | None = None  # what a release has told of the labels; None before
+    weight_unit: float = 1.0  # what weights are divided by, where a release tells it
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._values:
@@ -62,11 +63,11 @@ class Settings:
         count = self.rounds if rounds is None else rounds
         return resolve({**self.given, **changes}, self.schema, count, self.continues)
 
-    def with_labels(self, seen: Seen) -> Settings:
-        """The same once a release has told of the labels. What is checked and claimed stays."""
+    def with_told(self, seen: Seen | None, weight_unit: float) -> Settings:
+        """The same once a release has told of labels and weights. What is claimed stays."""
         open_ = {"huber_slope"} - set(self.given)
         values = {name: value for name, value in self._values.items() if name not in open_}
-        return replace(self, _values=values, seen=seen)
+        return replace(self, _values=values, seen=seen, weight_unit=weight_unit)
 
     @property
     def epsilon(self) -> float:
@@ -271,6 +272,16 @@ class Settings:
     def sampling_num(self) -> int:
         """A round reads each row with probability ``sampling_num / 2**32``."""
         return int(self["subsample"] * 2**32)
+
+    @property
+    def counts_weights(self) -> bool:
+        """Whether the unit of weights is released."""
+        return bool(self["dp_weight_unit"] == "released")
+
+    @property
+    def max_weight(self) -> float:
+        """The largest weight of a row in the unit of weights; 1 where there is none."""
+        return 1.0 if self.counts_weights else float(self["dp_max_weight"] or 1.0)
 
     @property
     def row_bound(self) -> RowBound:

@@ -71,28 +71,35 @@ def intercept_request(
 def range_request(
     s: Settings, noise: NoisePlan, test_key: str | None, plan_id: str
 ) -> dict[str, Any]:
-    """What is released before all else: the labels in cells of their declared range."""
-    assert s.target is not None
-    asked = {
-        "num_class": LABEL_CELLS,
-        "sigma2": noise["range"].sigma2,
-        "shift": noise["range"].shift,
-        "edges": cells.edges(*s.target),
-    }
+    """What is released before all else: labels and weights in cells of their declared range."""
+    asked: dict[str, Any] = {"sigma2": noise["range"].sigma2, "shift": noise["range"].shift}
+    if s["dp_target_unit"] == "released":
+        assert s.target is not None
+        asked["edges"] = cells.edges(*s.target)
+    if s.counts_weights:
+        asked["weight_edges"] = cells.weight_edges(s["dp_max_weight"])
+    asked["num_class"] = LABEL_CELLS * (len(asked) - 2)
     request = intercept_request(s, "range", noise, test_key, plan_id)
     return request | dict(without_reals(asked))
 
 
-def seen_in(s: Settings, noise: NoisePlan, sums: list[int]) -> Seen | None:
-    """What these cells say of the labels; post-processing, costs nothing."""
-    assert s.target is not None
+def told(s: Settings, noise: NoisePlan, sums: list[int]) -> tuple[Seen | None, float]:
+    """What these cells say of labels, and the unit of weights; post-processing, costs nothing."""
     unit = float(2 ** noise["range"].shift)
     deviation = math.sqrt(noise["range"].sigma2) / unit
-    return cells.seen([v / unit for v in sums], deviation, *s.target)
+    counts, seen, weight_unit = [v / unit for v in sums], s.seen, s.weight_unit
+    if s["dp_target_unit"] == "released":
+        assert s.target is not None
+        seen = cells.seen(counts[:LABEL_CELLS], deviation, *s.target)
+    if s.counts_weights:
+        weight_unit = cells.top_weight(counts[-LABEL_CELLS:], deviation, s["dp_max_weight"])
+    return seen, weight_unit
 
 
 def in_window(s: Settings, request: dict[str, Any]) -> dict[str, Any]:
     """A request for sums of the labels of the same persons, in the range that was seen."""
+    if s.seen is None:
+        return {**request, "again": True}
     low, high = s.window
     if s.objective.intervals:
         low, high = math.log(low), math.log(high)
@@ -100,11 +107,13 @@ def in_window(s: Settings, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def in_unit(s: Settings, plan: dict[str, Any]) -> dict[str, Any]:
-    """The plan in the unit of labels that was seen. It keeps its noise, its bound and its name."""
+    """The plan in the units that were seen. It keeps its noise, its bound and its name."""
     changed = {
         "row_bound": {**plan["row_bound"], "scale": repr(s.scale)},
         "leaf": {**plan["leaf"], "alpha": repr(min(s.alpha, _MOST_ALPHA))},
     }
+    if s.counts_weights:
+        changed["row_bound"]["weight_unit"] = repr(s.weight_unit)
     if s.loss is not None:
         changed["loss"] = {**plan["loss"], **without_reals(s.loss.plan(s))}
     return {**plan, **changed}

@@ -142,7 +142,7 @@ def public_inputs(s: Settings) -> dict[str, Any]:
         "target_bounds": _bounds(s),
         "exposure_bounds": list(s.exposures) if s.exposures is not None else None,
         "n_public": s["dp_n_public"],
-        "max_weight": s.row_bound.max_weight or None,
+        "max_weight": s["dp_max_weight"] or s.row_bound.max_weight or None,
         **{name: without_reals(s[name]) for name in s.objective.parameters},
         "own_objective": None if s["dp_objective"] is None else s["dp_objective"].to_record(),
         "base_score": s["base_score"] if s.intercept == "public" else s.intercept,
@@ -156,6 +156,7 @@ def public_inputs(s: Settings) -> dict[str, Any]:
                 for p in PARAMETERS.values()
                 if p.recorded
             },
+            **({"weight_unit": "released"} if s.counts_weights else {}),
         },
     }
     return {k: v for k, v in out.items() if v is not None}

@@ -49,9 +49,10 @@ class Option:
         """Checked settings."""
         return self.prepared.settings
 
-    def with_labels(self, seen: Seen) -> Option:
-        """The same in the unit of labels that a release has told."""
-        prepared = replace(self.prepared, settings=self.settings.with_labels(seen))
+    def with_told(self, seen: Seen | None, weight_unit: float) -> Option:
+        """The same in the units of labels and weights that a release has told."""
+        settings = self.settings.with_told(seen, weight_unit)
+        prepared = replace(self.prepared, settings=settings)
         told = first_release.in_unit(prepared.settings, self.plan)
         return replace(self, prepared=prepared, plan=told, text=plan.dump_plan(told))
 
@@ -235,15 +236,15 @@ class Training:
             raise
 
     def _in_unit(self, dtrain: Any) -> Training:
-        """Release where the labels lie, and go on in the unit that follows from it."""
+        """Release where labels or weights lie, and go on in the units that follow from it."""
         if self.of_range is None:
             return self
         sums = self.draws.release(dtrain, self.of_range)
-        seen = first_release.seen_in(self.settings, self.prepared.noise, sums)
         options, s = self.options, self.settings
-        if seen is not None:
-            options = tuple(option.with_labels(seen) for option in options)
-            s = s.with_labels(seen)
+        told = first_release.told(s, self.prepared.noise, sums)
+        if told != (s.seen, s.weight_unit):
+            options = tuple(option.with_told(*told) for option in options)
+            s = s.with_told(*told)
         request = self.request and first_release.in_window(s, self.request)
         prepared = replace(self.prepared, settings=s)
         return replace(self, prepared=prepared, options=options, request=request)
