@@ -124,3 +124,27 @@ def test_intervals_cover_the_population(houses, epsilon):
                 figure = getattr(view, name)
                 hits[name + suffix] += figure.low <= truth[name + suffix] <= figure.high
     assert min(hits.values()) >= LEAST, hits
+
+
+def test_a_declared_range_that_is_too_wide_costs_little():
+    """What the training released of the labels bounds them, and the statement says so."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(12_000, 3)).astype(np.float32)
+    y = np.clip(10 + 3 * X[:, 0] + rng.normal(size=len(X)), 0, 20)
+    rows, held = xgb.DMatrix(X[:6000], y[:6000]), (X[6000:], y[6000:])
+    params = {"tree_method": "dp_hist", "dp_epsilon": 2.0, "dp_delta": 1e-6, "nthread": 1}
+    squared = {**params, "objective": "reg:squarederror", "dp_target_bounds": (0, 2e4)}
+    model = xgb.train(squared, rows, 5)
+    error = model.predict(xgb.DMatrix(held[0])) - held[1]
+    exact = float(np.sqrt(np.mean(error**2)))
+
+    def judged_within(**bounds: Any) -> Any:
+        return xgb_dp.evaluate(model, held, epsilon=2.0, delta=1e-6, **bounds)
+
+    followed, declared = judged_within(), judged_within(target_bounds=(0, 2e4))
+    assert abs(float(followed.rmse) - exact) < 6 * followed.rmse.noise
+    assert followed.rmse.high < 3 * exact < declared.rmse.high
+    low, high = followed.overall.within
+    assert low <= y.min() and y.max() <= high < 100
+    assert f"above {high:g} count as" in followed.statement()
+    assert declared.overall.within is None and "count as" not in declared.statement()

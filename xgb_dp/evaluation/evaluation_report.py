@@ -26,6 +26,11 @@ _CLIPPED = (
     "errors beyond."
 )
 
+_WITHIN = (
+    " Labels below {:g} and above {:g} count as these bounds, because the training released that "
+    "about all labels lie well within them; `target_bounds` declares others."
+)
+
 
 @dataclass(frozen=True)
 class Cost:
@@ -151,13 +156,17 @@ class EvaluationReport:
     def statement(self) -> str:
         """What the figures cost, whom, and what the intervals mean, in prose."""
         views = (self.overall, *self.groups.values())
+        within = getattr(self.overall, "within", None)
         clipped = any(name.startswith("clipped") for view in views for name in view.figures())
-        return (
+        text = (
             f"{self.cost.statement()}\n\nEach interval accounts for the noise of the release and "
             f"for that of sampling: with probability {self.level:g} it covers the figure of the "
             "population from which the rows were drawn. That all of several intervals cover theirs "
             "is less likely."
-        ) + (_CLIPPED if clipped else "")
+        )
+        if clipped:
+            text += _CLIPPED
+        return text if within is None else text + _WITHIN.format(*within)
 
     def summary(self) -> str:
         """The figures as a table, and the statement."""

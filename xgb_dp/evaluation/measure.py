@@ -77,7 +77,8 @@ def evaluate(
             model has declared. Public, as are the two bounds.
         error_bound: For regressions, from which size on errors count as this; by default the width
             of the target, which clips none. With less there is less noise, and no R².
-        target_bounds: For regressions, lowest and highest target; by default those of training.
+        target_bounds: For regressions, lowest and highest target; by default those of training,
+            or narrower ones that it released (``dp_target_unit``).
         privacy_id: One id for each row. The unit of privacy is then a person, who counts one.
         group: Rows of one person, or persons, who are meant together; by default as the budget.
         budget: A budget, or the path of one, on which the evaluation draws.

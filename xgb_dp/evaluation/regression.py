@@ -5,6 +5,7 @@ Proof: docs/proofs/evaluation.md
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +35,8 @@ class Regression(Kind):
     bound: float  # largest size of an error, in the unit of the target
     target: tuple[float, float] | None  # bounds of the target
     groups: Groups | None
+    # Whether its bounds follow from what the training released of the labels.
+    narrowed: bool = False
     levels: tuple[float, ...] = ()  # of the quantiles that the model predicts
     means: Means | None = None  # for counts and amounts
 
@@ -46,9 +49,11 @@ class Regression(Kind):
         target: tuple[float, float] | None,
     ) -> Regression:
         """The blocks for a model. No row is looked at."""
-        known = model.public.get("target_bounds")
+        known, narrowed = model.public.get("target_bounds"), False
         if target is None and known:
-            target = (float(known[0]), float(known[1]))
+            declared = (float(known[0]), float(known[1]))
+            target = _around(model.public.get("target_seen", declared), declared)
+            narrowed = target != declared
         if error_bound is not None:
             bound = parse_number("error_bound", error_bound, low=0.0, open_low=True)
         elif target is not None:
@@ -63,7 +68,11 @@ class Regression(Kind):
         means = None
         if model.objective in ("count:poisson", "reg:gamma", "reg:tweedie"):
             means = Means.of(model, model.objective, _labels_of(model.objective, target))
-        return cls(bound, target, groups, model.levels, means)
+        return cls(bound, target, groups, narrowed, model.levels, means)
+
+    @property
+    def _within(self) -> tuple[float, float] | None:
+        return self.target if self.narrowed else None
 
     @property
     def _moments(self) -> tuple[Moment, ...]:
@@ -128,17 +137,19 @@ class Regression(Kind):
         if self.levels:
             read = [Moments.read(moments, block, noise, weights, level) for block in sums]
             by_level = dict(zip(self.levels, read, strict=True))
-            return Errors(read[0], None, self.bound, clipped, width, level, by_level)
+            return Errors(
+                read[0], None, self.bound, clipped, width, level, by_level, within=self._within
+            )
         released = [sums[0], *(sums[2:4] if self.target is not None else ())]
         totals = Moments.read(moments, np.concatenate(released), noise, weights, level)
         solver = Solver.of(np.vstack([np.full((1, CELLS), weights[0]), self._tree()]))
         tree = np.concatenate([sums[0][:1], sums[1]])
         values = Values.of(solver, tree, noise, 0.0, self.bound, level, _POWER)
-        of_means: dict[str, Any] = {}
+        of_means: dict[str, Any] = {"within": self._within}
         if self.means is not None:
             matrix, share = self.blocks[len(sums) - 2].matrix, self.share * _OF_MEANS["order"]
             square = self._square(totals)
-            of_means = {
+            of_means |= {
                 "losses": self.means.read_losses(sums[-2], noise, matrix, level),
                 "order": self.means.read_order(sums[-1], noise, share, square, level),
             }
@@ -151,6 +162,12 @@ class Regression(Kind):
         middle, half = low + (high - low) / 2.0, (high - low) / 2.0
         of = {"target 2": half**2, "target": 2.0 * middle * half, "rows": middle**2}
         return sums.total(of) / sums.count
+
+
+def _around(seen: Sequence[float], declared: tuple[float, float]) -> tuple[float, float]:
+    """A range twice as wide as that in which a training saw labels, inside the declared one."""
+    margin = (float(seen[1]) - float(seen[0])) / 2.0
+    return max(declared[0], float(seen[0]) - margin), min(declared[1], float(seen[1]) + margin)
 
 
 def _labels_of(objective: str, target: tuple[float, float] | None) -> tuple[float, float]:

@@ -72,6 +72,8 @@ class Errors:
         quantiles: The sums over the errors of each quantile that the model predicts.
         losses: Sums over deviances of counts and amounts; None for others.
         order: Counts and amounts by the order of their predictions; None for others.
+        within: Bounds of the target that follow from where the training saw labels; None where
+            they were declared.
 
     Examples:
         >>> amounts = xgb.DMatrix(table, 10 * table[:, 0])
@@ -91,6 +93,7 @@ class Errors:
     quantiles: Mapping[float, Moments] = field(default_factory=dict)
     losses: Moments | None = None
     order: Order | None = None
+    within: tuple[float, float] | None = None
 
     @property
     def _of_errors(self) -> Moments:

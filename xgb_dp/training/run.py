@@ -170,6 +170,8 @@ class Training:
             public["plan_choice"] = plan.choice(
                 [option.settings for option in self.options], position, count
             )
+        if s.seen is not None:
+            public["target_seen"] = [s.seen.low, s.seen.high]
         if self.steps:
             public["preprocessing"] = list(self.steps)
         plan_record = TrainingRecord(
