@@ -13,9 +13,9 @@ import xgb_dp
 
 pytest.importorskip("click")
 
-from xgb_dp.cli.domain import from_mapping, read_domain
 from xgb_dp.cli.files import Csv
 from xgb_dp.cli.table import read_table
+from xgb_dp.domain.domain import from_mapping, read_domain
 from xgb_dp.errors import RowDomainError
 from xgb_dp.request.sizes import SIZES, worth
 

@@ -8,8 +8,8 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
-from xgb_dp.cli.domain import from_mapping, read_domain
 from xgb_dp.discovery import look
+from xgb_dp.domain.domain import from_mapping, read_domain
 from xgb_dp.errors import PrivacyParameterError
 
 from .calls import fails, run

@@ -10,8 +10,8 @@ pytest.importorskip("click")
 
 import xgboost as xgb
 
-from xgb_dp.cli.domain import read_domain
 from xgb_dp.cli.table import read_table
+from xgb_dp.domain.domain import read_domain
 
 from ..persons.conftest import alike, codes_told
 from .calls import SCHEMA, SPENT, TRAIN, fails, rows, run

@@ -9,9 +9,9 @@ import pytest
 pytest.importorskip("click")
 
 from xgb_dp import __main__
-from xgb_dp.cli.domain import read_domain
 from xgb_dp.cli.files import Csv
 from xgb_dp.cli.table import read_table
+from xgb_dp.domain.domain import read_domain
 
 from .calls import SPENT, TRAIN, fails, rows, run
 

@@ -11,7 +11,8 @@ import xgb_dp
 
 pytest.importorskip("click")
 
-from xgb_dp.cli.domain import read_domain, template
+from xgb_dp.cli.cmd_schema import template
+from xgb_dp.domain.domain import read_domain
 from xgb_dp.errors import PrivacyParameterError
 
 from .calls import SPENT, TARGET, fails, invoke, run

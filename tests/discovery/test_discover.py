@@ -12,12 +12,12 @@ import xgboost as xgb
 import xgb_dp
 from xgb_dp import BudgetError, PrivacyParameterError, PrivacyRefusal, RowDomainError
 from xgb_dp.accounting import Unit
-from xgb_dp.cli.domain import from_mapping, read_domain
 from xgb_dp.discovery import look
 from xgb_dp.discovery.discovered import found_number
 from xgb_dp.discovery.least_noise import plan_discovery
 from xgb_dp.discovery.reading import read_texts
 from xgb_dp.discovery.yaml_text import yaml_of
+from xgb_dp.domain.domain import from_mapping, read_domain
 from xgb_dp.noisy_sums import Tree
 from xgb_dp.testing import fixed_noise
 

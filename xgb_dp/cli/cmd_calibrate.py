@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..domain.declared import Column
 from ..errors import PrivacyParameterError
 from ..record.report_views import json_number, round_up, spending_rows
 from ..record.spending import Spending, spending
 from . import options
-from .declared import Column
 from .group import command
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
+from ..domain.domain import Domain, domain_of_model
 from ..engine.models import load_booster
 from ..errors import PrivacyParameterError
 from ..evaluation import evaluate as evaluate_rows
 from . import options
-from .domain import Domain, domain_of_model
 from .files import Csv
 from .group import command
 from .options import FILE, OUT, ROWS

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 import xgboost
 
+from ..domain.domain import Domain, domain_of_model
 from ..engine.model_json import ModelJson
 from ..engine.models import load_booster
 from ..engine.predictions import levels_of_model, objective_of, probabilities, within
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from . import options
-from .domain import Domain, domain_of_model
 from .files import Csv, write_table
 from .group import command
 from .options import FILE, OUT, ROWS

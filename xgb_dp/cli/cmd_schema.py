@@ -12,9 +12,11 @@ import pandas as pd
 from ..data.cells import MISSING
 from ..discovery import discover
 from ..discovery.reading import KINDS, kinds_of
+from ..discovery.yaml_text import flow
 from ..errors import PrivacyParameterError
+from ..request.id_names import looks_like_id
+from ..request.params import PARAMETERS
 from . import options
-from .domain import template
 from .files import Csv, cells_of, header_of, ids_of, is_parquet, truths_of
 from .group import command
 from .options import OUT, ROWS
@@ -161,3 +163,36 @@ def _kinds(named: Mapping[str, Sequence[str]], header: Sequence[str]) -> dict[st
                         f"Column {name!r} is given two kinds. Keep one of them."
                     )
     return {name: kinds[name] for name in header if name in kinds}
+
+
+def template(header: Sequence[str], target: str | None) -> str:
+    """A schema file to fill in, in YAML, from the names of the columns alone."""
+    ids = [name for name in header if name != target and looks_like_id(name)]
+    lines = [
+        "# What the rows may contain. All of this is public: declare it from what is known of the",
+        "# domain, not by looking at the rows.",
+        f"target: {flow(target or 'NAME OF THE TARGET COLUMN')}",
+        'classes: ["0", "1"]            # for classification, in the order 0, 1, ...',
+        "# target_bounds: [0, 100]      # for regression, instead of classes",
+        "# objective: count:poisson     # another loss of regression; docs/howto/objectives.md",
+        "# What is the unit of protection? Name the column that says who a row belongs to, and the",
+        "# guarantee is for all rows of one person; remove its line below, as it is not a feature.",
+        "# Without it the guarantee is for one row: too little for whoever has several rows.",
+        *(f"# privacy_id: {flow(name)}" for name in ids or ["NAME OF THE COLUMN OF IDS"]),
+        f"missing: {flow(MISSING)}",
+        "columns:",
+        "  # Each is one of these. Remove the lines of columns that are not features, as keys.",
+        "  # number",
+        "  # {bounds: [0, 100]}         a number with a public range, which saves budget",
+        '  # ["red", "green"]           categories; all that may occur',
+        '  # {categories: ["red"], other: missing}   others are treated as missing',
+    ]
+    for name in header:
+        if name != target:
+            question = "    # looks like an id: a feature?" if looks_like_id(name) else ""
+            lines.append(f"  {flow(name)}: number{question}")
+    lines += ["# params:                      # of training, by their names in docs/parameters.md"]
+    for shown in ("dp_preset", "max_depth", "eta", "max_bin"):
+        parameter = PARAMETERS[shown]
+        lines.append(f"#   {shown}: {parameter.unset}    # {parameter.meaning}")
+    return "\n".join(lines) + "\n"

@@ -11,10 +11,10 @@ import numpy as np
 
 from ..data.cells import MISSING
 from ..data.parts import part_of
+from ..domain.domain import read_domain
 from ..errors import PrivacyParameterError
 from ..evaluation import split as split_rows
 from . import options
-from .domain import read_domain
 from .files import Csv, check_columns, header_of, is_parquet, read_whole, write_whole
 from .group import command
 from .options import FILE, OUT

@@ -13,6 +13,7 @@ import click
 import xgboost
 from xgboost.callback import TrainingCallback
 
+from ..domain.domain import ATTRIBUTE, Domain
 from ..engine.models import load_booster
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..record.card import model_card
@@ -21,7 +22,6 @@ from ..record.report import PrivacyReport, privacy_report
 from ..record.report_views import round_up
 from ..request.params import DEFAULT_ROUNDS
 from . import options
-from .domain import ATTRIBUTE, Domain
 from .files import Csv
 from .group import command
 from .options import FILE, OUT, ROWS

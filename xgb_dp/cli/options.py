@@ -14,10 +14,10 @@ from typing import Any
 
 import click
 
+from ..domain.declared import Column, bounds_of, classes_of, levels_of, texts, typed
+from ..domain.domain import Domain, read_domain
 from ..errors import PrivacyParameterError
 from ..parameters.parse import parse_range
-from .declared import Column, bounds_of, classes_of, levels_of, texts, typed
-from .domain import Domain, read_domain
 from .files import Csv
 
 _ENDINGS = {b"PAR1": ".parquet", b"\x1f\x8b": ".csv.gz"}  # by the first bytes

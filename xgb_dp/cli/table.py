@@ -20,8 +20,8 @@ from ..data.arrays import cells_of
 from ..data.cells import number_of, numbers_of, read_data, value_of
 from ..data.dates import EPOCH, parts_of_dates
 from ..data.parts import Part, mark
+from ..domain.domain import Domain
 from ..errors import RowDomainError
-from .domain import Domain
 from .files import Csv, check_columns, header_of, ids_of
 from .files import cells_of as cells_of_file
 from .part_file import part_of_file

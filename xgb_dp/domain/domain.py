@@ -16,14 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from ..data.cells import MISSING
-from ..discovery.yaml_text import flow
 from ..engine.model_json import ModelJson
 from ..errors import PrivacyError, PrivacyParameterError
 from ..parameters.parse import parse_number, parse_range
-from ..request.id_names import looks_like_id
 from ..request.names import check_names, flatten
 from ..request.objectives import OBJECTIVES
-from ..request.params import PARAMETERS
 from .declared import (
     Column,
     classes_of,
@@ -316,36 +313,3 @@ def domain_of_model(booster: Any, path: Path, schema_file: Path | None) -> Domai
     if known is None or known.kind != "regression":
         classes = tuple(map(str, range(max(config.classes, 2))))
     return Domain(classes=classes, columns=dict.fromkeys(booster.feature_names, Column()))
-
-
-def template(header: Sequence[str], target: str | None) -> str:
-    """A schema file to fill in, in YAML, from the names of the columns alone."""
-    ids = [name for name in header if name != target and looks_like_id(name)]
-    lines = [
-        "# What the rows may contain. All of this is public: declare it from what is known of the",
-        "# domain, not by looking at the rows.",
-        f"target: {flow(target or 'NAME OF THE TARGET COLUMN')}",
-        'classes: ["0", "1"]            # for classification, in the order 0, 1, ...',
-        "# target_bounds: [0, 100]      # for regression, instead of classes",
-        "# objective: count:poisson     # another loss of regression; docs/howto/objectives.md",
-        "# What is the unit of protection? Name the column that says who a row belongs to, and the",
-        "# guarantee is for all rows of one person; remove its line below, as it is not a feature.",
-        "# Without it the guarantee is for one row: too little for whoever has several rows.",
-        *(f"# privacy_id: {flow(name)}" for name in ids or ["NAME OF THE COLUMN OF IDS"]),
-        f"missing: {flow(MISSING)}",
-        "columns:",
-        "  # Each is one of these. Remove the lines of columns that are not features, as keys.",
-        "  # number",
-        "  # {bounds: [0, 100]}         a number with a public range, which saves budget",
-        '  # ["red", "green"]           categories; all that may occur',
-        '  # {categories: ["red"], other: missing}   others are treated as missing',
-    ]
-    for name in header:
-        if name != target:
-            question = "    # looks like an id: a feature?" if looks_like_id(name) else ""
-            lines.append(f"  {flow(name)}: number{question}")
-    lines += ["# params:                      # of training, by their names in docs/parameters.md"]
-    for shown in ("dp_preset", "max_depth", "eta", "max_bin"):
-        parameter = PARAMETERS[shown]
-        lines.append(f"#   {shown}: {parameter.unset}    # {parameter.meaning}")
-    return "\n".join(lines) + "\n"
