@@ -15,92 +15,81 @@
 
 namespace xgboost::dp {
 namespace {
-/** @brief The fields of a JSON object, compared with what is true. */
-class Fields {
- public:
-  explicit Fields(Json const& json)
-      : object_{IsA<Object>(json) ? &get<Object const>(json) : nullptr} {}
-
-  [[nodiscard]] Json const* Find(std::string const& key) const {
-    if (!object_) {
-      return nullptr;
-    }
-    auto it = object_->find(key);
-    return it == object_->cend() ? nullptr : &it->second;
+/**
+ * @brief Whether a value of a ledger is the wanted one; an object may have other fields besides.
+ *        JSON keeps real numbers as 32-bit floats.
+ */
+bool Has(Json const& json, Json const& wanted) {
+  if (IsA<Object>(wanted) && IsA<Object>(json)) {
+    auto const& fields = get<Object const>(json);
+    auto const& all = get<Object const>(wanted);
+    return std::all_of(all.cbegin(), all.cend(), [&](auto const& field) {
+      auto it = fields.find(field.first);
+      return it != fields.cend() && Has(it->second, field.second);
+    });
   }
-  [[nodiscard]] bool Is(std::string const& key, std::int64_t value) const {
-    auto const* json = this->Find(key);
-    return json && IsA<Integer>(*json) && get<Integer const>(*json) == value;
-  }
-  /** @brief JSON keeps real numbers as 32-bit floats. */
-  [[nodiscard]] bool IsReal(std::string const& key, double value) const {
-    auto const* json = this->Find(key);
-    if (!json || !(IsA<Integer>(*json) || IsA<Number>(*json))) {
-      return false;
-    }
-    double read = IsA<Integer>(*json) ? static_cast<double>(get<Integer const>(*json))
-                                      : static_cast<double>(get<Number const>(*json));
+  if (IsA<Number>(wanted) && (IsA<Integer>(json) || IsA<Number>(json))) {
+    double value = get<Number const>(wanted);
+    double read = IsA<Integer>(json) ? static_cast<double>(get<Integer const>(json))
+                                     : static_cast<double>(get<Number const>(json));
     return std::abs(read - value) <= 1e-6 * std::abs(value);
   }
-  [[nodiscard]] bool Is(std::string const& key, char const* value) const {
-    auto const* json = this->Find(key);
-    return json && IsA<String>(*json) && get<String const>(*json) == value;
-  }
-  [[nodiscard]] bool IsTrue(std::string const& key, bool value) const {
-    auto const* json = this->Find(key);
-    return json && IsA<Boolean>(*json) && get<Boolean const>(*json) == value;
-  }
-
- private:
-  Object::Map const* object_;
-};
-
-bool IsBound(Json const& json, RowBound const& bound) {
-  Fields in{json};
-  std::vector<std::pair<char const*, double>> reals{
-      {"gradient_bound", bound.gradient_bound},   {"hessian_weight", bound.hessian_weight},
-      {"hessian_bound", bound.hessian_bound},     {"max_weight", bound.max_weight},
-      {"rows_per_person", bound.rows_per_person}, {"output_gradient", bound.output_gradient},
-      {"output_hessian", bound.output_hessian}};
-  return in.Is("mode", RowBound::kModes[static_cast<int>(bound.mode)]) &&
-         in.IsTrue("unit_hessian", bound.unit_hessian) && in.IsTrue("of_person", bound.of_person) &&
-         std::all_of(reals.cbegin(), reals.cend(),
-                     [&](auto const& field) { return in.IsReal(field.first, field.second); });
+  return json == wanted;
 }
 
-bool AreCandidates(Json const& json, Plan const& plan) {
-  if (plan.NumPrivateFeatures() == 0) {
-    return IsA<Null>(json);
-  }
-  auto const& counts = plan.candidates;
-  bool tree = counts.kind == CandidateKind::kQuantileTree;
-  Fields in{json};
-  return in.Is("features", plan.NumPrivateFeatures()) &&
-         in.Is("levels", std::int64_t{tree ? counts.levels : 1}) &&
-         in.Is("shift", std::int64_t{counts.shift}) && in.IsTrue("hessian", counts.hessian);
+Json Whole(std::int64_t value) { return Json{Integer{value}}; }
+Json Real(double value) { return Json{Number{static_cast<float>(value)}}; }
+Json Truth(bool value) { return Json{Boolean{value}}; }
+/** @brief The name of a value of an enumeration. */
+template <typename T>
+Json Name(char const* const* names, T value) {
+  return Json{String{names[static_cast<int>(value)]}};
 }
 
-/** @brief Whether these are the figures of the plan on which its sensitivities rest. */
-bool AreEnforced(Json const& json, Plan const& plan) {
-  Fields in{json};
-  auto const* bound = in.Find("bound");
-  auto const* candidates = in.Find("candidates");
-  std::vector<std::pair<char const*, std::int64_t>> wholes{
-      {"grid_bits", plan.row_bound.grid_bits},
-      {"trees", plan.num_class},
-      {"depth", plan.depth},
-      {"columns", plan.n_features},
-      {"features_per_tree", plan.features_per_tree},
-      {"score_range", static_cast<std::int64_t>(plan.score_range)}};
-  return bound && IsBound(*bound, plan.row_bound) && candidates &&
-         AreCandidates(*candidates, plan) && in.Is("unit", plan.IsOfPersons() ? "person" : "row") &&
-         in.Is("split", kSplits[static_cast<int>(plan.split)]) &&
-         in.Is("score", kScores[static_cast<int>(plan.score)]) &&
-         in.Is("leaf_noise", kLeafNoises[static_cast<int>(plan.leaf.noise)]) &&
-         in.IsReal("score_clip", plan.score_clip) && in.IsTrue("joint", plan.SharesSplits()) &&
-         in.IsTrue("spread", plan.leaf.spread) && in.IsTrue("corrects", plan.correction.is_on) &&
-         std::all_of(wholes.cbegin(), wholes.cend(),
-                     [&](auto const& field) { return in.Is(field.first, field.second); });
+Json FiguresOf(RowBound const& bound) {
+  Json out{Object{}};
+  out["mode"] = Name(RowBound::kModes, bound.mode);
+  out["unit_hessian"] = Truth(bound.unit_hessian);
+  out["of_person"] = Truth(bound.of_person);
+  out["gradient_bound"] = Real(bound.gradient_bound);
+  out["hessian_weight"] = Real(bound.hessian_weight);
+  out["hessian_bound"] = Real(bound.hessian_bound);
+  out["max_weight"] = Real(bound.max_weight);
+  out["rows_per_person"] = Real(bound.rows_per_person);
+  out["output_gradient"] = Real(bound.output_gradient);
+  out["output_hessian"] = Real(bound.output_hessian);
+  return out;
+}
+
+/** @brief The figures of a plan on which its sensitivities rest, as ledgers have them. */
+Json FiguresOf(Plan const& plan) {
+  Json out{Object{}}, candidates{};
+  if (plan.NumPrivateFeatures() > 0) {
+    auto const& counts = plan.candidates;
+    bool tree = counts.kind == CandidateKind::kQuantileTree;
+    candidates = Json{Object{}};
+    candidates["features"] = Whole(plan.NumPrivateFeatures());
+    candidates["levels"] = Whole(tree ? counts.levels : 1);
+    candidates["shift"] = Whole(counts.shift);
+    candidates["hessian"] = Truth(counts.hessian);
+  }
+  out["candidates"] = candidates;
+  out["bound"] = FiguresOf(plan.row_bound);
+  out["unit"] = Json{String{plan.IsOfPersons() ? "person" : "row"}};
+  out["grid_bits"] = Whole(plan.row_bound.grid_bits);
+  out["trees"] = Whole(plan.num_class);
+  out["depth"] = Whole(plan.depth);
+  out["columns"] = Whole(plan.n_features);
+  out["features_per_tree"] = Whole(plan.features_per_tree);
+  out["split"] = Name(kSplits, plan.split);
+  out["score"] = Name(kScores, plan.score);
+  out["score_clip"] = Real(plan.score_clip);
+  out["score_range"] = Whole(plan.score_range);
+  out["joint"] = Truth(plan.SharesSplits());
+  out["leaf_noise"] = Name(kLeafNoises, plan.leaf.noise);
+  out["spread"] = Truth(plan.leaf.spread);
+  out["corrects"] = Truth(plan.correction.is_on);
+  return out;
 }
 
 /** @brief A draw, and how often it is made: in a round, and in all of them. */
@@ -137,40 +126,39 @@ bool AccountFor(Json const& json, Planned const& draw, bool of_persons, bool in_
       return AccountFor(one, draw, of_persons, in_round);
     });
   }
-  Fields in{json};
+  if (!IsA<Object>(json)) {
+    return false;
+  }
+  auto const& in = get<Object const>(json);
   for (auto const* inner : {"first", "options"}) {
-    if (auto const* events = in.Find(inner);
-        events && AccountFor(*events, draw, of_persons, in_round)) {
+    auto events = in.find(inner);
+    if (events != in.cend() && AccountFor(events->second, draw, of_persons, in_round)) {
       return true;
     }
   }
-  if (auto const* events = in.Find("events")) {
-    return AccountFor(*events, draw, of_persons, true);
+  if (auto events = in.find("events"); events != in.cend()) {
+    return AccountFor(events->second, draw, of_persons, true);
   }
-  auto told = ToJson({draw.event, in_round ? draw.of_round : draw.of_all}, of_persons);
-  auto const& wanted = get<Object const>(told);
-  return std::all_of(wanted.cbegin(), wanted.cend(), [&](auto const& field) {
-    auto const* json = in.Find(field.first);
-    // The range of a selection is a figure of the plan.
-    return field.first == "range" || (json && *json == field.second);
-  });
+  auto wanted = ToJson({draw.event, in_round ? draw.of_round : draw.of_all}, of_persons);
+  get<Object>(wanted).erase("range");  // of a selection: a figure of the plan
+  return Has(json, wanted);
 }
 
 bool AccountsFor(Json const& training, Plan const& plan) {
-  Fields in{training};
-  auto const* enforced = in.Find("enforced");
-  auto const* events = in.Find("events");
-  if (!in.Is("plan_digest", plan.id.c_str()) || !in.IsTrue("complete", false) ||
-      !in.Is("rounds", std::int64_t{plan.rounds}) || !enforced || !IsA<Array>(*enforced) ||
-      !events) {
+  Json wanted{Object{}};
+  wanted["plan_digest"] = Json{String{plan.id}};
+  wanted["complete"] = Truth(false);
+  wanted["rounds"] = Whole(plan.rounds);
+  if (!Has(training, wanted) || !IsA<Array>(training["enforced"])) {
     return false;
   }
-  auto const& ways = get<Array const>(*enforced);
+  auto const& ways = get<Array const>(training["enforced"]);
+  auto figures = FiguresOf(plan);
   auto draws = DrawsOf(plan);
   return std::any_of(ways.cbegin(), ways.cend(),
-                     [&](auto const& way) { return AreEnforced(way, plan); }) &&
+                     [&](auto const& way) { return Has(way, figures); }) &&
          std::all_of(draws.cbegin(), draws.cend(), [&](auto const& draw) {
-           return AccountFor(*events, draw, plan.IsOfPersons(), false);
+           return AccountFor(training["events"], draw, plan.IsOfPersons(), false);
          });
 }
 }  // namespace

@@ -1,6 +1,9 @@
 /**
  * Typed access to the fields of the JSON that xgb_dp sends. A field that is missing or outside its
  * range is an error: nothing here has a default, so nothing trains without a calibration.
+ *
+ * A part of a plan derives from its reader: the line that declares a field reads and checks it. It
+ * reads while it is made and never afterwards, when the text may be gone.
  */
 #pragma once
 
@@ -54,6 +57,10 @@ class JsonReader {
     this->Check(it != object_->cend(), key, "is missing.");
     return it->second;
   }
+  /** @brief The reader of an object in this one. */
+  [[nodiscard]] JsonReader Part(std::string const& key) const {
+    return {this->At(key), path_ + key + "."};
+  }
   [[nodiscard]] std::int64_t Int(std::string const& key, std::int64_t lower,
                                  std::int64_t upper) const {
     auto value = this->Get<Integer>(key, "is not an integer.");
@@ -70,10 +77,15 @@ class JsonReader {
   [[nodiscard]] std::vector<Json> const& List(std::string const& key) const {
     return this->Get<Array>(key, "is not a list.");
   }
+  template <typename T>
+  [[nodiscard]] std::vector<T> Ints(std::string const& key, std::int64_t lower,
+                                    std::int64_t upper) const {
+    return IntsOf<T>(this->At(key), key, lower, upper);
+  }
   /** @brief The integers of a list, which is a field or part of one. */
   template <typename T>
-  [[nodiscard]] static std::vector<T> Ints(Json const& list, std::string const& key,
-                                           std::int64_t lower, std::int64_t upper) {
+  [[nodiscard]] static std::vector<T> IntsOf(Json const& list, std::string const& key,
+                                             std::int64_t lower, std::int64_t upper) {
     Require(IsA<Array>(list), "`" + key + "` is not a list.");
     std::vector<T> out;
     for (auto const& v : get<Array const>(list)) {

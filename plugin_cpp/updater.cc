@@ -179,7 +179,7 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     Training(Context const* ctx, Plan parsed)
         : plan{std::move(parsed)},
           // Without noise nothing is hidden, and the same rows give the same model.
-          key{plan.noise_free ? std::string(2 * sizeof(ChaChaKey), '0') : plan.test_key},
+          key{plan.noise_free ? std::string(2 * sizeof(ChaChaKey), '0') : plan.known.key},
           release{ctx, plan.noise_free, key, plan.masking, kTrainingStream, plan.IsOfPersons()},
           sample{plan, key},
           candidates{CandidateKinds::Make(plan.candidates.kind, {ctx, plan, &release})},
@@ -347,9 +347,9 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     Json out{Object{}};
     out["version"] = Integer{1};
     out["private"] = Boolean{training_->plan.is_private};
-    out["noise"] = String{training_->plan.noise_free         ? "none"
-                          : training_->plan.test_key.empty() ? "os"
-                                                             : "fixed"};
+    out["noise"] = String{training_->plan.noise_free          ? "none"
+                          : training_->plan.known.key.empty() ? "os"
+                                                              : "fixed"};
     Json training{Object{}};
     training["complete"] = Boolean{training_->updates == training_->MaxUpdates()};
     training["events"] = training_->release.SaveEvents();

@@ -2,19 +2,22 @@
  * The plan of one private training: everything that xgb_dp has calibrated, declared or chosen.
  *
  * It travels as the single parameter `dp_plan` (JSON). Integers are JSON integers, real numbers
- * are JSON strings (XGBoost's JSON numbers are 32-bit floats). A plan that lacks a field is
- * refused: there are no permissive defaults, so nothing trains without a calibration.
+ * are JSON strings (XGBoost's JSON numbers are 32-bit floats). The line of a field declares, reads
+ * and checks it, in the order of the lines. A plan that lacks a field is refused: there are no
+ * permissive defaults, so nothing trains without a calibration.
  */
 #pragma once
 
 #include <algorithm>  // for count_if
 #include <cstddef>    // for size_t
 #include <cstdint>    // for int64_t, uint64_t, int32_t
+#include <limits>     // for numeric_limits
 #include <memory>     // for shared_ptr
 #include <string>     // for string
 #include <vector>     // for vector
 
-#include "plugin_cpp/loss/loss.h"        // for Loss
+#include "plugin_cpp/json_reader.h"      // for JsonReader, ReadKnownNoise, ReadSigma2, ReadScale
+#include "plugin_cpp/loss/loss.h"        // for Loss, ReadLoss
 #include "plugin_cpp/plan/row_bound.h"   // for RowBound
 #include "plugin_cpp/release/ledger.h"   // for kEpsBits, kSampleBits
 #include "plugin_cpp/release/masking.h"  // for Masking
@@ -26,6 +29,7 @@ namespace xgboost::dp {
  *        exponential mechanism. A denominator that wraps around would void the guarantee.
  */
 inline constexpr std::uint64_t kMaxScoreRange = std::uint64_t{1} << (63 - kEpsBits);
+inline constexpr std::int32_t kMaxRounds = 1 << 20;
 
 // What plans and ledgers call the values of an enumeration, in their order, follows it.
 
@@ -70,41 +74,62 @@ struct PublicNode {
 /** @brief The nodes of a tree, each before those below it. */
 using PublicTree = std::vector<PublicNode>;
 
-struct CandidatePlan {
-  CandidateKind kind{CandidateKind::kQuantileTree};
-  std::int32_t rounds{0};  // rounds that release candidates, from the first one on
-  bool hessian{false};     // rows weigh their bounded Hessian instead of one
-  bool laplace{false};
-  std::int32_t levels{0};   // released levels of the quantile tree, the root included
-  std::int32_t shift{0};    // counts are multiplied by 2^shift before noise
-  std::uint64_t sigma2{0};  // variance of Gaussian noise on these integers
-  std::uint64_t scale{0};   // scale of Laplace noise on them
-  std::int32_t max_bin{0};  // target number of bins of a feature
+/** @brief Counts of keys at all levels of quantile trees. */
+struct QuantilePlan : protected JsonReader {
+  std::int32_t levels = Int("levels", 2, 17);  // of the tree, the root included
+  std::int32_t shift = Int("shift", 0, 26);    // counts are multiplied by 2^shift before noise
+  std::uint64_t sigma2;                        // variance of Gaussian noise on these integers
+  std::int32_t max_bin = Int("max_bin", 2, 1 << 16);  // target number of bins of a feature
+
+  QuantilePlan(JsonReader const& in, bool is_silent)
+      : JsonReader{in}, sigma2{ReadSigma2(in, is_silent)} {}
 };
 
-struct LeafPlan {
-  LeafNoise noise{LeafNoise::kGaussian};
-  std::uint64_t sigma2{0};     // variance of Gaussian noise on grid integers, for G and for H
-  std::uint64_t scale{0};      // scale of Laplace noise
-  bool geometric_clip{false};  // kOutput: values are clipped to (1 - eta)^t, where C = 1
-  double eta{0};
-  double eta_start{1.0};  // learning rate of the first round over eta, that of the last
-  double lambda{0};
-  double alpha{0};
-  double max_delta_step{0};    // 0: no clip
-  double min_child_weight{0};  // floor of the noisy Hessian; kOutput: of the exact count
-  bool spread{false};          // persons count more where their rows are in several leaves
-  bool shrinkage{false};
-  bool strata{false};  // shrink effects of a tree's selections, where it is complete
-  double prior_max{0};
+struct CandidatePlan : QuantilePlan {
+  CandidateKind kind = Enum<CandidateKind>("kind", kCandidateKinds);
+  std::int32_t rounds = Int("rounds", 1, kMaxRounds);  // that release them, from the first one on
+  bool hessian = Bool("hessian");  // rows weigh their bounded Hessian instead of one
+  bool laplace = Bool("laplace");
+  std::uint64_t scale;  // scale of Laplace noise on counts
+
+  CandidatePlan(JsonReader const& in, bool is_silent)
+      : QuantilePlan{in, is_silent || in.Bool("laplace")},
+        scale{ReadScale(in, is_silent || !laplace)} {}
+};
+
+struct LeafPlan : private JsonReader {
+  LeafNoise noise = Enum<LeafNoise>("noise", kLeafNoises);
+  std::uint64_t sigma2;  // variance of Gaussian noise on grid integers, for G and for H
+  std::uint64_t scale;   // scale of Laplace noise
+  bool geometric_clip = Bool("geometric_clip");  // kOutput: clip to (1 - eta)^t, where C = 1
+  double eta = Real("eta", 0.0, 1e6);
+  double eta_start = Real("eta_start", 1e-3, 1.0);  // rate of the first round over the last one's
+  double lambda = Real("lambda", 0.0, 1e12);
+  double alpha = Real("alpha", 0.0, 1e12);
+  double max_delta_step = Real("max_delta_step", 0.0, 1e12);  // 0: no clip
+  // Floor of the noisy Hessian; kOutput: of the exact count.
+  double min_child_weight = Real("min_child_weight", 0.0, 1e12);
+  bool spread = Bool("spread");  // persons count more where their rows are in several leaves
+  bool shrinkage = Bool("shrinkage");
+  bool strata = Bool("strata");  // shrink effects of a tree's selections, where it is complete
+  double prior_max = Real("prior_max", 1e-9, 1e12);
+
+  /** @param of_splits Whether leaves are read from the last noisy sums of splits. */
+  LeafPlan(JsonReader const& in, bool is_silent, bool of_splits)
+      : JsonReader{in},
+        sigma2{ReadSigma2(in, is_silent || of_splits || noise != LeafNoise::kGaussian)},
+        scale{ReadScale(in, is_silent || noise == LeafNoise::kGaussian)} {}
 };
 
 /** @brief Release of the mean residual of a regression after its last tree, and again. */
-struct CorrectionPlan {
+struct CorrectionPlan : private JsonReader {
   static constexpr std::int32_t kTimes = 2;
 
-  bool is_on{false};
-  std::uint64_t sigma2{0};  // variance of the noise on each sum, in units of its own
+  bool is_on = Bool("on");
+  std::uint64_t sigma2;  // variance of the noise on each sum, in units of its own
+
+  CorrectionPlan(JsonReader const& in, bool is_silent)
+      : JsonReader{in}, sigma2{ReadSigma2(in, is_silent || !is_on)} {}
 };
 
 /** @brief Which tree of a training it is, by which its margins have a unit. */
@@ -113,52 +138,77 @@ struct TreeOfRound {
   std::size_t class_idx;
 };
 
-struct Plan {
-  bool is_private{false};
-  bool noise_free{false};
-  std::string test_key;  // fixed noise, tests only: the model is marked non-private
-  std::string id;        // names this calibration in the ledger
-  std::string objective;
-  std::shared_ptr<Loss const> loss;  // null where the gradients are XGBoost's
-  std::int32_t n_features{0};
-  std::int32_t num_class{0};  // trees a round of each parallel tree
-  std::int32_t rounds{0};
-  std::int32_t depth{0};
-  std::int32_t parallel_trees{0};  // trees of one class in one round, on the same gradients
-  std::int32_t features_per_tree{0};
-  bool cyclic_features{false};                // take them in turn; else at random
-  std::vector<std::int64_t> feature_weights;  // public chances of the features; empty: even
-  std::vector<bst_feature_t> offered;         // all that trees use, ascending; empty: as drawn
-  TreeShape shape{TreeShape::kAlternate};
-  SplitChoice split{SplitChoice::kExponential};
-  Score score{Score::kL1};
-  ClassTrees class_trees{ClassTrees::kPerClass};
-  double score_clip{0};              // largest leaf weight of the Newton score
-  std::int32_t split_levels{0};      // levels that one selection fills
-  std::int32_t split_candidates{0};  // partitions of a feature that are drawn for one selection
-  double split_prior{0};             // weight of earlier released gains in the choice of features
-  bool no_split{false};
-  double gamma{0};                    // public bonus of "no split", in utility units where C = 1
-  std::uint64_t histogram_sigma2{0};  // variance of the noise on each sum of a noisy histogram
-  std::uint64_t eps_num{0};           // eps0 of one selection is eps_num / 2^kEpsBits
-  std::uint64_t score_range{0};       // of the utility under add/remove, in its units
-  std::int64_t sampling_num{0};       // a round reads each row with probability sampling_num / 2^32
-  std::int32_t ensemble{0};      // rounds of one ensemble, which read disjoint parts of the rows
-  bool ensemble_halving{false};  // each takes half of the rows that are left, not its share
-  bool base_margin{false};       // whether rows bring their own margins
-  Masking masking;
-  RowBound row_bound;
-  CandidatePlan candidates;
-  LeafPlan leaf;
-  CorrectionPlan correction;
-  std::vector<FeaturePlan> features;
-  std::vector<std::int32_t> monotone;                    // -1, 0 or 1 for each feature
-  std::vector<PublicTree> structures;                    // kPublic: of each class of each round
-  std::vector<std::vector<bst_feature_t>> interactions;  // sets that may share a path; empty: all
-
-  static constexpr std::int64_t kMaxFeatureWeight = std::int64_t{1} << 31;
-  static constexpr std::int32_t kMaxEnsemble = 1 << 16;
+struct Plan : private JsonReader {
   static constexpr std::int64_t kSampleAll = std::int64_t{1} << kSampleBits;
+
+  explicit Plan(JsonReader const& in) : JsonReader{in} {}
+
+  bool is_private = Bool("private");
+  KnownNoise known = ReadKnownNoise(*this);  // of tests: the model is marked non-private
+  bool noise_free = known.is_none;
+  std::string id = Text("id");  // names this calibration in the ledger
+  std::string objective = Text("objective");
+  std::int32_t n_features = Int("n_features", 1, std::numeric_limits<std::int32_t>::max());
+  // Trees a round of each parallel tree, as many as the bound of a row is proved for.
+  std::int32_t num_class = Int("num_class", 1, 1 << 16);
+  std::int32_t rounds = Int("rounds", 1, kMaxRounds);
+  std::int32_t depth = Int("depth", 1, 10);  // sums of 2^10 utilities stay below 2^62
+  // Trees of one class in one round, on the same gradients.
+  std::int32_t parallel_trees = Int("parallel_trees", 1, 1 << 20);
+  std::int32_t features_per_tree = Int("features_per_tree", 1, n_features);
+  bool cyclic_features = Bool("cyclic_features");  // take them in turn; else at random
+  // Public chances of the features; empty: even.
+  std::vector<std::int64_t> feature_weights =
+      Ints<std::int64_t>("feature_weights", 1, std::int64_t{1} << 31);
+  // All that trees use, ascending; empty: as drawn.
+  std::vector<bst_feature_t> offered = Has("offered")
+                                           ? Ints<bst_feature_t>("offered", 0, n_features - 1)
+                                           : std::vector<bst_feature_t>{};
+  TreeShape shape = Enum<TreeShape>("shape", kShapes);
+  SplitChoice split = Enum<SplitChoice>("split", kSplits);
+  Score score = Enum<Score>("score", kScores);
+  ClassTrees class_trees = Enum<ClassTrees>("class_trees", kClassTrees);
+  double score_clip = Real("score_clip", 0.0, 1e6);       // largest leaf weight of the Newton score
+  std::int32_t split_levels = Int("split_levels", 1, 4);  // levels that one selection fills
+  // Partitions of a feature that are drawn for one selection.
+  std::int32_t split_candidates = Int("split_candidates", 1, 1 << 12);
+  // Weight of earlier released gains in the choice of features.
+  double split_prior = Real("split_prior", 0.0, 0.999);
+  bool no_split = Bool("no_split");
+  // Public bonus of "no split", in utility units where C = 1.
+  double gamma = Real("gamma", -1e12, 1e12);
+  // Variance of the noise on each sum of a noisy histogram.
+  std::uint64_t histogram_sigma2 =
+      ReadSigma2(Part("histogram"), noise_free || !this->HasNoisySums());
+  // eps0 of one selection is eps_num / 2^kEpsBits.
+  std::uint64_t eps_num =
+      Part("selection").Int("eps_num", noise_free ? 0 : 1, (std::int64_t{1} << 47) - 1);
+  // Of the utility under add/remove, in its units.
+  std::uint64_t score_range = Part("selection").Int("range", 1, kMaxScoreRange - 1);
+  // A round reads each row with probability sampling_num / 2^kSampleBits.
+  std::int64_t sampling_num = Int("sampling_num", 1, kSampleAll);
+  // Rounds of one ensemble, which read disjoint parts of the rows: equal ones, or each half of the
+  // rows that are left.
+  std::int32_t ensemble = Int("ensemble", 1, 1 << 16);
+  bool ensemble_halving = Bool("ensemble_halving");
+  bool base_margin = Bool("base_margin");  // whether rows bring their own margins
+  Masking masking = ReadMasking(Part("masking"));
+  RowBound row_bound{Part("row_bound"), Enum<bool>("unit", {{"row", false}, {"person", true}}),
+                     Int("grid_bits", 4, 20), objective == "reg:squarederror" && !Has("loss")};
+  std::shared_ptr<Loss const> loss =  // null where the gradients are XGBoost's
+      Has("loss")
+          ? ReadLoss(Part("loss"), objective, {row_bound.target_lower, row_bound.target_upper})
+          : nullptr;
+  std::vector<FeaturePlan> features = this->ReadFeatures();
+  // -1, 0 or 1 for each feature.
+  std::vector<std::int32_t> monotone = Ints<std::int32_t>("monotone", -1, 1);
+  // Sets that may share a path; empty: all.
+  std::vector<std::vector<bst_feature_t>> interactions = this->ReadInteractions();
+  // kPublic: of each class of each round.
+  std::vector<PublicTree> structures = this->ReadStructures();
+  CandidatePlan candidates{Part("candidates"), noise_free || this->NumPrivateFeatures() == 0};
+  LeafPlan leaf{Part("leaf"), noise_free, this->HasNoisySums()};
+  CorrectionPlan correction{Part("correction"), noise_free};
 
   /** @brief Selections on the way from the root to a leaf. */
   [[nodiscard]] std::int32_t SelectionsOfTree() const {
@@ -222,6 +272,11 @@ struct Plan {
   [[nodiscard]] bool IsOblivious(std::int64_t tree_idx) const {
     return shape == TreeShape::kOblivious || (shape == TreeShape::kAlternate && tree_idx % 2 == 0);
   }
+
+ private:
+  [[nodiscard]] std::vector<FeaturePlan> ReadFeatures() const;
+  [[nodiscard]] std::vector<std::vector<bst_feature_t>> ReadInteractions() const;
+  [[nodiscard]] std::vector<PublicTree> ReadStructures() const;
 };
 
 /** @brief Throw dmlc::Error for a plan that no proof covers, or whose numbers do not fit. */

@@ -18,6 +18,8 @@
 #include <cstdint>  // for int64_t, int32_t
 #include <utility>  // for pair
 
+#include "plugin_cpp/json_reader.h"  // for JsonReader
+
 namespace xgboost::dp {
 /** @brief Counts and label sums are multiplied by up to 2^26 and must stay below 2^62. */
 inline constexpr std::int64_t kMaxRows = std::int64_t{1} << 35;
@@ -37,31 +39,44 @@ inline double RoundWithin(double value, double lower, double upper) {
   return (value + kShift) - kShift;
 }
 
-struct RowBound {
+struct RowBound : private JsonReader {
   enum class Mode {
     kPrediction,  // both entries scaled so that g^2 + r h^2 <= C^2, by a factor without the
                   // label; several classes all together
     kRowWeight,   // the same, by the norm of the row itself
     kClip,        // |g| clipped to C, and 0 <= h <= h_max
     kFilter,      // the same, but rows with |g| > C take no part
-  } mode{Mode::kRowWeight};
+  };
   static constexpr char const* kModes[] = {"prediction", "row_weight", "clip", "filter"};
-  double gradient_bound{0};   // C
-  double hessian_weight{0};   // r
-  double hessian_bound{0};    // h_max, mode kClip
-  double output_gradient{1};  // largest |g| of one of several outputs, where C = 1
-  double output_hessian{1};   // largest sqrt(r) h of one of them, where C = 1
-  double max_weight{0};       // public bound of row weights, 0: unbounded
-  double weight_unit{1};      // what they are divided by before that
-  double positive_weight{1};  // XGBoost's scale_pos_weight, mode kPrediction
-  double scale{1};            // regression: half the width of the target domain
-  double target_lower{0};
-  double target_upper{0};
-  bool clamp_target{false};
-  bool unit_hessian{false};   // gradient boosting: a row's weight stands in for its Hessian
-  bool of_person{false};      // whether it bounds all rows of a person together
-  double rows_per_person{1};  // K: what a person counts at most, in rows
-  std::int32_t grid_bits{0};
+
+  bool of_person;          // whether it bounds all rows of a person together
+  std::int32_t grid_bits;  // of C
+  bool clamp_target;       // whether gradients are those of the squared loss of XGBoost
+  Mode mode = Enum<Mode>("mode", kModes);
+  // Far from the ends of the range of doubles, so that no product of them overflows or vanishes.
+  double gradient_bound = Real("gradient_bound", 1e-6, 1e6);   // C
+  double hessian_weight = Real("hessian_weight", 1e-12, 1e6);  // r
+  double hessian_bound = Real("hessian_bound", 0.0, 1e9);      // h_max, mode kClip
+  // Largest |g| of one of several outputs, and sqrt(r) h of one of them, where C = 1.
+  double output_gradient = Real("output_gradient", 1e-9, 1.0);
+  double output_hessian = Real("output_hessian", 1e-9, 1.0);
+  double max_weight = Real("max_weight", 0.0, 1e9);  // public bound of row weights, 0: unbounded
+  // What they are divided by before that; at least as in the proof of all classes.
+  double weight_unit = Has("weight_unit") ? Real("weight_unit", 1e-3, 1e9) : 1.0;
+  // XGBoost's scale_pos_weight.
+  double positive_weight = mode == Mode::kPrediction ? Real("positive_weight", 0.0, 1e38) : 1.0;
+  double scale = Real("scale", 1e-30, 1e38);  // regression: half the width of the target domain
+  double target_lower = Real("target_lower");
+  double target_upper = Real("target_upper", target_lower);
+  bool unit_hessian = Bool("unit_hessian");  // gradient boosting: weights stand in for Hessians
+  // K: what a person counts at most, in rows.
+  double rows_per_person = Real("rows_per_person", 1.0, of_person ? kMaxRowsPerPerson : 1.0);
+
+  RowBound(JsonReader const& in, bool of_person, std::int64_t grid_bits, bool clamp_target)
+      : JsonReader{in},
+        of_person{of_person},
+        grid_bits{static_cast<std::int32_t>(grid_bits)},
+        clamp_target{clamp_target} {}
 
   /** @brief Whether each row's pair is in the ball g^2 + r h^2 <= C^2. */
   [[nodiscard]] bool IsBall() const {

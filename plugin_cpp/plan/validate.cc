@@ -171,6 +171,7 @@ void CheckCandidates(Plan const& plan) {
   }
   auto const& candidates = plan.candidates;
   bool tree = candidates.kind == CandidateKind::kQuantileTree;
+  Require(candidates.rounds <= plan.rounds, "`candidates.rounds` are more than all rounds.");
   Require(!tree || !candidates.laplace, "quantile trees have Gaussian noise.");
   Require(!candidates.hessian || (plan.num_class == 1 && candidates.shift == 0),
           "Hessian weights are those of one class, on their own grid.");

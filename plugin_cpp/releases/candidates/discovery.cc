@@ -4,8 +4,8 @@
 #include <utility>  // for move
 #include <vector>   // for vector
 
-#include "plugin_cpp/json_reader.h"                    // for JsonReader, ReadKnownNoise, ReadSigma2
-#include "plugin_cpp/plan/plan.h"                      // for CandidatePlan
+#include "plugin_cpp/json_reader.h"                    // for JsonReader, ReadKnownNoise
+#include "plugin_cpp/plan/plan.h"                      // for QuantilePlan
 #include "plugin_cpp/release/release.h"                // for Release, GaussianEvent, LocalInt
 #include "plugin_cpp/release/source.h"                 // for kDiscoveryStream
 #include "plugin_cpp/releases/candidates/float_key.h"  // for FloatKey
@@ -16,30 +16,6 @@
 namespace xgboost::dp {
 namespace {
 constexpr std::int64_t kMostColumns = 1 << 16;
-
-struct Request {
-  CandidatePlan plan;
-  std::size_t n_columns{0};
-  bool persons{false};
-  KnownNoise known;
-};
-
-Request ParseRequest(std::size_t n_columns, std::string const& text) {
-  auto json = Json::Load(StringView{text});
-  JsonReader in{json, "discovery."};
-  CHECK(n_columns > 0 && n_columns <= kMostColumns) << "Too many columns, or none.";
-  Request out;
-  out.n_columns = n_columns;
-  out.known = ReadKnownNoise(in);
-  out.plan.levels = static_cast<std::int32_t>(in.Int("levels", 2, 17));
-  out.plan.max_bin = static_cast<std::int32_t>(in.Int("max_bin", 2, 1 << 16));
-  out.plan.shift = static_cast<std::int32_t>(in.Int("shift", 0, 26));
-  out.plan.sigma2 = ReadSigma2(in, out.known.is_none);
-  out.persons = in.Bool("persons");
-  CHECK_LT(std::ldexp(static_cast<double>(n_columns) * out.plan.levels, 2 * out.plan.shift), 4.6e18)
-      << "The sensitivity of a discovery overflows.";
-  return out;
-}
 
 /** @brief Exact sums of the weights of a column by the leading bits of its keys. Not private. */
 struct ColumnSums {
@@ -86,9 +62,14 @@ Json ToJson(QuantileTree const& tree, double missing) {
 std::string DiscoverNumbers(Context const* ctx, common::Span<float const> values,
                             common::Span<std::int64_t const> weights, std::size_t n_columns,
                             std::string const& text) {
-  auto request = ParseRequest(n_columns, text);
-  auto const& plan = request.plan;
+  auto json = Json::Load(StringView{text});
+  JsonReader in{json, "discovery."};
+  auto known = ReadKnownNoise(in);
+  QuantilePlan plan{in, known.is_none};
   auto n_rows = weights.size();
+  CHECK(n_columns > 0 && n_columns <= kMostColumns) << "Too many columns, or none.";
+  CHECK_LT(std::ldexp(static_cast<double>(n_columns) * plan.levels, 2 * plan.shift), 4.6e18)
+      << "The sensitivity of a discovery overflows.";
   CHECK_EQ(values.size(), n_rows * n_columns) << "Every column must have a value for each row.";
   CHECK_LT(n_rows, std::size_t{1} << 42) << "There are too many rows to count.";
   for (auto weight : weights) {
@@ -99,12 +80,11 @@ std::string DiscoverNumbers(Context const* ctx, common::Span<float const> values
   for (std::size_t k = 0; k < n_columns; ++k) {
     columns.emplace_back(values.subspan(k * n_rows, n_rows), weights, key_bits);
   }
-  Release release{ctx,       request.known.is_none, request.known.key,
-                  Masking{}, kDiscoveryStream,      request.persons};
+  Release release{ctx, known.is_none, known.key, Masking{}, kDiscoveryStream, in.Bool("persons")};
   // All levels of all trees are one release, of which each exchange is a part.
   std::size_t part = 0;
   auto noise = [&](std::vector<LocalInt> const& exact) {
-    return release.AddNoise(GaussianEvent{"ranges", request.plan.sigma2}, exact, part++);
+    return release.AddNoise(GaussianEvent{"ranges", plan.sigma2}, exact, part++);
   };
   auto count = [&](std::size_t k, std::int32_t level, std::uint64_t cell) {
     auto width = key_bits - level;

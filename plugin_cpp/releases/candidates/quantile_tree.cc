@@ -12,7 +12,7 @@ namespace {
 /** @brief Everything in this class up to the noisy counts is the private part. */
 class Walk {
  public:
-  Walk(CandidatePlan const& plan, std::size_t n_trees, CellCount const& count,
+  Walk(QuantilePlan const& plan, std::size_t n_trees, CellCount const& count,
        CountRelease const& release)
       : plan_{plan},
         count_{count},
@@ -101,7 +101,7 @@ class Walk {
     return children;
   }
 
-  CandidatePlan const& plan_;
+  QuantilePlan const& plan_;
   CellCount const& count_;
   CountRelease const& release_;
   double unit_;
@@ -187,12 +187,12 @@ std::vector<float> CutsOf(QuantileTree const& tree) {
   return out;
 }
 
-std::vector<QuantileTree> WalkQuantileTrees(CandidatePlan const& plan, std::size_t n_trees,
+std::vector<QuantileTree> WalkQuantileTrees(QuantilePlan const& plan, std::size_t n_trees,
                                             CellCount const& count, CountRelease const& release) {
   return Walk{plan, n_trees, count, release}.Trees();
 }
 
-std::vector<std::vector<float>> QuantileCuts(CandidatePlan const& plan, std::size_t n_trees,
+std::vector<std::vector<float>> QuantileCuts(QuantilePlan const& plan, std::size_t n_trees,
                                              CellCount const& count, CountRelease const& release) {
   std::vector<std::vector<float>> out;
   for (auto const& tree : WalkQuantileTrees(plan, n_trees, count, release)) {

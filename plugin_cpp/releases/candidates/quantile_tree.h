@@ -17,7 +17,7 @@
 #include <functional>  // for function
 #include <vector>      // for vector
 
-#include "plugin_cpp/plan/plan.h"        // for CandidatePlan
+#include "plugin_cpp/plan/plan.h"        // for QuantilePlan
 #include "plugin_cpp/release/release.h"  // for Released, LocalInt, NoisyInt
 
 namespace xgboost::dp {
@@ -43,7 +43,7 @@ struct QuantileTree {
 };
 
 /** @brief Walk the trees of some features together. */
-[[nodiscard]] std::vector<QuantileTree> WalkQuantileTrees(CandidatePlan const& plan,
+[[nodiscard]] std::vector<QuantileTree> WalkQuantileTrees(QuantilePlan const& plan,
                                                           std::size_t n_trees,
                                                           CellCount const& count,
                                                           CountRelease const& release);
@@ -52,7 +52,7 @@ struct QuantileTree {
 [[nodiscard]] std::vector<float> CutsOf(QuantileTree const& tree);
 
 /** @brief Candidate cuts of each feature: both of the above. */
-[[nodiscard]] std::vector<std::vector<float>> QuantileCuts(CandidatePlan const& plan,
+[[nodiscard]] std::vector<std::vector<float>> QuantileCuts(QuantilePlan const& plan,
                                                            std::size_t n_trees,
                                                            CellCount const& count,
                                                            CountRelease const& release);
