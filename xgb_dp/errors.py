@@ -7,6 +7,9 @@ one that depends on a second row would tell neighbouring data sets apart (``docs
 
 from __future__ import annotations
 
+import os
+from typing import ClassVar
+
 __all__ = [
     "BudgetError",
     "LedgerError",
@@ -17,6 +20,11 @@ __all__ = [
     "PrivacyWarning",
     "RowDomainError",
 ]
+
+
+POLICY = "XGB_DP_POLICY"
+"""Environment variable that names the policy of the holder of the rows."""
+_OUTSIDE = "The rows do not fit what is declared of them. Their holder finds out more."
 
 
 class PrivacyError(ValueError):
@@ -79,6 +87,12 @@ class RowDomainError(PrivacyError):
         ...     print(str(error).split(" (")[0])
         A row has a label outside the declared classes 0..1
     """
+
+    exact: ClassVar[bool | None] = None  # whether the policy allows it to say what is outside
+
+    def __init__(self, text: str) -> None:
+        exact = self.exact if self.exact is not None else POLICY not in os.environ
+        super().__init__(text if exact else _OUTSIDE)
 
 
 class LedgerError(PrivacyError):

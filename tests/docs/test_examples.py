@@ -18,6 +18,8 @@ pytest.importorskip("click")
 from click.testing import CliRunner
 
 from xgb_dp.cli.commands import cli
+from xgb_dp.errors import POLICY, RowDomainError
+from xgb_dp.record import policy
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 OTHERS = [DOCS / f"{name}.md" for name in ("comparison", "sarus", "reproducibility")]
@@ -45,11 +47,20 @@ def run_command(line: str) -> None:
     assert result.exit_code == 0, f"{line}\n{result.output}"
 
 
+def without_policy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands of a page run in this process, which keeps none of the page's policies."""
+    monkeypatch.setenv(POLICY, "")
+    monkeypatch.delenv(POLICY)
+    monkeypatch.setattr(policy, "_first", [])
+    monkeypatch.setattr(RowDomainError, "exact", None)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
 def test_pages_run(page, tmp_path, monkeypatch, capsys):
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
     monkeypatch.chdir(tmp_path)
+    without_policy(monkeypatch)
     scope: dict[str, Any] = {}
     done = 0
     for language, text in blocks(page):

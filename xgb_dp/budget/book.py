@@ -10,6 +10,7 @@ from ..accounting import Event, Unit
 from ..accounting.filter import Capacity, Charge, Filter, Secret, charge_of, plain_charge
 from ..data.parts import TEST, TRAIN, Part
 from ..errors import BudgetError, PrivacyParameterError
+from ..record import policy
 from . import file as budget_file
 from . import secret_rooms, words
 from .entry import (
@@ -157,6 +158,10 @@ class Book:
         """Names of the entries of all earlier releases of a model, and of one that is new."""
         costs = [self._cost(old.events, release.unit, None) for old in release.earlier]
         cost = self._cost(release.events, release.unit, delta)
+        if (rules := policy.in_force()) is not None:
+            rules.check_book(self)
+            before = [event for old in release.earlier for event in old.events]
+            rules.check_release([*before, *release.events], release.unit, cost[0])
         names: list[str] = []
 
         def book(content: dict[str, Any] | None) -> dict[str, Any]:

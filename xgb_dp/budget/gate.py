@@ -21,6 +21,7 @@ from typing import TypeAlias
 from ..accounting import Event, Unit, one_unit
 from ..data.parts import Part
 from ..errors import BudgetError
+from ..record import policy
 from ..record.form import Released
 
 
@@ -112,7 +113,12 @@ def check_here() -> None:
 
 
 def check_booked() -> None:
-    """Refuse what a block of a budget would not see, though it may have been started in it."""
+    """Refuse what a block of a budget would not see, though it may have been started in it.
+
+    Under a policy everything is booked.
+    """
+    if (rules := policy.in_force()) is not None:
+        raise rules.unbooked()
     if _blocks:
         raise BudgetError(
             "A block of a budget (`with budget.drawing()`) is open elsewhere in this process, and "

@@ -11,6 +11,7 @@ from ..domain.domain import Domain, domain_of_model
 from ..engine.models import load_booster
 from ..errors import PrivacyParameterError
 from ..evaluation import evaluate as evaluate_rows
+from ..record import policy
 from . import options
 from .files import Csv
 from .group import command
@@ -73,6 +74,8 @@ def evaluate(
     new_files(paths, force=force, read=[model, data, against, budget, schema_file])
     booster = load_booster(model)
     domain = domain_of_model(booster, model, schema_file)
+    if (rules := policy.in_force()) is not None:
+        domain = rules.permitted(domain)
     if domain.target is None:
         raise PrivacyParameterError(
             "The schema does not name the column of labels. Give --schema with a `target`."

@@ -7,24 +7,40 @@ import os
 import re
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
 
 from .. import __version__
-from ..errors import NativeLibraryError, PrivacyError
+from ..errors import POLICY, NativeLibraryError, PrivacyError, RowDomainError
+from ..record import policy
 from .output import Failure, Interrupted
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="xgb-dp")
-def cli() -> None:
+@click.option("--policy", "name", metavar="FILE", help="What the holder of the rows permits.")
+@click.pass_context
+def cli(ctx: click.Context, name: str | None) -> None:
     """Differentially private XGBoost: train, predict, and report what it cost.
 
     Rows come as CSV or Parquet files with column names; DATA may be - for standard input. What
     they may contain (classes, bounds, categories) is declared by options or in a schema file, and
     never inferred from the rows.
     """
+    named = name if name is None else os.environ.setdefault(POLICY, name)
+    if name is not None and Path(str(named)).resolve() != Path(name).resolve():
+        raise Failure(f"--policy and {POLICY} name two policies. Leave --policy out.")
+    try:
+        rules = policy.in_force()
+    except PrivacyError as error:
+        raise Failure(str(error)) from None
+    if rules is not None and ctx.invoked_subcommand in ("predict", "split"):
+        raise Failure(
+            f"`{ctx.invoked_subcommand}` writes what rows hold, which no policy permits. Whoever "
+            "holds the rows runs it without a policy."
+        )
 
 
 def command(name: str, **settings: Any) -> Callable[[Callable[..., Any]], click.Command]:
@@ -35,6 +51,13 @@ def command(name: str, **settings: Any) -> Callable[[Callable[..., Any]], click.
         return registered
 
     return register
+
+
+def _keep_quiet() -> None:
+    """An error that nobody has foreseen may say what is in rows, by its kind alone."""
+    rules = policy.in_force()
+    if rules is not None and "exact errors" not in rules.allow:
+        raise Failure(str(RowDomainError(""))) from None
 
 
 def _warn(message: Any, *_: Any, **__: Any) -> None:
@@ -54,6 +77,7 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
                 warnings.showwarning = _warn
                 return function(*args, **kwargs)
         except XGBoostError as error:
+            _keep_quiet()
             # The first line is the message, after time and place; the rest is a stack.
             line = str(error).strip().splitlines()[0]
             raise Failure(re.sub(r"^\[[\d:]+\] \S+:\d+: ", "", line)) from None
@@ -69,6 +93,7 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
                 "PYTHONUTF8=1, or rename what is not UTF-8 text."
             ) from None
         except Exception as error:
+            _keep_quiet()
             if os.environ.get("XGB_DP_DEBUG"):
                 raise
             # Messages of other libraries may quote a cell.

@@ -18,6 +18,7 @@ from ..domain.declared import Column, bounds_of, classes_of, levels_of, texts, t
 from ..domain.domain import Domain, read_domain
 from ..errors import PrivacyParameterError
 from ..parameters.parse import parse_range
+from ..record import policy
 from .files import Csv
 
 _ENDINGS = {b"PAR1": ".parquet", b"\x1f\x8b": ".csv.gz"}  # by the first bytes
@@ -179,7 +180,10 @@ def _pair(option: str, text: str) -> tuple[str, str]:
 
 def domain_from(given: Mapping[str, Any]) -> Domain:
     """The domain of a schema file, changed by options."""
-    domain = read_domain(given["schema"]) if given["schema"] else Domain()
+    rules = policy.in_force()
+    domain = Domain() if rules is None else rules.domain
+    if given["schema"]:
+        domain = read_domain(given["schema"])
     names = ("target", "weight", "privacy_id", "objective")
     changes = {name: given[name] for name in names if given[name]}
     classes, target_bounds = given["classes"], given["target_bounds"]
@@ -200,12 +204,13 @@ def domain_from(given: Mapping[str, Any]) -> Domain:
         changes["exposure_bounds"] = parse_range("--exposure", text.split(":"))
     columns = {**(domain.columns or {}), **_columns_from(given)}
     drop = (*domain.drop, *given["drop"])
-    if domain.columns is None:
+    if domain.columns is None and rules is None:
         return replace(domain, **changes, drop=drop, declared=columns)
     changed = replace(domain, **changes, drop=drop)
     # An option that names the ids takes them out of the features of a schema file.
     apart = {*given["drop"], given["privacy_id"], *changed.ends, changed.exposure}
-    return replace(changed, columns={n: c for n, c in columns.items() if n not in apart})
+    changed = replace(changed, columns={n: c for n, c in columns.items() if n not in apart})
+    return changed if rules is None else rules.permitted(changed)
 
 
 def _columns_from(given: Mapping[str, Any]) -> dict[str, Column]:

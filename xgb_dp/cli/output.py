@@ -19,6 +19,7 @@ from xgboost import Booster
 
 from ..budget.budget import Budget
 from ..errors import PrivacyParameterError
+from ..record import policy
 from ..record.report import PrivacyReport
 
 Content: TypeAlias = "str | bytes | Callable[[Path], object]"
@@ -188,6 +189,8 @@ def print_or_save(
 @contextmanager
 def booked_on(path: Path | None, note: str) -> Iterator[Budget | None]:
     """The budget of a command; where the command ends early, what the book says of it."""
+    if path is None and (rules := policy.in_force()) is not None:
+        path = rules.book
     book = None if path is None else Budget(path)
     before = set() if book is None else {entry.id for entry in book.entries}
 

@@ -27,6 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--group", type=int, help="rows or persons added or removed together; default: dp_group")
     add("--replace-one", action="store_true", help="neighbours have them replaced instead")
     add("--unit", choices=["row", "person"], help="the unit of privacy that is expected")
+    add("--policy", type=Path, help="the policy of the rows' holder, which it has to follow")
     add(
         "--allow",
         action="append",
@@ -48,6 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 group=given.group,
                 adjacency="replace_one" if given.replace_one else "add_remove",
                 unit=given.unit,
+                policy=given.policy,
                 allow=given.allow,
             )
             text = verification.to_json() if given.json or given.out else str(verification)

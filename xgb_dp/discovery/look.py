@@ -27,6 +27,7 @@ from ..engine.progress import progress
 from ..errors import PrivacyParameterError
 from ..noisy_sums import ColumnPlan, release_numbers, release_texts
 from ..parameters.parse import parse_target
+from ..record import policy
 from ..record.caution import warn_of
 from ..request.arguments import takes
 from .discovered import Discovery, found_number, found_text
@@ -89,6 +90,8 @@ def discover(
         ['no', 'yes']
     """
     epsilon, delta = parse_target(epsilon, delta)
+    if (rules := policy.in_force()) is not None:
+        rules.check_allowed("looks")
     check_alone("a discovery", "its coins and noise are", _ONE_MACHINE)
     if budget is not None:
         check_free()

@@ -28,6 +28,7 @@ from . import sealed
 from .form import VERSION as LEDGER_VERSION
 from .form import Ledger
 from .ledger import ATTRIBUTE, check_trees, parse_ledger
+from .policy import Policy
 from .recheck import contradictions, parameters_of
 from .report import PrivacyReport
 from .report_views import as_dict
@@ -120,7 +121,7 @@ class Verification:
         return "\n".join(lines)
 
 
-@takes(adjacency="text", unit="text", allow="texts")
+@takes(adjacency="text", unit="text", policy="path", allow="texts")
 def verify(
     model: str | os.PathLike[str],
     *,
@@ -129,6 +130,7 @@ def verify(
     group: int | None = None,
     adjacency: str = "add_remove",
     unit: str | None = None,
+    policy: str | os.PathLike[str] | None = None,
     allow: Sequence[str] = (),
 ) -> Verification:
     """Check what a model file claims, without libxgboost.
@@ -142,6 +144,7 @@ def verify(
         group: Rows or persons that are added or removed together; by default that of the model.
         adjacency: "add_remove" or "replace_one".
         unit: The unit of privacy that is expected, "row" or "person"; either by default.
+        policy: Path of the policy that it has to follow (docs/howto/policy.md); none by default.
         allow: Further attributes that the file may contain. No ledger covers them; look at them.
 
     Returns:
@@ -174,6 +177,8 @@ def verify(
     if unit is not None:
         detail = f"one {ledger.unit.name}, expected {unit}"
         checks.append(Check("unit", ledger.unit.name == unit, detail))
+    if policy is not None:
+        checks.append(_check_policy(Policy.read(policy), ledger))
     not_covered = sorted({*_uncovered(saved, ledger)} - {f"attribute {name}" for name in allow})
     checks.append(_check_content(not_covered))
     stated = "inf" if math.isinf(epsilon) else epsilon
@@ -229,6 +234,12 @@ def _check_noise(report: PrivacyReport) -> Check:
 def _check_epsilon(epsilon: float, delta: float, whom: str, limit: float) -> Check:
     detail = f"epsilon {epsilon:.6g} at delta {delta:g} for {whom}, limit {limit:g}"
     return Check("max_epsilon", epsilon <= limit, detail)
+
+
+def _check_policy(policy: Policy, ledger: Ledger) -> Check:
+    follows = f"every training names the policy {policy.digest[:16]} and is within it"
+    faults = policy.faults(ledger)
+    return Check("policy", not faults, "; ".join(faults) or follows)
 
 
 def _check_settings(ledger: Ledger, saved: ModelJson) -> Check:

@@ -20,6 +20,7 @@ from ..data.parts import mark, part_of, reading
 from ..data.persons import id_column
 from ..engine.models import names_of_categories
 from ..errors import PrivacyParameterError
+from ..record import policy
 from ..record.report import PrivacyReport, privacy_report
 from ..request.names import read_one
 from ..training.call_site import check_eval_set, check_sample
@@ -163,7 +164,7 @@ class Private(XGBModel):
             PrivacyRefusal: Something that would not be private.
             RowDomainError: A row lies outside the declared domain.
         """
-        classes = self._declared_classes()
+        classes = self._permitted_classes()
         kwargs["sample_weight"] = sample_weight
         eval_set = kwargs.get("eval_set")
         if eval_set:
@@ -221,7 +222,7 @@ class Private(XGBModel):
             PrivacyRefusal: Something that would not be private.
             RowDomainError: A row lies outside the declared domain.
         """
-        classes = self._declared_classes()
+        classes = self._permitted_classes()
         labels = _codes(y, classes)
         with self._rows_of_persons(X, privacy_id) as features:
             params = self._params_to_select(classes)
@@ -251,6 +252,15 @@ class Private(XGBModel):
     def _declared_classes(self) -> np.ndarray | None:
         """The declared classes of a classifier, in increasing order; None for a regressor."""
         return None
+
+    def _permitted_classes(self) -> np.ndarray | None:
+        """The declared classes, before any label is compared with them."""
+        classes = self._declared_classes()
+        if (rules := policy.in_force()) is not None:
+            params = self.get_xgb_params().items()  # XGBoost has yet to choose the objective
+            rules.check_params({n: v for n, v in params if n.startswith("dp_")})
+            rules.check_classes(classes)
+        return classes
 
     def _matrix(self, features: Any, labels: Any, sample_weight: Any) -> Any:
         return private_matrix(

@@ -16,6 +16,7 @@ from ..accounting import ChoiceEvent, Event
 from ..calibrate.mechanisms import NoisePlan, Releases
 from ..calibrate.search import calibrate, calibrate_family
 from ..errors import BudgetError
+from ..record import policy
 from ..request.names import check_names, flatten
 from ..request.params import ARGUMENTS, DEFAULT_ROUNDS
 from ..request.schema import Schema
@@ -99,6 +100,8 @@ def check(
     flat = flatten(user)
     check_names(flat)
     flat = {name: value for name, value in flat.items() if value is not None}
+    if (rules := policy.in_force()) is not None:
+        rules.check_params(flat, schema.names if schema.width else [])
     given = DEFAULT_ROUNDS if rounds is None else rounds
     count = ARGUMENTS["num_boost_round"].read("num_boost_round", given, None)
     return resolve(with_preset(flat, schema, count, continues), schema, count, continues)

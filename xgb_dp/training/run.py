@@ -17,7 +17,7 @@ from ..data.parts import Part
 from ..engine import native, tape, workers
 from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal
 from ..parameters.parse import shown
-from ..record import ledger
+from ..record import ledger, policy
 from ..record.base_model import PublicStart
 from ..record.claim import Draws, Told
 from ..record.form import Ledger, Released, TrainingRecord
@@ -174,6 +174,8 @@ class Training:
             public["target_seen"] = [s.seen.low, s.seen.high]
         if self.steps:
             public["preprocessing"] = list(self.steps)
+        if (rules := policy.in_force()) is not None:
+            public[policy.LEDGER_KEY] = rules.digest
         plan_record = TrainingRecord(
             plan_digest=self.plan_id,
             complete=False,

@@ -1,0 +1,230 @@
+"""Every interface obeys the policy, and says nothing that depends on rows."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xgboost as xgb
+
+import xgb_dp
+from xgb_dp.errors import POLICY, RowDomainError
+from xgb_dp.record import policy
+from xgb_dp.training import hook
+
+from ..cli.calls import invoke
+from .conftest import CHANGES, TEXT, matrix, params, table
+
+QUIET = "The rows do not fit what is declared of them."
+UNBOOKED = "drawn on its book"
+TARGET = {"epsilon": 0.5, "delta": 1e-6}
+
+
+def features():
+    return table().drop(columns=["ill"])
+
+
+def classifier(**changes):
+    given = {**TARGET, "classes": ["no", "yes"], "categories": {"sex": ["f", "m"]}} | changes
+    return xgb_dp.DPXGBClassifier(n_estimators=2, dp_privacy_id="patient", **CHANGES, **given)
+
+
+def selected(budget=None, **changes):
+    given = {k: v for k, v in params(**changes).items() if k not in ("dp_epsilon", "dp_delta")}
+    settings = [{"max_depth": 2}]
+    return xgb_dp.select(given, matrix(), settings, num_boost_round=2, budget=budget, **TARGET)
+
+
+@pytest.mark.parametrize(
+    "release",
+    [
+        lambda: xgb.train(params(), matrix(), 2),
+        lambda: classifier().fit(features(), table()["ill"]),
+        lambda: classifier().fit_select(features(), table()["ill"], [{"max_depth": 2}]),
+        lambda: selected(),
+        lambda: xgb_dp.evaluate(xgb.Booster(model_file="made.json"), matrix(), **TARGET),
+        hook.check_here,  # asked by Dask and Spark
+    ],
+    ids=["train", "fit", "fit_select", "select", "evaluate", "cluster"],
+)
+def test_nothing_is_released_past_the_book(enforce, release):
+    xgb.train(params(), matrix(), 2).save_model("made.json")
+    enforce()
+    with pytest.raises(xgb_dp.BudgetError, match=UNBOOKED):
+        release()
+    assert not xgb_dp.Budget("book.json").entries
+
+
+def test_cross_validation_is_refused(enforce):
+    enforce()
+    with pytest.raises(xgb_dp.PrivacyRefusal):
+        xgb.cv(params(), matrix(), 2)
+
+
+def test_looks_are_refused_until_they_are_allowed(enforce):
+    rows = table()[["patient", "sex"]]
+    enforce()
+    look = {"columns": {"sex": "text"}, "privacy_id": "patient", "budget": "book.json"}
+    with pytest.raises(xgb_dp.PrivacyRefusal, match="'looks'"):
+        xgb_dp.discover(rows, **look, **TARGET)
+
+
+def test_looks_that_are_allowed_are_booked(enforce):
+    enforce(TEXT + "allow: [looks]\n")
+    look = {"columns": {"sex": "text"}, "privacy_id": "patient", "budget": "book.json"}
+    with pytest.raises(xgb_dp.BudgetError, match="epsilon 1 at"):
+        xgb_dp.discover(table()[["patient", "sex"]], **look, epsilon=1.5, delta=1e-6)
+    xgb_dp.discover(table()[["patient", "sex"]], **look, **TARGET)
+    assert len(xgb_dp.Budget("book.json").entries) == 1
+
+
+def test_a_selection_and_a_judgement_are_within_the_policy(enforce):
+    enforce(selection_epsilon=1.0)
+    best = selected("book.json").booster
+    [training] = xgb_dp.privacy_report(best).record.trainings
+    assert training.public["policy"] == policy.in_force().digest
+    judged = {"privacy_id": table()["patient"], "budget": "book.json", "delta": 1e-6}
+    with pytest.raises(xgb_dp.BudgetError, match="epsilon 1 at"):
+        xgb_dp.evaluate(best, matrix(), epsilon=1.5, **judged)
+    xgb_dp.evaluate(best, matrix(), epsilon=0.5, **judged)
+    for changes in ({"dp_n_public": 90}, {"dp_public_evals": True}):
+        with pytest.raises(xgb_dp.PrivacyRefusal, match="policy"):
+            selected("book.json", **changes)
+    assert len(xgb_dp.Budget("book.json").entries) == 2
+
+
+def test_an_estimator_says_nothing_of_labels_or_categories(enforce):
+    """Whether a row fits what an analyst declares would be an answer about the row."""
+    enforce()
+    for changes in ({"classes": ["no", "maybe"]}, {"categories": {"sex": ["f"]}}):
+        with pytest.raises(xgb_dp.PrivacyRefusal, match="policy of these rows"):
+            classifier(**changes, budget="book.json").fit(features(), table()["ill"])
+        with pytest.raises(xgb_dp.PrivacyRefusal, match="policy of these rows"):
+            classifier(**changes, budget="book.json").fit_select(features(), table()["ill"], [{}])
+    classifier(budget="book.json").fit(features(), table()["ill"])
+
+
+def bad_label():
+    d = matrix()
+    d.set_label(np.full(400, 7.0))
+    return xgb_dp.Budget("book.json").train(params(), d, 2)
+
+
+@pytest.mark.parametrize(
+    "release",
+    [
+        bad_label,
+        lambda: classifier(budget="book.json").fit(features(), table()["ill"] + "?"),
+        lambda: classifier(budget="book.json").fit(features().assign(sex="x"), table()["ill"]),
+        lambda: classifier(budget="book.json").fit(features().assign(patient=None), table()["ill"]),
+    ],
+    ids=["label", "class", "category", "id"],
+)
+def test_errors_say_nothing_of_rows(enforce, release):
+    enforce()
+    with pytest.raises(xgb_dp.RowDomainError) as error:
+        release()
+    assert str(error.value).startswith(QUIET) and error.value.args == (str(error.value),)
+
+
+def test_an_error_before_the_policy_was_read_is_quiet_too(monkeypatch):
+    monkeypatch.setattr(RowDomainError, "exact", None)
+    monkeypatch.setenv(POLICY, "policy.yaml")
+    assert str(RowDomainError("row 17 holds 'x'")).startswith(QUIET)
+
+
+@pytest.fixture
+def command(enforce, monkeypatch):
+    """Calls ``xgb-dp`` in a folder with rows, as a process of its own would run it."""
+    pytest.importorskip("click")
+    enforce()
+    table().to_csv("rows.csv", index=False)
+
+    def call(*arguments, rules="policy.yaml"):
+        monkeypatch.setattr(policy, "_first", [])
+        monkeypatch.setattr(RowDomainError, "exact", None)
+        monkeypatch.delenv(POLICY, raising=False)
+        if rules is not None:
+            arguments = ("--policy", rules, *arguments)
+        return invoke(*arguments)
+
+    return call
+
+
+TRAIN = ("train", "rows.csv", "--epsilon", "0.5", "--delta", "1e-6", "--rounds", "2")
+
+
+def test_the_command_takes_schema_and_book_from_the_policy(command):
+    done = command(*TRAIN, "--drop", "height")
+    assert done.exit_code == 0, done.output
+    [entry] = xgb_dp.Budget("book.json").entries
+    assert entry.state == "spent"
+    judge = ("evaluate", "model.json", "rows.csv", "--epsilon", "0.5", "--delta", "1e-6")
+    assert command(*judge).exit_code == 0
+    assert xgb_dp.verify("model.json", policy="policy.yaml").verdict == "passed"
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ("--epsilon", "2"),
+        ("--classes", "no,maybe"),
+        ("--target", "sex"),
+        ("--categories", "sex=f"),
+        ("--bounds", "height=100:200"),
+        ("--privacy-id", "age"),
+        ("--weight", "age"),
+        ("--objective", "count:poisson"),
+        ("--schema", "mine.yaml"),
+        ("--param", "dp_n_public=90"),
+        ("--param", "objective=reg:gamma"),
+        ("--param", "dp_public_evals=true"),
+        ("--param", "verbosity=3"),
+        ("--param", "dp_privacy_id=age"),
+        ("--public-data", "mine.csv"),
+        ("--budget", "mine.json"),
+    ],
+    ids=" ".join,
+)
+def test_no_option_raises_the_policy(command, option):
+    Path("mine.yaml").write_text('target: ill\nclasses: ["no", "yes"]\ncolumns: {age: number}\n')
+    table(50).to_csv("mine.csv", index=False)
+    os.environ.pop(POLICY)
+    policy._first.clear()
+    xgb_dp.Budget("mine.json", epsilon=9.0, delta=1e-5, unit="person")
+    done = command(*TRAIN, *option)
+    assert done.exit_code == 1, done.output
+    assert not xgb_dp.Budget("book.json").entries and not Path("model.json").exists()
+
+
+def test_an_environment_and_an_option_name_one_policy(command, monkeypatch):
+    Path("other.yaml").write_text(TEXT)
+    monkeypatch.setenv(POLICY, "policy.yaml")
+    assert "two policies" in invoke("--policy", "other.yaml", *TRAIN).stderr
+    assert command(*TRAIN, rules="absent.yaml").exit_code == 1
+
+
+def test_the_command_writes_no_rows(command):
+    for name in ("predict", "split"):
+        assert "no policy permits" in command(name, "rows.csv", "rows.csv").stderr
+
+
+@pytest.mark.parametrize("column", ["ill", "sex", "age", "patient"])
+def test_the_command_says_the_same_of_every_wrong_row(command, column):
+    table().assign(**{column: ""}).to_csv("rows.csv", index=False)
+    if column == "age":
+        table().assign(age="old").to_csv("rows.csv", index=False)
+    if column == "sex":
+        table().assign(sex="?").to_csv("rows.csv", index=False)
+    done = command(*TRAIN)
+    assert done.exit_code == 1 and done.stderr.startswith(f"Error: {QUIET}"), done.stderr
+
+
+def test_what_nobody_foresaw_is_quiet(command, monkeypatch):
+    def fail(*_, **__):
+        raise KeyError("a cell")
+
+    monkeypatch.setenv("XGB_DP_DEBUG", "1")
+    monkeypatch.setattr("xgb_dp.cli.cmd_train.read_table", fail)
+    done = command(*TRAIN)
+    assert done.stderr.startswith(f"Error: {QUIET}") and "cell" not in done.stderr

@@ -1,0 +1,241 @@
+"""What the holder of the rows permits: a file that every interface obeys and nobody raises.
+
+``XGB_DP_POLICY`` names it, or ``xgb-dp --policy``. A process keeps the first policy that it has
+read. It binds whoever cannot change the process: docs/howto/policy.md says who that is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ..accounting import PERSON, ROW, Event, Unit, make_accountant
+from ..domain.declared import column_of, mapping, read_schema_file, texts
+from ..domain.domain import Domain, from_mapping
+from ..errors import (
+    POLICY,
+    BudgetError,
+    PrivacyError,
+    PrivacyParameterError,
+    PrivacyRefusal,
+    RowDomainError,
+)
+from ..parameters.parse import parse_target
+from ..request.names import check_names, flatten
+from .form import Ledger
+from .sealed import digest
+
+LEDGER_KEY = "policy"
+"""Where a training's public record names the digest of its policy."""
+_KEYS = {"unit", "epsilon", "delta", "total_epsilon", "total_delta", "book", "schema"}
+_CLAIMS = {
+    "public evals": ("dp_public_evals",),
+    "public rows": ("dp_public_data", "dp_public_model"),
+    "own objectives": ("dp_objective",),
+}
+_ALLOW = (*_CLAIMS, "looks", "exact errors")
+_DECLARING = (
+    "objective", "num_class", "dp_classes", "dp_target_bounds", "dp_exposure_bounds",
+    "dp_base_margin", "dp_n_public", "dp_categories", "dp_feature_bounds", "dp_feature_cuts",
+)  # fmt: skip
+"""Parameters that say what rows are; whether a row fits them is an answer about it."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Limits of one data set. All of it is public, and none of it is read from rows."""
+
+    path: Path
+    unit: str  # "row" or "person"
+    id: str | None  # the column that says who a row belongs to
+    target: tuple[float, float]  # (epsilon, delta) of a model with all that it continues, at most
+    total: tuple[float, float]  # of the book, at most
+    book: Path
+    domain: Domain
+    allow: tuple[str, ...]
+    digest: str  # SHA-256 of the content
+
+    @classmethod
+    def read(cls, name: str | os.PathLike[str]) -> Policy:
+        """Read a policy; what is not understood in full is an error."""
+        path = Path(name).resolve()
+        try:
+            return cls._of(path, read_schema_file(path))
+        except (OSError, ImportError, PrivacyError) as error:
+            said = error.strerror if isinstance(error, OSError) else error
+            raise PrivacyParameterError(
+                f"The policy {os.fspath(name)!r} cannot be read: {said} Without it nothing is "
+                "released. Its holder has to mend it; see docs/howto/policy.md."
+            ) from None
+
+    @classmethod
+    def _of(cls, path: Path, content: Any) -> Policy:
+        given = mapping("A policy must be a mapping", content)
+        if not set(given) >= _KEYS or not set(given) <= _KEYS | {"id", "allow"}:
+            raise PrivacyParameterError(
+                f"a policy has the keys {', '.join(sorted(_KEYS))}, with unit 'person' also id, "
+                "and allow if it allows anything."
+            )
+        person = given["unit"] == PERSON
+        if given["unit"] not in (ROW, PERSON) or person != ("id" in given):
+            raise PrivacyParameterError("`unit` must be row, or person with the column `id`.")
+        name = column_of("`id`", given["id"]) if person else None
+        domain = from_mapping(given["schema"])
+        check_names(flatten(domain.params))
+        domain.check_target()
+        if not domain.columns or domain.privacy_id not in (None, name):
+            raise PrivacyParameterError(
+                "`schema` must list its `columns`, and name no other ids than the policy."
+            )
+        allow = texts("`allow`", given["allow"]) if "allow" in given else ()
+        if not set(allow) <= set(_ALLOW):
+            raise PrivacyParameterError(f"`allow` must list some of {', '.join(_ALLOW)}.")
+        return cls(
+            path,
+            given["unit"],
+            name,
+            parse_target(given["epsilon"], given["delta"]),
+            parse_target(given["total_epsilon"], given["total_delta"]),
+            path.parent / str(given["book"]),
+            replace(domain, privacy_id=name, drop=(), discovered=None),
+            allow,
+            digest(dict(given)),
+        )
+
+    def check_book(self, book: Any) -> None:
+        """Refuse another book than that of the policy, or one with more room."""
+        if book.path != self.book.resolve():
+            raise self.unbooked()
+        larger = book.epsilon > self.total[0] or book.delta > self.total[1]
+        if larger or book.secret is not None or book.unit.name != self.unit:
+            raise BudgetError(
+                "The book that the policy names has a larger total than the policy, rests on a "
+                "secret split, or is for another unit. Nothing was released. Its holder has to "
+                "make it by `xgb-dp budget` with `total_epsilon`, `total_delta` and `unit`."
+            )
+
+    def unbooked(self) -> BudgetError:
+        """What is not drawn on the policy's book."""
+        return BudgetError(
+            f"The policy of these rows has every release drawn on its book {self.book.name!r}. "
+            "Nothing was released. Train by xgb_dp.Budget(book).train, or pass `budget` with that "
+            "book. Trainings on a cluster are refused: its workers would not be booked."
+        )
+
+    def check_release(self, events: Iterable[Event], unit: Unit, group: int) -> None:
+        """Refuse what costs more than one model may, or protects somebody else. Reads no row."""
+        if unit.name != self.unit or unit.column != self.id:
+            whom = self.unit if self.id is None else f"{self.unit} by the column {self.id!r}"
+            raise BudgetError(
+                f"The policy of these rows protects each {whom}, and this does not. Nothing was "
+                "released. Give the ids by that column: `dp_privacy_id`, --privacy-id."
+            )
+        epsilon, delta = self.target
+        if make_accountant("exact", events).get_epsilon(delta, group) > epsilon * (1 + 1e-9):
+            raise BudgetError(
+                f"The policy of these rows allows epsilon {epsilon:g} at delta {delta:g} to one "
+                "model with all that it continues, and to one look, selection or judgement. "
+                "Nothing was released. Ask for less `dp_epsilon`, or a smaller `dp_delta`."
+            )
+
+    @cached_property
+    def _declared(self) -> Mapping[str, Any]:
+        named = {n: v for n, v in self.domain.params.items() if n in _DECLARING}
+        return {**self.domain.parameters(), **named}
+
+    def check_params(self, flat: Mapping[str, Any], names: Sequence[str] | None = None) -> None:
+        """Refuse claims about the rows that their holder has not made. Reads no row."""
+        for claim, parameters in _CLAIMS.items():
+            if claim not in self.allow:
+                for name in parameters:
+                    if flat.get(name):
+                        raise PrivacyRefusal(f"`{name}` is refused: {self._without(claim)}")
+        if "exact errors" not in self.allow and str(flat.get("verbosity", 0)) not in "01":
+            raise PrivacyRefusal(f"`verbosity` is at most 1: {self._without('exact errors')}")
+        known = set(self.domain.features)
+        if names is not None and not set(names) <= known:
+            raise PrivacyRefusal(
+                "A column is not in the schema of the policy of these rows. Name the columns, and "
+                f"take some of {', '.join(sorted(known))}."
+            )
+        for name in _DECLARING:
+            given = flat.get(name)
+            if given is None or (not given and name not in self._declared):
+                continue
+            declared = self._declared.get(name)
+            if isinstance(declared, Mapping) and isinstance(given, Mapping):
+                declared = {n: v for n, v in declared.items() if n in given}
+            if _plain(given) != _plain(declared):
+                raise PrivacyRefusal(
+                    f"`{name}` is not what the policy of these rows declares. Leave it out, or "
+                    "give what it declares."
+                )
+
+    def check_classes(self, classes: Iterable[Any] | None) -> None:
+        """Refuse other names of classes than those of the schema. Reads no row."""
+        declared = self.domain.classes
+        if classes is not None and sorted(map(str, classes)) != sorted(declared or ()):
+            raise PrivacyRefusal(
+                "`classes` are not those that the policy of these rows declares: "
+                f"{', '.join(declared or ()) or 'none'}. Give these."
+            )
+
+    def permitted(self, domain: Domain) -> Domain:
+        """A domain that the policy declares, with all columns or some of them."""
+        taken = domain.columns or {}
+        columns = {n: c for n, c in (self.domain.columns or {}).items() if n in taken}
+        same = replace(self.domain, columns=columns, params=domain.params)
+        if replace(domain, drop=(), discovered=None) != same:
+            raise PrivacyRefusal(
+                "The policy of these rows declares what they hold. Leave out --schema and options "
+                "that declare columns, classes, ranges or ids; --drop leaves a column out."
+            )
+        return same
+
+    def check_allowed(self, what: str) -> None:
+        """Refuse what the policy does not list under `allow`."""
+        if what not in self.allow:
+            raise PrivacyRefusal(f"This is refused: {self._without(what)}")
+
+    def _without(self, what: str) -> str:
+        return f"the policy of these rows does not allow {what!r}. Ask their holder."
+
+    def faults(self, ledger: Ledger) -> list[str]:
+        """What in a model's ledger does not follow the policy."""
+        out = []
+        if any(training.public.get(LEDGER_KEY) != self.digest for training in ledger.trainings):
+            out.append("a training does not name this policy")
+        if ledger.unit.name != self.unit or ledger.unit.column != self.id:
+            out.append(f"it does not protect each {self.unit} of the policy")
+        epsilon, delta = self.target
+        found = make_accountant("exact", ledger.events).get_epsilon(delta, ledger.unit.group)
+        if not ledger.private or found > epsilon * (1 + 1e-9):
+            out.append(f"it is not private with epsilon {epsilon:g} at delta {delta:g}")
+        return out
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON holds it, by which forms of the same declaration are equal."""
+    return json.loads(json.dumps(value, default=repr))
+
+
+_first: list[Policy] = []  # of this process
+
+
+def in_force() -> Policy | None:
+    """The policy of this process; None without. An environment that names another is an error."""
+    name = os.environ.get(POLICY)
+    if name is not None and not _first:
+        _first.append(Policy.read(name))
+        RowDomainError.exact = "exact errors" in _first[0].allow
+    if _first and name is not None and Path(name).resolve() != _first[0].path:
+        raise PrivacyRefusal(
+            f"{POLICY} names another policy than the one that this process has read. Nothing is "
+            "released. A policy cannot be changed while it is in force."
+        )
+    return _first[0] if _first else None
