@@ -9,6 +9,7 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
+from tests.conftest import arrays, private
 from tests.stated import describe_plan
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
 from xgb_dp.releases.column_sums import ColumnSums
@@ -79,6 +80,24 @@ def test_an_intercept_of_each_label(objective):
     p = np.array([0.5, 0.2, 0.999])
     wanted = p if objective == "binary:logistic" else np.log(p / (1 - p))
     np.testing.assert_allclose(intercepts, wanted, atol=1e-4)
+
+
+@pytest.mark.parametrize("told", [-3.0, -1.0, -0.7, 0.0, 0.4, 1.2])
+@pytest.mark.parametrize("rows", [1.2, 3.0, 30.0, 1e6])
+def test_an_intercept_is_what_noise_leaves_to_expect(told, rows):
+    """The mean of all that the sums may come from, and no end of the range."""
+    one = xgb.DMatrix(*arrays())
+    prepared = prepare(private(objective="binary:logistic"), read_schema(one), 5)
+    unit = 2.0 ** prepared.noise["intercept"].shift
+    deviation = math.sqrt(prepared.noise["intercept"].sigma2) / unit
+    sums = [round(deviation * rows * v * unit) for v in (told, 1.0)]
+    released = base_score_from_sums(prepared.settings, prepared.noise, sums)
+    means = np.linspace(-1.0, 1.0, 20_001)
+    noise = math.hypot(1.0, min(max(told, -1.0), 1.0)) / rows
+    near = means - min(max(told, -1.0 - 3.0 * noise), 1.0 + 3.0 * noise)
+    likely = np.exp(-0.5 * (near**2 - near[np.abs(near).argmin()] ** 2) / noise**2)
+    expected = 0.5 + 0.5 * float(np.average(means, weights=likely))
+    assert released == pytest.approx(min(max(expected, 0.001), 0.999), abs=2e-4)
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ class Sums:
         public = s["dp_n_public"]
         rows = max(sums[s.labels] / unit if public is None else float(public), floor)
         exposure = _within(sums[-1] / unit / rows) if s.exposures is not None else None
-        return cls(rows, floor, _within(sums[position] / unit / rows), exposure)
+        return cls(rows, floor, _expected(sums[position] / unit / rows, floor / rows), exposure)
 
     def mean(self, low: float, high: float) -> float:
         """The mean of labels of a range."""
@@ -48,6 +48,19 @@ class Sums:
 
 def _within(value: float) -> float:
     return min(max(value, -1.0), 1.0)
+
+
+def _expected(told: float, noise: float) -> float:
+    """The mean in [-1, 1] to expect where it is told with noise, and was as likely anywhere.
+
+    An intercept at an end of its range, where noise has put it, would be worse than none.
+    """
+    noise *= math.sqrt(1.0 + _within(told) ** 2)  # that of the number of rows besides
+    told = min(max(told, -1.0 - 3.0 * noise), 1.0 + 3.0 * noise)
+    ends = ((-1.0 - told) / noise, (1.0 - told) / noise)
+    low, high = (0.5 * math.erfc(-end / math.sqrt(2.0)) for end in ends)
+    first, last = (math.exp(-0.5 * end * end) for end in ends)
+    return _within(told + noise * (first - last) / math.sqrt(2.0 * math.pi) / (high - low))
 
 
 def cap(s: Settings, noise: NoisePlan, sums: Sequence[int]) -> float:
