@@ -147,4 +147,6 @@ def test_a_declared_range_that_is_too_wide_costs_little():
     low, high = followed.overall.within
     assert low <= y.min() and y.max() <= high < 100
     assert f"above {high:g} count as" in followed.statement()
+    assert {"clipped rmse", "clipped r2"} < set(followed.figures())
+    assert {"rmse", "r2"} < set(declared.figures())
     assert declared.overall.within is None and "count as" not in declared.statement()

@@ -27,8 +27,8 @@ _CLIPPED = (
 )
 
 _WITHIN = (
-    " Labels below {:g} and above {:g} count as these bounds, because the training released that "
-    "about all labels lie well within them; `target_bounds` declares others."
+    " Labels below {:g} and above {:g} count as these bounds: the declared range is far wider than "
+    "that in which the training saw labels. `target_bounds` sets others, such as the declared ones."
 )
 
 

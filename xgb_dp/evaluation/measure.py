@@ -78,7 +78,7 @@ def evaluate(
         error_bound: For regressions, from which size on errors count as this; by default the width
             of the target, which clips none. With less there is less noise, and no R².
         target_bounds: For regressions, lowest and highest target; by default those of training,
-            or narrower ones that it released (``dp_target_unit``).
+            or far narrower ones that follow from where it saw labels; figures are then "clipped".
         privacy_id: One id for each row. The unit of privacy is then a person, who counts one.
         group: Rows of one person, or persons, who are meant together; by default as the budget.
         budget: A budget, or the path of one, on which the evaluation draws.

@@ -25,6 +25,7 @@ from .values import FINE, FINE_UNIT, Moment, Moments, Values, moment_matrix, mom
 
 _OF_MEANS = {"errors": 0.3, "deviance": 0.3, "order": 0.4}  # of the squared norm of a row
 _POWER = 3  # cells of the tree are fine around 0, where most errors lie
+_FAR_WIDER = 4.0  # than the range in which labels were seen: noise then says more than the tail
 _COARSE = 128  # cells of errors, and of targets, where both are looked at together
 
 
@@ -133,7 +134,7 @@ class Regression(Kind):
     def _view(self, sums: list[Floats], noise: float, level: float) -> Errors:
         moments, weights = self._moments, moment_weights(self._moments, self._part)
         width = None if self.target is None else self.target[1] - self.target[0]
-        clipped = width is None or self.bound < width
+        clipped = width is None or self.bound < width or self.narrowed
         if self.levels:
             read = [Moments.read(moments, block, noise, weights, level) for block in sums]
             by_level = dict(zip(self.levels, read, strict=True))
@@ -165,9 +166,15 @@ class Regression(Kind):
 
 
 def _around(seen: Sequence[float], declared: tuple[float, float]) -> tuple[float, float]:
-    """A range twice as wide as that in which a training saw labels, inside the declared one."""
-    margin = (float(seen[1]) - float(seen[0])) / 2.0
-    return max(declared[0], float(seen[0]) - margin), min(declared[1], float(seen[1]) + margin)
+    """Twice the range in which a training saw labels; the declared one unless it is far wider.
+
+    Few labels that lie far away are not seen, so that figures within are those of clipped errors.
+    """
+    low, high = float(seen[0]), float(seen[1])
+    margin = (high - low) / 2.0
+    if declared[1] - declared[0] <= _FAR_WIDER * (high - low):
+        return declared
+    return max(declared[0], low - margin), min(declared[1], high + margin)
 
 
 def _labels_of(objective: str, target: tuple[float, float] | None) -> tuple[float, float]:

@@ -153,7 +153,7 @@ class Errors:
         """
         if self.quantiles:
             raise _no_quantiles()
-        if self.width is None or self.clipped:
+        if self.width is None or (self.clipped and self.within is None):
             raise PrivacyParameterError(
                 "R^2 needs the bounds of the target and errors that are not clipped. Give "
                 "evaluate(..., target_bounds=(low, high)), and leave out `error_bound`."
@@ -286,10 +286,10 @@ class Errors:
         figures = {"rmse": self.rmse, "mae": self.mae, "bias": self.bias}
         for share in (0.05, 0.25, 0.5, 0.75, 0.95):
             figures[f"error at {share:.0%}"] = self.quantile(share)
+        if self.width is not None and (self.within is not None or not self.clipped):
+            figures["r2"] = self.r2
         if self.clipped:
             figures = {f"clipped {name}": figure for name, figure in figures.items()}
-        elif self.width is not None:
-            figures["r2"] = self.r2
         if self.order is not None:
             figures |= {"clipped deviance": self.deviance, "deviance saved": self.deviance_saved}
             figures |= {"gini": self.gini, "mean ratio": self.mean_ratio}
