@@ -25,10 +25,10 @@ JOBS ?= auto
 STOCK_VERSION := $(shell $(PYTHON) tools/fetch_upstream.py --version)
 STOCK := build/stock-$(STOCK_VERSION)
 STOCKS := $(patsubst %,build/stock-%/done,$(shell $(PYTHON) tools/fetch_upstream.py --runnable))
-CPP_SOURCES := $(shell find plugin_cpp -name '*.h' -o -name '*.cc')
+CPP_SOURCES := $(shell find plugin_cpp tests/cpp -name '*.h' -o -name '*.cc')
 # Folders count too: their time changes when a file is removed. Of xgb_dp they alone count: the
 # editable install knows where each module stands.
-SOURCES := $(shell find plugin_cpp patches) $(shell find xgb_dp -type d ! -name __pycache__) \
+SOURCES := $(shell find plugin_cpp tests/cpp patches) $(shell find xgb_dp -type d ! -name __pycache__) \
 	tools/fetch_upstream.py CMakeLists.txt pyproject.toml
 WHEEL_SOURCES := $(SOURCES) README.md LICENSE \
 	$(shell find xgb_dp -name __pycache__ -prune -o -print)

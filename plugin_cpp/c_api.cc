@@ -4,7 +4,7 @@
  */
 #include "xgboost/c_api.h"  // for XGB_DLL, DMatrixHandle
 
-#include <algorithm>  // for copy, min
+#include <algorithm>  // for copy
 #include <cstddef>    // for size_t
 #include <cstdint>    // for int32_t, int64_t, uint32_t, uint64_t
 #include <memory>     // for make_shared, shared_ptr
@@ -12,14 +12,12 @@
 #include <utility>    // for move
 #include <vector>     // for vector
 
-#include "c_api/c_api_error.h"                    // for API_BEGIN, API_END
-#include "data/sparse_page_dmatrix.h"             // for SparsePageDMatrix
-#include "plugin_cpp/accounting/bounded_range.h"  // for BoundedRangeCurve
-#include "plugin_cpp/checks.h"                    // for CheckMatrix, CheckRows, CheckSums, Limits
-#include "plugin_cpp/plan/class_bound.h"          // for ClassQuantiser
-#include "plugin_cpp/plan/plan.h"                 // for ParsePlan
-#include "plugin_cpp/plan/row_bound.h"            // for RowQuantiser
-#include "plugin_cpp/releases/before_trees.h"     // for ReleaseBeforeTrees
+#include "c_api/c_api_error.h"                         // for API_BEGIN, API_END
+#include "data/sparse_page_dmatrix.h"                  // for SparsePageDMatrix
+#include "plugin_cpp/accounting/bounded_range.h"       // for BoundedRangeCurve
+#include "plugin_cpp/checks.h"                         // for CheckMatrix, CheckRows, CheckSums
+#include "plugin_cpp/plan/plan.h"                      // for ParsePlan
+#include "plugin_cpp/releases/before_trees.h"          // for ReleaseBeforeTrees
 #include "plugin_cpp/releases/candidates/discovery.h"  // for DiscoverNumbers
 #include "plugin_cpp/rows/persons.h"                   // for Persons
 #include "plugin_cpp/rows/raw_pages.h"                 // for ForEachPage
@@ -125,34 +123,6 @@ XGB_DLL int XGDPCheckRows(DMatrixHandle handle, char const* plan_text) {
   auto plan = ParsePlan(plan_text);
   CheckMatrix(p_fmat, plan, Persons::Of(*p_fmat).get());
   CheckRows(p_fmat->Ctx(), plan, p_fmat);
-  API_END();
-}
-
-/** @brief For tests: the most rows of a training and of a batch. Only lowers the real limits. */
-XGB_DLL int XGDPTestRowLimits(std::uint64_t total, std::uint64_t batch) {
-  API_BEGIN();
-  static auto const kReal = Limits();
-  Limits() = {std::min(total, kReal.total), std::min(batch, kReal.batch)};
-  API_END();
-}
-
-/**
- * @brief For tests: the integers of one row of any doubles, in place of its gradients and Hessians,
- *        in the mode `prediction` of a plan.
- */
-XGB_DLL int XGDPTestRowBound(char const* plan_text, double label, double weight, double* g,
-                             double* h) {
-  API_BEGIN();
-  CHECK(plan_text && g && h);
-  auto plan = ParsePlan(plan_text);
-  if (plan.num_class > 1) {
-    ClassQuantiser quantise{plan.row_bound, static_cast<std::size_t>(plan.num_class)};
-    quantise(label, weight, g, h, 1);
-  } else {
-    RowQuantiser quantise{plan.row_bound};
-    double norm;
-    quantise(&label, &weight, g, h, &norm, 1);
-  }
   API_END();
 }
 

@@ -187,7 +187,8 @@ def faults(root: Path) -> list[str]:
         if path != STYLE:
             found += odd_phrases(path, text, listed)
     sources = [*root.glob("xgb_dp/**/*.py"), *root.glob("examples/*.py")]
-    sources += [*root.glob("plugin_cpp/**/*.h"), *root.glob("plugin_cpp/**/*.cc")]
+    sources += [p for end in ("h", "cc") for p in root.glob(f"plugin_cpp/**/*.{end}")]
+    sources += root.glob("tests/cpp/*.cc")
     for source in sorted(sources):
         path = source.relative_to(root)
         found += odd_phrases(path, source.read_text(encoding="utf-8"), listed)

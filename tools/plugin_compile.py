@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def plugin_sources() -> list[Path]:
     """Every file of the plugin that is compiled, in order."""
-    return sorted((ROOT / "plugin_cpp").rglob("*.cc"))
+    return sorted(p for room in ("plugin_cpp", "tests/cpp") for p in (ROOT / room).rglob("*.cc"))
 
 
 def compile_file(

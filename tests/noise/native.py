@@ -1,4 +1,4 @@
-"""The samplers inside libxgboost, through the test entry points of plugin_cpp/random/c_api.cc."""
+"""The samplers inside libxgboost, through the entry points of tests/cpp/samplers.cc."""
 
 import ctypes
 from collections.abc import Iterator, Sequence

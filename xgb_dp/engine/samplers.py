@@ -40,9 +40,7 @@ def discrete_gaussian(sigma2: int, size: int) -> npt.NDArray[np.int64]:
     """
     out = np.empty(size, dtype=np.int64)
     native.call(
-        "XGDPTestDiscreteGaussian",
-        None,
-        ctypes.c_uint32(0),
+        "XGDPDiscreteGaussian",
         ctypes.c_uint64(sigma2),
         ctypes.c_size_t(size),
         out.ctypes.data_as(ctypes.c_void_p),
