@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -95,6 +95,14 @@ class Setting:
         return np.asarray(found, dtype=np.float64)
 
 
+def setting_of(task: Task, epsilon: float | None = None) -> Setting:
+    """A table with its public ranges."""
+    x, y = rows_of(task)
+    low, high = x.min(axis=0), x.max(axis=0)
+    margin = 0.05 * (high - low)  # a public range is a little wider than that of the table
+    return Setting(task, x, y, low - margin, high + margin, epsilon)
+
+
 def cells(s: Setting, model: Model, member: Rows, held_out: Rows, masked: bool) -> dict[str, float]:
     """Reconstruction: rows in their true cells, and how many a stranger's rows would have."""
     known = reconstruction.Knowledge(len(member), s.low, s.high, s.eta, masked=masked)
@@ -131,10 +139,8 @@ def members(s: Setting, booster: xgb.Booster, member: Rows, held_out: Rows) -> d
 
 def attacked(task: Task, splits: int, epsilons: list[float]) -> Iterator[tuple[str, ...]]:
     """The lines of a table."""
-    x, y = rows_of(task)
-    low, high = x.min(axis=0), x.max(axis=0)
-    margin = 0.05 * (high - low)  # a public range is a little wider than that of the table
-    base = Setting(task, x, y, low - margin, high + margin)
+    base = setting_of(task)
+    x, y = base.x, base.y
     trainers: dict[str, float | None] = {"stock": None, MASKED: None}
     trainers |= {f"private, epsilon {e:g}": e for e in epsilons}
     n = len(y) // 2
@@ -142,7 +148,7 @@ def attacked(task: Task, splits: int, epsilons: list[float]) -> Iterator[tuple[s
         order = np.random.default_rng(split).permutation(len(y))
         member, held_out = order[:n], order[n : 2 * n]
         for name, epsilon in trainers.items():
-            s = Setting(task, x, y, base.low, base.high, epsilon)
+            s = replace(base, epsilon=epsilon)
             booster = s.train(member)
             model = s.read(booster)
             if task.is_regression:

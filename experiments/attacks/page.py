@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ..lines import with_part
@@ -11,7 +11,9 @@ from ..lines import with_part
 __all__ = ["markdown", "write"]
 
 PAGE = Path(__file__).resolve().parents[1] / "pages" / "audits.md"
-_TABLES = {
+Line = Sequence[str]
+Tables = Mapping[str, Sequence[str]]
+_TABLES: Tables = {
     "Rows in their cells, by the statistics of the first trees": (
         "cells of 1", "cells of 1, population", "cells of 2", "cells of 2, population",
         "cells of 3", "cells of 3, population",
@@ -21,16 +23,15 @@ _TABLES = {
     ),
     "Targets of single rows": ("targets told", "targets right"),
 }  # fmt: skip
-Line = Sequence[str]
 
 
-def markdown(lines: Iterable[Line]) -> str:
+def markdown(lines: Iterable[Line], tables: Tables = _TABLES) -> str:
     """Means and standard deviations over the splits."""
     values: dict[tuple[str, str], dict[str, list[float]]] = {}
     for data, trainer, _, figure, value in lines:
         values.setdefault((data, trainer), {}).setdefault(figure, []).append(float(value))
     out = []
-    for title, figures in _TABLES.items():
+    for title, figures in tables.items():
         out += [f"### {title}", "", "| data | trainer | " + " | ".join(figures) + " |"]
         out.append("|---|---|" + "--:|" * len(figures))
         for (data, trainer), found in values.items():
@@ -41,10 +42,10 @@ def markdown(lines: Iterable[Line]) -> str:
     return "\n".join(out)
 
 
-def write(lines: Iterable[Line]) -> None:
-    """Write the tables into the page."""
+def write(lines: Iterable[Line], part: str = "attacks", tables: Tables = _TABLES) -> None:
+    """Write the tables into a part of the page."""
     text = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(with_part(text, "attacks", markdown(lines)), encoding="utf-8")
+    PAGE.write_text(with_part(text, part, markdown(lines, tables)), encoding="utf-8")
 
 
 def _cell(values: list[float]) -> str:

@@ -55,3 +55,23 @@ def test_membership_is_told_by_what_only_members_have():
     area, advantage = membership.advantage(usual + rng.normal(size=400), others, label, member)
     assert 0.4 < area < 0.6
     assert advantage < 0.1
+
+
+def test_ratios_tell_members_whose_margins_move():
+    """Each row has margins of its own, so that only those with and without it say which it is."""
+    rng = np.random.default_rng(6)
+    label = rng.integers(0, 2, 400).astype(np.float64)
+    coins = rng.random((65, 400)) < 0.5
+    margins = rng.normal(scale=9, size=400) + rng.normal(size=(65, 400))
+    moved = margins + 9 * coins * np.where(label > 0, 1.0, -1.0)
+    assert membership.ratios(moved[0], moved[1:], coins[1:], label, coins[0])[0] > 0.999
+    area, _ = membership.ratios(margins[0], margins[1:], coins[1:], label, coins[0])
+    assert 0.4 < area < 0.6
+
+
+def test_what_epsilon_allows():
+    """The exact curve of a coin that is told with probability e^epsilon / (1 + e^epsilon)."""
+    area, found = membership.allowed(np.log(3), 0.0)
+    assert area == pytest.approx(0.75, abs=1e-6) and found == pytest.approx(0.03)
+    assert membership.allowed(np.inf, 0.0) == pytest.approx((1.0, 1.0), abs=1e-4)
+    assert membership.allowed(0.0, 0.0) == pytest.approx((0.5, 0.01))
