@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..accounting import sensitivity
 from ..accounting.events import PlainEvent
+from ..accounting.sensitivity import Labels
 from ..errors import PrivacyParameterError
 from ..parameters import parse
 from ..parameters.parameter import PUBLIC, Parameter, Rule, Table
@@ -170,13 +170,7 @@ class Intercept(Release):
 
     def noise(self, part: Part, grid_bits: int) -> tuple[Noise, PlainEvent]:
         """Gaussian noise on each sum."""
-        sums: dict[str, Any] = {
-            "n_public": self.n_public,
-            "k": self.outputs,
-            "presence": self.presence,
-            "exposures": self.exposures,
-        }
-        units = sensitivity.intercept_sens2(self.kind, 0, **sums)
-        coordinates = sensitivity.intercept_coordinates(self.kind, person=self.persons, **sums)
+        sums = Labels(self.kind, 0, self.n_public, self.outputs, self.presence, self.exposures)
+        units, coordinates = sums.measure(person=self.persons)
         label = "rows" if self.kind == "rows" else self.name
         return noisy_counts(label, units, coordinates, part, self.times, persons=self.persons)

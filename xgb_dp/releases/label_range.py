@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..accounting import sensitivity
 from ..accounting.events import PlainEvent
+from ..accounting.sensitivity import LABEL_CELLS, Labels
 from ..parameters.parameter import SPENDS, Parameter, Rule, Table
 from ..parameters.parse import Choice
 from .release import EXACT_BITS, Asked, Noise, Part, Release, noisy_counts
@@ -122,7 +122,6 @@ class LabelRange(Release):
 
     def noise(self, part: Part, grid_bits: int) -> tuple[Noise, PlainEvent]:
         """Gaussian noise on each count."""
-        sums: dict[str, Any] = {"n_public": True, "k": self.lists}
-        units = sensitivity.intercept_sens2("range", 0, **sums)
-        coordinates = sensitivity.intercept_coordinates("range", person=self.persons, **sums)
+        cells = Labels("range", 0, True, self.lists * LABEL_CELLS, False, False)
+        units, coordinates = cells.measure(person=self.persons)
         return noisy_counts(self.name, units, coordinates, part, persons=self.persons)
