@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import private
+from xgb_dp.accounting import GaussianEvent
 from xgb_dp.errors import PrivacyError, PrivacyParameterError
 from xgb_dp.request.names import ALIASES, REFUSED
 from xgb_dp.request.params import PARAMETERS
@@ -185,6 +186,7 @@ MASKED: dict[str, Any] = {
 
 NUMBERS: dict[str, Any] = {"dp_start": "columns", "dp_categories": None}
 PERSONS: dict[str, Any] = {"dp_privacy_id": True}
+LOOK = {"delta": 1e-6, "events": [GaussianEvent("ranges", 1, 400, 1, 1).to_json()]}
 
 COUNTS: dict[str, Any] = {"objective": "count:poisson", "dp_target_bounds": (0, 5)}
 BROKEN: dict[str, dict[str, Any]] = {
@@ -269,6 +271,7 @@ BROKEN: dict[str, dict[str, Any]] = {
     "adaptive edges are those of bins": GRID
     | {"dp_candidates": "adaptive", "dp_candidate_cells": 9, "max_bin": 8},
     "cells need histograms": {"dp_candidate_cells": 9},
+    "a look for others": PERSONS | {"dp_discovered": LOOK},
     "rows of persons": {"dp_rows_per_person": 2},
     "score gain of rows": PERSONS | REGRESSION | {"dp_score": "gain"},
     "output leaves of rows": PERSONS | OUTPUT,

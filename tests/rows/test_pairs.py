@@ -17,7 +17,6 @@ import pyarrow as pa
 import pytest
 
 from tests.pairs import HIDDEN, Converted, Reader, check_pairs, masked, objects
-from xgb_dp.cli.table import _codes, _numbers
 from xgb_dp.data.arrays import cells_of, numbers
 from xgb_dp.data.cells import MISSING
 from xgb_dp.data.class_codes import codes_of, declared
@@ -25,6 +24,8 @@ from xgb_dp.data.dates import parts_of_dates
 from xgb_dp.data.ids import persons_of
 from xgb_dp.data.matrices import private_matrix
 from xgb_dp.discovery.reading import read_numbers, read_texts
+from xgb_dp.domain.reading import codes as declared_codes
+from xgb_dp.domain.reading import numbers as declared_numbers
 from xgb_dp.errors import PrivacyParameterError, RowDomainError
 from xgb_dp.evaluation.rows import Groups, group_codes
 
@@ -341,7 +342,7 @@ def test_columns_of_ids(kind):
 
 
 FILES = [
-    partial(_codes, declared=names, missing=MISSING, other=other)
+    partial(declared_codes, declared=names, missing=MISSING, other=other)
     for names in (("0", "1", "2"), ("1", "1.0", "a"), ("true", "false"), ("True", "b"), ("01",))
     for other in ("error", "missing", names[-1])
 ]
@@ -349,7 +350,7 @@ FILES = [
 
 @every("kind", [kind for kind in COLUMNS if kind.startswith("pandas")])
 def test_cells_of_files(kind):
-    check_columns(kind, COLUMNS[kind][1], lambda column: _numbers(column, MISSING), *FILES)
+    check_columns(kind, COLUMNS[kind][1], lambda column: declared_numbers(column, MISSING), *FILES)
 
 
 @every("kind", COLUMNS)

@@ -183,7 +183,4 @@ def _say_what_was_spent(report: PrivacyReport, model: Path, domain: Domain) -> N
         )
     click.echo(f"The whole statement: xgb-dp report {model}")
     if domain.discovered is not None:
-        click.echo(
-            f"Its schema was found on private rows, for ({domain.discovered['epsilon']:g}, "
-            f"{domain.discovered['delta']:g}) more."
-        )
+        click.echo("This counts the look at private rows by which its schema was found.")

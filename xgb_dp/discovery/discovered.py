@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..accounting import Event, Unit, make_accountant
+from ..domain.domain import from_mapping
 from ..errors import PrivacyParameterError
 from ..noisy_sums import ColumnPlan, Texts, Tree
 from ..record.report_views import round_up
@@ -137,6 +138,7 @@ class Discovery:
         events: What was drawn, in the form of ledgers.
         since: Day that days of dates are counted from; None without dates.
         missing: Texts that stand for missing cells.
+        entry: Name of its entry in a budget; None where it was not booked.
 
     Examples:
         >>> columns, kinds = {"days": table[:, 2]}, {"days": "number"}
@@ -152,6 +154,7 @@ class Discovery:
     events: tuple[Event, ...]
     since: str | None = None
     missing: tuple[str, ...] = ()
+    entry: str | None = None
 
     @property
     def epsilon(self) -> float:
@@ -192,7 +195,7 @@ class Discovery:
 
         Returns:
             Mappings, lists, texts and numbers. Text columns in which no category was found are
-            left out. The key ``discovered`` says what it cost.
+            dropped. The key ``discovered`` says what it cost.
 
         Raises:
             PrivacyParameterError: The target was not looked at, or nothing was found of it.
@@ -211,15 +214,54 @@ class Discovery:
             for name, column in self.columns.items()
             if name != target
         }
-        schema["columns"] = {name: value for name, value in declared.items() if value is not None}
+        if hidden := [name for name, value in declared.items() if value is None]:
+            schema["drop"] = hidden
+        if len(hidden) < len(declared):
+            schema["columns"] = {n: value for n, value in declared.items() if value is not None}
         schema["discovered"] = {
             "epsilon": float(round_up(self.epsilon)),
             "delta": self.delta,
             "unit": self.unit.name,
             **({} if self.unit.group == 1 else {"group": self.unit.group}),
             "events": [event.to_json() for event in self.events],
+            **({} if self.entry is None else {"entry": self.entry}),
         }
         return schema
+
+    def params(self, target: str | None = None, **how: Any) -> dict[str, Any]:
+        """What it declares, and what it cost, as parameters of ``xgboost.train``.
+
+        The ledger of a model that is trained with them has the cost of the look, too.
+
+        Args:
+            target: See :meth:`schema`. Its column must not be among the features.
+            how: See :meth:`schema`.
+
+        Examples:
+            >>> rows = {"smoker": np.array(["yes", "no"] * 1000)}
+            >>> found = xgb_dp.discover(rows, {"smoker": "text"}, epsilon=1.0, delta=1e-6)
+            >>> sorted(found.params())
+            ['dp_categories', 'dp_discovered']
+        """
+        params = from_mapping(self.schema(target, **how)).parameters()
+        return {name: value for name, value in params.items() if name != "dp_privacy_id"}
+
+    def apply(self, table: Any) -> Any:
+        """A table as training and prediction take it, each cell by itself; releases nothing.
+
+        A category that was not found becomes "other", a date its parts, a text for a missing cell a
+        missing one. The column of ids goes; columns that were not looked at are numbers.
+
+        Args:
+            table: A data frame of any library, or a mapping of names of columns to arrays.
+
+        Returns:
+            pandas.DataFrame: For ``xgboost.DMatrix(..., enable_categorical=True)``.
+
+        Raises:
+            RowDomainError: A cell is not of its kind.
+        """
+        return from_mapping(self.schema()).applied(table)
 
     def _of_target(self, name: str) -> dict[str, Any]:
         column = self.columns.get(name)

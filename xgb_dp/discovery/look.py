@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -102,7 +102,8 @@ def discover(
     native.lib()
     draw = partial(_release, cells, plan, delta, unit)
     with progress("discover: count"):
-        return booked(draw, plan.events, budget, note, unit=unit)[0]
+        found, entry = booked(draw, plan.events, budget, note, unit=unit)
+    return found if entry is None else replace(found, entry=entry)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,11 +10,12 @@ from __future__ import annotations
 import difflib
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from ..data.arrays import collected, library_of
 from ..data.cells import MISSING
 from ..engine.model_json import ModelJson
 from ..errors import PrivacyError, PrivacyParameterError
@@ -34,6 +35,7 @@ from .declared import (
     texts,
     typed,
 )
+from .reading import features, names_of
 
 ATTRIBUTE = "dp_schema"
 _PARAMETERS_OF_COLUMNS = {
@@ -121,6 +123,20 @@ class Domain:
                 )
         return replace(self, columns=needed, declared={})
 
+    def of_table(self, names: Iterable[str]) -> Domain:
+        """The domain of a table with these columns; those that it does not name are numbers."""
+        apart, known = {*self.special, *self.drop}, self.columns or {}
+        columns = {name: known.get(name, Column()) for name in names if name not in apart}
+        return replace(self, columns=columns, drop=())
+
+    def applied(self, table: Any) -> Any:
+        """The features of a table in memory as training and prediction take them, by cell."""
+        import pandas as pd
+
+        table = collected(table)
+        read = features(table, self.of_table(names_of(table)).columns or {}, self.missing)
+        return pd.DataFrame(read, index=table.index if library_of(table) == "pandas" else None)
+
     def check_target(self) -> None:
         """Refuse what does not say what is learnt, before any row is read."""
         if self.target is None:
@@ -143,6 +159,8 @@ class Domain:
         params: dict[str, Any] = {}
         if self.privacy_id is not None:
             params["dp_privacy_id"] = self.privacy_id
+        if self.discovered is not None:
+            params["dp_discovered"] = self.discovered
         if self.classes is not None:
             binary = len(self.classes) == 2
             params["objective"] = "binary:logistic" if binary else "multi:softprob"
@@ -243,11 +261,11 @@ def _exposure(name: str, value: Any) -> tuple[str, tuple[float, float]]:
 
 
 def _discovered(name: str, value: Any) -> dict[str, Any]:
-    """What a discovery has cost, as it was written; epsilon and delta are read as numbers."""
+    """What a discovery has cost, as it was written; numbers are read as numbers."""
     cost = dict(mapping(f"{name} must be what `xgb-dp schema --discover` writes", value))
     for part in ("epsilon", "delta"):
         cost[part] = parse_number(f"discovered: {part}", cost.get(part), low=0.0)
-    return cost
+    return {**cost, "events": typed(cost.get("events"))}
 
 
 _READERS: dict[str, Callable[[str, Any], Any]] = {
@@ -286,6 +304,12 @@ def from_mapping(given: Any) -> Domain:
     return Domain(**values)
 
 
+def stored_domain(booster: Any) -> Domain | None:
+    """The domain that a model carries; None without."""
+    text = booster.attr(ATTRIBUTE)
+    return None if text is None else from_mapping(json.loads(text))
+
+
 def read_domain(path: Path) -> Domain:
     """Read a schema file."""
     try:
@@ -300,9 +324,9 @@ def domain_of_model(booster: Any, path: Path, schema_file: Path | None) -> Domai
     """The domain of a schema file, or that a saved model carries, or that of numbers only."""
     if schema_file is not None:
         return read_domain(schema_file)
-    text = booster.attr(ATTRIBUTE)
-    if text is not None:
-        return from_mapping(json.loads(text))
+    stored = stored_domain(booster)
+    if stored is not None:
+        return stored
     if booster.feature_names is None or "c" in (booster.feature_types or []):
         raise PrivacyParameterError(
             f"{path} was not trained by `xgb-dp train`, so it does not say how to read a file. "

@@ -26,6 +26,9 @@ _CLIPPED = (
     "errors beyond."
 )
 
+_LOOKED = (
+    " Only the look at the columns before the training has read all rows, and adds up with either."
+)
 _WITHIN = (
     " Labels below {:g} and above {:g} count as these bounds: the declared range is far wider than "
     "that in which the training saw labels. `target_bounds` sets others, such as the declared ones."
@@ -47,6 +50,7 @@ class Cost:
     entry: str | None = None  # in a budget; None where it was not booked
     split: SecretSplit | None = None  # model and figures, of a split whose coins stay secret
     model_delta: float = 0.0
+    looked: bool = False  # whether a look at the columns of all rows was before the training
 
     @cached_property
     def together(self) -> float | None:
@@ -75,7 +79,7 @@ class Cost:
             return text + (
                 "The rows were held out by secret coins, and no part of the model was trained on "
                 f"them: a {self.unit.name} pays for the model or for the figures, never for both."
-                f"{self._secret}"
+                f"{_LOOKED if self.looked else ''}{self._secret}"
             )
         return text + (
             "The rows may have trained the model (they are not known to be the hold-out of an "

@@ -177,6 +177,7 @@ class _Question:
             model_private=private,
             entry=entry,
             split=of_records(records, unit, self.part, released.events) if private else None,
+            looked=any(t.evaluations for r in records for t in r.trainings),
             model_delta=max((t.target[1] for r in records for t in r.trainings), default=0.0),
         )
         with progress("evaluate: figures"), one_thread():

@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 from scipy.special import logit
 
-from ..data.arrays import cells_of, codes_in, collected, numbers
+from ..data.arrays import cells_of, codes_in, collected, is_table, numbers
 from ..data.cells import Names, read_data
 from ..data.checks import check_base_margin, check_intervals, check_labels
 from ..data.class_codes import codes_of
 from ..data.frames import columns_of
 from ..data.matrices import private_matrix
 from ..data.parts import Part, apart
+from ..domain.domain import stored_domain
 from ..engine import native
 from ..engine.margin_curve import MarginCurve
 from ..engine.model_json import ModelJson
@@ -29,7 +30,7 @@ from ..engine.predictions import levels_of_model, objective_of, probabilities
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal, RowDomainError
 from ..noisy_sums import Floats, Ints
 from ..parameters.parse import listed, mapped
-from ..record.form import Ledger
+from ..record.form import DISCOVERY, Ledger, TrainingRecord
 from ..record.ledger import read_ledger, tree_names
 from ..record.report import as_booster
 from ..record.secret_split import part_read
@@ -120,11 +121,17 @@ def judged(model: Any) -> Judged:
     with suppress(LedgerError):
         record = read_ledger(booster)
         public, private = record.trainings[-1].public, record.private
-        parts = tuple(part_read(training.public) for training in record.trainings)
+        parts = tuple(map(_part_of, record.trainings))
     curve = MarginCurve.of(booster) if kind == "binary" else None
     levels = tuple(levels_of_model(booster) or ())
     known = (public, parts, private, record)
     return Judged(booster, model, kind, classes, *known, curve, objective, levels)
+
+
+def _part_of(training: TrainingRecord) -> Part | None:
+    """The part that a training has read, whatever a look at the columns before it has read."""
+    later = [e for e in training.evaluations if e.get("method") != DISCOVERY]
+    return part_read({**training.public, "evaluations": later})
 
 
 def read_rows(models: tuple[Judged, ...], data: Any, groups: Groups | None) -> Rows:
@@ -197,6 +204,9 @@ def _matrix(model: Judged, data: Any) -> tuple[Any, Any, Any]:
             "xgb_dp.split. A QuantileDMatrix does not contain the rows: build an xgboost.DMatrix."
         )
     table, y = data
+    domain = stored_domain(model.booster)
+    if domain is not None and is_table(table):
+        table = domain.applied(table)
     estimator = model.model
     read = getattr(estimator, "get_xgb_params", None)
     categories = read_one(read(), "dp_categories") if read is not None else None

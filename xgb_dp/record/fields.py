@@ -114,6 +114,8 @@ def _are_evaluations(value: Any) -> bool:
         isinstance(one, Mapping)
         and is_count(one.get("events"))
         and ("entry" not in one or is_entry(one["entry"]))
+        and type(one.get("delta", 0.0)) in (int, float)
+        and 0 <= one.get("delta", 0.0) < 1
         for one in value
     )
 

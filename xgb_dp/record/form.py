@@ -32,6 +32,8 @@ from .fields import (
 )
 
 VERSION = 1
+DISCOVERY = "discovery"
+"""The method of an "evaluation" that was a look at the columns, before the training."""
 _NOISE = ("os", "fixed", "none")
 
 
@@ -89,7 +91,8 @@ class TrainingRecord:
         out = [Released("training", self.events[: ends[0]], self.entry)]
         for number, evaluation in enumerate(self.evaluations):
             events = self.events[ends[number] : ends[number + 1]]
-            out.append(Released(f"evaluation {number + 1}", events, evaluation.get("entry")))
+            what = DISCOVERY if evaluation.get("method") == DISCOVERY else "evaluation"
+            out.append(Released(f"{what} {number + 1}", events, evaluation.get("entry")))
         return tuple(out)
 
     def booked(self, entries: Sequence[str | None]) -> TrainingRecord:

@@ -56,8 +56,10 @@ class PrivacyReport:
 
     @property
     def delta(self) -> float:
-        """Target delta; of several trainings the largest."""
-        return max(float(t.target[1]) for t in self.record.trainings)
+        """Target delta; of several trainings, or of a look at the columns, the largest."""
+        trainings = self.record.trainings
+        looks = (e.get("delta", 0.0) for t in trainings for e in t.evaluations)
+        return max(0.0, *(float(t.target[1]) for t in trainings), *looks)
 
     @property
     def unit(self) -> Unit:

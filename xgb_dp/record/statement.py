@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _RELEASES = {
     **dict(pair for kind in RELEASES for pair in kind.words),
     "plan": "one of several plans",
+    "ranges": "a look at columns of numbers and dates (noisy counts)",
+    "categories": "a look at text columns (noisy counts of texts)",
     "evaluation": "figures of the model on private rows (noisy counts of scores)",
     "selection": "the whole model, as the best by noisy score of a secret number of trainings",
 }

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..accounting import ACCOUNTANTS
+from ..accounting import ACCOUNTANTS, event_from_json, one_unit
 from ..errors import PrivacyParameterError
 from ..parameters.parameter import PUBLIC, SPENDS, Parameter, Rule, Table
 from ..parameters.parse import Choice, Flag, Number, Whole
@@ -14,6 +16,8 @@ from .shares import resolve_shares
 
 if TYPE_CHECKING:
     from .settings import Settings
+
+_ENTRY = re.compile(r"[0-9a-f]{16}")
 
 
 def _no_epsilon(s: Settings) -> float:
@@ -62,6 +66,22 @@ def _privacy_id(name: str, value: Any, s: Settings) -> str | bool:
     raise PrivacyParameterError(
         f"`{name}` is read with the rows: here it is the name of the column of ids, or True."
     )
+
+
+def _discovered(name: str, value: Any, s: Settings | None) -> Mapping[str, Any]:
+    """What a look at the columns has drawn."""
+    try:
+        cost = dict(value)
+        events, entry = tuple(map(event_from_json, cost["events"])), cost.get("entry")
+        delta = Number(0, 1, open_high=True)(name, cost["delta"])
+        if not events or not (entry is None or _ENTRY.fullmatch(entry)):
+            raise ValueError
+        return {"events": events, "unit": one_unit(events), "delta": delta, "entry": entry}
+    except Exception:  # an object of the caller may do anything
+        raise PrivacyParameterError(
+            f"`{name}` does not say what was drawn. Take it from `params()` of what "
+            "xgb_dp.discover has found, or from the schema file that it has saved."
+        ) from None
 
 
 def _public_data(name: str, value: Any, s: Settings) -> bool:
@@ -115,6 +135,10 @@ PARAMETERS = (
               "of persons. Used for the intercept and dp_local", Whole(1, 1 << 40), None, PUBLIC,
               "guarantee", unit="rows", values="int >= 1",
               shown="unset: the number of rows is private", plan="n_public", recorded=False),
+    Parameter("dp_discovered", "what a look at the columns has cost (`params()` of what "
+              "xgb_dp.discover has found). The ledger of the model counts it besides dp_epsilon",
+              _discovered, None, PUBLIC, "proofs/discovery",
+              values="mapping with the keys events and delta", shown="none", recorded=False),
     Parameter("dp_public_evals", "asserts that every set in evals is public, so that exact metrics "
               "and early stopping on it are allowed", Flag(), False, PUBLIC, "guarantee",
               recorded=False),
@@ -133,6 +157,11 @@ RULES = (
          lambda s: s["dp_public_model"] and not s.continues,
          "`dp_public_model` says that `xgb_model` is public, but there is no `xgb_model`. Give the "
          "model to start from, or leave `dp_public_model` out."),
+    Rule("a look for others",
+         lambda s: s["dp_discovered"] is not None and s["dp_discovered"]["unit"] != s.unit,
+         "`dp_discovered`: the look at the columns was for rows and the training is for persons, "
+         "or the other way round, so no ledger can add up what both cost. Give both `privacy_id` "
+         "(`dp_privacy_id`), or neither."),
     Rule("rows of persons",
          lambda s: "dp_rows_per_person" in s.given and s.unit == "row",
          "`dp_rows_per_person` has an effect with `dp_privacy_id` only: without it every row is a "

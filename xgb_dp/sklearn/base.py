@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -18,6 +20,10 @@ from ..data.ids import Persons, persons_of
 from ..data.matrices import private_matrix
 from ..data.parts import mark, part_of, reading
 from ..data.persons import id_column
+from ..discovery import Discovery
+from ..domain.declared import read_column
+from ..domain.domain import ATTRIBUTE, Domain, from_mapping, read_domain, stored_domain
+from ..domain.reading import names_of
 from ..engine.models import names_of_categories
 from ..errors import PrivacyParameterError
 from ..record import policy
@@ -41,7 +47,8 @@ _SHARED = (
     "public_model",
 )
 _OF_ROWS = ("sample_weight", "base_margin")
-_FITTED_BY = ("classes", "target_bounds", "budget")
+_FITTED_BY = ("classes", "target_bounds", "budget", "schema")
+_OF_FILES = ("weight", "objective", "quantiles", "exposure", "event", "target_upper", "params")
 _TRAIN_NAMES = {"n_estimators": "num_boost_round", **{name: f"dp_{name}" for name in _SHARED}}
 _ESTIMATOR_NAMES = {train: name for name, train in _TRAIN_NAMES.items()}
 
@@ -54,6 +61,7 @@ class Private(XGBModel):
 
     _persons: Persons | None = None  # while a model is fitted; never saved
     _id_column: str | None = None
+    _domain: Domain | None = None  # of the features that a model was fitted on, by its schema
 
     def __init__(
         self,
@@ -63,6 +71,7 @@ class Private(XGBModel):
         feature_bounds: Mapping[Any, Any] | None = None,
         feature_cuts: Mapping[Any, Any] | None = None,
         categories: Mapping[Any, Any] | None = None,
+        schema: Discovery | str | os.PathLike[str] | None = None,
         preset: str | None = None,
         accountant: str | None = None,
         max_weight: float | None = None,
@@ -79,6 +88,7 @@ class Private(XGBModel):
         self.feature_bounds = feature_bounds
         self.feature_cuts = feature_cuts
         self.categories = categories
+        self.schema = schema
         self.preset = preset
         self.accountant = accountant
         self.max_weight = max_weight
@@ -101,15 +111,36 @@ class Private(XGBModel):
         params: dict[str, Any] = super().get_xgb_params()
         for name in (*_SHARED, *_FITTED_BY):
             value = params.pop(name, None)
-            if value is None or name == "budget":
+            if value is None or name in ("budget", "schema"):
                 continue
             if params.get(f"dp_{name}") is not None:
                 raise PrivacyParameterError(f"`{name}` is also given as `dp_{name}`: keep one.")
             # Labels are coded by the declared classes before XGBoost sees them.
             params[f"dp_{name}"] = len(declared(value)) if name == "classes" else value
+        domain = self._domain if self._domain is not None else self._declared()
+        if domain is not None:
+            _declare(params, domain)
         if self._persons is not None:
             params["dp_privacy_id"] = self._persons
         return params
+
+    def _declared(self) -> Domain | None:
+        """What the schema declares, and the categories that are given besides."""
+        given = getattr(self, "schema", None)
+        if given is None:
+            return None
+        if isinstance(given, Discovery):
+            domain = from_mapping(given.schema())
+        else:
+            domain = read_domain(Path(given))
+        more = [name for name in _OF_FILES if getattr(domain, name)]
+        if more:
+            raise PrivacyParameterError(
+                f"The schema has {', '.join(map(repr, more))}, which the command line reads. Leave "
+                "them out, and give them to the estimator, or to its `fit`."
+            )
+        own = {n: read_column(n, list(names)) for n, names in (self.categories or {}).items()}
+        return replace(domain, columns={**(domain.columns or {}), **own})
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -126,6 +157,7 @@ class Private(XGBModel):
     @contextmanager
     def _rows_of_persons(self, X: Any, privacy_id: Any) -> Iterator[Any]:
         """The features without the column of ids; whose rows they are is known meanwhile."""
+        self._domain, domain = None, self._declared()
         column = id_column(self.get_xgb_params())
         if privacy_id is None:
             privacy_id = column
@@ -136,6 +168,8 @@ class Private(XGBModel):
         self._id_column = privacy_id if isinstance(privacy_id, str) else None
         if self._id_column is not None:
             X, privacy_id = without_column(X, self._id_column)
+        if domain is not None:
+            self._domain = domain.of_table(names_of(X))
         if privacy_id is not None:
             self._persons = persons_of(privacy_id, column=self._id_column)
         try:
@@ -188,6 +222,7 @@ class Private(XGBModel):
                 self.objective = objective  # XGBoost writes the objective of several classes here
         if classes is not None:
             self._classes = classes
+        self._keep_schema(classes)
         return self
 
     def fit_select(
@@ -229,7 +264,7 @@ class Private(XGBModel):
             target = {name: params.pop(f"dp_{name}", None) for name in ("epsilon", "delta")}
             if None in target.values():
                 raise PrivacyParameterError("`epsilon` and `delta` must be given.")
-            matrix = self._matrix(features, labels, sample_weight)
+            matrix = self._matrix(self._coded(features, fitting=True), labels, sample_weight)
             part = part_of((X, y) if sample_weight is None else (X, y, sample_weight))
             if part is not None:
                 mark(matrix, part)
@@ -247,7 +282,15 @@ class Private(XGBModel):
         self.best_score_ = result.score
         if classes is not None:
             self._classes, self.n_classes_ = classes, len(classes)
+        self._keep_schema(classes)
         return self
+
+    def _keep_schema(self, classes: np.ndarray | None) -> None:
+        """Store with the model what a schema declares, by which predictions read tables."""
+        if self._domain is not None:
+            named = None if classes is None else tuple(map(str, classes))
+            stored = replace(self._domain, classes=named).to_json()
+            self.get_booster().set_attr(**{ATTRIBUTE: stored})
 
     def _declared_classes(self) -> np.ndarray | None:
         """The declared classes of a classifier, in increasing order; None for a regressor."""
@@ -291,8 +334,13 @@ class Private(XGBModel):
         """
         if self._id_column is not None and has_column(X, self._id_column):
             X, _ = without_column(X, self._id_column)
+        domain, known = self._domain, not fitting and self.__sklearn_is_fitted__()
+        if domain is None and known:
+            domain = stored_domain(self.get_booster())
+        if domain is not None:
+            X = domain.applied(X)
         categories = read_one(self.get_xgb_params(), "dp_categories")
-        if categories is None and not fitting and self.__sklearn_is_fitted__():
+        if categories is None and known:
             categories = names_of_categories(self.get_booster())
         return read_data(prepared, X, categories)
 
@@ -309,6 +357,18 @@ class Private(XGBModel):
             NotFittedError: ``fit`` was not called.
         """
         return privacy_report(self.get_booster())
+
+
+def _declare(params: dict[str, Any], domain: Domain) -> None:
+    """Add what a schema declares to parameters, which go before it."""
+    for name, value in domain.parameters().items():
+        given = params.get(name)
+        if isinstance(given, Mapping) and isinstance(value, Mapping):
+            params[name] = {**value, **given}
+        elif given is None and name.startswith("dp_"):
+            params[name] = value
+    if domain.classes is not None and params.get("dp_classes") is None:
+        params["dp_classes"] = len(domain.classes)
 
 
 def _codes(labels: Any, classes: np.ndarray | None) -> Any:

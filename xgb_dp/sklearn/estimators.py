@@ -38,6 +38,9 @@ class DPXGBClassifier(Private, XGBClassifier):
         feature_cuts: Public split points of columns. Saves budget.
         categories: Declared categories of columns, ``{column: [names]}`` (or a number of codes).
             Columns of a data frame are coded by it. Public.
+        schema: What :func:`xgb_dp.discover` has found, or the path of a schema file: what it
+            declares of columns, which tables of ``fit`` and predictions are read by. The ledger
+            counts what the look has cost, besides `epsilon`.
         preset: A published system, see ``docs/presets.md``. Public.
         accountant: Accountant that certifies epsilon; "exact" by default.
         max_weight: Largest row weight. Public.
@@ -70,6 +73,9 @@ class DPXGBClassifier(Private, XGBClassifier):
         super().__init__(**kwargs)
 
     def _declared_classes(self) -> np.ndarray:
+        domain = self._declared() if self.classes is None else None
+        if domain is not None and domain.classes is not None:
+            return declared(domain.classes)
         if self.classes is None:
             raise PrivacyParameterError(
                 "`classes` is missing: a private classifier takes its classes from you and never "
@@ -120,6 +126,9 @@ class DPXGBRegressor(Private, XGBRegressor):
         feature_cuts: Public split points of columns. Saves budget.
         categories: Declared categories of columns, ``{column: [names]}`` (or a number of codes).
             Columns of a data frame are coded by it. Public.
+        schema: What :func:`xgb_dp.discover` has found, or the path of a schema file: what it
+            declares of columns, which tables of ``fit`` and predictions are read by. The ledger
+            counts what the look has cost, besides `epsilon`.
         preset: A published system, see ``docs/presets.md``. Public.
         accountant: Accountant that certifies epsilon; "exact" by default.
         max_weight: Largest row weight. Public.

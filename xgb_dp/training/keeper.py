@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from xgboost.callback import TrainingCallback
@@ -10,6 +10,7 @@ from xgboost.core import Booster
 
 from ..record import ledger
 from ..record.base_model import PublicStart
+from ..record.form import DISCOVERY, Ledger
 
 if TYPE_CHECKING:
     from .run import Training
@@ -49,7 +50,7 @@ class LedgerCallback(TrainingCallback):
             if names := ledger.tree_names(model):
                 start = PublicStart.of(names, len(names), released=True)
                 self.claimed = self.claimed.starting_from(start)
-        ledger.store(model, self.claimed)
+        ledger.store(model, self._whole(model, self.claimed))
         # Names also for a matrix without rows, and types as declared: whether pandas calls a column
         # an integer or a float can depend on a single row.
         model.feature_names = self.training.names
@@ -64,5 +65,16 @@ class LedgerCallback(TrainingCallback):
         """Write what was drawn."""
         rounds = model.num_boosted_rounds() - self.start
         record = self.training.draws.complete(self.claimed, model, rounds)
-        ledger.store(model, ledger.sign(model, record))
+        ledger.store(model, self._whole(model, ledger.sign(model, record)))
         return model
+
+    def _whole(self, model: Any, record: Ledger) -> Ledger:
+        return with_look(model, record, self.training.settings["dp_discovered"])
+
+
+def with_look(model: Any, record: Ledger, look: Mapping[str, Any] | None) -> Ledger:
+    """The ledger with the events of the look by which the columns were declared."""
+    if look is None:
+        return record
+    said = {"method": DISCOVERY, "delta": look["delta"]}
+    return ledger.evaluated(model, model, record, look["events"], said, look["entry"])

@@ -36,6 +36,7 @@ from ..request.params import DEFAULT_ROUNDS
 from ..request.schema import Schema, read_schema
 from ..request.sizes import settings_of_sizes
 from ..training.call_site import CallSite
+from ..training.keeper import with_look
 from ..training.prepare import prepare
 from ..training.run import Training
 from .plans import ACCOUNTANT, Trial, TuningPlan, plan_runs, trials
@@ -271,6 +272,7 @@ def _params_of(trial: Trial, plan: TuningPlan) -> dict[str, Any]:
         "dp_epsilon": plan.epsilon,
         "dp_delta": plan.delta,
         "dp_accountant": ACCOUNTANT,  # also where a preset has another one
+        "dp_discovered": None,  # it is charged once, and not with every run
     }
 
 
@@ -376,6 +378,8 @@ def _result(
     if part is not None:
         public["part"] = part.to_json()
     complete(best.booster, target, public, entry)
+    record, look = ledger.read_ledger(best.booster), best.trial.settings["dp_discovered"]
+    ledger.store(best.booster, with_look(best.booster, record, look))
     taken = public.get("plan_choice", {}).get("taken")
     return Selection(
         best.booster,

@@ -1,0 +1,203 @@
+"""What a look has found goes into training and prediction by itself, and its cost with it."""
+
+import json
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import xgboost as xgb
+from sklearn.base import clone
+
+import xgb_dp
+from tests.cli.calls import run
+from tests.conftest import private
+from xgb_dp import PrivacyParameterError
+from xgb_dp.accounting import make_accountant
+from xgb_dp.discovery import FoundColumn
+from xgb_dp.domain.domain import stored_domain
+from xgb_dp.training.keeper import DISCOVERY
+
+N = 3000
+TARGET = {"epsilon": 1.0, "delta": 1e-6}
+
+
+def table() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    town = rng.choice(["Rome", "Oslo", "Bern", None], N, p=[0.6, 0.25, 0.1, 0.05])
+    town[0] = "SECRET"
+    return pd.DataFrame(
+        {
+            "age": rng.integers(18, 90, N).astype(float),
+            "town": town,
+            "joined": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, N), "D"),
+            "more": rng.normal(size=N),
+            "who": rng.integers(0, 1000, N).astype(str),
+        },
+        index=np.arange(N)[::-1],
+    )
+
+
+ROWS = table()
+LABELS = np.where((ROWS["age"] > 50) | (ROWS["town"] == "Oslo"), "yes", "no")
+LOOKED = ["age", "town", "joined"]
+
+
+@pytest.fixture(scope="module")
+def found() -> xgb_dp.Discovery:
+    return xgb_dp.discover(ROWS[LOOKED], epsilon=1.0, delta=1e-6)
+
+
+@pytest.fixture(scope="module")
+def fitted(found) -> xgb_dp.DPXGBClassifier:
+    model = xgb_dp.DPXGBClassifier(**TARGET, classes=["no", "yes"], schema=found, n_estimators=10)
+    return model.fit(ROWS.drop(columns="who"), LABELS)
+
+
+@pytest.mark.parametrize("of", [pd.DataFrame, pl.from_pandas, dict])
+def test_a_table_is_read_by_what_was_found(found, of):
+    read = found.apply(of(ROWS[[*LOOKED, "more"]]))
+    parts = ["joined_days", "joined_month", "joined_weekday", "joined_hour"]
+    assert list(read) == ["age", "town", *parts, "more"]
+    assert list(read["town"].cat.categories) == ["Rome", "Oslo", "Bern", "other"]
+    assert read["town"].iloc[0] == "other" and read["town"].isna().mean() > 0.02
+    assert (read["joined_days"] >= 18_000).all()
+    assert list(read["age"]) == list(ROWS["age"])
+
+
+def test_parameters_are_those_of_the_schema(found):
+    params = found.params()
+    assert params["dp_categories"] == {"town": ("Rome", "Oslo", "Bern", "other")}
+    assert params["dp_discovered"]["delta"] == found.delta
+
+
+def test_the_ledger_has_the_cost(found):
+    labels = (LABELS == "yes").astype(int)
+    matrix = xgb.DMatrix(found.apply(ROWS[LOOKED]), labels, enable_categorical=True)
+    params = private(objective="binary:logistic")
+    alone = xgb_dp.privacy_report(xgb.train({**params, **found.params(), "dp_discovered": None},
+                                            matrix, 10))  # fmt: skip
+    whole = xgb_dp.privacy_report(xgb.train({**params, **found.params()}, matrix, 10))
+    assert alone.epsilon < 1.0 < whole.epsilon
+    both = make_accountant("exact", [*alone.record.events, *found.events])
+    assert whole.epsilon == pytest.approx(both.get_epsilon(1e-6), rel=1e-9)
+    assert [release.name for release in whole.record.releases] == ["training 1", "discovery 1"]
+    assert "a look at text columns" in whole.statement()
+
+
+def test_the_figures_are_for_the_larger_delta(found):
+    large = xgb_dp.discover(ROWS[["town"]], epsilon=1.0, delta=1e-5)
+    model = xgb_dp.DPXGBClassifier(
+        epsilon=1.0, delta=1e-7, classes=["no", "yes"], schema=large, n_estimators=3
+    ).fit(ROWS[["town"]], LABELS)
+    assert model.privacy_report_.delta == 1e-5 and model.privacy_report_.epsilon < 3.0
+
+
+def test_a_model_that_stops_in_its_training_has_paid(found):
+    seen = []
+
+    class Stop(xgb.callback.TrainingCallback):
+        def after_iteration(self, model, epoch, evals_log):
+            seen.append(xgb_dp.privacy_report(model).record.releases[-1].name)
+            return True
+
+    labels = (LABELS == "yes").astype(int)
+    matrix = xgb.DMatrix(found.apply(ROWS[LOOKED]), labels, enable_categorical=True)
+    params = private(objective="binary:logistic", **found.params())
+    xgb.train(params, matrix, 3, callbacks=[Stop()])
+    assert seen == [f"{DISCOVERY} 1"]
+
+
+def test_predictions_read_tables_like_training(fitted, tmp_path):
+    strange = ROWS.drop(columns="who").assign(town="Kyoto")
+    expected = fitted.predict_proba(strange)
+    assert (pickle.loads(pickle.dumps(fitted)).predict_proba(strange) == expected).all()
+    fitted.save_model(tmp_path / "m.json")
+    loaded = xgb_dp.DPXGBClassifier()
+    loaded.load_model(tmp_path / "m.json")
+    assert (loaded.predict_proba(strange) == expected).all()
+    assert xgb_dp.verify(tmp_path / "m.json").verdict == "passed"
+    strange.to_csv(tmp_path / "rows.csv", index=False)
+    out = tmp_path / "p.csv"
+    run("predict", str(tmp_path / "m.json"), str(tmp_path / "rows.csv"), "--out", str(out))
+    assert np.allclose(pd.read_csv(out)["probability_yes"], expected[:, 1], atol=1e-6)
+
+
+def test_an_estimator_stays_one(fitted, found):
+    again = clone(fitted)
+    assert again.schema.columns == found.columns and not hasattr(again, "_Booster")
+    assert "dp_discovered" in again.get_xgb_params()
+    assert stored_domain(fitted.get_booster()).classes == ("no", "yes")
+
+
+def test_a_schema_file_says_the_same(found, tmp_path):
+    wide = ROWS.assign(pays=LABELS)
+    look = xgb_dp.discover(wide[[*LOOKED, "pays"]], epsilon=1.0, delta=1e-6)
+    look.save(tmp_path / "s.yaml", target="pays")
+    model = xgb_dp.DPXGBClassifier(**TARGET, schema=tmp_path / "s.yaml", n_estimators=3)
+    model.fit(ROWS[LOOKED], LABELS)
+    assert list(model.classes_) == ["no", "yes"]
+    assert model.privacy_report_.record.releases[1].events == look.events
+
+
+def test_declarations_beside_the_schema(found):
+    rows = ROWS.drop(columns="who").assign(sex="f")
+    model = xgb_dp.DPXGBClassifier(
+        **TARGET, classes=["no", "yes"], schema=found, categories={"sex": ["f", "m"]},
+        n_estimators=3,
+    )  # fmt: skip
+    categories = model.fit(rows, LABELS).get_xgb_params()["dp_categories"]
+    assert list(categories["sex"]) == ["f", "m"] and "other" in categories["town"]
+
+
+def test_what_nobody_has_found_is_dropped(found):
+    hidden = xgb_dp.Discovery(
+        {"town": FoundColumn("text", categories={})}, None, found.unit, found.delta, found.events
+    )
+    assert hidden.schema()["drop"] == ["town"]
+    assert list(hidden.apply(ROWS[["age", "town"]])) == ["age"]
+
+
+def test_persons_and_their_book(tmp_path):
+    book = xgb_dp.Budget(tmp_path / "b.json", epsilon=4.0, delta=1e-5, unit="person")
+    look = xgb_dp.discover(
+        ROWS[["town", "who"]], epsilon=1.0, delta=1e-6, privacy_id="who", budget=book
+    )
+    parts = xgb_dp.split((ROWS.drop(columns="joined"), LABELS), privacy_id=ROWS["who"])
+    model = xgb_dp.DPXGBClassifier(
+        **TARGET, classes=["no", "yes"], schema=look, budget=book, n_estimators=3
+    ).fit(*parts.train)
+    assert model.privacy_report_.unit.column == "who" and book.missing(model) == []
+    assert len(book.entries) == 2
+    judged = xgb_dp.evaluate(model, parts, **TARGET, budget=book)
+    assert judged.cost.parallel and "Only the look at the columns" in judged.statement()
+
+
+def test_a_look_for_others_is_refused(found):
+    with pytest.raises(PrivacyParameterError, match="was for rows and the training is for persons"):
+        xgb_dp.DPXGBClassifier(**TARGET, classes=["no", "yes"], schema=found).fit(
+            ROWS, LABELS, privacy_id="who"
+        )
+
+
+def test_a_selection_pays_once(found):
+    model = xgb_dp.DPXGBClassifier(**TARGET, classes=["no", "yes"], schema=found, n_estimators=3)
+    model.fit_select(ROWS.drop(columns="who"), LABELS, {"max_depth": [2, 3]})
+    training, look = model.privacy_report_.record.releases
+    assert look.events == found.events and len(training.events) == 1
+    text = json.dumps(training.events[0].to_json())
+    assert '"ranges"' not in text and '"categories"' not in text
+
+
+@pytest.mark.parametrize("given", [3, {}, {"events": [], "delta": 0.1}, {"events": [1]}, "x"])
+def test_a_cost_that_is_none(given):
+    with pytest.raises(PrivacyParameterError, match="does not say what was drawn"):
+        xgb.train(private(objective="binary:logistic", dp_discovered=given),
+                  xgb.DMatrix(np.ones((5, 1)), np.ones(5)), 2)  # fmt: skip
+
+
+def test_a_schema_with_keys_of_files(tmp_path):
+    (tmp_path / "s.json").write_text(json.dumps({"weight": "w", "columns": {"age": "number"}}))
+    with pytest.raises(PrivacyParameterError, match="which the command line reads"):
+        xgb_dp.DPXGBClassifier(schema=tmp_path / "s.json").get_xgb_params()
