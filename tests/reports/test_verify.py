@@ -185,7 +185,7 @@ def test_no_file(tmp_path, capsys):
     for path in (tmp_path / "none.json", tmp_path, "\0"):
         with pytest.raises(PrivacyParameterError):
             xgb_dp.verify(path)
-    with pytest.raises(PrivacyParameterError, match="path of a saved model"):
+    with pytest.raises(PrivacyParameterError, match="path of a model"):
         xgb_dp.verify(3)  # type: ignore[arg-type]
     assert main([str(tmp_path / "none.json")]) == 2
     assert "no model file" in capsys.readouterr().err

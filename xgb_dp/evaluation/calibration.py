@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from ..engine.predictions import probabilities
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
 from ..noisy_sums import Floats
 from ..record import ledger
+from ..record.pipelines import steps_of
 from ..record.report import as_booster
 from .grid import CELLS
 from .posterior import Posterior
@@ -99,6 +101,24 @@ def calibrated(booster: Any, posterior: Posterior, method: str, cost: Cost) -> A
         whole = ledger.evaluated(booster, model, before, cost.events, shown, cost.entry)
         ledger.store(model, whole)
     return model if method == "platt" else CalibratedModel(model)
+
+
+def with_booster(model: Any, booster: Any) -> Any:
+    """A copy of an estimator, or of a pipeline that ends in one, with another booster.
+
+    None where it is none of this package, whose probabilities do not follow a curve.
+    """
+    steps = steps_of(model)
+    if steps:
+        name, last = steps[-1]
+        inner, whole = with_booster(last, booster), copy(model)
+        whole.steps = [*steps[:-1], (name, inner)]
+        return None if inner is None else whole
+    if not hasattr(type(model), "_curve"):
+        return None
+    whole = copy(model)
+    whole._Booster = booster
+    return whole
 
 
 def _of_two_classes(booster: Any) -> ChangedModel:

@@ -18,7 +18,7 @@ from ..parameters.parse import mapped, parse_number
 from ..record.ledger import tree_names
 from ..record.report import as_booster
 from ..record.report_views import round_up
-from .calibration import calibrated
+from .calibration import calibrated, with_booster
 from .figure import Figure, as_json
 
 _CLIPPED = (
@@ -227,6 +227,7 @@ class EvaluationReport:
             method: "platt", or "isotonic", which needs more rows and follows any shape.
 
         Returns:
+            An estimator or pipeline of the same kind for one of this package; else
             xgboost.Booster with "platt", xgb_dp.CalibratedModel with "isotonic".
 
         Raises:
@@ -245,7 +246,8 @@ class EvaluationReport:
                 "`model` is not the model that this report is about. Give the model that was "
                 "evaluated."
             )
-        return calibrated(booster, self.overall.posterior, method, self.cost)
+        made = calibrated(booster, self.overall.posterior, method, self.cost)
+        return with_booster(model, getattr(made, "booster", made)) or made
 
     def __str__(self) -> str:
         return self.summary()

@@ -68,8 +68,8 @@ def evaluate(
     other part trained the model pays for one of both; otherwise the costs add up.
 
     Args:
-        model: A booster, a fitted estimator, or the path of a saved model; or a list of two of
-            them, of two classes each, to compare.
+        model: A booster, a fitted estimator, a pipeline that ends in one, or the path of a saved
+            model; or a list of two of them, of two classes each, to compare.
         data: A DMatrix with labels and without weights, (X, y), or a (part of a) split.
         epsilon: Budget in nats, > 0.
         delta: Its delta, 0 < delta < 1.
@@ -192,6 +192,11 @@ def _models(model: Any, by: Any) -> tuple[Judged, ...]:
     if len(models) != 2 or any(m.kind != "binary" for m in models):
         raise PrivacyParameterError(
             "`model` must be one model, or a list of two models of two classes to compare."
+        )
+    if any(m.pipeline is not None for m in models):
+        raise PrivacyParameterError(
+            "Pipelines are evaluated one at a time: two of them may make other columns of a row. "
+            "Compare their last steps, pipeline[-1], on the rows as both see them."
         )
     if by is not None:
         raise PrivacyParameterError(

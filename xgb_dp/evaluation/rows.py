@@ -32,6 +32,7 @@ from ..noisy_sums import Floats, Ints
 from ..parameters.parse import listed, mapped
 from ..record.form import DISCOVERY, Ledger, TrainingRecord
 from ..record.ledger import read_ledger, tree_names
+from ..record.pipelines import steps_of, taken_apart, transformed
 from ..record.report import as_booster
 from ..record.secret_split import part_read
 from ..request.names import read_one
@@ -44,7 +45,7 @@ class Judged:
     """A model whose predictions are judged; public."""
 
     booster: Any
-    model: Any  # what the caller gave
+    model: Any  # what the caller gave, or its last step
     kind: str  # "binary", "multiclass" or "regression"
     classes: int  # number of classes; 0 for regression
     public: Mapping[str, Any]  # what its last training took as public; empty without a ledger
@@ -56,6 +57,7 @@ class Judged:
     curve: MarginCurve | None = None  # by which its probabilities are calibrated
     objective: str = ""
     levels: tuple[float, ...] = ()  # of the quantiles that it predicts
+    pipeline: Any = None  # that it is the last step of; None without
 
     @property
     def trees(self) -> tuple[str, ...] | None:
@@ -125,7 +127,8 @@ def judged(model: Any) -> Judged:
     curve = MarginCurve.of(booster) if kind == "binary" else None
     levels = tuple(levels_of_model(booster) or ())
     known = (public, parts, private, record)
-    return Judged(booster, model, kind, classes, *known, curve, objective, levels)
+    return Judged(booster, taken_apart(model)[1], kind, classes, *known, curve, objective, levels,
+                  model if steps_of(model) else None)  # fmt: skip
 
 
 def _part_of(training: TrainingRecord) -> Part | None:
@@ -179,6 +182,11 @@ def _matrix(model: Judged, data: Any) -> tuple[Any, Any, Any]:
     """A plain DMatrix, the labels, and the table of features where there is one."""
     from xgboost import DMatrix
 
+    if model.pipeline is not None and type(data) is DMatrix:
+        raise PrivacyParameterError(
+            "`data` must be a pair (X, y) of the table that the pipeline takes; an xgboost.DMatrix "
+            "is for a model alone."
+        )
     if type(data) is DMatrix:
         check_source(data, "`data`")
         native.check_rows(data)
@@ -204,9 +212,13 @@ def _matrix(model: Judged, data: Any) -> tuple[Any, Any, Any]:
             "xgb_dp.split. A QuantileDMatrix does not contain the rows: build an xgboost.DMatrix."
         )
     table, y = data
+    named = table  # whose columns groups name
+    if model.pipeline is not None:
+        table = transformed(model.pipeline, table)
     domain = stored_domain(model.booster)
     if domain is not None and is_table(table):
         table = domain.applied(table)
+        named = table if model.pipeline is None else named
     estimator = model.model
     read = getattr(estimator, "get_xgb_params", None)
     categories = read_one(read(), "dp_categories") if read is not None else None
@@ -221,8 +233,8 @@ def _matrix(model: Judged, data: Any) -> tuple[Any, Any, Any]:
     if y is None:
         raise PrivacyParameterError("`data` has no labels. Give a pair (X, y).")
     if model.kind != "regression" and hasattr(estimator, "classes_"):
-        return matrix, codes_of(y, np.asarray(estimator.classes_)), table
-    return matrix, numbers(y, "label"), table
+        return matrix, codes_of(y, np.asarray(estimator.classes_)), named
+    return matrix, numbers(y, "label"), named
 
 
 def _check_dictionary(model: Judged, matrix: Any) -> None:

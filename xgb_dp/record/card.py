@@ -16,7 +16,7 @@ from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..request.arguments import takes
 from .form import Ledger
 from .importance import column_names, importance
-from .report import as_booster, privacy_report
+from .report import PrivacyReport, as_booster, privacy_report
 from .report_views import meaning, round_up, tables
 
 
@@ -49,7 +49,7 @@ def model_card(
     private rows is a release that no report covers, so the card says where metrics come from.
 
     Args:
-        model: A private model as :func:`xgb_dp.privacy_report` takes it.
+        model: A private model as :func:`xgb_dp.privacy_report` takes it; a pipeline, too.
         name: Title.
         description: What the model predicts.
         intended_use: What it is for, and what not.
@@ -84,7 +84,7 @@ def model_card(
         "license": license or "not stated",
         "license_field": json.dumps(license or "unknown"),
         "contact": contact or "not stated",
-        **_facts(booster),
+        **_facts(booster, privacy_report(model)),
         "metrics_table": _metrics(metrics, metrics_source),
     }
     return _filled(template, fields)
@@ -103,11 +103,10 @@ def _filled(template: str | None, fields: Mapping[str, str]) -> str:
         ) from None
 
 
-def _facts(booster: Any) -> dict[str, str]:
+def _facts(booster: Any, report: PrivacyReport) -> dict[str, str]:
     """What the ledger says of the model, and its columns."""
     import xgboost
 
-    report = privacy_report(booster)
     if not report.private:
         raise PrivacyRefusal(
             "This model is not differentially private, so it gets no model card: it should not "

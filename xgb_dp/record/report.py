@@ -16,6 +16,7 @@ from ..engine.models import load_booster
 from ..errors import PrivacyParameterError
 from .form import Ledger
 from .ledger import read_ledger
+from .pipelines import fitted_in, taken_apart
 from .report_views import DELTAS, as_dict, as_html, as_text
 from .secret_split import of_records
 from .spending import Spending, spending
@@ -31,6 +32,8 @@ class PrivacyReport:
     Attributes:
         ledger: The ledger as stored with the model.
         record: The same, read and checked.
+        steps: Steps of a pipeline in front of the model that were fitted on rows, by name. No
+            epsilon covers them.
 
     Examples:
         >>> report = xgb_dp.privacy_report(model)
@@ -41,6 +44,7 @@ class PrivacyReport:
     """
 
     ledger: dict[str, Any]
+    steps: tuple[str, ...] = ()
     record: Ledger = field(init=False, repr=False, compare=False)
     _cache: dict[tuple[str, float, int, str], float] = field(
         default_factory=dict, init=False, repr=False, compare=False
@@ -255,11 +259,12 @@ def _is_group(value: Any) -> bool:
 
 
 def as_booster(model: Any) -> Any:
-    """The xgboost.Booster of a booster, a fitted estimator or the path of a saved model."""
+    """The xgboost.Booster of a booster, a fitted estimator or pipeline, or a saved model's path."""
     from xgboost import Booster
 
     if isinstance(model, (str, os.PathLike)):
         return load_booster(model)
+    model = taken_apart(model)[1]
     if not isinstance(model, Booster) and hasattr(model, "get_booster"):
         model = model.get_booster()
     if not isinstance(model, Booster):
@@ -274,8 +279,8 @@ def privacy_report(model: Any) -> PrivacyReport:
     """Privacy report of a model, read from the ledger that it carries.
 
     Args:
-        model: xgboost.Booster, a fitted scikit-learn estimator of xgboost, or the path of a saved
-            model.
+        model: xgboost.Booster, a fitted scikit-learn estimator of xgboost, a pipeline that ends in
+            one, or the path of a saved model.
 
     Returns:
         PrivacyReport: Recomputed from what was released. Costs no privacy.
@@ -289,4 +294,5 @@ def privacy_report(model: Any) -> PrivacyReport:
         >>> 0.99 < report.epsilon <= 1.0
         True
     """
-    return PrivacyReport(read_ledger(as_booster(model)).to_json())
+    steps = tuple(name for name, _ in fitted_in(model))
+    return PrivacyReport(read_ledger(as_booster(model)).to_json(), steps)

@@ -50,7 +50,7 @@ def paragraphs(report: PrivacyReport) -> dict[str, str]:
         "guarantee": _guarantee(report),
         "concerns": _concerns(report),
         "secret coins": _secret(report),
-        "preprocessing": _preprocessing(record),
+        "preprocessing": _preprocessing(record, report.steps),
         "released": _released(record),
         "chosen": _chosen(record),
         "masked": _masked(record),
@@ -103,9 +103,10 @@ def _concerns(report: PrivacyReport) -> str:
     return " ".join(concerns(report.epsilon, report.delta, n_public, report.unit))
 
 
-def _preprocessing(record: Ledger) -> str:
+def _preprocessing(record: Ledger, more: tuple[str, ...]) -> str:
     """What was fitted on the rows before training, without noise."""
     steps = [name for t in record.trainings for name in t.public.get("preprocessing", [])]
+    steps += more
     if not steps:
         return ""
     return (

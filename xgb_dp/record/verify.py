@@ -28,9 +28,10 @@ from . import sealed
 from .form import VERSION as LEDGER_VERSION
 from .form import Ledger
 from .ledger import ATTRIBUTE, check_trees, parse_ledger
+from .pipelines import fitted_in
 from .policy import Policy
 from .recheck import contradictions, parameters_of
-from .report import PrivacyReport
+from .report import PrivacyReport, as_booster
 from .report_views import as_dict
 
 VERSION = 1
@@ -123,7 +124,7 @@ class Verification:
 
 @takes(adjacency="text", unit="text", policy="path", allow="texts")
 def verify(
-    model: str | os.PathLike[str],
+    model: Any,
     *,
     max_epsilon: float | None = None,
     delta: float | None = None,
@@ -133,12 +134,14 @@ def verify(
     policy: str | os.PathLike[str] | None = None,
     allow: Sequence[str] = (),
 ) -> Verification:
-    """Check what a model file claims, without libxgboost.
+    """Check what a model file, or a model in memory, claims; a file without libxgboost.
 
     Privacy: free post-processing of the ledger.
 
     Args:
-        model: Path of a model that the XGBoost that trained it has saved as JSON or UBJSON.
+        model: Path of a model that the XGBoost that trained it has saved as JSON or UBJSON; or a
+            booster, an estimator or a pipeline, of which is checked what it would save. Steps of a
+            pipeline that were fitted on rows are not covered.
         max_epsilon: The largest epsilon that passes, in nats; none by default.
         delta: At which it is stated; by default that of the model.
         group: Rows or persons that are added or removed together; by default that of the model.
@@ -159,8 +162,9 @@ def verify(
         'passed'
     """
     _check_arguments(model, max_epsilon, unit)
-    checks, data = list[Check](), file_bytes(model)
-    file = _described(Path(model), data)
+    checks, data = list[Check](), _saved(model)
+    in_memory = not isinstance(model, (str, os.PathLike))
+    file = _described(Path(type(model).__name__ if in_memory else model), data)
     try:
         saved, ledger = _opened(data, checks)
     except LedgerError as error:
@@ -180,6 +184,7 @@ def verify(
     if policy is not None:
         checks.append(_check_policy(Policy.read(policy), ledger))
     not_covered = sorted({*_uncovered(saved, ledger)} - {f"attribute {name}" for name in allow})
+    not_covered += [f"step {name}" for name, _ in fitted_in(model)]
     checks.append(_check_content(not_covered))
     stated = "inf" if math.isinf(epsilon) else epsilon
     asked = {"epsilon": stated, "delta": delta, "group": group, "adjacency": adjacency}
@@ -193,10 +198,13 @@ def _check_arguments(model: Any, max_epsilon: Any, unit: Any) -> None:
         raise PrivacyParameterError("`max_epsilon` must be a number above 0.")
     if unit not in (None, "row", "person"):
         raise PrivacyParameterError("`unit` must be 'row' or 'person'.")
-    if not isinstance(model, (str, os.PathLike)):
-        raise PrivacyParameterError(
-            f"`model` must be the path of a saved model; got a {type(model).__name__}."
-        )
+
+
+def _saved(model: Any) -> bytes:
+    """The content of the file of a model."""
+    if isinstance(model, (str, os.PathLike)):
+        return file_bytes(model)
+    return bytes(as_booster(model).save_raw("json"))
 
 
 def _described(path: Path, data: bytes) -> dict[str, Any]:

@@ -17,6 +17,7 @@ import numpy as np
 from xgboost import XGBClassifier, XGBRegressor
 
 from ..data.class_codes import declared
+from ..engine.margin_curve import MarginCurve
 from ..engine.predictions import objective_of, within
 from ..errors import LedgerError, PrivacyParameterError
 from ..record.ledger import read_ledger
@@ -92,11 +93,18 @@ class DPXGBClassifier(Private, XGBClassifier):
         count: np.ndarray = super().classes_  # of a model that was loaded, or an AttributeError
         return count if self.classes is None else declared(self.classes)
 
+    @property
+    def _curve(self) -> MarginCurve | None:
+        """By which the probabilities of the model are calibrated; None without."""
+        return MarginCurve.of(self.get_booster())
+
     def predict(self, X: Any, **kwargs: Any) -> np.ndarray:
         """Most probable class of every row, or margins with ``output_margin=True``.
 
         Of several labels (rows, labels), the more probable class of each.
         """
+        if self._curve is not None and not kwargs.get("output_margin"):
+            return self.classes_[self.predict_proba(X, **kwargs).argmax(axis=1)]
         codes: np.ndarray = super().predict(self._coded(X), **kwargs)
         if kwargs.get("output_margin"):
             return codes
@@ -109,6 +117,10 @@ class DPXGBClassifier(Private, XGBClassifier):
 
         Of several labels (rows, labels), the probability of the second class of each.
         """
+        curve = self._curve
+        if curve is not None:
+            second = curve(super().predict(self._coded(X), **{**kwargs, "output_margin": True}))
+            return np.column_stack([1.0 - second, second])
         probabilities: np.ndarray = super().predict_proba(self._coded(X), **kwargs)
         return probabilities
 

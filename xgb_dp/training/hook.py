@@ -25,12 +25,12 @@ from ..engine import native, workers
 from ..engine.once import Once
 from ..errors import PrivacyRefusal
 from ..record import caution
+from ..record.pipelines import fitted_steps, warn_of_steps
 from ..request.names import flatten, read_one
 from ..request.schema import Schema, read_schema
 from . import public_data
 from .call_site import CallSite, check_dask, check_evals, check_matrix
 from .interfaces import declared_classes, default_rounds, estimator_matrix, refuse_search
-from .pipelines import fitted_steps, warn_of_steps
 from .prepare import prepare
 from .run import Training
 

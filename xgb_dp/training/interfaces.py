@@ -18,9 +18,9 @@ from ..data.ids import persons_of
 from ..data.matrices import private_matrix
 from ..data.persons import id_column
 from ..errors import PrivacyParameterError, PrivacyRefusal
+from ..record.pipelines import callers
 from ..request.names import read_one
 from ..request.params import DEFAULT_ROUNDS
-from .pipelines import callers
 
 
 def default_rounds() -> int:

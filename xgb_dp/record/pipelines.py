@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-from ..errors import PrivacyWarning
+from ..data.cells import read_data
+from ..errors import PrivacyRefusal, PrivacyWarning
 
 _PIPELINES = ("sklearn.pipeline.", "imblearn.pipeline.")
 _ENCODERS = ("OneHotEncoder", "OrdinalEncoder")
@@ -54,6 +55,47 @@ def fitted_steps() -> list[tuple[str, str]]:
             seen.append(pipeline)
             fitted += _of_steps(steps[:-1])
     return fitted
+
+
+def steps_of(model: Any) -> list[Any]:
+    """Names and objects of the steps of a pipeline; none of anything else."""
+    kinds = (f"{base.__module__}.{base.__name__}" for base in type(model).__mro__)
+    pipeline = any(kind in ("sklearn.pipeline.Pipeline", "imblearn.pipeline.Pipeline")
+                   for kind in kinds)  # fmt: skip
+    return list(model.steps) if pipeline and model.steps else []
+
+
+def taken_apart(model: Any) -> tuple[list[Any], Any]:
+    """The steps in front of the last one of a pipeline, with those of pipelines in it; and that."""
+    front: list[Any] = []
+    while steps := steps_of(model):
+        front, model = [*front, *steps[:-1]], steps[-1][1]
+    return front, model
+
+
+def fitted_in(model: Any) -> list[tuple[str, str]]:
+    """Steps of a pipeline that were fitted on rows, each with what to do instead."""
+    return list(_of_steps(taken_apart(model)[0]))
+
+
+def transformed(model: Any, table: Any) -> Any:
+    """A table as the last step of a pipeline sees it, by steps that look at one row at a time."""
+    fitted = fitted_in(model)
+    if fitted:
+        raise PrivacyRefusal(
+            "Steps of the pipeline in front of the model were fitted on rows, which may be these: "
+            "one row would change what the others are, and no noise covers that. "
+            f"{_listed(fitted)}. Or give the last step of the pipeline, and the rows as it sees "
+            "them, if the steps were fitted on public rows."
+        )
+    for _, step, *_ in taken_apart(model)[0]:
+        if step is not None and step != "passthrough":
+            table = read_data(step.transform, table)
+    return table
+
+
+def _listed(steps: list[tuple[str, str]]) -> str:
+    return "; ".join(f"{name}: {instead}" for name, instead in steps)
 
 
 def _of_steps(steps: Any) -> Iterator[tuple[str, str]]:
@@ -105,10 +147,9 @@ def _instead(step: Any) -> str:
 def warn_of_steps(steps: list[tuple[str, str]], stacklevel: int = 2) -> None:
     """Issue a ``PrivacyWarning`` that names the steps and what to do instead."""
     if steps:
-        listed = "; ".join(f"{name}: {instead}" for name, instead in steps)
         warnings.warn(
             "Steps of the pipeline in front of this estimator are fitted on the training rows "
-            f"without noise, and epsilon does not cover them. {listed}.",
+            f"without noise, and epsilon does not cover them. {_listed(steps)}.",
             PrivacyWarning,
             stacklevel=stacklevel + 1,
         )
