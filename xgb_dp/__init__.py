@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .evaluation import CalibratedModel, EvaluationReport, Split, evaluate, split
     from .record.card import model_card
     from .record.report import PrivacyReport, privacy_report
+    from .record.total import PrivacyTotal
     from .record.verify import Verification, verify
     from .sklearn import DPXGBClassifier, DPXGBRegressor
     from .tuning import Score, Selection, select
@@ -50,6 +51,7 @@ __all__ = [
     "PrivacyParameterError",
     "PrivacyRefusal",
     "PrivacyReport",
+    "PrivacyTotal",
     "PrivacyWarning",
     "RowDomainError",
     "Score",
@@ -80,6 +82,7 @@ _ROOMS = {
     "Discovery": "discovery",
     "EvaluationReport": "evaluation",
     "PrivacyReport": "record.report",
+    "PrivacyTotal": "record.total",
     "Score": "tuning",
     "Selection": "tuning",
     "Split": "evaluation",

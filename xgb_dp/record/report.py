@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from .report_views import DELTAS, as_dict, as_html, as_text
 from .secret_split import of_records
 from .spending import Spending, spending
 from .statement import paragraphs
+from .total import PrivacyTotal
 
 
 @dataclass(frozen=True)
@@ -275,15 +276,25 @@ def as_booster(model: Any) -> Any:
     return model
 
 
-def privacy_report(model: Any) -> PrivacyReport:
-    """Privacy report of a model, read from the ledger that it carries.
+@overload
+def privacy_report(model: list[Any] | tuple[Any, ...]) -> PrivacyTotal: ...
+
+
+@overload
+def privacy_report(model: Any) -> PrivacyReport: ...
+
+
+def privacy_report(model: Any) -> PrivacyReport | PrivacyTotal:
+    """Privacy report of a model, read from the ledger that it carries; or of several together.
 
     Args:
         model: xgboost.Booster, a fitted scikit-learn estimator of xgboost, a pipeline that ends in
-            one, or the path of a saved model.
+            one, or the path of a saved model. A list of them, trained on one table, gives the
+            total: trainings that two of them share count once.
 
     Returns:
-        PrivacyReport: Recomputed from what was released. Costs no privacy.
+        PrivacyReport, or PrivacyTotal of a list: Recomputed from what was released. Costs no
+        privacy.
 
     Raises:
         LedgerError: The model carries no ledger, or one that is damaged or does not describe it.
@@ -294,5 +305,7 @@ def privacy_report(model: Any) -> PrivacyReport:
         >>> 0.99 < report.epsilon <= 1.0
         True
     """
+    if isinstance(model, (list, tuple)):
+        return PrivacyTotal(tuple(map(privacy_report, model)))
     steps = tuple(name for name, _ in fitted_in(model))
     return PrivacyReport(read_ledger(as_booster(model)).to_json(), steps)
