@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_the_walk_spends_what_it_planned(tmp_path):
     book = xgb_dp.Budget(tmp_path / "table.json", **TOTAL)
     plan = book.plan()
-    for step, epsilon in (("discover", 0.1), ("train", 1.0), ("evaluate", 0.2), ("select", 0.9)):
+    for step, epsilon in (("discover", 0.116), ("train", 1.04), ("evaluate", 0.205), ("select", 0.9)):
         assert plan[step]["epsilon"] == pytest.approx(epsilon, rel=0.1)
     shown: list[str] = []
     report = walk(book, *rows(8000), shown)
@@ -35,24 +35,27 @@ def test_the_walk_spends_what_it_planned(tmp_path):
     book.verify()
 
 
+@pytest.mark.parametrize("split", [False, True])
 @pytest.mark.parametrize(
     ("epsilon", "selection"), [(0.3, 0.0), (0.3, 0.25), (2.0, 0.0), (8.0, 0.25)]
 )
-def test_the_plan_fits(tmp_path, epsilon, selection):
+def test_the_plan_fits(tmp_path, epsilon, selection, split):
     book = xgb_dp.Budget(
         tmp_path / "b.json", epsilon=epsilon, delta=1e-6, selection_epsilon=selection * epsilon
     )
-    plan = book.plan()
+    plan = book.plan(split=split)
     assert list(plan) == ["discover", "train", "evaluate", *(["select"] if selection else [])]
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"age": rng.integers(18, 90, 400), "town": rng.choice(["a", "b"], 400)})
     xgb_dp.discover(table, **plan["discover"], budget=book)
     params = PARAMS | {f"dp_{name}": value for name, value in plan["train"].items()}
     matrix = xgb.DMatrix(table[["age"]], table["age"] > 50)
-    model = book.train(params, matrix, 5)
-    xgb_dp.evaluate(model, matrix, **plan["evaluate"], budget=book)
+    parts = xgb_dp.split(matrix, test=0.3) if split else None
+    model = book.train(params, matrix if parts is None else parts.train, 5)
+    xgb_dp.evaluate(model, parts or matrix, **plan["evaluate"], budget=book)
     assert [e.state for e in book.entries] == ["spent"] * 3
     book.verify()
+    assert 1.0 - book.spent.mu2 / book.capacity.mu2 < 0.02
     if selection:
         assert plan["select"]["epsilon"] == pytest.approx(selection * epsilon, rel=1e-3)
     assert book.plan()["train"]["epsilon"] < plan["train"]["epsilon"]

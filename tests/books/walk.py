@@ -37,14 +37,9 @@ def walk(book: xgb_dp.Budget, table: pd.DataFrame, y: Any, shown: list[str]) -> 
     plan = book.plan()
     look = xgb_dp.discover(table, **plan["discover"], budget=book)
     shown.append("discover")
-    declared = look.schema()["columns"]
-    levels = declared["health"]["categories"]
-    health = table["health"].where(table["health"].isin(levels), "other")
-    table = table.assign(health=pd.Categorical(health, levels))
-    matrix = xgb.DMatrix(table, y, enable_categorical=True)
+    matrix = xgb.DMatrix(look.apply(table), y, enable_categorical=True)
     parts = xgb_dp.split(matrix, test=0.3)
-    cuts = {n: c["cuts"] for n, c in declared.items() if isinstance(c, dict) and "cuts" in c}
-    params = {**PARAMS, "dp_feature_cuts": cuts, "dp_categories": {"health": levels}}
+    params = {**PARAMS, **look.params()}
     spend = {f"dp_{name}": value for name, value in plan["train"].items()}
     model = book.train({**params, **spend}, parts.train, 3, note="train")
     shown.append("train")

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ..accounting import Event, Unit, one_unit
-from ..data.parts import TEST, Part
+from ..data.parts import Part
 from ..errors import BudgetError, PrivacyParameterError
 from ..parameters.parse import parse_flag, parse_number
 from ..record.caution import warn_of
@@ -29,6 +29,7 @@ from ..request.params import DEFAULT_ROUNDS
 from . import file as budget_file
 from . import secret_rooms, words
 from .book import Book
+from .division import division
 from .entry import is_booked
 from .gate import Release, guarded
 from .whose import Whose
@@ -133,33 +134,25 @@ class Budget(Book):
         self.secret = secret_rooms.of_content(content)
         secret_rooms.check_same(self.secret, secret_test, test_epsilon)
 
-    def plan(self) -> dict[str, dict[str, float]]:
+    def plan(self, *, split: bool = False) -> dict[str, dict[str, float]]:
         """A division of what is left among a look at the columns, a training and a judgement.
 
         Privacy: spends nothing; it is a proposal. A look and a judgement need little, so the
-        training has most. A part for selections is used by a selection.
+        training has most. Together they take all but about 2% (of mu^2). A part for selections is
+        used by a selection.
+
+        Args:
+            split: Whether the training and the judgement each read their part of an
+                :func:`xgb_dp.split`: a row pays for one of them, and both may have more. A budget
+                with ``secret_test`` always takes this for granted.
 
         Returns:
             dict: ``epsilon`` and ``delta`` of "discover" (:func:`xgb_dp.discover`), "train" (any
             training), "evaluate" (:func:`xgb_dp.evaluate`) and, where a part was set aside for it,
             "select" (:func:`xgb_dp.select`), as their arguments take them. All of them fit, in this
-            order, also where they read the same rows; with ``secret_test`` where the training and
-            the judgement each read their part of the split.
+            order, also where they read the same rows, without `split`.
         """
-        left = self.remaining()
-        parts = {name: share * left for name, share in words.DIVISION.items()}
-        if self.secret is not None:
-            others = self.remaining(part=TEST)
-            look, judged = (words.OF_OTHERS[name] * others for name in ("discover", "evaluate"))
-            parts = {"discover": min(look, parts["discover"]), "train": words.SECRET * left}
-            parts["evaluate"] = judged
-        if self.selection_epsilon:
-            parts["select"] = self.remaining_selection()
-        delta = self.delta / 10.0
-        return {
-            name: {"epsilon": float(words.rounded_down(epsilon)), "delta": delta}
-            for name, epsilon in parts.items()
-        }
+        return division(self, parse_flag("split", split))
 
     def train(
         self,

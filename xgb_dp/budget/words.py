@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from .whose import Whose
 
 _DIGITS = 4
-DIVISION = {"discover": 0.09, "train": 0.92, "evaluate": 0.18}
-"""Parts of an epsilon in a proposal; their squares sum to well below 1."""
-SECRET, OF_OTHERS = 0.95, {"discover": 0.4, "evaluate": 0.88}
-"""The same with a secret split: of what is left for its first part, and for all other rows."""
 
 
 def statement(budget: Book) -> str:
