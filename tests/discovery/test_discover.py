@@ -118,7 +118,7 @@ def test_groups_and_their_budgets(tmp_path):
 def test_the_schema_is_ready_for_training(found, tmp_path):
     for ending in ("yaml", "json"):
         path = tmp_path / f"schema.{ending}"
-        found.save(path, target="pays")
+        found.save(path, target="pays", use="cuts")
         domain = read_domain(path)
         assert domain.target == "pays" and domain.classes == ("no", "yes")
         assert list(domain.features) == [
@@ -132,7 +132,7 @@ def test_the_schema_is_ready_for_training(found, tmp_path):
     assert from_mapping(json.loads(domain.to_json())).discovered == domain.discovered
     bounds = found.schema("pays", use="bounds")["columns"]["age"]
     assert set(bounds) == {"bounds"}
-    assert found.schema("pays", use="nothing")["columns"]["age"] == "number"
+    assert found.schema("pays")["columns"]["age"] == "number"
     assert found.schema(least=0.2)["columns"]["city"]["categories"] == ["Rome", "Oslo", "other"]
     regression = found.schema("age")
     assert regression["target_bounds"] == list(found.columns["age"].range)
@@ -314,7 +314,7 @@ def test_names_and_texts_survive_yaml(tmp_path):
 
 
 def test_training_after_a_look(found):
-    domain = from_mapping(found.schema("pays"))
+    domain = from_mapping(found.schema("pays", use="cuts"))
     params = {"tree_method": "dp_hist", "dp_epsilon": 1.0, "dp_delta": DELTA, "nthread": 1}
     params |= {k: v for k, v in domain.parameters().items() if k != "dp_feature_cuts"}
     params["dp_feature_cuts"] = {"age": domain.columns["age"].cuts}

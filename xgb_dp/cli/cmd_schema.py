@@ -45,7 +45,7 @@ def _kind_options(function: Any) -> Any:
 @click.option(
     "--use",
     type=click.Choice(["cuts", "bounds", "nothing"]),
-    default="cuts",
+    default="nothing",
     show_default=True,
     help="With --discover: what to declare about columns of numbers.",
 )

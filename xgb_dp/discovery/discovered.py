@@ -182,15 +182,16 @@ class Discovery:
         self,
         target: str | None = None,
         *,
-        use: str = "cuts",
+        use: str = "nothing",
         least: float = 0.0,
     ) -> dict[str, Any]:
         """The content of a schema file for ``xgb-dp train``; see ``docs/howto/domains.md``.
 
         Args:
             target: Column of labels: a text becomes the classes, a number the range of the target.
-            use: What is declared of a number: "cuts" (training then spends nothing on candidates),
-                "bounds", or "nothing" but that it is a number.
+            use: What is declared of a number: "nothing" but that it is one, so that training finds
+                its own split points; "bounds"; or "cuts", on which training then spends nothing,
+                and which are as rough as the look.
             least: Categories with a smaller share of rows go to "other".
 
         Returns:
