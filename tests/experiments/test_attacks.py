@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xgboost as xgb
 
-from experiments.attacks import membership, reconstruction, targets
+from experiments.attacks import checkers, membership, reconstruction, targets
 from experiments.attacks.forest import read
 
 
@@ -75,3 +75,14 @@ def test_what_epsilon_allows():
     assert area == pytest.approx(0.75, abs=1e-6) and found == pytest.approx(0.03)
     assert membership.allowed(np.inf, 0.0) == pytest.approx((1.0, 1.0), abs=1e-4)
     assert membership.allowed(0.0, 0.0) == pytest.approx((0.5, 0.01))
+
+
+def test_checkers_see_the_settings_of_a_private_model():
+    x = np.random.default_rng(0).normal(size=(200, 3))
+    params = {"tree_method": "dp_hist", "objective": "binary:logistic", "max_depth": 2}
+    booster = xgb.train(
+        params | {"dp_epsilon": 1.0, "dp_delta": 1e-6}, xgb.DMatrix(x, x[:, 0] > 0), 7
+    )
+    model = checkers.estimator_of(booster)
+    assert (model.max_depth, model.n_estimators) == (2, 7)
+    assert model.predict_proba(x).shape == (200, 2)

@@ -7,7 +7,7 @@ import pytest
 
 from experiments import coverage
 from experiments.attacks import __main__ as attacks
-from experiments.attacks import ratios
+from experiments.attacks import checkers, ratios
 from experiments.attacks.page import PAGE, markdown
 from experiments.lines import show_lines, with_part
 
@@ -38,6 +38,6 @@ def test_pages_have_the_committed_figures():
     assert with_part(text, "coverage", part) == text
     text = PAGE.read_text(encoding="utf-8")
     assert with_part(text, "attacks", markdown(lines_of(attacks.RESULTS))) == text
-    for name, command in (("ratios", ratios),):
+    for name, command in (("ratios", ratios), ("checkers", checkers)):
         part = markdown(lines_of(command.RESULTS), command.TABLES)
         assert with_part(text, name, part) == text
