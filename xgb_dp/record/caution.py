@@ -8,9 +8,11 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ..accounting import Unit, make_accountant
+from ..accounting import GaussianEvent, Unit, make_accountant
+from ..accounting.events import plain_events
 from ..accounting.units import ONE_ROW
 from ..errors import PrivacyWarning
 from ..request.id_names import looks_like_id
@@ -18,10 +20,11 @@ from ..request.id_names import looks_like_id
 if TYPE_CHECKING:
     from ..request.schema import Schema
     from ..request.settings import Settings
-    from .form import Ledger
+    from .form import Ledger, TrainingRecord
 
 _LARGE_EPSILON = 10.0
 _LARGE_DELTA = 1e-3  # however many rows there are
+_FAR_TOO_WIDE = 8.0  # times where labels were seen: three octaves
 
 
 def concerns(epsilon: float, delta: float, n_public: int | None, unit: Unit = ONE_ROW) -> list[str]:
@@ -76,7 +79,7 @@ def warn(settings: Settings, stacklevel: int = 2) -> None:
     warn_of(settings.epsilon, settings.delta, settings["dp_n_public"], stacklevel + 1, unit)
 
 
-def warn_of_columns(schema: Schema, stacklevel: int = 2) -> None:
+def warn_of_columns(schema: Schema, for_persons: bool, stacklevel: int = 2) -> None:
     """Issue a ``PrivacyWarning`` where a feature has the name of an id.
 
     Declared categories are left alone: whoever lists them knows that they are no ids of persons.
@@ -86,14 +89,63 @@ def warn_of_columns(schema: Schema, stacklevel: int = 2) -> None:
     numbers = [name for i, name in enumerate(schema.names) if i not in schema.categorical]
     ids = [repr(name) for name in numbers if looks_like_id(name)]
     if ids:
+        mend = (
+            "Whose the rows are is declared already, so leave the column out: an id is not a "
+            "feature."
+            if for_persons
+            else "If it says who a row belongs to, name it as that, so that all rows of a person "
+            "are protected together, and not each row by itself: `dp_privacy_id` (estimators: "
+            "fit(..., privacy_id=); command line: --privacy-id). Otherwise leave the column out: "
+            "an id is not a feature."
+        )
         text = (
-            f"By its name the feature {', '.join(ids)} looks like an id. If it says who a row "
-            "belongs to, name it as that, so that all rows of a person are protected together, and "
-            "not each row by itself: `dp_privacy_id` (estimators: fit(..., privacy_id=); command "
-            "line: --privacy-id). Otherwise leave the column out: an id is not a feature. A "
-            "feature that is none of these can be renamed."
+            f"By its name the feature {', '.join(ids)} looks like an id. {mend} A feature that is "
+            "none can be renamed."
         )
         _issue([text], stacklevel)
+
+
+def doubts(training: TrainingRecord, unit: Unit) -> list[str]:
+    """What the noisy counts that a training released say against it: post-processing, free."""
+    public, reasons = training.public, []
+    rows = (public.get("plan_choice") or {}).get("rows") or public.get("n_public")
+    if rows is not None:
+        counted, delta = "persons" if unit.of_persons else "rows", training.target[1]
+        leaves = [
+            e
+            for e in plain_events(training.released)
+            if isinstance(e, GaussianEvent) and e.release == "leaves" and e.sensitivity2
+        ]
+        noise = max((math.sqrt(e.sigma2 / e.sensitivity2) for e in leaves), default=0.0)
+        if 2.0 * noise > rows:
+            reasons.append(
+                f"The noise of a leaf is as large as what {noise:.0f} {counted} can add to it, and "
+                f"there are about {max(rows, 0):.0f} in all: the model may be little else than "
+                f"noise. Take more {counted}, a larger epsilon, or fewer rounds."
+            )
+        if public.get("n_public") is None and delta * rows > 1.0 and delta <= _LARGE_DELTA:
+            reasons.append(
+                f"Delta is {delta:.4g}, above one over the released number of {counted}, about "
+                f"{rows:.0f}. Take a far smaller one."
+            )
+    declared, seen = public.get("target_bounds"), public.get("target_seen")
+    if declared and seen and declared[1] - declared[0] > _FAR_TOO_WIDE * (seen[1] - seen[0]):
+        reasons.append(
+            f"The target bounds, {declared[0]:g} to {declared[1]:g}, are far too wide: about all "
+            f"labels lie between {seen[0]:g} and {seen[1]:g}. Bounds that are known to hold and "
+            "lie closer make evaluations and figures sharper."
+        )
+    return reasons
+
+
+def warn_of_doubts(claimed: Ledger, stacklevel: int = 2) -> None:
+    """Issue a ``PrivacyWarning`` for each of the :func:`doubts` of the last training.
+
+    The model is paid for: where warnings are errors it is kept, and its statement says the same.
+    """
+    if claimed.private:
+        with suppress(PrivacyWarning):
+            _issue(doubts(claimed.trainings[-1], claimed.unit), stacklevel)
 
 
 def warn_of_model(claimed: Ledger, stacklevel: int = 2) -> None:

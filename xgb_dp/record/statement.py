@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..accounting import SelectionEvent
 from ..accounting.events import release_counts
 from ..request.registry import RELEASES
-from .caution import concerns
+from .caution import concerns, doubts
 from .report_views import round_up
 
 if TYPE_CHECKING:
@@ -100,7 +100,10 @@ def _other_groups(report: PrivacyReport) -> str:
 def _concerns(report: PrivacyReport) -> str:
     rows = [t.public.get("n_public") for t in report.record.trainings]
     n_public = max((n for n in rows if n is not None), default=None)
-    return " ".join(concerns(report.epsilon, report.delta, n_public, report.unit))
+    reasons = concerns(report.epsilon, report.delta, n_public, report.unit)
+    for training in report.record.trainings:
+        reasons += doubts(training, report.unit)
+    return " ".join(dict.fromkeys(reasons))
 
 
 def _preprocessing(record: Ledger, more: tuple[str, ...]) -> str:
@@ -139,6 +142,7 @@ def _of_each(record: Ledger, key: str) -> Iterator[tuple[str, Any]]:
 def _chosen(record: Ledger) -> str:
     """Which of several plans was taken, and that this is a private release."""
     parts = []
+    counted = "persons" if record.unit.of_persons else "rows"
     for which, choice in _of_each(record, "plan_choice"):
         plans = choice["plans"]
         taken = plans[choice["taken"]].items()
@@ -148,7 +152,7 @@ def _chosen(record: Ledger) -> str:
         cells = " and of their cells" if sparse else ""
         parts.append(
             f"The plan{which} is one of {len(plans)} public ones: {choices}. A noisy number of "
-            f"rows{rows}{cells} was released first, and decided which one. The choice costs "
+            f"{counted}{rows}{cells} was released first, and decided which one. The choice costs "
             "nothing beyond that release, and the figures hold for the worst of the plans."
         )
     return " ".join(parts)

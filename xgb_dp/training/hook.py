@@ -164,7 +164,7 @@ def before_train(
     training = replace(training, steps=tuple(name for name, _ in steps))
     caution.warn(settings, stacklevel=4)
     warn_of_steps(steps, stacklevel=4)
-    caution.warn_of_columns(schema, stacklevel=4)
+    caution.warn_of_columns(schema, ids is not None, stacklevel=4)
     caution.warn_of_model(training.claim(), stacklevel=4)
 
     # All workers train the same, on rows of the declared domain, each of which is judged by itself.

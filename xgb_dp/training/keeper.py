@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from xgboost.callback import TrainingCallback
 from xgboost.core import Booster
 
-from ..record import ledger
+from ..record import caution, ledger
 from ..record.base_model import PublicStart
 from ..record.form import DISCOVERY, Ledger
 
@@ -66,6 +66,7 @@ class LedgerCallback(TrainingCallback):
         rounds = model.num_boosted_rounds() - self.start
         record = self.training.draws.complete(self.claimed, model, rounds)
         ledger.store(model, self._whole(model, ledger.sign(model, record)))
+        caution.warn_of_doubts(record, stacklevel=6)
         return model
 
     def _whole(self, model: Any, record: Ledger) -> Ledger:
