@@ -192,7 +192,7 @@ def template(header: Sequence[str], target: str | None) -> str:
             question = "    # looks like an id: a feature?" if looks_like_id(name) else ""
             lines.append(f"  {flow(name)}: number{question}")
     lines += ["# params:                      # of training, by their names in docs/parameters.md"]
-    for shown in ("dp_preset", "max_depth", "eta", "max_bin"):
+    for shown, value in (("dp_preset", "default"), ("max_depth", 4), ("eta", 0.5), ("max_bin", 64)):
         parameter = PARAMETERS[shown]
-        lines.append(f"#   {shown}: {parameter.unset}    # {parameter.meaning}")
+        lines.append(f"#   {shown}: {value}    # {parameter.meaning}; unset: {parameter.unset}")
     return "\n".join(lines) + "\n"

@@ -41,6 +41,8 @@ def private_matrix(
     meta = {name: kwargs.pop(name, None) for name in META}
     coded = read_data(prepared, data, categories)
     check_shape(coded)
+    if getattr(coded, "shape", (0, 1))[1] == 0:
+        raise PrivacyParameterError("The data has no columns. Give at least one feature.")
     check_sparse(coded)
     names = kwargs.get("feature_names")
     if names is not None:

@@ -49,6 +49,7 @@ REFUSED: dict[str, str] = {
     **dict.fromkeys(_BY_SUMS, "categories are divided without being sorted by their sums"),
     "max_cached_hist_node": "the private updater keeps its own histograms",
     "extmem_single_page": "the private updater keeps its own pages",
+    "n_estimators": "xgboost.train takes the number of rounds as num_boost_round",
     "dp_plan": "it is the calibrated result, written by xgb_dp; give dp_epsilon and dp_delta",
 }
 """Why a parameter is refused, by name. What is in neither table is refused as unknown."""

@@ -105,6 +105,11 @@ def _category(where: str, value: Any) -> str:
 def _category_count(name: str, value: Any, dictionary: list[bytes] | None) -> int:
     where, entries = f"`dp_categories` of feature {name}", parse.listed(value)
     if entries is None:
+        if isinstance(value, str):
+            raise PrivacyParameterError(
+                f"{where} is one text, {parse.shown(value)}, and a list of names was expected: "
+                f"[{parse.shown(value)}] for this one."
+            )
         if dictionary is not None:
             raise PrivacyParameterError(
                 f"{where} must be the list of names: the data frame "
@@ -158,6 +163,7 @@ def _feature(s: Settings, index: int) -> Feature:
         size = _category_count(name, categories[index], schema.dictionaries.get(index))
         return Feature("categorical", size=size)
     if index in categories:
+        _category_count(name, categories[index], None)
         raise PrivacyParameterError(
             f"`dp_categories` declares feature {name}, which is not categorical. Give it the "
             "type 'c' (feature_types, or a pandas category with enable_categorical=True)."

@@ -200,7 +200,7 @@ class CallSite:
             raise PrivacyRefusal(
                 "`obj` is refused in private training: nothing bounds how much one row changes the "
                 "gradients of the others. Use one of the objectives "
-                f"{', '.join(OBJECTIVES)}."
+                f"{', '.join(OBJECTIVES)}, or declare the formulas of your own in dp_objective."
             )
         if self.evals and not public_evals:
             raise PrivacyRefusal(

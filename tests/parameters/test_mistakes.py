@@ -1,0 +1,110 @@
+"""What somebody gets wrong at first is answered with what was wrong and how to mend it."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost as xgb
+
+import xgb_dp
+
+PARAMS = {
+    "tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 1.0, "dp_delta": 1e-6,
+}  # fmt: skip
+
+
+def table(n=60):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(n, 3)), columns=list("abc"))
+    return frame, (frame.a > 0).astype(int)
+
+
+def trained(**params):
+    X, y = table()
+    return xgb.train({**PARAMS, **params}, xgb.DMatrix(X, y), 2)
+
+
+def fitted(columns, **settings):
+    X, y = table()
+    clf = xgb_dp.DPXGBClassifier(epsilon=1.0, delta=1e-6, classes=[0, 1], n_estimators=2)
+    return clf.set_params(**settings).fit(X[columns], y)
+
+
+def own_loss():
+    X, y = table()
+    return xgb.train(PARAMS, xgb.DMatrix(X, y), 2, obj=lambda margin, data: (margin, margin))
+
+
+MISTAKES = [
+    (lambda: trained(n_estimators=10), "num_boost_round"),
+    (own_loss, "dp_objective"),
+    (lambda: fitted([]), "no columns"),
+    (lambda: fitted(["c"], categories={"c": "abc"}), "'abc', and a list of names was expected"),
+    (lambda: fitted(["c"], categories={"c": ["x", np.nan]}), "missing value, which is not a name"),
+    (lambda: trained(dp_feature_cuts={"f0": [0.0]}), "Use a column's name"),
+]
+
+
+@pytest.mark.parametrize(("mistake", "answer"), MISTAKES, ids=range(len(MISTAKES)))
+def test_a_mistake_is_answered_with_what_mends_it(mistake, answer):
+    with pytest.raises((xgb_dp.PrivacyParameterError, xgb_dp.PrivacyRefusal)) as error:
+        mistake()
+    assert answer in str(error.value)
+
+
+def test_columns_without_names_have_those_of_xgboost():
+    X, y = table()
+    data = xgb.DMatrix(X.to_numpy(), y)
+    by_name, by_index = (
+        xgb.train({**PARAMS, "dp_feature_cuts": {key: [0.0]}}, data, 2) for key in ("f0", 0)
+    )
+    kinds = [xgb_dp.privacy_report(m).record.trainings[0].public for m in (by_name, by_index)]
+    assert kinds[0] == kinds[1]
+
+
+@pytest.mark.parametrize(
+    ("persons", "said", "unsaid"),
+    [(True, "is declared already", "--privacy-id"), (False, "--privacy-id", "declared already")],
+)
+def test_a_column_of_ids_is_told_by_what_was_declared(persons, said, unsaid):
+    X, y = table()
+    data = xgb.DMatrix(X.assign(patient_id=np.arange(60)), y)
+    ids = {"dp_privacy_id": np.arange(60)} if persons else {}
+    with pytest.warns(xgb_dp.PrivacyWarning) as seen:
+        xgb.train({**PARAMS, **ids}, data, 2)
+    (text,) = [str(w.message) for w in seen if "looks like an id" in str(w.message)]
+    assert said in text
+    assert unsaid not in text
+
+
+def test_a_model_of_noise_says_so_when_it_is_made_and_in_its_statement():
+    X, y = table()
+    with pytest.warns(xgb_dp.PrivacyWarning, match="little else than noise"):
+        model = xgb.train({**PARAMS, "dp_epsilon": 0.1, "dp_n_public": 60}, xgb.DMatrix(X, y))
+    assert "and there are about 60 in all" in xgb_dp.privacy_report(model).statement()
+
+
+def test_a_model_of_many_persons_has_no_doubts_and_counts_persons():
+    X, y = table(6000)
+    ids = np.repeat(np.arange(3000), 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", xgb_dp.PrivacyWarning)
+        model = xgb.train({**PARAMS, "dp_privacy_id": ids}, xgb.DMatrix(X, y))
+    assert "A noisy number of persons (about" in xgb_dp.privacy_report(model).statement()
+
+
+def test_released_labels_tell_of_target_bounds_that_are_far_too_wide():
+    X, _ = table(3000)
+    params = {**PARAMS, "objective": "reg:squarederror", "dp_target_bounds": [-1000.0, 1000.0]}
+    with pytest.warns(xgb_dp.PrivacyWarning, match="far too wide"):
+        model = xgb.train(params, xgb.DMatrix(X, X.a + X.b))
+    assert "The target bounds, -1000 to 1000, are far too wide" in (
+        xgb_dp.privacy_report(model).statement()
+    )
+
+
+def test_delta_is_compared_with_the_released_number_of_rows():
+    X, y = table(3000)
+    with pytest.warns(xgb_dp.PrivacyWarning, match="one over the released number of rows"):
+        xgb.train({**PARAMS, "dp_delta": 9e-4}, xgb.DMatrix(X, y))
