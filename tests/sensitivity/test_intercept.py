@@ -21,6 +21,14 @@ from .cpp import IN_THE_CLEAR
 from .strategies import CLASSES, EXAMPLES, label, squared_distance
 
 
+def request_of(kind: str, shift: int = 9, **more: Any) -> dict[str, Any]:
+    """A request for sums without noise."""
+    return {
+        "kind": kind, "num_class": 1, "sigma2": 0, "shift": shift, "noise_free": True,
+        **IN_THE_CLEAR, **more,
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize("n_public", [False, True])
 @pytest.mark.parametrize("kind", ["binary", "regression", "multiclass", "cells", "range", "rows"])
 @EXAMPLES
@@ -31,17 +39,14 @@ def test_intercept_sums(kind, n_public, data):
     objective = {**squared, "multiclass": SOFTMAX}.get(kind, LOGISTIC)
     y = np.array(data.draw(st.lists(label(objective), min_size=1, max_size=13)), np.float32)
     low, high = data.draw(st.sampled_from(((-4.0, 4.0), (0.1, 0.3), (-1e300, 1e308))))
-    request = {
-        "kind": kind,
-        "num_class": sensitivity.LABEL_CELLS if kind in ("cells", "range") else CLASSES,
-        "edges": [repr(v) for v in edges(max(low, -1e30), min(high, 1e30))],
-        "sigma2": 0,
-        "shift": data.draw(st.sampled_from((0, 7, 26))),
-        "target_lower": repr(low),
-        "target_upper": repr(high),
-        "noise_free": True,
-        **IN_THE_CLEAR,
-    }
+    request = request_of(
+        kind,
+        data.draw(st.sampled_from((0, 7, 26))),
+        num_class=sensitivity.LABEL_CELLS if kind in ("cells", "range") else CLASSES,
+        edges=[repr(v) for v in edges(max(low, -1e30), min(high, 1e30))],
+        target_lower=repr(low),
+        target_upper=repr(high),
+    )
     if n_public and kind in ("binary", "regression"):
         request["n_public"] = len(y)
     one, other = (
@@ -69,10 +74,8 @@ def test_cells_of_weights(data):
     shift = data.draw(st.sampled_from((0, 7, 26)))
     own = {"weight_edges": [repr(v) for v in weight_edges(most)]}
     for lists in (own, own | {"edges": [repr(v) for v in edges(-4.0, 4.0)]}):
-        request: dict[str, Any] = {
-            "kind": "range", "num_class": sensitivity.LABEL_CELLS * len(lists), "sigma2": 0,
-            "shift": shift, "noise_free": True, **lists, **IN_THE_CLEAR,
-        }  # fmt: skip
+        n_cells = sensitivity.LABEL_CELLS * len(lists)
+        request = request_of("range", shift, num_class=n_cells, **lists)
         one, other = (
             native.release_intercept(xgb.DMatrix(np.zeros((n, 1)), y[:n], weight=w[:n]), request)[
                 "sums"
@@ -89,7 +92,7 @@ def test_cells_of_weights(data):
         sensitivity.Labels.of(request | {"num_class": sensitivity.LABEL_CELLS})
 
 
-TARGETS = {"lower": ["-4.0", "0.1", "-1e30"], "upper": ["4.0", "0.3", "1e30"]}
+TARGETS: dict[str, Any] = {"lower": ["-4.0", "0.1", "-1e30"], "upper": ["4.0", "0.3", "1e30"]}
 
 
 @pytest.mark.parametrize("n_public", [False, True])
@@ -100,10 +103,7 @@ def test_sums_of_several_targets(n_public, data):
     row = st.tuples(*[label(SQUARED)] * 3)
     y = np.array(data.draw(st.lists(row, min_size=1, max_size=9)), np.float32)
     shift = data.draw(st.sampled_from((0, 7, 26)))
-    request: dict[str, Any] = {
-        "kind": "targets", "num_class": 3, "sigma2": 0, "shift": shift, "noise_free": True,
-        **TARGETS, **IN_THE_CLEAR,
-    }  # fmt: skip
+    request = request_of("targets", shift, num_class=3, **TARGETS)
     if n_public:
         request["n_public"] = len(y)
     one, other = (
@@ -121,26 +121,8 @@ def test_sums_of_several_targets(n_public, data):
         assert one[3] == len(y) << shift
 
 
-def test_the_sums_of_targets_are_attained_together():
-    """A row with all labels at ends of their ranges moves every sum by one unit."""
-    request: dict[str, Any] = {
-        "kind": "targets", "num_class": 3, "sigma2": 0, "shift": 9, "noise_free": True,
-        **TARGETS, **IN_THE_CLEAR,
-    }  # fmt: skip
-    y = np.array([[4.0, -9.0, 2e30]], np.float32)
-    sums = native.release_intercept(xgb.DMatrix(np.ones((1, 1)), y), request)["sums"]
-    assert sums == [512, -512, 512, 512]
-    bound = sensitivity.intercept_sens2("targets", 9, n_public=False, k=3)
-    assert sum(v**2 for v in sums) == bound
-    event = describe_intercept(request | {"noise_free": False, "sigma2": 1 << 40})
-    assert (event["sensitivity2"], event["coordinates"]) == (bound, 4)
-
-
 def test_other_numbers_of_targets_are_refused():
-    request: dict[str, Any] = {
-        "kind": "targets", "num_class": 3, "sigma2": 0, "shift": 9, "noise_free": True,
-        **TARGETS, **IN_THE_CLEAR,
-    }  # fmt: skip
+    request = request_of("targets", num_class=3, **TARGETS)
     with pytest.raises(XGBoostError, match="number of targets"):
         native.release_intercept(xgb.DMatrix(np.ones((1, 1)), np.ones((1, 2))), request)
 
@@ -162,10 +144,7 @@ CELLS = st.lists(
 def test_cells_that_are_present(cells, columns, shift):
     """A row adds its share of the columns, one at most, whatever their number is said to be."""
     rows = np.array(cells, np.float32)
-    request = {
-        "kind": "binary", "num_class": 1, "sigma2": 0, "shift": shift, "columns": columns,
-        "noise_free": True, **IN_THE_CLEAR,
-    }  # fmt: skip
+    request = request_of("binary", shift, columns=columns)
     one, other = (
         native.release_intercept(xgb.DMatrix(v, np.ones(len(v))), request)["sums"]
         for v in (rows, rows[:-1])
@@ -179,32 +158,27 @@ def test_cells_that_are_present(cells, columns, shift):
 
 
 def test_cells_that_are_present_come_with_labels():
-    request = {
-        "kind": "rows", "num_class": 1, "sigma2": 0, "shift": 9, "columns": 4,
-        "noise_free": True, **IN_THE_CLEAR,
-    }  # fmt: skip
+    request = request_of("rows", columns=4)
     with pytest.raises(XGBoostError):
         native.release_intercept(xgb.DMatrix(np.ones((1, 4)), np.ones(1)), request)
 
 
-def test_the_sums_are_attained_together():
-    """A row of a positive label with all cells moves every sum by one unit."""
-    request = {
-        "kind": "binary", "num_class": 1, "sigma2": 0, "shift": 9, "columns": 4,
-        "noise_free": True, **IN_THE_CLEAR,
-    }  # fmt: skip
-    sums = native.release_intercept(xgb.DMatrix(np.ones((1, 4)), np.ones(1)), request)["sums"]
-    bound = sensitivity.intercept_sens2("binary", 9, n_public=False, presence=True)
+@pytest.mark.parametrize(
+    ("kind", "more", "row", "label_", "expected"),
+    [("binary", {"columns": 4}, np.ones((1, 4)), [1.0], [512] * 3),
+     ("targets", {"num_class": 3, **TARGETS}, np.ones((1, 1)), [[4.0, -9.0, 2e30]],
+      [512, -512, 512, 512])],
+)  # fmt: skip
+def test_the_sums_are_attained_together(kind, more, row, label_, expected):
+    """A positive label with all cells, or all labels at ends: every sum moves by one unit."""
+    request = request_of(kind, **more)
+    sums = native.release_intercept(xgb.DMatrix(row, np.array(label_, np.float32)), request)["sums"]
+    assert sums == expected
+    flags = {"k": 3} if kind == "targets" else {"presence": True}
+    bound = sensitivity.intercept_sens2(kind, 9, n_public=False, **flags)
     assert sum(v**2 for v in sums) == bound
     event = describe_intercept(request | {"noise_free": False, "sigma2": 1 << 40})
-    assert (event["sensitivity2"], event["coordinates"]) == (bound, 3)
-
-
-def by_column(columns: int, shift: int) -> dict[str, Any]:
-    return {
-        "kind": "columns", "num_class": 1, "sigma2": 0, "shift": shift, "columns": columns,
-        "noise_free": True, **IN_THE_CLEAR,
-    }  # fmt: skip
+    assert (event["sensitivity2"], event["coordinates"]) == (bound, len(sums))
 
 
 @EXAMPLES
@@ -217,7 +191,7 @@ def by_column(columns: int, shift: int) -> dict[str, Any]:
 def test_cells_of_each_column_by_class(cells, labels, columns, shift):
     """A row adds a vector of bounded norm to the columns that it has, of its class alone."""
     rows, y = np.array(cells, np.float32), np.array(labels[: len(cells)], np.float32)
-    request = by_column(columns, shift)
+    request = request_of("columns", shift, columns=columns)
     one, other = (
         native.release_intercept(xgb.DMatrix(v, z), request)["sums"]
         for v, z in ((rows, y), (rows[:-1], y[:-1]))
@@ -237,7 +211,7 @@ def test_cells_of_each_column_by_class(cells, labels, columns, shift):
 @pytest.mark.parametrize("cells", [1, 4])
 def test_the_bound_of_columns_is_attained(cells, label_):
     """With one column, or with four of four, of which each weighs a half."""
-    request = by_column(4, 9)
+    request = request_of("columns", columns=4)
     d = xgb.DMatrix(np.array([[1.0] * cells + [0.0] * (4 - cells)]), np.full(1, label_))
     bound = sensitivity.columns_sens2(9)
     assert sum(v**2 for v in native.release_intercept(d, request)["sums"]) == bound
@@ -250,21 +224,18 @@ def test_a_row_that_stores_a_column_twice_is_refused():
         (np.ones(5, np.float32), np.array([1, 1, 1, 0, 3]), np.array([0, 5])), (1, 4)
     )
     with pytest.raises(XGBoostError, match="A row has two entries in one column"):
-        native.release_intercept(xgb.DMatrix(twice, np.ones(1)), by_column(4, 9))
+        native.release_intercept(xgb.DMatrix(twice, np.ones(1)), request_of("columns", columns=4))
 
 
 @pytest.mark.parametrize("change", [{"columns": None}, {"n_public": 5}, {"unit": "person"}])
 def test_columns_are_released_where_their_bound_is_proved(change):
-    asked = {k: v for k, v in (by_column(4, 9) | change).items() if v is not None}
+    asked = {k: v for k, v in (request_of("columns", columns=4) | change).items() if v is not None}
     with pytest.raises(XGBoostError):
         native.release_intercept(xgb.DMatrix(np.ones((1, 4)), np.ones(1)), asked)
 
 
 @pytest.mark.parametrize("other", [{"kind": "multiclass"}, {"n_public": 5}])
 def test_cells_are_released_where_their_bound_is_proved(other):
-    request = {
-        "kind": "binary", "num_class": 3, "sigma2": 0, "shift": 9, "columns": 4,
-        "noise_free": True, **IN_THE_CLEAR,
-    }  # fmt: skip
+    request = request_of("binary", num_class=3, columns=4)
     with pytest.raises(XGBoostError, match="columns"):
         native.release_intercept(xgb.DMatrix(np.ones((1, 4)), np.ones(1)), request | other)
