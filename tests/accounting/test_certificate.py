@@ -1,0 +1,105 @@
+"""Epsilon by interval arithmetic agrees with the accountant, and nothing unknown is certified.
+
+``python -m tests.accounting.test_certificate LEDGERS`` does this for a file with a ledger a line.
+"""
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import xgboost as xgb
+
+from xgb_dp.accounting import ExponentialEvent, GaussianEvent, event_from_json, make_accountant
+from xgb_dp.certify import NotCertifiedError, certify
+from xgb_dp.cli.verifier import main
+
+from ..conftest import OBJECTIVE, arrays
+
+DELTA = 1e-6
+LEAVES = GaussianEvent("leaves", 1 << 30, 1 << 36, 3, 20)
+SPLITS = ExponentialEvent("splits", 3, 5, 12)
+LISTS = {
+    "gaussian": [LEAVES],
+    "coarse counts": [GaussianEvent("counts", 2, 4000, 2, 8)],
+    "one selection": [ExponentialEvent("splits", 3, 1, 1), LEAVES],
+    "selections alone": [SPLITS],
+    "both": [LEAVES, SPLITS],
+    "two ranges": [SPLITS, LEAVES, ExponentialEvent("splits", 5, 6, 9)],
+}
+
+
+def ledger(events: list[Any], **public: Any) -> dict[str, Any]:
+    return {"trainings": [{"public": public, "events": [e.to_json() for e in events]}]}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_the_claim_is_within_half_a_percent(name: str) -> None:
+    claim = make_accountant("exact", LISTS[name]).get_epsilon(DELTA)
+    found = certify(ledger(LISTS[name]), DELTA)
+    assert found.lower <= claim
+    assert found.lower <= found.upper <= found.lower + 0.005 * claim
+
+
+def test_less_noise_is_refuted() -> None:
+    claim = make_accountant("exact", [LEAVES, SPLITS]).get_epsilon(DELTA)
+    louder = GaussianEvent("leaves", 1 << 30, 63 << 30, 3, 20)
+    assert certify(ledger([louder, SPLITS]), DELTA).lower > claim
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"mechanism": "laplace", "release": "leaves", "sensitivity": 1, "scale": 9, "count": 1},
+        {"mechanism": "unheard of", "count": 1},
+        GaussianEvent("counts", 1, 15, 1, 1).to_json(),
+        GaussianEvent("counts", 1, 0, 1, 1).to_json(),
+    ],
+)
+def test_what_has_no_certificate_is_refused(event: dict[str, Any]) -> None:
+    with pytest.raises(NotCertifiedError):
+        certify({"trainings": [{"public": {}, "events": [event]}]}, DELTA)
+
+
+def test_delta_zero_and_masked_sums_are_refused() -> None:
+    with pytest.raises(NotCertifiedError):
+        certify(ledger([SPLITS]), 0.0)
+    with pytest.raises(NotCertifiedError):
+        certify(ledger([LEAVES], masked_sums={"workers": 3, "colluders": 1}), DELTA)
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    X, y = arrays("binary")
+    params = {"tree_method": "dp_hist", "dp_epsilon": 1.0, "dp_delta": DELTA, "max_depth": 2}
+    model = xgb.train(params | OBJECTIVE["binary"], xgb.DMatrix(X, y), 3)
+    path = tmp_path / "model.json"
+    model.save_model(path)
+    assert main([str(path), "--certify"]) == 0
+    assert "ok  certificate: epsilon is between" in capsys.readouterr().out
+    assert main([str(path), "--certify", "--group", "2"]) == 2
+    assert main([str(path), "--certify", "--delta", "0"]) == 1
+    assert "NO  certificate: not certified" in capsys.readouterr().out
+
+
+def every(path: Path) -> Counter[str]:
+    """How the certificates of a file of ledgers end; the widest is printed."""
+    ends, widest = Counter[str](), 0.0
+    for line in path.open():
+        read = json.loads(line)
+        events = [event_from_json(e) for t in read["trainings"] for e in t["events"]]
+        try:
+            found = certify(read, DELTA)
+        except NotCertifiedError as error:
+            ends[f"not certified: {error}"] += 1
+            continue
+        claim = make_accountant("exact", events).get_epsilon(DELTA)
+        widest = max(widest, (found.upper - found.lower) / claim if claim else 0.0)
+        ends["refuted" if claim < found.lower else "confirmed"] += 1
+    print(f"widest: {widest:.2%}")
+    return ends
+
+
+if __name__ == "__main__":
+    print(every(Path(sys.argv[1])))
