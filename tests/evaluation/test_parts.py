@@ -145,6 +145,7 @@ def test_coins_of_persons_keep_their_rows_together():
     report = xgb_dp.evaluate(stock(X, y), parts, **TARGET)
     assert report.cost.unit.name == "person"
     assert "all rows of any one person" in report.statement()
+    assert report.summary().startswith("All persons\n") and "\n  persons " in report.summary()
     # People and not rows, of which there are four times as many.
     assert abs(float(report.rows) - len(test)) < 6.0 * report.rows.noise
     assert float(report.rows) + 6.0 * report.rows.noise < len(parts.test_ids)

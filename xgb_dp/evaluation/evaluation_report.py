@@ -175,10 +175,11 @@ class EvaluationReport:
     def summary(self) -> str:
         """The figures as a table, and the statement."""
         head = f"  {'figure':<20}{'value':>12}{'low':>12}{'high':>12}"
-        parts = []
-        for title, figures in self._by_group("All rows", "Group "):
+        parts, whom = [], "persons" if self.cost.unit.of_persons else "rows"
+        for title, figures in self._by_group(f"All {whom}", "Group "):
             lines = [
-                f"  {label:<20}{_shown(f.value):>12}{_shown(f.low):>12}{_shown(f.high):>12}"
+                f"  {whom if label == 'rows' else label:<20}"
+                f"{_shown(f.value):>12}{_shown(f.low):>12}{_shown(f.high):>12}"
                 for label, f in figures.items()
             ]
             parts.append("\n".join([title, head, *lines]))
