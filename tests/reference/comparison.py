@@ -47,7 +47,7 @@ def make_plan(objective: str, noise_free: bool, features: list[Plan], **changes:
             "test_key": KEY,
             "selection": {"eps_num": 3 << 39},
             "leaf": {"sigma2": 1 << 38},
-            "candidates": {"sigma2": 1 << 22},
+            "candidates": {"sigma2": (1 << 22) * any(f["kind"] == "private" for f in features)},
         }
         plan = merge(plan, noise)
     return merge(plan, changes)

@@ -26,7 +26,7 @@ from ..errors import (
     RowDomainError,
 )
 from ..parameters.parse import parse_target
-from ..request.names import check_names, flatten
+from ..request.names import check_names, flatten, read_one
 from .form import Ledger
 from .sealed import digest
 
@@ -155,7 +155,7 @@ class Policy:
                 for name in parameters:
                     if flat.get(name):
                         raise PrivacyRefusal(f"`{name}` is refused: {self._without(claim)}")
-        if "exact errors" not in self.allow and str(flat.get("verbosity", 0)) not in "01":
+        if "exact errors" not in self.allow and (read_one(flat, "verbosity") or 0) > 1:
             raise PrivacyRefusal(f"`verbosity` is at most 1: {self._without('exact errors')}")
         known = set(self.domain.features)
         if names is not None and not set(names) <= known:

@@ -367,7 +367,7 @@ def _declare(params: dict[str, Any], domain: Domain) -> None:
             params[name] = {**value, **given}
         elif given is None and name.startswith("dp_"):
             params[name] = value
-    if domain.classes is not None and params.get("dp_classes") is None:
+    if domain.classes is not None and read_one(params, "dp_classes") is None:
         params["dp_classes"] = len(domain.classes)
 
 
