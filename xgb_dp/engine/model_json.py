@@ -204,9 +204,9 @@ class ModelJson:
         trees = self._trees["trees"]
         if [tree.get("id") for tree in trees] != list(range(len(trees))):
             yield "learner.gradient_booster.model.trees.id"
-        if self._trees["gbtree_model_param"]["num_trees"] != str(len(trees)):
+        if self._trees["gbtree_model_param"].get("num_trees") != str(len(trees)):
             yield "learner.gradient_booster.model.gbtree_model_param.num_trees"
-        if self._numbers["boost_from_average"] not in ("0", "1"):
+        if self._numbers.get("boost_from_average") not in ("0", "1"):
             yield "learner.learner_model_param.boost_from_average"
         if self.feature_names and len(self.feature_names) != self.columns:
             yield "learner.feature_names"
