@@ -181,6 +181,17 @@ def test_a_look_for_others_is_refused(found):
         )
 
 
+def test_two_looks_are_refused(found):
+    other = xgb_dp.discover(ROWS[["town"]], epsilon=1.0, delta=1e-6).params()
+    model = xgb_dp.DPXGBClassifier(**TARGET, classes=["no", "yes"], schema=found, **other)
+    with pytest.raises(PrivacyParameterError, match="two looks"):
+        model.get_xgb_params()
+    with pytest.raises(PrivacyParameterError, match="the same look"):
+        xgb_dp.DPXGBClassifier(**TARGET, classes=["no", "yes"], schema=found).fit_select(
+            ROWS[LOOKED], LABELS, [{}, {"dp_discovered": other["dp_discovered"]}]
+        )
+
+
 def test_a_selection_pays_once(found):
     model = xgb_dp.DPXGBClassifier(**TARGET, classes=["no", "yes"], schema=found, n_estimators=3)
     model.fit_select(ROWS.drop(columns="who"), LABELS, {"max_depth": [2, 3]})

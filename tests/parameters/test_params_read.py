@@ -272,6 +272,14 @@ BROKEN: dict[str, dict[str, Any]] = {
     | {"dp_candidates": "adaptive", "dp_candidate_cells": 9, "max_bin": 8},
     "cells need histograms": {"dp_candidate_cells": 9},
     "a look for others": PERSONS | {"dp_discovered": LOOK},
+    "a look at other persons": {
+        "dp_privacy_id": "patient",
+        "dp_discovered": {
+            "delta": 1e-6,
+            "column": "household",
+            "events": [GaussianEvent("ranges", 1, 400, 1, 1, unit="person").to_json()],
+        },
+    },
     "rows of persons": {"dp_rows_per_person": 2},
     "score gain of rows": PERSONS | REGRESSION | {"dp_score": "gain"},
     "output leaves of rows": PERSONS | OUTPUT,

@@ -224,6 +224,7 @@ class Discovery:
             "delta": self.delta,
             "unit": self.unit.name,
             **({} if self.unit.group == 1 else {"group": self.unit.group}),
+            **({} if self.unit.column is None else {"column": self.unit.column}),
             "events": [event.to_json() for event in self.events],
             **({} if self.entry is None else {"entry": self.entry}),
         }

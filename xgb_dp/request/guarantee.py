@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..accounting import ACCOUNTANTS, event_from_json, one_unit
+from ..accounting import ACCOUNTANTS, Unit, event_from_json, one_unit
 from ..errors import PrivacyParameterError
 from ..parameters.parameter import PUBLIC, SPENDS, Parameter, Rule, Table
 from ..parameters.parse import Choice, Flag, Number, Whole
@@ -76,12 +76,18 @@ def _discovered(name: str, value: Any, s: Settings | None) -> Mapping[str, Any]:
         delta = Number(0, 1, open_high=True)(name, cost["delta"])
         if not events or not (entry is None or _ENTRY.fullmatch(entry)):
             raise ValueError
-        return {"events": events, "unit": one_unit(events), "delta": delta, "entry": entry}
+        unit = Unit(one_unit(events), column=cost.get("column"))
+        return {"events": events, "unit": unit, "delta": delta, "entry": entry}
     except Exception:  # an object of the caller may do anything
         raise PrivacyParameterError(
             f"`{name}` does not say what was drawn. Take it from `params()` of what "
             "xgb_dp.discover has found, or from the schema file that it has saved."
         ) from None
+
+
+def _same_persons(look: str | None, training: str | None) -> bool:
+    """Whether columns of ids are the same one, as far as they have names."""
+    return look is None or training is None or look == training
 
 
 def _public_data(name: str, value: Any, s: Settings) -> bool:
@@ -158,10 +164,16 @@ RULES = (
          "`dp_public_model` says that `xgb_model` is public, but there is no `xgb_model`. Give the "
          "model to start from, or leave `dp_public_model` out."),
     Rule("a look for others",
-         lambda s: s["dp_discovered"] is not None and s["dp_discovered"]["unit"] != s.unit,
+         lambda s: s["dp_discovered"] is not None and s["dp_discovered"]["unit"].name != s.unit,
          "`dp_discovered`: the look at the columns was for rows and the training is for persons, "
          "or the other way round, so no ledger can add up what both cost. Give both `privacy_id` "
          "(`dp_privacy_id`), or neither."),
+    Rule("a look at other persons",
+         lambda s: s["dp_discovered"] is not None and s["dp_discovered"]["unit"].name == s.unit
+         and not _same_persons(s["dp_discovered"]["unit"].column, s.privacy_unit.column),
+         "`dp_discovered`: the look at the columns and the training tell persons by different "
+         "columns of ids. One person of one column may be several of the other, so no ledger can "
+         "add up what both cost. Give both the same column."),
     Rule("rows of persons",
          lambda s: "dp_rows_per_person" in s.given and s.unit == "row",
          "`dp_rows_per_person` has an effect with `dp_privacy_id` only: without it every row is a "

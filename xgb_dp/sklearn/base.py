@@ -361,7 +361,14 @@ class Private(XGBModel):
 
 def _declare(params: dict[str, Any], domain: Domain) -> None:
     """Add what a schema declares to parameters, which go before it."""
-    for name, value in domain.parameters().items():
+    declared = domain.parameters()
+    look, other = (p.get("dp_discovered") for p in (declared, params))
+    if look is not None and other is not None and look != other:
+        raise PrivacyParameterError(
+            "`schema` and `dp_discovered` are of two looks at the columns, and a ledger counts one "
+            "of them. Look at all columns at once, or pass one of the looks."
+        )
+    for name, value in declared.items():
         given = params.get(name)
         if isinstance(given, Mapping) and isinstance(value, Mapping):
             params[name] = {**value, **given}

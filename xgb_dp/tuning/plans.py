@@ -85,6 +85,11 @@ def trials(
             "All settings of a selection must have the same unit of privacy: give `dp_privacy_id` "
             "and `dp_group` in `params`."
         )
+    if any(c.settings["dp_discovered"] != out[0].settings["dp_discovered"] for c in out):
+        raise PrivacyParameterError(
+            "All settings of a selection must rest on the same look at the columns, because the "
+            "selection counts one. Give `dp_discovered` in `params`."
+        )
     kinds = {(c.settings.kind, c.settings.classes, c.settings.targets) for c in out}
     if len(kinds) != 1:
         raise PrivacyParameterError(
