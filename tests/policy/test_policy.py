@@ -86,6 +86,13 @@ def test_a_parameter_raises_nothing(enforce, changes, says):
     assert not spent()
 
 
+def test_a_talkative_process_is_refused(enforce):
+    enforce()
+    with xgb.config_context(verbosity=3), pytest.raises(CLOSED, match="`verbosity`"):
+        xgb_dp.Budget("book.json").train(params(verbosity=None), matrix(), 3)
+    assert not spent()
+
+
 @pytest.mark.parametrize(
     "same",
     [

@@ -155,7 +155,12 @@ class Policy:
                 for name in parameters:
                     if flat.get(name):
                         raise PrivacyRefusal(f"`{name}` is refused: {self._without(claim)}")
-        if "exact errors" not in self.allow and (read_one(flat, "verbosity") or 0) > 1:
+        talk = read_one(flat, "verbosity")
+        if talk is None:
+            from xgboost import get_config  # not on top: `verify` needs no library
+
+            talk = get_config()["verbosity"]  # of the process
+        if "exact errors" not in self.allow and talk > 1:
             raise PrivacyRefusal(f"`verbosity` is at most 1: {self._without('exact errors')}")
         known = set(self.domain.features)
         if names is not None and not set(names) <= known:
