@@ -37,6 +37,8 @@ OTHERS = {
     ("training/earlier.py", "training.hyperparameters"),
     ("training/earlier.py", "then"),
     ("training/earlier.py", "now"),  # what the ledger will say
+    # XGBoost's own settings of the process.
+    ("record/policy.py", "get_config()"),
     # Whether ids of persons are given at all, whatever they are.
     ("cli/options.py", "params"),
     # Which table was given, before it is read.

@@ -362,7 +362,7 @@ class Private(XGBModel):
 def _declare(params: dict[str, Any], domain: Domain) -> None:
     """Add what a schema declares to parameters, which go before it."""
     declared = domain.parameters()
-    look, other = (p.get("dp_discovered") for p in (declared, params))
+    look, other = (read_one(given, "dp_discovered") for given in (declared, params))
     if look is not None and other is not None and look != other:
         raise PrivacyParameterError(
             "`schema` and `dp_discovered` are of two looks at the columns, and a ledger counts one "
