@@ -13,7 +13,7 @@ from sklearn.base import clone
 import xgb_dp
 from tests.cli.calls import run
 from tests.conftest import private
-from xgb_dp import PrivacyParameterError
+from xgb_dp import BudgetError, PrivacyParameterError
 from xgb_dp.accounting import make_accountant
 from xgb_dp.discovery import FoundColumn
 from xgb_dp.domain.domain import stored_domain
@@ -172,6 +172,24 @@ def test_persons_and_their_book(tmp_path):
     assert len(book.entries) == 2
     judged = xgb_dp.evaluate(model, parts, **TARGET, budget=book)
     assert judged.cost.parallel and "Only the look at the columns" in judged.statement()
+
+
+def test_a_book_holds_the_look_that_a_model_rests_on(found, tmp_path):
+    def fit(book):
+        model = xgb_dp.DPXGBClassifier(
+            **TARGET, classes=["no", "yes"], schema=found, budget=book, n_estimators=3
+        )
+        return model.fit(ROWS[LOOKED], LABELS)
+
+    path = tmp_path / "b.json"
+    book = xgb_dp.Budget(path, epsilon=4.0, delta=1e-5)
+    with pytest.raises(BudgetError, match="the look at its columns"):
+        fit(book)
+    assert book.entries == []
+    late = xgb_dp.Budget(path, charge_earlier=True)
+    model = fit(late)
+    assert late.entries[0].events == found.events
+    assert len(late.entries) == 2 and late.missing(model) == []
 
 
 def test_a_look_for_others_is_refused(found):

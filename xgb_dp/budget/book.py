@@ -193,7 +193,7 @@ class Book:
                     raise words.unknown_model(self)
                 else:
                     whole = Release(old.events, True, release.unit)
-                    names.append(add(whole, old_cost, f"{note}: continued model", SPENT))
+                    names.append(add(whole, old_cost, f"{note}: earlier {old.name}", SPENT))
             names.append(add(release, cost, note, RESERVED))
             return {**content, "entries": [*content["entries"], *lines]} if write else content
 

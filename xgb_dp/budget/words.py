@@ -123,12 +123,13 @@ def refusal(
 
 
 def unknown_model(budget: Book) -> BudgetError:
-    """What a caller is told who continues a model that the book does not know."""
+    """What a caller is told whose new model rests on releases that the book does not know."""
     return BudgetError(
-        f"The model to be continued has trainings that the book {str(budget.path)!r} does not "
-        "contain, so its total would not cover the new model. Nothing was released. Continue a "
-        "model of this budget; or open it with Budget(..., charge_earlier=True), which charges "
-        "the earlier trainings too."
+        "The model to be continued, or the look at its columns, has releases that the book "
+        f"{str(budget.path)!r} does not contain, so its total would not cover the new model. "
+        "Nothing was released. Continue a model of this budget, and look with it (`budget` of "
+        "`discover`); or open it with Budget(..., charge_earlier=True), which charges the earlier "
+        "releases too."
     )
 
 

@@ -10,7 +10,7 @@ from xgboost.core import Booster
 
 from ..record import caution, ledger
 from ..record.base_model import PublicStart
-from ..record.form import DISCOVERY, Ledger
+from ..record.form import DISCOVERY, Ledger, Released
 
 if TYPE_CHECKING:
     from .run import Training
@@ -38,7 +38,11 @@ class LedgerCallback(TrainingCallback):
         self.training = training
         self.rounds = training.options[position].settings.rounds
         self.claimed = training.claim(position, count)
+        self.look = training.settings["dp_discovered"]
         if entries:
+            if self.look is not None:
+                *before, of_look, own = entries
+                entries, self.look = (*before, own), {**self.look, "entry": of_look}
             self.claimed = self.claimed.booked(entries)
         self.start = 0
 
@@ -70,7 +74,12 @@ class LedgerCallback(TrainingCallback):
         return model
 
     def _whole(self, model: Any, record: Ledger) -> Ledger:
-        return with_look(model, record, self.training.settings["dp_discovered"])
+        return with_look(model, record, self.look)
+
+
+def released_by(look: Mapping[str, Any] | None) -> tuple[Released, ...]:
+    """What a look has released, as a budget sees it; empty where there was none."""
+    return () if look is None else (Released(DISCOVERY, look["events"], look["entry"]),)
 
 
 def with_look(model: Any, record: Ledger, look: Mapping[str, Any] | None) -> Ledger:

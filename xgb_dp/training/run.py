@@ -29,7 +29,7 @@ from . import first_release, plan, row_checks
 from .call_site import CallSite
 from .column_start import ColumnEffects, booster_with, trees_of
 from .earlier import check_earlier
-from .keeper import LedgerCallback
+from .keeper import LedgerCallback, released_by
 from .prepare import Prepared
 from .public_start import check_categories, public_start
 
@@ -301,8 +301,9 @@ class Training:
 
     @property
     def _released(self) -> tuple[Released, ...]:
-        """What the model that is continued has released before."""
-        return () if self.earlier is None else self.earlier.releases
+        """What the model rests on: what the one that it continues has released, and the look."""
+        continued = () if self.earlier is None else self.earlier.releases
+        return (*continued, *released_by(self.settings["dp_discovered"]))
 
     def _check_book(self) -> None:
         """Look whether this party's book has room, before that of any party counts the training."""
