@@ -120,7 +120,8 @@ def number_of(cell: Any) -> float:
 
 def numbers_of(cells: Sequence[Any]) -> npt.NDArray[np.float64]:
     """Cells as numbers, each by itself."""
-    plain = set(map(type, cells)) <= {bool, int, float}
+    kinds = set(map(type, cells))
+    plain = kinds <= {bool, int, float} or (kinds == {str} and "_" not in "".join(cells))
     read: Callable[[Any], float] = float if plain else number_of
     try:
         return np.fromiter(map(read, cells), dtype=np.float64, count=len(cells))

@@ -72,8 +72,9 @@ def numbers(cells: Any, missing: Sequence[str]) -> Floats:
     array = read_data(cells_of, cells, "number")
     values: npt.NDArray[Any] | None = array if array.dtype.kind in "biuf" else None
     if array.dtype.kind == "O":
+        absent = frozenset(missing)
         listed = [
-            None if isinstance(cell, str) and cell.strip() in missing else cell
+            "nan" if isinstance(cell, str) and cell.strip() in absent else cell
             for cell in array.tolist()
         ]
         with suppress(ValueError):
