@@ -1,14 +1,19 @@
 /**
  * What is checked before a tree is grown: that the training is the one that was calibrated and
  * accounted for, and that nothing of stock XGBoost takes part that would need a proof.
+ *
+ * Proof: docs/proofs/accounting.md
  */
 #pragma once
 
 #include <cstdint>  // for uint64_t
+#include <string>   // for string
 
+#include "plugin_cpp/guard.h"         // for Attributes
 #include "plugin_cpp/plan/plan.h"     // for Plan
 #include "plugin_cpp/rows/persons.h"  // for Persons
 #include "tree/param.h"               // for TrainParam
+#include "xgboost/base.h"             // for Args
 #include "xgboost/context.h"          // for Context
 #include "xgboost/data.h"             // for DMatrix
 
@@ -46,4 +51,19 @@ void CheckRows(Context const* ctx, Plan const& plan, DMatrix* p_fmat);
  * row-weight clip.
  */
 void CheckSums(Context const* ctx, Plan const& plan, std::uint64_t n_rows);
+
+/** @brief The name of a plan, of whatever version; the text itself where it has none. */
+[[nodiscard]] std::string IdOf(std::string const& plan_text);
+
+/** @brief Refuse arguments other than those that a plan was calibrated for. */
+void CheckFirstArgs(Args const& args, Plan const& plan);
+/** @brief Refuse new arguments in the middle of a training, but for those that change no tree. */
+void CheckLaterArgs(Args const& args, Plan const& plan);
+
+/**
+ * @brief The booster's ledger must end in an open entry for this plan, which claims all of it as
+ *        spent: with the bound that is enforced, and every draw with its noise and its number. So
+ *        whatever happens to the booster from here on, its report never shows less.
+ */
+void CheckClaim(Attributes const& attributes, Plan const& plan);
 }  // namespace xgboost::dp

@@ -1,4 +1,4 @@
-#include "plugin_cpp/claim.h"
+#include "plugin_cpp/checks.h"
 
 #include <algorithm>  // for all_of, any_of
 #include <cmath>      // for abs
@@ -8,7 +8,7 @@
 #include <variant>    // for visit
 #include <vector>     // for vector
 
-#include "plugin_cpp/plan/draws.h"      // for EventOfRound, CandidateEvent, CorrectionEvent
+#include "plugin_cpp/plan/plan.h"       // for EventOfRound, CandidateEvent, CorrectionEvent
 #include "plugin_cpp/release/ledger.h"  // for LedgerEntry, ToJson
 #include "xgboost/json.h"               // for Json
 #include "xgboost/logging.h"            // for CHECK
@@ -40,7 +40,6 @@ bool Has(Json const& json, Json const& wanted) {
 Json Whole(std::int64_t value) { return Json{Integer{value}}; }
 Json Real(double value) { return Json{Number{static_cast<float>(value)}}; }
 Json Truth(bool value) { return Json{Boolean{value}}; }
-/** @brief The name of a value of an enumeration. */
 template <typename T>
 Json Name(char const* const* names, T value) {
   return Json{String{names[static_cast<int>(value)]}};
@@ -109,11 +108,10 @@ std::vector<Planned> DrawsOf(Plan const& plan) {
     if (plan.candidates.hessian) {
       out.erase(out.begin());  // of the first rounds only
     }
-    out.push_back({LedgerEntry{CandidateEvent(plan), 1}.event, times, times});
+    out.push_back({CandidateEvent(plan), times, times});
   }
   if (plan.correction.is_on) {
-    out.push_back(
-        {DrawEvent{CorrectionEvent(plan)}, CorrectionPlan::kTimes, CorrectionPlan::kTimes});
+    out.push_back({CorrectionEvent(plan), CorrectionPlan::kTimes, CorrectionPlan::kTimes});
   }
   return out;
 }

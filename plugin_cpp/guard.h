@@ -16,7 +16,6 @@
 namespace xgboost::dp {
 using Attributes = std::map<std::string, std::string>;
 
-/** @brief Name of the booster attribute that holds the privacy ledger of a finished training. */
 inline constexpr char kLedgerAttribute[] = "dp_ledger";
 /** @brief The one low-level parameter of private training. */
 inline constexpr char kPlanKey[] = "dp_plan";
@@ -42,10 +41,8 @@ class PrivateUpdater {
                              HostDeviceVector<float> const& margins) = 0;
 };
 
-/** @brief The value of a parameter; null where it is not among them. */
 [[nodiscard]] std::string const* Find(Args const& args, std::string const& key);
 
-/** @brief Whether the booster grows trees with a private method. */
 [[nodiscard]] bool IsPrivate(GradientBooster const& gbm);
 
 /**

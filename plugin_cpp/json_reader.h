@@ -23,7 +23,6 @@
 #include "xgboost/logging.h"  // for CHECK
 
 namespace xgboost::dp {
-/** @brief Refuse a plan. */
 inline void Require(bool holds, std::string const& what) {
   CHECK(holds)
       << "The plan (`dp_plan`) is not valid: " << what
@@ -57,7 +56,6 @@ class JsonReader {
     this->Check(it != object_->cend(), key, "is missing.");
     return it->second;
   }
-  /** @brief The reader of an object in this one. */
   [[nodiscard]] JsonReader Part(std::string const& key) const {
     return {this->At(key), path_ + key + "."};
   }
@@ -102,7 +100,6 @@ class JsonReader {
                             double upper = std::numeric_limits<double>::max()) const {
     return this->Number(key, this->Text(key), lower, upper);
   }
-  /** @brief A list of real numbers, each as text. */
   [[nodiscard]] std::vector<double> Reals(std::string const& key, double lower,
                                           double upper) const {
     std::vector<double> out;
@@ -112,7 +109,6 @@ class JsonReader {
     }
     return out;
   }
-  /** @brief A finite number from its text. */
   [[nodiscard]] static double NumberOf(std::string const& where, std::string const& text) {
     char* end = nullptr;
     double value = std::strtod(text.c_str(), &end);

@@ -10,36 +10,31 @@
 #include <utility>  // for move
 #include <vector>   // for vector
 
-#include "common/timer.h"                   // for Monitor
-#include "plugin_cpp/arguments.h"           // for CheckFirstArgs, CheckLaterArgs, IdOf
-#include "plugin_cpp/checks.h"              // for CheckMatrix, CheckRows, CheckSums
-#include "plugin_cpp/claim.h"               // for CheckClaim
+#include "common/timer.h"  // for Monitor
+#include "plugin_cpp/checks.h"  // for CheckFirstArgs, CheckLaterArgs, IdOf, CheckMatrix, CheckRows, CheckSums, CheckClaim
 #include "plugin_cpp/grow/bins.h"           // for BinRows
 #include "plugin_cpp/grow/features.h"       // for FeaturesOfTree
 #include "plugin_cpp/grow/grower.h"         // for TreeGrower
 #include "plugin_cpp/guard.h"               // for Find, kPlanKey, PrivateUpdater, Attributes
-#include "plugin_cpp/plan/draws.h"          // for CorrectionEvent, LeafEvent
-#include "plugin_cpp/plan/plan.h"           // for Plan, ParsePlan
+#include "plugin_cpp/plan/plan.h"           // for CorrectionEvent, LeafEvent, Plan, ParsePlan
 #include "plugin_cpp/published/sampling.h"  // for RowSample
 #include "plugin_cpp/release/release.h"     // for Release
 #include "plugin_cpp/release/source.h"      // for MakeSharedSource
 #include "plugin_cpp/releases/candidates/candidates.h"  // for CandidateKinds, Candidates
 #include "plugin_cpp/releases/correction.h"             // for MeanCorrection, SumResiduals
-#include "plugin_cpp/releases/leaves/leaves.h"          // for LeafRelease, LeafReleases
-#include "plugin_cpp/releases/leaves/spread.h"          // for SpreadPersons
-#include "plugin_cpp/releases/leaves/values.h"          // for FinishTree, LeafShrinkage
-#include "plugin_cpp/releases/splits/history.h"         // for SplitHistory
-#include "plugin_cpp/rows/gradient.h"                   // for QuantiseGradients
-#include "plugin_cpp/rows/loss_block.h"                 // for RoundLoss
-#include "plugin_cpp/rows/persons.h"                    // for Persons
-#include "plugin_cpp/upstream.h"                        // for PlainUpdater
-#include "tree/param.h"                                 // for TrainParam
-#include "xgboost/gradient.h"                           // for GradientContainer
-#include "xgboost/host_device_vector.h"                 // for HostDeviceVector
-#include "xgboost/json.h"                               // for Json
-#include "xgboost/logging.h"                            // for CHECK, LOG
-#include "xgboost/task.h"                               // for ObjInfo
-#include "xgboost/tree_updater.h"                       // for TreeUpdater
+#include "plugin_cpp/releases/leaves/leaves.h"   // for LeafRelease, LeafReleases, SpreadPersons
+#include "plugin_cpp/releases/leaves/values.h"   // for FinishTree, LeafShrinkage
+#include "plugin_cpp/releases/splits/history.h"  // for SplitHistory
+#include "plugin_cpp/rows/gradient.h"            // for QuantiseGradients, RoundLoss
+#include "plugin_cpp/rows/persons.h"             // for Persons
+#include "plugin_cpp/upstream.h"                 // for PlainUpdater
+#include "tree/param.h"                          // for TrainParam
+#include "xgboost/gradient.h"                    // for GradientContainer
+#include "xgboost/host_device_vector.h"          // for HostDeviceVector
+#include "xgboost/json.h"                        // for Json
+#include "xgboost/logging.h"                     // for CHECK, LOG
+#include "xgboost/task.h"                        // for ObjInfo
+#include "xgboost/tree_updater.h"                // for TreeUpdater
 
 namespace xgboost::dp {
 DMLC_REGISTRY_FILE_TAG(updater_dp);
@@ -145,7 +140,6 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
   }
 
  private:
-  /** @brief What was released of the leaves of a tree, and their weights. */
   struct Leaves {
     std::vector<NodeSum> released;
     std::vector<double> weights;
@@ -234,7 +228,6 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     training.persons = persons;
   }
 
-  /** @brief Before anything is drawn for the trees. */
   void Begin(DMatrix* p_fmat) {
     auto& training = *training_;
     auto const& plan = training.plan;
@@ -338,8 +331,7 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     for (std::int32_t i = 0; i < CorrectionPlan::kTimes; ++i) {
       auto residuals = SumResiduals(ctx_, plan.row_bound, info, training.persons.get(),
                                     training.loss, gpair, position, *tree);
-      correction.Shift(training.release.AddNoise(NoiseEvent{CorrectionEvent(plan)}, residuals),
-                       tree);
+      correction.Shift(training.release.AddNoise(CorrectionEvent(plan), residuals), tree);
     }
   }
 

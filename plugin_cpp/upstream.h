@@ -24,7 +24,6 @@
 #endif
 
 namespace xgboost::dp {
-/** @brief Cuts of no values yet. */
 [[nodiscard]] inline common::HistogramCuts MakeEmptyCuts(bst_feature_t n_features) {
 #if XGB_DP_UPSTREAM < 304
   common::HistogramCuts cuts;

@@ -1,19 +1,154 @@
 /**
- * Cuts of all features, released or public, and the rows binned by them.
+ * Cuts of all features, released or public, and the rows of a worker binned by them: what training
+ * reads of the features. Pages are in memory, or in a file of which one page at a time is in
+ * memory.
+ *
+ * A cell holds a code: the bin within its feature, or the number of bins of the feature where the
+ * value is missing. Where most cells are stored a page is dense, one code a cell in as few bytes as
+ * do; else it is sparse, one number per stored entry. The layout changes no sum.
  *
  * Proof: docs/proofs/candidates.md
  */
 #pragma once
 
-#include <vector>  // for vector
+#include <algorithm>  // for lower_bound
+#include <cstddef>    // for size_t
+#include <cstdint>    // for uint8_t, uint16_t, uint32_t, uint64_t
+#include <memory>     // for shared_ptr, unique_ptr
+#include <string>     // for string
+#include <vector>     // for vector
 
-#include "common/hist_util.h"              // for HistogramCuts
-#include "plugin_cpp/grow/binned_pages.h"  // for BinnedPages
-#include "plugin_cpp/plan/plan.h"          // for Plan
-#include "xgboost/context.h"               // for Context
-#include "xgboost/data.h"                  // for DMatrix
+#include "common/hist_util.h"           // for HistogramCuts
+#include "plugin_cpp/grow/page_file.h"  // for PageFile
+#include "plugin_cpp/plan/plan.h"       // for Plan
+#include "plugin_cpp/wide.h"            // for kBytesOfLine, Prefetch
+#include "xgboost/base.h"               // for bst_idx_t, bst_feature_t
+#include "xgboost/context.h"            // for Context
+#include "xgboost/data.h"               // for DMatrix
 
 namespace xgboost::dp {
+/** @brief Positions in a table with a place for each bin, and for each feature's missing values. */
+class BinPlaces {
+ public:
+  explicit BinPlaces(common::HistogramCuts const& cuts) {
+    auto const& ptrs = cuts.Ptrs();
+    for (std::size_t f = 0; f < ptrs.size(); ++f) {
+      begins_.push_back(ptrs[f] + static_cast<std::uint32_t>(f));
+    }
+  }
+  /** @brief Place of a feature's first bin; one past the last feature is the size of the table. */
+  [[nodiscard]] std::uint32_t operator[](std::size_t f) const { return begins_[f]; }
+  [[nodiscard]] std::uint32_t const* data() const { return begins_.data(); }
+  [[nodiscard]] bst_feature_t NumFeatures() const { return begins_.size() - 1; }
+  [[nodiscard]] std::uint32_t NumBins(std::size_t f) const {
+    return begins_[f + 1] - begins_[f] - 1;
+  }
+  [[nodiscard]] std::uint32_t MissingCode(std::size_t f) const { return this->NumBins(f); }
+  [[nodiscard]] std::size_t Size() const { return begins_.back(); }
+
+ private:
+  std::vector<std::uint32_t> begins_;
+};
+
+struct BinPage {
+  bst_idx_t base_row{0};
+  std::size_t n_rows{0};
+  bst_feature_t n_features{0};
+  std::size_t code_bytes{0};  // of a dense page; 0 for a sparse one
+  std::size_t n_bytes{0};
+  std::shared_ptr<std::uint8_t const> bytes;
+
+  [[nodiscard]] bool IsDense() const { return code_bytes != 0; }
+  template <typename CodeT>
+  [[nodiscard]] CodeT const* Codes() const {
+    return reinterpret_cast<CodeT const*>(bytes.get());
+  }
+  /** @brief Where the entries of each row of a sparse page begin and end. */
+  [[nodiscard]] std::uint64_t const* RowPtr() const {
+    return reinterpret_cast<std::uint64_t const*>(bytes.get());
+  }
+  /** @brief Entries of a sparse page: the place of each, ascending within a row. */
+  [[nodiscard]] std::uint32_t const* Entries() const {
+    return reinterpret_cast<std::uint32_t const*>(this->RowPtr() + n_rows + 1);
+  }
+};
+
+template <typename CodeT>
+struct DenseCodes {
+  CodeT const* codes;
+  std::size_t n_features;
+
+  std::uint32_t operator()(std::size_t row, bst_feature_t f) const {
+    return codes[row * n_features + f];
+  }
+  void Prefetch(std::size_t row, bst_feature_t f) const {
+    dp::Prefetch(codes + row * n_features + f);
+  }
+  /** @brief The same for all codes of a row from one feature up to another. */
+  void Prefetch(std::size_t row, std::size_t begin, std::size_t end) const {
+    auto const* cell = codes + row * n_features;
+    for (auto f = begin; f + 1 < end; f += kBytesOfLine / sizeof(CodeT)) {
+      dp::Prefetch(cell + f);
+    }
+    dp::Prefetch(cell + end - 1);
+  }
+};
+
+struct SparseCodes {
+  std::uint64_t const* row_ptr;
+  std::uint32_t const* entries;
+  BinPlaces const& places;
+
+  std::uint32_t operator()(std::size_t row, bst_feature_t f) const {
+    auto const* end = entries + row_ptr[row + 1];
+    auto const* it = std::lower_bound(entries + row_ptr[row], end, places[f]);
+    return it == end || *it >= places[f + 1] ? places.MissingCode(f) : *it - places[f];
+  }
+  void Prefetch(std::size_t row, bst_feature_t) const { dp::Prefetch(row_ptr + row); }
+};
+
+template <typename Fn>
+void WithDenseCodes(BinPage const& page, Fn&& fn) {
+  switch (page.code_bytes) {
+    case 1:
+      return fn(DenseCodes<std::uint8_t>{page.Codes<std::uint8_t>(), page.n_features});
+    case 2:
+      return fn(DenseCodes<std::uint16_t>{page.Codes<std::uint16_t>(), page.n_features});
+    default:
+      return fn(DenseCodes<std::uint32_t>{page.Codes<std::uint32_t>(), page.n_features});
+  }
+}
+
+template <typename Fn>
+void WithCodes(BinPage const& page, BinPlaces const& places, Fn&& fn) {
+  if (page.IsDense()) {
+    WithDenseCodes(page, fn);
+  } else {
+    fn(SparseCodes{page.RowPtr(), page.Entries(), places});
+  }
+}
+
+class BinnedPages {
+ public:
+  /** @param cache Prefix of the path of the file; empty to keep the pages in memory. */
+  BinnedPages(common::HistogramCuts const& cuts, std::string const& cache);
+
+  void Add(BinPage page);
+  [[nodiscard]] std::size_t Size() const { return pages_.size(); }
+  /** @brief A page. Keep one at a time, and take them in order. */
+  [[nodiscard]] BinPage operator[](std::size_t i) const;
+  /** @brief A page without its bytes: what rows it has. */
+  [[nodiscard]] BinPage const& Head(std::size_t i) const { return pages_[i]; }
+  [[nodiscard]] std::size_t NumRows() const;
+  [[nodiscard]] BinPlaces const& Places() const { return places_; }
+
+ private:
+  BinPlaces places_;
+  std::vector<BinPage> pages_;         // without their bytes if there is a file
+  std::vector<std::uint64_t> begins_;  // in the file
+  std::unique_ptr<PageFile> file_;
+};
+
 /**
  * @brief The cuts of all features, as XGBoost takes them.
  *

@@ -11,18 +11,16 @@
 #include <type_traits>  // for is_same_v
 #include <vector>       // for vector
 
-#include "common/timer.h"                       // for Monitor
-#include "plugin_cpp/grow/binned_pages.h"       // for BinnedPages
-#include "plugin_cpp/grow/level.h"              // for Siblings
-#include "plugin_cpp/grow/node_histograms.h"    // for NodeHistograms
-#include "plugin_cpp/grow/offers.h"             // for Offers, NodeSums, OpenNode
-#include "plugin_cpp/grow/row_sets.h"           // for RowSets, Branching
-#include "plugin_cpp/grow/splitter.h"           // for SplitterParts
-#include "plugin_cpp/grow/stored_histograms.h"  // for StoredHistograms
-#include "plugin_cpp/plan/plan.h"               // for Plan
-#include "plugin_cpp/release/release.h"         // for Release
-#include "plugin_cpp/rows/gradient.h"           // for ClassGradients
-#include "xgboost/context.h"                    // for Context
+#include "common/timer.h"                // for Monitor
+#include "plugin_cpp/grow/bins.h"        // for BinnedPages
+#include "plugin_cpp/grow/histograms.h"  // for Siblings, NodeHistograms, StoredHistograms
+#include "plugin_cpp/grow/offers.h"      // for Offers, NodeSums, OpenNode
+#include "plugin_cpp/grow/row_sets.h"    // for RowSets, Branching
+#include "plugin_cpp/grow/splitter.h"    // for SplitterParts
+#include "plugin_cpp/plan/plan.h"        // for Plan
+#include "plugin_cpp/release/release.h"  // for Release
+#include "plugin_cpp/rows/gradient.h"    // for ClassGradients
+#include "xgboost/context.h"             // for Context
 
 namespace xgboost::dp {
 /** @tparam Sum GlobalSum, over the rows of all workers, or LocalSum, of this one alone. */
@@ -54,12 +52,11 @@ class ExactLevels {
     }
     for (std::size_t k = 0; k < classes_.size(); ++k) {
       classes_[k].totals.assign(1, totals[k]);
-      this->WithSums(&classes_[k], [](auto* sums) { sums->BeginRoot(); });
+      this->WithSums(&classes_[k], [](auto* sums) { sums->Begin({}); });
     }
     this->SumLevel();
   }
   [[nodiscard]] std::size_t NumClasses() const { return classes_.size(); }
-  /** @brief The sums of a node, of the k-th class. */
   [[nodiscard]] NodeSums<Sum> Sums(bst_node_t nidx, std::size_t k = 0) const {
     auto const& of_class = classes_[k];
     if constexpr (std::is_same_v<Sum, GlobalSum>) {
@@ -73,7 +70,6 @@ class ExactLevels {
     return classes_[k].totals[nidx];
   }
 
-  /** @brief See Splitter. */
   void Follow(std::vector<OpenNode> const& nodes, Partitions const& partitions,
               std::vector<std::vector<bst_node_t>> const& children, bool last) {
     std::vector<Siblings> families;
@@ -99,12 +95,11 @@ class ExactLevels {
     }
     if (!last && !families.empty()) {
       for (auto& of_class : classes_) {
-        this->WithSums(&of_class, [&](auto* sums) { sums->BeginLevel(families); });
+        this->WithSums(&of_class, [&](auto* sums) { sums->Begin(families); });
       }
       this->SumLevel();
     }
   }
-  /** @brief The leaf of every local row. */
   void Positions(std::vector<bst_node_t>* positions) const {
     rows_.Positions(ctx_, pages_, branchings_, positions);
   }
@@ -128,7 +123,6 @@ class ExactLevels {
     monitor_.Stop("Histograms");
   }
 
-  /** @brief Sums of the rows of all nodes. */
   struct OfClass {
     NodeHistograms<Sum> histograms;
     StoredHistograms stored;  // these or those
@@ -143,7 +137,6 @@ class ExactLevels {
     }
     return is_sparse;
   }
-  /** @brief Call fn with the sums of a class that are in use. */
   template <typename Fn>
   void WithSums(OfClass* of_class, Fn&& fn) const {
     if (is_stored_) {

@@ -14,7 +14,6 @@
 #include "xgboost/base.h"                // for bst_feature_t
 
 namespace xgboost::dp {
-/** @brief Features in ascending order. */
 using FeatureList = std::vector<bst_feature_t>;
 
 /**

@@ -11,16 +11,15 @@
 #include <cstdint>  // for uint32_t
 #include <vector>   // for vector
 
-#include "common/hist_util.h"                   // for HistogramCuts
-#include "plugin_cpp/grow/features.h"           // for FeatureList
-#include "plugin_cpp/grow/partition.h"          // for Split, Partition, FeatureSums
-#include "plugin_cpp/grow/stored_histograms.h"  // for StoredBins
-#include "plugin_cpp/plan/plan.h"               // for Plan
-#include "xgboost/base.h"                       // for bst_feature_t, bst_node_t
-#include "xgboost/span.h"                       // for Span
+#include "common/hist_util.h"            // for HistogramCuts
+#include "plugin_cpp/grow/features.h"    // for FeatureList
+#include "plugin_cpp/grow/histograms.h"  // for StoredBins
+#include "plugin_cpp/grow/partition.h"   // for Split, Partition, FeatureSums
+#include "plugin_cpp/plan/plan.h"        // for Plan
+#include "xgboost/base.h"                // for bst_feature_t, bst_node_t
+#include "xgboost/span.h"                // for Span
 
 namespace xgboost::dp {
-/** @brief A node that may be split, and the features allowed. */
 struct OpenNode {
   bst_node_t nidx{0};
   FeatureList features;
@@ -42,14 +41,12 @@ class Offers {
     }
   }
 
-  /** @brief Number of offers of a feature. */
   [[nodiscard]] std::size_t Size(bst_feature_t f) const {
     // A numeric feature's last cut parts missing values from all others: one direction is enough.
     return 2 * this->NumBins(f) - (is_categorical_[f] ? 0 : 1);
   }
   [[nodiscard]] std::size_t NumBins(bst_feature_t f) const { return ptrs_[f + 1] - ptrs_[f]; }
   [[nodiscard]] bool IsCategorical(bst_feature_t f) const { return is_categorical_[f]; }
-  /** @brief The offer of a feature at an index of its list. */
   [[nodiscard]] Split At(bst_feature_t f, std::size_t idx) const {
     return {f, static_cast<bst_bin_t>(idx / 2), idx % 2 == 1, is_categorical_[f]};
   }
@@ -83,14 +80,12 @@ class Offers {
     }
     return {memory->data(), memory->size()};
   }
-  /** @brief Sums of the rows in which a feature is missing. */
   template <typename Sum>
   [[nodiscard]] Sum Missing(bst_feature_t f, NodeSums<Sum> const& node) const {
     Sum stored;
     this->ForEachSum(f, node, [&](Sum const& sum) { stored += sum; });
     return node.total - stored;
   }
-  /** @brief The sums of the cells of a partition. */
   template <typename Sum>
   [[nodiscard]] std::vector<Sum> Cells(Partition partition, NodeSums<Sum> const& node) const {
     std::vector<Sum> memory;

@@ -5,11 +5,13 @@
  */
 #pragma once
 
-#include <cstddef>  // for size_t
-#include <cstdint>  // for uint32_t, uint64_t
-#include <vector>   // for vector
+#include <algorithm>  // for fill, max, min
+#include <cstddef>    // for size_t
+#include <cstdint>    // for uint32_t, uint64_t
+#include <vector>     // for vector
 
 #include "plugin_cpp/random/public_words.h"  // for Scatter, kGoldenStep
+#include "plugin_cpp/release/sums.h"         // for LocalSum, GlobalSum
 #include "xgboost/base.h"                    // for bst_feature_t, bst_bin_t
 #include "xgboost/span.h"                    // for Span
 
@@ -21,7 +23,6 @@ struct Split {
   bool is_categorical{false};
   std::uint64_t subset{0};  // categorical: not 0 names a random half that goes right as well
 
-  /** @brief Whether the rows of a bin go left. */
   [[nodiscard]] bool GoesLeft(bst_bin_t b) const {
     return is_categorical ? b != bin && (subset == 0 || !InSubset(subset, b)) : b <= bin;
   }
@@ -41,7 +42,6 @@ using Partition = common::Span<Split const>;
 /** @brief A partition for each node of a level; empty where there is no split. */
 class Partitions {
  public:
-  /** @brief Append a partition. */
   void Add(Split const* begin, std::size_t n_splits) {
     splits_.insert(splits_.end(), begin, begin + n_splits);
     ends_.push_back(splits_.size());
@@ -66,10 +66,53 @@ class FeatureSums {
    * @param bins  Sums of the bins of the feature.
    * @param total Of the node. What the bins lack is the sum of the missing values.
    */
-  void Reset(common::Span<Sum const> bins, Sum const& total);
+  void Reset(common::Span<Sum const> bins, Sum const& total) {
+    bins_ = bins;
+    left_of_.resize(bins.size() + 1);
+    Sum left;
+    auto* out = left_of_.data();
+    *out++ = left;
+    for (auto const *bin = bins.data(), *end = bin + bins.size(); bin != end; ++bin) {
+      left += *bin;
+      *out++ = left;
+    }
+    missing_ = total - left;
+  }
   /** @brief Sums of the 2^m cells of a partition, from left to right. They part the rows. */
-  void Cells(Partition partition, std::vector<Sum>* cells) const;
-  /** @brief The same in a vector of its own. */
+  void Cells(Partition partition, std::vector<Sum>* out) const {
+    // The leaves of a heap of n splits are n, ..., 2 n, from left to right.
+    auto n_splits = partition.size();
+    auto const* splits = partition.data();
+    auto leaf_of = [&](auto goes_left) {
+      std::size_t at = 0;
+      while (at < n_splits) {
+        at = 2 * at + (goes_left(splits[at]) ? 1 : 2);
+      }
+      return at - n_splits;
+    };
+    out->resize(n_splits + 1);
+    auto* cells = out->data();
+    auto n_bins = static_cast<bst_bin_t>(bins_.size());
+    if (splits[0].is_categorical) {
+      auto const* bins = bins_.data();
+      std::fill(out->begin(), out->end(), Sum{});
+      for (bst_bin_t b = 0; b < n_bins; ++b) {
+        cells[leaf_of([&](Split const& s) { return s.GoesLeft(b); })] += bins[b];
+      }
+    } else {
+      for (std::size_t leaf = 0; leaf <= n_splits; ++leaf) {
+        bst_bin_t begin = 0, end = n_bins;
+        for (auto at = leaf + n_splits; at > 0; at = (at - 1) / 2) {
+          auto cut = splits[(at - 1) / 2].bin + 1;
+          bool is_left = at % 2 == 1;
+          begin = is_left ? begin : std::max(begin, cut);
+          end = is_left ? std::min(end, cut) : end;
+        }
+        cells[leaf] = begin < end ? left_of_[end] - left_of_[begin] : Sum{};
+      }
+    }
+    cells[leaf_of([](Split const& s) { return s.default_left; })] += missing_;
+  }
   [[nodiscard]] std::vector<Sum> Cells(Partition partition) const {
     std::vector<Sum> cells;
     this->Cells(partition, &cells);

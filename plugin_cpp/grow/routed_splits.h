@@ -10,9 +10,9 @@
 
 #include <vector>  // for vector
 
-#include "plugin_cpp/grow/binned_pages.h"  // for BinPlaces, BinnedPages
-#include "plugin_cpp/grow/splitter.h"      // for Splitter, Split
-#include "plugin_cpp/rows/gradient.h"      // for LocalSum, PackedPair
+#include "plugin_cpp/grow/bins.h"      // for BinPlaces, BinnedPages
+#include "plugin_cpp/grow/splitter.h"  // for Splitter, Split
+#include "plugin_cpp/rows/gradient.h"  // for LocalSum, PackedPair
 
 namespace xgboost::dp {
 class RoutedSplits : public Splitter {

@@ -12,14 +12,13 @@
 #include <cstdint>  // for uint8_t, uint32_t
 #include <vector>   // for vector
 
-#include "plugin_cpp/grow/binned_pages.h"  // for BinPage, BinPlaces, BinnedPages
-#include "plugin_cpp/grow/partition.h"     // for Partition
-#include "xgboost/base.h"                  // for bst_node_t, bst_feature_t
-#include "xgboost/context.h"               // for Context
-#include "xgboost/span.h"                  // for Span
+#include "plugin_cpp/grow/bins.h"       // for BinPage, BinPlaces, BinnedPages
+#include "plugin_cpp/grow/partition.h"  // for Partition
+#include "xgboost/base.h"               // for bst_node_t, bst_feature_t
+#include "xgboost/context.h"            // for Context
+#include "xgboost/span.h"               // for Span
 
 namespace xgboost::dp {
-/** @brief How a partition parts the rows of its node. */
 struct Branching {
   /** @param children The children of the partition, from left to right. */
   Branching(BinPlaces const& places, bst_node_t node, Partition partition,
@@ -33,11 +32,9 @@ struct Branching {
 
 class RowSets {
  public:
-  /** @brief All rows in the root. */
   void Reset(BinnedPages const& pages);
   /** @brief Rows of a node in a page, counted from the page's first; empty where there are none. */
   [[nodiscard]] common::Span<std::uint32_t const> Rows(std::size_t p, bst_node_t nidx) const;
-  /** @brief Part the rows of the p-th page. */
   void Part(Context const* ctx, std::size_t p, BinPage const& page, BinPlaces const& places,
             std::vector<Branching> const& branchings);
   /** @brief The node of each row after a last parting, without row sets of its children. */

@@ -12,14 +12,14 @@
 #include <variant>  // for variant
 #include <vector>   // for vector
 
-#include "plugin_cpp/grow/binned_pages.h"  // for BinnedPages
-#include "plugin_cpp/grow/offers.h"        // for Offers, OpenNode
-#include "plugin_cpp/grow/partition.h"     // for Partitions
-#include "plugin_cpp/plan/plan.h"          // for Plan
-#include "plugin_cpp/registry.h"           // for Registry
-#include "plugin_cpp/release/release.h"    // for Release
-#include "plugin_cpp/rows/gradient.h"      // for ClassGradients
-#include "xgboost/context.h"               // for Context
+#include "plugin_cpp/grow/bins.h"        // for BinnedPages
+#include "plugin_cpp/grow/offers.h"      // for Offers, OpenNode
+#include "plugin_cpp/grow/partition.h"   // for Partitions
+#include "plugin_cpp/plan/plan.h"        // for Plan
+#include "plugin_cpp/registry.h"         // for Registry
+#include "plugin_cpp/release/release.h"  // for Release
+#include "plugin_cpp/rows/gradient.h"    // for ClassGradients
+#include "xgboost/context.h"             // for Context
 
 namespace xgboost::dp {
 class SplitHistory;
@@ -27,7 +27,6 @@ class SplitHistory;
 /** @brief Sums of the leaves of a tree: exact ones, or noisy ones that splits were read from. */
 using LeafSums = std::variant<std::vector<LocalSum>, std::vector<GlobalSum>, Released<NoisySum>>;
 
-/** @brief What is known of a tree before it grows. */
 struct TreeSpec {
   FeatureList features;   // that it may split on
   bool oblivious{false};  // whether one choice serves a whole level

@@ -18,7 +18,6 @@
 #include "plugin_cpp/json_reader.h"  // for JsonReader
 
 namespace xgboost::dp {
-/** @brief Some rows as a loss reads them. */
 struct LossRows {
   std::size_t n{0};
   double const* margins{nullptr};       // output by output, n of each

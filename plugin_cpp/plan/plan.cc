@@ -110,4 +110,47 @@ Plan ParsePlan(std::string const& text) {
   CheckPlan(plan);
   return plan;
 }
+
+SelectionEvent SplitEvent(Plan const& plan) { return {"splits", plan.eps_num, plan.score_range}; }
+
+NoiseEvent HistogramEvent(Plan const& plan) { return {"histograms", false, plan.histogram_sigma2}; }
+
+NoiseEvent LeafEvent(Plan const& plan) {
+  bool is_laplace = plan.leaf.noise != LeafNoise::kGaussian;
+  return {"leaves", is_laplace, is_laplace ? plan.leaf.scale : plan.leaf.sigma2};
+}
+
+NoiseEvent CorrectionEvent(Plan const& plan) {
+  return {"correction", false, plan.correction.sigma2};
+}
+
+NoiseEvent CandidateEvent(Plan const& plan) {
+  auto const& counts = plan.candidates;
+  return {"candidates", counts.laplace, counts.laplace ? counts.scale : counts.sigma2};
+}
+
+RoundEvent EventOfRound(Plan const& plan, std::int32_t round) {
+  RoundEvent out;
+  if (plan.IsSampled()) {
+    out.rate_num = plan.sampling_num;
+  } else {
+    out.ensemble = plan.ensemble;
+    out.halving = plan.ensemble_halving;
+  }
+  // Candidates with unit weights read all rows.
+  if (plan.candidates.hessian && plan.ReleasesCandidates(round)) {
+    out.entries.emplace_back(CandidateEvent(plan), 1);
+  }
+  auto trees = static_cast<std::uint64_t>(plan.parallel_trees);
+  if (plan.split == SplitChoice::kExponential) {
+    auto chosen = static_cast<std::uint64_t>(plan.SharesSplits() ? 1 : plan.num_class);
+    out.entries.emplace_back(SplitEvent(plan), plan.SelectionsOfTree() * chosen * trees);
+  }
+  if (plan.HasNoisySums()) {
+    out.entries.emplace_back(HistogramEvent(plan), trees * plan.depth);
+  } else {
+    out.entries.emplace_back(LeafEvent(plan), trees);
+  }
+  return out;
+}
 }  // namespace xgboost::dp

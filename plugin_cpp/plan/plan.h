@@ -5,6 +5,11 @@
  * are JSON strings (XGBoost's JSON numbers are 32-bit floats). The line of a field declares, reads
  * and checks it, in the order of the lines. A plan that lacks a field is refused: there are no
  * permissive defaults, so nothing trains without a calibration.
+ *
+ * What one unit of privacy can change of a release, and with it the cost of a draw, is computed
+ * from the plan and from the record of draws in xgb_dp/accounting, and there alone.
+ *
+ * Proof: docs/proofs/sampling.md
  */
 #pragma once
 
@@ -19,7 +24,7 @@
 #include "plugin_cpp/json_reader.h"      // for JsonReader, ReadKnownNoise, ReadSigma2, ReadScale
 #include "plugin_cpp/loss/loss.h"        // for Loss, ReadLoss
 #include "plugin_cpp/plan/row_bound.h"   // for RowBound
-#include "plugin_cpp/release/ledger.h"   // for kEpsBits, kSampleBits
+#include "plugin_cpp/release/ledger.h"   // for kEpsBits, kSampleBits, NoiseEvent, SelectionEvent
 #include "plugin_cpp/release/masking.h"  // for Masking
 #include "xgboost/base.h"                // for bst_feature_t
 
@@ -33,17 +38,14 @@ inline constexpr std::int32_t kMaxRounds = 1 << 20;
 
 // What plans and ledgers call the values of an enumeration, in their order, follows it.
 
-/** @brief Which tree shape a round grows. */
 enum class TreeShape { kAlternate, kPerNode, kOblivious };
 inline constexpr char const* kShapes[] = {"alternate", "per_node", "oblivious"};
-/** @brief How splits are chosen. */
 enum class SplitChoice { kExponential, kRandom, kHistogram, kPartial, kPublic };
 inline constexpr char const* kSplits[] = {"exponential", "random", "histogram", "partial",
                                           "public"};
 /** @brief Whether the trees of a round, one for each class, share their splits. */
 enum class ClassTrees { kPerClass, kJoint };
 inline constexpr char const* kClassTrees[] = {"per_class", "joint"};
-/** @brief Utility of a split candidate. */
 enum class Score { kL1, kNewton, kGain };
 inline constexpr char const* kScores[] = {"l1", "newton", "gain"};
 
@@ -210,7 +212,6 @@ struct Plan : private JsonReader {
   LeafPlan leaf{Part("leaf"), noise_free, this->HasNoisySums()};
   CorrectionPlan correction{Part("correction"), noise_free};
 
-  /** @brief Selections on the way from the root to a leaf. */
   [[nodiscard]] std::int32_t SelectionsOfTree() const {
     return (depth + split_levels - 1) / split_levels;
   }
@@ -231,7 +232,6 @@ struct Plan : private JsonReader {
   [[nodiscard]] bool IsSampled() const { return sampling_num < kSampleAll; }
   /** @brief Whether a round reads some of the rows only. */
   [[nodiscard]] bool ReadsSomeRows() const { return this->IsSampled() || ensemble > 1; }
-  /** @brief Whether a round releases candidates of its own. */
   [[nodiscard]] bool ReleasesCandidates(std::int32_t round) const {
     return this->NumPrivateFeatures() > 0 && round < candidates.rounds;
   }
@@ -284,4 +284,15 @@ void CheckPlan(Plan const& plan);
 
 /** @brief Parse and check; throws dmlc::Error that names the field at fault. */
 [[nodiscard]] Plan ParsePlan(std::string const& json);
+
+/** @brief The selections of one level of a tree. */
+[[nodiscard]] SelectionEvent SplitEvent(Plan const& plan);
+/** @brief The noisy histograms of one level, of one tree for each class. */
+[[nodiscard]] NoiseEvent HistogramEvent(Plan const& plan);
+[[nodiscard]] NoiseEvent LeafEvent(Plan const& plan);
+[[nodiscard]] NoiseEvent CorrectionEvent(Plan const& plan);
+[[nodiscard]] NoiseEvent CandidateEvent(Plan const& plan);
+
+/** @brief All that a round may release of the rows it reads, where it reads some of them only. */
+[[nodiscard]] RoundEvent EventOfRound(Plan const& plan, std::int32_t round);
 }  // namespace xgboost::dp

@@ -14,7 +14,7 @@
 #include <type_traits>  // for is_invocable_v
 #include <vector>       // for vector
 
-#include "plugin_cpp/plan/draws.h"                      // for CandidateEvent
+#include "plugin_cpp/plan/plan.h"                       // for CandidateEvent
 #include "plugin_cpp/releases/candidates/candidates.h"  // for Candidates, CandidateKinds
 
 namespace xgboost::dp {

@@ -20,7 +20,7 @@
 
 #include "plugin_cpp/grow/exact_levels.h"  // for ExactLevels
 #include "plugin_cpp/grow/splitter.h"      // for Splitter
-#include "plugin_cpp/plan/draws.h"         // for HistogramEvent
+#include "plugin_cpp/plan/plan.h"          // for HistogramEvent
 #include "plugin_cpp/random/samplers.h"    // for UniformBelow
 
 namespace xgboost::dp {

@@ -14,7 +14,7 @@
 #include <variant>    // for get, get_if
 #include <vector>     // for vector
 
-#include "plugin_cpp/plan/draws.h"              // for LeafEvent
+#include "plugin_cpp/plan/plan.h"               // for LeafEvent
 #include "plugin_cpp/plan/row_bound.h"          // for RowQuantiser
 #include "plugin_cpp/releases/leaves/leaves.h"  // for LeafRelease, LeafReleases
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>  // for transform
 
-#include "plugin_cpp/plan/draws.h"       // for EventOfRound
+#include "plugin_cpp/plan/plan.h"        // for EventOfRound
 #include "plugin_cpp/random/samplers.h"  // for UniformBelow
 #include "plugin_cpp/release/source.h"   // for MakeSampleSource
 #include "xgboost/logging.h"             // for CHECK

@@ -1,17 +1,21 @@
-/** @brief ChaCha20 (RFC 8439), four blocks at a time. */
 #include "plugin_cpp/random/chacha20.h"
 
 #include <atomic>   // for atomic
-#include <cstring>  // for memset
+#include <cerrno>   // for errno, EINTR
+#include <cstring>  // for memset, strerror
 
 #if defined(_WIN32)
 #include <process.h>  // for _getpid
-#else
-#include <pthread.h>  // for pthread_atfork
-#include <unistd.h>   // for getpid
-#endif                // defined(_WIN32)
+#include <windows.h>  // for ULONG
 
-#include "xgboost/logging.h"  // for CHECK_EQ, CHECK_LE
+#include <bcrypt.h>  // for BCryptGenRandom
+#else
+#include <pthread.h>     // for pthread_atfork
+#include <sys/random.h>  // for getrandom, getentropy
+#include <unistd.h>      // for getpid, getentropy
+#endif                   // defined(_WIN32)
+
+#include "xgboost/logging.h"  // for CHECK_EQ, CHECK_LE, LOG
 
 namespace xgboost::dp {
 namespace {
@@ -103,6 +107,10 @@ std::int64_t ProcessId() {
 #endif  // defined(_WIN32)
 }
 
+constexpr char kMend[] =
+    " Noise from any other source could be guessed. Let the process ask the operating system for "
+    "random bytes: a sandbox or a container's filter of system calls usually forbids it.";
+
 void CheckProcess(bool same) {
   CHECK(same) << "The source of private noise was carried into a forked process, which would "
                  "release the same noise as its parent. Train in a process of its own.";
@@ -179,5 +187,35 @@ std::uint64_t ChaCha20Source::Next64() {
   auto const high = buffer_[pos_ + 1];
   pos_ += 2;
   return static_cast<std::uint64_t>(high) << 32 | low;
+}
+
+ChaChaKey SystemKey() {
+  ChaChaKey key{};
+#if defined(_WIN32)
+  auto const status = BCryptGenRandom(nullptr, key.data(), static_cast<ULONG>(key.size()),
+                                      BCRYPT_USE_SYSTEM_PREFERRED_RNG);
+  if (status < 0) {
+    LOG(FATAL) << "No random key for private noise: BCryptGenRandom failed with " << status
+               << ". Nothing was trained." << kMend;
+  }
+#elif defined(__linux__)
+  std::size_t filled = 0;
+  while (filled < key.size()) {
+    // No flags: wait until the generator of the system is seeded.
+    auto const n = getrandom(key.data() + filled, key.size() - filled, 0);
+    if (n > 0) {
+      filled += static_cast<std::size_t>(n);
+    } else if (n == 0 || errno != EINTR) {
+      LOG(FATAL) << "No random key for private noise: getrandom failed: " << std::strerror(errno)
+                 << ". Nothing was trained." << kMend;
+    }
+  }
+#else
+  if (getentropy(key.data(), key.size()) != 0) {
+    LOG(FATAL) << "No random key for private noise: getentropy failed: " << std::strerror(errno)
+               << ". Nothing was trained." << kMend;
+  }
+#endif  // defined(_WIN32)
+  return key;
 }
 }  // namespace xgboost::dp

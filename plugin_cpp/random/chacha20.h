@@ -85,4 +85,12 @@ class ChaCha20Source final : public RandomSource {
   std::uint64_t fork_generation_;
   std::int64_t process_id_;
 };
+
+/**
+ * @brief A fresh key from the operating system's cryptographic generator.
+ *
+ * Blocks until that generator is seeded. Any failure is fatal: there is no weaker generator to fall
+ * back to, as noise that can be guessed is no noise.
+ */
+[[nodiscard]] ChaChaKey SystemKey();
 }  // namespace xgboost::dp

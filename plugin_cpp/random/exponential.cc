@@ -1,4 +1,3 @@
-/** @brief The exponential mechanism by rejection. */
 #include "plugin_cpp/random/exponential.h"
 
 #include <algorithm>  // for make_heap, max, max_element, min, minmax_element, pop_heap

@@ -1,4 +1,3 @@
-/** @brief Exact samplers in integer arithmetic. */
 #include "plugin_cpp/random/samplers.h"
 
 #include <cmath>  // for sqrt

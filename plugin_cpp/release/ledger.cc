@@ -6,11 +6,9 @@
 
 namespace xgboost::dp {
 // Not in the unnamed namespace: variants and vectors of events look for them here.
-static bool operator==(GaussianEvent const& a, GaussianEvent const& b) {
-  return std::tie(a.release, a.sigma2) == std::tie(b.release, b.sigma2);
-}
-static bool operator==(LaplaceEvent const& a, LaplaceEvent const& b) {
-  return std::tie(a.release, a.scale) == std::tie(b.release, b.scale);
+static bool operator==(NoiseEvent const& a, NoiseEvent const& b) {
+  return std::tie(a.release, a.is_laplace, a.parameter) ==
+         std::tie(b.release, b.is_laplace, b.parameter);
 }
 static bool operator==(SelectionEvent const& a, SelectionEvent const& b) {
   return std::tie(a.release, a.eps_num, a.range) == std::tie(b.release, b.eps_num, b.range);
@@ -32,13 +30,9 @@ LedgerEntry* Find(std::vector<LedgerEntry>* entries, DrawEvent const& event) {
 
 Integer Whole(std::uint64_t v) { return Integer{static_cast<Integer::Int>(v)}; }
 
-void Save(GaussianEvent const& event, Json* out) {
-  (*out)["mechanism"] = String{"gaussian"};
-  (*out)["sigma2"] = Whole(event.sigma2);
-}
-void Save(LaplaceEvent const& event, Json* out) {
-  (*out)["mechanism"] = String{"laplace"};
-  (*out)["scale"] = Whole(event.scale);
+void Save(NoiseEvent const& event, Json* out) {
+  (*out)["mechanism"] = String{event.is_laplace ? "laplace" : "gaussian"};
+  (*out)[event.is_laplace ? "scale" : "sigma2"] = Whole(event.parameter);
 }
 void Save(SelectionEvent const& event, Json* out) {
   (*out)["mechanism"] = String{"exponential"};
@@ -60,9 +54,6 @@ void Append(std::vector<LedgerEntry> const& entries, bool of_persons, Array* out
   }
 }
 }  // namespace
-
-LedgerEntry::LedgerEntry(NoiseEvent const& noise, std::uint64_t count)
-    : event{std::visit([](auto const& e) { return DrawEvent{e}; }, noise)}, count{count} {}
 
 std::uint64_t LedgerEntry::Draw(std::size_t part) {
   drawn.resize(std::max(drawn.size(), part + 1));

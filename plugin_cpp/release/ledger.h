@@ -21,27 +21,20 @@ inline constexpr std::int32_t kEpsBits = 40;
 /** @brief The rate of a sample is rate_num / 2^kSampleBits. */
 inline constexpr std::int32_t kSampleBits = 32;
 
-/** @brief Sums with discrete Gaussian noise. `release` names what they are. */
-struct GaussianEvent {
+/** @brief Sums with discrete noise. `release` names what they are. */
+struct NoiseEvent {
   std::string release;
-  std::uint64_t sigma2{0};
+  bool is_laplace{false};      // else Gaussian
+  std::uint64_t parameter{0};  // sigma2 of Gaussian noise, scale of Laplace noise
 };
 
-/** @brief Numbers with discrete Laplace noise. */
-struct LaplaceEvent {
-  std::string release;
-  std::uint64_t scale{0};
-};
-
-/** @brief A choice by the exponential mechanism. */
 struct SelectionEvent {
   std::string release;
   std::uint64_t eps_num{0};
   std::uint64_t range{0};  // of the utilities
 };
 
-using NoiseEvent = std::variant<GaussianEvent, LaplaceEvent>;
-using DrawEvent = std::variant<GaussianEvent, LaplaceEvent, SelectionEvent>;
+using DrawEvent = std::variant<NoiseEvent, SelectionEvent>;
 
 /** @brief Releases with the same parameters. */
 struct LedgerEntry {
@@ -50,7 +43,6 @@ struct LedgerEntry {
   std::vector<std::uint64_t> drawn;  // of each part of the event
 
   LedgerEntry(DrawEvent event, std::uint64_t count) : event{std::move(event)}, count{count} {}
-  LedgerEntry(NoiseEvent const& event, std::uint64_t count);
   /** @return How often the part has been drawn, this draw included. */
   std::uint64_t Draw(std::size_t part);
 };

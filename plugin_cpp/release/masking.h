@@ -8,6 +8,9 @@
 
 #include <cstdint>  // for int32_t, uint64_t
 
+#include "plugin_cpp/random/samplers.h"  // for kMaxGaussianSigma2
+#include "xgboost/logging.h"             // for CHECK
+
 namespace xgboost::dp {
 struct Masking {
   std::int32_t workers{0};  // 0: sums travel in the clear, and rank 0 adds the noise
@@ -19,8 +22,22 @@ struct Masking {
 
   [[nodiscard]] bool IsOn() const { return workers > 0; }
   /** @brief Variance parameter of one worker's share, where the ledger claims `sigma2`. */
-  [[nodiscard]] std::uint64_t ShareOf(std::uint64_t sigma2) const;
+  [[nodiscard]] std::uint64_t ShareOf(std::uint64_t sigma2) const {
+    CHECK(IsOn() && sigma2 >= 1 && sigma2 <= kMaxGaussianSigma2);
+    auto honest = static_cast<std::uint64_t>(workers - colluders);
+    // One more than the fair part: it pays for what a sum of shares is not quite a discrete
+    // Gaussian.
+    auto share = (sigma2 + honest - 1) / honest + 1;
+    CHECK(share >= kMinShare && share <= kMaxGaussianSigma2)
+        << "One worker's share of the noise is too small or too large to be accounted for. Take "
+           "fewer workers; with a very small `dp_epsilon`, a larger one.";
+    return share;
+  }
   /** @brief Variance of the noise on a released sum: that of the shares of all workers together. */
-  [[nodiscard]] double DrawnVariance(std::uint64_t sigma2) const;
+  [[nodiscard]] double DrawnVariance(std::uint64_t sigma2) const {
+    // Zero without noise.
+    return IsOn() && sigma2 > 0 ? static_cast<double>(ShareOf(sigma2)) * workers
+                                : static_cast<double>(sigma2);
+  }
 };
 }  // namespace xgboost::dp

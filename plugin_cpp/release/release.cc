@@ -2,7 +2,6 @@
 
 #include <algorithm>  // for copy
 #include <utility>    // for move
-#include <variant>    // for get_if, visit
 
 #include "collective/allgather.h"           // for Allgather
 #include "collective/communicator-inl.h"    // for GetRank, GetWorldSize
@@ -29,8 +28,8 @@ MaskedSums::Words TellAll(Context const* ctx, MaskedSums::Words const& mine) {
 }
 
 /** @brief A release, in words that no other release of the round has. */
-std::string NameOf(GaussianEvent const& event, std::size_t part) {
-  return event.release + " " + std::to_string(event.sigma2) + " " + std::to_string(part);
+std::string NameOf(NoiseEvent const& event, std::size_t part) {
+  return event.release + " " + std::to_string(event.parameter) + " " + std::to_string(part);
 }
 }  // namespace
 
@@ -91,27 +90,24 @@ GlobalInt SumOverWorkers(Context const* ctx, Masking const& masking, LocalInt va
 
 Released<NoisyInt> Release::Draw(NoiseEvent const& event, std::vector<std::int64_t> exact,
                                  bool is_local, std::size_t part) {
-  auto const* gaussian = std::get_if<GaussianEvent>(&event);
-  auto const* laplace = std::get_if<LaplaceEvent>(&event);
-  CHECK(!masking_.IsOn() || (gaussian && is_local))
+  CHECK(!masking_.IsOn() || (!event.is_laplace && is_local))
       << "Masked sums are a worker's own, with Gaussian noise.";
   Released<NoisyInt> out;
   if (rng_) {
-    std::visit([&](auto const& e) { ledger_.Record(e, part); }, event);
-    out.variance =
-        gaussian ? masking_.DrawnVariance(gaussian->sigma2)
-                 : 2.0 * static_cast<double>(laplace->scale) * static_cast<double>(laplace->scale);
+    ledger_.Record(event, part);
+    auto scale = static_cast<double>(event.parameter);
+    out.variance = event.is_laplace ? 2.0 * scale * scale : masking_.DrawnVariance(event.parameter);
   }
   if (masking_.IsOn()) {
-    exact = this->SumMasked(std::move(exact), *gaussian, part);
+    exact = this->SumMasked(std::move(exact), event, part);
   } else {
     if (is_local) {
       dp::SumOverWorkers(ctx_, exact.data(), exact.size());
     }
     exact = FromRankZero(ctx_, [&] {
       for (std::size_t i = 0; rng_ && i < exact.size(); ++i) {
-        exact[i] += gaussian ? DiscreteGaussian(rng_.get(), gaussian->sigma2)
-                             : DiscreteLaplace(rng_.get(), laplace->scale);
+        exact[i] += event.is_laplace ? DiscreteLaplace(rng_.get(), event.parameter)
+                                     : DiscreteGaussian(rng_.get(), event.parameter);
       }
       return std::move(exact);
     });
@@ -124,11 +120,11 @@ Released<NoisyInt> Release::Draw(NoiseEvent const& event, std::vector<std::int64
 }
 
 std::vector<std::int64_t> Release::SumMasked(std::vector<std::int64_t> local,
-                                             GaussianEvent const& event, std::size_t part) {
+                                             NoiseEvent const& event, std::size_t part) {
   CHECK(masked_) << "The pads of this masked training are used up: start a new one.";
   MaskedSums::Words words(local.cbegin(), local.cend());
   if (rng_) {
-    auto share = masking_.ShareOf(event.sigma2);
+    auto share = masking_.ShareOf(event.parameter);
     for (auto& word : words) {
       word += static_cast<std::uint64_t>(DiscreteGaussian(rng_.get(), share));
     }

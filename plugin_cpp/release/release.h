@@ -115,7 +115,6 @@ class Release {
   [[nodiscard]] std::vector<std::int64_t> Select(SelectionEvent const& event, std::size_t n_choices,
                                                  GroupsOf const& utilities);
 
-  /** @brief See Ledger. */
   void BeginRound(RoundEvent const& round, bool record);
   [[nodiscard]] Json SaveEvents() const { return ledger_.SaveEvents(); }
 
@@ -128,7 +127,7 @@ class Release {
                                         bool is_local, std::size_t part);
   /** @brief Add this worker's shares of the noise, and sum over workers under masks. */
   [[nodiscard]] std::vector<std::int64_t> SumMasked(std::vector<std::int64_t> local,
-                                                    GaussianEvent const& event, std::size_t part);
+                                                    NoiseEvent const& event, std::size_t part);
 
   Context const* ctx_;
   Masking masking_;

@@ -42,6 +42,5 @@ class Sha256 {
   std::uint64_t n_bytes_{0};
 };
 
-/** @brief HMAC-SHA256 of a text under a key of 32 bytes. */
 [[nodiscard]] Digest Hmac(Digest const& key, std::string const& text);
 }  // namespace xgboost::dp

@@ -5,7 +5,7 @@
 #include <vector>     // for vector
 
 #include "collective/communicator-inl.h"  // for GetRank
-#include "plugin_cpp/random/entropy.h"    // for SystemKey
+#include "plugin_cpp/random/chacha20.h"   // for SystemKey
 #include "plugin_cpp/release/workers.h"   // for FromRankZero
 #include "xgboost/logging.h"              // for CHECK
 

@@ -11,7 +11,6 @@
 #include "xgboost/context.h"             // for Context
 
 namespace xgboost::dp {
-/** @brief Stream of the intercept release. */
 inline constexpr std::uint32_t kInterceptStream = 0;
 /** @brief Stream of a training: candidates, splits and leaves. */
 inline constexpr std::uint32_t kTrainingStream = 1;

@@ -4,9 +4,9 @@
 #include <cmath>      // for isfinite, log1p, nearbyint, sqrt
 #include <cstddef>    // for size_t
 
-#include "plugin_cpp/rows/unit_sums.h"  // for SumUnits
-#include "tree/tree_view.h"             // for ScalarTreeView
-#include "xgboost/logging.h"            // for CHECK
+#include "plugin_cpp/rows/persons.h"  // for SumUnits
+#include "tree/tree_view.h"           // for ScalarTreeView
+#include "xgboost/logging.h"          // for CHECK
 
 namespace xgboost::dp {
 namespace {

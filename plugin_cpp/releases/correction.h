@@ -13,7 +13,7 @@
 
 #include "plugin_cpp/plan/plan.h"        // for Plan
 #include "plugin_cpp/release/release.h"  // for Released, LocalInt, NoisyInt
-#include "plugin_cpp/rows/loss_block.h"  // for RoundLoss
+#include "plugin_cpp/rows/gradient.h"    // for RoundLoss
 #include "plugin_cpp/rows/persons.h"     // for Persons
 #include "xgboost/base.h"                // for GradientPair, bst_node_t
 #include "xgboost/context.h"             // for Context

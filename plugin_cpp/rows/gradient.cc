@@ -1,14 +1,16 @@
 #include "plugin_cpp/rows/gradient.h"
 
-#include <algorithm>  // for all_of, clamp, copy_n, fill_n, min
+#include <algorithm>  // for clamp, max, all_of, copy_n, fill_n, min
 #include <array>      // for array
+#include <cmath>      // for isinf, sqrt
 #include <cstddef>    // for size_t
 #include <memory>     // for unique_ptr
+#include <vector>     // for vector
 
 #include "common/threading_utils.h"        // for ParallelFor
-#include "plugin_cpp/large_pages.h"        // for ResizeInLargePages
-#include "plugin_cpp/plan/class_bound.h"   // for ClassQuantiser
+#include "plugin_cpp/plan/row_bound.h"     // for ClassQuantiser
 #include "plugin_cpp/rows/person_bound.h"  // for BoundPersons, NormsOfRows
+#include "plugin_cpp/wide.h"               // for ResizeInLargePages
 #include "xgboost/logging.h"               // for CHECK
 
 namespace xgboost::dp {
@@ -72,14 +74,13 @@ class RowInputs {
   RowInputs(RowBound const& bound, MetaInfo const& info, RoundLoss const& own,
             std::vector<std::uint8_t> const& sample)
       : bound_{bound},
-        has_loss_{own.loss != nullptr},
-        own_{own, bound, info},
+        own_{own},
+        info_{info},
         weights_{info.weights_.ConstHostSpan()},
         labels_{info.labels.HostView()},
         sample_{sample} {}
 
   void Begin(std::size_t begin, std::size_t n, Block* out) const;
-  /** @brief The pairs of all classes, class by class. */
   void Read(linalg::MatrixView<GradientPair const> gpair, Block* block, double* gradients,
             double* hessians) const;
 
@@ -87,11 +88,13 @@ class RowInputs {
   /** @param pairs Of the first row of the block; those of the next rows follow at the stride. */
   void Read(Block const& block, GradientPair const* pairs, std::size_t stride, double* gradients,
             double* hessians) const;
+  /** @brief The pairs of the plan's own loss, with the norms of rows in the mode kPrediction. */
+  void ReadLoss(Block* block, double* gradients, double* hessians) const;
   void LeaveOut(Block const& block, double* gradients, double* hessians) const;
 
   RowBound const& bound_;
-  bool has_loss_;
-  LossBlock own_;
+  RoundLoss const& own_;
+  MetaInfo const& info_;
   common::Span<float const> weights_;
   linalg::MatrixView<float const> labels_;
   std::vector<std::uint8_t> const& sample_;
@@ -101,7 +104,7 @@ void RowInputs::Begin(std::size_t begin, std::size_t n, Block* out) const {
   out->begin = begin;
   out->n = n;
   bool by_prediction = bound_.mode == RowBound::Mode::kPrediction;
-  if (by_prediction || bound_.max_weight > 0 || bound_.unit_hessian || has_loss_) {
+  if (by_prediction || bound_.max_weight > 0 || bound_.unit_hessian || own_.loss) {
     if (weights_.empty()) {
       out->given.fill(1.0);  // which may exceed the bound as well
     } else {
@@ -113,7 +116,7 @@ void RowInputs::Begin(std::size_t begin, std::size_t n, Block* out) const {
       out->weights[k] = heavy ? bound_.max_weight : weight;
     }
   }
-  if (by_prediction && !has_loss_) {
+  if (by_prediction && !own_.loss) {
     auto const* first = &labels_(begin, 0);
     for (std::size_t k = 0; k < n; ++k) {
       out->labels[k] = first[k * labels_.Stride(0)];
@@ -155,6 +158,58 @@ void RowInputs::Read(Block const& block, GradientPair const* pairs, std::size_t 
   }
 }
 
+void RowInputs::ReadLoss(Block* block, double* g, double* h) const {
+  auto begin = block->begin, n = block->n;
+  auto const* weights = block->weights.data();
+  auto const& loss = *own_.loss;
+  auto n_out = loss.NumOutputs(), n_labels = loss.NumLabels();
+  std::vector<double> margins(n * n_out), labels(n * n_labels), upper(loss.IsInterval() ? n : 0);
+  auto firsts = info_.labels_lower_bound_.ConstHostSpan();
+  auto lasts = info_.labels_upper_bound_.ConstHostSpan();
+  auto start = own_.round == 0 ? loss.Start() : 0.0;
+  for (std::size_t l = 0; l < n_labels; ++l) {
+    auto range = loss.RangeOf(l, {bound_.target_lower, bound_.target_upper});
+    auto within = [&](double label) { return std::clamp(label, range.lower, range.upper); };
+    for (std::size_t i = 0; i < n; ++i) {
+      if (loss.IsInterval()) {
+        labels[i] = within(firsts[begin + i]);
+        double last = lasts[begin + i];
+        upper[i] = std::isinf(last) ? last : std::max(within(last), labels[i]);
+      } else {
+        labels[l * n + i] = within(labels_(begin + i, l));
+      }
+    }
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t k = 0; k < n_out; ++k) {
+      margins[k * n + i] = own_.margins[(begin + i) * n_out + k] + start;
+    }
+  }
+  LossRows rows{n, margins.data(), labels.data(), upper.data(), weights, own_.round};
+  loss.Pairs(rows, g, h);
+  for (std::size_t k = 0; k < n_out; ++k) {
+    for (std::size_t i = 0; i < n; ++i) {
+      auto at = k * n + i;
+      if (!loss.IsWeighted()) {
+        g[at] *= weights[i];
+        h[at] *= weights[i];
+      }
+      if (bound_.unit_hessian) {
+        h[at] = weights[i];
+      }
+    }
+  }
+  if (bound_.mode == RowBound::Mode::kPrediction) {
+    // Unit Hessians are no function of the label: the loss is asked for its gradients alone.
+    auto r = bound_.hessian_weight;
+    auto* norms = block->norms.data();
+    loss.LargestNorms(rows, bound_.unit_hessian ? 0.0 : r, norms);
+    for (std::size_t i = 0; bound_.unit_hessian && i < n; ++i) {
+      norms[i] = std::sqrt(norms[i] * norms[i] + r * static_cast<double>(n_out));
+    }
+  }
+}
+
 void RowInputs::LeaveOut(Block const& block, double* gradients, double* hessians) const {
   if (sample_.empty()) {
     return;
@@ -168,12 +223,12 @@ void RowInputs::LeaveOut(Block const& block, double* gradients, double* hessians
 
 void RowInputs::Read(linalg::MatrixView<GradientPair const> gpair, Block* block, double* gradients,
                      double* hessians) const {
-  if (has_loss_) {
-    own_(block->begin, block->n, block->weights.data(), gradients, hessians, block->norms.data());
+  if (own_.loss) {
+    this->ReadLoss(block, gradients, hessians);
   }
   for (std::size_t k = 0; k < gpair.Shape(1); ++k) {
     auto *g = gradients + k * block->n, *h = hessians + k * block->n;
-    if (!has_loss_) {
+    if (!own_.loss) {
       this->Read(*block, &gpair(block->begin, k), gpair.Stride(0), g, h);
     }
     this->LeaveOut(*block, g, h);

@@ -1,6 +1,6 @@
 /**
- * From XGBoost's gradients to bounded integers: clip every row to the row bound and quantise, and
- * bound the rows of a person together.
+ * From XGBoost's gradients, or those of a loss of the plan, to bounded integers: clip every row to
+ * the row bound and quantise, and bound the rows of a person together.
  *
  * All sums are sums of integers, hence independent of threads, pages and workers.
  *
@@ -9,19 +9,28 @@
  */
 #pragma once
 
-#include <cstdint>  // for int64_t, uint64_t, uint8_t
+#include <cstddef>  // for size_t
+#include <cstdint>  // for int32_t, int64_t, uint64_t, uint8_t
 #include <vector>   // for vector
 
-#include "plugin_cpp/plan/row_bound.h"   // for RowBound
-#include "plugin_cpp/release/sums.h"     // for LocalSum
-#include "plugin_cpp/rows/loss_block.h"  // for RoundLoss
-#include "plugin_cpp/rows/persons.h"     // for Persons
-#include "xgboost/base.h"                // for GradientPair
-#include "xgboost/context.h"             // for Context
-#include "xgboost/data.h"                // for MetaInfo
-#include "xgboost/linalg.h"              // for MatrixView
+#include "plugin_cpp/loss/loss.h"       // for Loss
+#include "plugin_cpp/plan/row_bound.h"  // for RowBound
+#include "plugin_cpp/release/sums.h"    // for LocalSum
+#include "plugin_cpp/rows/persons.h"    // for Persons
+#include "xgboost/base.h"               // for GradientPair
+#include "xgboost/context.h"            // for Context
+#include "xgboost/data.h"               // for MetaInfo
+#include "xgboost/linalg.h"             // for MatrixView
+#include "xgboost/span.h"               // for Span
 
 namespace xgboost::dp {
+/** @brief The loss of a round, and what its rows predict before it. */
+struct RoundLoss {
+  Loss const* loss{nullptr};          // null where the gradients are XGBoost's
+  common::Span<float const> margins;  // row by row, all outputs of each
+  std::int32_t round{0};
+};
+
 /**
  * @brief The integers of a row in one word, which sums both by one addition: G 2^32 + H.
  *
@@ -49,7 +58,6 @@ class PackedPair {
   std::uint64_t word_{0};
 };
 
-/** @brief The integer gradients of one class. */
 struct ClassGradients {
   std::vector<PackedPair> pairs;  // of the rows of this worker
   LocalSum total;                 // their exact sum

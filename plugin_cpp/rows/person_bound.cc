@@ -107,24 +107,30 @@ inline LocalSum Pack(double const* kept, double const* given, std::size_t n_rows
 
 constexpr std::size_t kMost = PersonGroup::kMost;
 
-XGB_DP_WIDE void UnpackWide(PackedPair const* pairs, std::size_t n_rows, std::size_t step,
-                            double* out) {
-  Unpack<kMost>(pairs, n_rows, step, out);
+// The same for kMost persons, or one, in instructions that are as wide as the processor has them.
+// What is a template has no clones.
+
+XGB_DP_WIDE void Unpack(bool many, PackedPair const* pairs, std::size_t n_rows, std::size_t step,
+                        double* out) {
+  many ? Unpack<kMost>(pairs, n_rows, step, out) : Unpack<1>(pairs, n_rows, step, out);
 }
 
-XGB_DP_WIDE LocalSum PackWide(double const* kept, double const* given, std::size_t n_rows,
-                              std::size_t step, PackedPair* pairs) {
-  return Pack<kMost>(kept, given, n_rows, step, pairs);
+XGB_DP_WIDE LocalSum Pack(bool many, double const* kept, double const* given, std::size_t n_rows,
+                          std::size_t step, PackedPair* pairs) {
+  return many ? Pack<kMost>(kept, given, n_rows, step, pairs)
+              : Pack<1>(kept, given, n_rows, step, pairs);
 }
 
-XGB_DP_WIDE void SpreadWide(double const* given, std::size_t n_rows, std::size_t width,
-                            double const* scale, double* out) {
-  Spread<kMost>(given, n_rows, width, scale, out);
+XGB_DP_WIDE void Spread(bool many, double const* given, std::size_t n_rows, std::size_t width,
+                        double const* scale, double* out) {
+  many ? Spread<kMost>(given, n_rows, width, scale, out)
+       : Spread<1>(given, n_rows, width, scale, out);
 }
 
-XGB_DP_WIDE void NoLessThanSizesWide(double const* kept, std::size_t n_rows, std::size_t width,
-                                     double* sizes) {
-  NoLessThanSizes<kMost>(kept, n_rows, width, sizes);
+XGB_DP_WIDE void NoLessThanSizes(bool many, double const* kept, std::size_t n_rows,
+                                 std::size_t width, double* sizes) {
+  many ? NoLessThanSizes<kMost>(kept, n_rows, width, sizes)
+       : NoLessThanSizes<1>(kept, n_rows, width, sizes);
 }
 
 /** @brief What all persons have to keep. */
@@ -204,11 +210,7 @@ class GroupBound {
     group_.ForEach<kLanes>(
         [&](auto j, auto l, auto i) { words_[j * kLanes + l] = pairs[rows_[i]]; });
     auto* out = given_.data() + 2 * k * kLanes;
-    if constexpr (kLanes == kMost) {
-      UnpackWide(words_.data(), group_.rows, width_ * kLanes, out);
-    } else {
-      Unpack<kLanes>(words_.data(), group_.rows, width_ * kLanes, out);
-    }
+    Unpack(kLanes == kMost, words_.data(), group_.rows, width_ * kLanes, out);
   }
 
   void Write(std::size_t k, std::vector<PackedPair>* pairs, LocalSum* change) {
@@ -217,11 +219,7 @@ class GroupBound {
       auto first = (begin * width_ + 2 * k) * kLanes;
       auto const *kept = kept_.data() + first, *given = given_.data() + first;
       auto* words = words_.data() + begin * kLanes;
-      if constexpr (kLanes == kMost) {
-        *change += PackWide(kept, given, n, width_ * kLanes, words);
-      } else {
-        *change += Pack<kLanes>(kept, given, n, width_ * kLanes, words);
-      }
+      *change += Pack(kLanes == kMost, kept, given, n, width_ * kLanes, words);
     }
     group_.ForEach<kLanes>(
         [&](auto j, auto l, auto i) { (*pairs)[rows_[i]] = words_[j * kLanes + l]; });
@@ -246,11 +244,7 @@ class GroupBound {
   }
 
   void Scale() {
-    if constexpr (kLanes == kMost) {
-      SpreadWide(given_.data(), group_.rows, width_, scale_.data(), kept_.data());
-    } else {
-      Spread<kLanes>(given_.data(), group_.rows, width_, scale_.data(), kept_.data());
-    }
+    Spread(kLanes == kMost, given_.data(), group_.rows, width_, scale_.data(), kept_.data());
   }
 
   /** @brief Sizes of all persons, 0 for what is surely within the limit. */
@@ -258,11 +252,7 @@ class GroupBound {
     std::array<double, kLanes> no_less;
     no_less.fill(std::numeric_limits<double>::infinity());
     if (limits_.is_ball && !limits_.has_outputs && group_.rows < kManyRows) {
-      if constexpr (kLanes == kMost) {
-        NoLessThanSizesWide(entries.data(), group_.rows, width_, no_less.data());
-      } else {
-        NoLessThanSizes<kLanes>(entries.data(), group_.rows, width_, no_less.data());
-      }
+      NoLessThanSizes(kLanes == kMost, entries.data(), group_.rows, width_, no_less.data());
     }
     for (std::size_t l = 0; l < kLanes; ++l) {
       bool is_within = no_less[l] <= static_cast<double>(limits_.limit);

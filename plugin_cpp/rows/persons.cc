@@ -8,10 +8,11 @@
 #include <mutex>      // for mutex, lock_guard
 #include <utility>    // for move
 
-#include "common/threading_utils.h"     // for ParallelFor
-#include "plugin_cpp/rows/raw_pages.h"  // for ForEachPage
-#include "xgboost/context.h"            // for Context
-#include "xgboost/logging.h"            // for CHECK
+#include "common/threading_utils.h"          // for ParallelFor
+#include "plugin_cpp/random/public_words.h"  // for Scatter, kGoldenStep
+#include "plugin_cpp/rows/raw_pages.h"       // for ForEachPage
+#include "xgboost/context.h"                 // for Context
+#include "xgboost/logging.h"                 // for CHECK
 
 namespace xgboost::dp {
 namespace {
@@ -55,14 +56,6 @@ void Prune(Map* table) {
   }
 }
 
-/** @brief One more word of what a row holds (Steele, Lea and Flood 2014, the mixer of splitmix). */
-void Mix(std::uint64_t word, std::uint64_t* key) {
-  auto z = *key + word + 0x9e3779b97f4a7c15ULL;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  *key = z ^ (z >> 31);
-}
-
 /** @brief A number of a row, and where it stands there. */
 std::uint64_t Word(std::uint32_t place, float value) {
   std::uint32_t bits;
@@ -70,7 +63,10 @@ std::uint64_t Word(std::uint32_t place, float value) {
   return (std::uint64_t{place} << 32) | bits;
 }
 
-void Mix(std::uint32_t place, float value, std::uint64_t* key) { Mix(Word(place, value), key); }
+/** @brief One more number of what a row holds. */
+void Mix(std::uint32_t place, float value, std::uint64_t* key) {
+  *key = Scatter(*key + Word(place, value) + kGoldenStep);
+}
 
 /** @brief Calls a function with each number that a row holds beside its features. */
 template <typename Each>

@@ -1,5 +1,5 @@
 /**
- * Who the rows of a matrix belong to, where the unit of privacy is a person.
+ * Who the rows of a matrix belong to, where the unit of privacy is a person, and sums over units.
  *
  * The table lives beside the matrix, never in a model: no id, code or number of persons is saved.
  * XGBoost's own `qid` would have to be sorted, has 32 bits, and couples rows in objectives.
@@ -8,22 +8,26 @@
  * however all of them came to lie: what is rounded row by row is a function of the person.
  *
  * Proof: docs/proofs/persons.md
+ * Proof: docs/proofs/sensitivity.md
  */
 #pragma once
 
 #include <cstddef>  // for size_t
-#include <cstdint>  // for uint32_t
+#include <cstdint>  // for uint32_t, int64_t
 #include <memory>   // for shared_ptr
 #include <string>   // for string
+#include <utility>  // for exchange
 #include <vector>   // for vector
 
-#include "xgboost/data.h"  // for DMatrix
-#include "xgboost/span.h"  // for Span
+#include "common/threading_utils.h"   // for ParallelFor
+#include "plugin_cpp/release/sums.h"  // for LocalInt
+#include "xgboost/context.h"          // for Context
+#include "xgboost/data.h"             // for DMatrix
+#include "xgboost/logging.h"          // for CHECK
+#include "xgboost/span.h"             // for Span
 
 namespace xgboost::dp {
-/**
- * @brief Persons with as many rows each, side by side in Persons::RowsOfSeveral.
- */
+/** @brief Persons with as many rows each, side by side in Persons::RowsOfSeveral. */
 struct PersonGroup {
   std::size_t begin;
   std::uint32_t rows;     // of each, several
@@ -32,7 +36,6 @@ struct PersonGroup {
   static constexpr std::uint32_t kMost = 16;
   static constexpr std::uint32_t kShort = 16;
 
-  /** @brief How many rows all of them have. */
   [[nodiscard]] std::size_t Size() const { return std::size_t{rows} * persons; }
   /** @brief Where row j of person l is in Persons::RowsOfSeveral. */
   [[nodiscard]] std::size_t At(std::size_t j, std::size_t l) const {
@@ -69,7 +72,6 @@ class Persons {
 
   /** @brief The persons of a matrix from here on, whose rows get their order; null for none. */
   static void Set(std::shared_ptr<DMatrix> const& p_fmat, std::shared_ptr<Persons> persons);
-  /** @brief The persons of a matrix, null if it has none. */
   [[nodiscard]] static std::shared_ptr<Persons const> Of(DMatrix const& fmat);
   /**
    * @brief Remember that a release before the trees of a plan has read these persons, until
@@ -83,12 +85,9 @@ class Persons {
   static void CheckKept(DMatrix const& fmat, std::string const& plan_id,
                         std::shared_ptr<Persons const> const& persons);
 
-  /** @brief Number of rows that the table is for. */
   [[nodiscard]] std::size_t NumRows() const { return codes_.size(); }
   [[nodiscard]] std::size_t NumPersons() const { return counts_.size(); }
-  /** @brief Codes by row. */
   [[nodiscard]] std::vector<std::uint32_t> const& Codes() const { return codes_; }
-  /** @brief How many rows the person of a row has. */
   [[nodiscard]] std::uint32_t RowsOf(std::size_t row) const { return counts_[codes_[row]]; }
 
   /** @brief Those with several rows; the rows of each are ordered by what they hold. */
@@ -105,4 +104,53 @@ class Persons {
   std::vector<PersonGroup> groups_;    // of persons with several rows
   std::vector<std::uint32_t> rows_;    // theirs
 };
+
+/**
+ * @brief Exact sums over the rows of this worker. A person adds the mean of what its rows add, each
+ *        entry rounded towards zero: no more than one row may.
+ *
+ * @param persons Whom the rows belong to; null where each row counts one.
+ * @param add_row add_row(row, add): calls add(k, value) for what the row adds to the k-th sum.
+ */
+template <typename AddRow>
+[[nodiscard]] std::vector<LocalInt> SumUnits(Context const* ctx, std::size_t n_rows,
+                                             Persons const* persons, std::size_t n_sums,
+                                             AddRow&& add_row) {
+  CHECK(!persons || persons->NumRows() == n_rows);
+  auto n_groups = persons ? persons->Groups().size() : 0;
+  auto n_parts = static_cast<std::size_t>(ctx->Threads());
+  std::vector<std::vector<std::int64_t>> parts(n_parts);
+  common::ParallelFor(n_parts, ctx->Threads(), [&](auto part) {
+    std::vector<std::int64_t> sums(n_sums), own(n_sums);
+    std::vector<std::size_t> touched;
+    for (auto i = n_rows * part / n_parts; i < n_rows * (part + 1) / n_parts; ++i) {
+      if (!persons || persons->RowsOf(i) == 1) {
+        add_row(i, [&](std::size_t k, std::int64_t value) { sums[k] += value; });
+      }
+    }
+    for (auto g = n_groups * part / n_parts; g < n_groups * (part + 1) / n_parts; ++g) {
+      auto const& group = persons->Groups()[g];
+      for (std::size_t l = 0; l < group.persons; ++l) {
+        for (std::size_t j = 0; j < group.rows; ++j) {
+          add_row(persons->RowsOfSeveral()[group.At(j, l)], [&](std::size_t k, std::int64_t value) {
+            own[k] += value;
+            touched.push_back(k);
+          });
+        }
+        for (auto k : touched) {
+          sums[k] += std::exchange(own[k], 0) / static_cast<std::int64_t>(group.rows);
+        }
+        touched.clear();
+      }
+    }
+    parts[part] = std::move(sums);
+  });
+  std::vector<LocalInt> total(n_sums);
+  for (auto const& sums : parts) {
+    for (std::size_t k = 0; k < n_sums; ++k) {
+      total[k].value += sums[k];
+    }
+  }
+  return total;
+}
 }  // namespace xgboost::dp

@@ -7,12 +7,11 @@
 #include <cstddef>    // for size_t
 #include <cstdint>    // for uint64_t
 
-#include "c_api/c_api_error.h"            // for API_BEGIN, API_END
-#include "plugin_cpp/checks.h"            // for Limits
-#include "plugin_cpp/plan/class_bound.h"  // for ClassQuantiser
-#include "plugin_cpp/plan/plan.h"         // for ParsePlan
-#include "plugin_cpp/plan/row_bound.h"    // for RowQuantiser
-#include "xgboost/logging.h"              // for CHECK
+#include "c_api/c_api_error.h"          // for API_BEGIN, API_END
+#include "plugin_cpp/checks.h"          // for Limits
+#include "plugin_cpp/plan/plan.h"       // for ParsePlan
+#include "plugin_cpp/plan/row_bound.h"  // for ClassQuantiser, RowQuantiser
+#include "xgboost/logging.h"            // for CHECK
 
 namespace xgboost::dp {
 /** @brief The most rows of a training and of a batch. Only lowers the real limits. */

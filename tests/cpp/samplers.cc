@@ -13,8 +13,7 @@
 #include <memory>     // for unique_ptr
 
 #include "c_api/c_api_error.h"              // for API_BEGIN, API_END
-#include "plugin_cpp/random/chacha20.h"     // for ChaCha20Source, NumRefills, SecureWipe
-#include "plugin_cpp/random/entropy.h"      // for SystemKey
+#include "plugin_cpp/random/chacha20.h"     // for ChaCha20Source, NumRefills, SecureWipe, SystemKey
 #include "plugin_cpp/random/exponential.h"  // for GroupedUtilities, SelectExponential, SelectArgmax
 #include "plugin_cpp/random/samplers.h"     // for DiscreteGaussian, DiscreteLaplace, UniformBelow
 

@@ -9,7 +9,7 @@ PLUGIN = Path(__file__).parents[2] / "plugin_cpp"
 SOURCES = sorted(p for p in PLUGIN.rglob("*") if p.suffix in (".h", ".cc"))
 # From the bottom up. What is not in a folder may include everything.
 # Files beside the folders, which any of them may include.
-PLUMBING = {"json_reader.h", "large_pages.h", "registry.h", "upstream.h", "wide.h"}
+PLUMBING = {"json_reader.h", "registry.h", "upstream.h", "wide.h"}
 LAYERS = ["random", "release", "loss", "plan", "rows", "grow", "releases", "published"]
 # What only release/ may name. random/ defines the samplers, and their test entry points.
 ROOM = {
@@ -22,9 +22,9 @@ ROOM = {
     "ledger": r"\bledger_\b|\bRecord\(",
 }
 # What release/ offers, and who may use words of its sources: choices that read no data, and coins.
-SHARED = {"UniformBelow": {"grow/features.cc", "grow/partition_draws.cc",
-                           "published/noisy_splits.cc", "published/random_splits.cc",
-                           "published/sampling.cc", "releases/splits/partitions.cc"},
+SHARED = {"UniformBelow": {"grow/features.cc", "published/noisy_splits.cc",
+                           "published/random_splits.cc", "published/sampling.cc",
+                           "releases/splits/partitions.cc"},
           "Next64": {"published/sampling.cc"}}  # fmt: skip
 
 

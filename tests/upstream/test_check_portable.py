@@ -26,7 +26,7 @@ def tree() -> Path:
 def test_a_warning_is_a_fault(tool, monkeypatch, tmp_path):
     monkeypatch.setattr(tool, "ROOT", tmp_path)
     well, unused, broken = (tmp_path / name for name in ("well.cc", "unused.cc", "broken.cc"))
-    well.write_text('#include "plugin_cpp/random/entropy.h"\nint main() { return 0; }\n')
+    well.write_text('#include "plugin_cpp/random/chacha20.h"\nint main() { return 0; }\n')
     unused.write_text("void F(int given) {}\n")
     broken.write_text('#include "plugin_cpp/none.h"\n')
     sources(monkeypatch, well, unused, broken)

@@ -5,9 +5,8 @@
 #include <utility>    // for move
 
 #include "plugin_cpp/grow/bins.h"                          // for MakeCuts
-#include "plugin_cpp/plan/draws.h"                         // for CandidateEvent
-#include "plugin_cpp/releases/candidates/float_key.h"      // for FloatKey
-#include "plugin_cpp/releases/candidates/quantile_tree.h"  // for QuantileCuts
+#include "plugin_cpp/plan/plan.h"                          // for CandidateEvent
+#include "plugin_cpp/releases/candidates/quantile_tree.h"  // for FloatKey, QuantileCuts
 
 namespace xgboost::dp {
 namespace {
@@ -24,7 +23,6 @@ std::vector<float> CutsWithin(std::vector<float> const& ends, std::vector<float>
   return cuts;
 }
 
-/** @brief From the noisy counts of quantile trees. */
 class QuantileTrees : public Candidates {
  public:
   using Candidates::Candidates;

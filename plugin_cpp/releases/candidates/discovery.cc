@@ -4,12 +4,11 @@
 #include <utility>  // for move
 #include <vector>   // for vector
 
-#include "plugin_cpp/json_reader.h"                    // for JsonReader, ReadKnownNoise
-#include "plugin_cpp/plan/plan.h"                      // for QuantilePlan
-#include "plugin_cpp/release/release.h"                // for Release, GaussianEvent, LocalInt
-#include "plugin_cpp/release/source.h"                 // for kDiscoveryStream
-#include "plugin_cpp/releases/candidates/float_key.h"  // for FloatKey
-#include "plugin_cpp/releases/candidates/quantile_tree.h"  // for WalkQuantileTrees, CutsOf, QuantileTree
+#include "plugin_cpp/json_reader.h"                        // for JsonReader, ReadKnownNoise
+#include "plugin_cpp/plan/plan.h"                          // for QuantilePlan
+#include "plugin_cpp/release/release.h"                    // for Release, LocalInt
+#include "plugin_cpp/release/source.h"                     // for kDiscoveryStream
+#include "plugin_cpp/releases/candidates/quantile_tree.h"  // for FloatKey, WalkQuantileTrees, CutsOf, QuantileTree
 #include "xgboost/json.h"     // for Json, Object, Array, Number, Integer
 #include "xgboost/logging.h"  // for CHECK
 
@@ -84,7 +83,7 @@ std::string DiscoverNumbers(Context const* ctx, common::Span<float const> values
   // All levels of all trees are one release, of which each exchange is a part.
   std::size_t part = 0;
   auto noise = [&](std::vector<LocalInt> const& exact) {
-    return release.AddNoise(GaussianEvent{"ranges", plan.sigma2}, exact, part++);
+    return release.AddNoise({"ranges", false, plan.sigma2}, exact, part++);
   };
   auto count = [&](std::size_t k, std::int32_t level, std::uint64_t cell) {
     auto width = key_bits - level;

@@ -1,11 +1,9 @@
-#include "plugin_cpp/releases/candidates/quantile_tree.h"
+#include "plugin_cpp/releases/candidates/quantile_tree.h"  // for KeyToFloat, FloatKey, kKeyEnd
 
 #include <algorithm>  // for max, min, sort
 #include <cmath>      // for sqrt, ceil, ldexp, fpclassify
 #include <limits>     // for numeric_limits
 #include <set>        // for set
-
-#include "plugin_cpp/releases/candidates/float_key.h"  // for KeyToFloat, FloatKey, kKeyEnd
 
 namespace xgboost::dp {
 namespace {

@@ -1,19 +1,21 @@
 /**
  * Private quantile candidates without public bounds.
  *
- * Each feature has a binary tree over the leading bits of the float keys. All trees are walked from
- * their roots, level by level; noisy counts are released only below nodes whose estimated count is
- * large. The number of levels is fixed before the walk, so one row touches one node per level and
- * feature: the squared L2 sensitivity of all counts is levels * features (times the square of the
- * counts' integer unit). One release serves a level of all trees, so that workers exchange a few
- * sums once a level.
+ * Each feature has a binary tree over the leading bits of order-preserving integer keys of 32-bit
+ * floats: a grid over all floats that depends on no data and adapts to any scale. All trees are
+ * walked from their roots, level by level; noisy counts are released only below nodes whose
+ * estimated count is large. The number of levels is fixed before the walk, so one row touches one
+ * node per level and feature: the squared L2 sensitivity of all counts is levels * features (times
+ * the square of the counts' integer unit). One release serves a level of all trees, so that workers
+ * exchange a few sums once a level.
  *
  * Proof: docs/proofs/candidates.md
  */
 #pragma once
 
 #include <cstddef>     // for size_t
-#include <cstdint>     // for uint64_t, int32_t, int64_t
+#include <cstdint>     // for uint32_t, uint64_t, int32_t, int64_t
+#include <cstring>     // for memcpy
 #include <functional>  // for function
 #include <vector>      // for vector
 
@@ -21,6 +23,30 @@
 #include "plugin_cpp/release/release.h"  // for Released, LocalInt, NoisyInt
 
 namespace xgboost::dp {
+inline constexpr std::uint32_t kSignBit = 0x80000000U;
+/** @brief Exclusive upper end of the key space. */
+inline constexpr std::uint64_t kKeyEnd = std::uint64_t{1} << 32;
+
+/** @brief Key of a value that is not missing; -0 and +0 have the same key. */
+[[nodiscard]] inline std::uint32_t FloatKey(float value) {
+  if (value == 0.0f) {
+    value = 0.0f;
+  }
+  std::uint32_t bits;
+  static_assert(sizeof(bits) == sizeof(value));
+  std::memcpy(&bits, &value, sizeof(bits));
+  return (bits & kSignBit) ? ~bits : (bits | kSignBit);
+}
+
+/** @brief Inverse of @ref FloatKey. May be infinite, NaN or subnormal at the ends. */
+[[nodiscard]] inline float KeyToFloat(std::uint64_t key) {
+  auto k = static_cast<std::uint32_t>(key);
+  std::uint32_t bits = (k & kSignBit) ? (k & ~kSignBit) : ~k;
+  float value;
+  std::memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+
 /** @brief Exact count, times 2^shift, of this worker's part of node `cell` of `level` of a tree. */
 using CellCount =
     std::function<std::int64_t(std::size_t tree, std::int32_t level, std::uint64_t cell)>;

@@ -62,7 +62,6 @@ class LeafPrior {
   double hessian_{0};
 };
 
-/** @brief Prior variances of the effects in trees of one shape. */
 class StrataPrior {
  public:
   /**
@@ -103,7 +102,6 @@ class TreeTilt {
   double variance_{kFirst * kFirst};
 };
 
-/** @brief The state of one class over all of its trees. */
 struct LeafShrinkage {
   TreeTilt tilt;
   LeafPrior leaves;

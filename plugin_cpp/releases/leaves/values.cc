@@ -1,14 +1,46 @@
 #include "plugin_cpp/releases/leaves/values.h"
 
-#include <algorithm>  // for all_of, clamp, max
+#include <algorithm>  // for clamp, max, all_of
+#include <cmath>      // for abs, copysign
 #include <cstddef>    // for size_t
 #include <limits>     // for numeric_limits
 
-#include "plugin_cpp/releases/leaves/newton.h"  // for Newton
-#include "tree/tree_view.h"                     // for ScalarTreeView
+#include "plugin_cpp/plan/plan.h"                  // for LeafPlan
+#include "plugin_cpp/releases/leaves/shrinkage.h"  // for NodeSum
+#include "tree/tree_view.h"                        // for ScalarTreeView
 
 namespace xgboost::dp {
 namespace {
+/** @brief Regularised Newton steps and gains of released sums. */
+class Newton {
+ public:
+  explicit Newton(LeafPlan const& leaf) : clip_{leaf.max_delta_step} {
+    // With output perturbation no sums were released: nothing is left to regularise.
+    if (leaf.noise != LeafNoise::kOutput) {
+      lambda_ = leaf.lambda;
+      alpha_ = leaf.alpha;
+    }
+  }
+  [[nodiscard]] double Lambda() const { return lambda_; }
+  /** @brief The gradient after the L1 penalty. */
+  [[nodiscard]] double Soft(double grad) const {
+    return std::copysign(std::max(std::abs(grad) - alpha_, 0.0), grad);
+  }
+  [[nodiscard]] double Clip(double weight) const {
+    return clip_ > 0 ? std::clamp(weight, -clip_, clip_) : weight;
+  }
+  [[nodiscard]] double Weight(NodeSum const& s, double shrink = 0.0) const {
+    return this->Clip(-this->Soft(s.grad) / (s.hess + lambda_ + shrink));
+  }
+  [[nodiscard]] double Gain(NodeSum const& s) const {
+    double g = this->Soft(s.grad);
+    return g * g / (s.hess + lambda_);
+  }
+
+ private:
+  double clip_, lambda_{0}, alpha_{0};
+};
+
 /** @brief Fill in sums, weights and gains of the inner nodes, from those of the leaves. */
 void SumUp(Newton const& newton, RegTree* tree, std::vector<NodeSum>* p_sums,
            std::vector<double>* weights) {

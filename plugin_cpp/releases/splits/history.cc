@@ -1,7 +1,7 @@
 #include "plugin_cpp/releases/splits/history.h"
 
 #include <algorithm>  // for max, for_each
-#include <cmath>      // for log
+#include <cmath>      // for ldexp, log
 
 #include "plugin_cpp/releases/splits/score.h"  // for AsUtility
 #include "tree/tree_view.h"                    // for ScalarTreeView
@@ -28,8 +28,8 @@ void SplitHistory::Update(std::size_t class_idx, RegTree const& tree,
   }
 }
 
-std::vector<std::int64_t> SplitHistory::Offsets(std::size_t class_idx, FeatureList const& features,
-                                                double unit) const {
+std::vector<std::int64_t> SplitHistory::Offsets(std::size_t class_idx,
+                                                FeatureList const& features) const {
   std::vector<std::int64_t> offsets(features.size(), 0);
   auto const* gain = gain_.data() + plan_.SplitsOf(class_idx) * plan_.n_features;
   double total = 0;
@@ -39,11 +39,15 @@ std::vector<std::int64_t> SplitHistory::Offsets(std::size_t class_idx, FeatureLi
   if (!(total > 0) || plan_.split_prior == 0.0 || plan_.noise_free) {
     return offsets;
   }
+  // The utility that counts for one nat in a selection: range / eps0.
+  double nat = plan_.eps_num == 0 ? 0.0
+                                  : std::ldexp(static_cast<double>(plan_.score_range), kEpsBits) /
+                                        static_cast<double>(plan_.eps_num);
   for (std::size_t i = 0; i < features.size(); ++i) {
     double share = std::max(gain[features[i]], 0.0) / total;
     double prior =
         1.0 - plan_.split_prior + plan_.split_prior * share * static_cast<double>(features.size());
-    offsets[i] = AsUtility(unit * std::log(prior));
+    offsets[i] = AsUtility(nat * std::log(prior));
   }
   return offsets;
 }

@@ -33,13 +33,10 @@ class SplitHistory {
 
   /**
    * @brief What to add to the utilities of the candidates of each feature: (range / eps0) log of
-   * its prior relative to the uniform one. Zero without a history.
-   *
-   * @param class_idx The class.
-   * @param unit  range / eps0, in units of utility.
+   *        its prior relative to the uniform one. Zero without a history.
    */
   [[nodiscard]] std::vector<std::int64_t> Offsets(std::size_t class_idx,
-                                                  FeatureList const& features, double unit) const;
+                                                  FeatureList const& features) const;
 
  private:
   Plan const& plan_;

@@ -1,19 +1,134 @@
 #include "plugin_cpp/releases/splits/partitions.h"
 
-#include <algorithm>  // for max_element, transform
+#include <algorithm>  // for min, sort, max_element, transform
+#include <cstddef>    // for size_t
+#include <cstdint>    // for uint64_t
 #include <cstdlib>    // for abs
-#include <utility>    // for move
+#include <utility>    // for swap, move
+#include <vector>     // for vector
 
 #include "common/threading_utils.h"              // for ParallelFor
-#include "plugin_cpp/grow/partition_draws.h"     // for NamedPartitions
-#include "plugin_cpp/plan/draws.h"               // for SplitEvent
+#include "plugin_cpp/grow/offers.h"              // for Offers, Split, Partition
+#include "plugin_cpp/plan/plan.h"                // for SplitEvent
 #include "plugin_cpp/random/exponential.h"       // for GroupedUtilities
+#include "plugin_cpp/random/public_words.h"      // for PublicWords
 #include "plugin_cpp/random/samplers.h"          // for UniformBelow, kMaxUniform
+#include "plugin_cpp/release/source.h"           // for RandomSource
 #include "plugin_cpp/releases/splits/history.h"  // for SplitHistory
-#include "plugin_cpp/releases/splits/score.h"    // for DispatchScore, ClassNorm, UtilityOfOneNat
+#include "plugin_cpp/releases/splits/score.h"    // for DispatchScore, ClassNorm
 
 namespace xgboost::dp {
 namespace {
+/**
+ * @brief Ranks of the cuts in heap order: the middle one parts the node, and so on below.
+ *
+ * @param begin, end Ranks of the cuts of the node `at`.
+ */
+void RankHeap(std::size_t begin, std::size_t end, std::size_t at, std::vector<std::size_t>* rank) {
+  if (begin == end) {
+    return;
+  }
+  auto middle = begin + (end - begin) / 2;
+  (*rank)[at] = middle;
+  RankHeap(begin, middle, 2 * at + 1, rank);
+  RankHeap(middle + 1, end, 2 * at + 2, rank);
+}
+
+/**
+ * @brief The partitions of one selection, a fixed number of each feature of each choice, drawn
+ *        without looking at the data. They follow from a public name that was drawn before, so that
+ *        only those are made that are looked at.
+ */
+class NamedPartitions {
+ public:
+  NamedPartitions(Offers const& offers, std::uint64_t name, std::size_t n_splits)
+      : offers_{offers}, name_{name}, rank_(n_splits) {
+    RankHeap(0, n_splits, 0, &rank_);
+  }
+
+  /** @brief The i-th partition of a feature; of one that has only one partition, that. */
+  [[nodiscard]] Partition Make(std::size_t choice, bst_feature_t f, std::size_t i) {
+    PublicWords words{name_, {choice, f, i}};
+    made_.clear();
+    if (offers_.IsCategorical(f)) {
+      this->DrawCategorical(f, &words);
+    } else {
+      this->DrawNumeric(f, &words);
+    }
+    return {made_.data(), made_.size()};
+  }
+  /**
+   * @brief Whether the bins of a numeric feature, and its missing values, are so few that each has
+   *        a cell of its own: that partition is at least as good as any, and is not drawn.
+   */
+  [[nodiscard]] bool IsOnlyOne(bst_feature_t f) const {
+    return !offers_.IsCategorical(f) && offers_.NumBins(f) <= rank_.size();
+  }
+
+ private:
+  void DrawNumeric(bst_feature_t f, RandomSource* words) {
+    // Cuts between two bins. The last cut of a feature parts missing values from all others.
+    auto n_cuts = offers_.NumBins(f) - 1;
+    bool is_only_one = this->IsOnlyOne(f);
+    if (is_only_one) {
+      for (std::size_t i = 0; i < rank_.size(); ++i) {
+        cuts_.push_back(static_cast<bst_bin_t>(std::min(i, n_cuts)));
+      }
+    } else {
+      this->DrawCuts(n_cuts, words);
+    }
+    for (auto rank : rank_) {
+      bool default_left = !is_only_one && UniformBelow(words, 2) == 0;
+      made_.push_back({f, cuts_[rank], default_left, false, 0});
+    }
+    cuts_.clear();
+  }
+
+  /** @brief Cuts in ascending order: distinct ones where there are enough. */
+  void DrawCuts(std::size_t n_cuts, RandomSource* words) {
+    auto n_splits = rank_.size();
+    if (n_cuts > n_splits) {
+      for (auto i = pool_.size(); i < n_cuts; ++i) {
+        pool_.push_back(static_cast<bst_bin_t>(i));
+      }
+      taken_.clear();
+      for (std::size_t i = 0; i < n_splits; ++i) {
+        taken_.push_back(i + UniformBelow(words, n_cuts - i));
+        std::swap(pool_[i], pool_[taken_[i]]);
+        cuts_.push_back(pool_[i]);
+      }
+      // What was moved returns to its place.
+      for (std::size_t i = 0; i < n_splits; ++i) {
+        pool_[i] = static_cast<bst_bin_t>(i);
+        pool_[taken_[i]] = static_cast<bst_bin_t>(taken_[i]);
+      }
+    } else {
+      for (std::size_t i = 0; i < n_splits; ++i) {
+        cuts_.push_back(static_cast<bst_bin_t>(UniformBelow(words, n_cuts)));
+      }
+    }
+    std::sort(cuts_.begin(), cuts_.end());
+  }
+
+  /** @brief One category and a random half of the others go right at every split. */
+  void DrawCategorical(bst_feature_t f, RandomSource* words) {
+    for (std::size_t i = 0; i < rank_.size(); ++i) {
+      bool default_left = UniformBelow(words, 2) == 0;
+      auto bin = static_cast<bst_bin_t>(UniformBelow(words, offers_.NumBins(f)));
+      auto subset = 1 + UniformBelow(words, kMaxUniform);
+      made_.push_back({f, bin, default_left, true, subset});
+    }
+  }
+
+  Offers const& offers_;
+  std::uint64_t name_;
+  std::vector<std::size_t> rank_;  // of the cuts of a partition, in heap order
+  std::vector<bst_bin_t> pool_;    // counts from 0 up
+  std::vector<bst_bin_t> cuts_;    // of the partition that is drawn
+  std::vector<std::size_t> taken_;
+  std::vector<Split> made_;
+};
+
 /** @brief What one thread works with, kept from one feature to the next. */
 struct Workspace {
   NamedPartitions partitions;
@@ -201,9 +316,8 @@ Partitions PartitionSelector::Select(std::vector<OpenNode> const& nodes, TreeSpe
   Contest contest{parts_.ctx, plan, parts_.offers, levels, made, n_splits};
   common::Span<OpenNode const> all{nodes};
   GroupsOf utilities = [&](std::size_t choice) {
-    contest.Begin(
-        choice, tree.oblivious ? all : all.subspan(choice, 1),
-        tree.history->Offsets(tree.class_idx, nodes[choice].features, UtilityOfOneNat(plan)));
+    contest.Begin(choice, tree.oblivious ? all : all.subspan(choice, 1),
+                  tree.history->Offsets(tree.class_idx, nodes[choice].features));
     return &contest;
   };
   auto chosen = parts_.release->Select(SplitEvent(plan), n_choices, utilities);

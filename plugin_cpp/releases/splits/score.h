@@ -30,11 +30,15 @@ namespace xgboost::dp {
   return static_cast<std::int64_t>(std::floor(std::clamp(u, -kLargest, kLargest)));
 }
 
-/** @brief Sums of a child, in real units. */
 struct RealSum {
   double grad;
   double denominator;  // of the weight: Hessians or rows, and lambda
 };
+
+/** @brief One unit of utility is C / B, so that all scores of C = 1 have comparable scales. */
+[[nodiscard]] inline double UtilityUnit(Plan const& plan) {
+  return static_cast<double>(plan.row_bound.Unit());
+}
 
 // Every score is a supremum over the weights of the two children. `operator()` is the part of one
 // child; `Ordered` is the supremum over pairs with the weight of the first child at most that of
@@ -53,7 +57,12 @@ class L1Score {
 /** @brief max over |w| <= tau of -(2 w G + (H + lambda) w^2), the gain of a clipped Newton leaf. */
 class NewtonScore {
  public:
-  explicit NewtonScore(Plan const& plan);
+  explicit NewtonScore(Plan const& plan)
+      : to_grad_{1.0 / UtilityUnit(plan)},
+        to_hess_{1.0 / (std::sqrt(plan.row_bound.hessian_weight) * UtilityUnit(plan))},
+        lambda_{plan.leaf.lambda / plan.row_bound.gradient_bound},
+        tau_{plan.score_clip},
+        unit_{UtilityUnit(plan)} {}
   [[nodiscard]] std::int64_t operator()(GlobalSum const& s) const {
     auto [g, d] = this->Real(s);
     return AsUtility(this->Value(g, d, this->Weight(g, d)) * unit_);
@@ -87,7 +96,11 @@ class NewtonScore {
 /** @brief S^2 / (n + lambda), the published gain, for constant Hessians. */
 class GainScore {
  public:
-  explicit GainScore(Plan const& plan);
+  explicit GainScore(Plan const& plan)
+      : to_grad_{1.0 / UtilityUnit(plan)},
+        to_count_{1.0 / static_cast<double>(RowQuantiser{plan.row_bound}(0.0, 1.0).second)},
+        lambda_{plan.leaf.lambda},
+        unit_{UtilityUnit(plan)} {}
   [[nodiscard]] std::int64_t operator()(GlobalSum const& s) const {
     auto [g, d] = this->Real(s);
     return AsUtility(Value(g, d) * unit_);
@@ -129,10 +142,6 @@ class ClassNorm {
   u128 squares_{0};
 };
 
-/** @brief The utility that counts for one nat in a selection: range / eps0; 0 without noise. */
-[[nodiscard]] double UtilityOfOneNat(Plan const& plan);
-
-/** @brief Call `fn` with the score that the plan names. */
 template <typename Fn>
 auto DispatchScore(Plan const& plan, Fn&& fn) {
   switch (plan.score) {

@@ -17,10 +17,10 @@
 #include "common/threading_utils.h"                 // for ParallelFor
 #include "plugin_cpp/grow/exact_levels.h"           // for ExactLevels
 #include "plugin_cpp/grow/splitter.h"               // for Splitter
-#include "plugin_cpp/plan/draws.h"                  // for SplitEvent
+#include "plugin_cpp/plan/plan.h"                   // for SplitEvent
 #include "plugin_cpp/releases/splits/history.h"     // for SplitHistory
 #include "plugin_cpp/releases/splits/partitions.h"  // for PartitionSelector
-#include "plugin_cpp/releases/splits/score.h"       // for ClassNorm, DispatchScore, UtilityOfOneNat
+#include "plugin_cpp/releases/splits/score.h"       // for ClassNorm, DispatchScore
 
 namespace xgboost::dp {
 namespace {
@@ -166,7 +166,7 @@ Partitions SelectedSplits::ChooseSplits(std::vector<OpenNode> const& nodes, Tree
     auto const& features = nodes[choice].features;
     this->ListOffers(features);
     utilities_.assign(offsets_.back() + (plan_.no_split ? 1 : 0), 0);
-    auto prior = tree.history->Offsets(tree.class_idx, features, UtilityOfOneNat(plan_));
+    auto prior = tree.history->Offsets(tree.class_idx, features);
     for (std::size_t i = 0; i < prior.size(); ++i) {
       std::fill(utilities_.begin() + offsets_[i], utilities_.begin() + offsets_[i + 1], prior[i]);
     }

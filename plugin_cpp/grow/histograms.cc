@@ -1,0 +1,307 @@
+#include "plugin_cpp/grow/histograms.h"
+
+#include <algorithm>    // for clamp, copy, copy_n, find, max, min
+#include <cstring>      // for memcpy
+#include <limits>       // for numeric_limits
+#include <mutex>        // for mutex, lock_guard
+#include <type_traits>  // for is_same_v
+#include <utility>      // for move, swap
+
+#include "common/threading_utils.h"  // for ParallelFor, Sched
+#include "xgboost/logging.h"         // for CHECK
+
+namespace xgboost::dp {
+namespace {
+constexpr std::size_t kRowsOfBlock = 8192;
+// Bins of the features that are summed together: their words fit the first-level cache.
+constexpr std::size_t kBinsOfTile = 4096;
+constexpr std::size_t kRowsAhead = 24;
+constexpr std::size_t kPlacesOfLine = kBytesOfLine / sizeof(PackedPair);
+constexpr std::size_t kLinesAtOnce = sizeof(std::uint64_t);
+
+/** @param gpair Pairs of the rows of the page. */
+template <typename CodeT>
+void SumDense(DenseCodes<CodeT> const& codes, BinPlaces const& places,
+              common::Span<std::uint32_t const> rows, std::size_t begin, std::size_t end,
+              PackedPair const* gpair, PackedPair* words) {
+  auto const* begins = places.data();
+  auto n = rows.size();
+  for (std::size_t i = 0; i < n; ++i) {
+    if (i + kRowsAhead < n) {
+      auto next = rows[i + kRowsAhead];
+      Prefetch(gpair + next);
+      codes.Prefetch(next, begin, end);
+    }
+    auto pair = gpair[rows[i]];
+    auto const* row = codes.codes + rows[i] * codes.n_features;
+    for (auto f = begin; f < end; ++f) {
+      words[begins[f] + row[f]] += pair;
+    }
+  }
+}
+
+/** @param mark Called with each place that is summed. */
+template <typename Fn>
+void SumSparse(BinPage const& page, common::Span<std::uint32_t const> rows, PackedPair const* gpair,
+               PackedPair* words, Fn&& mark) {
+  auto const* row_ptr = page.RowPtr();
+  auto const* entries = page.Entries();
+  for (auto row : rows) {
+    auto pair = gpair[row];
+    auto last = row_ptr[row + 1];
+    for (auto i = row_ptr[row]; i < last; ++i) {
+      words[entries[i]] += pair;
+      mark(entries[i]);
+    }
+  }
+}
+
+/**
+ * @brief Two ascending lists as one; places of both get fn(sum, sum), and those of the second alone
+ *        fn(0, sum). What comes out as 0 is left out.
+ */
+template <typename Sum, typename Fn>
+void Zip(StoredBins<Sum> const& list, StoredBins<Sum> const& other, Fn&& fn, StoredBins<Sum>* out) {
+  auto n_a = list.places.size(), n_b = other.places.size();
+  out->places.resize(n_a + n_b);
+  out->sums.resize(n_a + n_b);
+  std::size_t i = 0, j = 0, n = 0;
+  while (i < n_a || j < n_b) {
+    auto a = i < n_a ? list.places[i] : std::numeric_limits<std::uint32_t>::max();
+    auto b = j < n_b ? other.places[j] : std::numeric_limits<std::uint32_t>::max();
+    auto place = std::min(a, b);
+    Sum sum = a == place ? list.sums[i++] : Sum{};
+    if (b == place) {
+      sum = fn(sum, other.sums[j++]);
+    }
+    out->places[n] = place;
+    out->sums[n] = sum;
+    n += sum.grad != 0 || sum.hess != 0 ? 1 : 0;
+  }
+  out->places.resize(n);
+  out->sums.resize(n);
+}
+}  // namespace
+
+Level::Level(Context const* ctx, Release const& release, BinPlaces const& places,
+             std::int64_t largest)
+    : ctx_{ctx}, release_{release}, places_{places} {
+  CHECK_LE(largest, PackedPair::kLimit);
+  rows_of_block_ = std::clamp<std::size_t>(PackedPair::kLimit / std::max<std::int64_t>(largest, 1),
+                                           1, kRowsOfBlock);
+}
+
+void Level::Begin(std::vector<Siblings> families) {
+  families_ = std::move(families);
+  summed_.clear();
+  if (families_.empty()) {
+    summed_ = {RegTree::kRoot};
+  }
+  for (auto const& family : families_) {
+    for (std::size_t i = 0; i < family.nodes.size(); ++i) {
+      if (i != family.heaviest) {
+        summed_.push_back(family.nodes[i]);
+      }
+    }
+  }
+}
+
+void Level::EndNodes() {
+  nodes_ = summed_;
+  for (auto const& family : families_) {
+    nodes_.push_back(family.nodes[family.heaviest]);
+  }
+}
+
+std::vector<Level::RowBlock> Level::BlocksOf(std::size_t p, RowSets const& rows) const {
+  std::vector<RowBlock> blocks;
+  for (std::size_t k = 0; k < summed_.size(); ++k) {
+    auto set = rows.Rows(p, summed_[k]);
+    for (std::size_t begin = 0; begin < set.size(); begin += rows_of_block_) {
+      blocks.push_back({k, set.subspan(begin, std::min(rows_of_block_, set.size() - begin))});
+    }
+  }
+  return blocks;
+}
+
+std::size_t Level::IndexOf(bst_node_t nidx) const {
+  auto it = std::find(nodes_.cbegin(), nodes_.cend(), nidx);
+  CHECK(it != nodes_.cend());
+  return it - nodes_.cbegin();
+}
+
+template <typename Sum>
+NodeHistograms<Sum>::NodeHistograms(Context const* ctx, Release const& release,
+                                    BinPlaces const& places, std::int64_t largest)
+    : Level{ctx, release, places, largest},
+      tiles_{{0, 0}},
+      n_bins_{places.Size() - places.NumFeatures()} {
+  for (std::size_t f = 0; f < places.NumFeatures(); ++f) {
+    if (places[f + 1] - places[tiles_.back().begin] > kBinsOfTile && f > tiles_.back().begin) {
+      tiles_.push_back({f, f});
+    }
+    tiles_.back().end = f + 1;
+  }
+}
+
+template <typename Sum>
+void NodeHistograms<Sum>::SumBlock(BinPage const& page, common::Span<std::uint32_t const> rows,
+                                   PackedPair const* gpair, PackedPair* words) const {
+  if (!page.IsDense()) {
+    SumSparse(page, rows, gpair, words, [](std::uint32_t) {});
+    return;
+  }
+  WithDenseCodes(page, [&](auto const& codes) {
+    for (auto const& tile : tiles_) {
+      SumDense(codes, places_, rows, tile.begin, tile.end, gpair, words);
+    }
+  });
+}
+
+template <typename Sum>
+void NodeHistograms<Sum>::Add(std::size_t p, BinPage const& page, RowSets const& rows,
+                              std::vector<PackedPair> const& gpair) {
+  auto blocks = this->BlocksOf(p, rows);
+  local_.resize(summed_.size() * n_bins_);
+  words_.resize(ctx_->Threads());
+  std::vector<std::mutex> locks(summed_.size());
+  common::ParallelFor(blocks.size(), ctx_->Threads(), common::Sched::Dyn(), [&](auto b) {
+    auto& own = words_[omp_get_thread_num()];
+    own.assign(places_.Size(), PackedPair{});
+    this->SumBlock(page, blocks[b].rows, gpair.data() + page.base_row, own.data());
+    // Sums of integers do not depend on which thread is first.
+    std::lock_guard<std::mutex> lock{locks[blocks[b].node]};
+    auto* sums = local_.data() + blocks[b].node * n_bins_;
+    for (std::size_t f = 0; f < places_.NumFeatures(); ++f) {
+      auto const* of_feature = own.data() + places_[f];
+      for (std::size_t i = 0; i < places_.NumBins(f); ++i) {
+        *sums++ += of_feature[i].Sum();
+      }
+    }
+  });
+}
+
+template <typename Sum>
+void NodeHistograms<Sum>::End() {
+  // The level above is still needed. Both keep their memory from tree to tree.
+  local_.resize(summed_.size() * n_bins_);
+  below_.resize((summed_.size() + families_.size()) * n_bins_);
+  if constexpr (std::is_same_v<Sum, GlobalSum>) {
+    release_.SumOverWorkers(&local_, below_.data());
+  } else {
+    std::copy(local_.cbegin(), local_.cend(), below_.begin());
+  }
+  local_.clear();
+  auto const* others = below_.data();
+  auto* rest = below_.data() + summed_.size() * n_bins_;
+  for (auto const& family : families_) {
+    std::copy_n((*this)[family.parent].data(), n_bins_, rest);
+    for (std::size_t k = 1; k < family.nodes.size(); ++k, others += n_bins_) {
+      for (std::size_t i = 0; i < n_bins_; ++i) {
+        rest[i] = rest[i] - others[i];
+      }
+    }
+    rest += n_bins_;
+  }
+  this->EndNodes();
+  std::swap(sums_, below_);
+}
+
+template class NodeHistograms<LocalSum>;
+template class NodeHistograms<GlobalSum>;
+
+void StoredHistograms::TakeList(Table* table) {
+  auto& [begins, places, sums] = table->list;
+  begins.clear();
+  places.clear();
+  sums.clear();
+  for (std::size_t first = 0; first < table->is_set.size(); first += kLinesAtOnce) {
+    std::uint64_t any;
+    std::memcpy(&any, table->is_set.data() + first, sizeof(any));
+    if (any == 0) {
+      continue;
+    }
+    for (auto line = first; line < first + kLinesAtOnce; ++line) {
+      if (table->is_set[line] == 0) {
+        continue;
+      }
+      table->is_set[line] = 0;
+      auto* words = table->words.data() + line * kPlacesOfLine;
+      for (std::size_t i = 0; i < kPlacesOfLine; ++i) {
+        auto sum = words[i].Sum();
+        words[i] = {};
+        if (sum.grad != 0 || sum.hess != 0) {
+          places.push_back(static_cast<std::uint32_t>(line * kPlacesOfLine + i));
+          sums.push_back(sum);
+        }
+      }
+    }
+  }
+}
+
+void StoredHistograms::Add(std::size_t p, BinPage const& page, RowSets const& rows,
+                           std::vector<PackedPair> const& gpair) {
+  auto blocks = this->BlocksOf(p, rows);
+  auto const* pairs = gpair.data() + page.base_row;
+  auto n_lines = places_.Size() / kPlacesOfLine + 1;
+  n_lines = (n_lines + kLinesAtOnce - 1) / kLinesAtOnce * kLinesAtOnce;
+  lists_.resize(summed_.size());
+  tables_.resize(ctx_->Threads());
+  std::vector<std::mutex> locks(summed_.size());
+  common::ParallelFor(blocks.size(), ctx_->Threads(), common::Sched::Dyn(), [&](auto b) {
+    auto& table = tables_[omp_get_thread_num()];
+    if (table.is_set.empty()) {
+      table.is_set.resize(n_lines);
+      table.words.resize(n_lines * kPlacesOfLine);
+    }
+    auto* is_set = table.is_set.data();
+    SumSparse(page, blocks[b].rows, pairs, table.words.data(),
+              [is_set](std::uint32_t place) { is_set[place / kPlacesOfLine] = 1; });
+    TakeList(&table);
+    // Sums of integers do not depend on which thread is first.
+    std::lock_guard<std::mutex> lock{locks[blocks[b].node]};
+    auto& list = lists_[blocks[b].node];
+    if (list.places.empty()) {
+      list = table.list;
+    } else {
+      Zip(list, table.list, [](LocalSum a, LocalSum b) { return a + b; }, &table.merged);
+      std::swap(list, table.merged);
+    }
+  });
+}
+
+void StoredHistograms::End() {
+  std::vector<StoredBins<GlobalSum>> below;
+  lists_.resize(summed_.size());
+  for (auto& list : lists_) {
+    below.push_back({{}, std::move(list.places), std::vector<GlobalSum>(list.sums.size())});
+    release_.SumOverWorkers(&list.sums, below.back().sums.data());
+    list = {};
+  }
+  lists_.clear();
+  std::size_t other = 0;
+  for (auto const& family : families_) {
+    auto rest = (*this)[family.parent];
+    StoredBins<GlobalSum> scratch;
+    for (std::size_t k = 1; k < family.nodes.size(); ++k) {
+      Zip(rest, below[other++], [](GlobalSum a, GlobalSum const& b) { return a - b; }, &scratch);
+      std::swap(rest, scratch);
+    }
+    rest.places.shrink_to_fit();
+    rest.sums.shrink_to_fit();
+    below.push_back(std::move(rest));
+  }
+  for (auto& of_node : below) {
+    of_node.begins.assign(1, 0);
+    std::uint32_t i = 0;
+    for (bst_feature_t f = 0; f < places_.NumFeatures(); ++f) {
+      while (i < of_node.places.size() && of_node.places[i] < places_[f + 1]) {
+        ++i;
+      }
+      of_node.begins.push_back(i);
+    }
+  }
+  this->EndNodes();
+  bins_ = std::move(below);
+}
+}  // namespace xgboost::dp

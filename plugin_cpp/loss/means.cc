@@ -1,0 +1,133 @@
+/**
+ * Losses of means on a scale of their own: of shares and labels, on the logit scale, and of counts
+ * and amounts, on the log scale.
+ *
+ * Proof: docs/proofs/sensitivity.md
+ */
+#include <algorithm>  // for max, min
+#include <cmath>      // for exp, sqrt, log, abs
+
+#include "plugin_cpp/loss/loss.h"  // for Loss, AddLoss
+
+namespace xgboost::dp {
+namespace {
+double Share(double margin) { return 1.0 / (1.0 + std::exp(-margin)); }
+
+/**
+ * @brief For a label that is a share, anywhere in [0, 1], or of several labels of 0 and 1, which
+ * have one bound together, by a factor of the row's predictions alone.
+ */
+class LogisticLoss : public Loss {
+ public:
+  LogisticLoss(LabelRange range, std::size_t n_labels, double row_variance)
+      : range_{range}, n_labels_{n_labels}, row_variance_{row_variance} {}
+
+  [[nodiscard]] std::size_t NumOutputs() const override { return n_labels_; }
+  [[nodiscard]] std::size_t NumLabels() const override { return n_labels_; }
+  [[nodiscard]] LabelRange RangeOf(std::size_t, LabelRange) const override { return range_; }
+
+  void Pairs(LossRows const& rows, double* g, double* h) const override {
+    for (std::size_t at = 0; at < n_labels_ * rows.n; ++at) {
+      auto p = Share(rows.margins[at]);
+      g[at] = p - rows.labels[at];
+      h[at] = p * (1.0 - p);
+    }
+  }
+
+  void LargestNorms(LossRows const& rows, double r, double* norms) const override {
+    for (std::size_t i = 0; i < rows.n; ++i) {
+      double squares = 0;
+      for (std::size_t k = 0; k < n_labels_; ++k) {
+        auto p = Share(rows.margins[k * rows.n + i]);
+        auto h = p * (1.0 - p);
+        auto off = std::max(p - range_.lower, range_.upper - p);
+        squares += off * off + r * h * h;
+      }
+      norms[i] = std::sqrt(squares);
+    }
+  }
+
+  [[nodiscard]] double RowVariance() const override { return row_variance_; }
+
+ private:
+  LabelRange range_;
+  std::size_t n_labels_;
+  double row_variance_;
+};
+
+// A share varies less than the label of a single case, whose variance is its Hessian; the row bound
+// leaves about half of that.
+AddLoss const kShares{
+    "logistic", {"reg:logistic"}, [](JsonReader const&, LabelRange range) {
+      return std::shared_ptr<Loss const>{std::make_shared<LogisticLoss>(range, 1, 0.25)};
+    }};
+// The variance of a label is its Hessian, of which the row bound leaves about half.
+AddLoss const kLabels{
+    "labels", {"binary:logistic", "binary:logitraw"}, [](JsonReader const& in, LabelRange) {
+      return std::shared_ptr<Loss const>{
+          std::make_shared<LogisticLoss>(LabelRange{0.0, 1.0}, in.Int("count", 2, 1 << 16), 0.5)};
+    }};
+/**
+ * @brief Deviances whose variance is a power of the mean: Poisson (1), Tweedie (between), gamma
+ * (2).
+ *
+ * Predictions mu are in units of the released mean of labels, m. Labels are cut at a cap that
+ * follows it, and are in units of their mean after the cut, c: so the trees fit what a prediction
+ * is to the mean, however few and large the amounts are, and the mean itself stays m. The Hessian
+ * is the expected one, which no label moves. With a = mu / m: g = (a - min(y, cap) / c) a^(1 - p),
+ * h = a^(2 - p), both in units of cap / c, the largest label.
+ */
+class PowerLoss : public Loss {
+ public:
+  PowerLoss(JsonReader const& in, LabelRange range)
+      : power_{in.Real("power", 1.0, 2.0)},
+        mean_{in.Real("mean", 1e-30, 1e30)},
+        log_mean_{std::log(mean_)},
+        start_{in.Real("start", -100.0, 100.0)},
+        cap_{in.Real("cap", range.lower, range.upper)},
+        capped_mean_{in.Real("capped_mean", 1e-30, 1e30)},
+        unit_{capped_mean_ / cap_},
+        lower_{range.lower / capped_mean_},
+        upper_{cap_ / capped_mean_} {}
+
+  [[nodiscard]] double Start() const override { return start_; }
+  [[nodiscard]] double MeanOf(double margin) const override { return std::exp(margin); }
+  [[nodiscard]] double LargestMean() const override { return kMostMeans * mean_; }
+  // The variance of a count is its mean. That of amounts has a factor that nobody has released.
+  [[nodiscard]] double RowVariance() const override { return power_ == 1.0 ? 1.0 / cap_ : 0.0; }
+
+  void Pairs(LossRows const& rows, double* g, double* h) const override {
+    for (std::size_t i = 0; i < rows.n; ++i) {
+      auto at = this->At(rows.margins[i]);
+      g[i] = (at.mean - std::min(rows.labels[i], cap_) / capped_mean_) * at.factor;
+      h[i] = at.mean * at.factor;
+    }
+  }
+
+  void LargestNorms(LossRows const& rows, double r, double* norms) const override {
+    // The gradient is linear in the label: it is largest at one of the ends.
+    for (std::size_t i = 0; i < rows.n; ++i) {
+      auto at = this->At(rows.margins[i]);
+      auto g = at.factor * std::max(std::abs(at.mean - lower_), std::abs(at.mean - upper_));
+      auto h = at.factor * at.mean;
+      norms[i] = std::sqrt(g * g + r * h * h);
+    }
+  }
+
+ private:
+  static constexpr double kMostMeans = 16.0;  // predictions are rarely above so many
+
+  struct Point {
+    double mean, factor;  // a = mu / m, and its power of 1 - p in the unit
+  };
+  [[nodiscard]] Point At(double margin) const {
+    auto above = margin - log_mean_;
+    return {std::exp(above), unit_ * std::exp((1.0 - power_) * above)};
+  }
+
+  double power_, mean_, log_mean_, start_, cap_, capped_mean_, unit_, lower_, upper_;
+};
+
+AddLoss const kPower{"power", {"count:poisson", "reg:gamma", "reg:tweedie"}, MakeLoss<PowerLoss>};
+}  // namespace
+}  // namespace xgboost::dp
