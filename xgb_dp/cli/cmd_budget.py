@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import click
 
 from ..accounting.units import UNITS
 from ..budget.budget import Budget
 from ..errors import PrivacyParameterError
-from .group import command
+from .group import Given, command
 from .options import FILE, OUT
 
 
@@ -26,28 +23,30 @@ from .options import FILE, OUT
 @click.option(
     "--most-rows", type=int, help="Most rows of a person; trainings for rows count that often."
 )
-def budget(file: Path, models: tuple[Path, ...], check: bool, **given: Any) -> None:
+def budget(given: Given) -> None:
     """Make the budget FILE of a data set, or show what is left of it. Spends nothing.
 
     With --check MODEL... it lists the releases of saved models that the budget does not contain,
     and the exit code is 1 if there are any.
     """
-    if check != bool(models):
+    file = given.file
+    if given.check != bool(given.models):
         raise PrivacyParameterError(
             "--check needs saved models, and models need --check: "
             f"xgb-dp budget {file} --check model.json."
         )
-    if not file.exists() and (given["epsilon"] is None or given["delta"] is None):
+    if not file.exists() and None in (given.epsilon, given.delta):
         raise PrivacyParameterError(
             f"There is no budget file {file}. To make one, give the total of the data set: "
             f"xgb-dp budget {file} --epsilon 2 --delta 1e-6."
         )
-    book = Budget(file, **given)
+    total = given.named("epsilon", "delta", "selection_epsilon", "unit", "group", "most_rows")
+    book = Budget(file, **total)
     book.verify()
-    if not check:
+    if not given.check:
         click.echo(book.statement())
         return
-    missing = {model: book.missing(model) for model in models}
+    missing = {model: book.missing(model) for model in given.models}
     for model, names in missing.items():
         click.echo(f"{model}: " + (f"not booked: {', '.join(names)}" if names else "booked"))
     if any(missing.values()):

@@ -14,7 +14,7 @@ from ..errors import PrivacyParameterError
 from ..record.report_views import json_number, round_up, spending_rows
 from ..record.spending import Spending, spending
 from . import options
-from .group import command
+from .group import Given, command
 
 if TYPE_CHECKING:
     from ..training.prepare import Prepared
@@ -29,14 +29,7 @@ if TYPE_CHECKING:
 @options.training
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @options.domain
-def calibrate(
-    epsilon: tuple[float, ...],
-    delta: float,
-    rounds: int | None,
-    columns: int | None,
-    as_json: bool,
-    **given: Any,
-) -> None:
+def calibrate(given: Given) -> None:
     """Show how much noise an epsilon needs. Reads no rows and spends nothing.
 
     The noise multiplier is the standard deviation of the noise divided by the most that one row can
@@ -45,9 +38,9 @@ def calibrate(
     from ..request.schema import Schema
     from ..training.prepare import prepare
 
-    domain = options.domain_from(given)
+    domain, delta = options.domain_from(given), given.delta
     named = dict(domain.columns or domain.declared)
-    for i in range(columns or 0):
+    for i in range(given.columns or 0):
         named.setdefault(f"column {i}", Column())
     if not named:
         raise PrivacyParameterError(
@@ -64,10 +57,10 @@ def calibrate(
     )
     params = {"tree_method": "dp_hist", **domain.parameters(), **options.params_from(domain, given)}
     results = [
-        (target, prepare({**params, "dp_epsilon": target, "dp_delta": delta}, shape, rounds))
-        for target in epsilon
+        (target, prepare({**params, "dp_epsilon": target, "dp_delta": delta}, shape, given.rounds))
+        for target in given.epsilon
     ]
-    if as_json:
+    if given.as_json:
         shown = [_json(target, prepared, delta) for target, prepared in results]
         click.echo(json.dumps(shown, indent=2, allow_nan=False))
         return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -13,8 +12,7 @@ from ..errors import PrivacyParameterError
 from ..evaluation import evaluate as evaluate_rows
 from ..record import policy
 from . import options
-from .files import Csv
-from .group import command
+from .group import Given, command
 from .options import FILE, OUT, ROWS
 from .output import Output, booked_on, model_file, new_files, save
 from .table import read_table
@@ -48,20 +46,7 @@ from .table import read_table
 @options.model_schema
 @options.csv
 @options.force
-def evaluate(
-    model: Path,
-    data: Path,
-    against: Path | None,
-    by: str | None,
-    budget: Path | None,
-    json_path: Path | None,
-    calibrated: Path | None,
-    method: str,
-    schema_file: Path | None,
-    csv: Csv,
-    force: bool,
-    **given: Any,
-) -> None:
+def evaluate(given: Given) -> None:
     """Evaluate a saved MODEL on the private rows of DATA.
 
     Spends epsilon and delta on these rows: all figures come from one noisy table. If the model may
@@ -70,10 +55,12 @@ def evaluate(
     \b
     xgb-dp evaluate income.json holdout.csv --epsilon 0.5 --delta 1e-6 --by sex
     """
-    paths = [path for path in (json_path, calibrated) if path is not None]
-    new_files(paths, force=force, read=[model, data, against, budget, schema_file])
+    model, against, calibrated = given.model, given.against, given.calibrated
+    paths = [path for path in (given.json_path, calibrated) if path is not None]
+    read = [model, given.data, against, given.budget, given.schema_file]
+    new_files(paths, force=given.force, read=read)
     booster = load_booster(model)
-    domain = domain_of_model(booster, model, schema_file)
+    domain = domain_of_model(booster, model, given.schema_file)
     if (rules := policy.in_force()) is not None:
         domain = rules.permitted(domain)
     if domain.target is None:
@@ -84,10 +71,10 @@ def evaluate(
         raise PrivacyParameterError(
             "`--calibrated` is for an evaluation of one model of two classes. Leave it out."
         )
-    groups = _groups(by, domain)
-    table = read_table(data, domain, training=True, csv=csv)
+    groups = _groups(given.by, domain)
+    table = read_table(given.data, domain, training=True, csv=given.csv)
     note = f"evaluate {model.name}"
-    with booked_on(budget, note) as book:
+    with booked_on(given.budget, note) as book:
         report = evaluate_rows(
             booster if against is None else [booster, load_booster(against)],
             (table.frame, table.labels) if table.plain else table.matrix(),
@@ -96,13 +83,14 @@ def evaluate(
             privacy_id=table.ids,
             budget=book,
             note=note,
-            **given,
+            **given.named("epsilon", "delta", "error_bound", "group"),
         )
         outputs: list[Output] = []
-        if json_path is not None:
-            outputs.append((json_path, report.to_json() + "\n"))
+        if given.json_path is not None:
+            outputs.append((given.json_path, report.to_json() + "\n"))
         if calibrated is not None:
-            outputs.append(model_file(calibrated, report.calibrated(booster, method=method)))
+            adjusted = report.calibrated(booster, method=given.method)
+            outputs.append(model_file(calibrated, adjusted))
         try:
             save(*outputs)
         finally:  # the figures are paid for

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -16,8 +15,8 @@ from ..engine.models import load_booster
 from ..engine.predictions import levels_of_model, objective_of, probabilities, within
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from . import options
-from .files import Csv, write_table
-from .group import command
+from .files import write_table
+from .group import Given, command
 from .options import FILE, OUT, ROWS
 from .output import Failure, new_files, save
 from .table import Table, read_table
@@ -34,18 +33,7 @@ from .table import Table, read_table
 @click.option("--contributions", is_flag=True, help="Also write what each column contributes.")
 @options.csv
 @options.force
-def predict(
-    model: Path,
-    data: Path,
-    out: Path | None,
-    keep: tuple[str, ...],
-    schema_file: Path | None,
-    score: bool,
-    rate: bool,
-    contributions: bool,
-    csv: Csv,
-    force: bool,
-) -> None:
+def predict(given: Given) -> None:
     """Predict the rows of DATA with a saved MODEL.
 
     Costs nothing more for the training rows. One line for each row: the class with its
@@ -53,18 +41,20 @@ def predict(
     several labels of 0 and 1, writes a column for each: target_0, target_1 and so on. A model of
     counts or amounts that was trained with exposures predicts them for the exposure of each row.
     """
+    out = given.out
     if out is not None:
-        new_files([out], force=force, read=[data, model, schema_file])
-    booster = load_booster(model)
-    domain = domain_of_model(booster, model, schema_file)
-    if rate and domain.exposure is None:
+        new_files([out], force=given.force, read=[given.data, given.model, given.schema_file])
+    booster = load_booster(given.model)
+    domain = domain_of_model(booster, given.model, given.schema_file)
+    if given.rate and domain.exposure is None:
         raise PrivacyParameterError(
             "`--rate` is for models that were trained with exposures, and this one was not. "
             "Leave it out."
         )
     table = read_table(
-        data, domain, training=False, labels=score, exposure=not rate, keep=keep, csv=csv
-    )
+        given.data, domain, training=False, labels=given.score, exposure=not given.rate,
+        **given.named("keep", "csv"),
+    )  # fmt: skip
     if booster.feature_names is not None and list(table.frame.columns) != booster.feature_names:
         raise PrivacyParameterError(
             "The columns of the schema are not those that the model was trained on, or are in "
@@ -73,13 +63,13 @@ def predict(
     matrix = table.matrix()
     predictions = _predictions(booster, matrix, table.domain)
     written = table.kept.assign(**predictions)
-    if contributions:
+    if given.contributions:
         written = pd.concat([written, _contributions(booster, matrix, table)], axis=1)
     if out is None:
         click.echo(written.to_csv(index=False), nl=False)
     else:
         save((out, lambda place: write_table(written, place)))
-    if score:
+    if given.score:
         _print_score(booster, matrix, table)
 
 

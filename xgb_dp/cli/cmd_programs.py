@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import click
 
-from .group import command
+from .group import Given, command
 
 _PASSED_ON = {"ignore_unknown_options": True, "help_option_names": []}
 
 
 @command("audit", context_settings=_PASSED_ON)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def audit(arguments: tuple[str, ...]) -> None:
+def audit(given: Given) -> None:
     """Measure lower bounds on epsilon, as python -m xgb_dp.audit does (--fast: within a minute)."""
     from ..audit.__main__ import main
 
-    raise SystemExit(main(list(arguments)))
+    raise SystemExit(main(list(given.arguments)))
 
 
 @command("verify", context_settings=_PASSED_ON)
 @click.argument("arguments", metavar="MODEL [OPTIONS]", nargs=-1, type=click.UNPROCESSED)
-def verify(arguments: tuple[str, ...]) -> None:
+def verify(given: Given) -> None:
     """Check what a model file claims about its privacy, without libxgboost.
 
     Use it before you release a model. It recomputes epsilon from the ledger in the file, compares
@@ -35,11 +35,11 @@ def verify(arguments: tuple[str, ...]) -> None:
     """
     from .verifier import main
 
-    raise SystemExit(main(arguments))
+    raise SystemExit(main(given.arguments))
 
 
 @command("doctor")
-def doctor() -> None:
+def doctor(_: Given) -> None:
     """Check the build, entropy, versions and installations in the way."""
     from .doctor import main
 

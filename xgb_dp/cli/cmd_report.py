@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
 
 import click
 
@@ -14,7 +12,7 @@ from ..record.deployment import KINDS, deployment_record, page_of
 from ..record.report import privacy_report
 from ..record.report_views import round_up
 from . import options
-from .group import command
+from .group import Given, command
 from .options import FILE, OUT
 from .output import new_files, print_or_save, report_file, report_text, save
 
@@ -37,32 +35,22 @@ from .output import new_files, print_or_save, report_file, report_text, save
 )
 @click.option("--replace-one", is_flag=True, help="Print only epsilon, for rows that are replaced.")
 @options.force
-def report(
-    model: Path,
-    kind: str,
-    out: Path | None,
-    name: str,
-    delta: float | None,
-    group: int | None,
-    accountant: str | None,
-    replace_one: bool,
-    force: bool,
-) -> None:
+def report(given: Given) -> None:
     """Say what the saved MODEL has cost, recomputed from what was drawn. Spends nothing."""
-    summary = privacy_report(model)
-    if delta is not None or group is not None or accountant or replace_one:
+    summary, delta = privacy_report(given.model), given.delta
+    if (delta, given.group, given.accountant, given.replace_one) != (None, None, None, False):
         epsilon = summary.get_epsilon(
             summary.delta if delta is None else delta,
-            group,
-            accountant=accountant or "exact",
-            adjacency="replace_one" if replace_one else "add_remove",
+            given.group,
+            accountant=given.accountant or "exact",
+            adjacency="replace_one" if given.replace_one else "add_remove",
         )
         click.echo(round_up(epsilon))
-    elif out is not None:
-        new_files([out], force=force, read=[model])
-        save(report_file(summary, out, name))
+    elif given.out is not None:
+        new_files([given.out], force=given.force, read=[given.model])
+        save(report_file(summary, given.out, given.name))
     else:
-        click.echo(report_text(summary, kind, name))
+        click.echo(report_text(summary, given.kind, given.name))
 
 
 @command("card")
@@ -72,7 +60,7 @@ def report(
 @click.option("--description", default="", help="What the model predicts.")
 @click.option("--intended-use", default="", help="What the model is for, and what it is not for.")
 @click.option("--data", default="", help="Where the training rows come from.")
-@click.option("--license", "licence", default="", help="Licence of the model.")
+@click.option("--license", default="", help="Licence of the model.")
 @click.option("--contact", default="", help="Whom to ask.")
 @click.option(
     "--format",
@@ -83,20 +71,14 @@ def report(
     help="registry and nist: the fields of the deployments registry and of NIST SP 800-226.",
 )
 @options.force
-def card(
-    model: Path,
-    out: Path | None,
-    kind: str,
-    description: str,
-    licence: str,
-    force: bool,
-    **words: Any,
-) -> None:
+def card(given: Given) -> None:
     """Write a model card of the saved MODEL, or what registries and reviewers ask for."""
+    model, kind = given.model, given.kind
+    words = given.named("name", "data", "intended_use", "contact")
     if kind == "html":
         text = page_of(model, **words)
     elif kind in KINDS:
         text = json.dumps(deployment_record(model, kind, **words), indent=2, allow_nan=False)
     else:
-        text = model_card(model, description=description, license=licence, **words)
-    print_or_save(text, out, force=force, read=[model])
+        text = model_card(model, **words, **given.named("description", "license"))
+    print_or_save(text, given.out, force=given.force, read=[model])

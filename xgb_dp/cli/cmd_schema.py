@@ -18,7 +18,7 @@ from ..request.id_names import looks_like_id
 from ..request.params import PARAMETERS
 from . import options
 from .files import Csv, cells_of, header_of, ids_of, is_parquet, truths_of
-from .group import command
+from .group import Given, command
 from .options import OUT, ROWS
 from .output import booked_on, new_files, print_or_save, save
 
@@ -52,19 +52,7 @@ def _kind_options(function: Any) -> Any:
 @click.option("--out", type=OUT, help="Write .yaml or .json instead of printing YAML.")
 @options.csv
 @options.force
-def schema(
-    data: Path,
-    target: str | None,
-    look: bool,
-    missing: tuple[str, ...],
-    privacy_id: str | None,
-    budget: Path | None,
-    use: str,
-    out: Path | None,
-    csv: Csv,
-    force: bool,
-    **given: Any,
-) -> None:
+def schema(given: Given) -> None:
     """Print a schema file to fill in, from the names of the columns of DATA. Reads no rows.
 
     With --discover it looks at the rows privately, for a stated cost, and fills the file in:
@@ -75,16 +63,17 @@ def schema(
     xgb-dp schema people.csv --discover --epsilon 0.1 --delta 1e-7 --target income \\
         --text income,sex --number age --out people.yaml
     """
-    header = header_of(data, csv)
-    named = {kind: given.pop(kind) for kind in KINDS}
-    cost = [given["epsilon"], given["delta"]]
-    if not look:
+    data, target, budget, out = given.data, given.target, given.budget, given.out
+    header = header_of(data, given.csv)
+    named = given.named(*KINDS)
+    cost = [given.epsilon, given.delta]
+    if not given.look:
         if cost != [None, None] or budget or any(named.values()):
             raise PrivacyParameterError(
                 "--epsilon, --delta, --budget and the kinds of columns are for a look at the "
                 "rows. Add --discover, or leave them out."
             )
-        print_or_save(template(header, target), out, force=force, read=[data], nl=False)
+        print_or_save(template(header, target), out, force=given.force, read=[data], nl=False)
         return
     if None in cost:
         raise PrivacyParameterError(
@@ -92,24 +81,25 @@ def schema(
             "--delta 1e-7."
         )
     if out is not None:
-        new_files([out], force=force, read=[data, budget])
+        new_files([out], force=given.force, read=[data, budget])
         if out.suffix.lower() not in (".yaml", ".yml", ".json"):
             raise PrivacyParameterError(
                 "--out: a discovered schema is written as .yaml or .json. Give a name with one "
                 "of these endings."
             )
-    missing = missing or MISSING
-    cells, kinds = _cells(data, header, named, target, privacy_id, missing, csv)
+    missing = given.missing or MISSING
+    cells, kinds = _cells(data, header, named, target, given.privacy_id, missing, given.csv)
     note = f"schema of {data.name}"
     with booked_on(budget, note) as book:
         discovery = discover(
-            cells, kinds, privacy_id=privacy_id, missing=missing, budget=book, note=note, **given
-        )
+            cells, kinds, missing=missing, budget=book, note=note,
+            **given.named("epsilon", "delta", "privacy_id", "group"),
+        )  # fmt: skip
         click.echo(str(discovery), err=True)
         if out is None:
-            click.echo(discovery.to_yaml(target, use=use), nl=False)
+            click.echo(discovery.to_yaml(target, use=given.use), nl=False)
         else:
-            save((out, lambda place: discovery.save(place, target, use=use)))
+            save((out, lambda place: discovery.save(place, target, use=given.use)))
 
 
 def _cells(

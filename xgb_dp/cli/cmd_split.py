@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 
 import click
 import numpy as np
@@ -15,8 +14,8 @@ from ..domain.domain import read_domain
 from ..errors import PrivacyParameterError
 from ..evaluation import split as split_rows
 from . import options
-from .files import Csv, check_columns, header_of, is_parquet, read_whole, write_whole
-from .group import command
+from .files import check_columns, header_of, is_parquet, read_whole, write_whole
+from .group import Given, command
 from .options import FILE, OUT
 from .output import new_files, save
 from .part_file import note_of, note_text
@@ -24,8 +23,8 @@ from .part_file import note_of, note_text
 
 @command("split")
 @click.argument("data", type=FILE)
-@click.option("--train", "train_path", type=OUT, required=True, help="Where the first part goes.")
-@click.option("--test", "test_path", type=OUT, required=True, help="Where the second part goes.")
+@click.option("--train", type=OUT, required=True, help="Where the first part goes.")
+@click.option("--test", type=OUT, required=True, help="Where the second part goes.")
 @click.option(
     "--share", type=float, default=0.2, show_default=True, help="Probability of the second part."
 )
@@ -33,16 +32,7 @@ from .part_file import note_of, note_text
 @click.option("--schema", "schema_file", type=FILE, help="Schema that names the column of ids.")
 @options.csv
 @options.force
-def split(
-    data: Path,
-    train_path: Path,
-    test_path: Path,
-    share: float,
-    privacy_id: str | None,
-    schema_file: Path | None,
-    csv: Csv,
-    force: bool,
-) -> None:
+def split(given: Given) -> None:
     """Split the rows of DATA, by secret coins, into a part to train on and one to evaluate on.
 
     A row, or with --privacy-id a person with all their rows, is in one part only, so it pays either
@@ -54,11 +44,13 @@ def split(
     \b
     xgb-dp split people.csv --train train.csv --test holdout.csv
     """
-    paths = [train_path, test_path]
-    new_files([*paths, *map(note_of, paths)], force=force, read=[data, schema_file])
+    data, privacy_id, csv = given.data, given.privacy_id, given.csv
+    paths = [given.train, given.test]
+    read = [data, given.schema_file]
+    new_files([*paths, *map(note_of, paths)], force=given.force, read=read)
     missing: Sequence[str] = MISSING
-    if schema_file is not None:
-        domain = read_domain(schema_file)
+    if given.schema_file is not None:
+        domain = read_domain(given.schema_file)
         if privacy_id is not None and domain.privacy_id not in (None, privacy_id):
             raise PrivacyParameterError(
                 "--privacy-id names another column than `privacy_id` in the schema. Leave one of "
@@ -73,13 +65,13 @@ def split(
     if privacy_id is not None:
         check_columns([privacy_id], header_of(data, csv))
     table, ids = read_whole(data, privacy_id, missing, csv)
-    parts = split_rows((table, np.arange(table.shape[0])), test=share, privacy_id=ids)
+    parts = split_rows((table, np.arange(table.shape[0])), test=given.share, privacy_id=ids)
     for path, rows in zip(paths, (parts.train, parts.test), strict=True):
         part = part_of(rows)
         assert part is not None
         save((path, partial(write_whole, rows[0], csv=csv)))
         save((note_of(path), note_text(path, part, privacy_id)))
     click.echo(
-        f"{train_path} and {test_path}: a {parts.unit} is in one of them, by a secret coin. Train "
-        "on the first, evaluate on the second."
+        f"{given.train} and {given.test}: a {parts.unit} is in one of them, by a secret coin. "
+        "Train on the first, evaluate on the second."
     )

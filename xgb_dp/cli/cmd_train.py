@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,7 +22,7 @@ from ..record.report_views import round_up
 from ..request.params import DEFAULT_ROUNDS
 from . import options
 from .files import Csv
-from .group import command
+from .group import Given, command
 from .options import FILE, OUT, ROWS
 from .output import booked_on, model_file, new_files, report_file, report_kind, save
 from .part_file import note_of
@@ -67,21 +66,7 @@ from .table import read_table
 @options.csv
 @options.force
 @click.option("--quiet", is_flag=True, help="Show no progress bar.")
-def train(
-    data: Path,
-    rounds: int | None,
-    budget: Path | None,
-    model: Path,
-    start: Path | None,
-    public: Path | None,
-    public_rows: Path | None,
-    reports: tuple[Path, ...],
-    card_path: Path | None,
-    csv: Csv,
-    force: bool,
-    quiet: bool,
-    **given: Any,
-) -> None:
+def train(given: Given) -> None:
     """Train a private model on the rows of DATA.
 
     Spends epsilon and delta. Everything that can be wrong is found before any noise is drawn; an
@@ -91,9 +76,12 @@ def train(
     xgb-dp train people.csv --target income --classes "<=50K,>50K" \\
         --categories sex=Female,Male --epsilon 1 --delta 1e-6 --model income.json
     """
-    paths = [model, *reports, *([card_path] if card_path else [])]
-    new_files(paths, force=force, read=[data, given["schema"], budget, start, public, public_rows])
-    for path in reports:
+    data, model, csv, card_path = given.data, given.model, given.csv, given.card_path
+    paths = [model, *given.reports, *([card_path] if card_path else [])]
+    below = given.start or given.public
+    read = [data, given.schema, given.budget, given.start, given.public, given.public_rows]
+    new_files(paths, force=given.force, read=read)
+    for path in given.reports:
         report_kind(path)  # an unknown ending is an error before training
     domain = options.domain_from(given)
     domain.check_target()
@@ -103,34 +91,35 @@ def train(
     params = {"tree_method": "dp_hist", "verbosity": 1, **domain.parameters(), **asked}
     if table.ids is not None:
         params["dp_privacy_id"] = table.ids
-    if start and public:
+    if given.start and given.public:
         raise PrivacyParameterError("Give --continue or --public-start, not both.")
-    if public:
+    if given.public:
         params["dp_public_model"] = True
-    if public_rows:
-        params["dp_public_data"] = _public_rows(public_rows, data, domain, csv)
-    below = start or public
+    if given.public_rows:
+        params["dp_public_data"] = _public_rows(given.public_rows, data, domain, csv)
     earlier = load_booster(below) if below else None
     note = f"train {model.name}"
-    with booked_on(budget, note) as book:
+    with booked_on(given.budget, note) as book:
         training = xgboost.train if book is None else partial(book.train, note=note)
-        count = DEFAULT_ROUNDS if rounds is None else rounds
-        with _progress_bar(count, quiet) as bar:
+        count = DEFAULT_ROUNDS if given.rounds is None else given.rounds
+        with _progress_bar(count, given.quiet) as bar:
             booster = training(
                 params, table.matrix(), count, xgb_model=earlier, callbacks=[_Progress(bar)]
             )
         booster.set_attr(**{ATTRIBUTE: domain.to_json()})
         report = privacy_report(booster)
-        outputs = [model_file(model, booster), *(report_file(report, path) for path in reports)]
-        save(*outputs, *([(card_path, model_card(booster))] if card_path else []))
+        outputs = [report_file(report, path) for path in given.reports]
+        if card_path is not None:
+            outputs.append((card_path, model_card(booster)))
+        save(model_file(model, booster), *outputs)
     _say_what_was_spent(report, model, domain)
 
 
-def _asked(domain: Domain, given: Mapping[str, Any]) -> dict[str, Any]:
+def _asked(domain: Domain, given: Given) -> dict[str, Any]:
     """The parameters that options and the schema file give, epsilon and delta among them."""
     asked = options.params_from(domain, given)
     for name in ("epsilon", "delta"):
-        if asked.setdefault(f"dp_{name}", given[name]) != given[name]:
+        if asked.setdefault(f"dp_{name}", getattr(given, name)) != getattr(given, name):
             raise PrivacyParameterError(
                 f"`dp_{name}` is given twice with different values: keep --{name}."
             )

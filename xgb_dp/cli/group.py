@@ -8,6 +8,7 @@ import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import click
@@ -43,10 +44,18 @@ def cli(ctx: click.Context, name: str | None) -> None:
         )
 
 
-def command(name: str, **settings: Any) -> Callable[[Callable[..., Any]], click.Command]:
+class Given(SimpleNamespace):
+    """The arguments and options that a command was given, by name."""
+
+    def named(self, *names: str) -> dict[str, Any]:
+        """Some of them, as keyword arguments."""
+        return {name: getattr(self, name) for name in names}
+
+
+def command(name: str, **settings: Any) -> Callable[[Callable[[Given], None]], click.Command]:
     """Registers a function as a command whose errors become messages."""
 
-    def register(function: Callable[..., Any]) -> click.Command:
+    def register(function: Callable[[Given], None]) -> click.Command:
         registered: click.Command = cli.command(name, **settings)(_guarded(function))
         return registered
 
@@ -65,17 +74,17 @@ def _warn(message: Any, *_: Any, **__: Any) -> None:
     click.echo(str(message), err=True)
 
 
-def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
+def _guarded(function: Callable[[Given], None]) -> Callable[..., None]:
     """Turn errors into messages; the details of unexpected ones are shown on request only."""
 
     @functools.wraps(function)
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run(**given: Any) -> None:
         from xgboost.core import XGBoostError
 
         try:
             with warnings.catch_warnings():
                 warnings.showwarning = _warn
-                return function(*args, **kwargs)
+                function(Given(**given))
         except XGBoostError as error:
             _keep_quiet()
             # The first line is the message, after time and place; the rest is a stack.

@@ -6,7 +6,7 @@ import functools
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +20,7 @@ from ..errors import PrivacyParameterError
 from ..parameters.parse import parse_range
 from ..record import policy
 from .files import Csv
+from .group import Given
 
 _ENDINGS = {b"PAR1": ".parquet", b"\x1f\x8b": ".csv.gz"}  # by the first bytes
 _STDIN = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
@@ -156,7 +157,7 @@ training = _adds(
 """Adds the number of rounds, and the options that :func:`params_from` takes."""
 
 
-def csv(command: Callable[..., Any]) -> Callable[..., Any]:
+def csv(command: Callable[[Given], None]) -> Callable[[Given], None]:
     """Adds the options of CSV files to a command, which takes them as `csv`."""
 
     @click.option("--separator", default=",", show_default=True, help="Separator of CSV files.")
@@ -164,8 +165,9 @@ def csv(command: Callable[..., Any]) -> Callable[..., Any]:
         "--encoding", default="utf-8-sig", show_default=True, help="Encoding of CSV files."
     )
     @functools.wraps(command)
-    def run(*, separator: str, encoding: str, **given: Any) -> Any:
-        return command(csv=Csv(separator, encoding), **given)
+    def run(given: Given) -> None:
+        given.csv = Csv(given.separator, given.encoding)
+        command(given)
 
     return run
 
@@ -178,15 +180,15 @@ def _pair(option: str, text: str) -> tuple[str, str]:
     return name.strip(), value
 
 
-def domain_from(given: Mapping[str, Any]) -> Domain:
+def domain_from(given: Given) -> Domain:
     """The domain of a schema file, changed by options."""
     rules = policy.in_force()
     domain = Domain() if rules is None else rules.domain
-    if given["schema"]:
-        domain = read_domain(given["schema"])
+    if given.schema:
+        domain = read_domain(given.schema)
     names = ("target", "weight", "privacy_id", "objective")
-    changes = {name: given[name] for name in names if given[name]}
-    classes, target_bounds = given["classes"], given["target_bounds"]
+    changes = {name: value for name, value in given.named(*names).items() if value}
+    classes, target_bounds = given.classes, given.target_bounds
     if classes and target_bounds:
         raise PrivacyParameterError("Give --classes or --target-bounds, not both.")
     if classes:
@@ -195,29 +197,29 @@ def domain_from(given: Mapping[str, Any]) -> Domain:
     if target_bounds:
         changes["target_bounds"] = parse_range("--target-bounds", target_bounds)
         changes["classes"] = None
-    if given["event"] or given["target_upper"]:
-        changes |= {name: given[name] or None for name in ("event", "target_upper")}
-    if given["quantiles"]:
-        changes["quantiles"] = levels_of("--quantiles", given["quantiles"].split(","))
-    if given["exposure"]:
-        changes["exposure"], text = _pair("--exposure", given["exposure"])
+    if given.event or given.target_upper:
+        changes |= {name: getattr(given, name) or None for name in ("event", "target_upper")}
+    if given.quantiles:
+        changes["quantiles"] = levels_of("--quantiles", given.quantiles.split(","))
+    if given.exposure:
+        changes["exposure"], text = _pair("--exposure", given.exposure)
         changes["exposure_bounds"] = parse_range("--exposure", text.split(":"))
     columns = {**(domain.columns or {}), **_columns_from(given)}
-    drop = (*domain.drop, *given["drop"])
+    drop = (*domain.drop, *given.drop)
     if domain.columns is None and rules is None:
         return replace(domain, **changes, drop=drop, declared=columns)
     changed = replace(domain, **changes, drop=drop)
     # An option that names the ids takes them out of the features of a schema file.
-    apart = {*given["drop"], given["privacy_id"], *changed.ends, changed.exposure}
+    apart = {*given.drop, given.privacy_id, *changed.ends, changed.exposure}
     changed = replace(changed, columns={n: c for n, c in columns.items() if n not in apart})
     return changed if rules is None else rules.permitted(changed)
 
 
-def _columns_from(given: Mapping[str, Any]) -> dict[str, Column]:
+def _columns_from(given: Given) -> dict[str, Column]:
     """The columns that options declare one by one."""
     columns: dict[str, Column] = {}
     for option in ("--categories", "--bounds"):
-        for text in given[option.removeprefix("--")]:
+        for text in getattr(given, option.removeprefix("--")):
             name, value = _pair(option, text)
             if name in columns:
                 raise PrivacyParameterError(f"Options declare the column {name!r} twice.")
@@ -228,11 +230,11 @@ def _columns_from(given: Mapping[str, Any]) -> dict[str, Column]:
     return columns
 
 
-def params_from(domain: Domain, given: Mapping[str, Any]) -> dict[str, Any]:
+def params_from(domain: Domain, given: Given) -> dict[str, Any]:
     """Parameters of a training: those of the schema file, overridden by options."""
-    options: dict[str, Any] = {"dp_preset": given["preset"]} if given["preset"] else {}
+    options: dict[str, Any] = {"dp_preset": given.preset} if given.preset else {}
     named = set()
-    for text in given["pairs"]:
+    for text in given.pairs:
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise PrivacyParameterError(
