@@ -5,20 +5,24 @@ That the parts of a ledger fit each other is checked in ``form.py``.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..accounting import ChoiceEvent, Event, SelectionEvent, Unit, event_from_json
 from ..accounting.enforced import Enforced
 from ..accounting.events import release_counts
 from ..errors import LedgerError
-from .base_model import PublicStart
 
 _MOST = 1 << 31  # rounds
 _NEEDED = {"rounds", "group", "budget_shares", "num_parallel_tree"}
-_ENTRY = re.compile(r"[0-9a-f]{16}")
+_NAME = re.compile(r"[0-9a-f]{16}")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_START = {"digest", "rounds", "trees"}
+_RELEASED = "released"
 
 _MEND = "What the model has cost is not known. Take a sound copy of the model, or train it again."
 
@@ -39,12 +43,91 @@ def is_count(value: Any) -> bool:
     return type(value) is int and 0 <= value < _MOST
 
 
-def is_entry(value: Any) -> bool:
-    """Whether this is the name of an entry in a budget."""
-    return type(value) is str and _ENTRY.fullmatch(value) is not None
+def _is_number(value: Any, low: float = -math.inf, below: float = math.inf) -> bool:
+    return type(value) in (int, float) and low <= value < below
 
 
-def read_events(data: Any) -> tuple[Event, ...]:
+def _is_name(value: Any) -> bool:
+    """Whether this is the name of a tree, or of an entry in a budget."""
+    return type(value) is str and _NAME.fullmatch(value) is not None
+
+
+def _are_names(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_name, value))
+
+
+def _are_shares(shares: Any) -> bool:
+    return isinstance(shares, Mapping) and all(
+        type(name) is str and _is_number(v) for name, v in shares.items()
+    )
+
+
+@dataclass(frozen=True)
+class PublicStart:
+    """The model that private trees stand on, which costs nothing more.
+
+    It is public, made without a private row; or it follows from what the training itself has
+    released. Its trees are named one by one, so that nobody takes one of them for a private tree.
+    """
+
+    digest: str  # SHA-256 of the names of its trees, which name all of its numbers
+    rounds: int
+    trees: tuple[str, ...]  # their names, in order
+    released: bool = False  # it follows from sums that the training released, and is not public
+
+    @classmethod
+    def of(cls, trees: Sequence[str], rounds: int, *, released: bool = False) -> PublicStart:
+        """The start with these trees."""
+        digest = hashlib.sha256("\n".join(trees).encode()).hexdigest()
+        return cls(digest, rounds, tuple(trees), released)
+
+    def renamed(self, names: Mapping[str, str]) -> PublicStart:
+        """The same model, named by the same digest, after its numbers were scaled with the rest."""
+        return replace(self, trees=tuple(names.get(n, n) for n in self.trees))
+
+    def shown(self) -> dict[str, Any]:
+        """What a reader needs to know it by: digest, number of rounds and number of trees."""
+        return {"digest": self.digest, "rounds": self.rounds, "trees": len(self.trees)}
+
+    def to_json(self) -> dict[str, Any]:
+        """As a ledger holds it."""
+        out = {"digest": self.digest, "rounds": self.rounds, "trees": list(self.trees)}
+        return out | {_RELEASED: True} if self.released else out
+
+    @classmethod
+    def from_json(cls, data: Any) -> PublicStart:
+        """Read what :meth:`to_json` has written."""
+        check_fields(data, "a public start", _START, {_RELEASED})
+        digest, rounds, trees = data["digest"], data["rounds"], data["trees"]
+        sound = (
+            type(digest) is str
+            and _DIGEST.fullmatch(digest) is not None
+            and type(rounds) is int
+            and rounds >= 1
+            and _are_names(trees)
+            and bool(trees)
+            and len(trees) % rounds == 0
+            and data.get(_RELEASED, True) is True
+        )
+        if not sound:
+            raise damaged("a training does not name the trees of its public start")
+        return cls(digest, rounds, tuple(trees), _RELEASED in data)
+
+
+def _reader(
+    is_sound: Callable[[Any], bool], lacks: str, kind: Callable[[Any], Any]
+) -> Callable[[Any], Any]:
+    """Takes what is sound as it is, and refuses a training that does not do the rest."""
+
+    def read(data: Any) -> Any:
+        if not is_sound(data):
+            raise damaged(f"a training does not {lacks}")
+        return kind(data)
+
+    return read
+
+
+def _read_events(data: Any) -> tuple[Event, ...]:
     """What a training has released, or claims."""
     if not isinstance(data, list):
         raise damaged("a training does not list its events")
@@ -57,73 +140,89 @@ def read_events(data: Any) -> tuple[Event, ...]:
     return events
 
 
-def read_enforced(data: Any) -> tuple[Enforced, ...]:
+def _read_enforced(data: Any) -> tuple[Enforced, ...]:
     """What was enforced by each plan that a training might have followed."""
     if not isinstance(data, list):
         raise damaged("a training does not list what it enforced")
     return tuple(map(Enforced.from_json, data))
 
 
-def read_start(data: Any) -> PublicStart:
-    """The public model below the trees of a training."""
-    try:
-        return PublicStart.from_json(data)
-    except ValueError as error:
-        raise damaged(f"a training does not name its public start: {error}") from None
-
-
-def read_target(data: Any) -> tuple[float, float]:
+def _read_target(data: Any) -> tuple[float, float]:
     """(epsilon, delta) that a training was calibrated for."""
     check_fields(data, "a target", {"epsilon", "delta"})
     epsilon = math.inf if data["epsilon"] == "inf" else data["epsilon"]
-    numbers = all(type(v) in (int, float) for v in (epsilon, data["delta"]))
-    if not numbers or not epsilon >= 0 or not 0 <= data["delta"] < 1:
+    if not (_is_number(epsilon, 0) or epsilon == math.inf) or not _is_number(data["delta"], 0, 1):
         raise damaged("a training does not say what it was calibrated for")
     return epsilon, data["delta"]
 
 
-def read_public(data: Any) -> Mapping[str, Any]:
-    """What a training took as public, as far as the guarantee or the statement reads it."""
+def _write_target(target: tuple[float, float]) -> dict[str, Any]:
+    """As :func:`_read_target` reads it."""
+    epsilon, delta = target
+    return {"epsilon": "inf" if math.isinf(epsilon) else epsilon, "delta": delta}
+
+
+def _is_public(data: Any) -> bool:
+    """Whether it says what was public, as far as the guarantee or the statement reads it."""
     settings = data.get("hyperparameters") if isinstance(data, Mapping) else None
     if not isinstance(settings, Mapping) or not set(settings) >= _NEEDED:
-        raise damaged("a training does not say what was public")
-    sound = is_count(settings["rounds"]) and _are_shares(settings["budget_shares"])
+        return False
     try:
         Unit.of_record(data)
     except (ValueError, TypeError):
-        sound = False
-    per_person = data.get("rows_per_person", 1)
-    sound = sound and type(per_person) in (int, float) and 1 <= per_person < math.inf
-    if "n_public" in data:
-        sound = sound and type(data["n_public"]) is int and data["n_public"] >= 1
-    steps = data.get("preprocessing", [])
-    sound = sound and isinstance(steps, list) and all(isinstance(name, str) for name in steps)
+        return False
     masked = data.get("masked_sums")
-    if masked is not None:
-        sound = sound and isinstance(masked, Mapping)
-        sound = sound and all(type(masked.get(k)) is int for k in ("workers", "colluders"))
-    sound = sound and _are_evaluations(data.get("evaluations", []))
-    if not sound:
-        raise damaged("a training does not say what was public")
-    return data
-
-
-def _are_evaluations(value: Any) -> bool:
-    """Whether each says how many events it has, and which entry of a budget."""
-    return isinstance(value, list) and all(
-        isinstance(one, Mapping)
-        and is_count(one.get("events"))
-        and ("entry" not in one or is_entry(one["entry"]))
-        and type(one.get("delta", 0.0)) in (int, float)
-        and 0 <= one.get("delta", 0.0) < 1
-        for one in value
+    steps, evaluations = data.get("preprocessing", []), data.get("evaluations", [])
+    n_public = data.get("n_public", 1)
+    return (
+        is_count(settings["rounds"])
+        and _are_shares(settings["budget_shares"])
+        and _is_number(data.get("rows_per_person", 1), 1)
+        and type(n_public) is int
+        and n_public >= 1
+        and isinstance(steps, list)
+        and all(isinstance(name, str) for name in steps)
+        and (masked is None or _is_masked(masked))
+        and isinstance(evaluations, list)
+        and all(map(_is_evaluation, evaluations))
     )
 
 
-def _are_shares(shares: Any) -> bool:
-    return isinstance(shares, Mapping) and all(
-        type(name) is str and type(v) in (int, float) for name, v in shares.items()
+def _is_masked(value: Any) -> bool:
+    """Whether it says how many workers there are, and how many may be curious together."""
+    return isinstance(value, Mapping) and all(
+        type(value.get(name)) is int for name in ("workers", "colluders")
     )
+
+
+def _is_evaluation(value: Any) -> bool:
+    """Whether it says how many events it has, and which entry of a budget."""
+    return (
+        isinstance(value, Mapping)
+        and is_count(value.get("events"))
+        and ("entry" not in value or _is_name(value["entry"]))
+        and _is_number(value.get("delta", 0.0), 0, 1)
+    )
+
+
+def _to_json(values: Sequence[Event] | Sequence[Enforced]) -> list[dict[str, Any]]:
+    return [value.to_json() for value in values]
+
+
+TRAINING: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "plan_digest": (_reader(lambda v: type(v) is str, "name its plan", str), str),
+    "complete": (_reader(lambda v: type(v) is bool, "name its state", bool), bool),
+    "events": (_read_events, _to_json),
+    "enforced": (_read_enforced, _to_json),
+    "drawn": (_read_events, _to_json),
+    "rounds": (_reader(is_count, "say how many rounds it has", int), int),
+    "target": (_read_target, _write_target),
+    "public": (_reader(_is_public, "say what was public", lambda v: v), dict),
+    "trees": (_reader(_are_names, "name its trees", tuple), list),
+    "start": (PublicStart.from_json, PublicStart.to_json),
+    "entry": (_reader(_is_name, "name its entry in a budget", str), str),
+}
+"""The fields of a training in the order in which they are written: what reads and writes each."""
 
 
 def check_choice(events: Sequence[Event], public: Mapping[str, Any]) -> None:

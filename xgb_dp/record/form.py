@@ -6,7 +6,6 @@ one would make epsilon too small.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,24 +16,13 @@ from ..accounting.events import release_counts
 from ..accounting.nested import charged, ways_of
 from ..accounting.units import all_same
 from ..errors import LedgerError
-from .base_model import PublicStart, are_tree_names
-from .fields import (
-    check_choice,
-    check_fields,
-    damaged,
-    is_count,
-    is_entry,
-    read_enforced,
-    read_events,
-    read_public,
-    read_start,
-    read_target,
-)
+from .fields import TRAINING, PublicStart, check_choice, check_fields, damaged
 
 VERSION = 1
 DISCOVERY = "discovery"
 """The method of an "evaluation" that was a look at the columns, before the training."""
 _NOISE = ("os", "fixed", "none")
+_OPTIONAL = {"enforced", "drawn", "trees", "start", "entry"}  # where they are as by default
 
 
 @dataclass(frozen=True)
@@ -135,59 +123,21 @@ class TrainingRecord:
         return self.events if self.drawn is None else self.drawn
 
     def to_json(self) -> dict[str, Any]:
-        """One entry of a ledger's ``trainings``."""
-        epsilon, delta = self.target
-        out: dict[str, Any] = {
-            "plan_digest": self.plan_digest,
-            "complete": self.complete,
-            "events": [e.to_json() for e in self.events],
-        }
-        if self.enforced:
-            out["enforced"] = [e.to_json() for e in self.enforced]
-        if self.drawn is not None:
-            out["drawn"] = [e.to_json() for e in self.drawn]
-        out |= {
-            "rounds": self.rounds,
-            "target": {"epsilon": "inf" if math.isinf(epsilon) else epsilon, "delta": delta},
-            "public": dict(self.public),
-        }
-        if self.trees is not None:
-            out["trees"] = list(self.trees)
-        if self.start is not None:
-            out["start"] = self.start.to_json()
-        if self.entry is not None:
-            out["entry"] = self.entry
+        """One entry of a ledger's ``trainings``; what is as by default is left out."""
+        out = {}
+        for name, (_, write) in TRAINING.items():
+            value = getattr(self, name)
+            if name not in _OPTIONAL or value != getattr(TrainingRecord, name):
+                out[name] = write(value)
         return out
 
     @classmethod
     def from_json(cls, data: Any) -> TrainingRecord:
         """Read one entry of a ledger's ``trainings``."""
-        needed = {"plan_digest", "complete", "events", "rounds", "target", "public"}
-        check_fields(data, "a training", needed, {"enforced", "drawn", "trees", "start", "entry"})
-        if type(data["plan_digest"]) is not str or type(data["complete"]) is not bool:
-            raise damaged("a training does not name its plan or its state")
-        if not is_count(data["rounds"]):
-            raise damaged("a training does not say how many rounds it has")
-        trees = data.get("trees")
-        if "trees" in data and not are_tree_names(trees):
-            raise damaged("a training does not name its trees")
-        if "entry" in data and not is_entry(data["entry"]):
-            raise damaged("a training does not name its entry in a budget")
-        events, public = read_events(data["events"]), read_public(data["public"])
+        check_fields(data, "a training", set(TRAINING) - _OPTIONAL, _OPTIONAL)
+        record = cls(**{n: read(data[n]) for n, (read, _) in TRAINING.items() if n in data})
+        events, public = record.events, record.public
         check_choice(events, public)
-        record = cls(
-            plan_digest=data["plan_digest"],
-            complete=data["complete"],
-            events=events,
-            rounds=data["rounds"],
-            target=read_target(data["target"]),
-            public=public,
-            enforced=read_enforced(data["enforced"]) if "enforced" in data else (),
-            drawn=read_events(data["drawn"]) if "drawn" in data else None,
-            trees=None if trees is None else tuple(trees),
-            start=read_start(data["start"]) if "start" in data else None,
-            entry=data.get("entry"),
-        )
         if sum(evaluation["events"] for evaluation in record.evaluations) > len(events):
             raise damaged("a training has more evaluations than events")
         released = (*record.events, *(record.drawn or ()))

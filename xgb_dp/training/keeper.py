@@ -9,7 +9,7 @@ from xgboost.callback import TrainingCallback
 from xgboost.core import Booster
 
 from ..record import caution, ledger
-from ..record.base_model import PublicStart
+from ..record.fields import PublicStart
 from ..record.form import DISCOVERY, Ledger, Released
 
 if TYPE_CHECKING:

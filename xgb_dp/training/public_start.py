@@ -15,7 +15,7 @@ from ..engine.model_json import ModelJson
 from ..engine.models import load_booster, stored_categories
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
 from ..record import ledger
-from ..record.base_model import PublicStart
+from ..record.fields import PublicStart
 from ..request.settings import Settings
 
 _KEEP = "Train the public model with the same, or start without it."

@@ -18,8 +18,8 @@ from ..engine import native, tape, workers
 from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal
 from ..parameters.parse import shown
 from ..record import ledger, policy
-from ..record.base_model import PublicStart
 from ..record.claim import Draws, Told
+from ..record.fields import PublicStart
 from ..record.form import Ledger, Released, TrainingRecord
 from ..releases.intercept import Intercept
 from ..releases.label_range import LabelRange
