@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .budget import Budget
     from .discovery import Discovery, discover
     from .evaluation import CalibratedModel, EvaluationReport, Split, evaluate, split
-    from .record.card import model_card
+    from .record.deployment import model_card
     from .record.report import PrivacyReport, privacy_report
     from .record.total import PrivacyTotal
     from .record.verify import Verification, verify
@@ -89,7 +89,7 @@ _ROOMS = {
     "Verification": "record.verify",
     "discover": "discovery",
     "evaluate": "evaluation",
-    "model_card": "record.card",
+    "model_card": "record.deployment",
     "privacy_report": "record.report",
     "select": "tuning",
     "split": "evaluation",

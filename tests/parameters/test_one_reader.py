@@ -24,8 +24,8 @@ OTHERS = {
     ("engine/model_json.py", "self._numbers"),
     ("engine/model_writing.py", "self._numbers"),
     # The ledger of a model.
-    ("record/card.py", "last.hyperparameters"),
-    ("record/card.py", "last.public"),
+    ("record/deployment.py", "last.hyperparameters"),
+    ("record/deployment.py", "last.public"),
     ("record/ledger.py", "t.hyperparameters"),
     ("calibrate/recorded.py", "given"),
     ("calibrate/recorded.py", "public"),

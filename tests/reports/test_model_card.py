@@ -1,22 +1,28 @@
-"""Model cards hold the figures of the report, and say where all else comes from."""
+"""Cards and records hold the figures of the report, and say where all else comes from."""
 
+import json
 import math
 import re
+from pathlib import Path
 
 import pytest
 import xgboost as xgb
 
 import xgb_dp
 from xgb_dp.errors import LedgerError, PrivacyParameterError, PrivacyRefusal
+from xgb_dp.record.deployment import KINDS, deployment_record, page_of
 from xgb_dp.record.report_views import round_up
 
+from ..cli.calls import run
 from ..conftest import arrays
+
+NAMES = ["a|b", "x", "y", "z"]
 
 
 @pytest.fixture
 def model(params, matrix):
     p = params(dp_feature_bounds={"a|b": (-4, 4, "even")})
-    return xgb.train(p, matrix(feature_names=["a|b", "x", "y", "z"]), 4)
+    return xgb.train(p, matrix(feature_names=NAMES), 4)
 
 
 def test_card_states_the_report(model):
@@ -29,10 +35,9 @@ def test_card_states_the_report(model):
     assert f"epsilon = {round_up(report.epsilon)}, delta = 1e-06" in card
     assert report.statement() in card
     for phrase in ("# Card of a test", "Signs of sums.", "Drawn at random.", "0.9123", "CC0-1.0",
-                   "rows drawn afresh", "4 rounds of trees of depth 2", "a\\|b"):  # fmt: skip
+                   "rows drawn afresh", "4 rounds of trees of depth 2", "a\\|b",
+                   *(f"| {spent.release} |" for spent in report.spending())):  # fmt: skip
         assert phrase in card, phrase
-    for spent in report.spending():
-        assert f"| {spent.release} |" in card
     assert not re.search(r"\$[a-z]", card)
     widths = [len(re.findall(r"(?<!\\)\|", line)) for line in card.splitlines() if line[:1] == "|"]
     assert set(widths) <= {3, 4, 7}  # two, three or six columns
@@ -42,30 +47,21 @@ def test_card_states_the_report(model):
     assert f"{best.replace('|', chr(92) + '|')} | number | {share:.3f} |" in card
 
 
-def test_card_lists_what_was_public(model):
-    card = xgb_dp.model_card(model)
-    assert '| public_cuts | `["a\\|b"]` |' in card
-    assert "| budget_shares |" in card
-    assert "No scores were given." in card
-    assert "Not stated." in card
-
-
 def test_card_of_estimators_paths_and_continued_models(params, matrix, model, tmp_path):
     path = tmp_path / "model.json"
     model.save_model(path)
-    assert xgb_dp.model_card(path) == xgb_dp.model_card(model)
-    longer = xgb.train(params(), matrix(feature_names=["a|b", "x", "y", "z"]), 1, xgb_model=model)
+    card = xgb_dp.model_card(path)
+    assert card == xgb_dp.model_card(model)
+    for phrase in ('| public_cuts | `["a\\|b"]` |', "| budget_shares |", "No scores were given.",
+                   "Not stated."):  # fmt: skip
+        assert phrase in card
+    longer = xgb.train(params(), matrix(feature_names=NAMES), 1, xgb_model=model)
     assert "(training 2)" in xgb_dp.model_card(longer)
     estimator = xgb.XGBClassifier(
         tree_method="dp_hist", dp_epsilon=1.0, dp_delta=1e-6, dp_classes=2, n_estimators=2
     )
     estimator.fit(*arrays())
     assert "2 rounds of trees of depth 6" in xgb_dp.model_card(estimator)
-
-
-def test_scores_need_their_source(model):
-    with pytest.raises(PrivacyParameterError, match="metrics_source"):
-        xgb_dp.model_card(model, metrics={"AUC": 0.9})
 
 
 def test_own_template(model):
@@ -77,10 +73,43 @@ def test_own_template(model):
             xgb_dp.model_card(model, template=bad)
 
 
-def test_models_without_privacy_get_no_card(params, matrix):
-    with pytest.warns(UserWarning, match="NOT private"):
-        loud = xgb.train(params(dp_epsilon=math.inf), matrix(), 1)
-    with pytest.raises(PrivacyRefusal, match="not differentially private"):
-        xgb_dp.model_card(loud)
+@pytest.mark.parametrize("kind", KINDS)
+def test_records_hold_the_report(model, kind):
+    record = deployment_record(model, kind, name="a model", contact="nobody")
+    report = xgb_dp.privacy_report(model)
+    assert (record["epsilon"], record["delta"]) == (report.epsilon, report.delta)
+    assert record["name"] == "a model" and record["data"] == "not stated"
+    json.dumps(record, allow_nan=False)
+    if kind != "json":
+        assert record["privacy_unit"] == "one row"
+        assert record["epsilon_if_one_is_replaced"] > record["epsilon"]
+        assert record["format_version"] == 1
+
+
+def test_a_page(model):
+    page = page_of(model, name="a <model>", data="", intended_use="x", contact="")
+    assert "<h1>a &lt;model&gt;</h1>" in page and page.count("<body>") == 1
+
+
+def test_wrong_calls(model, params, matrix):
+    with pytest.raises(PrivacyParameterError, match="kind"):
+        deployment_record(model, "label")
+    with pytest.raises(PrivacyParameterError, match="metrics_source"):
+        xgb_dp.model_card(model, metrics={"AUC": 0.9})
+    with pytest.warns(xgb_dp.PrivacyWarning, match="NOT private"):
+        bare = xgb.train(params(dp_epsilon=math.inf), matrix(), 1)
+    empty = dict.fromkeys(("name", "data", "intended_use", "contact"), "")
+    for call in (xgb_dp.model_card, deployment_record, lambda model: page_of(model, **empty)):
+        with pytest.raises(PrivacyRefusal, match="not differentially private"):
+            call(bare)
     with pytest.raises(LedgerError):
         xgb_dp.model_card(xgb.train({"objective": "binary:logistic"}, matrix(), 1))
+
+
+@pytest.mark.parametrize("kind", ["markdown", "html", *KINDS])
+def test_on_the_command_line(model, tmp_path, kind):
+    pytest.importorskip("click")
+    model.save_model(tmp_path / "model.json")
+    run("card", tmp_path / "model.json", "--format", kind, "--out", tmp_path / "card")
+    text = Path(tmp_path / "card").read_text()
+    assert ("epsilon" in text) and (kind not in KINDS or json.loads(text))

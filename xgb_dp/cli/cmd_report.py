@@ -7,8 +7,7 @@ import json
 import click
 
 from ..accounting import ACCOUNTANTS
-from ..record.card import model_card
-from ..record.deployment import KINDS, deployment_record, page_of
+from ..record.deployment import KINDS, deployment_record, model_card, page_of
 from ..record.report import privacy_report
 from ..record.report_views import round_up
 from . import options

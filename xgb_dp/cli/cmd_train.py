@@ -15,7 +15,7 @@ from xgboost.callback import TrainingCallback
 from ..domain.domain import ATTRIBUTE, Domain
 from ..engine.models import load_booster
 from ..errors import PrivacyParameterError, PrivacyRefusal
-from ..record.card import model_card
+from ..record.deployment import model_card
 from ..record.ledger import read_ledger
 from ..record.report import PrivacyReport, privacy_report
 from ..record.report_views import round_up
