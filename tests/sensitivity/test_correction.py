@@ -21,7 +21,6 @@ from xgb_dp.training.plan import dump_plan
 
 from ..models import events, trees
 from .cpp import xgb_train
-from .strategies import text_of
 
 NO_CUT: list[Any] = [{"kind": "cuts", "cuts": []}]
 ON = {"correction": {"on": True, "sigma2": 0}}
@@ -109,24 +108,6 @@ def test_trainer_and_calibration_agree_on_it():
     [event] = [e for e in events if e["release"] == "correction"]
     assert event["sensitivity2"] == sensitivity.correction_sens2()
     assert (event["sigma2"], event["coordinates"], event["count"]) == (1 << 40, 2, 2)
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"objective": "binary:logistic"},
-        {"parallel_trees": 2},
-        {"sampling_num": 1 << 31},
-        {"ensemble": 2},
-    ],
-    ids=str,
-)
-def test_plans_that_it_is_not_proved_for(changes):
-    plan = make_plan(SQUARED, True, NO_CUT, **ON) | changes
-    d = xgb.DMatrix(np.zeros((2, 1)), np.zeros(2))
-    with pytest.raises(xgb.core.XGBoostError, match="correction of the mean"):
-        xgb.Booster({"tree_method": "dp_hist", "dp_plan": text_of(plan), "base_score": 0.5,
-                     "objective": plan["objective"]}, [d]).save_config()  # fmt: skip
 
 
 def skewed(n: int) -> tuple[Any, Any]:

@@ -1,0 +1,163 @@
+"""The library refuses every plan that no proof covers, by itself: what Python writes is not asked.
+
+Each plan differs in one respect from one that is taken.
+"""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import xgboost as xgb
+from xgboost.core import XGBoostError
+
+from tests.reference.comparison import LOGISTIC, MIXED, SOFTMAX, SQUARED, make_plan
+from tests.reference.plans import merge
+from tests.reference.test_families_against_cpp import COUNTS, JOINT, ON_GRID, OUTPUT, PREDICTION
+from tests.reference.test_losses_against_cpp import plan_of
+from tests.sensitivity.test_intercept import request_of
+from xgb_dp.engine import native
+from xgb_dp.testing import train_with_plan
+from xgb_dp.training.plan import dump_plan
+
+PERSON = {"unit": "person"}
+GAIN = merge(COUNTS, {"score": "gain", "row_bound": {"mode": "clip"}})
+VALUES = merge(OUTPUT, {"row_bound": {"mode": "clip"}, "leaf": {"scale": 0}})
+HALF = {"sampling_num": 1 << 31}
+CUTS = [{"kind": "cuts", "cuts": [0.0]}] * 2
+PUBLIC = {"split": "public", "shape": "per_node", "rounds": 1, "structures": [[-1]]}
+HISTOGRAM = {"candidates": {"kind": "histogram"}}
+HESSIANS = {"candidates": {"hessian": True, "shift": 0}}
+NOISY = {"split": "histogram", "leaf": {"sigma2": 0}}
+
+
+def refusal(plan: dict[str, Any]) -> str:
+    """What the library says of a plan; nothing if it takes it."""
+    text = dump_plan({"id": "hand", **merge(plan, {"selection": {"range": 1 << 19}})})
+    try:
+        native.check_plan(text)
+    except XGBoostError as error:
+        return str(error)
+    return ""
+
+
+# Objective, features, what is taken, what makes it unproved, and what the library says.
+RULES: list[tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] = [
+    (SQUARED, ON_GRID, GAIN, PERSON, "rows that count one each"),
+    (SQUARED, ON_GRID, VALUES, PERSON, "rows that count one each"),
+    (SQUARED, ON_GRID, COUNTS, PERSON, "left out one by one"),
+    (LOGISTIC, MIXED, PERSON | {"row_bound": {"mode": "clip"}},
+     {"row_bound": {"hessian_bound": "0.0"}}, "`hessian_bound` above 0"),
+    (LOGISTIC, MIXED, {}, {"leaf": {"spread": True}}, "leaves of one structure"),
+    (SQUARED, ON_GRID, GAIN, {"row_bound": {"mode": "row_weight"}}, "unbounded under Hessians"),
+    (SQUARED, ON_GRID, GAIN, {"row_bound": {"max_weight": "0.5"}}, "unbounded under Hessians"),
+    (SQUARED, ON_GRID, VALUES, {"row_bound": {"mode": "prediction"}}, "logistic loss, softmax or"),
+    (SQUARED, ON_GRID, VALUES, {"row_bound": {"mode": "row_weight"}}, "Hessians that count rows"),
+    (SQUARED, ON_GRID, VALUES, {"row_bound": {"hessian_weight": "1e-12"}, "grid_bits": 9},
+     "a row counts nothing"),
+    (SQUARED, ON_GRID, VALUES | {"rounds": 2},
+     {"leaf": {"geometric_clip": True, "eta_start": "0.5"}}, "one learning rate"),
+    (SQUARED, ON_GRID, VALUES, {"leaf": {"lambda": "2e6"}}, "too large for output perturbation"),
+    (LOGISTIC, MIXED, {"split_levels": 2}, {"split": "random"}, "fills several levels"),
+    (LOGISTIC, MIXED, {"split_levels": 2}, {"no_split": True}, "fills several levels"),
+    (LOGISTIC, MIXED, {"score": "newton"}, {"score_clip": "0.0"}, "needs a weight clip"),
+    (LOGISTIC, MIXED, NOISY, {"leaf": {"noise": "laplace"}}, "no noise of their own"),
+    (SOFTMAX, MIXED, JOINT, {"row_bound": {"mode": "row_weight"}}, "classes are bounded together"),
+    (SOFTMAX, MIXED, JOINT, {"score": "newton"}, "classes are bounded together"),
+    (SOFTMAX, MIXED, JOINT, {"split": "random"}, "classes are bounded together"),
+    (LOGISTIC, MIXED, {"row_bound": PREDICTION}, {"class_trees": "joint"}, "trees of several"),
+    (SOFTMAX, MIXED, {}, {"row_bound": {"mode": "clip"}}, "softmax needs the clip"),
+    (SQUARED, MIXED, {}, {"row_bound": PREDICTION}, "tells its norm"),
+    (SQUARED, MIXED, {}, {"row_bound": PREDICTION | {"positive_weight": "2.0"}}, "tells its norm"),
+    (SOFTMAX, MIXED, {"row_bound": PREDICTION}, {"row_bound": {"positive_weight": "2.0"}},
+     "two classes of one label"),
+    (LOGISTIC, MIXED, {"row_bound": PREDICTION}, {"row_bound": {"output_gradient": "0.5"}},
+     "bounds of single outputs"),
+    (LOGISTIC, MIXED, {}, {"row_bound": {"weight_unit": "2.0", "max_weight": "0"}},
+     "needs a bound of weights"),
+    (LOGISTIC, MIXED, {}, {"num_class": 2}, "needs softmax, or a loss"),
+    (LOGISTIC, MIXED, HALF, {"ensemble": 2}, "not sampled in addition"),
+    (LOGISTIC, MIXED, {}, {"candidates": {"rounds": 4}}, "more than all rounds"),
+    (LOGISTIC, MIXED, {}, {"candidates": {"laplace": True}}, "quantile trees have Gaussian"),
+    (LOGISTIC, MIXED, HESSIANS, {"candidates": {"shift": 1}}, "on their own grid"),
+    (SOFTMAX, MIXED, {}, HESSIANS, "those of one class"),
+    (LOGISTIC, MIXED, merge(HESSIANS, {"candidates": {"rounds": 2}}), HALF, "always or never"),
+    (LOGISTIC, ON_GRID, HISTOGRAM,
+     {"features": [{"kind": "private", "grid": [0.0]}, *ON_GRID[1:]]}, "need a public grid"),
+    (LOGISTIC, CUTS, PUBLIC, {"parallel_trees": 2}, "one tree a round"),
+    (LOGISTIC, CUTS, PUBLIC, {"features_per_tree": 1}, "one tree a round"),
+    (LOGISTIC, CUTS, PUBLIC, {"shape": "oblivious"}, "one tree a round"),
+    (LOGISTIC, CUTS, PUBLIC, {"rounds": 2}, "one public tree for each"),
+    (LOGISTIC, CUTS, PUBLIC, {"features": MIXED[:2]}, "need public cuts"),
+    (LOGISTIC, CUTS, {"feature_weights": [1, 1]}, {"cyclic_features": True}, "cannot have weights"),
+    (LOGISTIC, CUTS, {"feature_weights": [1, 1]}, {"feature_weights": [1]}, "`feature_weights`"),
+    (LOGISTIC, CUTS, {"offered": [0, 1]}, {"offered": [1, 0]}, "once and ascending"),
+    (LOGISTIC, CUTS, {"offered": [0, 1]}, {"cyclic_features": True}, "are not drawn"),
+    (SQUARED, MIXED, {"correction": {"on": True}}, {"parallel_trees": 2}, "correction of the mean"),
+    (SQUARED, MIXED, {"correction": {"on": True}}, HALF, "correction of the mean"),
+    (SQUARED, MIXED, {"correction": {"on": True}}, {"ensemble": 2}, "correction of the mean"),
+    (LOGISTIC, MIXED, {}, {"correction": {"on": True}}, "correction of the mean"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("objective", "features", "taken", "change", "says"), RULES)
+def test_plans_that_no_proof_covers(objective, features, taken, change, says):
+    plan = make_plan(objective, True, features, **taken)
+    assert refusal(plan) == ""
+    assert says in refusal(merge(plan, change))
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "says"),
+    [
+        ("program", {"row_bound": PREDICTION}, "norms are known"),
+        ("quantiles", {"row_bound": {"mode": "row_weight"}}, "bounds them together"),
+        ("quantiles", {"num_class": 2}, "a loss with as many outputs"),
+        ("pseudo_huber", {"row_bound": {"mode": "clip", "output_gradient": "0.5"}},
+         "bounds of single outputs"),
+        ("all_centred", {"class_trees": "per_class"}, "have the same leaves"),
+        ("pseudo_huber", {"correction": {"on": True}}, "correction of the mean"),
+        ("pseudo_huber", {"objective": SQUARED}, "not that of `reg:squarederror`"),
+    ],
+)  # fmt: skip
+def test_losses_that_no_proof_covers(name, change, says):
+    plan, _ = plan_of(name, True)
+    assert refusal(plan) == ""
+    assert says in refusal(merge(plan, change))
+
+
+@pytest.mark.parametrize("plan", [GAIN, VALUES], ids=["gain", "output"])
+def test_weights_that_no_proof_covers(plan):
+    """Their bounds are those of rows that count one each."""
+    one = make_plan(SQUARED, True, ON_GRID, **plan)
+    X, y = np.zeros((6, 4)), np.zeros(6)
+    d = xgb.DMatrix(X, y, weight=np.ones(6), feature_types=["q", "q", "q", "c"])
+    train_with_plan(one, d)
+    d.set_weight(np.array([1, 1, 1, 1, 1, 0.5]))
+    with pytest.raises(XGBoostError, match="unit weights only"):
+        train_with_plan(one, d)
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [
+        ("rows", {"n_public": 5}),
+        ("range", {"edges": ["0.0", "1.0"]}),
+        ("range", {"edges": ["1.0", "0.0", "2.0"]}),
+        ("range", {"edges": ["0.0", "1.0", "2.0"], "weight_edges": ["1.0"]}),
+        ("range", {"times": True}),
+        ("cells", {"target_lower": "2.0"}),
+        ("regression", {"exposure_lower": "0.1", "exposure_upper": "1.0"}),
+        ("other", {}),
+    ],
+    ids=str,
+)
+def test_requests_that_no_proof_covers(kind, change):
+    """A row adds to one cell of each list at most, and to as many sums as were asked for."""
+    cells = {"num_class": 4, "edges": ["0.0", "1.0", "2.0"]}
+    target = {"target_lower": "-4.0", "target_upper": "2.0"}
+    request = request_of(kind, **cells, **target)
+    d = xgb.DMatrix(np.zeros((3, 1)), np.ones(3))
+    if kind != "other":
+        native.release_intercept(d, request)
+    with pytest.raises(XGBoostError):
+        native.release_intercept(d, request | change)
