@@ -1,23 +1,22 @@
-"""What was built and installed: the wheel's content and the loaded library."""
+"""What was built and installed: the wheel's content and the loaded library, or a stock one."""
 
-import ctypes
+import importlib
 import json
 import subprocess
+import types
 from importlib import metadata
 from pathlib import Path
 
+import pytest
 import xgboost
+import xgboost as xgb
 from xgboost.core import _LIB
 
+import xgb_dp
 from tests.upstream.pinned import fetch_upstream, upstream_folders
 from tests.upstream.stock import run_stock, stock_folder
-
-
-def test_loaded_library_is_the_private_build():
-    out = ctypes.c_char_p()
-    assert _LIB.XGDPBuildInfo(ctypes.byref(out)) == 0
-    assert out.value is not None
-    assert isinstance(json.loads(out.value), dict)
+from xgb_dp.engine import native
+from xgb_dp.errors import NativeLibraryError
 
 
 def test_upstream_version_is_the_pinned_one():
@@ -88,3 +87,38 @@ print(json.dumps([xgboost.__version__, xgboost.__file__, hasattr(_LIB, "XGDPBuil
     assert version == fetch_upstream.read_upstream().version
     assert Path(file).is_relative_to(stock_folder())
     assert not is_private_build
+
+
+def test_the_private_build_is_loaded():
+    assert xgb_dp.is_dp_build()
+    assert native.build_info()["name"] == "xgb-dp"
+
+
+@pytest.fixture
+def stock(monkeypatch):
+    """A library without the private symbols, as a stock wheel that took the package's place."""
+    library = types.SimpleNamespace(path="site-packages/xgboost/lib/libxgboost.so")
+    monkeypatch.setattr(native, "_raw", lambda: library)
+
+
+@pytest.mark.usefixtures("stock")
+def test_stock_build_warns_at_import_and_says_how_to_mend():
+    assert not xgb_dp.is_dp_build()
+    with pytest.warns(RuntimeWarning, match="from xgb_dp import xgboost as xgb"):
+        importlib.reload(xgb_dp)
+
+
+@pytest.mark.usefixtures("stock")
+def test_stock_build_does_not_train(params, matrix):
+    with pytest.raises(NativeLibraryError, match="Import xgb_dp first"):
+        xgb.train(params(), matrix(), 2)
+
+
+@pytest.mark.usefixtures("stock")
+def test_no_stock_build_comes_as_the_private_one():
+    with pytest.raises(NativeLibraryError, match="XGB_DP_XGBOOST=private"):
+        _ = xgb_dp.xgboost
+
+
+def test_both_names_give_one_package():
+    assert xgb_dp.xgboost is xgb

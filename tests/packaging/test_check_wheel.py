@@ -1,10 +1,15 @@
-"""Wheels that lack something, hold too much or do not work are found before they are given away."""
+"""What is wrong with a wheel is found before it is given away, and what it says of itself."""
 
+import base64
+import copy
+import hashlib
+import json
 import platform
 import sys
 import zipfile
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -122,3 +127,114 @@ def test_only_the_environment_is_on_the_path(trial, tmp_path, monkeypatch):
     bare = trial.bare_environment(tmp_path)
     assert bare["PATH"] == str(tmp_path / trial.BIN)
     assert "PYTHONPATH" not in bare
+
+
+LIBRARIES = ("_xgb_dp_xgboost/xgboost/lib/libxgboost.so", "xgb_dp.libs/libgomp-f9a9ad78.so.1.0.0")
+
+
+@pytest.fixture(scope="module")
+def tool() -> ModuleType:
+    return script("tools/repair_wheel.py")
+
+
+def built(folder: Path, version: str, content: bytes = b"library") -> Path:
+    """A wheel as auditwheel leaves it, as far as tools read it."""
+    info = "xgb_dp-0.1.0.dist-info"
+    tags = ("py3-none-manylinux_2_28_x86_64",)
+    files: dict[str, bytes] = {name: content + name.encode() for name in LIBRARIES} | {
+        "xgb_dp/__init__.py": b"",
+        "_xgb_dp_xgboost/xgboost/VERSION": f"{version}\n".encode(),
+        f"{info}/METADATA": b"Metadata-Version: 2.1\nName: xgb-dp\nVersion: 0.1.0\n",
+        f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: false\n"
+        + "".join(f"Tag: {tag}\n" for tag in tags).encode(),
+    }
+    lines = []
+    for name, data in files.items():
+        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+        lines.append(f"{name},sha256={digest},{len(data)}")
+    files[f"{info}/RECORD"] = ("\n".join(lines) + f"\n{info}/RECORD,,\n").encode()
+    folder.mkdir(exist_ok=True)
+    path = folder / f"xgb_dp-0.1.0-{tags[0]}.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return path
+
+
+def finish(tool: ModuleType, given: Path, folder: Path) -> Path:
+    scratch, out = folder / "scratch", folder / "out"
+    scratch.mkdir(parents=True)
+    out.mkdir()
+    done: Path = tool.describe_and_tag(given, out, scratch)
+    return done
+
+
+def document_of(done: Path) -> dict[str, Any]:
+    with zipfile.ZipFile(done) as archive:
+        (name,) = (n for n in archive.namelist() if n.endswith(".dist-info/sboms/xgb-dp.cdx.json"))
+        assert f"{name}," in archive.read("xgb_dp-0.1.0.dist-info/RECORD").decode()
+        read: dict[str, Any] = json.loads(archive.read(name))
+    return read
+
+
+@pytest.mark.parametrize("version, tag", [("3.2.0", "py310"), ("3.4.1", "py312")])
+def test_pip_tells_the_wheels_of_two_upstream_releases_apart(tool, tmp_path, version, tag):
+    from packaging.tags import compatible_tags
+
+    done = finish(tool, built(tmp_path / "in", version), tmp_path)
+    assert done.name == f"xgb_dp-0.1.0-{tag}-none-manylinux_2_28_x86_64.whl"
+    with zipfile.ZipFile(done) as archive:
+        said = archive.read("xgb_dp-0.1.0.dist-info/WHEEL").decode()
+    assert f"Tag: {tag}-none-manylinux_2_28_x86_64" in said and "Tag: py3-" not in said
+    # The order of pip on Python 3.13, which runs both: the newer release first.
+    order = [t.interpreter for t in compatible_tags((3, 13), "cp313", ["linux"]) if t.abi == "none"]
+    assert order.index("py312") < order.index("py310")
+
+
+def test_the_same_build_gives_the_same_file_at_any_time(tool, tmp_path):
+    given = [built(tmp_path / name, "3.2.0") for name in ("one", "two")]
+    done = [finish(tool, path, tmp_path / f"of-{path.parent.name}") for path in given]
+    assert done[0].read_bytes() == done[1].read_bytes()
+    with zipfile.ZipFile(done[0]) as archive:
+        assert {entry.date_time[0] for entry in archive.infolist()} == {1980}
+    other = finish(tool, built(tmp_path / "three", "3.2.0", b"other"), tmp_path / "of-three")
+    assert document_of(other)["serialNumber"] != document_of(done[0])["serialNumber"]
+
+
+def test_the_document_names_what_is_inside(tool, tmp_path):
+    done = finish(tool, built(tmp_path / "in", "3.4.1"), tmp_path)
+    document = document_of(done)
+    upstream, *files = document["components"]
+    pinned = json.loads((ROOT / "patches" / "upstream.json").read_text())["releases"][-1]
+    assert (upstream["name"], upstream["version"]) == ("xgboost", "3.4.1") == (
+        "xgboost", pinned["version"],
+    )  # fmt: skip
+    assert upstream["hashes"] == [{"alg": "SHA-256", "content": pinned["sha256"]}]
+    names = [
+        line
+        for line in (ROOT / "patches" / "series").read_text().splitlines()
+        if line and not line.startswith("#")
+    ]
+    folders = (ROOT / "patches" / "3.4.1", ROOT / "patches")
+    applied = [name for name in names if any((folder / name).is_file() for folder in folders)]
+    assert len(applied) < len(names)  # 3.4 has a fix by itself that 3.2 needs
+    assert len(upstream["pedigree"]["patches"]) == len(applied)
+    with zipfile.ZipFile(done) as archive:
+        for file in files:
+            digest = hashlib.sha256(archive.read(file["name"])).hexdigest()
+            assert file["hashes"] == [{"alg": "SHA-256", "content": digest}]
+    assert {file["name"] for file in files} == set(LIBRARIES)
+
+
+def test_a_document_that_is_not_cyclonedx_is_refused(tool, tmp_path):
+    sbom = sys.modules["sbom"]
+    document = sbom.make_document(built(tmp_path, "3.2.0"))
+    assert sbom.check_document(sbom.dump(document)) is None
+    wrong = copy.deepcopy(document)
+    wrong["components"][0]["type"] = "booster"
+    assert sbom.check_document(sbom.dump(wrong)) is not None
+
+
+def test_a_wheel_of_an_unknown_release_is_refused(tool, tmp_path):
+    with pytest.raises(ValueError, match=r"99.0.0 is not pinned"):
+        finish(tool, built(tmp_path / "in", "99.0.0"), tmp_path)

@@ -1,19 +1,23 @@
 """Models of each upstream release that we build on, read with the release that is here.
 
-`train_models.py` wrote them with known noise. The stock wheels read them too.
+`train_models.py` wrote them with known noise. The stock wheels read them too, and models of today.
 """
 
 import json
+import tempfile
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import xgboost as xgb
 
 import xgb_dp
+from tests.conftest import arrays, private
 from tests.upstream.stock import STOCK_VERSIONS, run_stock
-from tests.upstream.train_models import KINDS, MODELS, predict, table
+from tests.upstream.train_models import KINDS, MODELS, predict, table, train
 
 RELEASES = sorted(folder.name for folder in MODELS.iterdir())
 STOCK = """
@@ -28,6 +32,9 @@ for model, rows, extra in json.loads(sys.argv[1]):
     ways = {"value": {}, "margin": {"output_margin": True}, "leaf": {"pred_leaf": True},
             "shap": {"pred_contribs": True}}
     out[model] = {k: booster.predict(matrix, **how).tolist() for k, how in ways.items()}
+    assert booster.attr("dp_ledger") is not None, model
+    if sys.argv[3:]:
+        booster.save_model(sys.argv[3] + model.rpartition("/")[2])
 print(json.dumps(out))
 """
 
@@ -55,6 +62,19 @@ def check_equal(predicted: Mapping[str, Any], wanted: Mapping[str, Any]) -> None
     assert len(np.unique(predicted["margin"])) > 1
 
 
+def by_stock(stock: str, models: dict[str, str], *folder: str) -> dict[str, Any]:
+    """What a stock wheel predicts with models, by their paths; each has a kind."""
+    asked = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for model, kind in models.items():
+            X, _, extra = table(kind)
+            np.save(f"{scratch}/{kind}.npy", X[:25])
+            asked.append((model, f"{scratch}/{kind}.npy", extra))
+        said = run_stock(STOCK, json.dumps(asked), stock, *folder, version=stock)
+    predicted: dict[str, Any] = json.loads(said)
+    return predicted
+
+
 def test_models_of_a_release_are_there():
     assert RELEASES
     for version in RELEASES:
@@ -69,15 +89,45 @@ def test_predictions_are_those_of_the_release_that_trained(version, kind):
 
 @pytest.mark.parametrize("stock", STOCK_VERSIONS)
 @pytest.mark.parametrize("version", RELEASES)
-def test_stock_predicts_the_same(version, stock, tmp_path):
-    asked = []
+def test_stock_predicts_the_same(version, stock):
+    models = {str(MODELS / version / f"{kind}.ubj"): kind for kind in KINDS}
+    for model, predicted in by_stock(stock, models).items():
+        check_equal(predicted, expected(version, models[model]))
+
+
+@pytest.mark.parametrize("stock", STOCK_VERSIONS)
+def test_stock_reads_and_saves_what_we_train(stock, tmp_path):
+    """What stock saves is what a private build of its release saves; we read it with the ledger."""
+    (tmp_path / "again").mkdir()
+    models, ours = {}, {}
     for kind in KINDS:
-        X, _, extra = table(kind)
-        np.save(tmp_path / f"{kind}.npy", X[:25])
-        asked.append((str(MODELS / version / f"{kind}.ubj"), str(tmp_path / f"{kind}.npy"), extra))
-    predicted = json.loads(run_stock(STOCK, json.dumps(asked), stock, version=stock))
-    for kind, (model, _, _) in zip(KINDS, asked, strict=True):
-        check_equal(predicted[model], expected(version, kind))
+        for suffix in ("json", "ubj"):
+            path = f"{tmp_path}/{kind}.{suffix}"
+            models[path], ours[path] = kind, train(kind)
+            ours[path].save_model(path)
+    for path, predicted in by_stock(stock, models, f"{tmp_path}/again/").items():
+        said = predict(ours[path], models[path])
+        check_equal(predicted, said)
+        total = np.sum(predicted["shap"], axis=-1)
+        np.testing.assert_allclose(total, predicted["margin"], rtol=1e-4, atol=1e-4)
+        again = xgb.Booster(model_file=tmp_path / "again" / Path(path).name)
+        np.testing.assert_array_equal(predict(again, models[path])["value"], said["value"])
+        assert again.attr("dp_ledger") == ours[path].attr("dp_ledger")
+
+
+def test_named_categories_survive():
+    """Declared names travel in the model, undeclared ones never reach it."""
+    x, y = arrays()
+    names = ["blue", "green", "red"]
+    frame = pd.DataFrame(x[:, :3], columns=["a", "b", "d"])
+    frame["c"] = pd.Categorical(np.take(names, np.arange(300) % 2), categories=names)
+    params = private(objective="binary:logistic", dp_categories={"c": names})
+    booster = xgb.train(params, xgb.DMatrix(frame, y, enable_categorical=True), 3)
+    assert booster.get_categories(export_to_arrow=True).to_arrow()
+    frame["c"] = pd.Categorical(np.take(names, np.arange(300) % 2))
+    with pytest.raises(ValueError, match="categor") as caught:
+        xgb.train(params, xgb.DMatrix(frame, y, enable_categorical=True), 3)
+    assert not any(name in str(caught.value) for name in ("blue", "green"))
 
 
 @pytest.mark.skipif(

@@ -1,4 +1,4 @@
-"""The tool that tries patches and plugin on another upstream release."""
+"""The tools that try the plugin on another upstream release, and for every system."""
 
 import sys
 from pathlib import Path
@@ -7,7 +7,7 @@ from types import ModuleType
 import pytest
 
 from tests.scripts import script
-from tests.upstream.pinned import ROOT, fetch_upstream, pinned_sdist
+from tests.upstream.pinned import ROOT, fetch_upstream, pinned_sdist, upstream_folders
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def test_a_changed_file_rejects_its_patches_alone(tool, tree):
 
 
 def test_the_compiler_says_what_is_gone(tool, tree):
-    source = ROOT / "plugin_cpp" / "random" / "entropy.cc"
+    source = ROOT / "plugin_cpp" / "random" / "chacha20.cc"
     compile_file = sys.modules["plugin_compile"].compile_file
     assert tool.describe(*compile_file(["c++"], source, tree)) == ""
     (tree / "cpp_src" / "include" / "xgboost" / "logging.h").write_text("#error 'moved'\n")
@@ -60,3 +60,48 @@ def test_an_interpreter_is_found_for_each_release():
     find_python = script("tools/find_python.py").find_python
     assert find_python(fetch_upstream.read_upstream().version) is not None
     assert find_python("0.0.0") is None
+
+
+@pytest.fixture(scope="module")
+def portable() -> ModuleType:
+    return script("tools/check_portable.py")
+
+
+def sources(monkeypatch: pytest.MonkeyPatch, *paths: Path) -> None:
+    monkeypatch.setattr(sys.modules["plugin_compile"], "plugin_sources", lambda: list(paths))
+
+
+def source() -> Path:
+    return upstream_folders()[-1] / "source"
+
+
+def test_a_warning_is_a_fault(portable, monkeypatch, tmp_path):
+    monkeypatch.setattr(portable, "ROOT", tmp_path)
+    well, unused, broken = (tmp_path / name for name in ("well.cc", "unused.cc", "broken.cc"))
+    well.write_text('#include "plugin_cpp/random/chacha20.h"\nint main() { return 0; }\n')
+    unused.write_text("void F(int given) {}\n")
+    broken.write_text('#include "plugin_cpp/none.h"\n')
+    sources(monkeypatch, well, unused, broken)
+    faults = portable.check(portable.COMPILERS[0], source())
+    assert len(faults) == 2
+    assert faults[0].startswith("unused.cc: exit status 0\n") and "-Wunused-parameter" in faults[0]
+    assert faults[1].startswith("broken.cc: exit status 1\n") and "none.h" in faults[1]
+
+
+def test_a_compiler_that_is_not_there_is_a_fault_that_names_its_package(portable):
+    (fault,) = portable.check(
+        portable.Compiler("other", ("no-such-compiler",), "some-package"), source()
+    )
+    assert "no-such-compiler" in fault and "apt install some-package" in fault
+
+
+@pytest.mark.parametrize("name", ["clang", "mingw", "aarch64"])
+def test_what_asks_for_a_system_compiles_for_each(portable, monkeypatch, name):
+    compiler = next(c for c in portable.COMPILERS if c.name == name)
+    if compiler.find() is None:
+        pytest.skip(f"no {compiler.command[0]} on this machine")
+    folder = ROOT / "plugin_cpp"
+    asking = [p for p in sorted(folder.rglob("*.cc")) if "_WIN32" in p.read_text()]
+    assert {p.name for p in asking} >= {"chacha20.cc", "page_file_windows.cc"}
+    sources(monkeypatch, *asking)
+    assert portable.check(compiler, source()) == []
