@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from xgb_dp.audit import suite
-from xgb_dp.audit.result import AuditResult
+from xgb_dp.audit import AuditResult, suite
 from xgb_dp.calibrate.search import calibrate
 
 from . import discovery, evaluation, mechanisms, persons, scenarios

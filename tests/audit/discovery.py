@@ -14,53 +14,46 @@ from xgb_dp.discovery.least_noise import plan_discovery
 from xgb_dp.noisy_sums import ColumnPlan, release_numbers, release_texts
 
 _KNOWN = 40  # rows that both neighbours have
+Score = Callable[[ColumnPlan, npt.NDArray], float]
 
 
-def _of_text(plan: ColumnPlan) -> tuple[Callable[[], float], Callable[[], float]]:
+def _audit(
+    claimed: ColumnPlan, score: Score, rest: npt.NDArray, new: float, statistic: str
+) -> Callable[..., AuditResult]:
+    """The audit of a score on the rows that all have, and on these with a new one."""
+    more = np.append(rest, np.array([new], dtype=rest.dtype))
+
+    def audit(
+        name: str, draws: int, plan: ColumnPlan = claimed, *, confidence: float = 0.95
+    ) -> AuditResult:
+        return audit_scores(
+            *([score(plan, rows) for _ in range(draws)] for rows in (rest, more)),
+            make_accountant("exact", claimed.events),
+            name=name,
+            statistic=statistic,
+            confidence=confidence,
+        )
+
+    return audit
+
+
+def _of_text(plan: ColumnPlan, codes: npt.NDArray) -> float:
     """Whether a text of one row is shown, and else the count of a text that all name."""
-    rest = np.zeros(_KNOWN, dtype=np.int64)
-
-    def score(codes: npt.NDArray[np.int64]) -> float:
-        shown = release_texts(plan, {"text": (codes, ["known", "new"])})["text"].counts
-        return 1e6 if "new" in shown else shown.get("known", 0.0)
-
-    return lambda: score(rest), lambda: score(np.append(rest, 1))
+    shown = release_texts(plan, {"text": (codes, ["known", "new"])})["text"].counts
+    return 1e6 if "new" in shown else shown.get("known", 0.0)
 
 
-def audit_texts(
-    name: str, draws: int, plan: ColumnPlan | None = None, *, confidence: float = 0.95
-) -> AuditResult:
-    """Whether a text that one row alone names is shown more often than claimed."""
-    claimed = plan_discovery(1, 0, 1.0, 0.04)
-    without, with_row = _of_text(plan or claimed)
-    return audit_scores(
-        [without() for _ in range(draws)],
-        [with_row() for _ in range(draws)],
-        make_accountant("exact", claimed.events),
-        name=name,
-        statistic="a text of one row",
-        confidence=confidence,
-    )
+def _of_numbers(plan: ColumnPlan, values: npt.NDArray) -> float:
+    """The counts of a quantile tree, which may tell of a row far from all others."""
+    (tree,) = release_numbers(plan, values[np.newaxis])
+    return sum(count for *_, count in tree.leaves)
 
 
-def audit_numbers(
-    name: str, draws: int, plan: ColumnPlan | None = None, *, confidence: float = 0.95
-) -> AuditResult:
-    """Whether the counts of a quantile tree tell of a row far from all others."""
-    claimed = plan_discovery(0, 1, 4.0, 1e-6)
-    used = plan or claimed
-    rest = np.full((1, _KNOWN), 1.0, dtype=np.float32)
-    more = np.append(rest, rest[:, :1], axis=1)
-
-    def score(values: npt.NDArray[np.float32]) -> float:
-        (tree,) = release_numbers(used, values)
-        return sum(count for *_, count in tree.leaves)
-
-    return audit_scores(
-        [score(rest) for _ in range(draws)],
-        [score(more) for _ in range(draws)],
-        make_accountant("exact", claimed.events),
-        name=name,
-        statistic="number of rows in a tree",
-        confidence=confidence,
-    )
+audit_texts = _audit(
+    plan_discovery(1, 0, 1.0, 0.04), _of_text, np.zeros(_KNOWN, dtype=np.int64), 1,
+    "a text of one row",
+)  # fmt: skip
+audit_numbers = _audit(
+    plan_discovery(0, 1, 4.0, 1e-6), _of_numbers, np.full(_KNOWN, 1.0, dtype=np.float32), 1.0,
+    "number of rows in a tree",
+)  # fmt: skip

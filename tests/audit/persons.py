@@ -12,7 +12,7 @@ from xgb_dp.audit.suite import PLAIN
 
 from .scenarios import TWO_CUTS, TWO_SIDES, Outcome, Rows, Scenario, outcome_of, shares, sums_of
 
-_CORNERS = ([0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0])
+_CORNERS = [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
 
 
 @dataclass(frozen=True)
@@ -51,33 +51,32 @@ class PersonScenario(Scenario):
         return outcome_of(xgboost.train(params, self.matrix(rows), self.rounds))
 
 
-def in_one_leaf(rows: int = 20, epsilon: float = 4.0) -> PersonScenario:
-    """The gradient sum of the leaf that all rows of the person are in."""
-    person = Rows(np.zeros((rows, 2), dtype=np.float32), np.zeros(rows, dtype=np.float32))
-
-    def score(training: PreparedTraining, outcome: Outcome) -> float:
-        return sums_of(outcome.trees[0], [0.0, 0.0], training)[0]
-
-    # Whichever feature is split, the other rows are on the other side.
-    params = {**TWO_CUTS, "dp_epsilon": epsilon, "dp_budget_shares": shares(splits=0.02)}
-    rest = Rows(TWO_SIDES.X + np.float32(1.0), TWO_SIDES.y)
-    return PersonScenario(
-        "gradient sum of the person's leaf", params, 1, rest, ([0.0, 0.0], 0.0), score, person
-    )
-
-
-def in_all_leaves(rows: int = 20, epsilon: float = 4.0) -> PersonScenario:
-    """The gradient sums of all leaves together, in each of which the person has some rows."""
-    X = np.array(_CORNERS * (-(-rows // 4)), dtype=np.float32)[:rows]
-    person = Rows(X, np.zeros(rows, dtype=np.float32))
+def _scenario(
+    statistic: str, X: npt.ArrayLike, rest: Rows, places: list[list[float]], **params: Any
+) -> PersonScenario:
+    """The gradient sums of the leaves in which the person has rows, all of one label."""
+    rows = np.array(X, dtype=np.float32)
+    person = Rows(rows, np.zeros(len(rows), dtype=np.float32))
 
     def score(training: PreparedTraining, outcome: Outcome) -> float:
         tree = outcome.trees[0]
-        leaves = {tree.leaf_of(corner): corner for corner in _CORNERS}
-        return sum(sums_of(tree, corner, training)[0] for corner in leaves.values())
+        leaves = {tree.leaf_of(place): place for place in places}
+        return sum(sums_of(tree, place, training)[0] for place in leaves.values())
 
-    params = {**TWO_CUTS, "dp_epsilon": epsilon, "dp_budget_shares": shares(splits=0.02)}
-    params |= {"max_depth": 2, "dp_split_levels": 1}
-    return PersonScenario(
-        "gradient sums of all leaves", params, 1, TWO_SIDES, ([0.0, 0.0], 0.0), score, person
-    )
+    params |= {**TWO_CUTS, "dp_epsilon": 4.0, "dp_budget_shares": shares(splits=0.02)}
+    return PersonScenario(statistic, params, 1, rest, ([0.0, 0.0], 0.0), score, person)
+
+
+def in_one_leaf(rows: int = 20) -> PersonScenario:
+    """All rows of the person are in one leaf."""
+    # Whichever feature is split, the other rows are on the other side.
+    rest = Rows(TWO_SIDES.X + np.float32(1.0), TWO_SIDES.y)
+    corner = [0.0, 0.0]
+    return _scenario("gradient sum of the person's leaf", [corner] * rows, rest, [corner])
+
+
+def in_all_leaves(rows: int = 20) -> PersonScenario:
+    """Each leaf has some rows of the person."""
+    X = (_CORNERS * (-(-rows // 4)))[:rows]
+    depth = {"max_depth": 2, "dp_split_levels": 1}
+    return _scenario("gradient sums of all leaves", X, TWO_SIDES, _CORNERS, **depth)

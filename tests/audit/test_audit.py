@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 
 from tests.reference import grow, trainer
-from xgb_dp.audit import ApproximateClaim, audit_one_run, suite
+from xgb_dp.audit import ApproximateClaim, AuditResult, audit_one_run, suite
 from xgb_dp.audit import __main__ as command
-from xgb_dp.audit.result import AuditResult, table
 from xgb_dp.calibrate.search import calibrate
+from xgb_dp.discovery.least_noise import plan_discovery
 
 from . import __main__ as all_audits
-from . import broken, mechanisms, persons, scenarios
+from . import broken, discovery, mechanisms, persons, scenarios
 from .cases import Size
 
 SURE = 1.0 - 1e-6
@@ -148,8 +148,8 @@ def test_one_run_checks_scores():
 def test_table_and_page(tmp_path, monkeypatch, capsys):
     bad = AuditResult("a", "s", 1000, 1e-6, 1.0, 2.0, 0.95)
     good = replace(bad, lower_bound=-np.inf)
-    assert "| a | s | 1,000 | 1e-06 | 1.000 | 2.000 | VIOLATED |" in table([bad])
-    assert "| 0.000 | no violation |" in table([good])
+    assert "| a | s | 1,000 | 1e-06 | 1.000 | 2.000 | VIOLATED |" in command.table([bad])
+    assert "| 0.000 | no violation |" in command.table([good])
     page = tmp_path / "page.md"
     block = f"{all_audits.BEGIN}\nold\n{all_audits.END}"
     page.write_text(f"before\n{block}\nafter\n", encoding="utf-8")
@@ -218,3 +218,21 @@ def test_only_audits_of_a_name_run(
     assert all_audits.main(["--fast", "--only", asked]) == 0
     said = capsys.readouterr().out
     assert asked in said and "leaf sums" not in said
+
+
+def test_a_real_look_at_columns_passes():
+    assert not discovery.audit_texts("texts", 5000, confidence=SURE).violated
+    assert not discovery.audit_numbers("numbers", 2000, confidence=SURE).violated
+
+
+def test_a_threshold_that_is_too_low_is_found():
+    plan = plan_discovery(1, 0, 1.0, 0.04)
+    for threshold in (1, 2 * plan.threshold // 3):
+        low = replace(plan, threshold=threshold)
+        assert discovery.audit_texts("texts", 5000, low).violated
+
+
+def test_thin_noise_of_a_look_is_found():
+    plan = plan_discovery(0, 1, 4.0, 1e-6)
+    thin = replace(plan, number_sigma2=plan.number_sigma2 // 49)
+    assert discovery.audit_numbers("numbers", 3000, thin).violated

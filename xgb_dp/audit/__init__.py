@@ -9,6 +9,7 @@ library. ``docs/audit.md`` has the method and ``experiments/pages/audits.md`` th
 
 from .bounds import (
     ApproximateClaim,
+    AuditResult,
     Claim,
     GaussianClaim,
     clopper_pearson,
@@ -17,7 +18,6 @@ from .bounds import (
     one_run_p_value,
     violates,
 )
-from .result import AuditResult
 from .training import PreparedTraining, audit_neighbours, audit_one_run, audit_scores, ratio_scores
 
 __all__ = [

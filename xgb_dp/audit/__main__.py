@@ -14,7 +14,7 @@ from functools import partial
 
 from ..engine import native
 from ..engine.progress import progress
-from .result import AuditResult, table
+from .bounds import AuditResult
 from .suite import FAST, FULL, broken_cases, cases
 
 Audits = Iterable[Callable[[], AuditResult]]
@@ -46,6 +46,19 @@ def audit_all(sound: Audits, broken: Audits, only: list[str]) -> tuple[str, bool
     print(text)
     print(f"{time.perf_counter() - start:.0f} s; {'as claimed' if good else 'NOT AS CLAIMED'}")
     return text, good
+
+
+def table(results: list[AuditResult]) -> str:
+    """Results as a Markdown table; negative bounds are shown as 0."""
+    lines = [
+        "| audited | statistic | draws | δ | claimed ε(δ) | lower bound | verdict |",
+        "|---|---|--:|--:|--:|--:|---|",
+    ]
+    for r in results:
+        figures = f"{r.draws:,} | {r.delta:g} | {r.claimed_epsilon:.3f}"
+        bound = f"{max(r.lower_bound, 0.0):.3f}"
+        lines.append(f"| {r.name} | {r.statistic} | {figures} | {bound} | {r.verdict} |")
+    return "\n".join(lines)
 
 
 def _run(audits: Audits, only: list[str]) -> list[AuditResult]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .result import AuditResult
+from .bounds import AuditResult
 from .training import PreparedTraining, audit_neighbours, audit_one_run
 
 

@@ -19,8 +19,7 @@ from ..request.params import DEFAULT_ROUNDS
 from ..request.schema import read_schema
 from ..training import plan
 from ..training.prepare import prepare
-from .bounds import DELTAS, Claim, epsilon_lower_bound, one_run_lower_bound
-from .result import AuditResult
+from .bounds import DELTAS, AuditResult, Claim, epsilon_lower_bound, one_run_lower_bound
 
 Floats = npt.NDArray[np.float64]
 Data = TypeVar("Data")

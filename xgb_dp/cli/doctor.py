@@ -11,7 +11,6 @@ import base64
 import csv
 import hashlib
 import importlib.util
-import math
 import os
 import platform
 import sys
@@ -38,9 +37,7 @@ class Check:
 
 def check_installation() -> list[Check]:
     """Run all checks."""
-    checks = (
-        _versions, _library, _python_part, _own_files, _beside, _entropy, _training, _extras,
-    )  # fmt: skip
+    checks = (_versions, _library, _own_files, _beside, _entropy, _training, _extras)
     results: list[Check] = []
     for check in checks:
         try:
@@ -51,6 +48,10 @@ def check_installation() -> list[Check]:
     return results
 
 
+def _either(name: str, fault: str | None, well: str) -> Check:
+    return Check(name, OK, well) if fault is None else Check(name, FAILED, fault)
+
+
 def _versions() -> Iterator[Check]:
     from .. import __version__
 
@@ -59,15 +60,13 @@ def _versions() -> Iterator[Check]:
     installed, folder = _version("xgb-dp"), Path(__file__).resolve().parents[1]
     if installed is None:
         yield Check("xgb-dp", WARNING, f"{__version__} in {folder}, not installed by pip")
-    elif installed == __version__:
-        yield Check("xgb-dp", OK, f"{__version__} in {folder}")
-    else:
-        yield Check(
-            "xgb-dp",
-            FAILED,
-            f"pip knows {installed}, but {folder} is {__version__}: another copy is in the way. "
-            "Run from another folder, or reinstall.",
-        )
+        return
+    fault = (
+        f"pip knows {installed}, but {folder} is {__version__}: another copy is in the way. Run "
+        "from another folder, or reinstall."
+    )
+    same = installed == __version__
+    yield _either("xgb-dp", None if same else fault, f"{__version__} in {folder}")
 
 
 def _version(name: str) -> str | None:
@@ -78,28 +77,21 @@ def _version(name: str) -> str | None:
 
 
 def _library() -> Iterator[Check]:
+    """The loaded library, and whether the Python part in front of it is the patched one."""
     import xgboost
     from xgboost.core import _LIB
 
-    if not native.is_dp_build():
-        yield Check("library", FAILED, native.stock_hint())
-        return
-    where = getattr(_LIB, "path", None) or getattr(_LIB, "_name", "an unknown place")
-    plan = native.build_info().get("plan_version")
-    text = f"private build on XGBoost {xgboost.__version__}, plan version {plan}, in {where}"
-    yield Check("library", OK, text)
-
-
-def _python_part() -> Iterator[Check]:
-    import xgboost
-
+    private, where = native.is_dp_build(), getattr(_LIB, "path", None)
+    where = where or getattr(_LIB, "_name", "an unknown place")
+    plan = native.build_info().get("plan_version") if private else None
+    well = f"private build on XGBoost {xgboost.__version__}, plan version {plan}, in {where}"
+    yield _either("library", None if private else native.stock_hint(), well)
     folder = Path(xgboost.__file__).resolve().parent
     files = ("training.py", "sklearn.py")
     stock = [f for f in files if "_dp_hook" not in (folder / f).read_text(encoding="utf-8")]
-    text = f"hands private trainings to xgb_dp, in {folder}"
-    if stock:
-        text = f"{', '.join(stock)} in {folder} come from a stock wheel. {native.stock_hint()}"
-    yield Check("xgboost package", FAILED if stock else OK, text)
+    fault = f"{', '.join(stock)} in {folder} come from a stock wheel. {native.stock_hint()}"
+    well = f"hands private trainings to xgb_dp, in {folder}"
+    yield _either("xgboost package", fault if stock else None, well)
 
 
 def _own_files() -> Iterator[Check]:
@@ -108,13 +100,13 @@ def _own_files() -> Iterator[Check]:
         changed = _changed_files(metadata.distribution("xgb-dp"))
     except metadata.PackageNotFoundError:
         return  # the check of versions has said so
-    text = "as they were installed"
+    fault = None
     if changed:
-        text = (
+        fault = (
             f"{len(changed)} files of xgb-dp are missing or were changed, such as {changed[0]}. "
             "Mend it with: pip install --force-reinstall --no-deps xgb-dp"
         )
-    yield Check("own files", FAILED if changed else OK, text)
+    yield _either("own files", fault, "as they were installed")
 
 
 def _beside() -> Iterator[Check]:
@@ -184,23 +176,21 @@ def _changed_files(distribution: metadata.Distribution) -> list[str]:
 
 def _entropy() -> Iterator[Check]:
     first, second = os.urandom(32), os.urandom(32)
+    fault, source = None, "os.urandom"
     if first == second or first == bytes(32):
-        yield Check("entropy", FAILED, "the operating system gives the same random bytes twice")
-        return
-    source = "os.urandom"
-    if hasattr(os, "getrandom"):
+        fault = "the operating system gives the same random bytes twice"
+    elif hasattr(os, "getrandom"):
+        source = "getrandom(2), initialised"
         try:
             os.getrandom(32, os.GRND_NONBLOCK)
-            source = "getrandom(2), initialised"
         except BlockingIOError:
-            yield Check(
-                "entropy",
-                FAILED,
+            fault = (
                 "the kernel's generator is not initialised yet, so training would wait for it. "
-                "Wait after boot, or give the machine a source of entropy (e.g. virtio-rng).",
+                "Wait after boot, or give the machine a source of entropy (e.g. virtio-rng)."
             )
-            return
-    yield Check("entropy", OK, f"{source}; every training takes a fresh key of 256 bits from it")
+    yield _either(
+        "entropy", fault, f"{source}; every training takes a fresh key of 256 bits from it"
+    )
 
 
 def _training() -> Iterator[Check]:
@@ -217,16 +207,13 @@ def _training() -> Iterator[Check]:
         "dp_delta": 1e-6, "max_depth": 2, "nthread": 1, "verbosity": 0, "seed": 0,
     }  # fmt: skip
     models = [xgboost.train(params, xgboost.DMatrix(X, y), 2) for _ in range(2)]
-    report = privacy_report(models[0])
-    epsilon = report.epsilon
-    if not report.private or not 0.0 < epsilon <= 1.0 or math.isnan(epsilon):
-        yield Check("training", FAILED, f"asked for epsilon 1, the ledger says {epsilon:g}")
+    report, fault = privacy_report(models[0]), None
+    if not report.private or not 0.0 < report.epsilon <= 1.0:
+        fault = f"asked for epsilon 1, the ledger says {report.epsilon:g}"
     elif models[0].get_dump() == models[1].get_dump():
-        yield Check("training", FAILED, "two trainings drew the same noise")
-    else:
-        yield Check(
-            "training", OK, f"asked for epsilon 1, certified {epsilon:.4f}; fresh noise each time"
-        )
+        fault = "two trainings drew the same noise"
+    certified = f"asked for epsilon 1, certified {report.epsilon:.4f}; fresh noise each time"
+    yield _either("training", fault, certified)
 
 
 _EXTRAS = {
