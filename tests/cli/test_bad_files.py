@@ -135,19 +135,3 @@ def test_nothing_is_spent_on_files_that_cannot_be_written(folder, monkeypatch):
         assert message in fails("train", "rows.csv", *TRAIN, "--model", *arguments)
     assert (rows, total) == (Path("rows.csv").read_bytes(), Path("total.json").read_bytes())
     assert not Path("new.json").exists()
-
-
-@pytest.mark.parametrize("separator", ["", ";;", "(", '"', "\n", "\0"])
-def test_separators(separator, folder, monkeypatch):
-    monkeypatch.chdir(folder)
-    shown = fails("predict", "model.json", "rows.csv", "--separator", separator)
-    assert "--separator" in shown or "no column 'a'" in shown
-
-
-@pytest.mark.parametrize("encoding", ["nothing", "rot13", "base64", "\0", "", "utf-16", "idna"])
-def test_encodings(encoding, folder, monkeypatch):
-    monkeypatch.chdir(folder)
-    result = invoke("predict", "model.json", "rows.csv", "--encoding", encoding)
-    assert "unexpected" not in result.stderr
-    if result.exit_code:
-        assert "--encoding" in result.stderr and "latin-1" in result.stderr

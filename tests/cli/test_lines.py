@@ -27,7 +27,7 @@ ROWS = [
 STATEFUL = [
     "iso2022_jp", "iso2022_jp_1", "iso2022_jp_2", "iso2022_jp_2004", "iso2022_jp_3",
     "iso2022_jp_ext", "iso2022_kr", "csISO2022JP", "hz", "utf-7", "punycode", "idna",
-    "unicode_escape", "raw_unicode_escape", "rot13", "undefined",
+    "unicode_escape", "raw_unicode_escape", "rot13", "undefined", "base64", "nothing", "\0", "",
 ]  # fmt: skip
 SOUND = [
     "utf-8", "UTF8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32", "ascii", "latin-1", "cp1252",
@@ -85,9 +85,12 @@ def test_an_open_quote_in_a_dropped_column(folder, no_training, name):
     assert "ann" not in result.stderr
 
 
-def test_other_parsers_are_not_used():
+def test_other_parsers_are_not_used(tmp_path):
     """For other separators pandas takes a parser that splits rows by other rules."""
-    for separator in ("§", "é", "\u2028"):
+    path = tmp_path / "rows.csv"
+    path.write_text("a(b\n1(2\n")
+    assert header_of(path, Csv("(")) == ["a", "b"]
+    for separator in ("§", "é", "\u2028", "", ";;", '"', "\n", "\0"):
         with pytest.raises(PrivacyParameterError, match="ASCII"):
             Csv(separator=separator)
 
