@@ -1,9 +1,10 @@
-"""What the trainer was told of persons, and a guard against noise."""
+"""Whose rows are whose, what the trainer was told of it, and a guard against noise."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from xgb_dp.data import persons
@@ -41,3 +42,11 @@ def alike(codes: np.ndarray, ids: Any) -> bool:
     """Whether codes are dense, and two rows have one code exactly where they have one id."""
     pairs = set(zip(codes.tolist(), list(ids), strict=True))
     return len(pairs) == len(set(codes.tolist())) == len(set(ids)) == codes.max() + 1
+
+
+def people(n: int, seed: int = 2) -> npt.NDArray[np.int64]:
+    """Codes of `n` rows: a third of the rows are of one person, others have one to four rows."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(1, max(n // 2, 2), n)
+    codes[rng.random(n) < 0.33] = 0
+    return np.unique(codes, return_inverse=True)[1].astype(np.int64)

@@ -23,7 +23,7 @@ from tests.reference.test_families_against_cpp import CASES, ON_GRID, PREDICTION
 from xgb_dp.engine import native
 from xgb_dp.testing import train_with_plan
 
-from .people import people
+from .conftest import people
 
 PERSON: Plan = {"unit": "person"}
 BOTH = (LOGISTIC, SOFTMAX)

@@ -26,7 +26,7 @@ from tests.stated import describe_intercept, describe_plan
 from xgb_dp.accounting import sensitivity
 from xgb_dp.engine import native
 
-from .people import people
+from .conftest import people
 
 SIZES = (1, 2, 3, 30, 1000)
 BEFORE = people(12, 5)

@@ -44,7 +44,7 @@ from tests.stated import describe_plan
 from xgb_dp.accounting.enforced import bound_of_plan, range_of_plan
 from xgb_dp.engine import native
 
-from .people import people
+from .conftest import people
 
 SIZES = (1, 2, 3, 30, 1000)
 MODES = {LOGISTIC: ("prediction", "row_weight", "clip"), SQUARED: ("clip", "row_weight"),

@@ -14,7 +14,7 @@ from tests.reference.comparison import trees_of
 from xgb_dp.errors import PrivacyRefusal
 from xgb_dp.testing import fixed_noise
 
-from .people import people
+from .conftest import people
 
 BOUNDS = dict.fromkeys(range(arrays("binary")[0].shape[1]), (-3.0, 3.0))
 KINDS: list[tuple[str, dict[str, Any]]] = [

@@ -37,15 +37,14 @@ def make_parties(folder: Path, names: Sequence[str]) -> Path:
     return listed
 
 
-def preloaded(source: str, folder: Path) -> dict[str, str]:
-    """The environment of a process that has a C file of this folder between it and the system."""
+def preloaded(folder: Path, **what: str) -> dict[str, str]:
+    """The environment of a process with ``between.c`` between it and the network."""
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("needs a C compiler")
-    library = folder / Path(source).with_suffix(".so").name
-    path = Path(__file__).with_name(source)
+    library, path = folder / "between.so", Path(__file__).with_name("between.c")
     subprocess.run([compiler, "-shared", "-fPIC", "-o", library, path, "-ldl"], check=True)
-    return {"LD_PRELOAD": str(library)}
+    return {"LD_PRELOAD": str(library), **what}
 
 
 def run(tasks: list[dict[str, Any]], env: dict[str, str] | None = None) -> list[Any]:

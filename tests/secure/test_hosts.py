@@ -120,8 +120,8 @@ def test_somebody_on_a_link_ends_the_training_on_all_hosts(network, tmp_path):
     """One bit of one message of a masked sum changes between two hosts, in mid-training."""
     tracker, *parties = follow(tmp_path)
     log = tmp_path / "log"
-    link = preloaded("alter.c", tmp_path) | {"ALTER_LOG": str(log)}
-    link |= {"ALTER_SIZE": "128", "ALTER_NTH": "60"}  # of 30 trees, three messages each
+    # Of 30 trees, three messages each.
+    link = preloaded(tmp_path, ALTER_LOG=str(log), ALTER_SIZE="128", ALTER_NTH="60")
     host, words = parties[1]
     parties[1] = (host, ["env", *(f"{name}={value}" for name, value in link.items()), *words])
     _, *results = network([tracker, *parties], tmp_path)

@@ -122,9 +122,7 @@ def test_all_workers_hold_one_model(task, answers):
 
 def test_exchanges_that_would_block_lose_no_byte(answers, tmp_path):
     log = tmp_path / "log"
-    of_workers = run(
-        [TASKS["known noise"]], preloaded("stutter.c", tmp_path) | {"STUTTER": str(log)}
-    )
+    of_workers = run([TASKS["known noise"]], preloaded(tmp_path, STUTTER=str(log)))
     assert log.stat().st_size > 100
     models = [worker["answers"][0]["out"]["model"] for worker in of_workers]
     assert models == [answers["known noise"][0]["model"]] * WORLD
@@ -194,7 +192,7 @@ RELEASES: dict[str, dict[str, Any]] = {
 def sent(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     """Sums that each worker got and the words that it sent for them, by task."""
     folder: Path = tmp_path_factory.mktemp("sent")
-    env = preloaded("sent.c", folder) | {"SENT": f"{folder}/{{rank}}"}
+    env = preloaded(folder, SENT=f"{folder}/{{rank}}")
     out: dict[str, list[Any]] = {name: [] for name in RELEASES}
     for worker in run(list(RELEASES.values()), env):
         stream = Path(worker["file"]).read_bytes()
@@ -273,7 +271,7 @@ def test_a_worker_that_dies_ends_the_training_on_all(slow, tmp_path):
     However long it takes to find out what a socket suffers from: nobody waits without end.
     """
     params = parameters("random", 4.0)
-    env = preloaded("slow.c", tmp_path) if slow else {}
+    env = preloaded(tmp_path, SLOW="1") if slow else {}
     alive = [a for a in run([{"do": "die", "params": params}], env) if "dead" not in a]
     assert sorted(a["rank"] for a in alive) == [0, 2]
     for answer in alive:
