@@ -138,17 +138,12 @@ def test_several_classes_and_continued_models(folder):
     assert report.epsilon > 1.0
 
 
-def test_a_file_without_rows_trains(folder):
-    rows(0).to_csv("none.csv", index=False)
-    run("train", "none.csv", "--schema", "schema.yaml", *SPENT)
-    assert xgb_dp.privacy_report("model.json").epsilon <= 1.0
-
-
 def test_what_a_model_says_of_its_files_does_not_depend_on_rows(folder):
     said = []
     for n in (0, 7, 200):
         rows(n).to_csv("some.csv", index=False)
         run("train", "some.csv", "--schema", "schema.yaml", *SPENT, "--force")
+        assert xgb_dp.privacy_report("model.json").epsilon <= 1.0
         said.append(xgb.Booster(model_file="model.json").attr("dp_schema"))
     assert said[0] == said[1] == said[2]
     assert "an undeclared snake" not in said[2]
@@ -157,6 +152,7 @@ def test_what_a_model_says_of_its_files_does_not_depend_on_rows(folder):
 
 
 def test_schema_template_reads_names_only(folder):
+    assert xgb_dp.__version__ in run("--version").stdout
     text = run("schema", "rows.csv", "--target", "buys").stdout
     Path("made.yaml").write_text(text)
     predicted = read_domain(Path("made.yaml"))
@@ -164,6 +160,9 @@ def test_schema_template_reads_names_only(folder):
     assert "Remove the line" in text
     Path("header.csv").write_text(Path("rows.csv").read_text().splitlines()[0] + "\n")
     assert run("schema", "header.csv", "--target", "buys").stdout == text
+    run("schema", "rows.csv", "--target", "buys", "--out", "empty.yaml")
+    assert Path("empty.yaml").read_text() == text
+    assert "exists" in fails("schema", "rows.csv", "--out", "empty.yaml")
 
 
 def test_report_and_card(folder):
@@ -212,7 +211,7 @@ def test_calibrate_shows_every_plan_of_open_rounds(folder):
     assert "for more: " in text
 
 
-def test_calibrate_prints_json_without_noise_too(folder):
+def test_without_noise(folder):
     def refuse(constant: str) -> None:
         raise AssertionError(f"{constant} is no JSON")
 
@@ -220,9 +219,6 @@ def test_calibrate_prints_json_without_noise_too(folder):
     (shown,) = json.loads(text, parse_constant=refuse)
     target = {"target": "inf", "epsilon": "inf", "delta": 1e-6, "unit": "row", "group": 1}
     assert shown == {**target, "budget": []}
-
-
-def test_training_without_noise_says_so(folder):
     loud = [*SPENT[:1], "inf", *SPENT[2:]]
     predicted = run("train", "rows.csv", "--schema", "schema.yaml", *loud)
     assert predicted.stderr.startswith("Warning: ")
@@ -274,7 +270,3 @@ def test_numbers_and_truth_values_match_declared_classes(tmp_path):
     pd.DataFrame({"x": [1.0], "y": [2]}).to_parquet(path)
     with pytest.raises(RowDomainError):
         read_table(path, domain, training=True)
-
-
-def test_version():
-    assert xgb_dp.__version__ in run("--version").stdout

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import importlib
 import os
 from pathlib import Path
 
@@ -29,6 +30,29 @@ def test_stock_library(monkeypatch, capsys):
     assert checks["library"] == checks["training"] == "FAILED"
     assert doctor.main() == 1
     assert "from xgb_dp import xgboost as xgb" in capsys.readouterr().out
+
+
+def blocked(*_):
+    raise BlockingIOError("no such device")
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "value", "check", "says"),
+    [
+        (doctor, "_changed_files", lambda _: ["_xgb_dp_door.py"], "own files", "_xgb_dp_door.py"),
+        (doctor.metadata, "version", lambda name: "0.0.1", "xgb-dp", "another copy"),
+        (os, "urandom", lambda n: bytes(range(n)), "entropy", "twice"),
+        (os, "getrandom", blocked, "entropy", "not initialised"),
+        (doctor, "_entropy", blocked, "blocked", "no such device"),  # a check that raises
+        (xgb.Booster, "get_dump", lambda self: ["the same tree"], "training", "the same noise"),
+    ],
+)
+def test_each_fault_has_a_check(where, name, value, check, says, monkeypatch):
+    if not hasattr(where, name):
+        pytest.skip("no getrandom(2) on this system")
+    monkeypatch.setattr(where, name, value)
+    (failed,) = (c for c in doctor.check_installation() if c.status == "FAILED")
+    assert failed.name == check and says in failed.found
 
 
 def test_stock_python_part(monkeypatch, tmp_path):
@@ -80,72 +104,15 @@ def test_a_stock_package_whose_files_another_wheel_has(damage, monkeypatch, tmp_
     assert "pip install --force-reinstall --no-deps xgboost==9.9" in check.found
 
 
-def test_a_copy_of_the_package_on_the_path(monkeypatch, tmp_path):
+def test_a_folder_on_the_path(monkeypatch, tmp_path):
+    """It is no package until it has an `__init__.py`."""
     (tmp_path / "xgboost").mkdir()
+    assert stock_check(tmp_path, monkeypatch).found.startswith("none")
     (tmp_path / "xgboost" / "__init__.py").touch()
+    importlib.invalidate_caches()
     check = stock_check(tmp_path, monkeypatch)
     assert check.status == "ok"
     assert str(tmp_path) in check.found
-
-
-def test_a_folder_that_is_no_package_is_none(monkeypatch, tmp_path):
-    (tmp_path / "xgboost").mkdir()
-    assert stock_check(tmp_path, monkeypatch).found.startswith("none")
-
-
-def test_own_files_that_were_changed(monkeypatch):
-    monkeypatch.setattr(doctor, "_changed_files", lambda _: ["_xgb_dp_door.py"])
-    (check,) = doctor._own_files()
-    assert check.status == "FAILED"
-    assert "_xgb_dp_door.py" in check.found
-
-
-def test_another_copy_of_the_package(monkeypatch):
-    monkeypatch.setattr(doctor.metadata, "version", lambda name: "0.0.1")
-    checks = {c.name: c for c in doctor.check_installation()}
-    assert checks["xgb-dp"].status == "FAILED"
-
-
-@pytest.mark.skipif(not hasattr(os, "getrandom"), reason="no getrandom(2) on this system")
-def test_entropy_that_is_not_ready(monkeypatch):
-    def blocked(*_):
-        raise BlockingIOError
-
-    monkeypatch.setattr(os, "getrandom", blocked)
-    assert statuses(doctor.check_installation())["entropy"] == "FAILED"
-
-
-def test_random_bytes_that_repeat(monkeypatch):
-    monkeypatch.setattr(os, "urandom", lambda n: bytes(range(n)))
-    assert statuses(doctor.check_installation())["entropy"] == "FAILED"
-
-
-def test_noise_that_repeats(monkeypatch):
-    class Same:
-        def get_dump(self):
-            return ["the same tree"]
-
-        def __getattr__(self, name):
-            return getattr(self.real, name)
-
-    real = xgb.train
-
-    def train(*args, **kwargs):
-        Same.real = real(*args, **kwargs)
-        return Same.real
-
-    monkeypatch.setattr(xgb, "train", train)
-    monkeypatch.setattr(xgb.Booster, "get_dump", lambda self: ["the same tree"])
-    assert statuses(doctor.check_installation())["training"] == "FAILED"
-
-
-def test_a_check_that_raises_has_failed(monkeypatch):
-    def broken():
-        raise OSError("no such device")
-
-    monkeypatch.setattr(doctor, "_entropy", broken)
-    checks = doctor.check_installation()
-    assert any(c.status == "FAILED" and "no such device" in c.found for c in checks)
 
 
 def test_the_folder_is_that_of_the_package(monkeypatch):

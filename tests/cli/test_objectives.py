@@ -72,12 +72,24 @@ def test_counts_with_exposures(claims):
     assert "poisson-nloglik" in run("predict", "model.json", "rows.csv", "--score").stderr
 
 
-@pytest.mark.parametrize("years", ["0", "", "-1", "inf", "x"])
-def test_exposures_that_are_none(claims, no_training, years):
+EVENTS = [*TIMES, "--event", "died", *columns_but("days", "died")]
+
+
+@pytest.mark.parametrize(
+    ("column", "given", "says", "cells"),
+    [
+        ("years", COUNTS, "exposure 'years' of a row", ("0", "", "-1", "inf", "x")),
+        ("died", EVENTS, "neither 1 (or true)", ("2", "", "dead")),
+    ],
+    ids=["exposures", "events"],
+)
+def test_cells_that_are_none(claims, no_training, column, given, says, cells):
     text = claims.astype(str)
-    text.loc[7, "years"] = years
-    text.to_csv("rows.csv", index=False)
-    assert "exposure 'years' of a row" in fails("train", "rows.csv", *COUNTS, *SPENT)
+    for cell in cells:
+        text.loc[7, column] = cell
+        text.to_csv("rows.csv", index=False)
+        error = fails("train", "rows.csv", *given, *SPENT)
+        assert says in error and "dead" not in error
 
 
 def test_quantiles_are_columns_in_order(claims):
@@ -130,17 +142,6 @@ def test_times_and_their_ends(claims, by):
     model = xgb.Booster(model_file="model.json")
     assert model.feature_names == ["age"]
     assert np.allclose(predicted, np.clip(model.predict(xgb.DMatrix(claims[["age"]])), 0.1, 200))
-
-
-@pytest.mark.parametrize("cell", ["2", "", "dead"])
-def test_events_that_are_none(claims, no_training, cell):
-    text = claims.astype(str)
-    text.loc[7, "died"] = cell
-    text.to_csv("rows.csv", index=False)
-    error = fails("train", "rows.csv", *TIMES, "--event", "died", *columns_but("days", "died"),
-                  *SPENT)  # fmt: skip
-    assert "neither 1 (or true)" in error
-    assert "dead" not in error
 
 
 SCHEMA = """\

@@ -48,11 +48,9 @@ def test_errors_tell_what_to_do_and_spend_nothing(folder, no_training, arguments
     assert not Path("model.json").exists()
 
 
-@pytest.mark.parametrize("left_out", ["--epsilon", "--delta"])
-def test_budget_must_be_given(folder, left_out):
-    given = [a for a in ("--epsilon", "--delta") if a != left_out]
-    shown = fails("train", "rows.csv", "--schema", "schema.yaml", given[0], "1e-6")
-    assert left_out in shown
+def test_budget_must_be_given(folder):
+    for given, absent in (("--epsilon", "--delta"), ("--delta", "--epsilon")):
+        assert absent in fails("train", "rows.csv", "--schema", "schema.yaml", given, "1e-6")
 
 
 @pytest.mark.parametrize(
@@ -75,28 +73,23 @@ def test_a_row_outside_its_domain_is_told_by_column_only(folder, no_training, ch
         assert next(iter(change.values())) not in shown or change == {"buys": "?"}
 
 
-def test_ragged_rows_are_refused_without_their_numbers(folder, no_training):
-    with open("rows.csv", "a", encoding="utf-8") as file:
-        file.write("1,50,180,on,cat,yes,7,8,9\n")
-    shown = fails(*TRAIN)
-    assert "more cells than there are names" in shown
-    assert "202" not in shown
-
-
 def test_files_that_cannot_be_read(folder, no_training):
     frame = rows()
     frame.loc[3, "pet"] = "Kätzchen"
     frame.to_csv("latin.csv", index=False, encoding="latin-1")
     frame.to_csv("bom.csv", index=False, encoding="utf-8-sig")
+    Path("ragged.csv").write_text(Path("rows.csv").read_text() + "1,50,180,on,cat,yes,7,8,9\n")
     Path("empty.csv").write_text("")
     Path("wrong.parquet").write_text("no Parquet, but a secret")
     Path("wrong.csv.gz").write_text("no gzip, but a secret")
-    messages = ("--encoding latin-1", "is empty", "damaged", "damaged")
-    names = ("latin.csv", "empty.csv", "wrong.parquet", "wrong.csv.gz")
-    for name, message in zip(names, messages, strict=True):
+    for name, message in (
+        ("latin.csv", "--encoding latin-1"), ("empty.csv", "is empty"),
+        ("ragged.csv", "more cells than there are names"),
+        ("wrong.parquet", "damaged"), ("wrong.csv.gz", "damaged"),
+    ):  # fmt: skip
         shown = fails("train", name, "--schema", "schema.yaml", *SPENT)
         assert message in shown
-        assert "secret" not in shown
+        assert "secret" not in shown and "202" not in shown  # nor the number of a row
     domain = read_domain(Path("schema.yaml"))
     first = read_table(Path("bom.csv"), domain, training=True)
     other = read_table(Path("latin.csv"), domain, training=True, csv=Csv(encoding="latin-1"))
