@@ -34,27 +34,66 @@ KINDS: dict[str, dict[str, Any]] = {
         "max_depth": 3,
     },
     "random": {"tree_method": "dp_hist", "objective": "binary:logistic", "dp_split": "random"},
+    "counts": {
+        "tree_method": "dp_hist",
+        "objective": "count:poisson",
+        "dp_target_bounds": (0, 10),
+        "dp_base_margin": True,
+        "dp_exposure_bounds": (0.2, 1.0),
+    },
+    "quantiles": {
+        "tree_method": "dp_hist",
+        "objective": "reg:quantileerror",
+        "quantile_alpha": [0.25, 0.75],
+        "dp_target_bounds": (-4, 4),
+    },
+    "times": {
+        "tree_method": "dp_hist",
+        "objective": "survival:aft",
+        "dp_target_bounds": (0.1, 500.0),
+    },
+    "targets": {
+        "tree_method": "dp_hist",
+        "objective": "reg:squarederror",
+        "dp_target_bounds": [(-4, 4), (10, 90)],
+    },
+    "labels": {"tree_method": "dp_hist", "objective": "binary:logistic"},
 }
 # Rows of each partition; more partitions than workers lie together.
 LAYOUTS = [(N,), (1, N - 1), (0, N), (800, 800, 800), (500, 0, 700, 300, 900)]
 
 
-def rows(kind: str) -> tuple[Any, Any]:
+def rows(kind: str) -> dict[str, np.ndarray]:
+    """What a matrix is made of."""
     rng = np.random.default_rng(4)
     X = rng.normal(size=(N, F)).astype(np.float32)
     X[rng.random(X.shape) < 0.1] = np.nan
     signal = np.nan_to_num(X[:, 0]) + np.nan_to_num(X[:, 1] * X[:, 2]) + 0.3 * rng.normal(size=N)
-    if kind == "regression":
-        return X, signal.astype(np.float32)
-    if kind == "multiclass":
-        return X, np.digitize(signal, [-0.5, 0.5]).astype(np.float32)
-    return X, (signal > 0).astype(np.float32)
+    exposure, time = rng.uniform(0.2, 1.0, N), np.exp(2 + signal / 2)
+    end = np.exp(rng.normal(2.5, 1.0, N))
+    meta = {
+        "regression": {"label": signal},
+        "quantiles": {"label": signal},
+        "multiclass": {"label": np.digitize(signal, [-0.5, 0.5])},
+        "counts": {
+            "label": rng.poisson(exposure * np.exp(signal / 2)),
+            "base_margin": np.log(exposure),
+        },
+        "times": {
+            "label_lower_bound": np.minimum(time, end),
+            "label_upper_bound": np.where(time <= end, time, np.inf),
+        },
+        "targets": {"label": np.stack([signal, 50 - 9 * signal], axis=1)},
+        "labels": {"label": np.stack([signal > 0, signal > 1], axis=1)},
+    }.get(kind, {"label": signal > 0})
+    return {"data": X, **{name: values.astype(np.float32) for name, values in meta.items()}}
 
 
 def alone(kind: str, d: xgb.DMatrix | None = None, **extra: Any) -> bytes:
     """The model of one machine that holds all rows in memory."""
     with fixed_noise(KEY):
-        model = xgb.train(COMMON | KINDS[kind] | extra, d or xgb.DMatrix(*rows(kind), nthread=1), 4)
+        d = d or xgb.DMatrix(**rows(kind), nthread=1)
+        model = xgb.train(COMMON | KINDS[kind] | extra, d, 4)
     return bytes(model.save_raw("ubj"))
 
 
@@ -68,19 +107,19 @@ def known_noise(client: Client) -> Iterator[None]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_workers_and_partitions(kind, client, known_noise):
     expected = alone(kind)
-    X, y = rows(kind)
-    for layout in LAYOUTS if kind == "binary" else LAYOUTS[-1:]:
-        d = dxgb.DaskDMatrix(
-            client, da.from_array(X, chunks=(layout, F)), da.from_array(y, chunks=(layout,))
-        )
-        model = dxgb.train(client, COMMON | KINDS[kind], d, 4)["booster"]
-        assert bytes(model.save_raw("ubj")) == expected, layout
+    for layout in LAYOUTS if kind in ("binary", "targets") else LAYOUTS[-1:]:
+        spread = {
+            name: da.from_array(values, chunks=(layout, *values.shape[1:]))
+            for name, values in rows(kind).items()
+        }
+        model = dxgb.train(client, COMMON | KINDS[kind], dxgb.DaskDMatrix(client, **spread), 4)
+        assert bytes(model["booster"].save_raw("ubj")) == expected, layout
 
 
 def test_order_of_rows():
-    X, y = rows("binary")
     order = np.random.default_rng(0).permutation(N)
-    assert alone("binary", xgb.DMatrix(X[order], y[order])) == alone("binary")
+    d = xgb.DMatrix(**{name: values[order] for name, values in rows("binary").items()})
+    assert alone("binary", d) == alone("binary")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -91,7 +130,8 @@ def test_threads(kind):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("sizes", [(N,), (900, 100, 1400)], ids=str)
 def test_external_memory(kind, sizes, tmp_path):
-    X, y = (np.split(v, np.cumsum(sizes)[:-1]) for v in rows(kind))
-    d = xgb.DMatrix(Batches(list(zip(X, y, strict=True)), tmp_path))
+    parts = {n: np.split(v, np.cumsum(sizes)[:-1]) for n, v in rows(kind).items()}
+    batches = [{n: v[i] for n, v in parts.items()} for i in range(len(sizes))]
+    d = xgb.DMatrix(Batches(batches, tmp_path))
     assert d.num_row() == N
     assert alone(kind, d) == alone(kind)

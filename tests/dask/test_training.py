@@ -183,6 +183,21 @@ def test_evaluation_sets_are_plain_matrices(client):
     assert len(model.evals_result()["validation_0"]["logloss"]) == 8
 
 
+def test_a_set_of_several_targets_on_one_worker(client):
+    """The part of a worker without rows of the set has no labels to count."""
+    X = np.random.default_rng(1).normal(size=(N, 3)).astype(np.float32)
+    table, labels = (da.from_array(v, chunks=(N // 3, v.shape[1])) for v in (X, X[:, :2]))
+    params = PARAMS | {"objective": "reg:squarederror", "dp_target_bounds": (-4, 4)}
+    params |= {"dp_public_evals": True}
+    d = dxgb.DaskDMatrix(client, table, labels)
+    first = dxgb.DaskDMatrix(client, table[:50], labels[:50])
+    result = dxgb.train(client, params, d, 3, evals=[(first, "public")])
+    assert len(result["history"]["public"]["rmse"]) == 3
+    fewer = dxgb.DaskDMatrix(client, table, labels[:, 0])
+    with pytest.raises(PrivacyParameterError, match="as many as the training data"):
+        dxgb.train(client, params, d, 3, evals=[(fewer, "public")])
+
+
 def test_trainings_are_continued(client):
     d = arrays(client)
     first = dxgb.train(client, PARAMS, d, 3)["booster"]
