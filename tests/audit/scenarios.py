@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from xgb_dp.audit import AuditResult, PreparedTraining, audit_neighbours
 from xgb_dp.audit.suite import PLAIN
-from xgb_dp.engine.model_json import ModelJson
+from xgb_dp.engine.saved_model import SavedModel
 from xgb_dp.engine.tree_json import LEAF, Tree
 
 Floats = npt.NDArray[np.float32]
@@ -103,7 +103,7 @@ def shares(splits: float, intercept: float = 0.0) -> dict[str, float]:
 
 def outcome_of(booster: Any) -> Outcome:
     """What a model publishes, as a reader of its file sees it."""
-    saved = ModelJson.of(booster)
+    saved = SavedModel.of(booster)
     return Outcome(saved.trees, saved.base_score)
 
 

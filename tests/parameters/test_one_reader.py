@@ -141,4 +141,5 @@ def test_one_reader_knows_the_keys_of_xgboosts_models():
         for path in PACKAGE.rglob("*.py")
         if any(f'"{key}"' in path.read_text(encoding="utf-8") for key in keys)
     }
-    assert knowing == {f"engine/{name}.py" for name in ("model_json", "model_writing", "tree_json")}
+    readers = ("model_json", "model_writing", "saved_model", "tree_json")
+    assert knowing == {f"engine/{name}.py" for name in readers}

@@ -11,7 +11,7 @@ import xgboost as xgb
 import xgb_dp
 from tests.conftest import private
 from xgb_dp.calibrate import recorded
-from xgb_dp.engine.model_json import ModelJson
+from xgb_dp.engine.saved_model import SavedModel
 from xgb_dp.record import sealed
 from xgb_dp.record.form import Ledger
 from xgb_dp.record.recheck import contradictions
@@ -122,7 +122,7 @@ ALL = (*CASES, "open", "selected", "continued")
 def test_what_was_trained_follows_from_its_settings(models):
     for name, content in models.items():
         ledger = Ledger.from_json(ledger_of(content))
-        assert contradictions(ledger, ModelJson(content)) == [], name
+        assert contradictions(ledger, SavedModel(content)) == [], name
 
 
 @pytest.mark.parametrize("change", list(CHANGES))
@@ -137,7 +137,7 @@ def test_what_does_not_follow_is_named(models, change):
         except xgb_dp.LedgerError:
             met += 1
             continue
-        contradicted = contradictions(ledger, ModelJson(models[name]))
+        contradicted = contradictions(ledger, SavedModel(models[name]))
         assert contradicted and contradicted[0].startswith("training"), (name, change)
         met += 1
     assert met
@@ -152,7 +152,7 @@ def test_a_model_of_other_columns_or_another_objective(models):
     ):
         changed = json.loads(json.dumps(content))
         changed["learner"][part][name] = value
-        assert "of the model" in contradictions(ledger, ModelJson(changed))[0]
+        assert "of the model" in contradictions(ledger, SavedModel(changed))[0]
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_a_file_that_contradicts_itself_fails(models, tmp_path, change, verdict,
 def test_another_machine_may_round_otherwise(models):
     record = ledger_of(models["plain"])
     field("sigma2", lambda v: v + v // 1000)(record["trainings"][0])
-    assert contradictions(Ledger.from_json(record), ModelJson(models["plain"])) == []
+    assert contradictions(Ledger.from_json(record), SavedModel(models["plain"])) == []
 
 
 def test_evaluations_are_no_part_of_the_calibration():
@@ -187,7 +187,7 @@ def test_evaluations_are_no_part_of_the_calibration():
     twin = xgb_dp.evaluate(model, data, epsilon=0.5, delta=1e-6).calibrated(model)
     ledger = xgb_dp.privacy_report(twin).record
     assert len(ledger.trainings[0].releases) == 2
-    assert contradictions(ledger, ModelJson.of(twin)) == []
+    assert contradictions(ledger, SavedModel.of(twin)) == []
 
 
 def test_every_recorded_parameter_is_read():
@@ -224,11 +224,11 @@ def test_numbers_of_the_model_are_those_of_its_ledger(models):
     for name, changes in edits.items():
         content = contents[name]
         ledger = Ledger.from_json(ledger_of(content))
-        assert not contradictions(ledger, ModelJson(content))
+        assert not contradictions(ledger, SavedModel(content))
         for change in changes:
             changed = json.loads(json.dumps(content))
             change(changed["learner"])
-            assert contradictions(ledger, ModelJson(changed)), (name, change)
+            assert contradictions(ledger, SavedModel(changed)), (name, change)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .model_json import ModelJson
+from .saved_model import SavedModel
 from .tree_json import LEAF
 
 _PARENT_OF_ROOT = 2**31 - 1
@@ -18,7 +18,7 @@ _PARENT_OF_ROOT = 2**31 - 1
 Floats = npt.NDArray[np.float64]
 
 
-class ChangedModel(ModelJson):
+class ChangedModel(SavedModel):
     """A model whose trees are replaced or scaled; everything else stays as XGBoost wrote it."""
 
     def set_trees(self, trees: list[dict[str, Any]]) -> None:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from ..errors import LedgerError, PrivacyParameterError
 from . import ubjson
-from .model_json import ModelJson
 
 
 def load_booster(model: Any) -> Any:
@@ -56,23 +54,3 @@ def file_bytes(path: str | os.PathLike[str]) -> bytes:
 def is_json(model: bytes | bytearray) -> bool:
     """Whether a saved model is JSON; otherwise it should be UBJSON."""
     return model[1:2] == b'"' or model[1:2].isspace()
-
-
-def stored_categories(model: ModelJson) -> dict[int, list[bytes]]:
-    """Names of the categories that a model stores, by index of the column."""
-    return {
-        i: [name if isinstance(name, bytes) else str(name).encode() for name in names]
-        for i, names in model.categories.items()
-    }
-
-
-def names_of_categories(booster: Any) -> dict[Any, list[Any]]:
-    """Categories that a model stores, by the names of the columns or else their indices; public."""
-    columns = booster.feature_names
-    names: dict[Any, list[Any]] = {}
-    for i, stored in ModelJson.of(booster).categories.items():
-        with suppress(UnicodeDecodeError):
-            names[columns[i] if columns else i] = [
-                name.decode() if isinstance(name, bytes) else name for name in stored
-            ]
-    return names

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .margin_curve import MarginCurve
-from .model_json import ModelJson
+from .saved_model import SavedModel
 
 
 def within(bounds: Sequence[Any], values: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -31,12 +31,12 @@ def within(bounds: Sequence[Any], values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def objective_of(booster: Any) -> str:
     """XGBoost's name of the loss that a model was trained with."""
-    return ModelJson.config_of(booster).objective
+    return SavedModel.config_of(booster).objective
 
 
 def levels_of_model(booster: Any) -> list[float] | None:
     """Levels of the quantiles that a model predicts, in their order; None for other models."""
-    text = ModelJson.config_of(booster).objective_parameter("quantile_alpha")
+    text = SavedModel.config_of(booster).objective_parameter("quantile_alpha")
     return None if text is None else [float(v) for v in np.atleast_1d(json.loads(text))]
 
 

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import block_diag
 
-from ..engine.model_json import ModelJson
+from ..engine.saved_model import SavedModel
 from ..noisy_sums import Floats, Ints
 from ..request.losses import POWERS
 from .figure import Figure, figure_of, quotient_of
@@ -240,13 +240,13 @@ class Means:
 
 
 def _tweedie(model: Judged) -> float:
-    config = ModelJson.config_of(model.booster)
+    config = SavedModel.config_of(model.booster)
     return float(config.objective_parameter("tweedie_variance_power"))
 
 
 def _usual_margin(model: Judged) -> float:
     """The margin of the average row, by the covers in the model; public like the model."""
-    saved = ModelJson.of(model.booster)
+    saved = SavedModel.of(model.booster)
     margin = saved.intercept_margin
     for tree in saved.trees:
         cover = np.maximum(np.array(tree.covers)[tree.leaves], 0.0) + 1e-9

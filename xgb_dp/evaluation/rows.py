@@ -24,9 +24,8 @@ from ..data.parts import Part, apart
 from ..domain.domain import stored_domain
 from ..engine import native
 from ..engine.margin_curve import MarginCurve
-from ..engine.model_json import ModelJson
-from ..engine.models import names_of_categories, stored_categories
 from ..engine.predictions import levels_of_model, objective_of, probabilities
+from ..engine.saved_model import SavedModel, names_of_categories, stored_categories
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal, RowDomainError
 from ..noisy_sums import Floats, Ints
 from ..parameters.parse import listed, mapped
@@ -81,7 +80,7 @@ class Judged:
         if self.curve is not None:
             low, high = logit(np.array(self.curve.probabilities)[[0, -1]]).tolist()
             return low, high
-        model = ModelJson.of(self.booster)
+        model = SavedModel.of(self.booster)
         if model.booster != "gbtree":
             return -math.inf, math.inf
         low = high = model.intercept_margin
@@ -109,7 +108,7 @@ def judged(model: Any) -> Judged:
             f"objectives {', '.join(map(repr, OBJECTIVES))}."
         )
     kind = OBJECTIVES[objective].kind
-    config = ModelJson.config_of(booster)
+    config = SavedModel.config_of(booster)
     if config.targets > 1 and objective != "reg:quantileerror":
         raise PrivacyParameterError(
             "A model of several targets cannot be evaluated. Train and evaluate one model for "
@@ -246,7 +245,7 @@ def _check_dictionary(model: Judged, matrix: Any) -> None:
     dictionaries = dictionaries_of(matrix)
     if not dictionaries:
         return
-    stored = stored_categories(ModelJson.of(model.booster))
+    stored = stored_categories(SavedModel.of(model.booster))
     for i, names in dictionaries.items():
         if i not in stored:
             raise PrivacyParameterError(

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..engine.model_json import ModelJson
+from ..engine.saved_model import SavedModel
 from ..engine.tree_json import Tree
 from ..errors import PrivacyParameterError
 from ..record.ledger import read_ledger
@@ -80,7 +80,7 @@ def shape_functions(model: Any) -> list[ShapeFunction]:
         True
     """
     booster = model.get_booster() if hasattr(model, "get_booster") else model
-    content = ModelJson.of(booster)
+    content = SavedModel.of(booster)
     if max(content.classes, content.targets) > 1:
         raise PrivacyParameterError(
             "Shape functions can be drawn for models with one output only. This model has "
@@ -124,7 +124,7 @@ def _leaf_noise(booster: Any, trees: int) -> list[_LeafNoise]:
     The plan is that of the last training. Trees before those of it are taken for trees of its last
     round.
     """
-    updaters = ModelJson.config_of(booster).updaters
+    updaters = SavedModel.config_of(booster).updaters
     texts = [u["dp_train_param"]["dp_plan"] for u in updaters if "dp_train_param" in u]
     if not texts or not texts[0]:
         raise PrivacyParameterError(

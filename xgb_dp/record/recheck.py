@@ -11,7 +11,7 @@ from typing import Any
 
 from ..accounting import Event, SelectionEvent, make_accountant
 from ..calibrate.recorded import NOISE, SLACK, differences, events_of_record
-from ..engine.model_json import ModelJson
+from ..engine.saved_model import SavedModel
 from ..request.objectives import OBJECTIVES
 from .form import Ledger, TrainingRecord
 
@@ -20,7 +20,7 @@ _LEAST = 0.5
 _OF_GRIDS = frozenset({"sensitivity", "sensitivity2", *NOISE})
 
 
-def contradictions(ledger: Ledger, model: ModelJson) -> list[str]:
+def contradictions(ledger: Ledger, model: SavedModel) -> list[str]:
     """What in a ledger does not follow from the settings that it names, in words."""
     out = []
     for number, training in enumerate(ledger.trainings, 1):
@@ -35,7 +35,7 @@ def contradictions(ledger: Ledger, model: ModelJson) -> list[str]:
     return out
 
 
-def _of_model(training: TrainingRecord, model: ModelJson) -> Iterator[str]:
+def _of_model(training: TrainingRecord, model: SavedModel) -> Iterator[str]:
     public = training.public
     if model.columns != public["columns"]:
         yield "`columns` are not those of the model"
@@ -54,7 +54,7 @@ def parameters_of(training: TrainingRecord) -> dict[str, Any]:
     return parameters
 
 
-def _of_parameters(training: TrainingRecord, model: ModelJson) -> Iterator[str]:
+def _of_parameters(training: TrainingRecord, model: SavedModel) -> Iterator[str]:
     for name, value in parameters_of(training).items():
         if not model.has_parameter(name, value):
             yield f"`{name}` is not that of the model"

@@ -20,8 +20,8 @@ from typing import Any
 from ..accounting.events import release_counts
 from ..engine import ubjson
 from ..engine.margin_curve import CURVE, MarginCurve
-from ..engine.model_json import ModelJson
 from ..engine.models import file_bytes, is_json
+from ..engine.saved_model import SavedModel
 from ..errors import LedgerError, PrivacyParameterError
 from ..request.arguments import takes
 from . import sealed
@@ -216,7 +216,7 @@ def _described(path: Path, data: bytes) -> dict[str, Any]:
     }
 
 
-def _opened(data: bytes, checks: list[Check]) -> tuple[ModelJson, Ledger]:
+def _opened(data: bytes, checks: list[Check]) -> tuple[SavedModel, Ledger]:
     """The model and its ledger; each check that passes is added before the next one is made."""
     saved = read_model(data)
     checks.append(Check("file", True, f"a model in {'JSON' if is_json(data) else 'UBJ'}"))
@@ -250,7 +250,7 @@ def _check_policy(policy: Policy, ledger: Ledger) -> Check:
     return Check("policy", not faults, "; ".join(faults) or follows)
 
 
-def _check_settings(ledger: Ledger, saved: ModelJson) -> Check:
+def _check_settings(ledger: Ledger, saved: SavedModel) -> Check:
     faults = contradictions(ledger, saved)
     detail = "; ".join(faults[:3]) or "every release follows from the settings in the ledger"
     return Check("settings", not faults, detail)
@@ -262,7 +262,7 @@ def _check_content(not_covered: Sequence[str]) -> Check:
     return Check("content", not not_covered, detail)
 
 
-def _of_file(saved: ModelJson, ledger: Ledger) -> dict[str, Any]:
+def _of_file(saved: SavedModel, ledger: Ledger) -> dict[str, Any]:
     return {
         "unit": unit_of(ledger),
         "columns": saved.feature_names,
@@ -272,13 +272,13 @@ def _of_file(saved: ModelJson, ledger: Ledger) -> dict[str, Any]:
     }
 
 
-def read_model(data: bytes) -> ModelJson:
+def read_model(data: bytes) -> SavedModel:
     """A saved model."""
     try:
         if is_json(data):
-            model = ModelJson(json.loads(data, object_pairs_hook=sealed.unique))
+            model = SavedModel(json.loads(data, object_pairs_hook=sealed.unique))
         else:
-            model = ModelJson(ubjson.loads(data))
+            model = SavedModel(ubjson.loads(data))
         model.check_form()
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         known = type(error) is ValueError
@@ -304,7 +304,7 @@ def _is_real(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _uncovered(model: ModelJson, ledger: Ledger) -> Iterator[str]:
+def _uncovered(model: SavedModel, ledger: Ledger) -> Iterator[str]:
     """What the file holds besides a model with trees, by name."""
     yield from model.unknown_parts(parameters_of(ledger.trainings[-1]))
     public = any(training.public.get("evals") for training in ledger.trainings)

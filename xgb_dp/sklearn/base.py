@@ -24,7 +24,7 @@ from ..discovery import Discovery
 from ..domain.declared import read_column
 from ..domain.domain import ATTRIBUTE, Domain, from_mapping, read_domain, stored_domain
 from ..domain.reading import names_of
-from ..engine.models import names_of_categories
+from ..engine.saved_model import names_of_categories
 from ..errors import PrivacyParameterError
 from ..record import policy
 from ..record.report import PrivacyReport, privacy_report

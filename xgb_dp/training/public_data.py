@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..data.matrices import private_matrix
-from ..engine.model_json import ModelJson
+from ..engine.saved_model import SavedModel
 from ..engine.tree_json import LEAF, Tree
 from ..errors import PrivacyParameterError
 from ..request.names import read_one
@@ -133,7 +133,7 @@ def _stock_trees(sample: Any, s: Settings) -> list[Tree]:
     for name in ("monotone_constraints", "interaction_constraints"):
         if any(s[name] or ()):
             params[name] = s[name]
-    return ModelJson.of(xgboost.train(params, sample, int(s.rounds))).trees
+    return SavedModel.of(xgboost.train(params, sample, int(s.rounds))).trees
 
 
 def _thresholds(trees: Sequence[Tree], feature: int) -> npt.NDArray[np.float32]:

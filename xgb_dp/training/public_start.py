@@ -11,8 +11,8 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from ..engine.model_json import ModelJson
-from ..engine.models import load_booster, stored_categories
+from ..engine.models import load_booster
+from ..engine.saved_model import SavedModel, stored_categories
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
 from ..record import ledger
 from ..record.fields import PublicStart
@@ -29,7 +29,7 @@ def public_start(xgb_model: Any, s: Settings) -> PublicStart:
     """
     try:
         booster = load_booster(xgb_model)
-        model = ModelJson.of(booster)
+        model = SavedModel.of(booster)
         names = ledger.tree_names(booster)
     except (LedgerError, ValueError) as error:
         raise _misfit(f"it cannot be read ({error})") from None
@@ -49,10 +49,10 @@ def check_categories(xgb_model: Any, s: Settings) -> None:
     """Refuse a model that stores other names of categories than the training data bring."""
     # XGBoost compares only how many there are, and that after the first release.
     if s.schema.dictionaries:
-        _check_categories(ModelJson.of(load_booster(xgb_model)), s)
+        _check_categories(SavedModel.of(load_booster(xgb_model)), s)
 
 
-def _check_categories(model: ModelJson, s: Settings) -> None:
+def _check_categories(model: SavedModel, s: Settings) -> None:
     stored, brought = stored_categories(model), s.schema.dictionaries
     if not brought:
         return
@@ -78,7 +78,7 @@ def _misfit(what: str, mend: str = _KEEP) -> PrivacyParameterError:
     )
 
 
-def _problems(model: ModelJson, s: Settings) -> Iterable[str]:
+def _problems(model: SavedModel, s: Settings) -> Iterable[str]:
     """What does not fit, in words."""
     if model.booster != "gbtree":  # tree_names has refused others; dart brings weights of trees
         yield f"its booster is {model.booster}, not gbtree"
@@ -109,7 +109,7 @@ def _problems(model: ModelJson, s: Settings) -> Iterable[str]:
         yield "a leaf of it is not finite"
 
 
-def _column_problems(model: ModelJson, s: Settings) -> Iterable[str]:
+def _column_problems(model: SavedModel, s: Settings) -> Iterable[str]:
     names, types = model.feature_names, model.feature_types
     if model.columns != s.schema.width:
         yield f"it has {model.columns} columns, the training data {s.schema.width}"
