@@ -5,31 +5,54 @@ import math
 import numpy as np
 
 
+class Adversary:
+    """Curves of adaptive compositions at multiples of a step, from below."""
+
+    def __init__(self, step, reach):
+        self.step, self.x = step, np.arange(-reach, reach + 1) * step
+        self.curve = -np.expm1(np.minimum(self.x, 0.0))
+
+    def _shifted(self, steps):
+        """V(x - steps * step); beyond the grid all losses lie on one side."""
+        at = self.x - steps * self.step
+        inside = np.clip(np.arange(self.x.size) - steps, 0, self.x.size - 1)
+        outside = np.maximum(-np.expm1(at), 0.0)
+        return np.where(np.abs(at) <= self.x[-1] + 1e-9, self.curve[inside], outside)
+
+    def select(self, range_steps):
+        """A selection before everything so far: the best two-point law on the grid."""
+        e0 = range_steps * self.step
+        best = self.curve.copy()
+        for t in range(1, range_steps):
+            q = -math.expm1(t * self.step - e0) / -math.expm1(-e0)
+            best = np.maximum(best, q * self._shifted(t) + (1 - q) * self._shifted(t - range_steps))
+        self.curve = best
+
+    def laplace(self, steps):
+        """Randomised response of epsilon = steps * step, which Laplace noise can be turned into."""
+        q = 1.0 / (1.0 + math.exp(-steps * self.step))
+        self.curve = q * self._shifted(steps) + (1 - q) * self._shifted(-steps)
+
+    def epsilon(self, delta):
+        """No smaller epsilon holds at this delta."""
+        return float(self.x[int(np.argmax(self.curve <= delta)) - 1])
+
+
 def recursion(steps, h, *, upper):
-    """Hockey-stick curve of selections (eps0, count) on the whole domain of the loss.
+    """Curve of selections (eps0, count) on the whole domain of the loss.
 
     `upper` replaces eps0 by (ceil(eps0/h) + 1) h, which contains every interval of length eps0
-    between grid points. Otherwise eps0 is rounded down and t stays on the grid: some adversary
-    reaches this value.
+    between grid points. Otherwise eps0 is rounded down: some adversary reaches this value.
     """
     widths = [
         int(np.ceil(e / h - 1e-9)) + 1 if upper else int(np.floor(e / h + 1e-9)) for e, _ in steps
     ]
-    n = sum(w * k for w, (_, k) in zip(widths, steps, strict=True))
-    x = np.arange(-n, n + 1) * h
-    v = -np.expm1(np.minimum(x, 0.0))
-    for m, (_, count) in reversed(list(zip(widths, steps, strict=True))):
+    counts = [count for _, count in steps]
+    adversary = Adversary(h, sum(w * k for w, k in zip(widths, counts, strict=True)))
+    for m, count in reversed(list(zip(widths, counts, strict=True))):
         for _ in range(count):
-            best = np.zeros_like(v)
-            below = -np.expm1(x[0] - np.arange(m, 0, -1) * h)
-            padded = np.concatenate([below, v, np.zeros(m)])
-            for j in range(m + 1):
-                q = np.expm1((j - m) * h) / np.expm1(-m * h)
-                lower = padded[m - j : m - j + len(v)]
-                higher = padded[2 * m - j : 2 * m - j + len(v)]
-                best = np.maximum(best, q * lower + (1.0 - q) * higher)
-            v = best
-    return x, v
+            adversary.select(m)
+    return adversary.x, adversary.curve
 
 
 def stick(p, q, x):

@@ -8,7 +8,6 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 import xgboost as xgb
 
@@ -21,42 +20,14 @@ from xgb_dp.accounting import (
     make_accountant,
 )
 
-Floats = npt.NDArray[np.float64]
+from .oracle import Adversary
+
 BITS = 40
 
 
-class Adversary:
-    """Curves of adaptive compositions at multiples of a step, from below."""
-
-    def __init__(self, step: float, total: float) -> None:
-        self.step, self.n = step, math.ceil(total / step) + 2
-        self.x = np.arange(-self.n, self.n + 1) * step
-        self.curve: Floats = np.maximum(-np.expm1(self.x), 0.0)
-
-    def _shifted(self, steps: int) -> Floats:
-        """V(x - steps * step); beyond the grid all losses lie on one side."""
-        at = self.x - steps * self.step
-        inside = np.clip(np.arange(self.x.size) - steps, 0, self.x.size - 1)
-        outside = np.maximum(-np.expm1(at), 0.0)
-        return np.where(np.abs(at) <= self.x[-1] + 1e-9, self.curve[inside], outside)
-
-    def select(self, range_steps: int) -> None:
-        """A selection before everything so far: the best two-point law on the grid."""
-        e0 = range_steps * self.step
-        best = self.curve.copy()
-        for t in range(1, range_steps):
-            q = -math.expm1(t * self.step - e0) / -math.expm1(-e0)
-            best = np.maximum(best, q * self._shifted(t) + (1 - q) * self._shifted(t - range_steps))
-        self.curve = best
-
-    def laplace(self, steps: int) -> None:
-        """Randomised response of epsilon = steps * step, which Laplace noise can be turned into."""
-        q = 1.0 / (1.0 + math.exp(-steps * self.step))
-        self.curve = q * self._shifted(steps) + (1 - q) * self._shifted(-steps)
-
-    def epsilon(self, delta: float) -> float:
-        """No smaller epsilon holds at this delta."""
-        return float(self.x[int(np.argmax(self.curve <= delta)) - 1])
+def reaching(step: float, total: float) -> Adversary:
+    """Of losses up to a total."""
+    return Adversary(step, math.ceil(total / step) + 2)
 
 
 def selections(eps0: float, count: int) -> ExponentialEvent:
@@ -65,8 +36,7 @@ def selections(eps0: float, count: int) -> ExponentialEvent:
 
 def adaptive_laplace(rounds: int, per_round: int, eps0: float, laplace: float, step: float) -> Any:
     """Rounds of selections and then one Laplace release, the last round first."""
-    total = rounds * (per_round * eps0 + laplace)
-    adversary = Adversary(step, total)
+    adversary = reaching(step, rounds * (per_round * eps0 + laplace))
     for _ in range(rounds):
         adversary.laplace(int(laplace / step + 1e-9))
         for _ in range(per_round):
@@ -97,7 +67,7 @@ def test_laplace_between_selections(eps0, laplace, delta, first, disjoint):
 def test_the_merged_order_would_be_too_small():
     """What the front is for: all selections and then all Laplace noise is not an upper bound."""
     step, eps0, laplace, rounds, delta = 0.006, 0.9, 0.06, 4, 1e-4
-    merged = Adversary(step, rounds * (2 * eps0 + laplace))
+    merged = reaching(step, rounds * (2 * eps0 + laplace))
     for _ in range(rounds):
         merged.laplace(round(laplace / step))
     for _ in range(2 * rounds):
@@ -133,7 +103,7 @@ def test_a_report_of_laplace_leaves_is_the_calibrated_one(subsample):
 def test_a_round_that_reads_nearly_all_rows_before_louder_selections(delta):
     """A continued model: its first training is a round of rate 1 - 2^-32."""
     quiet, loud = selections(0.2, 10), selections(1.0, 6)
-    adversary = Adversary(0.02, 10 * 0.2 + 6 * 1.0)
+    adversary = reaching(0.02, 10 * 0.2 + 6 * 1.0)
     for _ in range(6):
         adversary.select(50)
     for _ in range(10):
@@ -147,7 +117,7 @@ def test_rounds_of_unequal_selections_have_no_merged_order():
     """Near a rate of 1 no better bound than that of the rounds themselves is claimed."""
     inner = (selections(0.2, 1), selections(1.0, 1))
     sampled = SampledEvent(2**32 - 1, 32, inner, 3)
-    adversary = Adversary(0.02, 3 * 1.2)
+    adversary = reaching(0.02, 3 * 1.2)
     for _ in range(3):
         adversary.select(50)
         adversary.select(10)

@@ -16,7 +16,7 @@ import xgb_dp
 from tests.conftest import private
 from xgb_dp.data.matrices import private_matrix
 from xgb_dp.engine import native
-from xgb_dp.errors import PrivacyError, PrivacyRefusal
+from xgb_dp.errors import PrivacyError, PrivacyParameterError, PrivacyRefusal
 from xgb_dp.request.schema import check_source
 from xgb_dp.testing import fixed_noise
 
@@ -243,6 +243,7 @@ def test_batches_give_together_what_each_gives_alone():
 
 
 # ------------------------------------------------------------------ names that are no ASCII
+# ------------------------------------------------------------------ names that are no ASCII
 # --------------------------------------------------------------------- through the trainer
 @pytest.mark.parametrize("how", ["arrow", "polars"])
 def test_one_row_in_front_does_not_turn_its_batch(how):
@@ -348,3 +349,28 @@ def test_feature_types_do_not_hide_a_dictionary():
             xgb.train(PARAMS, d, 1)
         with pytest.raises(PrivacyRefusal, match="feature_types"):
             xgb_dp.evaluate(model, d, epsilon=1.0, delta=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_a_name_in_front_of_the_dictionary_of_a_frame(kind):
+    """Its codes are those of the rows: one more name moves the codes of all others."""
+    y = np.arange(200) % 2
+    names = np.where(y == 1, "y", "x")
+    codes = pd.DataFrame({"a": np.zeros(200), "c": y.astype(float)})
+    d = xgb.DMatrix(codes, y, feature_types=["q", "c"], enable_categorical=True)
+    params = PARAMS | {"dp_categories": {"c": 2}}
+    model = xgb.train(params, d, 3)
+    for more in ([], ["a"]):
+        listed = [*more, *names]
+        table: Any = pd.DataFrame({"a": 0.0, "c": pd.Series(listed, dtype="category")})
+        if kind == "polars":
+            table = pl.DataFrame({"a": np.zeros(len(listed)), "c": listed})
+            table = table.with_columns(pl.col("c").cast(pl.Categorical))
+        labels = [*[0] * len(more), *y]
+        with pytest.raises(PrivacyParameterError, match="categor"):
+            xgb_dp.evaluate(model, (table, labels), epsilon=1.0, delta=1e-6)
+        dictionary = xgb.DMatrix(table, labels, enable_categorical=True)
+        with pytest.raises(PrivacyParameterError, match="names"):
+            xgb_dp.evaluate(model, dictionary, epsilon=1.0, delta=1e-6)
+        with pytest.raises(PrivacyParameterError, match="names"):
+            xgb.train(params, dictionary, 3)
