@@ -128,7 +128,8 @@ struct CorrectionPlan : private JsonReader {
   static constexpr std::int32_t kTimes = 2;
 
   bool is_on = Bool("on");
-  std::uint64_t sigma2;  // variance of the noise on each sum, in units of its own
+  double rows = Real("rows", 0.0, 1e15);  // released or public; 0 where they are not known
+  std::uint64_t sigma2;                   // variance of the noise on each sum, in units of its own
 
   CorrectionPlan(JsonReader const& in, bool is_silent)
       : JsonReader{in}, sigma2{ReadSigma2(in, is_silent || !is_on)} {}

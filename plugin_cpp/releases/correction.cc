@@ -1,7 +1,7 @@
 #include "plugin_cpp/releases/correction.h"
 
-#include <algorithm>  // for clamp, max
-#include <cmath>      // for isfinite, log1p, nearbyint, sqrt
+#include <algorithm>  // for clamp, max, min
+#include <cmath>      // for exp, isfinite, log1p, nearbyint, sqrt
 #include <cstddef>    // for size_t
 
 #include "plugin_cpp/rows/persons.h"  // for SumUnits
@@ -19,9 +19,12 @@ constexpr double kLargest = 2.0;
 constexpr double kLeastDeviations = 16.0;
 // Deviation of what is left over after a correction, beside its noise, in half widths.
 constexpr double kLeft = 0.001;
-// Deviations of what is to be corrected: of a shift in half widths, and of a factor.
+// Deviations of what is to be corrected: of a shift in half widths, and of a factor. It is large
+// where the clip has cut one side of a skewed target.
 constexpr double kShift = 0.01;
 constexpr double kFactor = 0.05;
+constexpr double kSkewed = 0.2;
+constexpr double kSkewedOdds = 1.0 / 9.0;
 // The largest factor of one correction.
 constexpr double kMostFactor = 20.0;
 
@@ -75,6 +78,7 @@ std::vector<LocalInt> SumResiduals(Context const* ctx, RowBound const& bound, Me
 
 MeanCorrection::MeanCorrection(Plan const& plan)
     : scale_{plan.row_bound.scale},
+      rows_{plan.correction.rows},
       largest_mean_{plan.loss ? plan.loss->LargestMean() / HalfWidth(plan.row_bound) : 0.0},
       eta_{plan.leaf.eta},
       variance_{plan.loss ? kFactor * kFactor : kShift * kShift} {}
@@ -86,7 +90,11 @@ double MeanCorrection::ShiftOf(Released<NoisyInt> const& released) {
   // of the predictions.
   double rows = static_cast<double>(released.values[1].Value());
   if (rows < kLeastDeviations * deviation || rows < 1.0) {
-    return 0.0;  // a quotient by what may be noise alone can be anything
+    // A quotient by what may be noise alone can be anything. By all rows a shift is too small.
+    rows = rows_ * static_cast<double>(kInsideUnit);
+  }
+  if (rows < 1.0) {
+    return 0.0;
   }
   bool is_factor = largest_mean_ > 0;
   double moved = rows / static_cast<double>(kInsideUnit) * (is_factor ? largest_mean_ : 1.0);
@@ -95,9 +103,10 @@ double MeanCorrection::ShiftOf(Released<NoisyInt> const& released) {
   double lacks = static_cast<double>(released.values[0].Value()) * unit / moved;
   lacks = std::clamp(lacks, least, most);
   double variance = (deviation * unit / moved) * (deviation * unit / moved);
-  // A shift that stands out of the noise, by two deviations, is larger than was to be expected.
-  double expected = std::max(variance_, lacks * lacks - 4.0 * variance);
-  double kept = expected / (expected + variance);
+  double little = variance_ + variance, much = kSkewed * kSkewed + variance;
+  double odds = kSkewedOdds * std::sqrt(little / much) *
+                std::exp(std::min(lacks * lacks / 2.0 * (1.0 / little - 1.0 / much), 100.0));
+  double kept = (variance_ / little + odds * kSkewed * kSkewed / much) / (1.0 + odds);
   variance_ = std::max(kept * variance, kLeft * kLeft);
   return is_factor ? std::log1p(kept * lacks) : kept * lacks * scale_;
 }

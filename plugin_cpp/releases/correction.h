@@ -54,6 +54,7 @@ class MeanCorrection {
   [[nodiscard]] double ShiftOf(Released<NoisyInt> const& released);
 
   double scale_;
+  double rows_;          // released or public; 0 where they are not known
   double largest_mean_;  // in half widths; 0 where the correction is no factor
   double eta_;
   double variance_;  // of the shift to come, in half widths or logarithms squared

@@ -63,6 +63,17 @@ def factor_sums(
     return sum(residuals), sum(v // int(n) for v, n in zip(means, n_rows, strict=True) if n)
 
 
+def kept_of(lacks: float, variance: float, usual: float) -> float:
+    """The share of what is lacking that is its posterior mean: one in ten is of the large kind."""
+    weights, shares, skewed = [], [], 0.2**2
+    for share, prior in ((0.9, usual), (0.1, skewed)):
+        # Both densities are divided by that of the large kind without its constant.
+        power = lacks**2 / 2 * (1 / (skewed + variance) - 1 / (prior + variance))
+        weights.append(share / math.sqrt(prior + variance) * math.exp(max(power, -100.0)))
+        shares.append(prior / (prior + variance) if prior + variance else 0.0)
+    return float(np.average(shares, weights=weights))
+
+
 def correct_factor(
     plan: Plan, loss: Any, tree: Tree, where: Ints, margin: Any, y: Doubles, weight: Any,
     noise: Noise, who: Ints | None = None,
@@ -80,8 +91,7 @@ def correct_factor(
         predicted = total[1] * loss.largest_mean / 2**16
         lacks = min(max(total[0] * unit / predicted, 1 / 20 - 1), 19.0)
         variance = (deviation * unit / predicted) ** 2
-        prior = max(before, lacks**2 - 4 * variance)
-        kept = prior / (prior + variance)
+        kept = kept_of(lacks, variance, before)
         before = max(kept * variance, 0.001**2)
         shift = math.log1p(kept * lacks)
         for node, left in enumerate(tree["left"]):
@@ -102,13 +112,13 @@ def correct_mean(
         added = np.array(tree["leaf"], dtype=np.float64)[where]
         residuals, ones = residual_sums(bound, g, h, y, added, who)
         rows = (residuals + noise.gaussian(sigma2)) * 2 / 2**18, ones + noise.gaussian(sigma2)
-        if rows[1] < max(16 * deviation, 1):
+        known = rows[1] >= max(16 * deviation, 1)
+        inside = rows[1] / 2**16 if known else float(plan["correction"]["rows"])
+        if inside < 2**-16:
             continue
-        inside = rows[1] / 2**16
         lacks = min(max(rows[0] / inside, -2.0), 2.0)
         variance = (deviation * 2 / 2**18 / inside) ** 2
-        prior = max(before, lacks**2 - 4 * variance)
-        kept = prior / (prior + variance)
+        kept = kept_of(lacks, variance, before)
         before = max(kept * variance, 0.001**2)
         shift = kept * lacks * bound.scale
         for node, left in enumerate(tree["left"]):

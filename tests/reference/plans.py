@@ -82,7 +82,7 @@ def base_plan(features: list[Plan], **changes: Any) -> Plan:
             "strata": False,
             "prior_max": "1.0",
         },
-        "correction": {"on": False, "sigma2": 0},
+        "correction": {"on": False, "sigma2": 0, "rows": "0.0"},
         "features": features,
         "candidates": {
             "kind": "quantile_tree",

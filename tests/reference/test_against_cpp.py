@@ -177,6 +177,11 @@ CASES = {
     "correction_of_noise": Case(
         {"correction": {"on": True, "sigma2": 1 << 50}}, objectives=(SQUARED,), noise=(False,)
     ),
+    "correction_of_few_rows": Case(
+        {"correction": {"on": True, "sigma2": 1 << 40, "rows": "150.0"}},
+        objectives=(SQUARED,),
+        noise=(False,),
+    ),
     "no_cut": Case({}, features=[{"kind": "cuts", "cuts": []}] * 4),
 }
 

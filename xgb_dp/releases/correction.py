@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..request.settings import Settings
 
 _TIMES = 2
+_LEAST_EPSILON = {True: 0.25, False: 1.0}  # of means that are shifted, and of factors
 
 
 def _reads_all_rows(s: Settings) -> bool:
@@ -41,7 +42,7 @@ def _pays(s: Settings) -> bool:
     return (
         _has_mean(s)
         and s["dp_preset"] == "default"
-        and s.unit_epsilon >= 1.0
+        and s.unit_epsilon >= _LEAST_EPSILON[s.squared]
         and "dp_budget_shares" not in s.given
         and s["dp_split"] == "exponential"
         and s["dp_leaf_noise"] == "gaussian"
@@ -55,7 +56,8 @@ _PARAMETERS = (
               "tree by it, twice. Without it the clip pulls the mean of a skewed target down",
               Flag(), _pays, SPENDS, "leaves", Table.DEFAULT,
               values="bool; regression with sums of all rows", shown="False; regression with "
-              "dp_epsilon / dp_group >= 1, dp_preset='default' and without dp_budget_shares True",
+              "dp_epsilon / dp_group >= 0.25 (counts and amounts: >= 1), dp_preset='default' and "
+              "without dp_budget_shares True",
               plan="correction.on"),
 )
 _RULES = (
@@ -100,8 +102,8 @@ class Correction(Release):
 
     @classmethod
     def section(cls, s: Settings, noise: Noise) -> dict[str, Any]:
-        """Its noise."""
-        return {"correction": {"sigma2": noise.sigma2}}
+        """Its noise, and how many rows there are, which is not known before the first release."""
+        return {"correction": {"sigma2": noise.sigma2, "rows": 0.0}}
 
     @property
     def draws(self) -> int:

@@ -183,10 +183,13 @@ def after_release(
     sums: list[int],
     capped: list[int] | None = None,
 ) -> str:
-    """The plan as the trainer is told it, with what a loss takes from the first release.
+    """The plan as the trainer is told it, with what loss and correction take from the release.
 
     Post-processing, costs nothing: the plan keeps its noise, its bound and its name.
     """
+    if s["dp_mean_correction"] and s.squared and s.intercept == "released":
+        rows = means.Sums.of(s, noise, sums).rows
+        plan = {**plan, "correction": without_reals({**plan["correction"], "rows": rows})}
     if capped is not None:
         own = without_reals(means.measured(s, noise, sums, capped).to_plan())
         return dump_plan({**plan, "loss": {**plan["loss"], **own}})

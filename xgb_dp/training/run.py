@@ -287,7 +287,7 @@ class Training:
             low["base_score"] = s.neutral_base_score if s.exposures is None else 1.0
         taken = self.options[position]
         text = taken.text
-        if sums is not None and s.loss is not None:
+        if sums is not None:
             text = first_release.after_release(taken.settings, noise, taken.plan, sums, capped)
         if columns is not None:
             text = first_release.offering(taken.settings, taken.plan, columns)
