@@ -122,27 +122,22 @@ WRONG: list[tuple[Any, type[Exception], str]] = [
     (WHO[1:], PrivacyParameterError, "one id for each row"),
     (pd.Series(np.arange(300), name="a"), PrivacyParameterError, "also a feature"),
     (3, PrivacyParameterError, "one id for each row"),
+    ("patient", RowDomainError, "no id"),  # of which one is missing
 ]
 
 
 @pytest.mark.parametrize(("ids", "kind", "says"), WRONG, ids=range(len(WRONG)))
 def test_wrong_ids_are_refused(ids, kind, says, no_noise):
     X, y = table()
+    X.loc[5, "patient"] = None
     features = X if isinstance(ids, str) else X[list("abcd")]
     model = classifier()
     with pytest.raises(kind, match=says) as caught:
         model.fit(features, y, privacy_id=ids)
     assert "SECRET" not in str(caught.value)
     assert "SECRET" not in repr(vars(model))
-
-
-def test_a_missing_id_of_a_column_is_refused(no_noise):
-    X, y = table()
-    X.loc[5, "patient"] = None
-    with pytest.raises(RowDomainError, match="no id"):
-        classifier().fit(X, y, privacy_id="patient")
     with pytest.raises(PrivacyParameterError, match="not have exactly one column"):
-        classifier().fit(arrays()[0], y, privacy_id="patient")
+        model.fit(arrays()[0], y, privacy_id="patient")
 
 
 def test_a_cell_that_cannot_be_read_is_not_shown(no_noise, tmp_path):

@@ -65,22 +65,17 @@ def test_what_is_calibrated_stays_what_it_is(kind, method, request, tmp_path):
     loaded.load_model(tmp_path / "m.json")
     seen = X if kind == "estimator" else np.exp(X)
     assert np.allclose(loaded.predict_proba(seen), odds)
+    if method == "isotonic":
+        curve = xgb_dp.CalibratedModel(last)
+        assert np.allclose(curve.predict(xgb.DMatrix(seen)), odds[:, 1])
     fresh = clone(made)
     assert not hasattr(fresh if kind == "estimator" else fresh[-1], "_Booster")
-
-
-def test_a_calibrated_curve_is_the_one_of_the_model(estimator):
-    judged = xgb_dp.evaluate(estimator, (X, y), **SPEND)
-    curve = xgb_dp.CalibratedModel(judged.calibrated(estimator, method="isotonic"))
-    assert np.allclose(
-        curve.predict(xgb.DMatrix(X)),
-        judged.calibrated(estimator, method="isotonic").predict_proba(X)[:, 1],
-    )
 
 
 def test_a_pipeline_is_judged_like_its_last_step(by_row):
     report = xgb_dp.privacy_report(by_row)
     assert report.epsilon == by_row[-1].privacy_report_.epsilon and report.steps == ()
+    assert xgb_dp.privacy_report(make_pipeline(by_row)).epsilon == report.epsilon
     judged = xgb_dp.evaluate(by_row, (X, y), **SPEND, by={"a": [0.0]})
     alone = xgb_dp.evaluate(by_row[-1], (np.exp(X), y), **SPEND)
     assert float(judged.auc) == pytest.approx(float(alone.auc), abs=0.05)
@@ -107,8 +102,3 @@ def test_steps_that_were_fitted_elsewhere_are_told(estimator):
     assert "NOT COVERED" not in xgb_dp.privacy_report(estimator).statement()
     assert "NOT COVERED" in xgb_dp.privacy_report(late).statement()
     assert "NOT COVERED" in xgb_dp.model_card(late)
-
-
-@pytest.mark.parametrize("make", [make_pipeline, lambda m: make_pipeline(make_pipeline(m))])
-def test_pipelines_in_pipelines(estimator, make):
-    assert xgb_dp.privacy_report(make(estimator)).epsilon == estimator.privacy_report_.epsilon
