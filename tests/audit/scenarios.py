@@ -36,6 +36,7 @@ class Outcome(NamedTuple):
 
 
 Trainer = Callable[[Rows], Outcome]
+Score = Callable[[PreparedTraining, Outcome], float]
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Scenario:
     rounds: int
     rest: Rows
     canary: tuple[Sequence[float], float]
-    score: Callable[[PreparedTraining, Outcome], float]
+    score: Score
 
     @cached_property
     def training(self) -> PreparedTraining:
@@ -138,16 +139,17 @@ def _chosen_side(tree: Tree) -> int:
     return 1 if tree.features[0] == 0 else -1
 
 
+def _of_tree(score: Callable[[Tree], float]) -> Score:
+    """A score of the first tree alone."""
+    return lambda _, outcome: float(score(outcome.trees[0]))
+
+
 def root_split(epsilon: float = 1.0, levels: int = 1) -> Scenario:
     """Which feature splits the root, where one row attains the range of the utilities."""
-
-    def score(_: PreparedTraining, outcome: Outcome) -> float:
-        return float(_chosen_side(outcome.trees[0]))
-
     params = {**TWO_CUTS, "dp_epsilon": epsilon, "dp_budget_shares": shares(splits=0.98)}
     params |= {"max_depth": levels, "dp_split_levels": levels}
     params["dp_hessian_weight"] = 1e-4  # so that a gradient of C is hardly shortened
-    return Scenario("chosen root split", params, 1, TWO_SIDES, _CORNER, score)
+    return Scenario("chosen root split", params, 1, TWO_SIDES, _CORNER, _of_tree(_chosen_side))
 
 
 def leaf_and_split(
@@ -187,10 +189,6 @@ def leaf_and_split(
 
 def label_sum(epsilon: float = 4.0) -> Scenario:
     """The intercept, which is released from noisy sums of labels."""
-
-    def score(_: PreparedTraining, outcome: Outcome) -> float:
-        return outcome.base_score
-
     params = {
         **TWO_CUTS,
         "dp_epsilon": epsilon,
@@ -199,15 +197,11 @@ def label_sum(epsilon: float = 4.0) -> Scenario:
     }
     # Unequal classes: then the canary moves the mean by its label and by its number.
     rest = _rows(([0, 1], 0, 10), ([1, 0], 1, 30))
-    return Scenario("base_score", params, 1, rest, _CORNER, score)
+    return Scenario("base_score", params, 1, rest, _CORNER, lambda _, outcome: outcome.base_score)
 
 
 def min_child_weight() -> Scenario:
     """Whether a split is chosen whose child reaches min_child_weight with the canary only."""
-
-    def score(_: PreparedTraining, outcome: Outcome) -> float:
-        return float(outcome.trees[0].conditions[0] == 0.5)
-
     params = {
         "dp_feature_cuts": {0: [0.5, 1.5]},
         "min_child_weight": 0.9,
@@ -216,6 +210,7 @@ def min_child_weight() -> Scenario:
     }
     # Each row has a Hessian of about 1/4. Both cuts are equally good.
     rest = _rows(([0], 0, 3), ([1], 0, 20), ([1], 1, 20), ([2], 1, 4))
+    score = _of_tree(lambda tree: tree.conditions[0] == 0.5)
     return Scenario("chosen root split", params, 1, rest, ([0.0], 0.0), score)
 
 
@@ -249,10 +244,7 @@ def reused_noise() -> Scenario:
 
 def exact_sum() -> Scenario:
     """Cover of the root in the saved model."""
-
-    def score(_: PreparedTraining, outcome: Outcome) -> float:
-        return float(outcome.trees[0].covers[0])
-
+    score = _of_tree(lambda tree: tree.covers[0])
     return Scenario("cover of the root", dict(TWO_CUTS), 1, TWO_SIDES, _CORNER, score)
 
 
@@ -270,12 +262,6 @@ def guessed_seed(train: Callable[[Rows, int], Outcome], seeds: int = 64) -> Scen
         seen = print_of(outcome)
         return float(seen in tables[True]) - float(seen in tables[False])
 
-    scenario = Scenario(
-        f"trainings repeated with {seeds} guessed seeds",
-        dict(TWO_CUTS),
-        1,
-        TWO_SIDES,
-        _CORNER,
-        score,
-    )
+    statistic = f"trainings repeated with {seeds} guessed seeds"
+    scenario = Scenario(statistic, dict(TWO_CUTS), 1, TWO_SIDES, _CORNER, score)
     return scenario

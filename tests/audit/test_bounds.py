@@ -62,13 +62,16 @@ def test_epsilon_bound_covers():
         assert weights[bound > epsilon].sum() <= 0.1
 
 
-def test_gaussian_claim_is_the_curve_of_the_accountant():
+def test_curves_of_claims():
     exact = ExactAccountant([GaussianEvent("leaves", 1 << 40, 1 << 40, 1, 1)])
     for delta in (1e-6, 1e-3, 0.1):
         assert GaussianClaim(1.0).get_epsilon(delta) == pytest.approx(
             exact.get_epsilon(delta), rel=1e-4
         )
     assert GaussianClaim(0.1).get_epsilon(0.5) == 0.0
+    claim = ApproximateClaim(1.0, 1e-3)  # says nothing below its delta
+    assert claim.get_epsilon(1e-4) == math.inf
+    assert claim.get_epsilon(1e-3) == 1.0
 
 
 @pytest.mark.parametrize("mu", [0.3, 1.0])
@@ -86,12 +89,6 @@ def test_a_curve_is_refuted_by_a_larger_one_only(mu):
             assert not violates(claim, *same)
             assert violates(claim, *larger)
             assert violates(claim, *larger[2:], *larger[:2])
-
-
-def test_approximate_claim_says_nothing_below_its_delta():
-    claim = ApproximateClaim(1.0, 1e-3)
-    assert claim.get_epsilon(1e-4) == math.inf
-    assert claim.get_epsilon(1e-3) == 1.0
 
 
 # -------------------------------------------------------------------------------- one run
@@ -122,6 +119,9 @@ def test_one_run_delta_term_by_its_definition():
     steps = [sum(w.pmf(v - j) for j in range(1, i + 1)) / i for i in range(1, v + 1)]
     expected = w.sf(v - 1) + 2 * m * delta * max(steps)
     assert one_run_p_value(m, r, v, epsilon, delta) == pytest.approx(expected)
+    for bad in ((10, 11, 5), (10, 5, 6), (10, 5, -1)):
+        with pytest.raises(ValueError, match="correct"):
+            one_run_p_value(*bad, 1.0, 0.0)
 
 
 def test_one_run_covers_randomised_response():
@@ -134,12 +134,6 @@ def test_one_run_covers_randomised_response():
         if one_run_lower_bound(m, m, v, 0.0) > epsilon
     )
     assert 0.01 < wrong <= 0.05
-
-
-@pytest.mark.parametrize("bad", [(10, 11, 5), (10, 5, 6), (10, 5, -1)])
-def test_one_run_checks_its_counts(bad):
-    with pytest.raises(ValueError, match="correct"):
-        one_run_p_value(*bad, 1.0, 0.0)
 
 
 # --------------------------------------------------------------------------------- scores
@@ -158,6 +152,9 @@ def test_audit_sees_either_direction():
     d, d2 = rng.normal(size=20_000), rng.normal(1.4, size=20_000)
     for scores in ((d, d2), (d2, d), (-d, -d2)):
         assert audit_scores(*scores, GaussianClaim(1.0)).violated
+    for bad, other in ((np.zeros(10), np.zeros(10)), (np.full(50, np.nan), np.zeros(50))):
+        with pytest.raises(ValueError, match="30 finite"):
+            audit_scores(bad, other, GaussianClaim(1.0))
 
 
 def test_ratio_scores_find_an_outcome_without_order():
@@ -167,10 +164,3 @@ def test_ratio_scores_find_an_outcome_without_order():
     result = audit_scores(*ratio_scores(d, d2), ApproximateClaim(0.5))
     assert result.violated  # ln(0.583 / 0.167) = 1.25
     assert result.lower_bound < 1.25
-
-
-def test_scores_are_checked():
-    with pytest.raises(ValueError, match="30 finite"):
-        audit_scores(np.zeros(10), np.zeros(10), GaussianClaim(1.0))
-    with pytest.raises(ValueError, match="30 finite"):
-        audit_scores(np.full(50, np.nan), np.zeros(50), GaussianClaim(1.0))
