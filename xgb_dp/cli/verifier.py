@@ -28,6 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--replace-one", action="store_true", help="neighbours have them replaced instead")
     add("--unit", choices=["row", "person"], help="the unit of privacy that is expected")
     add("--policy", type=Path, help="the policy of the rows' holder, which it has to follow")
+    add("--signer", type=Path, help="file of SSH public keys, one of which has to have signed it")
     add(
         "--allow",
         action="append",
@@ -51,6 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 adjacency="replace_one" if given.replace_one else "add_remove",
                 unit=given.unit,
                 policy=given.policy,
+                signers=given.signer,
                 allow=given.allow,
             )
             if given.certify:

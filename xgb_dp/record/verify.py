@@ -24,7 +24,7 @@ from ..engine.models import file_bytes, is_json
 from ..engine.saved_model import SavedModel
 from ..errors import LedgerError, PrivacyParameterError
 from ..request.arguments import takes
-from . import sealed
+from . import sealed, signature
 from .form import VERSION as LEDGER_VERSION
 from .form import Ledger
 from .ledger import ATTRIBUTE, check_trees, parse_ledger
@@ -122,7 +122,7 @@ class Verification:
         return "\n".join(lines)
 
 
-@takes(adjacency="text", unit="text", policy="path", allow="texts")
+@takes(adjacency="text", unit="text", policy="path", signers="path", allow="texts")
 def verify(
     model: Any,
     *,
@@ -132,6 +132,7 @@ def verify(
     adjacency: str = "add_remove",
     unit: str | None = None,
     policy: str | os.PathLike[str] | None = None,
+    signers: str | os.PathLike[str] | None = None,
     allow: Sequence[str] = (),
 ) -> Verification:
     """Check what a model file, or a model in memory, claims; a file without libxgboost.
@@ -148,13 +149,16 @@ def verify(
         adjacency: "add_remove" or "replace_one".
         unit: The unit of privacy that is expected, "row" or "person"; either by default.
         policy: Path of the policy that it has to follow (docs/howto/policy.md); none by default.
+        signers: Path of a file of SSH public keys, by one of which the file has to be signed
+            (``xgb-dp sign``); none by default.
         allow: Further attributes that the file may contain. No ledger covers them; look at them.
 
     Returns:
         Verification: Whether the model may be released, if its ledger is honest: it has no key.
 
     Raises:
-        PrivacyParameterError: An argument is out of range, or there is no such file.
+        PrivacyParameterError: An argument is out of range, or there is no such file; or there is
+            no OpenSSH for a signature.
 
     Examples:
         >>> model.save_model("model.json")
@@ -164,7 +168,8 @@ def verify(
     _check_arguments(model, max_epsilon, unit)
     checks, data = list[Check](), _saved(model)
     in_memory = not isinstance(model, (str, os.PathLike))
-    file = _described(Path(type(model).__name__ if in_memory else model), data)
+    path = Path(type(model).__name__ if in_memory else model)
+    file = _described(path, data)
     try:
         saved, ledger = _opened(data, checks)
     except LedgerError as error:
@@ -183,6 +188,8 @@ def verify(
         checks.append(Check("unit", ledger.unit.name == unit, detail))
     if policy is not None:
         checks.append(_check_policy(Policy.read(policy), ledger))
+    if signers is not None:
+        checks.append(Check("signature", *signature.signer(path, data, signers)))
     not_covered = sorted({*_uncovered(saved, ledger)} - {f"attribute {name}" for name in allow})
     not_covered += [f"step {name}" for name, _ in fitted_in(model)]
     checks.append(_check_content(not_covered))

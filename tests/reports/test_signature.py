@@ -1,0 +1,107 @@
+"""A model file is signed by an SSH key, and `verify` says who has signed it, and for what."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xgboost as xgb
+
+import xgb_dp
+from tests.cli.calls import fails, run
+from tests.conftest import arrays, private
+from xgb_dp.errors import PrivacyParameterError
+from xgb_dp.record import signature
+
+if shutil.which("ssh-keygen") is None:
+    pytest.skip("OpenSSH makes and checks signatures", allow_module_level=True)
+
+
+def key_of(folder: Path, name: str, kind: str = "ed25519") -> Path:
+    path = folder / name
+    subprocess.run(["ssh-keygen", "-q", "-t", kind, "-N", "", "-f", path], check=True)
+    return path
+
+
+def signers_of(folder: Path, **keys: Path) -> Path:
+    path = folder / "signers"
+    lines = [f"{n} {key.with_suffix('.pub').read_text()}" for n, key in keys.items()]
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
+
+
+def check_of(model: Path, signers: Path) -> xgb_dp.Verification:
+    found = xgb_dp.verify(model, signers=signers)
+    [check] = [c for c in found.checks if c.name == "signature"]
+    assert (found.verdict == "passed") == check.passed
+    return check
+
+
+@pytest.fixture
+def booked(tmp_path):
+    """A saved model, and the book that holds it."""
+    X, y = arrays("binary")
+    book = xgb_dp.Budget(tmp_path / "book.json", epsilon=2.0, delta=1e-5)
+    params = private(objective="binary:logistic", nthread=1, verbosity=0)
+    model = book.train(params, xgb.DMatrix(X, y), 3)
+    model.save_model(tmp_path / "m.json")
+    return tmp_path / "m.json"
+
+
+@pytest.mark.parametrize("kind", ["ed25519", "ecdsa", "rsa"])
+def test_the_holder_of_the_book_signs(booked, kind):
+    key = key_of(booked.parent, "holder", kind)
+    signers = signers_of(booked.parent, holder=key)
+    run("sign", str(booked), "--key", str(key), "--budget", str(booked.parent / "book.json"))
+    check = check_of(booked, signers)
+    assert check.passed and "signed by holder, whose book held every release" in check.detail
+    shown = json.loads(run("verify", str(booked), "--signer", str(signers), "--json").stdout)
+    assert [c["passed"] for c in shown["checks"] if c["name"] == "signature"] == [True]
+
+
+def test_a_signature_without_a_book_says_so(booked):
+    key = key_of(booked.parent, "holder")
+    run("sign", str(booked), "--key", str(key))
+    check = check_of(booked, signers_of(booked.parent, holder=key))
+    assert check.passed and "says nothing of a book" in check.detail
+
+
+def test_what_is_no_signature_of_the_file(booked):
+    folder = booked.parent
+    key, other = key_of(folder, "holder"), key_of(folder, "other")
+    signers = signers_of(folder, holder=key)
+    assert "no signature m.json.sig" in check_of(booked, signers).detail
+    signature.sign(booked, key, booked=True)
+    assert check_of(booked, signers).passed
+    assert not check_of(booked, signers_of(folder, other=other)).passed
+    booked.write_text(booked.read_text() + " ")  # the same model, in other bytes
+    assert not check_of(booked, signers_of(folder, holder=key)).passed
+    signature.beside(booked).write_text("no signature")
+    assert not check_of(booked, signers).passed
+    # What the key has signed for another purpose says nothing of a model.
+    signature.beside(booked).unlink()
+    subprocess.run(["ssh-keygen", "-q", "-Y", "sign", "-f", key, "-n", "file", booked], check=True)
+    assert not check_of(booked, signers).passed
+
+
+def test_only_what_passes_and_is_booked_is_signed(booked, tmp_path):
+    key, X = key_of(tmp_path, "holder"), np.zeros((200, 1))
+    xgb_dp.Budget(tmp_path / "empty.json", epsilon=2.0, delta=1e-5)
+    empty = str(tmp_path / "empty.json")
+    assert "does not hold" in fails("sign", str(booked), "--key", str(key), "--budget", empty)
+    xgb.train({}, xgb.DMatrix(X, X[:, 0]), 1).save_model(tmp_path / "stock.json")
+    assert "does not pass" in fails("sign", str(tmp_path / "stock.json"), "--key", str(key))
+    assert not list(tmp_path.glob("*.sig"))
+
+
+def test_wrong_calls(booked, monkeypatch):
+    (booked.parent / "key").write_text("no key")
+    with pytest.raises(PrivacyParameterError, match="did not sign with"):
+        signature.sign(booked, booked.parent / "key", booked=False)
+    with pytest.raises(PrivacyParameterError, match="no file of signers"):
+        xgb_dp.verify(booked, signers=booked.parent / "nobody")
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(PrivacyParameterError, match="Install OpenSSH"):
+        signature.sign(booked, booked.parent / "key", booked=False)
