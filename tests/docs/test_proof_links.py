@@ -8,7 +8,11 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PROOFS = ROOT / "docs" / "proofs"
 PAGES = sorted(p for p in PROOFS.glob("*.md") if p.name != "index.md")
-NAMING = [*PAGES, *(ROOT / "docs" / f"{name}.md" for name in ("glossary", "leaks", "guarantee"))]
+NAMING = [
+    *PAGES,
+    PROOFS / "index.md",
+    *(ROOT / "docs" / f"{name}.md" for name in ("glossary", "leaks", "guarantee")),
+]
 SOURCES = ("plugin_cpp", "xgb_dp", "tests")
 # Plumbing: neither draws noise, nor bounds, nor accounts for what a row can change.
 PLUMBING = {
@@ -85,3 +89,16 @@ def test_names_of_code_on_a_page_exist(page):
     quoted = " ".join(re.findall(r"`([^`\n]+)`", page.read_text(encoding="utf-8")))
     names = set(re.findall(r"(?<!\w)[A-Z]\w*[a-z]\w*[A-Z]\w*", quoted))
     assert not names - code
+
+
+def test_each_claim_is_checked_in_two_ways():
+    text = (PROOFS / "index.md").read_text(encoding="utf-8")
+    table = text.partition("## How each claim is checked")[2].partition("```{toctree}")[0]
+    rows = [line.strip("| \n").split("|") for line in table.splitlines() if line[:2] == "| "][1:]
+    theorems = " ".join(p.read_text() for p in (ROOT / "tests" / "theorems").glob("*.v"))
+    lemmas = " ".join(p.read_text() for p in (ROOT / "tests" / "lemmas").glob("*.py"))
+    assert len(rows) > 20
+    for claim, *kinds in rows:
+        assert sum("`" in kind for kind in kinds) >= 2, claim
+        for name in re.findall(r"`(\w+)`", kinds[0]):
+            assert f"def {name}(" in lemmas or f"Theorem {name} " in theorems, name
