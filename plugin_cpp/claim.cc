@@ -91,7 +91,7 @@ Json FiguresOf(Plan const& plan) {
   return out;
 }
 
-/** @brief A draw, and how often it is made: in a round, and in all of them. */
+/** @brief A draw, and how often it is made: in each round that pays for it, or 0; and in all. */
 struct Planned {
   DrawEvent event;
   std::uint64_t of_round, of_all;
@@ -108,21 +108,26 @@ std::vector<Planned> DrawsOf(Plan const& plan) {
     if (plan.candidates.hessian) {
       out.erase(out.begin());  // of the first rounds only
     }
-    out.push_back({CandidateEvent(plan), times, times});
+    out.push_back({CandidateEvent(plan), 0, times});
   }
   if (plan.correction.is_on) {
-    out.push_back({CorrectionEvent(plan), CorrectionPlan::kTimes, CorrectionPlan::kTimes});
+    out.push_back({CorrectionEvent(plan), 0, CorrectionPlan::kTimes});
   }
   return out;
 }
 
+/** @brief What a ledger has of the rounds of a plan, of which each reads some of the rows. */
+Json RoundsOf(Plan const& plan) {
+  auto counted = (plan.rounds + plan.ensemble - 1) / plan.ensemble;
+  return ToJson(EventOfRound(plan, 0), counted, plan.IsOfPersons());
+}
+
 /** @brief Whether events, or those inside them, name a draw with its noise, as often. */
-bool AccountFor(Json const& json, Planned const& draw, bool of_persons, bool in_round) {
+bool AccountFor(Json const& json, Planned const& draw, Plan const& plan, bool in_round) {
   if (IsA<Array>(json)) {
     auto const& list = get<Array const>(json);
-    return std::any_of(list.cbegin(), list.cend(), [&](auto const& one) {
-      return AccountFor(one, draw, of_persons, in_round);
-    });
+    return std::any_of(list.cbegin(), list.cend(),
+                       [&](auto const& one) { return AccountFor(one, draw, plan, in_round); });
   }
   if (!IsA<Object>(json)) {
     return false;
@@ -130,14 +135,16 @@ bool AccountFor(Json const& json, Planned const& draw, bool of_persons, bool in_
   auto const& in = get<Object const>(json);
   for (auto const* inner : {"first", "options"}) {
     auto events = in.find(inner);
-    if (events != in.cend() && AccountFor(events->second, draw, of_persons, in_round)) {
+    if (events != in.cend() && AccountFor(events->second, draw, plan, in_round)) {
       return true;
     }
   }
   if (auto events = in.find("events"); events != in.cend()) {
-    return AccountFor(events->second, draw, of_persons, true);
+    // A round is cheaper than what it releases: it must be the one that is planned.
+    return !in_round && draw.of_round > 0 && plan.ReadsSomeRows() && Has(json, RoundsOf(plan)) &&
+           AccountFor(events->second, draw, plan, true);
   }
-  auto wanted = ToJson({draw.event, in_round ? draw.of_round : draw.of_all}, of_persons);
+  auto wanted = ToJson({draw.event, in_round ? draw.of_round : draw.of_all}, plan.IsOfPersons());
   get<Object>(wanted).erase("range");  // of a selection: a figure of the plan
   return Has(json, wanted);
 }
@@ -156,7 +163,7 @@ bool AccountsFor(Json const& training, Plan const& plan) {
   return std::any_of(ways.cbegin(), ways.cend(),
                      [&](auto const& way) { return Has(way, figures); }) &&
          std::all_of(draws.cbegin(), draws.cend(), [&](auto const& draw) {
-           return AccountFor(training["events"], draw, plan.IsOfPersons(), false);
+           return AccountFor(training["events"], draw, plan, false);
          });
 }
 }  // namespace

@@ -73,6 +73,22 @@ Json ToJson(LedgerEntry const& entry, bool of_persons) {
   return out;
 }
 
+Json ToJson(RoundEvent const& round, std::uint64_t count, bool of_persons) {
+  Json out{Object{}};
+  out["count"] = Whole(count);
+  if (round.rate_num > 0) {
+    out["mechanism"] = String{"poisson"};
+    out["rate_num"] = Whole(round.rate_num);
+    out["rate_bits"] = Integer{kSampleBits};
+  } else {
+    out["mechanism"] = String{"allocation"};
+    out["parts"] = Whole(round.ensemble);
+    out["halving"] = Boolean{round.halving};
+  }
+  NameUnit(of_persons, &out);
+  return out;
+}
+
 void Ledger::BeginRound(RoundEvent const& round, bool record) {
   announced_ = round.entries;
   if (!record) {
@@ -108,21 +124,10 @@ Json Ledger::SaveEvents() const {
   Append(noise_, of_persons_, &out);
   Append(selections_, of_persons_, &out);
   for (auto const& [round, count] : rounds_) {
-    Json json{Object{}};
-    json["count"] = Whole(count);
-    if (round.rate_num > 0) {
-      json["mechanism"] = String{"poisson"};
-      json["rate_num"] = Whole(round.rate_num);
-      json["rate_bits"] = Integer{kSampleBits};
-    } else {
-      json["mechanism"] = String{"allocation"};
-      json["parts"] = Whole(round.ensemble);
-      json["halving"] = Boolean{round.halving};
-    }
     Array entries;
     Append(round.entries, of_persons_, &entries);
+    auto json = ToJson(round, count, of_persons_);
     json["events"] = std::move(entries);
-    NameUnit(of_persons_, &json);
     out.GetArray().push_back(std::move(json));
   }
   return Json{std::move(out)};

@@ -61,6 +61,8 @@ struct RoundEvent {
  * @param of_persons Whether its bound holds for all rows of a person, instead of for one row.
  */
 [[nodiscard]] Json ToJson(LedgerEntry const& entry, bool of_persons);
+/** @brief The same of so many rounds, without their entries. */
+[[nodiscard]] Json ToJson(RoundEvent const& round, std::uint64_t count, bool of_persons);
 
 /**
  * @brief The events of one training, merged per mechanism, which the accounting allows: Gaussian

@@ -189,3 +189,12 @@ def test_edges_follow_the_mass():
     cuts = model.cuts[2]
     assert cuts is not None
     assert np.count_nonzero((cuts > 0) & (cuts < 1)) >= 4
+
+
+@pytest.mark.parametrize("name", ["partial", "strata_of_histograms"])
+def test_noisy_sums_where_little_is_stored(name):
+    """Bins of rows that are kept by their entries, for splits that are read from noisy sums."""
+    X, y = make_data(LOGISTIC, 150)
+    X[np.random.default_rng(4).random(X.shape) < 0.6] = np.nan
+    plan = make_plan(LOGISTIC, False, ON_GRID, **CASES[name][0])
+    check(plan, X, y, exact=name == "partial")

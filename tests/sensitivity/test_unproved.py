@@ -27,6 +27,7 @@ CUTS = [{"kind": "cuts", "cuts": [0.0]}] * 2
 PUBLIC = {"split": "public", "shape": "per_node", "rounds": 1, "structures": [[-1]]}
 HISTOGRAM = {"candidates": {"kind": "histogram"}}
 HESSIANS = {"candidates": {"hessian": True, "shift": 0}}
+MASKED = {"masking": {"workers": 2, "colluders": 0}}
 NOISY = {"split": "histogram", "leaf": {"sigma2": 0}}
 
 
@@ -83,6 +84,9 @@ RULES: list[tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] = [
     (LOGISTIC, MIXED, merge(HESSIANS, {"candidates": {"rounds": 2}}), HALF, "always or never"),
     (LOGISTIC, ON_GRID, HISTOGRAM,
      {"features": [{"kind": "private", "grid": [0.0]}, *ON_GRID[1:]]}, "need a public grid"),
+    (LOGISTIC, ON_GRID[:1], HISTOGRAM | {"split": "random"} | MASKED,
+     {"candidates": {"laplace": True}}, "masked sums have Gaussian noise"),
+    (LOGISTIC, CUTS, {"split": "random"} | MASKED, PERSON, "masked sums have Gaussian noise"),
     (LOGISTIC, CUTS, PUBLIC, {"parallel_trees": 2}, "one tree a round"),
     (LOGISTIC, CUTS, PUBLIC, {"features_per_tree": 1}, "one tree a round"),
     (LOGISTIC, CUTS, PUBLIC, {"shape": "oblivious"}, "one tree a round"),

@@ -169,13 +169,24 @@ def _paths(node: Any) -> Iterator[tuple[Any, ...]]:
         yield from ((key, *path) for path in _paths(value))
 
 
-def test_each_figure_of_a_claim_is_that_of_the_plan(booster, dtrain):
+@pytest.mark.parametrize(
+    "params",
+    [
+        PARAMS,
+        REGRESSION | {"dp_mean_correction": True},
+        PARAMS | {"subsample": 0.5},
+        PARAMS | {"dp_ensemble": 2},
+    ],
+    ids=["binary", "corrected", "sampled", "ensemble"],
+)
+def test_each_figure_of_a_claim_is_that_of_the_plan(params, dtrain):
     """A ledger that differs from the plan in one figure accounts for no tree of it.
 
     Readers of a ledger compute sensitivities again from these figures.
     """
-    plan = plan_of(booster)
-    claim = json.loads(from_plan(plan, dtrain).attr("dp_ledger"))
+    plan = plan_of(xgb.train(params, dtrain, 3))
+    given = {"objective": params["objective"]}
+    claim = json.loads(from_plan(plan, dtrain, **given).attr("dp_ledger"))
     [training] = claim["trainings"]
     changed = 0
     for path in _paths(training):
@@ -187,11 +198,31 @@ def test_each_figure_of_a_claim_is_that_of_the_plan(booster, dtrain):
         if value is None or last in ("sensitivity2", "coordinates", "cells"):
             continue
         node[last] = not value if isinstance(value, bool) else value * 2 or 1
-        other = from_plan(plan, dtrain)
+        other = from_plan(plan, dtrain, **given)
         other.set_attr(dp_ledger=json.dumps(claim))
         with pytest.raises(XGBoostError, match="does not account for this training"):
             other.update(dtrain, 0)
         node[last] = value
         changed += 1
     assert changed > 30
-    from_plan(plan, dtrain).update(dtrain, 0)
+    from_plan(plan, dtrain, **given).update(dtrain, 0)
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+def test_a_sampled_round_pays_for_its_draws_alone(sampled, dtrain):
+    """Candidates read all rows, and so does every draw of a plan without a sample."""
+    plan = plan_of(xgb.train(PARAMS | ({"subsample": 0.5} if sampled else {}), dtrain, 3))
+    booster = from_plan(plan, dtrain)
+    claim = json.loads(booster.attr("dp_ledger"))
+    events = claim["trainings"][0]["events"]
+    if sampled:
+        [rounds] = [event for event in events if event["mechanism"] == "poisson"]
+    else:
+        each = [event | {"count": event["count"] // 3} for event in events if event["count"] > 1]
+        rounds = {"mechanism": "poisson", "rate_num": 1, "rate_bits": 32, "count": 3}
+        rounds["events"] = each
+    rounds["events"] += [event for event in events if event.get("release") == "candidates"]
+    claim["trainings"][0]["events"] = [rounds]
+    booster.set_attr(dp_ledger=json.dumps(claim))
+    with pytest.raises(XGBoostError, match="does not account for this training"):
+        booster.update(dtrain, 0)
