@@ -67,7 +67,8 @@ def report(given: Given) -> None:
     type=click.Choice(["markdown", "html", *KINDS]),
     default="markdown",
     show_default=True,
-    help="registry and nist: the fields of the deployments registry and of NIST SP 800-226.",
+    help="The fields of the deployments registry, of NIST SP 800-226, of EDPB Opinion 28/2024, and "
+    "of outputs of the European health data space.",
 )
 @options.force
 def card(given: Given) -> None:

@@ -1,8 +1,9 @@
 """What readers, registries and reviewers ask of a private model, filled in from its ledger.
 
 Model cards are ``templates/model_card.md``, in the form of ``string.Template``. Records follow the
-deployments registry of OpenDP and NIST, and the questions of NIST SP 800-226. What a ledger cannot
-know is taken from the caller, or marked as not stated.
+deployments registry of OpenDP and NIST, and the questions of NIST SP 800-226, of EDPB Opinion
+28/2024 on the anonymity of models, and of those who check outputs of the European health data
+space. What a ledger cannot know is taken from the caller, or marked as not stated.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from .importance import column_names, importance
 from .report import PrivacyReport, as_booster, privacy_report
 from .report_views import as_dict, as_html, meaning, round_up, tables
 
-KINDS = ("json", "registry", "nist")
+KINDS = ("json", "registry", "nist", "edpb", "ehds")
 _NOT_STATED = "not stated"
 _HAZARDS = (
     "Running time, memory use and other side channels are not covered.",
@@ -217,7 +218,8 @@ def deployment_record(
 
     Args:
         model: A private model as :func:`xgb_dp.privacy_report` takes it.
-        kind: "registry", "nist", or "json" for the whole report.
+        kind: "registry", "nist", "edpb" (Opinion 28/2024), "ehds" (Regulation (EU) 2025/327), or
+            "json" for the whole report.
         name: Of the deployment.
         data: Where the rows come from.
         intended_use: What the model is for.
@@ -256,7 +258,8 @@ def deployment_record(
         "epsilon_curve": report_fields["epsilon_curve"],
         "mechanisms": report_fields["budget"],
     }
-    return {**given, **(_registry if kind == "registry" else _nist)(report, common)}
+    fill = {"registry": _registry, "nist": _nist, "edpb": _edpb, "ehds": _ehds}[kind]
+    return {**given, **fill(report, common)}
 
 
 def _registry(report: PrivacyReport, common: dict[str, Any]) -> dict[str, Any]:
@@ -287,6 +290,48 @@ def _nist(report: PrivacyReport, common: dict[str, Any]) -> dict[str, Any]:
         "randomness": "exact integer samplers, keyed by the operating system's generator",
         "public_inputs": [dict(t.public) for t in report.record.trainings],
         "data_collection_and_access": _NOT_STATED,
+        "hazards": list(_HAZARDS),
+    }
+
+
+def _edpb(report: PrivacyReport, common: dict[str, Any]) -> dict[str, Any]:
+    """What the documentation of a model has to say that is claimed to be anonymous."""
+    return {
+        "format": "xgb-dp answers to EDPB Opinion 28/2024",
+        "format_version": 1,
+        **common,
+        "extraction_from_the_model": report.statement(),
+        "answers_to_queries": "follow from the model, so they reveal no more than it does, however "
+        "many there are",
+        "means_that_are_considered": "all: an attacker may know every other row and hold the file",
+        "training_method": "gradient-boosted trees with differential privacy; every number in them "
+        "is noisy",
+        "membership_inference_at_even_odds": report.attack_success,
+        "attributes_reconstruction_inversion": "bounded by epsilon_if_one_is_replaced",
+        "tests_of_the_method": "audits and attacks of xgb-dp (docs/audit.md)",
+        "tests_of_this_model": _NOT_STATED,
+        "data_sources_and_minimisation": _NOT_STATED,
+        "impact_assessment": _NOT_STATED,
+        "advice_of_the_data_protection_officer": _NOT_STATED,
+        "for_those_who_deploy": "a model card: xgb-dp card MODEL",
+        "hazards": list(_HAZARDS),
+        "judgement": "whether this likelihood is insignificant is for the controller to say",
+    }
+
+
+def _ehds(report: PrivacyReport, common: dict[str, Any]) -> dict[str, Any]:
+    """What leaves a secure processing environment, for those who check that it is anonymous."""
+    return {
+        "format": "xgb-dp answers on an output (Regulation (EU) 2025/327, Article 73)",
+        "format_version": 1,
+        **common,
+        "output": "one file with gradient-boosted trees",
+        "records_in_the_output": "none: trees, noisy statistics, and what was declared",
+        "smallest_count": "no count is exact; rules for small cells do not apply",
+        "guarantee_in_words": report.statement(),
+        "public_inputs": [dict(t.public) for t in report.record.trainings],
+        "check": "xgb-dp verify MODEL --max-epsilon EPSILON --delta DELTA --unit UNIT",
+        "data_permit": _NOT_STATED,
         "hazards": list(_HAZARDS),
     }
 
