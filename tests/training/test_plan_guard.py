@@ -78,13 +78,6 @@ def test_plan_that_contradicts_itself(booster, dtrain, path, value, named):
         from_plan(plan, dtrain).save_config()
 
 
-def test_softmax_plans_need_the_row_weight_clip(dtrain, booster):
-    plan = plan_of(booster) | {"objective": "multi:softprob", "num_class": 3}
-    plan["row_bound"] = plan["row_bound"] | {"mode": "clip"}
-    with pytest.raises(XGBoostError, match="clip by row weights"):
-        from_plan(plan, dtrain, objective="multi:softprob", num_class=3).save_config()
-
-
 @pytest.mark.parametrize("change", [{"test_key": "0" * 64}, {"noise_free": True, "sigma2": 0}])
 def test_intercept_that_contradicts_itself(dtrain, monkeypatch, change):
     """Noise that somebody knows, or none, is not asked for in the name of privacy."""
@@ -98,13 +91,6 @@ def test_intercept_that_contradicts_itself(dtrain, monkeypatch, change):
     with pytest.raises(XGBoostError, match="says `private`"):
         release(dtrain, asked[0] | change)
     assert len(release(dtrain, asked[0] | change | {"private": False})["sums"]) == 2
-
-
-def test_the_clip_by_predictions_is_for_two_classes(dtrain, booster):
-    plan = plan_of(booster) | {"objective": "reg:squarederror"}
-    assert plan["row_bound"]["mode"] == "prediction"
-    with pytest.raises(XGBoostError, match="logistic loss"):
-        from_plan(plan, dtrain, objective="reg:squarederror").save_config()
 
 
 @pytest.mark.parametrize("weight", [None, 3.0])
