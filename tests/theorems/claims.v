@@ -1,5 +1,5 @@
 (** What `make prove` has checked: each theorem, and the axioms on which it rests. *)
-From XgbDp Require Import secret_splits choice bounded_range samplers select laplace.
+From XgbDp Require Import secret_splits choice bounded_range samplers select laplace gaussian.
 
 Check removed. Print Assumptions removed.
 Check added. Print Assumptions added.
@@ -11,3 +11,4 @@ Check bernoulli_exp_frac_law. Print Assumptions bernoulli_exp_frac_law.
 Check bernoulli_exp_law. Print Assumptions bernoulli_exp_law.
 Check select_law. Print Assumptions select_law.
 Check laplace_law. Print Assumptions laplace_law.
+Check gaussian_law. Print Assumptions gaussian_law.
