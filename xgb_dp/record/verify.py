@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,11 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from ..accounting.events import release_counts
+from ..accounting.units import UNITS
 from ..engine import ubjson
 from ..engine.margin_curve import CURVE, MarginCurve
 from ..engine.models import file_bytes, is_json
 from ..engine.saved_model import SavedModel
-from ..errors import LedgerError, PrivacyParameterError
+from ..errors import LedgerError
+from ..parameters.parse import Choice, Number
 from ..request.arguments import takes
 from . import sealed, signature
 from .form import VERSION as LEDGER_VERSION
@@ -32,7 +33,7 @@ from .pipelines import fitted_in
 from .policy import Policy
 from .recheck import contradictions, parameters_of
 from .report import PrivacyReport, as_booster
-from .report_views import as_dict
+from .report_views import as_dict, json_number
 
 VERSION = 1
 """Of the form of :meth:`Verification.to_json`; it grows when a field changes or goes."""
@@ -165,62 +166,62 @@ def verify(
         >>> xgb_dp.verify("model.json", max_epsilon=1.0, delta=1e-6).verdict
         'passed'
     """
-    _check_arguments(model, max_epsilon, unit)
-    checks, data = list[Check](), _saved(model)
-    in_memory = not isinstance(model, (str, os.PathLike))
-    path = Path(type(model).__name__ if in_memory else model)
-    file = _described(path, data)
-    try:
-        saved, ledger = _opened(data, checks)
-    except LedgerError as error:
-        fault = Check(("file", "ledger", "trees")[len(checks)], False, str(error))
-        return Verification("unknown", (*checks, fault), file)
-    report = PrivacyReport(ledger.to_json())
-    delta = report.delta if delta is None else delta
-    group = ledger.unit.group if group is None else group
-    epsilon = report.get_epsilon(delta, group, adjacency=adjacency)
-    checks += (_check_noise(report), _check_settings(ledger, saved))
     if max_epsilon is not None:
-        whom = replace(ledger.unit, group=int(group))
-        checks.append(_check_epsilon(epsilon, delta, whom.phrase, max_epsilon))
+        max_epsilon = Number(0.0, open_low=True, finite=False)("max_epsilon", max_epsilon)
     if unit is not None:
-        detail = f"one {ledger.unit.name}, expected {unit}"
-        checks.append(Check("unit", ledger.unit.name == unit, detail))
-    if policy is not None:
-        checks.append(_check_policy(Policy.read(policy), ledger))
-    if signers is not None:
-        checks.append(Check("signature", *signature.signer(path, data, signers)))
-    not_covered = sorted({*_uncovered(saved, ledger)} - {f"attribute {name}" for name in allow})
-    not_covered += [f"step {name}" for name, _ in fitted_in(model)]
-    checks.append(_check_content(not_covered))
-    stated = "inf" if math.isinf(epsilon) else epsilon
-    asked = {"epsilon": stated, "delta": delta, "group": group, "adjacency": adjacency}
-    more = _of_file(saved, ledger) | {"asked": asked, "not_covered": not_covered}
-    passed = all(check.passed for check in checks)
-    return Verification("passed" if passed else "failed", tuple(checks), file, report, more)
-
-
-def _check_arguments(model: Any, max_epsilon: Any, unit: Any) -> None:
-    if max_epsilon is not None and not (_is_real(max_epsilon) and max_epsilon > 0):
-        raise PrivacyParameterError("`max_epsilon` must be a number above 0.")
-    if unit not in (None, "row", "person"):
-        raise PrivacyParameterError("`unit` must be 'row' or 'person'.")
-
-
-def _saved(model: Any) -> bytes:
-    """The content of the file of a model."""
+        Choice(tuple(UNITS))("unit", unit)
+    checks, file = list[Check](), Path(type(model).__name__)
     if isinstance(model, (str, os.PathLike)):
-        return file_bytes(model)
-    return bytes(as_booster(model).save_raw("json"))
-
-
-def _described(path: Path, data: bytes) -> dict[str, Any]:
-    return {
-        "name": path.name,
+        data, file = file_bytes(model), Path(model)
+    else:
+        data = bytes(as_booster(model).save_raw("json"))
+    described = {
+        "name": file.name,
         "bytes": len(data),
         "sha256": hashlib.sha256(data).hexdigest(),
         "form": "json" if is_json(data) else "ubj",
     }
+    try:
+        saved, ledger = _opened(data, checks)
+    except LedgerError as error:
+        fault = Check(("file", "ledger", "trees")[len(checks)], False, str(error))
+        return Verification("unknown", (*checks, fault), described)
+    report = PrivacyReport(ledger.to_json())
+    delta = report.delta if delta is None else delta
+    group = ledger.unit.group if group is None else group
+    epsilon = report.get_epsilon(delta, group, adjacency=adjacency)
+    loud = [] if report.private else ["trained without noise, or with noise that can be subtracted"]
+    wrong = contradictions(ledger, saved)[:3]
+    checks += (
+        _check("private", loud, "noise with a key from the operating system"),
+        _check("settings", wrong, "every release follows from the settings in the ledger"),
+    )
+    if max_epsilon is not None:
+        whom = replace(ledger.unit, group=int(group)).phrase
+        detail = f"epsilon {epsilon:.6g} at delta {delta:g} for {whom}, limit {max_epsilon:g}"
+        checks.append(Check("max_epsilon", epsilon <= max_epsilon, detail))
+    if unit is not None:
+        detail = f"one {ledger.unit.name}, expected {unit}"
+        checks.append(Check("unit", ledger.unit.name == unit, detail))
+    if policy is not None:
+        rules = Policy.read(policy)
+        follows = f"every training names the policy {rules.digest[:16]} and is within it"
+        checks.append(_check("policy", rules.faults(ledger), follows))
+    if signers is not None:
+        checks.append(Check("signature", *signature.signer(file, data, signers)))
+    not_covered = sorted({*_uncovered(saved, ledger)} - {f"attribute {name}" for name in allow})
+    not_covered += [f"step {name}" for name, _ in fitted_in(model)]
+    more = [f"not covered: {', '.join(not_covered)}"] if not_covered else []
+    checks.append(_check("content", more, "the file contains nothing but the model"))
+    asked = {"epsilon": json_number(epsilon), "delta": delta}
+    asked |= {"group": group, "adjacency": adjacency}
+    said = _of_file(saved, ledger) | {"asked": asked, "not_covered": not_covered}
+    verdict = "passed" if all(check.passed for check in checks) else "failed"
+    return Verification(verdict, tuple(checks), described, report, said)
+
+
+def _check(name: str, faults: Sequence[str], well: str) -> Check:
+    return Check(name, not faults, "; ".join(faults) or well)
 
 
 def _opened(data: bytes, checks: list[Check]) -> tuple[SavedModel, Ledger]:
@@ -238,35 +239,6 @@ def _opened(data: bytes, checks: list[Check]) -> tuple[SavedModel, Ledger]:
         detail += f"; {len(ledger.start.trees)} of them {whose}"
     checks.append(Check("trees", True, detail))
     return saved, ledger
-
-
-def _check_noise(report: PrivacyReport) -> Check:
-    if report.private:
-        return Check("private", True, "noise with a key from the operating system")
-    return Check("private", False, "trained without noise, or with noise that can be subtracted")
-
-
-def _check_epsilon(epsilon: float, delta: float, whom: str, limit: float) -> Check:
-    detail = f"epsilon {epsilon:.6g} at delta {delta:g} for {whom}, limit {limit:g}"
-    return Check("max_epsilon", epsilon <= limit, detail)
-
-
-def _check_policy(policy: Policy, ledger: Ledger) -> Check:
-    follows = f"every training names the policy {policy.digest[:16]} and is within it"
-    faults = policy.faults(ledger)
-    return Check("policy", not faults, "; ".join(faults) or follows)
-
-
-def _check_settings(ledger: Ledger, saved: SavedModel) -> Check:
-    faults = contradictions(ledger, saved)
-    detail = "; ".join(faults[:3]) or "every release follows from the settings in the ledger"
-    return Check("settings", not faults, detail)
-
-
-def _check_content(not_covered: Sequence[str]) -> Check:
-    nothing = "the file contains nothing but the model"
-    detail = f"not covered: {', '.join(not_covered)}" if not_covered else nothing
-    return Check("content", not not_covered, detail)
 
 
 def _of_file(saved: SavedModel, ledger: Ledger) -> dict[str, Any]:
@@ -307,10 +279,6 @@ def unit_of(ledger: Ledger) -> dict[str, Any]:
     }
 
 
-def _is_real(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
 def _uncovered(model: SavedModel, ledger: Ledger) -> Iterator[str]:
     """What the file holds besides a model with trees, by name."""
     yield from model.unknown_parts(parameters_of(ledger.trainings[-1]))
@@ -334,22 +302,16 @@ def _is_curve(text: Any, ledger: Ledger) -> bool:
 def _claim(report: PrivacyReport) -> dict[str, Any]:
     """The guarantee, and what it rests on, by the ledger alone."""
     fields, ledger = as_dict(report), report.record
+    shown = ("private", "epsilon", "delta", "group", "epsilon_curve", "groups", "attack_success")
+    start = ledger.start
     return {
-        "private": fields["private"],
-        "epsilon": fields["epsilon"],
-        "delta": fields["delta"],
-        "group": fields["group"],
+        **{name: fields[name] for name in shown},
         "adjacency": "add_remove",
         "accountant": "exact",
-        "epsilon_curve": fields["epsilon_curve"],
-        "groups": fields["groups"],
-        "attack_success": fields["attack_success"],
         "released": release_counts(e for t in ledger.trainings for e in t.released),
         "mechanisms": fields["budget"],
         "public": [dict(training.public) for training in ledger.trainings],
-        "public_start": None
-        if ledger.start is None or ledger.start.released
-        else ledger.start.shown(),
+        "public_start": None if start is None or start.released else start.shown(),
         "trainings": len(ledger.trainings),
         "complete": all(training.complete for training in ledger.trainings),
         "ledger_version": LEDGER_VERSION,
