@@ -60,24 +60,17 @@ def test_estimators_of_xgboost(model):
     assert clone(estimator).importance_type is None
 
 
-@pytest.mark.parametrize("kind", TYPES)
-def test_a_type_that_is_given_is_kept(kind, model):
+def test_a_type_that_is_given_is_kept(model):
     booster = model.get_booster()
-    named = booster.get_score(importance_type=kind)
-    assert widths(booster, importance_type=kind) == sorted(named.values())
-    given = clone(model).set_params(importance_type=kind)
-    given._Booster = booster
-    np.testing.assert_allclose(given.feature_importances_, shares(booster, kind), rtol=1e-6)
+    for kind in TYPES:
+        named = booster.get_score(importance_type=kind)
+        assert widths(booster, importance_type=kind) == sorted(named.values())
+        given = clone(model).set_params(importance_type=kind)
+        given._Booster = booster
+        np.testing.assert_allclose(given.feature_importances_, shares(booster, kind), rtol=1e-6)
     assert booster.get_fscore() == booster.get_score(importance_type="weight")
-
-
-def test_the_types_differ_on_this_model(model):
-    """So that the tests above can fail."""
-    shares_of_types = [tuple(np.round(shares(model.get_booster(), kind), 6)) for kind in TYPES]
-    assert len(set(shares_of_types)) == len(TYPES)
-
-
-@pytest.mark.parametrize("function", [xgb.Booster.get_score, xgb.plot_importance])
-def test_the_default_shows_as_upstream_writes_it(function):
-    default = inspect.signature(function).parameters["importance_type"].default
-    assert (default, repr(default)) == ("weight", "'weight'")
+    # The types differ on this model, so that the tests can fail.
+    assert len({tuple(np.round(shares(booster, kind), 6)) for kind in TYPES}) == len(TYPES)
+    for function in (xgb.Booster.get_score, xgb.plot_importance):  # as upstream writes it
+        default = inspect.signature(function).parameters["importance_type"].default
+        assert (default, repr(default)) == ("weight", "'weight'")

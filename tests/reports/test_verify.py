@@ -275,14 +275,6 @@ def test_a_model_of_stock_xgboost(matrix, tmp_path):
     assert found.exit_code == 3 and not checked(found)["ledger"]
 
 
-def test_nothing_is_known_of_a_ledger_without_digest(model, tmp_path):
-    ledger = json.loads(model.attr("dp_ledger"))
-    del ledger["digest"]
-    place = "learner.attributes.dp_ledger"
-    found = xgb_dp.verify(change(model, tmp_path / "model.json", place, json.dumps(ledger)))
-    assert found.exit_code == 3 and not checked(found)["ledger"]
-
-
 def test_damaged_files_never_pass_with_less(model, tmp_path):
     """Bits of both forms flipped: a verdict each time, and no smaller epsilon."""
     rng, path = random.Random(3), tmp_path / "model"
