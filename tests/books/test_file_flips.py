@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import xgb_dp
-from tests.upstream.pinned import ROOT
+from tests.upstream.stock import ROOT
 from xgb_dp.errors import LedgerError
 
 from . import flips

@@ -13,17 +13,13 @@ import xgboost as xgb
 from xgboost.core import _LIB
 
 import xgb_dp
-from tests.upstream.pinned import fetch_upstream, upstream_folders
-from tests.upstream.stock import run_stock, stock_folder
+from tests.upstream.stock import fetch_upstream, run_stock, stock_folder, upstream_folders
 from xgb_dp.engine import native
 from xgb_dp.errors import NativeLibraryError
 
 
-def test_upstream_version_is_the_pinned_one():
-    assert fetch_upstream.read_upstream().version == xgboost.__version__
-
-
 def test_library_and_package_lie_together():
+    assert fetch_upstream.read_upstream().version == xgboost.__version__
     package = Path(xgboost.__file__).parent
     assert Path(_LIB._name).resolve().parent == (package / "lib").resolve()
     assert (package / "LICENSE").is_file()
@@ -92,6 +88,7 @@ print(json.dumps([xgboost.__version__, xgboost.__file__, hasattr(_LIB, "XGDPBuil
 def test_the_private_build_is_loaded():
     assert xgb_dp.is_dp_build()
     assert native.build_info()["name"] == "xgb-dp"
+    assert xgb_dp.xgboost is xgb
 
 
 @pytest.fixture
@@ -101,24 +98,11 @@ def stock(monkeypatch):
     monkeypatch.setattr(native, "_raw", lambda: library)
 
 
-@pytest.mark.usefixtures("stock")
-def test_stock_build_warns_at_import_and_says_how_to_mend():
+def test_a_stock_build_says_how_to_mend(stock, params, matrix):
     assert not xgb_dp.is_dp_build()
-    with pytest.warns(RuntimeWarning, match="from xgb_dp import xgboost as xgb"):
-        importlib.reload(xgb_dp)
-
-
-@pytest.mark.usefixtures("stock")
-def test_stock_build_does_not_train(params, matrix):
     with pytest.raises(NativeLibraryError, match="Import xgb_dp first"):
         xgb.train(params(), matrix(), 2)
-
-
-@pytest.mark.usefixtures("stock")
-def test_no_stock_build_comes_as_the_private_one():
     with pytest.raises(NativeLibraryError, match="XGB_DP_XGBOOST=private"):
         _ = xgb_dp.xgboost
-
-
-def test_both_names_give_one_package():
-    assert xgb_dp.xgboost is xgb
+    with pytest.warns(RuntimeWarning, match="from xgb_dp import xgboost as xgb"):
+        importlib.reload(xgb_dp)

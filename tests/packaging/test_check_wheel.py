@@ -8,13 +8,15 @@ import platform
 import sys
 import zipfile
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 from tests.scripts import script
 
+check = script("tools/check_wheel.py")
+trial = script("tools/try_wheel.py")
+tool = script("tools/repair_wheel.py")
 ROOT = Path(__file__).resolve().parents[2]
 GOOD = [
     "xgb_dp/__init__.py",
@@ -33,16 +35,6 @@ GOOD = [
 NAME = "xgb_dp-0.1.0-py3-none-manylinux_2_28_x86_64.whl"
 
 
-@pytest.fixture(scope="module")
-def check() -> ModuleType:
-    return script("tools/check_wheel.py")
-
-
-@pytest.fixture(scope="module")
-def trial() -> ModuleType:
-    return script("tools/try_wheel.py")
-
-
 def wheel(folder: Path, files: list[str], name: str = NAME) -> Path:
     path = folder / name
     with zipfile.ZipFile(path, "w") as archive:
@@ -51,14 +43,9 @@ def wheel(folder: Path, files: list[str], name: str = NAME) -> Path:
     return path
 
 
-def test_a_good_wheel(check, tmp_path, capsys):
+def test_a_good_wheel(tmp_path, capsys):
     assert check.main([str(wheel(tmp_path, GOOD))]) == 0
     assert "well" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("lost", GOOD)
-def test_something_is_missing(check, tmp_path, lost):
-    assert len(check.faults(wheel(tmp_path, [f for f in GOOD if f != lost]))) == 1
 
 
 @pytest.mark.parametrize(
@@ -71,17 +58,22 @@ def test_something_is_missing(check, tmp_path, lost):
         "_xgb_dp_xgboost/xgboost/lib/libxgboost.3.dylib",
     ],
 )
-def test_something_is_too_much(check, tmp_path, more):
+def test_something_is_too_much(tmp_path, more):
     assert len(check.faults(wheel(tmp_path, [*GOOD, more]))) == 1
 
 
-def test_a_wheel_for_this_machine_only(check, tmp_path, capsys):
+@pytest.mark.parametrize("lost", GOOD)
+def test_something_is_missing(tmp_path, lost):
+    assert len(check.faults(wheel(tmp_path, [f for f in GOOD if f != lost]))) == 1
+
+
+def test_a_wheel_for_this_machine_only(tmp_path, capsys):
     path = wheel(tmp_path, GOOD, "xgb_dp-0.1.0-py3-none-linux_x86_64.whl")
     assert check.main([str(path)]) == 1
     assert "make release-wheel" in capsys.readouterr().out
 
 
-def test_damage_and_size(check, tmp_path, monkeypatch):
+def test_damage_and_size(tmp_path, monkeypatch):
     path = wheel(tmp_path, GOOD)
     monkeypatch.setattr(check, "MOST_BYTES", 10)
     assert "larger" in check.faults(path)[0]
@@ -92,7 +84,7 @@ def test_damage_and_size(check, tmp_path, monkeypatch):
     assert "damaged" in check.faults(path)[0]
 
 
-def test_interpreters_are_found_once_each(trial, monkeypatch):
+def test_interpreters_are_found_once_each(monkeypatch):
     version = platform.python_version()
     assert trial.interpreters([sys.executable, sys.executable]) == {version: sys.executable}
     with pytest.raises(trial.TrialError, match="no-such-python does not start"):
@@ -104,7 +96,7 @@ def test_interpreters_are_found_once_each(trial, monkeypatch):
         trial.interpreters([])
 
 
-def test_a_trial_fails_if_a_command_does(trial, tmp_path, monkeypatch, capsys):
+def test_a_trial_fails_if_a_command_does(tmp_path, monkeypatch, capsys):
     path = str(wheel(tmp_path, GOOD))
     here = ["--pythons", sys.executable]
 
@@ -122,7 +114,7 @@ def test_a_trial_fails_if_a_command_does(trial, tmp_path, monkeypatch, capsys):
         trial.main([path + ".missing", *here])
 
 
-def test_only_the_environment_is_on_the_path(trial, tmp_path, monkeypatch):
+def test_only_the_environment_is_on_the_path(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     bare = trial.bare_environment(tmp_path)
     assert bare["PATH"] == str(tmp_path / trial.BIN)
@@ -130,11 +122,6 @@ def test_only_the_environment_is_on_the_path(trial, tmp_path, monkeypatch):
 
 
 LIBRARIES = ("_xgb_dp_xgboost/xgboost/lib/libxgboost.so", "xgb_dp.libs/libgomp-f9a9ad78.so.1.0.0")
-
-
-@pytest.fixture(scope="module")
-def tool() -> ModuleType:
-    return script("tools/repair_wheel.py")
 
 
 def built(folder: Path, version: str, content: bytes = b"library") -> Path:
@@ -161,7 +148,7 @@ def built(folder: Path, version: str, content: bytes = b"library") -> Path:
     return path
 
 
-def finish(tool: ModuleType, given: Path, folder: Path) -> Path:
+def finish(given: Path, folder: Path) -> Path:
     scratch, out = folder / "scratch", folder / "out"
     scratch.mkdir(parents=True)
     out.mkdir()
@@ -178,10 +165,10 @@ def document_of(done: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("version, tag", [("3.2.0", "py310"), ("3.4.1", "py312")])
-def test_pip_tells_the_wheels_of_two_upstream_releases_apart(tool, tmp_path, version, tag):
+def test_pip_tells_the_wheels_of_two_upstream_releases_apart(tmp_path, version, tag):
     from packaging.tags import compatible_tags
 
-    done = finish(tool, built(tmp_path / "in", version), tmp_path)
+    done = finish(built(tmp_path / "in", version), tmp_path)
     assert done.name == f"xgb_dp-0.1.0-{tag}-none-manylinux_2_28_x86_64.whl"
     with zipfile.ZipFile(done) as archive:
         said = archive.read("xgb_dp-0.1.0.dist-info/WHEEL").decode()
@@ -191,18 +178,18 @@ def test_pip_tells_the_wheels_of_two_upstream_releases_apart(tool, tmp_path, ver
     assert order.index("py312") < order.index("py310")
 
 
-def test_the_same_build_gives_the_same_file_at_any_time(tool, tmp_path):
+def test_the_same_build_gives_the_same_file_at_any_time(tmp_path):
     given = [built(tmp_path / name, "3.2.0") for name in ("one", "two")]
-    done = [finish(tool, path, tmp_path / f"of-{path.parent.name}") for path in given]
+    done = [finish(path, tmp_path / f"of-{path.parent.name}") for path in given]
     assert done[0].read_bytes() == done[1].read_bytes()
     with zipfile.ZipFile(done[0]) as archive:
         assert {entry.date_time[0] for entry in archive.infolist()} == {1980}
-    other = finish(tool, built(tmp_path / "three", "3.2.0", b"other"), tmp_path / "of-three")
+    other = finish(built(tmp_path / "three", "3.2.0", b"other"), tmp_path / "of-three")
     assert document_of(other)["serialNumber"] != document_of(done[0])["serialNumber"]
 
 
-def test_the_document_names_what_is_inside(tool, tmp_path):
-    done = finish(tool, built(tmp_path / "in", "3.4.1"), tmp_path)
+def test_the_document_names_what_is_inside(tmp_path):
+    done = finish(built(tmp_path / "in", "3.4.1"), tmp_path)
     document = document_of(done)
     upstream, *files = document["components"]
     pinned = json.loads((ROOT / "patches" / "upstream.json").read_text())["releases"][-1]
@@ -226,7 +213,7 @@ def test_the_document_names_what_is_inside(tool, tmp_path):
     assert {file["name"] for file in files} == set(LIBRARIES)
 
 
-def test_a_document_that_is_not_cyclonedx_is_refused(tool, tmp_path):
+def test_a_document_that_is_not_cyclonedx_is_refused(tmp_path):
     sbom = sys.modules["sbom"]
     document = sbom.make_document(built(tmp_path, "3.2.0"))
     assert sbom.check_document(sbom.dump(document)) is None
@@ -235,6 +222,6 @@ def test_a_document_that_is_not_cyclonedx_is_refused(tool, tmp_path):
     assert sbom.check_document(sbom.dump(wrong)) is not None
 
 
-def test_a_wheel_of_an_unknown_release_is_refused(tool, tmp_path):
+def test_a_wheel_of_an_unknown_release_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"99.0.0 is not pinned"):
-        finish(tool, built(tmp_path / "in", "99.0.0"), tmp_path)
+        finish(built(tmp_path / "in", "99.0.0"), tmp_path)

@@ -35,18 +35,15 @@ def python(code: str, folder: Path, path: str = "", **env: str) -> str:
     return done.stdout + done.stderr
 
 
-def test_without_a_stock_package_the_private_one_has_the_name(tmp_path):
+def test_which_package_has_the_name(tmp_path):
+    """A stock one keeps it; a folder of that name, such as a checkout of its sources, is none."""
     assert python(SHOW, tmp_path) == "True\n"
-
-
-def test_a_folder_of_that_name_is_no_package(tmp_path):
-    """Such as a checkout of its sources, in which somebody works."""
     (tmp_path / "xgboost").mkdir()
     assert python(SHOW, tmp_path) == "True\n"
-
-
-def test_a_stock_package_keeps_the_name(tmp_path):
-    assert python(SHOW, tmp_path, str(stock_folder())) == "False\n"
+    stock = str(stock_folder())
+    assert python(SHOW, tmp_path, stock) == "False\n"
+    assert python(SHOW, tmp_path, stock, XGB_DP_XGBOOST="private") == "True\n"
+    assert python(SHOW, tmp_path, stock, XGB_DP_XGBOOST="") == "False\n"
 
 
 def shows() -> bool:
@@ -86,13 +83,10 @@ def test_children_have_the_build_of_their_parent(kind, start, tmp_path):
     assert done.stdout == f"{kind == 'private'}\n"
 
 
-def test_a_program_of_its_own_has_the_stock_package(tmp_path):
+def test_the_stock_package_behind_the_door(tmp_path):
+    """The doctor finds it after `import xgb_dp`, and a program that is started has it."""
     code = f"import subprocess, sys, xgb_dp; subprocess.run([sys.executable, '-c', {SHOW!r}])"
     assert python(code, tmp_path, str(stock_folder())) == "False\n"
-
-
-def test_the_stock_package_is_still_found_behind_the_door(tmp_path):
-    """What the doctor says of it after `import xgb_dp`, in parents and in children."""
     code = "import xgb_dp, xgb_dp.engine.door as door; print(door.stock_origin())"
     origin = python(code, tmp_path, str(stock_folder())).strip()
     assert Path(origin).is_relative_to(stock_folder())
@@ -103,12 +97,6 @@ def test_the_stock_package_is_still_found_behind_the_door(tmp_path):
 def test_xgb_dp_takes_the_name(code, tmp_path):
     assert python("import warnings; warnings.simplefilter('error');" + code, tmp_path,
                   str(stock_folder())) == "True\n"  # fmt: skip
-
-
-def test_the_environment_gives_the_name(tmp_path):
-    stock = str(stock_folder())
-    assert python(SHOW, tmp_path, stock, XGB_DP_XGBOOST="private") == "True\n"
-    assert python(SHOW, tmp_path, stock, XGB_DP_XGBOOST="") == "False\n"
 
 
 def test_a_stock_package_that_was_loaded_first_is_said(tmp_path):

@@ -1,4 +1,4 @@
-"""Run code with the unmodified upstream wheel, in a process of its own."""
+"""The pinned releases: what builds took of them, and code that runs with their stock wheels."""
 
 import os
 import subprocess
@@ -8,11 +8,27 @@ from pathlib import Path
 import numpy
 
 from tests.children import LIGHT
-from tests.upstream.pinned import ROOT, fetch_upstream
+from tests.scripts import ROOT, script
 
+fetch_upstream = script("tools/fetch_upstream.py")
 PINNED = fetch_upstream.read_upstream().version
 # The releases whose stock wheel runs on this Python.
 STOCK_VERSIONS = [release.version for release in fetch_upstream.runnable_releases()]
+
+
+def upstream_folders() -> list[Path]:
+    """Where builds keep what they took from upstream; that of `make build UPSTREAM=x` is deeper."""
+    return sorted([*ROOT.glob("build/*/upstream"), *ROOT.glob("build/upstream-*/*/upstream")])
+
+
+def pinned_sdist() -> Path:
+    """The sdist that the build downloaded and checked."""
+    upstream = fetch_upstream.read_upstream()
+    for folder in upstream_folders():
+        path = folder / upstream.sdist_name
+        if fetch_upstream.file_sha256(path) == upstream.sha256:
+            return path
+    raise AssertionError("the build folder holds no copy of the pinned sdist: run `make build`")
 
 
 def stock_folder(version: str = PINNED) -> Path:

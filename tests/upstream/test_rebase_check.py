@@ -2,17 +2,14 @@
 
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from tests.scripts import script
-from tests.upstream.pinned import ROOT, fetch_upstream, pinned_sdist, upstream_folders
+from tests.upstream.stock import ROOT, fetch_upstream, pinned_sdist, upstream_folders
 
-
-@pytest.fixture(scope="module")
-def tool() -> ModuleType:
-    return script("tools/rebase_check.py")
+tool = script("tools/rebase_check.py")
+portable = script("tools/check_portable.py")
 
 
 @pytest.fixture
@@ -22,7 +19,7 @@ def tree(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_changed_file_rejects_its_patches_alone(tool, tree):
+def test_a_changed_file_rejects_its_patches_alone(tree):
     version = fetch_upstream.read_upstream().version
     core = tree / "xgboost" / "core.py"
     core.write_text(core.read_text(encoding="utf-8").replace("    ", " "), encoding="utf-8")
@@ -41,7 +38,7 @@ def test_a_changed_file_rejects_its_patches_alone(tool, tree):
     assert all("xgboost/core.py" in results[name] for name in results if Path(name).name in changed)
 
 
-def test_the_compiler_says_what_is_gone(tool, tree):
+def test_the_compiler_says_what_is_gone(tree):
     source = ROOT / "plugin_cpp" / "random" / "chacha20.cc"
     compile_file = sys.modules["plugin_compile"].compile_file
     assert tool.describe(*compile_file(["c++"], source, tree)) == ""
@@ -49,7 +46,7 @@ def test_the_compiler_says_what_is_gone(tool, tree):
     assert "moved" in tool.describe(*compile_file(["c++"], source, tree))
 
 
-def test_a_release_that_is_not_pinned_takes_the_words_of_the_newest(tool):
+def test_a_release_that_is_not_pinned_takes_the_words_of_the_newest():
     newest = fetch_upstream.read_releases()[-1].version
     assert tool.find_release("99.0.0").sha256 == ""
     for name in fetch_upstream.read_names():
@@ -62,11 +59,6 @@ def test_an_interpreter_is_found_for_each_release():
     assert find_python("0.0.0") is None
 
 
-@pytest.fixture(scope="module")
-def portable() -> ModuleType:
-    return script("tools/check_portable.py")
-
-
 def sources(monkeypatch: pytest.MonkeyPatch, *paths: Path) -> None:
     monkeypatch.setattr(sys.modules["plugin_compile"], "plugin_sources", lambda: list(paths))
 
@@ -75,7 +67,7 @@ def source() -> Path:
     return upstream_folders()[-1] / "source"
 
 
-def test_a_warning_is_a_fault(portable, monkeypatch, tmp_path):
+def test_a_warning_is_a_fault(monkeypatch, tmp_path):
     monkeypatch.setattr(portable, "ROOT", tmp_path)
     well, unused, broken = (tmp_path / name for name in ("well.cc", "unused.cc", "broken.cc"))
     well.write_text('#include "plugin_cpp/random/chacha20.h"\nint main() { return 0; }\n')
@@ -88,7 +80,7 @@ def test_a_warning_is_a_fault(portable, monkeypatch, tmp_path):
     assert faults[1].startswith("broken.cc: exit status 1\n") and "none.h" in faults[1]
 
 
-def test_a_compiler_that_is_not_there_is_a_fault_that_names_its_package(portable):
+def test_a_compiler_that_is_not_there_is_a_fault_that_names_its_package():
     (fault,) = portable.check(
         portable.Compiler("other", ("no-such-compiler",), "some-package"), source()
     )
@@ -96,7 +88,7 @@ def test_a_compiler_that_is_not_there_is_a_fault_that_names_its_package(portable
 
 
 @pytest.mark.parametrize("name", ["clang", "mingw", "aarch64"])
-def test_what_asks_for_a_system_compiles_for_each(portable, monkeypatch, name):
+def test_what_asks_for_a_system_compiles_for_each(monkeypatch, name):
     compiler = next(c for c in portable.COMPILERS if c.name == name)
     if compiler.find() is None:
         pytest.skip(f"no {compiler.command[0]} on this machine")

@@ -9,7 +9,7 @@ import pytest
 
 from tests.children import LIGHT
 from tests.upstream import suite
-from tests.upstream.pinned import ROOT
+from tests.upstream.stock import ROOT
 
 SAME = """
 import xgboost as xgb

@@ -5,7 +5,7 @@ import sys
 
 from tests.children import LIGHT
 
-from .pinned import ROOT
+from .stock import ROOT
 
 # Two workers as far as their first words; the first one resets its connection before the other
 # comes, so that the tracker cannot tell it who its neighbour is.
