@@ -14,11 +14,18 @@ from ..domain.domain import read_domain
 from ..errors import PrivacyParameterError
 from ..evaluation import split as split_rows
 from . import options
-from .files import check_columns, header_of, is_parquet, read_whole, write_whole
+from .files import (
+    check_columns,
+    header_of,
+    is_parquet,
+    note_of,
+    note_text,
+    read_whole,
+    write_whole,
+)
 from .group import Given, command
 from .options import FILE, OUT
 from .output import new_files, save
-from .part_file import note_of, note_text
 
 
 @command("split")

@@ -21,11 +21,10 @@ from ..record.report import PrivacyReport, privacy_report
 from ..record.report_views import round_up
 from ..request.params import DEFAULT_ROUNDS
 from . import options
-from .files import Csv
+from .files import Csv, note_of
 from .group import Given, command
 from .options import FILE, OUT, ROWS
 from .output import booked_on, model_file, new_files, report_file, report_kind, save
-from .part_file import note_of
 from .table import read_table
 
 

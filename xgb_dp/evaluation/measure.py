@@ -24,7 +24,7 @@ from ..errors import PrivacyParameterError, PrivacyWarning
 from ..noisy_sums import release
 from ..parameters import parse
 from ..record.caution import warn_of
-from ..record.secret_split import of_records
+from ..record.total import of_records
 from .binary import Binary, Pair
 from .evaluation_report import Cost
 from .kinds import Kind, events_for

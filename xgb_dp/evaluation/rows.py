@@ -33,7 +33,7 @@ from ..record.form import DISCOVERY, Ledger, TrainingRecord
 from ..record.ledger import read_ledger, tree_names
 from ..record.pipelines import steps_of, taken_apart, transformed
 from ..record.report import as_booster
-from ..record.secret_split import part_read
+from ..record.total import part_read
 from ..request.names import read_one
 from ..request.objectives import OBJECTIVES
 from ..request.schema import check_source, dictionaries_of

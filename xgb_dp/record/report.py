@@ -18,10 +18,9 @@ from .form import Ledger
 from .ledger import read_ledger
 from .pipelines import fitted_in, taken_apart
 from .report_views import DELTAS, as_dict, as_html, as_text
-from .secret_split import of_records
 from .spending import Spending, spending
 from .statement import paragraphs
-from .total import PrivacyTotal
+from .total import PrivacyTotal, of_records
 
 
 @dataclass(frozen=True)

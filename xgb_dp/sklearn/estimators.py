@@ -129,37 +129,16 @@ class DPXGBRegressor(Private, XGBRegressor):
     """Gradient boosted trees that are differentially private, as a scikit-learn regressor.
 
     Args:
-        epsilon: Privacy budget in nats, > 0; spent by every call of ``fit``. Must be given.
-        delta: Probability with which e^epsilon may fail, 0 < delta < 1, a constant chosen without
-            the data. Must be given.
         target_bounds: Public range (low, high) of the target; labels beyond are clamped. A list of
             ranges for several targets. Must be given.
-        feature_bounds: Public ranges of columns, ``{column: (low, high)}``, between which cuts lie.
-        feature_cuts: Public split points of columns. Saves budget.
-        categories: Declared categories of columns, ``{column: [names]}`` (or a number of codes).
-            Columns of a data frame are coded by it. Public.
-        schema: What :func:`xgb_dp.discover` has found, or the path of a schema file: what it
-            declares of columns, which tables of ``fit`` and predictions are read by. The ledger
-            counts what the look has cost, besides `epsilon`.
-        preset: A published system, see ``docs/presets.md``. Public.
-        accountant: Accountant that certifies epsilon; "exact" by default.
-        max_weight: Largest row weight. Public.
-        n_public: Number of rows, with `privacy_id` the number of persons, if it is public.
-        public_evals: Asserts that every row of ``eval_set`` is public, so that its exact metrics
-            may be shown. Searches and cross-validation stay refused.
-        public_model: Asserts that the ``xgb_model`` of ``fit`` was made without any private row:
-            private trees are added to it.
-        budget: A :class:`xgb_dp.Budget`, or the path of one, on which ``fit`` draws.
-        tree_method: "dp_hist" or "dp_approx".
-        enable_categorical: Whether categorical columns of data frames are taken as such.
-        kwargs: Other parameters of private training, ``dp_*`` ones too (``docs/parameters.md``).
+        kwargs: Everything else, such as `epsilon` and `delta`, is as for
+            :class:`DPXGBClassifier`, but `classes`.
 
     Attributes:
         privacy_report_: What ``fit`` spent, recomputed from the ledger of the model.
 
     Raises:
-        PrivacyRefusal: Under ``fit``, inside a search or cross-validation of scikit-learn, whose
-            scores are exact; use :func:`xgb_dp.select`.
+        PrivacyRefusal: As for :class:`DPXGBClassifier`.
 
     Examples:
         >>> regressor = xgb_dp.DPXGBRegressor(epsilon=1.0, delta=1e-6, target_bounds=(0, 10))
