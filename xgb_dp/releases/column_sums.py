@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -70,6 +69,8 @@ class ColumnSums(Release):
 
     name = "columns"
     share = "columns"
+    of_all = SHARE  # the first trees follow from it, see docs/accuracy.md
+    exact_shift = EXACT_BITS  # weights of cells are not whole numbers
     words = (("columns", "what each column says of the label (noisy sums of its cells by class)"),)
     always_listed = False
     parameters = _PARAMETERS
@@ -83,19 +84,10 @@ class ColumnSums(Release):
         return s.starts_from_columns
 
     @classmethod
-    def default_share(cls, s: Settings, given: Mapping[str, float]) -> float:
-        """Two thirds: the first trees follow from it, see docs/accuracy.md."""
-        return SHARE
-
-    @classmethod
     def of(cls, asked: Asked) -> ColumnSums:
         """A sum of each class and column."""
         s = asked.settings
         return cls(s.row_bound.of_person, s.schema.width)
-
-    def exact(self) -> Noise:
-        """Weights of cells are no whole numbers, and have a grid also without noise."""
-        return Noise(shift=EXACT_BITS)
 
     def noise(self, part: Part, grid_bits: int) -> tuple[Noise, PlainEvent]:
         """Gaussian noise on each sum."""

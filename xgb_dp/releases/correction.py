@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,6 @@ from .release import MAX_SIGMA2, Asked, Noise, Part, Release, grid_sigma2
 if TYPE_CHECKING:
     from ..request.settings import Settings
 
-_TIMES = 2
 _LEAST_EPSILON = {True: 0.25, False: 1.0}  # of means that are shifted, and of factors
 
 
@@ -81,6 +79,8 @@ class Correction(Release):
 
     name = "correction"
     share = "correction"
+    of_all = 0.05  # which makes a good intercept less dear
+    draws = 2  # the mean is corrected, and corrected again
     words = (("correction", "the mean residual (noisy sums)"),)
     parameters = _PARAMETERS
     rules = _RULES
@@ -89,11 +89,6 @@ class Correction(Release):
     def wanted(cls, s: Settings) -> bool:
         """With ``dp_mean_correction``."""
         return bool(s["dp_mean_correction"])
-
-    @classmethod
-    def default_share(cls, s: Settings, given: Mapping[str, float]) -> float:
-        """A twentieth, which makes a good intercept less dear."""
-        return 0.05
 
     @classmethod
     def of(cls, asked: Asked) -> Correction:
@@ -105,11 +100,6 @@ class Correction(Release):
         """Its noise, and how many rows there are, which is not known before the first release."""
         return {"correction": {"sigma2": noise.sigma2, "rows": 0.0}}
 
-    @property
-    def draws(self) -> int:
-        """The mean is corrected, and corrected again."""
-        return _TIMES
-
     def noise(self, part: Part, grid_bits: int) -> tuple[Noise, PlainEvent]:
         """Gaussian noise on both sums."""
         sens2 = sensitivity.correction_sens2()
@@ -119,4 +109,4 @@ class Correction(Release):
                 "The noise of `dp_mean_correction` would be above half a million rows: epsilon is "
                 "too small for a useful result. Take dp_mean_correction=False or a larger epsilon."
             )
-        return Noise(sigma2=sigma2), GaussianEvent(self.name, sens2, sigma2, 2, _TIMES)
+        return Noise(sigma2=sigma2), GaussianEvent(self.name, sens2, sigma2, 2, self.draws)

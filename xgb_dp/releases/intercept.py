@@ -118,6 +118,7 @@ class Intercept(Release):
     name = "intercept"
     share = "base_score"
     of_count = _COUNT
+    exact_shift = EXACT_BITS  # labels are not rounded to the ends of their range
     decides = True
     words = (
         ("intercept", "the intercept (noisy label sums)"),
@@ -133,7 +134,7 @@ class Intercept(Release):
     outputs: int = 1  # classes or targets, K >= 1
     presence: bool = False  # whether the share of its cells that each row has is released too
     exposures: bool = False  # whether the sum of exposures is released too
-    times: int = 1  # how often the sums are released, of labels cut elsewhere each time
+    draws: int = 1  # how often the sums are released, of labels cut elsewhere each time
 
     @classmethod
     def wanted(cls, s: Settings) -> bool:
@@ -156,21 +157,12 @@ class Intercept(Release):
             outputs=s.trees_per_round,
             presence=asked.presence,
             exposures=s.exposures is not None,
-            times=2 if s.measured else 1,
+            draws=2 if s.measured else 1,
         )
-
-    @property
-    def draws(self) -> int:
-        """As often as the labels are cut."""
-        return self.times
-
-    def exact(self) -> Noise:
-        """Labels have a grid also without noise: they are not rounded to its ends."""
-        return Noise(shift=EXACT_BITS)
 
     def noise(self, part: Part, grid_bits: int) -> tuple[Noise, PlainEvent]:
         """Gaussian noise on each sum."""
         sums = Labels(self.kind, 0, self.n_public, self.outputs, self.presence, self.exposures)
         units, coordinates = sums.measure(person=self.persons)
         label = "rows" if self.kind == "rows" else self.name
-        return noisy_counts(label, units, coordinates, part, self.times, persons=self.persons)
+        return noisy_counts(label, units, coordinates, part, self.draws, persons=self.persons)

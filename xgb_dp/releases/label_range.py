@@ -95,6 +95,7 @@ class LabelRange(Release):
     name = "range"
     share = "range"
     always_listed = False
+    exact_shift = EXACT_BITS  # rows of a person have shares of a count
     decides = True
     words = (("range", "where the labels lie, or row weights (noisy counts)"),)
     lists: int  # of cells, of which a row is in one of each
@@ -115,10 +116,6 @@ class LabelRange(Release):
     def of(cls, asked: Asked) -> LabelRange:
         """One count of each cell."""
         return cls(asked.settings.row_bound.of_person, _lists(asked.settings))
-
-    def exact(self) -> Noise:
-        """Whole counts of rows, and shares of a person's."""
-        return Noise(shift=EXACT_BITS)
 
     def noise(self, part: Part, grid_bits: int) -> tuple[Noise, PlainEvent]:
         """Gaussian noise on each count."""

@@ -126,7 +126,7 @@ class Leaves(OfRounds):
 
     row_bound: RowBound  # bound of one row
     outputs: int = 1  # trees of a round on gradients of their own, K >= 1
-    trees: int = 1  # trees of each output in one round, on the same gradients
+    draws: int = 1  # trees of each output in one round, on the same gradients
     # "gaussian" or "laplace" sums, or "output", the leaf value with Laplace noise
     mechanism: str = "gaussian"
     touched: int = 1  # leaves of one release that a unit can touch, for each output
@@ -152,7 +152,7 @@ class Leaves(OfRounds):
             s.row_bound.of_person,
             s.row_bound,
             outputs=s.trees_per_round,
-            trees=s["num_parallel_tree"],
+            draws=s["num_parallel_tree"],
             mechanism=s["dp_leaf_noise"],
             touched=cells + s.spread_leaves,
             spread=s.spread_leaves,
@@ -171,11 +171,6 @@ class Leaves(OfRounds):
                 "spread": s.spread_leaves,
             }
         }
-
-    @property
-    def draws(self) -> int:
-        """One for each tree."""
-        return self.trees
 
     @property
     def gaussian(self) -> bool:
@@ -201,11 +196,11 @@ class Leaves(OfRounds):
         if not self.gaussian:
             sens = sensitivity.leaf_sens(self.mechanism, self.row_bound, grid_bits, self.outputs)
             scale = laplace_scale(sens, part.laplace)
-            return Noise(scale=scale), LaplaceEvent(self.name, sens, scale, self.trees)
+            return Noise(scale=scale), LaplaceEvent(self.name, sens, scale, self.draws)
         least = MIN_SIGMA2 * max(self.reports, 1)
         sigma2 = max(grid_sigma2(self.variance(part, grid_bits)), least)
         coordinates = self.touched * leaf_coordinates(self.outputs)
         return (
             Noise(sigma2=sigma2),
-            GaussianEvent(self.name, self.sens2(grid_bits), sigma2, coordinates, self.trees),
+            GaussianEvent(self.name, self.sens2(grid_bits), sigma2, coordinates, self.draws),
         )

@@ -79,7 +79,9 @@ class Release(ABC):
     name: ClassVar[str]  # of its noise, and of its section of the plan
     share: ClassVar[str]  # name of its part of the budget in ``dp_budget_shares``
     of_count: ClassVar[float] = 0.0  # its share where it is drawn for the number of rows alone
+    of_all: ClassVar[float] = 0.0  # its part of mu^2 where the user gives none
     of_rest: ClassVar[float] = 0.0  # its share of the remainder
+    exact_shift: ClassVar[int] = 0  # of its sums in a training without noise
     decides: ClassVar[bool] = False  # whether it is released before a plan is chosen
     # the names that its events have, each with what is released, for people
     words: ClassVar[tuple[tuple[str, str], ...]]
@@ -96,9 +98,9 @@ class Release(ABC):
         """Whether these settings release it."""
 
     @classmethod
-    def default_share(cls, s: Settings, given: Mapping[str, float]) -> float | None:
-        """Its part of mu^2 where the user gives none; None where it has one of the rest."""
-        return None
+    def default_share(cls, s: Settings, given: Mapping[str, float]) -> float:
+        """Its part of mu^2 where the user gives none, where it follows from the settings."""
+        return cls.of_all
 
     @classmethod
     @abstractmethod
@@ -131,7 +133,7 @@ class Release(ABC):
 
     def exact(self) -> Noise:
         """What a training without noise is told in place of it."""
-        return Noise()
+        return Noise(shift=self.exact_shift)
 
     @classmethod
     def section(cls, s: Settings, noise: Noise) -> dict[str, Any]:

@@ -30,7 +30,6 @@ def resolve_shares(given: Any, s: Settings) -> dict[str, float]:
     shares: dict[str, float] = {}
     for name in (name for name in SHARE_NAMES if name not in _OF_REST):
         default = wanted[name].default_share(s, fixed) if name in wanted else 0.0
-        assert default is not None
         shares[name] = fixed.get(name, default)
     shares |= _divide_rest(fixed, 1.0 - sum(shares.values()), wanted)
     if abs(sum(shares.values()) - 1.0) > 1e-9:
