@@ -13,6 +13,7 @@ from typing import Any
 from xgboost.core import Booster, XGBoostError
 
 from ..budget.gate import Release, before_release, look_before
+from ..data import checks
 from ..data.parts import Part
 from ..engine import native, tape, workers
 from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal
@@ -25,7 +26,7 @@ from ..releases.intercept import Intercept
 from ..releases.label_range import LabelRange
 from ..request import masking
 from ..request.settings import Seen, Settings
-from . import first_release, plan, row_checks
+from . import first_release, plan
 from .call_site import CallSite
 from .column_start import ColumnEffects, booster_with, trees_of
 from .earlier import check_earlier
@@ -192,7 +193,7 @@ class Training:
     def check_rows(self, dtrain: Any) -> None:
         """Read the rows, each by itself, for whichever plan is taken."""
         widest = max(self.options, key=lambda option: int(option.settings["max_bin"]))
-        row_checks.check_rows(dtrain, self.settings, widest.text)
+        _check_rows(dtrain, self.settings, widest.text)
 
     def check_sums(self, dtrain: Any) -> None:
         """Refuse more rows than can be summed exactly; all workers call it together."""
@@ -328,6 +329,31 @@ def _grown_on(
     if earlier is not None:
         check_categories(xgb_model, s)
     return earlier, None
+
+
+def _check_rows(dtrain: Any, s: Settings, plan_text: str) -> None:
+    """Read the rows, each by itself: what these settings ask of them."""
+    labels, n = dtrain.get_label(), dtrain.num_row()
+    lower, upper = (dtrain.get_float_info(f"label_{side}_bound") for side in ("lower", "upper"))
+    if s.objective.intervals:
+        checks.check_intervals(lower, upper, n)
+    else:
+        if labels.size != n * s.labels or s.schema.labels != s.labels:
+            raise PrivacyParameterError(
+                "`dtrain` must have one label for each row, or a column for each target, of which "
+                f"`dp_target_bounds` may have a range each; {s.labels} expected. Without rows give "
+                f"labels as np.empty((0, {s.labels}))."
+            )
+        checks.check_labels(labels, s.kind, s.classes)
+        if s.kind == "regression":
+            known = s.objective
+            checks.check_range(labels, known.lowest, known.highest, above=known.above)
+        checks.check_unused(lower, upper)
+    margins = dtrain.get_base_margin()
+    checks.check_base_margin(margins, n, s.trees_per_round, declared=s["dp_base_margin"])
+    heavier = "dp_max_weight" in s.given
+    checks.check_weights(dtrain.get_weight(), n, s.kind, unit=s.unit_weights, declared=heavier)
+    native.check_rows(dtrain, plan_text)
 
 
 def _by_column(prepared: Prepared, request: dict[str, Any] | None) -> dict[str, Any] | None:
