@@ -15,6 +15,7 @@ from tests.conftest import private
 from xgb_dp.accounting import GaussianEvent
 from xgb_dp.errors import PrivacyError, PrivacyParameterError
 from xgb_dp.request.names import ALIASES, REFUSED
+from xgb_dp.request.objectives import OBJECTIVES
 from xgb_dp.request.params import PARAMETERS
 from xgb_dp.request.rules import RULES
 from xgb_dp.request.schema import Schema
@@ -316,6 +317,61 @@ BROKEN: dict[str, dict[str, Any]] = {
 
 
 TIMES: dict[str, Any] = {"objective": "survival:aft"}
+QUANTILES: dict[str, Any] = REGRESSION | {
+    "objective": "reg:quantileerror",
+    "quantile_alpha": [0.2, 0.8],
+}
+HUBER: dict[str, Any] = REGRESSION | {"objective": "reg:pseudohubererror"}
+SHARES: dict[str, Any] = {"objective": "reg:logistic"}
+MEANS_OF_GRADIENTS: dict[str, Any] = {"dp_leaf": "gradient", "dp_leaf_noise": "output"}
+UNIT: dict[str, Any] = {"dp_target_unit": "released"}
+WEIGHTS: dict[str, Any] = {"dp_weight_unit": "released"}
+# Other ways to break a rule, by the number of labels of a row.
+ALSO: list[tuple[int, str, dict[str, Any]]] = [
+    (1, "joint trees need selections by norms",
+     SEVERAL | {"dp_class_trees": "joint", "dp_score": "newton"}),
+    (2, "a unit is released of one target",
+     REGRESSION | UNIT | {"dp_target_bounds": [(0, 1), (0, 2)]}),
+    (1, "a unit is released of one target", REGRESSION | UNIT | {"dp_accountant": "pure"}),
+    (1, "a unit is released of bounded weights", WEIGHTS | {"dp_max_weight": 1.0}),
+    (1, "a unit is released of bounded weights",
+     WEIGHTS | {"dp_max_weight": 9.0, "dp_accountant": "pure"}),
+    (1, "weights of columns that are drawn",
+     {"colsample_bytree": 0.5, "dp_feature_order": "cyclic"}),
+    *((1, "trees after columns", NUMBERS | more) for more in (
+        {"dp_feature_order": "cyclic", "dp_features_per_tree": 2},
+        {"monotone_constraints": (1, 0, 0)}, {"interaction_constraints": [[0, 1]]})),
+    (2, "columns of two classes", NUMBERS),
+    (1, "labels of the objective are in the range",
+     {"objective": "reg:squaredlogerror", "dp_target_bounds": (-1, 3)}),
+    (1, "labels of the objective are in the range", SHARES | {"dp_target_bounds": (0, 3)}),
+    (1, "quantile_alpha has its objectives",
+     REGRESSION | {"objective": "reg:absoluteerror", "quantile_alpha": 0.3}),
+    (1, "huber_slope has its objectives", QUANTILES | {"huber_slope": 1.0}),
+    (1, "an own objective predicts margins",
+     REGRESSION | {"dp_objective": _own, "objective": "reg:absoluteerror"}),
+    *((1, "scale_pos_weight of two classes", REGRESSION | more | {"scale_pos_weight": 2.0})
+      for more in ({"dp_objective": _own}, *({"objective": o, "dp_target_bounds": (0.01, 1)}
+                   for o, known in OBJECTIVES.items() if known.kind == "regression"))),
+    (1, "the mean of a regression is corrected",
+     REGRESSION | {"objective": "reg:absoluteerror", "dp_mean_correction": True}),
+    (1, "leaf noise output needs rows that count alike", QUANTILES | MEANS_OF_GRADIENTS),
+    (1, "score gain needs rows that count alike",
+     REGRESSION | {"objective": "reg:absoluteerror", "dp_score": "gain"}),
+    *((3, "several targets of squared error", more) for more in (
+        SHARES, SEVERAL, QUANTILES, HUBER, REGRESSION | {"dp_objective": _own})),
+    (3, "no range of classes", {"dp_target_bounds": [(0, 1)] * 3}),
+    (3, "two classes", {"dp_classes": 3}),
+    *((3, name, kind | more) for kind in ({}, REGRESSION) for name, more in (
+        ("joint bound of outputs", {"dp_gradient_clip": "clip"}),
+        ("the mean of a regression is corrected", {"dp_mean_correction": True}),
+        ("leaf noise output needs rows that count alike", MEANS_OF_GRADIENTS),
+        ("one Hessian of a row", {"dp_candidate_weight": "hessian"}))),
+    (3, "joint bound of outputs", {"dp_gradient_clip": "row_weight"}),
+    (3, "score gain needs rows that count alike", REGRESSION | {"dp_score": "gain"}),
+    (3, "a clip of several targets that fits",
+     REGRESSION | {"dp_gradient_bound": 1e-6, "dp_max_weight": 1e6}),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -337,6 +393,16 @@ TIMES: dict[str, Any] = {"objective": "survival:aft"}
             COUNTS | {"dp_base_margin": True, "dp_exposure_bounds": (0.0, 1)},
             "within 1e-12 and 1e12",
         ),
+        ({"objective": "reg:absoluteerror"}, "`dp_target_bounds` is missing"),
+        (QUANTILES | {"quantile_alpha": [0.5, 0.2]}, "in rising order"),
+        (QUANTILES | {"quantile_alpha": 1.0}, "`quantile_alpha`"),
+        (HUBER | {"huber_slope": 0.0}, "`huber_slope`"),
+        (REGRESSION | {"dp_target_bounds": [(0, 1), (2, 1), (0, 1)]}, "dp_target_bounds[1]"),
+        (REGRESSION | {"dp_target_bounds": [(0, 1)] * 1025}, "more than 1024 targets"),
+        (REGRESSION | {"dp_target_bounds": []}, "`dp_target_bounds`"),
+        (REGRESSION | {"base_score": [0.0, 1.0]}, "targets: or one"),
+        ({"base_score": [0.5, 0.1, 1.5]}, "`base_score` must be one number"),
+        ({"dp_start": "rows"}, "`dp_start`"),
     ],
     ids=str,
 )
@@ -363,15 +429,19 @@ def test_every_rule_has_a_case():
     assert sorted(BROKEN) == sorted(rule.name for rule in RULES)
 
 
-@pytest.mark.parametrize("name", list(BROKEN))
-def test_every_rule_is_checked(name, monkeypatch):
+@pytest.mark.parametrize(
+    ("labels", "name", "given"),
+    [*((SCHEMAS.get(name, SCHEMA).labels, name, given) for name, given in BROKEN.items()), *ALSO],
+)
+def test_every_rule_is_checked(labels, name, given, monkeypatch):
     """With its own message, and nothing else is wrong: without the rule it would be read."""
     if name != "masked sums of several workers":
         monkeypatch.setattr("xgb_dp.request.settings.this_worker", lambda: (0, 3))
     (rule,) = (rule for rule in RULES if rule.name == name)
     continues = name.startswith("a continued model")
+    schema = replace(SCHEMAS.get(name, SCHEMA), labels=labels)
     with pytest.raises(rule.error) as refusal:
-        check(USUAL | BROKEN[name], SCHEMAS.get(name, SCHEMA), 3, continues=continues)
+        check(USUAL | given, schema, 3, continues=continues)
     start = re.escape(rule.message.split("{")[0])
     assert re.match(start, str(refusal.value)), refusal.value
 

@@ -163,16 +163,7 @@ def test_pure_needs_no_delta():
     [
         ({"dp_preset": "sarrus"}, PrivacyParameterError, "dp_tr"),
         ({"dp_feature_bounds": None}, PrivacyParameterError, "dp_feature_bounds"),
-        ({"dp_leaf": "newton"}, PrivacyRefusal, "gain"),
-        ({"dp_gradient_clip": "row_weight"}, PrivacyRefusal, "gain"),
         ({"dp_max_weight": 2.0}, PrivacyRefusal, "weights"),
-        ({"dp_split": "histogram"}, PrivacyParameterError, "dp_score"),
-        ({"dp_ensemble": 4}, PrivacyParameterError, "subsample"),
-        ({"dp_candidate_rounds": 2}, PrivacyParameterError, "dp_approx"),
-        ({"scale_pos_weight": 3.0}, PrivacyParameterError, "scale_pos_weight"),
-        ({"dp_geometric_clip": True, "dp_leaf_noise": "laplace"}, PrivacyParameterError, "output"),
-        ({"dp_ensemble_halving": True}, PrivacyParameterError, "dp_ensemble"),
-        ({"dp_candidates": "quantile_tree"}, PrivacyParameterError, "laplace"),
     ],
 )
 def test_what_does_not_fit_is_refused(changes, error, match):

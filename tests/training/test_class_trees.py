@@ -8,7 +8,6 @@ import pytest
 import xgboost as xgb
 
 from tests.reference.comparison import trees_of
-from xgb_dp.errors import PrivacyParameterError
 
 from ..models import event
 from .test_trees import counts
@@ -79,22 +78,6 @@ def test_probabilities_are_those_of_the_classes(trees, params):
         off[clip] = float(np.abs(booster.predict(d).mean(axis=0) - shares).sum())
     assert off["prediction"] < 0.005
     assert off["row_weight"] > 0.02
-
-
-@pytest.mark.parametrize(
-    ("kind", "changes", "named"),
-    [
-        ("binary", {}, "several classes"),
-        ("multiclass", {"dp_gradient_clip": "row_weight"}, "dp_gradient_clip"),
-        ("multiclass", {"dp_split": "random"}, "dp_split"),
-        ("multiclass", {"dp_score": "newton"}, "dp_score"),
-    ],
-)
-def test_what_joint_trees_need(kind, changes, named, params):
-    asked = params(kind, dp_class_trees="joint", **changes)
-    d = xgb.DMatrix(np.zeros((4, 1), np.float32), np.zeros(4, np.float32))
-    with pytest.raises(PrivacyParameterError, match=named):
-        xgb.train(asked, d, 1)
 
 
 @pytest.mark.parametrize(

@@ -10,15 +10,12 @@ import xgboost as xgb
 
 import xgb_dp
 from tests.conftest import arrays, private
-from tests.stated import describe_plan
-from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
+from xgb_dp.errors import PrivacyParameterError, RowDomainError
 from xgb_dp.releases.column_sums import ColumnSums
 from xgb_dp.releases.intercept import Intercept
-from xgb_dp.releases.splits import Splits
 from xgb_dp.request.schema import read_schema
 from xgb_dp.testing import fixed_noise
 from xgb_dp.training.first_release import base_score_from_sums
-from xgb_dp.training.plan import build_plan, dump_plan
 from xgb_dp.training.prepare import prepare
 
 from ..models import starts
@@ -56,20 +53,6 @@ def test_wide_tables_release_no_cells_by_class():
     assert train(2, data).predict(data).shape == (10, 2)
 
 
-def test_the_events_are_those_of_one_row_in_all_trees():
-    """K + 1 sums before the first tree; leaves of K trees with the bound of one row."""
-    prepared = prepare({**USUAL, "dp_class_trees": "per_class"}, read_schema(matrix(10)), 5)
-    plan = build_plan(prepared.settings, prepared.noise)
-    told = describe_plan(dump_plan(plan))
-    b = 1 << plan["grid_bits"]
-    assert told["leaf_sensitivity2"] == b * b
-    assert told["score_range"] == 2 * math.ceil(b / math.sqrt(1.5))
-    by_name = {e.release: e for e in prepared.events}
-    assert by_name["intercept"].coordinates == 4
-    assert by_name["leaves"].coordinates == 6
-    assert by_name["splits"].count == 5 * prepared.asked.find(Splits).selections
-
-
 @pytest.mark.parametrize("objective", ["binary:logistic", "binary:logitraw"])
 def test_an_intercept_of_each_label(objective):
     """From sums of labels in {-1, 1} and the number of rows."""
@@ -98,27 +81,6 @@ def test_an_intercept_is_what_noise_leaves_to_expect(told, rows):
     likely = np.exp(-0.5 * (near**2 - near[np.abs(near).argmin()] ** 2) / noise**2)
     expected = 0.5 + 0.5 * float(np.average(means, weights=likely))
     assert released == pytest.approx(min(max(expected, 0.001), 0.999), abs=2e-4)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"scale_pos_weight": 3.0}, "one label of a row"),
-        ({"dp_gradient_clip": "row_weight"}, "several quantiles or targets"),
-        ({"dp_target_bounds": [(0, 1)] * 3}, "dp_target_bounds"),
-        ({"objective": "multi:softprob", "num_class": 2}, "Several targets are refused"),
-        ({"objective": "reg:logistic"}, "Several targets are refused"),
-        ({"dp_classes": 3}, "more than two classes"),
-        ({"base_score": [0.5, 0.1]}, "targets: or one"),
-        ({"base_score": [0.5, 0.1, 1.5]}, "above 0 and below 1"),
-        ({"dp_mean_correction": True}, "of one target"),
-        ({"dp_leaf_noise": "output", "dp_leaf": "gradient"}, "dp_leaf_noise"),
-        ({"dp_candidate_weight": "hessian"}, "dp_candidate_weight"),
-    ],
-)
-def test_what_does_not_go_together(changes, message):
-    with pytest.raises((PrivacyParameterError, PrivacyRefusal), match=message):
-        train(2, matrix(40), **changes)
 
 
 def test_a_label_outside_its_classes():

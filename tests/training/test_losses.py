@@ -129,22 +129,6 @@ def test_what_others_take(name, changes):
     assert xgb_dp.privacy_report(model).epsilon <= 4.0
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_persons_weights_and_continuation(name):
-    X, y = rows(name)
-    d = xgb.DMatrix(X, y, weight=np.tile([0.5, 2.5, 0.0], 500))
-    params = {**USUAL, "dp_target_bounds": BOUNDS.get(name, (-8.0, 8.0)), **CASES[name],
-              "dp_max_weight": 2.0, "dp_privacy_id": np.arange(1500) // 4}  # fmt: skip
-    first = xgb.train(params, d, 4)
-    second = xgb.train(params, d, 3, xgb_model=first)
-    assert second.num_boosted_rounds() == 7
-    after, before = xgb_dp.privacy_report(second), xgb_dp.privacy_report(first)
-    assert after.epsilon > before.epsilon
-    other = {k: v for k, v in params.items() if k not in CASES[name]}
-    with pytest.raises(PrivacyParameterError, match="objective"):
-        xgb.train({**other, "objective": "reg:squarederror"}, d, 3, xgb_model=first)
-
-
 @pytest.mark.parametrize("name", [n for n in CASES if n != "own"])
 def test_the_saved_model_has_the_objective_of_xgboost(name):
     model = train(name, rounds=3)
@@ -165,31 +149,6 @@ def test_labels_that_an_objective_does_not_know(name, label):
     with pytest.raises(RowDomainError) as error:
         train(name, rounds=2, data=(X, y))
     assert "7" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    "name, changes, message",
-    [
-        ("squared_log", {"dp_target_bounds": (-1.0, 3.0)}, "dp_target_bounds"),
-        ("logistic", {"dp_target_bounds": (0.0, 3.0)}, "dp_target_bounds"),
-        ("absolute", {"dp_target_bounds": None}, "dp_target_bounds"),
-        ("absolute", {"quantile_alpha": 0.3}, "quantile_alpha"),
-        ("quantile", {"quantile_alpha": [0.5, 0.2]}, "quantile_alpha"),
-        ("quantile", {"quantile_alpha": 1.0}, "quantile_alpha"),
-        ("quantile", {"huber_slope": 1.0}, "huber_slope"),
-        ("pseudo_huber", {"huber_slope": 0.0}, "huber_slope"),
-        ("own", {"objective": "reg:absoluteerror"}, "objective"),
-        ("own", {"dp_gradient_clip": "prediction"}, "dp_gradient_clip"),
-        ("absolute", {"dp_mean_correction": True}, "dp_mean_correction"),
-        ("absolute", {"scale_pos_weight": 2.0}, "scale_pos_weight"),
-        ("logistic", {"scale_pos_weight": 2.0}, "scale_pos_weight"),
-        ("quantiles", {"dp_leaf": "gradient", "dp_leaf_noise": "output"}, "dp_leaf_noise"),
-        ("absolute", {"dp_score": "gain"}, "dp_score"),
-    ],
-)
-def test_what_does_not_go_together(name, changes, message):
-    with pytest.raises((PrivacyParameterError, PrivacyRefusal), match=message):
-        train(name, rounds=2, **changes)
 
 
 @pytest.mark.parametrize("objective", ["survival:cox", "rank:ndcg", "rank:map", "rank:pairwise"])

@@ -98,12 +98,6 @@ def test_estimators_take_weights_of_columns():
     assert columns.count({"f2"}) >= 59
 
 
-@pytest.mark.parametrize("changes", [{}, {"colsample_bytree": 0.5, "dp_feature_order": "cyclic"}])
-def test_weights_of_columns_that_nothing_draws(changes, params):
-    with pytest.raises(PrivacyParameterError, match="feature_weights"):
-        xgb.train(params(**changes), weighted([1.0, 1.0, 2.0]), 2)
-
-
 def test_a_weight_for_each_column(params):
     with pytest.raises((PrivacyParameterError, XGBoostError), match="feature_weights"):
         xgb.train(params(colsample_bytree=0.5), weighted([1.0, 2.0]), 2)

@@ -8,7 +8,12 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
+from tests.stated import describe_plan
 from xgb_dp.errors import PrivacyParameterError
+from xgb_dp.releases.splits import Splits
+from xgb_dp.request.schema import read_schema
+from xgb_dp.training.plan import build_plan, dump_plan
+from xgb_dp.training.prepare import prepare
 
 from ..models import starts
 from .several import BOUNDS, CUTS, KINDS, matrix, rows, train, usual
@@ -109,6 +114,26 @@ def test_sets_and_continued_trainings(kind, metric):
             train(kind, 2, xgb.DMatrix(X, Y[:, columns]), xgb_model=model, **bounds)
     with pytest.raises(PrivacyParameterError, match="as many as the training data"):
         train(kind, 2, evals=[(xgb.DMatrix(X, Y[:, 0]), "public")], dp_public_evals=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_events_are_those_of_one_row_in_all_trees(kind):
+    """K + 1 sums before the first tree; leaves of K trees with the bound of one row."""
+    each, joint = (
+        prepare(usual(kind, dp_class_trees=trees), read_schema(matrix(kind, 10)), 5)
+        for trees in ("per_class", "joint")
+    )
+    s, plan = each.settings, build_plan(each.settings, each.noise)
+    told, bits = describe_plan(dump_plan(plan)), plan["grid_bits"]
+    assert told["leaf_sensitivity2"] == 1 << 2 * bits
+    if kind == "labels":
+        assert told["score_range"] == 2 * math.ceil((1 << bits) / math.sqrt(1.5))
+    by_name = {e.release: e for e in each.events}
+    assert by_name["intercept"].coordinates == 4
+    assert by_name["leaves"].coordinates == 6
+    of_each, of_joint = (prepared.asked.find(Splits).selections for prepared in (each, joint))
+    assert by_name["splits"].count == 5 * of_each
+    assert of_each == 3 * of_joint == 3 * math.ceil(s["max_depth"] / s["dp_split_levels"])
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -9,7 +9,7 @@ from scipy import sparse
 
 import xgb_dp
 from tests.reference.comparison import LOGISTIC
-from xgb_dp.errors import LedgerError, PrivacyParameterError, PrivacyRefusal
+from xgb_dp.errors import LedgerError, PrivacyParameterError
 from xgb_dp.record.form import Ledger
 from xgb_dp.record.ledger import read_ledger
 from xgb_dp.releases.column_sums import PRESENT
@@ -187,24 +187,6 @@ def test_shares_of_columns_are_the_users():
     assert sum(shares.values()) == pytest.approx(1.0)
 
 
-REFUSED: list[tuple[dict[str, Any], type[Exception]]] = [
-    ({"objective": "reg:squarederror", "dp_target_bounds": (0, 1)}, PrivacyParameterError),
-    ({"base_score": 0.5}, PrivacyParameterError),
-    ({"num_parallel_tree": 2}, PrivacyParameterError),
-    ({"dp_feature_order": "cyclic", "dp_features_per_tree": 5}, PrivacyParameterError),
-    ({"monotone_constraints": (1,) + (0,) * (WIDTH - 1)}, PrivacyParameterError),
-    ({"interaction_constraints": [[0, 1]]}, PrivacyParameterError),
-    ({"dp_privacy_id": np.arange(N)}, PrivacyRefusal),
-    ({"dp_start": "rows"}, PrivacyParameterError),
-]
-
-
-@pytest.mark.parametrize(("more", "error"), REFUSED, ids=range(len(REFUSED)))
-def test_what_does_not_fit_is_refused_by_name(more, error):
-    with pytest.raises(error, match="dp_start"):
-        xgb.train(asked(**more), table(), 2)
-
-
 @pytest.mark.parametrize("change", ["no event", "no mark", "wrong mark"])
 def test_a_start_that_nothing_paid_for_is_no_start(change):
     record = read_ledger(xgb.train(asked(), table(300), 2)).to_json()
@@ -220,22 +202,3 @@ def test_a_start_that_nothing_paid_for_is_no_start(change):
         training["start"]["released"] = False
     with pytest.raises(LedgerError):
         Ledger.from_json(record)
-
-
-def test_categories_are_refused():
-    types = ["c", *["q"] * (WIDTH - 1)]
-    x = np.abs(np.trunc(cells(50).toarray()))
-    d = xgb.DMatrix(x, np.arange(50) % 2, feature_types=types, enable_categorical=True)
-    with pytest.raises(PrivacyParameterError, match="`dp_start`='columns' is for numeric columns"):
-        xgb.train(asked(dp_categories={0: 3}), d, 2)
-
-
-def test_several_labels_are_refused():
-    d = xgb.DMatrix(cells(50), np.arange(100).reshape(50, 2) % 2)
-    with pytest.raises(PrivacyParameterError, match="`dp_start`='columns' is for one label"):
-        xgb.train(asked(), d, 2)
-
-
-def test_masked_sums_have_no_columns():
-    with pytest.raises(PrivacyParameterError, match="at least two workers"):
-        xgb.train(asked(dp_secure_sum=True, dp_split="random"), table(), 2)
