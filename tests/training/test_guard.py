@@ -86,30 +86,6 @@ def test_more_trees_than_calibrated(booster, dtrain):
         again.update(dtrain, 3)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"eta": 0.1},
-        {"updater": "grow_histmaker"},
-        {"tree_method": "hist"},
-        {"booster": "gblinear"},
-        {"subsample": 0.5},
-        {"dp_other": 1},
-        {"process_type": "update"},
-        {"rate_drop": 0.5},
-        {"one_drop": True},
-        {"skip_drop": 0.5},
-    ],
-    ids=str,
-)
-def test_nothing_changes_in_mid_training(booster, dtrain, change):
-    again = from_plan(plan_of(booster), dtrain)
-    again.update(dtrain, 0)
-    again.set_param(change)
-    with pytest.raises(XGBoostError):
-        again.update(dtrain, 1)
-
-
 def test_custom_gradients(booster, dtrain):
     with pytest.raises(XGBoostError, match="custom gradients"):
         from_plan(plan_of(booster), dtrain).boost(dtrain, 0, grad=np.ones(400), hess=np.ones(400))

@@ -191,25 +191,6 @@ def test_other_labels_are_refused():
             xgb.train(params, xgb.DMatrix(X, y), 2)
 
 
-@pytest.mark.parametrize("objective", [*MEAN_OBJECTIVES, "survival:aft"])
-def test_persons_weights_and_continuation(objective):
-    rng = np.random.default_rng(5)
-    if objective == "survival:aft":
-        X, lower, upper = intervals(2000)
-        d, params = times(X, lower, upper, weight=rng.uniform(0, 1, 2000)), AFT
-    else:
-        X, y, _ = rows(objective, 2000)
-        d = xgb.DMatrix(X, y, weight=rng.uniform(0, 1, 2000))
-        params = PARAMS | {"objective": objective, "dp_target_bounds": (0, 500)}
-    params = params | {"dp_privacy_id": rng.integers(0, 900, 2000)}
-    first = xgb.train(params, d, 4)
-    second = xgb.train(params, d, 3, xgb_model=first)
-    assert second.num_boosted_rounds() == 7
-    report = xgb_dp.privacy_report(second)
-    assert report.ledger["trainings"][1]["public"]["unit"] == "person"
-    assert np.isfinite(second.predict(xgb.DMatrix(X))).all()
-
-
 def test_parts_of_a_split_keep_their_intervals():
     X, lower, upper = intervals(3000)
     parts = xgb_dp.split(times(X, lower, upper), test=0.3)

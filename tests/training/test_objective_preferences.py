@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import xgboost as xgb
 
+import xgb_dp
 from xgb_dp.errors import PrivacyParameterError
 
 from ..models import events, trees
@@ -35,10 +36,12 @@ def matrix(case: str, n: int = 500, weight: Any = None) -> xgb.DMatrix:
     return xgb.DMatrix(X, y, feature_names=NAMES, weight=weight)
 
 
-def train(case: str, weight: Any = None, rounds: int = 12, **changes: Any) -> xgb.Booster:
+def train(
+    case: str, weight: Any = None, rounds: int = 12, xgb_model: Any = None, **changes: Any
+) -> xgb.Booster:
     params = {"tree_method": "dp_hist", "dp_epsilon": 0.5, "dp_delta": 1e-6, "nthread": 1,
-              "dp_target_bounds": (0.01, 1.0), **CASES[case], **changes}  # fmt: skip
-    return xgb.train(params, matrix(case, weight=weight), rounds)
+              "dp_target_bounds": (0.01, 1.0), **CASES.get(case, {}), **changes}  # fmt: skip
+    return xgb.train(params, matrix(case, weight=weight), rounds, xgb_model=xgb_model)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -74,6 +77,18 @@ def test_heavier_rows_count_more(case):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_rare_class_is_of_two_classes(case):
-    with pytest.raises(PrivacyParameterError, match="`scale_pos_weight` is for two classes only"):
-        train(case, scale_pos_weight=2.0)
+def test_persons_weights_and_continuation(case):
+    given: dict[str, Any] = {
+        "dp_max_weight": 2.0,
+        "dp_privacy_id": np.arange(500) // 4,
+        "weight": np.resize([0.5, 2.5, 0.0], 500),
+    }
+    first = train(case, rounds=4, **given)
+    second = train(case, rounds=3, xgb_model=first, **given)
+    assert second.num_boosted_rounds() == 7
+    after, before = xgb_dp.privacy_report(second), xgb_dp.privacy_report(first)
+    assert after.epsilon > before.epsilon
+    assert after.ledger["trainings"][1]["public"]["unit"] == "person"
+    assert np.isfinite(second.predict(matrix(case))).all()
+    with pytest.raises(PrivacyParameterError, match="objective"):
+        train("squared", rounds=3, xgb_model=first, **given)
