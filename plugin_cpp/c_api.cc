@@ -4,17 +4,15 @@
  */
 #include "xgboost/c_api.h"  // for XGB_DLL, DMatrixHandle
 
-#include <algorithm>  // for copy
-#include <cstddef>    // for size_t
-#include <cstdint>    // for int32_t, int64_t, uint32_t, uint64_t
-#include <memory>     // for make_shared, shared_ptr
-#include <string>     // for string
-#include <utility>    // for move
-#include <vector>     // for vector
+#include <cstddef>  // for size_t
+#include <cstdint>  // for int32_t, int64_t, uint32_t, uint64_t
+#include <memory>   // for make_shared, shared_ptr
+#include <string>   // for string
+#include <utility>  // for move
 
 #include "c_api/c_api_error.h"                         // for API_BEGIN, API_END
 #include "data/sparse_page_dmatrix.h"                  // for SparsePageDMatrix
-#include "plugin_cpp/accounting/bounded_range.h"       // for BoundedRangeCurve
+#include "plugin_cpp/accounting/bounded_range.h"       // for BackwardStep
 #include "plugin_cpp/checks.h"                         // for CheckMatrix, CheckRows, CheckSums
 #include "plugin_cpp/plan/plan.h"                      // for ParsePlan
 #include "plugin_cpp/releases/before_trees.h"          // for ReleaseBeforeTrees
@@ -157,28 +155,20 @@ XGB_DLL int XGDPDiscoverNumbers(float const* values, std::int64_t const* weights
 }
 
 /**
- * @brief Upper bounds of the hockey-stick curve of composed selections, see bounded_range.h.
+ * @brief One step of the recursion over composed selections, see bounded_range.h.
  *
- * @param eps0      n_events ranges, in release order
- * @param count     n_events repetitions
- * @param step      grid step
- * @param n_below   grid points below 0
- * @param n_above   grid points above 0
- * @param n_threads threads to use at most
- * @param out       n_below + n_above + 1 doubles, at (i - n_below) * step
+ * @param curve n + 2 m doubles: the curve with m more points on either side
+ * @param n     points
+ * @param m     grid steps of the range
+ * @param laws  q, p, dq and kappa, of m + 1 doubles each
+ * @param out   n doubles
  */
-XGB_DLL int XGDPBoundedRangeCurve(double const* eps0, std::int64_t const* count,
-                                  std::int64_t n_events, double step, std::int64_t n_below,
-                                  std::int64_t n_above, std::int32_t n_threads, double* out) {
+XGB_DLL int XGDPBoundedRangeStep(double const* curve, std::int64_t n, std::int64_t m,
+                                 double const* laws, double* out) {
   API_BEGIN();
-  CHECK(n_events == 0 || (eps0 != nullptr && count != nullptr));
-  CHECK(out != nullptr);
-  std::vector<BoundedRangeStep> steps;
-  for (std::int64_t i = 0; i < n_events; ++i) {
-    steps.push_back({eps0[i], count[i]});
-  }
-  auto const curve = BoundedRangeCurve(steps, {step, n_below, n_above}, n_threads);
-  std::copy(curve.cbegin(), curve.cend(), out);
+  CHECK(curve && laws && out && n > 0 && m > 0);
+  auto const row = m + 1;
+  BackwardStep(curve + m, n, {m, laws, laws + row, laws + 2 * row, laws + 3 * row}, out);
   API_END();
 }
 }  // namespace xgboost::dp

@@ -23,8 +23,7 @@ int XGDPSetPersons(DMatrixHandle, std::uint32_t const*, std::uint64_t, std::uint
 int XGDPReleaseIntercept(DMatrixHandle, char const*, char const**);
 int XGDPDiscoverNumbers(float const*, std::int64_t const*, std::uint64_t, std::uint64_t,
                         char const*, char const**);
-int XGDPBoundedRangeCurve(double const*, std::int64_t const*, std::int64_t, double, std::int64_t,
-                          std::int64_t, std::int32_t, double*);
+int XGDPBoundedRangeStep(double const*, std::int64_t, std::int64_t, double const*, double*);
 int XGDPTestUniform(std::uint8_t const*, std::uint32_t, std::uint64_t, std::size_t, std::uint64_t*);
 int XGDPTestUniform128(std::uint8_t const*, std::uint32_t, std::uint64_t, std::uint64_t,
                        std::size_t, std::uint64_t*);
@@ -180,15 +179,16 @@ void Draw(fs::path const& out) {
 }
 
 void Account(fs::path const& out) {
-  std::vector<double> const eps0{0.01, 0.05, 0.3};
-  std::vector<std::int64_t> const count{30, 8, 2};
-  std::int64_t constexpr kBelow = 1500, kAbove = 2500;
-  std::vector<double> curve(kBelow + kAbove + 1);
-  for (int n_threads : {1, 3}) {
-    Check(XGDPBoundedRangeCurve(eps0.data(), count.data(), 3, 1e-3, kBelow, kAbove, n_threads,
-                                curve.data()));
-    Write(out / ("curve-" + std::to_string(n_threads)), curve);
+  std::int64_t constexpr kPoints = 4001, kRange = 300;
+  std::vector<double> curve(kPoints + 2 * kRange), laws(4 * (kRange + 1)), next(kPoints);
+  for (std::size_t i = 0; i < curve.size(); ++i) {
+    curve[i] = 1.0 / (1.0 + static_cast<double>(i));
   }
+  for (std::size_t i = 0; i < laws.size(); ++i) {
+    laws[i] = 1.0 / (3.0 + static_cast<double>(i % 97));
+  }
+  Check(XGDPBoundedRangeStep(curve.data(), kPoints, kRange, laws.data(), next.data()));
+  Write(out / "curve", next);
 }
 
 void Discover(fs::path const& in, fs::path const& out) {

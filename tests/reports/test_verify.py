@@ -106,21 +106,15 @@ def test_the_kernel_in_numpy_is_the_one_in_cpp(monkeypatch):
         ([(0.02, 200)], 0.004, 2600, 1500),
         ([(0.3, 0)], 0.1, 4, 4),
     ]
-    for steps, h, below, above in cases:
-        native = bounded_range.selection_curve(steps, bounded_range.Grid(h, below, above))
-        assert np.array_equal(bounded_range.bounded_range_curve(steps, h, below, above), native), (
-            steps
-        )
-    monkeypatch.setattr(bounded_range.native, "is_loaded", lambda: False)
-    steps, h, below, above = cases[0]
-    again = bounded_range.selection_curve(steps, bounded_range.Grid(h, below, above))
-    assert np.array_equal(again, bounded_range.bounded_range_curve(steps, h, below, above))
-
-
-def test_a_bad_grid_is_refused_without_the_library():
-    for steps, h in (([(0.1, 1)], 0.7), ([(-0.1, 1)], 0.1), ([(math.nan, 1)], 0.1)):
-        with pytest.raises(RuntimeError):
-            bounded_range.bounded_range_curve(steps, h, 4, 4)
+    curves = []
+    for loaded in (True, False):
+        monkeypatch.setattr(bounded_range.native, "is_loaded", lambda loaded=loaded: loaded)
+        curves += [
+            bounded_range.selection_curve(steps, bounded_range.Grid(h, below, above))
+            for steps, h, below, above in cases
+        ]
+    for compiled, plain in zip(curves[: len(cases)], curves[len(cases) :], strict=True):
+        assert np.array_equal(compiled, plain)
 
 
 def follows(value: Any, schema: dict[str, Any], where: str = "") -> None:

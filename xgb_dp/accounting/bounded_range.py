@@ -1,9 +1,9 @@
 """Computes the curve of composed selections on a grid, by a recursion over them.
 
-``plugin_cpp/accounting/bounded_range.cc`` does the same, operation by operation, so both give the
-same numbers. It is about ten times as fast, and is used in a process that has loaded libxgboost.
-Proof: docs/proofs/accounting.md, "Selections". Any grid gives a valid bound. The choice decides
-only how tight and how fast it is.
+A step of the recursion is compiled, too (``plugin_cpp/accounting/bounded_range.cc``), operation by
+operation, so both give the same numbers. It is about ten times as fast, and is used in a process
+that has loaded libxgboost. Proof: docs/proofs/accounting.md, "Selections". Any grid gives a valid
+bound. The choice decides only how tight and how fast it is.
 """
 
 from __future__ import annotations
@@ -118,11 +118,10 @@ def tail_curve(
     grid = choose_grid(alike, mu, log_tail - _TAIL_MARGIN, work)
     if grid is None:
         return None
-    threads = 2 if work > 2e9 else 1
     # Nothing loses more than this.
     most = 1 + sum(n * width(e, grid.step) for e, n in alike)
     while True:
-        curve = selection_curve(steps, grid, threads)
+        curve = selection_curve(steps, grid)
         for epsilon, n in laplace:
             curve = _after_laplace(curve, grid, epsilon, n)
         if grid.above >= most or curve[-1] <= math.exp(log_tail):
@@ -131,89 +130,72 @@ def tail_curve(
         grid = Grid(grid.step, points, points)
 
 
-def selection_curve(steps: Sequence[tuple[float, int]], grid: Grid, threads: int = 1) -> Array:
-    """Upper bounds of the hockey-stick curve of selections at the points of `grid`."""
-    n = len(steps)
-    if not n:
-        return -np.expm1(np.minimum(grid.points(), 0.0))
-    if not native.is_loaded():
-        return bounded_range_curve(steps, grid.step, grid.below, grid.above)
-    out = np.empty(grid.below + grid.above + 1)
-    lib = native.lib()
-    status = lib.XGDPBoundedRangeCurve(
-        (ctypes.c_double * n)(*(eps0 for eps0, _ in steps)),
-        (ctypes.c_int64 * n)(*(count for _, count in steps)),
-        ctypes.c_int64(n),
-        ctypes.c_double(grid.step),
-        ctypes.c_int64(grid.below),
-        ctypes.c_int64(grid.above),
-        ctypes.c_int32(threads),
-        out.ctypes.data_as(ctypes.POINTER(ctypes.c_double)),
-    )
-    if status != 0:
-        lib.XGBGetLastError.restype = ctypes.c_char_p
-        raise RuntimeError(lib.XGBGetLastError().decode(errors="replace"))
-    return out
+def _laws(m: int, h: float) -> Array:
+    """The two-point laws {t_j, t_j - eps0}, t_j = j h, eps0 = m h: rows q, p, dq and kappa."""
+    denominator = -math.expm1(-(m * h))
+    growth = math.expm1(h)
+    left = [(m - j) * h for j in range(m + 1)]  # eps0 - t_j
+    scaled = [math.exp(-x) / denominator for x in left]
+    q = [-math.expm1(-x) / denominator for x in left]  # P-probability of the loss t_j
+    p = [-math.expm1(-j * h) * s for j, s in enumerate(scaled)]  # 1 - q, as exactly
+    dq = [s * growth for s in scaled]  # q_j - q_{j+1}
+    return np.array([q, p, dq, [d * growth for d in dq]])  # kappa: q's departure from its chord
 
 
-class _TwoPoint:
-    """The two-point laws {t_j, t_j - eps0}, t_j = j h, eps0 = m h."""
-
-    def __init__(self, m: int, h: float) -> None:
-        denominator = -math.expm1(-(m * h))
-        growth = math.expm1(h)
-        left = [(m - j) * h for j in range(m + 1)]  # eps0 - t_j
-        scaled = [math.exp(-x) / denominator for x in left]
-        self.q = [-math.expm1(-x) / denominator for x in left]  # P-probability of the loss t_j
-        self.p = [-math.expm1(-j * h) * s for j, s in enumerate(scaled)]  # 1 - q, as exactly
-        self.dq = [s * growth for s in scaled]  # q_j - q_{j+1}
-        self.kappa = [dq * growth for dq in self.dq]  # bound of q's departure from its chord
-
-
-def _step(v: Array, n: int, m: int, law: _TwoPoint) -> Array:
+def _step(v: Array, n: int, m: int, laws: Array) -> Array:
     """One step of the recursion at n points. v has m more points on either side."""
     out = np.zeros(n)
+    q, p, dq, kappa = laws.tolist()
 
     def at(j: int) -> tuple[Array, Array]:
         """The mean over the distribution of t_j, and the difference of its two values."""
         near, far = v[m - j : m - j + n], v[2 * m - j : 2 * m - j + n]
-        return law.q[j] * near + law.p[j] * far, near - far
+        return q[j] * near + p[j] * far, near - far
 
     left, gap_left = at(0)
     for j in range(m):
         right, gap_right = at(j + 1)
         # Between t_j and t_{j+1} the value is at most a chord plus a parabola of this bend.
-        bend = law.dq[j] * (gap_right - gap_left) + law.kappa[j] * np.maximum(gap_left, gap_right)
+        bend = dq[j] * (gap_right - gap_left) + kappa[j] * np.maximum(gap_left, gap_right)
         bump = bend - np.abs(right - left)
         np.maximum(out, np.maximum(left, right) + 0.25 * np.maximum(bump, 0.0), out=out)
         left, gap_left = right, gap_right
     return out
 
 
-def bounded_range_curve(
-    steps: Sequence[tuple[float, int]], h: float, below: int, above: int
-) -> Array:
-    """Upper bounds of the hockey-stick curve of selections on a grid."""
+def _compiled_step(v: Array, n: int, m: int, laws: Array) -> Array:
+    """The same, in libxgboost."""
+    out = np.empty(n)
+    addresses = [ctypes.c_void_p(array.ctypes.data) for array in (v, laws, out)]
+    sizes = ctypes.c_int64(n), ctypes.c_int64(m)
+    native.call("XGDPBoundedRangeStep", addresses[0], *sizes, *addresses[1:])
+    return out
+
+
+def selection_curve(steps: Sequence[tuple[float, int]], grid: Grid) -> Array:
+    """Upper bounds of the hockey-stick curve of selections at the points of `grid`."""
+    h, below, n = grid.step, grid.below, grid.below + grid.above + 1
     if not 0.0 < h <= 0.5:
         raise RuntimeError("The grid step must lie in (0, 0.5].")
     if not all(0.0 < eps0 < math.inf and eps0 / h < 1e7 and count >= 0 for eps0, count in steps):
         raise RuntimeError("A range must be positive and finite, and not too large for the grid.")
-    n = below + above + 1
+    if not steps:
+        return -np.expm1(np.minimum(grid.points(), 0.0))
     curve = np.zeros(n)
     curve[:below] = [-math.expm1(-(below - i) * h) for i in range(below)]  # nothing released
+    step = _compiled_step if native.is_loaded() else _step
     rounding = 64.0  # relative error in units of 2^-53; every step is a sum of positives
-    x_min = -below * h
     for eps0, count in reversed(steps):
         m = width(eps0, h)
-        law = _TwoPoint(m, h)
+        laws = _laws(m, h)
         # The curve falls by at most the growth of e^x: below the grid it is bounded by this.
-        growth = np.array([math.exp(x_min) * -math.expm1(-d * h) for d in range(m, 0, -1)])
+        growth = np.array([math.exp(-below * h) * -math.expm1(-d * h) for d in range(m, 0, -1)])
         padded = np.empty(n + 2 * m)
         for _ in range(count):
             padded[m : m + n] = curve
             padded[:m] = np.minimum(curve[0] + growth, 1.0)
             padded[m + n :] = curve[-1]
-            curve = _step(padded, n, m, law)
+            curve = step(padded, n, m, laws)
         rounding += count * (64.0 + 8.0 * m * h)
     # The true curve does not increase, so a smaller bound to the left bounds what follows too.
     return np.minimum.accumulate(
