@@ -173,14 +173,17 @@ def test_certified_epsilon_grows_with_the_scale():
 
 
 # -------------------------------------------------------------- other accountants, samples
-@pytest.mark.parametrize("name", ["rdp", "gdp", "zcdp"])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
-def test_every_accountant_certifies_its_plans(name, epsilon):
-    plan = calibrate(releases(), epsilon, 1e-6, name)
-    assert 0.99 * epsilon <= plan.epsilon <= epsilon
-    assert make_accountant(name, plan.events).get_epsilon(1e-6) == plan.epsilon
-    assert ExactAccountant(plan.events).get_epsilon(1e-6) < epsilon
-    assert plan["leaves"].sigma2 > calibrate(releases(), epsilon, 1e-6)["leaves"].sigma2
+@pytest.mark.parametrize("name", ["exact", "rdp", "gdp", "zcdp", "classic"])
+@pytest.mark.parametrize(("epsilon", "group"), [(0.1, 1), (1.0, 1), (10.0, 1), (1.0, 2), (1.0, 7)])
+def test_every_accountant_certifies_its_plans(name, epsilon, group):
+    plan = calibrate(releases(), epsilon, 1e-6, name, group)
+    assert 0.998 * epsilon <= plan.epsilon <= epsilon
+    assert make_accountant(name, plan.events).get_epsilon(1e-6, group) == plan.epsilon
+    books = ExactAccountant(plan.events)
+    assert books.get_epsilon(1e-6, group) <= epsilon
+    assert group == 1 or books.get_epsilon(1e-6) < epsilon / group
+    exact = calibrate(releases(), epsilon, 1e-6, group=group)
+    assert name == "exact" or plan["leaves"].sigma2 > exact["leaves"].sigma2
 
 
 @pytest.mark.parametrize(

@@ -129,17 +129,6 @@ def test_the_slack_of_reports_is_that_of_their_own_noise():
 
 
 # ------------------------------------------------------------------------ everything trained
-@pytest.mark.parametrize("name", ["exact", "rdp", "gdp", "zcdp", "classic"])
-@pytest.mark.parametrize("group", [2, 7])
-def test_every_accountant_certifies_the_group(name, group):
-    plan = calibrate(releases(), 1.0, DELTA, name, group)
-    assert 0.998 <= plan.epsilon <= 1.0
-    assert make_accountant(name, plan.events).get_epsilon(DELTA, group) == plan.epsilon
-    books = make_accountant("exact", plan.events)
-    assert books.get_epsilon(DELTA, group) <= 1.0
-    assert books.get_epsilon(DELTA) < 1.0 / group
-
-
 def test_pure_epsilon_is_divided():
     case = {"features": 0, "intercept": None, "leaves": {"mechanism": "laplace"}}
     plan = calibrate(releases(**case), 1.0, 0.0, "pure", 8)

@@ -185,29 +185,6 @@ def test_declared_names():
     np.testing.assert_array_equal(cells(joined)[:, 1:], [[1, 2], [0, 0]])
 
 
-def test_types_that_follow_from_the_rows_decide_nothing():
-    """pandas infers them part by part, so that each row may change those of its part."""
-    rows = [
-        (BIG, "u", 0), (0.1, None, 1.0), (None, "v", True), (True, None, None),
-        (np.nan, np.nan, False), (BIG + 2, "u", 2), (Decimal("0.1"), "v", 1),
-    ]  # fmt: skip
-
-    def part(a: int, b: int) -> dict[str, Any]:
-        table = pd.DataFrame(rows[a:b], columns=["a", "c", "n"])
-        return {"data": table, "label": np.zeros(b - a)}
-
-    n = len(rows)
-    expected = np.concatenate([cells(matrix(part(i, i + 1), **DECLARED)) for i in range(n)])
-    assert np.isnan(expected).sum() == 6
-    for a, b in combinations_with_replacement(range(n + 1), 2):
-        joined = matrix(part(0, a), part(a, b), part(b, n), **DECLARED)
-        np.testing.assert_array_equal(cells(joined), expected)
-    for dropped in range(n):
-        kept = pd.DataFrame(rows[:dropped] + rows[dropped + 1 :], columns=["a", "c", "n"])
-        joined = matrix({"data": kept, "label": np.zeros(n - 1)}, **DECLARED)
-        np.testing.assert_array_equal(cells(joined), np.delete(expected, dropped, axis=0))
-
-
 def table(names: list[Any], rows: int = 2) -> pd.DataFrame:
     values = np.arange(rows * len(names), dtype=float)
     return pd.DataFrame(values.reshape(rows, len(names)), columns=names)
