@@ -21,10 +21,15 @@ def ranged(plan: Mapping[str, Any]) -> dict[str, Any]:
     return {**plan, "selection": {**plan["selection"], "range": range_of_plan(plan)}}
 
 
+def check_plan(text: str) -> None:
+    """Refuse a plan that no proof covers, or whose numbers do not fit."""
+    native.call("XGDPCheckPlan", text.encode())
+
+
 def describe_plan(text: str) -> dict[str, Any]:
     """Events, sensitivities and range of a plan that the library takes."""
     plan = ranged(json.loads(text))
-    native.check_plan(dump_plan(plan))
+    check_plan(dump_plan(plan))
     enforced = Enforced.of_plan(plan)
     events = planned_events({**plan, "noise_free": False}, enforced)
     each = {e["release"]: e for event in events for e in _plain(event.to_json())}

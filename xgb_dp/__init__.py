@@ -12,8 +12,8 @@ libxgboost.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .engine.door import take_door
-from .engine.native import is_dp_build, private_xgboost, warn_if_stock
+from .engine.door import take_door, warn_if_stock
+from .engine.native import is_dp_build, private_xgboost
 from .errors import (
     BudgetError,
     LedgerError,

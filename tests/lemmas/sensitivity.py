@@ -15,6 +15,7 @@ import z3
 from tests.lemmas import Query, lemma, within
 from xgb_dp.accounting import sensitivity
 from xgb_dp.accounting.sensitivity import RowBound
+from xgb_dp.calibrate.mechanisms import finest_grid
 
 SHIFT = 3
 UNIT = 1 << SHIFT
@@ -196,7 +197,7 @@ def largest_range_of_a_grid() -> Iterator[Query]:
     """What is below the largest range fits the denominator, on every grid that is chosen."""
     for tau in (0.25, 1.0, 8.0):
         bound = RowBound("prediction", 0.5, 0.25)
-        bits = sensitivity.largest_grid_bits("newton", bound, tau)
+        bits = finest_grid("newton", bound, tau)
         span = z3.Int("span")
         chosen = [span == sensitivity.range_int("newton", bound, bits, tau)]
         finer = [span == sensitivity.range_int("newton", bound, 23, tau)]

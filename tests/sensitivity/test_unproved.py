@@ -15,6 +15,7 @@ from tests.reference.plans import merge
 from tests.reference.test_families_against_cpp import COUNTS, JOINT, ON_GRID, OUTPUT, PREDICTION
 from tests.reference.test_losses_against_cpp import plan_of
 from tests.sensitivity.test_intercept import request_of
+from tests.stated import check_plan
 from xgb_dp.engine import native
 from xgb_dp.testing import train_with_plan
 from xgb_dp.training.plan import dump_plan
@@ -35,7 +36,7 @@ def refusal(plan: dict[str, Any]) -> str:
     """What the library says of a plan; nothing if it takes it."""
     text = dump_plan({"id": "hand", **merge(plan, {"selection": {"range": 1 << 19}})})
     try:
-        native.check_plan(text)
+        check_plan(text)
     except XGBoostError as error:
         return str(error)
     return ""

@@ -13,8 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import BudgetError
-
 BALLS = ("prediction", "row_weight")
 """Modes that scale both derivatives of a row together."""
 # A utility is evaluated with an error of less than 16 units; four times that enlarges the range.
@@ -205,24 +203,6 @@ def _newton_range(row_bound: RowBound, grid_bits: int, tau: float) -> float:
         most = max(most, (tau * (1.0 + s)) ** 2 / math.sqrt(tau * tau * s * s + r))
     g, h = (math.ceil(v * b) for v in (row_bound.output_gradient, row_bound.output_hessian))
     return min(most, of_box(g / b, h / (math.sqrt(r) * b)))
-
-
-def largest_grid_bits(
-    score: str,
-    row_bound: RowBound,
-    tau: float,
-    most: int = 18,
-    *,
-    joint: bool = False,
-    depth: int = 0,
-) -> int:
-    """Bits of the finest grid on which the range of a score fits the exponential mechanism."""
-    for bits in range(most, 3, -1):
-        if range_int(score, row_bound, bits, tau, joint=joint, depth=depth) < MAX_RANGE:
-            return bits
-    raise BudgetError(
-        "`dp_score_clip` or `dp_rows_per_person` is too large for this gradient bound. Lower it."
-    )
 
 
 def candidates_sens2(features: int, levels: int, shift: int) -> int:

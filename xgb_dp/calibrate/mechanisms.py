@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ..accounting import ChoiceEvent, Event, sensitivity
+from ..accounting.sensitivity import RowBound
 from ..errors import BudgetError
 from ..releases.release import Asked, Noise, Release
 from ..request.registry import RELEASES
@@ -16,6 +17,16 @@ from ..request.shares import SHARE_NAMES
 
 SAMPLE_BITS = 32
 AnyRelease = TypeVar("AnyRelease", bound=Release)
+
+
+def finest_grid(score: str, row_bound: RowBound, tau: float, **places: Any) -> int:
+    """Bits of the finest grid on which the range of a score fits the exponential mechanism."""
+    for bits in range(18, 3, -1):
+        if sensitivity.range_int(score, row_bound, bits, tau, **places) < sensitivity.MAX_RANGE:
+            return bits
+    raise BudgetError(
+        "`dp_score_clip` or `dp_rows_per_person` is too large for this gradient bound. Lower it."
+    )
 
 
 @dataclass(frozen=True)
@@ -61,13 +72,8 @@ class Releases:
         kinds = [kind for kind in RELEASES if kind.wanted(s) or (counts and kind.of_count)]
         shares = dict(s["dp_budget_shares"])
         shares |= {kind.share: kind.of_count for kind in kinds if not kind.wanted(s)}
-        grid_bits = sensitivity.largest_grid_bits(
-            s["dp_score"],
-            s.row_bound,
-            s["dp_score_clip"],
-            joint=s["dp_class_trees"] == "joint",
-            depth=s["max_depth"],
-        )
+        places = {"joint": s["dp_class_trees"] == "joint", "depth": s["max_depth"]}
+        grid_bits = finest_grid(s["dp_score"], s.row_bound, s["dp_score_clip"], **places)
         return cls(
             tuple(kind.of(asked) for kind in kinds),
             shares,

@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from ..engine import native
-from ..engine.door import VARIABLE, stock_origin
+from ..engine.door import stock_origin
+from ..engine.native import VARIABLE
 
 OK, WARNING, FAILED = "ok", "warning", "FAILED"
 

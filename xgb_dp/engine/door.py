@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
-VARIABLE = "XGB_DP_XGBOOST"
-"""Environment variable that, as ``private``, gives the private build the name from the start."""
+from .native import is_dp_build, is_seen, stock_hint
 
 
 def _door() -> Any:
@@ -28,3 +30,24 @@ def stock_origin() -> str | None:
     """Where a stock package of the name lies that this process would see without us; or None."""
     door = _door()
     return None if door is None else door.stock_origin()
+
+
+def warn_if_stock() -> None:
+    """Warn, at import time, when private training cannot work with the installed `xgboost`.
+
+    A library that is not loaded yet stays so, since reading a model needs none: whether it is the
+    private build is then told by the Python files that came with it.
+    """
+    if not (is_dp_build() if is_seen() else _files_are_private()):
+        warnings.warn(stock_hint(), RuntimeWarning, stacklevel=3)
+
+
+def _files_are_private() -> bool:
+    """Whether the installed `xgboost`, if there is one, hands private parameters to us."""
+    try:
+        spec = find_spec("xgboost")
+        if spec is None or spec.origin is None:
+            return True
+        return b"xgb_dp" in Path(spec.origin).with_name("training.py").read_bytes()
+    except (OSError, ImportError, ValueError):
+        return True  # what it is will show once it is loaded

@@ -9,18 +9,16 @@ import ctypes
 import json
 import re
 import sys
-import warnings
 from collections.abc import Mapping
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import NativeLibraryError, RowDomainError
-from .door import VARIABLE
 
+VARIABLE = "XGB_DP_XGBOOST"
+"""Environment variable that, as ``private``, gives the private build the name from the start."""
 _LOADED = (
     "This process has loaded a stock xgboost{where} before xgb_dp. It does not train privately. "
     "Import xgb_dp first, best as `from xgb_dp import xgboost as xgb`; or set the environment "
@@ -45,7 +43,7 @@ def _raw() -> ctypes.CDLL:
 
 def stock_hint() -> str:
     """What to do about a stock build of libxgboost, in words."""
-    if not _seen():
+    if not is_seen():
         return _MISSING.format(where="")
     path = getattr(_raw(), "path", None) or getattr(_raw(), "_name", None)
     return _LOADED.format(where=f" (from {path})" if path else "")
@@ -79,32 +77,12 @@ def private_xgboost() -> Any:
 
 def is_loaded() -> bool:
     """Whether this process has loaded the private build; loads nothing."""
-    return _seen() and is_dp_build()
+    return is_seen() and is_dp_build()
 
 
-def _seen() -> bool:
+def is_seen() -> bool:
+    """Whether this process has imported any `xgboost`."""
     return sys.modules.get("xgboost") is not None
-
-
-def warn_if_stock() -> None:
-    """Warn, at import time, when private training cannot work with the installed `xgboost`.
-
-    A library that is not loaded yet stays so, since reading a model needs none: whether it is the
-    private build is then told by the Python files that came with it.
-    """
-    if not (is_dp_build() if _seen() else _files_are_private()):
-        warnings.warn(stock_hint(), RuntimeWarning, stacklevel=3)
-
-
-def _files_are_private() -> bool:
-    """Whether the installed `xgboost`, if there is one, hands private parameters to us."""
-    try:
-        spec = find_spec("xgboost")
-        if spec is None or spec.origin is None:
-            return True
-        return b"xgb_dp" in Path(spec.origin).with_name("training.py").read_bytes()
-    except (OSError, ImportError, ValueError):
-        return True  # what it is will show once it is loaded
 
 
 def call(name: str, *args: Any) -> None:
@@ -128,11 +106,6 @@ def tree_texts(booster: Any) -> list[bytes]:
     out = ctypes.c_char_p()
     call("XGDPTreeTexts", booster.handle, ctypes.byref(out))
     return (out.value or b"").splitlines()
-
-
-def check_plan(text: str) -> None:
-    """Refuse a plan that no proof covers, or whose numbers do not fit."""
-    call("XGDPCheckPlan", ctypes.c_char_p(text.encode()))
 
 
 def is_plain(matrix: Any) -> bool:

@@ -17,9 +17,8 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 from scipy.special import expit
 
-from ..engine.margin_curve import CURVE, MarginCurve
 from ..engine.model_writing import ChangedModel
-from ..engine.predictions import probabilities
+from ..engine.predictions import CURVE, MarginCurve, probabilities
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
 from ..noisy_sums import Floats
 from ..record import ledger

@@ -23,8 +23,7 @@ from ..data.matrices import private_matrix
 from ..data.parts import Part, apart
 from ..domain.domain import stored_domain
 from ..engine import native
-from ..engine.margin_curve import MarginCurve
-from ..engine.predictions import levels_of_model, objective_of, probabilities
+from ..engine.predictions import MarginCurve, levels_of_model, objective_of, probabilities
 from ..engine.saved_model import SavedModel, names_of_categories, stored_categories
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal, RowDomainError
 from ..noisy_sums import Floats, Ints

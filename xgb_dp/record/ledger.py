@@ -15,7 +15,6 @@ from typing import Any
 
 from ..accounting import Event
 from ..engine.model_json import ModelJson
-from ..engine.models import load_booster
 from ..engine.native import tree_texts
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
 from . import sealed
@@ -156,21 +155,23 @@ def evaluated(
     return replace(ledger, trainings=tuple(trainings))
 
 
+def not_continued(error: LedgerError) -> PrivacyRefusal:
+    """The refusal to continue a model whose ledger cannot be read."""
+    return PrivacyRefusal(
+        f"`xgb_model` is refused: {error} Private trees on top of it would not make it private. "
+        "Train a new model; or, if it was made without any private row, say so with "
+        "dp_public_model=True."
+    )
+
+
 def earlier_ledger(
-    xgb_model: Any, *, private: bool, names: list[str] | None, types: list[str] | None
-) -> Ledger | None:
+    booster: Any, *, private: bool, names: list[str] | None, types: list[str] | None
+) -> Ledger:
     """Ledger of the model to be continued."""
-    if xgb_model is None:
-        return None
     try:
-        booster = load_booster(xgb_model)
         ledger = read_ledger(booster)
     except LedgerError as error:
-        raise PrivacyRefusal(
-            f"`xgb_model` is refused: {error} Private trees on top of it would not make it "
-            "private. Train a new model; or, if it was made without any private row, say so with "
-            "dp_public_model=True."
-        ) from None
+        raise not_continued(error) from None
     if private and not ledger.private:
         raise PrivacyRefusal(
             "`xgb_model` is refused: its trees were grown without noise or with fixed noise, so "

@@ -19,8 +19,8 @@ from typing import Any
 from ..accounting.events import release_counts
 from ..accounting.units import UNITS
 from ..engine import ubjson
-from ..engine.margin_curve import CURVE, MarginCurve
 from ..engine.models import file_bytes, is_json
+from ..engine.predictions import CURVE, MarginCurve
 from ..engine.saved_model import SavedModel
 from ..errors import LedgerError
 from ..parameters.parse import Choice, Number

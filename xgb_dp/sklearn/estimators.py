@@ -17,8 +17,7 @@ import numpy as np
 from xgboost import XGBClassifier, XGBRegressor
 
 from ..data.class_codes import declared
-from ..engine.margin_curve import MarginCurve
-from ..engine.predictions import objective_of, within
+from ..engine.predictions import MarginCurve, objective_of, within
 from ..errors import LedgerError, PrivacyParameterError
 from ..record.ledger import read_ledger
 from ..request.names import read_one

@@ -11,10 +11,8 @@ from ..request.settings import Settings
 from .plan import public_inputs
 
 
-def check_earlier(earlier: Ledger | None, s: Settings) -> None:
+def check_earlier(earlier: Ledger, s: Settings) -> None:
     """A model has one unit of privacy; XGBoost keeps one objective and number of parallel trees."""
-    if earlier is None:
-        return
     now = public_inputs(s)
     for training in earlier.trainings:
         if not training.unit.same(s.privacy_unit):

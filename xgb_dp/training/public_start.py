@@ -45,11 +45,11 @@ def public_start(xgb_model: Any, s: Settings) -> PublicStart:
     return PublicStart.of(names, model.rounds)
 
 
-def check_categories(xgb_model: Any, s: Settings) -> None:
+def check_categories(booster: Any, s: Settings) -> None:
     """Refuse a model that stores other names of categories than the training data bring."""
     # XGBoost compares only how many there are, and that after the first release.
     if s.schema.dictionaries:
-        _check_categories(SavedModel.of(load_booster(xgb_model)), s)
+        _check_categories(SavedModel.of(booster), s)
 
 
 def _check_categories(model: SavedModel, s: Settings) -> None:

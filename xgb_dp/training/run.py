@@ -16,7 +16,8 @@ from ..budget.gate import Release, before_release, look_before
 from ..data import checks
 from ..data.parts import Part
 from ..engine import native, tape, workers
-from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal
+from ..engine.models import load_booster
+from ..errors import BudgetError, LedgerError, PrivacyParameterError, PrivacyRefusal
 from ..parameters.parse import shown
 from ..record import ledger, policy
 from ..record.claim import Draws, Told
@@ -324,10 +325,15 @@ def _grown_on(
     """The ledger of the model that is continued, or the public model that is started from."""
     if s["dp_public_model"]:
         return None, public_start(xgb_model, s)
-    earlier = ledger.earlier_ledger(xgb_model, private=private, names=names, types=types)
+    if xgb_model is None:
+        return None, None
+    try:
+        booster = load_booster(xgb_model)
+    except LedgerError as error:
+        raise ledger.not_continued(error) from None
+    earlier = ledger.earlier_ledger(booster, private=private, names=names, types=types)
     check_earlier(earlier, s)
-    if earlier is not None:
-        check_categories(xgb_model, s)
+    check_categories(booster, s)
     return earlier, None
 
 
