@@ -2,7 +2,7 @@
  * Runs the C++ parts of the library through its C functions, and writes what comes out.
  *
  * Usage: driver FOLDER OUT. Every folder in FOLDER is one training, as cases.py writes it; OUT gets
- * its model and intercept, what the samplers draw from a known key, and curves of the accountant.
+ * its model and intercept, what the samplers draw from a known key, and a step of the accountant.
  * The same program is made for two processors, and the test compares the files.
  */
 #include <algorithm>
