@@ -12,7 +12,13 @@ from typing import Any
 import pytest
 import xgboost as xgb
 
-from xgb_dp.accounting import ExponentialEvent, GaussianEvent, event_from_json, make_accountant
+from xgb_dp.accounting import (
+    ChoiceEvent,
+    ExponentialEvent,
+    GaussianEvent,
+    event_from_json,
+    make_accountant,
+)
 from xgb_dp.certify import NotCertifiedError, certify
 from xgb_dp.cli.verifier import main
 
@@ -27,6 +33,7 @@ LISTS = {
     "one selection": [ExponentialEvent("splits", 3, 1, 1), LEAVES],
     "selections alone": [SPLITS],
     "both": [LEAVES, SPLITS],
+    "a choice": [LEAVES, ChoiceEvent((LEAVES,), ((SPLITS, LEAVES), (LEAVES,)))],
     "two ranges": [SPLITS, LEAVES, ExponentialEvent("splits", 5, 6, 9)],
 }
 
@@ -43,6 +50,13 @@ def test_the_claim_is_within_half_a_percent(name: str) -> None:
     assert found.lower <= found.upper <= found.lower + 0.005 * claim
 
 
+def test_the_dearest_plan_counts() -> None:
+    cheap = GaussianEvent("leaves", 1 << 30, 1 << 38, 3, 20)
+    found = certify(ledger([ChoiceEvent((LEAVES,), ((cheap,), (LEAVES,)))]), DELTA)
+    both = make_accountant("exact", [LEAVES, LEAVES]).get_epsilon(DELTA)
+    assert found.upper >= both and found.lower == pytest.approx(both, rel=1e-3)
+
+
 def test_less_noise_is_refuted() -> None:
     claim = make_accountant("exact", [LEAVES, SPLITS]).get_epsilon(DELTA)
     louder = GaussianEvent("leaves", 1 << 30, 63 << 30, 3, 20)
@@ -56,6 +70,7 @@ def test_less_noise_is_refuted() -> None:
         {"mechanism": "unheard of", "count": 1},
         GaussianEvent("counts", 1, 15, 1, 1).to_json(),
         GaussianEvent("counts", 1, 0, 1, 1).to_json(),
+        ChoiceEvent((LEAVES,), ((LEAVES,),), 2).to_json(),
     ],
 )
 def test_what_has_no_certificate_is_refused(event: dict[str, Any]) -> None:

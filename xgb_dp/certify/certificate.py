@@ -7,7 +7,7 @@ docs/proofs/certificate.md
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -18,7 +18,7 @@ from scipy.special import ndtr
 
 from ..errors import PrivacyError
 from ..record.verify import Check, Verification
-from .selections import Array, Atoms, Run, ball, lower_sets, upper_atoms
+from .selections import Array, Atoms, Run, above, ball, hinges, lower_sets, upper_atoms
 
 WIDTH = 0.005
 """How far the upper bound may be above the claim, as a share of it."""
@@ -26,6 +26,8 @@ _BITS = 128
 _ROUNDED = 2  # tau^2 of the randomised rounding that makes noise on integers of continuous noise
 _SMOOTHED = 3  # tau^2 of the noise that makes continuous noise of noise on integers
 _LEAST_SIGMA2 = 16
+_POINTS = (40, 120)  # of the envelope of several plans, below and above 0
+_BEYOND = 1e-6  # share of delta that it may miss above its last point
 _PER_SUM = Fraction(1, 10**16)  # more than what the two kinds of noise differ by, in log
 
 
@@ -50,12 +52,22 @@ class Certificate:
 
 @dataclass(frozen=True)
 class _Totals:
-    """What is composed: squared shifts from both sides, the slack of integers, selections."""
+    """What is composed: squared shifts from both sides, the slack of integers, selections.
+
+    And the plans of which one follows; none where there is no choice.
+    """
 
     most: Fraction
     least: Fraction
     slack: Fraction
     runs: tuple[Run, ...]
+    plans: tuple[_Totals, ...] = ()
+
+    def taken(self, plan: _Totals) -> _Totals:
+        """With one of the plans whatever was released before."""
+        return _Totals(
+            self.most + plan.most, self.least + plan.least, self.slack + plan.slack, plan.runs
+        )
 
 
 def certify(ledger: Mapping[str, Any], delta: float) -> Certificate:
@@ -73,7 +85,9 @@ def certify(ledger: Mapping[str, Any], delta: float) -> Certificate:
     before, ctx.prec = ctx.prec, _BITS
     try:
         totals = _totals(_events(ledger))
-        return Certificate(_lower(totals, delta), _upper(totals, delta), delta)
+        ways = [totals.taken(plan) for plan in totals.plans] or [totals]
+        dearest = max(ways, key=lambda way: _curve_above(way, delta).near(delta))
+        return Certificate(_lower(dearest, delta), _upper(totals, delta), delta)
     finally:
         ctx.prec = before
 
@@ -106,11 +120,17 @@ def _events(ledger: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield from training["events"]
 
 
-def _totals(events: Iterator[Mapping[str, Any]]) -> _Totals:
+def _totals(events: Iterable[Mapping[str, Any]]) -> _Totals:
     most = least = slack = Fraction(0)
     runs: list[Run] = []
+    plans: tuple[_Totals, ...] = ()
     for event in events:
         kind, count = event["mechanism"], event["count"]
+        if kind == "choice" and count == 1 and not plans:
+            plans = tuple(map(_totals, event["options"]))
+            first = _totals(event["first"])
+            most, least, slack = most + first.most, least + first.least, slack + first.slack
+            continue
         if kind == "gaussian":
             if count and event["sensitivity2"]:
                 high, low, sums = _shift(event)
@@ -120,7 +140,9 @@ def _totals(events: Iterator[Mapping[str, Any]]) -> _Totals:
                 runs.append((Fraction(event["eps_num"], 1 << event["eps_bits"]), count))
         else:
             raise NotCertifiedError(f"there is no certificate for the mechanism {kind!r}")
-    return _Totals(most, least, slack, tuple(runs))
+    if (plans and runs) or any(plan.plans for plan in plans):
+        raise NotCertifiedError("there are selections or choices beside a choice")
+    return _Totals(most, least, slack, tuple(runs), plans)
 
 
 def _shift(event: Mapping[str, Any]) -> tuple[Fraction, Fraction, int]:
@@ -139,11 +161,30 @@ def _shift(event: Mapping[str, Any]) -> tuple[Fraction, Fraction, int]:
     )
 
 
-def _upper(totals: _Totals, delta: float) -> float:
+def _curve_above(totals: _Totals, delta: float) -> _Mixture:
+    """A curve above that of everything, but for the slack."""
+    if totals.plans:
+        return _Mixture(*_envelope(totals.plans, delta), totals.most)
     found = upper_atoms(totals.runs, delta) if totals.runs else ([(arb(0), arb(1))], arb(0))
     if found is None:
         raise NotCertifiedError("there are too many selections")
-    mixture = _Mixture(*found, totals.most)
+    return _Mixture(*found, totals.most)
+
+
+def _envelope(plans: Sequence[_Totals], delta: float) -> tuple[Atoms, Any]:
+    """The chords of a curve that is above those of all plans, slack included."""
+    curves = [(_curve_above(plan, delta), ball(plan.slack)) for plan in plans]
+    reach = max(curve.near(delta * _BEYOND) for curve, _ in curves)
+    below, over = (np.linspace(0.0, reach, count + 1) for count in _POINTS)
+    x = [arb(float(v)) for v in (*-below[:0:-1], *over)]
+    most = [
+        max(above(curve.delta(v - 2 * slack) * slack.exp()) for curve, slack in curves) for v in x
+    ]
+    return hinges(x, np.clip(most, 0.0, 1.0))
+
+
+def _upper(totals: _Totals, delta: float) -> float:
+    mixture = _curve_above(totals, delta)
     slack = ball(totals.slack)
 
     def is_above(epsilon: float) -> bool:
