@@ -1,6 +1,6 @@
 #include "plugin_cpp/checks.h"
 
-#include <algorithm>  // for all_of, any_of
+#include <algorithm>  // for all_of, any_of, max
 #include <cmath>      // for abs
 #include <cstdint>    // for int64_t, uint64_t
 #include <string>     // for string
@@ -122,31 +122,46 @@ Json RoundsOf(Plan const& plan) {
   return ToJson(EventOfRound(plan, 0), counted, plan.IsOfPersons());
 }
 
-/** @brief Whether events, or those inside them, name a draw with its noise, as often. */
-bool AccountFor(Json const& json, Planned const& draw, Plan const& plan, bool in_round) {
-  if (IsA<Array>(json)) {
-    auto const& list = get<Array const>(json);
-    return std::any_of(list.cbegin(), list.cend(),
-                       [&](auto const& one) { return AccountFor(one, draw, plan, in_round); });
-  }
-  if (!IsA<Object>(json)) {
+/** @brief Whether an event, or one inside it, is a draw with its noise, as often. */
+bool IsOf(Json const& event, Planned const& draw, Plan const& plan, bool in_round) {
+  if (!IsA<Object>(event)) {
     return false;
   }
-  auto const& in = get<Object const>(json);
-  for (auto const* inner : {"first", "options"}) {
-    auto events = in.find(inner);
-    if (events != in.cend() && AccountFor(events->second, draw, plan, in_round)) {
-      return true;
-    }
-  }
+  auto const& in = get<Object const>(event);
   if (auto events = in.find("events"); events != in.cend()) {
     // A round is cheaper than what it releases: it must be the one that is planned.
-    return !in_round && draw.of_round > 0 && plan.ReadsSomeRows() && Has(json, RoundsOf(plan)) &&
-           AccountFor(events->second, draw, plan, true);
+    if (in_round || draw.of_round == 0 || !plan.ReadsSomeRows() || !Has(event, RoundsOf(plan))) {
+      return false;
+    }
+    auto const& list = get<Array const>(events->second);
+    return std::any_of(list.cbegin(), list.cend(),
+                       [&](auto const& one) { return IsOf(one, draw, plan, true); });
   }
   auto wanted = ToJson({draw.event, in_round ? draw.of_round : draw.of_all}, plan.IsOfPersons());
   get<Object>(wanted).erase("range");  // of a selection: a figure of the plan
-  return Has(json, wanted);
+  return Has(event, wanted);
+}
+
+/** @brief All events of a ledger, with those of each plan that might have been taken. */
+std::vector<std::vector<Json>> WaysOf(std::vector<Json> const& events) {
+  std::vector<Json> always;
+  std::vector<std::vector<Json>> ways;
+  for (auto const& event : events) {
+    auto const& in = get<Object const>(event);
+    auto options = in.find("options");
+    if (options == in.cend()) {
+      always.push_back(event);
+      continue;
+    }
+    for (auto const& option : get<Array const>(options->second)) {
+      ways.push_back(get<Array const>(option));
+    }
+  }
+  ways.resize(std::max(ways.size(), std::size_t{1}));
+  for (auto& way : ways) {
+    way.insert(way.end(), always.cbegin(), always.cend());
+  }
+  return ways;
 }
 
 bool AccountsFor(Json const& training, Plan const& plan) {
@@ -157,13 +172,17 @@ bool AccountsFor(Json const& training, Plan const& plan) {
   if (!Has(training, wanted) || !IsA<Array>(training["enforced"])) {
     return false;
   }
-  auto const& ways = get<Array const>(training["enforced"]);
+  auto const& enforced = get<Array const>(training["enforced"]);
   auto figures = FiguresOf(plan);
   auto draws = DrawsOf(plan);
-  return std::any_of(ways.cbegin(), ways.cend(),
-                     [&](auto const& way) { return Has(way, figures); }) &&
-         std::all_of(draws.cbegin(), draws.cend(), [&](auto const& draw) {
-           return AccountFor(training["events"], draw, plan, false);
+  auto ways = WaysOf(get<Array const>(training["events"]));
+  return std::any_of(enforced.cbegin(), enforced.cend(),
+                     [&](auto const& one) { return Has(one, figures); }) &&
+         std::any_of(ways.cbegin(), ways.cend(), [&](auto const& way) {
+           return std::all_of(draws.cbegin(), draws.cend(), [&](auto const& draw) {
+             return std::any_of(way.cbegin(), way.cend(),
+                                [&](auto const& event) { return IsOf(event, draw, plan, false); });
+           });
          });
 }
 }  // namespace

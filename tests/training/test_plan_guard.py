@@ -212,3 +212,22 @@ def test_a_sampled_round_pays_for_its_draws_alone(sampled, dtrain):
     booster.set_attr(dp_ledger=json.dumps(claim))
     with pytest.raises(XGBoostError, match="does not account for this training"):
         booster.update(dtrain, 0)
+
+
+def test_one_of_the_plans_that_might_be_taken_has_all_draws(booster, dtrain):
+    """A choice costs what its dearest plan does: the draws of one may not be those of several."""
+    plan = plan_of(booster)
+    other = from_plan(plan, dtrain)
+    claim = json.loads(other.attr("dp_ledger"))
+    [training] = claim["trainings"]
+    events = training["events"]
+    leaves = [event for event in events if event["release"] == "leaves"]
+    rest = [event for event in events if event not in leaves]
+    for options, is_taken in (([rest, leaves], False), ([leaves, events], True)):
+        training["events"] = [{"mechanism": "choice", "first": [], "options": options}]
+        other.set_attr(dp_ledger=json.dumps(claim))
+        if is_taken:
+            other.update(dtrain, 0)
+        else:
+            with pytest.raises(XGBoostError, match="does not account for this training"):
+                other.update(dtrain, 0)
