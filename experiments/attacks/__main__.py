@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +31,7 @@ OTHERS = 8  # models of the attacker's own for membership inference
 ROUNDS = 30
 STOCK = {"max_depth": 6, "eta": 0.3, "nthread": 1}
 MASKED = "stock, masked"
+PUBLISHED = {"Sarus": "sarus", "DPBoost": "dpboost", "DP-XGB": "dp_xgb"}
 HEAD = ("data", "trainer", "split", "figure", "value")
 Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
@@ -46,6 +48,8 @@ class Setting:
         low: Lowest value of each column.
         high: Highest value.
         epsilon: None for stock XGBoost.
+        preset: Of a published system; "default" is ours.
+        rows_per_person: Rows with one id, all of which are protected; None where a row is.
     """
 
     task: Task
@@ -54,6 +58,8 @@ class Setting:
     low: Floats
     high: Floats
     epsilon: float | None = None
+    preset: str = "default"
+    rows_per_person: int | None = None
 
     @property
     def eta(self) -> float:
@@ -78,9 +84,12 @@ class Setting:
             "dp_feature_bounds": dict(enumerate(zip(self.low, self.high, strict=True))),
             "eta": self.eta,
             "nthread": 1,
+            "dp_preset": self.preset,
         }
         if self.task.is_regression:
             params["dp_target_bounds"] = self.target_bounds
+        if self.rows_per_person is not None:
+            params["dp_privacy_id"] = rows // self.rows_per_person
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # epsilon above 10
             return xgb.train(params, matrix)
@@ -137,18 +146,29 @@ def members(s: Setting, booster: xgb.Booster, member: Rows, held_out: Rows) -> d
     }
 
 
-def attacked(task: Task, splits: int, epsilons: list[float]) -> Iterator[tuple[str, ...]]:
+def attacked(
+    task: Task, splits: int, epsilons: list[float], also: list[str]
+) -> Iterator[tuple[str, ...]]:
     """The lines of a table."""
     base = setting_of(task)
     x, y = base.x, base.y
-    trainers: dict[str, float | None] = {"stock": None, MASKED: None}
-    trainers |= {f"private, epsilon {e:g}": e for e in epsilons}
+    trainers: dict[str, dict[str, Any]] = {"stock": {}, MASKED: {}}
+    for e in epsilons:
+        trainers[f"private, epsilon {e:g}"] = {"epsilon": e}
+        if "persons" in also:
+            of_persons = {"epsilon": e, "rows_per_person": 4}
+            trainers[f"private, persons of 4 rows, epsilon {e:g}"] = of_persons
+        if "published" in also and not task.is_regression:
+            trainers |= {
+                f"{system}, epsilon {e:g}": {"epsilon": e, "preset": preset}
+                for system, preset in PUBLISHED.items()
+            }
     n = len(y) // 2
     for split in range(splits):
         order = np.random.default_rng(split).permutation(len(y))
         member, held_out = order[:n], order[n : 2 * n]
-        for name, epsilon in trainers.items():
-            s = replace(base, epsilon=epsilon)
+        for name, trainer in trainers.items():
+            s = replace(base, **trainer)
             booster = s.train(member)
             model = s.read(booster)
             if task.is_regression:
@@ -172,11 +192,16 @@ def main() -> None:
     parser.add_argument("--epsilon", type=float, nargs="+", default=[1.0, 4.0, 10.0, 100.0])
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument(
+        "--also", nargs="*", default=[], choices=["persons", "published"], help="further trainers"
+    )
+    parser.add_argument(
         "--keep", action="store_true", help="write experiments/results and the page"
     )
     asked = parser.parse_args()
     measured = (
-        line for name in asked.data for line in attacked(TASKS[name], asked.splits, asked.epsilon)
+        line
+        for name in asked.data
+        for line in attacked(TASKS[name], asked.splits, asked.epsilon, asked.also)
     )
     lines = show_lines(HEAD, measured, RESULTS if asked.keep else None)
     if asked.keep:
