@@ -239,7 +239,7 @@ def factor_of(name: str, y: Any, margin: Any, weight: Any) -> float:
     plan |= {"unit": "person"}
     plan["features"] = [{"kind": "cuts", "cuts": []}]
     plan["leaf"] |= {"lambda": "1e12"}
-    plan["correction"] = {"on": True, "sigma2": 0}
+    plan["correction"] |= {"on": True, "sigma2": 0}
     crowd = Crowd(name, len(y), 1, alike=False)
     one, zero, full = np.ones(ANCHORS), np.zeros(ANCHORS), np.full(ANCHORS, 2.0)
     crowd.x = np.zeros((ANCHORS + len(y), 1), np.float32)
