@@ -174,15 +174,20 @@ def test_persons_and_their_book(tmp_path):
     assert judged.cost.parallel and "Only the look at the columns" in judged.statement()
 
 
-def test_a_book_holds_the_look_that_a_model_rests_on(found, tmp_path):
+def fit_select(model, rows, labels):
+    return model.fit_select(rows, labels, {"max_depth": [2, 3]})
+
+
+@pytest.mark.parametrize("way", [xgb_dp.DPXGBClassifier.fit, fit_select])
+def test_a_book_holds_the_look_that_a_model_rests_on(found, tmp_path, way):
     def fit(book):
         model = xgb_dp.DPXGBClassifier(
             **TARGET, classes=["no", "yes"], schema=found, budget=book, n_estimators=3
         )
-        return model.fit(ROWS[LOOKED], LABELS)
+        return way(model, ROWS[LOOKED], LABELS)
 
     path = tmp_path / "b.json"
-    book = xgb_dp.Budget(path, epsilon=4.0, delta=1e-5)
+    book = xgb_dp.Budget(path, epsilon=4.0, delta=1e-5, selection_epsilon=1.5)
     with pytest.raises(BudgetError, match="the look at its columns"):
         fit(book)
     assert book.entries == []

@@ -13,7 +13,7 @@ from ..engine.workers import this_worker
 from ..errors import PrivacyRefusal
 from ..parameters.parse import parse_int
 from .budget import Budget, as_budget
-from .gate import before_release
+from .gate import Release, before_release
 from .whose import MOST
 
 T = TypeVar("T")
@@ -49,6 +49,16 @@ def booked(
     result = release()
     book.commit(name)
     return result, name
+
+
+def spent(book: Budget, release: Release, note: str, delta: float | None) -> list[str]:
+    """Book a release as spent right away; the entries of what it rests on, and its own.
+
+    The time at which the file changes last must not tell how long the release takes.
+    """
+    names = book._reserve(release, note, delta, None)
+    book.commit(names[-1])
+    return names
 
 
 def unit_of(

@@ -18,7 +18,7 @@ import numpy as np
 import xgboost as xgb
 
 from ..accounting import Event, Repetitions
-from ..budget.booked import check_alone
+from ..budget.booked import check_alone, spent
 from ..budget.budget import Budget, as_budget
 from ..budget.gate import Release, check_free, guarded
 from ..data import persons
@@ -36,7 +36,7 @@ from ..request.params import DEFAULT_ROUNDS
 from ..request.schema import Schema, read_schema
 from ..request.sizes import settings_of_sizes
 from ..training.call_site import CallSite
-from ..training.keeper import with_look
+from ..training.keeper import released_by, with_look
 from ..training.prepare import prepare
 from ..training.run import Training
 from .plans import ACCOUNTANT, Trial, TuningPlan, plan_runs, trials
@@ -191,7 +191,8 @@ class _Choice:
         with progress("select: calibrate"):
             plan = plan_runs(self.candidates, self.law, self.judge, *self.target)
         native.lib()
-        unit = self.candidates[0].settings.privacy_unit
+        first = self.candidates[0].settings
+        unit, look = first.privacy_unit, first["dp_discovered"]
         sides = self.given.sides(unit.column)
         with progress("select: check"):
             for side in sides:
@@ -199,14 +200,12 @@ class _Choice:
         fit, valid = self.given.divided(sides, share)
         entry, part = None, self.given.part
         if self.budget is not None:
-            book = as_budget(self.budget)
-            # Noted as spent right away: the time at which the file changes last must not tell how
-            # many runs there were.
-            entry = book.reserve([plan.event], note, delta=self.target[1], unit=unit, part=part)
-            book.commit(entry)
+            release = Release((plan.event,), True, unit, part, released_by(look))
+            *of_look, entry = spent(as_budget(self.budget), release, note, self.target[1])
+            look = {**look, "entry": of_look[0]} if of_look else look
         with progress("select: train and score"):  # how many runs there are is secret
             best = _best_run(self.candidates, plan, self.judge, fit, valid)
-        return _result(best, self.judge, self.target, part, entry)
+        return _result(best, self.judge, self.target, part, entry, look)
 
 
 def _refuse(unknown: Mapping[str, Any]) -> None:
@@ -368,6 +367,7 @@ def _result(
     target: tuple[float, float],
     part: Part | None,
     entry: str | None,
+    look: Mapping[str, Any] | None,
 ) -> Selection:
     """The model with the ledger of the whole selection in place of that of its own training.
 
@@ -378,8 +378,7 @@ def _result(
     if part is not None:
         public["part"] = part.to_json()
     complete(best.booster, target, public, entry)
-    record, look = ledger.read_ledger(best.booster), best.trial.settings["dp_discovered"]
-    ledger.store(best.booster, with_look(best.booster, record, look))
+    ledger.store(best.booster, with_look(best.booster, ledger.read_ledger(best.booster), look))
     taken = public.get("plan_choice", {}).get("taken")
     return Selection(
         best.booster,
