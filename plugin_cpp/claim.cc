@@ -2,6 +2,7 @@
 
 #include <algorithm>  // for all_of, any_of, max
 #include <cmath>      // for abs
+#include <cstddef>    // for size_t
 #include <cstdint>    // for int64_t, uint64_t
 #include <string>     // for string
 #include <utility>    // for pair
@@ -176,14 +177,20 @@ bool AccountsFor(Json const& training, Plan const& plan) {
   auto figures = FiguresOf(plan);
   auto draws = DrawsOf(plan);
   auto ways = WaysOf(get<Array const>(training["events"]));
-  return std::any_of(enforced.cbegin(), enforced.cend(),
-                     [&](auto const& one) { return Has(one, figures); }) &&
-         std::any_of(ways.cbegin(), ways.cend(), [&](auto const& way) {
-           return std::all_of(draws.cbegin(), draws.cend(), [&](auto const& draw) {
-             return std::any_of(way.cbegin(), way.cend(),
-                                [&](auto const& event) { return IsOf(event, draw, plan, false); });
-           });
-         });
+  if (enforced.size() != ways.size()) {
+    return false;
+  }
+  // Figures and draws have to be those of the same plan.
+  for (std::size_t i = 0; i < ways.size(); ++i) {
+    auto accounts = [&](auto const& draw) {
+      return std::any_of(ways[i].cbegin(), ways[i].cend(),
+                         [&](auto const& event) { return IsOf(event, draw, plan, false); });
+    };
+    if (Has(enforced[i], figures) && std::all_of(draws.cbegin(), draws.cend(), accounts)) {
+      return true;
+    }
+  }
+  return false;
 }
 }  // namespace
 

@@ -223,8 +223,16 @@ def test_one_of_the_plans_that_might_be_taken_has_all_draws(booster, dtrain):
     events = training["events"]
     leaves = [event for event in events if event["release"] == "leaves"]
     rest = [event for event in events if event not in leaves]
-    for options, is_taken in (([rest, leaves], False), ([leaves, events], True)):
+    [figures] = training["enforced"]
+    others = figures | {"score_range": figures["score_range"] + 1}
+    for options, enforced, is_taken in (
+        ([rest, leaves], [figures, figures], False),
+        ([leaves, events], [figures, others], False),
+        ([leaves, events], [figures], False),
+        ([leaves, events], [others, figures], True),
+    ):
         training["events"] = [{"mechanism": "choice", "first": [], "options": options}]
+        training["enforced"] = enforced
         other.set_attr(dp_ledger=json.dumps(claim))
         if is_taken:
             other.update(dtrain, 0)
