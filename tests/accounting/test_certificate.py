@@ -71,6 +71,8 @@ def test_less_noise_is_refuted() -> None:
         GaussianEvent("counts", 1, 15, 1, 1).to_json(),
         GaussianEvent("counts", 1, 0, 1, 1).to_json(),
         ChoiceEvent((LEAVES,), ((LEAVES,),), 2).to_json(),
+        ChoiceEvent((LEAVES,), ((LEAVES,),), 1).to_json() | {"options": []},
+        ChoiceEvent((LEAVES,), ((LEAVES,),), 1).to_json() | {"first": [SPLITS.to_json()]},
     ],
 )
 def test_what_has_no_certificate_is_refused(event: dict[str, Any]) -> None:

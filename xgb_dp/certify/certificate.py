@@ -126,9 +126,11 @@ def _totals(events: Iterable[Mapping[str, Any]]) -> _Totals:
     plans: tuple[_Totals, ...] = ()
     for event in events:
         kind, count = event["mechanism"], event["count"]
-        if kind == "choice" and count == 1 and not plans:
+        if kind == "choice" and count == 1 and not plans and event["options"]:
             plans = tuple(map(_totals, event["options"]))
             first = _totals(event["first"])
+            if first.runs or first.plans:
+                raise NotCertifiedError("there are selections before a choice")
             most, least, slack = most + first.most, least + first.least, slack + first.slack
             continue
         if kind == "gaussian":
