@@ -105,3 +105,9 @@ def test_wrong_calls(booked, monkeypatch):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(PrivacyParameterError, match="Install OpenSSH"):
         signature.sign(booked, booked.parent / "key", booked=False)
+
+
+def test_a_model_in_memory_has_no_signature(booked):
+    signers = signers_of(booked.parent, holder=key_of(booked.parent, "holder"))
+    with pytest.raises(PrivacyParameterError, match="a signature is of a file"):
+        xgb_dp.verify(xgb.Booster(model_file=booked), signers=signers)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import click
+import xgboost as xgb
 
 from ..budget.budget import Budget
 from ..errors import PrivacyParameterError
@@ -22,18 +25,19 @@ def sign(given: Given) -> None:
     With --budget the signature says that this book held every release of the model. `xgb-dp verify
     MODEL --signer FILE` checks it, and so does `ssh-keygen -Y verify`.
     """
-    checked = verify(given.model)
-    if checked.verdict != "passed":
+    data, checked = given.model.read_bytes(), verify(given.model)
+    same = checked.file["sha256"] == hashlib.sha256(data).hexdigest()
+    if checked.verdict != "passed" or not same:
         raise PrivacyParameterError(
             f"{given.model} does not pass `xgb-dp verify`, so it is not signed."
         )
     if given.budget is not None:
         book = Budget(given.budget)
         book.verify()
-        if missing := book.missing(given.model):
+        if missing := book.missing(xgb.Booster(model_file=bytearray(data))):
             raise PrivacyParameterError(
                 f"The book {given.budget} does not hold {', '.join(missing)} of {given.model}, so "
                 "it is not signed. Sign without --budget, or take the book of this model."
             )
-    made = signature.sign(given.model, given.key, booked=given.budget is not None)
+    made = signature.sign(given.model, data, given.key, booked=given.budget is not None)
     click.echo(f"{made} is written.")

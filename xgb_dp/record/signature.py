@@ -27,11 +27,13 @@ def beside(model: str | os.PathLike[str]) -> Path:
     return Path(f"{os.fspath(model)}{_ENDING}")
 
 
-def sign(model: Path, key: Path, *, booked: bool) -> Path:
-    """Sign a model file with a private key, or the public one of a key that an agent holds."""
+def sign(model: Path, data: bytes, key: Path, *, booked: bool) -> Path:
+    """Sign the content of a model file with a private key, or with the public one of a key that an
+    agent holds.
+    """
     signature = beside(model)
     name = BOOKED if booked else SIGNED
-    made = _ssh_keygen("-Y", "sign", "-f", key.resolve(), "-n", name, data=model.read_bytes())
+    made = _ssh_keygen("-Y", "sign", "-f", key.resolve(), "-n", name, data=data)
     if made.returncode != 0:
         raise PrivacyParameterError(
             f"OpenSSH did not sign with {key}: {_reason(made)}. Give a private key that OpenSSH "

@@ -22,7 +22,7 @@ from ..engine import ubjson
 from ..engine.models import file_bytes, is_json
 from ..engine.predictions import CURVE, MarginCurve
 from ..engine.saved_model import SavedModel
-from ..errors import LedgerError
+from ..errors import LedgerError, PrivacyParameterError
 from ..parameters.parse import Choice, Number
 from ..request.arguments import takes
 from . import sealed, signature
@@ -159,7 +159,7 @@ def verify(
 
     Raises:
         PrivacyParameterError: An argument is out of range, or there is no such file; or there is
-            no OpenSSH for a signature.
+            no OpenSSH for a signature, or a model in memory cannot have one.
 
     Examples:
         >>> model.save_model("model.json")
@@ -173,6 +173,10 @@ def verify(
     checks, file = list[Check](), Path(type(model).__name__)
     if isinstance(model, (str, os.PathLike)):
         data, file = file_bytes(model), Path(model)
+    elif signers is not None:
+        raise PrivacyParameterError(
+            "`signers`: a signature is of a file, and this model is in memory. Give its path."
+        )
     else:
         data = bytes(as_booster(model).save_raw("json"))
     described = {
