@@ -245,8 +245,7 @@ def markdown(table: Table, rows: list[dict[str, Any]], absent: dict[str, str]) -
         out += mean_ranks(table, found)
     counts = sorted({m.count for m in found.values()})
     if counts and table.compute is None:
-        span = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-        out += ["", f"Mean and standard deviation of {span} splits."]
+        out += ["", f"{_spread(counts)}{_delta(table, rows)}."]
     notes = [*([] if table.lines else verdicts(table, found)), *table.notes]
     notes += [f"Not run: {name}: {why}." for name, why in table.absent.items()]
     run = {r["dataset"] for r in rows if not r["note"]} | {
@@ -258,6 +257,29 @@ def markdown(table: Table, rows: list[dict[str, Any]], absent: dict[str, str]) -
     if notes:
         out += ["", *(f"* {_wrapped(note)}" for note in notes)]
     return "\n".join(out) + "\n"
+
+
+def _spread(counts: list[int]) -> str:
+    """Of how many splits the figures are."""
+    if counts == [1]:
+        return "One split"
+    span = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    return f"Mean and standard deviation of {span} splits"
+
+
+def _delta(table: Table, rows: list[dict[str, Any]]) -> str:
+    """The δ that ledgers certify, and whose it is, where other models here are purely private."""
+    private = {r["system"]: 0.0 for r in rows if not math.isinf(float(r["epsilon"]))}
+    for r in rows:
+        if r["system"] in private:
+            private[r["system"]] = float(r.get("spent_delta") or private[r["system"]])
+    own = [s.name for s in table.systems if not s.peer and s.name in private]
+    certified = [name for name in own if private[name]]
+    if not certified:
+        return ""
+    delta = "1/n_train" if table.delta is None else f"{table.delta:g}"
+    whose = "" if certified == own else " of " + ", ".join(f"`{name}`" for name in certified)
+    return f"; δ = {delta}{whose}"
 
 
 def _wrapped(note: str) -> str:

@@ -25,6 +25,7 @@ NAMES = (
     "ebm_slides",
     "peers_table",
     "bar",
+    "unseen",
     "tasks",
     "sizes",
     "alternatives",
