@@ -5,7 +5,7 @@
 
 One factor changes at a time, from 100,000 rows of 28 columns, depth 6, one thread, one worker. The
 methods take turns in processes of their own, as in ``bench.py``. Writes ``docs/performance.csv``,
-the tables of ``docs/performance.md`` and ``docs/performance.png``.
+``docs/performance.png`` and the tables of ``experiments/pages/performance.md``.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from benchmarks import bench
 from benchmarks.bench import COMMON, DATA_SEED, ROOT, Clock, ratios, run_job
 
 MARK = "<!-- figures: written by benchmarks/growth.py -->"
+PAGE = ROOT / "experiments" / "pages" / "performance.md"
 METHODS: dict[str, dict[str, Any]] = {
     "hist": bench.METHODS["hist, 64 bins"],
     "dp_hist": bench.METHODS["dp_hist, its default of 64 bins"],
@@ -211,7 +212,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         default=10**7,
         help="largest number of rows; earlier results of more are kept",
     )
-    parser.add_argument("--out", type=Path, default=ROOT / "docs", help="folder of the page")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs", help="folder of the results")
+    parser.add_argument("--page", type=Path, default=PAGE, help="page of the tables")
     parser.add_argument("--job", type=json.loads, help=argparse.SUPPRESS)
     args = parser.parse_args(arguments)
     if args.job:
@@ -240,11 +242,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         writer.writeheader()
         writer.writerows(flat)
     plot(results, args.out / "performance.png")
-    page = args.out / "performance.md"
-    if page.exists():
-        head = page.read_text(encoding="utf-8").split(MARK)[0]
+    if args.page.exists():
+        head = args.page.read_text(encoding="utf-8").split(MARK)[0]
         tables = "\n\n".join(f"## By {f}\n\n{table(f, rows)}" for f, rows in results.items())
-        page.write_text(f"{head}{MARK}\n\n{tables}\n", encoding="utf-8")
+        args.page.write_text(f"{head}{MARK}\n\n{tables}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

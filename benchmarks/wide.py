@@ -5,7 +5,7 @@
 
 Texts are those of ``python -m experiments wide``. Numbers are stored cells of a standard normal
 law, anywhere in the table. Methods take turns in processes of their own, as in ``bench.py``. Writes
-its table into ``docs/performance.md``.
+its table into ``experiments/pages/performance.md``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from benchmarks.bench import (
     COMMON,
     DATA_SEED,
     PRIVATE,
-    ROOT,
     Clock,
     _reset_peak,
     kib,
@@ -38,6 +37,7 @@ from benchmarks.bench import (
     run_job,
     spread,
 )
+from benchmarks.growth import PAGE
 from experiments.synthetic import words
 
 BEGIN = "<!-- wide tables: written by benchmarks/wide.py -->"
@@ -144,7 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--case", choices=[*CASES, "all"], default="all")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=10, help="timed trees, an even number")
-    parser.add_argument("--page", type=Path, default=ROOT / "docs" / "performance.md")
+    parser.add_argument("--page", type=Path, default=PAGE)
     parser.add_argument("--job", type=json.loads, help=argparse.SUPPRESS)
     args = parser.parse_args(arguments)
     if args.job:

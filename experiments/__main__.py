@@ -19,8 +19,8 @@ from .core import Options, Table
 from .store import read
 
 ROOT = Path(__file__).resolve().parent.parent
-# Audits, attacks and the coverage of intervals have commands of their own, which write their pages.
-OWN_COMMANDS = ("README.md", "audits.md", "coverage.md")
+# Audits, attacks, intervals and times have commands of their own, which write their pages.
+OWN_COMMANDS = ("README.md", "audits.md", "coverage.md", "performance.md")
 PAGES = (
     *(p for p in sorted((ROOT / "experiments/pages").glob("*.md")) if p.name not in OWN_COMMANDS),
     ROOT / "README.md",

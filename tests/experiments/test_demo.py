@@ -111,7 +111,7 @@ def test_growth(tmp_path):
     page = tmp_path / "performance.md"
     page.write_text("A head.\n\n<!-- figures: written by benchmarks/growth.py -->\nan old table\n")
     small = ("--factor", "rows", "--most", "10000", "--rounds", "2", "--repeats", "1")
-    command = ("-m", "benchmarks.growth", *small, "--out", str(tmp_path))
+    command = ("-m", "benchmarks.growth", *small, "--out", str(tmp_path), "--page", str(page))
     text = _run(*command, light=tmp_path)
     assert "| 10,000 |" in text
     with (tmp_path / "performance.csv").open(newline="") as file:
