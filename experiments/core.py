@@ -172,6 +172,7 @@ class Table:
         compute: Works out a cell by code of the table; (table, cell, options) -> its row of
             results.
         lines: Markdown in place of a layout, with verdicts of its own; (table, means) -> lines.
+        beside: Those of `also` that are shown beside `lines`.
         draw: Plot in place of the usual ones, into the current figure; (table, means).
     """
 
@@ -194,6 +195,7 @@ class Table:
     ranks: bool = False
     compute: Callable[[Table, Cell, Options], dict[str, Any]] | None = None
     lines: Callable[[Table, Any], list[str]] | None = None
+    beside: tuple[str, ...] = ()
     draw: Callable[[Table, Any], None] | None = None
     also: tuple[str, ...] = ()
 

@@ -239,7 +239,7 @@ def markdown(table: Table, rows: list[dict[str, Any]], absent: dict[str, str]) -
         out += (table.lines or LAYOUTS[table.layout])(table, found)
         for metric in table.also:
             other = besides(table, rows, found, metric)
-            if other and not table.lines:
+            if other and (not table.lines or metric in table.beside):
                 out += beside(table, other, metric)
     if table.ranks:
         out += mean_ranks(table, found)

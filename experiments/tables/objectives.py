@@ -70,7 +70,9 @@ TABLE = Table(
     metrics={"": "pinball"} | WHAT,
     also=("deviance", "mean_ratio", "survival_gap", "coverage_gap", "seconds"),
     compute=compute,
+    layout="default",
     lines=lines,
+    beside=("mean_ratio", "survival_gap"),
     seeds=5,
     notes=(
         "Mean and standard deviation of 5 splits, delta one over the number of training rows. "
