@@ -321,7 +321,8 @@ def by_cells(table: Table, rows: list[dict[str, Any]], found: Means) -> list[str
 def beside(table: Table, found: Means, metric: str) -> list[str]:
     """The same layout once more for another metric, without published figures."""
     again = dataclasses.replace(table, name="", metrics={"": metric})
-    head = [] if table.layout == "epsilons" else ["", METRICS[metric].capitalize()]
+    words = METRICS[metric][0].upper() + METRICS[metric][1:]
+    head = [] if table.layout == "epsilons" else ["", words]
     return head + LAYOUTS[table.layout](again, found)
 
 
