@@ -29,7 +29,6 @@ NAMES = (
     "tasks",
     "sizes",
     "alternatives",
-    "sbdt",
     "sbdt_paper",
     "parts",
     "persons",
