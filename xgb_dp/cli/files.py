@@ -28,6 +28,7 @@ from pyarrow import parquet
 
 from ..data.parts import Part, divided_by
 from ..errors import PrivacyParameterError, RowDomainError
+from .lines import cells_of_lines
 
 _PARQUET = (".parquet", ".pq")
 _FORM = 1  # of notes of divisions
@@ -216,6 +217,10 @@ def cells_of(path: Path, wanted: list[str], header: list[str], csv: Csv) -> pd.D
     if is_parquet(path):
         with _reading(path):
             return pd.read_parquet(path, columns=wanted).reset_index(drop=True)[wanted]
+    if csv.encoding in ("utf-8", "utf-8-sig"):
+        lines = cells_of_lines(path, _separator(path, csv), header, wanted)
+        if lines is not None:
+            return lines
     cells = _parsed(path, csv, names=range(len(header))).iloc[1:].reset_index(drop=True)
     cells = cells[[header.index(name) for name in wanted]]
     cells.columns = wanted

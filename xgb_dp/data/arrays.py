@@ -195,7 +195,7 @@ def _pieces(values: Any) -> Iterator[Piece]:
         column = pd.Series(values)
         if isinstance(column.dtype, pd.CategoricalDtype):
             yield _objects([*column.cat.categories, None]), column.cat.codes.to_numpy()
-        elif hasattr(column.dtype, "pyarrow_dtype") or _storage(column.dtype) == "pyarrow":
+        elif is_arrow(column):
             yield from _arrow(column.array.__arrow_array__())
         else:
             yield _pandas(column), None
@@ -205,8 +205,10 @@ def _pieces(values: Any) -> Iterator[Piece]:
         yield from _arrow(values)
 
 
-def _storage(kind: Any) -> str:
-    return str(getattr(kind, "storage", ""))
+def is_arrow(column: Any) -> bool:
+    """Whether a column of pandas keeps its cells in Arrow."""
+    kind = getattr(column, "dtype", None)
+    return hasattr(kind, "pyarrow_dtype") or str(getattr(kind, "storage", "")) == "pyarrow"
 
 
 def _pandas(column: Any) -> np.ndarray:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..data.arrays import cells_of, is_table
+from ..data.arrays import cells_of, is_arrow, is_table, type_of
 from ..data.cells import number_of, numbers_of, read_data, value_of
 from ..data.dates import EPOCH, parts_of_dates
 from ..data.frames import columns_of
@@ -69,16 +69,16 @@ def features(cells: Any, columns: Mapping[str, Column], missing: Sequence[str]) 
 
 def numbers(cells: Any, missing: Sequence[str]) -> Floats:
     """Numbers of a column as 32-bit floats."""
-    array = read_data(cells_of, cells, "number")
-    values: npt.NDArray[Any] | None = array if array.dtype.kind in "biuf" else None
-    if array.dtype.kind == "O":
-        absent = frozenset(missing)
-        listed = [
-            "nan" if isinstance(cell, str) and cell.strip() in absent else cell
-            for cell in array.tolist()
-        ]
-        with suppress(ValueError):
-            values = numbers_of(listed)
+    values: npt.NDArray[Any] | None = None
+    with suppress(ValueError):
+        if is_arrow(cells) and type_of(cells) == "text":
+            values = _of_texts(cells.array.__arrow_array__(), missing)
+        else:
+            array = read_data(cells_of, cells, "number")
+            if array.dtype.kind in "biuf":
+                values = array
+            elif array.dtype.kind == "O":
+                values = _of_cells(array.tolist(), missing)
     if values is None:
         raise RowDomainError(
             "a row holds something that is not a number. If the column holds categories, declare "
@@ -88,6 +88,32 @@ def numbers(cells: Any, missing: Sequence[str]) -> Floats:
         )
     with np.errstate(over="ignore"):
         return values.astype(np.float64).astype(np.float32)
+
+
+def _of_cells(cells: Sequence[Any], missing: Sequence[str]) -> npt.NDArray[np.float64]:
+    absent = frozenset(missing)
+    return numbers_of(
+        ["nan" if isinstance(cell, str) and cell.strip() in absent else cell for cell in cells]
+    )
+
+
+# Texts that Arrow and Python read as the same number, the nearest to what is written.
+_DIGITS = r"^-?[0-9]{1,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,2})?$"
+
+
+def _of_texts(texts: Any, missing: Sequence[str]) -> npt.NDArray[np.float64]:
+    """Numbers of a column of texts; what is not written in digits is read one by one."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    absent = pc.is_in(texts, pa.array(missing, texts.type))
+    plain = pc.and_not(pc.match_substring_regex(texts, _DIGITS), absent).fill_null(False)
+    kept = pc.if_else(plain, texts, pa.scalar(None, texts.type))
+    values = np.array(kept.cast(pa.float64()).to_numpy(), dtype=np.float64)
+    others = np.flatnonzero(~plain.to_numpy().astype(bool))
+    if len(others):
+        values[others] = _of_cells(texts.take(pa.array(others)).to_pylist(), missing)
+    return values
 
 
 def _finite(values: Floats) -> Floats:

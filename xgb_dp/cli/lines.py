@@ -1,0 +1,61 @@
+"""CSV files without quotes, each line of which is a row, read by Arrow.
+
+A file that has anything else in it is left to the parser of ``files.py``, which reads it as slowly
+as Python makes texts. Both read each cell of such a file as the same text.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from pandas.io.common import get_handle
+from pyarrow import csv
+
+
+class _OtherForm(Exception):
+    """The file has a quote or a NUL character."""
+
+
+class _Bytes:
+    """The bytes of a file, as long as a line of them can be nothing but a row."""
+
+    closed = False
+
+    def __init__(self, handle: Any) -> None:
+        self._handle = handle
+
+    def read(self, size: int = -1) -> bytes:
+        data: bytes = self._handle.read(size)
+        if b'"' in data or b"\0" in data:
+            raise _OtherForm
+        return data
+
+
+def cells_of_lines(
+    path: Path, separator: str, header: list[str], wanted: list[str]
+) -> pd.DataFrame | None:
+    """The texts of some columns of a UTF-8 file; None for a file of another form."""
+    if len(header) < 2:  # an empty line would be a row
+        return None
+    names = [str(i) for i in range(len(header))]
+    columns = [names[header.index(name)] for name in wanted]
+    try:
+        with get_handle(path, "rb", compression="infer", is_text=False) as file:
+            cells = csv.read_csv(
+                pa.PythonFile(_Bytes(file.handle), mode="r"),
+                csv.ReadOptions(column_names=names),
+                csv.ParseOptions(delimiter=separator, quote_char=False),
+                csv.ConvertOptions(
+                    column_types=dict.fromkeys(names, pa.large_string()),
+                    include_columns=list(dict.fromkeys(columns)),
+                    strings_can_be_null=False,
+                ),
+            )
+    except (_OtherForm, pa.ArrowException):
+        return None  # the other parser says what is wrong, if anything is
+    texts = [pc.utf8_ltrim(cells[name], characters=" ") for name in columns]
+    return pa.table(texts, names=wanted).slice(1).to_pandas()
