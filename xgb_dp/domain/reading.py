@@ -102,7 +102,7 @@ _DIGITS = r"^-?[0-9]{1,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,2})?$"
 
 
 def _of_texts(texts: Any, missing: Sequence[str]) -> npt.NDArray[np.float64]:
-    """Numbers of a column of texts; what is not written in digits is read one by one."""
+    """Numbers of texts; what is not written in digits is read one by one."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
