@@ -43,9 +43,9 @@ that is in none of these tables is [refused](#refused-parameters).
 The privacy effect is one of:
 
 - **public**: taken as known to everybody. Do not choose it by looking at the training rows.
-- **spends budget**: decides how much privacy is spent, or on what.
-- **free post-processing**: acts on released values only and costs nothing. Choosing it by
-  comparing models on private rows does cost.
+- **spends**: decides how much of the budget is spent, or on what.
+- **free**: acts on released values only and costs nothing. Choosing it by comparing models on
+  private rows does cost.
 """
 
 ROUNDS = """\
@@ -74,21 +74,23 @@ n ε / (1 + ε/2) / (K − 1), of n rows and K classes (2 for binary labels and 
 
 
 def _sizes() -> str:
-    """The plans among which the number of rows decides."""
+    """The plans among which the number of rows decides; kinds of labels may share one."""
     lines = [
         "| labels | strength | rounds | depth | shape | bins | levels of a selection | eta "
         "| start |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
+    alike: dict[tuple[Any, ...], list[str]] = {}
     for kind, found in SIZES.items():
         low = 0.0
         for size in found:
-            depth, shape, bins, levels = size.trees
             where = f"below {size.below:,.0f}" if size.below < math.inf else f"from {low:,.0f}"
             steps = f"{size.eta:g}", f"{size.start:g}"
-            row = (kind, where, size.rounds, depth, shape, bins, levels, *steps)
-            lines.append("| " + " | ".join(map(str, row)) + " |")
+            row = (where, size.rounds, *size.trees, *steps)
+            alike.setdefault(row, []).append(kind)
             low = size.below
+    for row, kinds in alike.items():
+        lines.append("| " + " | ".join([", ".join(kinds), *map(str, row)]) + " |")
     return "\n".join(lines)
 
 
@@ -146,7 +148,8 @@ def _row(p: Parameter) -> str:
     if p.unit and p.unit not in p.domain:
         meaning += f" ({p.unit})"
     source = _source(p.page)
-    cells = (p.unset, p.effect, f"{meaning}. {source}." if source else f"{meaning}.")
+    effect = p.effect.split()[0]
+    cells = (p.unset, effect, f"{meaning}. {source}." if source else f"{meaning}.")
     return f"| {names} | " + " | ".join(_cell(c) for c in cells) + " |"
 
 
@@ -201,7 +204,7 @@ their papers do, and start from a public intercept. Multi-class objectives go wi
 leaves are Newton steps and `dp_gradient_clip="row_weight"`. [DP-XGBoost of Sarus](sarus.md) has a
 page with its formulas and budgets.
 """
-SEVERAL = 3
+SEVERAL = 2
 """Presets that share a difference before it is listed for all of them together."""
 
 

@@ -24,9 +24,8 @@ PRESENT = float(str(np.finfo(np.float32).tiny))
 # fmt: off
 _PARAMETERS = (
     Parameter("dp_start", "what the trees start from: the intercept; or noisy sums of the cells "
-              "above 0 of each class in each column, released once. The first trees then add up "
-              "what each column says of the label. With dp_features_per_tree the others are "
-              "offered the columns that say most, instead of random ones",
+              "above 0 of each class in each column. With dp_features_per_tree the "
+              "other trees are offered the columns that say most",
               Choice(("intercept", "columns")), "intercept", SPENDS, "sensitivity", Table.DEFAULT,
               shown="'intercept'; open rounds: follows the cells"),
 )

@@ -51,7 +51,7 @@ def _pays(s: Settings) -> bool:
 # fmt: off
 _PARAMETERS = (
     Parameter("dp_mean_correction", "releases the mean residual after the last tree and shifts the "
-              "tree by it, twice. Without it the clip pulls the mean of a skewed target down",
+              "tree by it, twice",
               Flag(), _pays, SPENDS, "leaves", Table.DEFAULT,
               values="bool; regression with sums of all rows", shown="False; regression with "
               "dp_epsilon / dp_group >= 0.25 (counts and amounts: >= 1), dp_preset='default' and "

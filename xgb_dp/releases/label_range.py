@@ -49,16 +49,16 @@ def _weights_pay(s: Settings) -> str:
 
 # fmt: off
 _PARAMETERS = (
-    Parameter("dp_target_unit", "the unit of a regression: of its gradients, and of the range in "
-              "which its labels are summed. 'released' follows noisy counts of the labels, so that "
-              "a range that is declared too wide costs little; 'declared' is half of "
+    Parameter("dp_target_unit", "the unit of the gradients of a regression, and of the range of "
+              "its labels. 'released' follows noisy counts of the labels, so that a range that is "
+              "declared too wide costs little; 'declared' is half of "
               "dp_target_bounds", Choice(("released", "declared")), _pays, SPENDS, "sensitivity",
               Table.DEFAULT, shown="'declared'; regression by the default without "
               "dp_gradient_bound and dp_budget_shares 'released'"),
     Parameter("dp_weight_unit", "what the weight of a row is divided by, so that rows count at "
-              "most one. 'released' follows noisy counts of the weights, so that a dp_max_weight "
-              "that is declared too wide costs little; heavier rows count as that unit, and "
-              "penalties and min_child_weight are in it. 'declared' keeps weights as they are",
+              "most one. 'released' follows noisy counts of the weights; heavier rows "
+              "count as that unit, and penalties and min_child_weight are in it. "
+              "'declared' keeps weights as they are",
               Choice(("released", "declared")), _weights_pay, SPENDS, "sensitivity",
               shown="'declared'; with dp_max_weight above 1 by the default without "
               "dp_gradient_bound, dp_hessian_weight and dp_budget_shares 'released'",

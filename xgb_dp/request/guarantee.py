@@ -127,8 +127,8 @@ PARAMETERS = (
               "candidates 0.1 of the others; base_score 0.009 (regression without "
               "dp_mean_correction 0.027); correction 0.05; dp_target_unit and dp_weight_unit "
               "0.015 each; of the rest 0.3 splits and 0.7 leaves"),
-    Parameter("dp_privacy_id", "who each row belongs to. The unit of privacy is then a person: "
-              "neighbours differ by all rows of one person", _privacy_id, False, PUBLIC,
+    Parameter("dp_privacy_id", "who each row belongs to. The unit of privacy is then a person",
+              _privacy_id, False, PUBLIC,
               "neighbours", unit="id", values="one id for each row: whole numbers, texts, bytes or "
               "UUIDs; none is missing, and none is stored. Where xgb_dp makes the matrix, the name "
               "of a column", shown="none: the unit of privacy is a row", recorded=False),
@@ -154,9 +154,8 @@ PARAMETERS = (
               _public_data, False, PUBLIC, "howto/public", Table.PUBLIC_ROWS,
               values="an xgboost.DMatrix with labels, or a pair (X, y)",
               shown="none: candidates are released privately", recorded=False),
-    Parameter("dp_public_model", "asserts that xgb_model was made without any private row, such as "
-              "a model of another year or a published score. Private trees are added to it. It "
-              "costs nothing", Flag(), False, PUBLIC, "howto/public", Table.PUBLIC_ROWS,
+    Parameter("dp_public_model", "asserts that xgb_model was made without any private row. Private "
+              "trees are added to it", Flag(), False, PUBLIC, "howto/public", Table.PUBLIC_ROWS,
               shown="False: a model without a ledger is refused", recorded=False),
 )
 RULES = (

@@ -24,9 +24,8 @@ from ..parameters.parse import FileName, Flag, Whole
 # fmt: off
 PARAMETERS = (
     Parameter("dp_secure_sum", "workers add shares of the noise to their own sums and mask them, "
-              "so that no worker sees the sums of another or of all. It excludes the exponential "
-              "mechanism, Laplace noise and subsample", Flag(), False, PUBLIC, "masked-sums",
-              Table.MASKED_SUMS, values="bool; with at least two workers",
+              "so that no worker sees the sums of another or of all", Flag(), False, PUBLIC,
+              "masked-sums", Table.MASKED_SUMS, values="bool; with at least two workers",
               shown="False: workers trust each other", recorded=False),
     Parameter("dp_secure_colluders", "how many workers may put together what they know. The noise "
               "of the others alone then makes dp_epsilon",
@@ -35,7 +34,7 @@ PARAMETERS = (
               values="0 (nobody who trains is curious) to workers - 1", shown="1: each on its own",
               recorded=False),
     Parameter("dp_secure_key", "the private key with which this worker proves to the others who it "
-              "is. ssh-keygen -t ed25519 makes it. It is stored nowhere else", FileName(), None,
+              "is. ssh-keygen -t ed25519 makes it", FileName(), None,
               PUBLIC, "masked-sums", Table.MASKED_SUMS, unit="file",
               shown="none; needed with dp_secure_sum", recorded=False),
     Parameter("dp_secure_parties", "the public keys of all workers that may take part, one in each "

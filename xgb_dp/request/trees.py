@@ -67,9 +67,8 @@ PARAMETERS = (
               "were grown on dp_public_data, which cost nothing",
               Choice(("exponential", "random", "partial", "histogram", "public")),
               "exponential", SPENDS, "exponential-mechanism", Table.PUBLISHED, plan="split"),
-    Parameter("dp_ensemble", "how many rounds form one ensemble. The rounds of an ensemble read "
-              "disjoint random parts of the rows, so together they cost one round, and less with "
-              "the exact accountant, since nobody knows the part of a row", Whole(1, 1 << 16), 1,
+    Parameter("dp_ensemble", "how many rounds form one ensemble. They read disjoint random parts "
+              "of the rows, so together they cost one round at most", Whole(1, 1 << 16), 1,
               SPENDS, "sampling", Table.PUBLISHED, unit="rounds",
               shown="1: every round reads all rows", plan="ensemble"),
     Parameter("dp_ensemble_halving", "whether each round of an ensemble takes half of the rows "
