@@ -1,91 +1,138 @@
-"""Arrow and pandas read the same cells of a CSV file, and the same numbers of a text."""
+"""A row of a CSV file is a line: what one row holds changes no other row."""
 
+import codecs
+import encodings
 import gzip
+import itertools
+import pkgutil
+from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
 
-from xgb_dp.cli import files
-from xgb_dp.cli.files import Csv, cells_of, header_of
-from xgb_dp.domain.reading import numbers
-from xgb_dp.errors import RowDomainError
+from xgb_dp.errors import PrivacyParameterError, RowDomainError
 
-FILES = {
-    "plain": b"a,b,c\n1,x,2\n3,y,\n",
-    "breaks": b"a,b,c\r\n1,x,2\r\n3,y,\r\r\n\n4,z,5",
-    "mark": b"\xef\xbb\xbfa,b,c\n1,x,2\n",
-    "spaces": b"a, b,c \n 1,  x ,2\n3,\ty, \n",
-    "blank lines": b"a,b\n1,x\n  \n3,y\n",
-    "short rows": b"a,b,c\n1\n3,y\n",
-    "quotes": b'a,b,c\n"1,5",x,2\n3,"y""z",\n',
-    "twice": b"a,b,b\n1,x,2\n",
-    "no rows": b"a,b,c\n",
-    "one column": b"a\n1\n\n 2\n",
-    "letters": "a,b,c\n1,ü,2\n".encode(),
-}
-TEXTS = [
-    "1", "-1", "+1", " 1", "1 ", "1.", ".5", "1e5", "1E-5", "1e400", "-0", "007", "1_0", "nan",
-    "inf", "Infinity", "0x10", "", "NA", "1,5", "٣", "1e", "1" * 50, "0." + "3" * 60, "4.35",
-    "1e23", "9007199254740993", "2.2250738585072011e-308", "5e-324", "abc", "-", ".", "-.5", "1\n",
-    "\t1",
+pytest.importorskip("click")
+
+from xgb_dp.cli.files import Csv, cells_of, header_of
+
+from .calls import SPENT, fails, invoke, rows
+
+PLAIN = "7,8,9"
+ROWS = [
+    PLAIN, "", " ", '"a",1,2', '"a""b",1,2', 'a"b,1,2', '""",1,2', '"""a""",1,2', '"a"b,1,2',
+    '"zed,1,1', 'al",0,0', '1,"2,3', '1,2"', '1,2", 3', '1,2,"3', '1,2,3"', '1, "2,3', '1,2", "3',
+    '1,2,3,"', '","', '"', '""', ' "', "1", "1,2", "1,2,3,", "1,2,3,4", "1,2,3,4,5", "1\r2,3,4",
+    '"\r",1,2', "1,2,3\r", '1,2,"3\r', '"\0', "1\0,2,3", '1,2,3,"\0', "'1,2,3", "#1,2,3",
+    "\t1, 2 ,\t3", " 1,2,3", " \t 1,2,3", '\\",1,2',
+]  # fmt: skip
+STATEFUL = [
+    "iso2022_jp", "iso2022_jp_1", "iso2022_jp_2", "iso2022_jp_2004", "iso2022_jp_3",
+    "iso2022_jp_ext", "iso2022_kr", "csISO2022JP", "hz", "utf-7", "punycode", "idna",
+    "unicode_escape", "raw_unicode_escape", "rot13", "undefined", "base64", "nothing", "\0", "",
+]  # fmt: skip
+SOUND = [
+    "utf-8", "UTF8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32", "ascii", "latin-1", "cp1252",
+    "cp037", "iso8859-15", "koi8-r", "mac-roman", "gbk", "gb18030", "big5", "shift_jis", "euc-jp",
+    "euc-kr", "cp932",
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_the_two_parsers_read_the_same(name, tmp_path, monkeypatch):
-    path = tmp_path / "rows.csv"
-    path.write_bytes(FILES[name])
-    header = header_of(path)
-    wanted = list(dict.fromkeys(header))[::-1]
-    fast = cells_of(path, wanted, header, Csv())
-    monkeypatch.setattr(files, "cells_of_lines", lambda *given: None)
-    slow = cells_of(path, wanted, header, Csv())
-    for column in wanted:  # what reads cells takes the spaces around them away
-        assert list(fast[column].str.strip()) == list(slow[column].str.strip())
-    assert list(fast) == list(slow) == wanted
-
-
-@pytest.mark.parametrize("name", ["plain", "breaks", "mark", "spaces", "letters"])
-def test_arrow_reads_usual_files(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "_parsed", None)
-    path = tmp_path / "rows.csv.gz"
-    path.write_bytes(gzip.compress(FILES[name]))
-    assert cells_of(path, ["c", "a"], ["a", "b", "c"], Csv())["c"].iloc[0] == "2"
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [b"1,2,3,4\n", b"1,\0,2\n", b"\xff,1,2\n", b'1,"2,3\n'],
-    ids=["long", "NUL", "?", "open"],
-)
-def test_what_arrow_does_not_read_is_refused(damage, tmp_path):
-    path = tmp_path / "rows.csv"
-    path.write_bytes(b"a,b,c\n1,2,3\n" + damage)
-    with pytest.raises(RowDomainError):
-        cells_of(path, ["a"], ["a", "b", "c"], Csv())
-
-
-def value_of(column: pd.Series) -> float | None:
+def cells(path: Path, content: str, wanted: str = "abc") -> list[list[str]] | None:
+    """The cells of a file; None if it is refused."""
+    path.write_bytes(content.encode())
     try:
-        [value] = numbers(column, ("", "NA", "7"))
+        return cells_of(path, list(wanted), header_of(path), Csv()).values.tolist()
     except RowDomainError:
         return None
-    return float(value)
 
 
-@pytest.mark.parametrize("text", [*TEXTS, "7", " 7", "70"])
-def test_texts_of_arrow_are_read_like_cells(text):
-    values = [value_of(pd.Series([text], dtype=kind)) for kind in ("string[pyarrow]", "object")]
-    np.testing.assert_equal(*values)
+@pytest.mark.parametrize(("wanted", "end"), [("abc", "\n"), ("c", "\r\n")])
+def test_rows_together_are_what_they_are_alone(tmp_path, wanted, end):
+    path = tmp_path / "rows.csv"
+    alone = {row: cells(path, f"a,b,c\n{row}\n", wanted) for row in ROWS}
+    assert alone[PLAIN] == [["7", "8", "9"][-len(wanted) :]]
+    for first, last in itertools.product(ROWS, repeat=2):
+        parts = [alone[first], alone[PLAIN], alone[last]]
+        expected = None if None in parts else [row for part in parts for row in part or []]
+        text = end.join(["a,b,c", first, PLAIN, last, ""])
+        assert cells(path, text, wanted) == expected, (first, last)
 
 
-def test_each_text_is_read_alone():
-    rng = np.random.default_rng(0)
-    texts = [
-        repr(float(v)) for v in (rng.normal(size=2000) * 10.0 ** rng.integers(-300, 300, 2000))
-    ]
-    texts += ["", "1e5", "7", "-3", " 2"]
-    column = pd.Series(texts, dtype="string[pyarrow]")
-    one_by_one = [float("nan") if t in ("", "7") else np.float32(float(t)) for t in texts]
-    np.testing.assert_array_equal(numbers(column, ("", "NA", "7")), one_by_one)
+def test_quotes_in_a_header(tmp_path):
+    path = tmp_path / "rows.csv"
+    for header in ('a,b,"c', 'a,"b,c', '"a\nb",b,c'):
+        for below in ("1,2,3\n", '1,2,3\nal",0,0\n', '1,2,3"\n'):
+            path.write_text(f"{header}\n{below}")
+            with pytest.raises(RowDomainError):
+                header_of(path)
+    path.write_text('"a","b"" x", "c,d"\n1,2,3\n')
+    assert header_of(path) == ["a", 'b" x', "c,d"]
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.csv.gz", "-"])
+def test_an_open_quote_in_a_dropped_column(folder, no_training, name):
+    frame = rows()
+    frame["id"] = "ann"
+    lines = frame.to_csv(index=False).splitlines()
+    lines[1], lines[150] = lines[1].replace("ann", '"ann'), lines[150].replace("ann", 'al"')
+    content = "\n".join([*lines, ""]).encode()
+    packed = gzip.compress(content) if name.endswith(".gz") else content
+    if name != "-":
+        Path(name).write_bytes(packed)
+    arguments = ["train", name, "--schema", "schema.yaml", *SPENT, "--model", "m.json"]
+    result = invoke(*arguments, input=packed)
+    assert result.exit_code == 1
+    assert "line break" in result.stderr and "Parquet" in result.stderr
+    assert "ann" not in result.stderr
+
+
+def test_other_parsers_are_not_used(tmp_path):
+    """For other separators pandas takes a parser that splits rows by other rules."""
+    path = tmp_path / "rows.csv"
+    path.write_text("a(b\n1(2\n")
+    assert header_of(path, Csv("(")) == ["a", "b"]
+    for separator in ("§", "é", "\u2028", "", ";;", '"', "\n", "\0"):
+        with pytest.raises(PrivacyParameterError, match="ASCII"):
+            Csv(separator=separator)
+
+
+@pytest.mark.parametrize("encoding", STATEFUL)
+def test_encodings_with_state_are_refused(folder, encoding):
+    with pytest.raises(PrivacyParameterError):
+        Csv(encoding=encoding)
+    said = fails("schema", "rows.csv", "--encoding", encoding)
+    assert "--encoding" in said and "utf-8" in said and "each line alone" in said
+
+
+@pytest.mark.parametrize("encoding", SOUND)
+def test_encodings_of_lines_are_read(tmp_path, encoding):
+    path = tmp_path / "rows.csv"
+    path.write_bytes("a,b\n1,2\n".encode(encoding))
+    csv = Csv(encoding=encoding)
+    assert cells_of(path, ["a", "b"], header_of(path, csv), csv).values.tolist() == [["1", "2"]]
+
+
+def test_no_encoding_that_is_read_carries_state():
+    """Of all that Python has: each byte, and pair of a high byte, before the end of a line."""
+    lines = [bytes([b]) for b in range(256)]
+    lines += [bytes([a, b]) for a in range(128, 256) for b in range(0, 256, 5)]
+    lines += [b"\x1b$B", b"\x1b(J", b"\x1b$)C\x0e", b"~{", b"~", b"+", b"+AAAA", b"\\"]
+    read = 0
+    for _, name, _ in pkgutil.iter_modules(encodings.__path__):
+        try:
+            Csv(encoding=name)
+            new, below = (text.encode(codecs.lookup(name).name) for text in ("\n", "\n35\n"))
+        except (PrivacyParameterError, LookupError):
+            continue
+        if name.startswith(("utf_16", "utf_32", "utf_8_sig")):  # units of fixed width, or a mark
+            continue
+        read += 1
+        for line in lines:
+            try:
+                alone = (line + new).decode(name)
+            except UnicodeDecodeError:
+                with pytest.raises(UnicodeDecodeError):
+                    (line + below).decode(name)
+            else:
+                assert (line + below).decode(name) == alone + "35\n", (name, line)
+    assert read > 60

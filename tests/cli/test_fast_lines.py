@@ -1,0 +1,92 @@
+"""Arrow and pandas read the same cells of a CSV file, and the same numbers of a text."""
+
+import gzip
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from xgb_dp.cli import files
+from xgb_dp.cli.files import Csv, cells_of, header_of
+from xgb_dp.domain.reading import numbers
+from xgb_dp.errors import RowDomainError
+
+FILES = {
+    "plain": b"a,b,c\n1,x,2\n3,y,\n",
+    "breaks": b"a,b,c\r\n1,x,2\r\n3,y,\r\r\n\n4,z,5",
+    "mark": b"\xef\xbb\xbfa,b,c\n1,x,2\n",
+    "spaces": b"a, b,c \n 1,  x ,2\n3,\ty, \n",
+    "blank lines": b"a,b\n1,x\n  \n3,y\n",
+    "short rows": b"a,b,c\n1\n3,y\n",
+    "quotes": b'a,b,c\n"1,5",x,2\n3,"y""z",\n',
+    "twice": b"a,b,b\n1,x,2\n",
+    "no rows": b"a,b,c\n",
+    "one column": b"a\n1\n\n 2\n",
+    "letters": "a,b,c\n1,ü,2\n".encode(),
+}
+TEXTS = [
+    "1", "-1", "+1", " 1", "1 ", "1.", ".5", "1e5", "1E-5", "1e400", "-0", "007", "1_0", "nan",
+    "inf", "Infinity", "0x10", "", "NA", "1,5", "٣", "1e", "1" * 50, "0." + "3" * 60, "4.35",
+    "1e23", "9007199254740993", "2.2250738585072011e-308", "5e-324", "abc", "-", ".", "-.5", "1\n",
+    "\t1",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_two_parsers_read_the_same(name, tmp_path, monkeypatch):
+    path = tmp_path / "rows.csv"
+    path.write_bytes(FILES[name])
+    header = header_of(path)
+    wanted = list(dict.fromkeys(header))[::-1]
+    fast = cells_of(path, wanted, header, Csv())
+    monkeypatch.setattr(files, "cells_of_lines", lambda *given: None)
+    slow = cells_of(path, wanted, header, Csv())
+    for column in wanted:  # what reads cells takes the spaces around them away
+        assert list(fast[column].str.strip()) == list(slow[column].str.strip())
+    assert list(fast) == list(slow) == wanted
+
+
+@pytest.mark.parametrize("name", ["plain", "breaks", "mark", "spaces", "letters"])
+def test_arrow_reads_usual_files(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "_parsed", None)
+    path = tmp_path / "rows.csv.gz"
+    path.write_bytes(gzip.compress(FILES[name]))
+    assert cells_of(path, ["c", "a"], ["a", "b", "c"], Csv())["c"].iloc[0] == "2"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [b"1,2,3,4\n", b"1,\0,2\n", b"\xff,1,2\n", b'1,"2,3\n'],
+    ids=["long", "NUL", "?", "open"],
+)
+def test_what_arrow_does_not_read_is_refused(damage, tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_bytes(b"a,b,c\n1,2,3\n" + damage)
+    with pytest.raises(RowDomainError):
+        cells_of(path, ["a"], ["a", "b", "c"], Csv())
+
+
+def value_of(column: pd.Series) -> float | None:
+    try:
+        [value] = numbers(column, ("", "NA", "7"))
+    except RowDomainError:
+        return None
+    return float(value)
+
+
+@pytest.mark.parametrize("text", [*TEXTS, "7", " 7", "70"])
+def test_texts_of_arrow_are_read_like_cells(text):
+    values = [value_of(pd.Series([text], dtype=kind)) for kind in ("string[pyarrow]", "object")]
+    np.testing.assert_equal(*values)
+
+
+def test_each_text_is_read_alone():
+    rng = np.random.default_rng(0)
+    texts = [
+        repr(float(v)) for v in (rng.normal(size=2000) * 10.0 ** rng.integers(-300, 300, 2000))
+    ]
+    texts += ["", "1e5", "7", "-3", " 2"]
+    column = pd.Series(texts, dtype="string[pyarrow]")
+    with np.errstate(over="ignore"):
+        one_by_one = [float("nan") if t in ("", "7") else np.float32(float(t)) for t in texts]
+    np.testing.assert_array_equal(numbers(column, ("", "NA", "7")), one_by_one)
