@@ -259,7 +259,8 @@ COMMANDS_HEAD = f"""{NOTE}
 `xgb-dp COMMAND`, or `python -m xgb_dp COMMAND`, with the extra `cli`. How to use them:
 [command line](howto/cli.md).
 
-## Options of several commands
+## Exit codes
+
 """
 SHARED = 2
 """Commands that take an option with the same meaning before it is listed for all together."""
@@ -273,7 +274,7 @@ def _option(param: Any) -> str:
     notes = ["may be repeated"] if param.multiple else []
     if param.required:
         notes.append("must be given")
-    elif param.show_default and not param.is_flag:
+    elif param.default and isinstance(param.default, (str, float)):
         notes.append(f"default `{param.default}`")
     return f"| {names} | {_cell('; '.join([text, *notes]).lstrip('; '))} |"
 
@@ -293,6 +294,7 @@ def _context() -> Any:
 def commands_page() -> str:
     """Text of ``docs/commands.md``."""
     from xgb_dp.cli.commands import cli
+    from xgb_dp.cli.group import EXIT_CODES
 
     given, options = (
         {
@@ -303,7 +305,16 @@ def commands_page() -> str:
     )
     times = Counter(_option(p) for found in options.values() for p in found)
     shared = [row for row, number in times.items() if number >= SHARED]
-    lines = ["", "| option | meaning |", "|---|---|", *shared]
+    lines = ["| code | meaning |", "|---|---|"]
+    lines += [f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items()]
+    lines += [
+        "",
+        "## Options of several commands",
+        "",
+        "| option | meaning |",
+        "|---|---|",
+        *shared,
+    ]
     for name, found in options.items():
         command = cli.commands[name]
         usage = " ".join([f"xgb-dp {name}", *(p.make_metavar(_context()) for p in given[name])])

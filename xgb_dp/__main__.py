@@ -21,6 +21,9 @@ def main() -> None:
             )
     try:
         _run()
+    except KeyboardInterrupt:  # before a command has begun, which says more
+        print("Error: Interrupted. Nothing was spent.", file=sys.stderr)
+        raise SystemExit(130) from None
     except BrokenPipeError:
         # Nothing is left to be flushed at the end, which would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""`xgb-dp schema --discover`, dates in schema files, and training from what it wrote."""
+"""`xgb-dp discover`, dates in schema files, and training from what it wrote."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from xgb_dp.errors import PrivacyParameterError
 
 from .calls import fails, run
 
-LOOK = ["--discover", "--epsilon", "1", "--delta", "1e-6"]
+LOOK = ["--epsilon", "1", "--delta", "1e-6"]
 DATED = """\
 target: buys
 classes: [no, yes]
@@ -53,7 +53,7 @@ def files(tmp_path, monkeypatch):
 def test_from_a_look_to_a_model(files):
     run("budget", "book.json", "--epsilon", "3", "--delta", "1e-5")
     kinds = ["--text", "pet,buys", "--number", "age", "--datetime", "joined"]
-    result = run("schema", "rows.csv", *LOOK, *kinds, "--target", "buys", "--out", "s.yaml",
+    result = run("discover", "rows.csv", *LOOK, *kinds, "--target", "buys", "--out", "s.yaml",
                  "--budget", "book.json")  # fmt: skip
     assert "About " in result.stderr and result.stdout == ""
     domain = read_domain(Path("s.yaml"))
@@ -67,13 +67,13 @@ def test_from_a_look_to_a_model(files):
     run("predict", "model.json", "rows.parquet", "--out", "p.csv")
     assert len(pd.read_csv("p.csv")) == 6000
     assert [e.note for e in xgb_dp.Budget("book.json").entries] == [
-        "schema of rows.csv", "train model.json",
+        "look at rows.csv", "train model.json",
     ]  # fmt: skip
     assert xgb_dp.verify("model.json").verdict == "passed"
 
 
 def test_columns_of_parquet_have_types(files):
-    text = run("schema", "rows.parquet", *LOOK, "--privacy-id", "person").stdout
+    text = run("discover", "rows.parquet", *LOOK, "--privacy-id", "person").stdout
     Path("s.yaml").write_text(text)
     domain = read_domain(Path("s.yaml"))
     assert list(domain.columns) == ["age", "joined", "pet", "buys"]
@@ -84,7 +84,7 @@ def test_columns_of_parquet_have_types(files):
 def test_one_missing_truth_value_changes_no_kind(files):
     for i, last in enumerate((True, None)):
         pd.DataFrame({"owns": [True, False] * 500 + [last]}).to_parquet(f"{i}.parquet")
-        assert "owns (number)" in run("schema", f"{i}.parquet", *LOOK).stderr
+        assert "owns (number)" in run("discover", f"{i}.parquet", *LOOK).stderr
 
 
 def test_dates_in_files(files):
@@ -131,9 +131,8 @@ def test_wrong_dates_of_a_schema(column, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--epsilon", "1"], "--discover"),
-        (["--text", "pet"], "--discover"),
-        (["--discover"], "--epsilon"),
+        (["--epsilon", "1", "--text", "pet"], "--delta"),
+        (["--text", "pet"], "--epsilon"),
         ([*LOOK], "CSV"),
         ([*LOOK, "--text", "nobody"], "nobody"),
         ([*LOOK, "--text", "pet", "--number", "pet"], "two kinds"),
@@ -143,9 +142,9 @@ def test_wrong_dates_of_a_schema(column, message):
         ([*LOOK, "--text", "pet", "--out", "rows.csv"], "exists"),
         ([*LOOK, "--number", "pet"], "number"),
         ([*LOOK, "--date", "pet"], "date"),
-        (["--discover", "--epsilon", "0", "--delta", "1e-6", "--text", "pet"], "epsilon"),
+        (["--epsilon", "0", "--delta", "1e-6", "--text", "pet"], "epsilon"),
     ],
 )
 def test_wrong_calls(files, arguments, message, monkeypatch):
     monkeypatch.setattr(look, "_release", lambda *_: pytest.fail("noise was drawn"))
-    assert message in fails("schema", "rows.csv", *arguments)
+    assert message in fails("discover", "rows.csv", *arguments)

@@ -28,6 +28,11 @@ def test_figures_of_all_rows_and_groups(model):
     assert figure["low"] <= figure["value"] <= figure["high"]
 
 
+def test_figures_for_a_program(model):
+    printed = json.loads(run("evaluate", model, "rows.csv", *TARGET, "--json", "-").stdout)
+    assert printed["kind"] == "binary" and set(printed["figures"]) == {"all"}
+
+
 def test_budgets_and_calibrated_models(model):
     xgb_dp.Budget("book.json", epsilon=2.0, delta=1e-5)
     run("evaluate", model, "rows.csv", *TARGET, "--budget", "book.json", "--calibrated", "b.json")

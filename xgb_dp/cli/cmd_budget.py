@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import click
 
 from ..accounting.units import UNITS
@@ -23,6 +26,7 @@ from .options import FILE, OUT
 @click.option(
     "--most-rows", type=int, help="Most rows of a person; trainings for rows count that often."
 )
+@click.option("--json", "as_json", is_flag=True, help="Print what is left, and the plan, as JSON.")
 def budget(given: Given) -> None:
     """Make the budget FILE of a data set, or show what is left of it. Spends nothing.
 
@@ -44,10 +48,19 @@ def budget(given: Given) -> None:
     book = Budget(file, **total)
     book.verify()
     if not given.check:
-        click.echo(book.statement())
+        click.echo(json.dumps(_state(book), indent=2) if given.as_json else book.statement())
         return
     missing = {model: book.missing(model) for model in given.models}
     for model, names in missing.items():
         click.echo(f"{model}: " + (f"not booked: {', '.join(names)}" if names else "booked"))
     if any(missing.values()):
         raise SystemExit(1)
+
+
+def _state(book: Budget) -> dict[str, Any]:
+    """The totals, what is left of them, a plan for that, and the entries."""
+    totals = {name: getattr(book, name) for name in ("epsilon", "delta", "selection_epsilon")}
+    totals |= {"unit": book.unit.name, "group": book.unit.group}
+    left = {"remaining": book.remaining(), "remaining_selection": book.remaining_selection()}
+    entries = [{n: getattr(e, n) for n in ("id", "note", "time", "state")} for e in book.entries]
+    return {**totals, **left, "plan": book.plan(), "entries": entries}

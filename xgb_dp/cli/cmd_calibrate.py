@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 
 @command("calibrate")
 @click.option("--epsilon", type=float, multiple=True, required=True, help="Epsilon, in nats.")
-@click.option(
-    "--delta", type=float, required=True, help="Probability with which the bound may fail."
-)
+@options.delta
 @click.option("--columns", type=int, help="Number of numeric columns, if none are declared.")
 @options.training
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -22,25 +22,22 @@ from .table import read_table
 @click.argument("model", type=FILE)
 @click.argument("data", type=ROWS)
 @click.option("--epsilon", type=float, required=True, help="Budget of the figures, in nats.")
-@click.option(
-    "--delta", type=float, required=True, help="Probability with which the bound may fail."
-)
+@options.delta
 @click.option("--against", type=FILE, help="Second model of two classes, to compare with.")
 @click.option(
-    "--by",
-    metavar="COLUMN[=A,B]",
-    help="Also evaluate groups: a column with declared categories, or with these values.",
+    "--by", metavar="COLUMN[=A,B]", help="Also evaluate groups: as declared, or of these values."
 )
 @click.option("--error-bound", type=float, help="For regression: larger errors count as this.")
 @click.option("--group", type=int, help=options.GROUP)
 @options.budget
-@click.option("--json", "json_path", type=OUT, help="Also write the figures as JSON.")
+@click.option(
+    "--json", "json_path", type=OUT, help="Also write the figures as JSON; - prints them instead."
+)
 @click.option("--calibrated", type=OUT, help="Also save the model with calibrated margins.")
 @click.option(
     "--method",
     type=click.Choice(["platt", "isotonic"]),
     default="platt",
-    show_default=True,
     help="With --calibrated: a line, which every XGBoost reads, or a curve, which it does not.",
 )
 @options.model_schema
@@ -56,7 +53,8 @@ def evaluate(given: Given) -> None:
     xgb-dp evaluate income.json holdout.csv --epsilon 0.5 --delta 1e-6 --by sex
     """
     model, against, calibrated = given.model, given.against, given.calibrated
-    paths = [path for path in (given.json_path, calibrated) if path is not None]
+    printed = str(given.json_path) == "-"
+    paths = [path for path in (given.json_path, calibrated) if path and str(path) != "-"]
     read = [model, given.data, against, given.budget, given.schema_file]
     new_files(paths, force=given.force, read=read)
     booster = load_booster(model)
@@ -86,7 +84,7 @@ def evaluate(given: Given) -> None:
             **given.named("epsilon", "delta", "error_bound", "group"),
         )
         outputs: list[Output] = []
-        if given.json_path is not None:
+        if given.json_path is not None and not printed:
             outputs.append((given.json_path, report.to_json() + "\n"))
         if calibrated is not None:
             adjusted = report.calibrated(booster, method=given.method)
@@ -94,7 +92,7 @@ def evaluate(given: Given) -> None:
         try:
             save(*outputs)
         finally:  # the figures are paid for
-            click.echo(report.summary())
+            click.echo(report.to_json() if printed else report.summary())
 
 
 def _groups(by: str | None, domain: Domain) -> dict[str, list[Any]] | None:

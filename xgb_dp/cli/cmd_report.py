@@ -23,7 +23,6 @@ from .output import new_files, print_or_save, report_file, report_text, save
     "kind",
     type=click.Choice(["text", "json", "html"]),
     default="text",
-    show_default=True,
 )
 @click.option("--out", type=OUT, help="Write .txt, .json or .html instead of printing.")
 @click.option("--name", default="", help="Name of the model, for the title.")
@@ -66,7 +65,6 @@ def report(given: Given) -> None:
     "kind",
     type=click.Choice(["markdown", "html", *KINDS]),
     default="markdown",
-    show_default=True,
     help="The fields of the deployments registry, of NIST SP 800-226, of EDPB Opinion 28/2024, and "
     "of outputs of the European health data space.",
 )

@@ -32,9 +32,7 @@ from .output import new_files, save
 @click.argument("data", type=FILE)
 @click.option("--train", type=OUT, required=True, help="Where the first part goes.")
 @click.option("--test", type=OUT, required=True, help="Where the second part goes.")
-@click.option(
-    "--share", type=float, default=0.2, show_default=True, help="Probability of the second part."
-)
+@click.option("--share", type=float, default=0.2, help="Probability of the second part.")
 @options.privacy_id
 @click.option("--schema", "schema_file", type=FILE, help="Schema that names the column of ids.")
 @options.csv

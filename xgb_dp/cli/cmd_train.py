@@ -25,41 +25,26 @@ from .files import Csv, note_of
 from .group import Given, command
 from .options import FILE, OUT, ROWS
 from .output import booked_on, model_file, new_files, report_file, report_kind, save
-from .table import read_table
+from .table import Table, read_table
 
 
 @command("train")
 @click.argument("data", type=ROWS)
 @options.domain
 @click.option("--epsilon", type=float, required=True, help="Privacy budget of this model, in nats.")
-@click.option(
-    "--delta",
-    type=float,
-    required=True,
-    help="Probability with which the bound may fail: a constant well below 1 / number of people.",
-)
+@options.delta
 @options.training
 @options.budget
-@click.option("--model", type=OUT, default="model.json", show_default=True, help="Where to save.")
+@click.option("--model", type=OUT, default="model.json", help="Where to save.")
 @click.option("--continue", "start", type=FILE, help="Private model to add rounds to.")
 @click.option(
-    "--public-start",
-    "public",
-    type=FILE,
-    help="Model made without private rows, to start from.",
+    "--public-start", "public", type=FILE, help="Model made without private rows, to start from."
 )
 @click.option(
-    "--public-data",
-    "public_rows",
-    type=FILE,
-    help="Public rows in the same form: their quantiles are split candidates, at no cost.",
+    "--public-data", "public_rows", type=FILE, help="Public rows, for split candidates at no cost."
 )
 @click.option(
-    "--report",
-    "reports",
-    type=OUT,
-    multiple=True,
-    help="Also write the privacy report, as .txt, .json or .html.",
+    "--report", "reports", type=OUT, multiple=True, help="Also write a report (.txt, .json, .html)."
 )
 @click.option("--card", "card_path", type=OUT, help="Also write a model card (.md).")
 @options.csv
@@ -82,14 +67,8 @@ def train(given: Given) -> None:
     new_files(paths, force=given.force, read=read)
     for path in given.reports:
         report_kind(path)  # an unknown ending is an error before training
-    domain = options.domain_from(given)
-    domain.check_target()
-    asked = _asked(domain, given)
-    table = read_table(data, domain, training=True, csv=csv)
+    table, params = rows_and_params(given, **given.named("epsilon", "delta"))
     domain = table.domain
-    params = {"tree_method": "dp_hist", "verbosity": 1, **domain.parameters(), **asked}
-    if table.ids is not None:
-        params["dp_privacy_id"] = table.ids
     if given.start and given.public:
         raise PrivacyParameterError("Give --continue or --public-start, not both.")
     if given.public:
@@ -111,18 +90,24 @@ def train(given: Given) -> None:
         if card_path is not None:
             outputs.append((card_path, model_card(booster)))
         save(model_file(model, booster), *outputs)
-    _say_what_was_spent(report, model, domain)
+    say_what_was_spent(report, model, domain)
 
 
-def _asked(domain: Domain, given: Given) -> dict[str, Any]:
-    """The parameters that options and the schema file give, epsilon and delta among them."""
+def rows_and_params(given: Given, **target: float) -> tuple[Table, dict[str, Any]]:
+    """The rows of DATA as they are declared, and the parameters that options and schema give."""
+    domain = options.domain_from(given)
+    domain.check_target()
     asked = options.params_from(domain, given)
-    for name in ("epsilon", "delta"):
-        if asked.setdefault(f"dp_{name}", getattr(given, name)) != getattr(given, name):
+    for name, value in target.items():
+        if asked.setdefault(f"dp_{name}", value) != value:
             raise PrivacyParameterError(
                 f"`dp_{name}` is given twice with different values: keep --{name}."
             )
-    return asked
+    table = read_table(given.data, domain, training=True, csv=given.csv)
+    params = {"tree_method": "dp_hist", "verbosity": 1, **table.domain.parameters(), **asked}
+    if table.ids is not None:
+        params["dp_privacy_id"] = table.ids
+    return table, params
 
 
 def _public_rows(path: Path, data: Path, domain: Domain, csv: Csv) -> Any:
@@ -161,7 +146,8 @@ class _Progress(TrainingCallback):
         return model
 
 
-def _say_what_was_spent(report: PrivacyReport, model: Path, domain: Domain) -> None:
+def say_what_was_spent(report: PrivacyReport, model: Path, domain: Domain) -> None:
+    """Print the guarantee of a model in a sentence."""
     if not report.private:
         click.secho(report.statement(), fg="red")
     else:

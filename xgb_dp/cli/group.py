@@ -18,8 +18,22 @@ from ..errors import POLICY, NativeLibraryError, PrivacyError, RowDomainError
 from ..record import policy
 from .output import Failure, Interrupted
 
+EXIT_CODES = {
+    0: "done; `verify`: passed",
+    1: "an error, which says what to mend; `verify`: failed; `budget --check`: not booked",
+    2: "a wrong call",
+    3: "`verify`: nothing can be said of the file",
+    130: "interrupted; the last line says what the budget has booked",
+    141: "the output was closed",
+}
+"""What a command tells the program that called it."""
+_CODES = "\b\nExit codes:\n" + "\n".join(f"  {n:>3}  {text}" for n, text in EXIT_CODES.items())
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+
+_SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
+
+
+@click.group(context_settings=_SETTINGS, epilog=_CODES)
 @click.version_option(__version__, prog_name="xgb-dp")
 @click.option("--policy", "name", metavar="FILE", help="What the holder of the rows permits.")
 @click.pass_context

@@ -21,6 +21,7 @@ from ..parameters.parse import parse_range
 from ..record import policy
 from .files import Csv
 from .group import Given
+from .output import Interrupted
 
 _ENDINGS = {b"PAR1": ".parquet", b"\x1f\x8b": ".csv.gz"}  # by the first bytes
 _STDIN = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
@@ -36,7 +37,10 @@ class _Rows(click.Path):
         """The path of the file; for standard input one that ends with the command."""
         if str(value) not in _STDIN:
             return super().convert(value, param, ctx)
-        content = sys.stdin.buffer.read()
+        try:
+            content = sys.stdin.buffer.read()
+        except KeyboardInterrupt:
+            raise Interrupted("Interrupted. Nothing was spent.") from None
         ending = next((e for start, e in _ENDINGS.items() if content.startswith(start)), ".csv")
         with ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="xgb-dp-"))
@@ -57,7 +61,7 @@ ROWS = _Rows(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 GROUP = "Rows (or people) that epsilon protects together; by default as in the budget, or 1."
 
 
-def _adds(*options: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def adds(*options: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Adds options to a command, in this order."""
 
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -66,6 +70,15 @@ def _adds(*options: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callab
         return command
 
     return add
+
+
+def _option(name: str, takes: str, text: str, **more: Any) -> Callable[..., Any]:
+    option: Callable[..., Any] = click.option(name, metavar=takes, help=text, **more)
+    return option
+
+
+def _column(name: str, text: str) -> Callable[..., Any]:
+    return _option(name, "COLUMN", text)
 
 
 force = click.option("--force", is_flag=True, help="Overwrite existing files.")
@@ -77,73 +90,44 @@ budget = click.option(
     type=FILE,
     help="Charge this budget of the data set, made by `xgb-dp budget`; refused if it is used up.",
 )
-privacy_id = click.option(
-    "--privacy-id",
-    metavar="COLUMN",
-    help="Column that says who a row belongs to: all rows of a person count together.",
+delta = click.option(
+    "--delta",
+    type=float,
+    required=True,
+    help="Probability with which the bound may fail: a constant well below 1 / number of people.",
+)
+privacy_id = _column(
+    "--privacy-id", "Column that says who a row belongs to: all rows of a person count together."
 )
 
-domain = _adds(
+domain = adds(
     click.option("--schema", type=FILE, help="Declarations in a .yaml, .toml or .json file."),
-    click.option("--target", metavar="COLUMN", help="Column of labels."),
-    click.option(
-        "--classes",
-        metavar="A,B,...",
-        help="Every class that may occur, in the order 0, 1, ...; two for a binary model.",
+    _column("--target", "Column of labels."),
+    _option(
+        "--classes", "A,B,...", "Every class that may occur, in order; two for a binary model."
     ),
-    click.option(
-        "--target-bounds",
-        nargs=2,
-        type=float,
-        metavar="LOW HIGH",
-        help="Public range of the target of a regression.",
-    ),
-    click.option(
-        "--objective", metavar="NAME", help="XGBoost's name of the objective, if not the default."
-    ),
-    click.option(
-        "--quantiles",
-        metavar="A,B,...",
-        help="Levels of the quantiles to predict; sets objective reg:quantileerror.",
-    ),
-    click.option(
-        "--exposure",
-        metavar="COLUMN=LOW:HIGH",
-        help="For counts and amounts: column of exposures, with its public range.",
-    ),
-    click.option(
-        "--event",
-        metavar="COLUMN",
-        help="For survival:aft: column with 1 where the end was observed, 0 where it was not.",
-    ),
-    click.option(
-        "--target-upper",
-        metavar="COLUMN",
-        help="For survival:aft: column of the latest times; empty where none is known.",
-    ),
-    click.option(
-        "--categories",
-        multiple=True,
-        metavar="COLUMN=A,B,...",
-        help="Categorical column, with every category that may occur.",
-    ),
-    click.option(
+    _option("--target-bounds", "LOW HIGH", "Public range of the target.", nargs=2, type=float),
+    _option("--objective", "NAME", "XGBoost's name of the objective, if not the default."),
+    _option("--quantiles", "A,B,...", "Levels of the quantiles to predict."),
+    _option("--exposure", "COLUMN=LOW:HIGH", "Column of exposures, with their range."),
+    _column("--event", "For survival:aft: column with 1 where the end was observed, 0 where not."),
+    _column("--target-upper", "For survival:aft: column of the latest times; may be empty."),
+    _option("--categories", "COLUMN=A,B,...", "Every category that may occur.", multiple=True),
+    _option(
         "--bounds",
+        "COLUMN=LOW:HIGH",
+        "Public range of a number, which saves budget; LOW:HIGH:log for a geometric grid.",
         multiple=True,
-        metavar="COLUMN=LOW:HIGH",
-        help="Public range of a number, which saves budget; LOW:HIGH:log for a geometric grid.",
     ),
-    click.option("--drop", multiple=True, metavar="COLUMN", help="Column to leave out."),
-    click.option("--weight", metavar="COLUMN", help="Column of row weights."),
+    _option("--drop", "COLUMN", "Column to leave out.", multiple=True),
+    _column("--weight", "Column of row weights."),
     privacy_id,
 )
 """Adds the options that :func:`domain_from` takes."""
 
-training = _adds(
+training = adds(
     click.option(
-        "--rounds",
-        type=int,
-        help="Boosting rounds; by default they depend on the number of rows.",
+        "--rounds", type=int, help="Boosting rounds; by default they depend on the number of rows."
     ),
     click.option("--preset", help="Settings of a published system; see docs/presets.md."),
     click.option(
@@ -160,10 +144,8 @@ training = _adds(
 def csv(command: Callable[[Given], None]) -> Callable[[Given], None]:
     """Adds the options of CSV files to a command, which takes them as `csv`."""
 
-    @click.option("--separator", default=",", show_default=True, help="Separator of CSV files.")
-    @click.option(
-        "--encoding", default="utf-8-sig", show_default=True, help="Encoding of CSV files."
-    )
+    @click.option("--separator", default=",", help="Separator of CSV files.")
+    @click.option("--encoding", default="utf-8-sig", help="Encoding of CSV files.")
     @functools.wraps(command)
     def run(given: Given) -> None:
         given.csv = Csv(given.separator, given.encoding)

@@ -262,7 +262,7 @@ def _exposure(name: str, value: Any) -> tuple[str, tuple[float, float]]:
 
 def _discovered(name: str, value: Any) -> dict[str, Any]:
     """What a discovery has cost, as it was written; numbers are read as numbers."""
-    cost = dict(mapping(f"{name} must be what `xgb-dp schema --discover` writes", value))
+    cost = dict(mapping(f"{name} must be what `xgb-dp discover` writes", value))
     for part in ("epsilon", "delta"):
         cost[part] = parse_number(f"discovered: {part}", cost.get(part), low=0.0)
     return {**cost, "events": typed(cost.get("events"))}
