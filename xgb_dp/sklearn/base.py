@@ -29,6 +29,7 @@ from ..errors import PrivacyParameterError
 from ..record import policy
 from ..record.report import PrivacyReport, privacy_report
 from ..request.names import read_one
+from ..training.again import made_of
 from ..training.call_site import check_eval_set, check_sample
 from ..training.interfaces import refuse_margins
 from ..tuning import select
@@ -209,7 +210,8 @@ class Private(XGBModel):
         objective: Any = self.objective  # type: ignore[has-type]
         budget = getattr(self, "budget", None)
         booking = as_budget(budget).one_training if budget is not None else nullcontext
-        with self._rows_of_persons(X, privacy_id) as features, reading(part_of((X, y, *given))):
+        whose = self._rows_of_persons(X, privacy_id)
+        with whose as features, made_of(X), reading(part_of((X, y, *given))):
             if eval_set:
                 kwargs["eval_set"] = [
                     (self._coded(a, fitting=True), _codes(b, classes)) for a, b in eval_set

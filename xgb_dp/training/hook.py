@@ -14,7 +14,7 @@ from typing import Any
 
 from xgboost.callback import TrainingCallback
 
-from ..budget.gate import check_here
+from ..budget.gate import check_here, in_force
 from ..data import parts, persons
 from ..data.dask_rows import bring_together
 from ..data.ids import persons_of
@@ -28,7 +28,7 @@ from ..record import caution
 from ..record.pipelines import fitted_steps, warn_of_steps
 from ..request.names import flatten, read_one
 from ..request.schema import Schema, read_schema
-from . import public_data
+from . import again, public_data
 from .call_site import CallSite, check_dask, check_evals, check_matrix
 from .interfaces import declared_classes, default_rounds, estimator_matrix, refuse_search
 from .prepare import prepare
@@ -165,7 +165,10 @@ def before_train(
     caution.warn(settings, stacklevel=4)
     warn_of_steps(steps, stacklevel=4)
     caution.warn_of_columns(schema, ids is not None, stacklevel=4)
-    caution.warn_of_model(training.claim(), stacklevel=4)
+    claimed, unbooked = training.claim(), not in_force()
+    caution.warn_of_model(claimed, stacklevel=4)
+    if unbooked:
+        again.warn_of_total(dtrain, claimed, stacklevel=4)
 
     # All workers train the same, on rows of the declared domain, each of which is judged by itself.
     workers.check_agreement(f"{training.texts}\n{schema.names}")
@@ -183,5 +186,7 @@ def before_train(
     except BaseException:
         hold.release(dtrain)
         raise
+    if unbooked:
+        keeper.told = partial(again.keep, dtrain, object())
     first, last = _Holds(dtrain, hold), _Holds(dtrain, hold)
     return low, [keeper, first, *call_site.callbacks, last], keeper.rounds

@@ -26,6 +26,7 @@ class LedgerCallback(TrainingCallback):
     # makes the booster with the first trees that follow from them, in place of one that has none;
     # None where there are no such trees
     first: Callable[[Any], Booster] | None = None
+    told: Callable[[Ledger], None] | None = None  # who is told what the training releases
 
     def __init__(
         self,
@@ -54,7 +55,7 @@ class LedgerCallback(TrainingCallback):
             if names := ledger.tree_names(model):
                 start = PublicStart.of(names, len(names), released=True)
                 self.claimed = self.claimed.starting_from(start)
-        ledger.store(model, self._whole(model, self.claimed))
+        self._store(model, self.claimed)
         # Names also for a matrix without rows, and types as declared: whether pandas calls a column
         # an integer or a float can depend on a single row.
         model.feature_names = self.training.names
@@ -69,12 +70,15 @@ class LedgerCallback(TrainingCallback):
         """Write what was drawn."""
         rounds = model.num_boosted_rounds() - self.start
         record = self.training.draws.complete(self.claimed, model, rounds)
-        ledger.store(model, self._whole(model, ledger.sign(model, record)))
+        self._store(model, ledger.sign(model, record))
         caution.warn_of_doubts(record, stacklevel=6)
         return model
 
-    def _whole(self, model: Any, record: Ledger) -> Ledger:
-        return with_look(model, record, self.look)
+    def _store(self, model: Any, record: Ledger) -> None:
+        whole = with_look(model, record, self.look)
+        ledger.store(model, whole)
+        if self.told is not None:
+            self.told(whole)
 
 
 def released_by(look: Mapping[str, Any] | None) -> tuple[Released, ...]:

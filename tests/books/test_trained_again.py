@@ -1,0 +1,77 @@
+"""A second training of the same rows, which no book counts, says what all of them cost."""
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+import xgboost as xgb
+
+import xgb_dp
+
+PARAMS = {
+    "tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 1.0, "dp_delta": 1e-6,
+}  # fmt: skip
+
+
+def table():
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    return X, (X[:, 0] > 0).astype(int)
+
+
+def said(run):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", xgb_dp.PrivacyWarning)
+        run()
+    return [str(w.message) for w in caught if "no budget counts them" in str(w.message)]
+
+
+def test_the_second_and_the_fourth_say_the_total():
+    data, models = xgb.DMatrix(*table()), []
+    texts = [said(lambda: models.append(xgb.train(PARAMS, data, 2))) for _ in range(5)]
+    assert list(map(len, texts)) == [0, 1, 0, 1, 0]
+    total = float(re.search(r"about epsilon ([\d.]+)", texts[1][0])[1])
+    assert total == pytest.approx(xgb_dp.privacy_report(models[:2]).epsilon, abs=0.02)
+    assert "model number 4" in texts[3][0]
+
+
+def test_other_rows_and_booked_trainings_say_nothing(tmp_path):
+    X, y = table()
+    data = xgb.DMatrix(X, y)
+    assert not said(lambda: xgb.train(PARAMS, data, 2))
+    assert not said(lambda: xgb.train(PARAMS, xgb.DMatrix(X, y), 2))
+    book = xgb_dp.Budget(tmp_path / "book.json", epsilon=5.0, delta=1e-5)
+    assert not said(lambda: book.train(PARAMS, data, 2))
+
+
+def test_a_continued_model_is_one_model():
+    data = xgb.DMatrix(*table())
+    first = xgb.train(PARAMS, data, 2)
+    assert not said(lambda: xgb.train(PARAMS, data, 2, xgb_model=first))
+
+
+def test_units_that_do_not_add_up():
+    data = xgb.DMatrix(*table())
+    xgb.train(PARAMS, data, 2)
+    (text,) = said(lambda: xgb.train({**PARAMS, "dp_group": 2}, data, 2))
+    assert "nothing bounds what they cost together" in text
+
+
+def test_a_training_that_was_interrupted_counts():
+    class Stop(xgb.callback.TrainingCallback):
+        def after_iteration(self, *_):
+            raise KeyboardInterrupt
+
+    data = xgb.DMatrix(*table())
+    with pytest.raises(KeyboardInterrupt):
+        xgb.train(PARAMS, data, 2, callbacks=[Stop()])
+    assert len(said(lambda: xgb.train(PARAMS, data, 2))) == 1
+
+
+def test_estimators_are_known_by_their_table():
+    ensemble = pytest.importorskip("sklearn.ensemble")
+    X, y = table()
+    one = xgb_dp.DPXGBClassifier(epsilon=1.0, delta=1e-6, classes=2, n_estimators=2)
+    voting = ensemble.VotingClassifier([("a", one), ("b", one)])
+    (text,) = said(lambda: voting.fit(X, y))
+    assert "model number 2" in text

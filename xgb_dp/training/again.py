@@ -1,0 +1,70 @@
+"""Says what several trainings of the same rows cost together, where no book counts them.
+
+Rows are known by the object that holds them: a matrix, or the table that an estimator is fitted on.
+Only ledgers are kept, for as long as the object lives.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from typing import Any
+
+from ..accounting.gaussian import gaussian_epsilon, gaussian_mu
+from ..accounting.units import all_same
+from ..errors import PrivacyWarning
+from ..record.form import Ledger
+
+_TABLE: ContextVar[Any] = ContextVar("xgb_dp_table", default=None)
+_trained: dict[int, dict[object, Ledger]] = {}  # of each object by id(), by training
+
+
+@contextmanager
+def made_of(table: Any) -> Iterator[None]:
+    """Say which table the matrix of a training is made of."""
+    token = _TABLE.set(table)
+    try:
+        yield
+    finally:
+        _TABLE.reset(token)
+
+
+def keep(dtrain: Any, training: object, record: Ledger) -> None:
+    """Note what a training claims to release of its rows, and at its end what it has released."""
+    table = _TABLE.get()
+    rows = dtrain if table is None else table
+    if id(rows) not in _trained:
+        with suppress(TypeError):  # it takes no weak references
+            weakref.finalize(rows, _trained.pop, id(rows), None).atexit = False
+            _trained[id(rows)] = {}
+    _trained.get(id(rows), {})[training] = record
+
+
+def warn_of_total(dtrain: Any, claimed: Ledger, stacklevel: int = 2) -> None:
+    """Issue a ``PrivacyWarning`` before the second training of the same rows, the fourth, ..."""
+    table = _TABLE.get()
+    kept = _trained.get(id(dtrain if table is None else table), {}).values()
+    # A model that this one continues is a part of it.
+    records = [*(r for r in kept if not r.trees or not r.trees <= claimed.trees), claimed]
+    count = len(records)
+    if count < 2 or count & (count - 1) or not all(r.private and r.noise == "os" for r in records):
+        return
+    cost = "they are for different units, so nothing bounds what they cost together"
+    if all_same(record.unit for record in records):
+        targets = [t.target for record in records for t in record.trainings]
+        delta, total = max(d for _, d in targets), math.fsum(epsilon for epsilon, _ in targets)
+        if all(d for _, d in targets):  # as if each were a Gaussian
+            mu = math.hypot(*(gaussian_mu(*target) for target in targets))
+            total = min(total, gaussian_epsilon(mu, delta))
+        cost = f"together they cost about epsilon {total:.3g} at delta {delta:g}"
+    warnings.warn(
+        f"These rows train private model number {count}, and no budget counts them: {cost}. Keep "
+        "one book (`xgb_dp.Budget`) for all that is shown of them. "
+        "`xgb_dp.privacy_report([first, second])` gives the exact total.",
+        PrivacyWarning,
+        stacklevel=stacklevel + 1,
+    )
