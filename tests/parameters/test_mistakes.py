@@ -31,16 +31,31 @@ def fitted(columns, **settings):
     return clf.set_params(**settings).fit(X[columns], y)
 
 
+def of_texts(**settings):
+    clf = xgb_dp.DPXGBClassifier(epsilon=1.0, delta=1e-6, classes=[0, 1], n_estimators=2)
+    return clf.set_params(**settings).fit(pd.DataFrame({"t": ["x", "y"] * 30}), [0, 1] * 30)
+
+
 def own_loss():
     X, y = table()
     return xgb.train(PARAMS, xgb.DMatrix(X, y), 2, obj=lambda margin, data: (margin, margin))
 
 
+def continued_without_privacy():
+    X, y = table()
+    stock = {"objective": "binary:logistic", "max_depth": 2}
+    return xgb.train(stock, xgb.DMatrix(X, y), 2, xgb_model=trained())
+
+
 MISTAKES = [
+    (continued_without_privacy, "or `xgb_model` is a private model"),
     (lambda: trained(n_estimators=10), "num_boost_round"),
     (own_loss, "dp_objective"),
     (lambda: fitted([]), "no columns"),
     (lambda: fitted(["c"], categories={"c": "abc"}), "'abc', and a list of names was expected"),
+    (lambda: of_texts(categories={"t": "abc"}), "'abc', and a list of names was expected"),
+    (lambda: of_texts(categories={"t": ["x", np.nan]}), "missing value, which is not a name"),
+    (lambda: fitted(["c"], tree_method="hist"), "take xgboost.XGBClassifier"),
     (lambda: fitted(["c"], categories={"c": ["x", np.nan]}), "missing value, which is not a name"),
     (lambda: trained(dp_feature_cuts={"f0": [0.0]}), "Use a column's name"),
 ]
@@ -108,3 +123,31 @@ def test_delta_is_compared_with_the_released_number_of_rows():
     X, y = table(3000)
     with pytest.warns(xgb_dp.PrivacyWarning, match="one over the released number of rows"):
         xgb.train({**PARAMS, "dp_delta": 9e-4}, xgb.DMatrix(X, y))
+
+
+def test_the_number_of_persons_is_told_as_that_of_persons():
+    X, y = table()
+    ids = {"dp_privacy_id": np.repeat(np.arange(30), 2), "dp_n_public": 2000, "dp_delta": 9e-4}
+    with pytest.warns(xgb_dp.PrivacyWarning, match="one over the declared number of persons"):
+        model = xgb.train({**PARAMS, **ids}, xgb.DMatrix(X, y), 2)
+    assert "the number of persons, as declared" in xgb_dp.privacy_report(model).statement()
+
+
+def test_margins_of_the_rows_are_told():
+    X, y = table()
+    data = xgb.DMatrix(X, y, base_margin=np.zeros(60))
+    told = "such as another private model"
+    model = xgb.train({**PARAMS, "dp_base_margin": True}, data, 2)
+    assert told in xgb_dp.privacy_report(model).statement()
+    assert told not in xgb_dp.privacy_report(trained()).statement()
+
+
+def test_an_ensemble_is_told_to_be_several_models():
+    ensemble = pytest.importorskip("sklearn.ensemble")
+    X, y = table()
+    member = xgb_dp.DPXGBClassifier(epsilon=1.0, delta=1e-6, classes=2, n_estimators=2)
+    voting = ensemble.VotingClassifier([("a", member), ("b", member)]).fit(X, y)
+    for ask in (xgb_dp.privacy_report, xgb_dp.verify, xgb_dp.model_card):
+        with pytest.raises(xgb_dp.PrivacyParameterError, match=r"model\.estimators_"):
+            ask(voting)
+    assert 1.3 < xgb_dp.privacy_report(voting.estimators_).epsilon < 1.6

@@ -92,7 +92,12 @@ def _declared(X: Any, categories: Mapping[Any, Any] | None) -> dict[Any, list[An
     declared: dict[Any, list[Any]] = {}
     columns = columns_of(X)
     for key, names in categories.items() if isinstance(categories, Mapping) else ():
-        if isinstance(names, str) or not isinstance(names, (Sequence, np.ndarray)):
+        if isinstance(names, str):
+            raise PrivacyParameterError(
+                f"`categories` (`dp_categories`) of column {key!r} is one text, {names!r}, and a "
+                "list of names was expected."
+            )
+        if not isinstance(names, (Sequence, np.ndarray)):
             continue
         if isinstance(key, (int, np.integer)) and key not in columns and key < len(columns):
             key = columns[key]

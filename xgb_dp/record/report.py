@@ -246,6 +246,8 @@ class PrivacyReport:
     def __str__(self) -> str:
         return self.statement()
 
+    __repr__ = __str__
+
     def _repr_html_(self) -> str:
         return as_html(self)
 
@@ -271,6 +273,8 @@ def as_booster(model: Any) -> Any:
         raise PrivacyParameterError(
             "`model` must be an xgboost.Booster, a fitted xgboost estimator or the path of a "
             f"model; got {type(model).__name__}."
+            + " It has several models: ask for privacy_report(model.estimators_), their total."
+            * hasattr(model, "estimators_")
         )
     return model
 

@@ -27,9 +27,9 @@ def _no_tree_method(s: Settings) -> str:
 
 def _refusal(got: str) -> PrivacyRefusal:
     return PrivacyRefusal(
-        f"`tree_method` {got}, but dp_* parameters were given: only tree_method='dp_hist' (or "
-        "'dp_approx') trains privately. Set it, or remove the dp_* parameters to train without "
-        "privacy."
+        f"`tree_method` {got}, but dp_* parameters were given, or `xgb_model` is a private model: "
+        "only tree_method='dp_hist' (or 'dp_approx') trains privately. Set it, or leave them out "
+        "to train without privacy."
     )
 
 

@@ -300,6 +300,11 @@ class Private(XGBModel):
 
     def _permitted_classes(self) -> np.ndarray | None:
         """The declared classes, before any label is compared with them."""
+        if not str(self.tree_method).startswith("dp_"):
+            raise PrivacyParameterError(
+                "`tree_method` of a private estimator is 'dp_hist' or 'dp_approx'. To train "
+                "without privacy, take xgboost.XGBClassifier or XGBRegressor."
+            )
         classes = self._declared_classes()
         if (rules := policy.in_force()) is not None:
             params = self.get_xgb_params().items()  # XGBoost has yet to choose the objective
