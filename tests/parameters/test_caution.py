@@ -76,12 +76,15 @@ def test_a_budget_warns_when_it_is_made(tmp_path, totals, text):
     assert said(lambda: xgb_dp.Budget(path)) == []
 
 
-def test_the_warning_points_at_the_caller(params, matrix):
+def test_the_warning_points_at_the_caller(params, matrix, tmp_path):
     first = xgb.train(params(dp_epsilon=8.0), matrix(), 1)
     for epsilon, model in ((20.0, None), (math.inf, None), (8.0, first)):
         with pytest.warns(xgb_dp.PrivacyWarning) as caught:
             xgb.train(params(dp_epsilon=epsilon), matrix(), 1, xgb_model=model)
         assert caught[0].filename == __file__
+    with pytest.warns(xgb_dp.PrivacyWarning) as caught:
+        xgb_dp.Budget(tmp_path / "book.json", epsilon=20.0, delta=1e-6)
+    assert caught[0].filename == __file__
 
 
 def test_estimators_and_continued_models():

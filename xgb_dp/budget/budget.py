@@ -114,7 +114,7 @@ class Budget(Book):
             new |= secret_rooms.to_content(new, secret_test, test_epsilon, whose.unit)
             new |= {**whose.to_content(), "entries": []}
             content = budget_file.update(self.path, lambda old: old or new)
-            warn_of(content["epsilon"], content["delta"], None, stacklevel=2, unit=whose.unit)
+            warn_of(content["epsilon"], content["delta"], None, stacklevel=3, unit=whose.unit)
         for name, value in given.items():
             if value is not None and value != content[name]:
                 raise PrivacyParameterError(

@@ -349,6 +349,9 @@ class Discovery:
             lines.append(f"{name} ({column.kind}): {'; '.join(_words(column))}")
         return "\n".join(lines)
 
+    def __repr__(self) -> str:
+        return f"Discovery({', '.join(map(repr, self.columns))})"
+
 
 def _listed(column: FoundColumn) -> dict[str, Any]:
     out = {k: v for k, v in vars(column).items() if v is not None}

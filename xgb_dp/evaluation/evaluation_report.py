@@ -175,8 +175,12 @@ class EvaluationReport:
     def summary(self) -> str:
         """The figures as a table, and the statement."""
         head = f"  {'figure':<20}{'value':>12}{'low':>12}{'high':>12}"
-        parts, whom = [], "persons" if self.cost.unit.of_persons else "rows"
+        parts: list[str] = []
+        whom = "persons" if self.cost.unit.of_persons else "rows"
         for title, figures in self._by_group(f"All {whom}", "Group "):
+            if parts and "rows" in figures and figures["rows"].low <= 0.0:
+                parts.append(f"{title}\n  fewer {whom} than the noise lets anybody see")
+                continue
             lines = [
                 f"  {whom if label == 'rows' else label:<20}"
                 f"{_shown(f.value):>12}{_shown(f.low):>12}{_shown(f.high):>12}"
@@ -252,6 +256,8 @@ class EvaluationReport:
 
     def __str__(self) -> str:
         return self.summary()
+
+    __repr__ = __str__
 
 
 def read_cost(cost: Any) -> tuple[float, float]:

@@ -43,9 +43,9 @@ def concerns(epsilon: float, delta: float, n_public: int | None, unit: Unit = ON
         )
     elif n_public is not None and delta * n_public > 1.0:
         reasons.append(
-            f"Delta is {delta:.4g}, above 1 / {n_public}, one over the declared number of rows: a "
-            "mechanism that publishes a random row as it is would have this guarantee. Take a far "
-            "smaller one."
+            f"Delta is {delta:.4g}, above 1 / {n_public}, one over the declared number of "
+            f"{unit.plural}: a mechanism that publishes a random {unit.name} as it is would have "
+            "this guarantee. Take a far smaller one."
         )
     return reasons
 

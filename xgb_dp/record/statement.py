@@ -32,7 +32,7 @@ _PUBLIC = {
     "public_data": "the public rows that candidates or trees come from",
     "categories": "the declared categories",
     "classes": "the declared classes",
-    "n_public": "the number of rows, as declared",
+    "n_public": "the number of {}, as declared",
     "max_weight": "the bound of row weights",
 }
 _NOT_COVERED = (
@@ -142,7 +142,7 @@ def _of_each(record: Ledger, key: str) -> Iterator[tuple[str, Any]]:
 def _chosen(record: Ledger) -> str:
     """Which of several plans was taken, and that this is a private release."""
     parts = []
-    counted = "persons" if record.unit.of_persons else "rows"
+    counted = record.unit.plural
     for which, choice in _of_each(record, "plan_choice"):
         plans = choice["plans"]
         taken = plans[choice["taken"]].items()
@@ -179,7 +179,8 @@ def _masked(record: Ledger) -> str:
 def _public(record: Ledger) -> str:
     lines = ["Taken as public, and not protected: the number, names and types of the columns"]
     seen = [t.public for t in record.trainings]
-    lines += [text for key, text in _PUBLIC.items() if any(p.get(key) for p in seen)]
+    public = (text for key, text in _PUBLIC.items() if any(p.get(key) for p in seen))
+    lines += [text.format(record.unit.plural) for text in public]
     if any(isinstance(p.get("base_score"), (int, float, list)) for p in seen):
         lines.append("the given intercept")
     if record.start is not None and not record.start.released:
@@ -217,6 +218,11 @@ def _history(record: Ledger) -> str:
     if len(trainings) > 1:
         parts.append(
             f"The model was trained in {len(trainings)} steps; the figures compose all of them."
+        )
+    if any(t.public.get("base_score") == "base_margin" for t in trainings):
+        parts.append(
+            "Each row came with a `base_margin`, from which its trees start. The figures do not "
+            "count what was released of these rows to make it, such as another private model."
         )
     if any(t.stopped for t in trainings):
         parts.append(
