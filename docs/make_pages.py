@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -118,7 +119,6 @@ ABOUT = {
     "([how-to](howto/public.md)).",
     Table.MASKED_SUMS: "For several parties that do not trust each other "
     "([how-to](howto/federated.md)).",
-    Table.STOCK: "XGBoost reads these itself. They change no tree.",
 }
 
 REFUSED_HEAD = """\
@@ -144,7 +144,10 @@ def _source(name: str) -> str:
 
 def _row(p: Parameter) -> str:
     names = f"`{p.name}`" + "".join(f", `{a}`" for a in p.aliases)
-    meaning = f"{p.meaning[0].upper()}{p.meaning[1:].rstrip('.')}. *{p.domain}*"
+    meaning = f"{p.meaning[0].upper()}{p.meaning[1:].rstrip('.')}"
+    values = re.findall(r"'[^']+'", p.domain)
+    if not (p.domain.startswith("'") and all(value in p.meaning for value in values)):
+        meaning += f". *{p.domain}*"
     if p.unit and p.unit not in p.domain:
         meaning += f" ({p.unit})"
     source = _source(p.page)
@@ -162,7 +165,7 @@ def parameters_page() -> str:
     """Text of ``docs/parameters.md``."""
     rows = PARAMETERS.values()
     sections = [(t.value, ABOUT[t], [p for p in rows if p.table is t]) for t in ABOUT]
-    sections[-1:-1] = [
+    sections += [
         (system.title, system.about, [p for p in rows if p.name in system.parameters])
         for system in SYSTEMS
     ]
@@ -172,7 +175,17 @@ def parameters_page() -> str:
         f"{HEAD}\n## {Table.USUAL.value}\n\n{usual}\n"
         f"\n## Rounds\n\n{_rounds()}\n\n{_table(ARGUMENTS.values())}\n\n"
         + "\n".join(others)
-        + f"\n{_refused()}"
+        + f"\n{_passed_on()}\n{_refused()}"
+    )
+
+
+def _passed_on() -> str:
+    """Names that XGBoost reads itself."""
+    rows = [p for p in PARAMETERS.values() if p.table is Table.STOCK]
+    names = [f"`{name}`" for p in rows for name in (p.name, *p.aliases)]
+    return (
+        f"## {Table.STOCK.value}\n\nXGBoost reads {', '.join(names[:-1])} and {names[-1]} itself. "
+        "They change no tree, and no noise follows a seed.\n"
     )
 
 
@@ -194,15 +207,15 @@ PRESETS_HEAD = f"""{NOTE}
 
 # Presets: the published systems
 
-`dp_preset="..."` sets components; keys that you give override it, so that you can change one
-component at a time. `print(xgb_dp.presets.describe(name))` lists the settings of a preset, and
-where it follows its paper. All run in one engine, with its proofs, ledger and report. Where a
-paper's algorithm is not private, this page says what is done instead.
+`dp_preset="..."` sets components; keys that you give override it.
+`print(xgb_dp.presets.describe(name))` lists the settings of a preset, and where it follows its
+paper. All run in one engine, with its proofs, ledger and report. Where a paper's algorithm is not
+private, this page says what is done instead.
 
 Presets other than the default need public bounds of all numeric columns (`dp_feature_bounds`), as
 their papers do, and start from a public intercept. Multi-class objectives go with presets whose
 leaves are Newton steps and `dp_gradient_clip="row_weight"`. [DP-XGBoost of Sarus](sarus.md) has a
-page with its formulas and budgets.
+page.
 """
 SEVERAL = 2
 """Presets that share a difference before it is listed for all of them together."""
@@ -264,6 +277,8 @@ COMMANDS_HEAD = f"""{NOTE}
 """
 SHARED = 2
 """Commands that take an option with the same meaning before it is listed for all together."""
+MANY = 4
+"""Options of that list in a row of which the first and the last are enough."""
 
 
 def _option(param: Any) -> str:
@@ -271,9 +286,9 @@ def _option(param: Any) -> str:
     if not param.is_flag:
         names += f" {_metavar(param)}".replace("|", "\\|")
     text = (param.help or "").rstrip(".")
-    notes = ["may be repeated"] if param.multiple else []
+    notes = ["repeatable"] if param.multiple else []
     if param.required:
-        notes.append("must be given")
+        notes.append("required")
     elif param.default and isinstance(param.default, (str, float)):
         notes.append(f"default `{param.default}`")
     return f"| {names} | {_cell('; '.join([text, *notes]).lstrip('; '))} |"
@@ -326,9 +341,25 @@ def commands_page() -> str:
         own = [row for row in map(_option, found) if row not in shared]
         if own:
             lines += ["", "| option | meaning |", "|---|---|", *own]
-        if others := [f"`{p.opts[0]}`" for p in found if _option(p) in shared]:
-            lines += ["", f"{'Also' if own else 'Takes'}: {', '.join(others)}."]
+        if others := [shared.index(row) for row in map(_option, found) if row in shared]:
+            names = ", ".join(_runs(others, [row.split("`")[1] for row in shared]))
+            lines += ["", f"{'Also' if own else 'Takes'}: {names}."]
     return COMMANDS_HEAD + "\n".join(lines) + "\n"
+
+
+def _runs(found: list[int], names: list[str]) -> list[str]:
+    """Names of some rows; those of many that follow each other as the first and the last."""
+    runs: list[list[int]] = []
+    for i in sorted(found):
+        if runs and i == runs[-1][-1] + 1:
+            runs[-1].append(i)
+        else:
+            runs.append([i])
+    out: list[str] = []
+    for run in runs:
+        told = [f"`{names[i]}`" for i in run]
+        out += [f"{told[0]} to {told[-1]}"] if len(run) > MANY else told
+    return out
 
 
 def pages() -> dict[Path, str]:

@@ -22,7 +22,7 @@ from .options import FILE, OUT
 @click.option("--delta", type=float, help="Total of the data set; needed to make the file.")
 @click.option("--selection-epsilon", type=float, help="Part of epsilon set aside for selections.")
 @click.option("--unit", type=click.Choice(list(UNITS)), help="What is protected; by default row.")
-@click.option("--group", type=int, help="Rows (or people) protected together; by default 1.")
+@click.option("--group", type=int, help="Rows, or persons, protected together; by default 1.")
 @click.option(
     "--most-rows", type=int, help="Most rows of a person; trainings for rows count that often."
 )

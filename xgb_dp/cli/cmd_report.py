@@ -27,7 +27,7 @@ from .output import new_files, print_or_save, report_file, report_text, save
 @click.option("--out", type=OUT, help="Write .txt, .json or .html instead of printing.")
 @click.option("--name", default="", help="Name of the model, for the title.")
 @click.option("--delta", type=float, help="Print only epsilon, at this delta.")
-@click.option("--group", type=int, help="Print only epsilon, for so many rows or people together.")
+@click.option("--group", type=int, help="Print only epsilon, for so many rows or persons together.")
 @click.option(
     "--accountant", type=click.Choice(list(ACCOUNTANTS)), help="Print only epsilon, by this one."
 )

@@ -58,7 +58,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 OUT = click.Path(dir_okay=False, path_type=Path)
 ROWS = _Rows(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 
-GROUP = "Rows (or people) that epsilon protects together; by default as in the budget, or 1."
+GROUP = "Rows, or persons, that epsilon protects together; by default as in the budget, or 1."
 
 
 def adds(*options: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
