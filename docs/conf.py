@@ -38,10 +38,20 @@ nb_execution_timeout = 300
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
+autodoc_type_aliases = dict.fromkeys(("Floats", "npt.NDArray[np.float64]"), "numpy.ndarray")
 autodoc_default_options = {"show-inheritance": True}
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_use_rtype = False
+
+# What signatures have in place of words: types that NumPy spells out, and values without a text.
+_NUMPY = r"~?numpy\._typing\.\w+\."
+_SPELT_OUT = {
+    rf"{_NUMPY}_Buffer \| {_NUMPY}_Supp.*?complex \| bytes \| str\]": "~numpy.typing.ArrayLike",
+    r"~?numpy\.ndarray\[~?\w*\.?tuple\[.*?\], ~?numpy\.dtype\[[~\w.]+\]\]": "~numpy.ndarray",
+    r", _\w+: [^=]*? ?= ?<factory>": "",
+    r"<factory>|<function \w+>": "...",
+}
 
 _DOCS = Path(__file__).resolve().parent
 _LONG_CELL = 80
@@ -82,8 +92,37 @@ def _drop_object(app: Any, page: nodes.document) -> None:
             line.parent.remove(line)
 
 
+def _drop_any(app: Any, page: nodes.document, name: str) -> None:
+    """Leave out that an attribute is of any type."""
+    for field in list(page.findall(nodes.field)):
+        if [part.astext() for part in field.children] == ["Type", "Any"]:
+            owner = field.parent
+            owner.remove(field)
+            if not owner.children:
+                owner.parent.remove(owner)
+
+
+def _as_written(app: Any, *about: Any) -> tuple[str | None, str | None]:
+    """A signature as a person writes it."""
+    signature, returns = (text or "" for text in about[-2:])
+    for spelt, word in _SPELT_OUT.items():
+        signature, returns = (re.sub(spelt, word, text) for text in (signature, returns))
+    return signature or None, returns or None
+
+
+def _link_returns(app: Any, what: str, name: str, thing: Any, options: Any, lines: Any) -> None:
+    """Make a link of the class that a function returns."""
+    for i, line in enumerate(lines[1:], 1):
+        word = re.match(r"\s+(\w+)(?=[:,])", line)
+        if lines[i - 1].strip() == "Returns:" and word and word[1] in xgb_dp.__all__:
+            lines[i] = line.replace(word[1], f":class:`~xgb_dp.{word[1]}`", 1)
+
+
 def setup(app: Any) -> None:
     """Called by Sphinx."""
+    app.connect("autodoc-process-signature", _as_written)
+    app.connect("autodoc-process-docstring", _link_returns, priority=400)
+    app.connect("doctree-resolved", _drop_any)
     app.connect("doctree-read", _drop_object)
     app.connect("source-read", _plain_links)
     app.connect("doctree-resolved", _label_cells)

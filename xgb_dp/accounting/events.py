@@ -70,7 +70,7 @@ class Event:
 
     @property
     def unit(self) -> str:
-        """Whom its cost holds for: "row" or "person".
+        """Whom its cost holds for, "row" or "person".
 
         Wherever something is said of one row, it then holds for all rows of one person. An event
         that consists of others has their unit.

@@ -52,12 +52,12 @@ class Unit:
 
     @property
     def label(self) -> str:
-        """A name for tables: "row", "5 rows of one person", "person (column patient)"."""
+        """A name for tables, such as "row" or "person (column patient)"."""
         return (self.name if self.group == 1 else self.counted()) + self._where
 
     @property
     def phrase(self) -> str:
-        """The same in a sentence: "one row", "one person (column patient)"."""
+        """The same in a sentence, such as "one person (column patient)"."""
         return self.counted() + self._where
 
     @property

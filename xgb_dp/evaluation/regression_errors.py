@@ -136,7 +136,7 @@ class Errors:
 
     @property
     def bias(self) -> Figure:
-        """Mean error: above 0 where predictions are too large."""
+        """Mean error, above 0 where predictions are too large."""
         share = self._mean("error", -1.0)
         return share.moved(lambda error: self.bound * error)
 

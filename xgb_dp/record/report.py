@@ -67,7 +67,7 @@ class PrivacyReport:
 
     @property
     def unit(self) -> Unit:
-        """Whom the guarantee is about: one row, so many rows of one person, or persons."""
+        """Whom the guarantee is about, such as one row, or all rows of one person."""
         return self.record.unit
 
     @property
