@@ -28,4 +28,8 @@ TABLE = Table(
     metrics={"": "r2"} | {data.name: "log_loss" for data in CLASSES},
     layout="default",
     also=("error", "rmse", *PROBABILITIES),
+    notes=(
+        "Predictions of numbers are the model's own, which may lie beyond the declared range. The "
+        "estimator moves them to its end.",
+    ),
 )

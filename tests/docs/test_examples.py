@@ -79,6 +79,28 @@ def test_pages_run(page, tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib.pyplot").close("all")
 
 
+WRITES = re.compile(
+    r'(?:Budget|save_model|savefig|to_csv|open)\("([\w.-]+)"|xgb-dp budget ([\w.-]+)|'
+    r"--(?:model|out|train|test|calibrated|report|card) ([\w.-]+)|^# ([\w-]+\.(?:yaml|py))$",
+    re.MULTILINE,
+)
+
+
+def test_pages_keep_the_files_of_each_other():
+    """A reader may run all of them in one folder."""
+    pages = [DOCS.parent / "README.md", *PAGES, *sorted((DOCS / "gallery").glob("*.md"))]
+    whose: dict[str, str] = {}
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        runs = re.findall(
+            r"^ *```(?:python|bash|yaml|\{code-cell\} python)\n(.*?)^ *```", text, re.M | re.S
+        )
+        for found in WRITES.findall("\n".join(runs)):
+            name = next(filter(None, found))
+            assert whose.setdefault(name, page.name) == page.name, name
+    assert len(whose) > 40
+
+
 def test_page_of_clusters_runs(tmp_path, monkeypatch):
     distributed = pytest.importorskip("distributed")
     # Workers in threads start at once; those in processes have tests in tests/dask.
