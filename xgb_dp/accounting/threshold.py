@@ -14,7 +14,7 @@ from .curve import Curve
 from .events import ThresholdEvent
 
 _UP = 1.0 + 1e-9
-_SHARES = (0.5, 0.1, 0.9, *(10.0**-k for k in range(2, 12)))
+_SHARES = (*(10.0**-k for k in range(11, 0, -1)), 0.5, 0.9)
 
 
 def tail(sigma2: int, least: int) -> float:
@@ -51,10 +51,12 @@ class WithThresholds(Curve):
         best = math.inf
         if self._failure < delta:
             best = self._rest.epsilon(delta - self._failure)
+        value = 0.0  # of a smaller share, which is no larger
         for share in _SHARES if self._several and 0.0 < self._tail < delta else ():
-            value = self._rest.epsilon(delta * (1.0 - share))
             if value < 700.0 and math.exp(value) * self._tail * _UP <= delta * share:
-                best = min(best, value)
+                value = self._rest.epsilon(delta * (1.0 - share))
+                if value < 700.0 and math.exp(value) * self._tail * _UP <= delta * share:
+                    return min(best, value)
         return best
 
     def delta(self, epsilon: float) -> float:
