@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 pytest.importorskip("sklearn")
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.compose import ColumnTransformer
+from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.feature_selection import SelectKBest
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
@@ -64,6 +65,16 @@ FITTED = [
      "remainder (StandardScaler)", "scaling"),
     (make_pipeline(FeatureUnion([("u", StandardScaler())]), model()), X, "u (StandardScaler)",
      "scaling"),
+    (make_pipeline(ColumnTransformer([("s", "passthrough", lambda table: [0])]), model()), X,
+     "s (columns)", "by name"),
+    (make_pipeline(ColumnTransformer([("s", "passthrough", make_column_selector("a"))]), model()),
+     T, "s (columns)", "by name"),
+    (make_pipeline(ColumnTransformer([("o", OneHotEncoder(categories=[["x", "y"]]), ["t"])]),
+                   model()), T, "(ColumnTransformer)", "sparse_threshold=0"),
+    (make_pipeline(ColumnTransformer([("a", "passthrough", [0])]), model()), csr_array(abs(X)),
+     "(ColumnTransformer)", "sparse_threshold=0"),
+    (make_pipeline(SimpleImputer(strategy="constant", keep_empty_features=True,
+                                 add_indicator=True), model()), X, "SimpleImputer", "no filling"),
     (Pipeline([("outer", StandardScaler()), ("inner", make_pipeline(model()))]), X, "outer",
      "scaling"),
 ]  # fmt: skip
@@ -94,6 +105,8 @@ def test_fitted_steps_are_named(pipeline, rows, name, instead):
          T[["t"]]),
         (make_pipeline(OrdinalEncoder(categories=[["x", "y"]]), model()), T[["t"]]),
         (make_pipeline(ColumnTransformer([("a", "passthrough", [0])]), model()), X),
+        (make_pipeline(ColumnTransformer([("o", OneHotEncoder(categories=[["x", "y"]]), ["t"])],
+                                         sparse_threshold=0), model()), T),
         (make_pipeline(FrozenEstimator(StandardScaler().fit(X[:5])), model()), X),
         (model(), X),
     ],
@@ -138,3 +151,12 @@ def test_resampling_of_imbalanced_learn(monkeypatch):
     with pytest.warns(PrivacyWarning, match="smote .SMOTE.: .*scale_pos_weight"):
         module.Pipeline([("smote", SMOTE()), ("model", private)]).fit(X, y)
     assert "smote (SMOTE)" in xgb_dp.privacy_report(private).statement()
+
+
+def test_warnings_of_steps_say_nothing_of_rows():
+    steps = make_pipeline(FunctionTransformer(np.log1p), model()).fit(abs(X), y)
+    rows = abs(X)
+    rows[0, 0] = -2.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        xgb_dp.evaluate(steps, (rows, y), epsilon=1.0, delta=1e-6)

@@ -30,6 +30,18 @@ _INSTEAD = (
      "them, which costs little, or choose on public rows"),
     (("Imputer",), "missing values need no filling: leave it out"),
 )  # fmt: skip
+_SPARSE = (
+    "whether it returns a sparse table, in which 0 is missing, depends on all rows: set "
+    "sparse_threshold=0"
+)
+_SELECTOR = (
+    "it selects columns by a function, and the type of a column depends on all rows: list the "
+    "columns by name"
+)
+_DENSE = ("OrdinalEncoder",)
+_AS_GIVEN = ("FunctionTransformer", "Normalizer", "Binarizer", "PolynomialFeatures",
+             "SimpleImputer")  # fmt: skip
+"""Steps that make dense tables of dense ones."""
 _ELSE = (
     "fit it on public rows and put it in a sklearn.frozen.FrozenEstimator, or replace it by a rule "
     "that looks at one row at a time (FunctionTransformer)"
@@ -53,7 +65,7 @@ def fitted_steps() -> list[tuple[str, str]]:
         steps = getattr(pipeline, "steps", None)
         if isinstance(steps, list) and not any(pipeline is other for other in seen):
             seen.append(pipeline)
-            fitted += _of_steps(steps[:-1])
+            fitted += _of_steps(steps[:-1], sparse=_is_sparse(frame.f_locals.get("X")))
     return fitted
 
 
@@ -73,14 +85,14 @@ def taken_apart(model: Any) -> tuple[list[Any], Any]:
     return front, model
 
 
-def fitted_in(model: Any) -> list[tuple[str, str]]:
+def fitted_in(model: Any, table: Any = None) -> list[tuple[str, str]]:
     """Steps of a pipeline that were fitted on rows, each with what to do instead."""
-    return list(_of_steps(taken_apart(model)[0]))
+    return list(_of_steps(taken_apart(model)[0], sparse=_is_sparse(table)))
 
 
 def transformed(model: Any, table: Any) -> Any:
     """A table as the last step of a pipeline sees it, by steps that look at one row at a time."""
-    fitted = fitted_in(model)
+    fitted = fitted_in(model, table)
     if fitted:
         raise PrivacyRefusal(
             "Steps of the pipeline in front of the model were fitted on rows, which may be these: "
@@ -88,9 +100,11 @@ def transformed(model: Any, table: Any) -> Any:
             f"{_listed(fitted)}. Or give the last step of the pipeline, and the rows as it sees "
             "them, if the steps were fitted on public rows."
         )
-    for _, step, *_ in taken_apart(model)[0]:
-        if step is not None and step != "passthrough":
-            table = read_data(step.transform, table)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a warning of a step may be about one row
+        for _, step, *_ in taken_apart(model)[0]:
+            if step is not None and step != "passthrough":
+                table = read_data(step.transform, table)
     return table
 
 
@@ -98,23 +112,50 @@ def _listed(steps: list[tuple[str, str]]) -> str:
     return "; ".join(f"{name}: {instead}" for name, instead in steps)
 
 
-def _of_steps(steps: Any) -> Iterator[tuple[str, str]]:
-    for name, step, *_ in steps:
-        yield from _of_step(str(name), step)
+def _is_sparse(table: Any) -> bool:
+    kinds = getattr(table, "dtypes", ())
+    return hasattr(table, "nnz") or any("Sparse" in str(kind) for kind in kinds)
 
 
-def _of_step(name: str, step: Any) -> Iterator[tuple[str, str]]:
-    """What of one step is fitted on rows."""
+def _of_steps(steps: Any, *, sparse: bool) -> Iterator[tuple[str, str]]:
+    for name, step, *columns in steps:
+        yield from _of_step(str(name), step, sparse=sparse)
+        if any(map(callable, columns)):
+            yield f"{name} (columns)", _SELECTOR
+
+
+def _of_step(name: str, step: Any, *, sparse: bool) -> Iterator[tuple[str, str]]:
+    """What of one step is fitted on rows, or follows from all of them; of sparse tables or not."""
     if step is None or isinstance(step, str):  # "passthrough", "drop"
         return
     for inner in ("steps", "transformers", "transformer_list"):
         parts = getattr(step, inner, None)
         if isinstance(parts, list):
-            yield from ((f"{name}, {inside}", instead) for inside, instead in _of_steps(parts))
-            yield from _of_step(f"{name}, remainder", getattr(step, "remainder", None))
+            rest = getattr(step, "remainder", None)
+            yield from (
+                (f"{name}, {inside}", why) for inside, why in _of_steps(parts, sparse=sparse)
+            )
+            yield from _of_step(f"{name}, remainder", rest, sparse=sparse)
+            parts = [*(part for _, part, *_ in parts), rest]
+            if getattr(step, "sparse_threshold", 0) and not all(
+                _is_dense(p, sparse) for p in parts
+            ):
+                yield f"{name} ({type(step).__name__})", _SPARSE
             return
     if not _by_row(step):
         yield f"{name} ({type(step).__name__})", _instead(step)
+
+
+def _is_dense(step: Any, sparse: bool) -> bool:
+    """Whether what a step makes of a table is known to be dense."""
+    if step is None or step == "drop":
+        return True
+    if isinstance(getattr(step, "steps", None), list):
+        return _is_dense(step.steps[-1][1], sparse)
+    kind = type(step).__name__
+    if step == "passthrough" or kind in _AS_GIVEN:
+        return not sparse
+    return kind in _DENSE or not getattr(step, "sparse_output", True)
 
 
 def _by_row(step: Any) -> bool:
@@ -126,7 +167,8 @@ def _by_row(step: Any) -> bool:
         given = not isinstance(getattr(step, "categories", "auto"), str)
         return given and all(limit is None for limit in limited)
     if ours and kind == "SimpleImputer":
-        return step.strategy == "constant" and bool(step.keep_empty_features)
+        whole = step.keep_empty_features and not step.add_indicator
+        return step.strategy == "constant" and bool(whole)
     if ours and kind in _BY_ROW:
         return True
     tags = getattr(step, "__sklearn_tags__", None)
