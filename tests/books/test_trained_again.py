@@ -71,7 +71,7 @@ def test_a_training_that_was_interrupted_counts():
 def test_estimators_are_known_by_their_table():
     ensemble = pytest.importorskip("sklearn.ensemble")
     X, y = table()
-    one = xgb_dp.DPXGBClassifier(epsilon=1.0, delta=1e-6, classes=2, n_estimators=2)
-    voting = ensemble.VotingClassifier([("a", one), ("b", one)])
+    one = xgb_dp.DPXGBRegressor(epsilon=1.0, delta=1e-6, target_bounds=(0, 1), n_estimators=2)
+    voting = ensemble.VotingRegressor([("a", one), ("b", one)])
     (text,) = said(lambda: voting.fit(X, y))
     assert "model number 2" in text

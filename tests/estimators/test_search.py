@@ -21,7 +21,8 @@ from sklearn.feature_selection import RFE, RFECV, SelectFromModel, SequentialFea
 from sklearn.impute import IterativeImputer
 from sklearn.linear_model import LogisticRegression, RANSACRegressor
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
-from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multiclass import OneVsRestClassifier, OutputCodeClassifier
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.utils import all_estimators
@@ -110,14 +111,14 @@ DECIDED = {
         "CalibratedClassifierCV", "FixedThresholdClassifier", "GridSearchCV",
         "HalvingGridSearchCV", "HalvingRandomSearchCV", "IterativeImputer", "RANSACRegressor",
         "RFECV", "RandomizedSearchCV", "SelfTrainingClassifier", "SequentialFeatureSelector",
-        "StackingClassifier", "StackingRegressor", "TunedThresholdClassifierCV",
+        "OutputCodeClassifier", "StackingClassifier", "StackingRegressor",
+        "TunedThresholdClassifierCV", "VotingClassifier",
     ],
     "refused without a budget": ["RFE"],
     "refused with a transformer, which sees all labels": ["TransformedTargetRegressor"],
     "each member has a ledger of its own and reads every row as it is": [
         "ClassifierChain", "MultiOutputClassifier", "MultiOutputRegressor", "OneVsOneClassifier",
-        "OneVsRestClassifier", "OutputCodeClassifier", "RegressorChain", "VotingClassifier",
-        "VotingRegressor",
+        "OneVsRestClassifier", "RegressorChain", "VotingRegressor",
     ],
     "one training on the rows that it is given": [
         "ColumnTransformer", "FeatureUnion", "FrozenEstimator", "Pipeline", "SelectFromModel",
@@ -209,22 +210,24 @@ def members(classes: Any) -> Any:
     return [(name, DPXGBClassifier(**OWN, classes=classes)) for name in "ab"]
 
 
-@pytest.mark.parametrize("kind", ["voting", "stacking"])
-def test_members_that_declare_a_number_of_classes(kind):
+def test_members_that_were_fitted_before():
     X, y = texts()
-    if kind == "voting":
-        ensemble = VotingClassifier(members(2), voting="soft")
-    else:
-        fitted = [(name, m.fit(X, (y == "yes").astype(int))) for name, m in members(2)]
-        ensemble = StackingClassifier(fitted, cv="prefit")
-    predicted = ensemble.fit(X, y).predict(X)
+    fitted = [(name, m.fit(X, (y == "yes").astype(int))) for name, m in members(2)]
+    predicted = StackingClassifier(fitted, cv="prefit").fit(X, y).predict(X)
     assert set(predicted) <= {"no", "yes"}
     assert (predicted == y).mean() > 0.6
 
 
-def test_members_that_declare_texts_name_the_way():
-    with pytest.raises(RowDomainError, match="declare classes=K in a member"):
-        VotingClassifier(members(["no", "yes"]), voting="soft").fit(*texts())
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("around", [lambda m: m, lambda m: make_pipeline("passthrough", m)])
+def test_labels_that_are_coded_by_the_classes_that_occur_are_refused(around, jobs):
+    """One row of another class would change the labels of all rows."""
+    X, y = texts()
+    several = [(name, around(m)) for name, m in members(2)]
+    voting = VotingClassifier(several, voting="soft", n_jobs=jobs)
+    for ensemble in (voting, OutputCodeClassifier(several[0][1], random_state=0, n_jobs=jobs)):
+        with pytest.raises(PrivacyRefusal, match="classes that occur"):
+            ensemble.fit(X, y)
 
 
 def test_contributions_of_columns_of_texts():

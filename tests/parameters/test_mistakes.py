@@ -145,8 +145,8 @@ def test_margins_of_the_rows_are_told():
 def test_an_ensemble_is_told_to_be_several_models():
     ensemble = pytest.importorskip("sklearn.ensemble")
     X, y = table()
-    member = xgb_dp.DPXGBClassifier(epsilon=1.0, delta=1e-6, classes=2, n_estimators=2)
-    voting = ensemble.VotingClassifier([("a", member), ("b", member)]).fit(X, y)
+    member = xgb_dp.DPXGBRegressor(epsilon=1.0, delta=1e-6, target_bounds=(0, 1), n_estimators=2)
+    voting = ensemble.VotingRegressor([("a", member), ("b", member)]).fit(X, y)
     for ask in (xgb_dp.privacy_report, xgb_dp.verify, xgb_dp.model_card):
         with pytest.raises(xgb_dp.PrivacyParameterError, match=r"model\.estimators_"):
             ask(voting)

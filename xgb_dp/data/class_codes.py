@@ -34,12 +34,6 @@ def declared(classes: Any) -> np.ndarray:
     return labels
 
 
-_ENSEMBLES = (
-    " Voting, stacking and bagging of scikit-learn hand codes 0..K-1 to their members in place of "
-    "texts: declare classes=K in a member; the ensemble gives the texts back."
-)
-
-
 def codes_of(y: Any, classes: np.ndarray) -> np.ndarray:
     """Positions of the labels in the declared classes; each row by itself."""
     labels = cells_of(y, "label")
@@ -56,7 +50,7 @@ def codes_of(y: Any, classes: np.ndarray) -> np.ndarray:
         raise RowDomainError(
             "Unknown label type: a row has a label outside the declared `classes`. Declare every "
             "class that may occur, or drop rows outside the domain by a rule that looks at one row "
-            "at a time." + (_ENSEMBLES if classes.dtype.kind in "US" else "")
+            "at a time."
         )
     return codes
 

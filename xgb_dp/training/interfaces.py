@@ -109,6 +109,12 @@ _REFUSED_CALLERS = {
     ),
 }
 """Callers of ``fit`` by module or function: why they are refused, and what to do instead."""
+_MEMBER = "sklearn.ensemble._base._fit_single_estimator"  # of VotingClassifier
+_CODES = (
+    "it codes the labels by the classes that occur, so that one row can change the labels of all "
+    "others, which no epsilon covers"
+)
+_APART = "Train each model by its own `fit`, and take the mean of their `predict_proba`."
 
 
 def refuse_search() -> None:
@@ -130,6 +136,8 @@ def refuse_search() -> None:
                 "`with xgb_dp.Budget(...).drawing(): ...` around it. To choose among sets of "
                 "columns with one epsilon, use xgb_dp.select.",
             )
+        if caller == "sklearn.multiclass._fit_binary" and frame.f_locals.get("classes") is None:
+            _refuse(caller, _CODES, _APART)  # OutputCodeClassifier, also in a process of a member
         target = frame.f_locals.get("self") if caller == "sklearn.compose._target.fit" else None
         if getattr(target, "transformer", None) is not None:
             _refuse(
@@ -137,6 +145,12 @@ def refuse_search() -> None:
                 "it trains on labels that its `transformer` makes, which may depend on all rows",
                 "Give it `func` and `inverse_func`, which see each label by itself.",
             )
+    for caller, frame in callers():
+        if caller == _MEMBER:
+            from sklearn.base import is_classifier
+
+            if is_classifier(frame.f_locals["estimator"]):
+                _refuse(caller, _CODES, _APART)
 
 
 def _refuse(caller: str, reason: str, instead: str) -> NoReturn:
