@@ -81,7 +81,7 @@ def _kind_of_type(data: Any, name: Any) -> str:
     if _names(data).count(name) != 1:
         return ""
     kind = type_of(data[name])
-    if not kind:
+    if kind in ("", "object"):  # one missing cell makes truth values objects
         raise PrivacyParameterError(
             f"The type of column {name!r} does not say what the column contains. Give `columns` "
             "as a mapping, such as {'age': 'number', 'sex': 'text'}."
