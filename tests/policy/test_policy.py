@@ -69,6 +69,7 @@ def test_a_model_of_another_policy_fails(enforce, old, new, fault):
         ({"dp_public_model": True}, "public rows"),
         ({"dp_objective": lambda row: row.margin**2, "objective": None}, "own objectives"),
         ({"dp_n_public": 90}, "`dp_n_public`"),
+        ({"dp_max_weight": 2.0}, "`dp_max_weight`"),
         ({"dp_feature_bounds": {"age": (18, 120)}}, "`dp_feature_bounds`"),
         ({"dp_feature_cuts": {"height": [170.0]}}, "`dp_feature_cuts`"),
         ({"dp_categories": {"sex": ["f", "m", "x"]}}, "`dp_categories`"),
@@ -86,6 +87,18 @@ def test_a_parameter_raises_nothing(enforce, changes, says):
         xgb_dp.Budget("book.json").train(params(**changes), matrix(), 3)
     assert says in str(refused.value)
     assert not spent()
+
+
+@pytest.mark.parametrize("choice", [{"dp_score": "gain"}, {"dp_leaf_noise": "output"}])
+def test_nobody_asks_whether_weights_are_one(enforce, choice):
+    text = TEXT.replace("unit: person\nid: patient", "unit: row")
+    enforce(text.replace("  target: ill", "  target: ill\n  weight: w"), unit="row")
+    asked = params(dp_privacy_id=None, dp_leaf="gradient", dp_epsilon=5.0, **choice)
+    data = matrix()
+    for weights in (np.ones(400), np.full(400, 0.5)):
+        data.set_weight(weights)
+        with pytest.raises(xgb_dp.PrivacyRefusal, match="weights of 1 only"):
+            xgb_dp.Budget("book.json").train(asked, data, 3)
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,8 @@ _CLAIMS = {
 _ALLOW = (*_CLAIMS, "looks", "exact errors")
 _DECLARING = (
     "objective", "num_class", "dp_classes", "dp_target_bounds", "dp_exposure_bounds",
-    "dp_base_margin", "dp_n_public", "dp_categories", "dp_feature_bounds", "dp_feature_cuts",
+    "dp_base_margin", "dp_max_weight", "dp_n_public", "dp_categories", "dp_feature_bounds",
+    "dp_feature_cuts",
 )  # fmt: skip
 """Parameters that say what rows are; whether a row fits them is an answer about it."""
 
@@ -180,6 +181,14 @@ class Policy:
                     f"`{name}` is not what the policy of these rows declares. Leave it out, or "
                     "give what it declares."
                 )
+
+    def check_weights(self, of_one: str) -> None:
+        """Refuse a choice that asks whether all weights are 1. Reads no row."""
+        if of_one and self.domain.weight is not None:
+            raise PrivacyRefusal(
+                f"{of_one} is proved for weights of 1 only, and whether all are 1 is an answer "
+                "about the rows. Make another choice."
+            )
 
     def check_classes(self, classes: Iterable[Any] | None) -> None:
         """Refuse other names of classes than those of the schema. Reads no row."""

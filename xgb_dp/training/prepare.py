@@ -104,7 +104,10 @@ def check(
         rules.check_params(flat, schema.names if schema.width else [])
     given = DEFAULT_ROUNDS if rounds is None else rounds
     count = ARGUMENTS["num_boost_round"].read("num_boost_round", given, None)
-    return resolve(with_preset(flat, schema, count, continues), schema, count, continues)
+    settings = resolve(with_preset(flat, schema, count, continues), schema, count, continues)
+    if rules is not None:
+        rules.check_weights(settings.unit_weights)
+    return settings
 
 
 def calibrated(settings: Settings) -> Prepared:
