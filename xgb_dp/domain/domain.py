@@ -218,11 +218,10 @@ def _near(name: str, known: Sequence[str]) -> str:
 def _not_in(name: str, header: Sequence[str]) -> str:
     if name in header:
         return f"Column {name!r} is in the file more than once. Rename or remove the others."
-    # The names are not listed: in a file without a header they would be cells of a row.
+    # No name of the file is said: in one without a header it would be a cell of a row.
     return (
-        f"The file has no column {name!r} among its {len(header)} columns."
-        f"{_near(name, header)} The first line of a CSV file must hold the names; "
-        "`xgb-dp schema FILE` shows them."
+        f"The file has no column {name!r} among its {len(header)} columns. The first line of a CSV "
+        "file must hold the names; `xgb-dp schema FILE` shows them."
     )
 
 
