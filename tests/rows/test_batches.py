@@ -313,6 +313,9 @@ def test_whole_numbers_are_read_alone(other):
     assert first_cell([[v] for v in cells]) == alone
     assert first_cell(pd.DataFrame({"a": cells})) == alone
     assert first_cell(tuple((v,) for v in cells)) == alone
+    for kind in (np.int64, np.uint64):
+        assert first_cell([[kind(BIG)], [other]]) == alone
+        assert first_cell([[kind(BIG)], [np.longdouble(0.5)]]) == alone
     if other in (1, None):
         for kind in ("Int64", "int64[pyarrow]"):
             column = pd.array(cells, dtype=kind)
