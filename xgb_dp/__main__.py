@@ -47,7 +47,7 @@ def _run() -> None:
         m for m in ("click", "pandas", "pyarrow", "yaml") if importlib.util.find_spec(m) is None
     ]
     if not absent:
-        from .cli.commands import cli
+        from .cli.group import cli
 
         cli(prog_name="xgb-dp")
     elif sys.argv[1:] == ["doctor"]:

@@ -1,13 +1,6 @@
-"""All commands: a file ``cmd_*.py`` of this folder registers its command as it is imported."""
+"""The group with all of its commands, for who looks at them all."""
 
-import importlib
-import pkgutil
-from pathlib import Path
+from .group import cli
 
-from . import group
-
-for _module in pkgutil.iter_modules([str(Path(__file__).parent)]):
-    if _module.name.startswith("cmd_"):
-        importlib.import_module(f".{_module.name}", __package__)
-
-cli = group.cli
+for _name in cli.list_commands(None):
+    cli.get_command(None, _name)

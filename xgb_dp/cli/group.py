@@ -1,9 +1,15 @@
-"""The group of all commands, and the one way to register one: ``@command`` above a function."""
+"""The group of all commands, and the one way to register one: ``@command`` above a function.
+
+A file ``cmd_NAME.py`` of this folder registers the command NAME as it is imported, which happens
+when somebody asks for it.
+"""
 
 from __future__ import annotations
 
 import functools
+import importlib
 import os
+import pkgutil
 import re
 import warnings
 from collections.abc import Callable
@@ -33,7 +39,24 @@ _CODES = "\b\nExit codes:\n" + "\n".join(f"  {n:>3}  {text}" for n, text in EXIT
 _SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
 
 
-@click.group(context_settings=_SETTINGS, epilog=_CODES)
+PASSED_ON = {"ignore_unknown_options": True, "help_option_names": []}
+"""Settings of a command that hands its arguments to a program."""
+
+
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context | None) -> list[str]:
+        """Their names, by those of the files."""
+        files = pkgutil.iter_modules([str(Path(__file__).parent)])
+        return [file.name[4:] for file in files if file.name.startswith("cmd_")]
+
+    def get_command(self, ctx: click.Context | None, name: str) -> click.Command | None:
+        """The command of a name; None if there is none."""
+        if name in self.list_commands(ctx):
+            importlib.import_module(f".cmd_{name}", __package__)
+        return self.commands.get(name)
+
+
+@click.group(cls=_Commands, context_settings=_SETTINGS, epilog=_CODES)
 @click.version_option(__version__, prog_name="xgb-dp")
 @click.option("--policy", "name", metavar="FILE", help="What the holder of the rows permits.")
 @click.pass_context

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import click
-from xgboost import Booster
 
 from ..budget.budget import Budget
 from ..errors import PrivacyParameterError
@@ -146,6 +145,8 @@ def _is_stream(path: Path) -> bool:
 
 def model_file(path: Path, model: Any) -> Output:
     """A model in the form that the ending of the path asks for, by default UBJSON."""
+    from xgboost import Booster
+
     if isinstance(model, Booster):
         kind = "json" if path.suffix == ".json" else "ubj"
         return path, bytes(model.save_raw(kind))
