@@ -118,6 +118,13 @@ def test_many_rows_a_person():
     assert report.unit.of_persons and report.epsilon <= 1.0
 
 
+def test_whom_a_selection_is_for_has_the_words_of_other_calls():
+    ids = np.sort(np.random.default_rng(3).integers(0, 40, 300))
+    assert select(given={"privacy_id": ids, "group": 2}).report.unit == Unit(PERSON, 2)
+    with pytest.raises(PrivacyParameterError, match="`dp_group` is given twice"):
+        select(dp_group=5, given={"group": 2})
+
+
 def test_a_selection_for_several_rows():
     report = select(dp_group=5).report
     assert report.unit == Unit("row", 5)

@@ -37,6 +37,7 @@ from ..tuning import select
 _SHARED = (
     "epsilon",
     "delta",
+    "group",
     "preset",
     "accountant",
     "feature_bounds",
@@ -69,6 +70,7 @@ class Private(XGBModel):
         *,
         epsilon: float | None = None,
         delta: float | None = None,
+        group: int | None = None,
         feature_bounds: Mapping[Any, Any] | None = None,
         feature_cuts: Mapping[Any, Any] | None = None,
         categories: Mapping[Any, Any] | None = None,
@@ -86,6 +88,7 @@ class Private(XGBModel):
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
+        self.group = group
         self.feature_bounds = feature_bounds
         self.feature_cuts = feature_cuts
         self.categories = categories

@@ -32,6 +32,7 @@ from ..record import ledger
 from ..record.caution import warn_of
 from ..record.report import PrivacyReport, privacy_report
 from ..record.selected import best_of, complete
+from ..request.names import flatten
 from ..request.params import DEFAULT_ROUNDS
 from ..request.schema import Schema, read_schema
 from ..request.sizes import settings_of_sizes
@@ -102,6 +103,8 @@ def select(
     mean_runs: float | None = None,
     repetitions: str | None = None,
     validation: float = 0.2,
+    privacy_id: Any = None,
+    group: int | None = None,
     budget: Budget | str | os.PathLike[str] | None = None,
     note: str = "selection",
     **unknown: Any,
@@ -116,8 +119,7 @@ def select(
 
     Args:
         params: Common parameters of ``xgboost.train``, without ``dp_epsilon`` and ``dp_delta``.
-        dtrain: A DMatrix; or a split, whose first part is trained on and whose second is scored on,
-            with ``dp_privacy_id`` True or the name of the column that divided it.
+        dtrain: A DMatrix; or a split, whose first part is trained on and whose second is scored on.
         settings: A list of changes of `params`, or a grid ``{name: [values]}``. Public.
         epsilon: Of the whole selection, in nats, > 0; for ``dp_group`` rows or persons.
         delta: Its delta, in (0, 1).
@@ -127,6 +129,9 @@ def select(
         repetitions: Their distribution: "poisson" (by default up to 4), "geometric" (beyond),
             "logarithmic" or "negative_binomial" (shape -1/2), each with more for every run.
         validation: Share of the rows, or persons, that are set aside, in (0, 1); not of a split.
+        privacy_id: One id for each row, if the unit is a person; of a split True, or the name of
+            the column that divided it. As ``dp_privacy_id`` of `params`.
+        group: Rows of one person, or persons, together. As ``dp_group`` of `params`.
         budget: A budget, or its path, on which the selection draws.
         note: What it is, for the book of the budget.
 
@@ -147,6 +152,8 @@ def select(
     """
     _refuse(unknown)
     target = parse.parse_target(epsilon, delta)
+    whose = [("dp_privacy_id", privacy_id), ("dp_group", group)]
+    params = flatten([*flatten(params).items(), *(pair for pair in whose if pair[1] is not None)])
     law = partial(_law, repetitions, mean_runs)
     choice = _Choice.of(params, dtrain, settings, num_boost_round, score, law, target, budget)
     return choice.run(parse.parse_probability("validation", validation), note)
