@@ -100,6 +100,21 @@ def test_a_model_of_noise_says_so_when_it_is_made_and_in_its_statement():
     assert "and there are about 60 in all" in xgb_dp.privacy_report(model).statement()
 
 
+def test_noise_is_told_before_it_is_drawn_where_the_rows_are_public(monkeypatch):
+    X, y = table()
+    monkeypatch.setattr(xgb_dp.engine.native, "release_intercept", lambda *_: pytest.fail("drawn"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", xgb_dp.PrivacyWarning)
+        with pytest.raises(xgb_dp.PrivacyWarning, match="little else than noise"):
+            xgb.train({**PARAMS, "dp_epsilon": 0.1, "dp_n_public": 60}, xgb.DMatrix(X, y))
+
+
+def test_a_group_has_the_word_of_other_calls():
+    report = fitted(["a"], group=5).privacy_report_
+    assert report.unit.phrase == "5 rows of one person"
+    assert report.epsilon <= 1.0
+
+
 def test_a_model_of_many_persons_has_no_doubts_and_counts_persons():
     X, y = table(6000)
     ids = np.repeat(np.arange(3000), 2)

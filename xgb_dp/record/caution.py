@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ..accounting import GaussianEvent, Unit, make_accountant
@@ -139,13 +138,9 @@ def doubts(training: TrainingRecord, unit: Unit) -> list[str]:
 
 
 def warn_of_doubts(claimed: Ledger, stacklevel: int = 2) -> None:
-    """Issue a ``PrivacyWarning`` for each of the :func:`doubts` of the last training.
-
-    The model is paid for: where warnings are errors it is kept, and its statement says the same.
-    """
+    """Issue a ``PrivacyWarning`` for each of the :func:`doubts` of the last training."""
     if claimed.private:
-        with suppress(PrivacyWarning):
-            _issue(doubts(claimed.trainings[-1], claimed.unit), stacklevel)
+        _issue(doubts(claimed.trainings[-1], claimed.unit), stacklevel)
 
 
 def warn_of_model(claimed: Ledger, stacklevel: int = 2) -> None:

@@ -167,6 +167,8 @@ def before_train(
     caution.warn_of_columns(schema, ids is not None, stacklevel=4)
     claimed, unbooked = training.claim(), not in_force()
     caution.warn_of_model(claimed, stacklevel=4)
+    if settings["dp_n_public"] is not None:  # else the number of rows has yet to be released
+        caution.warn_of_doubts(claimed, stacklevel=4)
     if unbooked:
         again.warn_of_total(dtrain, claimed, stacklevel=4)
 

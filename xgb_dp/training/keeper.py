@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from xgboost.callback import TrainingCallback
 from xgboost.core import Booster
 
+from ..errors import PrivacyWarning
 from ..record import caution, ledger
 from ..record.fields import PublicStart
 from ..record.form import DISCOVERY, Ledger, Released
@@ -71,7 +73,8 @@ class LedgerCallback(TrainingCallback):
         rounds = model.num_boosted_rounds() - self.start
         record = self.training.draws.complete(self.claimed, model, rounds)
         self._store(model, ledger.sign(model, record))
-        caution.warn_of_doubts(record, stacklevel=6)
+        with suppress(PrivacyWarning):  # the model is paid for
+            caution.warn_of_doubts(record, stacklevel=6)
         return model
 
     def _store(self, model: Any, record: Ledger) -> None:
