@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 import numpy as np
@@ -15,9 +15,6 @@ from .files import write_table
 from .group import Given, command
 from .options import OUT
 from .output import Failure, new_files, save
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _STEPS = """\
 budget book.json --epsilon 2 --delta 1e-6 --unit person
@@ -59,7 +56,7 @@ def demo(given: Given) -> None:
                 raise SystemExit(run.returncode)
 
 
-def patients() -> pd.DataFrame:
+def patients() -> Any:
     """A row for each year of a patient."""
     try:
         from statsmodels.datasets import randhie

@@ -13,7 +13,7 @@ from ..record.report_views import round_up
 from . import options
 from .group import Given, command
 from .options import FILE, OUT
-from .output import new_files, print_or_save, report_file, report_text, save
+from .output import print_or_save, report_kind, report_text
 
 
 @command("report")
@@ -44,11 +44,10 @@ def report(given: Given) -> None:
             adjacency="replace_one" if given.replace_one else "add_remove",
         )
         click.echo(round_up(epsilon))
-    elif given.out is not None:
-        new_files([given.out], force=given.force, read=[given.model])
-        save(report_file(summary, given.out, given.name))
     else:
-        click.echo(report_text(summary, given.kind, given.name))
+        kind = given.kind if given.out is None else report_kind(given.out)
+        text = report_text(summary, kind, given.name)
+        print_or_save(text, given.out, force=given.force, read=[given.model])
 
 
 @command("card")

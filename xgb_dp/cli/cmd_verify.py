@@ -14,10 +14,7 @@ def verify(given: Given) -> None:
 
     Use it before you release a model. It recomputes epsilon from the ledger in the file, compares
     the trees with the ledger, and lists whatever else the file contains. It needs neither the
-    private build nor the extra `cli`. The exit code is 0 if all checks passed. It is 1 if the model
-    is not private or exceeds a limit, or if the file contains something that the ledger does not
-    mention. It is 2 for a wrong call. It is 3 if nothing can be said, because the ledger is missing
-    or damaged, or is not that of the trees. `xgb-dp verify --help` prints the options.
+    private build nor the extra `cli`. `xgb-dp verify --help` prints the options.
 
     \b
     xgb-dp verify model.json --max-epsilon 1 --delta 1e-6 --json

@@ -21,7 +21,6 @@ from ..parameters.parse import parse_range
 from ..record import policy
 from .files import Csv
 from .group import Given
-from .output import Interrupted
 
 _ENDINGS = {b"PAR1": ".parquet", b"\x1f\x8b": ".csv.gz"}  # by the first bytes
 _STDIN = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
@@ -37,10 +36,7 @@ class _Rows(click.Path):
         """The path of the file; for standard input one that ends with the command."""
         if str(value) not in _STDIN:
             return super().convert(value, param, ctx)
-        try:
-            content = sys.stdin.buffer.read()
-        except KeyboardInterrupt:
-            raise Interrupted("Interrupted. Nothing was spent.") from None
+        content = sys.stdin.buffer.read()
         ending = next((e for start, e in _ENDINGS.items() if content.startswith(start)), ".csv")
         with ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="xgb-dp-"))
@@ -86,15 +82,10 @@ model_schema = click.option(
     "--schema", "schema_file", type=FILE, help="Schema file, instead of the one in the model."
 )
 budget = click.option(
-    "--budget",
-    type=FILE,
-    help="Charge this budget of the data set, made by `xgb-dp budget`; refused if it is used up.",
+    "--budget", type=FILE, help="Charge this budget, made by `xgb-dp budget`; refused if used up."
 )
 delta = click.option(
-    "--delta",
-    type=float,
-    required=True,
-    help="Probability with which the bound may fail: a constant well below 1 / number of people.",
+    "--delta", type=float, required=True, help="Chance of failure, far below 1 / number of people."
 )
 privacy_id = _column(
     "--privacy-id", "Column that says who a row belongs to: all rows of a person count together."
@@ -113,12 +104,7 @@ domain = adds(
     _column("--event", "For survival:aft: column with 1 where the end was observed, 0 where not."),
     _column("--target-upper", "For survival:aft: column of the latest times; may be empty."),
     _option("--categories", "COLUMN=A,B,...", "Every category that may occur.", multiple=True),
-    _option(
-        "--bounds",
-        "COLUMN=LOW:HIGH",
-        "Public range of a number, which saves budget; LOW:HIGH:log for a geometric grid.",
-        multiple=True,
-    ),
+    _option("--bounds", "COLUMN=LOW:HIGH", "Public range, or LOW:HIGH:log.", multiple=True),
     _option("--drop", "COLUMN", "Column to leave out.", multiple=True),
     _column("--weight", "Column of row weights."),
     privacy_id,
@@ -130,13 +116,7 @@ training = adds(
         "--rounds", type=int, help="Boosting rounds; by default they depend on the number of rows."
     ),
     click.option("--preset", help="Settings of a published system; see docs/presets.md."),
-    click.option(
-        "--param",
-        "pairs",
-        multiple=True,
-        metavar="NAME=VALUE",
-        help="Any parameter of docs/parameters.md, e.g. max_depth=6 or subsample=0.5.",
-    ),
+    _option("--param", "NAME=VALUE", "Any of docs/parameters.md, e.g. max_depth=6.", multiple=True),
 )
 """Adds the number of rounds, and the options that :func:`params_from` takes."""
 
@@ -216,7 +196,7 @@ def params_from(domain: Domain, given: Given) -> dict[str, Any]:
     """Parameters of a training: those of the schema file, overridden by options."""
     options: dict[str, Any] = {"dp_preset": given.preset} if given.preset else {}
     named = set()
-    for text in given.pairs:
+    for text in given.param:
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise PrivacyParameterError(

@@ -184,7 +184,7 @@ def print_or_save(
         click.echo(text, nl=nl)
     else:
         new_files([path], force=force, read=read)
-        save((path, text))
+        save((path, text.rstrip("\n") + "\n"))
 
 
 @contextmanager

@@ -94,8 +94,7 @@ def _declared(X: Any, categories: Mapping[Any, Any] | None) -> dict[Any, list[An
     for key, names in categories.items() if isinstance(categories, Mapping) else ():
         if isinstance(names, str):
             raise PrivacyParameterError(
-                f"`categories` (`dp_categories`) of column {key!r} is one text, {names!r}, and a "
-                "list of names was expected."
+                f"`categories` of {key!r} is one text, {names!r}, and a list of names was expected."
             )
         if not isinstance(names, (Sequence, np.ndarray)):
             continue

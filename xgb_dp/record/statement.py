@@ -221,8 +221,8 @@ def _history(record: Ledger) -> str:
         )
     if any(t.public.get("base_score") == "base_margin" for t in trainings):
         parts.append(
-            "Each row came with a `base_margin`, from which its trees start. The figures do not "
-            "count what was released of these rows to make it, such as another private model."
+            "The trees start from a `base_margin` of each row. What was released of these rows to "
+            "make it, such as another private model, adds up."
         )
     if any(t.stopped for t in trainings):
         parts.append(

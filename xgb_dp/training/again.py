@@ -33,10 +33,13 @@ def made_of(table: Any) -> Iterator[None]:
         _TABLE.reset(token)
 
 
+def _rows(dtrain: Any) -> Any:
+    return dtrain if _TABLE.get() is None else _TABLE.get()
+
+
 def keep(dtrain: Any, training: object, record: Ledger) -> None:
     """Note what a training claims to release of its rows, and at its end what it has released."""
-    table = _TABLE.get()
-    rows = dtrain if table is None else table
+    rows = _rows(dtrain)
     if id(rows) not in _trained:
         with suppress(TypeError):  # it takes no weak references
             weakref.finalize(rows, _trained.pop, id(rows), None).atexit = False
@@ -46,8 +49,7 @@ def keep(dtrain: Any, training: object, record: Ledger) -> None:
 
 def warn_of_total(dtrain: Any, claimed: Ledger, stacklevel: int = 2) -> None:
     """Issue a ``PrivacyWarning`` before the second training of the same rows, the fourth, ..."""
-    table = _TABLE.get()
-    kept = _trained.get(id(dtrain if table is None else table), {}).values()
+    kept = _trained.get(id(_rows(dtrain)), {}).values()
     # A model that this one continues is a part of it.
     records = [*(r for r in kept if not r.trees or not r.trees <= claimed.trees), claimed]
     count = len(records)
