@@ -13,6 +13,7 @@ import xgb_dp
 
 pytest.importorskip("click")
 
+from xgb_dp.cli.commands import cli
 from xgb_dp.cli.files import Csv
 from xgb_dp.cli.table import read_table
 from xgb_dp.domain.domain import from_mapping, read_domain
@@ -20,6 +21,10 @@ from xgb_dp.errors import RowDomainError
 from xgb_dp.request.sizes import SIZES, worth
 
 from .calls import SPENT, TRAIN, fails, rows, run
+
+
+def test_each_command_is_found_by_the_name_of_its_file():
+    assert sorted(cli.commands) == sorted(cli.list_commands(None))
 
 
 def test_train_and_predict(folder):
