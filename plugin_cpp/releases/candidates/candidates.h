@@ -11,16 +11,18 @@
 
 #include <algorithm>  // for lower_bound, min
 #include <cstddef>    // for size_t
-#include <cstdint>    // for int64_t
+#include <cstdint>    // for int32_t, int64_t, uint64_t
 #include <memory>     // for make_unique, unique_ptr
 #include <utility>    // for move
 #include <vector>     // for vector
 
 #include "common/hist_util.h"            // for HistogramCuts
 #include "common/threading_utils.h"      // for ParallelFor
-#include "plugin_cpp/plan/plan.h"        // for Plan
+#include "plugin_cpp/plan/plan.h"        // for Plan, QuantilePlan
+#include "plugin_cpp/release/ledger.h"   // for NoiseEvent
 #include "plugin_cpp/registry.h"         // for Registry
-#include "plugin_cpp/release/release.h"  // for Release
+#include "plugin_cpp/release/release.h"  // for Release, LocalInt
+#include "plugin_cpp/releases/candidates/quantile_tree.h"  // for FloatKey, QuantileTree, WalkQuantileTrees
 #include "plugin_cpp/rows/gradient.h"    // for PackedPair
 #include "plugin_cpp/rows/persons.h"     // for Persons
 #include "plugin_cpp/rows/raw_pages.h"   // for ForEachPage
@@ -114,6 +116,52 @@ class CellSums {
   std::vector<std::size_t> cells_of_chunk_;
   std::vector<std::vector<std::unique_ptr<std::int64_t[]>>> chunks_;
 };
+
+/** @brief Of what quantile trees are made, and how they are released. */
+struct TreeParts {
+  Context const* ctx;
+  QuantilePlan const& plan;
+  NoiseEvent event;
+  Release* release;
+};
+
+/**
+ * @brief Release the quantile trees of some features.
+ *
+ * @param features Ascending.
+ * @param add_rows add_rows(cell, sums): adds all rows to the sums, see CellSums::Add.
+ */
+template <typename AddRows>
+[[nodiscard]] std::vector<QuantileTree> ReleaseTrees(TreeParts const& parts,
+                                                     std::vector<bst_feature_t> const& features,
+                                                     AddRows&& add_rows) {
+  // Cells that one pass over the rows may count: 512 features at 16 key bits, and 256 MiB if a row
+  // fell in every chunk; in practice it is a tenth.
+  constexpr std::size_t kCellsOfPass = std::size_t{1} << 25;
+  auto key_bits = parts.plan.levels - 1;
+  auto n_cells = std::size_t{1} << key_bits;
+  auto features_of_pass = kCellsOfPass / n_cells;
+  // All levels of all trees are one release, of which each exchange is a part.
+  std::size_t part = 0;
+  auto noise = [&](std::vector<LocalInt> const& exact) {
+    return parts.release->AddNoise(parts.event, exact, part++);
+  };
+  std::vector<QuantileTree> out;
+  for (std::size_t begin = 0; begin < features.size(); begin += features_of_pass) {
+    auto end = std::min(features.size(), begin + features_of_pass);
+    std::vector<bst_feature_t> block(features.begin() + begin, features.begin() + end);
+    auto n_block = block.size();
+    CellSums sums{parts.ctx, std::move(block), std::vector<std::size_t>(n_block, n_cells)};
+    add_rows([=](std::size_t, float value) { return FloatKey(value) >> (32 - key_bits); }, &sums);
+    auto count = [&](std::size_t k, std::int32_t level, std::uint64_t cell) {
+      auto width = key_bits - level;
+      return sums.Sum(k, cell << width, (cell + 1) << width);
+    };
+    auto trees = WalkQuantileTrees(parts.plan, n_block, count, noise);
+    out.insert(out.end(), trees.begin(), trees.end());
+  }
+  return out;
+}
 
 /** @brief What rows weigh in the counts of candidates. */
 struct CandidateRows {

@@ -8,8 +8,8 @@
 #include "plugin_cpp/plan/plan.h"                          // for QuantilePlan
 #include "plugin_cpp/release/release.h"                    // for Release, LocalInt
 #include "plugin_cpp/release/source.h"                     // for kDiscoveryStream
-#include "plugin_cpp/releases/candidates/quantile_tree.h"  // for FloatKey, WalkQuantileTrees, CutsOf, QuantileTree
-#include "xgboost/json.h"     // for Json, Object, Array, Number, Integer
+#include "plugin_cpp/releases/candidates/quantile_tree.h"  // for FloatKey, WalkQuantileTrees, ToJson
+#include "xgboost/json.h"     // for Json, Object, Array, Number
 #include "xgboost/logging.h"  // for CHECK
 
 namespace xgboost::dp {
@@ -37,25 +37,6 @@ struct ColumnSums {
   }
 };
 
-Json ToJson(QuantileTree const& tree, double missing) {
-  Json out{Object{}};
-  Array leaves, cuts;
-  for (auto const& leaf : tree.leaves) {
-    // Keys are whole numbers of 32 bits; a real number of JSON would have 24.
-    Array cell;
-    cell.GetArray().emplace_back(Integer{static_cast<std::int64_t>(leaf.begin)});
-    cell.GetArray().emplace_back(Integer{static_cast<std::int64_t>(leaf.end)});
-    cell.GetArray().emplace_back(Number{static_cast<float>(leaf.count)});
-    leaves.GetArray().emplace_back(std::move(cell));
-  }
-  for (auto cut : CutsOf(tree)) {
-    cuts.GetArray().emplace_back(Number{cut});
-  }
-  out["leaves"] = Json{std::move(leaves)};
-  out["cuts"] = Json{std::move(cuts)};
-  out["missing"] = Number{static_cast<float>(missing)};
-  return out;
-}
 }  // namespace
 
 std::string DiscoverNumbers(Context const* ctx, common::Span<float const> values,
@@ -99,8 +80,10 @@ std::string DiscoverNumbers(Context const* ctx, common::Span<float const> values
   Json out{Object{}};
   Array found;
   for (std::size_t k = 0; k < n_columns; ++k) {
-    found.GetArray().emplace_back(
-        ToJson(trees[k], std::ldexp(static_cast<double>(absent[k].Value()), -plan.shift)));
+    auto column = ToJson(trees[k]);
+    auto missing_of_column = std::ldexp(static_cast<double>(absent[k].Value()), -plan.shift);
+    column["missing"] = Number{static_cast<float>(missing_of_column)};
+    found.GetArray().emplace_back(std::move(column));
   }
   out["columns"] = Json{std::move(found)};
   out["events"] = release.SaveEvents();

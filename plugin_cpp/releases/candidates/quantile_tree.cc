@@ -4,6 +4,9 @@
 #include <cmath>      // for sqrt, ceil, ldexp, fpclassify
 #include <limits>     // for numeric_limits
 #include <set>        // for set
+#include <utility>    // for move
+
+#include "xgboost/json.h"  // for Json, Object, Array, Number, Integer
 
 namespace xgboost::dp {
 namespace {
@@ -185,17 +188,27 @@ std::vector<float> CutsOf(QuantileTree const& tree) {
   return out;
 }
 
+Json ToJson(QuantileTree const& tree) {
+  Json out{Object{}};
+  Array leaves, cuts;
+  for (auto const& leaf : tree.leaves) {
+    // Keys are whole numbers of 32 bits; a real number of JSON would have 24.
+    Array cell;
+    cell.GetArray().emplace_back(Integer{static_cast<std::int64_t>(leaf.begin)});
+    cell.GetArray().emplace_back(Integer{static_cast<std::int64_t>(leaf.end)});
+    cell.GetArray().emplace_back(Number{static_cast<float>(leaf.count)});
+    leaves.GetArray().emplace_back(std::move(cell));
+  }
+  for (auto cut : CutsOf(tree)) {
+    cuts.GetArray().emplace_back(Number{cut});
+  }
+  out["leaves"] = Json{std::move(leaves)};
+  out["cuts"] = Json{std::move(cuts)};
+  return out;
+}
+
 std::vector<QuantileTree> WalkQuantileTrees(QuantilePlan const& plan, std::size_t n_trees,
                                             CellCount const& count, CountRelease const& release) {
   return Walk{plan, n_trees, count, release}.Trees();
-}
-
-std::vector<std::vector<float>> QuantileCuts(QuantilePlan const& plan, std::size_t n_trees,
-                                             CellCount const& count, CountRelease const& release) {
-  std::vector<std::vector<float>> out;
-  for (auto const& tree : WalkQuantileTrees(plan, n_trees, count, release)) {
-    out.push_back(CutsOf(tree));
-  }
-  return out;
 }
 }  // namespace xgboost::dp

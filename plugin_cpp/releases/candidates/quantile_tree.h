@@ -21,6 +21,7 @@
 
 #include "plugin_cpp/plan/plan.h"        // for QuantilePlan
 #include "plugin_cpp/release/release.h"  // for Released, LocalInt, NoisyInt
+#include "xgboost/json.h"                // for Json
 
 namespace xgboost::dp {
 inline constexpr std::uint32_t kSignBit = 0x80000000U;
@@ -77,9 +78,6 @@ struct QuantileTree {
 /** @brief Cuts from one tree, in ascending order: finite, and normal or zero. Reads no data. */
 [[nodiscard]] std::vector<float> CutsOf(QuantileTree const& tree);
 
-/** @brief Candidate cuts of each feature: both of the above. */
-[[nodiscard]] std::vector<std::vector<float>> QuantileCuts(QuantilePlan const& plan,
-                                                           std::size_t n_trees,
-                                                           CellCount const& count,
-                                                           CountRelease const& release);
+/** @brief Its `leaves` as [begin, end, count], and its `cuts`. */
+[[nodiscard]] Json ToJson(QuantileTree const& tree);
 }  // namespace xgboost::dp
