@@ -63,17 +63,17 @@ Json FiguresOf(RowBound const& bound) {
 
 /** @brief The figures of a plan on which its sensitivities rest, as ledgers have them. */
 Json FiguresOf(Plan const& plan) {
-  Json out{Object{}}, candidates{};
+  Json out{Object{}};
   if (plan.NumPrivateFeatures() > 0) {
     auto const& counts = plan.candidates;
     bool tree = counts.kind == CandidateKind::kQuantileTree;
-    candidates = Json{Object{}};
+    Json candidates{Object{}};
     candidates["features"] = Whole(plan.NumPrivateFeatures());
     candidates["levels"] = Whole(tree ? counts.levels : 1);
     candidates["shift"] = Whole(counts.shift);
     candidates["hessian"] = Truth(counts.hessian);
+    out["candidates"] = candidates;  // those that were released before the first tree are cuts now
   }
-  out["candidates"] = candidates;
   out["bound"] = FiguresOf(plan.row_bound);
   out["unit"] = Json{String{plan.IsOfPersons() ? "person" : "row"}};
   out["grid_bits"] = Whole(plan.row_bound.grid_bits);

@@ -100,6 +100,12 @@ def candidates(asked: Releases, plan: NoisePlan, drawn: NoisePlan | None = None)
     return _mechanism("candidate counts", plan, "candidates", scores)
 
 
+def products(asked: Releases, plan: NoisePlan, drawn: NoisePlan | None = None) -> Mechanism:
+    """Products of scores: a row with a constant alone moves two sums, by a unit each."""
+    scores = gaussian_scores([1 << plan["products"].shift] * 2, (drawn or plan)["products"].sigma2)
+    return _mechanism("products", plan, "products", scores)
+
+
 def intercept(asked: Releases, plan: NoisePlan, drawn: NoisePlan | None = None) -> Mechanism:
     """Label sums: the row adds (1, 1), or 1 to one class."""
     drawn = drawn or plan

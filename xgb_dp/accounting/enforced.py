@@ -61,6 +61,7 @@ class Enforced:
     labels: Labels | None  # None where the intercept and the number of rows are public
     by_column: int | None  # shift of the sums by class and column; None without
     corrects: bool  # whether the mean of a regression is corrected after the last tree
+    products: int | None = None  # shift of the products of a linear start; None without
 
     def __post_init__(self) -> None:
         if self.bound.of_person != (self.unit == PERSON):
@@ -123,6 +124,7 @@ class Enforced:
             labels=None if labels is None else Labels.of(labels),
             by_column=asked["columns"]["shift"] if "columns" in asked else None,
             corrects=plan["correction"]["on"],
+            products=asked["products"]["shift"] if "products" in asked else None,
         )
 
     @property
@@ -133,6 +135,7 @@ class Enforced:
             "rows" if self.labels and self.labels.kind == "rows" else "intercept": self.labels,
             "columns": self.by_column is not None,
             "candidates": self.candidates,
+            "products": self.products is not None,
             "correction": self.corrects,
             "splits": self.split == "exponential",
             "histograms" if self.split in NOISY_SUMS else "leaves": True,
@@ -192,10 +195,11 @@ class Enforced:
                 raise LedgerError("Splits were chosen with another range than the plan says.")
             return draw
         measures = {
-            "range": lambda: self._sums(self.label_range),
-            "intercept": lambda: self._sums(self.labels),
-            "rows": lambda: self._sums(self.labels),
-            "columns": self._by_column,
+            "range": lambda: _meant(self.label_range).measure(person=self._of_persons),
+            "intercept": lambda: _meant(self.labels).measure(person=self._of_persons),
+            "rows": lambda: _meant(self.labels).measure(person=self._of_persons),
+            "columns": lambda: (sensitivity.columns_sens2(_meant(self.by_column)), self.columns),
+            "products": lambda: (2 * sensitivity.columns_sens2(_meant(self.products)), 1 << 18),
             "candidates": self._candidates,
             "correction": self._correction,
             "histograms": self._histograms,
@@ -212,23 +216,8 @@ class Enforced:
     def _of_persons(self) -> bool:
         return self.unit == PERSON
 
-    def _sums(self, labels: Labels | None) -> tuple[int, int]:
-        if labels is None:
-            raise LedgerError("Labels were released that no request asked for.")
-        return labels.measure(person=self._of_persons)
-
-    def _by_column(self) -> tuple[int, int]:
-        if self.by_column is None:
-            raise LedgerError("Columns were released that no request asked for.")
-        return sensitivity.columns_sens2(self.by_column), self.columns
-
-    def _counts(self) -> Candidates:
-        if self.candidates is None:
-            raise LedgerError("Candidates were released although all of them are public.")
-        return self.candidates
-
     def _candidates(self) -> tuple[int, int]:
-        counts = self._counts()
+        counts = _meant(self.candidates)
         touched = counts.features * counts.levels
         if counts.hessian:
             sens2 = touched * self.bound.most_hessian(self.grid_bits) ** 2
@@ -260,7 +249,7 @@ class Enforced:
     def _l1(self, name: str) -> int:
         """L1 sensitivity of what is released with Laplace noise."""
         if name == "candidates":
-            counts = self._counts()
+            counts = _meant(self.candidates)
             hessian = self.bound.most_hessian(self.grid_bits)
             unit = hessian if counts.hessian else 1 << counts.shift
             return counts.features * counts.levels * unit
@@ -279,15 +268,21 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "Labels | None": (Labels, type(None)),
     "int | None": (int, type(None)),
 }
-_MOST = {"grid_bits": 20, "depth": 10, "levels": 17, "shift": 26, "by_column": 26}
+_MOST = {"grid_bits": 20, "depth": 10, "levels": 17, "shift": 26, "by_column": 26, "products": 26}
 _MOST_OF_ANY = 1 << 40
 Kind = TypeVar("Kind")
+
+
+def _meant(figure: Kind | None) -> Kind:
+    if figure is None:
+        raise LedgerError("Something was released that no request, and no plan, asked for.")
+    return figure
 
 
 def _read(kind: type[Kind], data: Mapping[str, Any]) -> Kind:
     """An object with exactly these fields, each of its type, and no number that is out of range."""
     for item in fields(kind):  # type: ignore[arg-type]
-        value = data[item.name]
+        value = data.get("products") if item.name == "products" else data[item.name]
         if type(value) not in _TYPES[str(item.type)]:
             raise TypeError(item.name)
         if type(value) is int and not 0 <= value <= _MOST.get(item.name, _MOST_OF_ANY):

@@ -30,7 +30,7 @@ def planned_events(
     rounds, in_round = plan["rounds"], _draws_of_round(plan, enforced)
     sampled, parts = plan["sampling_num"] < 1 << _SAMPLE_BITS, plan["ensemble"]
     counts = plan["candidates"]
-    if enforced.candidates is not None:
+    if enforced.candidates is not None and "candidates" not in dict(asked):
         draw = _noisy("candidates", counts, laplace=counts["laplace"])
         if counts["hessian"] and counts["rounds"] == rounds:
             in_round.insert(0, draw | {"count": 1})

@@ -312,7 +312,7 @@ class Labels:
 def release_of(request: Mapping[str, Any]) -> str:
     """The name that the draws of a request before the first tree have in a ledger."""
     kind: str = request["kind"]
-    return kind if kind in ("rows", "columns", "range") else "intercept"
+    return kind if kind in ("rows", "columns", "candidates", "products", "range") else "intercept"
 
 
 def columns_sens2(shift: int) -> int:

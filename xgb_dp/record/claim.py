@@ -17,7 +17,7 @@ from ..accounting.enforced import Enforced
 from ..accounting.events import counted, is_within, release_counts
 from ..accounting.nested import charged
 from ..accounting.planned import claimed_events, planned_events
-from ..accounting.sensitivity import Labels, release_of
+from ..accounting.sensitivity import release_of
 from ..accounting.units import PERSON
 from ..engine import native
 from ..engine.model_json import ModelJson
@@ -34,6 +34,8 @@ _SHARED = (
     ("plan_id", "id"),
 )
 """Whose noise and pads are meant: fields of a request, and the same of the plan."""
+_FIGURES = {"range": "label_range", "rows": "labels", "intercept": "labels",
+            "columns": "by_column", "products": "products", "candidates": "candidates"}  # fmt: skip
 
 
 def _defect(what: str) -> BudgetError:
@@ -55,7 +57,8 @@ class Told:
 
         Noise that is absent, or that somebody knows, would release labels under a private ledger.
         """
-        if any(request.get(its) != self.plan.get(name) for its, name in _SHARED):
+        own = [(n, n) for n in ("candidates", "features") if request["kind"] == "candidates"]
+        if any(request.get(its) != self.plan.get(name) for its, name in (*_SHARED, *own)):
             raise _defect("A request is for other noise than its plan")
 
     @cached_property
@@ -84,24 +87,23 @@ class Draws:
             for request in way.requests:
                 way.check_request(request)
         self.enforced = tuple(way.enforced for way in ways)  # by plan that may be taken
-        before = {release_of(request) for request in ways[0].requests} - {"columns"}
+        before = {release_of(r) for r in ways[0].requests} & {"range", "rows", "intercept"}
         # What the training is charged with before it starts, whichever plan it takes.
         self.claimed = claimed_events([way.events for way in ways], len(before))
         self._before: list[Event] = []
 
-    def release(self, dtrain: Any, request: Mapping[str, Any], position: int = 0) -> list[int]:
+    def release(self, dtrain: Any, request: Mapping[str, Any], position: int = 0) -> list[Any]:
         """Draw what is released before the first tree, and record it.
 
         Privacy: spends what the plan says of it. The request is for sums of the same sensitivity as
         the plan claims, or nothing is drawn.
         """
         enforced = self.enforced[position]
-        claimed = {"columns": enforced.by_column, "range": enforced.label_range}
-        asked = request["shift"] if request["kind"] == "columns" else Labels.of(request)
-        if asked != claimed.get(request["kind"], enforced.labels):
-            raise _defect("A request is for other sums than its plan")
         way = self._ways[position]
         way.check_request(request)
+        asked, name = Enforced.of_plan(way.plan, (request,)), _FIGURES[release_of(request)]
+        if getattr(asked, name) != getattr(enforced, name):
+            raise _defect("A request is for other sums than its plan")
         self._check_noise(request, way, enforced)
         answer = native.release_intercept(dtrain, dict(request))
         if "event" in answer:
@@ -111,8 +113,7 @@ class Draws:
                 event = counted(event, last.count + event.count)
                 self._before.pop()
             self._before.append(event)
-        sums: list[int] = answer["sums"]
-        return sums
+        return list(answer["sums"])
 
     def _check_noise(self, request: Mapping[str, Any], way: Told, enforced: Enforced) -> None:
         """Refuse a draw with less noise, or one more often, than was claimed."""
@@ -181,7 +182,8 @@ def drawn(booster: Any, enforced: Enforced | None = None) -> tuple[bool, str, tu
 
 def _before_trees(enforced: Enforced) -> dict[str, Any]:
     """Figures of requests, of which the plan of a booster says nothing."""
-    return {name: getattr(enforced, name) for name in ("label_range", "labels", "by_column")}
+    names = {*_FIGURES.values()} - ({"candidates"} if enforced.products is None else set())
+    return {name: getattr(enforced, name) for name in names}
 
 
 def _key(event: Event) -> tuple[str, str]:

@@ -7,6 +7,7 @@ give the first trees of a start from columns. What follows is post-processing an
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..request.losses import QUANTILES
 from ..request.settings import Seen, Settings
 from . import cells, means
 from .column_start import ColumnEffects
+from .linear_start import Column
 from .plan import dump_plan, target_of, without_reals
 
 # Deviations of the noise of a cell, of which all of them together must have as many rows: two of
@@ -170,9 +172,9 @@ def base_score_from_sums(s: Settings, noise: NoisePlan, sums: list[int]) -> floa
     return min(max(found, 0.001), 0.999) if s.objective.link == "logit" else found
 
 
-def base_score_of_columns(s: Settings, found: ColumnEffects) -> float:
-    """The intercept below the first trees of a start from columns."""
-    odds = min(max(found.centre, -_MOST_ODDS), _MOST_ODDS)
+def base_score_of_columns(s: Settings, centre: float) -> float:
+    """The intercept below the first trees, whose log-odds are these."""
+    odds = min(max(centre, -_MOST_ODDS), _MOST_ODDS)
     return 1.0 / (1.0 + math.exp(-odds)) if s["objective"] == "binary:logistic" else odds
 
 
@@ -206,6 +208,19 @@ def offering(s: Settings, plan: dict[str, Any], found: ColumnEffects) -> str:
     Post-processing, costs nothing: the plan keeps its noise, its bound and its name.
     """
     return dump_plan({**plan, **offered(s, found.offered)})
+
+
+def cut_before(plan: dict[str, Any], columns: Sequence[Column]) -> str:
+    """The plan as the trainer is told it, with the candidates that were released as cuts.
+
+    Post-processing, costs nothing: the plan keeps its noise, its bound and its name.
+    """
+    features = list(plan["features"])
+    for column in columns:
+        if column.cuts is not None:
+            features[column.index] = {"kind": "cuts", "cuts": column.cuts}
+    counts = {**plan["candidates"], "sigma2": 0}
+    return dump_plan({**plan, "features": features, "candidates": counts})
 
 
 def rows_from_sums(kind: str, noise: NoisePlan, sums: list[int]) -> float:

@@ -27,11 +27,13 @@ from ..releases.intercept import Intercept
 from ..releases.label_range import LabelRange
 from ..request import masking
 from ..request.settings import Seen, Settings
-from . import first_release, plan
+from . import first_release, linear_start, plan
 from .call_site import CallSite
 from .column_start import ColumnEffects, booster_with, trees_of
 from .earlier import check_earlier
 from .keeper import LedgerCallback, released_by
+from .linear_start import LinearStart
+from .means import Sums
 from .prepare import Prepared
 from .public_start import check_categories, public_start
 
@@ -45,6 +47,8 @@ class Option:
     text: str  # the same as JSON
     # what the release of the cells of each column is asked for; None without
     by_column: dict[str, Any] | None = None
+    # what a linear start asks for: candidates, and products without their scores
+    linear: tuple[dict[str, Any], ...] = ()
 
     @property
     def settings(self) -> Settings:
@@ -116,11 +120,19 @@ class Training:
                 presence=first.presence,
             )
         options = tuple(
-            Option(p, told, plan.dump_plan(told), _by_column(p, request))
+            Option(
+                p,
+                told,
+                plan.dump_plan(told),
+                _by_column(p, request),
+                linear_start.requests(p.settings, p.noise, request, told),
+            )
             for p, told in zip(prepared.plans, plans, strict=True)
         )
         asked = [of_range, *[request] * (2 if s.measured else 1)]
-        draws = Draws([Told(o.text, tuple(r for r in (*asked, o.by_column) if r)) for o in options])
+        draws = Draws(
+            [Told(o.text, tuple(r for r in (*asked, o.by_column, *o.linear) if r)) for o in options]
+        )
         if draws.claimed != prepared.events:
             raise BudgetError(
                 "The calibrated noise is not the one that the plan draws. Nothing was released. "
@@ -149,7 +161,7 @@ class Training:
     def texts(self) -> str:
         """All plans and requests, and the name of a public start, on which workers agree."""
         start = [] if self.public_start is None else [self.public_start.digest]
-        requests = [self.of_range, self.request, *(option.by_column for option in self.options)]
+        requests = [self.of_range, self.request, *((o.by_column, o.linear) for o in self.options)]
         return "\n".join([*(option.text for option in self.options), json.dumps(requests), *start])
 
     @property
@@ -262,6 +274,7 @@ class Training:
         low: dict[str, Any] = {}
         position, count, sums, capped = 0, None, None, None
         columns: ColumnEffects | None = None
+        start: tuple[LinearStart, list[Any]] | None = None
         if self.request is not None:
             sums = self.draws.release(dtrain, self.request)
             second = first_release.second_request(s, noise, self.request, sums)
@@ -281,7 +294,10 @@ class Training:
                 cells = self.draws.release(dtrain, by_column, position)
                 made = self.options[position].prepared
                 columns = ColumnEffects.of(made.settings, made.noise, sums, cells)
-                low["base_score"] = first_release.base_score_of_columns(s, columns)
+                low["base_score"] = first_release.base_score_of_columns(s, columns.centre)
+            if self.options[position].linear:
+                start, centre = self._linear(dtrain, position, sums)
+                low["base_score"] = first_release.base_score_of_columns(s, centre)
         if s.intercept == "public":
             low["base_score"] = s["base_score"]
         elif s.intercept == "base_margin":
@@ -293,13 +309,34 @@ class Training:
             text = first_release.after_release(taken.settings, noise, taken.plan, sums, capped)
         if columns is not None:
             text = first_release.offering(taken.settings, taken.plan, columns)
+        if start is not None:
+            text = first_release.cut_before(taken.plan, start[0].columns)
         low = {**plan.low_level(taken.settings), "dp_plan": text, **low}
         keeper = LedgerCallback(self, position, count, entries)
         if columns is not None:
             keeper.first = partial(
                 booster_with, trees_of(columns), params=low, cache=[dtrain, *evals]
             )
+        if start is not None:
+            assert sums is not None
+            trees = start[0].trees(start[1], s.schema.width, Sums.of(s, noise, sums).rows)
+            keeper.first = partial(booster_with, trees, params=low, cache=[dtrain, *evals])
         return low, keeper
+
+    def _linear(
+        self, dtrain: Any, position: int, sums: list[int]
+    ) -> tuple[tuple[LinearStart, list[Any]], float]:
+        """Release candidates and products, and what follows: the effects of columns, and a centre.
+
+        Privacy: spends the shares of candidates and of products.
+        """
+        taken = self.options[position]
+        of_trees, of_products = taken.linear
+        start = LinearStart.of(taken.settings, self.draws.release(dtrain, of_trees, position))
+        products = self.draws.release(dtrain, of_products | start.request, position)
+        settings, noise = taken.prepared.settings, taken.prepared.noise
+        centre, effects = start.effects(settings, noise, sums, products)
+        return (start, effects), centre
 
     @property
     def _released(self) -> tuple[Released, ...]:

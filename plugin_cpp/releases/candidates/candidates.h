@@ -16,19 +16,19 @@
 #include <utility>    // for move
 #include <vector>     // for vector
 
-#include "common/hist_util.h"            // for HistogramCuts
-#include "common/threading_utils.h"      // for ParallelFor
-#include "plugin_cpp/plan/plan.h"        // for Plan, QuantilePlan
-#include "plugin_cpp/release/ledger.h"   // for NoiseEvent
-#include "plugin_cpp/registry.h"         // for Registry
-#include "plugin_cpp/release/release.h"  // for Release, LocalInt
+#include "common/hist_util.h"                              // for HistogramCuts
+#include "common/threading_utils.h"                        // for ParallelFor
+#include "plugin_cpp/plan/plan.h"                          // for Plan, QuantilePlan
+#include "plugin_cpp/registry.h"                           // for Registry
+#include "plugin_cpp/release/ledger.h"                     // for NoiseEvent
+#include "plugin_cpp/release/release.h"                    // for Release, LocalInt
 #include "plugin_cpp/releases/candidates/quantile_tree.h"  // for FloatKey, QuantileTree, WalkQuantileTrees
-#include "plugin_cpp/rows/gradient.h"    // for PackedPair
-#include "plugin_cpp/rows/persons.h"     // for Persons
-#include "plugin_cpp/rows/raw_pages.h"   // for ForEachPage
-#include "xgboost/base.h"                // for bst_feature_t
-#include "xgboost/context.h"             // for Context
-#include "xgboost/data.h"                // for SparsePage, Entry, DMatrix
+#include "plugin_cpp/rows/gradient.h"                      // for PackedPair
+#include "plugin_cpp/rows/persons.h"                       // for Persons
+#include "plugin_cpp/rows/raw_pages.h"                     // for ForEachPage
+#include "xgboost/base.h"                                  // for bst_feature_t
+#include "xgboost/context.h"                               // for Context
+#include "xgboost/data.h"                                  // for SparsePage, Entry, DMatrix
 
 namespace xgboost::dp {
 /**

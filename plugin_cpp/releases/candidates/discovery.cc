@@ -9,8 +9,8 @@
 #include "plugin_cpp/release/release.h"                    // for Release, LocalInt
 #include "plugin_cpp/release/source.h"                     // for kDiscoveryStream
 #include "plugin_cpp/releases/candidates/quantile_tree.h"  // for FloatKey, WalkQuantileTrees, ToJson
-#include "xgboost/json.h"     // for Json, Object, Array, Number
-#include "xgboost/logging.h"  // for CHECK
+#include "xgboost/json.h"                                  // for Json, Object, Array, Number
+#include "xgboost/logging.h"                               // for CHECK
 
 namespace xgboost::dp {
 namespace {

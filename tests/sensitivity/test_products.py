@@ -1,0 +1,145 @@
+"""Products of scores move within their sensitivity, and are those of the rows."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import xgboost as xgb
+from hypothesis import given
+from hypothesis import strategies as st
+from xgboost.core import XGBoostError
+
+from xgb_dp.accounting import sensitivity
+from xgb_dp.engine import native
+from xgb_dp.releases.products import products_of
+
+from .strategies import EXAMPLES, squared_distance
+from .test_intercept import request_of
+
+BITS = 14
+CUTS = (-1.0, 0.0, 2.5)
+CATEGORIES = 3
+POSITIONS = 2 + CATEGORIES
+
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from((-3e38, -1.0, -0.5, 0.0, -0.0, 2.5, 7.0, math.nan)),
+        st.sampled_from((0.0, 1.0, 2.0, math.nan)),
+        st.sampled_from((0.0, 1.0, 0.5, 7.0, -1.0)),
+    ),
+    min_size=1,
+    max_size=9,
+)
+SCORE = st.integers(-(1 << BITS), 1 << BITS)
+
+
+def scored(constant: int, scores: list[int], of_category: int) -> dict[str, Any]:
+    numbers = {"index": 0, "categories": 0, "cuts": [repr(v) for v in CUTS], "scores": scores}
+    categories = {"index": 1, "categories": CATEGORIES, "cuts": [], "scores": [of_category]}
+    sums = products_of(POSITIONS)
+    return {
+        "constant": constant, "scored": [numbers, categories], "sums": sums, "again": False
+    }  # fmt: skip
+
+
+def released(rows: list[Any], request: dict[str, Any], ids: Any = None) -> list[int]:
+    table = np.array(rows, np.float32)
+    d = xgb.DMatrix(table[:, :2], table[:, 2], feature_types=["q", "c"], enable_categorical=True)
+    if ids is not None:
+        native.set_persons(d, np.asarray(ids, np.uint32))
+        request = request | {"unit": "person"}
+    return list(native.release_intercept(d, request)["sums"])
+
+
+def toward_zero(value: int, by: int) -> int:
+    return abs(value) // by * (1 if value >= 0 else -1)
+
+
+def own(row: Any, request: dict[str, Any]) -> list[int]:
+    """What a row adds, counted here."""
+    x, code, label = np.float32(row)
+    numbers, categories = request["scored"]
+    z = [request["constant"], 0] + [0] * CATEGORIES
+    z[1] = numbers["scores"][-1 if math.isnan(x) else int(np.searchsorted(CUTS, x, side="right"))]
+    if not math.isnan(code):
+        z[2 + int(code)] = categories["scores"][0]
+    norm2 = sum(v * v for v in z)
+    if norm2 > 1 << (2 * BITS):
+        norm = math.isqrt(norm2 - 1) + 1
+        z = [toward_zero(v << BITS, norm) for v in z]
+    q = 1 << (2 * BITS - request["shift"])
+    pairs = [
+        toward_zero(z[i] * z[i], q) if i == j else toward_zero(z[i] * z[j] * 46340, q << 15)
+        for i in range(POSITIONS)
+        for j in range(i, POSITIONS)
+    ]
+    sign = 1 if label > 0.5 else -1
+    return pairs + [toward_zero(sign * v << BITS, q) for v in z]
+
+
+@EXAMPLES
+@given(
+    rows=ROWS,
+    constant=st.integers(0, 1 << BITS),
+    scores=st.lists(SCORE, min_size=len(CUTS) + 2, max_size=len(CUTS) + 2),
+    of_category=SCORE,
+    shift=st.sampled_from((0, 7, 26)),
+)
+def test_products_of_scores(rows, constant, scores, of_category, shift):
+    """A row adds the products of its own scores, a vector of bounded norm."""
+    request = request_of("products", shift, **scored(constant, scores, of_category))
+    one = released(rows, request)
+    assert one == np.sum([own(row, request) for row in rows], axis=0).tolist()
+    bound = 2 * sensitivity.columns_sens2(shift)
+    for row in rows:
+        assert sum(v * v for v in own(row, request)) <= bound
+    if len(rows) > 1:
+        assert squared_distance(one, released(rows[:-1], request)) <= bound
+
+
+@EXAMPLES
+@given(rows=ROWS, scores=st.lists(SCORE, min_size=len(CUTS) + 2, max_size=len(CUTS) + 2))
+def test_a_person_adds_the_mean_of_rows(rows, scores):
+    request = request_of("products", 20, **scored(5000, scores, 5000))
+    other = [(7.0, 1.0, 1.0)]
+    ids = np.array([0] * len(rows) + [1])
+    alone = released(other, request, [0])
+    together = released(rows + other, request, ids)
+    assert squared_distance(together, alone) <= 2 * sensitivity.columns_sens2(20)
+    total = np.sum([own(row, request) for row in rows], axis=0)
+    mean = [toward_zero(int(v), len(rows)) for v in total]
+    assert np.subtract(together, alone).tolist() == mean
+
+
+def test_the_bound_of_products_is_attained():
+    request = request_of("products", **scored(1 << BITS, [0] * 5, 0))
+    sums = released([(0.0, 0.0, 1.0)], request)
+    assert sum(v * v for v in sums) == 2 * sensitivity.columns_sens2(9)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"constant": -1},
+        {"constant": (1 << BITS) + 1},
+        {"sums": 1},
+        {"shift": 27},
+        {"scored": None},
+        {"again": None},
+    ],
+)
+def test_products_are_released_where_their_bound_is_proved(change):
+    request = request_of("products", **scored(1, [1] * 5, 1)) | change
+    with pytest.raises(XGBoostError):
+        released([(0.0, 0.0, 1.0)], {k: v for k, v in request.items() if v is not None})
+
+
+@pytest.mark.parametrize(
+    "column", [{"scores": [1] * 4}, {"scores": [(1 << BITS) + 1] * 5}, {"cuts": ["1", "0", "2"]}]
+)
+def test_scores_that_do_not_fit_are_refused(column):
+    request = request_of("products", **scored(1, [1] * 5, 1))
+    request["scored"][0] |= column
+    with pytest.raises(XGBoostError):
+        released([(0.0, 0.0, 1.0)], request)

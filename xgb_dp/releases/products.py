@@ -1,0 +1,90 @@
+"""Products of the scores of rows before the first tree, from which a linear model follows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..accounting import sensitivity
+from ..accounting.events import PlainEvent
+from ..parameters.parameter import Rule
+from .release import EXACT_BITS, Asked, Noise, Part, Release, noisy_counts
+
+if TYPE_CHECKING:
+    from ..request.settings import Settings
+
+SHARE = 0.05
+_MOST_SCORES = 512
+_MOST_SUMS = 1 << 18  # at least that of so many scores
+
+
+def positions(s: Settings) -> int:
+    """Scores of a row: a constant, one of each column of numbers, and one of each category.
+
+    Columns with public cuts have none.
+    """
+    return 1 + sum(f.size if f.kind == "categorical" else f.kind == "private" for f in s.features)
+
+
+def products_of(scores: int) -> int:
+    """Sums of the products of so many scores, and of each of them with the label."""
+    return scores * (scores + 1) // 2 + scores
+
+
+# fmt: off
+_RULES = (
+    Rule("a linear start of two classes",
+         lambda s: s.starts_linearly and (
+             s.kind != "binary" or s.labels > 1 or s.intercept != "released"),
+         "`dp_start`='linear' is for one label of two classes with a released intercept. Leave it "
+         "out, or leave `base_score`, `dp_base_margin` and xgb_model out."),
+    Rule("a linear start on counted candidates",
+         lambda s: s.starts_linearly and (
+             s.private_features == 0 or s["dp_candidates"] != "quantile_tree"
+             or s["dp_candidate_weight"] != "count" or s["dp_candidate_rounds"] != 1),
+         "`dp_start`='linear' needs candidates that one quantile tree of each column gives. Leave "
+         "it out where all candidates are public, and with `dp_candidates`, "
+         "`dp_candidate_weight` and `dp_candidate_rounds`."),
+    Rule("trees after a linear start",
+         lambda s: s.starts_linearly and (
+             s["dp_split"] == "public" or s["num_parallel_tree"] != 1
+             or any(s["monotone_constraints"])),
+         "`dp_start`='linear' is refused with dp_split='public', `num_parallel_tree` and "
+         "`monotone_constraints`, which the first trees would not follow. Leave them out."),
+    Rule("scores of few columns",
+         lambda s: s.starts_linearly and positions(s) > _MOST_SCORES,
+         f"`dp_start`='linear' has a score of each column of numbers and of each category: "
+         f"{_MOST_SCORES} at most, with a constant. Leave it out, or declare fewer categories."),
+)
+# fmt: on
+
+
+@dataclass(frozen=True)
+class Products(Release):
+    """For each pair of scores the sum of their products, and of each score with the label.
+
+    Proof: docs/proofs/sensitivity.md, "A linear start"
+    """
+
+    name = "products"
+    share = "products"
+    of_all = SHARE
+    exact_shift = EXACT_BITS  # products are not whole numbers
+    words = (("products", "what a linear model of the columns says (noisy sums of products)"),)
+    always_listed = False
+    rules = _RULES
+
+    @classmethod
+    def wanted(cls, s: Settings) -> bool:
+        """With ``dp_start="linear"``."""
+        return s.starts_linearly
+
+    @classmethod
+    def of(cls, asked: Asked) -> Products:
+        """The same for rows and for persons."""
+        return cls(asked.settings.row_bound.of_person)
+
+    def noise(self, part: Part, grid_bits: int) -> tuple[Noise, PlainEvent]:
+        """Gaussian noise on each sum, on the finest grid."""
+        units = 2 * sensitivity.columns_sens2(0)
+        return noisy_counts(self.name, units, _MOST_SUMS, part, persons=True)
