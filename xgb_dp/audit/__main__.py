@@ -9,11 +9,13 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterable
 from functools import partial
 
 from ..engine import native
 from ..engine.progress import progress
+from ..errors import PrivacyWarning
 from .bounds import AuditResult
 from .suite import FAST, FULL, broken_cases, cases
 
@@ -64,7 +66,8 @@ def table(results: list[AuditResult]) -> str:
 def _run(audits: Audits, only: list[str]) -> list[AuditResult]:
     chosen = [a for a in audits if not only or any(text in name_of(a) for text in only)]
     results = []
-    with progress("audit", len(chosen)) as step:
+    with warnings.catch_warnings(), progress("audit", len(chosen)) as step:
+        warnings.filterwarnings("ignore", "These rows train", PrivacyWarning)  # again and again
         for number, audit in enumerate(chosen, 1):
             step(f"{number} of {len(chosen)}")
             start = time.perf_counter()
