@@ -8,12 +8,13 @@ import pytest
 
 from xgb_dp.cli import files
 from xgb_dp.cli.files import Csv, cells_of, header_of
+from xgb_dp.cli.lines import cells_of_lines
 from xgb_dp.domain.reading import numbers
 from xgb_dp.errors import RowDomainError
 
 FILES = {
     "plain": b"a,b,c\n1,x,2\n3,y,\n",
-    "breaks": b"a,b,c\r\n1,x,2\r\n3,y,\r\r\n\n4,z,5",
+    "breaks": b"a,b,c\r\n1,x,2\r\n3,y,\r\n\r\n\n4,z,5",
     "mark": b"\xef\xbb\xbfa,b,c\n1,x,2\n",
     "spaces": b"a, b,c \n 1,  x ,2\n3,\ty, \n",
     "blank lines": b"a,b\n1,x\n  \n3,y\n",
@@ -22,6 +23,9 @@ FILES = {
     "twice": b"a,b,b\n1,x,2\n",
     "no rows": b"a,b,c\n",
     "one column": b"a\n1\n\n 2\n",
+    "two returns": b"a,b,c\r\n1,x,2\r\r\n\n4,z,5",
+    "returns": b"a,b,c\n\r,5,6\n\r1,2,3\r\n",
+    "returns alone": b"a,b,c\r\r,5,6\r1,2,3\r",
     "letters": "a,b,c\n1,ü,2\n".encode(),
 }
 TEXTS = [
@@ -44,6 +48,27 @@ def test_the_two_parsers_read_the_same(name, tmp_path, monkeypatch):
     for column in wanted:  # what reads cells takes the spaces around them away
         assert list(fast[column].str.strip()) == list(slow[column].str.strip())
     assert list(fast) == list(slow) == wanted
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", " ", "-", "a"])
+def test_any_bytes_are_read_the_same(separator, tmp_path, monkeypatch):
+    """So a quote in one row, which takes the other parser, changes no other row."""
+    rng = np.random.default_rng(7)
+    path, csv = tmp_path / "rows.csv", Csv(separator)
+    header = ["x", "y", "z"]
+    pieces = [separator, separator, "1", "5", " ", "\t", "b", "\n", "\r\n", "\r", "\n\r", "ü"]
+    first = separator.join(header) + "\n"
+    for _ in range(150):
+        text = first + "".join(rng.choice(pieces, rng.integers(1, 25)))
+        path.write_bytes(text.encode())
+        read = []
+        for fast in (cells_of_lines, lambda *given: None):
+            monkeypatch.setattr(files, "cells_of_lines", fast)
+            try:
+                read.append(cells_of(path, header, header, csv).values.tolist())
+            except RowDomainError:
+                read.append(None)
+        assert read[0] == read[1], text
 
 
 @pytest.mark.parametrize("name", ["plain", "breaks", "mark", "spaces", "letters"])

@@ -17,21 +17,23 @@ from pyarrow import csv
 
 
 class _OtherForm(Exception):
-    """The file has a quote or a NUL character."""
+    """The file has a quote, a NUL character or a carriage return within a line."""
 
 
 class _Bytes:
-    """The bytes of a file, as long as a line of them can be nothing but a row."""
+    """The bytes of a file, as long as both parsers see the same lines and cells in them."""
 
     closed = False
 
     def __init__(self, handle: Any) -> None:
-        self._handle = handle
+        self._handle, self._open = handle, False  # whether a carriage return came last
 
     def read(self, size: int = -1) -> bytes:
         data: bytes = self._handle.read(size)
-        if b'"' in data or b"\0" in data:
+        alone = data.count(b"\r") - data.count(b"\r\n") - data.endswith(b"\r")
+        if alone or b'"' in data or b"\0" in data or (self._open and data[:1] != b"\n"):
             raise _OtherForm
+        self._open = data.endswith(b"\r")
         return data
 
 
@@ -39,7 +41,8 @@ def cells_of_lines(
     path: Path, separator: str, header: list[str], wanted: list[str]
 ) -> pd.DataFrame | None:
     """The texts of some columns of a UTF-8 file; None for a file of another form."""
-    if len(header) < 2:  # an empty line would be a row
+    # An empty line would be a row, or spaces before the first cell would be cells.
+    if len(header) < 2 or separator == " ":
         return None
     names = [str(i) for i in range(len(header))]
     columns = [names[header.index(name)] for name in wanted]
