@@ -74,6 +74,15 @@ def test_open_rounds_and_persons_start_linearly():
         assert xgb_dp.privacy_report(model).epsilon <= 2.0
 
 
+@pytest.mark.parametrize("split", ["histogram", "partial"])
+@pytest.mark.parametrize("ids", [None, np.arange(N) // 2])
+def test_noisy_histograms_follow_a_linear_start(split, ids):
+    """Cells of the noise are counted before the candidates become cuts."""
+    X, y = table()
+    model = xgb.train(asked(dp_split=split, dp_privacy_id=ids, dp_epsilon=4.0), matrix(X, y), 2)
+    assert xgb_dp.privacy_report(model).epsilon <= 4.0
+
+
 def test_saved_models_keep_their_start(tmp_path):
     X, y = table()
     model = xgb.train(asked(), matrix(X, y), 2)

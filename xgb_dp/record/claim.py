@@ -182,7 +182,8 @@ def drawn(booster: Any, enforced: Enforced | None = None) -> tuple[bool, str, tu
 
 def _before_trees(enforced: Enforced) -> dict[str, Any]:
     """Figures of requests, of which the plan of a booster says nothing."""
-    names = {*_FIGURES.values()} - ({"candidates"} if enforced.products is None else set())
+    of_cuts = {"candidates", "cells"}  # follow from the candidates, which a linear start makes cuts
+    names = {*_FIGURES.values(), "cells"} - (of_cuts if enforced.products is None else set())
     return {name: getattr(enforced, name) for name in names}
 
 
