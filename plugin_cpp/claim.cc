@@ -72,7 +72,8 @@ Json FiguresOf(Plan const& plan) {
     candidates["levels"] = Whole(tree ? counts.levels : 1);
     candidates["shift"] = Whole(counts.shift);
     candidates["hessian"] = Truth(counts.hessian);
-    out["candidates"] = candidates;  // those that were released before the first tree are cuts now
+    out["candidates"] = candidates;
+    out["products"] = Json{};  // with them, candidates were drawn before the trees and are cuts now
   }
   out["bound"] = FiguresOf(plan.row_bound);
   out["unit"] = Json{String{plan.IsOfPersons() ? "person" : "row"}};

@@ -176,7 +176,8 @@ Json ReleaseProducts(UnitRows const& rows, JsonReader const& in, NoiseEvent cons
 /** @brief The quantile trees of some columns; a row, or a person, counts one in each. */
 Json ReleaseCandidates(UnitRows const& rows, JsonReader const& in, NoiseEvent const& event,
                        Release* release) {
-  QuantilePlan plan{in.Part("candidates"), event.parameter == 0};
+  CandidatePlan plan{in.Part("candidates"), event.parameter == 0};
+  CHECK(plan.kind == CandidateKind::kQuantileTree && !plan.hessian && !plan.laplace);
   CHECK(plan.sigma2 == event.parameter && plan.shift == rows.shift);
   std::vector<bst_feature_t> columns;
   auto const& features = in.List("features");
