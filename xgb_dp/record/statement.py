@@ -219,7 +219,7 @@ def _history(record: Ledger) -> str:
         parts.append(
             f"The model was trained in {len(trainings)} steps; the figures compose all of them."
         )
-    if any(t.public.get("base_score") == "base_margin" for t in trainings):
+    if any(p.get("base_score") == "base_margin" for p in (t.public for t in trainings)):
         parts.append(
             "The trees start from a `base_margin` of each row. What was released of these rows to "
             "make it, such as another private model, adds up."

@@ -198,8 +198,8 @@ class _Choice:
         with progress("select: calibrate"):
             plan = plan_runs(self.candidates, self.law, self.judge, *self.target)
         native.lib()
-        first = self.candidates[0].settings
-        unit, look = first.privacy_unit, first["dp_discovered"]
+        s = self.candidates[0].settings
+        unit, look = s.privacy_unit, s["dp_discovered"]
         sides = self.given.sides(unit.column)
         with progress("select: check"):
             for side in sides:
