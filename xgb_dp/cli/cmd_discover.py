@@ -13,7 +13,7 @@ from ..discovery import discover as look_at
 from ..discovery.reading import KINDS, kinds_of
 from ..errors import PrivacyParameterError
 from . import options
-from .files import Csv, cells_of, check_columns, header_of, ids_of, is_parquet, truths_of
+from .files import Csv, cells_of, check_columns, header_of, ids_of, is_parquet, types_of
 from .group import Given, command
 from .options import OUT, ROWS
 from .output import booked_on, new_files, save
@@ -111,9 +111,8 @@ def _cells(
         cells = cells.assign(**{privacy_id: ids_of(cells[privacy_id], missing)})
     if not typed:
         return cells, kinds
-    looked = [name for name in header if name not in ids]
-    truths = dict.fromkeys(set(truths_of(data)) & set(looked), "number")
-    return cells, {**(kinds_of(cells, looked) if looked else {}), **truths, **kinds}
+    looked = [name for name in header if name not in ids and name not in kinds]
+    return cells, {**(kinds_of(types_of(data), looked) if looked else {}), **kinds}
 
 
 def _kinds(named: Mapping[str, Sequence[str]], header: Sequence[str]) -> dict[str, str]:

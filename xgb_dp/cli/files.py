@@ -151,14 +151,13 @@ def check_columns(names: Sequence[str], header: Sequence[str]) -> None:
             )
 
 
-def truths_of(path: Path) -> list[str]:
-    """Names of the columns of truth values of a Parquet file, by its schema; no row is read.
+def types_of(path: Path) -> pyarrow.Table:
+    """The columns of a Parquet file with their types, by its schema; no row is read.
 
-    One missing cell makes such a column one of objects in a data frame.
+    The types of a data frame may follow from one cell: a missing one makes truth values objects.
     """
     with _reading(path):
-        columns = parquet.read_schema(path)
-    return [column.name for column in columns if pyarrow.types.is_boolean(column.type)]
+        return parquet.read_schema(path).empty_table()
 
 
 def _separator(path: Path, csv: Csv) -> str:
