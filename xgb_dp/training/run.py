@@ -13,7 +13,6 @@ from typing import Any
 from xgboost.core import Booster, XGBoostError
 
 from ..budget.gate import Release, before_release, look_before
-from ..data import checks
 from ..data.parts import Part
 from ..engine import native, tape, workers
 from ..engine.models import load_booster
@@ -36,6 +35,7 @@ from .linear_start import LinearStart
 from .means import Sums
 from .prepare import Prepared
 from .public_start import check_categories, public_start
+from .rows import check_rows
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ class Training:
     def check_rows(self, dtrain: Any) -> None:
         """Read the rows, each by itself, for whichever plan is taken."""
         widest = max(self.options, key=lambda option: int(option.settings["max_bin"]))
-        _check_rows(dtrain, self.settings, widest.text)
+        check_rows(dtrain, self.settings, widest.text)
 
     def check_sums(self, dtrain: Any) -> None:
         """Refuse more rows than can be summed exactly; all workers call it together."""
@@ -372,31 +372,6 @@ def _grown_on(
     check_earlier(earlier, s)
     check_categories(booster, s)
     return earlier, None
-
-
-def _check_rows(dtrain: Any, s: Settings, plan_text: str) -> None:
-    """Read the rows, each by itself: what these settings ask of them."""
-    labels, n = dtrain.get_label(), dtrain.num_row()
-    lower, upper = (dtrain.get_float_info(f"label_{side}_bound") for side in ("lower", "upper"))
-    if s.objective.intervals:
-        checks.check_intervals(lower, upper, n)
-    else:
-        if labels.size != n * s.labels or s.schema.labels != s.labels:
-            raise PrivacyParameterError(
-                "`dtrain` must have one label for each row, or a column for each target, of which "
-                f"`dp_target_bounds` may have a range each; {s.labels} expected. Without rows give "
-                f"labels as np.empty((0, {s.labels}))."
-            )
-        checks.check_labels(labels, s.kind, s.classes)
-        if s.kind == "regression":
-            known = s.objective
-            checks.check_range(labels, known.lowest, known.highest, above=known.above)
-        checks.check_unused(lower, upper)
-    margins = dtrain.get_base_margin()
-    checks.check_base_margin(margins, n, s.trees_per_round, declared=s["dp_base_margin"])
-    heavier = "dp_max_weight" in s.given
-    checks.check_weights(dtrain.get_weight(), n, s.kind, unit=s.unit_weights, declared=heavier)
-    native.check_rows(dtrain, plan_text)
 
 
 def _by_column(prepared: Prepared, request: dict[str, Any] | None) -> dict[str, Any] | None:
