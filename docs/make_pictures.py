@@ -236,7 +236,7 @@ def attacks() -> None:
 
 _KINDS = {
     "noise that can be guessed or repeats": "S1 S2 S3 S12 S14 D1 F3 B5 P3",
-    "too little noise, or none": "S4 S11 M3 M5 F1 F2 B1 B2",
+    "too little noise, or none": "S4 S11 M3 M5 F1 F2 B1 B2 A1",
     "sensitivity too small": "S7 S8 S9 S13 S15 D3 D5 E1 B4",
     "exact statistics published or used": "S5 S6 S16 M1 M2 M4 D2 D4 E2 E3 B3 B6 P1",
     "other": "S10 M6 D6 P2",
@@ -246,7 +246,7 @@ _KINDS = {
 def peers() -> None:
     """Faults by implementation and kind, from the ids of ``peers.md``."""
     text = (DOCS / "peers.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| ([SMDFEBP]\d+) \| ([^|]+) \|", text, flags=re.MULTILINE)
+    rows = re.findall(r"^\| ([SMDFEBPA]\d+) \| ([^|]+) \|", text, flags=re.MULTILINE)
     systems = list(dict.fromkeys(system for _, system in rows))
     kinds = {kind: set(ids.split()) for kind, ids in _KINDS.items()}
     _, axes = plt.subplots(figsize=(7.2, 3.2), layout="constrained")

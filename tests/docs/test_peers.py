@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-FAULTS = {"S": 16, "M": 6, "D": 6, "F": 3, "E": 3, "B": 6, "P": 3}
+FAULTS = {"S": 16, "M": 6, "D": 6, "F": 3, "E": 3, "B": 6, "P": 3, "A": 1}
 NAMED = re.compile(r"`((?:\w+/)?\w+)::(test_\w+)`")
 
 
