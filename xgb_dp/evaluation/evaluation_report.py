@@ -21,6 +21,9 @@ from ..record.report_views import round_up
 from .calibration import calibrated, with_booster
 from .figure import Figure, as_json
 
+# Deviations of a number of rows that make a group visible: few rows are counted too high, since no
+# cell counts less than none.
+_SEEN = 5.0
 _CLIPPED = (
     " A clipped figure takes what lies beyond a public bound for the bound: it promises nothing of "
     "errors beyond."
@@ -178,7 +181,8 @@ class EvaluationReport:
         parts: list[str] = []
         whom = "persons" if self.cost.unit.of_persons else "rows"
         for title, figures in self._by_group(f"All {whom}", "Group "):
-            if parts and "rows" in figures and figures["rows"].low <= 0.0:
+            count = figures.get("rows")
+            if parts and count is not None and count.value <= _SEEN * count.noise:
                 parts.append(f"{title}\n  fewer {whom} than the noise lets anybody see")
                 continue
             lines = [
