@@ -6,9 +6,11 @@
 import json
 import sys
 from collections import Counter
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import xgboost as xgb
 
@@ -20,6 +22,7 @@ from xgb_dp.accounting import (
     make_accountant,
 )
 from xgb_dp.certify import NotCertifiedError, certify
+from xgb_dp.certify.selections import _down, _up
 from xgb_dp.cli.verifier import main
 
 from ..conftest import OBJECTIVE, arrays
@@ -85,6 +88,16 @@ def test_delta_zero_and_masked_sums_are_refused() -> None:
         certify(ledger([SPLITS]), 0.0)
     with pytest.raises(NotCertifiedError):
         certify(ledger([LEAVES], masked_sums={"workers": 3, "colluders": 1}), DELTA)
+
+
+@pytest.mark.parametrize("power", [1, 30, 400])  # 400: products that underflow
+def test_rounding_bounds_sums_of_four_products(power: int) -> None:
+    a, b = np.random.default_rng(power).uniform(size=(2, 500, 4)) ** power
+    products = (a * b).T
+    computed = (products[0] + products[1]) + (products[2] + products[3])
+    for x, y, low, high in zip(a, b, _down(computed), _up(computed), strict=True):
+        exact = sum(Fraction(v) * Fraction(w) for v, w in zip(x, y, strict=True))
+        assert low <= exact <= high
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
