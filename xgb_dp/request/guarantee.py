@@ -129,12 +129,12 @@ PARAMETERS = (
               "dp_target_unit and dp_weight_unit 0.015 each; of the rest 0.3 splits, 0.7 leaves"),
     Parameter("dp_privacy_id", "who each row belongs to. The unit of privacy is then a person",
               _privacy_id, False, PUBLIC,
-              "neighbours", unit="id", values="one id for each row: whole numbers, texts, bytes or "
+              "persons", unit="id", values="one id for each row: whole numbers, texts, bytes or "
               "UUIDs; none is missing, and none is stored. Where xgb_dp makes the matrix, the name "
               "of a column", shown="none: the unit of privacy is a row", recorded=False),
     Parameter("dp_rows_per_person", "how many rows a person counts as at most. The bound of a "
               "person is that of so many rows, and the noise grows with it", Number(1, 1024), 1.0,
-              PUBLIC, "sensitivity", unit="rows", recorded=False),
+              PUBLIC, "persons", unit="rows", recorded=False),
     Parameter("dp_base_margin", "declares that every row brings a base_margin, which replaces the "
               "intercept", Flag(), False, PUBLIC, "guarantee", Table.LOSSES,
               shown="False: a row with margins is refused", plan="base_margin"),

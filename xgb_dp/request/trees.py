@@ -69,10 +69,10 @@ PARAMETERS = (
               "exponential", SPENDS, "exponential-mechanism", Table.PUBLISHED, plan="split"),
     Parameter("dp_ensemble", "how many rounds form one ensemble. They read disjoint random parts "
               "of the rows, so together they cost one round at most", Whole(1, 1 << 16), 1,
-              SPENDS, "sampling", Table.PUBLISHED, unit="rounds",
+              SPENDS, "allocation", Table.PUBLISHED, unit="rounds",
               shown="1: every round reads all rows", plan="ensemble"),
     Parameter("dp_ensemble_halving", "whether each round of an ensemble takes half of the rows "
-              "that are left", Flag(), False, PUBLIC, "sampling", Table.PUBLISHED,
+              "that are left", Flag(), False, PUBLIC, "allocation", Table.PUBLISHED,
               shown="False: equal parts", plan="ensemble_halving"),
     Parameter("dp_local", "adds noise to the report of every row instead of to sums. dp_epsilon is "
               "then that of one report", Flag(), False, SPENDS, "accounting", Table.PUBLISHED,
