@@ -1,13 +1,14 @@
 #include "plugin_cpp/releases/linear_start.h"
 
-#include <algorithm>  // for is_sorted, upper_bound
+#include <algorithm>  // for adjacent_find, for_each, is_sorted, max, sort
 #include <cmath>      // for isnan, sqrt
 #include <cstddef>    // for size_t
 #include <cstdint>    // for int16_t, int32_t, int64_t, uint16_t
 #include <limits>     // for numeric_limits
-#include <utility>    // for move, pair
+#include <utility>    // for move
 #include <vector>     // for vector
 
+#include "common/threading_utils.h"                     // for ParallelFor, Sched
 #include "plugin_cpp/json_reader.h"                     // for JsonReader, ReadKnownNoise
 #include "plugin_cpp/plan/plan.h"                       // for QuantilePlan
 #include "plugin_cpp/plan/row_bound.h"                  // for kMaxRows
@@ -20,48 +21,50 @@
 
 namespace xgboost::dp {
 namespace {
-constexpr std::int32_t kScoreBits = 14;
-/** @brief Largest norm of the scores of a row. */
-constexpr std::int64_t kMostScore = std::int64_t{1} << kScoreBits;
+/** @brief Half of a square is at most this over 2^kHalfBits, squared; see Scores::AddRow. */
+constexpr std::int64_t kHalfRoot = 23170;
+constexpr std::int32_t kHalfBits = 15;
+static_assert(2 * kHalfRoot * kHalfRoot <= std::int64_t{1} << (2 * kHalfBits));
 
-/** @brief A position among all scores, and the score of a row there; others are 0. */
-using RowScores = std::vector<std::pair<std::size_t, std::int64_t>>;
+/** @brief The largest norm of the scores of a row: its square is at most 2^shift. */
+std::int64_t MostScore(std::int32_t shift) {
+  std::int64_t most = 0;
+  while ((most + 1) * (most + 1) <= std::int64_t{1} << shift) {
+    ++most;
+  }
+  return most;
+}
 
-/** @brief Shrink scores, rounded towards zero, to a norm of kMostScore at most. */
-void Bound(RowScores* scores) {
-  std::int64_t norm2 = 0;
-  for (auto [position, value] : *scores) {
-    norm2 += value * value;
+/** @brief How many of ascending cuts are not above a value, found without a branch. */
+std::size_t Bin(std::vector<float> const& cuts, float value) {
+  std::size_t begin = 0;
+  for (auto n = cuts.size(); n > 0; n /= 2) {
+    auto half = n - n / 2;
+    begin += cuts[begin + half - 1] <= value ? half : 0;
   }
-  if (norm2 <= kMostScore * kMostScore) {
-    return;
-  }
-  auto norm = static_cast<std::int64_t>(std::sqrt(static_cast<double>(norm2)));
-  while (norm * norm < norm2) {
-    ++norm;
-  }
-  for (auto& [position, value] : *scores) {
-    value = value * kMostScore / norm;
-  }
+  return begin;
 }
 
 /** @brief Which scores cells have, beside a constant that all rows have; and those of the rows. */
 class Scores {
  public:
-  explicit Scores(JsonReader const& in) : constant_{in.Int("constant", 0, kMostScore)} {
-    for (auto const& json : in.List("scored")) {
-      JsonReader of{json, "scored."};
-      Column column{static_cast<bst_feature_t>(of.Int("index", 0, (1 << 30) - 1)),
-                    of.Int("categories", 0, 1 << 16), of.Reals("cuts", -1e39, 1e39),
-                    of.Ints<std::int64_t>("scores", -kMostScore, kMostScore), n_};
-      bool is_number = column.n_categories == 0;
-      CHECK_EQ(column.scores.size(), is_number ? column.cuts.size() + 2 : 1);
-      CHECK(std::is_sorted(column.cuts.cbegin(), column.cuts.cend()));
-      CHECK(columns_.empty() || columns_.back().index < column.index);
-      n_ += is_number ? 1 : column.n_categories;
-      CHECK_LE(n_, std::size_t{std::numeric_limits<std::uint16_t>::max()});
-      columns_.push_back(std::move(column));
+  Scores(JsonReader const& in, std::int32_t shift)
+      : most_{MostScore(shift)}, constant_{in.Int("constant", 0, most_)} {
+    auto const& scored = in.List("scored");
+    for (bool of_categories : {false, true}) {  // a constant, numbers, and categories
+      for (auto const& json : scored) {
+        JsonReader of{json, "scored."};
+        auto n_categories = of.Int("categories", 0, 1 << 16);
+        if ((n_categories > 0) == of_categories) {
+          this->AddColumn(of, n_categories);
+        }
+      }
     }
+    std::sort(columns_.begin(), columns_.end(),
+              [](auto const& a, auto const& b) { return a.index < b.index; });
+    CHECK(std::adjacent_find(columns_.cbegin(), columns_.cend(), [](auto const& a, auto const& b) {
+            return a.index == b.index;
+          }) == columns_.cend());
     CHECK_EQ(this->NumSums(), static_cast<std::size_t>(in.Int("sums", 2, 1 << 30)));
   }
 
@@ -69,39 +72,48 @@ class Scores {
   [[nodiscard]] std::size_t NumSums() const { return n_ * (n_ + 1) / 2 + n_; }
 
   void Read(Context const* ctx, DMatrix* p_fmat) {
+    auto n_rows = p_fmat->Info().num_row_;
+    values_.resize(n_rows * n_numbers_);
+    // A row has no score of a category that it misses: 0 at any position.
+    categories_.resize(n_rows * n_categorical_);
     ForEachPage(ctx, p_fmat, [&](SparsePage const& page) {
       auto view = page.GetView();
-      for (std::size_t i = 0; i < view.Size(); ++i) {
-        for (auto [position, value] : this->Of(view[i])) {
-          // A score fits: 2^kScoreBits is below 2^15.
-          cells_.push_back(
-              {static_cast<std::uint16_t>(position), static_cast<std::int16_t>(value)});
-        }
-        begins_.push_back(cells_.size());
-      }
+      common::ParallelFor(view.Size(), ctx->Threads(), common::Sched::Static(),
+                          [&](auto i) { this->ReadRow(page.base_rowid + i, view[i]); });
     });
   }
   /**
    * @brief Calls add(k, value) for each sum that a row adds to. The squares of its values sum up to
-   *        2 * 4^shift at most.
+   *        4^shift at most.
    */
   template <typename Add>
-  void AddRow(std::size_t row, bool is_positive, std::int32_t shift, Add&& add) const {
-    // A product of two positions stands for both orders of them: it weighs at most the root of 2.
-    constexpr std::int64_t kRoot2 = 46340;
-    constexpr std::int32_t kRoot2Bits = 15;
-    static_assert(kRoot2 * kRoot2 <= std::int64_t{2} << (2 * kRoot2Bits));
-    // Quotients are rounded towards zero, which makes no norm larger.
-    auto one = std::int64_t{1} << (2 * kScoreBits - shift);
-    for (auto i = begins_[row]; i < begins_[row + 1]; ++i) {
-      std::int64_t value = cells_[i].value;
-      std::size_t at = cells_[i].position;
-      auto first = at * n_ - at * (at + 1) / 2;  // of the pairs (at, position), less `at`
-      add(first + at, value * value / one);
-      for (auto j = i + 1; j < begins_[row + 1]; ++j) {
-        add(first + cells_[j].position, value * cells_[j].value * kRoot2 / (one << kRoot2Bits));
+  void AddRow(std::size_t row, bool is_positive, Add&& add) const {
+    auto const* numbers = values_.data() + row * n_numbers_;
+    auto const* categories = categories_.data() + row * n_categorical_;
+    auto add_one = [&](std::size_t at, std::int64_t value) {
+      // Rounded towards zero, which makes no norm larger.
+      add(this->Pair(at) + at, value * value * kHalfRoot / (1 << kHalfBits));
+      add(n_ * (n_ + 1) / 2 + at,
+          (is_positive ? value : -value) * most_ * kHalfRoot / (1 << kHalfBits));
+    };
+    for (std::size_t i = 0; i < n_numbers_; ++i) {
+      std::int32_t value = numbers[i];
+      auto first = this->Pair(i);
+      add_one(i, value);
+      for (auto j = i + 1; j < n_numbers_; ++j) {
+        add(first + j, value * numbers[j]);  // both are at most 2^13
       }
-      add(n_ * (n_ + 1) / 2 + at, (is_positive ? value : -value) * kMostScore / one);
+      for (std::size_t c = 0; c < n_categorical_; ++c) {
+        add(first + categories[c].position, value * categories[c].value);
+      }
+    }
+    for (std::size_t c = 0; c < n_categorical_; ++c) {
+      std::int32_t value = categories[c].value;
+      add_one(categories[c].position, value);
+      for (auto d = c + 1; d < n_categorical_; ++d) {
+        add(this->Pair(categories[c].position) + categories[d].position,
+            value * categories[d].value);
+      }
     }
   }
 
@@ -109,17 +121,40 @@ class Scores {
   struct Column {
     bst_feature_t index;
     std::int64_t n_categories;         // 0 for numbers
-    std::vector<double> cuts;          // of numbers, ascending: a bin begins at each
+    std::vector<float> cuts;           // of numbers, ascending: a bin begins at each
     std::vector<std::int64_t> scores;  // of each bin and of missing cells; or of any category
     std::size_t first;                 // position of its first coordinate
+    std::size_t cell;                  // of a row, among its numbers or its categories
   };
   struct Cell {
     std::uint16_t position;
     std::int16_t value;
   };
 
-  [[nodiscard]] RowScores Of(SparsePage::Inst const& row) const {
-    RowScores scores{{0, constant_}};
+  void AddColumn(JsonReader const& in, std::int64_t n_categories) {
+    auto cuts = in.Reals("cuts", -1e39, 1e39);
+    Column column{static_cast<bst_feature_t>(in.Int("index", 0, (1 << 30) - 1)),
+                  n_categories,
+                  {cuts.cbegin(), cuts.cend()},
+                  in.Ints<std::int64_t>("scores", -most_, most_),
+                  n_,
+                  n_categories == 0 ? n_numbers_ : n_categorical_};
+    CHECK_EQ(column.scores.size(), n_categories == 0 ? cuts.size() + 2 : 1);
+    CHECK(std::is_sorted(cuts.cbegin(), cuts.cend()));
+    n_ += std::max<std::int64_t>(n_categories, 1);
+    ++(n_categories == 0 ? n_numbers_ : n_categorical_);
+    CHECK_LE(n_, std::size_t{std::numeric_limits<std::uint16_t>::max()});
+    columns_.push_back(std::move(column));
+  }
+
+  /** @brief Where the sum of positions i and j, not below i, is: at Pair(i) + j. */
+  [[nodiscard]] std::size_t Pair(std::size_t i) const { return i * n_ - i * (i + 1) / 2; }
+
+  /** @brief Keep the scores of a row, with a norm of most_ at most. */
+  void ReadRow(std::size_t i, SparsePage::Inst const& row) {
+    auto* numbers = values_.data() + i * n_numbers_;
+    auto* categories = categories_.data() + i * n_categorical_;
+    numbers[0] = static_cast<std::int16_t>(constant_);
     auto const* cell = row.data();
     auto const* last = cell + row.size();
     for (auto const& column : columns_) {
@@ -129,25 +164,44 @@ class Scores {
       bool is_missing = cell == last || cell->index != column.index || std::isnan(cell->fvalue);
       if (column.n_categories == 0) {
         auto const& cuts = column.cuts;
-        auto bin = is_missing
-                       ? cuts.size() + 1
-                       : std::upper_bound(cuts.cbegin(), cuts.cend(), cell->fvalue) - cuts.cbegin();
-        scores.emplace_back(column.first, column.scores[bin]);
+        auto bin = is_missing ? cuts.size() + 1 : Bin(cuts, cell->fvalue);
+        numbers[column.cell] = static_cast<std::int16_t>(column.scores[bin]);
       } else if (!is_missing && cell->fvalue >= 0 &&
                  cell->fvalue < static_cast<float>(column.n_categories)) {
-        scores.emplace_back(column.first + static_cast<std::size_t>(cell->fvalue),
-                            column.scores.front());
+        auto position = column.first + static_cast<std::size_t>(cell->fvalue);
+        categories[column.cell] = {static_cast<std::uint16_t>(position),
+                                   static_cast<std::int16_t>(column.scores.front())};
       }
     }
-    Bound(&scores);
-    return scores;
+    this->Bound(numbers, categories);
   }
 
+  /** @brief Shrink the scores of a row, rounded towards zero, to a norm of most_ at most. */
+  void Bound(std::int16_t* numbers, Cell* categories) const {
+    auto each = [&](auto&& fn) {
+      std::for_each(numbers, numbers + n_numbers_, fn);
+      std::for_each(categories, categories + n_categorical_, [&](Cell& cell) { fn(cell.value); });
+    };
+    std::int64_t norm2 = 0;
+    each([&](std::int16_t value) { norm2 += std::int64_t{value} * value; });
+    if (norm2 <= most_ * most_) {
+      return;
+    }
+    auto norm = static_cast<std::int64_t>(std::sqrt(static_cast<double>(norm2)));
+    while (norm * norm < norm2) {
+      ++norm;
+    }
+    each([&](std::int16_t& value) { value = static_cast<std::int16_t>(value * most_ / norm); });
+  }
+
+  std::int64_t most_;
   std::int64_t constant_;
-  std::vector<Column> columns_;
-  std::size_t n_{1};  // positions; the constant has the first one
-  std::vector<Cell> cells_;
-  std::vector<std::size_t> begins_{0};  // of the cells of each row
+  std::vector<Column> columns_;  // by index
+  std::size_t n_{1};             // positions; the constant has the first one
+  std::size_t n_numbers_{1};     // of them with a constant or a column of numbers
+  std::size_t n_categorical_{0};
+  std::vector<std::int16_t> values_;  // of the constant and the numbers, row by row
+  std::vector<Cell> categories_;      // row by row
 };
 
 /** @brief Rows of this worker, whose sums are in units of 2^-shift. */
@@ -160,12 +214,12 @@ struct UnitRows {
 
 Json ReleaseProducts(UnitRows const& rows, JsonReader const& in, NoiseEvent const& event,
                      Release* release) {
-  Scores scores{in};
+  Scores scores{in, rows.shift};
   scores.Read(rows.ctx, rows.matrix);
   auto labels = rows.matrix->Info().labels.HostView();
-  auto sums = SumUnits(
-      rows.ctx, rows.matrix->Info().num_row_, rows.persons, scores.NumSums(),
-      [&](std::size_t i, auto&& add) { scores.AddRow(i, labels(i, 0) > 0.5f, rows.shift, add); });
+  auto sums =
+      SumUnits(rows.ctx, rows.matrix->Info().num_row_, rows.persons, scores.NumSums(),
+               [&](std::size_t i, auto&& add) { scores.AddRow(i, labels(i, 0) > 0.5f, add); });
   Array out;
   for (auto sum : release->AddNoise(event, sums).values) {
     out.GetArray().emplace_back(Integer{sum.Value()});

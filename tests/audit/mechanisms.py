@@ -101,8 +101,9 @@ def candidates(asked: Releases, plan: NoisePlan, drawn: NoisePlan | None = None)
 
 
 def products(asked: Releases, plan: NoisePlan, drawn: NoisePlan | None = None) -> Mechanism:
-    """Products of scores: a row with a constant alone moves two sums, by a unit each."""
-    scores = gaussian_scores([1 << plan["products"].shift] * 2, (drawn or plan)["products"].sigma2)
+    """Products of scores: a row with a constant alone moves two sums."""
+    moved = [(1 << plan["products"].shift) * 23170 >> 15] * 2
+    scores = gaussian_scores(moved, (drawn or plan)["products"].sigma2)
     return _mechanism("products", plan, "products", scores)
 
 

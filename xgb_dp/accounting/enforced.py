@@ -199,7 +199,7 @@ class Enforced:
             "intercept": lambda: _meant(self.labels).measure(person=self._of_persons),
             "rows": lambda: _meant(self.labels).measure(person=self._of_persons),
             "columns": lambda: (sensitivity.columns_sens2(_meant(self.by_column)), self.columns),
-            "products": lambda: (2 * sensitivity.columns_sens2(_meant(self.products)), 1 << 18),
+            "products": lambda: (sensitivity.columns_sens2(_meant(self.products)), 1 << 18),
             "candidates": self._candidates,
             "correction": self._correction,
             "histograms": self._histograms,

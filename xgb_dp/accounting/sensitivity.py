@@ -316,7 +316,7 @@ def release_of(request: Mapping[str, Any]) -> str:
 
 
 def columns_sens2(shift: int) -> int:
-    """Squared L2 sensitivity of cells by class and column, in which a row has the norm 2^shift."""
+    """Squared L2 sensitivity of cells by class and column, and of products: norms of 2^shift."""
     return 1 << (2 * shift)
 
 

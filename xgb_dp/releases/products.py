@@ -86,5 +86,5 @@ class Products(Release):
 
     def noise(self, part: Part, grid_bits: int) -> tuple[Noise, PlainEvent]:
         """Gaussian noise on each sum, on the finest grid."""
-        units = 2 * sensitivity.columns_sens2(0)
+        units = sensitivity.columns_sens2(0)
         return noisy_counts(self.name, units, _MOST_SUMS, part, persons=True)

@@ -26,9 +26,8 @@ from .means import Sums
 
 Floats = npt.NDArray[np.float64]
 
-_BITS = 14  # of scores: kScoreBits of plugin_cpp/releases/linear_start.cc
 _ROOM = 1.15  # of the mean square of a row's scores: beyond that rows are shrunk
-_ROOT2 = 46340 / 32768  # what a product of two positions weighs, as the trainer has it
+_HALF_ROOT = 23170 / 32768  # what a square, or a product with the label, weighs in the trainer
 _MOST_SCALE = 1.5  # of the ridge, which is shrunk to begin with
 _LEAST_EFFECT = 1e-3  # of a column that a tree is grown for, in log-odds
 
@@ -93,11 +92,12 @@ class Column:
 class LinearStart:
     """The scores of all columns."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[Column, ...]  # those of numbers, and then those of categories
     unit: int  # what a rank of 1 is as a score
+    most: int  # the largest norm of the scores of a row
 
     @classmethod
-    def of(cls, s: Settings, trees: Sequence[Mapping[str, Any]]) -> LinearStart:
+    def of(cls, s: Settings, shift: int, trees: Sequence[Mapping[str, Any]]) -> LinearStart:
         """Scores such that few rows are shrunk; the private columns have these quantile trees."""
         released, columns, square = iter(trees), [], 1.0
         for i, feature in enumerate(s.features):
@@ -111,7 +111,9 @@ class LinearStart:
                 cuts = [cut for cut in tree["cuts"] if ends[0] < cut <= ends[-1]]
                 columns.append(Column.of_numbers(i, cuts, tree["leaves"]))
                 square += _ROOM * float(np.dot(columns[-1].ranks ** 2, columns[-1].shares))
-        return cls(tuple(columns), math.floor((1 << _BITS) / math.sqrt(square)))
+        most = math.isqrt(1 << shift)  # products of scores are whole numbers of the grid
+        columns.sort(key=lambda column: column.cuts is None)
+        return cls(tuple(columns), math.floor(most / math.sqrt(square)), most)
 
     @property
     def request(self) -> dict[str, Any]:
@@ -126,16 +128,15 @@ class LinearStart:
         """The log-odds of all rows, and what each bin or category of each column adds."""
         label = Sums.of(s, noise, first).label
         share = min(max(0.5 + 0.5 * label, 0.001), 0.999)
-        shift, sigma2 = noise["products"].shift, noise["products"].sigma2
         weights = shrunk_ridge(
-            np.ldexp(np.array(sums, dtype=np.float64), -shift),
+            np.array(sums, dtype=np.float64) / self.most**2,
             1 + sum(column.width for column in self.columns),
-            math.ldexp(math.sqrt(sigma2), -shift),
+            math.sqrt(noise["products"].sigma2) / self.most**2,
         )
         centre = math.log(share / (1.0 - share))
         # A Newton step from there, towards the mean label that the scores predict.
         slope = 0.5 / (share * (1.0 - share))
-        weights *= slope * self.unit / (1 << _BITS)
+        weights *= slope * self.unit / self.most
         if weights.any():
             centre += float(weights[0]) - slope * label
         effects = []
@@ -165,13 +166,17 @@ def _keys(values: npt.NDArray[np.float32]) -> Floats:
 
 
 def shrunk_ridge(sums: Floats, n: int, deviation: float) -> Floats:
-    """Coefficients of the labels on n scores, shrunk by what noise is beside what they explain."""
+    """Coefficients of the labels on n scores, shrunk by what noise is beside what they explain.
+
+    The deviation is that of each sum.
+    """
     rows, columns = np.triu_indices(n)
     gram = np.zeros((n, n))
-    gram[rows, columns] = np.where(rows == columns, 0.5, 1.0 / _ROOT2) * sums[: len(rows)]
+    gram[rows, columns] = np.where(rows == columns, 0.5 / _HALF_ROOT, 1.0) * sums[: len(rows)]
     values, vectors = np.linalg.eigh(gram + gram.T)
     values = np.maximum(values, 0.0)
-    by_label = vectors.T @ sums[len(rows) :]
+    by_label = vectors.T @ sums[len(rows) :] / _HALF_ROOT
+    deviation = deviation / _HALF_ROOT
     inverse = 1.0 / (values + deviation * math.sqrt(2.0 * n) + 1.0)
     own = inverse * by_label
     # What the ridge explains, less what its own noise makes of it, and its best multiple.

@@ -332,7 +332,8 @@ class Training:
         """
         taken = self.options[position]
         of_trees, of_products = taken.linear
-        start = LinearStart.of(taken.settings, self.draws.release(dtrain, of_trees, position))
+        released = self.draws.release(dtrain, of_trees, position)
+        start = LinearStart.of(taken.settings, of_products["shift"], released)
         products = self.draws.release(dtrain, of_products | start.request, position)
         settings, noise = taken.prepared.settings, taken.prepared.noise
         centre, effects = start.effects(settings, noise, sums, products)
