@@ -25,6 +25,7 @@ from xgb_dp.request.sizes import (
     COLUMNS,
     MEETINGS,
     NOT_FROM_COLUMNS,
+    POSITIONS,
     SIZES,
     SPARSE,
 )
@@ -65,6 +66,10 @@ tree and takes the plan below that fits it. The budget covers whichever plan it 
   [start from columns](accuracy.md#sparse-tables) (`dp_start="columns"`), if the strength times the
   square of this share is below {meetings:.0f}. It needs a released intercept, a private number of
   rows, no `feature_weights`, and none of: {without}.
+- Other tables of two classes [start linearly](accuracy.md#a-linear-start) (`dp_start="linear"`), if
+  columns of numbers and categories are at most {positions} together. They need a released
+  intercept, and no weights, `scale_pos_weight`, `dp_budget_shares`, `dp_candidates`,
+  `dp_secure_sum`, `monotone_constraints` or `num_parallel_tree`.
 - There are {rounds} rounds, whatever the rows, in other presets and with `subsample` below 1,
   `dp_ensemble`, `dp_local`, `dp_accountant="pure"` or `dp_epsilon=inf`.
 
@@ -102,6 +107,7 @@ def _rounds() -> str:
     return ROUNDS.format(
         trees=names,
         without=without,
+        positions=POSITIONS - 1,
         columns=f"{COLUMNS[0]} to {COLUMNS[-1]:,}",
         after=AFTER_COLUMNS.rounds,
         sparse=SPARSE,

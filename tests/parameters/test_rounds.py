@@ -22,7 +22,8 @@ BINARY = {**PRIVATE, "objective": "binary:logistic", "nthread": 1}
 def rounds_of(model: Any) -> int:
     booster = model if isinstance(model, xgb.Booster) else model.get_booster()
     [training] = xgb_dp.privacy_report(booster).ledger["trainings"]
-    assert training["rounds"] == booster.num_boosted_rounds()
+    start = training.get("start") or {"rounds": 0}
+    assert training["rounds"] == booster.num_boosted_rounds() - start["rounds"]
     return int(training["rounds"])
 
 

@@ -19,11 +19,11 @@ from xgb_dp.record.ledger import read_ledger
 from xgb_dp.record.spending import mu2_of_kind
 from xgb_dp.request.params import DEFAULT_ROUNDS
 from xgb_dp.request.schema import read_schema
-from xgb_dp.request.sizes import SIZES
+from xgb_dp.request.sizes import POSITIONS, SIZES, settings_of_sizes
 from xgb_dp.testing import fixed_noise
 from xgb_dp.training import prepare as road
 from xgb_dp.training.keeper import LedgerCallback
-from xgb_dp.training.prepare import prepare
+from xgb_dp.training.prepare import check, prepare
 from xgb_dp.training.run import Training
 
 from ..conftest import OBJECTIVE, arrays
@@ -38,6 +38,12 @@ def last(model: Any) -> Any:
     return read_ledger(booster).trainings[-1]
 
 
+def grown(model: xgb.Booster) -> int:
+    """Rounds of a model without the trees that it started from."""
+    starts = [t.start.rounds for t in read_ledger(model).trainings if t.start is not None]
+    return int(model.num_boosted_rounds()) - sum(starts)
+
+
 # Which plan is taken, and what is kept
 
 
@@ -47,7 +53,7 @@ def test_the_plan_follows_the_rows(kind, n, short):
     model = xgb.train(asked(kind), data(n, kind))
     training = last(model)
     size = SHORT[n == MANY]
-    assert model.num_boosted_rounds() == training.rounds == size.rounds
+    assert grown(model) == training.rounds == size.rounds
     shown = training.hyperparameters
     of_trees = ("max_depth", "tree_shape", "max_bin", "split_levels")
     assert tuple(shown[name] for name in of_trees) == size.trees
@@ -175,7 +181,7 @@ def test_every_interface_follows_the_rows(short, tmp_path):
     }
     assert {name: last(m).rounds for name, m in models.items()} == dict.fromkeys(models, 3)
     chosen = xgb_dp.select(public, xgb.DMatrix(X, y), [{}], epsilon=4.0, delta=1e-6)
-    assert chosen.num_boost_round == chosen.booster.num_boosted_rounds() == 3
+    assert chosen.num_boost_round == grown(chosen.booster) == 3
     assert (chosen.params["max_depth"], chosen.params["eta"]) == (3, 0.25)
     assert chosen.report.epsilon <= 4.0
     fixed = xgb_dp.select(
@@ -205,7 +211,7 @@ def test_a_continued_model_counts_its_rows_again(short):
     earlier = xgb.train(asked(), data(FEW))
     model = xgb.train(asked(), data(MANY), xgb_model=earlier)
     first, second = read_ledger(model).trainings
-    assert (first.rounds, second.rounds, model.num_boosted_rounds()) == (2, 3, 5)
+    assert (first.rounds, second.rounds, grown(model)) == (2, 3, 5)
     assert [e.label for e in second.events[0].first] == ["rows"]
     report = xgb_dp.privacy_report(model)
     assert "of training 2 is one of 2 public ones" in report.statement()
@@ -354,6 +360,33 @@ def test_the_table(kind):
     assert prepared.family.taken(1e12) == len(sizes_of_kind) - 1
     firsts = {p.noise.events[0] for p in prepared.plans}
     assert len(firsts) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "start"),
+    [
+        ("binary", {}, "linear"),
+        ("binary", {"max_depth": 3, "eta": 0.1}, "linear"),
+        ("binary", {"dp_start": "intercept"}, "intercept"),
+        ("binary", {"dp_max_weight": 2.0}, "intercept"),
+        ("binary", {"scale_pos_weight": 2.0}, "intercept"),
+        ("binary", {"monotone_constraints": "(1,0,0,0)"}, "intercept"),
+        ("binary", {"base_score": 0.5}, "intercept"),
+        ("binary", {"dp_feature_bounds": BOUNDS, "dp_candidates": "histogram"}, "intercept"),
+        ("multiclass", {}, "intercept"),
+        ("regression", {}, "intercept"),
+    ],
+)
+def test_two_classes_start_linearly(kind, given, start):
+    settings = check(asked(kind, **given), read_schema(data(FEW, kind)), None)
+    assert {plan["dp_start"] for plan in settings_of_sizes(settings)[1]} == {start}
+
+
+def test_many_columns_do_not_start_linearly():
+    for columns, start in ((POSITIONS - 1, "linear"), (POSITIONS, "intercept")):
+        schema = read_schema(xgb.DMatrix(np.ones((FEW, columns)), np.arange(FEW) % 2))
+        _, plans = settings_of_sizes(check(asked(), schema, None))
+        assert [plan["dp_start"] for plan in plans] == [start] * len(SIZES["binary"]) + ["columns"]
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 8.0])

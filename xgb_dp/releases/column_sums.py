@@ -28,7 +28,7 @@ _PARAMETERS = (
               "categories and labels. With 'columns' and dp_features_per_tree the other trees are "
               "offered the columns that say most",
               Choice(("intercept", "columns", "linear")), "intercept", SPENDS, "sensitivity",
-              Table.DEFAULT, shown="'intercept'; open rounds: follows the cells"),
+              Table.DEFAULT, shown="'intercept'; open rounds, two classes: 'linear' or 'columns'"),
 )
 _RULES = (
     Rule("columns of two classes",

@@ -4,8 +4,8 @@ What pays is decided by the number of rows times what a row is worth at this eps
 shallow trees where that is small, many and deep ones where it is large. The number that decides is
 a noisy one, released before the first tree; the plans are public, and so is the rule. For a table
 with many columns the number of cells that are neither 0 nor missing is released as well: where they
-are few, the plan releases the cells of each class by column, and starts from what they say.
-docs/accuracy.md has the evidence.
+are few, the plan releases the cells of each class by column, and starts from what they say. Other
+tables of two classes start from a linear model. docs/accuracy.md has the evidence.
 
 Proof: docs/proofs/choice.md
 """
@@ -17,7 +17,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..errors import PrivacyError
 from ..parameters.parse import OpenRounds
+from ..releases.products import positions
 from ..releases.splits import OF_TREES
 
 if TYPE_CHECKING:
@@ -48,6 +50,8 @@ NOT_FROM_COLUMNS = OF_TREES | {
     "dp_features_per_tree", "dp_leaf_noise", "dp_score", "dp_secure_sum", "dp_start",
     "interaction_constraints", "max_bin", "monotone_constraints", "num_parallel_tree",
 }  # fmt: skip
+# Scores of a row up to which trees start linearly: the work of a row goes with their square.
+POSITIONS = 128
 _ONE_FEATURE = (3, "alternate", 64, 3)
 _SHALLOW = (4, "alternate", 64, 2)
 _DEEP = (6, "oblivious", 256, 2)
@@ -130,7 +134,8 @@ def settings_of_sizes(s: Settings) -> tuple[list[float], list[Settings]]:
     of_row /= 1.0 if s.loss is None else s.loss.bound_ratio(s)
     sizes = SIZES[s.objective.sizes or s.kind]
     limits = [size.below / of_row for size in sizes]
-    changes = [(size.rounds, _changes(s, size)) for size in sizes]
+    start = {"dp_start": "linear"} if _may_start_linearly(s) else {}
+    changes = [(size.rounds, start | _changes(s, size)) for size in sizes]
     if s["dp_n_public"] is not None:  # the choice is public
         changes = [changes[position(limits, float(s["dp_n_public"]))]]
         limits = [math.inf]
@@ -139,10 +144,21 @@ def settings_of_sizes(s: Settings) -> tuple[list[float], list[Settings]]:
     limits = [limits[i] for i in kept]
     plans = [s.changed(changes[i][1], changes[i][0]) for i in kept]
     if len(plans) > 1 and _may_start_from_columns(s):
-        start = {"dp_start": "columns", **_changes(s, AFTER_COLUMNS)}
+        sparse = {"dp_start": "columns", **_changes(s, AFTER_COLUMNS)}
         limits.append(MEETINGS / of_row)
-        plans.append(s.changed(start, AFTER_COLUMNS.rounds))
+        plans.append(s.changed(sparse, AFTER_COLUMNS.rounds))
     return limits, plans
+
+
+def _may_start_linearly(s: Settings) -> bool:
+    """Whether plans start from a linear model: it knows no weights, and some settings refuse it."""
+    weighs = s.max_weight != 1.0 or s.counts_weights or s["scale_pos_weight"] != 1.0
+    if weighs or {"dp_start", "dp_budget_shares"} & set(s.given):
+        return False
+    try:
+        return positions(s.changed({"dp_start": "linear"})) <= POSITIONS
+    except PrivacyError:
+        return False
 
 
 def _may_start_from_columns(s: Settings) -> bool:
