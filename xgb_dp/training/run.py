@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from xgboost.core import Booster, XGBoostError
 
@@ -61,6 +61,14 @@ class Option:
         prepared = replace(self.prepared, settings=settings)
         told = first_release.in_unit(prepared.settings, self.plan)
         return replace(self, prepared=prepared, plan=told, text=plan.dump_plan(told))
+
+
+class FirstTrees(NamedTuple):
+    """Trees that follow from what was released before any was grown."""
+
+    centre: float  # log-odds below them
+    text: str  # the plan that the others follow
+    trees: list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -273,8 +281,7 @@ class Training:
         s, noise, family = self.settings, self.prepared.noise, self.prepared.family
         low: dict[str, Any] = {}
         position, count, sums, capped = 0, None, None, None
-        columns: ColumnEffects | None = None
-        start: tuple[LinearStart, list[Any]] | None = None
+        first: FirstTrees | None = None
         if self.request is not None:
             sums = self.draws.release(dtrain, self.request)
             second = first_release.second_request(s, noise, self.request, sums)
@@ -289,15 +296,7 @@ class Training:
                 position = family.taken(count, present)
             if s.intercept == "released":
                 low["base_score"] = first_release.base_score_from_sums(s, noise, sums)
-            by_column = self.options[position].by_column
-            if by_column is not None:
-                cells = self.draws.release(dtrain, by_column, position)
-                made = self.options[position].prepared
-                columns = ColumnEffects.of(made.settings, made.noise, sums, cells)
-                low["base_score"] = first_release.base_score_of_columns(s, columns.centre)
-            if self.options[position].linear:
-                start, centre = self._linear(dtrain, position, sums)
-                low["base_score"] = first_release.base_score_of_columns(s, centre)
+            first = self._first_trees(dtrain, position, sums)
         if s.intercept == "public":
             low["base_score"] = s["base_score"]
         elif s.intercept == "base_margin":
@@ -305,39 +304,38 @@ class Training:
             low["base_score"] = s.neutral_base_score if s.exposures is None else 1.0
         taken = self.options[position]
         text = taken.text
-        if sums is not None:
+        if first is not None:
+            low["base_score"] = first_release.base_score_of_columns(s, first.centre)
+            text = first.text
+        elif sums is not None:
             text = first_release.after_release(taken.settings, noise, taken.plan, sums, capped)
-        if columns is not None:
-            text = first_release.offering(taken.settings, taken.plan, columns)
-        if start is not None:
-            text = first_release.cut_before(taken.plan, start[0].columns)
         low = {**plan.low_level(taken.settings), "dp_plan": text, **low}
         keeper = LedgerCallback(self, position, count, entries)
-        if columns is not None:
-            keeper.first = partial(
-                booster_with, trees_of(columns), params=low, cache=[dtrain, *evals]
-            )
-        if start is not None:
-            assert sums is not None
-            trees = start[0].trees(start[1], s.schema.width, Sums.of(s, noise, sums).rows)
-            keeper.first = partial(booster_with, trees, params=low, cache=[dtrain, *evals])
+        if first is not None:
+            keeper.first = partial(booster_with, first.trees, params=low, cache=[dtrain, *evals])
         return low, keeper
 
-    def _linear(
-        self, dtrain: Any, position: int, sums: list[int]
-    ) -> tuple[tuple[LinearStart, list[Any]], float]:
-        """Release candidates and products, and what follows: the effects of columns, and a centre.
+    def _first_trees(self, dtrain: Any, position: int, sums: list[int]) -> FirstTrees | None:
+        """What a start from columns, or a linear one, releases after the intercept.
 
-        Privacy: spends the shares of candidates and of products.
+        Privacy: spends the share of the columns, or those of candidates and of products.
         """
         taken = self.options[position]
-        of_trees, of_products = taken.linear
-        released = self.draws.release(dtrain, of_trees, position)
-        start = LinearStart.of(taken.settings, of_products["shift"], released)
-        products = self.draws.release(dtrain, of_products | start.request, position)
-        settings, noise = taken.prepared.settings, taken.prepared.noise
-        centre, effects = start.effects(settings, noise, sums, products)
-        return (start, effects), centre
+        s, noise = taken.settings, taken.prepared.noise
+        if taken.by_column is not None:
+            cells = self.draws.release(dtrain, taken.by_column, position)
+            columns = ColumnEffects.of(s, noise, sums, cells)
+            text = first_release.offering(s, taken.plan, columns)
+            return FirstTrees(columns.centre, text, trees_of(columns))
+        if taken.linear:
+            of_trees, of_products = taken.linear
+            released = self.draws.release(dtrain, of_trees, position)
+            start = LinearStart.of(s, of_products["shift"], released)
+            products = self.draws.release(dtrain, of_products | start.request, position)
+            centre, effects = start.effects(s, noise, sums, products)
+            trees = start.trees(effects, s.schema.width, Sums.of(s, noise, sums).rows)
+            return FirstTrees(centre, first_release.cut_before(taken.plan, start.columns), trees)
+        return None
 
     @property
     def _released(self) -> tuple[Released, ...]:
