@@ -1,7 +1,12 @@
 """Small real data and the shortest private parameters."""
 
+import os
 from collections.abc import Callable
 from typing import Any
+
+# Before NumPy loads it: on small matrices threads of BLAS that wait for each other cost far more
+# than they save, most of all where several processes of tests share the cores.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
