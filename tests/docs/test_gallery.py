@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from .test_pages import assert_same_words
+from .test_examples import assert_same_words
 
 GALLERY = Path(__file__).resolve().parents[2] / "docs" / "gallery"
 PAGES = sorted(GALLERY.glob("*.md"))
