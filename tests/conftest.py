@@ -4,9 +4,10 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-# Before NumPy loads it: on small matrices threads of BLAS that wait for each other cost far more
-# than they save, most of all where several processes of tests share the cores.
+# Before NumPy and XGBoost load theirs: on small matrices, threads that wait for each other cost far
+# more than they save, most of all where several processes of tests share the cores.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import numpy as np
 import pytest
