@@ -17,6 +17,7 @@ from typing import Any
 from xgb_dp.parameters.parameter import Parameter, Table
 from xgb_dp.published import sarus
 from xgb_dp.published.systems import PRESETS, SYSTEMS
+from xgb_dp.releases.products import MOST_SCORES
 from xgb_dp.releases.splits import OF_TREES
 from xgb_dp.request.names import NEUTRAL, REFUSED
 from xgb_dp.request.params import ARGUMENTS, DEFAULT_ROUNDS, PARAMETERS
@@ -25,7 +26,6 @@ from xgb_dp.request.sizes import (
     COLUMNS,
     MEETINGS,
     NOT_FROM_COLUMNS,
-    POSITIONS,
     SIZES,
     SPARSE,
 )
@@ -67,9 +67,10 @@ tree and takes the plan below that fits it. The budget covers whichever plan it 
   square of this share is below {meetings:.0f}. It needs a released intercept, a private number of
   rows, no `feature_weights`, and none of: {without}.
 - Other tables of two classes [start linearly](accuracy.md#a-linear-start) (`dp_start="linear"`), if
-  columns of numbers and categories are at most {positions} together. They need a released
-  intercept, and no weights, `scale_pos_weight`, `dp_budget_shares`, `dp_candidates`,
-  `dp_secure_sum`, `monotone_constraints` or `num_parallel_tree`.
+  they have at most {scores} columns of numbers. They need a released intercept, and no weights,
+  `scale_pos_weight`, `dp_budget_shares`, `dp_candidates`, `dp_secure_sum`, `monotone_constraints`
+  or `num_parallel_tree`. Columns with few categories take part while there is room for a score of
+  each in a row of {scores}.
 - There are {rounds} rounds, whatever the rows, in other presets and with `subsample` below 1,
   `dp_ensemble`, `dp_local`, `dp_accountant="pure"` or `dp_epsilon=inf`.
 
@@ -107,7 +108,7 @@ def _rounds() -> str:
     return ROUNDS.format(
         trees=names,
         without=without,
-        positions=POSITIONS - 1,
+        scores=MOST_SCORES - 1,
         columns=f"{COLUMNS[0]} to {COLUMNS[-1]:,}",
         after=AFTER_COLUMNS.rounds,
         sparse=SPARSE,

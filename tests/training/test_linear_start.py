@@ -15,9 +15,11 @@ from xgb_dp.engine.model_writing import tree_of_column
 from xgb_dp.errors import LedgerError
 from xgb_dp.record.form import Ledger
 from xgb_dp.record.ledger import read_ledger
-from xgb_dp.releases.products import products_of
+from xgb_dp.releases.products import positions, products_of, scored
+from xgb_dp.request.schema import read_schema
 from xgb_dp.training.column_start import booster_with
 from xgb_dp.training.linear_start import Column, LinearStart, _keys, shrunk_ridge
+from xgb_dp.training.prepare import check
 
 N, COLUMNS = 3000, 3
 CATEGORIES = ["red", "green", "blue"]
@@ -148,6 +150,18 @@ def test_trees_add_up_the_effects_of_categories(n):
     model = booster_with([tree], xgb.Booster(params, [d]), params, [])
     expected = [*effects, effects[np.argmin(np.abs(effects))]]
     assert np.allclose(model.predict(d, output_margin=True), expected, atol=1e-6)
+
+
+def test_columns_of_few_categories_come_first():
+    """While there is room for a score of each category of theirs."""
+    levels = {"many": 90, "some": 50, "few": 40}
+    X = pd.DataFrame({"x": np.arange(200.0)})
+    for name, n in levels.items():
+        X[name] = pd.Categorical(np.arange(200) % n, range(n))
+    given = {"dp_categories": {name: list(range(n)) for name, n in levels.items()}}
+    settings = check(asked() | given, read_schema(matrix(X, np.arange(200) % 2)), 5)
+    assert (scored(settings), positions(settings)) == ([0, 2, 3], 92)
+    assert xgb.train(asked() | given, matrix(X, np.arange(200) % 2), 2).num_boosted_rounds() > 1
 
 
 def test_ranks_are_those_of_the_counted_cells():

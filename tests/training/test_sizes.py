@@ -17,9 +17,10 @@ from xgb_dp.engine import native
 from xgb_dp.errors import BudgetError, LedgerError
 from xgb_dp.record.ledger import read_ledger
 from xgb_dp.record.spending import mu2_of_kind
+from xgb_dp.releases.products import MOST_SCORES
 from xgb_dp.request.params import DEFAULT_ROUNDS
 from xgb_dp.request.schema import read_schema
-from xgb_dp.request.sizes import POSITIONS, SIZES, settings_of_sizes
+from xgb_dp.request.sizes import SIZES, settings_of_sizes
 from xgb_dp.testing import fixed_noise
 from xgb_dp.training import prepare as road
 from xgb_dp.training.keeper import LedgerCallback
@@ -383,7 +384,7 @@ def test_two_classes_start_linearly(kind, given, start):
 
 
 def test_many_columns_do_not_start_linearly():
-    for columns, start in ((POSITIONS - 1, "linear"), (POSITIONS, "intercept")):
+    for columns, start in ((MOST_SCORES - 1, "linear"), (MOST_SCORES, "intercept")):
         schema = read_schema(xgb.DMatrix(np.ones((FEW, columns)), np.arange(FEW) % 2))
         _, plans = settings_of_sizes(check(asked(), schema, None))
         assert [plan["dp_start"] for plan in plans] == [start] * len(SIZES["binary"]) + ["columns"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,16 +15,31 @@ if TYPE_CHECKING:
     from ..request.settings import Settings
 
 SHARE = 0.05
-_MOST_SCORES = 512
+MOST_SCORES = 128  # the work of a row goes with their square
 _MOST_SUMS = 1 << 18  # at least that of so many scores
 
 
-def positions(s: Settings) -> int:
-    """Scores of a row: a constant, one of each column of numbers, and one of each category.
+def scored(s: Settings) -> list[int]:
+    """The columns that have scores: one of each column of numbers, and of each category.
 
-    Columns with public cuts have none.
+    Columns with public cuts have none. Of columns with categories, those with few come first, while
+    there is room.
     """
-    return 1 + sum(f.size if f.kind == "categorical" else f.kind == "private" for f in s.features)
+    of_numbers = [i for i, f in enumerate(s.features) if f.kind == "private"]
+    room = MOST_SCORES - 1 - len(of_numbers)
+    sizes = sorted((f.size, i) for i, f in enumerate(s.features) if f.kind == "categorical")
+    taken = [
+        i
+        for (_, i), total in zip(sizes, itertools.accumulate(n for n, _ in sizes), strict=True)
+        if total <= room
+    ]
+    return sorted(of_numbers + taken)
+
+
+def positions(s: Settings) -> int:
+    """Scores of a row, with a constant."""
+    features = [s.features[i] for i in scored(s)]
+    return 1 + sum(f.size if f.kind == "categorical" else 1 for f in features)
 
 
 def products_of(scores: int) -> int:
@@ -52,9 +68,9 @@ _RULES = (
          "`dp_start`='linear' is refused with dp_split='public', `num_parallel_tree` and "
          "`monotone_constraints`, which the first trees would not follow. Leave them out."),
     Rule("scores of few columns",
-         lambda s: s.starts_linearly and positions(s) > _MOST_SCORES,
-         f"`dp_start`='linear' has a score of each column of numbers and of each category: "
-         f"{_MOST_SCORES} at most, with a constant. Leave it out, or declare fewer categories."),
+         lambda s: s.starts_linearly and s.private_features >= MOST_SCORES,
+         f"`dp_start`='linear' is for {MOST_SCORES - 1} columns of numbers at most, as a row has a "
+         "score of each. Leave it out."),
 )
 # fmt: on
 

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyError
 from ..parameters.parse import OpenRounds
-from ..releases.products import positions
 from ..releases.splits import OF_TREES
 
 if TYPE_CHECKING:
@@ -50,8 +49,6 @@ NOT_FROM_COLUMNS = OF_TREES | {
     "dp_features_per_tree", "dp_leaf_noise", "dp_score", "dp_secure_sum", "dp_start",
     "interaction_constraints", "max_bin", "monotone_constraints", "num_parallel_tree",
 }  # fmt: skip
-# Scores of a row up to which trees start linearly: the work of a row goes with their square.
-POSITIONS = 128
 _ONE_FEATURE = (3, "alternate", 64, 3)
 _SHALLOW = (4, "alternate", 64, 2)
 _DEEP = (6, "oblivious", 256, 2)
@@ -156,7 +153,7 @@ def _may_start_linearly(s: Settings) -> bool:
     if weighs or {"dp_start", "dp_budget_shares"} & set(s.given):
         return False
     try:
-        return positions(s.changed({"dp_start": "linear"})) <= POSITIONS
+        return s.changed({"dp_start": "linear"}).starts_linearly
     except PrivacyError:
         return False
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from ..calibrate.mechanisms import NoisePlan
 from ..engine import workers
 from ..engine.model_writing import tree_of_column
-from ..releases.products import positions, products_of
+from ..releases.products import positions, products_of, scored
 from ..request.settings import Settings
 from .means import Sums
 
@@ -100,13 +100,14 @@ class LinearStart:
     def of(cls, s: Settings, shift: int, trees: Sequence[Mapping[str, Any]]) -> LinearStart:
         """Scores such that few rows are shrunk; the private columns have these quantile trees."""
         released, columns, square = iter(trees), [], 1.0
-        for i, feature in enumerate(s.features):
+        for i in scored(s):
+            feature = s.features[i]
             if feature.kind == "categorical":
                 columns.append(
                     Column(i, None, np.ones(1), np.full(feature.size, 1.0 / feature.size))
                 )
                 square += _ROOM
-            elif feature.kind == "private":
+            else:
                 tree, ends = next(released), feature.grid or (-math.inf, math.inf)
                 cuts = [cut for cut in tree["cuts"] if ends[0] < cut <= ends[-1]]
                 columns.append(Column.of_numbers(i, cuts, tree["leaves"]))
