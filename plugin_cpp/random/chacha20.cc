@@ -24,13 +24,9 @@ constexpr std::size_t kLanes = 4;
 // anyway for its 128-bit integers.
 using Lanes = std::uint32_t __attribute__((vector_size(4 * kLanes)));
 
-template <typename Word>
-Word RotateLeft(Word x, int n) {
-  return (x << n) | (x >> (32 - n));
-}
+Lanes RotateLeft(Lanes x, int n) { return (x << n) | (x >> (32 - n)); }
 
-template <typename Word>
-void QuarterRound(Word* a, Word* b, Word* c, Word* d) {
+void QuarterRound(Lanes* a, Lanes* b, Lanes* c, Lanes* d) {
   *a += *b;
   *d = RotateLeft(*d ^ *a, 16);
   *c += *d;
@@ -41,8 +37,7 @@ void QuarterRound(Word* a, Word* b, Word* c, Word* d) {
   *b = RotateLeft(*b ^ *c, 7);
 }
 
-template <typename Word>
-void TwentyRounds(Word x[16]) {
+void TwentyRounds(Lanes x[16]) {
   for (int i = 0; i < 10; ++i) {
     QuarterRound(&x[0], &x[4], &x[8], &x[12]);
     QuarterRound(&x[1], &x[5], &x[9], &x[13]);
@@ -53,30 +48,6 @@ void TwentyRounds(Word x[16]) {
     QuarterRound(&x[2], &x[7], &x[8], &x[13]);
     QuarterRound(&x[3], &x[4], &x[9], &x[14]);
   }
-}
-
-// The words of the blocks with counters state[12], ..., state[12] + 3, in stream order. Not
-// inlined, so that all it leaves on the stack lies below the frame of its caller.
-__attribute__((noinline)) void FourBlocks(std::array<std::uint32_t, 16> const& state,
-                                          std::uint32_t* out) {
-  Lanes first[16];
-  Lanes x[16];
-  for (std::size_t i = 0; i < 16; ++i) {
-    first[i] = Lanes{state[i], state[i], state[i], state[i]};
-  }
-  first[12] += Lanes{0, 1, 2, 3};
-  for (std::size_t i = 0; i < 16; ++i) {
-    x[i] = first[i];
-  }
-  TwentyRounds(x);
-  for (std::size_t i = 0; i < 16; ++i) {
-    x[i] += first[i];
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      out[lane * 16 + i] = x[i][lane];
-    }
-  }
-  SecureWipe(first, sizeof(first));
-  SecureWipe(x, sizeof(x));
 }
 
 std::uint32_t LoadLittleEndian(std::uint8_t const* p) {
@@ -130,16 +101,27 @@ __attribute__((noinline)) void WipeStack() {
   SecureWipe(region, sizeof(region));
 }
 
-void ChaCha20Block(std::array<std::uint32_t, 16> const& state, std::uint8_t out[64]) {
-  auto x = state;
-  TwentyRounds(x.data());
+// Not inlined, so that all it leaves on the stack lies below the frame of its caller.
+__attribute__((noinline)) void FourBlocks(std::array<std::uint32_t, 16> const& state,
+                                          std::uint32_t* out) {
+  Lanes first[16];
+  Lanes x[16];
   for (std::size_t i = 0; i < 16; ++i) {
-    auto const word = x[i] + state[i];
-    for (std::size_t byte = 0; byte < 4; ++byte) {
-      out[4 * i + byte] = static_cast<std::uint8_t>(word >> (8 * byte));
+    first[i] = Lanes{state[i], state[i], state[i], state[i]};
+  }
+  first[12] += Lanes{0, 1, 2, 3};
+  for (std::size_t i = 0; i < 16; ++i) {
+    x[i] = first[i];
+  }
+  TwentyRounds(x);
+  for (std::size_t i = 0; i < 16; ++i) {
+    x[i] += first[i];
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      out[lane * 16 + i] = x[i][lane];
     }
   }
-  SecureWipe(x.data(), sizeof(x));
+  SecureWipe(first, sizeof(first));
+  SecureWipe(x, sizeof(x));
 }
 
 ChaCha20Source::ChaCha20Source(ChaChaKey const& key, std::uint32_t stream_id)

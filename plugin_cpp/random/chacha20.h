@@ -45,12 +45,12 @@ void WipeStack();
 [[nodiscard]] std::uint64_t NumRefills();
 
 /**
- * @brief The ChaCha20 block function (RFC 8439, section 2.3).
+ * @brief Four blocks of ChaCha20 (RFC 8439, section 2.3), from the block counter of the state on.
  *
  * @param state Constants, key, block counter and nonce as 16 words.
- * @param out   The serialised key stream block.
+ * @param out   64 words, in stream order.
  */
-void ChaCha20Block(std::array<std::uint32_t, 16> const& state, std::uint8_t out[64]);
+void FourBlocks(std::array<std::uint32_t, 16> const& state, std::uint32_t* out);
 
 /**
  * @brief The ChaCha20 key stream of one key and one stream, read 8 bytes at a time, little-endian.

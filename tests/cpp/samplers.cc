@@ -68,12 +68,12 @@ class KnownGroups final : public GroupedUtilities {
 };
 }  // namespace
 
-/** @brief One block of the key stream: 16 words in, 64 bytes out. */
-XGB_DLL int XGDPTestChaCha20Block(std::uint32_t const* state, std::uint8_t* out) {
+/** @brief Four blocks of the key stream: 16 words in, 64 words out. */
+XGB_DLL int XGDPTestFourBlocks(std::uint32_t const* state, std::uint32_t* out) {
   API_BEGIN();
   std::array<std::uint32_t, 16> words{};
   std::copy_n(state, words.size(), words.begin());
-  ChaCha20Block(words, out);
+  FourBlocks(words, out);
   API_END();
 }
 

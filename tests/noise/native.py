@@ -29,9 +29,9 @@ def _pointer(array: npt.NDArray[np.generic]) -> ctypes.c_void_p:
     return ctypes.c_void_p(array.ctypes.data)
 
 
-def chacha20_block(state: Sequence[int]) -> bytes:
-    out = (ctypes.c_uint8 * 64)()
-    _check(_LIB.XGDPTestChaCha20Block((ctypes.c_uint32 * 16)(*state), out))
+def four_blocks(state: Sequence[int]) -> bytes:
+    out = (ctypes.c_uint32 * 64)()
+    _check(_LIB.XGDPTestFourBlocks((ctypes.c_uint32 * 16)(*state), out))
     return bytes(out)
 
 

@@ -35,9 +35,9 @@ ZERO_KEY_STREAM = bytes.fromhex(
 
 
 def test_block_is_the_one_of_the_standard():
-    assert native.chacha20_block(RFC_STATE) == RFC_BLOCK
-    blocks = reference.chacha20_blocks(RFC_STATE[:12], RFC_STATE[12] - 1, RFC_STATE[13:], 3)
-    assert struct.pack("<16I", *blocks[1].tolist()) == RFC_BLOCK
+    blocks = reference.chacha20_blocks(RFC_STATE[:12], RFC_STATE[12], RFC_STATE[13:], 4)
+    assert struct.pack("<16I", *blocks[0].tolist()) == RFC_BLOCK
+    assert native.four_blocks(RFC_STATE) == struct.pack("<64I", *blocks.ravel().tolist())
 
 
 def test_key_stream_is_the_one_of_the_standard():
