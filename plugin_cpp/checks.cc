@@ -1,24 +1,33 @@
 #include "plugin_cpp/checks.h"
 
-#include <algorithm>  // for all_of, max, min
+#include <algorithm>  // for all_of, find_if, max, min
 #include <cstddef>    // for size_t
 #include <cstdlib>    // for strtod
 #include <limits>     // for numeric_limits
 #include <set>        // for set
 #include <string>     // for to_string
+#include <utility>    // for pair
 
 #include "collective/communicator-inl.h"  // for IsDistributed
 #include "plugin_cpp/grow/room.h"         // for BytesOfBins, CheckRoom
-#include "plugin_cpp/guard.h"             // for Find, kPlanKey
 #include "plugin_cpp/json_reader.h"       // for Require
 #include "plugin_cpp/plan/row_bound.h"    // for kMaxRows
 #include "plugin_cpp/rows/persons.h"      // for Persons
 #include "plugin_cpp/rows/raw_pages.h"    // for CheckFeatures, CheckNumRows, ForEachPage
-#include "plugin_cpp/upstream.h"          // for IsColumnSplit
 #include "xgboost/json.h"                 // for Json
 #include "xgboost/logging.h"              // for CHECK
 
 namespace xgboost::dp {
+namespace {
+/** @brief Whether workers hold columns instead of rows. */
+template <typename Info>
+auto IsColumnSplit(Info const* info) -> decltype(info->IsColumnSplit()) {
+  return info->IsColumnSplit();
+}
+// From 3.4 on XGBoost has no such matrices.
+[[maybe_unused]] bool IsColumnSplit(void const*) { return false; }
+}  // namespace
+
 RowLimits& Limits() {
   static RowLimits limits{kMaxRows, std::numeric_limits<std::uint32_t>::max()};
   return limits;
@@ -31,12 +40,11 @@ void CheckTrainParam(tree::TrainParam const& param) {
   CHECK_EQ(param.colsample_bytree, 1.0f)
       << "`colsample_bytree` must be 1 here: give it to `xgboost.train`, which puts it into the "
          "plan.";
-  CHECK_EQ(param.colsample_bylevel, 1.0f)
-      << "`colsample_bylevel` is not available with `dp_hist`: leave it out, or use "
-         "`colsample_bytree`.";
-  CHECK_EQ(param.colsample_bynode, 1.0f)
-      << "`colsample_bynode` is not available with `dp_hist`: leave it out, or use "
-         "`colsample_bytree`.";
+  for (auto [name, share] : {std::pair{"colsample_bylevel", param.colsample_bylevel},
+                             {"colsample_bynode", param.colsample_bynode}}) {
+    CHECK_EQ(share, 1.0f) << "`" << name << "` is not available with `dp_hist`: leave it out, or "
+                          << "use `colsample_bytree`.";
+  }
   CHECK_EQ(param.grow_policy, tree::TrainParam::kDepthWise)
       << "`grow_policy=lossguide` orders nodes by exact gains, which is not private: leave it out.";
   CHECK_EQ(param.max_leaves, 0)
@@ -56,8 +64,8 @@ void CheckMatrix(DMatrix* p_fmat, Plan const& plan, Persons const* persons) {
   CHECK(!persons || persons->NumRows() == info.num_row_)
       << "The rows of the DMatrix have changed since the ids of their persons were given: give the "
          "ids after the last change.";
-  CHECK(!IsColumnSplit(info)) << "`dp_hist` trains on data that are split by rows, and these are "
-                                 "split by columns: give each worker whole rows.";
+  CHECK(!IsColumnSplit(&info)) << "`dp_hist` trains on data that are split by rows, and these are "
+                                  "split by columns: give each worker whole rows.";
   // A matrix without rows, or a worker's part of it, tells nothing.
   CHECK(info.num_row_ == 0 || !info.base_margin_.Empty() == plan.base_margin)
       << "The plan and the DMatrix disagree on whether there is a `base_margin`: declare it by "
@@ -121,6 +129,12 @@ std::string IdOf(std::string const& plan_text) {
   auto const& plan = get<Object const>(json);
   auto id = plan.find("id");
   return id != plan.cend() && IsA<String>(id->second) ? get<String const>(id->second) : plan_text;
+}
+
+std::string const* Find(Args const& args, std::string const& key) {
+  auto is_key = [&](auto const& kv) { return kv.first == key; };
+  auto it = std::find_if(args.cbegin(), args.cend(), is_key);
+  return it == args.cend() ? nullptr : &it->second;
 }
 
 void CheckFirstArgs(Args const& args, Plan const& plan) {

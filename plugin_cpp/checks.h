@@ -9,13 +9,13 @@
 #include <cstdint>  // for uint64_t
 #include <string>   // for string
 
-#include "plugin_cpp/guard.h"         // for Attributes
-#include "plugin_cpp/plan/plan.h"     // for Plan
-#include "plugin_cpp/rows/persons.h"  // for Persons
-#include "tree/param.h"               // for TrainParam
-#include "xgboost/base.h"             // for Args
-#include "xgboost/context.h"          // for Context
-#include "xgboost/data.h"             // for DMatrix
+#include "plugin_cpp/plan/plan.h"       // for Plan
+#include "plugin_cpp/release/ledger.h"  // for Attributes
+#include "plugin_cpp/rows/persons.h"    // for Persons
+#include "tree/param.h"                 // for TrainParam
+#include "xgboost/base.h"               // for Args
+#include "xgboost/context.h"            // for Context
+#include "xgboost/data.h"               // for DMatrix
 
 namespace xgboost::dp {
 /** @brief The most rows that a training takes. Public, and part of what a valid data set is. */
@@ -55,6 +55,7 @@ void CheckSums(Context const* ctx, Plan const& plan, std::uint64_t n_rows);
 /** @brief The name of a plan, of whatever version; the text itself where it has none. */
 [[nodiscard]] std::string IdOf(std::string const& plan_text);
 
+[[nodiscard]] std::string const* Find(Args const& args, std::string const& key);
 /** @brief Refuse arguments other than those that a plan was calibrated for. */
 void CheckFirstArgs(Args const& args, Plan const& plan);
 /** @brief Refuse new arguments in the middle of a training, but for those that change no tree. */

@@ -1,9 +1,10 @@
 #include "plugin_cpp/guard.h"
 
-#include <algorithm>  // for find_if
-
-#include "gbm/gbtree.h"       // for GBTree, TreeMethod
-#include "xgboost/logging.h"  // for CHECK, LOG
+#include "gbm/gbtree.h"                 // for GBTree, TreeMethod
+#include "plugin_cpp/checks.h"          // for Find
+#include "plugin_cpp/plan/plan.h"       // for kPlanKey
+#include "plugin_cpp/release/ledger.h"  // for kLedgerAttribute
+#include "xgboost/logging.h"            // for CHECK, LOG
 
 namespace xgboost::dp {
 namespace {
@@ -21,12 +22,6 @@ PrivateUpdater& UpdaterOf(GradientBooster const& gbm) {
   return *updater;
 }
 }  // namespace
-
-std::string const* Find(Args const& args, std::string const& key) {
-  auto is_key = [&](auto const& kv) { return kv.first == key; };
-  auto it = std::find_if(args.cbegin(), args.cend(), is_key);
-  return it == args.cend() ? nullptr : &it->second;
-}
 
 bool IsPrivate(GradientBooster const& gbm) {
   auto tree_booster = dynamic_cast<gbm::GBTree const*>(&gbm);

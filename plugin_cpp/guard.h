@@ -3,10 +3,10 @@
  */
 #pragma once
 
-#include <map>     // for map
 #include <memory>  // for shared_ptr
 #include <string>  // for string
 
+#include "plugin_cpp/release/ledger.h"   // for Attributes
 #include "xgboost/base.h"                // for Args
 #include "xgboost/data.h"                // for DMatrix
 #include "xgboost/gbm.h"                 // for GradientBooster
@@ -14,12 +14,6 @@
 #include "xgboost/host_device_vector.h"  // for HostDeviceVector
 
 namespace xgboost::dp {
-using Attributes = std::map<std::string, std::string>;
-
-inline constexpr char kLedgerAttribute[] = "dp_ledger";
-/** @brief The one low-level parameter of private training. */
-inline constexpr char kPlanKey[] = "dp_plan";
-
 /** @brief What the guard needs of the private updater. */
 class PrivateUpdater {
  public:
@@ -40,8 +34,6 @@ class PrivateUpdater {
   virtual void TakeGradients(GradientContainer const& gpair,
                              HostDeviceVector<float> const& margins) = 0;
 };
-
-[[nodiscard]] std::string const* Find(Args const& args, std::string const& key);
 
 [[nodiscard]] bool IsPrivate(GradientBooster const& gbm);
 

@@ -11,15 +11,15 @@
 #include <vector>   // for vector
 
 #include "common/timer.h"  // for Monitor
-#include "plugin_cpp/checks.h"  // for CheckFirstArgs, CheckLaterArgs, IdOf, CheckMatrix, CheckRows, CheckSums, CheckClaim
-#include "plugin_cpp/grow/bins.h"           // for BinRows
-#include "plugin_cpp/grow/features.h"       // for FeaturesOfTree
-#include "plugin_cpp/grow/grower.h"         // for TreeGrower
-#include "plugin_cpp/guard.h"               // for Find, kPlanKey, PrivateUpdater, Attributes
-#include "plugin_cpp/plan/plan.h"           // for CorrectionEvent, LeafEvent, Plan, ParsePlan
-#include "plugin_cpp/published/sampling.h"  // for RowSample
-#include "plugin_cpp/release/release.h"     // for Release
-#include "plugin_cpp/release/source.h"      // for MakeSharedSource
+#include "plugin_cpp/checks.h"  // for CheckFirstArgs, CheckLaterArgs, Find, IdOf, CheckMatrix, CheckRows, CheckSums, CheckClaim
+#include "plugin_cpp/grow/bins.h"      // for BinRows
+#include "plugin_cpp/grow/features.h"  // for FeaturesOfTree
+#include "plugin_cpp/grow/grower.h"    // for TreeGrower
+#include "plugin_cpp/guard.h"          // for PrivateUpdater
+#include "plugin_cpp/plan/plan.h"      // for CorrectionEvent, kPlanKey, LeafEvent, Plan, ParsePlan
+#include "plugin_cpp/published/sampling.h"              // for RowSample
+#include "plugin_cpp/release/release.h"                 // for Release
+#include "plugin_cpp/release/source.h"                  // for MakeSharedSource
 #include "plugin_cpp/releases/candidates/candidates.h"  // for CandidateKinds, Candidates
 #include "plugin_cpp/releases/correction.h"             // for MeanCorrection, SumResiduals
 #include "plugin_cpp/releases/leaves/leaves.h"   // for LeafRelease, LeafReleases, SpreadPersons

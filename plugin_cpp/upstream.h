@@ -7,7 +7,7 @@
 
 #include "common/hist_util.h"        // for HistogramCuts
 #include "xgboost/base.h"            // for bst_feature_t
-#include "xgboost/data.h"            // for DMatrix, MetaInfo
+#include "xgboost/data.h"            // for DMatrix
 #include "xgboost/tree_model.h"      // for RegTree
 #include "xgboost/tree_updater.h"    // for TreeUpdater
 #include "xgboost/version_config.h"  // for XGBOOST_VER_MAJOR, XGBOOST_VER_MINOR
@@ -32,15 +32,6 @@ namespace xgboost::dp {
   common::HistogramCuts cuts{n_features};
 #endif
   return cuts;
-}
-
-/** @brief Whether workers hold columns instead of rows; 3.4 has no such matrices any more. */
-[[nodiscard]] inline bool IsColumnSplit([[maybe_unused]] MetaInfo const& info) {
-#if XGB_DP_UPSTREAM < 304
-  return info.IsColumnSplit();
-#else
-  return false;
-#endif
 }
 
 /**

@@ -29,6 +29,8 @@
 #include "xgboost/base.h"                // for bst_feature_t
 
 namespace xgboost::dp {
+/** @brief The one low-level parameter of private training. */
+inline constexpr char kPlanKey[] = "dp_plan";
 /**
  * @brief Largest range, exclusive: with the bits of eps0 it must fit the denominator of the
  *        exponential mechanism. A denominator that wraps around would void the guarantee.

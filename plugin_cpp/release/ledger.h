@@ -9,6 +9,7 @@
 
 #include <cstddef>  // for size_t
 #include <cstdint>  // for int32_t, int64_t, uint64_t
+#include <map>      // for map
 #include <string>   // for string
 #include <variant>  // for variant
 #include <vector>   // for vector
@@ -16,6 +17,10 @@
 #include "xgboost/json.h"  // for Json
 
 namespace xgboost::dp {
+/** @brief Texts of a booster by name; one of them is its ledger. */
+using Attributes = std::map<std::string, std::string>;
+inline constexpr char kLedgerAttribute[] = "dp_ledger";
+
 /** @brief eps0 of a selection is eps_num / 2^kEpsBits. */
 inline constexpr std::int32_t kEpsBits = 40;
 /** @brief The rate of a sample is rate_num / 2^kSampleBits. */
