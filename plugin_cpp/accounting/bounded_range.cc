@@ -1,8 +1,4 @@
-/**
- * Copyright 2026, XGBoost-DP Contributors
- *
- * The proof that this is an upper bound is docs/proofs/accounting.md; names follow it.
- */
+// The proof that this is an upper bound is docs/proofs/accounting.md; names follow it.
 #include "plugin_cpp/accounting/bounded_range.h"
 
 #include <algorithm>  // for min, fill_n

@@ -1,8 +1,5 @@
 /**
- * Copyright 2026, XGBoost-DP Contributors
- *
- * \file bounded_range.h
- * \brief The inner loop of the recursion over selections (`xgb_dp/accounting/bounded_range.py`).
+ * The inner loop of the recursion over selections (`xgb_dp/accounting/bounded_range.py`).
  *
  * Proof: docs/proofs/accounting.md
  */

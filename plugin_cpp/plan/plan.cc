@@ -111,24 +111,6 @@ Plan ParsePlan(std::string const& text) {
   return plan;
 }
 
-SelectionEvent SplitEvent(Plan const& plan) { return {"splits", plan.eps_num, plan.score_range}; }
-
-NoiseEvent HistogramEvent(Plan const& plan) { return {"histograms", false, plan.histogram_sigma2}; }
-
-NoiseEvent LeafEvent(Plan const& plan) {
-  bool is_laplace = plan.leaf.noise != LeafNoise::kGaussian;
-  return {"leaves", is_laplace, is_laplace ? plan.leaf.scale : plan.leaf.sigma2};
-}
-
-NoiseEvent CorrectionEvent(Plan const& plan) {
-  return {"correction", false, plan.correction.sigma2};
-}
-
-NoiseEvent CandidateEvent(Plan const& plan) {
-  auto const& counts = plan.candidates;
-  return {"candidates", counts.laplace, counts.laplace ? counts.scale : counts.sigma2};
-}
-
 RoundEvent EventOfRound(Plan const& plan, std::int32_t round) {
   RoundEvent out;
   if (plan.IsSampled()) {

@@ -289,12 +289,24 @@ void CheckPlan(Plan const& plan);
 [[nodiscard]] Plan ParsePlan(std::string const& json);
 
 /** @brief The selections of one level of a tree. */
-[[nodiscard]] SelectionEvent SplitEvent(Plan const& plan);
+[[nodiscard]] inline SelectionEvent SplitEvent(Plan const& plan) {
+  return {"splits", plan.eps_num, plan.score_range};
+}
 /** @brief The noisy histograms of one level, of one tree for each class. */
-[[nodiscard]] NoiseEvent HistogramEvent(Plan const& plan);
-[[nodiscard]] NoiseEvent LeafEvent(Plan const& plan);
-[[nodiscard]] NoiseEvent CorrectionEvent(Plan const& plan);
-[[nodiscard]] NoiseEvent CandidateEvent(Plan const& plan);
+[[nodiscard]] inline NoiseEvent HistogramEvent(Plan const& plan) {
+  return {"histograms", false, plan.histogram_sigma2};
+}
+[[nodiscard]] inline NoiseEvent LeafEvent(Plan const& plan) {
+  bool is_laplace = plan.leaf.noise != LeafNoise::kGaussian;
+  return {"leaves", is_laplace, is_laplace ? plan.leaf.scale : plan.leaf.sigma2};
+}
+[[nodiscard]] inline NoiseEvent CorrectionEvent(Plan const& plan) {
+  return {"correction", false, plan.correction.sigma2};
+}
+[[nodiscard]] inline NoiseEvent CandidateEvent(Plan const& plan) {
+  auto const& counts = plan.candidates;
+  return {"candidates", counts.laplace, counts.laplace ? counts.scale : counts.sigma2};
+}
 
 /** @brief All that a round may release of the rows it reads, where it reads some of them only. */
 [[nodiscard]] RoundEvent EventOfRound(Plan const& plan, std::int32_t round);

@@ -92,32 +92,6 @@ std::int64_t RowBound::MaxHessian() const {
   return static_cast<std::int64_t>(largest);
 }
 
-std::int64_t RowBound::MostGradient() const {
-  return static_cast<std::int64_t>(std::ceil(rows_per_person * static_cast<double>(Unit())));
-}
-
-std::int64_t RowBound::MostHessian() const { return MostGradient() * MaxHessian() / Unit(); }
-
-std::int64_t RowBound::MostLeafHessian() const {
-  return IsBall() ? (MostGradient() + 3) / 4 : MostHessian();
-}
-
-std::int64_t RowBound::OutputGradient() const {
-  return static_cast<std::int64_t>(std::ceil(output_gradient * static_cast<double>(Unit())));
-}
-
-std::int64_t RowBound::OutputHessian() const {
-  return static_cast<std::int64_t>(std::ceil(output_hessian * static_cast<double>(Unit())));
-}
-
-bool RowBound::HasOutputBounds() const { return output_gradient < 1.0 || output_hessian < 1.0; }
-
-double RowBound::GradientStep() const { return gradient_bound / static_cast<double>(Unit()); }
-
-double RowBound::HessianStep() const {
-  return gradient_bound / (std::sqrt(hessian_weight) * static_cast<double>(Unit()));
-}
-
 RowQuantiser::RowQuantiser(RowBound const& bound)
     : scale_row_{bound.IsBall()},
       by_prediction_{bound.mode == RowBound::Mode::kPrediction},

@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include <cmath>    // for ceil, sqrt
 #include <cstddef>  // for size_t
 #include <cstdint>  // for int64_t, int32_t
 #include <utility>  // for pair
@@ -90,21 +91,31 @@ struct RowBound : private JsonReader {
    * @brief What the unit of privacy, a row or a person, adds at most to sum |q_g| and to sum q_h:
    *        K B or B, and the same multiple of the largest q_h.
    */
-  [[nodiscard]] std::int64_t MostGradient() const;
-  [[nodiscard]] std::int64_t MostHessian() const;
+  [[nodiscard]] std::int64_t MostGradient() const { return this->OnGrid(rows_per_person); }
+  [[nodiscard]] std::int64_t MostHessian() const { return MostGradient() * MaxHessian() / Unit(); }
   /**
    * @brief The norm of the Hessians that a person with several rows adds to spread leaves: a
    *        quarter of that of gradients, as a row by default; MostHessian() in the other modes.
    */
-  [[nodiscard]] std::int64_t MostLeafHessian() const;
+  [[nodiscard]] std::int64_t MostLeafHessian() const {
+    return IsBall() ? (MostGradient() + 3) / 4 : MostHessian();
+  }
   /** @brief Largest |q_g| and q_h of a row in one of several outputs. */
-  [[nodiscard]] std::int64_t OutputGradient() const;
-  [[nodiscard]] std::int64_t OutputHessian() const;
+  [[nodiscard]] std::int64_t OutputGradient() const { return this->OnGrid(output_gradient); }
+  [[nodiscard]] std::int64_t OutputHessian() const { return this->OnGrid(output_hessian); }
   /** @brief Whether outputs have bounds besides that of all of them together. */
-  [[nodiscard]] bool HasOutputBounds() const;
+  [[nodiscard]] bool HasOutputBounds() const { return output_gradient < 1 || output_hessian < 1; }
   /** @brief Real value of one grid step of G and of H. */
-  [[nodiscard]] double GradientStep() const;
-  [[nodiscard]] double HessianStep() const;
+  [[nodiscard]] double GradientStep() const { return gradient_bound / static_cast<double>(Unit()); }
+  [[nodiscard]] double HessianStep() const {
+    return gradient_bound / (std::sqrt(hessian_weight) * static_cast<double>(Unit()));
+  }
+
+ private:
+  /** @brief A number of C, rounded up to the grid. */
+  [[nodiscard]] std::int64_t OnGrid(double share) const {
+    return static_cast<std::int64_t>(std::ceil(share * static_cast<double>(Unit())));
+  }
 };
 
 /** @brief Applies a row bound to rows: the constants of the bound, computed once. */

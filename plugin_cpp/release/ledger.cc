@@ -107,16 +107,10 @@ void Ledger::Record(DrawEvent const& event, std::size_t part) {
   if (auto* entry = Find(&announced_, event); entry && entry->Draw(part) <= entry->count) {
     return;
   }
-  auto& entry = this->EntryOf(event);
-  entry.count = std::max(entry.count, entry.Draw(part));
-}
-
-LedgerEntry& Ledger::EntryOf(DrawEvent const& event) {
   auto& entries = std::holds_alternative<SelectionEvent>(event) ? selections_ : noise_;
-  if (auto* known = Find(&entries, event)) {
-    return *known;
-  }
-  return entries.emplace_back(event, 0);
+  auto* known = Find(&entries, event);
+  auto& entry = known ? *known : entries.emplace_back(event, 0);
+  entry.count = std::max(entry.count, entry.Draw(part));
 }
 
 Json Ledger::SaveEvents() const {

@@ -98,8 +98,6 @@ class Ledger {
   [[nodiscard]] Json SaveEvents() const;
 
  private:
-  [[nodiscard]] LedgerEntry& EntryOf(DrawEvent const& event);
-
   bool of_persons_;
   std::vector<LedgerEntry> noise_, selections_, announced_;
   std::vector<std::pair<RoundEvent, std::uint64_t>> rounds_;

@@ -90,7 +90,6 @@ class RowInputs {
             double* hessians) const;
   /** @brief The pairs of the plan's own loss, with the norms of rows in the mode kPrediction. */
   void ReadLoss(Block* block, double* gradients, double* hessians) const;
-  void LeaveOut(Block const& block, double* gradients, double* hessians) const;
 
   RowBound const& bound_;
   RoundLoss const& own_;
@@ -210,17 +209,6 @@ void RowInputs::ReadLoss(Block* block, double* g, double* h) const {
   }
 }
 
-void RowInputs::LeaveOut(Block const& block, double* gradients, double* hessians) const {
-  if (sample_.empty()) {
-    return;
-  }
-  for (std::size_t k = 0; k < block.n; ++k) {
-    if (!sample_[block.begin + k]) {
-      gradients[k] = hessians[k] = 0.0;
-    }
-  }
-}
-
 void RowInputs::Read(linalg::MatrixView<GradientPair const> gpair, Block* block, double* gradients,
                      double* hessians) const {
   if (own_.loss) {
@@ -231,7 +219,11 @@ void RowInputs::Read(linalg::MatrixView<GradientPair const> gpair, Block* block,
     if (!own_.loss) {
       this->Read(*block, &gpair(block->begin, k), gpair.Stride(0), g, h);
     }
-    this->LeaveOut(*block, g, h);
+    for (std::size_t i = 0; !sample_.empty() && i < block->n; ++i) {
+      if (!sample_[block->begin + i]) {
+        g[i] = h[i] = 0.0;
+      }
+    }
   }
 }
 
@@ -248,17 +240,11 @@ class BlockQuantiser {
   void operator()(double* gradients, double* hessians, Block* p_block) const {
     auto& block = *p_block;
     auto n = block.n;
-    if (by_prediction_ && has_loss_) {
+    if (by_prediction_ && (has_loss_ || n_class_ > 1)) {
       for (std::size_t i = 0; i < n; ++i) {
-        block.norms[i] =
-            classes_.Bound(block.norms[i], block.weights[i], gradients + i, hessians + i, n);
-      }
-      return;
-    }
-    if (by_prediction_ && n_class_ > 1) {
-      for (std::size_t i = 0; i < n; ++i) {
-        block.norms[i] =
-            classes_(block.labels[i], block.weights[i], gradients + i, hessians + i, n);
+        auto *g = gradients + i, *h = hessians + i;
+        block.norms[i] = has_loss_ ? classes_.Bound(block.norms[i], block.weights[i], g, h, n)
+                                   : classes_(block.labels[i], block.weights[i], g, h, n);
       }
       return;
     }
