@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xgb_dp.accounting.bisection import doubled, narrow, root_above
+from xgb_dp.accounting.curve import doubled, narrow, root_above
 
 EDGES = st.floats(1e-6, 1e6)
 

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_ndtr
 
-from .bisection import doubled, narrow
 from .bounded_range import tail_curve
+from .curve import doubled, narrow
 from .gaussian import gaussian_delta
 
 _FEW = 1000  # selections that are composed one by one

@@ -14,10 +14,9 @@ from functools import cached_property
 
 import numpy as np
 
-from .bisection import narrow
 from .blocks import dominating_gaussian
 from .coarse import RDPCurve, ZCDPCurve, zcdp_mu2
-from .curve import Curve
+from .curve import Curve, narrow
 from .events import GaussianEvent
 from .flat import LOWEST, TAIL, Composition, FlatCurve, solve
 from .gaussian import BETA, GaussianTotals, gaussian_delta

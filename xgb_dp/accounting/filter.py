@@ -16,9 +16,9 @@ from fractions import Fraction
 from functools import lru_cache, partial
 
 from ..data.parts import COIN_BITS, TEST, TRAIN
-from .bisection import doubled, narrow
 from .blocks import dominating_gaussian
 from .choice import ChoiceCurve
+from .curve import doubled, narrow
 from .events import Event, PlainEvent, ThresholdEvent, one_unit
 from .exact import ExactAccountant, compose
 from .gaussian import gaussian_delta, gaussian_epsilon

@@ -14,11 +14,10 @@ from copy import copy
 from itertools import groupby
 from typing import Protocol
 
-from .bisection import root_above
 from .blocks import merge_blocks
 from .bounded_range import Grid, tail_curve
 from .coarse import RDPCurve, ZCDPCurve
-from .curve import Curve
+from .curve import Curve, root_above
 from .gaussian import BETA, GaussianTotals, gaussian_delta, gaussian_epsilon
 from .grid_curve import GridCurve
 from .simplify import Terms

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from scipy.special import log_ndtr
 
-from .bisection import doubled, narrow
+from .curve import doubled, narrow
 from .events import GaussianEvent
 
 BETA = 1e-6  # share of delta that pays for noise beyond the bound of the discreteness slack

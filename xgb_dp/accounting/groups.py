@@ -8,8 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from .bisection import narrow
-from .curve import Curve
+from .curve import Curve, narrow
 
 MOST_ROWS = 20  # in one step; of more rows at once only a coarse bound of sampled rounds is known
 

@@ -14,7 +14,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_expit
 
 from ..data.parts import COIN_BITS, may_hide
-from .bisection import narrow
+from .curve import narrow
 from .events import Event, one_unit
 from .exact import ExactAccountant
 from .grid_curve import ChordTable, both_signs

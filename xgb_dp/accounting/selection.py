@@ -11,8 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from .bisection import narrow
-from .curve import Curve
+from .curve import Curve, narrow
 from .grid_curve import ChordTable, both_signs
 from .repetitions import Repetitions
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy.special import betaincinv
 from scipy.stats import binom
 
-from ..accounting.bisection import doubled, narrow, root_above
+from ..accounting.curve import doubled, narrow, root_above
 from ..accounting.gaussian import gaussian_delta
 
 Floats = npt.NDArray[np.float64]

@@ -9,7 +9,7 @@ import math
 from dataclasses import replace
 
 from ..accounting import ThresholdEvent, make_accountant
-from ..accounting.bisection import narrow
+from ..accounting.curve import narrow
 from ..accounting.threshold import failure_of
 from ..accounting.units import ONE_ROW, Unit
 from ..errors import BudgetError

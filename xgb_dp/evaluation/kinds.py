@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..accounting import GaussianEvent, make_accountant
-from ..accounting.bisection import doubled, narrow
+from ..accounting.curve import doubled, narrow
 from ..accounting.gaussian import gaussian_mu
 from ..errors import BudgetError
 from ..noisy_sums import MOST_SIGMA2, Block, Floats, Ints, Later, Layout, Released

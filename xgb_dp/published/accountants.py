@@ -15,10 +15,9 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from ..accounting.accountant import Accountant
-from ..accounting.bisection import narrow, root_above
 from ..accounting.choice import hull
 from ..accounting.coarse import ORDERS, RDPCurve, ZCDPCurve, zcdp_mu2
-from ..accounting.curve import Curve
+from ..accounting.curve import Curve, narrow, root_above
 from ..accounting.events import Event
 from ..accounting.gaussian import BETA, GaussianTotals, gaussian_delta
 from ..accounting.groups import Smallest

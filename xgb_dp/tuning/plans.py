@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..accounting import Event, GaussianEvent, Repetitions, SelectionEvent, make_accountant
-from ..accounting.bisection import doubled, narrow
-from ..accounting.curve import Curve
+from ..accounting.curve import Curve, doubled, narrow
 from ..accounting.gaussian import gaussian_delta, gaussian_epsilon
 from ..accounting.selection import SelectionCurve
 from ..accounting.units import all_same
