@@ -23,7 +23,7 @@ from scipy.sparse import csr_array
 from .accounting.events import Event, GaussianEvent, ThresholdEvent
 from .accounting.units import PERSON, ROW
 from .engine import native
-from .engine.samplers import coins, discrete_gaussian
+from .engine.native import coins, discrete_gaussian
 from .errors import LedgerError
 
 Floats: TypeAlias = npt.NDArray[np.float64]

@@ -1,5 +1,5 @@
 /**
- * C entry points of noise and of masked sums, for xgb_dp/engine/samplers.py and
+ * C entry points of noise and of masked sums, for xgb_dp/engine/native.py and
  * xgb_dp/request/masking.py.
  */
 #include "xgboost/c_api.h"  // for XGB_DLL

@@ -14,7 +14,7 @@ from xgb_dp import noisy_sums
 from xgb_dp.accounting import PERSON, ThresholdEvent, Unit
 from xgb_dp.accounting.threshold import failure_of
 from xgb_dp.discovery.least_noise import epsilon_of, plan_discovery
-from xgb_dp.engine import native, samplers
+from xgb_dp.engine import native
 from xgb_dp.errors import BudgetError, LedgerError
 from xgb_dp.noisy_sums import (
     LEVELS,
@@ -170,7 +170,7 @@ def test_a_single_unit_is_shown_no_more_often_than_claimed():
     failure = failure_of(next(e for e in plan.events if isinstance(e, ThresholdEvent)), 1)
     assert failure <= 0.01
     draws_of = 100_000
-    noisy = samplers.discrete_gaussian(plan.text_sigma2, draws_of) + (1 << plan.text_shift)
+    noisy = native.discrete_gaussian(plan.text_sigma2, draws_of) + (1 << plan.text_shift)
     times = int((noisy >= plan.threshold).sum())
     expected = failure * draws_of
     assert abs(times - expected) < 6 * math.sqrt(expected) + 0.02 * expected

@@ -14,7 +14,7 @@ from tests.evaluation.tasks import PRIVATE, TARGET, rows
 from xgb_dp.accounting import GaussianEvent
 from xgb_dp.accounting.secret import SecretSplit
 from xgb_dp.data.parts import Part, is_secret, part_of
-from xgb_dp.engine.samplers import discrete_gaussian, rows_apart
+from xgb_dp.engine.native import discrete_gaussian, rows_apart
 from xgb_dp.record.ledger import read_ledger
 
 NUM = round(0.3 * 2**32)

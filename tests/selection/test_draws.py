@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import chisquare, norm
 
 from xgb_dp.accounting import Repetitions
-from xgb_dp.engine.samplers import discrete_gaussian, rows_apart
+from xgb_dp.engine.native import discrete_gaussian, rows_apart
 from xgb_dp.record import selected
 from xgb_dp.tuning import Score
 

@@ -9,7 +9,7 @@ import xgboost as xgb
 
 import xgb_dp
 from xgb_dp.accounting import PERSON, SelectionEvent, Unit, make_accountant
-from xgb_dp.engine.samplers import rows_apart
+from xgb_dp.engine.native import rows_apart
 from xgb_dp.errors import PrivacyParameterError
 from xgb_dp.evaluation.grid import CELLS, UNIT, Grid, counts_matrix
 from xgb_dp.tuning.scores import SCORES, Score

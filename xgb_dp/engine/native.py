@@ -1,6 +1,9 @@
 """The C functions of the private build of libxgboost (``plugin_cpp/c_api.h``), through ctypes.
 
-Nothing here draws noise in Python: every draw happens in C++ from its own generator.
+Noise is drawn in C++ alone, under fresh keys of the operating system, and coins come from its
+generator. All arithmetic is on integers, so every law is exact.
+
+Proof: docs/proofs/selection.md
 """
 
 from __future__ import annotations
@@ -8,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import json
 import re
+import secrets
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -94,31 +98,31 @@ def call(name: str, *args: Any) -> None:
     _check_call(function(*args))
 
 
-def build_info() -> dict[str, Any]:
-    """What the private build says about itself (version, upstream version)."""
+def answer(name: str, *args: Any) -> bytes:
+    """The text with which a C function of the private build answers."""
     out = ctypes.c_char_p()
-    call("XGDPBuildInfo", ctypes.byref(out))
-    return json.loads(out.value or b"{}")
+    call(name, *args, ctypes.byref(out))
+    return out.value or b""
 
 
 def tree_texts(booster: Any) -> list[bytes]:
     """The text of every tree that its name in a ledger is the digest of."""
-    out = ctypes.c_char_p()
-    call("XGDPTreeTexts", booster.handle, ctypes.byref(out))
-    return (out.value or b"").splitlines()
+    return answer("XGDPTreeTexts", booster.handle).splitlines()
 
 
 def is_plain(matrix: Any) -> bool:
     """Whether a DMatrix holds its rows as they are, and not only their bins."""
-    out = ctypes.c_int()
-    call("XGDPIsPlain", matrix.handle, ctypes.byref(out))
-    return bool(out.value)
+    return _is("XGDPIsPlain", matrix)
 
 
 def is_paged(matrix: Any) -> bool:
     """Whether a DMatrix keeps its rows in pages, which one thread reads at a time."""
+    return _is("XGDPIsPaged", matrix)
+
+
+def _is(name: str, matrix: Any) -> bool:
     out = ctypes.c_int()
-    call("XGDPIsPaged", matrix.handle, ctypes.byref(out))
+    call(name, matrix.handle, ctypes.byref(out))
     return bool(out.value)
 
 
@@ -166,10 +170,8 @@ def release_intercept(dtrain: Any, request: dict[str, Any]) -> dict[str, Any]:
     Privacy: spends the share ``base_score`` of the budget. The noise is drawn in C++
     (``plugin_cpp/releases/before_trees.cc``, proof in ``docs/proofs/sensitivity.md``).
     """
-    out = ctypes.c_char_p()
-    text = json.dumps(request).encode()
-    call("XGDPReleaseIntercept", dtrain.handle, ctypes.c_char_p(text), ctypes.byref(out))
-    return json.loads(out.value or b"{}")
+    text = ctypes.c_char_p(json.dumps(request).encode())
+    return json.loads(answer("XGDPReleaseIntercept", dtrain.handle, text))
 
 
 def discover_numbers(
@@ -185,15 +187,43 @@ def discover_numbers(
     columns, rows = values.shape
     if weights.shape != (rows,):
         raise ValueError("Every row must have a weight.")
-    out = ctypes.c_char_p()
-    call(
+    text = answer(
         "XGDPDiscoverNumbers",
         values.ctypes.data_as(ctypes.POINTER(ctypes.c_float)),
         weights.ctypes.data_as(ctypes.POINTER(ctypes.c_int64)),
         ctypes.c_uint64(rows),
         ctypes.c_uint64(columns),
         json.dumps(dict(request)).encode(),
-        ctypes.byref(out),
     )
-    answer: dict[str, Any] = json.loads(out.value or b"{}")
-    return answer
+    return json.loads(text)
+
+
+def coins(size: int) -> npt.NDArray[np.uint32]:
+    """Independent uniform 32-bit numbers of the operating system's generator."""
+    return np.frombuffer(secrets.token_bytes(4 * size), dtype=np.uint32)
+
+
+def rows_apart(
+    rows: int, share_num: int, persons: npt.NDArray[np.uint32] | None = None
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Divide rows by a secret coin for each of them, or for each person."""
+    tossed = rows if persons is None else int(persons.max(initial=0)) + 1
+    apart = coins(tossed) < np.uint64(share_num)
+    if persons is not None:
+        apart = apart[persons]
+    return np.flatnonzero(~apart), np.flatnonzero(apart)
+
+
+def discrete_gaussian(sigma2: int, size: int) -> npt.NDArray[np.int64]:
+    """Independent discrete Gaussian numbers, from a fresh key of the operating system.
+
+    Source: ``plugin_cpp/random/samplers.h``, proof in ``docs/proofs/samplers.md``.
+    """
+    out = np.empty(size, dtype=np.int64)
+    call(
+        "XGDPDiscreteGaussian",
+        ctypes.c_uint64(sigma2),
+        ctypes.c_size_t(size),
+        out.ctypes.data_as(ctypes.c_void_p),
+    )
+    return out

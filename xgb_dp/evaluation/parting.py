@@ -20,7 +20,7 @@ from ..data.cells import read_data
 from ..data.ids import Persons, persons_of
 from ..data.parts import TEST, TRAIN, Part, divided_by, mark, num_of_share, secret_num
 from ..data.sparse import check_sparse
-from ..engine.samplers import rows_apart
+from ..engine.native import rows_apart
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..noisy_sums import Ints
 from ..parameters.parse import parse_flag, parse_number

@@ -19,7 +19,7 @@ import numpy as np
 from ..accounting.events import Event
 from ..accounting.nested import SelectionEvent
 from ..accounting.repetitions import RATE_BITS, SHAPE_BITS, Repetitions
-from ..engine.samplers import coins
+from ..engine.native import coins
 from ..errors import BudgetError
 from . import ledger
 
