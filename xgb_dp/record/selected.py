@@ -11,8 +11,8 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
-from typing import Any, Protocol, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,20 +24,13 @@ from ..errors import BudgetError
 from . import ledger
 
 
-class Run(Protocol):
-    """One run of a selection: a private model, and the rank of its released score."""
+@dataclass(frozen=True)
+class Run:
+    """One run of a selection: a private model, and what was released of its score."""
 
-    @property
-    def booster(self) -> Any:
-        """The model."""
-
-    @property
-    def rank(self) -> float:
-        """The larger, the better."""
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        """What its score has released."""
+    booster: Any
+    rank: float  # of the score: the larger, the better
+    events: tuple[Event, ...]  # what the score has cost
 
 
 AnyRun = TypeVar("AnyRun", bound=Run)

@@ -31,7 +31,7 @@ from ..parameters import parse
 from ..record import ledger
 from ..record.caution import warn_of
 from ..record.report import PrivacyReport, privacy_report
-from ..record.selected import best_of, complete
+from ..record.selected import Run, best_of, complete
 from ..request.names import flatten
 from ..request.params import DEFAULT_ROUNDS
 from ..request.schema import Schema, read_schema
@@ -237,20 +237,9 @@ def _law(family: str | None, mean_runs: float | None, settings: int) -> Repetiti
 
 
 @dataclass(frozen=True)
-class _Run:
-    booster: Any
+class _Run(Run):
     trial: Trial
     score: ScoreValue
-
-    @property
-    def rank(self) -> float:
-        """Of the score."""
-        return self.score.rank
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        """Of the score."""
-        return self.score.events
 
 
 def _rehearse(candidates: Sequence[Trial], plan: TuningPlan, side: Side, schema: Schema) -> None:
@@ -299,7 +288,7 @@ def _best_run(
             None if valid.persons is None else valid.persons.codes,
             Predicted.of(trial.settings),
         )
-        return _Run(booster, trial, value)
+        return _Run(booster, value.rank, value.events, trial, value)
 
     return best_of(plan.event, run)
 
