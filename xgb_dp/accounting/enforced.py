@@ -201,7 +201,7 @@ class Enforced:
             "columns": lambda: (sensitivity.columns_sens2(_meant(self.by_column)), self.columns),
             "products": lambda: (sensitivity.columns_sens2(_meant(self.products)), 1 << 18),
             "candidates": self._candidates,
-            "correction": self._correction,
+            "correction": lambda: (sensitivity.correction_sens2(), 2),
             "histograms": self._histograms,
             "leaves": self._leaves,
         }
@@ -224,9 +224,6 @@ class Enforced:
         else:
             sens2 = sensitivity.candidates_sens2(counts.features, counts.levels, counts.shift)
         return sens2, counts.cells if self._of_persons else touched
-
-    def _correction(self) -> tuple[int, int]:
-        return sensitivity.correction_sens2(), 2
 
     def _histograms(self) -> tuple[int, int]:
         cells = self.features_per_tree

@@ -25,15 +25,8 @@ from ..errors import BudgetError, LedgerError
 from .form import Ledger, TrainingRecord
 from .ledger import ATTRIBUTE
 
-_SHARED = (
-    ("unit", "unit"),
-    ("private", "private"),
-    ("test_key", "test_key"),
-    ("noise_free", "noise_free"),
-    ("masking", "masking"),
-    ("plan_id", "id"),
-)
-"""Whose noise and pads are meant: fields of a request, and the same of the plan."""
+_SHARED = ("unit", "private", "test_key", "noise_free", "masking")
+"""Whose noise and pads are meant: fields of a request, and of the plan."""
 _FIGURES = {"range": "label_range", "rows": "labels", "intercept": "labels",
             "columns": "by_column", "products": "products", "candidates": "candidates"}  # fmt: skip
 
@@ -57,8 +50,9 @@ class Told:
 
         Noise that is absent, or that somebody knows, would release labels under a private ledger.
         """
-        own = [(n, n) for n in ("candidates", "features") if request["kind"] == "candidates"]
-        if any(request.get(its) != self.plan.get(name) for its, name in (*_SHARED, *own)):
+        own = ("candidates", "features") if request["kind"] == "candidates" else ()
+        same = all(request.get(name) == self.plan.get(name) for name in (*_SHARED, *own))
+        if not same or request.get("plan_id") != self.plan.get("id"):
             raise _defect("A request is for other noise than its plan")
 
     @cached_property
