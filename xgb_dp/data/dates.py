@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import PrivacyParameterError, RowDomainError
+from ..errors import RowDomainError
 from .arrays import cells_of
 from .cells import value_of
 
@@ -23,12 +23,6 @@ EPOCH = "1970-01-01"
 """The day that days are counted from where nothing else is declared."""
 PARTS = ("days", "month", "weekday", "hour")
 """Days since a day that is declared; month 1 to 12; weekday 0 (Monday) to 6; hour 0 to 23."""
-PUBLIC_CUTS = {
-    "month": tuple(float(k) for k in range(2, 13)),
-    "weekday": tuple(float(k) for k in range(1, 7)),
-    "hour": tuple(float(k) for k in range(1, 24)),
-}
-"""Split points that part all values; they follow from the calendar."""
 _TEXT = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)"
     r"(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,]\d+)?)?\s?(?:Z|[+-]\d\d(?::?\d\d)?)?)?"
@@ -38,14 +32,6 @@ _NO_DATE = (
     "2024-02-29T13:45; texts that stand for missing cells are listed under `missing` in a schema "
     "file."
 )
-
-
-def read_day(name: str, value: Any) -> str:
-    """A day as YYYY-MM-DD."""
-    try:
-        return date.fromisoformat(str(value)).isoformat()
-    except ValueError:
-        raise PrivacyParameterError(f"{name} must be a day such as 2000-01-31.") from None
 
 
 def parts_of_dates(

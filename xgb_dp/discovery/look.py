@@ -19,9 +19,10 @@ from ..budget.booked import booked, check_alone, unit_of
 from ..budget.gate import check_free
 from ..data.arrays import collected
 from ..data.cells import MISSING
-from ..data.dates import EPOCH, read_day
+from ..data.dates import EPOCH
 from ..data.frames import columns_of
 from ..data.ids import column_of, persons_of
+from ..domain.declared import read_day
 from ..engine import native
 from ..engine.progress import progress
 from ..errors import PrivacyParameterError

@@ -7,6 +7,7 @@ and nothing at all are no text.
 
 from __future__ import annotations
 
+import datetime
 import json
 import math
 import sys
@@ -16,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ..data.dates import EPOCH, PARTS, PUBLIC_CUTS, read_day
+from ..data.dates import EPOCH, PARTS
 from ..errors import PrivacyParameterError
 from ..parameters.parse import parse_number, parse_range
 
@@ -237,6 +238,14 @@ def _plain(node: Any, seen: set[int], depth: int) -> Any:
 _KEYS = ("categories", "other", "bounds", "cuts", "date", "since")
 
 
+PUBLIC_CUTS = {
+    "month": tuple(float(k) for k in range(2, 13)),
+    "weekday": tuple(float(k) for k in range(1, 7)),
+    "hour": tuple(float(k) for k in range(1, 24)),
+}
+"""Split points that part all values; they follow from the calendar."""
+
+
 @dataclass(frozen=True)
 class Column:
     """One column of features; a number unless it has categories or is a date."""
@@ -290,6 +299,14 @@ def read_column(name: str, given: Any) -> Column:
         )
     since = read_day(f"{where}: since", given.get("since", EPOCH))
     return Column(bounds=bounds, cuts=cuts, date=date, since=since)
+
+
+def read_day(name: str, value: Any) -> str:
+    """A day as YYYY-MM-DD."""
+    try:
+        return datetime.date.fromisoformat(str(value)).isoformat()
+    except ValueError:
+        raise PrivacyParameterError(f"{name} must be a day such as 2000-01-31.") from None
 
 
 def _check_keys(where: str, given: Any) -> None:
