@@ -76,32 +76,6 @@ class Unit:
             return f"all rows of any {self.counted()}"
         return f"any {self.counted()}"
 
-    def others(self) -> str:
-        """What somebody knows who knows everything but it."""
-        return "the rows of all other persons" if self.of_persons else "all other rows"
-
-    def used(self) -> str:
-        """That it is in the data, as the rest of a question."""
-        return f"{self.counted()} {'was' if self.group == 1 else 'were'} used"
-
-    def scope(self) -> str:
-        """Whom it protects, as a whole sentence or two."""
-        if self.of_persons:
-            together = "" if self.group == 1 else f", for any {self.group} persons together"
-            return (
-                f"The unit of privacy is a {Unit(self.name, 1, self.column).label}: all rows of "
-                f"one person, however many they are{together}."
-            )
-        if self.group == 1:
-            return (
-                "The unit of privacy is one row. A person with several rows is protected less; "
-                "dp_privacy_id or dp_group protects people."
-            )
-        return (
-            f"The unit of privacy is any {self.counted()}. A person with more rows is protected "
-            "less; dp_privacy_id protects people, however many rows they have."
-        )
-
     def same(self, other: Unit) -> bool:
         """Whether both are about the same neighbours, as far as names tell.
 

@@ -10,7 +10,7 @@ from ..accounting import Event, SelectionEvent
 from ..accounting.filter import Charge
 from ..data.parts import TRAIN
 from ..errors import BudgetError
-from ..record.caution import concerns
+from ..record.caution import concerns, scope
 
 if TYPE_CHECKING:
     from .book import Book
@@ -74,11 +74,11 @@ def most_rows(whose: Whose) -> str:
 
 def _scope(budget: Book) -> str:
     """Whom the total protects, where that is not one row."""
-    whose, scope = budget.whose, f"{budget.unit.scope()} "
+    whose, protected = budget.whose, f"{scope(budget.unit)} "
     if whose.most_rows is None:
-        return scope
+        return protected
     return (
-        f"{scope}Releases for rows are charged for {whose.unit.group * whose.most_rows} rows, "
+        f"{protected}Releases for rows are charged for {whose.unit.group * whose.most_rows} rows, "
         f"because no person has more than {whose.most_rows}. That was stated and is not checked. "
     )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..accounting import GaussianEvent, Unit, make_accountant
@@ -158,3 +159,22 @@ def warn_of_model(claimed: Ledger, stacklevel: int = 2) -> None:
             "`dp_epsilon` is what the new trees add."
         )
         _issue([" ".join([text, *concerns(epsilon, 0.0, None, unit)])], stacklevel)
+
+
+def scope(unit: Unit) -> str:
+    """Whom a guarantee for this unit protects, as a whole sentence or two."""
+    if unit.of_persons:
+        together = "" if unit.group == 1 else f", for any {unit.group} persons together"
+        return (
+            f"The unit of privacy is a {replace(unit, group=1).label}: all rows of one person, "
+            f"however many they are{together}."
+        )
+    if unit.group == 1:
+        return (
+            "The unit of privacy is one row. A person with several rows is protected less; "
+            "dp_privacy_id or dp_group protects people."
+        )
+    return (
+        f"The unit of privacy is any {unit.counted()}. A person with more rows is protected less; "
+        "dp_privacy_id protects people, however many rows they have."
+    )

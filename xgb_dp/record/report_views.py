@@ -44,10 +44,13 @@ def round_up(value: float) -> str:
 def meaning(report: PrivacyReport) -> str:
     """What the guarantee says about guessing whether a row or a person was used, in words."""
     success = f"{math.ceil(1000 * report.attack_success) / 10:g}%"
+    unit = report.unit
+    others = "the rows of all other persons" if unit.of_persons else "all other rows"
     return (
-        f"Take somebody who knows {report.unit.others()} and wants to find out whether "
-        f"{report.unit.used()}. Where both answers are equally likely beforehand, they guess right "
-        f"with probability at most {success}, whatever they do with the model."
+        f"Take somebody who knows {others} and wants to find out whether {unit.counted()} "
+        f"{'was' if unit.group == 1 else 'were'} used. Where both answers are "
+        f"equally likely beforehand, they guess right with probability at most {success}, whatever "
+        "they do with the model."
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..accounting import SelectionEvent
 from ..accounting.events import release_counts
 from ..request.registry import RELEASES
-from .caution import concerns, doubts
+from .caution import concerns, doubts, scope
 from .report_views import round_up
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _guarantee(report: PrivacyReport) -> str:
         f"This model is ({epsilon}, {report.delta:g})-differentially private: adding or removing "
         f"{unit.neighbours()} of the training data changes the probability of any outcome of "
         f"training by a factor of at most e^{epsilon}, except with probability delta = "
-        f"{report.delta:g}. {unit.scope()} {_other_groups(report)} Replacing one {unit.name} "
+        f"{report.delta:g}. {scope(unit)} {_other_groups(report)} Replacing one {unit.name} "
         "counts as a removal and an addition: get_epsilon(delta, adjacency='replace_one') gives "
         "that epsilon. The noise came from a generator with a secret key from the operating system."
     )
