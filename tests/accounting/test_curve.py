@@ -9,6 +9,7 @@ from xgb_dp.accounting.blocks import _is_above, block_mu, merge_blocks
 from xgb_dp.accounting.bounded_range import Grid, choose_grid, selection_curve, tail_curve, width
 from xgb_dp.accounting.flat import Composition
 from xgb_dp.accounting.gaussian import gaussian_delta
+from xgb_dp.accounting.grid_curve import GridCurve
 
 from .oracle import recursion
 
@@ -171,3 +172,31 @@ def test_a_window_of_gaussian_losses_bounds_those_of_the_whole_grid(mu):
     window.far = 0.1
     epsilon = mu * mu / 2 + 2.0
     assert window.delta(epsilon) > whole.delta(epsilon)
+
+
+@pytest.mark.parametrize("first", [-3.0, 0.5])
+def test_what_is_read_from_a_grid_is_just_above_the_curve(first):
+    """On the grid, between its points, below it and beyond its end."""
+    mu, step, n = 1.2, 0.05, 120
+    x = first + step * np.arange(n)
+    grid = GridCurve(x, np.array([gaussian_delta(v, mu) for v in x]), step)
+    for epsilon in (*np.linspace(first - 2.0, x[-1], 311), *x):
+        value, exact = grid.at(epsilon), gaussian_delta(epsilon, mu)
+        # Below the grid a curve falls by at most the growth of e^x.
+        below = max(math.exp(first) - math.exp(epsilon), 0.0)
+        assert exact <= value <= min(exact + 0.25 * step**2 + below, 1.0 + 1e-9) + 1e-7
+    assert grid.at(x[-1] + 1.0) == grid.values[-1]
+
+
+@pytest.mark.parametrize("other", [0.01, 0.3, 2.0])
+@pytest.mark.parametrize("far", [9.0, math.inf])
+@pytest.mark.parametrize("n", [150, 400])  # points; of the fewer ones the end matters
+def test_means_over_a_gaussian_are_just_above_its_curve(other, far, n):
+    mu, step = 1.2, 0.05
+    x = -6.0 + step * np.arange(n)
+    grid = GridCurve(x, np.array([gaussian_delta(v, mu) for v in x]), step)
+    for epsilon in (-2.0, 0.0, 0.7, 3.0, 8.0):
+        value = grid.convolved(epsilon, other, far)
+        exact = gaussian_delta(epsilon, math.hypot(mu, other))
+        assert exact * (1.0 - 1e-9) <= value
+        assert n == 150 or value <= exact * (1.0 + step) + 1e-7
