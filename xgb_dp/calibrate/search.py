@@ -66,24 +66,22 @@ def calibrate(
         raise ValueError("`epsilon` must be above 0; infinity trains without noise.")
     if math.isinf(epsilon):
         return NoisePlan.without_noise(asked, math.inf, delta)
+    if not 0.0 <= delta < 1.0:
+        raise ValueError("`delta` must be at least 0 and below 1.")
+    shares = asked.released_shares()
+    if not shares:
+        return NoisePlan.without_noise(asked, 0.0, delta)
     _check_accountant(asked, accountant)
     if delta == 0.0 and asked.gaussian:
         raise ValueError(
             "`delta` is 0, but Gaussian noise is drawn, which has no finite epsilon at delta=0. "
             "Give a delta well below 1/rows, e.g. 1e-6."
         )
-    if not 0.0 <= delta < 1.0:
-        raise ValueError("`delta` must be at least 0 and below 1.")
-    shares = asked.released_shares()
-    if not shares:
-        return NoisePlan.without_noise(asked, 0.0, delta)
 
     def certified(guess: float) -> NoisePlan:
         return _certified(asked, shares, guess, delta, accountant, group)
 
-    linear = accountant == "pure"
-    guess = math.log(epsilon if linear or delta == 0.0 else gaussian_mu(epsilon, delta))
-    return _search(certified, guess, epsilon, delta)
+    return _search(certified, epsilon, delta, linear=accountant == "pure")
 
 
 @lru_cache(maxsize=64)
@@ -123,7 +121,7 @@ def calibrate_family(
             tuple(replace(plan, epsilon=cost, delta=delta) for plan in plans), event, cost
         )
 
-    return _search(certified, math.log(gaussian_mu(epsilon, delta)) + _BELOW, epsilon, delta)
+    return _search(certified, epsilon, delta, below=_BELOW)
 
 
 def _check_accountant(asked: Releases, accountant: str) -> None:
@@ -143,9 +141,15 @@ def _check_accountant(asked: Releases, accountant: str) -> None:
 
 
 def _search(
-    certified: Callable[[float], Noise], guess: float, epsilon: float, delta: float
+    certified: Callable[[float], Noise],
+    epsilon: float,
+    delta: float,
+    *,
+    linear: bool = False,
+    below: float = 0.0,
 ) -> Noise:
-    """Root search for the mu of the group, with its progress."""
+    """Root search for the mu of the group, or its pure epsilon, with its progress."""
+    guess = math.log(epsilon if linear or delta == 0.0 else gaussian_mu(epsilon, delta)) + below
     with progress("calibrate") as step:
         return _searched(certified, guess, epsilon, delta, step)
 

@@ -123,9 +123,14 @@ def settings_of_sizes(s: Settings) -> tuple[list[float], list[Settings]]:
     """The plans that these settings leave open; what the user has set is in all of them."""
     if not isinstance(s.rounds, OpenRounds):
         return [math.inf], [s]
+    limits, sizes = _open_sizes(s)
+    return limits, [s.changed(changes, rounds) for rounds, changes in sizes]
+
+
+def _open_sizes(s: Settings) -> tuple[list[float], list[tuple[int, dict[str, Any]]]]:
+    """Below which numbers of rows each plan is taken; its rounds, and what else it changes."""
     if not _follows_rows(s):
-        rounds = PUBLIC_ROUNDS if s["dp_split"] == "public" else int(s.rounds)
-        return [math.inf], [s.changed({}, rounds)]
+        return [math.inf], [(PUBLIC_ROUNDS if s["dp_split"] == "public" else int(s.rounds), {})]
     # Classes share the budget of a round.
     of_row = worth(s.unit_epsilon) / max(s.classes - 1, 1)
     of_row /= 1.0 if s.loss is None else s.loss.bound_ratio(s)
@@ -138,13 +143,12 @@ def settings_of_sizes(s: Settings) -> tuple[list[float], list[Settings]]:
         limits = [math.inf]
     last = len(changes) - 1
     kept = [i for i in range(last + 1) if i == last or changes[i] != changes[i + 1]]
-    limits = [limits[i] for i in kept]
-    plans = [s.changed(changes[i][1], changes[i][0]) for i in kept]
-    if len(plans) > 1 and _may_start_from_columns(s):
-        sparse = {"dp_start": "columns", **_changes(s, AFTER_COLUMNS)}
+    limits, changes = [limits[i] for i in kept], [changes[i] for i in kept]
+    if len(changes) > 1 and _may_start_from_columns(s):
         limits.append(MEETINGS / of_row)
-        plans.append(s.changed(sparse, AFTER_COLUMNS.rounds))
-    return limits, plans
+        sparse = {"dp_start": "columns", **_changes(s, AFTER_COLUMNS)}
+        changes.append((AFTER_COLUMNS.rounds, sparse))
+    return limits, changes
 
 
 def _may_start_linearly(s: Settings) -> bool:
