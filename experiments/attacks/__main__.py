@@ -85,6 +85,7 @@ class Setting:
             "eta": self.eta,
             "nthread": 1,
             "dp_preset": self.preset,
+            "dp_start": "intercept",  # trees of one column each have no cells to put rows into
         }
         if self.task.is_regression:
             params["dp_target_bounds"] = self.target_bounds
@@ -189,7 +190,7 @@ def main() -> None:
     """Run, print and keep."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", nargs="+", default=list(TASKS), choices=TASKS)
-    parser.add_argument("--epsilon", type=float, nargs="+", default=[1.0, 4.0, 10.0, 100.0])
+    parser.add_argument("--epsilon", type=float, nargs="+", default=[0.1, 1.0, 4.0, 10.0, 100.0])
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument(
         "--also", nargs="*", default=[], choices=["persons", "published"], help="further trainers"
