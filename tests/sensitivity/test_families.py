@@ -67,13 +67,6 @@ def test_leaf_values(data, floor, lam, age):
     assert abs(values[0] - values[1]) <= stated
 
 
-@pytest.mark.parametrize("floor", [1, 3, 50])
-def test_leaf_values_attain_their_sensitivity(floor):
-    n, lam = Fraction(floor), Fraction(1, 10)
-    stated = (2 * n + lam) / ((n + lam) * (n + lam + 1))
-    assert abs(n / (n + lam) - (n - 1) / (n + 1 + lam)) == stated
-
-
 @settings(max_examples=200, deadline=None)
 @given(st.data(), st.sampled_from(MODES), st.sampled_from(BITS))
 def test_laplace_sums(data, mode, bits):
@@ -181,30 +174,6 @@ def test_a_row_is_in_one_round_of_an_ensemble(halving):
     share = np.bincount(parts, minlength=4) / 4000
     wanted = [0.5, 0.25, 0.125, 0.125] if halving else [0.25] * 4
     assert np.abs(share - wanted).max() < 0.035  # 5 standard deviations and more
-
-
-@pytest.mark.parametrize(
-    ("release", "mode", "classes"),
-    [("laplace", "prediction", 1), ("laplace", "row_weight", 1), ("laplace", "row_weight", 3),
-     ("laplace", "prediction", 3), ("laplace", "prediction", 1000), ("laplace", "filter", 1),
-     ("output", "filter", 1)],
-)  # fmt: skip
-@pytest.mark.parametrize("bits", BITS)
-def test_python_and_cpp_state_the_same(release, mode, classes, bits):
-    objective = "multi:softprob" if classes > 1 else LOGISTIC
-    plan = make_plan(
-        objective,
-        False,
-        ON_GRID,
-        grid_bits=bits,
-        leaf={"noise": release, "sigma2": 0, "scale": 1 << 20},
-        num_class=classes,
-        row_bound={"mode": mode, "unit_hessian": mode == "filter"},
-    )
-    described = describe_plan(dump_plan({"id": "hand", **plan}))["leaves"]
-    bound = sensitivity.RowBound(mode, 0.5, 1.0, 1.0)
-    assert described["sensitivity"] == sensitivity.leaf_sens(release, bound, bits, classes)
-    assert described["mechanism"] == "laplace"
 
 
 def test_gradient_leaves_of_several_classes_move_by_what_the_ledger_says():

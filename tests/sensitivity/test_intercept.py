@@ -53,14 +53,13 @@ def test_intercept_sums(kind, n_public, data):
         native.release_intercept(xgb.DMatrix(np.zeros((len(v), 1)), v), request)["sums"]
         for v in (y, y[:-1])
     )
-    bound = sensitivity.intercept_sens2(kind, int(request["shift"]), n_public=n_public)
-    assert squared_distance(one, other) <= bound
+    event = describe_intercept(request)
+    assert squared_distance(one, other) <= event["sensitivity2"]
     if kind == "rows":
         assert one == [len(y) << int(request["shift"])]
     if kind in ("cells", "range"):  # every row is in one, whatever its label
         assert sum(one) == len(y) << int(request["shift"])
-    touched = sensitivity.intercept_coordinates(kind, n_public=n_public)
-    assert np.count_nonzero(np.subtract(one, other)) <= touched
+    assert np.count_nonzero(np.subtract(one, other)) <= event["coordinates"]
 
 
 @EXAMPLES
@@ -110,9 +109,9 @@ def test_sums_of_several_targets(n_public, data):
         native.release_intercept(xgb.DMatrix(np.zeros((len(v), 1)), v), request)["sums"]
         for v in (y, y[:-1])
     )
-    bound = sensitivity.intercept_sens2("targets", shift, n_public=n_public, k=3)
-    assert squared_distance(one, other) <= bound
-    assert len(one) == sensitivity.intercept_coordinates("targets", n_public=n_public, k=3)
+    event = describe_intercept(request)
+    assert squared_distance(one, other) <= event["sensitivity2"]
+    assert len(one) == event["coordinates"]
     for k, (low, high) in enumerate(zip(TARGETS["lower"], TARGETS["upper"], strict=True)):
         half = (float(high) - float(low)) / 2
         centred = np.clip((y[:, k].astype(float) - float(low) - half) / half, -1, 1)
@@ -149,10 +148,9 @@ def test_cells_that_are_present(cells, columns, shift):
         native.release_intercept(xgb.DMatrix(v, np.ones(len(v))), request)["sums"]
         for v in (rows, rows[:-1])
     )
-    bound = sensitivity.intercept_sens2("binary", shift, n_public=False, presence=True)
-    assert squared_distance(one, other) <= bound
-    touched = sensitivity.intercept_coordinates("binary", n_public=False, presence=True)
-    assert len(one) == touched == 3
+    event = describe_intercept(request)
+    assert squared_distance(one, other) <= event["sensitivity2"]
+    assert len(one) == event["coordinates"] == 3
     present = ((rows != 0) & ~np.isnan(rows)).sum(axis=1)
     assert one[-1] == sum((min(int(k), columns) << shift) // columns for k in present)
 
@@ -174,11 +172,8 @@ def test_the_sums_are_attained_together(kind, more, row, label_, expected):
     request = request_of(kind, **more)
     sums = native.release_intercept(xgb.DMatrix(row, np.array(label_, np.float32)), request)["sums"]
     assert sums == expected
-    flags = {"k": 3} if kind == "targets" else {"presence": True}
-    bound = sensitivity.intercept_sens2(kind, 9, n_public=False, **flags)
-    assert sum(v**2 for v in sums) == bound
-    event = describe_intercept(request | {"noise_free": False, "sigma2": 1 << 40})
-    assert (event["sensitivity2"], event["coordinates"]) == (bound, len(sums))
+    event = describe_intercept(request)
+    assert (event["sensitivity2"], event["coordinates"]) == (sum(v**2 for v in sums), len(sums))
 
 
 @EXAMPLES
@@ -213,10 +208,9 @@ def test_the_bound_of_columns_is_attained(cells, label_):
     """With one column, or with four of four, of which each weighs a half."""
     request = request_of("columns", columns=4)
     d = xgb.DMatrix(np.array([[1.0] * cells + [0.0] * (4 - cells)]), np.full(1, label_))
-    bound = sensitivity.columns_sens2(9)
-    assert sum(v**2 for v in native.release_intercept(d, request)["sums"]) == bound
-    event = describe_intercept(request | {"noise_free": False, "sigma2": 1 << 40})
-    assert (event["release"], event["sensitivity2"], event["coordinates"]) == ("columns", bound, 4)
+    square = sum(v**2 for v in native.release_intercept(d, request)["sums"])
+    event = describe_intercept(request)
+    assert (event["release"], event["sensitivity2"], event["coordinates"]) == ("columns", square, 4)
 
 
 def test_a_row_that_stores_a_column_twice_is_refused():

@@ -14,6 +14,7 @@ from tests.reference.correction import factor_sums
 from tests.reference.losses import PowerLoss
 from tests.reference.plans import merge
 from tests.reference.trainer import RowBound as Bound
+from tests.stated import describe_intercept
 from xgb_dp.accounting import sensitivity
 from xgb_dp.engine import native
 
@@ -158,11 +159,9 @@ def test_sums_with_exposures(label, margin, shift, n_public, bounds):
         for k in (3, 2)
     )
     assert len(one) == (2 if n_public else 3)
-    asked = {"n_public": n_public, "exposures": True}
-    assert squared_distance(one, other) <= sensitivity.intercept_sens2("regression", shift, **asked)
-    assert np.count_nonzero(np.subtract(one, other)) <= sensitivity.intercept_coordinates(
-        "regression", **asked
-    )
+    event = describe_intercept(request)
+    assert squared_distance(one, other) <= event["sensitivity2"]
+    assert np.count_nonzero(np.subtract(one, other)) <= event["coordinates"]
     if margin > 0:  # the largest exposure, whatever the margin is
         assert one[-1] - other[-1] == 1 << shift
 
@@ -183,9 +182,7 @@ def test_sums_of_times(time):
                         label_upper_bound=np.full(k, np.inf)), request)["sums"]
         for k in (3, 2)
     )  # fmt: skip
-    assert squared_distance(one, other) <= sensitivity.intercept_sens2(
-        "regression", 8, n_public=False
-    )
+    assert squared_distance(one, other) <= describe_intercept(request)["sensitivity2"]
     with np.errstate(divide="ignore"):
         centred = (np.clip(np.log(np.float64(np.float32(abs(time)))), low, high) - low) / (
             high - low

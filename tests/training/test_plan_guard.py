@@ -113,7 +113,7 @@ def test_categories_are_not_monotone(dtrain, booster):
 @pytest.mark.parametrize("clip", [0.01, 0.5, 2.9, 5.7, 8.0, 32.0, 32.95448535, 100.0, 1e5])
 @pytest.mark.parametrize("params", [PARAMS, REGRESSION], ids=["binary", "regression"])
 def test_range_never_wraps(clip, params, dtrain):
-    """C++ and Python agree on the range, and it fits the denominator of the mechanism."""
+    """It is that of the clip at least, and fits the denominator of the mechanism."""
     params = {**params, "dp_score": "newton", "dp_score_clip": clip}
     if clip > 1000:
         with pytest.raises(xgb_dp.BudgetError, match="dp_score_clip"):
