@@ -16,7 +16,6 @@ import xgboost as xgb
 
 from tests.conftest import private
 from xgb_dp import DPXGBClassifier, DPXGBRegressor
-from xgb_dp.data.class_codes import codes_of, declared, label_array
 from xgb_dp.errors import PrivacyError, PrivacyParameterError, RowDomainError
 
 SECRET = "-".join(["SECRET", "CELL", "8128"])  # tracebacks show lines of code
@@ -216,37 +215,3 @@ def test_objects_that_are_numbers_are_numbers():
         assert model.n_features_in_ == 3
     assert fit(pl.DataFrame({"a": [None] * N, "b": X[:, 1]})).n_features_in_ == 2
     assert fit(pa.table({"a": pa.nulls(N), "b": X[:, 1]})).n_features_in_ == 2
-
-
-def test_classes_are_looked_up_row_by_row():
-    """A text in another row does not turn a number into the text that was declared."""
-    model = DPXGBClassifier(classes=["0", "1"], **OWN, **SHARED)
-    for labels in ([0] * N, [0, *["1"] * (N - 1)]):
-        with pytest.raises(RowDomainError, match="classes"):
-            model.fit(X, labels)
-
-
-LARGE = 2**53 + 1
-PAIR_LABELS: list[Any] = [1, LARGE, 1.0, float(2**53), True, np.int64(LARGE), 2**64, -1, "1", None]
-
-
-@pytest.mark.parametrize("wrap", [list, tuple])
-def test_no_two_labels_of_a_list_decide_together(wrap):
-    """Whether labels are refused, and which codes they get, is that of each of them alone."""
-    classes = declared([1, LARGE])
-
-    def codes(labels: list[Any]) -> list[int] | None:
-        try:
-            return [int(code) for code in codes_of(label_array(wrap(labels)), classes)]
-        except RowDomainError:
-            return None
-
-    alone = [codes([label]) for label in PAIR_LABELS]
-    # As 64-bit floats, which one fraction makes of whole numbers in many containers.
-    assert (alone[0], alone[1], alone[3]) == ([0], [1], [1])
-    with pytest.raises(PrivacyParameterError, match="same value twice"):
-        declared([LARGE, LARGE - 1])
-    for a, first in zip(PAIR_LABELS, alone, strict=True):
-        for b, second in zip(PAIR_LABELS, alone, strict=True):
-            both = None if first is None or second is None else first + second
-            assert codes([a, b]) == both, (a, b)

@@ -312,7 +312,12 @@ NOTHING: Counter[str] = Counter()
 
 
 def test_keys_are_wiped_when_a_training_ends():
+    """Or breaks off."""
     code = """
+import gc
+def fail():
+    answer["broken"] = search()
+    raise KeyboardInterrupt
 answer["before"] = search()
 model = xgb.train(params, d, 4, callbacks=[After(lambda: answer.update(during=search()))])
 answer["after"] = search()
@@ -323,49 +328,21 @@ answer["deleted"] = search()
 params["subsample"] = 0.5
 xgb.train(params, d, 4, callbacks=[After(lambda: answer.update(sampled=search()))])
 answer["after a sample"] = search()
-"""
-    hits = searched(code)
-    # Teeth: in mid-training the search finds the key and the noise that comes next.
-    during, sampled = hits.pop("during"), hits.pop("sampled")
-    assert during["key"] and during["stream 1"]
-    assert sampled["key"] == 1 + during["key"]  # the coins have a source of their own
-    wiped = ("before", "after", "used", "deleted", "after a sample")
-    assert hits == dict.fromkeys(wiped, NOTHING)
-
-
-def test_keys_are_wiped_when_a_training_breaks_off():
-    code = """
-import gc
-def fail():
-    answer["during"] = search()
-    raise KeyboardInterrupt
 try:
     xgb.train(params, d, 4, callbacks=[After(fail)])
 except KeyboardInterrupt:
     pass
 gc.collect()
-answer["after"] = search()
+answer["after a break"] = search()
 """
     hits = searched(code)
-    assert hits["during"]["key"] and hits["during"]["stream 1"]
-    assert hits["after"] == NOTHING
-
-
-def test_keys_of_single_sources_are_wiped():
-    code = """
-source = native.Source(None, 1)
-answer["created"] = search()
-draw(source, 300)
-answer["used"] = search()
-del source
-answer["freed"] = search()
-native.discrete_gaussian(None, 0, 1 << 40, 50)
-answer["drawn"] = search()
-"""
-    hits = searched(code)
-    assert hits["created"] == {"key": 1}
-    assert hits["used"]["key"] == 1 and hits["used"]["stream 1"]
-    assert hits["freed"] == hits["drawn"] == NOTHING
+    # Teeth: in mid-training the search finds the key and the noise that comes next.
+    during, sampled, broken = (hits.pop(when) for when in ("during", "sampled", "broken"))
+    assert during["key"] and during["stream 1"]
+    assert sampled["key"] == 1 + during["key"]  # the coins have a source of their own
+    assert broken["key"] and broken["stream 1"]
+    wiped = ("before", "after", "used", "deleted", "after a sample", "after a break")
+    assert hits == dict.fromkeys(wiped, NOTHING)
 
 
 def test_nothing_is_left_on_the_stack():

@@ -109,21 +109,6 @@ def test_fixed_noise_is_not_private(params, matrix):
             xgb.train(params(), matrix(), 1, xgb_model=start)
 
 
-class _Stop(xgb.callback.TrainingCallback):
-    def after_iteration(self, model, epoch, evals_log):
-        return epoch == 1
-
-
-def test_training_that_ends_early_pays_in_full(params, matrix):
-    """When it ended is an outcome of the mechanisms, and composition is proved for fixed plans."""
-    whole = xgb_dp.privacy_report(xgb.train(params(), matrix(), 8))
-    cut = xgb_dp.privacy_report(xgb.train(params(), matrix(), 8, callbacks=[_Stop()]))
-    assert cut.ledger["trainings"][0]["rounds"] == 2
-    assert cut.epsilon == whole.epsilon
-    drawn = {e["release"]: e["count"] for e in cut.ledger["trainings"][0]["drawn"]}
-    assert drawn["leaves"] == 2
-
-
 def stopped(params, matrix, **more):
     """A training that may stop early by a public set."""
     public = {"evals": [(matrix(), "public")], "verbose_eval": False}

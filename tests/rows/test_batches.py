@@ -242,8 +242,6 @@ def test_batches_give_together_what_each_gives_alone():
     assert 50 < refused < 250
 
 
-# ------------------------------------------------------------------ names that are no ASCII
-# ------------------------------------------------------------------ names that are no ASCII
 # --------------------------------------------------------------------- through the trainer
 @pytest.mark.parametrize("how", ["arrow", "polars"])
 def test_one_row_in_front_does_not_turn_its_batch(how):

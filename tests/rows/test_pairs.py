@@ -257,6 +257,9 @@ def test_lists_of_labels():
     for wrap in (list, tuple, objects, deque, UserList):
         check_pairs(wrap, cells, *LABELS[:-1])
     check_pairs(Converted, UNCERTAIN, class_reader(["a", "1"]))
+    assert class_reader([1, LARGE])([1, LARGE, float(2**53)]) == [0, 1, 1]  # as 64-bit floats
+    with pytest.raises(PrivacyParameterError, match="same value twice"):
+        declared([LARGE, LARGE - 1])
 
 
 def texts(cells: Any) -> list[str | None]:

@@ -81,36 +81,6 @@ def test_rows_decide_one_by_one(kind, regression, rows):
     assert not together or together in alone
 
 
-def test_cells_that_are_no_numbers_decide_one_by_one():
-    """Objects, where a cell of one row changes what type libraries give to the whole column."""
-    pool: list[Any] = [1, 2.5, None, True, "3", "x", 10**400, 1j, INF, b"y", [1], pd.Timestamp(0)]
-
-    @cache
-    def refusal_of(kind: str, cells: tuple[int, ...]) -> str:
-        column: Any = [pool[i] for i in cells]
-        table = [[cell] for cell in column]
-        if kind == "array":
-            array = np.empty((len(column), 1), dtype=object)
-            for i, cell in enumerate(column):
-                array[i, 0] = cell
-            table = array
-        if kind == "frame":
-            table = pd.DataFrame({"a": pd.Series(column, dtype=object)})
-        try:
-            DPXGBClassifier(classes=2, **SHARED).fit(table, [0] * len(column))
-        except RowDomainError as error:
-            return str(error)
-        return ""
-
-    for kind in ("array", "frame", "list"):
-        for i in range(len(pool)):
-            for j in range(len(pool)):
-                alone = refusal_of(kind, (i,)), refusal_of(kind, (j,))
-                together = refusal_of(kind, (i, j))
-                assert bool(together) == any(alone), (kind, pool[i], pool[j])
-                assert not together or together in alone
-
-
 # -------------------------------------------------------------------- matrices made by the caller
 PARAMS = private(objective="binary:logistic", max_depth=1, nthread=1, verbosity=0)
 

@@ -165,6 +165,10 @@ def test_stopping_early_counts_in_full(dtrain):
     unsplit = xgb_dp.privacy_report(
         xgb.train({**params, "dp_no_split": True, "gamma": 1e9}, dtrain, 20)
     )
+    assert short.epsilon == full.epsilon
+    [training] = short.ledger["trainings"]
+    assert training["rounds"] == 2
+    assert {e["release"]: e["count"] for e in training["drawn"]}["leaves"] == 2
     for report in (short, unsplit):
         assert report.epsilon == pytest.approx(full.epsilon, rel=1e-6)
         assert "drawn" in report.ledger["trainings"][0]
