@@ -15,6 +15,7 @@ pytest.importorskip("click")
 
 from xgb_dp.cli.commands import cli
 from xgb_dp.cli.files import Csv
+from xgb_dp.cli.group import _outline
 from xgb_dp.cli.table import read_table
 from xgb_dp.domain.domain import from_mapping, read_domain
 from xgb_dp.errors import RowDomainError
@@ -25,6 +26,8 @@ from .calls import SPENT, TRAIN, fails, rows, run
 
 def test_each_command_is_found_by_the_name_of_its_file():
     assert sorted(cli.commands) == sorted(cli.list_commands(None))
+    for name, command in cli.commands.items():
+        assert _outline(name).get_short_help_str() == command.get_short_help_str()
 
 
 def test_train_and_predict(folder):

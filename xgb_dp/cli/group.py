@@ -6,6 +6,7 @@ when somebody asks for it.
 
 from __future__ import annotations
 
+import ast
 import functools
 import importlib
 import os
@@ -54,6 +55,22 @@ class _Commands(click.Group):
         if name in self.list_commands(ctx):
             importlib.import_module(f".cmd_{name}", __package__)
         return self.commands.get(name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of the general help, read from the files: importing all of them is slow."""
+        names = self.list_commands(ctx)
+        limit = formatter.width - 6 - max(map(len, names))
+        with formatter.section("Commands"):
+            formatter.write_dl([(n, _outline(n).get_short_help_str(limit)) for n in names])
+
+
+def _outline(name: str) -> click.Command:
+    """A command that has nothing but its name and its help."""
+    tree = ast.parse(Path(__file__).with_name(f"cmd_{name}.py").read_text("utf-8"))
+    functions = (node for node in tree.body if isinstance(node, ast.FunctionDef))
+    return click.Command(
+        name, help=ast.get_docstring(next(f for f in functions if f.decorator_list))
+    )
 
 
 @click.group(cls=_Commands, context_settings=_SETTINGS, epilog=_CODES)
