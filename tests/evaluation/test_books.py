@@ -128,11 +128,13 @@ def test_figures_of_rows_for_a_model_of_persons_are_warned_of(data):
     ids = np.arange(len(y)) // 2
     model = xgb.train({**PRIVATE, "dp_privacy_id": ids}, xgb.DMatrix(X, y), 1)
     with pytest.warns(xgb_dp.PrivacyWarning, match="model is for persons"):
-        xgb_dp.evaluate(model, data, **TARGET)
+        of_rows = xgb_dp.evaluate(model, data, **TARGET)
+    assert "Every row counts one" in of_rows.statement()
     with warnings.catch_warnings():
         warnings.simplefilter("error", xgb_dp.PrivacyWarning)
         report = xgb_dp.evaluate(model, data, privacy_id=ids, **TARGET)
     assert report.cost.unit.name == "person"
+    assert "Every person counts one" in report.statement()
 
 
 def test_a_model_without_a_ledger_is_said_to_have_none(data, model):

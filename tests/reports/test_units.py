@@ -119,6 +119,7 @@ def test_a_person_has_all_its_rows(for_rows, column, label):
         f"The unit of privacy is a {label}: all rows of one person, however many they are.",
         "For k persons together, get_epsilon(delta, group=k) gives the epsilon.",
         "Replacing one person counts as a removal and an addition",
+        "all rows of a person together count as 2 rows at most",
     ):
         assert phrase in text
     assert "protected less" not in text
@@ -127,6 +128,7 @@ def test_a_person_has_all_its_rows(for_rows, column, label):
     assert [next(iter(group)) for group in shown["groups"]] == ["persons"] * len(shown["groups"])
     summary = " ".join(report.summary().split())
     assert "knows the rows of all other persons" in summary
+    assert "Answers for: people and not" in summary
     assert "Epsilon for several persons together" in summary
     assert f"for one {label} added or removed" in report.to_html()
     assert plotting.plot_epsilon(report).get_ylabel() == f"epsilon for {label}"

@@ -53,6 +53,7 @@ class Cost:
     entry: str | None = None  # in a budget; None where it was not booked
     split: SecretSplit | None = None  # model and figures, of a split whose coins stay secret
     model_delta: float = 0.0
+    of_persons: bool = False  # whether a model was trained for persons
     looked: bool = False  # whether a look at the columns of all rows was before the training
 
     @cached_property
@@ -89,6 +90,21 @@ class Cost:
             "xgb_dp.split whose other part trained it), so the cost of the model and of the "
             "figures add up."
         )
+
+    def population(self) -> str:
+        """Whom the figures are of, and how to get those of the others; empty if they are one."""
+        if self.unit.of_persons:
+            return (
+                " Every person counts one, which their rows share. Figures of rows, in which those "
+                "with many rows count more, do not follow from this release: without `privacy_id` "
+                "and with `group=k`, where nobody has above k rows, they cost another epsilon."
+            )
+        if self.of_persons:
+            return (
+                " Every row counts one, so people with many rows count more than in the training "
+                "of the model. With `privacy_id` every person counts one."
+            )
+        return ""
 
     @property
     def _secret(self) -> str:
@@ -168,8 +184,8 @@ class EvaluationReport:
         text = (
             f"{self.cost.statement()}\n\nEach interval accounts for the noise of the release and "
             f"for that of sampling: with probability {self.level:g} it covers the figure of the "
-            "population from which the rows were drawn. That all of several intervals cover theirs "
-            "is less likely."
+            f"population from which the {self.cost.unit.plural} were drawn. That all of several "
+            f"intervals cover theirs is less likely.{self.cost.population()}"
         )
         if clipped:
             text += _CLIPPED

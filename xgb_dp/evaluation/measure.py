@@ -102,7 +102,7 @@ def evaluate(
     target, level = parse.parse_target(epsilon, delta), parse.parse_probability("level", level)
     asked = _Question.of(model, data, by, error_bound, target_bounds, privacy_id, group, budget)
     warn_of(*target, None, stacklevel=2, unit=asked.unit)
-    if asked.of_rows_of_persons:
+    if asked.of_persons and not asked.unit.of_persons:
         warnings.warn(_FOR_ROWS, PrivacyWarning, stacklevel=2)
     return asked.answer(target, budget, note, level)
 
@@ -145,9 +145,9 @@ class _Question:
         return cls(models, data, groups, plan, unit, part, ids)
 
     @property
-    def of_rows_of_persons(self) -> bool:
-        """Whether the figures are for rows, and a model is for persons."""
-        return not self.unit.of_persons and any(m.public.get("unit") == PERSON for m in self.models)
+    def of_persons(self) -> bool:
+        """Whether a model is for persons."""
+        return any(m.public.get("unit") == PERSON for m in self.models)
 
     def answer(self, target: tuple[float, float], budget: Any, note: str, level: float) -> Any:
         """Read the rows, draw, and report."""
@@ -177,6 +177,7 @@ class _Question:
             model_private=private,
             entry=entry,
             split=of_records(records, unit, self.part, released.events) if private else None,
+            of_persons=self.of_persons,
             looked=any(t.evaluations for r in records for t in r.trainings),
             model_delta=max((t.target[1] for r in records for t in r.trainings), default=0.0),
         )

@@ -209,8 +209,9 @@ class PrivacyReport:
     def paragraphs(self) -> dict[str, str]:
         """The paragraphs of the statement of a private model, by what they are about.
 
-        Keys, in this order and only where there is something to say: guarantee, concerns, secret
-        coins, preprocessing, released, chosen, masked, public, history and not covered.
+        Keys, in this order and only where there is something to say: guarantee, population,
+        concerns, secret coins, preprocessing, released, chosen, masked, public, history and not
+        covered.
         """
         return paragraphs(self)
 

@@ -89,6 +89,7 @@ def _release_sheet(report: PrivacyReport, evaluation: Any = None) -> list[tuple[
         ("Protected", f"{report.unit.phrase}, added or removed"),
         ("Epsilon, delta", f"{round_up(report.epsilon)}, {report.delta:g}"),
         ("What that means", meaning(report)),
+        ("Answers for", words.get("population", "").removeprefix("The model answers for ")),
         ("Warning", " ".join(words[key] for key in ("concerns", "preprocessing") if key in words)),
         ("Public", _untitled(words["public"])),
         ("Not covered", _untitled(words["not covered"])),

@@ -48,6 +48,7 @@ def paragraphs(report: PrivacyReport) -> dict[str, str]:
     record = report.record
     every = {
         "guarantee": _guarantee(report),
+        "population": _population(record),
         "concerns": _concerns(report),
         "secret coins": _secret(report),
         "preprocessing": _preprocessing(record, report.steps),
@@ -70,6 +71,18 @@ def _guarantee(report: PrivacyReport) -> str:
         f"{report.delta:g}. {scope(unit)} {_other_groups(report)} Replacing one {unit.name} "
         "counts as a removal and an addition: get_epsilon(delta, adjacency='replace_one') gives "
         "that epsilon. The noise came from a generator with a secret key from the operating system."
+    )
+
+
+def _population(record: Ledger) -> str:
+    """Whom a model of persons answers for, which is not the population of its rows."""
+    if not record.unit.of_persons:
+        return ""
+    rows = max(t.public.get("rows_per_person") or 1 for t in record.trainings)
+    return (
+        "The model answers for people and not for rows: all rows of a person together count as "
+        f"{'one row' if rows == 1 else f'{rows:g} rows'} at most. Where those with many rows are "
+        "unlike others, its mean and its accuracy over rows are others than those over people."
     )
 
 
