@@ -95,7 +95,7 @@ def test_parquet_keeps_its_types(folder):
 
 def test_what_is_refused(folder):
     assert "'who'" in fails("split", "rows.csv", *PARTS, "--privacy-id", "who")
-    assert "test" in fails("split", "rows.csv", *PARTS[:4], "--share", "1")
+    assert "`--share` must" in fails("split", "rows.csv", *PARTS[:4], "--share", "1")
     run("split", "rows.csv", *PARTS)
     assert "exists" in fails("split", "rows.csv", *PARTS)
     trained()

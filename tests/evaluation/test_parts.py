@@ -175,6 +175,21 @@ def test_other_persons_than_those_of_the_coins_add_up(tmp_path):
     book.verify()
 
 
+def test_a_name_stands_for_the_column_of_ids():
+    X, y = rows(400)
+    named = pd.DataFrame(X).add_prefix("f").assign(person=np.arange(len(y)) // 4)
+    parts = xgb_dp.split((named, y), privacy_id="person")
+    model = xgb_dp.DPXGBClassifier(**TARGET, classes=[0, 1], n_estimators=1, n_jobs=1)
+    model.fit(*parts.train, privacy_id="person")
+    for data, given in ((parts, None), (parts, "person"), (parts.test, "person")):
+        cost = xgb_dp.evaluate(model, data, privacy_id=given, **TARGET).cost
+        assert cost.parallel and cost.unit.of_persons
+    with pytest.raises(xgb_dp.PrivacyParameterError, match="exactly one column 'patient'"):
+        xgb_dp.evaluate(model, (named, y), privacy_id="patient", **TARGET)
+    with pytest.raises(xgb_dp.PrivacyParameterError, match=r"^`privacy_id` must have one id"):
+        xgb_dp.split((named, y), privacy_id=[1])
+
+
 def test_trainings_of_other_persons_name_no_part():
     X, y = rows(400)
     ids = np.arange(400) // 2

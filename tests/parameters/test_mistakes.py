@@ -50,6 +50,11 @@ def continued_without_privacy():
 MISTAKES = [
     (continued_without_privacy, "or `xgb_model` is a private model"),
     (lambda: trained(n_estimators=10), "num_boost_round"),
+    (lambda: trained(objective="binary:logistics"), "Did you mean 'binary:logistic'?"),
+    (lambda: fitted(["c"], epsilon=None), "`epsilon` is missing"),
+    (lambda: fitted(["c"], n_estimators=0), "`n_estimators` must be"),
+    (lambda: fitted(["c"], privacy_id="c"), "Did you mean `fit(..., privacy_id=)`?"),
+    (lambda: of_texts(), "categories={'t': ['a', 'b', ...]}. Leave out"),
     (own_loss, "dp_objective"),
     (lambda: fitted([]), "no columns"),
     (lambda: fitted(["c"], categories={"c": "abc"}), "'abc', and a list of names was expected"),

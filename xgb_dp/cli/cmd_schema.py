@@ -10,7 +10,7 @@ from ..data.cells import MISSING
 from ..discovery.yaml_text import flow
 from ..request.id_names import looks_like_id
 from . import options
-from .files import header_of
+from .files import check_columns, header_of
 from .group import Given, command
 from .options import OUT, ROWS
 from .output import print_or_save
@@ -27,7 +27,9 @@ def schema(given: Given) -> None:
 
     `xgb-dp discover` looks at the rows, privately, and fills the file in.
     """
-    text = template(header_of(given.data, given.csv), given.target)
+    header = header_of(given.data, given.csv)
+    check_columns([given.target] if given.target else [], header)
+    text = template(header, given.target)
     print_or_save(text, given.out, force=given.force, read=[given.data], nl=False)
 
 

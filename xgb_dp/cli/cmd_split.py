@@ -13,6 +13,7 @@ from ..data.parts import part_of
 from ..domain.domain import read_domain
 from ..errors import PrivacyParameterError
 from ..evaluation import split as split_rows
+from ..request.arguments import own_names
 from . import options
 from .files import (
     check_columns,
@@ -70,7 +71,8 @@ def split(given: Given) -> None:
     if privacy_id is not None:
         check_columns([privacy_id], header_of(data, csv))
     table, ids = read_whole(data, privacy_id, missing, csv)
-    parts = split_rows((table, np.arange(table.shape[0])), test=given.share, privacy_id=ids)
+    with own_names({"test": "--share"}):
+        parts = split_rows((table, np.arange(table.shape[0])), test=given.share, privacy_id=ids)
     for path, rows in zip(paths, (parts.train, parts.test), strict=True):
         part = part_of(rows)
         assert part is not None

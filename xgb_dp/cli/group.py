@@ -23,6 +23,7 @@ import click
 from .. import __version__
 from ..errors import POLICY, NativeLibraryError, PrivacyError, RowDomainError
 from ..record import policy
+from ..request.arguments import own_names
 from .output import Failure, Interrupted
 
 EXIT_CODES = {
@@ -40,6 +41,13 @@ _CODES = "\b\nExit codes:\n" + "\n".join(f"  {n:>3}  {text}" for n, text in EXIT
 _SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
 
 
+_OPTIONS = {
+    "dp_epsilon": "--epsilon",
+    "dp_delta": "--delta",
+    "dp_privacy_id": "privacy_id",
+    "num_boost_round": "--rounds",
+}
+"""Parameters that have another name here; `privacy_id` is an option, or a key of a schema."""
 PASSED_ON = {"ignore_unknown_options": True, "help_option_names": []}
 """Settings of a command that hands its arguments to a program."""
 
@@ -136,7 +144,7 @@ def _guarded(function: Callable[[Given], None]) -> Callable[..., None]:
         from xgboost.core import XGBoostError
 
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), own_names(_OPTIONS):
                 warnings.showwarning = _warn
                 function(Given(**given))
         except XGBoostError as error:

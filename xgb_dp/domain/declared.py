@@ -315,7 +315,8 @@ def _check_keys(where: str, given: Any) -> None:
         f"{where} must be 'number', a list of categories, or a mapping with some of "
         f"{', '.join(_KEYS)}"
     )
-    unknown = [repr(key) for key in mapping(expected, given) if key not in _KEYS]
+    keys = {given: None} if isinstance(given, str) else mapping(expected, given)
+    unknown = [repr(key) for key in keys if key not in _KEYS or key == given]
     if unknown:
         raise PrivacyParameterError(f"{expected}; got {', '.join(unknown)}.")
     if "categories" in given and not {"bounds", "cuts", "date"}.isdisjoint(given):

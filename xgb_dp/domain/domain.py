@@ -316,6 +316,10 @@ def read_domain(path: Path) -> Domain:
         check_names(flatten(domain.params))
     except PrivacyError as error:
         raise type(error)(f"{path.name}: {error}") from None
+    except OSError as error:
+        raise PrivacyParameterError(
+            f"The schema file {str(path)!r} cannot be read: {error.strerror}. Check the path."
+        ) from None
     return domain
 
 

@@ -157,6 +157,10 @@ class EvaluationReport:
         Args:
             group: Name of a group; all rows by default.
         """
+        if group is not None and group not in self.groups:
+            raise PrivacyParameterError(
+                f"There is no group {group!r}. Groups, those of `by`, are {list(self.groups)}."
+            )
         view = self.overall if group is None else self.groups[group]
         return dict(view.figures())
 

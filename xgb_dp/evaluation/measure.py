@@ -25,11 +25,12 @@ from ..noisy_sums import release
 from ..parameters import parse
 from ..record.caution import warn_of
 from ..record.total import of_records
+from ..request.arguments import own_names
 from .binary import Binary, Pair
 from .evaluation_report import Cost
 from .kinds import Kind, events_for
 from .multiclass import MOST_CLASSES, Several
-from .parting import Split
+from .parting import Split, ids_apart
 from .regression import Regression
 from .rows import Groups, Judged, judged, read_groups, read_rows
 from .survival import Survival
@@ -79,7 +80,8 @@ def evaluate(
             of the target, which clips none. With less there is less noise, and no R².
         target_bounds: For regressions, lowest and highest target; by default those of training,
             or far narrower ones that follow from where it saw labels; figures are then "clipped".
-        privacy_id: One id for each row. The unit of privacy is then a person, who counts one.
+        privacy_id: One id for each row, or the name of a column of X. The unit of privacy is then
+            a person, who counts one.
         group: Rows of one person, or persons, who are meant together; by default as the budget.
         budget: A budget, or the path of one, on which the evaluation draws.
         note: What it is, for the book of the budget; public.
@@ -100,11 +102,12 @@ def evaluate(
         True
     """
     target, level = parse.parse_target(epsilon, delta), parse.parse_probability("level", level)
-    asked = _Question.of(model, data, by, error_bound, target_bounds, privacy_id, group, budget)
-    warn_of(*target, None, stacklevel=2, unit=asked.unit)
-    if asked.of_persons and not asked.unit.of_persons:
-        warnings.warn(_FOR_ROWS, PrivacyWarning, stacklevel=2)
-    return asked.answer(target, budget, note, level)
+    with own_names({"dp_privacy_id": "privacy_id"}):
+        asked = _Question.of(model, data, by, error_bound, target_bounds, privacy_id, group, budget)
+        warn_of(*target, None, stacklevel=2, unit=asked.unit)
+        if asked.of_persons and not asked.unit.of_persons:
+            warnings.warn(_FOR_ROWS, PrivacyWarning, stacklevel=2)
+        return asked.answer(target, budget, note, level)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,10 +142,11 @@ class _Question:
         if isinstance(data, Split):
             ids = data.test_ids if ids is None else ids
             data = data.test
+        rows, ids = ids_apart(data, ids)
         unit = unit_of(ids is not None, column_of(ids), group, budget)
         part = for_persons(part_of(data), ids, unit.column)
         plan = plan_of(models, groups, error_bound, target_bounds)
-        return cls(models, data, groups, plan, unit, part, ids)
+        return cls(models, rows, groups, plan, unit, part, ids)
 
     @property
     def of_persons(self) -> bool:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from ..data.arrays import cells_of, collected
 from ..data.cells import read_data
+from ..data.frames import without_column
 from ..data.ids import Persons, persons_of
 from ..data.parts import TEST, TRAIN, Part, divided_by, mark, num_of_share, secret_num
 from ..data.sparse import check_sparse
@@ -24,6 +25,7 @@ from ..engine.native import rows_apart
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..noisy_sums import Ints
 from ..parameters.parse import parse_flag, parse_number
+from ..request.arguments import own_names
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,7 +75,7 @@ def split(
     Args:
         data: An ``xgboost.DMatrix`` in memory, or (X, y).
         test: Probability of the second part, in (0, 1).
-        privacy_id: One id for each row, for coins for persons.
+        privacy_id: One id for each row, or the name of a column of X, for coins for persons.
         coins_stay_secret: You promise that nobody learns anything of the coins but by private
             releases: not which rows are in which part, not how many, and no exact figure of a part
             (a metric, a mean, the digest of a file); and that you do not choose among several
@@ -95,7 +97,9 @@ def split(
     secret = parse_flag("coins_stay_secret", coins_stay_secret)
     test_num = secret_num(share) if secret else None
     rows = _rows(data)
-    persons = None if privacy_id is None else persons_of(privacy_id, rows)
+    with own_names({"dp_privacy_id": "privacy_id"}):
+        _, privacy_id = ids_apart(data, privacy_id)
+        persons = None if privacy_id is None else persons_of(privacy_id, rows)
     sides = halves(data, share, None if persons is None else persons.codes)
     name, unit = secrets.token_hex(8), "row" if persons is None else "person"
     ids: list[Any] = [None, None]
@@ -108,6 +112,14 @@ def split(
             if thing is not None:
                 mark(thing, Part(name, which, unit, test_num))
     return Split(sides[0][1], sides[1][1], name, unit, *ids)
+
+
+def ids_apart(data: Any, ids: Any) -> tuple[Any, Any]:
+    """A pair without the column that a name of ids means, and these ids; others as they are."""
+    if not isinstance(ids, str) or not isinstance(data, (tuple, list)) or len(data) != 2:
+        return data, ids
+    table, cells = without_column(data[0], ids)
+    return (table, data[1]), persons_of(cells, column=ids)
 
 
 def _exact(persons: Persons) -> np.ndarray:

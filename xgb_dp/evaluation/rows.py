@@ -18,7 +18,7 @@ from ..data.arrays import cells_of, codes_in, collected, is_table, numbers
 from ..data.cells import Names, read_data
 from ..data.checks import check_base_margin, check_intervals, check_labels
 from ..data.class_codes import codes_of
-from ..data.frames import columns_of
+from ..data.frames import columns_of, has_column, without_column
 from ..data.matrices import private_matrix
 from ..data.parts import Part, apart
 from ..domain.domain import stored_domain
@@ -218,6 +218,9 @@ def _matrix(model: Judged, data: Any) -> tuple[Any, Any, Any]:
         table = domain.applied(table)
         named = table if model.pipeline is None else named
     estimator = model.model
+    column = getattr(estimator, "_id_column", None)
+    if column is not None and has_column(table, column):
+        table, _ = without_column(table, column)
     read = getattr(estimator, "get_xgb_params", None)
     categories = read_one(read(), "dp_categories") if read is not None else None
     if not categories:

@@ -170,7 +170,7 @@ def parse_range(name: str, value: Any) -> tuple[float, float]:
 
 
 def _tick(name: str) -> str:
-    return name if name.startswith("`") else f"`{name}`"
+    return name if "`" in name or " " in name else f"`{name}`"
 
 
 @dataclass(frozen=True)

@@ -68,9 +68,9 @@ class Policy:
         try:
             return cls._of(path, read_schema_file(path))
         except (OSError, ImportError, PrivacyError) as error:
-            said = error.strerror if isinstance(error, OSError) else error
+            said = str(error.strerror if isinstance(error, OSError) else error).rstrip(".")
             raise PrivacyParameterError(
-                f"The policy {os.fspath(name)!r} cannot be read: {said} Without it nothing is "
+                f"The policy {os.fspath(name)!r} cannot be read: {said}. Without it nothing is "
                 "released. Its holder has to mend it; see docs/howto/policy.md."
             ) from None
 

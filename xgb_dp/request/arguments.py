@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from ..errors import PrivacyParameterError
+from ..errors import PrivacyError, PrivacyParameterError
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -47,17 +49,34 @@ def takes(**kinds: str) -> Callable[[_Function], _Function]:
 
         @functools.wraps(function)
         def checked(*args: Any, **kwargs: Any) -> Any:
-            given = signature.bind(*args, **kwargs).arguments
+            try:
+                given = signature.bind(*args, **kwargs).arguments
+            except TypeError:
+                return function(*args, **kwargs)  # whose own error names it
             for name in (name for name in kinds if name in given):
                 (is_kind, words), value = _KINDS[kinds[name]], given[name]
                 optional = signature.parameters[name].default is None
                 if not (is_kind(value) or (value is None and optional)):
                     raise PrivacyParameterError(
                         f"`{name}` must be {words}; got a value of type {type(value).__name__} "
-                        "that is none."
+                        "that is not."
                     )
             return function(*args, **kwargs)
 
         return checked  # type: ignore[return-value]
 
     return decorate
+
+
+@contextmanager
+def own_names(names: Mapping[str, str]) -> Iterator[None]:
+    """Let errors name parameters as the caller knows them: by the names of its own arguments."""
+    try:
+        yield
+    except PrivacyError as error:
+        text = re.sub(
+            r"(?<=`)\w+(?=[`\[])|\bdp_\w+(?==)", lambda m: names.get(m[0], m[0]), str(error)
+        )
+        # What had both names has one now, and needs it once.
+        error.args = (re.sub(r"(\b(\w+)(?:`|=[^(`]*)) \(`\2`\)", r"\1", text),)
+        raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Callable
 from itertools import pairwise
@@ -31,9 +32,13 @@ def _objective(name: str, value: Any, s: Settings) -> str:
     if isinstance(value, str) and value in OBJECTIVES:
         return value
     reason = REFUSED_OBJECTIVES.get(value) if isinstance(value, str) else None
-    reason = reason or "its gradients have no proved bound per row"
+    near = difflib.get_close_matches(value if isinstance(value, str) else "", OBJECTIVES, 1, 0.9)
+    if near and reason is None:
+        reason = f"it is unknown. Did you mean {near[0]!r}?"
+    else:
+        reason = f"{reason or 'its gradients have no proved bound per row'}."
     raise PrivacyRefusal(
-        f"`objective` {parse.shown(value)} is refused: {reason}. Private training supports "
+        f"`objective` {parse.shown(value)} is refused: {reason} Private training supports "
         f"{', '.join(OBJECTIVES)}."
     )
 

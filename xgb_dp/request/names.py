@@ -30,6 +30,7 @@ NEUTRAL: dict[str, Any] = {
 
 _DART = ("rate_drop", "one_drop", "skip_drop", "sample_type", "normalize_type")
 _BY_SUMS = ("max_cat_to_onehot", "max_cat_threshold")
+_NOISE = ("dp_noise_multiplier", "noise_multiplier", "dp_sigma", "sigma")
 _FOR_TREES = "columns are sampled for whole trees only; use colsample_bytree"
 REFUSED: dict[str, str] = {
     "booster": "only gbtree has private leaves and splits",
@@ -50,6 +51,8 @@ REFUSED: dict[str, str] = {
     "max_cached_hist_node": "the private updater keeps its own histograms",
     "extmem_single_page": "the private updater keeps its own pages",
     "n_estimators": "xgboost.train takes the number of rounds as num_boost_round",
+    "budget": "a book is opened around it: xgb_dp.Budget(path).train(params, dtrain, rounds)",
+    **dict.fromkeys(_NOISE, "noise follows from dp_epsilon and dp_delta (see xgb-dp calibrate)"),
     "dp_plan": "it is the calibrated result, written by xgb_dp; give dp_epsilon and dp_delta",
 }
 """Why a parameter is refused, by name. What is in neither table is refused as unknown."""

@@ -150,7 +150,9 @@ def by_column(param: str, given: Any, s: Settings | None) -> dict[Any, Any]:
     """Declarations of single columns by index; as the user names them where no schema is known."""
     declared = parse.mapped(given)
     if declared is None:
-        raise PrivacyParameterError(f"`{param}` must map feature names or indices to declarations.")
+        raise PrivacyParameterError(
+            f"`{param}` must map names or indices of features to declarations: {{'age': ...}}."
+        )
     if s is None:
         return declared
     out: dict[int, Any] = {}

@@ -28,6 +28,7 @@ from ..engine.saved_model import names_of_categories
 from ..errors import PrivacyParameterError
 from ..record import policy
 from ..record.report import PrivacyReport, privacy_report
+from ..request.arguments import own_names
 from ..request.names import read_one
 from ..training.again import made_of
 from ..training.call_site import check_eval_set, check_sample
@@ -53,6 +54,8 @@ _FITTED_BY = ("classes", "target_bounds", "budget", "schema")
 _OF_FILES = ("weight", "objective", "quantiles", "exposure", "event", "target_upper", "params")
 _TRAIN_NAMES = {"n_estimators": "num_boost_round", **{name: f"dp_{name}" for name in _SHARED}}
 _ESTIMATOR_NAMES = {train: name for name, train in _TRAIN_NAMES.items()}
+_IN_ERRORS = {**_ESTIMATOR_NAMES, "dp_classes": "classes", "dp_target_bounds": "target_bounds",
+              "dp_privacy_id": "fit(..., privacy_id=)"}  # fmt: skip
 
 P = TypeVar("P", bound="Private")
 Settings: TypeAlias = Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]]
@@ -118,7 +121,7 @@ class Private(XGBModel):
             if value is None or name in ("budget", "schema"):
                 continue
             if params.get(f"dp_{name}") is not None:
-                raise PrivacyParameterError(f"`{name}` is also given as `dp_{name}`: keep one.")
+                raise PrivacyParameterError(f"`{name}` is also given with dp_ in front: keep one.")
             # Labels are coded by the declared classes before XGBoost sees them.
             params[f"dp_{name}"] = len(declared(value)) if name == "classes" else value
         domain = self._domain if self._domain is not None else self._declared()
@@ -167,7 +170,7 @@ class Private(XGBModel):
             privacy_id = column
         elif column is not None and column != (privacy_id if isinstance(privacy_id, str) else None):
             raise PrivacyParameterError(
-                "`privacy_id` is also given as `dp_privacy_id`, as the name of a column: keep one."
+                "`privacy_id` is also given in the constructor, as the name of a column: keep one."
             )
         self._id_column = privacy_id if isinstance(privacy_id, str) else None
         if self._id_column is not None:
@@ -181,6 +184,7 @@ class Private(XGBModel):
         finally:
             self._persons = None
 
+    @own_names(_IN_ERRORS)
     def fit(
         self: P, X: Any, y: Any, *, sample_weight: Any = None, privacy_id: Any = None, **kwargs: Any
     ) -> P:
@@ -204,8 +208,7 @@ class Private(XGBModel):
         """
         classes = self._permitted_classes()
         kwargs["sample_weight"] = sample_weight
-        eval_set = kwargs.get("eval_set")
-        if eval_set:
+        if eval_set := kwargs.get("eval_set"):
             check_eval_set(X, eval_set)
         check_sample(X, self.get_xgb_params().get("dp_public_data"))
         # Weights and margins that somebody has computed may be those of other rows.
@@ -230,6 +233,7 @@ class Private(XGBModel):
         self._keep_schema(classes)
         return self
 
+    @own_names(_IN_ERRORS)
     def fit_select(
         self: P,
         X: Any,
@@ -258,9 +262,7 @@ class Private(XGBModel):
                 :func:`xgb_dp.select`.
 
         Raises:
-            PrivacyParameterError: A parameter or declaration is missing or out of range.
-            PrivacyRefusal: Something that would not be private.
-            RowDomainError: A row lies outside the declared domain.
+            PrivacyError: As of ``fit``.
         """
         classes = self._permitted_classes()
         labels = _codes(y, classes)
@@ -309,8 +311,8 @@ class Private(XGBModel):
                 "without privacy, take xgboost.XGBClassifier or XGBRegressor."
             )
         classes = self._declared_classes()
-        if (rules := policy.in_force()) is not None:
-            params = self.get_xgb_params().items()  # XGBoost has yet to choose the objective
+        if (rules := policy.in_force()) is not None:  # XGBoost has yet to choose the objective
+            params = self.get_xgb_params().items()
             rules.check_params({n: v for n, v in params if n.startswith("dp_")})
             rules.check_classes(classes)
         return classes
@@ -356,8 +358,7 @@ class Private(XGBModel):
 
     def apply(self, X: Any, **kwargs: Any) -> np.ndarray:
         """Leaf of every tree in which each row ends. Free post-processing for the model."""
-        leaves: np.ndarray = super().apply(self._coded(X), **kwargs)
-        return leaves
+        return np.asarray(super().apply(self._coded(X), **kwargs))
 
     @property
     def privacy_report_(self) -> PrivacyReport:
@@ -389,8 +390,7 @@ def _declare(params: dict[str, Any], domain: Domain) -> None:
 
 
 def _codes(labels: Any, classes: np.ndarray | None) -> Any:
-    labels = label_array(labels)
-    return labels if classes is None else codes_of(labels, classes)
+    return label_array(labels) if classes is None else codes_of(label_array(labels), classes)
 
 
 def _renamed(settings: Settings) -> Settings:

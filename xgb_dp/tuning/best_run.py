@@ -335,7 +335,9 @@ def _listed(
     if isinstance(settings, Mapping):
         values: Iterable[Any] = settings.values()
         if not all(isinstance(v, Sequence) and not isinstance(v, str) for v in values):
-            raise PrivacyParameterError("A grid of `settings` must map names to lists of values.")
+            raise PrivacyParameterError(
+                "A grid of `settings` must map names to lists of values: {'max_depth': [2, 4]}."
+            )
         grid = itertools.product(*settings.values())
         return [dict(zip(settings, combination, strict=True)) for combination in grid]
     if not isinstance(settings, Sequence) or not all(isinstance(s, Mapping) for s in settings):
