@@ -3,7 +3,8 @@
 A private model is trained once on a part of a data set. The other rows are the population, from
 which hold-outs are drawn, with replacement; each is evaluated. Shown are the error against the
 exact figures of the same rows, which the noise of the release makes, and how often the interval
-covers the figure of the population. With ``--keep`` the table is written to the folder of results.
+covers the figure of the population. With ``--keep`` the figures are written to the folder of
+results, and some of them to experiments/pages/coverage.md.
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ from xgb_dp.evaluation.rows import judged
 from xgb_dp.noisy_sums import Layout, release
 
 from .datasets import Dataset, load
-from .lines import show_lines
+from .lines import show_lines, with_part
 
 RESULTS = Path(__file__).resolve().parent / "results"
+PAGE = RESULTS.parent / "pages" / "coverage.md"
+SHOWN = {"auc": "AUC", "log_loss": "log loss", "calibration_error": "calibration error"}
 DELTA = 1e-6
 TASKS = {
     "Adult": Dataset("Adult", "adult"),
@@ -164,6 +167,18 @@ HEAD = [
 ]  # fmt: skip
 
 
+def page(lines: Sequence[Sequence[Any]]) -> str:
+    """Some of the figures, in Markdown."""
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    for data, n, _, figure, exact, _, off, covered, *_ in lines:
+        cell = f"{float(exact):.3f}: {float(off):.4f}, {float(covered):.0%}"
+        found.setdefault((data, f"{int(n):,}"), {})[figure] = cell
+    text = f"\n| data | rows | {' | '.join(SHOWN.values())} |\n|---|---|{'---|' * len(SHOWN)}\n"
+    for key, cells in found.items():
+        text += f"| {' | '.join((*key, *(cells[name] for name in SHOWN)))} |\n"
+    return text + "\n"
+
+
 def main() -> None:
     """Measure, print and keep."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -185,7 +200,10 @@ def main() -> None:
         for task in asked.data
         for line in measured(task, asked.rows, asked.epsilon, asked.repeats)
     )
-    show_lines(HEAD, found, RESULTS / "evaluation.csv" if asked.keep else None)
+    lines = show_lines(HEAD, found, RESULTS / "evaluation.csv" if asked.keep else None)
+    if asked.keep:
+        text = with_part(PAGE.read_text(encoding="utf-8"), "holdouts", page(lines))
+        PAGE.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

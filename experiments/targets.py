@@ -3,14 +3,14 @@
 Three columns of California housing are predicted from the other six. One model of all targets has
 the whole budget; three models of one target each share it, at the epsilon whose threefold
 composition is certified for the whole. Stock XGBoost has all targets in one model, of the
-best number of rounds on a fifth of the training rows. The table that is printed stands in
-experiments/pages/objectives.md.
+best number of rounds on a fifth of the training rows. With ``--keep`` the figures are written to
+the folder of results, and their table to experiments/pages/objectives.md.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
@@ -25,6 +25,8 @@ from xgb_dp.request.schema import read_schema
 from xgb_dp.training.prepare import prepare
 
 from . import datasets
+from .evaluation import RESULTS
+from .lines import show_lines, with_part
 
 Floats = npt.NDArray[np.float64]
 BOUNDS = {
@@ -34,6 +36,8 @@ BOUNDS = {
 }
 """Public ranges of the targets."""
 
+PAGE = RESULTS.parent / "pages" / "objectives.md"
+HEAD = ["trainer", "target", "split", "r2"]
 EPSILON = 1.0
 ETA, MOST_ROUNDS, PATIENCE, DEPTH = 0.2, 500, 20, 6
 
@@ -131,23 +135,41 @@ def trainers(x: Floats, y: Floats, seed: int, threads: int) -> dict[str, Callabl
     }
 
 
+def measured(splits: int, threads: int) -> Iterator[list[Any]]:
+    """R^2 of each trainer, target and split."""
+    x, y = rows()
+    for seed in range(splits):
+        fit, test = train_test_split(np.arange(len(y)), test_size=0.2, random_state=seed)
+        for name, train in trainers(x[fit], y[fit], seed, threads).items():
+            found = explained(train(), x[test], y[test])
+            for target, value in zip((*BOUNDS, "mean"), (*found, found.mean()), strict=True):
+                yield [name, target, seed, f"{value:.4f}"]
+
+
+def table(lines: Sequence[Sequence[Any]]) -> str:
+    """Means and deviations over the splits, in Markdown."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for name, target, _, value in lines:
+        found.setdefault(name, {}).setdefault(target, []).append(float(value))
+    text = f"\n| R² | {' | '.join((*BOUNDS, 'mean'))} |\n|---|{'---|' * (len(BOUNDS) + 1)}\n"
+    for name, of in found.items():
+        cells = (f"{np.mean(v):.3f} ± {np.std(v, ddof=1):.3f}" for v in of.values())
+        text += f"| {name} | {' | '.join(cells)} |\n"
+    return text + "\n"
+
+
 def main() -> None:
-    """Print the table."""
+    """Measure, print and keep."""
     reader = argparse.ArgumentParser(description=__doc__)
     reader.add_argument("--splits", type=int, default=5, help="number of random splits")
     reader.add_argument("--threads", type=int, default=2, help="threads of a training")
+    reader.add_argument("--keep", action="store_true", help="write experiments/results")
     given = reader.parse_args()
-    found: dict[str, list[Floats]] = {}
-    x, y = rows()
-    for seed in range(given.splits):
-        fit, test = train_test_split(np.arange(len(y)), test_size=0.2, random_state=seed)
-        for name, train in trainers(x[fit], y[fit], seed, given.threads).items():
-            found.setdefault(name, []).append(explained(train(), x[test], y[test]))
-    print(f"| R² | {' | '.join(BOUNDS)} | mean |\n|---|{'---|' * (len(BOUNDS) + 1)}")
-    for name, values in found.items():
-        cells = np.column_stack([values, np.mean(values, axis=1)])
-        shown = zip(cells.mean(axis=0), cells.std(axis=0, ddof=1), strict=True)
-        print(f"| {name} | {' | '.join(f'{m:.3f} ± {d:.3f}' for m, d in shown)} |")
+    keep = RESULTS / "targets.csv" if given.keep else None
+    lines = show_lines(HEAD, measured(given.splits, given.threads), keep)
+    if given.keep:
+        page = with_part(PAGE.read_text(encoding="utf-8"), "targets", table(lines))
+        PAGE.write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":

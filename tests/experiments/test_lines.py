@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments import coverage
+from experiments import coverage, evaluation, targets
 from experiments.attacks import __main__ as attacks
 from experiments.attacks import checkers, ratios
 from experiments.attacks.page import PAGE, markdown
@@ -36,6 +36,11 @@ def test_pages_have_the_committed_figures():
     text = coverage.PAGE.read_text(encoding="utf-8")
     part = coverage.page(lines_of(coverage.RESULTS / "coverage.csv"))
     assert with_part(text, "coverage", part) == text
+    part = evaluation.page(lines_of(evaluation.RESULTS / "evaluation.csv"))
+    assert with_part(text, "holdouts", part) == text
+    text = targets.PAGE.read_text(encoding="utf-8")
+    part = targets.table(lines_of(targets.RESULTS / "targets.csv"))
+    assert with_part(text, "targets", part) == text
     text = PAGE.read_text(encoding="utf-8")
     assert with_part(text, "attacks", markdown(lines_of(attacks.RESULTS))) == text
     for name, command in (("ratios", ratios), ("checkers", checkers)):
