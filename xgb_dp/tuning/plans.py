@@ -110,8 +110,7 @@ def _trial(
     for name in ("dp_epsilon", "dp_delta"):
         if name in user:
             raise PrivacyParameterError(
-                f"`{name}` of the single trainings follows from that of the selection. Leave "
-                "it out."
+                f"Leave {name} out: the single trainings take theirs from that of the selection."
             )
     settings = check({**user, "dp_epsilon": epsilon, "dp_delta": 1e-6}, schema, rounds)
     for name, reason in _REFUSED.items():
