@@ -6,7 +6,6 @@ Run it as ``.venv/bin/python docs/make_pages.py``.
 from __future__ import annotations
 
 import inspect
-import itertools
 import math
 import re
 from collections import Counter
@@ -15,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from xgb_dp.parameters.parameter import Parameter, Table
-from xgb_dp.published import sarus
 from xgb_dp.published.systems import PRESETS, SYSTEMS
 from xgb_dp.releases.products import MOST_SCORES
 from xgb_dp.releases.splits import OF_TREES
@@ -256,22 +254,6 @@ def presets_page() -> str:
     return f"{PRESETS_HEAD}\n" + "\n".join(lines).rstrip() + "\n"
 
 
-def sarus_page() -> str:
-    """``docs/sarus.md`` with the budgets that its functions give."""
-    head = "ε | trees | a tree on its sample | histogram of a column | splits of a level | leaves"
-    lines = [f"| {head} | noise of a leaf, N = 50 | N = 500 |", "|---" * 8 + "|"]
-    for epsilon, trees in itertools.product((1, 4, 10), (20, 100)):
-        part = sarus.tree_budget(epsilon, trees, columns=80)
-        noise = (part.leaf_noise(50), part.leaf_noise(500))
-        figures = (part.tree, part.histogram, part.split, part.leaves, *noise)
-        cells = [f"{epsilon}", f"{trees}", *(f"{value:.2g}" for value in figures)]
-        lines.append(f"| {' | '.join(cells)} |")
-    text = (DOCS / "sarus.md").read_text(encoding="utf-8")
-    before, _, rest = text.partition("<!-- budgets -->\n")
-    _, end, after = rest.partition("<!-- end -->")
-    return f"{before}<!-- budgets -->\n\n" + "\n".join(lines) + f"\n\n{end}{after}"
-
-
 COMMANDS_HEAD = f"""{NOTE}
 
 # Commands
@@ -374,7 +356,6 @@ def pages() -> dict[Path, str]:
     return {
         DOCS / "parameters.md": parameters_page(),
         DOCS / "presets.md": presets_page(),
-        DOCS / "sarus.md": sarus_page(),
         DOCS / "commands.md": commands_page(),
     }
 

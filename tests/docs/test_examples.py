@@ -23,7 +23,7 @@ from xgb_dp.errors import POLICY, RowDomainError
 from xgb_dp.record import policy
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-OTHERS = [DOCS / f"{name}.md" for name in ("comparison", "sarus", "reproducibility")]
+OTHERS = [DOCS / f"{name}.md" for name in ("sarus", "reproducibility")]
 PRINTING = [DOCS.parent / "README.md", DOCS / "tutorial.md"]
 PAGES = [*OTHERS, *PRINTING, *sorted((DOCS / "howto").glob("*.md"))]
 RINGS = ["index", "reference", "evidence", "developers"]
