@@ -188,7 +188,7 @@ def test_what_is_read_from_a_grid_is_just_above_the_curve(first):
     assert grid.at(x[-1] + 1.0) == grid.values[-1]
 
 
-@pytest.mark.parametrize("other", [0.01, 0.3, 2.0])
+@pytest.mark.parametrize("other", [0.01, 0.3, 2.0, 30.0])
 @pytest.mark.parametrize("far", [9.0, math.inf])
 @pytest.mark.parametrize("n", [150, 400])  # points; of the fewer ones the end matters
 def test_means_over_a_gaussian_are_just_above_its_curve(other, far, n):
