@@ -65,10 +65,10 @@ tree and takes the plan below that fits it. The budget covers whichever plan it 
   square of this share is below {meetings:.0f}. It needs a released intercept, a private number of
   rows, no `feature_weights`, and none of: {without}.
 - Other tables of two classes [start linearly](accuracy.md#a-linear-start) (`dp_start="linear"`), if
-  they have at most {scores} columns of numbers. They need a released intercept, and no weights,
-  `scale_pos_weight`, `dp_budget_shares`, `dp_candidates`, `dp_secure_sum`, `monotone_constraints`
-  or `num_parallel_tree`. Columns with few categories take part while there is room for a score of
-  each in a row of {scores}.
+  they have at most {scores} columns of numbers. They need a released intercept, and none of:
+  `dp_budget_shares`, `dp_candidates`, `dp_max_weight`, `dp_secure_sum`, `dp_weight_unit`,
+  `feature_weights`, `monotone_constraints`, `num_parallel_tree`, `scale_pos_weight`. Columns with
+  few categories take part while there is room for a score of each in a row of {scores}.
 - There are {rounds} rounds, whatever the rows, in other presets and with `subsample` below 1,
   `dp_ensemble`, `dp_local`, `dp_accountant="pure"` or `dp_epsilon=inf`.
 

@@ -49,7 +49,7 @@ std::size_t Bin(std::vector<float> const& cuts, float value) {
 class Scores {
  public:
   Scores(JsonReader const& in, std::int32_t shift)
-      : most_{MostScore(shift)}, constant_{in.Int("constant", 0, most_)} {
+      : most_{MostScore(shift)}, constant_{in.Int("constant_score", 0, most_)} {
     auto const& scored = in.List("scored");
     for (bool of_categories : {false, true}) {  // a constant, numbers, and categories
       for (auto const& json : scored) {
@@ -65,7 +65,7 @@ class Scores {
     CHECK(std::adjacent_find(columns_.cbegin(), columns_.cend(), [](auto const& a, auto const& b) {
             return a.index == b.index;
           }) == columns_.cend());
-    CHECK_EQ(this->NumSums(), static_cast<std::size_t>(in.Int("sums", 2, 1 << 30)));
+    CHECK_EQ(this->NumSums(), static_cast<std::size_t>(in.Int("sums", 2, 1 << 18)));
   }
 
   /** @brief Sums of pairs of positions, and of each with the label. */

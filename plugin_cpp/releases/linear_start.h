@@ -25,7 +25,7 @@ namespace xgboost::dp {
  * @brief Release candidates or products; see ReleaseBeforeTrees.
  *
  * @param request JSON, of kind "candidates" (candidates and features of the plan) or "products"
- *        (sums, constant, and of each scored column index, categories, cuts and scores).
+ *        (sums, constant_score, and of each scored column index, categories, cuts and scores).
  *
  * @return JSON: the quantile tree of each column, or the noisy sums; and the draw.
  */

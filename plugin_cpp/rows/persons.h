@@ -134,10 +134,13 @@ template <typename AddRow>
         for (std::size_t j = 0; j < group.rows; ++j) {
           add_row(persons->RowsOfSeveral()[group.At(j, l)], [&](std::size_t k, std::int64_t value) {
             own[k] += value;
-            touched.push_back(k);
+            if (touched.size() < n_sums) {  // memory does not grow with the rows of a person
+              touched.push_back(k);
+            }
           });
         }
-        for (auto k : touched) {
+        for (std::size_t t = 0; t < touched.size(); ++t) {
+          auto k = touched.size() < n_sums ? touched[t] : t;  // a full list may lack some
           sums[k] += std::exchange(own[k], 0) / static_cast<std::int64_t>(group.rows);
         }
         touched.clear();

@@ -45,7 +45,7 @@ def scored(constant: int, scores: list[int], of_category: int) -> dict[str, Any]
     categories = {"index": 0, "categories": CATEGORIES, "cuts": [], "scores": [of_category]}
     sums = products_of(POSITIONS)
     return {
-        "constant": constant, "scored": [numbers, categories], "sums": sums, "again": False
+        "constant_score": constant, "scored": [numbers, categories], "sums": sums, "again": False
     }  # fmt: skip
 
 
@@ -67,7 +67,7 @@ def own(row: Any, request: dict[str, Any]) -> list[int]:
     """What a row adds, counted here."""
     x, code, label = np.float32(row)
     numbers, categories = request["scored"]
-    z = [request["constant"], 0] + [0] * CATEGORIES
+    z = [request["constant_score"], 0] + [0] * CATEGORIES
     z[1] = numbers["scores"][-1 if math.isnan(x) else int(np.searchsorted(CUTS, x, side="right"))]
     if not math.isnan(code):
         z[2 + int(code)] = categories["scores"][0]
@@ -125,8 +125,8 @@ def test_the_bound_of_products_is_attained():
 @pytest.mark.parametrize(
     "change",
     [
-        {"constant": -1},
-        {"constant": most_score(9) + 1},
+        {"constant_score": -1},
+        {"constant_score": most_score(9) + 1},
         {"sums": 1},
         {"shift": 27},
         {"scored": None},

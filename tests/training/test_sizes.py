@@ -369,7 +369,7 @@ def test_the_table(kind):
         ("binary", {}, "linear"),
         ("binary", {"max_depth": 3, "eta": 0.1}, "linear"),
         ("binary", {"dp_start": "intercept"}, "intercept"),
-        ("binary", {"dp_max_weight": 2.0}, "intercept"),
+        ("binary", {"dp_max_weight": 1.0}, "intercept"),
         ("binary", {"scale_pos_weight": 2.0}, "intercept"),
         ("binary", {"monotone_constraints": "(1,0,0,0)"}, "intercept"),
         ("binary", {"base_score": 0.5}, "intercept"),
@@ -381,6 +381,13 @@ def test_the_table(kind):
 def test_two_classes_start_linearly(kind, given, start):
     settings = check(asked(kind, **given), read_schema(data(FEW, kind)), None)
     assert {plan["dp_start"] for plan in settings_of_sizes(settings)[1]} == {start}
+
+
+def test_columns_with_weights_do_not_start_linearly():
+    """The first trees would take a column that its weight keeps out."""
+    d = data(FEW, feature_weights=np.array([1.0, 0.0, 1.0, 1.0]))
+    _, plans = settings_of_sizes(check(asked(colsample_bytree=0.5), read_schema(d), None))
+    assert {plan["dp_start"] for plan in plans} == {"intercept"}
 
 
 def test_many_columns_do_not_start_linearly():

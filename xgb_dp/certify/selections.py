@@ -1,4 +1,4 @@
-"""Bounds of composed selections, in balls of Arb and in doubles that every operation rounds up.
+"""Bounds of composed selections, in balls of Arb and in doubles that are rounded up.
 
 Proof: docs/proofs/certificate.md, "Selections"
 """

@@ -153,8 +153,9 @@ def _open_sizes(s: Settings) -> tuple[list[float], list[tuple[int, dict[str, Any
 
 def _may_start_linearly(s: Settings) -> bool:
     """Whether plans start from a linear model: it knows no weights, and some settings refuse it."""
-    weighs = s.max_weight != 1.0 or s.counts_weights or s["scale_pos_weight"] != 1.0
-    if weighs or {"dp_start", "dp_budget_shares"} & set(s.given):
+    if s.counts_weights or s["scale_pos_weight"] != 1.0:
+        return False
+    if {"dp_start", "dp_budget_shares", "dp_max_weight"} & set(s.given):
         return False
     try:
         return s.changed({"dp_start": "linear"}).starts_linearly

@@ -119,7 +119,10 @@ class LinearStart:
     @property
     def request(self) -> dict[str, Any]:
         """The scores, for the release of their products; all workers take the first one's."""
-        asked = {"constant": self.unit, "scored": [c.to_request(self.unit) for c in self.columns]}
+        asked = {
+            "constant_score": self.unit,
+            "scored": [c.to_request(self.unit) for c in self.columns],
+        }
         told: dict[str, Any] = json.loads(workers.told_by(0, json.dumps(asked).encode()))
         return told
 
