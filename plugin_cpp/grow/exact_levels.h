@@ -8,6 +8,7 @@
 #include <algorithm>    // for max, max_element
 #include <cstddef>      // for size_t
 #include <cstdint>      // for int64_t
+#include <memory>       // for make_shared, shared_ptr
 #include <type_traits>  // for is_same_v
 #include <vector>       // for vector
 
@@ -46,7 +47,10 @@ class ExactLevels {
     branchings_.clear();
     rows_.Reset(pages_);
     while (classes_.size() < gradients.size()) {
-      classes_.push_back({{ctx_, release_, pages_.Places(), largest_},
+      if (!scratch_ || !this->EndsAtOnce()) {
+        scratch_ = std::make_shared<typename NodeHistograms<Sum>::Scratch>();
+      }
+      classes_.push_back({{ctx_, release_, pages_.Places(), largest_, scratch_},
                           {ctx_, release_, pages_.Places(), largest_},
                           {}});
     }
@@ -112,16 +116,23 @@ class ExactLevels {
       auto page = pages_[p];
       rows_.Part(ctx_, p, page, pages_.Places(), branchings_);
       for (std::size_t k = 0; k < classes_.size(); ++k) {
-        this->WithSums(&classes_[k],
-                       [&](auto* sums) { sums->Add(p, page, rows_, gradients_[k].pairs); });
+        this->WithSums(&classes_[k], [&](auto* sums) {
+          sums->Add(p, page, rows_, gradients_[k].pairs);
+          if (this->EndsAtOnce()) {
+            sums->End();
+          }
+        });
       }
     }
-    for (auto& of_class : classes_) {
-      this->WithSums(&of_class, [](auto* sums) { sums->End(); });
+    for (std::size_t k = 0; k < classes_.size() && !this->EndsAtOnce(); ++k) {
+      this->WithSums(&classes_[k], [](auto* sums) { sums->End(); });
     }
     branchings_.clear();
     monitor_.Stop("Histograms");
   }
+
+  /** @brief Whether a class needs no scratch any more when the next one is summed. */
+  [[nodiscard]] bool EndsAtOnce() const { return pages_.Size() == 1; }
 
   struct OfClass {
     NodeHistograms<Sum> histograms;
@@ -154,6 +165,7 @@ class ExactLevels {
   std::int64_t largest_;  // entry of the pair of a row
   common::Span<ClassGradients const> gradients_;
   std::vector<OfClass> classes_;
+  std::shared_ptr<typename NodeHistograms<Sum>::Scratch> scratch_;  // of the last class
   RowSets rows_;
   std::vector<Branching> branchings_;  // not carried out yet
   common::Monitor monitor_;

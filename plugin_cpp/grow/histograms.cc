@@ -132,10 +132,12 @@ std::size_t Level::IndexOf(bst_node_t nidx) const {
 
 template <typename Sum>
 NodeHistograms<Sum>::NodeHistograms(Context const* ctx, Release const& release,
-                                    BinPlaces const& places, std::int64_t largest)
+                                    BinPlaces const& places, std::int64_t largest,
+                                    std::shared_ptr<Scratch> scratch)
     : Level{ctx, release, places, largest},
       tiles_{{0, 0}},
-      n_bins_{places.Size() - places.NumFeatures()} {
+      n_bins_{places.Size() - places.NumFeatures()},
+      scratch_{std::move(scratch)} {
   for (std::size_t f = 0; f < places.NumFeatures(); ++f) {
     if (places[f + 1] - places[tiles_.back().begin] > kBinsOfTile && f > tiles_.back().begin) {
       tiles_.push_back({f, f});
@@ -162,16 +164,16 @@ template <typename Sum>
 void NodeHistograms<Sum>::Add(std::size_t p, BinPage const& page, RowSets const& rows,
                               std::vector<PackedPair> const& gpair) {
   auto blocks = this->BlocksOf(p, rows);
-  local_.resize(summed_.size() * n_bins_);
-  words_.resize(ctx_->Threads());
+  scratch_->local.resize(summed_.size() * n_bins_);
+  scratch_->words.resize(ctx_->Threads());
   std::vector<std::mutex> locks(summed_.size());
   common::ParallelFor(blocks.size(), ctx_->Threads(), common::Sched::Dyn(), [&](auto b) {
-    auto& own = words_[omp_get_thread_num()];
+    auto& own = scratch_->words[omp_get_thread_num()];
     own.assign(places_.Size(), PackedPair{});
     this->SumBlock(page, blocks[b].rows, gpair.data() + page.base_row, own.data());
     // Sums of integers do not depend on which thread is first.
     std::lock_guard<std::mutex> lock{locks[blocks[b].node]};
-    auto* sums = local_.data() + blocks[b].node * n_bins_;
+    auto* sums = scratch_->local.data() + blocks[b].node * n_bins_;
     for (std::size_t f = 0; f < places_.NumFeatures(); ++f) {
       auto const* of_feature = own.data() + places_[f];
       for (std::size_t i = 0; i < places_.NumBins(f); ++i) {
@@ -184,16 +186,18 @@ void NodeHistograms<Sum>::Add(std::size_t p, BinPage const& page, RowSets const&
 template <typename Sum>
 void NodeHistograms<Sum>::End() {
   // The level above is still needed. Both keep their memory from tree to tree.
-  local_.resize(summed_.size() * n_bins_);
-  below_.resize((summed_.size() + families_.size()) * n_bins_);
+  auto& local = scratch_->local;
+  auto& below = scratch_->below;
+  local.resize(summed_.size() * n_bins_);
+  below.resize((summed_.size() + families_.size()) * n_bins_);
   if constexpr (std::is_same_v<Sum, GlobalSum>) {
-    release_.SumOverWorkers(&local_, below_.data());
+    release_.SumOverWorkers(&local, below.data());
   } else {
-    std::copy(local_.cbegin(), local_.cend(), below_.begin());
+    std::copy(local.cbegin(), local.cend(), below.begin());
   }
-  local_.clear();
-  auto const* others = below_.data();
-  auto* rest = below_.data() + summed_.size() * n_bins_;
+  local.clear();
+  auto const* others = below.data();
+  auto* rest = below.data() + summed_.size() * n_bins_;
   for (auto const& family : families_) {
     std::copy_n((*this)[family.parent].data(), n_bins_, rest);
     for (std::size_t k = 1; k < family.nodes.size(); ++k, others += n_bins_) {
@@ -204,7 +208,7 @@ void NodeHistograms<Sum>::End() {
     rest += n_bins_;
   }
   this->EndNodes();
-  std::swap(sums_, below_);
+  std::swap(sums_, below);
 }
 
 template class NodeHistograms<LocalSum>;

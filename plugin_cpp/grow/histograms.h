@@ -12,6 +12,7 @@
 
 #include <cstddef>  // for size_t
 #include <cstdint>  // for int64_t, uint8_t, uint32_t
+#include <memory>   // for shared_ptr
 #include <vector>   // for vector
 
 #include "plugin_cpp/grow/bins.h"        // for BinPage, BinPlaces
@@ -68,8 +69,15 @@ class Level {
 template <typename Sum>
 class NodeHistograms : public Level {
  public:
+  /** @brief What is needed from the first page of a level to its end. */
+  struct Scratch {
+    std::vector<Sum> below;                      // sums of the level that is begun, when it ends
+    std::vector<LocalSum> local;                 // of the summed nodes
+    std::vector<std::vector<PackedPair>> words;  // of each thread
+  };
+  /** @param scratch Shared by those of which one ends its level before the next begins one. */
   NodeHistograms(Context const* ctx, Release const& release, BinPlaces const& places,
-                 std::int64_t largest);
+                 std::int64_t largest, std::shared_ptr<Scratch> scratch);
 
   void Add(std::size_t p, BinPage const& page, RowSets const& rows,
            std::vector<PackedPair> const& gpair);
@@ -92,9 +100,7 @@ class NodeHistograms : public Level {
   std::vector<Tile> tiles_;
   std::size_t n_bins_;
   std::vector<Sum> sums_;
-  std::vector<Sum> below_;                      // of the level that is begun, when it ends
-  std::vector<LocalSum> local_;                 // of the summed nodes
-  std::vector<std::vector<PackedPair>> words_;  // of each thread
+  std::shared_ptr<Scratch> scratch_;
 };
 
 /** @brief The bins of a node whose sums are not 0, feature by feature. */
