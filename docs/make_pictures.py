@@ -12,6 +12,7 @@ import csv
 import math
 import os
 import re
+import statistics
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -155,22 +156,25 @@ def alternatives() -> None:
 
 def bar() -> None:
     """The default against XGBoost without privacy: AUC and calibration on the nine sets."""
+    found: dict[tuple[str, str, str], list[float]] = {}  # of all runs: each has splits of its own
     with (RESULTS / "bar.csv").open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    sets = list(dict.fromkeys(r["dataset"] for r in rows if r["metric"] == "auc"))
+        for row in csv.DictReader(file):
+            key = row["metric"], row["dataset"], row["epsilon"]
+            found.setdefault(key, []).extend(map(float, row["scores"].split()))
+    sets = list(dict.fromkeys(dataset for metric, dataset, _ in found if metric == "auc"))
     figure, axes = plt.subplots(1, 2, figsize=(11, 3.8), layout="constrained", sharey=True)
     colours = {"0.1": "#f0b27a", "0.25": "#e67e22", "1": OURS, "4": "#7b241c", "inf": "0.35"}
     titles = {"auc": "test AUC", "calibration": "expected calibration error"}
     for place, (metric, title) in zip(axes, titles.items(), strict=True):
-        for row in rows:
-            if row["metric"] != metric or row["dataset"] not in sets:
+        for (what, dataset, epsilon), scores in found.items():
+            if what != metric or dataset not in sets:
                 continue
-            stock = row["epsilon"] == "inf"
-            label = "without privacy" if stock else f"epsilon = {row['epsilon']}"
+            stock = epsilon == "inf"
+            label = "without privacy" if stock else f"epsilon = {epsilon}"
             place.errorbar(
-                float(row["mean"]), -sets.index(row["dataset"]), xerr=float(row["sd"]), ms=5,
-                marker="|" if stock else "o", mew=2 if stock else 0, color=colours[row["epsilon"]],
-                label=label if row["dataset"] == sets[0] else None, lw=1, ls="",
+                statistics.mean(scores), -sets.index(dataset), xerr=statistics.stdev(scores), ms=5,
+                marker="|" if stock else "o", mew=2 if stock else 0, color=colours[epsilon],
+                label=label if dataset == sets[0] else None, lw=1, ls="",
             )  # fmt: skip
         place.set_title(title, loc="left", fontsize=11)
         place.set_yticks([-i for i in range(len(sets))], sets)
