@@ -168,10 +168,13 @@ def plot(results: dict[str, list[dict[str, Any]]], path: Path) -> None:
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import LogFormatter
 
     shown = [f for f in ("rows", "columns", "depth", "workers") if f in results]
-    figure, axes = plt.subplots(1, len(shown), figsize=(3.2 * len(shown), 3), squeeze=False)
-    for axis, factor in zip(axes[0], shown, strict=True):
+    figure, axes = plt.subplots(2, 2, figsize=(6, 5))  # narrow, for phones
+    for axis in axes.flat[len(shown) :]:
+        axis.set_visible(False)
+    for axis, factor in zip(axes.flat, shown, strict=False):
         for method in METHODS:
             values: dict[float, list[float]] = {}
             for r in results[factor]:
@@ -180,6 +183,12 @@ def plot(results: dict[str, list[dict[str, Any]]], path: Path) -> None:
             medians = [1e3 * statistics.median(v) for v in values.values()]
             axis.plot(list(values), medians, "o-", label=method)
         axis.set(xlabel=factor, xscale="log", yscale="log")
+        axis.yaxis.set_major_formatter(LogFormatter())
+        axis.yaxis.set_minor_formatter(LogFormatter())
+        if max(values) < 100:
+            axis.set_xticks(list(values), [f"{v:g}" for v in values])
+            axis.minorticks_off()
+            axis.yaxis.minorticks_on()
     axes[0][0].set_ylabel("ms a tree")
     axes[0][0].legend()
     figure.tight_layout()
