@@ -24,6 +24,8 @@ html_title = f"xgb-dp {release}"
 html_copy_source = False
 html_static_path = ["static"]
 html_css_files = ["tables.css"]
+highlight_language = "text"  # Pseudocode is not coloured as Python.
+smartquotes = False  # It makes dashes of options, and quotes that code does not take.
 
 # Links to headings, as GitHub makes them.
 myst_heading_anchors = 4
@@ -51,6 +53,10 @@ _SPELT_OUT = {
     r"~?numpy\.ndarray\[~?\w*\.?tuple\[.*?\], ~?numpy\.dtype\[[~\w.]+\]\]": "~numpy.ndarray",
     r", _\w+: [^=]*? ?= ?<factory>": "",
     r"<factory>|<function \w+>": "...",
+    # That a value may be of any type says nothing.
+    r"(?<=\w): ~?(typing\.)?Any = ": "=",
+    r"(?<=\w): ~?(typing\.)?Any(?=[,)])": "",
+    r"^~?(typing\.)?Any$": "",
 }
 
 _DOCS = Path(__file__).resolve().parent
@@ -110,8 +116,11 @@ def _as_written(app: Any, *about: Any) -> tuple[str | None, str | None]:
     return signature or None, returns or None
 
 
-def _link_returns(app: Any, what: str, name: str, thing: Any, options: Any, lines: Any) -> None:
-    """Make a link of the class that a function returns."""
+def _make_links(app: Any, what: str, name: str, thing: Any, options: Any, lines: Any) -> None:
+    """Make links of the pages that a text names, and of the class that a function returns."""
+    lines[:] = [
+        re.sub(r"(`{0,2})docs/([\w/-]*?)([\w-]+)\.md\1", r":doc:`\3 </\2\3>`", x) for x in lines
+    ]
     for i, line in enumerate(lines[1:], 1):
         word = re.match(r"\s+(\w+)(?=[:,])", line)
         if lines[i - 1].strip() == "Returns:" and word and word[1] in xgb_dp.__all__:
@@ -121,7 +130,7 @@ def _link_returns(app: Any, what: str, name: str, thing: Any, options: Any, line
 def setup(app: Any) -> None:
     """Called by Sphinx."""
     app.connect("autodoc-process-signature", _as_written)
-    app.connect("autodoc-process-docstring", _link_returns, priority=400)
+    app.connect("autodoc-process-docstring", _make_links, priority=400)
     app.connect("doctree-resolved", _drop_any)
     app.connect("doctree-read", _drop_object)
     app.connect("source-read", _plain_links)

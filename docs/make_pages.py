@@ -235,7 +235,7 @@ def presets_page() -> str:
     shared = {text: names for text, names in who.items() if len(names) >= SEVERAL}
     lines = ["| preset | system | source |", "|---|---|---|"]
     lines += [
-        f"| [`{p.name}`](#{p.name}) | {_cell(p.system)} | {_cell(p.source)} |"
+        f"| [`{p.name}`](#{p.name}) | {_cell(p.system)} | {_linked(_cell(p.source))} |"
         for p in PRESETS.values()
     ]
     lines += ["", "## What several of them do otherwise than their papers", ""]
@@ -280,7 +280,13 @@ def _option(param: Any) -> str:
         notes.append("required")
     elif param.default and isinstance(param.default, (str, float)):
         notes.append(f"default `{param.default}`")
-    return f"| {names} | {_cell('; '.join([text, *notes]).lstrip('; '))} |"
+    meaning = _linked(_cell("; ".join([text, *notes]).lstrip("; ")))
+    return f"| {names} | {meaning} |"
+
+
+def _linked(text: str) -> str:
+    """A text whose names of pages are links."""
+    return re.sub(r"docs/([\w/-]+)\.md", r"[\1](\1.md)", text)
 
 
 def _metavar(param: Any) -> str:
