@@ -102,7 +102,8 @@ class Cost:
         if self.of_persons:
             return (
                 " Every row counts one, so people with many rows count more than in the training "
-                "of the model. With `privacy_id` every person counts one."
+                "of the model. With `privacy_id` every person counts one. The intervals take rows "
+                "as independent: they are too narrow where rows of one person are alike."
             )
         return ""
 
