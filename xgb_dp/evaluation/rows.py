@@ -213,14 +213,14 @@ def _matrix(model: Judged, data: Any) -> tuple[Any, Any, Any]:
     named = table  # whose columns groups name
     if model.pipeline is not None:
         table = transformed(model.pipeline, table)
-    domain = stored_domain(model.booster)
-    if domain is not None and is_table(table):
-        table = domain.applied(table)
-        named = table if model.pipeline is None else named
     estimator = model.model
     column = getattr(estimator, "_id_column", None)
     if column is not None and has_column(table, column):
         table, _ = without_column(table, column)
+    domain = stored_domain(model.booster)
+    if domain is not None and is_table(table):
+        table = domain.applied(table)
+        named = table if model.pipeline is None else named
     read = getattr(estimator, "get_xgb_params", None)
     categories = read_one(read(), "dp_categories") if read is not None else None
     if not categories:
