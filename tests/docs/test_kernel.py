@@ -32,6 +32,8 @@ TENANTS, TENANTS_CPP = files_of(PAGE[OF_SYSTEMS:])
 MOST_LINES = 14_000
 DRAWS = {"release_intercept", "discover_numbers", "discrete_gaussian", "coins"}
 """Functions that draw, or read exact numbers of rows to draw."""
+DRAW_NOTHING = {"XGDPBuildInfo", "XGDPDropPads", "XGDPKeepPads"}
+"""Functions of the library that others call by name: they read no rows."""
 EVENTS = {
     "GaussianEvent", "LaplaceEvent", "ExponentialEvent", "ThresholdEvent", "ChoiceEvent",
     "SelectionEvent", "SampledEvent", "AllocatedEvent", "ParallelEvent",
@@ -78,9 +80,13 @@ def test_modules_import_no_others(path):
     assert {m.relative_to(ROOT) for m in modules_of(path)} <= {p.relative_to(ROOT) for p in known}
 
 
-@pytest.mark.parametrize("path", CPP + TENANTS_CPP, ids=lambda p: str(p.relative_to(ROOT)))
+GUARDS = [ROOT / "plugin_cpp" / name for name in ("guard.h", "guard.cc", "upstream.h")]
+"""What refuses beside the kernel: not among its lines, but nothing outside of both is behind it."""
+
+
+@pytest.mark.parametrize("path", CPP + TENANTS_CPP + GUARDS, ids=lambda p: str(p.relative_to(ROOT)))
 def test_files_include_no_others(path):
-    known = CPP + TENANTS_CPP if path in TENANTS_CPP else CPP
+    known = CPP + (TENANTS_CPP if path in TENANTS_CPP else GUARDS if path in GUARDS else [])
     included = re.findall(r'#include "(plugin_cpp/[^"]+)"', path.read_text(encoding="utf-8"))
     assert {ROOT / name for name in included} <= set(known)
 
@@ -107,6 +113,9 @@ def test_nobody_else_draws():
             and node.value.id == "native"
         }
         assert not used & DRAWS, path
+        texts = {node.value for node in nodes if isinstance(node, ast.Constant)}
+        asked = {text for text in texts if isinstance(text, str) and text.startswith("XGDP")}
+        assert asked <= DRAW_NOTHING, path
 
 
 def test_events_of_ledgers_come_from_the_kernel():

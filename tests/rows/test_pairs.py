@@ -19,7 +19,7 @@ import pytest
 from tests.pairs import HIDDEN, Converted, Reader, check_pairs, masked, objects
 from xgb_dp.data.arrays import cells_of, numbers
 from xgb_dp.data.cells import MISSING
-from xgb_dp.data.class_codes import codes_of, declared
+from xgb_dp.data.class_codes import codes_of, declared, label_array
 from xgb_dp.data.dates import parts_of_dates
 from xgb_dp.data.ids import persons_of
 from xgb_dp.data.matrices import private_matrix
@@ -231,7 +231,7 @@ def test_groups(kind):
 
 def class_reader(names: Any) -> Reader:
     classes = declared(names)
-    return lambda labels: codes_of(labels, classes).ravel().tolist()
+    return lambda labels: codes_of(label_array(labels), classes).ravel().tolist()
 
 
 def number_reader(what: str) -> Reader:

@@ -85,7 +85,7 @@ def _library() -> Iterator[Check]:
 
     private, where = native.is_dp_build(), getattr(_LIB, "path", None)
     where = where or getattr(_LIB, "_name", "an unknown place")
-    plan = json.loads(native.answer("XGDPBuildInfo"))["plan_version"] if private else None
+    plan = json.loads(native.answer("XGDPBuildInfo")).get("plan_version") if private else None
     well = f"private build on XGBoost {xgboost.__version__}, plan version {plan}, in {where}"
     yield _either("library", None if private else native.stock_hint(), well)
     folder = Path(xgboost.__file__).resolve().parent
