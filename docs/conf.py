@@ -91,9 +91,12 @@ def _label_cells(app: Any, page: nodes.document, name: str) -> None:
                     cell[0].insert(0, nodes.inline("", column.astext(), classes=["card-label"]))
 
 
-def _drop_object(app: Any, page: nodes.document) -> None:
-    """Leave out that a class derives from `object`, as every class does."""
+def _mend_lines(app: Any, page: nodes.document, name: str) -> None:
+    """Set dashes, and leave out that a class derives from `object`, as every class does."""
     for line in list(page.findall(nodes.paragraph)):
+        for i, part in enumerate(line.children):
+            if isinstance(part, nodes.Text):
+                line[i] = nodes.Text(part.replace(" -- ", " – "))
         if line.astext() == "Bases: object":
             line.parent.remove(line)
 
@@ -132,6 +135,6 @@ def setup(app: Any) -> None:
     app.connect("autodoc-process-signature", _as_written)
     app.connect("autodoc-process-docstring", _make_links, priority=400)
     app.connect("doctree-resolved", _drop_any)
-    app.connect("doctree-read", _drop_object)
+    app.connect("doctree-resolved", _mend_lines)
     app.connect("source-read", _plain_links)
     app.connect("doctree-resolved", _label_cells)
