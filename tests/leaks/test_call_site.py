@@ -12,6 +12,7 @@ from xgboost.core import XGBoostError
 
 from xgb_dp import DPXGBClassifier, PrivacyParameterError, PrivacyRefusal
 from xgb_dp.testing import fixed_noise
+from xgb_dp.training.call_site import check_dask
 
 from ..batches import Batches
 from ..models import trees
@@ -205,3 +206,9 @@ def test_estimators_refuse_the_training_table_and_its_views():
     model.fit(table[:300], y[:300], eval_set=[(table[300:], y[300:])], verbose=False)
     with pytest.raises(PrivacyParameterError, match="eval_set"):
         model.fit(table, y, eval_set=[table])
+
+
+def test_a_matrix_of_one_machine_is_no_matrix_of_workers():
+    pytest.importorskip("xgboost.dask")
+    with pytest.raises(PrivacyParameterError, match="DaskDMatrix"):
+        check_dask(xgb.DMatrix(np.ones((4, 1)), np.ones(4)), None)

@@ -148,8 +148,9 @@ def _read(path: Path, tries: int = 50) -> tuple[Content | None, os.stat_result |
         sound = False
     if not sound:
         raise BudgetError(
-            f"The budget file {str(path)!r} is damaged or of another version, so what was spent is "
-            "not known. Restore it from a copy that holds every training."
+            f"The budget file {str(path)!r} is damaged, of another version, or none at all, as a "
+            "model is, so what was spent is not known. Give a file that xgb_dp.Budget has made, or "
+            "restore it from a copy that holds every training."
         )
     return content, status
 

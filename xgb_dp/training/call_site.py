@@ -177,7 +177,12 @@ def check_dask(dtrain: Any, evals: Sequence[Any] | None) -> None:
     if any(data is dtrain for data in sets):
         raise PrivacyRefusal(f"`evals` holds the training data: {_METRICS}")
     for name, data in [("`dtrain`", dtrain), *(("A set in `evals`", data) for data in sets)]:
-        if isinstance(data, DaskDMatrix) and type(data) is not DaskDMatrix:
+        if not isinstance(data, DaskDMatrix):
+            raise PrivacyParameterError(
+                f"{name} is a {type(data).__name__}; `xgboost.dask` trains on rows that workers "
+                "have. Make it with xgboost.dask.DaskDMatrix(client, X, y)."
+            )
+        if type(data) is not DaskDMatrix:
             raise _of_quantiles(name, type(data).__name__, "xgboost.dask.DaskDMatrix")
 
 
