@@ -28,6 +28,7 @@ from PIL import Image
 
 DOCS = Path(__file__).resolve().parent
 RESULTS = DOCS.parent / "experiments" / "results"
+AUDITS = DOCS.parent / "experiments" / "pages" / "audits.md"
 OURS, THEIRS = "#c0392b", ("#2471a3", "#7d8b99", "#b9770e", "#5b7f5b", "#8e6bbf", "#a0522d")
 DPI = 110
 
@@ -154,6 +155,19 @@ def alternatives() -> None:
     row_of_panels("alternatives", "alternatives", shown, names, size=(13.5, 3.5), ncols=4)
 
 
+def persons() -> None:
+    """Ways to protect people who have several rows."""
+    names = {
+        "default": "people (dp_privacy_id)",
+        "one row of each": "a random row of each",
+        "group of all rows": "dp_group of the most rows",
+        "rows without a guarantee": "rows; people are not protected",
+        "not private": "XGBoost without privacy",
+    }
+    shown = {"Patients": "Patients, 1 to 40 stays", "Visits": "Visits, 1 to 1,000 rows"}
+    row_of_panels("persons", "persons", shown, names, size=(7.2, 4.2), ncols=2)
+
+
 def bar() -> None:
     """The default against XGBoost without privacy: AUC and calibration on the nine sets."""
     found: dict[tuple[str, str, str], list[float]] = {}  # of all runs: each has splits of its own
@@ -185,8 +199,8 @@ def bar() -> None:
 
 
 def audit() -> None:
-    """Claimed epsilon and the audit's lower bound, from ``tables/audits.md``."""
-    text = (DOCS / "tables/audits.md").read_text(encoding="utf-8")
+    """Claimed epsilon and the audit's lower bound, from the page of audits."""
+    text = AUDITS.read_text(encoding="utf-8")
     row = re.compile(r"^\| ([^|]+) \| [^|]+ \| [\d,]+ \| [^|]+ \| ([\d.]+) \| ([\d.]+) \| (.+) \|$",
                      re.MULTILINE)  # fmt: skip
     _, axes = plt.subplots(figsize=(5.6, 4.6), layout="constrained")
@@ -213,10 +227,10 @@ def audit() -> None:
 
 
 def attacks() -> None:
-    """Membership inference against stock and private models, from ``tables/audits.md``."""
-    text = (DOCS / "tables/audits.md").read_text(encoding="utf-8")
+    """Membership inference against stock and private models, from the page of audits."""
+    text = AUDITS.read_text(encoding="utf-8").split("### Members and labels")[1].split("###")[0]
     row = re.compile(
-        r"^\| ([^|]+) \| (stock|private, epsilon \d+) \| ([\d.]+) ± ([\d.]+)"
+        r"^\| ([^|]+) \| (stock|private, epsilon [\d.]+) \| ([\d.]+) ± ([\d.]+)"
         r" \| [^|]+ \| [^|]+ \| [^|]+ \|$",
         re.MULTILINE,
     )
@@ -269,9 +283,44 @@ def peers() -> None:
     save("peers")
 
 
-def tutorial() -> None:
-    """The plots that the blocks of the tutorial save, made by these blocks."""
-    page = DOCS / "tutorial.md"
+def budget() -> None:
+    """What still fits into a book after each training of epsilon .5, until it refuses."""
+    import numpy as np
+    import xgboost as xgb
+
+    import xgb_dp
+
+    data = xgb.DMatrix(np.eye(2000, 4), np.arange(2000) % 2)
+    params = {"tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 0.5,
+              "dp_delta": 1e-7}  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        book = xgb_dp.Budget(Path(folder) / "book.json", epsilon=1.5, delta=1e-6)
+        left = [book.remaining()]
+        try:
+            while True:
+                book.train(params, data, 10)
+                left.append(book.remaining())
+        except xgb_dp.BudgetError:
+            pass
+    _, axes = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
+    axes.bar(range(len(left)), left, color=THEIRS[0])
+    axes.axhline(0.5, color=OURS, ls=":", label="the next training asks for 0.5")
+    axes.set_xlabel("models of epsilon 0.5 in the book")
+    axes.set_ylabel("largest epsilon that still fits")
+    axes.set_title("A book of epsilon 1.5", loc="left", fontsize=11)
+    axes.legend(frameon=False, fontsize=9)
+    axes.spines[["top", "right"]].set_visible(False)
+    save("budget")
+
+
+def blocks() -> None:
+    """The plots that blocks of pages save, made by these blocks."""
+    for name in ("tutorial.md", "howto/evaluation.md"):
+        run_blocks(DOCS / name)
+
+
+def run_blocks(page: Path) -> None:
+    """Run the blocks of a page, and keep the plots that it shows."""
     text = page.read_text(encoding="utf-8")
     named = re.findall(rf"pictures/{page.stem}_(\w+)\.png", text)
     scope: dict[str, object] = {}
@@ -288,7 +337,8 @@ def tutorial() -> None:
 
 
 PICTURES: dict[str, Callable[[], None]] = {
-    f.__name__: f for f in (first_screen, alternatives, bar, audit, attacks, peers, tutorial)
+    f.__name__: f
+    for f in (first_screen, alternatives, bar, audit, attacks, peers, persons, budget, blocks)
 }
 
 if __name__ == "__main__":
