@@ -124,8 +124,10 @@ class ExactLevels {
         });
       }
     }
-    for (std::size_t k = 0; k < classes_.size() && !this->EndsAtOnce(); ++k) {
-      this->WithSums(&classes_[k], [](auto* sums) { sums->End(); });
+    if (!this->EndsAtOnce()) {
+      for (auto& of_class : classes_) {
+        this->WithSums(&of_class, [](auto* sums) { sums->End(); });
+      }
     }
     branchings_.clear();
     monitor_.Stop("Histograms");

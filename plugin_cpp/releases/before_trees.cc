@@ -1,9 +1,9 @@
 #include "plugin_cpp/releases/before_trees.h"
 
 #include <algorithm>   // for clamp, is_sorted, min, upper_bound
-#include <cmath>       // for exp, floor, isfinite, isnan, ldexp, log, nearbyint, sqrt
+#include <cmath>       // for exp, floor, isfinite, isnan, ldexp, log, nearbyint
 #include <cstddef>     // for size_t
-#include <cstdint>     // for int32_t, int64_t, uint32_t
+#include <cstdint>     // for int32_t, int64_t, uint32_t, uint64_t
 #include <functional>  // for function
 #include <limits>      // for numeric_limits
 #include <optional>    // for optional
@@ -13,40 +13,24 @@
 #include "plugin_cpp/json_reader.h"      // for JsonReader, ReadSigma2, ReadMasking
 #include "plugin_cpp/loss/loss.h"        // for LabelRange, ReadRanges
 #include "plugin_cpp/plan/row_bound.h"   // for kMaxRows
+#include "plugin_cpp/random/samplers.h"  // for IntegerSqrt
 #include "plugin_cpp/release/release.h"  // for Release, NoiseEvent, LocalInt
 #include "plugin_cpp/release/source.h"   // for kColumnsStream, kInterceptStream, kRangeStream
-#include "plugin_cpp/rows/persons.h"     // for SumUnits
 #include "plugin_cpp/rows/raw_pages.h"   // for CheckNumRows, ForEachPage
 #include "xgboost/json.h"                // for Json
 #include "xgboost/logging.h"             // for CHECK
 
 namespace xgboost::dp {
 namespace {
-/** @brief Rows of this worker, whose sums are in units of 2^-shift. */
-struct UnitRows {
-  Context const* ctx;
-  DMatrix* matrix;
-  Persons const* persons;  // null where each row counts one
-  std::int32_t shift;
-
-  [[nodiscard]] MetaInfo const& Info() const { return matrix->Info(); }
-  /** @brief What a row adds that counts one. */
-  [[nodiscard]] std::int64_t One() const { return std::int64_t{1} << shift; }
-  /** @brief See SumUnits. */
-  template <typename AddRow>
-  [[nodiscard]] std::vector<LocalInt> Sum(std::size_t n_sums, AddRow&& add_row) const {
-    return SumUnits(ctx, this->Info().num_row_, persons, n_sums, add_row);
-  }
-  /** @brief A number of a range as one on [-1, 1]: a grid integer of at most 2^shift. */
-  [[nodiscard]] std::int64_t OnGrid(double value, LabelRange range) const {
-    double half = (range.upper - range.lower) / 2;
-    double centred = (value - range.lower - half) / half;
-    // What is not a number is refused elsewhere; here it must only not break the bound. The
-    // logarithm of a time of 0 and the exponential of a large margin are infinite, and at an end.
-    centred = std::isnan(centred) ? 0.0 : std::clamp(centred, -1.0, 1.0);
-    return static_cast<std::int64_t>(std::nearbyint(std::ldexp(centred, shift)));
-  }
-};
+/** @brief A number of a range as one on [-1, 1]: a grid integer of at most 2^shift. */
+std::int64_t OnGrid(double value, LabelRange range, std::int32_t shift) {
+  double half = (range.upper - range.lower) / 2;
+  double centred = (value - range.lower - half) / half;
+  // What is not a number is refused elsewhere; here it must only not break the bound. The
+  // logarithm of a time of 0 and the exponential of a large margin are infinite, and at an end.
+  centred = std::isnan(centred) ? 0.0 : std::clamp(centred, -1.0, 1.0);
+  return static_cast<std::int64_t>(std::nearbyint(std::ldexp(centred, shift)));
+}
 
 /** @brief What a request sums. Each function below reads what it needs of the request first. */
 using Sums = std::function<std::vector<LocalInt>(UnitRows const&)>;
@@ -162,13 +146,14 @@ Sums SumLabels(JsonReader const& in, std::vector<LabelRange> const& ranges, bool
     return rows.Sum(n_sums, [&](std::size_t i, auto&& add) {
       for (std::size_t k = 0; k < n_labels; ++k) {
         double label = times ? std::log(static_cast<double>(first_times[i])) : labels(i, k);
-        add(k, rows.OnGrid(label, ranges[k]));
+        add(k, OnGrid(label, ranges[k], rows.shift));
       }
       if (of_rows) {
         add(n_labels, rows.One());
       }
       if (exposures) {
-        add(n_sums - 1, rows.OnGrid(std::exp(static_cast<double>(margins(i, 0))), *exposures));
+        add(n_sums - 1,
+            OnGrid(std::exp(static_cast<double>(margins(i, 0))), *exposures, rows.shift));
       }
     });
   };
@@ -182,16 +167,6 @@ Sums SumRegression(JsonReader const& in) {
     exposures = ReadRange(in, "exposure");
   }
   return SumLabels(in, {ReadRange(in, "target")}, in.Has("times") && in.Bool("times"), exposures);
-}
-
-/** @brief The largest integer a with k a^2 at most 4^shift: k sums of a have a norm of 2^shift. */
-std::int64_t ShareOfEach(std::int64_t k, std::int32_t shift) {
-  auto a =
-      static_cast<std::int64_t>(std::sqrt(std::ldexp(1.0, 2 * shift) / static_cast<double>(k)));
-  while (a * a > (std::int64_t{1} << (2 * shift)) / k) {
-    --a;
-  }
-  return a;
 }
 
 /**
@@ -216,7 +191,9 @@ Sums CellsByColumn(JsonReader const& in) {
                 own.push_back(of_class + entry.index);
               }
             }
-            auto each = own.empty() ? 0 : ShareOfEach(own.size(), rows.shift);
+            // As many sums of that have a norm of 2^shift.
+            std::int64_t each =
+                own.empty() ? 0 : IntegerSqrt((std::uint64_t{1} << (2 * rows.shift)) / own.size());
             for (auto k : own) {
               sums[k].value += each;
             }
@@ -249,6 +226,26 @@ struct Kind {
   std::uint32_t stream{kInterceptStream};  // no two releases before the same trees share one
 };
 }  // namespace
+
+Json NoisySums(NoiseEvent const& event, std::vector<LocalInt> const& sums, Release* release) {
+  Array out;
+  for (auto sum : release->AddNoise(event, sums).values) {
+    out.GetArray().emplace_back(Integer{sum.Value()});
+  }
+  return Json{std::move(out)};
+}
+
+std::string Answer(Json released, Release const& release) {
+  Json out{Object{}};
+  out["sums"] = std::move(released);
+  auto recorded = release.SaveEvents();
+  if (!get<Array const>(recorded).empty()) {
+    out["event"] = get<Array const>(recorded).front();
+  }
+  std::string answer;
+  Json::Dump(out, &answer);
+  return answer;
+}
 
 std::string ReleaseBeforeTrees(Context const* ctx, std::shared_ptr<DMatrix> const& p_fmat,
                                std::shared_ptr<Persons const> const& persons,
@@ -286,18 +283,6 @@ std::string ReleaseBeforeTrees(Context const* ctx, std::shared_ptr<DMatrix> cons
   if (columns > 0 && kind.read != CellsByColumn) {
     sums.push_back(PresentCells(rows, columns));
   }
-  Json out{Object{}};
-  Array released;
-  for (auto sum : release.AddNoise(event, sums).values) {
-    released.GetArray().emplace_back(Integer{sum.Value()});
-  }
-  out["sums"] = Json{std::move(released)};
-  auto recorded = release.SaveEvents();
-  if (!get<Array const>(recorded).empty()) {
-    out["event"] = get<Array const>(recorded).front();
-  }
-  std::string answer;
-  Json::Dump(out, &answer);
-  return answer;
+  return Answer(NoisySums(event, sums, &release), release);
 }
 }  // namespace xgboost::dp

@@ -6,14 +6,42 @@
  */
 #pragma once
 
-#include <memory>  // for shared_ptr
-#include <string>  // for string
+#include <cstddef>  // for size_t
+#include <cstdint>  // for int32_t, int64_t
+#include <memory>   // for shared_ptr
+#include <string>   // for string
+#include <vector>   // for vector
 
-#include "plugin_cpp/rows/persons.h"  // for Persons
-#include "xgboost/context.h"          // for Context
-#include "xgboost/data.h"             // for DMatrix
+#include "plugin_cpp/release/release.h"  // for Release, NoiseEvent, LocalInt
+#include "plugin_cpp/rows/persons.h"     // for Persons, SumUnits
+#include "xgboost/context.h"             // for Context
+#include "xgboost/data.h"                // for DMatrix, MetaInfo
+#include "xgboost/json.h"                // for Json
 
 namespace xgboost::dp {
+/** @brief Rows of this worker, whose sums are in units of 2^-shift. */
+struct UnitRows {
+  Context const* ctx;
+  DMatrix* matrix;
+  Persons const* persons;  // null where each row counts one
+  std::int32_t shift;
+
+  [[nodiscard]] MetaInfo const& Info() const { return matrix->Info(); }
+  /** @brief What a row adds that counts one. */
+  [[nodiscard]] std::int64_t One() const { return std::int64_t{1} << shift; }
+  /** @brief See SumUnits. */
+  template <typename AddRow>
+  [[nodiscard]] std::vector<LocalInt> Sum(std::size_t n_sums, AddRow&& add_row) const {
+    return SumUnits(ctx, this->Info().num_row_, persons, n_sums, add_row);
+  }
+};
+
+/** @brief Sums over all workers with noise. */
+[[nodiscard]] Json NoisySums(NoiseEvent const& event, std::vector<LocalInt> const& sums,
+                             Release* release);
+/** @brief What was released, and its draw (absent without noise), as the answer to a request. */
+[[nodiscard]] std::string Answer(Json released, Release const& release);
+
 /**
  * @brief Release the sums that the request asks for.
  *

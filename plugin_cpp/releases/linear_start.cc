@@ -1,9 +1,9 @@
 #include "plugin_cpp/releases/linear_start.h"
 
 #include <algorithm>  // for adjacent_find, for_each, is_sorted, max, sort
-#include <cmath>      // for isnan, sqrt
+#include <cmath>      // for isnan
 #include <cstddef>    // for size_t
-#include <cstdint>    // for int16_t, int32_t, int64_t, uint16_t
+#include <cstdint>    // for int16_t, int32_t, int64_t, uint16_t, uint64_t
 #include <limits>     // for numeric_limits
 #include <utility>    // for move
 #include <vector>     // for vector
@@ -12,8 +12,10 @@
 #include "plugin_cpp/json_reader.h"                     // for JsonReader, ReadKnownNoise
 #include "plugin_cpp/plan/plan.h"                       // for QuantilePlan
 #include "plugin_cpp/plan/row_bound.h"                  // for kMaxRows
-#include "plugin_cpp/release/release.h"                 // for Release, LocalInt, NoiseEvent
+#include "plugin_cpp/random/samplers.h"                 // for IntegerSqrt
+#include "plugin_cpp/release/release.h"                 // for Release, NoiseEvent
 #include "plugin_cpp/release/source.h"                  // for kColumnsStream, kDiscoveryStream
+#include "plugin_cpp/releases/before_trees.h"           // for Answer, NoisySums, UnitRows
 #include "plugin_cpp/releases/candidates/candidates.h"  // for CellSums, ReleaseTrees
 #include "plugin_cpp/rows/raw_pages.h"                  // for CheckNumRows, ForEachPage
 #include "xgboost/json.h"                               // for Json
@@ -25,15 +27,6 @@ namespace {
 constexpr std::int64_t kHalfRoot = 23170;
 constexpr std::int32_t kHalfBits = 15;
 static_assert(2 * kHalfRoot * kHalfRoot <= std::int64_t{1} << (2 * kHalfBits));
-
-/** @brief The largest norm of the scores of a row: its square is at most 2^shift. */
-std::int64_t MostScore(std::int32_t shift) {
-  std::int64_t most = 0;
-  while ((most + 1) * (most + 1) <= std::int64_t{1} << shift) {
-    ++most;
-  }
-  return most;
-}
 
 /** @brief How many of ascending cuts are not above a value, found without a branch. */
 std::size_t Bin(std::vector<float> const& cuts, float value) {
@@ -49,7 +42,8 @@ std::size_t Bin(std::vector<float> const& cuts, float value) {
 class Scores {
  public:
   Scores(JsonReader const& in, std::int32_t shift)
-      : most_{MostScore(shift)}, constant_{in.Int("constant_score", 0, most_)} {
+      : most_{static_cast<std::int64_t>(IntegerSqrt(std::uint64_t{1} << shift))},
+        constant_{in.Int("constant_score", 0, most_)} {
     auto const& scored = in.List("scored");
     for (bool of_categories : {false, true}) {  // a constant, numbers, and categories
       for (auto const& json : scored) {
@@ -187,14 +181,11 @@ class Scores {
     if (norm2 <= most_ * most_) {
       return;
     }
-    auto norm = static_cast<std::int64_t>(std::sqrt(static_cast<double>(norm2)));
-    while (norm * norm < norm2) {
-      ++norm;
-    }
+    auto norm = static_cast<std::int64_t>(IntegerSqrt(norm2 - 1)) + 1;  // rounded up
     each([&](std::int16_t& value) { value = static_cast<std::int16_t>(value * most_ / norm); });
   }
 
-  std::int64_t most_;
+  std::int64_t most_;  // largest norm of the scores of a row: its square is at most 2^shift
   std::int64_t constant_;
   std::vector<Column> columns_;  // by index
   std::size_t n_{1};             // positions; the constant has the first one
@@ -204,27 +195,15 @@ class Scores {
   std::vector<Cell> categories_;      // row by row
 };
 
-/** @brief Rows of this worker, whose sums are in units of 2^-shift. */
-struct UnitRows {
-  Context const* ctx;
-  DMatrix* matrix;
-  Persons const* persons;  // null where each row counts one
-  std::int32_t shift;
-};
-
 Json ReleaseProducts(UnitRows const& rows, JsonReader const& in, NoiseEvent const& event,
                      Release* release) {
   Scores scores{in, rows.shift};
   scores.Read(rows.ctx, rows.matrix);
-  auto labels = rows.matrix->Info().labels.HostView();
-  auto sums =
-      SumUnits(rows.ctx, rows.matrix->Info().num_row_, rows.persons, scores.NumSums(),
-               [&](std::size_t i, auto&& add) { scores.AddRow(i, labels(i, 0) > 0.5f, add); });
-  Array out;
-  for (auto sum : release->AddNoise(event, sums).values) {
-    out.GetArray().emplace_back(Integer{sum.Value()});
-  }
-  return Json{std::move(out)};
+  auto labels = rows.Info().labels.HostView();
+  auto sums = rows.Sum(scores.NumSums(), [&](std::size_t i, auto&& add) {
+    scores.AddRow(i, labels(i, 0) > 0.5f, add);
+  });
+  return NoisySums(event, sums, release);
 }
 
 /** @brief The quantile trees of some columns; a row, or a person, counts one in each. */
@@ -241,7 +220,7 @@ Json ReleaseCandidates(UnitRows const& rows, JsonReader const& in, NoiseEvent co
     }
   }
   CHECK(!columns.empty());
-  auto one = std::int64_t{1} << rows.shift;
+  auto one = rows.One();
   auto add_rows = [&](auto&& cell, CellSums* sums) {
     ForEachPage(rows.ctx, rows.matrix, [&](SparsePage const& page) {
       sums->Add(page, cell,
@@ -286,14 +265,7 @@ std::string ReleaseLinearStart(Context const* ctx, std::shared_ptr<DMatrix> cons
   Persons::Keep(p_fmat, in.Text("plan_id"), persons, in.Bool("again"));
   CheckNumRows(ctx, Masking{}, p_fmat->Info().num_row_, kMaxRows);
   auto shift = static_cast<std::int32_t>(in.Int("shift", 0, 26));
-  Json out{Object{}};
-  out["sums"] = kind.release({ctx, p_fmat.get(), persons.get(), shift}, in, event, &release);
-  auto recorded = release.SaveEvents();
-  if (!get<Array const>(recorded).empty()) {
-    out["event"] = get<Array const>(recorded).front();
-  }
-  std::string answer;
-  Json::Dump(out, &answer);
-  return answer;
+  UnitRows rows{ctx, p_fmat.get(), persons.get(), shift};
+  return Answer(kind.release(rows, in, event, &release), release);
 }
 }  // namespace xgboost::dp
