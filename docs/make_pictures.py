@@ -16,6 +16,7 @@ import statistics
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 
@@ -107,6 +108,14 @@ def legend_below(figure: Figure, axes: Axes, ncols: int) -> None:
     figure.legend(
         handles, labels, loc="outside lower center", ncols=ncols, frameon=False, fontsize=9
     )
+
+
+def finish(axes: Axes, title: str, name: str, **legend: Any) -> None:
+    """Give a single panel its title and legend, and write it."""
+    axes.set_title(title, loc="left", fontsize=11)
+    axes.legend(frameon=False, fontsize=9, **legend)
+    axes.spines[["top", "right"]].set_visible(False)
+    save(name)
 
 
 def save(name: str) -> None:
@@ -220,10 +229,8 @@ def audit() -> None:
     axes.set_yticks([0.01, 0.1, 1, 10], ["0.01 or less", "0.1", "1", "10"])
     axes.set_xlabel("epsilon that is claimed")
     axes.set_ylabel("epsilon that the attack proves (95%)")
-    axes.set_title("Audits of this library and of broken trainers", loc="left", fontsize=11)
-    axes.legend(loc="lower right", bbox_to_anchor=(1, 0.08), frameon=False, fontsize=9)
-    axes.spines[["top", "right"]].set_visible(False)
-    save("audit")
+    title = "Audits of this library and of broken trainers"
+    finish(axes, title, "audit", loc="lower right", bbox_to_anchor=(1, 0.08))
 
 
 def attacks() -> None:
@@ -246,10 +253,7 @@ def attacks() -> None:
     names = [t.replace("private, epsilon", "epsilon =") for t in trainers]
     axes.set_xticks(range(len(trainers)), ["stock XGBoost", *names[1:]])
     axes.set_ylabel("area of membership inference")
-    axes.set_title("Who was in the training data?", loc="left", fontsize=11)
-    axes.legend(frameon=False, fontsize=9)
-    axes.spines[["top", "right"]].set_visible(False)
-    save("attacks")
+    finish(axes, "Who was in the training data?", "attacks")
 
 
 _KINDS = {
@@ -277,10 +281,7 @@ def peers() -> None:
         raise SystemExit("_KINDS must have every fault of peers.md exactly once.")
     axes.invert_yaxis()
     axes.set_xlabel("faults found")
-    axes.legend(frameon=False, fontsize=9, loc="lower right")
-    axes.set_title("Faults of other implementations", loc="left", fontsize=11)
-    axes.spines[["top", "right"]].set_visible(False)
-    save("peers")
+    finish(axes, "Faults of other implementations", "peers", loc="lower right")
 
 
 def budget() -> None:
@@ -307,10 +308,7 @@ def budget() -> None:
     axes.axhline(0.5, color=OURS, ls=":", label="the next training asks for 0.5")
     axes.set_xlabel("models of epsilon 0.5 in the book")
     axes.set_ylabel("largest epsilon that still fits")
-    axes.set_title("A book of epsilon 1.5", loc="left", fontsize=11)
-    axes.legend(frameon=False, fontsize=9)
-    axes.spines[["top", "right"]].set_visible(False)
-    save("budget")
+    finish(axes, "A book of epsilon 1.5", "budget")
 
 
 def blocks() -> None:
