@@ -17,7 +17,7 @@ from . import sensitivity
 from .event_reader import event_from_json
 from .events import Event, ExponentialEvent, PlainEvent
 from .nested import RoundsEvent
-from .sensitivity import Labels, RowBound, leaf_coordinates, release_of
+from .sensitivity import MOST_PRODUCTS, Labels, RowBound, leaf_coordinates, release_of
 from .units import PERSON
 
 NOISY_SUMS = ("histogram", "partial")
@@ -199,7 +199,7 @@ class Enforced:
             "intercept": lambda: _meant(self.labels).measure(person=self._of_persons),
             "rows": lambda: _meant(self.labels).measure(person=self._of_persons),
             "columns": lambda: (sensitivity.columns_sens2(_meant(self.by_column)), self.columns),
-            "products": lambda: (sensitivity.columns_sens2(_meant(self.products)), 1 << 18),
+            "products": lambda: (sensitivity.columns_sens2(_meant(self.products)), MOST_PRODUCTS),
             "candidates": self._candidates,
             "correction": lambda: (sensitivity.correction_sens2(), 2),
             "histograms": self._histograms,

@@ -23,6 +23,8 @@ OUTPUT_UNITS = 1 << 20
 MAX_RANGE = 1 << 23
 # Cells of equal width of the range of labels, in which they are counted for quantiles.
 LABEL_CELLS = 64
+# Sums of products that a linear start may release; no training has scores for so many.
+MOST_PRODUCTS = 1 << 18
 _KINDS = ("binary", "regression", "targets", "multiclass", "cells", "range", "rows")
 
 

@@ -279,10 +279,6 @@ class Ledger:
             rest = rest[size:]
         return replace(self, trainings=tuple(trainings))
 
-    def followed_by(self, training: TrainingRecord) -> Ledger:
-        """The ledger with one more training."""
-        return replace(self, trainings=(*self.trainings, training))
-
     @property
     def events(self) -> list[Event]:
         """What all trainings are charged with, in release order."""

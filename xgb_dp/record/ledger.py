@@ -204,8 +204,8 @@ def claim(earlier: Ledger | None, plan: TrainingRecord, *, private: bool, noise:
     """
     if earlier is None:
         return Ledger(private, noise, (plan,))
-    together = Ledger(private and earlier.private, earlier.noise if noise == "os" else noise, ())
-    return replace(together, trainings=earlier.trainings).followed_by(plan)
+    noise = earlier.noise if noise == "os" else noise
+    return Ledger(private and earlier.private, noise, (*earlier.trainings, plan))
 
 
 def store(booster: Any, ledger: Ledger) -> None:

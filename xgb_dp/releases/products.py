@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 SHARE = 0.05
 MOST_SCORES = 128  # the work of a row goes with their square
-_MOST_SUMS = 1 << 18  # at least that of so many scores
 
 
 def scored(s: Settings) -> list[int]:
@@ -104,4 +103,4 @@ class Products(Release):
     def noise(self, part: Part, grid_bits: int) -> tuple[Noise, PlainEvent]:
         """Gaussian noise on each sum, on the finest grid."""
         units = sensitivity.columns_sens2(0)
-        return noisy_counts(self.name, units, _MOST_SUMS, part, persons=True)
+        return noisy_counts(self.name, units, sensitivity.MOST_PRODUCTS, part, persons=True)
