@@ -38,6 +38,8 @@ class PrivacyError(ValueError):
         PrivacyParameterError
     """
 
+    verbatim = ""  # a name that the caller wrote, whatever else has this name here
+
 
 class PrivacyParameterError(PrivacyError):
     """A parameter is missing, unknown, of the wrong type or out of its range.

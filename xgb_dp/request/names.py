@@ -110,10 +110,12 @@ def check_names(params: Mapping[str, Any]) -> None:
         near = difflib.get_close_matches(name, [*PARAMETERS, *ALIASES], n=1, cutoff=0.6)
         hint = f" Did you mean `{near[0]}`?" if near else ""
         kind = PrivacyParameterError if name.startswith("dp_") or near else PrivacyRefusal
-        raise kind(
+        error = kind(
             f"`{_shown(name)}` is not a parameter of private training, which accepts only what is "
             f"known to be safe.{hint} See the parameter table in the documentation."
         )
+        error.verbatim = name
+        raise error
 
 
 def _shown(name: str) -> str:
