@@ -21,7 +21,7 @@ from ..accounting import Event, Unit, one_unit
 from ..data.parts import Part
 from ..errors import BudgetError, PrivacyParameterError
 from ..parameters.parse import parse_flag, parse_number
-from ..record.caution import warn_of
+from ..record.caution import concerns, warn
 from ..record.report import privacy_report
 from ..request.arguments import takes
 from ..request.names import flatten
@@ -114,7 +114,7 @@ class Budget(Book):
             new |= secret_rooms.to_content(new, secret_test, test_epsilon, whose.unit)
             new |= {**whose.to_content(), "entries": []}
             content = budget_file.update(self.path, lambda old: old or new)
-            warn_of(content["epsilon"], content["delta"], None, stacklevel=3, unit=whose.unit)
+            warn(concerns(content["epsilon"], content["delta"], None, whose.unit), stacklevel=3)
         for name, value in given.items():
             if value is not None and value != content[name]:
                 raise PrivacyParameterError(

@@ -29,7 +29,7 @@ from ..errors import PrivacyParameterError
 from ..noisy_sums import ColumnPlan, release_numbers, release_texts
 from ..parameters.parse import parse_target
 from ..record import policy
-from ..record.caution import warn_of
+from ..record.caution import concerns, warn
 from ..request.arguments import takes
 from .discovered import Discovery, found_number, found_text
 from .least_noise import plan_discovery
@@ -98,7 +98,7 @@ def discover(
         check_free()
     cells = _Cells.read(data, columns, privacy_id, missing, read_day("`since`", since))
     unit = unit_of(cells.codes is not None, cells.id_column, group, budget)
-    warn_of(epsilon, delta, None, stacklevel=2, unit=unit)
+    warn(concerns(epsilon, delta, None, unit))
     plan = plan_discovery(len(cells.texts), len(cells.numbers), epsilon, delta, unit)
     native.lib()
     draw = partial(_release, cells, plan, delta, unit)

@@ -6,7 +6,6 @@ Proof: docs/proofs/evaluation.md
 from __future__ import annotations
 
 import os
-import warnings
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,10 +19,10 @@ from ..data.parts import Part, for_persons, part_of
 from ..engine import native
 from ..engine.blas import one_thread
 from ..engine.progress import progress
-from ..errors import PrivacyParameterError, PrivacyWarning
+from ..errors import PrivacyParameterError
 from ..noisy_sums import release
 from ..parameters import parse
-from ..record.caution import warn_of
+from ..record.caution import concerns, warn
 from ..record.total import of_records
 from ..request.arguments import own_names
 from .binary import Binary, Pair
@@ -104,9 +103,8 @@ def evaluate(
     target, level = parse.parse_target(epsilon, delta), parse.parse_probability("level", level)
     with own_names({"dp_privacy_id": "privacy_id"}):
         asked = _Question.of(model, data, by, error_bound, target_bounds, privacy_id, group, budget)
-        warn_of(*target, None, stacklevel=2, unit=asked.unit)
-        if asked.of_persons and not asked.unit.of_persons:
-            warnings.warn(_FOR_ROWS, PrivacyWarning, stacklevel=2)
+        of_rows = asked.of_persons and not asked.unit.of_persons
+        warn([*concerns(*target, None, asked.unit), *([_FOR_ROWS] if of_rows else ())])
         return asked.answer(target, budget, note, level)
 
 

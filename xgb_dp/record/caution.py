@@ -50,59 +50,42 @@ def concerns(epsilon: float, delta: float, n_public: int | None, unit: Unit = ON
     return reasons
 
 
-def _issue(texts: Iterable[str], stacklevel: int) -> None:
+def warn(texts: Iterable[str], stacklevel: int = 2) -> None:
+    """Issue a ``PrivacyWarning`` for each of some texts."""
     for text in texts:
-        warnings.warn(text, PrivacyWarning, stacklevel=stacklevel + 2)
+        warnings.warn(text, PrivacyWarning, stacklevel=stacklevel + 1)
 
 
-def warn_of(
-    epsilon: float,
-    delta: float,
-    n_public: int | None,
-    stacklevel: int = 2,
-    unit: Unit = ONE_ROW,
-) -> None:
-    """Issue a ``PrivacyWarning`` for each of the :func:`concerns`."""
-    _issue(concerns(epsilon, delta, n_public, unit), stacklevel)
-
-
-def warn(settings: Settings, stacklevel: int = 2) -> None:
-    """Issue a ``PrivacyWarning`` for what the target of a training lacks."""
+def of_target(settings: Settings) -> list[str]:
+    """What the target of a training lacks."""
     if math.isinf(settings.epsilon):
-        text = (
+        return [
             "`dp_epsilon` is infinite: this trains without noise, for debugging, and the model is "
             "NOT private."
-        )
-        _issue([text], stacklevel)
-        return
-    unit = settings.privacy_unit
-    warn_of(settings.epsilon, settings.delta, settings["dp_n_public"], stacklevel + 1, unit)
+        ]
+    n_public, unit = settings["dp_n_public"], settings.privacy_unit
+    return concerns(settings.epsilon, settings.delta, n_public, unit)
 
 
-def warn_of_columns(schema: Schema, for_persons: bool, stacklevel: int = 2) -> None:
-    """Issue a ``PrivacyWarning`` where a feature has the name of an id.
+def of_columns(schema: Schema, for_persons: bool) -> list[str]:
+    """Features with the name of an id.
 
     Declared categories are left alone: whoever lists them knows that they are no ids of persons.
     """
-    if not schema.named:
-        return
     numbers = [name for i, name in enumerate(schema.names) if i not in schema.categorical]
     ids = [repr(name) for name in numbers if looks_like_id(name)]
-    if ids:
-        mend = (
-            "Whose the rows are is declared already, so leave the column out: an id is not a "
-            "feature."
-            if for_persons
-            else "If it says who a row belongs to, name it as that, so that all rows of a person "
-            "are protected together, and not each row by itself: `dp_privacy_id` (estimators: "
-            "fit(..., privacy_id=); command line: --privacy-id). Otherwise leave the column out: "
-            "an id is not a feature."
-        )
-        text = (
-            f"By its name the feature {', '.join(ids)} looks like an id. {mend} A feature that is "
-            "none can be renamed."
-        )
-        _issue([text], stacklevel)
+    if not schema.named or not ids:
+        return []
+    mend = (
+        "Whose the rows are is declared already, so leave the column out: an id is not a feature."
+        if for_persons
+        else "If it says who a row belongs to, name it as that, so that all rows of a person are "
+        "protected together, and not each row by itself: `dp_privacy_id` (estimators: "
+        "fit(..., privacy_id=); command line: --privacy-id). Otherwise leave the column out: an id "
+        "is not a feature."
+    )
+    named = f"By its name the feature {', '.join(ids)} looks like an id."
+    return [f"{named} {mend} A feature that is none can be renamed."]
 
 
 def doubts(training: TrainingRecord, unit: Unit) -> list[str]:
@@ -138,27 +121,27 @@ def doubts(training: TrainingRecord, unit: Unit) -> list[str]:
     return reasons
 
 
-def warn_of_doubts(claimed: Ledger, stacklevel: int = 2) -> None:
-    """Issue a ``PrivacyWarning`` for each of the :func:`doubts` of the last training."""
-    if claimed.private:
-        _issue(doubts(claimed.trainings[-1], claimed.unit), stacklevel)
+def of_last(claimed: Ledger) -> list[str]:
+    """The :func:`doubts` of the last training."""
+    return doubts(claimed.trainings[-1], claimed.unit) if claimed.private else []
 
 
-def warn_of_model(claimed: Ledger, stacklevel: int = 2) -> None:
-    """Issue a ``PrivacyWarning`` where a continued model as a whole has a large epsilon."""
+def of_model(claimed: Ledger) -> list[str]:
+    """Whether a continued model as a whole has a large epsilon."""
     if len(claimed.trainings) < 2 or not claimed.private or claimed.noise != "os":
-        return
+        return []
     *earlier, last = claimed.trainings
     before = "training" if len(earlier) == 1 else f"{len(earlier)} trainings"
     delta = max(t.target[1] for t in claimed.trainings)
     unit = claimed.unit
     epsilon = make_accountant("exact", claimed.events).get_epsilon(delta, unit.group)
-    if last.target[0] <= _LARGE_EPSILON < epsilon:
-        text = (
-            f"With the {before} before this one the model is at epsilon {epsilon:.4g}: "
-            "`dp_epsilon` is what the new trees add."
-        )
-        _issue([" ".join([text, *concerns(epsilon, 0.0, None, unit)])], stacklevel)
+    if not last.target[0] <= _LARGE_EPSILON < epsilon:
+        return []
+    text = (
+        f"With the {before} before this one the model is at epsilon {epsilon:.4g}: `dp_epsilon` is "
+        "what the new trees add."
+    )
+    return [" ".join([text, *concerns(epsilon, 0.0, None, unit)])]
 
 
 def scope(unit: Unit) -> str:

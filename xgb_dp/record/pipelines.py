@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Any
 
 from ..data.cells import read_data
-from ..errors import PrivacyRefusal, PrivacyWarning
+from ..errors import PrivacyRefusal
 
 _PIPELINES = ("sklearn.pipeline.", "imblearn.pipeline.")
 _ENCODERS = ("OneHotEncoder", "OrdinalEncoder")
@@ -186,12 +186,10 @@ def _instead(step: Any) -> str:
     return _ELSE
 
 
-def warn_of_steps(steps: list[tuple[str, str]], stacklevel: int = 2) -> None:
-    """Issue a ``PrivacyWarning`` that names the steps and what to do instead."""
-    if steps:
-        warnings.warn(
-            "Steps of the pipeline in front of this estimator are fitted on the training rows "
-            f"without noise, and epsilon does not cover them. {_listed(steps)}.",
-            PrivacyWarning,
-            stacklevel=stacklevel + 1,
-        )
+def of_steps(steps: list[tuple[str, str]]) -> list[str]:
+    """A warning that names the steps and what to do instead; none without steps."""
+    text = (
+        "Steps of the pipeline in front of this estimator are fitted on the training rows without "
+        f"noise, and epsilon does not cover them. {_listed(steps)}."
+    )
+    return [text] if steps else []

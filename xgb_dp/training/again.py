@@ -7,7 +7,6 @@ Only ledgers are kept, for as long as the object lives.
 from __future__ import annotations
 
 import math
-import warnings
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,7 +15,6 @@ from typing import Any
 
 from ..accounting.gaussian import gaussian_epsilon, gaussian_mu
 from ..accounting.units import all_same
-from ..errors import PrivacyWarning
 from ..record.form import Ledger
 
 _TABLE: ContextVar[Any] = ContextVar("xgb_dp_table", default=None)
@@ -47,14 +45,14 @@ def keep(dtrain: Any, training: object, record: Ledger) -> None:
     _trained.get(id(rows), {})[training] = record
 
 
-def warn_of_total(dtrain: Any, claimed: Ledger, stacklevel: int = 2) -> None:
-    """Issue a ``PrivacyWarning`` before the second training of the same rows, the fourth, ..."""
+def of_total(dtrain: Any, claimed: Ledger) -> list[str]:
+    """A warning before the second training of the same rows, the fourth, ...; else none."""
     kept = _trained.get(id(_rows(dtrain)), {}).values()
     # A model that this one continues is a part of it.
     records = [*(r for r in kept if not r.trees or not r.trees <= claimed.trees), claimed]
     count = len(records)
     if count < 2 or count & (count - 1) or not all(r.private and r.noise == "os" for r in records):
-        return
+        return []
     cost = "they are for different units, so nothing bounds what they cost together"
     if all_same(record.unit for record in records):
         targets = [t.target for record in records for t in record.trainings]
@@ -63,10 +61,8 @@ def warn_of_total(dtrain: Any, claimed: Ledger, stacklevel: int = 2) -> None:
             mu = math.hypot(*(gaussian_mu(*target) for target in targets))
             total = min(total, gaussian_epsilon(mu, delta))
         cost = f"together they cost about epsilon {total:.3g} at delta {delta:g}"
-    warnings.warn(
+    return [
         f"These rows train private model number {count}, and no budget counts them: {cost}. Keep "
         "one book (`xgb_dp.Budget`) for all that is shown of them. "
-        "`xgb_dp.privacy_report([first, second])` gives the exact total.",
-        PrivacyWarning,
-        stacklevel=stacklevel + 1,
-    )
+        "`xgb_dp.privacy_report([first, second])` gives the exact total."
+    ]

@@ -25,7 +25,7 @@ from ..engine import native, workers
 from ..engine.once import Once
 from ..errors import PrivacyRefusal
 from ..record import caution
-from ..record.pipelines import fitted_steps, warn_of_steps
+from ..record.pipelines import fitted_steps, of_steps
 from ..request.names import flatten, read_one
 from ..request.schema import Schema, read_schema
 from . import again, public_data
@@ -162,15 +162,17 @@ def before_train(
     parts.check_size_is_secret(part, settings["dp_n_public"])
     training = Training.of(prepared, xgb_model, part, structures)
     training = replace(training, steps=tuple(name for name, _ in steps))
-    caution.warn(settings, stacklevel=4)
-    warn_of_steps(steps, stacklevel=4)
-    caution.warn_of_columns(schema, ids is not None, stacklevel=4)
     claimed, unbooked = training.claim(), not in_force()
-    caution.warn_of_model(claimed, stacklevel=4)
-    if settings["dp_n_public"] is not None:  # else the number of rows has yet to be released
-        caution.warn_of_doubts(claimed, stacklevel=4)
-    if unbooked:
-        again.warn_of_total(dtrain, claimed, stacklevel=4)
+    texts = [
+        *caution.of_target(settings),
+        *of_steps(steps),
+        *caution.of_columns(schema, ids is not None),
+        *caution.of_model(claimed),
+        # Without a public number of rows it has yet to be released.
+        *(caution.of_last(claimed) if settings["dp_n_public"] is not None else ()),
+        *(again.of_total(dtrain, claimed) if unbooked else ()),
+    ]
+    caution.warn(texts, stacklevel=4)
 
     # All workers train the same, on rows of the declared domain, each of which is judged by itself.
     workers.check_agreement(f"{training.texts}\n{schema.names}")

@@ -74,7 +74,7 @@ class LedgerCallback(TrainingCallback):
         record = self.training.draws.complete(self.claimed, model, rounds)
         self._store(model, ledger.sign(model, record))
         with suppress(PrivacyWarning):  # the model is paid for
-            caution.warn_of_doubts(record, stacklevel=6)
+            caution.warn(caution.of_last(record), stacklevel=6)
         return model
 
     def _store(self, model: Any, record: Ledger) -> None:

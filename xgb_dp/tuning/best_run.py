@@ -29,7 +29,7 @@ from ..engine.progress import progress
 from ..errors import BudgetError, PrivacyParameterError, PrivacyWarning
 from ..parameters import parse
 from ..record import ledger
-from ..record.caution import warn_of
+from ..record.caution import concerns, warn
 from ..record.report import PrivacyReport, privacy_report
 from ..record.selected import Run, best_of, complete
 from ..request.names import flatten
@@ -190,7 +190,7 @@ class _Choice:
         candidates = trials(params, _listed(settings), rounds, schema, target[0])
         judge = judge_of(score, kind_of([trial.settings for trial in candidates]))
         s = candidates[0].settings
-        warn_of(*target, s["dp_n_public"], stacklevel=3, unit=s.privacy_unit)
+        warn(concerns(*target, s["dp_n_public"], s.privacy_unit), stacklevel=3)
         return cls(given, schema, candidates, judge, law(len(candidates)), target, budget)
 
     def run(self, share: float, note: str) -> Selection:
