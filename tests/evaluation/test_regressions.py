@@ -143,7 +143,8 @@ def test_a_declared_range_that_is_too_wide_costs_little():
 
     followed, declared = judged_within(), judged_within(target_bounds=(0, 2e4))
     assert abs(float(followed.rmse) - exact) < 6 * followed.rmse.noise
-    assert followed.rmse.high < 3 * exact < declared.rmse.high
+    assert followed.rmse.high < 3 * exact
+    assert declared.rmse.noise > 50 * exact  # the end of its interval is 0 in some runs
     low, high = followed.overall.within
     assert low <= y.min() and y.max() <= high < 100
     assert f"above {high:g} count as" in followed.statement()
