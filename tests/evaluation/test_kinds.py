@@ -1,5 +1,6 @@
 """Several classes, regressions and pairs of models, without noise and with it."""
 
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -66,18 +67,22 @@ def test_one_row_of_a_regression(rows):
     assert 0 < moved(plan, cells, len(rows)) <= Layout(plan.blocks).sensitivity2
 
 
+@cache
+def aimed_pair(seed: int) -> tuple[Pair, Any]:
+    """A plan, and its second step after noise alone: it takes a second, and no row decides it."""
+    plan, rng = Pair.of(Model(), Model()), np.random.default_rng(seed)
+    noisy = tuple(rng.normal(0.0, 5000.0, (1, len(b.matrix))) for b in plan.blocks)
+    return plan, plan.aimed(Released(Layout(plan.blocks), noisy, 2000.0))
+
+
 @EXAMPLES
 @given(st.lists(st.tuples(ANY, ANY, st.integers(0, 1)), min_size=1, max_size=4))
 def test_one_row_of_a_pair(rows):
     first, second, y = (np.array(v) for v in zip(*rows, strict=True))
-    rng = np.random.default_rng(len(rows))
-    plan = Pair.of(Model(), Model())
+    plan, blocks = aimed_pair(len(rows))
     with np.errstate(all="ignore"):
         cells = plan.cells((first, second), y)
     assert 0 < moved(plan, cells, len(rows)) <= Layout(plan.blocks).sensitivity2
-    # The second step, whatever the first has released.
-    noisy = tuple(rng.normal(0.0, 5000.0, (1, len(b.matrix))) for b in plan.blocks)
-    blocks = plan.aimed(Released(Layout(plan.blocks), noisy, 2000.0))
     later = Layout(blocks)
     assert later.sensitivity2 <= plan.later.norm2 and later.coordinates == plan.later.sums
     for block, places in zip(blocks, plan.later_cells((first, second), y), strict=True):

@@ -123,9 +123,9 @@ def test_one_person_moves_no_more_than_the_event_says(rows):
         assert int((moved.astype(object) ** 2).sum()) <= layout.sensitivity2
 
 
-@settings(max_examples=30, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 1.0, 300.0, 1e6]), st.integers(0, 16))
-def test_one_row_moves_the_second_step_within_its_room(seed, rows, shift):
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("rows", [0.0, 1.0, 300.0, 1e6])
+def test_one_row_moves_the_second_step_within_its_room(seed, rows):
     """Whatever the first step has released; and one person no more than one row."""
     rng = np.random.default_rng(seed)
     plan = binary(Grid.within(-3.0, 5.0), Groups("g", ("a", "b")))
@@ -135,17 +135,17 @@ def test_one_row_moves_the_second_step_within_its_room(seed, rows, shift):
         for b in plan.blocks
     )
     blocks = plan.aimed(Released(Layout(plan.blocks), first, 2000.0))
-    second = Layout(blocks, shift, "person")
-    assert second.sensitivity2 <= plan.later.norm2 << (2 * shift)
-    assert second.coordinates == plan.later.sums
-    # The second derivation: any one row, in any cell and group.
-    cell, group = int(rng.integers(2 * CELLS)), int(rng.integers(3))
-    places = (cell, cell + 2 * CELLS * group)
-    moved = sum(
-        int((b.sums(np.array([p])).astype(object) ** 2).sum())
-        for b, p in zip(blocks, places, strict=True)
-    )
-    assert moved <= plan.later.norm2
+    for shift in range(17):
+        second = Layout(blocks, shift, "person")
+        assert second.sensitivity2 <= plan.later.norm2 << (2 * shift)
+        assert second.coordinates == plan.later.sums
+    # The second derivation: a row in each cell, alone and in each group.
+    moved = [
+        [int((b.sums(np.array([p])).astype(object) ** 2).sum()) for p in range(b.cells)]
+        for b in blocks
+    ]
+    assert [len(of_block) for of_block in moved] == [2 * CELLS, 3 * 2 * CELLS]
+    assert (np.reshape(moved[1], (3, 2 * CELLS)) + moved[0]).max() <= plan.later.norm2
 
 
 def test_a_second_step_beyond_its_room_is_not_released(monkeypatch):
