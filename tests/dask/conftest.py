@@ -6,6 +6,10 @@ import dask
 import pytest
 from distributed import Client, LocalCluster
 
+from xgb_dp.testing import fix_noise_of_process
+
+KEY = 11
+
 
 @pytest.fixture(scope="package", autouse=True)
 def patience() -> Iterator[None]:
@@ -23,3 +27,10 @@ def client(patience: None) -> Iterator[Client]:
         Client(cluster) as client,
     ):
         yield client
+
+
+@pytest.fixture
+def known_noise(client: Client) -> Iterator[None]:
+    client.run(fix_noise_of_process, KEY)
+    yield
+    client.run(fix_noise_of_process, None)

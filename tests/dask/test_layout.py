@@ -4,20 +4,20 @@ However the rows lie on workers, in partitions, pages of external memory or thre
 the same integers, and rank 0 alone draws.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import dask.array as da
 import numpy as np
 import pytest
 import xgboost as xgb
-from distributed import Client
 from xgboost import dask as dxgb
 
 from tests.batches import Batches
-from xgb_dp.testing import fix_noise_of_process, fixed_noise
+from xgb_dp.testing import fixed_noise
 
-N, F, KEY = 2400, 4, 11
+from .conftest import KEY
+
+N, F = 2400, 4
 COMMON: dict[str, Any] = {"dp_epsilon": 4.0, "dp_delta": 1e-6, "max_depth": 4, "verbosity": 0}
 KINDS: dict[str, dict[str, Any]] = {
     "binary": {"tree_method": "dp_hist", "objective": "binary:logistic"},
@@ -95,13 +95,6 @@ def alone(kind: str, d: xgb.DMatrix | None = None, **extra: Any) -> bytes:
         d = d or xgb.DMatrix(**rows(kind), nthread=1)
         model = xgb.train(COMMON | KINDS[kind] | extra, d, 4)
     return bytes(model.save_raw("ubj"))
-
-
-@pytest.fixture()
-def known_noise(client: Client) -> Iterator[None]:
-    client.run(fix_noise_of_process, KEY)
-    yield
-    client.run(fix_noise_of_process, None)
 
 
 @pytest.mark.parametrize("kind", KINDS)
