@@ -38,7 +38,6 @@ class BinPlaces {
   }
   /** @brief Place of a feature's first bin; one past the last feature is the size of the table. */
   [[nodiscard]] std::uint32_t operator[](std::size_t f) const { return begins_[f]; }
-  [[nodiscard]] std::uint32_t const* data() const { return begins_.data(); }
   [[nodiscard]] bst_feature_t NumFeatures() const { return begins_.size() - 1; }
   [[nodiscard]] std::uint32_t NumBins(std::size_t f) const {
     return begins_[f + 1] - begins_[f] - 1;

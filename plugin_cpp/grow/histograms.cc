@@ -1,6 +1,6 @@
 #include "plugin_cpp/grow/histograms.h"
 
-#include <algorithm>    // for clamp, copy, copy_n, find, max, min
+#include <algorithm>    // for clamp, copy, copy_n, fill_n, find, max, min
 #include <cstring>      // for memcpy
 #include <limits>       // for numeric_limits
 #include <mutex>        // for mutex, lock_guard
@@ -13,30 +13,79 @@
 namespace xgboost::dp {
 namespace {
 constexpr std::size_t kRowsOfBlock = 8192;
-// Bins of the features that are summed together: their words fit the first-level cache.
-constexpr std::size_t kBinsOfTile = 4096;
+// Of the features that are summed together: their words fit the second-level cache, and are worth
+// the reading of a row.
+constexpr std::size_t kFeaturesOfTile = 64;
+constexpr std::size_t kPlacesOfTile = kFeaturesOfTile * ((1U << 8) + 1);
+constexpr std::size_t kFeaturesAtOnce = 8;
 constexpr std::size_t kRowsAhead = 24;
 constexpr std::size_t kPlacesOfLine = kBytesOfLine / sizeof(PackedPair);
 constexpr std::size_t kLinesAtOnce = sizeof(std::uint64_t);
 
-/** @param gpair Pairs of the rows of the page. */
+/** @brief Where the words of some consecutive features begin in a table of theirs. */
+struct BinTile {
+  BinPlaces const& places;
+  std::size_t begin, end;
+
+  std::size_t operator[](std::size_t f) const { return places[f] - places[begin]; }
+};
+
+/** @brief The same where codes are bytes: no place is read, as all features are as far apart. */
+struct ByteTile {
+  // One line more than there are bytes: features of few bins do not share the sets of a cache.
+  static constexpr std::size_t kApart = (1U << 8) + kPlacesOfLine;
+  std::size_t begin, end;
+
+  std::size_t operator[](std::size_t f) const { return (f - begin) * kApart; }
+};
+
 template <typename CodeT>
-void SumDense(DenseCodes<CodeT> const& codes, BinPlaces const& places,
-              common::Span<std::uint32_t const> rows, std::size_t begin, std::size_t end,
-              PackedPair const* gpair, PackedPair* words) {
-  auto const* begins = places.data();
+auto TileOf(DenseCodes<CodeT> const&, BinPlaces const& places, std::size_t begin, std::size_t end) {
+  if constexpr (sizeof(CodeT) == 1) {
+    return ByteTile{begin, end};
+  } else {
+    return BinTile{places, begin, end};
+  }
+}
+
+/** @param gpair Pairs of the rows of the page. */
+template <typename CodeT, typename Tile>
+void SumDense(DenseCodes<CodeT> const& codes, Tile const& tile,
+              common::Span<std::uint32_t const> rows, PackedPair const* gpair, PackedPair* words) {
   auto n = rows.size();
   for (std::size_t i = 0; i < n; ++i) {
     if (i + kRowsAhead < n) {
       auto next = rows[i + kRowsAhead];
       Prefetch(gpair + next);
-      codes.Prefetch(next, begin, end);
+      codes.Prefetch(next, tile.begin, tile.end);
     }
     auto pair = gpair[rows[i]];
     auto const* row = codes.codes + rows[i] * codes.n_features;
-    for (auto f = begin; f < end; ++f) {
-      words[begins[f] + row[f]] += pair;
+    auto* of_first = words;
+    auto f = tile.begin;
+    for (; f + kFeaturesAtOnce <= tile.end; f += kFeaturesAtOnce) {
+      for (std::size_t k = 0; k < kFeaturesAtOnce; ++k) {
+        of_first[tile[f + k] - tile[f] + row[f + k]] += pair;
+      }
+      of_first += tile[f + kFeaturesAtOnce] - tile[f];
     }
+    for (; f < tile.end; ++f) {
+      words[tile[f] + row[f]] += pair;
+    }
+  }
+}
+
+/** @brief Add the words of a table to the sums of all bins, and leave zeros. */
+template <typename Tile>
+void MoveSums(BinPlaces const& places, Tile const& tile, PackedPair* words, LocalSum* sums) {
+  for (auto f = tile.begin; f < tile.end; ++f) {
+    auto* of_feature = words + tile[f];
+    auto* out = sums + (places[f] - f);
+    auto n_bins = places.NumBins(f);
+    for (std::size_t i = 0; i < n_bins; ++i) {
+      out[i] += of_feature[i].Sum();
+    }
+    std::fill_n(of_feature, n_bins + 1, PackedPair{});
   }
 }
 
@@ -139,7 +188,9 @@ NodeHistograms<Sum>::NodeHistograms(Context const* ctx, Release const& release,
       n_bins_{places.Size() - places.NumFeatures()},
       scratch_{std::move(scratch)} {
   for (std::size_t f = 0; f < places.NumFeatures(); ++f) {
-    if (places[f + 1] - places[tiles_.back().begin] > kBinsOfTile && f > tiles_.back().begin) {
+    auto begin = tiles_.back().begin;
+    if (f == begin + kFeaturesOfTile ||
+        (f > begin && places[f + 1] - places[begin] > kPlacesOfTile)) {
       tiles_.push_back({f, f});
     }
     tiles_.back().end = f + 1;
@@ -147,39 +198,34 @@ NodeHistograms<Sum>::NodeHistograms(Context const* ctx, Release const& release,
 }
 
 template <typename Sum>
-void NodeHistograms<Sum>::SumBlock(BinPage const& page, common::Span<std::uint32_t const> rows,
-                                   PackedPair const* gpair, PackedPair* words) const {
-  if (!page.IsDense()) {
-    SumSparse(page, rows, gpair, words, [](std::uint32_t) {});
-    return;
-  }
-  WithDenseCodes(page, [&](auto const& codes) {
-    for (auto const& tile : tiles_) {
-      SumDense(codes, places_, rows, tile.begin, tile.end, gpair, words);
-    }
-  });
-}
-
-template <typename Sum>
 void NodeHistograms<Sum>::Add(std::size_t p, BinPage const& page, RowSets const& rows,
                               std::vector<PackedPair> const& gpair) {
   auto blocks = this->BlocksOf(p, rows);
+  auto const* pairs = gpair.data() + page.base_row;
   scratch_->local.resize(summed_.size() * n_bins_);
   scratch_->words.resize(ctx_->Threads());
   std::vector<std::mutex> locks(summed_.size());
   common::ParallelFor(blocks.size(), ctx_->Threads(), common::Sched::Dyn(), [&](auto b) {
     auto& own = scratch_->words[omp_get_thread_num()];
-    own.assign(places_.Size(), PackedPair{});
-    this->SumBlock(page, blocks[b].rows, gpair.data() + page.base_row, own.data());
-    // Sums of integers do not depend on which thread is first.
-    std::lock_guard<std::mutex> lock{locks[blocks[b].node]};
-    auto* sums = scratch_->local.data() + blocks[b].node * n_bins_;
-    for (std::size_t f = 0; f < places_.NumFeatures(); ++f) {
-      auto const* of_feature = own.data() + places_[f];
-      for (std::size_t i = 0; i < places_.NumBins(f); ++i) {
-        *sums++ += of_feature[i].Sum();
-      }
+    auto sum = [&](auto const& tile, auto&& rows_to_words) {
+      own.resize(std::max(own.size(), tile[tile.end]));
+      rows_to_words(own.data());
+      // Sums of integers do not depend on which thread is first.
+      std::lock_guard<std::mutex> lock{locks[blocks[b].node]};
+      MoveSums(places_, tile, own.data(), scratch_->local.data() + blocks[b].node * n_bins_);
+    };
+    if (!page.IsDense()) {
+      sum(BinTile{places_, 0, places_.NumFeatures()}, [&](auto* words) {
+        SumSparse(page, blocks[b].rows, pairs, words, [](std::uint32_t) {});
+      });
+      return;
     }
+    WithDenseCodes(page, [&](auto const& codes) {
+      for (auto const& [begin, end] : tiles_) {
+        auto tile = TileOf(codes, places_, begin, end);
+        sum(tile, [&](auto* words) { SumDense(codes, tile, blocks[b].rows, pairs, words); });
+      }
+    });
   });
 }
 

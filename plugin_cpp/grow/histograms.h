@@ -94,9 +94,6 @@ class NodeHistograms : public Level {
     std::size_t begin, end;
   };
 
-  void SumBlock(BinPage const& page, common::Span<std::uint32_t const> rows,
-                PackedPair const* gpair, PackedPair* words) const;
-
   std::vector<Tile> tiles_;
   std::size_t n_bins_;
   std::vector<Sum> sums_;
