@@ -35,23 +35,28 @@ inline void Prefetch([[maybe_unused]] void const* address) {
 }
 
 /**
- * @brief Resize, and ask for large pages before the memory is used if it is new: of what is read in
- *        no order, beyond some megabytes most reads from small pages first look for the page.
+ * @brief Ask for large pages of memory that is not used yet: of what is read in no order, beyond
+ *        some megabytes most reads from small pages first look for the page.
  */
-template <typename T>
-void ResizeInLargePages(std::size_t n, std::vector<T>* out) {
+inline void AskForLargePages([[maybe_unused]] void* address, [[maybe_unused]] std::size_t n_bytes) {
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
-  if (n > out->capacity()) {
-    out->reserve(n);
-    constexpr std::uintptr_t kLarge = std::uintptr_t{1} << 21;
-    auto begin = (reinterpret_cast<std::uintptr_t>(out->data()) + kLarge - 1) / kLarge * kLarge;
-    auto end = (reinterpret_cast<std::uintptr_t>(out->data() + n)) / kLarge * kLarge;
-    if (begin < end) {
-      // A wish: where it is refused, small pages do.
-      static_cast<void>(madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE));
-    }
+  constexpr std::uintptr_t kLarge = std::uintptr_t{1} << 21;
+  auto first = reinterpret_cast<std::uintptr_t>(address);
+  auto begin = (first + kLarge - 1) / kLarge * kLarge, end = (first + n_bytes) / kLarge * kLarge;
+  if (begin < end) {
+    // A wish: where it is refused, small pages do.
+    static_cast<void>(madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE));
   }
 #endif  // defined(__linux__) && defined(MADV_HUGEPAGE)
+}
+
+/** @brief Resize, and ask for large pages if the memory is new. */
+template <typename T>
+void ResizeInLargePages(std::size_t n, std::vector<T>* out) {
+  if (n > out->capacity()) {
+    out->reserve(n);
+    AskForLargePages(out->data(), n * sizeof(T));
+  }
   out->resize(n);
 }
 }  // namespace xgboost::dp

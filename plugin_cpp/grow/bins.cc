@@ -14,6 +14,7 @@
 #include "plugin_cpp/grow/room.h"       // for BytesOfBins, CheckRoom
 #include "plugin_cpp/rows/raw_pages.h"  // for ForEachPage
 #include "plugin_cpp/upstream.h"        // for MakeEmptyCuts
+#include "plugin_cpp/wide.h"            // for AskForLargePages
 #include "xgboost/span.h"               // for Span
 
 namespace xgboost::dp {
@@ -157,6 +158,7 @@ BinPage BinPageOf(Context const* ctx, BinFinder const& bin_of, BinPlaces const& 
   out.code_bytes = layout.code_bytes;
   out.n_bytes = layout.n_bytes;
   auto* bytes = new std::uint8_t[layout.n_bytes];
+  AskForLargePages(bytes, layout.n_bytes);
   out.bytes = {bytes, std::default_delete<std::uint8_t[]>{}};
   if (out.IsDense()) {
     WithDenseCodes(out,
