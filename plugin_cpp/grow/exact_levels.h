@@ -45,7 +45,7 @@ class ExactLevels {
   void Begin(common::Span<ClassGradients const> gradients, std::vector<Sum> const& totals) {
     gradients_ = gradients;
     branchings_.clear();
-    rows_.Reset(pages_);
+    rows_.Reset(ctx_, pages_);
     while (classes_.size() < gradients.size()) {
       if (!scratch_ || !this->EndsAtOnce()) {
         scratch_ = std::make_shared<typename NodeHistograms<Sum>::Scratch>();

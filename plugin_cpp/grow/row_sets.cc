@@ -6,6 +6,7 @@
 #include <utility>    // for move
 
 #include "common/threading_utils.h"  // for ParallelFor
+#include "plugin_cpp/wide.h"         // for kBytesOfLine, Prefetch, ResizeInLargePages
 #include "xgboost/logging.h"         // for CHECK_EQ, CHECK_LE
 
 namespace xgboost::dp {
@@ -26,6 +27,33 @@ void AddBlocks(std::size_t node, std::size_t begin, std::size_t size, std::vecto
   for (std::size_t done = 0; done < size; done += kRowsOfBlock) {
     blocks->push_back({node, begin + done, std::min(kRowsOfBlock, size - done), {}});
   }
+}
+
+/** @brief The codes of a dense page of bytes, feature by feature. */
+struct ColumnCodes {
+  std::uint8_t const* codes;
+  std::size_t n_rows;
+
+  std::uint32_t operator()(std::size_t row, bst_feature_t f) const {
+    return codes[f * n_rows + row];
+  }
+  void Prefetch(std::size_t row, bst_feature_t f) const { dp::Prefetch(codes + f * n_rows + row); }
+};
+
+std::vector<std::uint8_t> ColumnsOf(Context const* ctx, BinPage const& page) {
+  std::vector<std::uint8_t> columns;
+  ResizeInLargePages(page.n_bytes, &columns);
+  auto n_rows = page.n_rows, n_features = std::size_t{page.n_features};
+  auto const* codes = page.Codes<std::uint8_t>();
+  common::ParallelFor((n_rows + kBytesOfLine - 1) / kBytesOfLine, ctx->Threads(), [&](auto b) {
+    auto begin = b * kBytesOfLine, end = std::min(n_rows, begin + kBytesOfLine);
+    for (std::size_t f = 0; f < n_features; ++f) {
+      for (auto i = begin; i < end; ++i) {
+        columns[f * n_rows + i] = codes[i * n_features + f];
+      }
+    }
+  });
+  return columns;
 }
 
 /** @brief Call fn(i, code) for the rows of a list, in order. */
@@ -54,8 +82,13 @@ Branching::Branching(BinPlaces const& places, bst_node_t node, Partition partiti
   }
 }
 
-void RowSets::Reset(BinnedPages const& pages) {
-  rows_.resize(pages.NumRows());
+void RowSets::Reset(Context const* ctx, BinnedPages const& pages) {
+  for (auto p = columns_.size(); p < pages.Size(); ++p) {
+    auto const& page = pages.Head(p);
+    bool of_bytes = page.bytes && page.code_bytes == 1;  // without bytes here: on disk
+    columns_.push_back(of_bytes ? ColumnsOf(ctx, page) : std::vector<std::uint8_t>{});
+  }
+  ResizeInLargePages(pages.NumRows(), &rows_);
   begins_.clear();
   ranges_.clear();
   std::size_t begin = 0, largest = 0;
@@ -67,8 +100,18 @@ void RowSets::Reset(BinnedPages const& pages) {
     begin += n_rows;
     largest = std::max(largest, n_rows);
   }
-  parted_.resize(largest);
+  ResizeInLargePages(largest, &parted_);
   child_.resize(largest);
+}
+
+template <typename Fn>
+void RowSets::WithCodes(std::size_t p, BinPage const& page, BinPlaces const& places,
+                        Fn&& fn) const {
+  if (columns_[p].empty()) {
+    dp::WithCodes(page, places, fn);
+  } else {
+    fn(ColumnCodes{columns_[p].data(), page.n_rows});
+  }
 }
 
 common::Span<std::uint32_t const> RowSets::Rows(std::size_t p, bst_node_t nidx) const {
@@ -88,7 +131,7 @@ void RowSets::Part(Context const* ctx, std::size_t p, BinPage const& page, BinPl
     auto set = ranges[branchings[k].node];
     AddBlocks(k, set.begin, set.size, &blocks);
   }
-  WithCodes(page, places, [&](auto const& codes) {
+  this->WithCodes(p, page, places, [&](auto const& codes) {
     common::ParallelFor(blocks.size(), ctx->Threads(), [&](auto b) {
       auto& block = blocks[b];
       auto const& branching = branchings[block.node];
@@ -158,7 +201,7 @@ void RowSets::Positions(Context const* ctx, BinnedPages const& pages,
     if (!branchings.empty()) {
       page = pages[p];
     }
-    WithCodes(page, pages.Places(), [&](auto const& codes) {
+    this->WithCodes(p, page, pages.Places(), [&](auto const& codes) {
       common::ParallelFor(blocks.size(), ctx->Threads(), [&](auto b) {
         auto const& block = blocks[b];
         auto const* own = rows + block.begin;

@@ -32,7 +32,7 @@ struct Branching {
 
 class RowSets {
  public:
-  void Reset(BinnedPages const& pages);
+  void Reset(Context const* ctx, BinnedPages const& pages);
   /** @brief Rows of a node in a page, counted from the page's first; empty where there are none. */
   [[nodiscard]] common::Span<std::uint32_t const> Rows(std::size_t p, bst_node_t nidx) const;
   void Part(Context const* ctx, std::size_t p, BinPage const& page, BinPlaces const& places,
@@ -47,11 +47,15 @@ class RowSets {
     std::size_t begin{0};
     std::size_t size{0};
   };
+  template <typename Fn>
+  void WithCodes(std::size_t p, BinPage const& page, BinPlaces const& places, Fn&& fn) const;
 
   std::vector<std::uint32_t> rows_;         // of all pages
   std::vector<std::size_t> begins_;         // where those of each page begin
   std::vector<std::vector<Range>> ranges_;  // by page and node
   std::vector<std::uint32_t> parted_;       // of one page
   std::vector<std::uint8_t> child_;         // of the rows of one page, in their order
+  // The codes of each page of bytes in memory, feature by feature: rows are parted by one feature.
+  std::vector<std::vector<std::uint8_t>> columns_;
 };
 }  // namespace xgboost::dp
