@@ -19,10 +19,11 @@ from .core import Options, Table
 from .store import read
 
 ROOT = Path(__file__).resolve().parent.parent
-# Audits, attacks, intervals and times have commands of their own, which write their pages.
-OWN_COMMANDS = ("README.md", "audits.md", "coverage.md", "performance.md")
+# Audits, attacks, intervals and times have commands of their own, which write their pages. The list
+# of what was tried is written by hand.
+OTHERS = ("README.md", "audits.md", "coverage.md", "performance.md", "tried.md")
 PAGES = (
-    *(p for p in sorted((ROOT / "experiments/pages").glob("*.md")) if p.name not in OWN_COMMANDS),
+    *(p for p in sorted((ROOT / "experiments/pages").glob("*.md")) if p.name not in OTHERS),
     ROOT / "README.md",
 )
 OUT = Path("build/tables")
