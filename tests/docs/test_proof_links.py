@@ -56,8 +56,20 @@ def test_page_is_the_proof_of_some_header(page):
     assert page.relative_to(ROOT).as_posix() in named
 
 
+@pytest.fixture(scope="module")
+def texts() -> dict[Path, str]:
+    """All code, by the file that has it."""
+    files = [p for folder in SOURCES for p in (ROOT / folder).rglob("*.*")]
+    return {p: p.read_text("utf-8") for p in files if p.suffix in (".h", ".cc", ".py")}
+
+
+@pytest.fixture(scope="module")
+def words(texts: dict[Path, str]) -> set[str]:
+    return {word for text in texts.values() for word in re.findall(r"\w+", text)}
+
+
 @pytest.mark.parametrize("page", NAMING, ids=lambda p: p.name)
-def test_files_and_tests_that_a_page_names_exist(page):
+def test_files_and_tests_that_a_page_names_exist(page, texts):
     """In whole, from `plugin_cpp`, `xgb_dp` or `tests` on, or by the last name alone."""
     text = page.read_text(encoding="utf-8")
     quoted = set(re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL)))
@@ -70,25 +82,18 @@ def test_files_and_tests_that_a_page_names_exist(page):
         if not any((ROOT / folder / path).exists() for folder in ("", *SOURCES))
         and ("/" in path or path not in files)
     }
-    code = "\n".join(p.read_text(encoding="utf-8") for p in (ROOT / "tests").rglob("*.py"))
+    code = "\n".join(t for p, t in texts.items() if p.is_relative_to(ROOT / "tests"))
     tests = set(re.findall(r"(?<!\w)test_\w+", " ".join(q for q in quoted if q not in paths)))
     lost |= {name for name in tests if f"def {name}(" not in code}
     assert not lost
 
 
 @pytest.mark.parametrize("page", NAMING, ids=lambda p: p.name)
-def test_names_of_code_on_a_page_exist(page):
+def test_names_of_code_on_a_page_exist(page, words):
     """Names of types and functions, which have capitals inside."""
-    code = {
-        word
-        for folder in SOURCES
-        for p in (ROOT / folder).rglob("*.*")
-        if p.suffix in (".h", ".cc", ".py")
-        for word in re.findall(r"\w+", p.read_text(encoding="utf-8"))
-    }
     quoted = " ".join(re.findall(r"`([^`\n]+)`", page.read_text(encoding="utf-8")))
     names = set(re.findall(r"(?<!\w)[A-Z]\w*[a-z]\w*[A-Z]\w*", quoted))
-    assert not names - code
+    assert not names - words
 
 
 def test_each_claim_is_checked_in_two_ways():
