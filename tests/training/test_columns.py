@@ -1,9 +1,10 @@
 """What each column says of the label, from released sums of its cells by class."""
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
+from scipy import special
 
 from xgb_dp.releases.release import Noise
 from xgb_dp.training.column_start import ColumnEffects
@@ -53,16 +54,21 @@ def effects_of(
 
 @pytest.mark.parametrize("share", [0.5, 0.1, 0.9])
 def test_effects_without_noise_are_those_of_the_columns(share):
-    """But for the step, and the little that the prior takes."""
+    """But for the step, the little that the prior takes, and the way to the rarer class."""
     seen = effects_of(20, 1.0, share=share, rows=10**7)
-    assert np.allclose(seen.effects[:20], 0.75 * np.resize([1.0, -1.0], 20), rtol=0.05)
+    told = np.resize([1.0, -1.0], 2)
+    odds = special.logit(share + share * (1 - share) * told) - special.logit(share)
+    expected = 0.75 * np.sign(told) * np.minimum(np.abs(told), np.abs(odds))
+    assert np.allclose(seen.effects[:20], np.resize(expected, 20), rtol=0.05)
     assert np.abs(seen.effects[20:]).max() < 0.01
     assert np.allclose(seen.rates, EACH / WIDTH, rtol=1e-3)
     assert seen.share == pytest.approx(share)
     assert set(range(20)) <= set(seen.offered)
     assert len(seen.offered) == 200
     assert list(seen.offered) == sorted(seen.offered)
-    assert seen.centre == pytest.approx(np.log(share / (1 - share)), abs=0.01)
+    cells = np.random.default_rng(1).random((50_000, 20)) < seen.rates[:20]
+    predicted = special.expit(seen.centre + cells @ seen.effects[:20])
+    assert predicted.mean() == pytest.approx(share, rel=0.01)
 
 
 def test_columns_that_say_nothing_have_no_effect():
@@ -83,6 +89,33 @@ def test_many_columns_are_shrunk_but_all_count():
     signs = np.resize([1.0, -1.0], WIDTH)
     assert 0.02 < np.mean(signs * seen.effects) < 0.3
     assert np.corrcoef(seen.effects, signs)[0, 1] > 0.3
+
+
+def test_a_column_of_the_rarer_class_alone_says_what_its_rate_does():
+    """A cell in whose rows half have label 1, of 2% of all, moves the log-odds by 3.9 at most."""
+    seen = effects_of(1, (0.5 - 0.02) / (0.02 * 0.98), share=0.02, rows=10**7)
+    assert seen.effects[0] == pytest.approx(-0.75 * special.logit(0.02), rel=0.05)
+
+
+def test_rare_columns_say_more_where_they_are_seen_to():
+    """Effects that grow as columns get rarer are not shrunk to those of frequent ones.
+
+    How far apart they put the classes, over what the true effects would: 0.47 with one prior that
+    knows no numbers of cells.
+    """
+    share, weight, deviation, asked = 0.03, np.geomspace(60, 6000, 300), 34.0, Asked()
+    asked |= {"dp_n_public": None, "dp_features_per_tree": 2}
+    first = [round(v * 2.0**SHIFT) for v in ((2 * share - 1) * 30_000, 30_000)]
+    apart = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        off = 4.0 * np.sqrt(share * weight) * rng.standard_normal(300)
+        by_class = np.stack([(1 - share) * weight - off, share * weight + off])
+        sums = (by_class + deviation * rng.standard_normal(by_class.shape)) * 2.0**SHIFT
+        cells = np.rint(sums).astype(np.int64).ravel().tolist()
+        effects = ColumnEffects.of(cast(Any, asked), noise_of(deviation), first, cells).effects
+        apart.append(effects @ off / np.sqrt(effects**2 @ weight * (off**2 @ (1 / weight))))
+    assert np.mean(apart) > 0.49
 
 
 def test_the_centre_follows_the_cells():

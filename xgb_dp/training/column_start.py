@@ -28,8 +28,11 @@ from .means import Sums
 Floats = npt.NDArray[np.float64]
 
 _LEAST = 3.0  # deviations of noise: the least weight of a column's cells, so that rare ones are few
-# Deviations of effects, as log-odds, of which the prior is a mixture: few columns may say much.
-_DEVIATIONS = np.concatenate([[0.0], np.geomspace(0.01, 4.0, 14)])
+# Deviations of effects, of which a prior is a mixture: few columns may say much. As log-odds,
+# whatever the number of cells; or beside the chance of which cells there are, so that rare ones say
+# more.
+_OF_ALL = np.concatenate([[0.0], np.geomspace(0.01, 4.0, 14)])
+_OF_CHANCE = np.geomspace(0.1, 60.0, 14)
 _ITERATIONS = 60  # of the estimate of the parts of the mixture
 # Columns that say the same add up to more than they say together.
 _STEP = 0.75
@@ -66,10 +69,21 @@ class ColumnEffects:
         return cls(effects, rates, tuple(sorted(most.tolist())), share, sums.rows)
 
     @property
+    def grown(self) -> npt.NDArray[np.int64]:
+        """The columns that trees are grown for, those that move most predictions first."""
+        order = np.argsort(-(self.effects**2) * self.rates, kind="stable")
+        return order[np.abs(self.effects[order]) >= _LEAST_EFFECT][:_MOST_COLUMNS]
+
+    @property
     def centre(self) -> float:
-        """The log-odds of a row without any cell, with which the mean row has those of all."""
+        """The log-odds of a row without any cell, as if columns were independent of each other.
+
+        The mean odds of the rarer class are then those of its share.
+        """
+        effects, rates = self.effects[self.grown], self.rates[self.grown]
+        up, down = (float(np.log1p(rates * np.expm1(sign * effects)).sum()) for sign in (1, -1))
         odds = math.log(self.share / (1.0 - self.share))
-        return odds - float(np.dot(self.effects, self.rates))
+        return odds - (1.0 - self.share) * up + self.share * down
 
 
 def _estimate(
@@ -84,35 +98,57 @@ def _estimate(
     off = (1.0 - share) * ones - share * zeros
     # Of noise, and of the chance of which rows are there.
     spread = variance * (1.0 - 2.0 * odd) + weight * odd / root
-    effects = _STEP * _posterior(off / (odd * weight), spread / (odd * weight) ** 2)
+    deviation2 = 1.0 / (odd * weight)  # of an effect, by chance alone
+    seen, spreads = off * deviation2, spread * deviation2**2
+    # Two kinds of tables, each as likely as what is seen makes it.
+    priors = (np.tile(_OF_ALL**2, (len(ones), 1)), np.outer(deviation2, _OF_CHANCE**2))
+    means, logs = zip(*(_posterior(seen, spreads, prior) for prior in priors), strict=True)
+    effects = means[0] + (means[1] - means[0]) * math.exp(logs[1] - np.logaddexp(*logs))
     rates = np.clip((zeros + ones) * root / rows, 0.0, 1.0)
-    return effects, rates, (off**2 - spread) / weight
+    return _STEP * _as_log_odds(effects, share), rates, (off**2 - spread) / weight
 
 
-def _posterior(seen: Floats, variance: Floats) -> Floats:
-    """Posterior means of effects, whose common prior is a mixture of normals (found by EM)."""
-    prior = _DEVIATIONS**2
+def _as_log_odds(effects: Floats, share: float) -> Floats:
+    """Effects as log-odds of the share that they predict, where those are nearer to 0.
+
+    A step from the mean goes too far towards the rarer class.
+    """
+    predicted = share + share * (1.0 - share) * effects
+    predicted = np.clip(predicted, 0.02 * share, 1.0 - 0.02 * (1.0 - share))
+    odds = np.log(predicted / (1.0 - predicted)) - math.log(share / (1.0 - share))
+    return np.where(np.abs(odds) < np.abs(effects), odds, effects)
+
+
+def _posterior(seen: Floats, variance: Floats, prior: Floats) -> tuple[Floats, float]:
+    """Posterior means of effects, and how likely they are, as a logarithm.
+
+    Args:
+        seen: Of each column, with noise.
+        variance: Of the noise.
+        prior: Variances of each column, of which it has one: the shares are found by EM.
+    """
     total = variance[:, None] + prior
     log_density = -0.5 * (np.log(total) + seen[:, None] ** 2 / total)
-    density = np.exp(log_density - log_density.max(axis=1, keepdims=True))
-    parts = np.full(len(prior), 1.0 / len(prior))
+    top = log_density.max(axis=1, keepdims=True)
+    density = np.exp(log_density - top)
+    parts = np.full(prior.shape[1], 1.0 / prior.shape[1])
     for _ in range(_ITERATIONS):
         of_each = density * parts
-        of_each /= of_each.sum(axis=1, keepdims=True)
+        likely = of_each.sum(axis=1, keepdims=True)
+        of_each /= likely
         parts = of_each.mean(axis=0) + 1e-6
         parts /= parts.sum()
-    return np.asarray((of_each * (prior / total)).sum(axis=1) * seen)
+    means = np.asarray((of_each * (prior / total)).sum(axis=1) * seen)
+    return means, float((np.log(likely) + top).sum())
 
 
 def trees_of(effects: ColumnEffects) -> list[dict[str, Any]]:
     """The trees as XGBoost stores them in JSON, the columns that move most predictions first."""
-    moved = effects.effects**2 * effects.rates
-    order = np.argsort(-moved, kind="stable")
-    chosen = order[np.abs(effects.effects[order]) >= _LEAST_EFFECT][:_MOST_COLUMNS]
+    columns = effects.grown
     cover = max(effects.rows * effects.share * (1.0 - effects.share), 1.0)
     return [
-        _tree(chosen[i : i + _COLUMNS_OF_TREE], effects, cover, i // _COLUMNS_OF_TREE)
-        for i in range(0, len(chosen), _COLUMNS_OF_TREE)
+        _tree(columns[i : i + _COLUMNS_OF_TREE], effects, cover, i // _COLUMNS_OF_TREE)
+        for i in range(0, len(columns), _COLUMNS_OF_TREE)
     ]
 
 
