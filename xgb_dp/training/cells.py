@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import isotonic_regression
 
 from ..accounting.sensitivity import LABEL_CELLS
 from ..request.settings import Seen
@@ -35,7 +36,8 @@ def quantiles(
     sums: list[int], levels: tuple[float, ...], low: float, high: float, floor: float
 ) -> list[float]:
     """Values below which the given shares of the labels lie, in rising order."""
-    below = _rising(np.cumsum(np.asarray(sums, dtype=np.float64)))
+    # The nearest sequence that never falls, by squares.
+    below = isotonic_regression(np.cumsum(np.asarray(sums, dtype=np.float64))).x
     total = float(below[-1])
     edges = np.linspace(low, high, len(sums) + 1)
     if total <= floor:
@@ -129,19 +131,3 @@ def _first_holding(counts: Floats, deviation: float) -> int:
         if clear.max() > _CLEAR * deviation:
             return int(np.argmax(clear))
     return len(counts)
-
-
-def _rising(values: Floats) -> Floats:
-    """The nearest sequence that never falls, by squares (pool adjacent violators)."""
-    means: list[float] = []
-    sizes: list[int] = []
-    for value in values:
-        mean, size = float(value), 1
-        while means and means[-1] >= mean:
-            mean = (mean * size + means[-1] * sizes[-1]) / (size + sizes[-1])
-            size += sizes.pop()
-            means.pop()
-        means.append(mean)
-        sizes.append(size)
-    assert math.fsum(sizes) == len(values)
-    return np.repeat(means, sizes)
