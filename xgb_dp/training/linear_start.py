@@ -33,12 +33,9 @@ _LEAST_EFFECT = 1e-3  # of a column that a tree is grown for, in log-odds
 
 
 def requests(
-    s: Settings, noise: NoisePlan, request: dict[str, Any] | None, plan: Mapping[str, Any]
+    s: Settings, noise: NoisePlan, request: dict[str, Any], plan: Mapping[str, Any]
 ) -> tuple[dict[str, Any], ...]:
     """What is asked for after the intercept: candidates, and products without their scores."""
-    if not s.starts_linearly:
-        return ()
-    assert request is not None  # it has a released intercept
     kept = {k: v for k, v in request.items() if k not in ("n_public", "columns")}
     kept["again"] = True
     own = {name: plan[name] for name in ("candidates", "features")}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from xgboost.core import Booster, XGBoostError
 
@@ -37,6 +37,9 @@ from .prepare import Prepared
 from .public_start import check_categories, public_start
 from .rows import check_rows
 
+Draw: TypeAlias = Callable[..., list[Any]]
+"""Draws what a request asks for, of the plan at a position."""
+
 
 @dataclass(frozen=True)
 class Option:
@@ -45,10 +48,9 @@ class Option:
     prepared: Prepared  # checked settings and calibrated noise
     plan: dict[str, Any]  # what the C++ trainer is told
     text: str  # the same as JSON
-    # what the release of the cells of each column is asked for; None without
-    by_column: dict[str, Any] | None = None
-    # what a linear start asks for: candidates, and products without their scores
-    linear: tuple[dict[str, Any], ...] = ()
+    # what its first trees are asked for, where they are not grown: the cells of each column; or, of
+    # a linear start, candidates, and products without their scores
+    of_start: tuple[dict[str, Any], ...] = ()
 
     @property
     def settings(self) -> Settings:
@@ -128,19 +130,11 @@ class Training:
                 presence=first.presence,
             )
         options = tuple(
-            Option(
-                p,
-                told,
-                plan.dump_plan(told),
-                _by_column(p, request),
-                linear_start.requests(p.settings, p.noise, request, told),
-            )
+            Option(p, told, plan.dump_plan(told), _of_start(p, request, told))
             for p, told in zip(prepared.plans, plans, strict=True)
         )
         asked = [of_range, *[request] * (2 if s.measured else 1)]
-        draws = Draws(
-            [Told(o.text, tuple(r for r in (*asked, o.by_column, *o.linear) if r)) for o in options]
-        )
+        draws = Draws([Told(o.text, tuple(r for r in (*asked, *o.of_start) if r)) for o in options])
         if draws.claimed != prepared.events:
             raise BudgetError(
                 "The calibrated noise is not the one that the plan draws. Nothing was released. "
@@ -169,7 +163,7 @@ class Training:
     def texts(self) -> str:
         """All plans and requests, and the name of a public start, on which workers agree."""
         start = [] if self.public_start is None else [self.public_start.digest]
-        requests = [self.of_range, self.request, *((o.by_column, o.linear) for o in self.options)]
+        requests = [self.of_range, self.request, *(o.of_start for o in self.options)]
         return "\n".join([*(option.text for option in self.options), json.dumps(requests), *start])
 
     @property
@@ -256,16 +250,17 @@ class Training:
                 part=self.part,
                 earlier=self._released,
             )
-            return self._in_unit(dtrain)._started(dtrain, evals, entries)
+            draw = partial(self.draws.release, dtrain)
+            return self._in_unit(draw)._started(draw, [dtrain, *evals], entries)
         except BaseException:
             masking.drop_pads()
             raise
 
-    def _in_unit(self, dtrain: Any) -> Training:
+    def _in_unit(self, draw: Draw) -> Training:
         """Release where labels or weights lie, and go on in the units that follow from it."""
         if self.of_range is None:
             return self
-        sums = self.draws.release(dtrain, self.of_range)
+        sums = draw(self.of_range)
         options, s = self.options, self.settings
         told = first_release.told(s, self.prepared.noise, sums)
         if told != (s.seen, s.weight_unit):
@@ -276,17 +271,17 @@ class Training:
         return replace(self, prepared=prepared, options=options, request=request)
 
     def _started(
-        self, dtrain: Any, evals: Sequence[Any], entries: Sequence[str | None]
+        self, draw: Draw, cache: Sequence[Any], entries: Sequence[str | None]
     ) -> tuple[dict[str, Any], LedgerCallback]:
         s, noise, family = self.settings, self.prepared.noise, self.prepared.family
         low: dict[str, Any] = {}
         position, count, sums, capped = 0, None, None, None
         first: FirstTrees | None = None
         if self.request is not None:
-            sums = self.draws.release(dtrain, self.request)
+            sums = draw(self.request)
             second = first_release.second_request(s, noise, self.request, sums)
             if second is not None:
-                capped = self.draws.release(dtrain, second)
+                capped = draw(second)
             if family is not None:
                 kind = self.request["kind"]
                 count = first_release.rows_from_sums(kind, noise, sums)
@@ -296,7 +291,7 @@ class Training:
                 position = family.taken(count, present)
             if s.intercept == "released":
                 low["base_score"] = first_release.base_score_from_sums(s, noise, sums)
-            first = self._first_trees(dtrain, position, sums)
+            first = self._first_trees(draw, position, sums)
         if s.intercept == "public":
             low["base_score"] = s["base_score"]
         elif s.intercept == "base_margin":
@@ -312,26 +307,27 @@ class Training:
         low = {**plan.low_level(taken.settings), "dp_plan": text, **low}
         keeper = LedgerCallback(self, position, count, entries)
         if first is not None:
-            keeper.first = partial(booster_with, first.trees, params=low, cache=[dtrain, *evals])
+            keeper.first = partial(booster_with, first.trees, params=low, cache=cache)
         return low, keeper
 
-    def _first_trees(self, dtrain: Any, position: int, sums: list[int]) -> FirstTrees | None:
+    def _first_trees(self, draw: Draw, position: int, sums: list[int]) -> FirstTrees | None:
         """What a start from columns, or a linear one, releases after the intercept.
 
         Privacy: spends the share of the columns, or those of candidates and of products.
         """
         taken = self.options[position]
         s, noise = taken.settings, taken.prepared.noise
-        if taken.by_column is not None:
-            cells = self.draws.release(dtrain, taken.by_column, position)
+        if s.starts_from_columns:
+            [of_cells] = taken.of_start
+            cells = draw(of_cells, position)
             columns = ColumnEffects.of(s, noise, sums, cells)
             text = first_release.offering(s, taken.plan, columns)
             return FirstTrees(columns.centre, text, trees_of(columns))
-        if taken.linear:
-            of_trees, of_products = taken.linear
-            released = self.draws.release(dtrain, of_trees, position)
+        if s.starts_linearly:
+            of_trees, of_products = taken.of_start
+            released = draw(of_trees, position)
             start = LinearStart.of(s, of_products["shift"], released)
-            products = self.draws.release(dtrain, of_products | start.request, position)
+            products = draw(of_products | start.request, position)
             centre, effects = start.effects(s, noise, sums, products)
             trees = start.trees(effects, s.schema.width, Sums.of(s, noise, sums).rows)
             return FirstTrees(centre, first_release.cut_before(taken.plan, start.columns), trees)
@@ -373,12 +369,16 @@ def _grown_on(
     return earlier, None
 
 
-def _by_column(prepared: Prepared, request: dict[str, Any] | None) -> dict[str, Any] | None:
-    """What the second release of a start from columns is asked for; None for other plans."""
-    if not prepared.settings.starts_from_columns:
-        return None
-    assert request is not None  # it has a released intercept
-    return first_release.columns_request(prepared.settings, prepared.noise, request)
+def _of_start(
+    prepared: Prepared, request: dict[str, Any] | None, told: dict[str, Any]
+) -> tuple[dict[str, Any], ...]:
+    """What first trees that are not grown are asked for, after a released intercept."""
+    s, noise = prepared.settings, prepared.noise
+    if request is None or not (s.starts_from_columns or s.starts_linearly):
+        return ()
+    if s.starts_linearly:
+        return linear_start.requests(s, noise, request, told)
+    return (first_release.columns_request(s, noise, request),)
 
 
 def _configure(booster: Booster) -> None:
