@@ -237,10 +237,8 @@ class Values:
         """
         return figure_of(self, of, low, high)
 
-    def points_of(self, power: int = 1, *, size: bool = False) -> Floats:
-        """A power of the value of each cell, or its size."""
-        if size:
-            return np.abs(self.points)
+    def points_of(self, power: int = 1) -> Floats:
+        """A power of the value of each cell."""
         points = np.asarray(self.points**power)
         if power == 2:  # of a cell, whose values are not all in its middle
             points = points + (self.half * np.diff(value_ends(self.power))) ** 2 / 12.0
