@@ -108,11 +108,6 @@ def test_regression_needs_bounds():
     assert model.privacy_report_.epsilon <= 1.0
 
 
-def test_a_name_that_is_not_known_stays_as_it_was_given():
-    with pytest.raises(PrivacyRefusal, match=r"^`num_boost_round` is not a parameter"):
-        DPXGBClassifier(classes=2, num_boost_round=5, **SHARED).fit(*arrays())
-
-
 def test_declarations_reach_the_plan():
     X, y = arrays()
     bounds = dict.fromkeys(range(4), (-4.0, 4.0))

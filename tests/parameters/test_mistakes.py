@@ -12,6 +12,7 @@ import xgb_dp
 PARAMS = {
     "tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 1.0, "dp_delta": 1e-6,
 }  # fmt: skip
+FEW = {name: PARAMS[name] for name in ("tree_method", "objective")}
 
 
 def table(n=60):
@@ -47,12 +48,26 @@ def continued_without_privacy():
     return xgb.train(stock, xgb.DMatrix(X, y), 2, xgb_model=trained())
 
 
+def selected(**others):
+    matrix, target = xgb.DMatrix(*table()), {"epsilon": 1.0, "delta": 1e-6}
+    return xgb_dp.select(FEW, matrix, {"max_depth": [2, 3]}, **target, **others)
+
+
+def looked_at(**others):
+    return xgb_dp.discover(table()[0], epsilon=1.0, delta=1e-6, **others)
+
+
 MISTAKES = [
     (continued_without_privacy, "or `xgb_model` is a private model"),
     (lambda: trained(n_estimators=10), "num_boost_round"),
     (lambda: trained(objective="binary:logistics"), "Did you mean 'binary:logistic'?"),
     (lambda: fitted(["c"], epsilon=None), "`epsilon` is missing"),
     (lambda: fitted(["c"], n_estimators=0), "`n_estimators` must be"),
+    (lambda: fitted(["c"], num_boost_round=5), "`num_boost_round` is not a parameter"),
+    (lambda: fitted(["c"], schema={"columns": {}}), "`schema` must be what xgb_dp.discover"),
+    (lambda: selected(group=0), "`group` must be a whole number"),
+    (lambda: selected(privacy_id=[None] * 60), "no id in `privacy_id`"),
+    (lambda: looked_at(privacy_id=[None] * 60), "no id in `privacy_id`"),
     (lambda: fitted(["c"], privacy_id="c"), "Did you mean `fit(..., privacy_id=)`?"),
     (lambda: of_texts(), "categories={'t': ['a', 'b', ...]}. Leave out"),
     (own_loss, "dp_objective"),
@@ -66,9 +81,12 @@ MISTAKES = [
 ]
 
 
+EXPECTED = (xgb_dp.PrivacyParameterError, xgb_dp.PrivacyRefusal, xgb_dp.RowDomainError)
+
+
 @pytest.mark.parametrize(("mistake", "answer"), MISTAKES, ids=range(len(MISTAKES)))
 def test_a_mistake_is_answered_with_what_mends_it(mistake, answer):
-    with pytest.raises((xgb_dp.PrivacyParameterError, xgb_dp.PrivacyRefusal)) as error:
+    with pytest.raises(EXPECTED) as error:
         mistake()
     assert answer in str(error.value)
 

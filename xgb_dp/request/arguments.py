@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from ..data.cells import is_unicode
 from ..errors import PrivacyError, PrivacyParameterError
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -17,13 +18,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 def _is_text(value: Any) -> bool:
     """Whether a value is a text that UTF-8 can hold, as every file and model must."""
-    if not isinstance(value, str):
-        return False
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return isinstance(value, str) and is_unicode(value)
 
 
 def _is_path(value: Any) -> bool:

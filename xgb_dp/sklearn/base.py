@@ -138,8 +138,13 @@ class Private(XGBModel):
             return None
         if isinstance(given, Discovery):
             domain = from_mapping(given.schema())
-        else:
+        elif isinstance(given, (str, os.PathLike)):
             domain = read_domain(Path(given))
+        else:
+            raise PrivacyParameterError(
+                "`schema` must be what xgb_dp.discover has found, or the path of a schema file; "
+                f"got a {type(given).__name__}."
+            )
         more = [name for name in _OF_FILES if getattr(domain, name)]
         if more:
             raise PrivacyParameterError(

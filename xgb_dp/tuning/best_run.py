@@ -32,6 +32,7 @@ from ..record import ledger
 from ..record.caution import concerns, warn
 from ..record.report import PrivacyReport, privacy_report
 from ..record.selected import Run, best_of, complete
+from ..request.arguments import own_names
 from ..request.names import flatten
 from ..request.params import DEFAULT_ROUNDS
 from ..request.schema import Schema, read_schema
@@ -152,11 +153,13 @@ def select(
     """
     _refuse(unknown)
     target = parse.parse_target(epsilon, delta)
-    whose = [("dp_privacy_id", privacy_id), ("dp_group", group)]
-    params = flatten([*flatten(params).items(), *(pair for pair in whose if pair[1] is not None)])
+    given = {"privacy_id": privacy_id, "group": group}
+    whose = {f"dp_{name}": value for name, value in given.items() if value is not None}
+    params = flatten([*flatten(params).items(), *whose.items()])
     law = partial(_law, repetitions, mean_runs)
-    choice = _Choice.of(params, dtrain, settings, num_boost_round, score, law, target, budget)
-    return choice.run(parse.parse_probability("validation", validation), note)
+    with own_names({name: name.removeprefix("dp_") for name in whose}):
+        choice = _Choice.of(params, dtrain, settings, num_boost_round, score, law, target, budget)
+        return choice.run(parse.parse_probability("validation", validation), note)
 
 
 @dataclass(frozen=True, eq=False)
