@@ -21,14 +21,19 @@ SPAWN = multiprocessing.get_context("spawn")
 Judge = Callable[[int, int, Path], dict[str, str]]
 
 
-def run_all(seed: int, cases: int, workers: int, judge: Judge) -> Iterator[dict[str, Any]]:
-    """Yield what `judge` says of cases 0 to `cases` of a seed, with their ``number``, unordered."""
+def run_all(
+    seed: int, cases: int, workers: int, judge: Judge, limit: float = LIMIT
+) -> Iterator[dict[str, Any]]:
+    """Yield what `judge` says of cases 0 to `cases` of a seed, with their ``number``, unordered.
+
+    A case that takes longer than `limit`, in seconds, is a fault.
+    """
     results: queue.Queue[dict[str, Any] | None] = queue.Queue()
 
     def drive(numbers: range) -> None:
         try:
             while numbers:
-                numbers = _one_process(seed, numbers, judge, results)
+                numbers = _one_process(seed, numbers, judge, results, limit)
         finally:
             results.put(None)
 
@@ -39,16 +44,18 @@ def run_all(seed: int, cases: int, workers: int, judge: Judge) -> Iterator[dict[
         yield from iter(results.get, None)
 
 
-def _one_process(seed: int, numbers: range, judge: Judge, results: queue.Queue[Any]) -> range:
+def _one_process(
+    seed: int, numbers: range, judge: Judge, results: queue.Queue[Any], limit: float
+) -> range:
     """Run a worker until it ends, and return the cases that it did not begin."""
     with tempfile.NamedTemporaryFile("r", errors="replace") as shown:
         ours, theirs = SPAWN.Pipe(duplex=False)
         process = SPAWN.Process(target=_work, args=(theirs, shown.name, judge, seed, numbers))
         process.start()
         theirs.close()
-        begun, open_case, fault = numbers[0], False, f"no end within {LIMIT} s"
+        begun, open_case, fault = numbers[0], False, f"no end within {limit} s"
         try:
-            while ours.poll(LIMIT if open_case else START):
+            while ours.poll(limit if open_case else START):
                 result = ours.recv()
                 open_case = isinstance(result, int)
                 if open_case:
