@@ -123,7 +123,7 @@ def _posterior(seen: Floats, variance: Floats, prior: Floats) -> tuple[Floats, f
     """Posterior means of effects, and how likely they are, as a logarithm.
 
     Args:
-        seen: Of each column, with noise.
+        seen: What was seen of each column, with noise.
         variance: Of the noise.
         prior: Variances of each column, of which it has one: the shares are found by EM.
     """
