@@ -1,15 +1,14 @@
 """The comparison of upstream's tests, on a checkout of a few tests that this file writes."""
 
-import os
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.children import LIGHT
 from tests.upstream import suite
-from tests.upstream.stock import ROOT
+
+Compared = Callable[[Path | None], tuple[int, str]]
 
 SAME = """
 import xgboost as xgb
@@ -50,33 +49,32 @@ def checkout(folder: Path, **files: str) -> Path:
     return folder
 
 
-def compared(folder: Path | None) -> tuple[int, str]:
-    env = {k: v for k, v in os.environ.items() if k != suite.VARIABLE}
-    env["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # the tests above need none
-    if folder is not None:
-        env[suite.VARIABLE] = str(folder)
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.upstream.suite"],
-        cwd=ROOT,
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.returncode, done.stdout + done.stderr
+@pytest.fixture
+def compared(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Compared:
+    """Exit status of the comparison on a checkout, and what it says."""
+
+    def compare(folder: Path | None) -> tuple[int, str]:
+        monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # the tests above need none
+        monkeypatch.delenv(suite.VARIABLE, raising=False)
+        if folder is not None:
+            monkeypatch.setenv(suite.VARIABLE, str(folder))
+        return suite.main([]), "".join(capsys.readouterr())
+
+    return compare
+
+
+def test_equal_failures_are_no_difference(compared, tmp_path, monkeypatch):
+    outcomes = {"passes": "passed", "fails": "failed"}
+    monkeypatch.setattr(suite, "run", lambda *_: outcomes)
+    status, said = compared(checkout(tmp_path))
+    assert (status, said.splitlines()[-1]) == (0, "1 fail with both, 0 with one alone")
 
 
 @pytest.mark.slow
-def test_equal_failures_are_no_difference(tmp_path):
-    files = {"test_same": SAME, "test_broken": "import not_there"}
+def test_a_difference_is_told(compared, tmp_path):
+    files = {"test_same": SAME, "test_other": OTHER, "test_broken": "import not_there"}
     status, said = compared(checkout(tmp_path, **files))
-    assert (status, "2 fail with both, 0 with one alone" in said) == (0, True), said
-
-
-@pytest.mark.slow
-def test_a_difference_is_told(tmp_path):
-    status, said = compared(checkout(tmp_path, test_same=SAME, test_other=OTHER))
-    assert (status, "1 fail with both, 2 with one alone" in said) == (1, True), said
+    assert (status, "2 fail with both, 2 with one alone" in said) == (1, True), said
     for value in ("a b", "c"):
         assert f"TestOther::test_differs[{value}]: failed with ours, passed with stock" in said
 
@@ -84,7 +82,7 @@ def test_a_difference_is_told(tmp_path):
 @pytest.mark.parametrize(
     "kind", ["unset", "no tests", pytest.param("other release", marks=pytest.mark.slow)]
 )
-def test_what_cannot_be_compared_is_an_error(kind, tmp_path):
+def test_what_cannot_be_compared_is_an_error(kind, compared, tmp_path):
     files = {"test_other": "import xgboost.not_there"} if kind == "other release" else {}
     folder = tmp_path / "elsewhere" if kind == "no tests" else checkout(tmp_path, **files)
     status, said = compared(None if kind == "unset" else folder)
