@@ -99,7 +99,7 @@ WRONG = [
     ("yaml", "a: [", "cannot be parsed as YAML: line 1"),
     ("yaml", "target: y\n\tclasses: [a, b]", "YAML: line 2"),
     ("yaml", "a: " + 50 * "[" + 50 * "]", "line 1: it is nested too deeply"),
-    ("yaml", "a: " + 1500 * "[" + 1500 * "]", "nested too deeply"),
+    ("yaml", "a: " + 800 * "[" + 800 * "]", "cannot be parsed: it is nested too deeply"),
     ("json", 100000 * "[", "nested too deeply"),
     ("json", '{"target": "y",\n "classes": [}', "JSON: line 2"),
     ("json", '{"a": ' + 5000 * "9" + "}", "a number is too long|unknown key"),
