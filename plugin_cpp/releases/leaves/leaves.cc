@@ -1,6 +1,6 @@
 #include "plugin_cpp/releases/leaves/leaves.h"
 
-#include <algorithm>  // for max, min
+#include <algorithm>  // for fill_n, max, min
 #include <cmath>      // for abs, sqrt
 #include <cstddef>    // for size_t
 #include <cstdint>    // for int64_t, uint32_t, uint64_t
@@ -12,7 +12,7 @@
 #include "plugin_cpp/random/samplers.h"            // for IntegerSqrt128, u128
 #include "plugin_cpp/releases/leaves/shrinkage.h"  // for RowVariance
 #include "plugin_cpp/rows/person_bound.h"          // for CutTo
-#include "plugin_cpp/wide.h"                       // for ResizeInLargePages
+#include "plugin_cpp/wide.h"                       // for Prefetch, ResizeInLargePages
 #include "xgboost/logging.h"                       // for CHECK
 
 namespace xgboost::dp {
@@ -64,6 +64,7 @@ class NoisyLeaves : public LeafRelease {
 
 LeafReleases::Add<NoisyLeaves> const kGaussian{LeafNoise::kGaussian}, kLaplace{LeafNoise::kLaplace};
 constexpr std::int32_t kBlocks = 4;  // of each thread
+constexpr std::size_t kAhead = 64;   // rows, whose leaves lie anywhere
 
 /** @brief The largest integer whose quotient by `n` is at most that of `value`. */
 std::int64_t FloorDiv(std::int64_t value, std::int64_t n) {
@@ -102,6 +103,11 @@ class LeavesOfPerson {
                   RowsOfPersons const& given, std::vector<LeafT> const& leaf,
                   std::vector<LocalSum>* change) {
     auto n_class = width_ / 2;
+    auto most_leaves = std::min<std::size_t>(group.rows, place_.size());
+    if (leaves_.size() < most_leaves) {
+      leaves_.resize(most_leaves);
+      sums_.resize(most_leaves * width_);
+    }
     double hessian = 0;  // integers, so that no order matters
     for (std::size_t j = 0; j < group.rows; ++j) {
       auto at = group.At(j, l);
@@ -119,21 +125,20 @@ class LeavesOfPerson {
       }
     }
     double factor = most_ / std::max(most_, std::sqrt(of_hessian_ * hessian));
-    for (auto& sum : sums_) {
-      sum = RoundWithin(sum * factor, -0x1p50, 0x1p50);
+    for (std::size_t i = 0; i < n_leaves_ * width_; ++i) {
+      sums_[i] = RoundWithin(sums_[i] * factor, -0x1p50, 0x1p50);
     }
     this->Cut(0, most_g_);
     this->Cut(1, most_h_);
-    for (std::size_t i = 0; i < sums_.size(); i += 2) {
-      auto at = leaves_[i / width_] * n_class + i % width_ / 2;
-      (*change)[at] +=
-          LocalSum{static_cast<std::int64_t>(sums_[i]), static_cast<std::int64_t>(sums_[i + 1])};
+    auto const* sums = sums_.data();
+    for (std::size_t i = 0; i < n_leaves_; ++i) {
+      auto* out = change->data() + leaves_[i] * n_class;
+      for (std::size_t k = 0; k < n_class; ++k, sums += 2) {
+        out[k] += LocalSum{static_cast<std::int64_t>(sums[0]), static_cast<std::int64_t>(sums[1])};
+      }
+      place_[leaves_[i]] = kNone;
     }
-    for (auto in : leaves_) {
-      place_[in] = kNone;
-    }
-    leaves_.clear();
-    sums_.clear();
+    n_leaves_ = 0;
   }
 
  private:
@@ -142,9 +147,9 @@ class LeavesOfPerson {
   [[nodiscard]] double* SumsOf(std::size_t leaf) {
     auto& place = place_[leaf];
     if (place == kNone) {
-      place = static_cast<std::uint32_t>(leaves_.size());
-      leaves_.push_back(leaf);
-      sums_.resize(sums_.size() + width_);
+      place = static_cast<std::uint32_t>(n_leaves_++);
+      leaves_[place] = leaf;
+      std::fill_n(sums_.data() + place * width_, width_, 0.0);
     }
     return sums_.data() + place * width_;
   }
@@ -152,7 +157,7 @@ class LeavesOfPerson {
   /** @brief Hold the norm of the gradients (`first` 0) or Hessians (1), whatever they are. */
   void Cut(std::size_t first, std::uint64_t most) {
     u128 squares = 0;
-    for (auto i = first; i < sums_.size(); i += 2) {
+    for (auto i = first; i < n_leaves_ * width_; i += 2) {
       auto value = static_cast<std::uint64_t>(std::abs(sums_[i]));
       squares += static_cast<u128>(value) * value;
     }
@@ -161,7 +166,7 @@ class LeavesOfPerson {
     }
     auto size = IntegerSqrt128(squares);
     size += static_cast<u128>(size) * size < squares ? 1 : 0;
-    for (auto i = first; i < sums_.size(); i += 2) {
+    for (auto i = first; i < n_leaves_ * width_; i += 2) {
       sums_[i] = static_cast<double>(CutTo(static_cast<std::int64_t>(sums_[i]), most, size));
     }
   }
@@ -171,7 +176,8 @@ class LeavesOfPerson {
   double most_;                       // of gradients, in rows
   double of_hessian_;                 // variance of gradients, where C = 1, of a step of Hessian
   std::vector<std::uint32_t> place_;  // of leaves among those of the person
-  std::vector<std::size_t> leaves_;   // of the person
+  std::size_t n_leaves_{0};           // of the person
+  std::vector<std::size_t> leaves_;   // of which these come first
   std::vector<double> sums_;          // leaf by leaf
 };
 
@@ -201,8 +207,14 @@ std::vector<LocalSum> ChangeOfLeaves(Context const* ctx, Plan const& plan, Perso
   common::ParallelFor(n_blocks, ctx->Threads(), common::Sched::Dyn(), [&](auto b) {
     changes[b].resize(leaves.size() * plan.num_class);
     LeavesOfPerson add{plan, leaves.size()};
+    auto const& all = persons.RowsOfSeveral();
+    auto far = all.size() - std::min(all.size(), kAhead);
     for (auto i = b * groups.size() / n_blocks; i < (b + 1) * groups.size() / n_blocks; ++i) {
-      auto const* rows = persons.RowsOfSeveral().data() + groups[i].begin;
+      auto const* rows = all.data() + groups[i].begin;
+      for (auto at = groups[i].begin; at < std::min(groups[i].begin + groups[i].Size(), far);
+           ++at) {
+        Prefetch(leaf.data() + all[at + kAhead]);
+      }
       for (std::size_t l = 0; l < groups[i].persons; ++l) {
         add(groups[i], l, rows, given, leaf, &changes[b]);
       }
