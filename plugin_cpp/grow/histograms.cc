@@ -30,21 +30,32 @@ struct BinTile {
   std::size_t operator[](std::size_t f) const { return places[f] - places[begin]; }
 };
 
-/** @brief The same where codes are bytes: no place is read, as all features are as far apart. */
-struct ByteTile {
-  // One line more than there are bytes: features of few bins do not share the sets of a cache.
-  static constexpr std::size_t kApart = (1U << 8) + kPlacesOfLine;
+/**
+ * @brief The same where no feature has more than 2^kBits places: all are as far apart, so that no
+ *        place is read. One line more lies between them, or few sets of a cache would serve them.
+ */
+template <std::size_t kBits>
+struct EvenTile {
+  static constexpr std::size_t kApart = (std::size_t{1} << kBits) + kPlacesOfLine;
   std::size_t begin, end;
 
   std::size_t operator[](std::size_t f) const { return (f - begin) * kApart; }
 };
 
-template <typename CodeT>
-auto TileOf(DenseCodes<CodeT> const&, BinPlaces const& places, std::size_t begin, std::size_t end) {
+template <typename CodeT, typename Fn>
+void WithTile(DenseCodes<CodeT> const&, BinTile const& tile, Fn&& fn) {
   if constexpr (sizeof(CodeT) == 1) {
-    return ByteTile{begin, end};
+    fn(EvenTile<8>{tile.begin, tile.end});
+    return;
+  }
+  std::size_t most = 0;
+  for (auto f = tile.begin; f < tile.end; ++f) {
+    most = std::max<std::size_t>(most, tile.places.NumBins(f));
+  }
+  if (most < (1U << 10)) {
+    fn(EvenTile<10>{tile.begin, tile.end});
   } else {
-    return BinTile{places, begin, end};
+    fn(tile);
   }
 }
 
@@ -222,8 +233,9 @@ void NodeHistograms<Sum>::Add(std::size_t p, BinPage const& page, RowSets const&
     }
     WithDenseCodes(page, [&](auto const& codes) {
       for (auto const& [begin, end] : tiles_) {
-        auto tile = TileOf(codes, places_, begin, end);
-        sum(tile, [&](auto* words) { SumDense(codes, tile, blocks[b].rows, pairs, words); });
+        WithTile(codes, {places_, begin, end}, [&](auto const& tile) {
+          sum(tile, [&](auto* words) { SumDense(codes, tile, blocks[b].rows, pairs, words); });
+        });
       }
     });
   });

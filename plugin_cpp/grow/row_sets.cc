@@ -29,9 +29,10 @@ void AddBlocks(std::size_t node, std::size_t begin, std::size_t size, std::vecto
   }
 }
 
-/** @brief The codes of a dense page of bytes, feature by feature. */
+/** @brief The codes of a dense page, feature by feature. */
+template <typename CodeT>
 struct ColumnCodes {
-  std::uint8_t const* codes;
+  CodeT const* codes;
   std::size_t n_rows;
 
   std::uint32_t operator()(std::size_t row, bst_feature_t f) const {
@@ -40,20 +41,24 @@ struct ColumnCodes {
   void Prefetch(std::size_t row, bst_feature_t f) const { dp::Prefetch(codes + f * n_rows + row); }
 };
 
-std::vector<std::uint8_t> ColumnsOf(Context const* ctx, BinPage const& page) {
-  std::vector<std::uint8_t> columns;
-  ResizeInLargePages(page.n_bytes, &columns);
-  auto n_rows = page.n_rows, n_features = std::size_t{page.n_features};
-  auto const* codes = page.Codes<std::uint8_t>();
+template <typename CodeT>
+ColumnCodes<CodeT> ColumnsOf(DenseCodes<CodeT> const&, std::uint8_t const* bytes,
+                             std::size_t n_rows) {
+  return {reinterpret_cast<CodeT const*>(bytes), n_rows};
+}
+
+template <typename CodeT>
+void WriteColumns(Context const* ctx, DenseCodes<CodeT> const& codes, std::size_t n_rows,
+                  std::uint8_t* bytes) {
+  auto* out = reinterpret_cast<CodeT*>(bytes);
   common::ParallelFor((n_rows + kBytesOfLine - 1) / kBytesOfLine, ctx->Threads(), [&](auto b) {
     auto begin = b * kBytesOfLine, end = std::min(n_rows, begin + kBytesOfLine);
-    for (std::size_t f = 0; f < n_features; ++f) {
+    for (bst_feature_t f = 0; f < codes.n_features; ++f) {
       for (auto i = begin; i < end; ++i) {
-        columns[f * n_rows + i] = codes[i * n_features + f];
+        out[f * n_rows + i] = codes.codes[i * codes.n_features + f];
       }
     }
   });
-  return columns;
 }
 
 /** @brief Call fn(i, code) for the rows of a list, in order. */
@@ -84,9 +89,14 @@ Branching::Branching(BinPlaces const& places, bst_node_t node, Partition partiti
 
 void RowSets::Reset(Context const* ctx, BinnedPages const& pages) {
   for (auto p = columns_.size(); p < pages.Size(); ++p) {
+    columns_.emplace_back();
     auto const& page = pages.Head(p);
-    bool of_bytes = page.bytes && page.code_bytes == 1;  // without bytes here: on disk
-    columns_.push_back(of_bytes ? ColumnsOf(ctx, page) : std::vector<std::uint8_t>{});
+    if (page.IsDense() && page.bytes) {
+      ResizeInLargePages(page.n_bytes, &columns_[p]);
+      WithDenseCodes(page, [&](auto const& codes) {
+        WriteColumns(ctx, codes, page.n_rows, columns_[p].data());
+      });
+    }
   }
   ResizeInLargePages(pages.NumRows(), &rows_);
   begins_.clear();
@@ -110,7 +120,8 @@ void RowSets::WithCodes(std::size_t p, BinPage const& page, BinPlaces const& pla
   if (columns_[p].empty()) {
     dp::WithCodes(page, places, fn);
   } else {
-    fn(ColumnCodes{columns_[p].data(), page.n_rows});
+    WithDenseCodes(
+        page, [&](auto const& codes) { fn(ColumnsOf(codes, columns_[p].data(), page.n_rows)); });
   }
 }
 

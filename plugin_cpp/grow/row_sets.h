@@ -55,7 +55,7 @@ class RowSets {
   std::vector<std::vector<Range>> ranges_;  // by page and node
   std::vector<std::uint32_t> parted_;       // of one page
   std::vector<std::uint8_t> child_;         // of the rows of one page, in their order
-  // The codes of each page of bytes in memory, feature by feature: rows are parted by one feature.
+  // The codes of each dense page in memory, feature by feature: rows are parted by one feature.
   std::vector<std::vector<std::uint8_t>> columns_;
 };
 }  // namespace xgboost::dp
