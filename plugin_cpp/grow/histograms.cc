@@ -80,8 +80,9 @@ void SumDense(DenseCodes<CodeT> const& codes, Tile const& tile,
       }
       of_first += tile[f + kFeaturesAtOnce] - tile[f];
     }
-    for (; f < tile.end; ++f) {
-      words[tile[f] + row[f]] += pair;
+    // With a known limit this loop is unrolled as the one before.
+    for (std::size_t k = 0; k < kFeaturesAtOnce - 1 && f + k < tile.end; ++k) {
+      of_first[tile[f + k] - tile[f] + row[f + k]] += pair;
     }
   }
 }

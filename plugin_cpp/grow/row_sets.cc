@@ -146,12 +146,15 @@ void RowSets::Part(Context const* ctx, std::size_t p, BinPage const& page, BinPl
     common::ParallelFor(blocks.size(), ctx->Threads(), [&](auto b) {
       auto& block = blocks[b];
       auto const& branching = branchings[block.node];
-      auto const* child_of = branching.child_of.data();
-      auto* child = child_.data() + block.begin;
-      ForEachCode(codes, branching.feature, rows + block.begin, block.size, [&](auto i, auto code) {
+      auto at = block.at;
+      // By value: a store of a byte could change what is captured by reference.
+      auto to_child = [&at, child_of = branching.child_of.data(),
+                       child = child_.data() + block.begin](auto i, auto code) {
         child[i] = child_of[code];
-        ++block.at[child[i]];
-      });
+        ++at[child[i]];
+      };
+      ForEachCode(codes, branching.feature, rows + block.begin, block.size, to_child);
+      block.at = at;
     });
   });
 
