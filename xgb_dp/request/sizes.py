@@ -74,6 +74,7 @@ SIZES: dict[str, tuple[Size, ...]] = {
         Size(math.inf, 300, _DEEPER, 0.3),
     ),
     "regression": (
+        Size(300, 50, _ONE_FEATURE),
         Size(5_000, 50, _SHALLOW),
         Size(12_000, 50, _DEEP),
         Size(120_000, 100, _DEEP),
