@@ -18,6 +18,7 @@
 #include "plugin_cpp/guard.h"          // for PrivateUpdater
 #include "plugin_cpp/plan/plan.h"      // for CorrectionEvent, kPlanKey, LeafEvent, Plan, ParsePlan
 #include "plugin_cpp/published/sampling.h"              // for RowSample
+#include "plugin_cpp/release/ledger.h"                  // for kLedgerAttribute
 #include "plugin_cpp/release/release.h"                 // for Release
 #include "plugin_cpp/release/source.h"                  // for MakeSharedSource
 #include "plugin_cpp/releases/candidates/candidates.h"  // for CandidateKinds, Candidates
@@ -121,8 +122,12 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     CHECK(!training_->data || training_->data == train)
         << "A private training reads one DMatrix, and this is another one: give the same DMatrix "
            "in every round.";
-    if (training_->plan.is_private) {
+    auto it = attributes.find(kLedgerAttribute);
+    bool is_known =
+        !training_->claim.empty() && it != attributes.cend() && it->second == training_->claim;
+    if (training_->plan.is_private && !is_known) {
       CheckClaim(attributes, training_->plan);
+      training_->claim = it->second;
     }
     training_->data = train;
   }
@@ -157,6 +162,7 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     LeafShrinkage of_first;                   // of rounds whose outputs move together
     std::vector<Leaves> first_leaves;         // of each parallel tree of the last class
     std::unique_ptr<RandomSource> structure;  // of random features and splits
+    std::string claim;                        // the ledger that was found to account for the plan
     std::int64_t updates{0};                  // one for each class of each round
     bool busy{false};
     std::shared_ptr<DMatrix> data;
