@@ -76,10 +76,14 @@ std::string AsPythonWrites(std::string const& text) {
       out.append(text, i, end + 1 - i);
       i = end + 1;
     } else if (IsNumeric(c)) {
-      auto end = text.find_first_of(",]}", i);
-      end = end == std::string::npos ? text.size() : end;
+      auto end = i;
+      bool is_whole = true;
+      while (end < text.size() && text[end] != ',' && text[end] != ']' && text[end] != '}') {
+        is_whole = text[end] != 'E' && is_whole;
+        ++end;
+      }
       std::string_view token{text.data() + i, end - i};
-      if (token.find('E') == std::string_view::npos) {
+      if (is_whole) {
         out += token;  // a whole number, or -Infinity
       } else {
         AppendReal(token, &out);

@@ -54,6 +54,21 @@ XGB_DP_WIDE void SubtractRows(double const* rows, double const* factors, std::si
   }
 }
 
+XGB_DP_WIDE void Divide(double by, std::size_t begin, std::size_t end, double* out) {
+  for (auto i = begin; i < end; ++i) {
+    out[i] /= by;
+  }
+}
+
+/** @brief Add what a row of the inverse says: of means by its factor, and of variances. */
+XGB_DP_WIDE void AddRow(double const* row, double factor, std::size_t n, double* mean,
+                        double* variance) {
+  for (std::size_t c = 0; c < n; ++c) {
+    mean[c] += row[c] * factor;
+    variance[c] += row[c] * row[c];
+  }
+}
+
 /** @brief Normal equations of the effects, solved for many prior variances. */
 class EffectModel {
  public:
@@ -88,15 +103,10 @@ class EffectModel {
         SubtractRows(before, before + j, std::min(kRowsAtOnce, j - k), n_, j, n_, column);
       }
       column[j] = std::sqrt(std::max(column[j], 1e-300));
-      for (std::size_t i = j + 1; i < n_; ++i) {
-        column[i] /= column[j];
-      }
+      Divide(column[j], j + 1, n_, column);
     }
     // Its inverse, row by row.
     inverse_.assign(n_ * n_, 0.0);
-    std::vector<double> half(n_, 0.0);
-    mean->assign(n_, 0.0);
-    variance->assign(n_, 0.0);
     for (std::size_t i = 0; i < n_; ++i) {
       auto* row = inverse_.data() + i * n_;
       row[i] = 1.0;
@@ -105,15 +115,19 @@ class EffectModel {
         SubtractRows(inverse_.data() + k * n_, factor_.data() + k * n_ + i, n_rows, n_, 0,
                      k + n_rows, row);
       }
-      auto pivot = factor_[i * n_ + i];
-      for (std::size_t c = 0; c <= i; ++c) {
-        row[c] /= pivot;
-        half[i] += row[c] * right_[c];
+      Divide(factor_[i * n_ + i], 0, i + 1, row);
+    }
+    // Column by column: no addition waits for the one before.
+    std::vector<double> half(n_, 0.0);
+    for (std::size_t c = 0; c < n_; ++c) {
+      for (auto i = c; i < n_; ++i) {
+        half[i] += inverse_[i * n_ + c] * right_[c];
       }
-      for (std::size_t c = 0; c <= i; ++c) {
-        (*mean)[c] += row[c] * half[i];
-        (*variance)[c] += row[c] * row[c];
-      }
+    }
+    mean->assign(n_, 0.0);
+    variance->assign(n_, 0.0);
+    for (std::size_t i = 0; i < n_; ++i) {
+      AddRow(inverse_.data() + i * n_, half[i], i + 1, mean->data(), variance->data());
     }
   }
 
