@@ -14,7 +14,7 @@ import xgb_dp
 pytest.importorskip("click")
 
 from xgb_dp.cli.commands import cli
-from xgb_dp.cli.files import Csv
+from xgb_dp.cli.csv_form import Csv
 from xgb_dp.cli.group import _outline
 from xgb_dp.cli.table import read_table
 from xgb_dp.domain.domain import from_mapping, read_domain

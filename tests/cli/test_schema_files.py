@@ -124,8 +124,7 @@ def no_rows(monkeypatch) -> None:
     def fail(*_, **__):
         pytest.fail("a row was read")
 
-    monkeypatch.setattr("xgb_dp.cli.cmd_train.read_table", fail)
-    monkeypatch.setattr("xgb_dp.cli.cmd_predict.read_table", fail)
+    monkeypatch.setattr("xgb_dp.cli.table.read_table", fail)
     monkeypatch.setattr("xgb_dp.cli.table.header_of", fail)
 
 

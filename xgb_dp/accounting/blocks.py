@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import log_ndtr
+import scipy
 
 from .bounded_range import tail_curve
 from .curve import doubled, narrow
@@ -115,8 +115,8 @@ def _is_above(
     be above both ends of the chord.
     """
     far = mu / 2.0 + middles / mu
-    log_a = log_ndtr(mu / 2.0 - middles / mu)
-    log_b = middles + log_ndtr(-far)
+    log_a = scipy.special.log_ndtr(mu / 2.0 - middles / mu)
+    log_b = middles + scipy.special.log_ndtr(-far)
     a, b = np.exp(log_a), np.exp(log_b)
     # More than the rounding of everything here, of which the exponents have the most.
     error = 1e-15 * (32.0 + 4.0 * far * far + middles) * (a + b)

@@ -12,7 +12,7 @@ import abc
 import math
 from collections.abc import Callable, Sequence
 
-from scipy.optimize import brentq
+import scipy
 
 
 class Curve(abc.ABC):
@@ -62,7 +62,7 @@ def root_above(
     rtol: float = 4.0 * 2.0**-52,
 ) -> float:
     """A root of a falling function, moved up until it is safe."""
-    root = float(brentq(excess, low, high, xtol=xtol, rtol=rtol))
+    root = float(scipy.optimize.brentq(excess, low, high, xtol=xtol, rtol=rtol))
     step = 1e-9 * max(root, 1e-3)
     while not is_safe(root):
         root += step

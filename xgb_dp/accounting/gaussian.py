@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from scipy.special import log_ndtr
+import scipy
 
 from .curve import doubled, narrow
 from .events import GaussianEvent
@@ -96,10 +96,10 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
         return max(0.0, -math.expm1(epsilon)) if epsilon < 0.0 else 0.0
     if math.isinf(mu):
         return 1.0
-    a = float(log_ndtr(mu / 2.0 - epsilon / mu))
+    a = float(scipy.special.log_ndtr(mu / 2.0 - epsilon / mu))
     if a < -700.0:
         return 1e-300
-    b = epsilon + float(log_ndtr(-mu / 2.0 - epsilon / mu))
+    b = epsilon + float(scipy.special.log_ndtr(-mu / 2.0 - epsilon / mu))
     # The difference of two nearly equal numbers: its error relative to itself, with room.
     gap = max(a - b, 1e-300)
     rounding = 1e-9 + 1e-14 * (1.0 + abs(a) + abs(epsilon) + abs(epsilon) / mu) / gap

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr
+import scipy
 
 _ROUNDING = 1.0 + 1e-9
 _ALL = -40.0  # below, a curve is 1 for all that a double can tell
@@ -62,7 +62,7 @@ class GridCurve:
         lowest, first = max(middle - 12.0 * mu, _ALL), max(middle - far * mu, _ALL)
         x, v = self.extended(lowest, first, middle + far * mu)
         z = (epsilon - x - mu * mu / 2.0) / mu
-        up, down = ndtr(z), ndtr(-z)
+        up, down = scipy.special.ndtr(z), scipy.special.ndtr(-z)
         # Chance that epsilon - Y lies in [x_i, x_{i+1}], from the smaller tail.
         p = np.where(z[1:] > 0.0, down[1:] - down[:-1], up[:-1] - up[1:])
         # Conditional mean of the weight of x_i in the chord, under a density that dominates.
@@ -80,7 +80,7 @@ class GridCurve:
     def _mean_weight(self, epsilon: float, mu: float, x: Array, z: Array, p: Array) -> Array:
         """The mean of the weights in closed form plus its rounding, where steps are not small."""
         tilted = z + mu  # E[e^-Y; Y in I] is the chance of I under N(-mu^2/2, mu^2)
-        up, down = ndtr(tilted), ndtr(-tilted)
+        up, down = scipy.special.ndtr(tilted), scipy.special.ndtr(-tilted)
         q = np.where(tilted[1:] > 0.0, down[1:] - down[:-1], up[:-1] - up[1:])
         usable = (p > 1e-280) & (q > 1e-280)
         q_over_p = np.divide(q, p, out=np.zeros_like(p), where=usable)

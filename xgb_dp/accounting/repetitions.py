@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
+import scipy
 
 from ..errors import LedgerError
 
@@ -85,14 +85,14 @@ class Repetitions:
             raise ValueError(f"must be a number above 1 and at most {most}.")
         units = 2.0**RATE_BITS
         if family == "poisson":
-            rate = brentq(lambda r: -r / math.expm1(-r) - mean, 1e-9, mean + 1.0)
+            rate = scipy.optimize.brentq(lambda r: -r / math.expm1(-r) - mean, 1e-9, mean + 1.0)
             return cls("poisson", 0, max(1, round(rate * units)))
         shape = shapes[family]
 
         def excess(log_gamma: float) -> float:
             return math.log(_mean(shape, math.exp(log_gamma))) - math.log(mean)
 
-        gamma = math.exp(brentq(excess, math.log(2.0 / units), math.log1p(-1e-9)))
+        gamma = math.exp(scipy.optimize.brentq(excess, math.log(2.0 / units), math.log1p(-1e-9)))
         num = min(max(1, round(gamma * units)), (1 << RATE_BITS) - 1)
         return cls("negative_binomial", round(shape * 2**SHAPE_BITS), num)
 

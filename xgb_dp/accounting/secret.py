@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.special import expit, log_expit
+import scipy
 
 from ..data.parts import COIN_BITS, may_hide
 from .curve import narrow
@@ -32,6 +31,7 @@ def mixed_delta(epsilon: float, share: float, first: Delta, second: Delta) -> fl
     """Upper bound of the hockey stick where a secret coin decides on what a row takes part in."""
     coin = (math.log(share), math.log1p(-share))
     low = epsilon - _DOWN * (1.0 + abs(epsilon))
+    expit, log_expit = scipy.special.expit, scipy.special.log_expit
 
     def removed(odds: float) -> float:
         parts = low + float(log_expit(odds)) - coin[0], low + float(log_expit(-odds)) - coin[1]
@@ -44,7 +44,7 @@ def mixed_delta(epsilon: float, share: float, first: Delta, second: Delta) -> fl
     # Every division of the factor e^epsilon gives a bound. The search only finds a good one.
     reach = abs(epsilon) + abs(coin[0] - coin[1]) + _REACH
     ends = {"bounds": (-reach, reach), "method": "bounded", "options": {"xatol": 1e-7}}
-    best = [float(minimize_scalar(order, **ends).fun) for order in (removed, added)]
+    best = [float(scipy.optimize.minimize_scalar(order, **ends).fun) for order in (removed, added)]
     return min(1.0, max(*best) * _UP)
 
 

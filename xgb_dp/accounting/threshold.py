@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from scipy.special import ndtr
+import scipy
 
 from .curve import Curve
 from .events import ThresholdEvent
@@ -22,7 +22,7 @@ def tail(sigma2: int, least: int) -> float:
     if least < 1:
         return 1.0
     # The normalising sum is at least sqrt(2 pi sigma2), and the tail below the integral.
-    return min(1.0, float(ndtr(-(least - 1) / math.sqrt(sigma2))) * _UP)
+    return min(1.0, float(scipy.special.ndtr(-(least - 1) / math.sqrt(sigma2))) * _UP)
 
 
 def failure_of(event: ThresholdEvent, rows: int) -> float:

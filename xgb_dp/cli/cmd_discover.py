@@ -13,7 +13,8 @@ from ..discovery import discover as look_at
 from ..discovery.reading import KINDS, kinds_of
 from ..errors import PrivacyParameterError
 from . import options
-from .files import Csv, cells_of, check_columns, header_of, ids_of, is_parquet, types_of
+from .csv_form import Csv
+from .files import cells_of, check_columns, header_of, ids_of, is_parquet, types_of
 from .group import Given, command
 from .options import OUT, ROWS
 from .output import booked_on, new_files, save

@@ -9,13 +9,11 @@ import click
 from ..domain.domain import Domain, domain_of_model
 from ..engine.models import load_booster
 from ..errors import PrivacyParameterError
-from ..evaluation import evaluate as evaluate_rows
 from ..record import policy
 from . import options
 from .group import Given, command
 from .options import FILE, OUT, ROWS
 from .output import Output, booked_on, model_file, new_files, save
-from .table import read_table
 
 
 @command("evaluate")
@@ -52,6 +50,9 @@ def evaluate(given: Given) -> None:
     \b
     xgb-dp evaluate income.json holdout.csv --epsilon 0.5 --delta 1e-6 --by sex
     """
+    from ..evaluation import evaluate as evaluate_rows
+    from .table import read_table
+
     model, against, calibrated = given.model, given.against, given.calibrated
     printed = str(given.json_path) == "-"
     paths = [path for path in (given.json_path, calibrated) if path and str(path) != "-"]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
-import pandas as pd
-import xgboost
 
 from ..domain.domain import Domain, domain_of_model
 from ..engine.model_json import ModelJson
@@ -15,11 +13,15 @@ from ..engine.models import load_booster
 from ..engine.predictions import levels_of_model, objective_of, probabilities, within
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from . import options
-from .files import write_table
 from .group import Given, command
 from .options import FILE, OUT, ROWS
 from .output import Failure, new_files, save
-from .table import Table, read_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xgboost
+
+    from .table import Table
 
 
 @command("predict")
@@ -41,6 +43,11 @@ def predict(given: Given) -> None:
     several labels of 0 and 1, writes a column for each: target_0, target_1 and so on. A model of
     counts or amounts that was trained with exposures predicts them for the exposure of each row.
     """
+    import pandas as pd
+
+    from .files import write_table
+    from .table import read_table
+
     out = given.out
     if out is not None:
         new_files([out], force=given.force, read=[given.data, given.model, given.schema_file])
@@ -104,6 +111,8 @@ def _outputs(booster: xgboost.Booster, domain: Domain) -> list[str]:
 
 def _contributions(booster: xgboost.Booster, matrix: Any, table: Table) -> pd.DataFrame:
     """What each column adds to the margin of each output."""
+    import pandas as pd
+
     values = booster.predict(matrix, pred_contribs=True)
     names = [*table.frame.columns, "bias"]
     if values.ndim == 2:

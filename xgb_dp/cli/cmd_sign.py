@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 
 import click
-import xgboost as xgb
 
 from ..budget.budget import Budget
 from ..errors import PrivacyParameterError
@@ -32,6 +31,8 @@ def sign(given: Given) -> None:
             f"{given.model} does not pass `xgb-dp verify`, so it is not signed."
         )
     if given.budget is not None:
+        import xgboost as xgb
+
         book = Budget(given.budget)
         book.verify()
         if missing := book.missing(xgb.Booster(model_file=bytearray(data))):

@@ -12,7 +12,6 @@ from ..data.cells import MISSING
 from ..data.parts import part_of
 from ..domain.domain import read_domain
 from ..errors import PrivacyParameterError
-from ..evaluation import split as split_rows
 from ..request.arguments import own_names
 from . import options
 from .files import (
@@ -50,6 +49,8 @@ def split(given: Given) -> None:
     \b
     xgb-dp split people.csv --train train.csv --test holdout.csv
     """
+    from ..evaluation import split as split_rows
+
     data, privacy_id, csv = given.data, given.privacy_id, given.csv
     paths = [given.train, given.test]
     read = [data, given.schema_file]

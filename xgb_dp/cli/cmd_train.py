@@ -1,4 +1,4 @@
-"""The command that trains."""
+"""The command that trains. XGBoost and pandas take long to load: a wrong call needs neither."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import xgboost
-from xgboost.callback import TrainingCallback
 
 from ..domain.domain import ATTRIBUTE, Domain
 from ..engine.models import load_booster
@@ -21,11 +19,13 @@ from ..record.report import PrivacyReport, privacy_report
 from ..record.report_views import round_up
 from ..request.params import DEFAULT_ROUNDS
 from . import options
-from .files import Csv, note_of
 from .group import Given, command
 from .options import FILE, OUT, ROWS
 from .output import booked_on, model_file, new_files, report_file, report_kind, save
-from .table import Table, read_table
+
+if TYPE_CHECKING:
+    from .csv_form import Csv
+    from .table import Table
 
 
 @command("train")
@@ -60,6 +60,8 @@ def train(given: Given) -> None:
     xgb-dp train people.csv --target income --classes "<=50K,>50K" \\
         --categories sex=Female,Male --epsilon 1 --delta 1e-6 --model income.json
     """
+    import xgboost
+
     data, model, csv, card_path = given.data, given.model, given.csv, given.card_path
     paths = [model, *given.reports, *([card_path] if card_path else [])]
     below = given.start or given.public
@@ -82,7 +84,7 @@ def train(given: Given) -> None:
         count = DEFAULT_ROUNDS if given.rounds is None else given.rounds
         with _progress_bar(count, given.quiet) as bar:
             booster = training(
-                params, table.matrix(), count, xgb_model=earlier, callbacks=[_Progress(bar)]
+                params, table.matrix(), count, xgb_model=earlier, callbacks=[_progress(bar)]
             )
         booster.set_attr(**{ATTRIBUTE: domain.to_json()})
         report = privacy_report(booster)
@@ -95,6 +97,8 @@ def train(given: Given) -> None:
 
 def rows_and_params(given: Given, **target: float) -> tuple[Table, dict[str, Any]]:
     """The rows of DATA as they are declared, and the parameters that options and schema give."""
+    from .table import read_table
+
     domain = options.domain_from(given)
     domain.check_target()
     asked = options.params_from(domain, given)
@@ -112,6 +116,9 @@ def rows_and_params(given: Given, **target: float) -> tuple[Table, dict[str, Any
 
 def _public_rows(path: Path, data: Path, domain: Domain, csv: Csv) -> Any:
     """The matrix of public rows; they need no ids, and none of the columns that are left out."""
+    from .files import note_of
+    from .table import read_table
+
     if path.samefile(data) or note_of(path).is_file():
         raise PrivacyRefusal(
             "`--public-data` names private rows: the file of the training rows itself, or a part "
@@ -127,23 +134,22 @@ def _progress_bar(rounds: int, quiet: bool) -> Any:
     return click.progressbar(length=rounds, label="training", file=sys.stderr, hidden=hidden)
 
 
-class _Progress(TrainingCallback):
-    """Shows how many rounds are done; how many there are is public, or was released."""
+def _progress(bar: Any) -> Any:
+    """The callback that shows how many rounds are done."""
+    from xgboost.callback import TrainingCallback
 
-    def __init__(self, bar: Any) -> None:
-        super().__init__()
-        self.bar = bar
+    class Progress(TrainingCallback):
+        def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+            del model, epoch, evals_log
+            bar.update(1)
+            return False
 
-    def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-        """Moves the bar by one round."""
-        del model, epoch, evals_log
-        self.bar.update(1)
-        return False
+        def before_training(self, model: Any) -> Any:
+            # The plan is known, and with it the number of rounds, which is public or was released.
+            bar.length = read_ledger(model).trainings[-1].rounds
+            return model
 
-    def before_training(self, model: Any) -> Any:
-        """The plan is known, and with it the number of rounds."""
-        self.bar.length = read_ledger(model).trainings[-1].rounds
-        return model
+    return Progress()
 
 
 def say_what_was_spent(report: PrivacyReport, model: Path, domain: Domain) -> None:

@@ -19,7 +19,7 @@ from ..domain.domain import Domain, read_domain
 from ..errors import PrivacyParameterError
 from ..parameters.parse import parse_range
 from ..record import policy
-from .files import Csv
+from .csv_form import Csv
 from .group import Given
 
 _ENDINGS = {b"PAR1": ".parquet", b"\x1f\x8b": ".csv.gz"}  # by the first bytes

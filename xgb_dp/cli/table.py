@@ -19,8 +19,9 @@ from ..data.parts import Part, mark
 from ..domain.domain import Domain
 from ..domain.reading import codes, features, numbers
 from ..errors import RowDomainError
-from .files import Csv, check_columns, header_of, ids_of, part_of_file
+from .csv_form import Csv
 from .files import cells_of as cells_of_file
+from .files import check_columns, header_of, ids_of, part_of_file
 
 T = TypeVar("T")
 Floats = npt.NDArray[np.float32]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
+import scipy
 
 from ..accounting.accountant import Accountant
 from ..accounting.choice import hull
@@ -43,7 +43,7 @@ def bounded_range_mu(eps0: float) -> float:
         return math.inf
     if eps0 < 1e-6:  # the limit, from above
         return eps0 * math.sqrt(math.pi / 8.0) * _UP
-    return -2.0 * float(ndtri(low)) * _UP + 1e-15
+    return -2.0 * float(scipy.special.ndtri(low)) * _UP + 1e-15
 
 
 def laplace_mu(epsilon: float) -> float:
@@ -55,7 +55,7 @@ def laplace_mu(epsilon: float) -> float:
     low = 0.5 * math.exp(-epsilon / 2.0)
     if low < 1e-280 or epsilon < 1e-6:
         return bounded_range_mu(2.0 * epsilon)
-    return -2.0 * float(ndtri(low)) * _UP + 1e-15
+    return -2.0 * float(scipy.special.ndtri(low)) * _UP + 1e-15
 
 
 def _with_hulls(terms: Terms, coins: int, selection_mu2: Callable[[float], float]) -> Terms:

@@ -15,8 +15,7 @@ from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize_scalar
-from scipy.special import gammaln, logsumexp
+import scipy
 
 from ..accounting.grid_curve import both_signs
 
@@ -230,7 +229,7 @@ def best_tilt(
         log_m = _log_moment(parts, power) + power * (power + 1.0) * mu * mu / 2.0
         return (log_m - math.log(delta)) / power if epsilon is None else log_m - power * epsilon
 
-    optimum = minimize_scalar(bound, bounds=_powers(parts, mu), method="bounded")
+    optimum = scipy.optimize.minimize_scalar(bound, bounds=_powers(parts, mu), method="bounded")
     return float(math.exp(optimum.x))
 
 
@@ -254,7 +253,7 @@ def _tail(parts: Sequence[tuple[Pair, int]], tilt: float, side: float, log_lost:
         power = math.exp(log_power)
         return (_log_moment(parts, tilt + side * power) - whole - log_lost) / power
 
-    optimum = minimize_scalar(
+    optimum = scipy.optimize.minimize_scalar(
         reach, bounds=_powers(parts, 0.0), method="bounded", options={"maxiter": 30}
     )
     return float(reach(optimum.x)) * (1.0 + 1e-9) + parts[0][0].step
@@ -294,6 +293,7 @@ def several_rows(rate: float, mu: float, curves: Sequence[Curve], *, replaced: b
 def _log_binomial(rows: int, rate: float) -> Array:
     """Logarithms of the chances that 0, 1, ... of so many rows are read."""
     k = np.arange(rows + 1)
+    gammaln = scipy.special.gammaln
     ways = gammaln(rows + 1) - gammaln(k + 1) - gammaln(rows - k + 1)
     return np.asarray(ways + k * math.log(rate) + (rows - k) * math.log1p(-rate))
 
@@ -319,6 +319,7 @@ def _bound(
         """Densities of A_j and B_k at the threshold of a test, against that of reading none."""
         return j * mu * test - (j * mu) ** 2 / 2.0, -k * mu * test - (k * mu) ** 2 / 2.0
 
+    logsumexp = scipy.special.logsumexp
     low = np.full_like(x, -_REACH - (first + second) * mu)
     high = -low
     for _ in range(_HALVINGS):
