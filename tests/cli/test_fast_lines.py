@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from xgb_dp.cli import files
-from xgb_dp.cli.files import Csv, cells_of, header_of
+from xgb_dp.cli.csv_form import Csv
+from xgb_dp.cli.files import cells_of, header_of
 from xgb_dp.cli.lines import cells_of_lines
 from xgb_dp.domain.reading import numbers
 from xgb_dp.errors import RowDomainError
@@ -20,6 +21,10 @@ FILES = {
     "blank lines": b"a,b\n1,x\n  \n3,y\n",
     "short rows": b"a,b,c\n1\n3,y\n",
     "quotes": b'a,b,c\n"1,5",x,2\n3,"y""z",\n',
+    "quoted names": b'"a","b",c\r\n1,x,2\r\n3,y,\r\n',
+    "quoted separators": b'"a,b","c"\n1,x\n3,"y"\n',
+    "quotes in names": b'"a""","b"",",c\n1,x,2\n',
+    "quoted names and cells": b'"a","b","c"\n"1",x,2\n3,"y,z",\n',
     "twice": b"a,b,b\n1,x,2\n",
     "no rows": b"a,b,c\n",
     "one column": b"a\n1\n\n 2\n",
@@ -57,8 +62,8 @@ def test_any_bytes_are_read_the_same(separator, tmp_path, monkeypatch):
     path, csv = tmp_path / "rows.csv", Csv(separator)
     header = ["x", "y", "z"]
     pieces = [separator, separator, "1", "5", " ", "\t", "b", "\n", "\r\n", "\r", "\n\r", "ü"]
-    first = separator.join(header) + "\n"
-    for _ in range(150):
+    for i in range(150):
+        first = separator.join(f'"{n}"' if i % 2 else n for n in header) + "\n"
         text = first + "".join(rng.choice(pieces, rng.integers(1, 25)))
         path.write_bytes(text.encode())
         read = []
@@ -71,7 +76,7 @@ def test_any_bytes_are_read_the_same(separator, tmp_path, monkeypatch):
         assert read[0] == read[1], text
 
 
-@pytest.mark.parametrize("name", ["plain", "breaks", "mark", "spaces", "letters"])
+@pytest.mark.parametrize("name", ["plain", "quoted names", "breaks", "mark", "spaces", "letters"])
 def test_arrow_reads_usual_files(name, tmp_path, monkeypatch):
     monkeypatch.setattr(files, "_parsed", None)
     path = tmp_path / "rows.csv.gz"

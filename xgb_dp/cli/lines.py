@@ -1,4 +1,4 @@
-"""CSV files without quotes, each line of which is a row, read by Arrow.
+"""CSV files without quotes below the header, each line of which is a row, read by Arrow.
 
 A file that has anything else in it is left to the parser of ``files.py``, which reads it as slowly
 as Python makes texts. Both read each cell of such a file as the same text.
@@ -17,7 +17,7 @@ from pyarrow import csv
 
 
 class _OtherForm(Exception):
-    """The file has a quote, a NUL character or a carriage return within a line."""
+    """The rows have a quote, a NUL character or a carriage return within a line."""
 
 
 class _Bytes:
@@ -25,16 +25,29 @@ class _Bytes:
 
     closed = False
 
-    def __init__(self, handle: Any) -> None:
+    def __init__(self, handle: Any, separator: bytes) -> None:
         self._handle, self._open = handle, False  # whether a carriage return came last
+        self._separator: bytes | None = separator  # until the header was read
 
     def read(self, size: int = -1) -> bytes:
         data: bytes = self._handle.read(size)
+        if self._separator is not None:
+            data = _unquoted(data, self._separator)
+            self._separator = None
         alone = data.count(b"\r") - data.count(b"\r\n") - data.endswith(b"\r")
         if alone or b'"' in data or b"\0" in data or (self._open and data[:1] != b"\n"):
             raise _OtherForm
         self._open = data.endswith(b"\r")
         return data
+
+
+def _unquoted(data: bytes, separator: bytes) -> bytes:
+    """The start of a file with other names, as they are known, for names that are each quoted."""
+    header, line_break, rest = data.partition(b"\n")
+    names = header.rstrip(b"\r").split(separator)
+    if all(n.count(b'"') == 2 and n[:1] == n[-1:] == b'"' for n in names if b'"' in n):
+        header = header.replace(b'"', b"'")
+    return header + line_break + rest
 
 
 def cells_of_lines(
@@ -49,7 +62,7 @@ def cells_of_lines(
     try:
         with get_handle(path, "rb", compression="infer", is_text=False) as file:
             cells = csv.read_csv(
-                pa.PythonFile(_Bytes(file.handle), mode="r"),
+                pa.PythonFile(_Bytes(file.handle, separator.encode()), mode="r"),
                 csv.ReadOptions(column_names=names),
                 csv.ParseOptions(delimiter=separator, quote_char=False),
                 csv.ConvertOptions(
