@@ -19,6 +19,7 @@ import numpy as np
 # Module and function of each method.
 METHODS = {
     "booster": ("booster", "predict"),
+    "adassp": ("adassp", "predict"),
     "descent": ("descent", "predict"),
     "dp-xgboost": ("libraries", "sarus"),
     "interpret-core": ("libraries", "ebm"),

@@ -17,7 +17,7 @@ from scipy.stats import chi2
 from experiments import kept, peers, render, runner, store, summary, tables
 from experiments.__main__ import main
 from experiments.core import Cell
-from experiments.workers import codes, descent
+from experiments.workers import adassp, codes, descent
 from experiments.workers.__main__ import METHODS, peak_mib
 from xgb_dp.accounting import GaussianEvent, make_accountant
 
@@ -130,6 +130,24 @@ def test_budget_of_the_gradients(epsilon, delta):
     sensitivity2 = round(mu**2 * 4**bits)
     event = GaussianEvent("leaves", sensitivity2, 4**bits, 1, 1)
     assert make_accountant("exact", [event]).get_epsilon(delta) == pytest.approx(epsilon, rel=1e-3)
+
+
+def test_a_linear_model_is_the_best_one_without_noise_and_shrunk_with_it():
+    rng = np.random.default_rng(3)
+    table = np.column_stack([rng.standard_normal((4000, 3)), rng.integers(0, 4, 4000)])
+    data = {"x_train": table[:3000], "x_test": table[3000:]}
+    x = adassp.scores(data, [False, False, False, True])
+    assert x.shape == (4000, 8)
+    assert np.linalg.norm(x, axis=1).max() <= 1 + 1e-12
+    y = np.sign(table[:, 0] + (table[:, 3] == 2) + 0.5 * rng.standard_normal(4000))
+    data["y_train"] = 0.5 + 0.5 * y[:3000]
+    best = x[:3000] @ np.linalg.lstsq(x[:3000], y[:3000], rcond=None)[0]
+    assert np.allclose(x[:3000] @ adassp.fit(x[:3000], y[:3000], 1e6), best, atol=1e-3)
+    shrunk = [np.linalg.norm(adassp.fit(x[:3000], y[:3000], 0.01)) for _ in range(20)]
+    assert np.mean(shrunk) < 0.5 * np.linalg.norm(adassp.fit(x[:3000], y[:3000], 1e3))
+    request = {"nominal": [False, False, False, True], "epsilon": 4.0, "delta": 1e-4}
+    predicted = adassp.predict(request, data)
+    assert np.corrcoef(predicted, y[3000:])[0, 1] > 0.6
 
 
 def test_a_row_adds_a_gradient_of_norm_at_most_the_clip():
