@@ -50,9 +50,6 @@ def evaluate(given: Given) -> None:
     \b
     xgb-dp evaluate income.json holdout.csv --epsilon 0.5 --delta 1e-6 --by sex
     """
-    from ..evaluation import evaluate as evaluate_rows
-    from .table import read_table
-
     model, against, calibrated = given.model, given.against, given.calibrated
     printed = str(given.json_path) == "-"
     paths = [path for path in (given.json_path, calibrated) if path and str(path) != "-"]
@@ -71,6 +68,9 @@ def evaluate(given: Given) -> None:
             "`--calibrated` is for an evaluation of one model of two classes. Leave it out."
         )
     groups = _groups(given.by, domain)
+    from ..evaluation import evaluate as evaluate_rows
+    from .table import read_table
+
     table = read_table(given.data, domain, training=True, csv=given.csv)
     note = f"evaluate {model.name}"
     with booked_on(given.budget, note) as book:

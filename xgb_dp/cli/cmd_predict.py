@@ -43,11 +43,6 @@ def predict(given: Given) -> None:
     several labels of 0 and 1, writes a column for each: target_0, target_1 and so on. A model of
     counts or amounts that was trained with exposures predicts them for the exposure of each row.
     """
-    import pandas as pd
-
-    from .files import write_table
-    from .table import read_table
-
     out = given.out
     if out is not None:
         new_files([out], force=given.force, read=[given.data, given.model, given.schema_file])
@@ -58,6 +53,11 @@ def predict(given: Given) -> None:
             "`--rate` is for models that were trained with exposures, and this one was not. "
             "Leave it out."
         )
+    import pandas as pd
+
+    from .files import write_table
+    from .table import read_table
+
     table = read_table(
         given.data, domain, training=False, labels=given.score, exposure=not given.rate,
         **given.named("keep", "csv"),

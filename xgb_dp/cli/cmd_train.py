@@ -60,8 +60,6 @@ def train(given: Given) -> None:
     xgb-dp train people.csv --target income --classes "<=50K,>50K" \\
         --categories sex=Female,Male --epsilon 1 --delta 1e-6 --model income.json
     """
-    import xgboost
-
     data, model, csv, card_path = given.data, given.model, given.csv, given.card_path
     paths = [model, *given.reports, *([card_path] if card_path else [])]
     below = given.start or given.public
@@ -78,6 +76,8 @@ def train(given: Given) -> None:
     if given.public_rows:
         params["dp_public_data"] = _public_rows(given.public_rows, data, domain, csv)
     earlier = load_booster(below) if below else None
+    import xgboost
+
     note = f"train {model.name}"
     with booked_on(given.budget, note) as book:
         training = xgboost.train if book is None else partial(book.train, note=note)
@@ -97,8 +97,6 @@ def train(given: Given) -> None:
 
 def rows_and_params(given: Given, **target: float) -> tuple[Table, dict[str, Any]]:
     """The rows of DATA as they are declared, and the parameters that options and schema give."""
-    from .table import read_table
-
     domain = options.domain_from(given)
     domain.check_target()
     asked = options.params_from(domain, given)
@@ -107,6 +105,8 @@ def rows_and_params(given: Given, **target: float) -> tuple[Table, dict[str, Any
             raise PrivacyParameterError(
                 f"`dp_{name}` is given twice with different values: keep --{name}."
             )
+    from .table import read_table
+
     table = read_table(given.data, domain, training=True, csv=given.csv)
     params = {"tree_method": "dp_hist", "verbosity": 1, **table.domain.parameters(), **asked}
     if table.ids is not None:

@@ -12,6 +12,7 @@ import importlib
 import os
 import pkgutil
 import re
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -131,6 +132,12 @@ def _keep_quiet() -> None:
         raise Failure(str(RowDomainError(""))) from None
 
 
+def _is_of_xgboost(error: Exception) -> bool:
+    """Whether XGBoost has raised an error. It is not loaded for that."""
+    core = sys.modules.get("xgboost.core")
+    return core is not None and isinstance(error, core.XGBoostError)
+
+
 def _warn(message: Any, *_: Any, **__: Any) -> None:
     click.secho("Warning: ", fg="yellow", nl=False, err=True)
     click.echo(str(message), err=True)
@@ -141,17 +148,10 @@ def _guarded(function: Callable[[Given], None]) -> Callable[..., None]:
 
     @functools.wraps(function)
     def run(**given: Any) -> None:
-        from xgboost.core import XGBoostError
-
         try:
             with warnings.catch_warnings(), own_names(_OPTIONS):
                 warnings.showwarning = _warn
                 function(Given(**given))
-        except XGBoostError as error:
-            _keep_quiet()
-            # The first line is the message, after time and place; the rest is a stack.
-            line = str(error).strip().splitlines()[0]
-            raise Failure(re.sub(r"^\[[\d:]+\] \S+:\d+: ", "", line)) from None
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
         except (PrivacyError, NativeLibraryError, OSError) as error:
@@ -165,6 +165,10 @@ def _guarded(function: Callable[[Given], None]) -> Callable[..., None]:
             ) from None
         except Exception as error:
             _keep_quiet()
+            if _is_of_xgboost(error):
+                # The first line is the message, after time and place; the rest is a stack.
+                line = str(error).strip().splitlines()[0]
+                raise Failure(re.sub(r"^\[[\d:]+\] \S+:\d+: ", "", line)) from None
             if os.environ.get("XGB_DP_DEBUG"):
                 raise
             # Messages of other libraries may quote a cell.
