@@ -7,7 +7,7 @@ import pytest
 from scipy import special
 
 from xgb_dp.releases.release import Noise
-from xgb_dp.training.column_start import ColumnEffects
+from xgb_dp.training.column_start import ColumnEffects, centre_of
 
 SHIFT, WIDTH, ROWS, EACH = 11, 1000, 14_000, 40  # columns that a row has
 
@@ -121,8 +121,7 @@ def test_rare_columns_say_more_where_they_are_seen_to():
 def test_the_centre_follows_the_cells():
     """A row without cells is below the mean row where all columns speak for label 1."""
     seen = effects_of(0, 0.0, rows=10**6)
-    same = ColumnEffects(np.full(WIDTH, 0.1), seen.rates, seen.offered, 0.5, seen.rows)
-    assert same.centre == pytest.approx(-0.1 * EACH, rel=0.01)
+    assert centre_of(np.full(WIDTH, 0.1), seen.rates, 0.5) == pytest.approx(-0.1 * EACH, rel=0.01)
 
 
 @pytest.mark.parametrize("sums", [[0, 0], [5, -70_000], [1 << 40, 1]])

@@ -14,7 +14,7 @@ from xgb_dp.record.form import Ledger
 from xgb_dp.record.ledger import read_ledger
 from xgb_dp.releases.column_sums import PRESENT
 from xgb_dp.releases.release import Noise
-from xgb_dp.training.column_start import ColumnEffects, booster_with, trees_of
+from xgb_dp.training.column_start import ColumnEffects, booster_with, centre_of, trees_of
 
 from ..models import trees
 
@@ -46,7 +46,8 @@ def asked(**more: Any) -> dict[str, Any]:
 
 def effects(width: int = WIDTH, seed: int = 3) -> ColumnEffects:
     rng = np.random.default_rng(seed)
-    return ColumnEffects(rng.normal(size=width), rng.random(width), (0, 2), 0.3, 1000.0)
+    moves, rates = rng.normal(size=width), rng.random(width)
+    return ColumnEffects(moves, rates, (0, 2), 0.3, 1000.0, centre_of(moves, rates, 0.3))
 
 
 def grown(columns: ColumnEffects) -> xgb.Booster:
@@ -81,7 +82,7 @@ def test_covers_are_those_of_the_rates_and_add_up_in_32_bits():
 
 def test_no_trees_where_no_column_says_anything():
     silent = effects()
-    assert trees_of(ColumnEffects(0 * silent.effects, silent.rates, (0,), 0.5, 0.0)) == []
+    assert trees_of(ColumnEffects(0 * silent.effects, silent.rates, (0,), 0.5, 0.0, 0.0)) == []
 
 
 def test_at_most_1024_columns_have_trees():

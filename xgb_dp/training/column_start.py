@@ -51,6 +51,7 @@ class ColumnEffects:
     offered: tuple[int, ...]  # the columns that say most, ascending
     share: float  # of rows with label 1, in (0, 1)
     rows: float  # at least what noise alone may be
+    centre: float  # log-odds of a row without any cell
 
     @classmethod
     def of(
@@ -61,29 +62,32 @@ class ColumnEffects:
         share = min(max(0.5 + 0.5 * sums.label, 0.001), 0.999)
         cells = np.ldexp(np.array(by_column, dtype=np.float64), -noise["columns"].shift)
         variance = math.ldexp(float(noise["columns"].sigma2), -2 * noise["columns"].shift)
-        estimate = _estimate(cells.reshape(2, -1), variance, share, sums.rows)
-        # All workers take that of the first one, down to the last bits of its floats.
-        text = json.dumps([values.tolist() for values in estimate]).encode()
-        effects, rates, scores = map(np.array, json.loads(workers.told_by(0, text)))
+        effects, rates, scores = _estimate(cells.reshape(2, -1), variance, share, sums.rows)
+        own = [effects.tolist(), rates.tolist(), scores.tolist(), centre_of(effects, rates, share)]
+        # All workers take those of the first one, down to the last bits of its floats.
+        told = json.loads(workers.told_by(0, json.dumps(own).encode()))
+        effects, rates, scores = map(np.array, told[:3])
         most = np.argsort(-scores, kind="stable")[: s["dp_features_per_tree"]]
-        return cls(effects, rates, tuple(sorted(most.tolist())), share, sums.rows)
+        return cls(effects, rates, tuple(sorted(most.tolist())), share, sums.rows, told[3])
 
-    @property
-    def grown(self) -> npt.NDArray[np.int64]:
-        """The columns that trees are grown for, those that move most predictions first."""
-        order = np.argsort(-(self.effects**2) * self.rates, kind="stable")
-        return order[np.abs(self.effects[order]) >= _LEAST_EFFECT][:_MOST_COLUMNS]
 
-    @property
-    def centre(self) -> float:
-        """The log-odds of a row without any cell, as if columns were independent of each other.
+def _grown(effects: Floats, rates: Floats) -> npt.NDArray[np.int64]:
+    """The columns that trees are grown for, those that move most predictions first."""
+    order = np.argsort(-(effects**2) * rates, kind="stable")
+    return order[np.abs(effects[order]) >= _LEAST_EFFECT][:_MOST_COLUMNS]
 
-        The mean odds of the rarer class are then those of its share.
-        """
-        effects, rates = self.effects[self.grown], self.rates[self.grown]
-        up, down = (float(np.log1p(rates * np.expm1(sign * effects)).sum()) for sign in (1, -1))
-        odds = math.log(self.share / (1.0 - self.share))
-        return odds - (1.0 - self.share) * up + self.share * down
+
+def centre_of(effects: Floats, rates: Floats, share: float) -> float:
+    """The log-odds of a row without any cell.
+
+    Where one class is rare and columns are independent of each other, the mean odds of that class
+    are then those of its share.
+    """
+    grown = _grown(effects, rates)
+    up, down = (
+        float(np.log1p(rates[grown] * np.expm1(sign * effects[grown])).sum()) for sign in (1, -1)
+    )
+    return math.log(share / (1.0 - share)) - (1.0 - share) * up + share * down
 
 
 def _estimate(
@@ -144,7 +148,7 @@ def _posterior(seen: Floats, variance: Floats, prior: Floats) -> tuple[Floats, f
 
 def trees_of(effects: ColumnEffects) -> list[dict[str, Any]]:
     """The trees as XGBoost stores them in JSON, the columns that move most predictions first."""
-    columns = effects.grown
+    columns = _grown(effects.effects, effects.rates)
     cover = max(effects.rows * effects.share * (1.0 - effects.share), 1.0)
     return [
         _tree(columns[i : i + _COLUMNS_OF_TREE], effects, cover, i // _COLUMNS_OF_TREE)
