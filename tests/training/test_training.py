@@ -140,6 +140,25 @@ def test_cover_is_positive_and_additive_and_shap_sums_to_the_margin():
 
 
 @pytest.mark.filterwarnings("ignore:`dp_epsilon` is infinite")
+@pytest.mark.parametrize("more", [{}, {"dp_tree_shape": "per_node", "max_depth": 3}])
+@pytest.mark.parametrize(("bins", "categories"), [(64, 3), (256, 40), (1023, 40), (1100, 1200)])
+def test_without_noise_covers_count_the_rows_that_reach_a_leaf(bins, categories, more):
+    """Whatever the layout of bins is: codes of one byte or two, places that are known or not."""
+    x, y = rows(6000, 75)
+    x[:, -1] = np.random.default_rng(1).integers(0, categories, len(x))
+    y = y + x[:, -1] % 2
+    dtrain = xgb.DMatrix(x, y, feature_types=["q"] * 74 + ["c"], enable_categorical=True)
+    cuts = {f"f{j}": np.quantile(x[:, j], np.arange(1, bins) / bins).tolist() for j in (0, 1)}
+    asked = {**REGRESSION, "dp_epsilon": float("inf"), "dp_target_bounds": (-1.0, 3.0)}
+    asked |= {"dp_categories": {"f74": list(range(categories))}, "dp_feature_cuts": cuts, **more}
+    booster = xgb.train(asked | {"max_bin": bins}, dtrain, 8)
+    leaves = booster.predict(dtrain, pred_leaf=True).astype(int)
+    for tree, reached in zip(trees(booster), leaves.T, strict=True):
+        for leaf, n in zip(*np.unique(reached, return_counts=True), strict=True):
+            assert tree["sum_hessian"][leaf] == pytest.approx(n, abs=0.01)
+
+
+@pytest.mark.filterwarnings("ignore:`dp_epsilon` is infinite")
 def test_infinite_epsilon_trains_without_noise_and_says_so():
     x, y = rows(2000)
     params = {**PARAMS, "dp_epsilon": float("inf")}
