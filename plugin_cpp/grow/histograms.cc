@@ -13,8 +13,8 @@
 namespace xgboost::dp {
 namespace {
 constexpr std::size_t kRowsOfBlock = 8192;
-// Of the features that are summed together: their words fit the second-level cache, and are worth
-// the reading of a row.
+// Of the features that are summed together: so few that their words fit the second-level cache, and
+// so many that a row is seldom read again.
 constexpr std::size_t kFeaturesOfTile = 64;
 constexpr std::size_t kPlacesOfTile = kFeaturesOfTile * ((1U << 8) + 1);
 constexpr std::size_t kFeaturesAtOnce = 8;

@@ -44,7 +44,7 @@ def test_wheel_metadata():
     assert distribution.version == "0.1.0"
     assert distribution.metadata["Requires-Python"] == ">=3.10"
     requires = distribution.requires or []
-    assert {name for name in requires if "extra ==" not in name} == {"numpy", "scipy"}
+    assert {name for name in requires if "extra ==" not in name} == {"numpy", "scipy>=1.12"}
     extras = set(distribution.metadata.get_all("Provides-Extra") or [])
     assert {"test", "dev", "sklearn", "dask", "plot"} <= extras
     wheel = distribution.read_text("WHEEL") or ""
