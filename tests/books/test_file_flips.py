@@ -11,6 +11,7 @@ import pytest
 import xgb_dp
 from tests.upstream.stock import ROOT
 from xgb_dp.errors import LedgerError
+from xgb_dp.testing import fixed_noise
 
 from . import flips
 
@@ -144,7 +145,8 @@ while (at := raw.find(b"L", at) + 1) and at + 8 <= len(raw):
 def test_lengths_beyond_the_end_are_refused(tmp_path):
     """Of texts and arrays in a UBJSON file: nothing is read, or allocated for, beyond the end."""
     path = tmp_path / "model.ubj"
-    flips.model("names").save_model(path)
+    with fixed_noise(1):  # some other noise makes numbers whose bytes look like a length
+        flips.model("names").save_model(path)
     assert child("-c", LENGTHS, str(path)) == ""
 
 
