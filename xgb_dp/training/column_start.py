@@ -33,6 +33,8 @@ _LEAST = 3.0  # deviations of noise: the least weight of a column's cells, so th
 # more.
 _OF_ALL = np.concatenate([[0.0], np.geomspace(0.01, 4.0, 14)])
 _OF_CHANCE = np.geomspace(0.1, 60.0, 14)
+# Of the share of a class: no column is taken to rule it out, whatever a step from the mean says.
+_LEAST_SHARE = 0.02
 _ITERATIONS = 60  # of the estimate of the parts of the mixture
 # Columns that say the same add up to more than they say together.
 _STEP = 0.75
@@ -63,12 +65,13 @@ class ColumnEffects:
         cells = np.ldexp(np.array(by_column, dtype=np.float64), -noise["columns"].shift)
         variance = math.ldexp(float(noise["columns"].sigma2), -2 * noise["columns"].shift)
         effects, rates, scores = _estimate(cells.reshape(2, -1), variance, share, sums.rows)
-        own = [effects.tolist(), rates.tolist(), scores.tolist(), centre_of(effects, rates, share)]
+        values = [effects.tolist(), rates.tolist(), scores.tolist()]
         # All workers take those of the first one, down to the last bits of its floats.
-        told = json.loads(workers.told_by(0, json.dumps(own).encode()))
-        effects, rates, scores = map(np.array, told[:3])
+        text = json.dumps([*values, centre_of(effects, rates, share)]).encode()
+        *values, centre = json.loads(workers.told_by(0, text))
+        effects, rates, scores = map(np.array, values)
         most = np.argsort(-scores, kind="stable")[: s["dp_features_per_tree"]]
-        return cls(effects, rates, tuple(sorted(most.tolist())), share, sums.rows, told[3])
+        return cls(effects, rates, tuple(sorted(most.tolist())), share, sums.rows, centre)
 
 
 def _grown(effects: Floats, rates: Floats) -> npt.NDArray[np.int64]:
@@ -118,7 +121,7 @@ def _as_log_odds(effects: Floats, share: float) -> Floats:
     A step from the mean goes too far towards the rarer class.
     """
     predicted = share + share * (1.0 - share) * effects
-    predicted = np.clip(predicted, 0.02 * share, 1.0 - 0.02 * (1.0 - share))
+    predicted = np.clip(predicted, _LEAST_SHARE * share, 1.0 - _LEAST_SHARE * (1.0 - share))
     odds = np.log(predicted / (1.0 - predicted)) - math.log(share / (1.0 - share))
     return np.where(np.abs(odds) < np.abs(effects), odds, effects)
 
