@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from xgb_dp.cli import files
+from xgb_dp.cli import files, lines
 from xgb_dp.cli.csv_form import Csv
-from xgb_dp.cli.files import cells_of, header_of
-from xgb_dp.cli.lines import cells_of_lines
-from xgb_dp.domain.reading import numbers
+from xgb_dp.cli.files import cells_of, header_of, pieces_of
+from xgb_dp.cli.lines import OtherForm, batches_of_lines
+from xgb_dp.domain.declared import Column
+from xgb_dp.domain.reading import features, numbers
 from xgb_dp.errors import RowDomainError
 
 FILES = {
@@ -41,6 +42,10 @@ TEXTS = [
 ]  # fmt: skip
 
 
+def other_form(*_):
+    raise OtherForm
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_the_two_parsers_read_the_same(name, tmp_path, monkeypatch):
     path = tmp_path / "rows.csv"
@@ -48,7 +53,7 @@ def test_the_two_parsers_read_the_same(name, tmp_path, monkeypatch):
     header = header_of(path)
     wanted = list(dict.fromkeys(header))[::-1]
     fast = cells_of(path, wanted, header, Csv())
-    monkeypatch.setattr(files, "cells_of_lines", lambda *given: None)
+    monkeypatch.setattr(files, "batches_of_lines", other_form)
     slow = cells_of(path, wanted, header, Csv())
     for column in wanted:  # what reads cells takes the spaces around them away
         assert list(fast[column].str.strip()) == list(slow[column].str.strip())
@@ -67,8 +72,8 @@ def test_any_bytes_are_read_the_same(separator, tmp_path, monkeypatch):
         text = first + "".join(rng.choice(pieces, rng.integers(1, 25)))
         path.write_bytes(text.encode())
         read = []
-        for fast in (cells_of_lines, lambda *given: None):
-            monkeypatch.setattr(files, "cells_of_lines", fast)
+        for fast in (batches_of_lines, other_form):
+            monkeypatch.setattr(files, "batches_of_lines", fast)
             try:
                 read.append(cells_of(path, header, header, csv).values.tolist())
             except RowDomainError:
@@ -76,9 +81,38 @@ def test_any_bytes_are_read_the_same(separator, tmp_path, monkeypatch):
         assert read[0] == read[1], text
 
 
+READ = [t for t in TEXTS if "," not in t and "\n" not in t] + ["2", "nan(1)", " 7", "7\t", "7.0"]
+
+
+@pytest.mark.parametrize("missing", [("", "NA"), ("", "NA", "7", "nan")], ids=str)
+def test_pieces_are_read_like_all_cells(missing, tmp_path, monkeypatch):
+    """Whatever makes one row slow to read, and wherever it lies, changes no other row."""
+    monkeypatch.setattr(lines, "_BLOCK", 64)
+    rng = np.random.default_rng(3)
+    path, header, errors = tmp_path / "rows.csv", ["x", "y"], 0
+    columns = {"x": Column(), "y": Column(categories=("a", "7", "1"), other="missing")}
+    for i in range(200):
+        usual = rng.choice(["1.5", "-3e2", "7", "NA", ""], (20, 2)).astype(object)
+        usual[rng.integers(20), 0] = READ[i % len(READ)]
+        usual[rng.integers(20), 1] = rng.choice(["a", " a", '"a"', "7.0", "\x00", "b"])
+        path.write_text("x,y\n" + "".join(f"{x},{y}\n" for x, y in usual))
+        read = []
+        for fast in (batches_of_lines, other_form):
+            monkeypatch.setattr(files, "batches_of_lines", fast)
+            try:
+                pieces = pieces_of(path, header, header, Csv(), ["x"], missing)
+                found = features(pieces, columns, missing)
+                read.append([np.asarray(found["x"]).tolist(), found["y"].codes.tolist()])
+            except RowDomainError as error:
+                read.append(str(error))
+        np.testing.assert_equal(*read, err_msg=path.read_text())
+        errors += isinstance(read[0], str)
+    assert 20 < errors < 150
+
+
 @pytest.mark.parametrize("name", ["plain", "quoted names", "breaks", "mark", "spaces", "letters"])
 def test_arrow_reads_usual_files(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "_parsed", None)
+    monkeypatch.setattr(files, "_texts", None)
     path = tmp_path / "rows.csv.gz"
     path.write_bytes(gzip.compress(FILES[name]))
     assert cells_of(path, ["c", "a"], ["a", "b", "c"], Csv())["c"].iloc[0] == "2"

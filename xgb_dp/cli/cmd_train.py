@@ -76,6 +76,8 @@ def train(given: Given) -> None:
     if given.public_rows:
         params["dp_public_data"] = _public_rows(given.public_rows, data, domain, csv)
     earlier = load_booster(below) if below else None
+    matrix = table.matrix()
+    del table  # its cells are in the matrix
     import xgboost
 
     note = f"train {model.name}"
@@ -83,9 +85,7 @@ def train(given: Given) -> None:
         training = xgboost.train if book is None else partial(book.train, note=note)
         count = DEFAULT_ROUNDS if given.rounds is None else given.rounds
         with _progress_bar(count, given.quiet) as bar:
-            booster = training(
-                params, table.matrix(), count, xgb_model=earlier, callbacks=[_progress(bar)]
-            )
+            booster = training(params, matrix, count, xgb_model=earlier, callbacks=[_progress(bar)])
         booster.set_attr(**{ATTRIBUTE: domain.to_json()})
         report = privacy_report(booster)
         outputs = [report_file(report, path) for path in given.reports]

@@ -12,21 +12,21 @@ import tarfile
 import warnings
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import click
 import pandas as pd
-import pyarrow
+import pyarrow as pa
 from pandas.io.common import get_handle
 from pyarrow import parquet
 
 from ..data.parts import Part, divided_by
 from ..errors import PrivacyParameterError, RowDomainError
 from .csv_form import Csv
-from .lines import cells_of_lines
+from .lines import OtherForm, batches_of_lines
 
 _PARQUET = (".parquet", ".pq")
 _FORM = 1  # of notes of divisions
@@ -71,7 +71,7 @@ def _reading(path: Path) -> Iterator[None]:
         )
     except (UnicodeError, LookupError):
         wrong = "is not text in this encoding: give --encoding, for example --encoding latin-1"
-    except (pyarrow.ArrowException, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile,
+    except (pa.ArrowException, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile,
             tarfile.TarError):  # fmt: skip
         wrong = damaged
     except ImportError:
@@ -109,7 +109,7 @@ def check_columns(names: Sequence[str], header: Sequence[str]) -> None:
             )
 
 
-def types_of(path: Path) -> pyarrow.Table:
+def types_of(path: Path) -> pa.Table:
     """The columns of a Parquet file with their types, by its schema; no row is read.
 
     The types of a data frame may follow from one cell: a missing one makes truth values objects.
@@ -175,13 +175,53 @@ def cells_of(path: Path, wanted: list[str], header: list[str], csv: Csv) -> pd.D
         with _reading(path):
             return pd.read_parquet(path, columns=wanted).reset_index(drop=True)[wanted]
     if csv.encoding in ("utf-8", "utf-8-sig"):
-        lines = cells_of_lines(path, _separator(path, csv), header, wanted)
-        if lines is not None:
-            return lines
+        with suppress(OtherForm):
+            lines = list(batches_of_lines(path, _separator(path, csv), header, wanted))
+            if lines:
+                return pa.Table.from_batches(lines).to_pandas()
+    return _texts(path, wanted, header, csv)
+
+
+def _texts(path: Path, wanted: list[str], header: list[str], csv: Csv) -> pd.DataFrame:
     cells = _parsed(path, csv, names=range(len(header))).iloc[1:].reset_index(drop=True)
     cells = cells[[header.index(name) for name in wanted]]
     cells.columns = wanted
     return cells
+
+
+def pieces_of(
+    path: Path,
+    wanted: list[str],
+    header: list[str],
+    csv: Csv,
+    numbers: Collection[str],
+    missing: Sequence[str],
+) -> Iterator[pd.DataFrame | pa.RecordBatch]:
+    """The same, piece by piece; texts of ``numbers`` may be read as numbers, one as good as all."""
+    if is_parquet(path):
+        yield from _typed_pieces(path, wanted)
+        return
+    done = 0
+    if csv.encoding in ("utf-8", "utf-8-sig"):
+        with suppress(OtherForm):
+            separator = _separator(path, csv)
+            for batch in batches_of_lines(path, separator, header, wanted, numbers, missing):
+                done += batch.num_rows
+                yield batch
+            if done:
+                return
+    yield _texts(path, wanted, header, csv).iloc[done:]
+
+
+def _typed_pieces(path: Path, wanted: list[str]) -> Iterator[pd.DataFrame]:
+    with _reading(path):
+        file = parquet.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False)
+    with file:
+        batches, batch = file.iter_batches(columns=wanted), file.schema_arrow.empty_table()
+        while batch is not None:
+            yield batch.to_pandas(ignore_metadata=True)[wanted]
+            with _reading(path):
+                batch = next(batches, None)
 
 
 def ids_of(cells: pd.Series, missing: Sequence[str]) -> pd.Series:

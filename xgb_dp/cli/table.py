@@ -6,7 +6,7 @@ that the error says; see "Errors" in ``docs/guarantee.md``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,7 +21,7 @@ from ..domain.reading import codes, features, numbers
 from ..errors import RowDomainError
 from .csv_form import Csv
 from .files import cells_of as cells_of_file
-from .files import check_columns, header_of, ids_of, part_of_file
+from .files import check_columns, header_of, ids_of, is_parquet, part_of_file, pieces_of
 
 T = TypeVar("T")
 Floats = npt.NDArray[np.float32]
@@ -86,9 +86,8 @@ def read_table(
     special = [name for name in (target, *ends, exposed, weight, ids) if name is not None]
     wanted = list(dict.fromkeys([*domain.columns, *keep, *special]))
     check_columns(wanted, header)
-    cells = cells_of_file(path, wanted, header, csv or Csv())
-    read = features(cells, domain.columns, domain.missing)
-    frame = pd.DataFrame(read, index=range(len(cells)))
+    read, cells = _cells(path, domain, [*keep, *special], header, csv or Csv())
+    frame = pd.DataFrame(read, index=range(len(cells)), copy=False)
     lower = None if target is None else _labels(cells[target], domain)
     table = Table(
         frame=frame,
@@ -106,6 +105,29 @@ def read_table(
         for rows in (frame, lower):
             mark(rows, table.part)
     return table
+
+
+def _cells(
+    path: Path, domain: Domain, others: list[str], header: list[str], csv: Csv
+) -> tuple[dict[str, Any], pd.DataFrame]:
+    """The features, and the cells of other columns as they are."""
+    columns, others = domain.columns or {}, list(dict.fromkeys(others))
+    plain = [name for name, c in columns.items() if c.categories is None and c.date is None]
+    wanted, numbers = list(dict.fromkeys([*columns, *others])), set(plain) - set(others)
+    kept = []
+    if is_parquet(path) and others:  # the type of a piece may follow from its cells
+        kept, wanted = [cells_of_file(path, others, header, csv)], list(columns)
+
+    def pieces() -> Iterator[Any]:
+        whole = len(kept)
+        for piece in pieces_of(path, wanted, header, csv, numbers, domain.missing):
+            if not whole:
+                frame = isinstance(piece, pd.DataFrame)
+                kept.append(piece[others] if frame else piece.select(others).to_pandas())
+            yield piece
+
+    read = features(pieces(), columns, domain.missing)
+    return read, kept[0] if len(kept) == 1 else pd.concat(kept, ignore_index=True)
 
 
 def _or_none(read: Callable[..., T], *arguments: Any) -> T | None:

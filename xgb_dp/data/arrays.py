@@ -68,9 +68,14 @@ def cells_of(values: Any, what: str) -> np.ndarray:
 
 def codes_in(values: Any, names: Names, what: str) -> npt.NDArray[np.int64]:
     """The code of each cell of a column among declared names; see :meth:`.cells.Names.codes`."""
-    if library_of(values):
-        return _column(values, names.codes)
-    return names.codes(cells_of(values, what))
+    return read_names(values, names.codes, what)
+
+
+def read_names(
+    values: Any, read: Callable[[np.ndarray], npt.NDArray[np.int64]], what: str
+) -> npt.NDArray[np.int64]:
+    """What a function of single cells makes of a column; it reads each listed name once."""
+    return _column(values, read) if library_of(values) else read(cells_of(values, what))
 
 
 def numbers(values: Any, what: str) -> npt.NDArray[Any]:

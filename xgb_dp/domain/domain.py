@@ -134,7 +134,7 @@ class Domain:
         import pandas as pd
 
         table = collected(table)
-        read = features(table, self.of_table(names_of(table)).columns or {}, self.missing)
+        read = features([table], self.of_table(names_of(table)).columns or {}, self.missing)
         return pd.DataFrame(read, index=table.index if library_of(table) == "pandas" else None)
 
     def check_target(self) -> None:

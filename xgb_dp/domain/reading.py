@@ -6,14 +6,14 @@ that the error says; see "Errors" in ``docs/guarantee.md``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..data.arrays import cells_of, is_arrow, is_table, type_of
+from ..data.arrays import cells_of, is_arrow, is_table, library_of, read_names, type_of
 from ..data.cells import number_of, numbers_of, read_data, value_of
 from ..data.dates import EPOCH, parts_of_dates
 from ..data.frames import columns_of
@@ -35,44 +35,79 @@ def names_of(table: Any) -> list[Any]:
     return columns_of(table)
 
 
-def features(cells: Any, columns: Mapping[str, Column], missing: Sequence[str]) -> dict[str, Any]:
+def features(
+    pieces: Iterable[Any], columns: Mapping[str, Column], missing: Sequence[str]
+) -> dict[str, Any]:
     """Every feature in the form that XGBoost takes; one error for all that are outside.
 
     Args:
-        cells: A data frame of any library, or a mapping of names to arrays.
+        pieces: The rows, as data frames of any library, or mappings of names to arrays.
         columns: What is declared of the columns to read.
         missing: Texts that stand for a missing cell.
     """
     import pandas as pd
 
+    read: dict[tuple[str, str], _Cells] = {}
+    errors: dict[str, set[str]] = {}
+    for cells in pieces:
+        for name, column in columns.items():
+            try:
+                for feature, values in _feature(name, column, cells[name], missing).items():
+                    read.setdefault((name, feature), _Cells()).add(values)
+            except RowDomainError as error:
+                errors.setdefault(name, set()).add(str(error))
+    if errors:  # of one column one, whatever lies in which piece
+        said: dict[str, list[str]] = {}
+        for name in (name for name in columns if name in errors):
+            said.setdefault(max(errors[name]), []).append(name)
+        raise RowDomainError(" ".join(f"{', '.join(map(repr, n))}: {e}" for e, n in said.items()))
     out: dict[str, Any] = {}
-    errors: dict[str, list[str]] = {}
-    for name, column in columns.items():
-        try:
-            if column.date is not None:
-                since = column.since or EPOCH
-                parts = parts_of_dates(cells[name], column.date, since, missing)
-                out |= {f"{name}_{part}": v.astype(np.float32) for part, v in parts.items()}
-            elif column.categories is None:
-                out[name] = _finite(numbers(cells[name], missing))
-            else:
-                found = codes(cells[name], column.categories, missing, column.other)
-                out[name] = pd.Categorical.from_codes(found, list(column.categories))
-        except RowDomainError as error:
-            errors.setdefault(str(error), []).append(name)
-    if errors:
-        raise RowDomainError(
-            " ".join(f"{', '.join(map(repr, names))}: {e}" for e, names in errors.items())
-        )
+    for (name, feature), cells in read.items():
+        names = columns[name].categories
+        array = cells.all()
+        out[feature] = array if names is None else pd.Categorical.from_codes(array, list(names))
     return out
+
+
+def _feature(name: str, column: Column, cells: Any, missing: Sequence[str]) -> dict[str, Any]:
+    """What a column becomes: numbers, or codes of its categories."""
+    if column.date is not None:
+        parts = parts_of_dates(cells, column.date, column.since or EPOCH, missing)
+        return {f"{name}_{part}": values.astype(np.float32) for part, values in parts.items()}
+    if column.categories is None:
+        return {name: _finite(numbers(cells, missing))}
+    return {name: codes(cells, column.categories, missing, column.other).astype(np.int32)}
+
+
+class _Cells:
+    """One feature, whose array grows in its place: memory never holds it twice."""
+
+    def __init__(self) -> None:
+        self._array: npt.NDArray[Any] | None = None
+        self._rows = 0
+
+    def add(self, values: npt.NDArray[Any]) -> None:
+        start, self._rows = self._rows, self._rows + len(values)
+        if self._array is None:
+            self._array = values
+            return
+        if self._rows > len(self._array):
+            self._array.resize(self._rows * 9 // 8, refcheck=False)
+        self._array[start : self._rows] = values
+
+    def all(self) -> npt.NDArray[Any]:
+        assert self._array is not None
+        self._array.resize(self._rows, refcheck=False)
+        return self._array
 
 
 def numbers(cells: Any, missing: Sequence[str]) -> Floats:
     """Numbers of a column as 32-bit floats."""
     values: npt.NDArray[Any] | None = None
     with suppress(ValueError):
-        if is_arrow(cells) and type_of(cells) == "text":
-            values = _of_texts(cells.array.__arrow_array__(), missing)
+        texts = cells.array.__arrow_array__() if is_arrow(cells) else cells
+        if library_of(texts) == "pyarrow" and type_of(texts) == "text":
+            values = _of_texts(texts, missing)
         else:
             array = read_data(cells_of, cells, "number")
             if array.dtype.kind in "biuf":
@@ -87,7 +122,7 @@ def numbers(cells: Any, missing: Sequence[str]) -> Floats:
             "such texts stand for missing cells, list them under `missing` in a schema file."
         )
     with np.errstate(over="ignore"):
-        return values.astype(np.float64).astype(np.float32)
+        return values.astype(np.float64, copy=False).astype(np.float32)
 
 
 def _of_cells(cells: Sequence[Any], missing: Sequence[str]) -> npt.NDArray[np.float64]:
@@ -102,15 +137,19 @@ _DIGITS = r"^-?[0-9]{1,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,2})?$"
 
 
 def _of_texts(texts: Any, missing: Sequence[str]) -> npt.NDArray[np.float64]:
-    """Numbers of texts; what is not written in digits is read one by one."""
+    """Numbers of texts; if Arrow reads not all, those that are not in digits one by one."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     absent = pc.is_in(texts, pa.array(missing, texts.type))
+    with suppress(pa.ArrowInvalid):
+        every = pc.if_else(absent, pa.scalar(None, texts.type), texts).cast(pa.float64())
+        if not pc.any(pc.is_nan(every)).as_py():  # Arrow reads "nan(1)", which is no number
+            return np.array(every.to_numpy(zero_copy_only=False))
     plain = pc.and_not(pc.match_substring_regex(texts, _DIGITS), absent).fill_null(False)
     kept = pc.if_else(plain, texts, pa.scalar(None, texts.type))
-    values = np.array(kept.cast(pa.float64()).to_numpy(), dtype=np.float64)
-    others = np.flatnonzero(~plain.to_numpy().astype(bool))
+    values = np.array(kept.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
+    others = np.flatnonzero(~plain.to_numpy(zero_copy_only=False).astype(bool))
     if len(others):
         values[others] = _of_cells(texts.take(pa.array(others)).to_pylist(), missing)
     return values
@@ -135,6 +174,8 @@ def codes(
     cells: Any, declared: Sequence[str], missing: Sequence[str], other: str
 ) -> npt.NDArray[np.int64]:
     """Code of each cell, -1 for missing; numbers match as numbers, so that 1.0 is 1."""
+    import pandas as pd
+
     code: dict[str, int] = {text: i for i, text in enumerate(declared)}
     values = [(_number(text), i) for i, text in enumerate(declared)]
     by_value = {value: i for value, i in reversed(values) if value is not None}
@@ -160,10 +201,15 @@ def codes(
         exact = next((code[name] for name in names if name in code), None)
         return by_value.get(value, lowest) if exact is None else exact
 
-    array = read_data(cells_of, cells, "category")
-    listed = list(array) if array.dtype.kind in "mM" else array.tolist()
-    of_texts = {text: of(text) for text in {cell for cell in listed if type(cell) is str}}
-    found = np.array([of_texts[c] if type(c) is str else of(c) for c in listed], dtype=np.int64)
+    def of_each(array: np.ndarray) -> npt.NDArray[np.int64]:
+        if array.dtype.kind in "biuf" and array.ndim == 1:
+            places, array = pd.factorize(array, use_na_sentinel=False)
+            return of_each(array.astype(object))[places]
+        listed = list(array) if array.dtype.kind in "mM" else array.tolist()
+        of_texts = {text: of(text) for text in {cell for cell in listed if type(cell) is str}}
+        return np.array([of_texts[c] if type(c) is str else of(c) for c in listed], dtype=np.int64)
+
+    found = read_data(read_names, cells, of_each, "category")
     if (found == -2).any():
         raise RowDomainError(
             "a row holds something that is not declared. Declare all that may occur, or say in a "
