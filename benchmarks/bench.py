@@ -128,8 +128,8 @@ def kib(field: str) -> int:
         text = Path("/proc/self/status").read_text()
     except OSError:
         return 0
-    found = [line.split()[1] for line in text.splitlines() if line.startswith(field + ":")]
-    return int(found[0]) if found else 0
+    sizes = [line.split()[1] for line in text.splitlines() if line.startswith(field + ":")]
+    return int(sizes[0]) if sizes else 0
 
 
 def _reset_peak() -> None:
@@ -224,8 +224,8 @@ def measure(
     _reset_peak()
     start, busy = time.perf_counter(), time.process_time()
     booster = xgb.train(params, dtrain, rounds, callbacks=[clock])
-    found = figures(clock, start, busy, before)
-    return found | {"nodes": sum(tree.count("\n") for tree in booster.get_dump()) / rounds}
+    measured = figures(clock, start, busy, before)
+    return measured | {"nodes": sum(tree.count("\n") for tree in booster.get_dump()) / rounds}
 
 
 def measure_lightgbm(
@@ -257,9 +257,9 @@ def measure_lightgbm(
     booster = lgb.train(
         params, train, rounds, callbacks=[lambda at: bool(clock.after_iteration(None, 0, at))]
     )
-    found = figures(clock, start, busy, before)
+    measured = figures(clock, start, busy, before)
     leaves = sum(tree["num_leaves"] for tree in booster.dump_model()["tree_info"])
-    return found | {"nodes": (2 * leaves - rounds) / rounds}
+    return measured | {"nodes": (2 * leaves - rounds) / rounds}
 
 
 def run_worker(case: str, method: str, args: argparse.Namespace) -> dict[str, float]:
@@ -298,10 +298,10 @@ def ratios(values: Sequence[float], base: Sequence[float]) -> str:
 
     A turn whose base is 0, too little to be measured, is left out.
     """
-    found = [a / b for a, b in zip(values, base, strict=True) if b > 0]
-    if not found:
+    quotients = [a / b for a, b in zip(values, base, strict=True) if b > 0]
+    if not quotients:
         return "unknown"
-    return spread(found, 2)
+    return spread(quotients, 2)
 
 
 def spread(values: Sequence[float], digits: int) -> str:

@@ -239,9 +239,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 continue
             for turn in range(args.repeats):
                 for method in METHODS:
-                    found = run(point, method, args.rounds)
-                    rows.append({"turn": turn, "method": method, **asdict(point), **found})
-                    print(factor, asdict(point)[factor], method, found, file=sys.stderr, flush=True)
+                    figures = run(point, method, args.rounds)
+                    rows.append({"turn": turn, "method": method, **asdict(point), **figures})
+                    print(
+                        factor, asdict(point)[factor], method, figures, file=sys.stderr, flush=True
+                    )
         rows += kept
         print(f"\n{table(factor, rows)}\n", flush=True)
     args.out.mkdir(parents=True, exist_ok=True)

@@ -47,10 +47,10 @@ def split(data: Dataset, seed: int) -> tuple[xgb.DMatrix, xgb.DMatrix, dict[str,
 
 def score(booster: xgb.Booster, test: xgb.DMatrix, data: Dataset) -> float:
     """AUC, or RMSE of regression."""
-    found, y = booster.predict(test), test.get_label()
+    scores, y = booster.predict(test), test.get_label()
     if data.bounds:
-        return float(np.sqrt(mean_squared_error(y, found)))
-    return float(roc_auc_score(y, found))
+        return float(np.sqrt(mean_squared_error(y, scores)))
+    return float(roc_auc_score(y, scores))
 
 
 def trial(data: Dataset, epsilon: float, seed: int, runs: float) -> dict[str, float]:
@@ -78,9 +78,9 @@ def main() -> None:
     parser.add_argument("--runs", type=float, default=4.0)
     given = parser.parse_args()
     for name, epsilon in itertools.product(given.data, given.epsilon):
-        found = [trial(TASKS[name], epsilon, seed, given.runs) for seed in range(given.seeds)]
-        for column in found[0]:
-            values = [trial[column] for trial in found]
+        scores = [trial(TASKS[name], epsilon, seed, given.runs) for seed in range(given.seeds)]
+        for column in scores[0]:
+            values = [trial[column] for trial in scores]
             spread = statistics.stdev(values) if len(values) > 1 else 0.0
             print(
                 f"{name:16} eps={epsilon:<5g} {column:14} "

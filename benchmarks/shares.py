@@ -53,14 +53,14 @@ def measure(**job: str | int) -> dict[str, float]:
     """Seconds of each kind of work; the arguments are those of :func:`train`."""
     command = ["-m", "benchmarks.shares", "--job", json.dumps(job)]
     lines = run_python(command, int(job["threads"]), stderr=subprocess.STDOUT)
-    told = json.loads(next(line for line in lines if line.startswith('{"setup"')))
-    found: dict[str, float] = {"setup": told["setup"]}
+    reported = json.loads(next(line for line in lines if line.startswith('{"setup"')))
+    parts: dict[str, float] = {"setup": reported["setup"]}
     for line in lines:
         monitor = re.search(r"\b(\w+): ([0-9.e-]+)s, \d+ calls", line)
         if monitor and monitor[1] in {**PRIVATE_WORK, **COMMON_WORK}:
-            found[monitor[1]] = float(monitor[2])
-    rest = told["whole"] - sum(found.values())
-    return {**found, "rest": rest, "whole": told["whole"]}
+            parts[monitor[1]] = float(monitor[2])
+    rest = reported["whole"] - sum(parts.values())
+    return {**parts, "rest": rest, "whole": reported["whole"]}
 
 
 def table(runs: Sequence[dict[str, float]]) -> str:

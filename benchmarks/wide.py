@@ -118,13 +118,13 @@ def table(results: dict[str, dict[str, list[dict[str, float]]]]) -> str:
     for name, methods in results.items():
         for method, runs in methods.items():
             base = [run["tree_cpu_s"] for run in methods["hist"]]
-            own = [run["tree_cpu_s"] for run in runs]
+            times = [run["tree_cpu_s"] for run in runs]
             cells = statistics.median(run["stored_mib"] for run in runs)
             added = [run["added_mib"] for run in runs]
             first = statistics.median(run["first_s"] for run in runs)
             row = [
-                name, f"{cells:.0f}", method, f"{1e3 * statistics.median(own):.1f}",
-                "1" if method == "hist" else ratios(own, base), f"{first:.2f}", spread(added, 0),
+                name, f"{cells:.0f}", method, f"{1e3 * statistics.median(times):.1f}",
+                "1" if method == "hist" else ratios(times, base), f"{first:.2f}", spread(added, 0),
                 f"{statistics.median(added) / cells:.1f}",
             ]  # fmt: skip
             lines.append("| " + " | ".join(row) + " |")
@@ -159,10 +159,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 job = json.dumps({"case": name, "method": method, "rounds": args.rounds})
                 runs.append(run_job(["-m", "benchmarks.wide", "--job", job], 1))
                 print(name, method, runs[-1], file=sys.stderr, flush=True)
-    found = table(results)
-    print(found, flush=True)
+    page = table(results)
+    print(page, flush=True)
     if args.case == "all":
-        write(found, args.page)
+        write(page, args.page)
 
 
 if __name__ == "__main__":

@@ -86,9 +86,9 @@ def _sizes() -> str:
         "|---|---|---|---|---|---|---|---|---|",
     ]
     alike: dict[tuple[Any, ...], list[str]] = {}
-    for kind, found in SIZES.items():
+    for kind, sizes in SIZES.items():
         low = 0.0
-        for size in found:
+        for size in sizes:
             where = f"below {size.below:,.0f}" if size.below < math.inf else f"from {low:,.0f}"
             steps = f"{size.eta:g}", f"{size.start:g}"
             row = (where, size.rounds, *size.trees, *steps)
@@ -246,11 +246,11 @@ def presets_page() -> str:
         lines += ["", f"## {preset.name}", ""]
         needs = [text for text in preset.needs if "dp_feature_bounds" not in text]
         lines += ["You give: " + "; ".join(needs) + ".", ""] if needs else []
-        own = [text for text in preset.differs if text not in shared]
-        told = "Otherwise than published" if preset.differs else "What it does"
-        own = own or ([] if preset.differs else list(preset.follows))
-        lines += [f"{told}:", "", *(f"* {_cell(text)}" for text in own)] if own else []
-        lines += [] if own or needs else ["Nothing else differs."]
+        changes = [text for text in preset.differs if text not in shared]
+        title = "Otherwise than published" if preset.differs else "What it does"
+        changes = changes or ([] if preset.differs else list(preset.follows))
+        lines += [f"{title}:", "", *(f"* {_cell(text)}" for text in changes)] if changes else []
+        lines += [] if changes or needs else ["Nothing else differs."]
     return f"{PRESETS_HEAD}\n" + "\n".join(lines).rstrip() + "\n"
 
 
@@ -313,7 +313,7 @@ def commands_page() -> str:
         }
         for kind in ("argument", "option")
     )
-    times = Counter(_option(p) for found in options.values() for p in found)
+    times = Counter(_option(p) for taken in options.values() for p in taken)
     shared = [row for row, number in times.items() if number >= SHARED]
     lines = ["| code | meaning |", "|---|---|"]
     lines += [f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items()]
@@ -325,35 +325,35 @@ def commands_page() -> str:
         "|---|---|",
         *shared,
     ]
-    for name, found in options.items():
+    for name, taken in options.items():
         command = cli.commands[name]
         usage = " ".join([f"xgb-dp {name}", *(p.make_metavar(_context()) for p in given[name])])
-        lines += ["", f"## {name}", "", f"    {usage}" + (" [OPTIONS]" if found else "")]
+        lines += ["", f"## {name}", "", f"    {usage}" + (" [OPTIONS]" if taken else "")]
         for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
             example = paragraph.startswith("\b")
             body = paragraph.removeprefix("\b").strip("\n").splitlines()
             lines += ["", *(f"    {line}" if example else line for line in body)]
-        own = [row for row in map(_option, found) if row not in shared]
-        if own:
-            lines += ["", "| option | meaning |", "|---|---|", *own]
-        if others := [shared.index(row) for row in map(_option, found) if row in shared]:
+        alone = [row for row in map(_option, taken) if row not in shared]
+        if alone:
+            lines += ["", "| option | meaning |", "|---|---|", *alone]
+        if others := [shared.index(row) for row in map(_option, taken) if row in shared]:
             names = ", ".join(_runs(others, [row.split("`")[1] for row in shared]))
-            lines += ["", f"{'Also' if own else 'Takes'}: {names}."]
+            lines += ["", f"{'Also' if alone else 'Takes'}: {names}."]
     return COMMANDS_HEAD + "\n".join(lines) + "\n"
 
 
-def _runs(found: list[int], names: list[str]) -> list[str]:
+def _runs(rows: list[int], names: list[str]) -> list[str]:
     """Names of some rows; those of many that follow each other as the first and the last."""
     runs: list[list[int]] = []
-    for i in sorted(found):
+    for i in sorted(rows):
         if runs and i == runs[-1][-1] + 1:
             runs[-1].append(i)
         else:
             runs.append([i])
     out: list[str] = []
     for run in runs:
-        told = [f"`{names[i]}`" for i in run]
-        out += [f"{told[0]} to {told[-1]}"] if len(run) > MANY else told
+        shown = [f"`{names[i]}`" for i in run]
+        out += [f"{shown[0]} to {shown[-1]}"] if len(run) > MANY else shown
     return out
 
 

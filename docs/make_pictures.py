@@ -38,22 +38,22 @@ Point = tuple[float, float, float]  # epsilon, mean, standard deviation
 
 def curves(table: str, dataset: str) -> dict[str, list[Point]]:
     """Points of each system of a kept table by epsilon: its AUC. Settings of one stand together."""
-    found: dict[str, list[Point]] = {}
+    systems: dict[str, list[Point]] = {}
     with (RESULTS / f"{table}.csv").open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
             if row["dataset"] == dataset and row["metric"] == "auc":
                 several = len(row["scores"].split()) > 1
                 spread = float(row["sd"]) if several else math.nan
                 point = (float(row["epsilon"]), float(row["mean"]), spread)
-                found.setdefault(row["system"].split(", ")[0], []).append(point)
-    return {name: sorted(points) for name, points in found.items()}
+                systems.setdefault(row["system"].split(", ")[0], []).append(point)
+    return {name: sorted(points) for name, points in systems.items()}
 
 
-def panel(axes: Axes, found: dict[str, list[Point]], names: dict[str, str]) -> None:
+def panel(axes: Axes, systems: dict[str, list[Point]], names: dict[str, str]) -> None:
     """Lines against epsilon with a band of one standard deviation; ours is the thick one."""
     others = iter(THEIRS)
     for system, label in names.items():
-        points = found.get(system, [])
+        points = systems.get(system, [])
         if not points:
             continue
         if math.isinf(points[0][0]):
@@ -69,7 +69,7 @@ def panel(axes: Axes, found: dict[str, list[Point]], names: dict[str, str]) -> N
             high = [m + s for m, s in zip(y, sd, strict=True)]
             axes.fill_between(x, low, high, color=colour, alpha=0.2, lw=0)
     axes.set_xscale("log")
-    ticks = sorted({p[0] for points in found.values() for p in points if math.isfinite(p[0])})
+    ticks = sorted({p[0] for points in systems.values() for p in points if math.isfinite(p[0])})
     axes.set_xticks(ticks, [f"{t:g}" for t in ticks])
     axes.minorticks_off()
     axes.grid(alpha=0.25)
@@ -179,17 +179,19 @@ def persons() -> None:
 
 def bar() -> None:
     """The default against XGBoost without privacy: AUC and calibration on the nine sets."""
-    found: dict[tuple[str, str, str], list[float]] = {}  # of all runs: each has splits of its own
+    scores_of: dict[
+        tuple[str, str, str], list[float]
+    ] = {}  # of all runs: each has splits of its own
     with (RESULTS / "bar.csv").open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
             key = row["metric"], row["dataset"], row["epsilon"]
-            found.setdefault(key, []).extend(map(float, row["scores"].split()))
-    sets = list(dict.fromkeys(dataset for metric, dataset, _ in found if metric == "auc"))
+            scores_of.setdefault(key, []).extend(map(float, row["scores"].split()))
+    sets = list(dict.fromkeys(dataset for metric, dataset, _ in scores_of if metric == "auc"))
     figure, axes = plt.subplots(1, 2, figsize=(11, 3.8), layout="constrained", sharey=True)
     colours = {"0.1": "#f0b27a", "0.25": "#e67e22", "1": OURS, "4": "#7b241c", "inf": "0.35"}
     titles = {"auc": "test AUC", "calibration": "expected calibration error"}
     for place, (metric, title) in zip(axes, titles.items(), strict=True):
-        for (what, dataset, epsilon), scores in found.items():
+        for (what, dataset, epsilon), scores in scores_of.items():
             if what != metric or dataset not in sets:
                 continue
             stock = epsilon == "inf"
@@ -216,10 +218,10 @@ def audit() -> None:
     styles = {"no violation": ("#2471a3", "o", "this library"),
               "VIOLATED": (OURS, "X", "trainers broken on purpose")}  # fmt: skip
     for verdict, (colour, mark, label) in styles.items():
-        found = [
+        points = [
             (float(c), max(float(b), 0.01)) for _, c, b, v in row.findall(text) if v == verdict
         ]
-        axes.plot(*zip(*found, strict=True), mark, color=colour, ms=7, alpha=0.8, label=label)
+        axes.plot(*zip(*points, strict=True), mark, color=colour, ms=7, alpha=0.8, label=label)
     line = [0.01, 10]
     axes.plot(line, line, color="0.4", lw=1)
     axes.fill_between(line, line, [10, 10], color=OURS, alpha=0.08, lw=0)
@@ -241,11 +243,11 @@ def attacks() -> None:
         r" \| [^|]+ \| [^|]+ \| [^|]+ \|$",
         re.MULTILINE,
     )
-    found = row.findall(text)
-    trainers = list(dict.fromkeys(t for _, t, _, _ in found))
+    cells = row.findall(text)
+    trainers = list(dict.fromkeys(t for _, t, _, _ in cells))
     _, axes = plt.subplots(figsize=(6.6, 3.4), layout="constrained")
-    for i, data in enumerate(dict.fromkeys(d for d, _, _, _ in found)):
-        points = [(t, float(m), float(s)) for d, t, m, s in found if d == data]
+    for i, data in enumerate(dict.fromkeys(d for d, _, _, _ in cells)):
+        points = [(t, float(m), float(s)) for d, t, m, s in cells if d == data]
         x = [trainers.index(t) + 0.16 * (i - 1) for t, _, _ in points]
         mean, sd = [m for _, m, _ in points], [s for _, _, s in points]
         axes.errorbar(x, mean, sd, fmt="o", ms=5, lw=1.2, color=(OURS, *THEIRS)[i], label=data)

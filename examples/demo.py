@@ -53,17 +53,17 @@ class Task:
 
 def load_task(bundled: bool) -> Task:
     """Adult where it can be had, else the visits to a doctor that come with statsmodels."""
-    found = "--bundled was given" if bundled else adult.load()
-    if isinstance(found, str):
+    loaded = "--bundled was given" if bundled else adult.load()
+    if isinstance(loaded, str):
         print(
-            f"Data: visits to a doctor (RAND Health Insurance Experiment), because {found}.\n"
+            f"Data: visits to a doctor (RAND Health Insurance Experiment), because {loaded}.\n"
             "For Adult, let the demo download it or set XGB_DP_DATA to a folder with adult.parquet."
         )
         columns, labels = visits.load()
         test = visits.held_out(len(labels))
         name, declared, plain = "Visits to a doctor", {}, {"max_depth": 3, "eta": 0.1}
     else:
-        columns, labels, origin = found
+        columns, labels, origin = loaded
         print(f"Data: Adult census income ({origin}).")
         test = np.random.default_rng(SPLIT_SEED).random(len(labels)) >= TRAIN_SHARE
         name, declared, plain = "Adult", {"dp_categories": adult.CATEGORIES}, {}

@@ -23,5 +23,5 @@ def load() -> tuple[pd.DataFrame, np.ndarray]:
 
 def held_out(rows: int) -> np.ndarray:
     """Every third block of rows, so that few people have years in both parts."""
-    found: np.ndarray = np.arange(rows) // BLOCK % 3 == 0
-    return found
+    chosen: np.ndarray = np.arange(rows) // BLOCK % 3 == 0
+    return chosen

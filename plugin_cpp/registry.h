@@ -22,9 +22,9 @@ class Registry {
     }
   };
   [[nodiscard]] static std::unique_ptr<Way> Make(Choice choice, Parts const& parts) {
-    auto found = Makers().find(choice);
-    CHECK(found != Makers().cend()) << "No file adds this way.";
-    return found->second(parts);
+    auto maker = Makers().find(choice);
+    CHECK(maker != Makers().cend()) << "No file adds this way.";
+    return maker->second(parts);
   }
 
  private:

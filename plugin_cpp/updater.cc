@@ -23,8 +23,8 @@
 #include "plugin_cpp/release/source.h"                  // for MakeSharedSource
 #include "plugin_cpp/releases/candidates/candidates.h"  // for CandidateKinds, Candidates
 #include "plugin_cpp/releases/correction.h"             // for MeanCorrection, SumResiduals
+#include "plugin_cpp/releases/leaves/leaf_values.h"     // for FinishTree, LeafShrinkage
 #include "plugin_cpp/releases/leaves/leaves.h"   // for LeafRelease, LeafReleases, SpreadPersons
-#include "plugin_cpp/releases/leaves/values.h"   // for FinishTree, LeafShrinkage
 #include "plugin_cpp/releases/splits/history.h"  // for SplitHistory
 #include "plugin_cpp/rows/gradient.h"            // for QuantiseGradients, RoundLoss
 #include "plugin_cpp/rows/persons.h"             // for Persons

@@ -43,8 +43,8 @@ def params() -> Params:
     """Private parameters of one kind of labels, with changes; None removes a key."""
 
     def make(kind: str = "binary", **changes: Any) -> dict[str, Any]:
-        made = private(max_depth=2, nthread=1, verbosity=0) | OBJECTIVE[kind] | changes
-        return {k: v for k, v in made.items() if v is not None}
+        merged = private(max_depth=2, nthread=1, verbosity=0) | OBJECTIVE[kind] | changes
+        return {k: v for k, v in merged.items() if v is not None}
 
     return make
 

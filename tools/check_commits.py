@@ -24,20 +24,20 @@ _NONE: Mapping[str, re.Pattern[str]] = {}
 def faults(message: str, odd: Mapping[str, re.Pattern[str]] = _NONE) -> list[str]:
     """What is wrong with the message of a commit; odd phrases are those of docs/style.md."""
     subject, _, rest = message.strip().partition("\n")
-    found = []
+    wrong = []
     if len(subject) > LONGEST:
-        found.append(f"the subject has {len(subject)} characters, of at most {LONGEST}")
+        wrong.append(f"the subject has {len(subject)} characters, of at most {LONGEST}")
     if subject.endswith("."):
-        found.append("the subject ends with a full stop")
+        wrong.append("the subject ends with a full stop")
     word = subject.partition(" ")[0]
     if not word[:1].isupper() or _FORMS.match(word):
-        found.append(f"the subject is no order: it begins with {word!r} (say 'Add', not 'Added')")
+        wrong.append(f"the subject is no order: it begins with {word!r} (say 'Add', not 'Added')")
     if rest and not rest.startswith("\n"):
-        found.append("no empty line follows the subject")
-    found += [f"the subject says {phrase!r}" for phrase in odd if odd[phrase].search(subject)]
+        wrong.append("no empty line follows the subject")
+    wrong += [f"the subject says {phrase!r}" for phrase in odd if odd[phrase].search(subject)]
     if _PATH.search(message):
-        found.append("it has a path of a machine")
-    return found
+        wrong.append("it has a path of a machine")
+    return wrong
 
 
 def commits(folder: Path, start: str = START) -> Iterator[tuple[str, str]]:

@@ -42,20 +42,20 @@ def phrases(text: str) -> dict[str, re.Pattern[str]]:
 
     Those that begin with a capital are looked for as they are written, others in any case.
     """
-    found = {}
+    patterns = {}
     for row in _ROW.findall(text):
         for phrase in re.findall(r"`([^`]+)`", row):
             words = [r"\S+(?:\s+\S+){0,3}?" if w == "..." else re.escape(w) for w in phrase.split()]
             pattern = r"(?<![\w-])" * phrase[0].isalpha() + r"\s+".join(words) + r"(?![\w-])"
-            found[phrase] = re.compile(pattern, re.IGNORECASE if phrase[0].islower() else 0)
-    return found
+            patterns[phrase] = re.compile(pattern, re.IGNORECASE if phrase[0].islower() else 0)
+    return patterns
 
 
 def pages(root: Path) -> list[Path]:
     """Every page of prose, with a path from the root."""
     folders = ((root, "*.md"), (root / "docs", "**/*.md"), (root / "experiments/pages", "*.md"))
-    found = [page for folder, names in folders for page in sorted(folder.glob(names))]
-    return [page.relative_to(root) for page in found]
+    listed = [page for folder, names in folders for page in sorted(folder.glob(names))]
+    return [page.relative_to(root) for page in listed]
 
 
 def blocks(text: str) -> Iterator[tuple[int, list[str], bool]]:
@@ -121,14 +121,14 @@ def _wrapped(lines: list[str]) -> list[str]:
 
 def _prose(text: str) -> list[tuple[int, str]]:
     """Line number and text of every line outside of blocks of code, without spans of code."""
-    found = []
+    lines = []
     fence = False
     for number, line in enumerate(text.splitlines(), 1):
         mark = re.match(r"\s*(?:`{3,}|~{3,})", line)
         fence ^= bool(mark)
         if not fence and not mark:
-            found.append((number, re.sub(r"`[^`]*`", "``", line)))
-    return found
+            lines.append((number, re.sub(r"`[^`]*`", "``", line)))
+    return lines
 
 
 def _texts(path: Path, text: str) -> list[tuple[int, str]]:
@@ -180,19 +180,19 @@ def form(path: Path, text: str) -> Iterator[str]:
 def faults(root: Path) -> list[str]:
     """Everything that is wrong in the repository."""
     listed = phrases((root / STYLE).read_text(encoding="utf-8"))
-    found = list[str]()
+    wrong = list[str]()
     for path in pages(root):
         text = (root / path).read_text(encoding="utf-8")
-        found += form(path, text)
+        wrong += form(path, text)
         if path != STYLE:
-            found += odd_phrases(path, text, listed)
+            wrong += odd_phrases(path, text, listed)
     sources = [*root.glob("xgb_dp/**/*.py"), *root.glob("examples/*.py")]
     sources += [p for end in ("h", "cc") for p in root.glob(f"plugin_cpp/**/*.{end}")]
     sources += root.glob("tests/cpp/*.cc")
     for source in sorted(sources):
         path = source.relative_to(root)
-        found += odd_phrases(path, source.read_text(encoding="utf-8"), listed)
-    return found
+        wrong += odd_phrases(path, source.read_text(encoding="utf-8"), listed)
+    return wrong
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -206,11 +206,11 @@ def main(arguments: list[str] | None = None) -> int:
             if not WRITTEN.search(path.as_posix()) and (new := wrap(text)) != text:
                 path.write_text(new, encoding="utf-8")
         return 0
-    found = faults(root)
-    print("\n".join(found))
-    if found:
+    wrong = faults(root)
+    print("\n".join(wrong))
+    if wrong:
         print(f"{STYLE} says what to write instead. Long lines: make format")
-    return int(bool(found))
+    return int(bool(wrong))
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ OBJECTS = (
     "plugin_cpp/random/samplers.cc.o",
     "plugin_cpp/grow/page_file.cc.o",
     "plugin_cpp/plan/row_bound.cc.o",
-    "plugin_cpp/loss/survival.cc.o",
+    "plugin_cpp/loss/failure_times.cc.o",
     "dir/logging.cc.o",
     "dir/common/json.cc.o",
 )
@@ -71,10 +71,10 @@ def objects_of(out: Path) -> list[str]:
     names = [
         line.split(":")[0] for line in run("ninja", "-C", out, "-t", "targets", "all").split("\n")
     ]
-    found = [name for name in names if name.endswith(OBJECTS) and "objxgboost" in name]
-    if len(found) != len(OBJECTS):
-        raise RuntimeError(f"{len(found)} of {len(OBJECTS)} objects are in the build: {found}")
-    return found
+    objects = [name for name in names if name.endswith(OBJECTS) and "objxgboost" in name]
+    if len(objects) != len(OBJECTS):
+        raise RuntimeError(f"{len(objects)} of {len(OBJECTS)} objects are in the build: {objects}")
+    return objects
 
 
 def main() -> int:

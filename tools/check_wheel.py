@@ -73,9 +73,9 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     bad = 0
     for name in arguments:
-        found = faults(Path(name))
-        bad += bool(found)
-        print(f"{Path(name).name}: {'; '.join(found) or 'well'}")
+        wrong = faults(Path(name))
+        bad += bool(wrong)
+        print(f"{Path(name).name}: {'; '.join(wrong) or 'well'}")
     return 1 if bad else 0
 
 

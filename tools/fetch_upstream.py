@@ -130,11 +130,11 @@ def read_series(version: str | None = None) -> list[Path]:
 
     A fix that a release has by itself is in the folders of the others alone.
     """
-    own = PATCHES / (version or read_upstream().version)
+    folder = PATCHES / (version or read_upstream().version)
     series = []
     for name in read_names():
-        if (own / name).is_file():
-            series.append(own / name)
+        if (folder / name).is_file():
+            series.append(folder / name)
         elif (PATCHES / name).is_file() or not list(PATCHES.glob(f"[0-9]*/{name}")):
             series.append(PATCHES / name)
     return series
@@ -279,10 +279,10 @@ def obtain_sdist(upstream: Upstream, folder: Path, given: str | None = None) -> 
 
 
 def _check_sha256(upstream: Upstream, path: Path) -> None:
-    found = file_sha256(path)
-    if found != upstream.sha256:
+    sha256 = file_sha256(path)
+    if sha256 != upstream.sha256:
         raise UpstreamError(
-            f"{path.name} has sha256 {found}, but {upstream.sha256} is pinned in "
+            f"{path.name} has sha256 {sha256}, but {upstream.sha256} is pinned in "
             "patches/upstream.json: this is not the file that the patches were checked against."
         )
 

@@ -33,8 +33,8 @@ def find_python(version: str) -> str | None:
         return None
     for path in candidates():
         run = subprocess.run([path, "-c", _ASK], capture_output=True, text=True, check=False)
-        found = run.stdout.split()  # nothing where the name stands for no installed interpreter
-        if len(found) == 2 and wanted.runs_on((int(found[0]), int(found[1]))):
+        numbers = run.stdout.split()  # nothing where the name stands for no installed interpreter
+        if len(numbers) == 2 and wanted.runs_on((int(numbers[0]), int(numbers[1]))):
             return path
     return None
 

@@ -46,7 +46,7 @@ def words_for(name: str, version: str) -> Path:
 
 def try_patches(version: str, tree: Path) -> list[tuple[str, str]]:
     """Apply what applies; every patch with what became of it."""
-    found = []
+    results = []
     for name in fetch_upstream.read_names():
         patch = words_for(name, version)
         try:
@@ -55,8 +55,8 @@ def try_patches(version: str, tree: Path) -> list[tuple[str, str]]:
         except UpstreamError as error:
             reasons = [line for line in str(error).splitlines() if line.startswith("error: patch")]
             result = "REJECTED " + "; ".join(r.removeprefix("error: ") for r in reasons)
-        found.append((str(patch.relative_to(PATCHES)), result))
-    return found
+        results.append((str(patch.relative_to(PATCHES)), result))
+    return results
 
 
 def describe(status: int, said: str) -> str:

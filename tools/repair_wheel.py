@@ -56,10 +56,10 @@ def run(command: Sequence[str | Path]) -> None:
 
 def only_wheel(folder: Path) -> Path:
     """The wheel of a folder, of which there must be one."""
-    found = list(folder.glob("*.whl"))
-    if len(found) != 1:
-        raise RepairError(f"{len(found)} wheels came out of a tool that makes one.")
-    return found[0]
+    wheels = list(folder.glob("*.whl"))
+    if len(wheels) != 1:
+        raise RepairError(f"{len(wheels)} wheels came out of a tool that makes one.")
+    return wheels[0]
 
 
 def python_tag(version: str) -> str:

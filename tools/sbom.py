@@ -41,10 +41,10 @@ def release_inside(version: str) -> fetch_upstream.Upstream:
     Raises:
         ValueError: There is no such release.
     """
-    found = fetch_upstream.find_release(version)
-    if found is None:
+    release = fetch_upstream.find_release(version)
+    if release is None:
         raise ValueError(f"xgboost {version} is not pinned in patches/upstream.json.")
-    return found
+    return release
 
 
 def upstream_component(version: str) -> dict[str, Any]:
@@ -104,8 +104,8 @@ def make_document(wheel: Path) -> dict[str, Any]:
             for name in names
             if _LIBRARY.search(name)
         ]
-    own = wheel.name.split("-")[1]
-    root = f"pkg:pypi/xgb-dp@{own}"
+    of_wheel = wheel.name.split("-")[1]
+    root = f"pkg:pypi/xgb-dp@{of_wheel}"
     upstream = upstream_component(version)
     components = [upstream, *files]
     refs = [component["bom-ref"] for component in components]
@@ -118,7 +118,7 @@ def make_document(wheel: Path) -> dict[str, Any]:
                 "type": "library",
                 "bom-ref": root,
                 "name": "xgb-dp",
-                "version": own,
+                "version": of_wheel,
                 "purl": root,
                 "licenses": _APACHE,
             }
@@ -139,8 +139,8 @@ def check_document(text: str) -> str | None:
     from cyclonedx.schema import SchemaVersion
     from cyclonedx.validation.json import JsonStrictValidator
 
-    found = JsonStrictValidator(SchemaVersion.V1_6).validate_str(text)
-    return None if found is None else str(found)
+    error = JsonStrictValidator(SchemaVersion.V1_6).validate_str(text)
+    return None if error is None else str(error)
 
 
 def dump(document: dict[str, Any]) -> str:

@@ -204,8 +204,8 @@ def fetch_stock(python: str, folder: Path, version: str) -> Path:
     run(
         [python, *words, "--only-binary", ":all:", "-d", str(folder), f"xgboost=={version}"], folder
     )
-    (found,) = folder.glob("xgboost-*.whl")
-    return found
+    (wheel,) = folder.glob("xgboost-*.whl")
+    return wheel
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -77,19 +77,19 @@ def interpreters(given: Sequence[str]) -> dict[str, str]:
     Raises:
         TrialError: A given one does not start, or none was found.
     """
-    found: dict[str, str] = {}
+    starting: dict[str, str] = {}
     for name in given or candidates():
         version = version_of(name)
         if version is not None:
-            found.setdefault(version, name)
+            starting.setdefault(version, name)
         elif given:
             raise TrialError(f"{name} does not start. Give names or paths of interpreters.")
-    if not found:
+    if not starting:
         raise TrialError(
             "no Python is on the path, nor kept by pyenv. Name interpreters: "
             'make test-wheel PYTHONS="/path/to/python3.12 ..."'
         )
-    return found
+    return starting
 
 
 def runs_on(wheel: Path, version: str) -> bool:
@@ -156,12 +156,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not wheel.is_file():
         parser.error(f"{args.wheel} is not a file")
     try:
-        found = interpreters(args.pythons)
+        pythons = interpreters(args.pythons)
     except TrialError as error:
         parser.error(str(error))
     print(f"{wheel.name}, {wheel.stat().st_size / 2**20:.1f} MiB", flush=True)
     failed = []
-    for version, python in found.items():
+    for version, python in pythons.items():
         if not runs_on(wheel, version):
             print(f"Python {version}: too old for this wheel")
             continue

@@ -51,8 +51,10 @@ def alone() -> None:
     maps = Path("/proc/self/maps")
     if maps.exists():
         loaded = {w for w in maps.read_text().split() if "libgomp" in w and w.startswith("/")}
-        own = {path for path in loaded if "/xgb_dp.libs/" in path}
-        check(bool(own) and own == loaded, f"the wheel's OpenMP runtime is used, not {loaded}")
+        shipped = {path for path in loaded if "/xgb_dp.libs/" in path}
+        check(
+            bool(shipped) and shipped == loaded, f"the wheel's OpenMP runtime is used, not {loaded}"
+        )
     check("Private training works here." in command("doctor"), "the doctor is content")
 
     rng = np.random.default_rng(SEED)
@@ -119,9 +121,12 @@ def command_line(rows: Any) -> None:
         certified = float(command("report", model, "--delta", str(DELTA)))
         check(0.9 * EPSILON < certified <= EPSILON, "the report recomputes epsilon")
         command("predict", model, "rows.csv", "--out", f"{kind}.csv", "--keep", "buys")
-        found = pd.read_csv(f"{kind}.csv")
-        check(len(found) == len(rows), "every row is predicted")
-        check((found["prediction"] == found["buys"]).mean() > 0.8, "most rows are predicted well")
+        predicted = pd.read_csv(f"{kind}.csv")
+        check(len(predicted) == len(rows), "every row is predicted")
+        check(
+            (predicted["prediction"] == predicted["buys"]).mean() > 0.8,
+            "most rows are predicted well",
+        )
     command("report", "model.json.json", "--out", "report.html")
     check("<html" in Path("report.html").read_text(encoding="utf-8"), "the report is a page")
     check("epsilon" in command("card", "model.json.json"), "the card names epsilon")

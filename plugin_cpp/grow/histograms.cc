@@ -218,13 +218,13 @@ void NodeHistograms<Sum>::Add(std::size_t p, BinPage const& page, RowSets const&
   scratch_->words.resize(ctx_->Threads());
   std::vector<std::mutex> locks(summed_.size());
   common::ParallelFor(blocks.size(), ctx_->Threads(), common::Sched::Dyn(), [&](auto b) {
-    auto& own = scratch_->words[omp_get_thread_num()];
+    auto& buffer = scratch_->words[omp_get_thread_num()];
     auto sum = [&](auto const& tile, auto&& rows_to_words) {
-      own.resize(std::max(own.size(), tile[tile.end]));
-      rows_to_words(own.data());
+      buffer.resize(std::max(buffer.size(), tile[tile.end]));
+      rows_to_words(buffer.data());
       // Sums of integers do not depend on which thread is first.
       std::lock_guard<std::mutex> lock{locks[blocks[b].node]};
-      MoveSums(places_, tile, own.data(), scratch_->local.data() + blocks[b].node * n_bins_);
+      MoveSums(places_, tile, buffer.data(), scratch_->local.data() + blocks[b].node * n_bins_);
     };
     if (!page.IsDense()) {
       sum(BinTile{places_, 0, places_.NumFeatures()}, [&](auto* words) {

@@ -47,17 +47,17 @@ std::vector<LocalSum> RoutedSplits::Route(std::vector<bst_node_t>* positions) co
     auto page = pages_[p];
     WithCodes(page, pages_.Places(), [&](auto const& codes) {
       common::ParallelFor((page.n_rows + kBlock - 1) / kBlock, ctx_->Threads(), [&](auto block) {
-        std::vector<LocalSum> own(nodes_.size());
+        std::vector<LocalSum> partial(nodes_.size());
         auto end = std::min(page.n_rows, (static_cast<std::size_t>(block) + 1) * kBlock);
         for (auto i = static_cast<std::size_t>(block) * kBlock; i < end; ++i) {
           auto row = page.base_row + i;
           auto nidx = this->LeafOf(codes, i);
           (*positions)[row] = nidx;
-          own[nidx] += (*gpair_)[row].Sum();
+          partial[nidx] += (*gpair_)[row].Sum();
         }
         std::lock_guard<std::mutex> guard{lock};
-        for (std::size_t k = 0; k < own.size(); ++k) {
-          sums[k] += own[k];
+        for (std::size_t k = 0; k < partial.size(); ++k) {
+          sums[k] += partial[k];
         }
       });
     });

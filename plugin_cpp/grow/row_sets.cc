@@ -218,16 +218,16 @@ void RowSets::Positions(Context const* ctx, BinnedPages const& pages,
     this->WithCodes(p, page, pages.Places(), [&](auto const& codes) {
       common::ParallelFor(blocks.size(), ctx->Threads(), [&](auto b) {
         auto const& block = blocks[b];
-        auto const* own = rows + block.begin;
+        auto const* members = rows + block.begin;
         auto const* branching = of_node[block.node];
         if (!branching) {
           for (std::size_t i = 0; i < block.size; ++i) {
-            (*positions)[base_row + own[i]] = static_cast<bst_node_t>(block.node);
+            (*positions)[base_row + members[i]] = static_cast<bst_node_t>(block.node);
           }
           return;
         }
-        ForEachCode(codes, branching->feature, own, block.size, [&](auto i, auto code) {
-          (*positions)[base_row + own[i]] = branching->children[branching->child_of[code]];
+        ForEachCode(codes, branching->feature, members, block.size, [&](auto i, auto code) {
+          (*positions)[base_row + members[i]] = branching->children[branching->child_of[code]];
         });
       });
     });

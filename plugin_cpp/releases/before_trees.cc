@@ -175,32 +175,33 @@ Sums SumRegression(JsonReader const& in) {
  *        vector of at most one. The unit is a row.
  */
 Sums CellsByColumn(JsonReader const& in) {
-  return
-      [n_columns = static_cast<std::size_t>(in.Int("columns", 1, 1 << 30))](UnitRows const& rows) {
-        std::vector<LocalInt> sums(2 * n_columns);
-        auto labels = rows.Info().labels.HostView();
-        std::vector<std::size_t> own;
-        std::size_t row = 0;
-        ForEachPage(rows.ctx, rows.matrix, [&](SparsePage const& page) {
-          auto view = page.GetView();
-          for (std::size_t i = 0; i < view.Size(); ++i, ++row) {
-            auto of_class = labels(row, 0) > 0.5f ? n_columns : 0;
-            own.clear();
-            for (auto const& entry : view[i]) {
-              if (entry.fvalue >= std::numeric_limits<float>::min() && entry.index < n_columns) {
-                own.push_back(of_class + entry.index);
-              }
-            }
-            // As many sums of that have a norm of 2^shift.
-            std::int64_t each =
-                own.empty() ? 0 : IntegerSqrt((std::uint64_t{1} << (2 * rows.shift)) / own.size());
-            for (auto k : own) {
-              sums[k].value += each;
-            }
+  return [n_columns =
+              static_cast<std::size_t>(in.Int("columns", 1, 1 << 30))](UnitRows const& rows) {
+    std::vector<LocalInt> sums(2 * n_columns);
+    auto labels = rows.Info().labels.HostView();
+    std::vector<std::size_t> places;
+    std::size_t row = 0;
+    ForEachPage(rows.ctx, rows.matrix, [&](SparsePage const& page) {
+      auto view = page.GetView();
+      for (std::size_t i = 0; i < view.Size(); ++i, ++row) {
+        auto of_class = labels(row, 0) > 0.5f ? n_columns : 0;
+        places.clear();
+        for (auto const& entry : view[i]) {
+          if (entry.fvalue >= std::numeric_limits<float>::min() && entry.index < n_columns) {
+            places.push_back(of_class + entry.index);
           }
-        });
-        return sums;
-      };
+        }
+        // As many sums of that have a norm of 2^shift.
+        std::int64_t each =
+            places.empty() ? 0
+                           : IntegerSqrt((std::uint64_t{1} << (2 * rows.shift)) / places.size());
+        for (auto k : places) {
+          sums[k].value += each;
+        }
+      }
+    });
+    return sums;
+  };
 }
 
 /** @brief The sum of the share of its columns that a row has: cells neither 0 nor missing. */

@@ -48,16 +48,16 @@ def ledger(events: list[Any], **public: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("name", LISTS)
 def test_the_claim_is_within_half_a_percent(name: str) -> None:
     claim = make_accountant("exact", LISTS[name]).get_epsilon(DELTA)
-    found = certify(ledger(LISTS[name]), DELTA)
-    assert found.lower <= claim
-    assert found.lower <= found.upper <= found.lower + 0.005 * claim
+    bounds = certify(ledger(LISTS[name]), DELTA)
+    assert bounds.lower <= claim
+    assert bounds.lower <= bounds.upper <= bounds.lower + 0.005 * claim
 
 
 def test_the_dearest_plan_counts() -> None:
     cheap = GaussianEvent("leaves", 1 << 30, 1 << 38, 3, 20)
-    found = certify(ledger([ChoiceEvent((LEAVES,), ((cheap,), (LEAVES,)))]), DELTA)
+    bounds = certify(ledger([ChoiceEvent((LEAVES,), ((cheap,), (LEAVES,)))]), DELTA)
     both = make_accountant("exact", [LEAVES, LEAVES]).get_epsilon(DELTA)
-    assert found.upper >= both and found.lower == pytest.approx(both, rel=1e-3)
+    assert bounds.upper >= both and bounds.lower == pytest.approx(both, rel=1e-3)
 
 
 def test_less_noise_is_refuted() -> None:
@@ -120,13 +120,13 @@ def every(path: Path) -> Counter[str]:
         read = json.loads(line)
         events = [event_from_json(e) for t in read["trainings"] for e in t["events"]]
         try:
-            found = certify(read, DELTA)
+            bounds = certify(read, DELTA)
         except NotCertifiedError as error:
             ends[f"not certified: {error}"] += 1
             continue
         claim = make_accountant("exact", events).get_epsilon(DELTA)
-        widest = max(widest, (found.upper - found.lower) / claim if claim else 0.0)
-        ends["refuted" if claim < found.lower else "confirmed"] += 1
+        widest = max(widest, (bounds.upper - bounds.lower) / claim if claim else 0.0)
+        ends["refuted" if claim < bounds.lower else "confirmed"] += 1
     print(f"widest: {widest:.2%}")
     return ends
 

@@ -78,12 +78,12 @@ def test_the_bound_by_quadrature(share, size):
 def test_epsilon_of_a_split(share, epsilon, delta):
     """Never below the truth, hardly above it, and below what a part costs alone."""
     one, other = (gaussian_mu(part * epsilon, delta) for part in (1.0, 0.2))
-    found = SecretSplit(num(share), (gaussian(1 / one),), (gaussian(1 / other),)).get_epsilon(delta)
+    exact = SecretSplit(num(share), (gaussian(1 / one),), (gaussian(1 / other),)).get_epsilon(delta)
     law = one_answer(share, one, other)
-    assert max(sticks(*law, found)) <= delta * (1 + 1e-4)
-    assert max(sticks(*law, 0.995 * found)) > delta
+    assert max(sticks(*law, exact)) <= delta * (1 + 1e-4)
+    assert max(sticks(*law, 0.995 * exact)) > delta
     simple = math.log(share * math.exp(epsilon) + (1 - share) * math.exp(epsilon / 5))
-    assert found <= simple * (1 + 1e-6) < epsilon
+    assert exact <= simple * (1 + 1e-6) < epsilon
 
 
 def test_the_goal():
@@ -113,8 +113,8 @@ def test_the_bound_for_any_laws(seed, share, epsilon):
 def test_other_mechanisms(inner):
     """Without noise of unbounded loss the simple formula holds at delta 0, nearly."""
     alone = ExactAccountant([inner]).get_epsilon(0.0)
-    found = SecretSplit(num(0.6), (inner,), ()).get_epsilon(1e-9)
-    assert found <= math.log(0.6 * math.exp(alone) + 0.4) * (1 + 1e-3)
+    exact = SecretSplit(num(0.6), (inner,), ()).get_epsilon(1e-9)
+    assert exact <= math.log(0.6 * math.exp(alone) + 0.4) * (1 + 1e-3)
 
 
 def test_ends():

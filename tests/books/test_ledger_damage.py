@@ -52,8 +52,8 @@ def true_epsilon(model: xgb.Booster) -> float:
 
 
 def content(model: xgb.Booster) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(model.attr("dp_ledger"))
-    return found
+    record: dict[str, Any] = json.loads(model.attr("dp_ledger"))
+    return record
 
 
 def with_text(model: xgb.Booster, text: str) -> xgb.Booster:
@@ -65,11 +65,11 @@ def with_text(model: xgb.Booster, text: str) -> xgb.Booster:
 def claims_no_less(read: Callable[[], xgb_dp.PrivacyReport], true: float) -> bool:
     """Whether it was refused; whatever was not must be as expensive and as private as before."""
     try:
-        found = read()
+        report = read()
     except LedgerError:
         return True
-    assert not found.private or found.get_epsilon(1e-6) >= true
-    assert not found.private or found.epsilon >= true
+    assert not report.private or report.get_epsilon(1e-6) >= true
+    assert not report.private or report.epsilon >= true
     return False
 
 
@@ -93,12 +93,12 @@ def test_bit_flips_in_the_ledger(model: xgb.Booster, true_epsilon: float) -> Non
 
 
 def paths(node: Any, here: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    found = [here] if here else []
+    out = [here] if here else []
     items = node.items() if isinstance(node, dict) else enumerate(node)
     for key, value in items:
         deeper = paths(value, (*here, key)) if isinstance(value, dict | list) else [(*here, key)]
-        found += deeper
-    return found
+        out += deeper
+    return out
 
 
 def parent(record: Any, path: tuple[Any, ...]) -> Any:
@@ -198,12 +198,12 @@ def test_damage_with_a_right_digest(model: xgb.Booster, tmp_path: Path) -> None:
             twin = with_text(model, resealed(text))
 
             def read(twin: xgb.Booster = twin) -> xgb_dp.PrivacyReport:
-                found = xgb_dp.privacy_report(twin)
-                events = json.dumps([t["events"] for t in found.ledger["trainings"]])
-                found._cache.update(computed.get(events, {}))
-                computed[events] = found._cache
-                assert found.statement() and found.to_json()
-                return found
+                report = xgb_dp.privacy_report(twin)
+                events = json.dumps([t["events"] for t in report.ledger["trainings"]])
+                report._cache.update(computed.get(events, {}))
+                computed[events] = report._cache
+                assert report.statement() and report.to_json()
+                return report
 
             claims_no_less(read, 0.0)
 
@@ -246,11 +246,11 @@ def test_damaged_events_of_every_kind(kind: int) -> None:
     sound = 0
     for _ in range(FILES):
         try:
-            found = Ledger.from_json(sealed.loads(resealed(damage(rng, copy.deepcopy(good)))))
+            ledger = Ledger.from_json(sealed.loads(resealed(damage(rng, copy.deepcopy(good)))))
         except ValueError:
             continue
         sound += 1
-        assert not found.private or any(t.events for t in found.trainings)
+        assert not ledger.private or any(t.events for t in ledger.trainings)
     assert sound < FILES / 5
 
 

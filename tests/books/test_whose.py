@@ -104,17 +104,17 @@ def test_what_is_left_fits(tmp_path):
     book.verify()
 
 
-@pytest.mark.parametrize(("total", "own"), [(1, 5), (5, 1), (5, 2)])
-def test_groups_do_not_mix_in_silence(tmp_path, total, own):
+@pytest.mark.parametrize(("total", "group"), [(1, 5), (5, 1), (5, 2)])
+def test_groups_do_not_mix_in_silence(tmp_path, total, group):
     path = tmp_path / "b.json"
     book = Budget(path, epsilon=8.0, delta=DELTA, group=total)
     with pytest.raises(BudgetError, match=rf"dp_group={total}.*any_group=True"):
-        book.train(params(dp_group=own, dp_epsilon=0.1), matrix(), 3)
+        book.train(params(dp_group=group, dp_epsilon=0.1), matrix(), 3)
     assert not book.entries
     mixed = Budget(path, any_group=True)
-    mixed.train(params(dp_group=own, dp_epsilon=0.1), matrix(), 3, note="other")
+    mixed.train(params(dp_group=group, dp_epsilon=0.1), matrix(), 3, note="other")
     [entry] = mixed.entries
-    assert (entry.unit.group, entry.charged) == (own, total)
+    assert (entry.unit.group, entry.charged) == (group, total)
     assert entry.charge == charge_of(entry.events, DELTA, group=total)
     assert "calibrated for" in mixed.statement() and f"charged for {total} row" in mixed.statement()
     book.verify()

@@ -14,8 +14,8 @@ from xgb_dp.cli import doctor
 from xgb_dp.engine import native
 
 
-def statuses(found):
-    return {c.name: c.status for c in found}
+def statuses(checks):
+    return {c.name: c.status for c in checks}
 
 
 def test_this_installation_is_well():

@@ -45,19 +45,19 @@ LOOKED = ["age", "town", "joined"]
 
 
 @pytest.fixture(scope="module")
-def found() -> xgb_dp.Discovery:
+def look() -> xgb_dp.Discovery:
     return xgb_dp.discover(ROWS[LOOKED], epsilon=1.0, delta=1e-6)
 
 
 @pytest.fixture(scope="module")
-def fitted(found) -> xgb_dp.DPXGBClassifier:
-    model = xgb_dp.DPXGBClassifier(**TARGET, classes=["no", "yes"], schema=found, n_estimators=10)
+def fitted(look) -> xgb_dp.DPXGBClassifier:
+    model = xgb_dp.DPXGBClassifier(**TARGET, classes=["no", "yes"], schema=look, n_estimators=10)
     return model.fit(ROWS.drop(columns="who"), LABELS)
 
 
 @pytest.mark.parametrize("of", [pd.DataFrame, pl.from_pandas, dict])
-def test_a_table_is_read_by_what_was_found(found, of):
-    read = found.apply(of(ROWS[[*LOOKED, "more"]]))
+def test_a_table_is_read_by_what_was_found(look, of):
+    read = look.apply(of(ROWS[[*LOOKED, "more"]]))
     parts = ["joined_days", "joined_month", "joined_weekday", "joined_hour"]
     assert list(read) == ["age", "town", *parts, "more"]
     assert list(read["town"].cat.categories) == ["Rome", "Oslo", "Bern", "other"]
@@ -66,27 +66,27 @@ def test_a_table_is_read_by_what_was_found(found, of):
     assert list(read["age"]) == list(ROWS["age"])
 
 
-def test_parameters_are_those_of_the_schema(found):
-    params = found.params()
+def test_parameters_are_those_of_the_schema(look):
+    params = look.params()
     assert params["dp_categories"] == {"town": ("Rome", "Oslo", "Bern", "other")}
-    assert params["dp_discovered"]["delta"] == found.delta
+    assert params["dp_discovered"]["delta"] == look.delta
 
 
-def test_the_ledger_has_the_cost(found):
+def test_the_ledger_has_the_cost(look):
     labels = (LABELS == "yes").astype(int)
-    matrix = xgb.DMatrix(found.apply(ROWS[LOOKED]), labels, enable_categorical=True)
+    matrix = xgb.DMatrix(look.apply(ROWS[LOOKED]), labels, enable_categorical=True)
     params = private(objective="binary:logistic")
-    alone = xgb_dp.privacy_report(xgb.train({**params, **found.params(), "dp_discovered": None},
+    alone = xgb_dp.privacy_report(xgb.train({**params, **look.params(), "dp_discovered": None},
                                             matrix, 10))  # fmt: skip
-    whole = xgb_dp.privacy_report(xgb.train({**params, **found.params()}, matrix, 10))
+    whole = xgb_dp.privacy_report(xgb.train({**params, **look.params()}, matrix, 10))
     assert alone.epsilon < 1.0 < whole.epsilon
-    both = make_accountant("exact", [*alone.record.events, *found.events])
+    both = make_accountant("exact", [*alone.record.events, *look.events])
     assert whole.epsilon == pytest.approx(both.get_epsilon(1e-6), rel=1e-9)
     assert [release.name for release in whole.record.releases] == ["training 1", "discovery 1"]
     assert "a look at text columns" in whole.statement()
 
 
-def test_the_figures_are_for_the_larger_delta(found):
+def test_the_figures_are_for_the_larger_delta(look):
     large = xgb_dp.discover(ROWS[["town"]], epsilon=1.0, delta=1e-5)
     model = xgb_dp.DPXGBClassifier(
         epsilon=1.0, delta=1e-7, classes=["no", "yes"], schema=large, n_estimators=3
@@ -94,7 +94,7 @@ def test_the_figures_are_for_the_larger_delta(found):
     assert model.privacy_report_.delta == 1e-5 and model.privacy_report_.epsilon < 3.0
 
 
-def test_a_model_that_stops_in_its_training_has_paid(found):
+def test_a_model_that_stops_in_its_training_has_paid(look):
     seen = []
 
     class Stop(xgb.callback.TrainingCallback):
@@ -103,8 +103,8 @@ def test_a_model_that_stops_in_its_training_has_paid(found):
             return True
 
     labels = (LABELS == "yes").astype(int)
-    matrix = xgb.DMatrix(found.apply(ROWS[LOOKED]), labels, enable_categorical=True)
-    params = private(objective="binary:logistic", **found.params())
+    matrix = xgb.DMatrix(look.apply(ROWS[LOOKED]), labels, enable_categorical=True)
+    params = private(objective="binary:logistic", **look.params())
     xgb.train(params, matrix, 3, callbacks=[Stop()])
     assert seen == [f"{DISCOVERY} 1"]
 
@@ -124,14 +124,14 @@ def test_predictions_read_tables_like_training(fitted, tmp_path):
     assert np.allclose(pd.read_csv(out)["probability_yes"], expected[:, 1], atol=1e-6)
 
 
-def test_an_estimator_stays_one(fitted, found):
+def test_an_estimator_stays_one(fitted, look):
     again = clone(fitted)
-    assert again.schema.columns == found.columns and not hasattr(again, "_Booster")
+    assert again.schema.columns == look.columns and not hasattr(again, "_Booster")
     assert "dp_discovered" in again.get_xgb_params()
     assert stored_domain(fitted.get_booster()).classes == ("no", "yes")
 
 
-def test_a_schema_file_says_the_same(found, tmp_path):
+def test_a_schema_file_says_the_same(look, tmp_path):
     wide = ROWS.assign(pays=LABELS)
     look = xgb_dp.discover(wide[[*LOOKED, "pays"]], epsilon=1.0, delta=1e-6)
     look.save(tmp_path / "s.yaml", target="pays")
@@ -141,19 +141,19 @@ def test_a_schema_file_says_the_same(found, tmp_path):
     assert model.privacy_report_.record.releases[1].events == look.events
 
 
-def test_declarations_beside_the_schema(found):
+def test_declarations_beside_the_schema(look):
     rows = ROWS.drop(columns="who").assign(sex="f")
     model = xgb_dp.DPXGBClassifier(
-        **TARGET, classes=["no", "yes"], schema=found, categories={"sex": ["f", "m"]},
+        **TARGET, classes=["no", "yes"], schema=look, categories={"sex": ["f", "m"]},
         n_estimators=3,
     )  # fmt: skip
     categories = model.fit(rows, LABELS).get_xgb_params()["dp_categories"]
     assert list(categories["sex"]) == ["f", "m"] and "other" in categories["town"]
 
 
-def test_what_nobody_has_found_is_dropped(found):
+def test_what_nobody_has_found_is_dropped(look):
     hidden = xgb_dp.Discovery(
-        {"town": FoundColumn("text", categories={})}, None, found.unit, found.delta, found.events
+        {"town": FoundColumn("text", categories={})}, None, look.unit, look.delta, look.events
     )
     assert hidden.schema()["drop"] == ["town"]
     assert list(hidden.apply(ROWS[["age", "town"]])) == ["age"]
@@ -179,10 +179,10 @@ def fit_select(model, rows, labels):
 
 
 @pytest.mark.parametrize("way", [xgb_dp.DPXGBClassifier.fit, fit_select])
-def test_a_book_holds_the_look_that_a_model_rests_on(found, tmp_path, way):
+def test_a_book_holds_the_look_that_a_model_rests_on(look, tmp_path, way):
     def fit(book):
         model = xgb_dp.DPXGBClassifier(
-            **TARGET, classes=["no", "yes"], schema=found, budget=book, n_estimators=3
+            **TARGET, classes=["no", "yes"], schema=look, budget=book, n_estimators=3
         )
         return way(model, ROWS[LOOKED], LABELS)
 
@@ -193,33 +193,33 @@ def test_a_book_holds_the_look_that_a_model_rests_on(found, tmp_path, way):
     assert book.entries == []
     late = xgb_dp.Budget(path, charge_earlier=True)
     model = fit(late)
-    assert late.entries[0].events == found.events
+    assert late.entries[0].events == look.events
     assert len(late.entries) == 2 and late.missing(model) == []
 
 
-def test_a_look_for_others_is_refused(found):
+def test_a_look_for_others_is_refused(look):
     with pytest.raises(PrivacyParameterError, match="was for rows and the training is for persons"):
-        xgb_dp.DPXGBClassifier(**TARGET, classes=["no", "yes"], schema=found).fit(
+        xgb_dp.DPXGBClassifier(**TARGET, classes=["no", "yes"], schema=look).fit(
             ROWS, LABELS, privacy_id="who"
         )
 
 
-def test_two_looks_are_refused(found):
+def test_two_looks_are_refused(look):
     other = xgb_dp.discover(ROWS[["town"]], epsilon=1.0, delta=1e-6).params()
-    model = xgb_dp.DPXGBClassifier(**TARGET, classes=["no", "yes"], schema=found, **other)
+    model = xgb_dp.DPXGBClassifier(**TARGET, classes=["no", "yes"], schema=look, **other)
     with pytest.raises(PrivacyParameterError, match="two looks"):
         model.get_xgb_params()
     with pytest.raises(PrivacyParameterError, match="the same look"):
-        xgb_dp.DPXGBClassifier(**TARGET, classes=["no", "yes"], schema=found).fit_select(
+        xgb_dp.DPXGBClassifier(**TARGET, classes=["no", "yes"], schema=look).fit_select(
             ROWS[LOOKED], LABELS, [{}, {"dp_discovered": other["dp_discovered"]}]
         )
 
 
-def test_a_selection_pays_once(found):
-    model = xgb_dp.DPXGBClassifier(**TARGET, classes=["no", "yes"], schema=found, n_estimators=3)
+def test_a_selection_pays_once(look):
+    model = xgb_dp.DPXGBClassifier(**TARGET, classes=["no", "yes"], schema=look, n_estimators=3)
     model.fit_select(ROWS.drop(columns="who"), LABELS, {"max_depth": [2, 3]})
-    training, look = model.privacy_report_.record.releases
-    assert look.events == found.events and len(training.events) == 1
+    training, earlier = model.privacy_report_.record.releases
+    assert earlier.events == look.events and len(training.events) == 1
     text = json.dumps(training.events[0].to_json())
     assert '"ranges"' not in text and '"categories"' not in text
 

@@ -46,19 +46,19 @@ LOOKED = ["age", "income", "city", "joined", "pays"]
 
 
 @pytest.fixture(scope="module")
-def found() -> xgb_dp.Discovery:
+def discovered() -> xgb_dp.Discovery:
     return xgb_dp.discover(DATA, LOOKED, epsilon=1.0, delta=DELTA)
 
 
-def test_what_is_found(found):
-    columns = found.columns
+def test_what_is_found(discovered):
+    columns = discovered.columns
     assert [c.kind for c in columns.values()] == ["number", "number", "text", "datetime", "text"]
     city = columns["city"]
     assert list(city.categories) == ["Rome", "Oslo", "Bern"]
     assert city.categories["Rome"] == pytest.approx(10_000, rel=0.05)
     assert city.missing == pytest.approx(0.05, abs=0.01)
     assert columns["income"].missing == pytest.approx(0.2, abs=0.03)
-    assert found.units == pytest.approx(len(DATA), rel=0.05)
+    assert discovered.units == pytest.approx(len(DATA), rel=0.05)
     for name, q, slack in (("age", 0.5, 4), ("age", 0.95, 8)):
         exact = float(DATA[name].quantile(q))
         assert columns[name].quantiles[q] == pytest.approx(exact, abs=slack)
@@ -69,21 +69,21 @@ def test_what_is_found(found):
     assert low <= days.quantile(0.05) and high >= days.quantile(0.95)
 
 
-def test_what_it_costs(found):
-    assert 0.95 <= found.epsilon <= 1.0
-    assert found.get_epsilon(1e-9) == math.inf  # below the failures of the thresholds
-    assert found.get_epsilon(DELTA, 2) > 1.5 * found.epsilon
-    assert "one row" in found.statement()
-    listed = json.loads(json.dumps(found.to_dict()))
-    assert listed["events"] == [event.to_json() for event in found.events]
+def test_what_it_costs(discovered):
+    assert 0.95 <= discovered.epsilon <= 1.0
+    assert discovered.get_epsilon(1e-9) == math.inf  # below the failures of the thresholds
+    assert discovered.get_epsilon(DELTA, 2) > 1.5 * discovered.epsilon
+    assert "one row" in discovered.statement()
+    listed = json.loads(json.dumps(discovered.to_dict()))
+    assert listed["events"] == [event.to_json() for event in discovered.events]
 
 
-def test_one_person_never_appears(found):
+def test_one_person_never_appears(discovered):
     """The threshold shows one person's text with a chance of at most delta, each time."""
     for _ in range(5):
         again = xgb_dp.discover(DATA, {"city": "text"}, epsilon=1.0, delta=1e-9)
         assert "SECRET" not in str(again) and "SECRET" not in json.dumps(again.to_dict())
-    assert "SECRET" not in str(found)
+    assert "SECRET" not in str(discovered)
 
 
 def test_persons():
@@ -115,10 +115,10 @@ def test_groups_and_their_budgets(tmp_path):
         xgb_dp.discover(DATA, LOOKED, epsilon=0.1, delta=DELTA, group=0)
 
 
-def test_the_schema_is_ready_for_training(found, tmp_path):
+def test_the_schema_is_ready_for_training(discovered, tmp_path):
     for ending in ("yaml", "json"):
         path = tmp_path / f"schema.{ending}"
-        found.save(path, target="pays", use="cuts")
+        discovered.save(path, target="pays", use="cuts")
         domain = read_domain(path)
         assert domain.target == "pays" and domain.classes == ("no", "yes")
         assert list(domain.features) == [
@@ -126,26 +126,30 @@ def test_the_schema_is_ready_for_training(found, tmp_path):
         ]  # fmt: skip
         assert domain.columns["city"].categories == ("Rome", "Oslo", "Bern", "other")
         assert domain.columns["city"].other == "other"
-        assert domain.discovered["epsilon"] == pytest.approx(found.epsilon, abs=1e-3)
+        assert domain.discovered["epsilon"] == pytest.approx(discovered.epsilon, abs=1e-3)
         named = domain.parameters()["dp_feature_cuts"]
         assert set(named) >= {"age", "income", "joined_days", "joined_hour"}
     assert from_mapping(json.loads(domain.to_json())).discovered == domain.discovered
-    bounds = found.schema("pays", use="bounds")["columns"]["age"]
+    bounds = discovered.schema("pays", use="bounds")["columns"]["age"]
     assert set(bounds) == {"bounds"}
-    assert found.schema("pays")["columns"]["age"] == "number"
-    assert found.schema(least=0.2)["columns"]["city"]["categories"] == ["Rome", "Oslo", "other"]
-    regression = found.schema("age")
-    assert regression["target_bounds"] == list(found.columns["age"].range)
+    assert discovered.schema("pays")["columns"]["age"] == "number"
+    assert discovered.schema(least=0.2)["columns"]["city"]["categories"] == [
+        "Rome",
+        "Oslo",
+        "other",
+    ]
+    regression = discovered.schema("age")
+    assert regression["target_bounds"] == list(discovered.columns["age"].range)
 
 
-def test_wrong_schemas(found, tmp_path):
+def test_wrong_schemas(discovered, tmp_path):
     for target, message in (("nobody", "not looked at"), ("joined", "by hand")):
         with pytest.raises(PrivacyParameterError, match=message):
-            found.schema(target)
+            discovered.schema(target)
     with pytest.raises(PrivacyParameterError, match="use"):
-        found.schema("pays", use="all")
+        discovered.schema("pays", use="all")
     with pytest.raises(PrivacyParameterError, match=r"\.yaml"):
-        found.save(tmp_path / "schema.toml")
+        discovered.save(tmp_path / "schema.toml")
 
 
 def test_nothing_is_said_where_noise_hides_all():
@@ -313,8 +317,8 @@ def test_names_and_texts_survive_yaml(tmp_path):
     assert columns["no"].categories == tuple(text.strip() for text in texts)
 
 
-def test_training_after_a_look(found):
-    domain = from_mapping(found.schema("pays", use="cuts"))
+def test_training_after_a_look(discovered):
+    domain = from_mapping(discovered.schema("pays", use="cuts"))
     params = {"tree_method": "dp_hist", "dp_epsilon": 1.0, "dp_delta": DELTA, "nthread": 1}
     params |= {k: v for k, v in domain.parameters().items() if k != "dp_feature_cuts"}
     params["dp_feature_cuts"] = {"age": domain.columns["age"].cuts}

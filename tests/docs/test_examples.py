@@ -124,8 +124,8 @@ def test_pages_keep_the_files_of_each_other():
         runs = re.findall(
             r"^ *```(?:python|bash|yaml|\{code-cell\} python)\n(.*?)^ *```", text, re.M | re.S
         )
-        for found in WRITES.findall("\n".join(runs)):
-            name = next(filter(None, found))
+        for written in WRITES.findall("\n".join(runs)):
+            name = next(filter(None, written))
             assert whose.setdefault(name, page.name) == page.name, name
     assert len(whose) > 40
 
@@ -173,9 +173,9 @@ def test_every_page_is_in_the_navigation():
         name = page.relative_to(DOCS).with_suffix("").as_posix()
         if name in ("index", "developers") or name.startswith(("api/", "proofs/")):
             continue
-        found = [ring for ring, text in lists.items() if f"\n{name}\n" in text]
-        assert len(found) == 1, name
-        assert f"]({name}.md" in lists[found[0]]
+        rings = [ring for ring, text in lists.items() if f"\n{name}\n" in text]
+        assert len(rings) == 1, name
+        assert f"]({name}.md" in lists[rings[0]]
     listed = (DOCS / "api" / "index.md").read_text(encoding="utf-8")
     for page in (DOCS / "api").glob("*.md"):
         assert page.stem == "index" or f"\n{page.stem}\n" in listed

@@ -47,19 +47,19 @@ def test_what_is_calibrated_stays_what_it_is(kind, method, request, tmp_path):
     model = request.getfixturevalue(kind)
     before = model.predict_proba(X)
     judged = xgb_dp.evaluate(model, (X, y), **SPEND)
-    made = judged.calibrated(model, method=method)
-    assert type(made) is type(model) and (model.predict_proba(X) == before).all()
-    odds = made.predict_proba(X)
+    calibrated = judged.calibrated(model, method=method)
+    assert type(calibrated) is type(model) and (model.predict_proba(X) == before).all()
+    odds = calibrated.predict_proba(X)
     assert not np.allclose(odds, before) and np.allclose(odds.sum(axis=1), 1.0)
-    assert (made.predict(X) == made.classes_[odds.argmax(axis=1)]).all()
-    assert (pickle.loads(pickle.dumps(made)).predict_proba(X) == odds).all()
-    last = made if kind == "estimator" else made[-1]
+    assert (calibrated.predict(X) == calibrated.classes_[odds.argmax(axis=1)]).all()
+    assert (pickle.loads(pickle.dumps(calibrated)).predict_proba(X) == odds).all()
+    last = calibrated if kind == "estimator" else calibrated[-1]
     booster = last.get_booster()
-    margins = xgb_dp.privacy_report(made)
+    margins = xgb_dp.privacy_report(calibrated)
     assert margins.record.releases[-1].name == "evaluation 1"
     assert margins.epsilon > xgb_dp.privacy_report(model).epsilon
-    assert "figures of the model on private rows" in xgb_dp.model_card(made)
-    assert xgb_dp.verify(made).verdict == "passed"
+    assert "figures of the model on private rows" in xgb_dp.model_card(calibrated)
+    assert xgb_dp.verify(calibrated).verdict == "passed"
     booster.save_model(tmp_path / "m.json")
     loaded = xgb_dp.DPXGBClassifier(classes=["no", "yes"])
     loaded.load_model(tmp_path / "m.json")
@@ -68,7 +68,7 @@ def test_what_is_calibrated_stays_what_it_is(kind, method, request, tmp_path):
     if method == "isotonic":
         curve = xgb_dp.CalibratedModel(last)
         assert np.allclose(curve.predict(xgb.DMatrix(seen)), odds[:, 1])
-    fresh = clone(made)
+    fresh = clone(calibrated)
     assert not hasattr(fresh if kind == "estimator" else fresh[-1], "_Booster")
 
 

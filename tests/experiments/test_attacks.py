@@ -71,8 +71,8 @@ def test_ratios_tell_members_whose_margins_move():
 
 def test_what_epsilon_allows():
     """The exact curve of a coin that is told with probability e^epsilon / (1 + e^epsilon)."""
-    area, found = membership.allowed(np.log(3), 0.0)
-    assert area == pytest.approx(0.75, abs=1e-6) and found == pytest.approx(0.03)
+    area, share = membership.allowed(np.log(3), 0.0)
+    assert area == pytest.approx(0.75, abs=1e-6) and share == pytest.approx(0.03)
     assert membership.allowed(np.inf, 0.0) == pytest.approx((1.0, 1.0), abs=1e-4)
     assert membership.allowed(0.0, 0.0) == pytest.approx((0.5, 0.01))
 

@@ -108,12 +108,12 @@ def finder(tests: Sequence[str], mistake: Mistake) -> str | None:
 
 def _look(tests: Record, mistakes: Sequence[Mistake], seconds: float) -> None:
     """What one of several processes does; its status is 1 if a mistake was not found."""
-    found = True
+    caught = True
     for mistake in mistakes:
         test = finder(chosen_tests(tests, mistake, seconds), mistake)
-        found = found and test is not None
+        caught = caught and test is not None
         print(f"{mistake}: {test or 'NOT FOUND'}", flush=True)
-    sys.exit(not found)
+    sys.exit(not caught)
 
 
 def main() -> int:

@@ -174,10 +174,10 @@ def test_the_number_of_persons_is_told_as_that_of_persons():
 def test_margins_of_the_rows_are_told():
     X, y = table()
     data = xgb.DMatrix(X, y, base_margin=np.zeros(60))
-    told = "such as another private model"
+    warning = "such as another private model"
     model = xgb.train({**PARAMS, "dp_base_margin": True}, data, 2)
-    assert told in xgb_dp.privacy_report(model).statement()
-    assert told not in xgb_dp.privacy_report(trained()).statement()
+    assert warning in xgb_dp.privacy_report(model).statement()
+    assert warning not in xgb_dp.privacy_report(trained()).statement()
 
 
 def test_an_ensemble_is_told_to_be_several_models():

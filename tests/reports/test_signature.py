@@ -33,9 +33,9 @@ def signers_of(folder: Path, **keys: Path) -> Path:
 
 
 def check_of(model: Path, signers: Path) -> xgb_dp.Verification:
-    found = xgb_dp.verify(model, signers=signers)
-    [check] = [c for c in found.checks if c.name == "signature"]
-    assert (found.verdict == "passed") == check.passed
+    verification = xgb_dp.verify(model, signers=signers)
+    [check] = [c for c in verification.checks if c.name == "signature"]
+    assert (verification.verdict == "passed") == check.passed
     return check
 
 

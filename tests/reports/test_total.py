@@ -47,8 +47,8 @@ def test_what_is_shared_counts_once(model, tmp_path):
     book = xgb_dp.Budget(tmp_path / "b.json", epsilon=3.0, delta=1e-5)
     booked = book.train(PARAMS, DATA, 4)
     judged = xgb_dp.evaluate(booked, DATA, epsilon=0.5, delta=1e-6, budget=book)
-    made = judged.calibrated(booked)
-    assert xgb_dp.privacy_report([booked, made]).epsilon == xgb_dp.privacy_report(made).epsilon
+    curve = judged.calibrated(booked)
+    assert xgb_dp.privacy_report([booked, curve]).epsilon == xgb_dp.privacy_report(curve).epsilon
 
 
 def test_models_without_trees_are_not_taken_for_one():

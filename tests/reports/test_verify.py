@@ -64,21 +64,21 @@ def saved(model: xgb.Booster, folder: Path, ending: str = "json") -> Path:
     return path
 
 
-def checked(found: xgb_dp.Verification) -> dict[str, bool]:
-    return {check.name: check.passed for check in found.checks}
+def checked(answer: xgb_dp.Verification) -> dict[str, bool]:
+    return {check.name: check.passed for check in answer.checks}
 
 
 @pytest.mark.parametrize("ending", ["json", "ubj"])
 def test_a_file_claims_what_the_report_says(model, tmp_path, ending):
     path = saved(model, tmp_path, ending)
-    found, report = xgb_dp.verify(path), xgb_dp.privacy_report(model)
-    assert found.verdict == "passed" and found.exit_code == 0
-    assert all(checked(found).values())
-    assert found.claim["epsilon"] == report.epsilon
-    assert found.claim["statement"] == report.statement()
-    assert (found.claim["rounds"], found.claim["trainings"]) == (5, 2)
-    assert found.claim["columns"] == ["a", "b", "c", "d"]
-    assert found.claim["unit"] == {"name": "row", "column": None, "rows_per_person": None}
+    answer, report = xgb_dp.verify(path), xgb_dp.privacy_report(model)
+    assert answer.verdict == "passed" and answer.exit_code == 0
+    assert all(checked(answer).values())
+    assert answer.claim["epsilon"] == report.epsilon
+    assert answer.claim["statement"] == report.statement()
+    assert (answer.claim["rounds"], answer.claim["trainings"]) == (5, 2)
+    assert answer.claim["columns"] == ["a", "b", "c", "d"]
+    assert answer.claim["unit"] == {"name": "row", "column": None, "rows_per_person": None}
 
 
 def test_both_forms_of_a_file_are_read_alike(model):
@@ -154,8 +154,8 @@ def test_limits(model, tmp_path):
     path = saved(model, tmp_path)
     epsilon = xgb_dp.privacy_report(model).epsilon
     assert xgb_dp.verify(path, max_epsilon=epsilon).verdict == "passed"
-    found = xgb_dp.verify(path, max_epsilon=epsilon * (1 - 1e-9))
-    assert found.exit_code == 1 and not checked(found)["max_epsilon"]
+    answer = xgb_dp.verify(path, max_epsilon=epsilon * (1 - 1e-9))
+    assert answer.exit_code == 1 and not checked(answer)["max_epsilon"]
     assert xgb_dp.verify(path, max_epsilon=epsilon, delta=1e-7).exit_code == 1
     assert xgb_dp.verify(path, max_epsilon=epsilon, group=2).exit_code == 1
     assert xgb_dp.verify(path, max_epsilon=epsilon, adjacency="replace_one").exit_code == 1
@@ -203,9 +203,9 @@ def change(model: xgb.Booster, path: Path, place: str, value: Any) -> Path:
     ("place", "value"), [("split_conditions.-1", 7.25), ("sum_hessian.0", 1e4), ("rows", [1, 2])]
 )
 def test_other_trees_are_unknown(model, tmp_path, place, value):
-    found = xgb_dp.verify(change(model, tmp_path / "m.json", f"{TREES}.trees.0.{place}", value))
-    assert found.exit_code == 3 and not checked(found)["trees"]
-    assert found.claim is None
+    answer = xgb_dp.verify(change(model, tmp_path / "m.json", f"{TREES}.trees.0.{place}", value))
+    assert answer.exit_code == 3 and not checked(answer)["trees"]
+    assert answer.claim is None
 
 
 def test_slices_pass(model, tmp_path):
@@ -233,12 +233,12 @@ NOT_MENTIONED = [
 def test_what_the_ledger_does_not_speak_of_is_named(model, tmp_path):
     path = tmp_path / "model.json"
     for place, value in NOT_MENTIONED:
-        found = xgb_dp.verify(change(model, path, place, value))
-        assert found.exit_code == 1 and not checked(found)["content"], place
-        assert len(found.claim["not_covered"]) == 1
-    found = xgb_dp.verify(change(model, path, *NOT_MENTIONED[0]), allow=["owner"])
-    assert found.exit_code == 0
-    assert found.claim["attributes"]["owner"] == "SECRET"
+        answer = xgb_dp.verify(change(model, path, place, value))
+        assert answer.exit_code == 1 and not checked(answer)["content"], place
+        assert len(answer.claim["not_covered"]) == 1
+    answer = xgb_dp.verify(change(model, path, *NOT_MENTIONED[0]), allow=["owner"])
+    assert answer.exit_code == 0
+    assert answer.claim["attributes"]["owner"] == "SECRET"
 
 
 def test_a_key_that_is_given_twice(model, tmp_path):
@@ -257,16 +257,16 @@ def test_a_key_that_is_given_twice(model, tmp_path):
 def test_not_private(params, matrix, tmp_path):
     with pytest.warns(xgb_dp.PrivacyWarning):
         model = xgb.train(params(dp_epsilon=math.inf), matrix(), 2)
-    found = xgb_dp.verify(saved(model, tmp_path))
-    assert found.exit_code == 1 and not checked(found)["private"]
-    assert found.claim["epsilon"] == "inf"
-    follows(found.to_dict(), SCHEMA)
+    answer = xgb_dp.verify(saved(model, tmp_path))
+    assert answer.exit_code == 1 and not checked(answer)["private"]
+    assert answer.claim["epsilon"] == "inf"
+    follows(answer.to_dict(), SCHEMA)
 
 
 def test_a_model_of_stock_xgboost(matrix, tmp_path):
     model = xgb.train({"max_depth": 2, "verbosity": 0}, matrix(), 2)
-    found = xgb_dp.verify(saved(model, tmp_path))
-    assert found.exit_code == 3 and not checked(found)["ledger"]
+    answer = xgb_dp.verify(saved(model, tmp_path))
+    assert answer.exit_code == 3 and not checked(answer)["ledger"]
 
 
 def test_damaged_files_never_pass_with_less(model, tmp_path):
@@ -280,8 +280,8 @@ def test_damaged_files_never_pass_with_less(model, tmp_path):
             bit = rng.randrange(8 * len(raw))
             damaged[bit // 8] ^= 1 << bit % 8
             path.write_bytes(bytes(damaged))
-            found = xgb_dp.verify(path)
-            assert found.report is None or found.report.epsilon >= true
+            answer = xgb_dp.verify(path)
+            assert answer.report is None or answer.report.epsilon >= true
         for size in range(0, len(raw), max(1, len(raw) // 40)):
             path.write_bytes(raw[:size])
             assert xgb_dp.verify(path).exit_code == 3

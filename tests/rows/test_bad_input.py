@@ -8,7 +8,7 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
-from xgb_dp.data.checks import check_weights
+from xgb_dp.data.row_checks import check_weights
 from xgb_dp.engine import native
 from xgb_dp.errors import (
     BudgetError,

@@ -24,8 +24,8 @@ from xgb_dp.data.dates import parts_of_dates
 from xgb_dp.data.ids import persons_of
 from xgb_dp.data.matrices import private_matrix
 from xgb_dp.discovery.reading import read_numbers, read_texts
-from xgb_dp.domain.reading import codes as declared_codes
-from xgb_dp.domain.reading import numbers as declared_numbers
+from xgb_dp.domain.declared_cells import codes as declared_codes
+from xgb_dp.domain.declared_cells import numbers as declared_numbers
 from xgb_dp.errors import PrivacyParameterError, RowDomainError
 from xgb_dp.evaluation.rows import Groups, group_codes
 

@@ -15,7 +15,7 @@ from tests.reference.comparison import LOGISTIC, SOFTMAX, SQUARED
 from tests.stated import describe_intercept
 from xgb_dp.accounting import sensitivity
 from xgb_dp.engine import native
-from xgb_dp.training.cells import edges, weight_edges
+from xgb_dp.training.label_cells import edges, weight_edges
 
 from .cpp import IN_THE_CLEAR
 from .strategies import CLASSES, EXAMPLES, label, squared_distance
@@ -71,8 +71,8 @@ def test_cells_of_weights(data):
     w = np.array(data.draw(weights), np.float32)
     y = np.linspace(-9.0, 9.0, len(w), dtype=np.float32)
     shift = data.draw(st.sampled_from((0, 7, 26)))
-    own = {"weight_edges": [repr(v) for v in weight_edges(most)]}
-    for lists in (own, own | {"edges": [repr(v) for v in edges(-4.0, 4.0)]}):
+    weights = {"weight_edges": [repr(v) for v in weight_edges(most)]}
+    for lists in (weights, weights | {"edges": [repr(v) for v in edges(-4.0, 4.0)]}):
         n_cells = sensitivity.LABEL_CELLS * len(lists)
         request = request_of("range", shift, num_class=n_cells, **lists)
         one, other = (

@@ -54,23 +54,23 @@ def drawn(
 
 def cases(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, list[int]]]:
     """Calls in Coq, what each should return, and its draws."""
-    rng, found = random.Random(1), []
+    rng, goals = random.Random(1), []
     for _ in range(60):
         q, b = rng.randrange(3), rng.randrange(1, 60)
         a = rng.randrange(b + 1)
         got, tape = drawn(monkeypatch, noise.bernoulli_exp, q, a, b)
-        found.append((f"coins {q} {a} {b}", str(got).lower(), tape))
+        goals.append((f"coins {q} {a} {b}", str(got).lower(), tape))
         t = rng.randrange(1, 40)
         got, tape = drawn(monkeypatch, noise.discrete_laplace, t)
-        found.append((f"laplace_of_tape {t}", f"({got})%Z", tape))
+        goals.append((f"laplace_of_tape {t}", f"({got})%Z", tape))
         sigma2 = rng.randrange(1, 9)
         got, tape = drawn(monkeypatch, noise.discrete_gaussian, sigma2)
-        found.append((f"gaussian_of_tape {sigma2}", f"({got})%Z", tape))
+        goals.append((f"gaussian_of_tape {sigma2}", f"({got})%Z", tape))
         us, e, D = [rng.randrange(-9, 10) for _ in range(rng.randrange(1, 6))], rng.randrange(9), 7
         got, tape = drawn(monkeypatch, noise.select_exponential, us, e, D)
         missing = "; ".join(str(max(us) - u) for u in us)
-        found.append((f"select_of_tape {e} {D} [{missing}]", str(got), tape))
-    return found
+        goals.append((f"select_of_tape {e} {D} [{missing}]", str(got), tape))
+    return goals
 
 
 def test_programs_make_the_draws_of_the_code(monkeypatch, tmp_path):

@@ -56,9 +56,9 @@ def effects_of(
 def test_effects_without_noise_are_those_of_the_columns(share):
     """But for the step, the little that the prior takes, and the way to the rarer class."""
     seen = effects_of(20, 1.0, share=share, rows=10**7)
-    told = np.resize([1.0, -1.0], 2)
-    odds = special.logit(share + share * (1 - share) * told) - special.logit(share)
-    expected = 0.75 * np.sign(told) * np.minimum(np.abs(told), np.abs(odds))
+    labels = np.resize([1.0, -1.0], 2)
+    odds = special.logit(share + share * (1 - share) * labels) - special.logit(share)
+    expected = 0.75 * np.sign(labels) * np.minimum(np.abs(labels), np.abs(odds))
     assert np.allclose(seen.effects[:20], np.resize(expected, 20), rtol=0.05)
     assert np.abs(seen.effects[20:]).max() < 0.01
     assert np.allclose(seen.rates, EACH / WIDTH, rtol=1e-3)

@@ -65,19 +65,19 @@ def test_an_intercept_of_each_label(objective):
     np.testing.assert_allclose(intercepts, wanted, atol=1e-4)
 
 
-@pytest.mark.parametrize("told", [-3.0, -1.0, -0.7, 0.0, 0.4, 1.2])
+@pytest.mark.parametrize("mean", [-3.0, -1.0, -0.7, 0.0, 0.4, 1.2])
 @pytest.mark.parametrize("rows", [1.2, 3.0, 30.0, 1e6])
-def test_an_intercept_is_what_noise_leaves_to_expect(told, rows):
+def test_an_intercept_is_what_noise_leaves_to_expect(mean, rows):
     """The mean of all that the sums may come from, and no end of the range."""
     one = xgb.DMatrix(*arrays())
     prepared = prepare(private(objective="binary:logistic"), read_schema(one), 5)
     unit = 2.0 ** prepared.noise["intercept"].shift
     deviation = math.sqrt(prepared.noise["intercept"].sigma2) / unit
-    sums = [round(deviation * rows * v * unit) for v in (told, 1.0)]
+    sums = [round(deviation * rows * v * unit) for v in (mean, 1.0)]
     released = base_score_from_sums(prepared.settings, prepared.noise, sums)
     means = np.linspace(-1.0, 1.0, 20_001)
-    noise = math.hypot(1.0, min(max(told, -1.0), 1.0)) / rows
-    near = means - min(max(told, -1.0 - 3.0 * noise), 1.0 + 3.0 * noise)
+    noise = math.hypot(1.0, min(max(mean, -1.0), 1.0)) / rows
+    near = means - min(max(mean, -1.0 - 3.0 * noise), 1.0 + 3.0 * noise)
     likely = np.exp(-0.5 * (near**2 - near[np.abs(near).argmin()] ** 2) / noise**2)
     expected = 0.5 + 0.5 * float(np.average(means, weights=likely))
     assert released == pytest.approx(min(max(expected, 0.001), 0.999), abs=2e-4)

@@ -17,8 +17,8 @@ from xgb_dp.request.params import DEFAULT_ROUNDS
 from xgb_dp.request.schema import read_schema
 from xgb_dp.testing import fixed_noise
 from xgb_dp.training import first_release
-from xgb_dp.training.cells import quantiles, spread
 from xgb_dp.training.first_release import after_release
+from xgb_dp.training.label_cells import quantiles, spread
 from xgb_dp.training.plan import build_plan, dump_plan
 from xgb_dp.training.prepare import prepare
 

@@ -13,7 +13,7 @@ from tests.reference.comparison import SQUARED, make_plan
 from tests.reference.test_families_against_cpp import ON_GRID
 from tests.stated import describe_plan
 from xgb_dp.accounting.sensitivity import LABEL_CELLS
-from xgb_dp.training.cells import edges, seen, top_weight, weight_edges
+from xgb_dp.training.label_cells import edges, seen, top_weight, weight_edges
 from xgb_dp.training.plan import dump_plan
 
 ROWS = 4_000
@@ -46,12 +46,12 @@ def test_the_spread_of_labels(kind, times, deviation):
     y = LABELS[kind](rng)
     low = -1.2 * abs(min(y.min(), 0.0)) * times
     high = 1.2 * y.max() * times
-    told = seen(counted(y, edges(low, high), deviation, rng), deviation, low, high)
-    assert told is not None
+    read = seen(counted(y, edges(low, high), deviation, rng), deviation, low, high)
+    assert read is not None
     # Cells of a factor of two are wide for labels far from 0.
     widest = 6.0 if kind == "far from 0" else 2.0
-    assert y.std() / 2.0 < told.spread < widest * y.std()
-    assert np.mean((y < told.low) | (y > told.high)) < 0.05
+    assert y.std() / 2.0 < read.spread < widest * y.std()
+    assert np.mean((y < read.low) | (y > read.high)) < 0.05
 
 
 def test_noise_alone_says_nothing():

@@ -124,10 +124,10 @@ def test_the_events_are_those_of_one_row_in_all_trees(kind):
         for trees in ("per_class", "joint")
     )
     s, plan = each.settings, build_plan(each.settings, each.noise)
-    told, bits = describe_plan(dump_plan(plan)), plan["grid_bits"]
-    assert told["leaf_sensitivity2"] == 1 << 2 * bits
+    described, bits = describe_plan(dump_plan(plan)), plan["grid_bits"]
+    assert described["leaf_sensitivity2"] == 1 << 2 * bits
     if kind == "labels":
-        assert told["score_range"] == 2 * math.ceil((1 << bits) / math.sqrt(1.5))
+        assert described["score_range"] == 2 * math.ceil((1 << bits) / math.sqrt(1.5))
     by_name = {e.release: e for e in each.events}
     assert by_name["intercept"].coordinates == 4
     assert by_name["leaves"].coordinates == 6

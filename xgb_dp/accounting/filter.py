@@ -209,16 +209,16 @@ class Filter:
         self, spent: Charge, delta: float, name: str = TRAIN, view: Charge | None = None
     ) -> float:
         """About the largest epsilon that one more training with this delta can have."""
-        own, left = spent if view is None else view, 0.0
+        charged, left = spent if view is None else view, 0.0
         plain = self.adds_up(spent) or (spent == Charge() and not self.selection_epsilon)
-        if plain and delta <= _left(self.delta, own.extra):
-            left = _left(_room(self, name, True).shift, own.shift)
+        if plain and delta <= _left(self.delta, charged.extra):
+            left = _left(_room(self, name, True).shift, charged.shift)
         if self.adds_up(spent):
             return left
         room = self.room(spent, name)
-        if own.extra + _EXTRA_EACH * self.delta > room.extra:
+        if charged.extra + _EXTRA_EACH * self.delta > room.extra:
             return left
-        mu = math.sqrt(max(0.0, room.mu2 - own.mu2)) * (1.0 - _MARGIN)
+        mu = math.sqrt(max(0.0, room.mu2 - charged.mu2)) * (1.0 - _MARGIN)
         return max(left, gaussian_epsilon(mu, delta))
 
 

@@ -28,8 +28,8 @@ def division(book: Book, split: bool) -> dict[str, dict[str, float]]:
     def left(name: str) -> float:
         if not book.remaining(part=name):
             return 0.0
-        own = views.get(name, views[TRAIN])
-        return max(0.0, book.filter.room(spent, name).mu2 - own.mu2)
+        view = views.get(name, views[TRAIN])
+        return max(0.0, book.filter.room(spent, name).mu2 - view.mu2)
 
     first = left(TRAIN)
     look, judged = _LOOK * first, (_JUDGED_APART if split else _JUDGED) * first

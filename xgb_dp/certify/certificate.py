@@ -99,11 +99,11 @@ def certified(verification: Verification, delta: float | None = None) -> Verific
         return verification
     delta = report.delta if delta is None else delta
     try:
-        found = certify(report.record.to_json(), delta)
+        bounds = certify(report.record.to_json(), delta)
         claim = report.get_epsilon(delta, 1)
-        passed = found.lower <= claim and found.upper <= claim * (1.0 + WIDTH)
+        passed = bounds.lower <= claim and bounds.upper <= claim * (1.0 + WIDTH)
         detail = (
-            f"epsilon is between {found.lower:.6g} and {found.upper:.6g} at delta {delta:g} by "
+            f"epsilon is between {bounds.lower:.6g} and {bounds.upper:.6g} at delta {delta:g} by "
             f"interval arithmetic; the ledger claims {claim:.6g}"
         )
     except NotCertifiedError as error:
@@ -167,10 +167,10 @@ def _curve_above(totals: _Totals, delta: float) -> _Mixture:
     """A curve above that of everything, but for the slack."""
     if totals.plans:
         return _Mixture(*_envelope(totals.plans, delta), totals.most)
-    found = upper_atoms(totals.runs, delta) if totals.runs else ([(arb(0), arb(1))], arb(0))
-    if found is None:
+    atoms = upper_atoms(totals.runs, delta) if totals.runs else ([(arb(0), arb(1))], arb(0))
+    if atoms is None:
         raise NotCertifiedError("there are too many selections")
-    return _Mixture(*found, totals.most)
+    return _Mixture(*atoms, totals.most)
 
 
 def _envelope(plans: Sequence[_Totals], delta: float) -> tuple[Atoms, Any]:

@@ -72,15 +72,15 @@ def discover(given: Given) -> None:
     cells, kinds = _cells(data, header, named, target, given.privacy_id, missing, given.csv)
     note = f"look at {data.name}"
     with booked_on(budget, note) as book:
-        found = look_at(
+        look = look_at(
             cells, kinds, missing=missing, budget=book, note=note,
             **given.named("epsilon", "delta", "privacy_id", "group"),
         )  # fmt: skip
-        click.echo(str(found), err=True)
+        click.echo(str(look), err=True)
         if out is None:
-            click.echo(found.to_yaml(target, use=given.use), nl=False)
+            click.echo(look.to_yaml(target, use=given.use), nl=False)
         else:
-            save((out, lambda place: found.save(place, target, use=given.use)))
+            save((out, lambda place: look.save(place, target, use=given.use)))
 
 
 def _cells(

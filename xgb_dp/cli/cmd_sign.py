@@ -40,5 +40,5 @@ def sign(given: Given) -> None:
                 f"The book {given.budget} does not hold {', '.join(missing)} of {given.model}, so "
                 "it is not signed. Sign without --budget, or take the book of this model."
             )
-    made = signature.sign(given.model, data, given.key, booked=given.budget is not None)
-    click.echo(f"{made} is written.")
+    path = signature.sign(given.model, data, given.key, booked=given.budget is not None)
+    click.echo(f"{path} is written.")

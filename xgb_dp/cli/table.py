@@ -16,8 +16,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from ..data.parts import Part, mark
+from ..domain.declared_cells import codes, features, numbers
 from ..domain.domain import Domain
-from ..domain.reading import codes, features, numbers
 from ..errors import RowDomainError
 from .csv_form import Csv
 from .files import cells_of as cells_of_file
@@ -143,8 +143,8 @@ def _labels(cells: pd.Series, domain: Domain) -> Floats:
         kind, values = "a number", _or_none(numbers, cells, domain.missing)
     else:
         kind = "a declared class"
-        found = _or_none(codes, cells, domain.classes, domain.missing, "error")
-        values = None if found is None or (found < 0).any() else found.astype(np.float32)
+        coded = _or_none(codes, cells, domain.classes, domain.missing, "error")
+        values = None if coded is None or (coded < 0).any() else coded.astype(np.float32)
     if values is None:
         raise RowDomainError(
             f"The target {domain.target!r} of a row is not {kind}. Drop or replace such rows by a "

@@ -104,8 +104,8 @@ def discover(
     native.lib()
     draw = partial(_release, cells, plan, delta, unit)
     with progress("discover: count"):
-        found, entry = booked(draw, plan.events, budget, note, unit=unit)
-    return found if entry is None else replace(found, entry=entry)
+        discovery, entry = booked(draw, plan.events, budget, note, unit=unit)
+    return discovery if entry is None else replace(discovery, entry=entry)
 
 
 @dataclass(frozen=True, eq=False)

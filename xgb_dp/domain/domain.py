@@ -35,7 +35,7 @@ from .declared import (
     texts,
     typed,
 )
-from .reading import features, names_of
+from .declared_cells import features, names_of
 
 ATTRIBUTE = "dp_schema"
 _PARAMETERS_OF_COLUMNS = {

@@ -110,8 +110,8 @@ def tree_of_column(
     queue = deque([(_PARENT_OF_ROOT, 0, len(leaves))])
     while queue:  # level by level: the children of a node have the next free numbers
         parent, low, high = queue.popleft()
-        node, middle, own = len(nodes), (low + high) // 2, order[low:high]
-        cover, moment = covers[own].sum(), (covers * leaves)[own].sum()
+        node, middle, members = len(nodes), (low + high) // 2, order[low:high]
+        cover, moment = covers[members].sum(), (covers * leaves)[members].sum()
         inner, right, gain = high - low > 1, order[middle:high], 0.0
         if inner:
             part, of_right = covers[right].sum(), (covers * leaves)[right].sum()

@@ -140,10 +140,10 @@ def _is_stored_as(stored: Any, value: Any) -> bool:
     """Whether a name, or numbers up to the rounding to 32-bit floats, are these."""
     if stored is None:
         return False
-    found, expected = _floats(stored), _floats(value)
-    if found is None or expected is None:
+    actual, expected = _floats(stored), _floats(value)
+    if actual is None or expected is None:
         return str(stored) == str(value)
-    return found.shape == expected.shape and np.allclose(found, expected, rtol=2e-7, atol=0.0)
+    return actual.shape == expected.shape and np.allclose(actual, expected, rtol=2e-7, atol=0.0)
 
 
 def _floats(value: Any) -> npt.NDArray[np.float64] | None:

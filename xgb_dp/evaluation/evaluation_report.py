@@ -276,8 +276,8 @@ class EvaluationReport:
                 "`model` is not the model that this report is about. Give the model that was "
                 "evaluated."
             )
-        made = calibrated(booster, self.overall.posterior, method, self.cost)
-        return with_booster(model, getattr(made, "booster", made)) or made
+        result = calibrated(booster, self.overall.posterior, method, self.cost)
+        return with_booster(model, getattr(result, "booster", result)) or result
 
     def __str__(self) -> str:
         return self.summary()

@@ -16,11 +16,11 @@ from scipy.special import logit
 
 from ..data.arrays import cells_of, codes_in, collected, is_table, numbers
 from ..data.cells import Names, read_data
-from ..data.checks import check_base_margin, check_intervals, check_labels
 from ..data.class_codes import codes_of
 from ..data.frames import columns_of, has_column, without_column
 from ..data.matrices import private_matrix
 from ..data.parts import Part, apart
+from ..data.row_checks import check_base_margin, check_intervals, check_labels
 from ..domain.domain import stored_domain
 from ..engine import native
 from ..engine.predictions import MarginCurve, levels_of_model, objective_of, probabilities

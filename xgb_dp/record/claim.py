@@ -50,8 +50,8 @@ class Told:
 
         Noise that is absent, or that somebody knows, would release labels under a private ledger.
         """
-        own = ("candidates", "features") if request["kind"] == "candidates" else ()
-        same = all(request.get(name) == self.plan.get(name) for name in (*_SHARED, *own))
+        more = ("candidates", "features") if request["kind"] == "candidates" else ()
+        same = all(request.get(name) == self.plan.get(name) for name in (*_SHARED, *more))
         if not same or request.get("plan_id") != self.plan.get("id"):
             raise _defect("A request is for other noise than its plan")
 

@@ -227,8 +227,8 @@ class Policy:
         if ledger.unit.name != self.unit or ledger.unit.column != self.id:
             out.append(f"it does not protect each {self.unit} of the policy")
         epsilon, delta = self.target
-        found = make_accountant("exact", ledger.events).get_epsilon(delta, ledger.unit.group)
-        if not ledger.private or found > epsilon * (1 + 1e-9):
+        spent = make_accountant("exact", ledger.events).get_epsilon(delta, ledger.unit.group)
+        if not ledger.private or spent > epsilon * (1 + 1e-9):
             out.append(f"it is not private with epsilon {epsilon:g} at delta {delta:g}")
         return out
 

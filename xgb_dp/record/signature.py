@@ -33,13 +33,13 @@ def sign(model: Path, data: bytes, key: Path, *, booked: bool) -> Path:
     """
     signature = beside(model)
     name = BOOKED if booked else SIGNED
-    made = _ssh_keygen("-Y", "sign", "-f", key.resolve(), "-n", name, data=data)
-    if made.returncode != 0:
+    process = _ssh_keygen("-Y", "sign", "-f", key.resolve(), "-n", name, data=data)
+    if process.returncode != 0:
         raise PrivacyParameterError(
-            f"OpenSSH did not sign with {key}: {_reason(made)}. Give a private key that OpenSSH "
+            f"OpenSSH did not sign with {key}: {_reason(process)}. Give a private key that OpenSSH "
             "reads, such as ~/.ssh/id_ed25519, or the public key of one that its agent holds."
         )
-    signature.write_bytes(made.stdout)
+    signature.write_bytes(process.stdout)
     return signature
 
 
@@ -75,6 +75,6 @@ def _ssh_keygen(
         ) from None
 
 
-def _reason(made: subprocess.CompletedProcess[bytes]) -> str:
-    lines = made.stderr.decode(errors="replace").strip().splitlines()
-    return lines[-1] if lines else f"exit code {made.returncode}"
+def _reason(process: subprocess.CompletedProcess[bytes]) -> str:
+    lines = process.stderr.decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else f"exit code {process.returncode}"

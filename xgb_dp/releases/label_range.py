@@ -29,8 +29,8 @@ def _may_be_released(s: Settings) -> bool:
 
 def _pays(s: Settings) -> str:
     """Released by the default, where the user divides nothing and has set no bound in the unit."""
-    own = {"dp_budget_shares", "dp_gradient_bound", "huber_slope"} & set(s.given)
-    released = _may_be_released(s) and s["dp_preset"] == "default" and not own
+    chosen = {"dp_budget_shares", "dp_gradient_bound", "huber_slope"} & set(s.given)
+    released = _may_be_released(s) and s["dp_preset"] == "default" and not chosen
     return "released" if released else "declared"
 
 
@@ -42,8 +42,8 @@ def _may_count_weights(s: Settings) -> bool:
 
 def _weights_pay(s: Settings) -> str:
     """Released by the default, where the user divides nothing and sets no bound of a row."""
-    own = {"dp_budget_shares", "dp_gradient_bound", "dp_hessian_weight"} & set(s.given)
-    released = _may_count_weights(s) and s["dp_preset"] == "default" and not own
+    chosen = {"dp_budget_shares", "dp_gradient_bound", "dp_hessian_weight"} & set(s.given)
+    released = _may_count_weights(s) and s["dp_preset"] == "default" and not chosen
     return "released" if released else "declared"
 
 

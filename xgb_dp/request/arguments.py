@@ -69,9 +69,9 @@ def own_names(names: Mapping[str, str]) -> Iterator[None]:
     try:
         yield
     except PrivacyError as error:
-        own = {**names, error.verbatim: error.verbatim}
+        shown = {**names, error.verbatim: error.verbatim}
         text = re.sub(
-            r"(?<=`)\w+(?=[`\[])|\bdp_\w+(?==)", lambda m: own.get(m[0], m[0]), str(error)
+            r"(?<=`)\w+(?=[`\[])|\bdp_\w+(?==)", lambda m: shown.get(m[0], m[0]), str(error)
         )
         # What had both names has one now, and needs it once.
         error.args = (re.sub(r"(\b(\w+)(?:`|=[^(`]*)) \(`\2`\)", r"\1", text),)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..published.histograms import Histograms
-from ..published.reading import Ensembles, Samples
+from ..published.noisy_splits import Histograms
+from ..published.row_samples import Ensembles, Samples
 from ..releases.candidates import Candidates
 from ..releases.column_sums import ColumnSums
 from ..releases.correction import Correction

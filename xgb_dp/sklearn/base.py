@@ -22,8 +22,8 @@ from ..data.parts import mark, part_of, reading
 from ..data.persons import id_column
 from ..discovery import Discovery
 from ..domain.declared import read_column
+from ..domain.declared_cells import names_of
 from ..domain.domain import ATTRIBUTE, Domain, from_mapping, read_domain, stored_domain
-from ..domain.reading import names_of
 from ..engine.saved_model import names_of_categories
 from ..errors import PrivacyParameterError
 from ..record import policy
@@ -151,8 +151,8 @@ class Private(XGBModel):
                 f"The schema has {', '.join(map(repr, more))}, which the command line reads. Leave "
                 "them out, and give them to the estimator, or to its `fit`."
             )
-        own = {n: read_column(n, list(names)) for n, names in (self.categories or {}).items()}
-        return replace(domain, columns={**(domain.columns or {}), **own})
+        besides = {n: read_column(n, list(names)) for n, names in (self.categories or {}).items()}
+        return replace(domain, columns={**(domain.columns or {}), **besides})
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

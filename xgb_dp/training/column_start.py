@@ -23,7 +23,7 @@ from ..engine import workers
 from ..engine.model_writing import ChangedModel, complete_tree
 from ..releases.column_sums import PRESENT
 from ..request.settings import Settings
-from .means import Sums
+from .label_means import Sums
 
 Floats = npt.NDArray[np.float64]
 

@@ -17,7 +17,7 @@ from ..calibrate.mechanisms import NoisePlan
 from ..releases.candidates import offered
 from ..request.losses import QUANTILES
 from ..request.settings import Seen, Settings
-from . import cells, means
+from . import label_cells, label_means
 from .column_start import ColumnEffects
 from .linear_start import Column
 from .plan import dump_plan, target_of, without_reals
@@ -77,24 +77,24 @@ def range_request(
     asked: dict[str, Any] = {"sigma2": noise["range"].sigma2, "shift": noise["range"].shift}
     if s["dp_target_unit"] == "released":
         assert s.target is not None
-        asked["edges"] = cells.edges(*s.target)
+        asked["edges"] = label_cells.edges(*s.target)
     if s.counts_weights:
-        asked["weight_edges"] = cells.weight_edges(s["dp_max_weight"])
+        asked["weight_edges"] = label_cells.weight_edges(s["dp_max_weight"])
     asked["num_class"] = LABEL_CELLS * (len(asked) - 2)
     request = intercept_request(s, "range", noise, test_key, plan_id)
     return request | dict(without_reals(asked))
 
 
-def told(s: Settings, noise: NoisePlan, sums: list[int]) -> tuple[Seen | None, float]:
+def units(s: Settings, noise: NoisePlan, sums: list[int]) -> tuple[Seen | None, float]:
     """What these cells say of labels, and the unit of weights; post-processing, costs nothing."""
     unit = float(2 ** noise["range"].shift)
     deviation = math.sqrt(noise["range"].sigma2) / unit
     counts, seen, weight_unit = [v / unit for v in sums], s.seen, s.weight_unit
     if s["dp_target_unit"] == "released":
         assert s.target is not None
-        seen = cells.seen(counts[:LABEL_CELLS], deviation, *s.target)
+        seen = label_cells.seen(counts[:LABEL_CELLS], deviation, *s.target)
     if s.counts_weights:
-        weight_unit = cells.top_weight(counts[-LABEL_CELLS:], deviation, s["dp_max_weight"])
+        weight_unit = label_cells.top_weight(counts[-LABEL_CELLS:], deviation, s["dp_max_weight"])
     return seen, weight_unit
 
 
@@ -139,7 +139,7 @@ def second_request(
     """What is released after the first release: the same sums, of labels cut at a cap; or None."""
     if not s.measured:
         return None
-    return {**request, "again": True, "target_upper": repr(means.cap(s, noise, sums))}
+    return {**request, "again": True, "target_upper": repr(label_means.cap(s, noise, sums))}
 
 
 def base_score_from_sums(s: Settings, noise: NoisePlan, sums: list[int]) -> float | list[float]:
@@ -147,29 +147,29 @@ def base_score_from_sums(s: Settings, noise: NoisePlan, sums: list[int]) -> floa
     unit = float(2 ** noise["intercept"].shift)
     floor = max(math.sqrt(noise["intercept"].sigma2) / unit, 1.0)
     if s.intercept_kind == "cells":
-        values = cells.quantiles(sums, QUANTILES.starts(s), *s.window, floor * unit * _KNOWN)
+        values = label_cells.quantiles(sums, QUANTILES.starts(s), *s.window, floor * unit * _KNOWN)
         return values if len(values) > 1 else values[0]
     if s.kind == "multiclass":
         counts = [max(v / unit, floor) for v in sums]
         return [math.log(c / sum(counts)) for c in counts]
     if s.intercept_kind == "targets":
-        told_of = [means.Sums.of(s, noise, sums, k).label for k in range(s.labels)]
+        told_of = [label_means.Sums.of(s, noise, sums, k).label for k in range(s.labels)]
         if s.kind == "binary":
             return [_of_classes(s, label) for label in told_of]
         return [
             (low + high) / 2 + (high - low) / 2 * label
             for label, (low, high) in zip(told_of, s.targets, strict=True)
         ]
-    told = means.Sums.of(s, noise, sums)
+    first = label_means.Sums.of(s, noise, sums)
     if s.kind == "binary":
-        return _of_classes(s, told.label)
+        return _of_classes(s, first.label)
     low, high = s.window
     if s.objective.intervals:
-        return math.exp(told.mean(math.log(low), math.log(high)))
+        return math.exp(first.mean(math.log(low), math.log(high)))
     if s.objective.link == "log":  # a mean that is told from 0, at least by its noise
-        return told.mean(low, high)
-    found = (low + high) / 2 + (high - low) / 2 * told.label
-    return min(max(found, 0.001), 0.999) if s.objective.link == "logit" else found
+        return first.mean(low, high)
+    centre = (low + high) / 2 + (high - low) / 2 * first.label
+    return min(max(centre, 0.001), 0.999) if s.objective.link == "logit" else centre
 
 
 def base_score_of_columns(s: Settings, centre: float) -> float:
@@ -190,24 +190,24 @@ def after_release(
     Post-processing, costs nothing: the plan keeps its noise, its bound and its name.
     """
     if s["dp_mean_correction"] and s.squared and s.intercept == "released":
-        rows = means.Sums.of(s, noise, sums).rows
+        rows = label_means.Sums.of(s, noise, sums).rows
         plan = {**plan, "correction": without_reals({**plan["correction"], "rows": rows})}
     if capped is not None:
-        own = without_reals(means.measured(s, noise, sums, capped).to_plan())
-        return dump_plan({**plan, "loss": {**plan["loss"], **own}})
+        of_loss = without_reals(label_means.measured(s, noise, sums, capped).to_plan())
+        return dump_plan({**plan, "loss": {**plan["loss"], **of_loss}})
     if s.intercept != "released" or s.intercept_kind != "cells":
         return dump_plan(plan)
-    spread = cells.spread(sums, *s.window, math.sqrt(noise["intercept"].sigma2) * _KNOWN)
+    spread = label_cells.spread(sums, *s.window, math.sqrt(noise["intercept"].sigma2) * _KNOWN)
     widths = without_reals(QUANTILES.widths(s, spread))
     return dump_plan({**plan, "loss": {**plan["loss"], **widths}})
 
 
-def offering(s: Settings, plan: dict[str, Any], found: ColumnEffects) -> str:
+def offering(s: Settings, plan: dict[str, Any], effects: ColumnEffects) -> str:
     """The plan as the trainer is told it, with the columns that say most.
 
     Post-processing, costs nothing: the plan keeps its noise, its bound and its name.
     """
-    return dump_plan({**plan, **offered(s, found.offered)})
+    return dump_plan({**plan, **offered(s, effects.offered)})
 
 
 def cut_before(plan: dict[str, Any], columns: Sequence[Column]) -> str:

@@ -191,6 +191,6 @@ def before_train(
         hold.release(dtrain)
         raise
     if unbooked:
-        keeper.told = partial(again.keep, dtrain, object())
+        keeper.notify = partial(again.keep, dtrain, object())
     first, last = _Holds(dtrain, hold), _Holds(dtrain, hold)
     return low, [keeper, first, *call_site.callbacks, last], keeper.rounds

@@ -12,11 +12,11 @@ import numpy as np
 
 from ..budget.gate import in_force
 from ..data.arrays import cells_of
-from ..data.checks import check_class_labels
 from ..data.frames import has_column, without_column
 from ..data.ids import persons_of
 from ..data.matrices import private_matrix
 from ..data.persons import id_column
+from ..data.row_checks import check_class_labels
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..record.pipelines import callers
 from ..request.names import read_one

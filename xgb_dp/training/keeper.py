@@ -28,7 +28,7 @@ class LedgerCallback(TrainingCallback):
     # makes the booster with the first trees that follow from them, in place of one that has none;
     # None where there are no such trees
     first: Callable[[Any], Booster] | None = None
-    told: Callable[[Ledger], None] | None = None  # who is told what the training releases
+    notify: Callable[[Ledger], None] | None = None  # who is told what the training releases
 
     def __init__(
         self,
@@ -44,8 +44,8 @@ class LedgerCallback(TrainingCallback):
         self.look = training.settings["dp_discovered"]
         if entries:
             if self.look is not None:
-                *before, of_look, own = entries
-                entries, self.look = (*before, own), {**self.look, "entry": of_look}
+                *before, of_look, of_training = entries
+                entries, self.look = (*before, of_training), {**self.look, "entry": of_look}
             self.claimed = self.claimed.booked(entries)
         self.start = 0
 
@@ -80,8 +80,8 @@ class LedgerCallback(TrainingCallback):
     def _store(self, model: Any, record: Ledger) -> None:
         whole = with_look(model, record, self.look)
         ledger.store(model, whole)
-        if self.told is not None:
-            self.told(whole)
+        if self.notify is not None:
+            self.notify(whole)
 
 
 def released_by(look: Mapping[str, Any] | None) -> tuple[Released, ...]:

@@ -22,7 +22,7 @@ from ..engine import workers
 from ..engine.model_writing import tree_of_column
 from ..releases.products import positions, products_of, scored
 from ..request.settings import Settings
-from .means import Sums
+from .label_means import Sums
 
 Floats = npt.NDArray[np.float64]
 
@@ -38,13 +38,13 @@ def requests(
     """What is asked for after the intercept: candidates, and products without their scores."""
     kept = {k: v for k, v in request.items() if k not in ("n_public", "columns")}
     kept["again"] = True
-    own = {name: plan[name] for name in ("candidates", "features")}
+    of_trees = {name: plan[name] for name in ("candidates", "features")}
     sums = {"kind": "products", "sums": products_of(positions(s))}
     counts, products = (
         {"shift": noise[name].shift, "sigma2": noise[name].sigma2}
         for name in ("candidates", "products")
     )
-    return kept | own | {"kind": "candidates"} | counts, kept | sums | products
+    return kept | of_trees | {"kind": "candidates"} | counts, kept | sums | products
 
 
 @dataclass(frozen=True)
@@ -120,8 +120,8 @@ class LinearStart:
             "constant_score": self.unit,
             "scored": [c.to_request(self.unit) for c in self.columns],
         }
-        told: dict[str, Any] = json.loads(workers.told_by(0, json.dumps(asked).encode()))
-        return told
+        agreed: dict[str, Any] = json.loads(workers.told_by(0, json.dumps(asked).encode()))
+        return agreed
 
     def effects(
         self, s: Settings, noise: NoisePlan, first: Sequence[int], sums: Sequence[int]
@@ -142,20 +142,20 @@ class LinearStart:
             centre += float(weights[0]) - slope * label
         effects = []
         for column in self.columns:
-            own, weights = weights[1 : 1 + column.width], weights[column.width :]
-            effects.append((own * column.ranks).tolist())
-        told = json.loads(workers.told_by(0, json.dumps([centre, effects]).encode()))
-        return told[0], [np.array(own) for own in told[1]]
+            of_column, weights = weights[1 : 1 + column.width], weights[column.width :]
+            effects.append((of_column * column.ranks).tolist())
+        agreed = json.loads(workers.told_by(0, json.dumps([centre, effects]).encode()))
+        return agreed[0], [np.array(of_column) for of_column in agreed[1]]
 
     def trees(self, effects: Sequence[Floats], width: int, total: float) -> list[dict[str, Any]]:
         """The trees as XGBoost stores them in JSON."""
         out: list[dict[str, Any]] = []
-        for column, own in zip(self.columns, effects, strict=True):
-            if len(own) > 1 and np.max(np.abs(own)) >= _LEAST_EFFECT:
+        for column, effect in zip(self.columns, effects, strict=True):
+            if len(effect) > 1 and np.max(np.abs(effect)) >= _LEAST_EFFECT:
                 covers = np.maximum(column.shares, 1e-6) * total
-                missing = np.argmin(np.abs(own if column.cuts is None else column.ranks))
-                made = (own, covers, int(missing), column.cuts)
-                out.append(tree_of_column(len(out), width, column.index, *made))
+                missing = np.argmin(np.abs(effect if column.cuts is None else column.ranks))
+                leaves = (effect, covers, int(missing), column.cuts)
+                out.append(tree_of_column(len(out), width, column.index, *leaves))
         return out
 
 
@@ -179,11 +179,11 @@ def shrunk_ridge(sums: Floats, n: int, deviation: float) -> Floats:
     by_label = vectors.T @ sums[len(rows) :] / _HALF_ROOT
     deviation = deviation / _HALF_ROOT
     inverse = 1.0 / (values + deviation * math.sqrt(2.0 * n) + 1.0)
-    own = inverse * by_label
+    effects = inverse * by_label
     # What the ridge explains, less what its own noise makes of it, and its best multiple.
-    explained = float(own @ by_label) - deviation**2 * float(inverse.sum())
-    square, norm2 = float(values @ own**2), float(own @ own)
+    explained = float(effects @ by_label) - deviation**2 * float(inverse.sum())
+    square, norm2 = float(values @ effects**2), float(effects @ effects)
     scale = min(explained / square, _MOST_SCALE) if explained > 0.0 and square > 0.0 else 0.0
     gain = max(2.0 * scale * explained - scale**2 * square, 0.0) ** 2
     noise = (2.0 * scale * deviation) ** 2 * (norm2 + norm2**2 / 4.0)
-    return np.asarray(vectors @ own * (scale * gain / max(gain + noise, 1e-300)))
+    return np.asarray(vectors @ effects * (scale * gain / max(gain + noise, 1e-300)))

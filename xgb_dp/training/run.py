@@ -31,8 +31,8 @@ from .call_site import CallSite
 from .column_start import ColumnEffects, booster_with, trees_of
 from .earlier import check_earlier
 from .keeper import LedgerCallback, released_by
+from .label_means import Sums
 from .linear_start import LinearStart
-from .means import Sums
 from .prepare import Prepared
 from .public_start import check_categories, public_start
 from .rows import check_rows
@@ -61,8 +61,8 @@ class Option:
         """The same in the units of labels and weights that a release has told."""
         settings = self.settings.with_told(seen, weight_unit)
         prepared = replace(self.prepared, settings=settings)
-        told = first_release.in_unit(prepared.settings, self.plan)
-        return replace(self, prepared=prepared, plan=told, text=plan.dump_plan(told))
+        changed = first_release.in_unit(prepared.settings, self.plan)
+        return replace(self, prepared=prepared, plan=changed, text=plan.dump_plan(changed))
 
 
 class FirstTrees(NamedTuple):
@@ -130,8 +130,8 @@ class Training:
                 presence=first.presence,
             )
         options = tuple(
-            Option(p, told, plan.dump_plan(told), _of_start(p, request, told))
-            for p, told in zip(prepared.plans, plans, strict=True)
+            Option(p, body, plan.dump_plan(body), _of_start(p, request, body))
+            for p, body in zip(prepared.plans, plans, strict=True)
         )
         asked = [of_range, *[request] * (2 if s.measured else 1)]
         draws = Draws([Told(o.text, tuple(r for r in (*asked, *o.of_start) if r)) for o in options])
@@ -262,10 +262,10 @@ class Training:
             return self
         sums = draw(self.of_range)
         options, s = self.options, self.settings
-        told = first_release.told(s, self.prepared.noise, sums)
-        if told != (s.seen, s.weight_unit):
-            options = tuple(option.with_told(*told) for option in options)
-            s = s.with_told(*told)
+        units = first_release.units(s, self.prepared.noise, sums)
+        if units != (s.seen, s.weight_unit):
+            options = tuple(option.with_told(*units) for option in options)
+            s = s.with_told(*units)
         request = self.request and first_release.in_window(s, self.request)
         prepared = replace(self.prepared, settings=s)
         return replace(self, prepared=prepared, options=options, request=request)
@@ -370,14 +370,14 @@ def _grown_on(
 
 
 def _of_start(
-    prepared: Prepared, request: dict[str, Any] | None, told: dict[str, Any]
+    prepared: Prepared, request: dict[str, Any] | None, body: dict[str, Any]
 ) -> tuple[dict[str, Any], ...]:
     """What first trees that are not grown are asked for, after a released intercept."""
     s, noise = prepared.settings, prepared.noise
     if request is None or not (s.starts_from_columns or s.starts_linearly):
         return ()
     if s.starts_linearly:
-        return linear_start.requests(s, noise, request, told)
+        return linear_start.requests(s, noise, request, body)
     return (first_release.columns_request(s, noise, request),)
 
 

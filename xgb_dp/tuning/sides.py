@@ -90,8 +90,10 @@ def _check_apart(data: Split) -> None:
     train, test = (data.train, data.train_ids, TRAIN), (data.test, data.test_ids, TEST)
     for matrix, ids, name in (train, test):
         part = part_of(matrix)
-        made = part is not None and Part(part.split, part.name, part.unit)
-        if made != Part(data.name, name, data.unit) or (ids is not None and part_of(ids) != part):
+        as_divided = part is not None and Part(part.split, part.name, part.unit)
+        if as_divided != Part(data.name, name, data.unit) or (
+            ids is not None and part_of(ids) != part
+        ):
             raise PrivacyRefusal(
                 "A selection takes an xgb_dp.split as it was made: a part was changed in place, or "
                 "put in by hand, so that a row may be in both parts, and cost more than the "

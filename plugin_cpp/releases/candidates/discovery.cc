@@ -78,14 +78,14 @@ std::string DiscoverNumbers(Context const* ctx, common::Span<float const> values
   }
   auto absent = noise(missing).values;
   Json out{Object{}};
-  Array found;
+  Array listed;
   for (std::size_t k = 0; k < n_columns; ++k) {
     auto column = ToJson(trees[k]);
     auto missing_of_column = std::ldexp(static_cast<double>(absent[k].Value()), -plan.shift);
     column["missing"] = Number{static_cast<float>(missing_of_column)};
-    found.GetArray().emplace_back(std::move(column));
+    listed.GetArray().emplace_back(std::move(column));
   }
-  out["columns"] = Json{std::move(found)};
+  out["columns"] = Json{std::move(listed)};
   out["events"] = release.SaveEvents();
   std::string answer;
   Json::Dump(out, &answer);

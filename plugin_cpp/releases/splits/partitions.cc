@@ -177,11 +177,11 @@ class Contest final : public GroupedUtilities {
         bounds_[j] = priors_[j] + this->BoundOf(features[j]);
         return;
       }
-      auto& own = workspaces_[omp_get_thread_num()];
-      this->Compute(j, &own);
-      bounds_[j] = *std::max_element(own.utilities.cbegin(), own.utilities.cend());
+      auto& work = workspaces_[omp_get_thread_num()];
+      this->Compute(j, &work);
+      bounds_[j] = *std::max_element(work.utilities.cbegin(), work.utilities.cend());
       for (std::size_t i = 0; i < per_group_; ++i) {
-        utilities_[j * per_group_ + i] = own.utilities[i % own.utilities.size()];
+        utilities_[j * per_group_ + i] = work.utilities[i % work.utilities.size()];
       }
     });
   }
@@ -199,9 +199,9 @@ class Contest final : public GroupedUtilities {
       return;
     }
     common::ParallelFor(groups.size(), ctx_->Threads(), [&](auto k) {
-      auto& own = workspaces_[omp_get_thread_num()];
-      this->Compute(groups[k], &own);
-      out[k] = *std::max_element(own.utilities.cbegin(), own.utilities.cend());
+      auto& work = workspaces_[omp_get_thread_num()];
+      this->Compute(groups[k], &work);
+      out[k] = *std::max_element(work.utilities.cbegin(), work.utilities.cend());
     });
   }
 
@@ -223,23 +223,23 @@ class Contest final : public GroupedUtilities {
     return bound;
   }
 
-  [[nodiscard]] std::size_t NumMade(bst_feature_t f, Workspace const& own) const {
-    return own.partitions.IsOnlyOne(f) ? 1 : per_group_;
+  [[nodiscard]] std::size_t NumMade(bst_feature_t f, Workspace const& work) const {
+    return work.partitions.IsOnlyOne(f) ? 1 : per_group_;
   }
 
   /** @brief The utilities of all partitions of a feature; of one that has only one, that. */
-  void Compute(std::size_t j, Workspace* own) const {
+  void Compute(std::size_t j, Workspace* work) const {
     auto f = nodes_.front().features[j];
-    own->utilities.assign(this->NumMade(f, *own), priors_[j]);
+    work->utilities.assign(this->NumMade(f, *work), priors_[j]);
     if (plan_.SharesSplits()) {
-      this->AddNorms(f, own);
+      this->AddNorms(f, work);
       return;
     }
     DispatchScore(plan_, [&](auto const& score) {
       for (auto const& sums : sums_) {
-        own->sums.Reset(offers_.Bins(f, sums, &own->bins), sums.total);
-        for (std::size_t i = 0; i < own->utilities.size(); ++i) {
-          own->utilities[i] += this->ScoreOf(score, f, i, own);
+        work->sums.Reset(offers_.Bins(f, sums, &work->bins), sums.total);
+        for (std::size_t i = 0; i < work->utilities.size(); ++i) {
+          work->utilities[i] += this->ScoreOf(score, f, i, work);
         }
       }
     });
@@ -248,44 +248,44 @@ class Contest final : public GroupedUtilities {
   /** @brief The utility of one partition, in a choice with bounds. */
   [[nodiscard]] std::int64_t ComputeOne(std::size_t j, std::size_t i) {
     auto f = nodes_.front().features[j];
-    auto& own = workspaces_.front();
+    auto& work = workspaces_.front();
     auto utility = priors_[j];
     for (auto const& sums : sums_) {
-      own.sums.Reset(offers_.Bins(f, sums, &own.bins), sums.total);
-      utility += this->ScoreOf(L1Score{plan_}, f, i % this->NumMade(f, own), &own);
+      work.sums.Reset(offers_.Bins(f, sums, &work.bins), sums.total);
+      utility += this->ScoreOf(L1Score{plan_}, f, i % this->NumMade(f, work), &work);
     }
     return utility;
   }
 
   template <typename ScoreT>
   [[nodiscard]] std::int64_t ScoreOf(ScoreT const& score, bst_feature_t f, std::size_t i,
-                                     Workspace* own) const {
-    own->sums.Cells(own->partitions.Make(choice_, f, i), &own->cells);
+                                     Workspace* work) const {
+    work->sums.Cells(work->partitions.Make(choice_, f, i), &work->cells);
     std::int64_t utility = 0;
-    for (auto const& cell : own->cells) {
+    for (auto const& cell : work->cells) {
       utility += score(cell);
     }
     return utility;
   }
 
   /** @brief The same where the trees of all classes share the splits. */
-  void AddNorms(bst_feature_t f, Workspace* own) const {
+  void AddNorms(bst_feature_t f, Workspace* work) const {
     auto n_cells = n_splits_ + 1;
     for (auto const& node : nodes_) {
-      own->norms.assign(own->utilities.size() * n_cells, ClassNorm{});
+      work->norms.assign(work->utilities.size() * n_cells, ClassNorm{});
       for (std::size_t k = 0; k < levels_.NumClasses(); ++k) {
         auto sums = levels_.Sums(node.nidx, k);
-        own->sums.Reset(offers_.Bins(f, sums, &own->bins), sums.total);
-        auto norm = own->norms.begin();
-        for (std::size_t i = 0; i < own->utilities.size(); ++i) {
-          own->sums.Cells(own->partitions.Make(choice_, f, i), &own->cells);
-          for (auto const& cell : own->cells) {
+        work->sums.Reset(offers_.Bins(f, sums, &work->bins), sums.total);
+        auto norm = work->norms.begin();
+        for (std::size_t i = 0; i < work->utilities.size(); ++i) {
+          work->sums.Cells(work->partitions.Make(choice_, f, i), &work->cells);
+          for (auto const& cell : work->cells) {
             (norm++)->Add(cell.grad);
           }
         }
       }
-      for (std::size_t at = 0; at < own->norms.size(); ++at) {
-        own->utilities[at / n_cells] += own->norms[at].Floor();
+      for (std::size_t at = 0; at < work->norms.size(); ++at) {
+        work->utilities[at / n_cells] += work->norms[at].Floor();
       }
     }
   }
@@ -312,8 +312,8 @@ Partitions PartitionSelector::Select(std::vector<OpenNode> const& nodes, TreeSpe
   auto n_splits = (std::size_t{1} << n_levels) - 1;
   auto per_feature = static_cast<std::size_t>(plan.split_candidates);
   auto n_choices = tree.oblivious ? std::size_t{1} : nodes.size();
-  NamedPartitions made{parts_.offers, UniformBelow(parts_.structure, kMaxUniform), n_splits};
-  Contest contest{parts_.ctx, plan, parts_.offers, levels, made, n_splits};
+  NamedPartitions named{parts_.offers, UniformBelow(parts_.structure, kMaxUniform), n_splits};
+  Contest contest{parts_.ctx, plan, parts_.offers, levels, named, n_splits};
   common::Span<OpenNode const> all{nodes};
   GroupsOf utilities = [&](std::size_t choice) {
     contest.Begin(choice, tree.oblivious ? all : all.subspan(choice, 1),
@@ -327,7 +327,7 @@ Partitions PartitionSelector::Select(std::vector<OpenNode> const& nodes, TreeSpe
     auto choice = tree.oblivious ? 0 : i;
     auto idx = static_cast<std::size_t>(chosen[choice]);
     auto partition =
-        made.Make(choice, nodes[choice].features[idx / per_feature], idx % per_feature);
+        named.Make(choice, nodes[choice].features[idx / per_feature], idx % per_feature);
     partitions.Add(partition.data(), n_splits);
   }
   return partitions;

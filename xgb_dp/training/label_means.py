@@ -50,17 +50,17 @@ def _within(value: float) -> float:
     return min(max(value, -1.0), 1.0)
 
 
-def _expected(told: float, noise: float) -> float:
+def _expected(mean: float, noise: float) -> float:
     """The mean in [-1, 1] to expect where it is told with noise, and was as likely anywhere.
 
     An intercept at an end of its range, where noise has put it, would be worse than none.
     """
-    noise *= math.sqrt(1.0 + _within(told) ** 2)  # that of the number of rows besides
-    told = min(max(told, -1.0 - 3.0 * noise), 1.0 + 3.0 * noise)
-    ends = ((-1.0 - told) / noise, (1.0 - told) / noise)
+    noise *= math.sqrt(1.0 + _within(mean) ** 2)  # that of the number of rows besides
+    mean = min(max(mean, -1.0 - 3.0 * noise), 1.0 + 3.0 * noise)
+    ends = ((-1.0 - mean) / noise, (1.0 - mean) / noise)
     low, high = (0.5 * math.erfc(-end / math.sqrt(2.0)) for end in ends)
     first, last = (math.exp(-0.5 * end * end) for end in ends)
-    return _within(told + noise * (first - last) / math.sqrt(2.0 * math.pi) / (high - low))
+    return _within(mean + noise * (first - last) / math.sqrt(2.0 * math.pi) / (high - low))
 
 
 def cap(s: Settings, noise: NoisePlan, sums: Sequence[int]) -> float:

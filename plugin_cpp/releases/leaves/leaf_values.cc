@@ -1,4 +1,4 @@
-#include "plugin_cpp/releases/leaves/values.h"
+#include "plugin_cpp/releases/leaves/leaf_values.h"
 
 #include <algorithm>  // for clamp, max, all_of
 #include <cmath>      // for abs, copysign

@@ -209,10 +209,10 @@ def codes(
         of_texts = {text: of(text) for text in {cell for cell in listed if type(cell) is str}}
         return np.array([of_texts[c] if type(c) is str else of(c) for c in listed], dtype=np.int64)
 
-    found = read_data(read_names, cells, of_each, "category")
-    if (found == -2).any():
+    indices = read_data(read_names, cells, of_each, "category")
+    if (indices == -2).any():
         raise RowDomainError(
             "a row holds something that is not declared. Declare all that may occur, or say in a "
             "schema file what others are (`other: missing` or `other: NAME`)."
         )
-    return found
+    return indices
