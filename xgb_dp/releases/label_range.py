@@ -60,7 +60,7 @@ _PARAMETERS = (
               "count as that unit, and penalties and min_child_weight are in it. "
               "'declared' keeps weights as they are",
               Choice(("released", "declared")), _weights_pay, SPENDS, "sensitivity",
-              shown="'declared'; with dp_max_weight above 1 by the default without "
+              Table.DEFAULT, shown="'declared'; with dp_max_weight above 1 by the default without "
               "dp_gradient_bound, dp_hessian_weight and dp_budget_shares 'released'",
               recorded=False),
 )

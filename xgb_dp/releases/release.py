@@ -154,6 +154,9 @@ class OfRounds(Release):
 class Reading(ABC):
     """Which rows a round reads, where these are not all of them."""
 
+    parameters: ClassVar[tuple[Parameter, ...]] = ()  # that are about it alone
+    rules: ClassVar[tuple[Rule, ...]] = ()  # what these demand
+
     @staticmethod
     @abstractmethod
     def wanted(asked: Releases) -> bool:

@@ -9,6 +9,7 @@ from ..parameters.parameter import PUBLIC, SPENDS, Parameter, Rule, Table
 from ..parameters.parse import Choice, Flag, Number, Reader, Whole, plain, shown
 from ..releases.splits import of_trees
 from .constraints import interaction_sets, monotone_directions
+from .registry import READINGS
 from .schema import by_column
 
 if TYPE_CHECKING:
@@ -31,12 +32,6 @@ def _refusal(got: str) -> PrivacyRefusal:
         "only tree_method='dp_hist' (or 'dp_approx') trains privately. Set it, or leave them out "
         "to train without privacy."
     )
-
-
-def _subsample(name: str, value: Any, s: Settings) -> float:
-    """A whole number out of 2^32, which is what is drawn and accounted."""
-    rate = Number(0, 1, open_low=True)(name, value)
-    return max(1, round(rate * 2**32)) / 2**32
 
 
 def _stock(name: str, meaning: str, values: str, read: Reader = plain, **others: Any) -> Parameter:
@@ -67,13 +62,7 @@ PARAMETERS = (
               "were grown on dp_public_data, which cost nothing",
               Choice(("exponential", "random", "partial", "histogram", "public")),
               "exponential", SPENDS, "exponential-mechanism", Table.PUBLISHED, plan="split"),
-    Parameter("dp_ensemble", "how many rounds form one ensemble. They read disjoint random parts "
-              "of the rows, so together they cost one round at most", Whole(1, 1 << 16), 1,
-              SPENDS, "allocation", Table.PUBLISHED, unit="rounds",
-              shown="1: every round reads all rows", plan="ensemble"),
-    Parameter("dp_ensemble_halving", "whether each round of an ensemble takes half of the rows "
-              "that are left", Flag(), False, PUBLIC, "allocation", Table.PUBLISHED,
-              shown="False: equal parts", plan="ensemble_halving"),
+    *(row for reading in READINGS for row in reading.parameters),
     Parameter("dp_local", "adds noise to the report of every row instead of to sums. dp_epsilon is "
               "then that of one report", Flag(), False, SPENDS, "accounting", Table.PUBLISHED,
               values="bool; with random splits and dp_n_public"),
@@ -95,9 +84,6 @@ PARAMETERS = (
               "XGBoost", unit="bins", shown="open rounds: follows the rows; else 64, "
               "classification with dp_epsilon / dp_group >= 1 256", plan="candidates.max_bin",
               xgboost=True),
-    Parameter("subsample", "probability with which a round reads a row; secret coins, so that "
-              "privacy is amplified", _subsample, 1.0, SPENDS, "sampling", Table.PUBLISHED,
-              unit="probability", values="0 < value <= 1"),
     Parameter("num_parallel_tree", "trees of each class in one round, grown on the same gradients "
               "and averaged", Whole(1, 1 << 20), 1,
               SPENDS, "accounting", Table.PUBLISHED, unit="trees",
@@ -142,15 +128,6 @@ RULES = (
          "`feature_weights` are the chances with which a tree draws its columns, and no column is "
          "drawn here. Set `colsample_bytree` below 1 (or `dp_features_per_tree`), with "
          "dp_feature_order='random', or leave the weights out."),
-    Rule("one choice of rows",
-         lambda s: s["dp_ensemble"] > 1 and s["subsample"] != 1.0,
-         "Give `dp_ensemble` or `subsample`, not both: either decides which rows a round reads."),
-    Rule("halving needs an ensemble",
-         lambda s: s["dp_ensemble_halving"] and s["dp_ensemble"] == 1,
-         "`dp_ensemble_halving` has an effect with `dp_ensemble` only. Leave it out."),
-    Rule("all rows report",
-         lambda s: s["dp_local"] and (s["dp_ensemble"] > 1 or "subsample" in s.given),
-         "`dp_local` lets every row report in every round. Leave `dp_ensemble` and `subsample` "
-         "out."),
+    *(rule for reading in READINGS for rule in reading.rules),
 )
 # fmt: on
