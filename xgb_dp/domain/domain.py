@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from ..data.cells import MISSING
 from ..engine.model_json import ModelJson
 from ..errors import PrivacyError, PrivacyParameterError
 from ..parameters.parse import parse_number, parse_range
-from ..request.names import check_names, flatten
+from ..request.names import check_names, flatten, read_one
 from ..request.objectives import OBJECTIVES
 from .declared import (
     Column,
@@ -172,6 +172,24 @@ class Domain:
             values = {n: getattr(column, attribute) for n, column in self.features.items()}
             params[name] = {n: value for n, value in values.items() if value}
         return {name: value for name, value in params.items() if value != {}}
+
+    def declare(self, params: dict[str, Any]) -> None:
+        """Add what is declared to parameters, which go before it."""
+        declared = self.parameters()
+        look, other = (read_one(given, "dp_discovered") for given in (declared, params))
+        if look is not None and other is not None and look != other:
+            raise PrivacyParameterError(
+                "`schema` and `dp_discovered` are of two looks at the columns, and a ledger counts "
+                "one of them. Look at all columns at once, or pass one of the looks."
+            )
+        for name, value in declared.items():
+            given = params.get(name)
+            if isinstance(given, Mapping) and isinstance(value, Mapping):
+                params[name] = {**value, **given}
+            elif given is None and name.startswith("dp_"):
+                params[name] = value
+        if self.classes is not None and read_one(params, "dp_classes") is None:
+            params["dp_classes"] = len(self.classes)
 
     def parameters_of_objective(self) -> dict[str, Any]:
         """Those of them that say what the labels are; refuses what does not go together."""

@@ -170,15 +170,8 @@ def verify(
         max_epsilon = Number(0.0, open_low=True, finite=False)("max_epsilon", max_epsilon)
     if unit is not None:
         Choice(tuple(UNITS))("unit", unit)
-    checks, file = list[Check](), Path(type(model).__name__)
-    if isinstance(model, (str, os.PathLike)):
-        data, file = file_bytes(model), Path(model)
-    elif signers is not None:
-        raise PrivacyParameterError(
-            "`signers`: a signature is of a file, and this model is in memory. Give its path."
-        )
-    else:
-        data = bytes(as_booster(model).save_raw("json"))
+    checks: list[Check] = []
+    data, file = _content(model, signed=signers is not None)
     described = {
         "name": file.name,
         "bytes": len(data),
@@ -194,31 +187,18 @@ def verify(
     delta = report.delta if delta is None else delta
     group = ledger.unit.group if group is None else group
     epsilon = report.get_epsilon(delta, group, adjacency=adjacency)
-    loud = [] if report.private else ["trained without noise, or with noise that can be subtracted"]
-    wrong = contradictions(ledger, saved)[:3]
-    checks += (
-        _check("private", loud, "noise with a key from the operating system"),
-        _check("settings", wrong, "every release follows from the settings in the ledger"),
-    )
-    if max_epsilon is not None:
-        whom = replace(ledger.unit, group=int(group)).phrase
-        detail = f"epsilon {epsilon:.6g} at delta {delta:g} for {whom}, limit {max_epsilon:g}"
-        checks.append(Check("max_epsilon", epsilon <= max_epsilon, detail))
-    if unit is not None:
-        detail = f"one {ledger.unit.name}, expected {unit}"
-        checks.append(Check("unit", ledger.unit.name == unit, detail))
-    if policy is not None:
-        rules = Policy.read(policy)
-        follows = f"every training names the policy {rules.digest[:16]} and is within it"
-        checks.append(_check("policy", rules.faults(ledger), follows))
+    asked: dict[str, Any] = {
+        "epsilon": epsilon, "delta": delta, "group": group, "adjacency": adjacency,
+    }  # fmt: skip
+    checks += _of_ledger(report, saved)
+    checks += _within(ledger, asked, max_epsilon, unit, policy)
     if signers is not None:
         checks.append(Check("signature", *signature.signer(file, data, signers)))
     not_covered = sorted({*_uncovered(saved, ledger)} - {f"attribute {name}" for name in allow})
     not_covered += [f"step {name}" for name, _ in fitted_in(model)]
     more = [f"not covered: {', '.join(not_covered)}"] if not_covered else []
     checks.append(_check("content", more, "the file contains nothing but the model"))
-    asked = {"epsilon": json_number(epsilon), "delta": delta}
-    asked |= {"group": group, "adjacency": adjacency}
+    asked["epsilon"] = json_number(epsilon)
     said = _of_file(saved, ledger) | {"asked": asked, "not_covered": not_covered}
     verdict = "passed" if all(check.passed for check in checks) else "failed"
     return Verification(verdict, tuple(checks), described, report, said)
@@ -226,6 +206,17 @@ def verify(
 
 def _check(name: str, faults: Sequence[str], well: str) -> Check:
     return Check(name, not faults, "; ".join(faults) or well)
+
+
+def _content(model: Any, *, signed: bool) -> tuple[bytes, Path]:
+    """What a file contains, or a model in memory would save, and its name."""
+    if isinstance(model, (str, os.PathLike)):
+        return file_bytes(model), Path(model)
+    if signed:
+        raise PrivacyParameterError(
+            "`signers`: a signature is of a file, and this model is in memory. Give its path."
+        )
+    return bytes(as_booster(model).save_raw("json")), Path(type(model).__name__)
 
 
 def _opened(data: bytes, checks: list[Check]) -> tuple[SavedModel, Ledger]:
@@ -243,6 +234,35 @@ def _opened(data: bytes, checks: list[Check]) -> tuple[SavedModel, Ledger]:
         detail += f"; {len(ledger.start.trees)} of them {whose}"
     checks.append(Check("trees", True, detail))
     return saved, ledger
+
+
+def _of_ledger(report: PrivacyReport, saved: SavedModel) -> Iterator[Check]:
+    loud = [] if report.private else ["trained without noise, or with noise that can be subtracted"]
+    yield _check("private", loud, "noise with a key from the operating system")
+    wrong = contradictions(report.record, saved)[:3]
+    yield _check("settings", wrong, "every release follows from the settings in the ledger")
+
+
+def _within(
+    ledger: Ledger,
+    asked: Mapping[str, Any],
+    max_epsilon: float | None,
+    unit: str | None,
+    policy: str | os.PathLike[str] | None,
+) -> Iterator[Check]:
+    """Whether the model keeps the limits of the caller."""
+    if max_epsilon is not None:
+        epsilon, delta = asked["epsilon"], asked["delta"]
+        whom = replace(ledger.unit, group=int(asked["group"])).phrase
+        detail = f"epsilon {epsilon:.6g} at delta {delta:g} for {whom}, limit {max_epsilon:g}"
+        yield Check("max_epsilon", epsilon <= max_epsilon, detail)
+    if unit is not None:
+        detail = f"one {ledger.unit.name}, expected {unit}"
+        yield Check("unit", ledger.unit.name == unit, detail)
+    if policy is not None:
+        rules = Policy.read(policy)
+        follows = f"every training names the policy {rules.digest[:16]} and is within it"
+        yield _check("policy", rules.faults(ledger), follows)
 
 
 def _of_file(saved: SavedModel, ledger: Ledger) -> dict[str, Any]:

@@ -126,7 +126,7 @@ class Private(XGBModel):
             params[f"dp_{name}"] = len(declared(value)) if name == "classes" else value
         domain = self._domain if self._domain is not None else self._declared()
         if domain is not None:
-            _declare(params, domain)
+            domain.declare(params)
         if self._persons is not None:
             params["dp_privacy_id"] = self._persons
         return params
@@ -373,25 +373,6 @@ class Private(XGBModel):
             NotFittedError: ``fit`` was not called.
         """
         return privacy_report(self.get_booster())
-
-
-def _declare(params: dict[str, Any], domain: Domain) -> None:
-    """Add what a schema declares to parameters, which go before it."""
-    declared = domain.parameters()
-    look, other = (read_one(given, "dp_discovered") for given in (declared, params))
-    if look is not None and other is not None and look != other:
-        raise PrivacyParameterError(
-            "`schema` and `dp_discovered` are of two looks at the columns, and a ledger counts one "
-            "of them. Look at all columns at once, or pass one of the looks."
-        )
-    for name, value in declared.items():
-        given = params.get(name)
-        if isinstance(given, Mapping) and isinstance(value, Mapping):
-            params[name] = {**value, **given}
-        elif given is None and name.startswith("dp_"):
-            params[name] = value
-    if domain.classes is not None and read_one(params, "dp_classes") is None:
-        params["dp_classes"] = len(domain.classes)
 
 
 def _codes(labels: Any, classes: np.ndarray | None) -> Any:
