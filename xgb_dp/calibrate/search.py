@@ -236,7 +236,8 @@ def _certified(
     )
     events: list[Event] = list(plan.events)
     if asked.reports:  # the target is that of the reports of one row, or of the rows of a group
-        if not all(isinstance(e, GaussianEvent) and e.release == "leaves" for e in events):
+        gaussian = all(isinstance(event, GaussianEvent) for event in events)
+        if not gaussian or not all(release.reports for release in asked.each):
             raise BudgetError(
                 "Local reports release the sums of leaves only. Set a public `base_score` and "
                 "public cuts."

@@ -143,6 +143,10 @@ class Candidates(Release):
     name = "candidates"
     share = "candidates"
     words = (("candidates", "the split candidates (noisy counts)"),)
+    no_share = (
+        " Private candidates need a share too: a preset that leaves none for them takes public "
+        "`dp_feature_bounds` (low, high, 'even') or `dp_feature_cuts` of every numeric column."
+    )
     parameters = _PARAMETERS
     rules = _RULES
 

@@ -81,6 +81,7 @@ class Release(ABC):
     of_count: ClassVar[float] = 0.0  # its share where it is drawn for the number of rows alone
     of_all: ClassVar[float] = 0.0  # its part of mu^2 where the user gives none
     of_rest: ClassVar[float] = 0.0  # its share of the remainder
+    no_share: ClassVar[str] = ""  # what to do where nothing is left for it, with a space before it
     exact_shift: ClassVar[int] = 0  # of its sums in a training without noise
     decides: ClassVar[bool] = False  # whether it is released before a plan is chosen
     # the names that its events have, each with what is released, for people

@@ -33,12 +33,7 @@ def resolve_shares(given: Any, s: Settings) -> dict[str, float]:
         shares[name] = fixed.get(name, default)
     shares |= _divide_rest(fixed, 1.0 - sum(shares.values()), wanted)
     if abs(sum(shares.values()) - 1.0) > 1e-9:
-        hint = (
-            " Private candidates need a share too: a preset that leaves none for them takes public "
-            "`dp_feature_bounds` (low, high, 'even') or `dp_feature_cuts` of every numeric column."
-            if "candidates" in wanted and "candidates" not in fixed
-            else ""
-        )
+        hint = "".join(kind.no_share for name, kind in wanted.items() if name not in fixed)
         raise PrivacyParameterError(
             f"The shares of the budget (`dp_budget_shares`) must sum to 1.{hint}"
         )
