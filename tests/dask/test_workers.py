@@ -11,8 +11,7 @@ import pytest
 from xgb_dp import errors
 from xgb_dp.engine import workers
 from xgb_dp.errors import PrivacyRefusal, RowDomainError
-from xgb_dp.request.schema import Schema
-from xgb_dp.training.hook import common_schema
+from xgb_dp.request.schema import Schema, common_schema
 
 
 class Collective:

@@ -39,7 +39,7 @@ def schema(n=4, **kwargs):
 
 
 def resolve(p, rounds=10, continues=False, **kwargs):
-    return prepare.check(p, schema(**kwargs), rounds, continues=continues)
+    return prepare.checked(p, schema(**kwargs), rounds, continues=continues)
 
 
 def test_table_is_complete():

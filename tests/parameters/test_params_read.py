@@ -20,7 +20,7 @@ from xgb_dp.request.params import PARAMETERS
 from xgb_dp.request.rules import RULES
 from xgb_dp.request.schema import Schema
 from xgb_dp.training.plan import dump_plan, public_inputs
-from xgb_dp.training.prepare import check
+from xgb_dp.training.prepare import checked
 
 SURROGATE = "\ud800"
 SCHEMA = Schema(["a", "b", "c"], named=True, categorical=frozenset({2}), dictionaries={})
@@ -113,11 +113,11 @@ def read(params: Any, rounds: Any = 3) -> str:
     What passes can be written down, and then the message is empty.
     """
     try:
-        checked = check(params, SCHEMA, rounds)
+        settings = checked(params, SCHEMA, rounds)
     except PrivacyError as error:
         message = str(error)
     else:
-        dump_plan(public_inputs(checked))
+        dump_plan(public_inputs(settings))
         return ""
     message.encode()
     assert "hostile" not in message
@@ -418,7 +418,7 @@ ALSO: list[tuple[int, str, dict[str, Any]]] = [
 def test_ranges_that_no_plan_holds(given, expected):
     """Said by the package, with the name of the parameter, not by the trainer's own checks."""
     with pytest.raises(PrivacyParameterError) as refusal:
-        check(USUAL | given, SCHEMA, 3)
+        checked(USUAL | given, SCHEMA, 3)
     assert expected in str(refusal.value)
     assert str(refusal.value).startswith("`")
 
@@ -451,14 +451,14 @@ def test_every_rule_is_checked(labels, name, given, monkeypatch):
     continues = name.startswith("a continued model")
     schema = replace(SCHEMAS.get(name, SCHEMA), labels=labels)
     with pytest.raises(rule.error) as refusal:
-        check(USUAL | given, schema, 3, continues=continues)
+        checked(USUAL | given, schema, 3, continues=continues)
     start = re.escape(rule.message.split("{")[0])
     assert re.match(start, str(refusal.value)), refusal.value
 
 
 def test_an_unset_parameter_is_not_given():
     every = dict.fromkeys(PARAMETERS, None)
-    settings_of: Callable[..., Any] = lambda p: check(p, SCHEMA, 3)  # noqa: E731
+    settings_of: Callable[..., Any] = lambda p: checked(p, SCHEMA, 3)  # noqa: E731
     one, two = settings_of(every | USUAL), settings_of(USUAL)
     assert {name: one[name] for name in PARAMETERS} == {name: two[name] for name in PARAMETERS}
     with pytest.raises(PrivacyParameterError, match="dp_epsilon"):

@@ -168,6 +168,13 @@ def test_a_second_policy_is_refused(enforce, monkeypatch):
         book.train(params(dp_epsilon=2.0), matrix(), 2)
 
 
+def test_public_rows_that_are_allowed_give_the_candidates(enforce):
+    """Their cuts are made by the library, so that the policy need not declare them."""
+    enforce(TEXT + "allow: [public rows]\n")
+    model = xgb_dp.Budget("book.json").train(params(dp_public_data=matrix()), matrix(), 3)
+    assert "candidates" not in {s.release for s in xgb_dp.privacy_report(model).spending()}
+
+
 @pytest.mark.parametrize(
     "broken",
     [

@@ -151,7 +151,7 @@ def resolve(p: dict[str, Any]) -> masking.Masking:
     if p.get("dp_secure_sum"):
         full |= {"dp_secure_key": "key", "dp_secure_parties": "parties"}
     schema = Schema(["x"], named=True, categorical=frozenset(), dictionaries={})
-    return prepare.check(full | p, schema, 5).masking
+    return prepare.checked(full | p, schema, 5).masking
 
 
 @pytest.fixture()

@@ -19,7 +19,7 @@ from xgb_dp.releases.products import positions, products_of, scored
 from xgb_dp.request.schema import read_schema
 from xgb_dp.training.column_start import booster_with
 from xgb_dp.training.linear_start import Column, LinearStart, _keys, shrunk_ridge
-from xgb_dp.training.prepare import check
+from xgb_dp.training.prepare import checked
 
 N, COLUMNS = 3000, 3
 CATEGORIES = ["red", "green", "blue"]
@@ -159,7 +159,7 @@ def test_columns_of_few_categories_come_first():
     for name, n in levels.items():
         X[name] = pd.Categorical(np.arange(200) % n, range(n))
     given = {"dp_categories": {name: list(range(n)) for name, n in levels.items()}}
-    settings = check(asked() | given, read_schema(matrix(X, np.arange(200) % 2)), 5)
+    settings = checked(asked() | given, read_schema(matrix(X, np.arange(200) % 2)), 5)
     assert (scored(settings), positions(settings)) == ([0, 2, 3], 92)
     assert xgb.train(asked() | given, matrix(X, np.arange(200) % 2), 2).num_boosted_rounds() > 1
 

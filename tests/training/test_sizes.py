@@ -24,7 +24,7 @@ from xgb_dp.request.sizes import SIZES, settings_of_sizes
 from xgb_dp.testing import fixed_noise
 from xgb_dp.training import prepare as road
 from xgb_dp.training.keeper import LedgerCallback
-from xgb_dp.training.prepare import check, prepare
+from xgb_dp.training.prepare import checked, prepare
 from xgb_dp.training.run import Training
 
 from ..conftest import OBJECTIVE, arrays
@@ -379,21 +379,21 @@ def test_the_table(kind):
     ],
 )
 def test_two_classes_start_linearly(kind, given, start):
-    settings = check(asked(kind, **given), read_schema(data(FEW, kind)), None)
+    settings = checked(asked(kind, **given), read_schema(data(FEW, kind)), None)
     assert {plan["dp_start"] for plan in settings_of_sizes(settings)[1]} == {start}
 
 
 def test_columns_with_weights_do_not_start_linearly():
     """The first trees would take a column that its weight keeps out."""
     d = data(FEW, feature_weights=np.array([1.0, 0.0, 1.0, 1.0]))
-    _, plans = settings_of_sizes(check(asked(colsample_bytree=0.5), read_schema(d), None))
+    _, plans = settings_of_sizes(checked(asked(colsample_bytree=0.5), read_schema(d), None))
     assert {plan["dp_start"] for plan in plans} == {"intercept"}
 
 
 def test_many_columns_do_not_start_linearly():
     for columns, start in ((MOST_SCORES - 1, "linear"), (MOST_SCORES, "intercept")):
         schema = read_schema(xgb.DMatrix(np.ones((FEW, columns)), np.arange(FEW) % 2))
-        _, plans = settings_of_sizes(check(asked(), schema, None))
+        _, plans = settings_of_sizes(checked(asked(), schema, None))
         assert [plan["dp_start"] for plan in plans] == [start] * len(SIZES["binary"]) + ["columns"]
 
 

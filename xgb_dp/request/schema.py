@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..engine import workers
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..parameters import parse
 
@@ -116,6 +117,32 @@ def read_schema(dtrain: Any, name: str = "`dtrain`") -> Schema:
         weights=_weights(dtrain, name, width),
         labels=columns_of_labels(dtrain),
     )
+
+
+def common_schema(schema: Schema) -> Schema:
+    """The public schema, also for a worker whose matrix has neither rows nor columns."""
+    # The categories that a data frame comes with are data of its worker, until they have been
+    # compared with the declared ones.
+    public = [
+        schema.names, schema.named, sorted(schema.categorical), schema.typed, schema.weights,
+        schema.labels,
+    ]  # fmt: skip
+    common = workers.first_of_all(public if schema.width else None)
+    if schema.width or common is None:
+        return schema
+    try:
+        names, named, categorical, typed, weights, labels = common
+        return Schema(
+            names=[str(name) for name in names],
+            named=bool(named),
+            categorical=frozenset(int(index) for index in categorical),
+            dictionaries={},
+            typed=bool(typed),
+            weights=None if weights is None else tuple(float(w) for w in weights),
+            labels=int(labels),
+        )
+    except (TypeError, ValueError):
+        raise workers.no_message() from None
 
 
 def columns_of_labels(dtrain: Any) -> int:

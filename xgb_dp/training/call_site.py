@@ -29,13 +29,13 @@ from ..data.parts import part_of
 from ..engine import native
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..request.objectives import OBJECTIVES
-from ..request.schema import columns_of_labels, read_schema
+from ..request.schema import Schema, read_schema
 
 _METRICS = "its exact metrics would be published every round. Remove it."
 
 
-def check_matrix(dtrain: Any) -> None:
-    """Refuse what is not an ordinary matrix of independent rows."""
+def read_matrix(dtrain: Any) -> Schema:
+    """The schema of an ordinary matrix of independent rows; anything else is refused."""
     if not isinstance(dtrain, DMatrix):
         raise PrivacyParameterError(
             f"`dtrain` must be an xgboost.DMatrix; got {type(dtrain).__name__}."
@@ -46,6 +46,7 @@ def check_matrix(dtrain: Any) -> None:
             "Query groups (`group`, `qid`) are refused: they couple rows, and weights would belong "
             "to groups. Remove them from the DMatrix."
         )
+    return read_schema(dtrain)
 
 
 def _check_plain(matrix: Any, name: str) -> None:
@@ -70,7 +71,7 @@ def _of_quantiles(name: str, kind: str, instead: str) -> PrivacyRefusal:
     )
 
 
-def check_evals(dtrain: Any, evals: Sequence[Any]) -> None:
+def check_evals(dtrain: Any, schema: Schema, evals: Sequence[Any]) -> None:
     """Refuse evaluation sets that carry statistics of the training rows, or are none.
 
     Whether the rows of a set are public is the caller's word (``dp_public_evals``): to compare them
@@ -85,17 +86,18 @@ def check_evals(dtrain: Any, evals: Sequence[Any]) -> None:
             raise PrivacyParameterError(
                 f"`evals` must hold xgboost.DMatrix objects; got {type(pair[0]).__name__}."
             )
-        check_public(dtrain, pair[0], "A set in `evals`", _METRICS)
+        check_public(dtrain, schema, pair[0], "A set in `evals`", _METRICS)
 
 
-def check_public(dtrain: Any, data: Any, name: str, leak: str) -> None:
-    """Refuse a matrix of public rows that carries statistics of the training rows."""
+def check_public(dtrain: Any, schema: Schema, data: Any, name: str, leak: str) -> Schema:
+    """Refuse public rows that carry statistics of the training rows, or do not fit their schema."""
     if data is dtrain or data.handle.value == getattr(dtrain.handle, "value", None):
         raise PrivacyRefusal(f"{name} holds the training data: {leak}")
     check_no_secret_part(data, name)
     _check_plain(data, name)
-    _check_shape(dtrain, data, name)
+    theirs = _read_alike(data, schema, name)
     native.check_rows(data)
+    return theirs
 
 
 def check_no_secret_part(data: Any, name: str) -> None:
@@ -109,31 +111,32 @@ def check_no_secret_part(data: Any, name: str) -> None:
         )
 
 
-def _check_shape(dtrain: Any, data: Any, name: str) -> None:
-    """A matrix has the columns of the training data, and as many labels for each row.
+def _read_alike(data: Any, schema: Schema, name: str) -> Schema:
+    """The schema of a matrix with the columns and the number of labels of the training data.
 
     XGBoost would take the number of targets of a model from its sets, too.
     """
-    labels = columns_of_labels(data)
+    theirs = read_schema(data, name)
     times = data.get_float_info("label_lower_bound").size  # of survival:aft, instead of labels
-    if data.get_label().size != data.num_row() * labels and times != data.num_row():
+    if data.get_label().size != data.num_row() * theirs.labels and times != data.num_row():
         raise PrivacyParameterError(f"{name} must have labels for each of its rows.")
     # The part of a worker without rows of the set has no labels to count.
-    counted = data.num_row() > 0 or labels > 1
-    if counted and labels != columns_of_labels(dtrain):
+    counted = data.num_row() > 0 or theirs.labels > 1
+    if counted and theirs.labels != schema.labels:
         raise PrivacyParameterError(
             f"{name} must have one label for each of its rows, or as many as the training data: "
             "one for each target."
         )
-    if not dtrain.num_col() or not data.num_col():
-        return  # the part of a worker without rows
-    one, other = read_schema(dtrain), read_schema(data, name)
-    same_names = not (one.named and other.named) or one.names == other.names
-    if one.width != other.width or one.categorical != other.categorical or not same_names:
+    if not schema.width or not theirs.width:
+        return theirs  # the part of a worker without rows
+    same_names = not (schema.named and theirs.named) or schema.names == theirs.names
+    same_kinds = schema.categorical == theirs.categorical
+    if schema.width != theirs.width or not same_kinds or not same_names:
         raise PrivacyParameterError(
             f"{name} has other columns than the training data: their number, names, order "
             "and which are categorical must agree."
         )
+    return theirs
 
 
 def check_eval_set(X: Any, eval_set: Sequence[Any]) -> None:

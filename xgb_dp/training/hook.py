@@ -27,18 +27,18 @@ from ..errors import PrivacyRefusal
 from ..record import caution
 from ..record.pipelines import fitted_steps, of_steps
 from ..request.names import flatten, read_one
-from ..request.schema import Schema, read_schema
+from ..request.schema import common_schema
 from . import again, public_data
-from .call_site import CallSite, check_dask, check_evals, check_matrix
+from .call_site import CallSite, check_dask, check_evals, read_matrix
+from .declared_rows import check_rows
 from .interfaces import declared_classes, default_rounds, estimator_matrix, refuse_search
-from .prepare import prepare
+from .prepare import calibrated, checked
 from .run import Training
 
 __all__ = [
     "before_dask",
     "before_train",
     "check_here",
-    "common_schema",
     "declared_classes",
     "default_rounds",
     "estimator_matrix",
@@ -99,32 +99,6 @@ def _begin(params: Mapping[str, Any], once: Once) -> Callable[..., Any]:
     return partial(worker_matrix, read_one(params, "dp_categories"))
 
 
-def common_schema(schema: Schema) -> Schema:
-    """The public schema, also for a worker whose matrix has neither rows nor columns."""
-    # The categories that a data frame comes with are data of its worker, until they have been
-    # compared with the declared ones.
-    public = [
-        schema.names, schema.named, sorted(schema.categorical), schema.typed, schema.weights,
-        schema.labels,
-    ]  # fmt: skip
-    common = workers.first_of_all(public if schema.width else None)
-    if schema.width or common is None:
-        return schema
-    try:
-        names, named, categorical, typed, weights, labels = common
-        return Schema(
-            names=[str(name) for name in names],
-            named=bool(named),
-            categorical=frozenset(int(index) for index in categorical),
-            dictionaries={},
-            typed=bool(typed),
-            weights=None if weights is None else tuple(float(w) for w in weights),
-            labels=int(labels),
-        )
-    except (TypeError, ValueError):
-        raise workers.no_message() from None
-
-
 def before_train(
     params: Mapping[str, Any] | Iterable[tuple[str, Any]],
     dtrain: Any,
@@ -143,16 +117,17 @@ def before_train(
     call_site = CallSite(evals=list(evals or []), callbacks=list(callbacks or []), **others)
 
     # What is asked for, and with which noise. No row is looked at.
-    check_matrix(dtrain)
+    schema = common_schema(workers.check_together(lambda: read_matrix(dtrain)))
     flat, ids = persons.taken_out(flatten(params), dtrain)
-    workers.check_together(lambda: check_evals(dtrain, call_site.evals))
-    flat, sample = workers.check_together(lambda: public_data.taken_out(flat, dtrain))
-    schema = common_schema(read_schema(dtrain))
-    continues = xgb_model is not None
-    flat, structures = public_data.declared(
-        flat, sample, schema, num_boost_round, continues=continues
-    )
-    prepared = prepare(flat, schema, num_boost_round, continues=continues)
+
+    def public_rows() -> tuple[dict[str, Any], Any]:
+        check_evals(dtrain, schema, call_site.evals)
+        return public_data.taken_out(flat, dtrain, schema)
+
+    flat, sample = workers.check_together(public_rows)
+    settings = checked(flat, schema, num_boost_round, continues=xgb_model is not None)
+    settings, structures = public_data.declared(settings, sample)
+    prepared = calibrated(settings)
     settings = prepared.settings
     call_site.refuse_leaks(public_evals=settings["dp_public_evals"])
     refuse_search()
@@ -181,7 +156,7 @@ def before_train(
     persons.check_apart(who)
     hold = workers.check_together(lambda: persons.hold(dtrain, who))
     try:
-        workers.check_together(lambda: training.check_rows(dtrain))
+        workers.check_together(lambda: check_rows(dtrain, training.settings, training.widest))
         # What XGBoost would refuse it refuses now; then the intercept is drawn.
         training.rehearse(dtrain, xgb_model, call_site)
         workers.check_together(lambda: hold.check(dtrain))

@@ -86,10 +86,10 @@ def prepare(
 
     Privacy: reads no rows and spends nothing.
     """
-    return calibrated(check(user, schema, rounds, continues=continues))
+    return calibrated(checked(user, schema, rounds, continues=continues))
 
 
-def check(
+def checked(
     user: Mapping[str, Any] | Iterable[tuple[str, Any]],
     schema: Schema,
     rounds: Any,

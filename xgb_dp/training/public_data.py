@@ -18,18 +18,17 @@ from ..engine.saved_model import SavedModel
 from ..engine.tree_json import LEAF, Tree
 from ..errors import PrivacyParameterError
 from ..request.names import read_one
-from ..request.schema import Schema, read_schema
+from ..request.schema import Schema
 from ..request.settings import Settings
 from ..request.sizes import settings_of_sizes
 from .call_site import check_no_secret_part, check_public
-from .prepare import check
 
 _NAME = "dp_public_data"
 _LEAST_SHARE = 0.002
 """Rows of a leaf of a public tree, at least, of all public rows: leaves are private sums."""
 
 
-def taken_out(params: dict[str, Any], dtrain: Any) -> tuple[dict[str, Any], Any]:
+def taken_out(params: dict[str, Any], dtrain: Any, schema: Schema) -> tuple[dict[str, Any], Any]:
     """Parameters without the public rows, which say only that there are some; and the rows."""
     from xgboost import DMatrix
 
@@ -48,9 +47,8 @@ def taken_out(params: dict[str, Any], dtrain: Any) -> tuple[dict[str, Any], Any]
             f"got {type(given).__name__}."
         )
     leak = "its exact quantiles would be thresholds of the model. Give rows of another source."
-    check_public(dtrain, given, f"`{_NAME}`", leak)
-    theirs, ours = read_schema(given).dictionaries, read_schema(dtrain).dictionaries
-    if theirs and theirs != ours:
+    theirs = check_public(dtrain, schema, given, f"`{_NAME}`", leak).dictionaries
+    if theirs and theirs != schema.dictionaries:
         raise PrivacyParameterError(
             f"`{_NAME}` has other names of categories than the training data, or another order of "
             "them. Give both the same `dp_categories`."
@@ -60,25 +58,22 @@ def taken_out(params: dict[str, Any], dtrain: Any) -> tuple[dict[str, Any], Any]
     return {**params, _NAME: True}, given
 
 
-def declared(
-    params: dict[str, Any], sample: Any, schema: Schema, rounds: Any, *, continues: bool
-) -> tuple[dict[str, Any], list[list[int]] | None]:
-    """Parameters with the cuts of the sample as public ones, and the structures of trees."""
+def declared(s: Settings, sample: Any) -> tuple[Settings, list[list[int]] | None]:
+    """Settings with the cuts of the sample as public ones, and the structures of trees."""
     if sample is None:
-        return params, None
-    s = check(params, schema, rounds, continues=continues)
-    values = _columns(sample)
+        return s, None
+    values, schema = _columns(sample), s.schema
     if s["dp_split"] != "public":
         private = [i for i, feature in enumerate(s.features) if feature.kind == "private"]
         quantiles = {i: _quantiles(values[i], s["max_bin"] - 1) for i in private}
-        return {**params, "dp_feature_cuts": {**s["dp_feature_cuts"], **quantiles}}, None
+        return s.changed({"dp_feature_cuts": {**s["dp_feature_cuts"], **quantiles}}), None
     if s.workers > 1:
         raise PrivacyParameterError(
             "dp_split='public' is for one worker: each of several would grow public trees of its "
             "own. Start from a public model instead (`xgb_model`, dp_public_model=True)."
         )
     for name in ("dp_feature_bounds", "dp_feature_cuts"):
-        if name in params:
+        if name in s.given:
             raise PrivacyParameterError(
                 f"`{name}` has no effect with dp_split='public': the splits are those of the "
                 "public trees. Leave it out."
@@ -92,8 +87,8 @@ def declared(
     _, [plan] = settings_of_sizes(s)
     trees = _stock_trees(sample, plan)
     cuts = {i: _thresholds(trees, i) for i in range(schema.width) if i not in schema.categorical}
-    params = {**params, "dp_feature_cuts": {i: list(map(float, c)) for i, c in cuts.items()}}
-    return params, [_preorder(tree, cuts) for tree in trees]
+    s = s.changed({"dp_feature_cuts": {i: list(map(float, c)) for i, c in cuts.items()}})
+    return s, [_preorder(tree, cuts) for tree in trees]
 
 
 def _columns(sample: Any) -> list[npt.NDArray[np.float32]]:

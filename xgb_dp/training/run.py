@@ -35,7 +35,6 @@ from .label_means import Sums
 from .linear_start import LinearStart
 from .prepare import Prepared
 from .public_start import check_categories, public_start
-from .rows import check_rows
 
 Draw: TypeAlias = Callable[..., list[Any]]
 """Draws what a request asks for, of the plan at a position."""
@@ -205,10 +204,10 @@ class Training:
         noise = "none" if s.noise_free else "os" if self.private else "fixed"
         return ledger.claim(self.earlier, plan_record, private=self.private, noise=noise)
 
-    def check_rows(self, dtrain: Any) -> None:
-        """Read the rows, each by itself, for whichever plan is taken."""
-        widest = max(self.options, key=lambda option: int(option.settings["max_bin"]))
-        check_rows(dtrain, self.settings, widest.text)
+    @property
+    def widest(self) -> str:
+        """The plan with the most bins: rows that suit it suit whichever is taken."""
+        return max(self.options, key=lambda option: int(option.settings["max_bin"])).text
 
     def check_sums(self, dtrain: Any) -> None:
         """Refuse more rows than can be summed exactly; all workers call it together."""

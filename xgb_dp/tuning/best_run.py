@@ -38,6 +38,7 @@ from ..request.params import DEFAULT_ROUNDS
 from ..request.schema import Schema, read_schema
 from ..request.sizes import settings_of_sizes
 from ..training.call_site import CallSite
+from ..training.declared_rows import check_rows
 from ..training.keeper import released_by, with_look
 from ..training.prepare import prepare
 from ..training.run import Training
@@ -256,7 +257,7 @@ def _rehearse(candidates: Sequence[Trial], plan: TuningPlan, side: Side, schema:
         training.check_sums(side.matrix)
         hold = persons.hold(side.matrix, side.persons)
         try:
-            training.check_rows(side.matrix)
+            check_rows(side.matrix, training.settings, training.widest)
             training.rehearse(side.matrix, None, CallSite())
         finally:
             hold.release(side.matrix)

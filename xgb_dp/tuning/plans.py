@@ -24,7 +24,7 @@ from ..request.names import flatten
 from ..request.schema import Schema
 from ..request.settings import Settings
 from ..request.sizes import settings_of_sizes
-from ..training.prepare import calibrated, check
+from ..training.prepare import calibrated, checked
 from .scores import Score
 
 Params = dict[str, Any]
@@ -112,7 +112,7 @@ def _trial(
             raise PrivacyParameterError(
                 f"Leave {name} out: the single trainings take theirs from that of the selection."
             )
-    settings = check({**user, "dp_epsilon": epsilon, "dp_delta": 1e-6}, schema, rounds)
+    settings = checked({**user, "dp_epsilon": epsilon, "dp_delta": 1e-6}, schema, rounds)
     for name, reason in _REFUSED.items():
         if name in user and settings[name]:
             raise PrivacyRefusal(f"`{name}` is refused in a selection: {reason}.")

@@ -15,7 +15,7 @@ from ..data.parts import TEST, TRAIN, Part, divided_column, for_persons, part_of
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..evaluation.parting import Split, halves
 from ..request.names import flatten
-from ..training.call_site import check_matrix
+from ..training.call_site import read_matrix
 
 _IDS = "dp_privacy_id"
 
@@ -40,13 +40,13 @@ class Given:
     def of(cls, params: Mapping[str, Any], data: Any) -> tuple[dict[str, Any], Given]:
         """The rows, and parameters that say of ids only that there are some."""
         if not isinstance(data, Split):
-            check_matrix(data)
+            read_matrix(data)
             flat, ids = persons.taken_out(flatten(params), data)
             column = flat.get(_IDS) if isinstance(flat.get(_IDS), str) else None
             return flat, cls((data,), (ids,), for_persons(part_of(data), ids, column))
         matrices = (data.train, data.test)
         for matrix in matrices:
-            check_matrix(matrix)
+            read_matrix(matrix)
         _check_apart(data)
         flat = flatten(params)
         name = flat.get(_IDS)
