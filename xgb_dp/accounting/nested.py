@@ -116,10 +116,7 @@ def _are_lists(values: tuple[Any, ...]) -> bool:
 
 
 def charged(rounds: int, events: Iterable[Event]) -> int:
-    """How many rounds a row takes part in.
-
-    The rounds of an ensemble, which read disjoint parts of the rows, are recorded as one.
-    """
+    """How many rounds a row takes part in: those on disjoint parts are recorded as one."""
     return -(-rounds // max((getattr(e, "parts", 1) for e in events), default=1))
 
 

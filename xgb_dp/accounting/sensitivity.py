@@ -224,10 +224,7 @@ def candidate_cells(edges: Sequence[int], levels: int, max_bin: int) -> int:
 
 
 def feature_cells(features: Sequence[tuple[str, int]], max_bin: int, *, tree: bool) -> int:
-    """Sums that the noisy histogram of one feature of one node has at most.
-
-    A feature is its kind and its number of cuts, categories or grid edges.
-    """
+    """Most sums of a histogram in a node; a feature is its kind, and cuts, categories or edges."""
     cells = {
         "cuts": lambda size: size + 1,
         "categorical": lambda size: size,

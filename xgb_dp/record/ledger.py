@@ -24,10 +24,7 @@ ATTRIBUTE = "dp_ledger"
 
 
 def read_ledger(booster: Any) -> Ledger:
-    """The ledger stored with a booster.
-
-    It is sound, its parts fit each other, and it accounts for every tree of the booster.
-    """
+    """The ledger of a booster: sound, its parts fit each other, and it accounts for all trees."""
     try:
         text = booster.attr(ATTRIBUTE)
     except UnicodeError:
@@ -87,10 +84,7 @@ def _model_json(booster: Any) -> ModelJson:
 
 
 def _tree_digests(model: ModelJson) -> tuple[list[str], int]:
-    """Short names of the trees with all their numbers, and the number of rounds.
-
-    Saving and slicing do not change the names.
-    """
+    """Names of trees by all their numbers, which saving and slicing keep, and how many rounds."""
     try:
         model.check_trees()
         return [_name(text.encode()) for text in model.tree_texts()], model.rounds
