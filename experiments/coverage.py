@@ -66,16 +66,18 @@ class Population:
     groups: npt.NDArray[np.int64] | None
     exact: Exact
 
-    def figures(self, own: npt.NDArray[np.int64], events: Any, layout: Layout) -> Mapping[str, Any]:
+    def figures(
+        self, rows: npt.NDArray[np.int64], events: Any, layout: Layout
+    ) -> Mapping[str, Any]:
         """Figures of some of the rows, from one release."""
-        predictions = tuple(p[own] for p in self.predictions)
-        labels, aim = self.labels[own], getattr(self.plan, "aimed", None)
+        predictions = tuple(p[rows] for p in self.predictions)
+        labels, aim = self.labels[rows], getattr(self.plan, "aimed", None)
         if len(predictions) == 2:
             cells = self.plan.cells(predictions, labels)
             later = self.plan.later_cells(predictions, labels)
-            found = release(layout, events, cells, None, aim, later)
-            return dict(self.plan.report(found, None, LEVEL).figures())
-        groups = None if self.groups is None else self.groups[own]
+            released = release(layout, events, cells, None, aim, later)
+            return dict(self.plan.report(released, None, LEVEL).figures())
+        groups = None if self.groups is None else self.groups[rows]
         cells = self.plan.cells(predictions[0], labels, groups)
         overall, parts = self.plan.views(release(layout, events, cells, None, aim), LEVEL)
         out = dict(overall.figures())
@@ -103,8 +105,8 @@ def _model(table: Floats, labels: Floats, objective: str, **params: Any) -> xgb.
             data.set_float_info(f"label_{end}_bound", values)
     else:
         data.set_label(labels)
-    own = {"objective": objective, "max_depth": 3, "eta": 0.2, "nthread": 1, **params}
-    return xgb.train(own, data, 15)
+    merged = {"objective": objective, "max_depth": 3, "eta": 0.2, "nthread": 1, **params}
+    return xgb.train(merged, data, 15)
 
 
 def _population(
@@ -123,14 +125,16 @@ def _population(
     model = judged(_model(table[first], labels[first], objective, **params))
     plan = plan_of((model,), groups, None, target)
     binary = objective == "binary:logistic"
-    own = model.booster.predict(xgb.DMatrix(table[rest]), output_margin=binary).astype(np.float64)
+    predicted = model.booster.predict(xgb.DMatrix(table[rest]), output_margin=binary).astype(
+        np.float64
+    )
     codes = None if groups is None else table[rest, 3].astype(np.int64)
     y = labels[rest]
-    found = exact(own, y, plan)
+    truth = exact(predicted, y, plan)
     for code in range(0 if codes is None else 3):
         one = codes == code
-        found |= {f"{k} in group {code}": v for k, v in exact(own[one], y[one], plan).items()}
-    return Population(plan, (own,), y, codes, found)
+        truth |= {f"{k} in group {code}": v for k, v in exact(predicted[one], y[one], plan).items()}
+    return Population(plan, (predicted,), y, codes, truth)
 
 
 def _binary(table: Floats, rng: np.random.Generator) -> Floats:
@@ -150,15 +154,15 @@ def _of_two(margins: Floats, y: Floats, _: Any) -> dict[str, float]:
 
 
 def _of_several(p: Floats, y: Floats, _: Any) -> dict[str, float]:
-    truth, told = y.astype(int), p.argmax(axis=1)
+    truth, answered = y.astype(int), p.argmax(axis=1)
     one = metrics.roc_auc_score(truth, p, multi_class="ovr", average=None)
     return {
-        "accuracy": float(np.mean(told == truth)),
+        "accuracy": float(np.mean(answered == truth)),
         "log_loss": float(np.minimum(-np.log(p[np.arange(len(y)), truth]), 8.0).mean()),
         "auc": float(np.mean(one)),
         **{f"auc of {k}": float(v) for k, v in enumerate(one)},
         **{f"base_rate of {k}": float(np.mean(truth == k)) for k in range(p.shape[1])},
-        "calibration_error": calibration_error(told == truth, p.max(axis=1)),
+        "calibration_error": calibration_error(answered == truth, p.max(axis=1)),
     }
 
 
@@ -178,9 +182,9 @@ def _of_errors(prediction: Floats, y: Floats, plan: Any) -> dict[str, float]:
 
 def _of_quantiles(predictions: Floats, y: Floats, plan: Any) -> dict[str, float]:
     out = {}
-    for level, own in zip(plan.levels, predictions.T, strict=True):
-        error = own - np.clip(y, *plan.target)
-        out[f"coverage of {level:g}"] = float(np.mean(y <= own))
+    for level, predicted in zip(plan.levels, predictions.T, strict=True):
+        error = predicted - np.clip(y, *plan.target)
+        out[f"coverage of {level:g}"] = float(np.mean(y <= predicted))
         loss = np.maximum(-level * error, (1.0 - level) * error)
         out[f"pinball loss of {level:g}"] = float(loss.mean())
     return out
@@ -292,38 +296,38 @@ def measured(
     layout = Layout(task.plan.blocks, later=task.plan.later)
     for n, epsilon in itertools.product(sizes, epsilons):
         events = events_for(layout, epsilon, DELTA)
-        found: dict[str, list[list[float]]] = {name: [] for name in task.exact}
+        errors: dict[str, list[list[float]]] = {name: [] for name in task.exact}
         rng = np.random.default_rng(n)
         for _ in range(repeats):
-            own = rng.integers(0, len(task.labels), n)
-            figures = task.figures(own, events, layout)
+            sample = rng.integers(0, len(task.labels), n)
+            figures = task.figures(sample, events, layout)
             for name, exact in task.exact.items():
                 one = figures[name]
                 covers = one.low <= exact <= one.high
-                found[name].append([one.value - exact, covers, one.high - one.low])
-        for name, values in found.items():
+                errors[name].append([one.value - exact, covers, one.high - one.low])
+        for name, values in errors.items():
             yield [kind, n, epsilon, *line_of(name, task.exact[name], values)]
 
 
 def page(lines: Iterable[Sequence[Any]]) -> str:
     """The tables as Markdown: of made rows by their number, and of real ones by epsilon."""
-    own = list(lines)
-    made = _columns([line for line in own if line[0] not in TASKS], "{0:,} rows")
-    real = _columns([line for line in own if line[0] in TASKS], "ε = {1:g}")
-    return "\n".join(["", *made, "", *real, "", ""])
+    kept = list(lines)
+    generated = _columns([line for line in kept if line[0] not in TASKS], "{0:,} rows")
+    real = _columns([line for line in kept if line[0] in TASKS], "ε = {1:g}")
+    return "\n".join(["", *generated, "", *real, "", ""])
 
 
 def _columns(lines: Sequence[Sequence[Any]], title: str) -> list[str]:
     """One table: a line for each figure, a column for each number of rows and epsilon."""
-    told: dict[tuple[str, str], dict[tuple[int, float], Sequence[Any]]] = {}
+    by_figure: dict[tuple[str, str], dict[tuple[int, float], Sequence[Any]]] = {}
     for line in lines:
-        told.setdefault((line[0], line[3]), {})[int(line[1]), float(line[2])] = line
-    places = sorted({place for of in told.values() for place in of})
+        by_figure.setdefault((line[0], line[3]), {})[int(line[1]), float(line[2])] = line
+    places = sorted({place for of in by_figure.values() for place in of})
     out = [
         "| kind | figure | population | " + " | ".join(title.format(*p) for p in places) + " |",
         "|---|---|--:|" + "--:|" * len(places),
     ]
-    for (kind, figure), of in told.items():
+    for (kind, figure), of in by_figure.items():
         cells = [f"± {_short(float(of[p][8]) / 2)}, {float(of[p][7]):.1%}" for p in places]
         population = _short(float(next(iter(of.values()))[4]))
         out.append(f"| {kind} | {figure} | {population} | " + " | ".join(cells) + " |")
@@ -353,12 +357,12 @@ def main() -> None:
     parser.add_argument("--keep", action="store_true", help="write results and their page")
     asked = parser.parse_args()
     with one_thread():
-        found = (
+        measurements = (
             line
             for kind in asked.kind
             for line in measured(kind, asked.rows, asked.epsilon, asked.repeats)
         )
-        lines = show_lines(HEAD, found, None)
+        lines = show_lines(HEAD, measurements, None)
     if asked.keep:
         lines = _merged(lines)
         with (RESULTS / "coverage.csv").open("w", newline="", encoding="utf-8") as file:

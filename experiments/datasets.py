@@ -174,11 +174,11 @@ def path(data: Dataset) -> Path:
         return place / f"{data.file}.parquet"
     if download.allowed():
         try:
-            found = download.fetch(data.file, data.openml)
+            path = download.fetch(data.file, data.openml)
         except Exception as reason:  # any failure of the network or of a checksum
             raise MissingDataError(f"{data.name}: the download failed: {reason}") from reason
-        if found is not None:
-            return found
+        if path is not None:
+            return path
         raise MissingDataError(f"{data.name}: no source to download is known; see README")
     raise MissingDataError(
         f"{data.name}: {data.file}.parquet is not in the folder that XGB_DP_DATA names; give "

@@ -74,9 +74,9 @@ def prepared(task: str) -> tuple[Floats, Floats, Binary]:
         "nthread": 1,
     }
 
-    def matrix(own: Any) -> xgb.DMatrix:
-        part = frame.iloc[own]
-        return private_matrix(part, categories=categories, label=y[own], enable_categorical=True)
+    def matrix(rows: Any) -> xgb.DMatrix:
+        part = frame.iloc[rows]
+        return private_matrix(part, categories=categories, label=y[rows], enable_categorical=True)
 
     model = judged(xgb.train(params, matrix(first), 50))
     margins = np.asarray(model.booster.predict(matrix(rest), output_margin=True), dtype=np.float64)
@@ -109,19 +109,19 @@ def measured(
         layout = Layout(plan.blocks, later=plan.later)
         events = events_for(layout, epsilon, DELTA)
         for n in sizes:
-            found: dict[str, list[list[float]]] = {name: [] for name in EXACT}
+            errors: dict[str, list[list[float]]] = {name: [] for name in EXACT}
             rng = np.random.default_rng(n)
             for _ in range(repeats):
-                own = rng.integers(0, len(labels), n)
-                cells = plan.cells(margins[own], labels[own], None)
+                sample = rng.integers(0, len(labels), n)
+                cells = plan.cells(margins[sample], labels[sample], None)
                 view, _ = plan.views(release(layout, events, cells, None, plan.aimed), 0.95)
                 figures = view.figures()
                 for name, of in EXACT.items():
                     figure = figures[name]
-                    error = figure.value - of(labels[own], p[own])
+                    error = figure.value - of(labels[sample], p[sample])
                     covers = figure.low <= truth[name] <= figure.high
-                    found[name].append([error, covers, figure.high - figure.low])
-            for name, values in found.items():
+                    errors[name].append([error, covers, figure.high - figure.low])
+            for name, values in errors.items():
                 yield [task, n, epsilon, *line_of(name, truth[name], values)]
 
 
@@ -145,9 +145,9 @@ def limits(task: str, n: int, epsilon: float) -> tuple[float, float]:
     positive = labels > 0
     places = [np.sort(margins[positive == side]) for side in (False, True)]
     below, not_above = (
-        (np.searchsorted(own, margins, "left") + np.searchsorted(own, margins, "right"))
-        / (2.0 * len(own))
-        for own in places
+        (np.searchsorted(place, margins, "left") + np.searchsorted(place, margins, "right"))
+        / (2.0 * len(place))
+        for place in places
     )
     area, rate = float(below[positive].mean()), float(positive.mean())
     pull = np.where(positive, (below - area) / rate, (1.0 - not_above - area) / (1.0 - rate)) / n
@@ -155,9 +155,11 @@ def limits(task: str, n: int, epsilon: float) -> tuple[float, float]:
     most = float(np.abs(pull).max())
     left = []
     for limit in np.geomspace(most / 100.0, most, 200):
-        own = np.clip(pull / limit, -1.0, 1.0)
-        told = float(pull @ own) * each
-        left.append(float(pull @ pull) * each - told**2 / (float(own @ own) * each + sigma**2))
+        clipped = np.clip(pull / limit, -1.0, 1.0)
+        signal = float(pull @ clipped) * each
+        left.append(
+            float(pull @ pull) * each - signal**2 / (float(clipped @ clipped) * each + sigma**2)
+        )
     return 1.96 * min(left) ** 0.5, 1.96 * sigma * most
 
 
@@ -169,12 +171,12 @@ HEAD = [
 
 def page(lines: Sequence[Sequence[Any]]) -> str:
     """Some of the figures, in Markdown."""
-    found: dict[tuple[str, str], dict[str, str]] = {}
+    pages: dict[tuple[str, str], dict[str, str]] = {}
     for data, n, _, figure, exact, _, off, covered, *_ in lines:
         cell = f"{float(exact):.3f}: {float(off):.4f}, {float(covered):.0%}"
-        found.setdefault((data, f"{int(n):,}"), {})[figure] = cell
+        pages.setdefault((data, f"{int(n):,}"), {})[figure] = cell
     text = f"\n| data | rows | {' | '.join(SHOWN.values())} |\n|---|---|{'---|' * len(SHOWN)}\n"
-    for key, cells in found.items():
+    for key, cells in pages.items():
         text += f"| {' | '.join((*key, *(cells[name] for name in SHOWN)))} |\n"
     return text + "\n"
 
@@ -195,12 +197,12 @@ def main() -> None:
                 known, unknown = limits(task, n, asked.epsilon[0])
                 print(f"{task}, {n} rows: AUC within {known:.4f} (known), {unknown:.4f} (unknown)")
         return
-    found = (
+    measurements = (
         line
         for task in asked.data
         for line in measured(task, asked.rows, asked.epsilon, asked.repeats)
     )
-    lines = show_lines(HEAD, found, RESULTS / "evaluation.csv" if asked.keep else None)
+    lines = show_lines(HEAD, measurements, RESULTS / "evaluation.csv" if asked.keep else None)
     if asked.keep:
         text = with_part(PAGE.read_text(encoding="utf-8"), "holdouts", page(lines))
         PAGE.write_text(text, encoding="utf-8")

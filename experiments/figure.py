@@ -26,16 +26,16 @@ def colours(names: list[str]) -> dict[str, tuple[str, str]]:
     return STYLES | {n: (cycle[i % len(cycle)], marks[i % len(marks)]) for i, n in enumerate(rest)}
 
 
-def draw(table: Table, found: Means, path: Path) -> None:
+def draw(table: Table, results: Means, path: Path) -> None:
     """Draw into a PNG file of at most some ten kilobytes."""
     if table.draw is not None:
-        table.draw(table, found)
+        table.draw(table, results)
     elif table.layout == "trees":
-        against_trees(table, found)
-    elif len({k[2] for k in found if math.isfinite(k[2])}) > 1:
-        against_epsilon(table, found)
+        against_trees(table, results)
+    elif len({k[2] for k in results if math.isfinite(k[2])}) > 1:
+        against_epsilon(table, results)
     else:
-        dots(table, found)
+        dots(table, results)
     plt.savefig(path, dpi=DPI, bbox_inches="tight")
     plt.close("all")
     with Image.open(path) as picture:
@@ -43,18 +43,18 @@ def draw(table: Table, found: Means, path: Path) -> None:
     small.save(path, optimize=True)
 
 
-def against_epsilon(table: Table, found: Means) -> None:
+def against_epsilon(table: Table, results: Means) -> None:
     """One panel for each data set: lines against epsilon; published ones are dashed."""
-    datasets = [d.name for d in table.datasets if any(k[0] == d.name for k in found)]
+    datasets = [d.name for d in table.datasets if any(k[0] == d.name for k in results)]
     columns = min(3, len(datasets))
     rows = math.ceil(len(datasets) / columns)
     _, axes = plt.subplots(rows, columns, figsize=(4.2 * columns, 3.2 * rows), squeeze=False)
-    names = list(dict.fromkeys(k[1] for k in found))
+    names = list(dict.fromkeys(k[1] for k in results))
     styles = colours(names)
     for spare in axes.flat[len(datasets) :]:
         spare.axis("off")
     for axis, dataset in zip(axes.flat, datasets, strict=False):
-        panel(axis, table, found, dataset, styles)
+        panel(axis, table, results, dataset, styles)
     handles: dict[str, object] = {}
     for axis in axes.flat:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
@@ -70,10 +70,10 @@ def against_epsilon(table: Table, found: Means) -> None:
     )
 
 
-def against_trees(table: Table, found: Means) -> None:
+def against_trees(table: Table, results: Means) -> None:
     """One panel for each data set: lines against the number of trees."""
     trees = {s.name: s.rounds or 0 for s in table.systems if s.private}
-    datasets = [d.name for d in table.datasets if any(k[0] == d.name for k in found)]
+    datasets = [d.name for d in table.datasets if any(k[0] == d.name for k in results)]
     names = list(dict.fromkeys(n.partition(" T=")[0] for n in trees))
     styles = colours(names)
     _, axes = plt.subplots(1, len(datasets), figsize=(3.2 * len(datasets), 3.0), squeeze=False)
@@ -81,7 +81,7 @@ def against_trees(table: Table, found: Means) -> None:
         for name in names:
             points = sorted(
                 (trees[k[1]], m.mean, m.sd)
-                for k, m in found.items()
+                for k, m in results.items()
                 if k[0] == dataset and k[1] in trees and k[1].partition(" T=")[0] == name
             )
             colour, mark = styles[name]
@@ -100,15 +100,15 @@ def against_trees(table: Table, found: Means) -> None:
 
 
 def panel(
-    axis: Axes, table: Table, found: Means, dataset: str, styles: dict[str, tuple[str, str]]
+    axis: Axes, table: Table, results: Means, dataset: str, styles: dict[str, tuple[str, str]]
 ) -> None:
     """One data set."""
     stands_for = reproduced(table)
     published = [f for f in figures(table.name) if f.dataset == base(dataset)]
     shown = set()
-    for name in dict.fromkeys(k[1] for k in found if k[0] == dataset):
+    for name in dict.fromkeys(k[1] for k in results if k[0] == dataset):
         colour, mark = styles[name]
-        points = sorted((k[2], m) for k, m in found.items() if k[:2] == (dataset, name))
+        points = sorted((k[2], m) for k, m in results.items() if k[:2] == (dataset, name))
         if math.isinf(points[0][0]):
             axis.axhline(points[0][1].mean, color=colour, linestyle=":", label=name)
             continue
@@ -121,7 +121,7 @@ def panel(
         if theirs not in shown:
             line(axis, published, theirs, "tab:red" if len(shown) < 3 else "0.7")
     axis.set_xscale("log")
-    ticks = sorted({k[2] for k in found if k[0] == dataset and math.isfinite(k[2])})
+    ticks = sorted({k[2] for k in results if k[0] == dataset and math.isfinite(k[2])})
     axis.set_xticks(ticks, [f"{t:g}" for t in ticks])
     axis.minorticks_off()
     axis.set_title(dataset, fontsize=9)
@@ -138,16 +138,16 @@ def line(axis: Axes, published: list[Figure], name: str, colour: str) -> None:
         axis.plot(*zip(*points, strict=True), "--", color=colour, lw=1, label=f"{name}, published")
 
 
-def dots(table: Table, found: Means) -> None:
+def dots(table: Table, results: Means) -> None:
     """A line of dots for each data set, hollow where published."""
-    datasets = [d.name for d in table.datasets if any(k[0] == d.name for k in found)]
-    names = list(dict.fromkeys(k[1] for k in found))
+    datasets = [d.name for d in table.datasets if any(k[0] == d.name for k in results)]
+    names = list(dict.fromkeys(k[1] for k in results))
     styles, stands_for = colours(names), reproduced(table)
     _, axis = plt.subplots(figsize=(7.5, 1.2 + 0.42 * len(datasets)))
     for place, dataset in enumerate(datasets):
         offsets = np.linspace(-0.3, 0.3, len(names))
         for name, offset in zip(names, offsets, strict=True):
-            for (data, system, epsilon), mean in found.items():
+            for (data, system, epsilon), mean in results.items():
                 if (data, system) != (dataset, name):
                     continue
                 colour, mark = styles[name]

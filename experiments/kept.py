@@ -65,17 +65,17 @@ def write(path: Path, table: Table, rows: list[dict[str, Any]]) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
-        for (dataset, system, epsilon, run, note), found in cells.items():
-            found.sort(key=lambda r: int(r["seed"]))
+        for (dataset, system, epsilon, run, note), runs in cells.items():
+            runs.sort(key=lambda r: int(r["seed"]))
             spent = [
-                f"{max(float(r[name]) for r in found):.6g}" if found[0].get(name) else ""
+                f"{max(float(r[name]) for r in runs):.6g}" if runs[0].get(name) else ""
                 for name in ("spent_epsilon", "spent_delta")
             ]
-            splits = _text([int(r["seed"]) for r in found])
+            splits = _text([int(r["seed"]) for r in runs])
             budget = "inf" if math.isinf(float(epsilon)) else f"{float(epsilon):g}"
             first = table.metric(dataset)
             for metric in (first, *(m for m in table.also if m != first)):
-                values = [r.get(metric, "") for r in found] if not note else []
+                values = [r.get(metric, "") for r in runs] if not note else []
                 if metric != first and (note or "" in values):
                     continue  # a failure has one line; not every task has every metric
                 scores = [float(v) for v in values]

@@ -133,8 +133,8 @@ def tuned(
             early_stopping_rounds=PATIENCE,
             verbose_eval=False,
         )
-        found = (booster.best_score, booster.best_iteration + 1, params)
-        best = min(best, found, key=lambda one: one[0])
+        candidate = (booster.best_score, booster.best_iteration + 1, params)
+        best = min(best, candidate, key=lambda one: one[0])
     _, rounds, params = best
     return xgb.train(params, train.matrix(data, threads), rounds), params
 

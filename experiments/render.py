@@ -77,16 +77,18 @@ def cell(table: Table, dataset: str, mean: Mean | None) -> str:
     return f"{text} ({mean.setting})" if mean.setting else text
 
 
-def by_epsilon(table: Table, found: Means) -> list[str]:
+def by_epsilon(table: Table, results: Means) -> list[str]:
     """One Markdown table for each data set, a column for each budget."""
     out = []
-    ours = [d.name for d in table.datasets if any(k[0] == d.name for k in found)]
+    ours = [d.name for d in table.datasets if any(k[0] == d.name for k in results)]
     seen = {base(name) for name in ours}
     theirs = [f.dataset for f in figures(table.name) if f.dataset not in seen and not table.ranks]
     for dataset in [*ours, *dict.fromkeys(theirs)]:
         metric = table.metric(dataset)
         published = [f for f in figures(table.name) if f.dataset == base(dataset)]
-        epsilons = sorted({k[2] for k in found if k[0] == dataset} | {f.epsilon for f in published})
+        epsilons = sorted(
+            {k[2] for k in results if k[0] == dataset} | {f.epsilon for f in published}
+        )
         lines = []
         for name in dict.fromkeys(f.system for f in published):
             values = {f.epsilon: f for f in published if f.system == name}
@@ -95,9 +97,9 @@ def by_epsilon(table: Table, found: Means) -> list[str]:
                 for e in epsilons
             ]
             lines.append([f"{name} (published)", *texts])
-        names = {k[1] for k in found if k[0] == dataset}
+        names = {k[1] for k in results if k[0] == dataset}
         for name in order(names, system_names(table)):
-            values_here = [cell(table, dataset, found.get((dataset, name, e))) for e in epsilons]
+            values_here = [cell(table, dataset, results.get((dataset, name, e))) for e in epsilons]
             label = f"**{name}**" if name == "default" else name
             lines.append([label, *values_here])
         out += ["", f"**{dataset}**, {METRICS[metric]}", ""]
@@ -105,27 +107,29 @@ def by_epsilon(table: Table, found: Means) -> list[str]:
     return out
 
 
-def by_system(table: Table, found: Means) -> list[str]:
+def by_system(table: Table, results: Means) -> list[str]:
     """One Markdown table for each budget, a row for each data set, a column for each system."""
     out = []
     stands_for = reproduced(table)
-    names = order((k[1] for k in found), system_names(table))
-    for epsilon in sorted({k[2] for k in found if math.isfinite(k[2])}):
+    names = order((k[1] for k in results), system_names(table))
+    for epsilon in sorted({k[2] for k in results if math.isfinite(k[2])}):
         lines = []
         for data in table.datasets:
-            if not any(k[0] == data.name for k in found):
+            if not any(k[0] == data.name for k in results):
                 continue
             digits = DIGITS[table.metric(data.name)]
             line = [data.name]
             for name in names:
-                here = found.get((data.name, name, epsilon), found.get((data.name, name, math.inf)))
+                here = results.get(
+                    (data.name, name, epsilon), results.get((data.name, name, math.inf))
+                )
                 text = cell(table, data.name, here)
                 figure = find(table, data.name, stands_for.get(name, ""), epsilon)
                 if figure is not None:
                     text += f"<br>*{number(figure.mean, figure.sd, digits)}*"
                 line.append(text)
             lines.append(line)
-        done = {base(d.name) for d in table.datasets if any(k[0] == d.name for k in found)}
+        done = {base(d.name) for d in table.datasets if any(k[0] == d.name for k in results)}
         theirs = [f for f in figures(table.name) if f.epsilon == epsilon and f.dataset not in done]
         for dataset in dict.fromkeys(f.dataset for f in theirs):
             line = [f"{dataset} (not run)"]
@@ -143,12 +147,12 @@ def by_system(table: Table, found: Means) -> list[str]:
     return out
 
 
-def by_trees(table: Table, found: Means) -> list[str]:
+def by_trees(table: Table, results: Means) -> list[str]:
     """One Markdown table for each data set, a column for each number of trees ("NAME T=35")."""
     out = []
     trees = {s.name: s.rounds or 0 for s in table.systems if s.private}
     for data in table.datasets:
-        here = {k: m for k, m in found.items() if k[0] == data.name and k[1] in trees}
+        here = {k: m for k, m in results.items() if k[0] == data.name and k[1] in trees}
         if not here:
             continue
         counts = sorted({trees[k[1]] for k in here})
@@ -160,29 +164,31 @@ def by_trees(table: Table, found: Means) -> list[str]:
             dict.fromkeys(n.partition(" T=")[0] for n in system_names(table) if n in trees)
         )
         lines = [[n, *(rows[n].get(c, "") for c in counts)] for n in names if n in rows]
-        stock = cell(table, data.name, found.get((data.name, "not private", math.inf)))
+        stock = cell(table, data.name, results.get((data.name, "not private", math.inf)))
         words = f"**{data.name}**, {METRICS[table.metric(data.name)]}; not private {stock}"
         out += ["", words, "", *grid(["system", *(f"{c} trees" for c in counts)], lines)]
     return out
 
 
-def of_default(table: Table, found: Means) -> list[str]:
+def of_default(table: Table, results: Means) -> list[str]:
     """One Markdown table of `default`: a row for each data set, a column for each budget."""
-    epsilons = sorted({k[2] for k in found if k[1] == "default"})
+    epsilons = sorted({k[2] for k in results if k[1] == "default"})
     lines = []
     for data in table.datasets:
-        if any(k[0] == data.name for k in found):
-            here = [cell(table, data.name, found.get((data.name, "default", e))) for e in epsilons]
-            stock = cell(table, data.name, found.get((data.name, "not private", math.inf)))
-            own = table.metric(data.name) != table.metrics[""]
-            name = f"{data.name}, {METRICS[table.metric(data.name)]}" if own else data.name
+        if any(k[0] == data.name for k in results):
+            here = [
+                cell(table, data.name, results.get((data.name, "default", e))) for e in epsilons
+            ]
+            stock = cell(table, data.name, results.get((data.name, "not private", math.inf)))
+            differs = table.metric(data.name) != table.metrics[""]
+            name = f"{data.name}, {METRICS[table.metric(data.name)]}" if differs else data.name
             lines.append([name, *here, stock])
     return ["", *grid(["data", *map(head, epsilons), "not private"], lines)]
 
 
-def mean_ranks(table: Table, found: Means) -> list[str]:
+def mean_ranks(table: Table, results: Means) -> list[str]:
     """Measured mean ranks beside the published ones."""
-    measured, stands_for = ranks(table, found), reproduced(table)
+    measured, stands_for = ranks(table, results), reproduced(table)
     epsilons = sorted({e for _, e in measured})
     published = {(f.system, f.epsilon): f.mean for f in figures(table.name)}
     lines = []
@@ -199,15 +205,15 @@ def mean_ranks(table: Table, found: Means) -> list[str]:
 
 def by_difference(table: Table, rows: list[dict[str, Any]]) -> list[str]:
     """One Markdown table for each budget: what `default` gains over each system, in thousandths."""
-    found = differences(table, rows)
+    gaps = differences(table, rows)
     out = []
-    names = order({k[1] for k in found}, system_names(table))
-    for epsilon in sorted({k[2] for k in found}):
+    names = order({k[1] for k in gaps}, system_names(table))
+    for epsilon in sorted({k[2] for k in gaps}):
         lines = []
         for data in table.datasets:
             line = [data.name]
             for name in names:
-                mean = found.get((data.name, name, epsilon))
+                mean = gaps.get((data.name, name, epsilon))
                 error = 0.0 if mean is None else 1e3 * mean.sd / math.sqrt(mean.count)
                 line.append("" if mean is None else f"{1e3 * mean.mean:+.1f} ({error:.1f})")
             if any(line[1:]):
@@ -229,24 +235,24 @@ def markdown(table: Table, rows: list[dict[str, Any]], absent: dict[str, str]) -
         absent: Data sets and peers of the run that could not be had, and why.
     """
     table = with_sizes(table, rows)
-    found = means(table, rows)
+    results = means(table, rows)
     out = [f"## {table.title}", "", f"Source: {table.source}."]
     if table.layout == "differences":
         out += by_difference(table, rows)
     elif table.layout == "cells":
-        out += by_cells(table, rows, found)
+        out += by_cells(table, rows, results)
     else:
-        out += (table.lines or LAYOUTS[table.layout])(table, found)
+        out += (table.lines or LAYOUTS[table.layout])(table, results)
         for metric in table.also:
-            other = besides(table, rows, found, metric)
+            other = besides(table, rows, results, metric)
             if other and (not table.lines or metric in table.beside):
                 out += beside(table, other, metric)
     if table.ranks:
-        out += mean_ranks(table, found)
-    counts = sorted({m.count for m in found.values()})
+        out += mean_ranks(table, results)
+    counts = sorted({m.count for m in results.values()})
     if counts and table.compute is None:
         out += ["", f"{_spread(counts)}{_delta(table, rows)}."]
-    notes = [*([] if table.lines else verdicts(table, found)), *table.notes]
+    notes = [*([] if table.lines else verdicts(table, results)), *table.notes]
     notes += [f"Not run: {name}: {why}." for name, why in table.absent.items()]
     run = {r["dataset"] for r in rows if not r["note"]} | {
         r["system"] for r in rows if not r["note"]
@@ -273,12 +279,12 @@ def _delta(table: Table, rows: list[dict[str, Any]]) -> str:
     for r in rows:
         if r["system"] in private:
             private[r["system"]] = float(r.get("spent_delta") or private[r["system"]])
-    own = [s.name for s in table.systems if not s.peer and s.name in private]
-    certified = [name for name in own if private[name]]
+    ours = [s.name for s in table.systems if not s.peer and s.name in private]
+    certified = [name for name in ours if private[name]]
     if not certified:
         return ""
     delta = "1/n_train" if table.delta is None else f"{table.delta:g}"
-    whose = "" if certified == own else " of " + ", ".join(f"`{name}`" for name in certified)
+    whose = "" if certified == ours else " of " + ", ".join(f"`{name}`" for name in certified)
     return f"; δ = {delta}{whose}"
 
 
@@ -289,23 +295,23 @@ def _wrapped(note: str) -> str:
     )
 
 
-def by_cells(table: Table, rows: list[dict[str, Any]], found: Means) -> list[str]:
+def by_cells(table: Table, rows: list[dict[str, Any]], results: Means) -> list[str]:
     """One Markdown table a data set: the score of each budget with its probabilities, and costs."""
-    others = {metric: besides(table, rows, found, metric) for metric in table.also}
+    others = {metric: besides(table, rows, results, metric) for metric in table.also}
     shown = [m for m in ("log_loss", "calibration", "mean_ratio") if others.get(m)]
     out = []
     for data in table.datasets:
-        epsilons = sorted({k[2] for k in found if k[0] == data.name})
+        epsilons = sorted({k[2] for k in results if k[0] == data.name})
         lines = []
-        for name in order((k[1] for k in found if k[0] == data.name), system_names(table)):
+        for name in order((k[1] for k in results if k[0] == data.name), system_names(table)):
             line = [f"**{name}**" if name == "default" else name]
             for epsilon in epsilons:
                 key = (data.name, name, epsilon)
-                if key not in found:
+                if key not in results:
                     line.append("")
                     continue
                 parts = [f"{others[m][key].mean:.{DIGITS[m]}f}" for m in shown if key in others[m]]
-                mean = dataclasses.replace(found[key], setting="")
+                mean = dataclasses.replace(results[key], setting="")
                 line.append(f"{cell(table, data.name, mean)}<br>{', '.join(parts)}")
             for metric in ("seconds", "peak_mib"):
                 costs = [m.mean for k, m in others[metric].items() if k[:2] == (data.name, name)]
@@ -318,12 +324,12 @@ def by_cells(table: Table, rows: list[dict[str, Any]], found: Means) -> list[str
     return out
 
 
-def beside(table: Table, found: Means, metric: str) -> list[str]:
+def beside(table: Table, results: Means, metric: str) -> list[str]:
     """The same layout once more for another metric, without published figures."""
     again = dataclasses.replace(table, name="", metrics={"": metric})
     words = METRICS[metric][0].upper() + METRICS[metric][1:]
     head = [] if table.layout == "epsilons" else ["", words]
-    return head + LAYOUTS[table.layout](again, found)
+    return head + LAYOUTS[table.layout](again, results)
 
 
 def with_sizes(table: Table, rows: list[dict[str, Any]]) -> Table:
@@ -379,6 +385,6 @@ def plot(table: Table, rows: list[dict[str, Any]], path: Path) -> None:
     from . import figure
 
     table = with_sizes(table, rows)
-    found = means(table, rows)
-    if found:
-        figure.draw(table, found, path)
+    results = means(table, rows)
+    if results:
+        figure.draw(table, results, path)

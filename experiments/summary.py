@@ -62,8 +62,8 @@ def by_split(
 
 def mean_of(values: Iterable[float], setting: str = "") -> Mean:
     """Mean and spread of the splits of a cell."""
-    found = list(values)
-    return Mean(float(np.mean(found)), spread(found), len(found), setting)
+    numbers = list(values)
+    return Mean(float(np.mean(numbers)), spread(numbers), len(numbers), setting)
 
 
 def spread(values: Sequence[float]) -> float:
@@ -78,29 +78,29 @@ def means(table: Table, rows: list[dict[str, Any]]) -> Means:
     system, of which the setting with the best mean is kept.
     """
     out: Means = {}
-    for (dataset, system, epsilon), found in by_split(table, rows).items():
+    for (dataset, system, epsilon), by_seed in by_split(table, rows).items():
         name, _, setting = system.partition(", ")
         if not table.best_of:
             name, setting = system, ""
-        mean = mean_of(found.values(), setting)
+        mean = mean_of(by_seed.values(), setting)
         old = out.get((dataset, name, epsilon))
         if old is None or better(table.metric(dataset), mean.mean, old.mean) > 0:
             out[dataset, name, epsilon] = mean
     return out
 
 
-def besides(table: Table, rows: list[dict[str, Any]], found: Means, metric: str) -> Means:
+def besides(table: Table, rows: list[dict[str, Any]], results: Means, metric: str) -> Means:
     """Means of another metric for the same cells, with the same settings.
 
     Args:
         table: Which.
         rows: Results.
-        found: What :func:`means` says of them.
+        results: What :func:`means` says of them.
         metric: One of ``table.also``.
     """
     scores = by_split(table, rows, metric)
     out: Means = {}
-    for (dataset, name, epsilon), mean in found.items():
+    for (dataset, name, epsilon), mean in results.items():
         system = f"{name}, {mean.setting}" if mean.setting else name
         values = scores.get((dataset, system, epsilon))
         if values:
@@ -112,11 +112,11 @@ def differences(table: Table, rows: list[dict[str, Any]]) -> Means:
     """How much better `default` is than each other system, split by split; by the same keys."""
     scores = by_split(table, rows)
     out: Means = {}
-    for (dataset, system, epsilon), found in scores.items():
+    for (dataset, system, epsilon), by_seed in scores.items():
         ours = scores.get((dataset, "default", epsilon), {})
         gains = [
             better(table.metric(dataset), ours[seed], value)
-            for seed, value in found.items()
+            for seed, value in by_seed.items()
             if seed in ours
         ]
         if system != "default" and gains:
@@ -145,12 +145,12 @@ def find(table: Table, dataset: str, system: str, epsilon: float) -> Figure | No
 def best_published(table: Table, dataset: str, epsilon: float) -> Figure | None:
     """The best published private figure of a data set at a budget."""
     metric = table.metric(dataset)
-    found = [
+    known = [
         f
         for f in figures(table.name)
         if f.dataset == base(dataset) and f.epsilon == epsilon and math.isfinite(epsilon)
     ]
-    return max(found, key=lambda f: better(metric, f.mean, 0.0), default=None)
+    return max(known, key=lambda f: better(metric, f.mean, 0.0), default=None)
 
 
 def error_of(mean: Mean, figure: Figure) -> float:
@@ -164,11 +164,11 @@ def spread_of(mean: Mean, figure: Figure) -> float:
     return mean.sd + (0.0 if math.isnan(figure.sd) else figure.sd)
 
 
-def verdicts(table: Table, found: Means) -> list[str]:
+def verdicts(table: Table, results: Means) -> list[str]:
     """How each system stands against the published figures, one line each."""
     lines = []
     against_best: dict[str, list[str]] = {"better": [], "within": [], "worse": []}
-    for (dataset, system, epsilon), mean in found.items():
+    for (dataset, system, epsilon), mean in results.items():
         figure = best_published(table, dataset, epsilon)
         if system == "default" and figure is not None:
             gap = better(table.metric(dataset), mean.mean, figure.mean)
@@ -188,7 +188,7 @@ def verdicts(table: Table, found: Means) -> list[str]:
     for system, theirs in reproduced(table).items():
         counts = {"better": 0, "within": 0, "worse": 0}
         names = []
-        for (dataset, name, epsilon), mean in found.items():
+        for (dataset, name, epsilon), mean in results.items():
             figure = find(table, dataset, theirs, epsilon)
             if name == system and figure is not None:
                 gap = better(table.metric(dataset), mean.mean, figure.mean)
@@ -204,17 +204,17 @@ def verdicts(table: Table, found: Means) -> list[str]:
     return lines
 
 
-def ranks(table: Table, found: Means) -> dict[tuple[str, float], float]:
+def ranks(table: Table, results: Means) -> dict[tuple[str, float], float]:
     """Mean rank of each private system over the data sets that all of them have been run on.
 
     Only systems that stand for a published one are ranked; 1 is best.
     """
     names = sorted(reproduced(table))
     out: dict[tuple[str, float], float] = {}
-    for epsilon in sorted({k[2] for k in found if math.isfinite(k[2])}):
+    for epsilon in sorted({k[2] for k in results if math.isfinite(k[2])}):
         places: dict[str, list[int]] = defaultdict(list)
         for data in table.datasets:
-            scores = {n: found.get((data.name, n, epsilon)) for n in names}
+            scores = {n: results.get((data.name, n, epsilon)) for n in names}
             if any(m is None for m in scores.values()):
                 continue
             metric = table.metric(data.name)

@@ -139,8 +139,10 @@ def words(kind: str, rows: int, columns: int) -> tuple[sparse.csr_matrix, np.nda
         topic = (rng.random(len(row))[:, None] > mixture.cumsum(axis=1)[row]).sum(axis=1)
         column = np.empty(len(row), dtype=int)
         for t in range(TOPICS):
-            own = frequency * np.exp(rng.normal(0.0, TOPIC_SPREAD, columns))
-            column[topic == t] = rng.choice(columns, (topic == t).sum(), p=own / own.sum())
+            of_topic = frequency * np.exp(rng.normal(0.0, TOPIC_SPREAD, columns))
+            column[topic == t] = rng.choice(
+                columns, (topic == t).sum(), p=of_topic / of_topic.sum()
+            )
     else:
         column = rng.choice(columns, len(row), p=frequency)
     column = rng.permutation(columns)[column]

@@ -141,18 +141,18 @@ def measured(splits: int, threads: int) -> Iterator[list[Any]]:
     for seed in range(splits):
         fit, test = train_test_split(np.arange(len(y)), test_size=0.2, random_state=seed)
         for name, train in trainers(x[fit], y[fit], seed, threads).items():
-            found = explained(train(), x[test], y[test])
-            for target, value in zip((*BOUNDS, "mean"), (*found, found.mean()), strict=True):
+            shares = explained(train(), x[test], y[test])
+            for target, value in zip((*BOUNDS, "mean"), (*shares, shares.mean()), strict=True):
                 yield [name, target, seed, f"{value:.4f}"]
 
 
 def table(lines: Sequence[Sequence[Any]]) -> str:
     """Means and deviations over the splits, in Markdown."""
-    found: dict[str, dict[str, list[float]]] = {}
+    scores: dict[str, dict[str, list[float]]] = {}
     for name, target, _, value in lines:
-        found.setdefault(name, {}).setdefault(target, []).append(float(value))
+        scores.setdefault(name, {}).setdefault(target, []).append(float(value))
     text = f"\n| R² | {' | '.join((*BOUNDS, 'mean'))} |\n|---|{'---|' * (len(BOUNDS) + 1)}\n"
-    for name, of in found.items():
+    for name, of in scores.items():
         cells = (f"{np.mean(v):.3f} ± {np.std(v, ddof=1):.3f}" for v in of.values())
         text += f"| {name} | {' | '.join(cells)} |\n"
     return text + "\n"

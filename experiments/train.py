@@ -170,13 +170,13 @@ def run(table: Table, cells: list[Cell], options: Options) -> list[dict[str, Any
     if system.name == DEFAULT.name:
         rounds, extra = options.rounds or rounds, options.extra
     if system.peer or system.apart:
-        found = _apart(table, cells, parts, rounds, extra)
+        outcomes = _apart(table, cells, parts, rounds, extra)
     else:
         params = parameters(table, data, system, cell.epsilon, parts, extra, options.threads)
-        found = [here(params, parts, rounds, weights, private=system.private)]
+        outcomes = [here(params, parts, rounds, weights, private=system.private)]
     shared = {"n_train": len(parts.y_train), "columns": columns, "rounds": rounds}
     out = []
-    for one, (predicted, measured) in zip(cells, found, strict=True):
+    for one, (predicted, measured) in zip(cells, outcomes, strict=True):
         of_test = scores(data.objective, parts.y_test, predicted)
         if parts.who_test is not None:
             of_test |= scores_of_persons(parts.y_test, predicted, parts.who_test)
@@ -247,13 +247,13 @@ def _apart(
 
 def report(booster: xgb.Booster) -> dict[str, Any]:
     """What the privacy report certifies: epsilon and delta recomputed, and all releases."""
-    found = xgb_dp.privacy_report(booster)
+    claims = xgb_dp.privacy_report(booster)
     counts: Counter[tuple[str, str]] = Counter()
-    for training in found.ledger["trainings"]:
+    for training in claims.ledger["trainings"]:
         taken = training["public"].get("plan_choice", {}).get("taken", 0)
         count(training["events"], 1, counts, taken)
     releases = "; ".join(f"{n} {what} ({how})" for (what, how), n in sorted(counts.items()))
-    return {"spent_epsilon": found.epsilon, "spent_delta": found.delta, "releases": releases}
+    return {"spent_epsilon": claims.epsilon, "spent_delta": claims.delta, "releases": releases}
 
 
 def count(

@@ -101,8 +101,8 @@ class Setting:
 
     def margins(self, booster: xgb.Booster, rows: Rows) -> Floats:
         """Predictions before the link."""
-        found = booster.predict(xgb.DMatrix(self.x[rows]), output_margin=True)
-        return np.asarray(found, dtype=np.float64)
+        margins = booster.predict(xgb.DMatrix(self.x[rows]), output_margin=True)
+        return np.asarray(margins, dtype=np.float64)
 
 
 def setting_of(task: Task, epsilon: float | None = None) -> Setting:
@@ -119,10 +119,10 @@ def cells(s: Setting, model: Model, member: Rows, held_out: Rows, masked: bool) 
     out = {}
     for trees in TREES:
         guess = reconstruction.reconstruct(model, known, trees)
-        own = reconstruction.cells(model, s.x[member], s.y[member], trees)
+        cells_of_members = reconstruction.cells(model, s.x[member], s.y[member], trees)
         others = reconstruction.cells(model, s.x[held_out], s.y[held_out], trees)
-        out[f"cells of {trees}"] = reconstruction.agreement(guess, own)
-        out[f"cells of {trees}, population"] = reconstruction.agreement(others, own)
+        out[f"cells of {trees}"] = reconstruction.agreement(guess, cells_of_members)
+        out[f"cells of {trees}, population"] = reconstruction.agreement(others, cells_of_members)
     return out
 
 
@@ -130,18 +130,20 @@ def members(s: Setting, booster: xgb.Booster, member: Rows, held_out: Rows) -> d
     """Membership of half of the members and as many others, by models of the other half."""
     half = len(member) // 2
     candidates = np.concatenate([member[:half], held_out[:half]])
-    own = held_out[half:]  # what the attacker has
+    others_rows = held_out[half:]  # what the attacker has
     models = [
-        s.margins(s.train(np.random.default_rng(i).choice(own, len(own))), candidates)
+        s.margins(
+            s.train(np.random.default_rng(i).choice(others_rows, len(others_rows))), candidates
+        )
         for i in range(OTHERS)
     ]
     margin, label = s.margins(booster, candidates), s.y[candidates]
     is_member = np.arange(len(candidates)) < half
-    area, found = membership.advantage(margin, models, label, is_member)
+    area, share = membership.advantage(margin, models, label, is_member)
     right = (margin > 0) == (label > 0)
     return {
         "membership, area": area,
-        "membership, found at 1%": found,
+        "membership, found at 1%": share,
         "labels": float(right[is_member].mean()),
         "labels, population": float(right[~is_member].mean()),
     }
@@ -174,15 +176,15 @@ def attacked(
             model = s.read(booster)
             if task.is_regression:
                 # Masked files have a Hessian of 1 in all leaves, so that none stands out.
-                told = [] if name == MASKED else targets.single_rows(model, s.eta)
+                claims = [] if name == MASKED else targets.single_rows(model, s.eta)
                 width = s.target_bounds[1] - s.target_bounds[0]
-                right = targets.found(told, x[member], y[member], width)
-                found = {"targets told": len(told) / n, "targets right": right / n}
+                right = targets.found(claims, x[member], y[member], width)
+                figures = {"targets told": len(claims) / n, "targets right": right / n}
             else:
-                found = cells(s, model, member, held_out, name == MASKED)
+                figures = cells(s, model, member, held_out, name == MASKED)
                 if name != MASKED:  # its predictions are those of stock
-                    found |= members(s, booster, member, held_out)
-            for figure, value in found.items():
+                    figures |= members(s, booster, member, held_out)
+            for figure, value in figures.items():
                 yield task.name, name, str(split), figure, f"{value:.4f}"
 
 

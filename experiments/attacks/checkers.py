@@ -87,23 +87,23 @@ def told(
         # What a release desk is handed is a file.
         saved = model if s.epsilon is None else estimator_of(model.get_booster())
         desk = target(model=saved, dataset_name=s.task.name, **arrays)
-        found = attack(desk, "structural", **quiet)
-        said = found["metadata"]["global_metrics"]
+        log = attack(desk, "structural", **quiet)
+        said = log["metadata"]["global_metrics"]
         yield from ((name, float(said[its])) for name, its in STRUCTURE.items())
         if only_structure:
             return
         again = target(model=model, **arrays)  # to be trained on other rows
         for name, how in (("worstcase", {"n_reps": 5}), ("lira", {"n_shadow_models": OTHERS})):
             whom = again if name == "lira" else desk
-            found = attack(whom, name, **how, **quiet)["attack_experiment_logger"]
-            runs = found["attack_instance_logger"].values()
+            log = attack(whom, name, **how, **quiet)["attack_experiment_logger"]
+            runs = log["attack_instance_logger"].values()
             title = ATTACKS[0 if name == "worstcase" else 1]
             yield title, statistics.mean(run["AUC"] for run in runs)
         if s.task.name == _ATTRIBUTES:
             for column in range(s.x.shape[1]):
                 desk.add_feature(str(column), [column], "float")
-            found = attack(desk, "attribute", n_cpu=1, **quiet)["attack_experiment_logger"]
-            columns = found["attack_instance_logger"]["instance_0"]["quantitative"]
+            log = attack(desk, "attribute", n_cpu=1, **quiet)["attack_experiment_logger"]
+            columns = log["attack_instance_logger"]["instance_0"]["quantitative"]
             for part, title in zip(("train", "test"), ATTACKS[2:], strict=True):
                 yield title, statistics.mean(column[part] for column in columns)
 

@@ -67,7 +67,7 @@ def read(raw: bytes | bytearray, low: Floats, high: Floats) -> Model:
 
 def _leaves(tree: dict[str, Any], low: Floats, high: Floats) -> list[Leaf]:
     """The leaves of one tree, from left to right."""
-    found = []
+    leaves = []
     # The box of a node is closed below and open above, as XGBoost compares.
     stack = [(0, low.copy(), np.nextafter(high, np.inf))]
     while stack:
@@ -75,7 +75,7 @@ def _leaves(tree: dict[str, Any], low: Floats, high: Floats) -> list[Leaf]:
         left, right = tree["left_children"][node], tree["right_children"][node]
         value = float(tree["split_conditions"][node])
         if left < 0:
-            found.append(Leaf(below, above, value, float(tree["sum_hessian"][node])))
+            leaves.append(Leaf(below, above, value, float(tree["sum_hessian"][node])))
             continue
         column = tree["split_indices"][node]
         middle = min(max(value, below[column]), above[column])
@@ -83,4 +83,4 @@ def _leaves(tree: dict[str, Any], low: Floats, high: Floats) -> list[Leaf]:
         inner[column], outer[column] = middle, middle
         stack.append((right, outer, above))
         stack.append((left, below, inner))
-    return found
+    return leaves

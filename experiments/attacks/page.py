@@ -34,9 +34,9 @@ def markdown(lines: Iterable[Line], tables: Tables = _TABLES) -> str:
     for title, figures in tables.items():
         out += [f"### {title}", "", "| data | trainer | " + " | ".join(figures) + " |"]
         out.append("|---|---|" + "--:|" * len(figures))
-        for (data, trainer), found in values.items():
-            if any(figure in found for figure in figures):
-                cells = " | ".join(_cell(found.get(figure, [])) for figure in figures)
+        for (data, trainer), of_trainer in values.items():
+            if any(figure in of_trainer for figure in figures):
+                cells = " | ".join(_cell(of_trainer.get(figure, [])) for figure in figures)
                 out.append(f"| {data} | {trainer} | {cells} |")
         out.append("")
     return "\n".join(out)

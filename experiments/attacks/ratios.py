@@ -34,10 +34,10 @@ def attacked(task: Task, splits: int, epsilon: float | None) -> Iterator[tuple[s
     most = membership.allowed(np.inf if epsilon is None else epsilon, DELTA)
     name = "stock" if epsilon is None else f"private, epsilon {epsilon:g}"
     for split in range(splits):
-        found = membership.ratios(
+        least = membership.ratios(
             margins[split], margins[splits:], coins[splits:], s.y, coins[split]
         )
-        for figure, value in zip(FIGURES, (found[0], most[0], found[1], most[1]), strict=True):
+        for figure, value in zip(FIGURES, (least[0], most[0], least[1], most[1]), strict=True):
             yield task.name, name, str(split), figure, f"{value:.4f}"
 
 

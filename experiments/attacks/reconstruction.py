@@ -87,14 +87,14 @@ def reconstruct(model: Model, known: Knowledge, trees: int) -> Counter[Cell]:
 def cells(model: Model, x: Floats, y: Floats, trees: int) -> Counter[Cell]:
     """The same, of rows that are known."""
     rows = x.astype(np.float32)  # as XGBoost compares them
-    found = [y.astype(np.int64)]
+    columns = [y.astype(np.int64)]
     for leaves in model.trees[:trees]:
         inside = [
             (rows >= leaf.low.astype(np.float32)) & (rows < leaf.high.astype(np.float32))
             for leaf in leaves
         ]
-        found.append(np.argmax([of_leaf.all(axis=1) for of_leaf in inside], axis=0))
-    return Counter(tuple(row) for row in np.stack(found, axis=1).tolist())
+        columns.append(np.argmax([of_leaf.all(axis=1) for of_leaf in inside], axis=0))
+    return Counter(tuple(row) for row in np.stack(columns, axis=1).tolist())
 
 
 def agreement(guess: Counter[Cell], truth: Counter[Cell]) -> float:
@@ -154,13 +154,13 @@ def _program(
     equal = sparse.vstack([sparse.hstack([sums, slack, -slack]), sparse.hstack([of_group, none])])
     right = np.concatenate([wanted, [one.rows for one in groups]])
     missed = 2 * len(wanted)
-    found = milp(
+    solution = milp(
         np.concatenate([np.zeros(len(pairs)), np.ones(missed)]),
         integrality=np.concatenate([np.ones(len(pairs)), np.zeros(missed)]),
         bounds=Bounds(0, np.inf),
         constraints=LinearConstraint(equal.tocsr(), right, right),
         options={"time_limit": known.seconds},
     )
-    if found.x is None:
+    if solution.x is None:
         raise RuntimeError("The integer program has found no solution: give it more seconds.")
-    return np.rint(found.x[: len(pairs)]).astype(np.int64)
+    return np.rint(solution.x[: len(pairs)]).astype(np.int64)

@@ -40,18 +40,18 @@ def single_rows(model: Model, eta: float, penalty: float = 1.0) -> list[Told]:
     ]
 
 
-def found(told: list[Told], x: Floats, y: Floats, width: float) -> int:
+def found(claims: list[Told], x: Floats, y: Floats, width: float) -> int:
     """How many of them are right: a row in the leaf has that target.
 
     Args:
-        told: Of the attacker.
+        claims: Of the attacker.
         x: Rows of the table.
         y: Their targets.
         width: The range of the target, of which a right one may be off by a thousandth.
     """
     rows = x.astype(np.float32)
     right = 0
-    for one in told:
+    for one in claims:
         low, high = one.leaf.low.astype(np.float32), one.leaf.high.astype(np.float32)
         inside = ((rows >= low) & (rows < high)).all(axis=1)
         right += bool((np.abs(y[inside] - one.target) <= 1e-3 * width).any())

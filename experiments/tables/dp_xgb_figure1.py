@@ -86,12 +86,12 @@ def belongs(dataset: str, system: str, epsilon: float) -> bool:
     return dataset.startswith("order ") == system.startswith("curve ")
 
 
-def block(found: Means, eps0: float, names: dict[str, str], rows: list[str]) -> list[str]:
+def block(results: Means, eps0: float, names: dict[str, str], rows: list[str]) -> list[str]:
     """Values of some rows, and how much the line of zCDP is above theorem 1."""
     kind = "curve" if names is CURVES else "total"
     lines = []
     for row in rows:
-        values = {n: found.get((row, f"{kind} {n}", eps0)) for n in names}
+        values = {n: results.get((row, f"{kind} {n}", eps0)) for n in names}
         texts = ["" if v is None else f"{v.mean:.4g}" for v in values.values()]
         ours, line = values["rdp"], values["zCDP"]
         texts.append(f"{line.mean / ours.mean:.3f}" if line and ours else "")
@@ -100,25 +100,25 @@ def block(found: Means, eps0: float, names: dict[str, str], rows: list[str]) -> 
     return grid(["", *names.values(), "zCDP / theorem 1"], lines) if lines else []
 
 
-def lines(table: Table, found: Means) -> list[str]:
+def lines(table: Table, results: Means) -> list[str]:
     """For each range, the curve and the totals."""
     out = []
-    for eps0 in sorted({k[2] for k in found}):
+    for eps0 in sorted({k[2] for k in results}):
         out += ["", f"Selections of range {eps0:g}: Rényi divergence of one", ""]
-        out += block(found, eps0, CURVES, [order_row(a) for a in ORDERS])
+        out += block(results, eps0, CURVES, [order_row(a) for a in ORDERS])
         out += ["", f"Selections of range {eps0:g}: ε at δ = {DELTA:g} of all", ""]
-        out += block(found, eps0, TOTALS, [count_row(k) for k in COUNTS])
+        out += block(results, eps0, TOTALS, [count_row(k) for k in COUNTS])
     return out
 
 
-def draw(table: Table, found: Means) -> None:
+def draw(table: Table, results: Means) -> None:
     """Curves of one selection, and totals over that of zCDP."""
     import matplotlib.pyplot as plt
 
     _, (left, right) = plt.subplots(1, 2, figsize=(9.0, 3.4))
     for eps0, colour in zip(RANGES, ("tab:blue", "tab:orange", "tab:green"), strict=True):
         for name, style in (("zCDP", "--"), ("rdp", "-")):
-            points = [(a, found.get((order_row(a), f"curve {name}", eps0))) for a in ORDERS]
+            points = [(a, results.get((order_row(a), f"curve {name}", eps0))) for a in ORDERS]
             known = [(a, m.mean) for a, m in points if m is not None]
             label = f"range {eps0:g}, {CURVES[name]}"
             if known:
@@ -127,8 +127,8 @@ def draw(table: Table, found: Means) -> None:
             ratios = [
                 (k, ours.mean / line.mean)
                 for k in COUNTS
-                if (line := found.get((count_row(k), "total zCDP", eps0))) is not None
-                and (ours := found.get((count_row(k), f"total {name}", eps0))) is not None
+                if (line := results.get((count_row(k), "total zCDP", eps0))) is not None
+                and (ours := results.get((count_row(k), f"total {name}", eps0))) is not None
             ]
             label = f"range {eps0:g}, {TOTALS[name]}"
             if ratios:

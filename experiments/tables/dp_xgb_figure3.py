@@ -36,55 +36,55 @@ def settings(preset: str) -> list[System]:
     return [setting(f"{preset} T={t}, d={d}", preset, t, d) for t in TREES for d in DEPTHS]
 
 
-def scores(found: Means, data: str, model: str) -> dict[int, tuple[float, float]]:
+def scores(results: Means, data: str, model: str) -> dict[int, tuple[float, float]]:
     """Mean and standard deviation of a model by number of trees."""
     start = f"{model} T="
     return {
         int(name.removeprefix(start)): (m.mean, m.sd)
-        for (dataset, name, _), m in found.items()
+        for (dataset, name, _), m in results.items()
         if dataset == data and name.startswith(start)
     }
 
 
-def complete(found: Means) -> list[str]:
+def complete(results: Means) -> list[str]:
     """Data sets on which all models and numbers of trees have been run."""
-    names = list(dict.fromkeys(k[0] for k in found))
-    return [d for d in names if all(len(scores(found, d, m)) == len(TREES) for m in PUBLISHED)]
+    names = list(dict.fromkeys(k[0] for k in results))
+    return [d for d in names if all(len(scores(results, d, m)) == len(TREES) for m in PUBLISHED)]
 
 
-def mean_ranks(found: Means) -> dict[str, dict[int, float]]:
+def mean_ranks(results: Means) -> dict[str, dict[int, float]]:
     """Mean rank over data sets by model and number of trees.
 
     `default` is not ranked with the others: its place is that which it would take among them.
     """
     places: dict[str, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
-    for data in complete(found):
-        models = {m: scores(found, data, m) for m in PUBLISHED}
-        own = scores(found, data, "default")
+    for data in complete(results):
+        models = {m: scores(results, data, m) for m in PUBLISHED}
+        ours = scores(results, data, "default")
         for t in TREES:
             known = sorted((models[m][t][0] for m in models), reverse=True)
             for m in models:
                 places[m][t].append(1 + known.index(models[m][t][0]))
-            if t in own:
-                places["default"][t].append(1 + sum(s > own[t][0] for s in known))
+            if t in ours:
+                places["default"][t].append(1 + sum(s > ours[t][0] for s in known))
     return {m: {t: float(np.mean(p)) for t, p in row.items()} for m, row in places.items()}
 
 
-def mean_scores(found: Means) -> dict[str, dict[int, float]]:
+def mean_scores(results: Means) -> dict[str, dict[int, float]]:
     """Mean AUC over data sets by model and number of trees."""
     out: dict[str, dict[int, float]] = {}
     for model in ("default", *PUBLISHED):
-        rows = [scores(found, d, model) for d in complete(found)]
+        rows = [scores(results, d, model) for d in complete(results)]
         shared = [t for t in TREES if rows and all(t in row for row in rows)]
         out[model] = {t: float(np.mean([row[t][0] for row in rows])) for t in shared}
     return out
 
 
-def zone(found: Means, model: str) -> dict[str, float]:
+def zone(results: Means, model: str) -> dict[str, float]:
     """How much of the best performance zone each group of numbers of trees has, in percent."""
     hits: dict[int, list[bool]] = {t: [] for t in TREES}
-    for data in complete(found):
-        row = scores(found, data, model)
+    for data in complete(results):
+        row = scores(results, data, model)
         best, spread = max(row.values())
         for t in TREES:
             hits[t].append(row[t][0] >= best - spread)
@@ -95,20 +95,20 @@ def zone(found: Means, model: str) -> dict[str, float]:
     return out | {"total": sum(out.values())}
 
 
-def lines(table: Table, found: Means) -> list[str]:
+def lines(table: Table, results: Means) -> list[str]:
     """Ranks, means, and the best performance zone beside the published one."""
-    if not complete(found):
+    if not complete(results):
         return ["", "Not all settings have been run."]
     heads = ["model", *(f"{t} trees" for t in TREES)]
     out = ["", "**Figure 3**: mean rank by number of trees, best depth; 1 is best", ""]
-    ranks = mean_ranks(found)
+    ranks = mean_ranks(results)
     names = [m for m in ("default", *PUBLISHED) if m in ranks]
     rows = [[m, *(f"{ranks[m][t]:.1f}" if t in ranks[m] else "" for t in TREES)] for m in names]
     out += grid(heads, rows)
     out += ["", "Mean test AUC over the same data sets", ""]
-    means = mean_scores(found)
+    means = mean_scores(results)
     rows = [[m, *(f"{means[m][t]:.4f}" if t in means[m] else "" for t in TREES)] for m in names]
-    stock = [found.get((d, STOCK.name, np.inf)) for d in complete(found)]
+    stock = [results.get((d, STOCK.name, np.inf)) for d in complete(results)]
     known = [m.mean for m in stock if m is not None]
     out += grid(heads, rows)
     if len(known) == len(stock):
@@ -117,19 +117,19 @@ def lines(table: Table, found: Means) -> list[str]:
     published = {(f.system, f.dataset): f.mean for f in figures(table.name)}
     rows = []
     for model, theirs in PUBLISHED.items():
-        here = zone(found, model)
+        here = zone(results, model)
         cells = [f"{v:.1f} *({published[theirs, name]:.1f})*" for name, v in here.items()]
         rows.append([f"{model} *{theirs}*", *cells])
     return out + grid(["model", *GROUPS, "total"], rows)
 
 
-def draw(table: Table, found: Means) -> None:
+def draw(table: Table, results: Means) -> None:
     """Mean rank against the number of trees."""
     import matplotlib.pyplot as plt
 
     from ..figure import colours
 
-    ranks = mean_ranks(found)
+    ranks = mean_ranks(results)
     styles = colours(["default", *PUBLISHED])
     _, axis = plt.subplots(figsize=(6.5, 3.6))
     for model, row in ranks.items():

@@ -48,15 +48,15 @@ def published_name(dataset: str) -> str:
     return STAND_IN.get(dataset, base(dataset))
 
 
-def lines(table: Table, found: Means) -> list[str]:
+def lines(table: Table, results: Means) -> list[str]:
     """A row for each data set: milliseconds a tree and ratios, beside the published ratio."""
     theirs = {name: f"*{a:g} / {b:g} ({a / b:.2f}x)*" for name, (a, b) in published(table).items()}
     private = [s.name for s in table.systems if s.private]
     epsilon = table.epsilons[0]
     rows, seen = [], set()
     for data in table.datasets:
-        stock = found.get((data.name, STOCK.name, math.inf))
-        cells = [found.get((data.name, name, epsilon)) for name in private]
+        stock = results.get((data.name, STOCK.name, math.inf))
+        cells = [results.get((data.name, name, epsilon)) for name in private]
         if stock is None and not any(cells):
             continue
         name = published_name(data.name)
@@ -69,7 +69,7 @@ def lines(table: Table, found: Means) -> list[str]:
     return ["", "CPU milliseconds a tree (ratio to not private)", "", *grid(heads, rows)]
 
 
-def draw(table: Table, found: Means) -> None:
+def draw(table: Table, results: Means) -> None:
     """Ratios to the trainer without privacy, hollow where published."""
     import matplotlib.pyplot as plt
 
@@ -78,12 +78,12 @@ def draw(table: Table, found: Means) -> None:
     private = [s.name for s in table.systems if s.private]
     styles = colours(private)
     times = published(table)
-    names = [d.name for d in table.datasets if (d.name, STOCK.name, math.inf) in found]
+    names = [d.name for d in table.datasets if (d.name, STOCK.name, math.inf) in results]
     _, axis = plt.subplots(figsize=(6.5, 1.0 + 0.4 * len(names)))
     for place, data in enumerate(names):
-        stock = found[data, STOCK.name, math.inf].mean
+        stock = results[data, STOCK.name, math.inf].mean
         for name in private:
-            mean = found.get((data, name, table.epsilons[0]))
+            mean = results.get((data, name, table.epsilons[0]))
             colour, mark = styles[name]
             if mean is not None:
                 label = name if place == 0 else None

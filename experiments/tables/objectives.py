@@ -26,31 +26,31 @@ WHAT = {
 }
 
 
-def share(table: Table, found: Means, data: str, epsilon: float) -> float:
+def share(table: Table, results: Means, data: str, epsilon: float) -> float:
     """Share of the improvement of stock XGBoost over the constant that is kept."""
     metric = table.metric(data)
-    ends = [found.get((data, name, NOT_PRIVATE)) for name in (CONSTANT, STOCK)]
-    ours = found.get((data, DEFAULT.name, epsilon))
+    ends = [results.get((data, name, NOT_PRIVATE)) for name in (CONSTANT, STOCK)]
+    ours = results.get((data, DEFAULT.name, epsilon))
     if ours is None or ends[0] is None or ends[1] is None:
         return math.nan
     whole = better(metric, ends[1].mean, ends[0].mean)
     return better(metric, ours.mean, ends[0].mean) / whole
 
 
-def lines(table: Table, found: Means) -> list[str]:
+def lines(table: Table, results: Means) -> list[str]:
     """A row for each task: the constant, each budget with the share that it keeps, and stock."""
-    epsilons = sorted({k[2] for k in found if math.isfinite(k[2])})
+    epsilons = sorted({k[2] for k in results if math.isfinite(k[2])})
     out = []
     for data in table.datasets:
-        if not any(k[0] == data.name for k in found):
+        if not any(k[0] == data.name for k in results):
             continue
         line = [f"{data.name}, {METRICS[table.metric(data.name)]}"]
-        line.append(render.cell(table, data.name, found.get((data.name, CONSTANT, NOT_PRIVATE))))
+        line.append(render.cell(table, data.name, results.get((data.name, CONSTANT, NOT_PRIVATE))))
         for epsilon in epsilons:
-            text = render.cell(table, data.name, found.get((data.name, DEFAULT.name, epsilon)))
-            kept = share(table, found, data.name, epsilon)
+            text = render.cell(table, data.name, results.get((data.name, DEFAULT.name, epsilon)))
+            kept = share(table, results, data.name, epsilon)
             line.append(text if math.isnan(kept) else f"{text}<br>{100 * kept:.0f}%")
-        line.append(render.cell(table, data.name, found.get((data.name, STOCK, NOT_PRIVATE))))
+        line.append(render.cell(table, data.name, results.get((data.name, STOCK, NOT_PRIVATE))))
         out.append(line)
     heads = ["data", CONSTANT, *map(render.head, epsilons), STOCK]
     return ["", *render.grid(heads, out)]

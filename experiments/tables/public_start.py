@@ -60,7 +60,7 @@ def start_of(matrix: Callable[[np.ndarray], xgb.DMatrix], rows: np.ndarray) -> x
     """A stock model of the rows, with as many rounds as a fifth of them say."""
     params = {**STOCK, "objective": "binary:logistic", "nthread": 1}
     cut = len(rows) * 4 // 5
-    found = xgb.train(
+    stopped = xgb.train(
         params,
         matrix(rows[:cut]),
         MOST_ROUNDS,
@@ -68,7 +68,7 @@ def start_of(matrix: Callable[[np.ndarray], xgb.DMatrix], rows: np.ndarray) -> x
         early_stopping_rounds=PATIENCE,
         verbose_eval=False,
     )
-    return xgb.train(params, matrix(rows), found.best_iteration + 1)
+    return xgb.train(params, matrix(rows), stopped.best_iteration + 1)
 
 
 def compute(table: Table, cell: Cell, options: Options) -> dict[str, Any]:
@@ -106,9 +106,9 @@ def compute(table: Table, cell: Cell, options: Options) -> dict[str, Any]:
         booster = xgb.train(params, matrix(private), xgb_model=booster)
         released = report(booster)
     assert booster is not None
-    found = scores(data.objective, y[test], booster.predict(matrix(test)))
+    figures = scores(data.objective, y[test], booster.predict(matrix(test)))
     shape = {"n_train": len(private), "columns": x.shape[1], "rounds": booster.num_boosted_rounds()}
-    return asdict(cell) | shape | found | released
+    return asdict(cell) | shape | figures | released
 
 
 def worth(curve: Sequence[tuple[float, float]], score: float) -> str:
@@ -137,11 +137,11 @@ def lines(table: Table, means: Any) -> list[str]:
         sign = 1.0 if metric == "auc" else -1.0
 
         def score(system: str, epsilon: float, name: str = data.name) -> float | None:
-            found = means.get((name, system, epsilon))
-            return None if found is None else float(found.mean)
+            points = means.get((name, system, epsilon))
+            return None if points is None else float(points.mean)
 
-        found = [(e, score(DEFAULT.name, e)) for e in EPSILONS]
-        curve = [(e, sign * s) for e, s in found if s is not None]
+        points = [(e, score(DEFAULT.name, e)) for e in EPSILONS]
+        curve = [(e, sign * s) for e, s in points if s is not None]
         shown = [_line("none", "", [score(DEFAULT.name, e) for e in SHOWN], [""] * len(SHOWN))]
         for rows in STARTS:
             alone = score(f"alone, {rows}", np.inf)

@@ -30,14 +30,14 @@ def of_size(rows: int) -> Dataset:
     )
 
 
-def draw(table: Table, found: Means) -> None:
+def draw(table: Table, results: Means) -> None:
     """AUC against the number of rows, a line for each budget."""
     import matplotlib.pyplot as plt
 
     rows = {of_size(n).name: n for n in SIZES}
     _, axis = plt.subplots(figsize=(6.0, 3.6))
-    for epsilon in sorted({k[2] for k in found}):
-        points = sorted((rows[k[0]], m.mean, m.sd) for k, m in found.items() if k[2] == epsilon)
+    for epsilon in sorted({k[2] for k in results}):
+        points = sorted((rows[k[0]], m.mean, m.sd) for k, m in results.items() if k[2] == epsilon)
         x, y, spread = zip(*points, strict=True)
         stock = math.isinf(epsilon)
         label = "not private" if stock else f"epsilon {epsilon:g}"

@@ -47,15 +47,15 @@ def main(place: Path) -> None:
     """Train each of the settings that are asked for, one after the other."""
     request: dict[str, Any] = json.loads((place / "request.json").read_text(encoding="utf-8"))
     module, name = METHODS[request["method"]]
-    found = importlib.import_module(f".{module}", __package__)
-    if hasattr(found, "warm_up"):
-        found.warm_up()  # imports are not part of the time
+    trainer = importlib.import_module(f".{module}", __package__)
+    if hasattr(trainer, "warm_up"):
+        trainer.warm_up()  # imports are not part of the time
     predictions, seconds, spent = [], [], {}
     with np.load(place / "in.npz") as file:
         data = dict(file)
     for params in request["settings"]:
         start = time.process_time()
-        answer = getattr(found, name)(request | {"params": params}, data)
+        answer = getattr(trainer, name)(request | {"params": params}, data)
         used_s = time.process_time() - start
         predicted, spent = answer if isinstance(answer, tuple) else (answer, {})
         seconds.append(used_s + spent.pop("shared_s", 0.0))

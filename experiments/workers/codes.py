@@ -25,9 +25,9 @@ def bin_codes(column: np.ndarray, nominal: bool, bins: int) -> np.ndarray:
         # Each often shared value begins a bin, and so does the value after it.
         after = values[np.minimum(np.searchsorted(values, often) + 1, len(values) - 1)]
         values = np.unique(np.concatenate([often, after, cuts]))
-    found = np.searchsorted(values, column, side="right")
-    found[np.isnan(column)] = len(values) + 1
-    return np.unique(found, return_inverse=True)[1]
+    codes = np.searchsorted(values, column, side="right")
+    codes[np.isnan(column)] = len(values) + 1
+    return np.unique(codes, return_inverse=True)[1]
 
 
 def all_codes(data: dict[str, np.ndarray], nominal: list[bool], bins: int) -> np.ndarray:

@@ -53,7 +53,7 @@ def _predict(synthesizer: Any, request: dict[str, Any], data: Any) -> np.ndarray
     with contextlib.redirect_stdout(io.StringIO()):
         synthesizer.fit(rows.iloc[:train], transformer=transformer)
         synthesizer.synthesizer = _Drawn(synthesizer.synthesizer)
-        made = pd.DataFrame(synthesizer.sample(train), columns=rows.columns).astype(int)
+        sampled = pd.DataFrame(synthesizer.sample(train), columns=rows.columns).astype(int)
     types = ["c" if nominal else "q" for nominal in request["nominal"]]
 
     def matrix(values: Any, label: Any = None) -> xgb.DMatrix:
@@ -66,7 +66,7 @@ def _predict(synthesizer: Any, request: dict[str, Any], data: Any) -> np.ndarray
         )
 
     params = {"objective": "binary:logistic", "eta": 0.1, "max_depth": 6, "nthread": 1}
-    booster = xgb.train(params, matrix(made[names], made["label"]), ROUNDS)
+    booster = xgb.train(params, matrix(sampled[names], sampled["label"]), ROUNDS)
     return booster.predict(matrix(codes[train:]))
 
 
@@ -81,5 +81,7 @@ def aim(request: dict[str, Any], data: Any) -> np.ndarray:
     """Adaptive and iterative mechanism (McKenna et al. 2022), over two-way marginals."""
     from snsynth.aim import AIMSynthesizer
 
-    made = AIMSynthesizer(request["epsilon"], request["delta"], rounds=request["params"]["rounds"])
-    return _predict(made, request, data)
+    synthesizer = AIMSynthesizer(
+        request["epsilon"], request["delta"], rounds=request["params"]["rounds"]
+    )
+    return _predict(synthesizer, request, data)

@@ -101,8 +101,8 @@ def test_pieces_are_read_like_all_cells(missing, tmp_path, monkeypatch):
             monkeypatch.setattr(files, "batches_of_lines", fast)
             try:
                 pieces = pieces_of(path, header, header, Csv(), ["x"], missing)
-                found = features(pieces, columns, missing)
-                read.append([np.asarray(found["x"]).tolist(), found["y"].codes.tolist()])
+                table = features(pieces, columns, missing)
+                read.append([np.asarray(table["x"]).tolist(), table["y"].codes.tolist()])
             except RowDomainError as error:
                 read.append(str(error))
         np.testing.assert_equal(*read, err_msg=path.read_text())

@@ -167,7 +167,7 @@ def test_a_second_step_beyond_its_room_is_not_released(monkeypatch):
     for wide in (Block(np.full((1, 2), 8)), Block(np.full((2, 2), 5))):
         drawn.clear()
         with pytest.raises(LedgerError, match="more than was booked"):
-            release(layout, events, cells, None, lambda first, own=wide: (own,))
+            release(layout, events, cells, None, lambda first, block=wide: (block,))
         assert drawn == [1]
 
 
