@@ -24,7 +24,7 @@ from .accounting.events import Event, GaussianEvent, ThresholdEvent
 from .accounting.units import PERSON, ROW
 from .engine import native
 from .engine.native import coins, discrete_gaussian
-from .errors import LedgerError
+from .errors import LedgerError, RowDomainError
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -35,6 +35,7 @@ MOST_SIGMA2 = 1 << 56
 LEVELS = 13
 """Levels of a quantile tree: sign, exponent and 3 bits of the fraction, an eighth of an octave."""
 _MAX_BIN = 64
+_FEWER_ROWS = 1 << 32  # of which every sum stays within 64 bits, see Layout
 _REPORT = "This is a defect of xgb_dp: please report it."
 _MORE = f"This would release more than was booked, or for another unit of privacy. {_REPORT}"
 
@@ -44,6 +45,8 @@ def _check_rows(columns: Iterable[npt.NDArray[Any]], persons: Codes | None) -> N
     arrays = [*columns, *(() if persons is None else (persons,))]
     if any(array.ndim != 1 for array in arrays) or len(set(map(len, arrays))) > 1:
         raise LedgerError(f"A row would count several times. Nothing was released. {_REPORT}")
+    if any(len(array) >= _FEWER_ROWS for array in arrays):
+        raise RowDomainError("There are 2^32 rows or more, whose sums would overflow. Give fewer.")
 
 
 def weights(persons: Codes | None, rows: int, shift: int) -> Ints:
@@ -128,7 +131,7 @@ class Layout:
         """Squared L2 norm of what one unit adds to all sums."""
         for matrix in (block.matrix for block in self.blocks):
             largest = max(int(matrix.max()), -int(matrix.min()))
-            # Of 2^32 rows, every sum stays within 64 bits; and so does the norm of a column.
+            # Of fewer than 2^32 rows, every sum stays within 64 bits; so does a column's norm.
             if largest >= 1 << (31 - self.shift) or len(matrix) * largest**2 >= 1 << 62:
                 raise LedgerError(
                     "A row would count more than its sums can hold. Nothing of this step was "

@@ -1,5 +1,7 @@
 """What is drawn, from which sums, and what is shown of it. Claims: docs/proofs/discovery.md."""
 
+import ctypes
+import json
 import math
 from dataclasses import replace
 
@@ -15,7 +17,7 @@ from xgb_dp.accounting import PERSON, ThresholdEvent, Unit
 from xgb_dp.accounting.threshold import failure_of
 from xgb_dp.discovery.least_noise import epsilon_of, plan_discovery
 from xgb_dp.engine import native
-from xgb_dp.errors import BudgetError, LedgerError
+from xgb_dp.errors import BudgetError, LedgerError, RowDomainError
 from xgb_dp.noisy_sums import (
     LEVELS,
     ColumnPlan,
@@ -78,6 +80,31 @@ def test_private_requests_are_for_private_noise():
     for wrong in (each * 2, -each):
         with pytest.raises(XGBoostError, match="weighs too much"):
             native.discover_numbers(columns, wrong, numbers_request(plan))
+
+
+def test_more_rows_than_sums_can_hold_are_refused():
+    """Before any of them is read: only their number is made up here."""
+    request = json.dumps(numbers_request(plan_of(1, number_shift=26))).encode()
+    cells, each = (ctypes.c_float * 1)(), (ctypes.c_int64 * 1)()
+    rows, columns = ctypes.c_uint64(2**35 + 1), ctypes.c_uint64(1)
+    with pytest.raises(XGBoostError, match="too many rows"):
+        native.answer("XGDPDiscoverNumbers", cells, each, rows, columns, request)
+
+
+def test_tables_of_too_many_rows_are_refused(monkeypatch):
+    monkeypatch.setattr(noisy_sums, "_FEWER_ROWS", 20)
+    monkeypatch.setattr(noisy_sums, "discrete_gaussian", lambda *_: pytest.fail("drawn"))
+    monkeypatch.setattr(native, "discover_numbers", lambda *_: pytest.fail("drawn"))
+    codes = np.zeros(20, dtype=np.int64)
+    block = noisy_sums.Block(np.ones((1, 1), dtype=np.int64))
+    layout = noisy_sums.Layout((block,))
+    for draw in (
+        lambda: noisy_sums.release(layout, layout.events(1 << 20), [codes]),
+        lambda: release_texts(plan_discovery(1, 0, 1.0, 1e-6), {"a": (codes, ["b"])}),
+        lambda: release_numbers(plan_of(4), table(20)),
+    ):
+        with pytest.raises(RowDomainError, match="would overflow"):
+            draw()
 
 
 def changes_of(columns, weights, more_columns, more_weights, plan) -> float:

@@ -6,9 +6,11 @@
 
 #include "plugin_cpp/json_reader.h"                        // for JsonReader, ReadKnownNoise
 #include "plugin_cpp/plan/plan.h"                          // for QuantilePlan
+#include "plugin_cpp/plan/row_bound.h"                     // for kMaxRows
 #include "plugin_cpp/release/release.h"                    // for Release, LocalInt
 #include "plugin_cpp/release/source.h"                     // for kDiscoveryStream
 #include "plugin_cpp/releases/candidates/quantile_tree.h"  // for FloatKey, WalkQuantileTrees, ToJson
+#include "plugin_cpp/rows/raw_pages.h"                     // for CheckNumRows
 #include "xgboost/json.h"                                  // for Json, Object, Array, Number
 #include "xgboost/logging.h"                               // for CHECK
 
@@ -51,7 +53,7 @@ std::string DiscoverNumbers(Context const* ctx, common::Span<float const> values
   CHECK_LT(std::ldexp(static_cast<double>(n_columns) * plan.levels, 2 * plan.shift), 4.6e18)
       << "The sensitivity of a discovery overflows.";
   CHECK_EQ(values.size(), n_rows * n_columns) << "Every column must have a value for each row.";
-  CHECK_LT(n_rows, std::size_t{1} << 42) << "There are too many rows to count.";
+  CheckNumRows(ctx, Masking{}, n_rows, kMaxRows);
   for (auto weight : weights) {
     CHECK(weight >= 0 && weight <= std::int64_t{1} << plan.shift) << "A row weighs too much.";
   }
