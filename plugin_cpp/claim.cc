@@ -118,12 +118,6 @@ std::vector<Planned> DrawsOf(Plan const& plan) {
   return out;
 }
 
-/** @brief What a ledger has of the rounds of a plan, of which each reads some of the rows. */
-Json RoundsOf(Plan const& plan) {
-  auto counted = (plan.rounds + plan.ensemble - 1) / plan.ensemble;
-  return ToJson(EventOfRound(plan, 0), counted, plan.IsOfPersons());
-}
-
 /** @brief Whether an event, or one inside it, is a draw with its noise, as often. */
 bool IsOf(Json const& event, Planned const& draw, Plan const& plan, bool in_round) {
   if (!IsA<Object>(event)) {
@@ -132,7 +126,9 @@ bool IsOf(Json const& event, Planned const& draw, Plan const& plan, bool in_roun
   auto const& in = get<Object const>(event);
   if (auto events = in.find("events"); events != in.cend()) {
     // A round is cheaper than what it releases: it must be the one that is planned.
-    if (in_round || draw.of_round == 0 || !plan.ReadsSomeRows() || !Has(event, RoundsOf(plan))) {
+    auto counted = (plan.rounds + plan.ensemble - 1) / plan.ensemble;
+    if (in_round || draw.of_round == 0 || !plan.ReadsSomeRows() ||
+        !Has(event, ToJson(EventOfRound(plan, 0), counted, plan.IsOfPersons()))) {
       return false;
     }
     auto const& list = get<Array const>(events->second);

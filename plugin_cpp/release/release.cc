@@ -7,7 +7,7 @@
 #include "collective/communicator-inl.h"    // for GetRank, GetWorldSize
 #include "plugin_cpp/random/exponential.h"  // for SelectArgmax, SelectExponential
 #include "plugin_cpp/random/samplers.h"     // for DiscreteGaussian, DiscreteLaplace
-#include "plugin_cpp/release/workers.h"     // for FromRankZero, SumOverWorkers
+#include "plugin_cpp/release/workers.h"     // for SumOverWorkers, TakeFromRankZero
 #include "xgboost/logging.h"                // for CHECK
 
 namespace xgboost::dp {
@@ -104,13 +104,11 @@ Released<NoisyInt> Release::Draw(NoiseEvent const& event, std::vector<std::int64
     if (is_local) {
       dp::SumOverWorkers(ctx_, exact.data(), exact.size());
     }
-    exact = FromRankZero(ctx_, [&] {
-      for (std::size_t i = 0; rng_ && i < exact.size(); ++i) {
-        exact[i] += event.is_laplace ? DiscreteLaplace(rng_.get(), event.parameter)
-                                     : DiscreteGaussian(rng_.get(), event.parameter);
-      }
-      return std::move(exact);
-    });
+    for (std::size_t i = 0; rng_ && collective::GetRank() == 0 && i < exact.size(); ++i) {
+      exact[i] += event.is_laplace ? DiscreteLaplace(rng_.get(), event.parameter)
+                                   : DiscreteGaussian(rng_.get(), event.parameter);
+    }
+    TakeFromRankZero(ctx_, exact.data(), exact.size());
   }
   WipeStack();
   for (auto value : exact) {
@@ -139,42 +137,30 @@ std::vector<std::int64_t> Release::SumMasked(std::vector<std::int64_t> local,
   return local;
 }
 
-template <typename Fn>
-std::vector<std::int64_t> Release::Choose(SelectionEvent const& event, std::size_t n_choices,
-                                          Fn&& choose) {
+template <typename Utilities>
+std::vector<std::int64_t> Release::Select(SelectionEvent const& event, std::size_t n_choices,
+                                          Utilities const& utilities) {
   CHECK(!masking_.IsOn())
       << "A selection needs exact sums, which no worker has of a masked training.";
   if (rng_) {
     ledger_.Record(event, 0);
   }
-  return FromRankZero(ctx_, [&] {
-    std::vector<std::int64_t> chosen;
-    for (std::size_t i = 0; i < n_choices; ++i) {
-      chosen.push_back(static_cast<std::int64_t>(choose(i)));
-      WipeStack();
-    }
-    return chosen;
-  });
+  std::vector<std::int64_t> chosen(n_choices);
+  for (std::size_t i = 0; collective::GetRank() == 0 && i < n_choices; ++i) {
+    auto of_choice = utilities(i);
+    chosen[i] = static_cast<std::int64_t>(
+        rng_ ? SelectExponential(rng_.get(), of_choice, event.eps_num, event.range << kEpsBits)
+             : SelectArgmax(of_choice));
+    WipeStack();
+  }
+  TakeFromRankZero(ctx_, chosen.data(), n_choices);
+  return chosen;
 }
 
-std::vector<std::int64_t> Release::Select(SelectionEvent const& event, std::size_t n_choices,
-                                          UtilitiesOf const& utilities) {
-  return this->Choose(event, n_choices, [&](std::size_t i) {
-    auto const* of_choice = utilities(i);
-    common::Span<std::int64_t const> span{of_choice->data(), of_choice->size()};
-    return rng_ ? SelectExponential(rng_.get(), span, event.eps_num, event.range << kEpsBits)
-                : SelectArgmax(span);
-  });
-}
-
-std::vector<std::int64_t> Release::Select(SelectionEvent const& event, std::size_t n_choices,
-                                          GroupsOf const& utilities) {
-  return this->Choose(event, n_choices, [&](std::size_t i) {
-    auto* of_choice = utilities(i);
-    return rng_ ? SelectExponential(rng_.get(), of_choice, event.eps_num, event.range << kEpsBits)
-                : SelectArgmax(of_choice);
-  });
-}
+template std::vector<std::int64_t> Release::Select(SelectionEvent const&, std::size_t,
+                                                   UtilitiesOf const&);
+template std::vector<std::int64_t> Release::Select(SelectionEvent const&, std::size_t,
+                                                   GroupsOf const&);
 
 void Release::BeginRound(RoundEvent const& round, bool record) {
   if (rng_) {

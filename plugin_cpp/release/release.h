@@ -25,6 +25,7 @@
 #include "plugin_cpp/release/source.h"       // for RandomSource
 #include "plugin_cpp/release/sums.h"         // for LocalSum, GlobalSum, NoisySum
 #include "xgboost/context.h"                 // for Context
+#include "xgboost/span.h"                    // for Span
 
 namespace xgboost::dp {
 /** @brief Released numbers, and the variance of the noise on each; 0 without noise. */
@@ -38,7 +39,7 @@ struct Released {
 [[nodiscard]] GlobalInt SumOverWorkers(Context const* ctx, Masking const& masking, LocalInt value);
 
 /** @brief The utilities of the candidates of a choice, exact over all workers. */
-using UtilitiesOf = std::function<std::vector<std::int64_t> const*(std::size_t choice)>;
+using UtilitiesOf = std::function<common::Span<std::int64_t const>(std::size_t choice)>;
 /** @brief The same where they are computed when they are asked for. */
 using GroupsOf = std::function<GroupedUtilities*(std::size_t choice)>;
 
@@ -106,23 +107,18 @@ class Release {
   /**
    * @brief Make some choices by the exponential mechanism, whose rows are disjoint: one event.
    *
-   * @param utilities Called on rank 0 alone, for one choice after the other.
+   * @param utilities UtilitiesOf or GroupsOf: called on rank 0 alone, for one choice after another.
    *
    * @return The index that was chosen, for each choice.
    */
+  template <typename Utilities>
   [[nodiscard]] std::vector<std::int64_t> Select(SelectionEvent const& event, std::size_t n_choices,
-                                                 UtilitiesOf const& utilities);
-  [[nodiscard]] std::vector<std::int64_t> Select(SelectionEvent const& event, std::size_t n_choices,
-                                                 GroupsOf const& utilities);
+                                                 Utilities const& utilities);
 
   void BeginRound(RoundEvent const& round, bool record);
   [[nodiscard]] Json SaveEvents() const { return ledger_.SaveEvents(); }
 
  private:
-  /** @brief Record the choices, and make each on rank 0 by choose(choice). */
-  template <typename Fn>
-  [[nodiscard]] std::vector<std::int64_t> Choose(SelectionEvent const& event, std::size_t n_choices,
-                                                 Fn&& choose);
   [[nodiscard]] Released<NoisyInt> Draw(NoiseEvent const& event, std::vector<std::int64_t> exact,
                                         bool is_local, std::size_t part);
   /** @brief Add this worker's shares of the noise, and sum over workers under masks. */

@@ -1,12 +1,10 @@
 #include "plugin_cpp/release/source.h"
 
-#include <algorithm>  // for copy
-#include <cstddef>    // for size_t
-#include <vector>     // for vector
+#include <cstddef>  // for size_t
 
 #include "collective/communicator-inl.h"  // for GetRank
 #include "plugin_cpp/random/chacha20.h"   // for SystemKey
-#include "plugin_cpp/release/workers.h"   // for FromRankZero
+#include "plugin_cpp/release/workers.h"   // for TakeFromRankZero
 #include "xgboost/logging.h"              // for CHECK
 
 namespace xgboost::dp {
@@ -53,12 +51,8 @@ std::unique_ptr<RandomSource> MakeSampleSource(std::string const& test_key) {
 
 std::unique_ptr<RandomSource> MakeSharedSource(Context const* ctx, std::string const& test_key,
                                                std::uint32_t stream_id) {
-  auto bytes = FromRankZero(ctx, [&] {
-    auto key = MakeKey(test_key);
-    return std::vector<std::uint8_t>(key.cbegin(), key.cend());
-  });
-  ChaChaKey key;
-  std::copy(bytes.cbegin(), bytes.cend(), key.begin());
+  auto key = MakeKey(test_key);
+  TakeFromRankZero(ctx, key.data(), key.size());
   return SourceOf(&key, stream_id);
 }
 

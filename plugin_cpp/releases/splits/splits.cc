@@ -162,7 +162,7 @@ void SelectedSplits::AddUtilities(OpenNode const& node) {
 
 Partitions SelectedSplits::ChooseSplits(std::vector<OpenNode> const& nodes, TreeSpec const& tree) {
   auto n_choices = tree.oblivious ? std::size_t{1} : nodes.size();
-  auto chosen = release_->Select(SplitEvent(plan_), n_choices, [&](std::size_t choice) {
+  UtilitiesOf utilities = [&](std::size_t choice) {
     auto const& features = nodes[choice].features;
     this->ListOffers(features);
     utilities_.assign(offsets_.back() + (plan_.no_split ? 1 : 0), 0);
@@ -178,8 +178,9 @@ Partitions SelectedSplits::ChooseSplits(std::vector<OpenNode> const& nodes, Tree
       utilities_.back() += static_cast<std::int64_t>(
           std::floor(plan_.gamma * static_cast<double>(plan_.row_bound.Unit())));
     }
-    return &utilities_;
-  });
+    return common::Span<std::int64_t const>{utilities_.data(), utilities_.size()};
+  };
+  auto chosen = release_->Select(SplitEvent(plan_), n_choices, utilities);
   Partitions partitions;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     auto const& features = nodes[i].features;
