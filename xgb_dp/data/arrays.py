@@ -18,8 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import PrivacyParameterError, RowDomainError
-from .cells import DATES, Names, is_sequence, number_of, numbers_of, read_data
+from .cells import DATES, is_sequence, number_of, numbers_of, read_data
 
+Codes = npt.NDArray[np.int64]
 _TABLES = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "Table"}
 _EXPECTED = (
     "a list or another sequence, a NumPy array, or a column or table of pandas, polars or Arrow"
@@ -66,15 +67,8 @@ def cells_of(values: Any, what: str) -> np.ndarray:
     )
 
 
-def codes_in(values: Any, names: Names, what: str) -> npt.NDArray[np.int64]:
-    """The code of each cell of a column among declared names; see :meth:`.cells.Names.codes`."""
-    return read_names(values, names.codes, what)
-
-
-def read_names(
-    values: Any, read: Callable[[np.ndarray], npt.NDArray[np.int64]], what: str
-) -> npt.NDArray[np.int64]:
-    """What a function of single cells makes of a column; it reads each listed name once."""
+def codes_in(values: Any, read: Callable[[np.ndarray], Codes], what: str) -> Codes:
+    """The code of each cell of a column by a function of cells, which reads a listed name once."""
     return _column(values, read) if library_of(values) else read(cells_of(values, what))
 
 
@@ -187,7 +181,7 @@ def _column(values: Any, read: Callable[[np.ndarray], np.ndarray] = np.asarray) 
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-Piece = tuple[np.ndarray, "npt.NDArray[np.int64] | None"]
+Piece = tuple[np.ndarray, "Codes | None"]
 """Cells; or a list of names that ends with None, and the place of each cell in it."""
 
 

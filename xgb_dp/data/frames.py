@@ -120,7 +120,7 @@ def _refuse_undeclared(columns: Sequence[Any], what: str) -> None:
 def _categories(X: Any, column: Any, names: list[Any]) -> Any:
     """A column of names as a category of the declared ones."""
     what = f"`categories` (`dp_categories`) of column {column!r}"
-    codes = read_data(codes_in, X[column], Names(names, what), "category")
+    codes = read_data(codes_in, X[column], Names(names, what).codes, "category")
     if (codes < ABSENT).any():
         raise RowDomainError(
             f"A row has a category of column {column!r} that is not declared. Declare every "

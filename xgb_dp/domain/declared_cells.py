@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..data.arrays import cells_of, is_arrow, is_table, library_of, read_names, type_of
+from ..data.arrays import cells_of, codes_in, is_arrow, is_table, library_of, type_of
 from ..data.cells import number_of, numbers_of, read_data, value_of
 from ..data.dates import EPOCH, parts_of_dates
 from ..data.frames import columns_of
@@ -209,7 +209,7 @@ def codes(
         of_texts = {text: of(text) for text in {cell for cell in listed if type(cell) is str}}
         return np.array([of_texts[c] if type(c) is str else of(c) for c in listed], dtype=np.int64)
 
-    indices = read_data(read_names, cells, of_each, "category")
+    indices = read_data(codes_in, cells, of_each, "category")
     if (indices == -2).any():
         raise RowDomainError(
             "a row holds something that is not declared. Declare all that may occur, or say in a "

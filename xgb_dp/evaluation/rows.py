@@ -360,7 +360,7 @@ def _codes_of_column(groups: Groups, table: Any) -> Ints:
             column = names[int(column)]
         if column not in names:
             raise _no_column(column)
-        return read_data(codes_in, table[column], groups.table, "feature")
+        return read_data(codes_in, table[column], groups.table.codes, "feature")
     values = cells_of(table, "feature") if not hasattr(table, "tocsc") else None
     known = isinstance(column, (int, np.integer)) and column >= 0
     if not known or (values is not None and (values.ndim != 2 or column >= values.shape[1])):
