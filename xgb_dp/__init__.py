@@ -28,14 +28,16 @@ from .errors import (
 if TYPE_CHECKING:
     from . import accounting, plotting, presets, testing
     from .budget import Budget
-    from .discovery import Discovery, discover
+    from .discovery.discovered import Discovery
+    from .discovery.look import discover
     from .evaluation import CalibratedModel, EvaluationReport, Split, evaluate, split
     from .record.deployment import model_card
     from .record.report import PrivacyReport, privacy_report
     from .record.total import PrivacyTotal
     from .record.verify import Verification, verify
     from .sklearn import DPXGBClassifier, DPXGBRegressor
-    from .tuning import Score, Selection, select
+    from .tuning.best_run import Selection, select
+    from .tuning.scores import Score
 
 __all__ = [
     "Budget",
@@ -79,19 +81,19 @@ _ROOMS = {
     "CalibratedModel": "evaluation",
     "DPXGBClassifier": "sklearn",
     "DPXGBRegressor": "sklearn",
-    "Discovery": "discovery",
+    "Discovery": "discovery.discovered",
     "EvaluationReport": "evaluation",
     "PrivacyReport": "record.report",
     "PrivacyTotal": "record.total",
-    "Score": "tuning",
-    "Selection": "tuning",
+    "Score": "tuning.scores",
+    "Selection": "tuning.best_run",
     "Split": "evaluation",
     "Verification": "record.verify",
-    "discover": "discovery",
+    "discover": "discovery.look",
     "evaluate": "evaluation",
     "model_card": "record.deployment",
     "privacy_report": "record.report",
-    "select": "tuning",
+    "select": "tuning.best_run",
     "split": "evaluation",
     "verify": "record.verify",
 }

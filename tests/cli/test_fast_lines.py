@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from xgb_dp.cli import files, lines
-from xgb_dp.cli.csv_form import Csv
-from xgb_dp.cli.files import cells_of, header_of, pieces_of
+from xgb_dp.cli.csv_form import Csv, header_of
+from xgb_dp.cli.files import cells_of, pieces_of
 from xgb_dp.cli.lines import OtherForm, batches_of_lines
 from xgb_dp.domain.declared import Column
 from xgb_dp.domain.declared_cells import features, numbers

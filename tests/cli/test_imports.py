@@ -5,14 +5,14 @@ import sys
 
 import pytest
 
-SLOW = ("pandas", "sklearn", "scipy.stats", "xgboost")
+SLOW = ("pandas", "pyarrow", "sklearn", "scipy.sparse", "scipy.stats", "xgboost")
 PROGRAM = f"""
 import sys
 from xgb_dp.__main__ import main
 try:
     main()
 finally:
-    print(*[name for name in {SLOW} if name in sys.modules])
+    print(*[name for name in {SLOW} if sys.modules.get(name)])
 """
 PRIVACY = ["--epsilon", "1", "--delta", "1e-6"]
 
@@ -22,6 +22,12 @@ PRIVACY = ["--epsilon", "1", "--delta", "1e-6"]
     [
         (["train", "{rows}", *PRIVACY, "--model", "no/such/m.json"], "does not exist"),
         (["train", "{rows}", *PRIVACY, "--report", "report.pdf"], "report.pdf"),
+        (["train", "{rows}", *PRIVACY, "--target", "c", "--classes", "0,1"], "no column"),
+        (["schema", "{rows}", "--target", "c"], "no column"),
+        (["discover", "{rows}", *PRIVACY], "kinds of the columns"),
+        (["discover", "{rows}", *PRIVACY, "--number", "c"], "no column"),
+        (["select", "{rows}", *PRIVACY, "--grid", "max_depth"], "NAME=A,B"),
+        (["select", "{rows}", *PRIVACY, "--grid", "eta=1,2", "--score", "f1"], "not one of"),
         (["predict", "{rows}", "{rows}", "--out", "no/such.csv"], "does not exist"),
         (["evaluate", "no such model", "{rows}"], "no such model"),
     ],
@@ -33,3 +39,19 @@ def test_a_wrong_call_needs_no_slow_library(arguments, message, tmp_path):
     answer = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert answer.returncode != 0 and message in answer.stderr
     assert answer.stdout.strip() == ""
+
+
+def test_no_command_waits_for_scikit_learn(tmp_path):
+    """XGBoost loads it, where it is, for its estimators alone."""
+    rows = tmp_path / "rows.csv"
+    rows.write_text("a,b\n" + "1,0\n2,1\n" * 20)
+    arguments = ["train", str(rows), *PRIVACY, "--target", "b", "--classes", "0,1", "--rounds", "1"]
+    command = [sys.executable, "-c", PROGRAM, *arguments]
+    answer = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert answer.returncode == 0, answer.stderr
+    assert set(answer.stdout.splitlines()[-1].split()) == {
+        "pandas",
+        "pyarrow",
+        "scipy.sparse",
+        "xgboost",
+    }

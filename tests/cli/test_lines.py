@@ -13,8 +13,8 @@ from xgb_dp.errors import PrivacyParameterError, RowDomainError
 
 pytest.importorskip("click")
 
-from xgb_dp.cli.csv_form import Csv
-from xgb_dp.cli.files import cells_of, header_of
+from xgb_dp.cli.csv_form import Csv, header_of
+from xgb_dp.cli.files import cells_of
 
 from .calls import SPENT, fails, invoke, rows
 

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-import pandas as pd
 
 from ..data.cells import MISSING
-from ..discovery import discover as look_at
 from ..discovery.reading import KINDS, kinds_of
 from ..errors import PrivacyParameterError
 from . import options
-from .csv_form import Csv
-from .files import cells_of, check_columns, header_of, ids_of, is_parquet, types_of
+from .csv_form import Csv, check_columns, header_of, is_parquet
 from .group import Given, command
 from .options import OUT, ROWS
 from .output import booked_on, new_files, save
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _kind_options = options.adds(
     *(
@@ -70,6 +71,8 @@ def discover(given: Given) -> None:
     missing = given.missing or MISSING
     named = given.named(*KINDS)
     cells, kinds = _cells(data, header, named, target, given.privacy_id, missing, given.csv)
+    from ..discovery.look import discover as look_at
+
     note = f"look at {data.name}"
     with booked_on(budget, note) as book:
         look = look_at(
@@ -107,6 +110,8 @@ def _cells(
                 f"The column {name!r} is not in the file, or its kind is missing. Check its name, "
                 "and give its kind by --text, --number, --date or --datetime."
             )
+    from .files import cells_of, ids_of, types_of
+
     cells = cells_of(data, list(dict.fromkeys(names)), header, csv)
     if privacy_id is not None:
         cells = cells.assign(**{privacy_id: ids_of(cells[privacy_id], missing)})

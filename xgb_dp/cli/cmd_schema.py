@@ -10,7 +10,7 @@ from ..data.cells import MISSING
 from ..discovery.yaml_text import flow
 from ..request.id_names import looks_like_id
 from . import options
-from .files import check_columns, header_of
+from .csv_form import check_columns, header_of
 from .group import Given, command
 from .options import OUT, ROWS
 from .output import print_or_save

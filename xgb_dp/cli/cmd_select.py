@@ -8,8 +8,7 @@ from ..domain.declared import typed
 from ..domain.domain import ATTRIBUTE
 from ..errors import PrivacyParameterError
 from ..request.params import DEFAULT_ROUNDS
-from ..tuning import select as best_of
-from ..tuning.scores import SCORES
+from ..tuning.score_names import SCORES
 from . import options
 from .cmd_train import rows_and_params, say_what_was_spent
 from .group import Given, command
@@ -48,6 +47,8 @@ def select(given: Given) -> None:
     model, grid = given.model, _grid(given.grids)
     new_files([model], force=given.force, read=[given.data, given.schema, given.budget])
     table, params = rows_and_params(given)
+    from ..tuning.best_run import select as best_of
+
     note = f"select {model.name}"
     with booked_on(given.budget, note) as book:
         chosen = best_of(

@@ -14,15 +14,8 @@ from ..domain.domain import read_domain
 from ..errors import PrivacyParameterError
 from ..request.arguments import own_names
 from . import options
-from .files import (
-    check_columns,
-    header_of,
-    is_parquet,
-    note_of,
-    note_text,
-    read_whole,
-    write_whole,
-)
+from .csv_form import check_columns, header_of, is_parquet
+from .files import note_of, note_text, read_whole, write_whole
 from .group import Given, command
 from .options import FILE, OUT
 from .output import new_files, save

@@ -19,6 +19,7 @@ from ..record.report import PrivacyReport, privacy_report
 from ..record.report_views import round_up
 from ..request.params import DEFAULT_ROUNDS
 from . import options
+from .csv_form import header_of
 from .group import Given, command
 from .options import FILE, OUT, ROWS
 from .output import booked_on, model_file, new_files, report_file, report_kind, save
@@ -105,6 +106,7 @@ def rows_and_params(given: Given, **target: float) -> tuple[Table, dict[str, Any
             raise PrivacyParameterError(
                 f"`dp_{name}` is given twice with different values: keep --{name}."
             )
+    domain.resolved(header_of(given.data, given.csv), training=True)  # before pandas is loaded
     from .table import read_table
 
     table = read_table(given.data, domain, training=True, csv=given.csv)

@@ -25,16 +25,10 @@ from pyarrow import parquet
 
 from ..data.parts import Part, divided_by
 from ..errors import PrivacyParameterError, RowDomainError
-from .csv_form import Csv
+from .csv_form import Csv, header_of, is_parquet, separator_of
 from .lines import OtherForm, batches_of_lines
 
-_PARQUET = (".parquet", ".pq")
 _FORM = 1  # of notes of divisions
-
-
-def is_parquet(path: Path) -> bool:
-    """Whether a file is a Parquet file, by the ending of its name."""
-    return path.suffix.lower() in _PARQUET
 
 
 class _Text:
@@ -86,27 +80,12 @@ def _reading(path: Path) -> Iterator[None]:
         raise RowDomainError(f"{path.name} {wrong}.")
 
 
-def header_of(path: Path, csv: Csv | None = None) -> list[str]:
-    """Names of the columns of a CSV or Parquet file; no row is read."""
+def parsed_header(path: Path, csv: Csv) -> list[str]:
+    """Names of the columns of a CSV file of any form, or of a Parquet file."""
     if is_parquet(path):
         with _reading(path):
             return list(parquet.read_schema(path).names)
-    if not any(s.lower() in (".csv", ".tsv", ".txt") for s in path.suffixes):
-        raise PrivacyParameterError(
-            f"{path.name}: rows come as .csv (also compressed, e.g. .csv.gz), .tsv or .parquet."
-        )
-    line = _parsed(path, csv or Csv(), nrows=1)
-    return [str(name).strip() for name in line.iloc[0]]
-
-
-def check_columns(names: Sequence[str], header: Sequence[str]) -> None:
-    """Refuse names of columns that a file does not have."""
-    for name in names:
-        if name not in header:
-            raise PrivacyParameterError(
-                f"The file has no column {name!r}. `xgb-dp schema FILE` shows the names of its "
-                "columns."
-            )
+    return [str(name).strip() for name in _parsed(path, csv, nrows=1).iloc[0]]
 
 
 def types_of(path: Path) -> pa.Table:
@@ -116,10 +95,6 @@ def types_of(path: Path) -> pa.Table:
     """
     with _reading(path):
         return parquet.read_schema(path).empty_table()
-
-
-def _separator(path: Path, csv: Csv) -> str:
-    return "\t" if csv.separator == "," and ".tsv" in path.suffixes else csv.separator
 
 
 def _parsed(path: Path, csv: Csv, **options: Any) -> pd.DataFrame:
@@ -133,7 +108,7 @@ def _parsed(path: Path, csv: Csv, **options: Any) -> pd.DataFrame:
     with _reading(path), get_handle(path, "r", **how) as file:
         text = _Text(file.handle)
         cells = pd.read_csv(
-            text, sep=_separator(path, csv), header=None, index_col=False, dtype=str, engine="c",
+            text, sep=separator_of(path, csv), header=None, index_col=False, dtype=str, engine="c",
             keep_default_na=False, na_filter=False, skipinitialspace=True, **options,
         )  # fmt: skip
     if text.quotes and any(cells[name].str.contains("[\r\n]").any() for name in cells):
@@ -166,7 +141,7 @@ def write_whole(table: Any, path: Path, csv: Csv) -> None:
         parquet.write_table(table, path)
         return
     encoding = "utf-8" if csv.encoding == "utf-8-sig" else csv.encoding
-    table.to_csv(path, index=False, sep=_separator(path, csv), encoding=encoding)
+    table.to_csv(path, index=False, sep=separator_of(path, csv), encoding=encoding)
 
 
 def cells_of(path: Path, wanted: list[str], header: list[str], csv: Csv) -> pd.DataFrame:
@@ -176,7 +151,7 @@ def cells_of(path: Path, wanted: list[str], header: list[str], csv: Csv) -> pd.D
             return pd.read_parquet(path, columns=wanted).reset_index(drop=True)[wanted]
     if csv.encoding in ("utf-8", "utf-8-sig"):
         with suppress(OtherForm):
-            lines = list(batches_of_lines(path, _separator(path, csv), header, wanted))
+            lines = list(batches_of_lines(path, separator_of(path, csv), header, wanted))
             if lines:
                 return pa.Table.from_batches(lines).to_pandas()
     return _texts(path, wanted, header, csv)
@@ -204,7 +179,7 @@ def pieces_of(
     done = 0
     if csv.encoding in ("utf-8", "utf-8-sig"):
         with suppress(OtherForm):
-            separator = _separator(path, csv)
+            separator = separator_of(path, csv)
             for batch in batches_of_lines(path, separator, header, wanted, numbers, missing):
                 done += batch.num_rows
                 yield batch

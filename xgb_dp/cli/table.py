@@ -19,9 +19,9 @@ from ..data.parts import Part, mark
 from ..domain.declared_cells import codes, features, numbers
 from ..domain.domain import Domain
 from ..errors import RowDomainError
-from .csv_form import Csv
+from .csv_form import Csv, check_columns, header_of, is_parquet
 from .files import cells_of as cells_of_file
-from .files import check_columns, header_of, ids_of, is_parquet, part_of_file, pieces_of
+from .files import ids_of, part_of_file, pieces_of
 
 T = TypeVar("T")
 Floats = npt.NDArray[np.float32]

@@ -2,8 +2,3 @@
 
 Everything is drawn in ``noisy_sums``.
 """
-
-from .discovered import Discovery, FoundColumn
-from .look import discover
-
-__all__ = ["Discovery", "FoundColumn", "discover"]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from ..noisy_sums import Floats
 
@@ -63,7 +63,7 @@ class Figure:
             high: Highest value that it has.
         """
         value = min(max(value, low), high)
-        wide = float(norm.ppf(0.5 + 0.5 * level)) * spread
+        wide = float(ndtri(0.5 + 0.5 * level)) * spread
         return cls(value, max(value - wide, low), min(value + wide, high), noise)
 
     @classmethod
@@ -93,7 +93,7 @@ class Figure:
         """
         a, b = (float(part) for part in np.asarray(parts))
         (va, cov), (_, vb) = spread.tolist()
-        z2 = float(norm.ppf(0.5 + 0.5 * level)) ** 2
+        z2 = float(ndtri(0.5 + 0.5 * level)) ** 2
         # A denominator within its own noise says no more than that it may be as large as this.
         den = max(b, max(vb, 0.0) ** 0.5, _TINY)
         value = min(max(a / den, low), high)

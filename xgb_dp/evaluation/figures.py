@@ -11,8 +11,7 @@ from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
-from scipy.stats import chi2
+from scipy.special import expit, gammaincinv
 
 from ..noisy_sums import Floats
 from .figure import Figure, rising
@@ -194,7 +193,7 @@ class TwoClasses:
         drawn, seen = self._residual(self._sampled), self._residual(self.posterior.mean)
         spread = np.cov(drawn.T) + np.eye(BINS) * 1e-6
         distance = float(seen @ np.linalg.solve(spread, seen))
-        return bool(distance <= chi2.ppf(self.level, BINS))
+        return bool(distance <= 2.0 * gammaincinv(0.5 * BINS, self.level))
 
     @property
     def ks(self) -> Figure:

@@ -10,7 +10,7 @@ from dataclasses import astuple, dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from ..noisy_sums import Floats, Ints
 from .figure import Figure
@@ -83,7 +83,7 @@ class SeveralClasses:
 
     def confusion(self) -> list[list[Figure]]:
         """Numbers of rows by true class (first index) and predicted class."""
-        wide = float(norm.ppf(0.5 + 0.5 * self.level))
+        wide = float(ndtri(0.5 + 0.5 * self.level))
 
         def figure(count: float) -> Figure:
             value = max(count, 0.0)

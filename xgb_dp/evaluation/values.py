@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from ..noisy_sums import Floats, Ints
 from .figure import Figure, figure_of, rising
@@ -298,7 +298,7 @@ class Values:
         # At the quantile, rows of a population lie below with the probability of the share.
         drawn = share * (1.0 - share) * max(float(self.counts.sum()), 1.0)
         variance = ((weights @ self.error) * weights).sum(axis=1) + drawn
-        wide = float(norm.ppf(0.5 + 0.5 * self.level)) * np.sqrt(variance)
+        wide = float(ndtri(0.5 + 0.5 * self.level)) * np.sqrt(variance)
         value, around = float(of(self.counts)[0]), short(self.counts)
         first = int(np.argmax(around + wide >= 0.0))
         last = CELLS - int(np.argmax((around - wide)[::-1] <= 0.0))

@@ -20,7 +20,7 @@ from ..data.ids import Persons, persons_of
 from ..data.matrices import private_matrix
 from ..data.parts import mark, part_of, reading
 from ..data.persons import id_column
-from ..discovery import Discovery
+from ..discovery.discovered import Discovery
 from ..domain.declared import read_column
 from ..domain.declared_cells import names_of
 from ..domain.domain import ATTRIBUTE, Domain, from_mapping, read_domain, stored_domain
@@ -33,7 +33,7 @@ from ..request.names import read_one
 from ..training.again import made_of
 from ..training.call_site import check_eval_set, check_sample
 from ..training.interfaces import refuse_margins
-from ..tuning import select
+from ..tuning.best_run import select
 
 _SHARED = (
     "epsilon",

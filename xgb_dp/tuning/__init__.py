@@ -4,8 +4,3 @@
 keeps the one with the best noisy score on rows that no training saw. What that costs is little more
 than one training (``docs/howto/selection.md``, proof in ``docs/proofs/selection.md``).
 """
-
-from .best_run import Selection, select
-from .scores import Score
-
-__all__ = ["Score", "Selection", "select"]

@@ -43,7 +43,8 @@ from ..training.keeper import released_by, with_look
 from ..training.prepare import prepare
 from ..training.run import Training
 from .plans import ACCOUNTANT, Trial, TuningPlan, plan_runs, trials
-from .scores import SCORES, Predicted, Score, ScoreValue, judge_of, kind_of
+from .score_names import SCORES
+from .scores import Predicted, Score, ScoreValue, judge_of, kind_of
 from .sides import Given, Side
 
 _ONE_MACHINE = (

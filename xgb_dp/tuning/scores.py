@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from scipy import stats
 
 from ..accounting import PERSON, ROW, GaussianEvent
 from ..errors import BudgetError, PrivacyParameterError
@@ -22,6 +21,7 @@ from ..noisy_sums import MOST_SIGMA2, Block, Codes, Floats, Ints, Layout, releas
 from ..parameters.parse import parse_number
 from ..request.losses import QUANTILES
 from ..request.settings import Settings
+from .score_names import KINDS
 
 GRID = 1 << 16  # units of one row
 _COUNT = GRID // 4  # the number of rows is released beside the sum of losses, with more noise
@@ -29,18 +29,6 @@ _LEAST_SIGMA2 = 1 << 20
 _LOG_LOSS_BOUND = 3.0
 _TIME_BOUND = 4.0
 _AUC_GRID = Grid()
-_KINDS = {
-    "log_loss": ("binary", "multiclass"),
-    "brier": ("binary", "multiclass"),
-    "accuracy": ("binary", "multiclass"),
-    "auc": ("binary",),
-    "squared_error": ("regression", "quantile"),
-    "absolute_error": ("regression", "quantile"),
-    "pinball_loss": ("quantile", "quantiles"),
-    "time_log_loss": ("times",),
-}
-SCORES = tuple(_KINDS)
-"""Names of all scores."""
 _DEFAULTS = {
     "regression": "squared_error",
     "quantile": "pinball_loss",
@@ -97,8 +85,8 @@ class Score:
     bound: float | None = None
 
     def __post_init__(self) -> None:
-        if self.name not in _KINDS:
-            raise PrivacyParameterError(f"`score` must be one of {', '.join(map(repr, _KINDS))}.")
+        if self.name not in KINDS:
+            raise PrivacyParameterError(f"`score` must be one of {', '.join(map(repr, KINDS))}.")
         if self.bound is not None:
             if self.name not in _BOUNDED:
                 raise PrivacyParameterError(
@@ -120,8 +108,8 @@ class Score:
         Raises:
             PrivacyParameterError: Another kind.
         """
-        if kind not in _KINDS[self.name]:
-            fitting = [name for name, kinds in _KINDS.items() if kind in kinds]
+        if kind not in KINDS[self.name]:
+            fitting = [name for name, kinds in KINDS.items() if kind in kinds]
             said = _SAID.get(kind, kind)
             raise PrivacyParameterError(
                 f"The score {self.name!r} is not for settings that predict {said}. Use one of "
@@ -294,9 +282,6 @@ def judge_of(score: Score | str | None, kind: str) -> Score:
     return judge
 
 
-_LAWS = {"normal": stats.norm, "logistic": stats.logistic, "extreme": stats.gumbel_l}
-
-
 @dataclass(frozen=True)
 class Predicted:
     """What the predictions of a setting are; public."""
@@ -349,7 +334,10 @@ def time_log_loss(
     p: Floats, ends: Floats, target: tuple[float, float], predicted: Predicted
 ) -> Floats:
     """Negative log likelihood of the logarithm of each time, in nats."""
-    law, scale = _LAWS[predicted.law], predicted.scale
+    from scipy import stats  # takes long to load
+
+    laws = {"normal": stats.norm, "logistic": stats.logistic, "extreme": stats.gumbel_l}
+    law, scale = laws[predicted.law], predicted.scale
     with np.errstate(all="ignore"):
         lower, upper = (np.log(np.clip(end, *target)) for end in ends.T)
         open_end = np.isinf(ends[:, 1])
