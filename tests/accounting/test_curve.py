@@ -107,14 +107,14 @@ def test_widths_are_those_of_the_kernel(eps0, step):
 @pytest.mark.parametrize("steps", [[(10.0, 3)], [(60.0, 2)], [(1e-4, 900)], [(0.3, 40), (12.0, 1)]])
 @pytest.mark.parametrize("mu", [0.0, 0.5, 60.0])
 def test_the_curve_ends_in_a_tail(steps, mu):
-    grid, curve = tail_curve(steps, mu, math.log(1e-18), 1e7)
+    grid, curve = tail_curve(tuple(steps), mu, math.log(1e-18), 1e7)
     assert curve[-1] <= 1.001e-18
     assert len(curve) == grid.below + grid.above + 1
 
 
 def test_no_grid_where_it_would_be_too_large():
-    assert tail_curve([(36.0, 1800)], 0.0, math.log(1e-13), 1e8) is None
-    assert tail_curve([(0.1, 10)], 1e5, math.log(1e-13), 1e8) is None
+    assert tail_curve(((36.0, 1800),), 0.0, math.log(1e-13), 1e8) is None
+    assert tail_curve(((0.1, 10),), 1e5, math.log(1e-13), 1e8) is None
 
 
 @pytest.mark.parametrize("eps0", [0.003, 0.1, 1.0, 4.0])

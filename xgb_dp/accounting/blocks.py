@@ -59,7 +59,7 @@ def _fit(eps0: float, count: int, log_extra: float, work: float) -> tuple[float,
 
 def block_mu(eps0: float, count: int, log_extra: float, work: float) -> float | None:
     """A mu whose Gaussian curve, raised by exp(log_extra), is above that of `count` selections."""
-    tail = tail_curve([(eps0, count)], 0.0, log_extra, work)
+    tail = tail_curve(((eps0, count),), 0.0, log_extra, work)
     if tail is None:
         return None
     grid, curve = tail

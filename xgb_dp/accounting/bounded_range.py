@@ -12,6 +12,7 @@ import ctypes
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -105,12 +106,13 @@ def choose_grid(
     return Grid(step, points, points)
 
 
+@lru_cache(maxsize=128)  # of public numbers; the report of a training asks what its plan has asked
 def tail_curve(
-    steps: Sequence[tuple[float, int]],
+    steps: tuple[tuple[float, int], ...],
     mu: float,
     log_tail: float,
     work: float,
-    laplace: Sequence[tuple[float, int]] = (),
+    laplace: tuple[tuple[float, int], ...] = (),
 ) -> tuple[Grid, Array] | None:
     """A grid and the curve on it, which ends below exp(log_tail); None if that is too much work."""
     # In variance, in tails and in work, Laplace noise is like four selections of its epsilon.
@@ -166,9 +168,8 @@ def _step(v: Array, n: int, m: int, laws: Array) -> Array:
 def _compiled_step(v: Array, n: int, m: int, laws: Array) -> Array:
     """The same, in libxgboost."""
     out = np.empty(n)
-    addresses = [ctypes.c_void_p(array.ctypes.data) for array in (v, laws, out)]
-    sizes = ctypes.c_int64(n), ctypes.c_int64(m)
-    native.call("XGDPBoundedRangeStep", addresses[0], *sizes, *addresses[1:])
+    curve, rows, to = (ctypes.c_void_p(array.ctypes.data) for array in (v, laws, out))
+    native.call("XGDPBoundedRangeStep", curve, ctypes.c_int64(n), ctypes.c_int64(m), rows, to)
     return out
 
 
@@ -198,9 +199,8 @@ def selection_curve(steps: Sequence[tuple[float, int]], grid: Grid) -> Array:
             curve = step(padded, n, m, laws)
         rounding += count * (64.0 + 8.0 * m * h)
     # The true curve does not increase, so a smaller bound to the left bounds what follows too.
-    return np.minimum.accumulate(
-        np.minimum(curve * (1.0 + rounding * _UNIT_ROUNDOFF) + 1e-300, 1.0)
-    )
+    raised = np.minimum(curve * (1.0 + rounding * _UNIT_ROUNDOFF) + 1e-300, 1.0)
+    return np.minimum.accumulate(raised)
 
 
 def _after_laplace(curve: Array, grid: Grid, epsilon: float, count: int) -> Array:

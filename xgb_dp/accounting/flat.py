@@ -60,7 +60,7 @@ class Composition:
         if (self.steps or self.laplace) and math.isfinite(mu):
             # Where there is no curve, its losses are charged purely.
             self.left = math.fsum(n * e for e, n in (*self.steps, *self.laplace)) * (1.0 + 1e-15)
-            tail = tail_curve(self.steps, self.mu, log_tail, work, self.laplace)
+            tail = tail_curve(tuple(self.steps), self.mu, log_tail, work, tuple(self.laplace))
             if tail is not None:
                 self.grid, values = tail
                 self.curve = GridCurve(self.grid.points(), values, self.grid.step)

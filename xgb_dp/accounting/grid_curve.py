@@ -62,14 +62,15 @@ class GridCurve:
         lowest, first = max(middle - 12.0 * mu, _ALL), max(middle - far * mu, _ALL)
         x, v = self.extended(lowest, first, middle + far * mu)
         z = (epsilon - x - mu * mu / 2.0) / mu
-        up, down = scipy.special.ndtr(z), scipy.special.ndtr(-z)
-        # Chance that epsilon - Y lies in [x_i, x_{i+1}], from the smaller tail.
-        p = np.where(z[1:] > 0.0, down[1:] - down[:-1], up[:-1] - up[1:])
+        # Chance that epsilon - Y lies in [x_i, x_{i+1}], from the smaller tail; z falls.
+        split = np.count_nonzero(z[1:] > 0.0)
+        down, up = scipy.special.ndtr(-z[: split + 1]), scipy.special.ndtr(z[split:])
+        p = np.concatenate([down[1:] - down[:-1], up[:-1] - up[1:]])
         # Conditional mean of the weight of x_i in the chord, under a density that dominates.
         t = z[1:] * (h / mu)
         inside = np.maximum(t, -50.0)
         weight = (1.0 - _ramp(inside + h) / _ramp(inside)) / -math.expm1(-h)
-        weight = np.clip(weight + 1e-14 * (1.0 + 1.0 / h), 0.0, 1.0)
+        weight = np.minimum(np.maximum(weight + 1e-14 * (1.0 + 1.0 / h), 0.0), 1.0)
         weight[t < -50.0] = 1.0
         if h > 0.125 * mu:
             weight = np.minimum(weight, self._mean_weight(epsilon, mu, x, z, p))
@@ -97,8 +98,9 @@ class GridCurve:
 def _ramp(x: Array) -> Array:
     """(1 - e^-x) / x, continued to 1 at 0."""
     near = np.abs(x) < 1e-12
-    safe = np.where(near, 1.0, x)
-    return np.where(near, 1.0 - 0.5 * x, -np.expm1(-safe) / safe)
+    ramp = -np.expm1(-x) / (x + near)
+    ramp[near] = 1.0 - 0.5 * x[near]
+    return np.asarray(ramp)
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,10 @@ _TOLERANCE = 0.02
 """Of noise: other machines round otherwise, and the search ends within so much of its target."""
 
 
-def events_of_record(public: Mapping[str, Any], target: tuple[float, float]) -> list[list[Event]]:
-    """What a training is charged with whose ledger says this of it."""
+def events_of_record(
+    public: Mapping[str, Any], target: tuple[float, float]
+) -> Iterator[list[Event]]:
+    """What a training may be charged with whose ledger says this of it; likely first."""
     choice = public.get("plan_choice")
     plans = [{}] if choice is None else choice["plans"]
     readings = [settings_of_record(public, target, plan) for plan in plans]
@@ -36,15 +38,14 @@ def events_of_record(public: Mapping[str, Any], target: tuple[float, float]) -> 
         raise ValueError("`private_candidates` are not those of the columns")
     asked = *target, taken["dp_accountant"], taken["dp_group"]
     if choice is None:
-        return [list(calibrate(Releases.of(taken), *asked).events)]
+        yield list(calibrate(Releases.of(taken), *asked).events)
+        return
     # A plan of sparse tables that has no noise is left out, but its number of cells is released.
     last = readings[-1]
     ways = {last.starts_from_columns, True}
-    specs = [
-        tuple(Releases.of(s, counts=True, presence=presence) for s in readings)
-        for presence in sorted(ways)
-    ]
-    return [[calibrate_family(choices, *asked).event] for choices in specs]
+    for presence in sorted(ways):
+        choices = tuple(Releases.of(s, counts=True, presence=presence) for s in readings)
+        yield [calibrate_family(choices, *asked).event]
 
 
 def settings_of_record(

@@ -33,6 +33,8 @@ def calibrate(given: Given) -> None:
     The noise multiplier is the standard deviation of the noise divided by the most that one row can
     change: noise of 40 in the leaves drowns leaves of fewer than some 40 rows.
     """
+    import xgboost  # noqa: F401 - the accountant takes a tenth of its time in the library
+
     from ..request.schema import Schema
     from ..training.prepare import prepare
 

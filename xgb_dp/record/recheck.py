@@ -6,7 +6,7 @@ here its events are calibrated once more. It costs nothing, and reads the ledger
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ..accounting import Event, SelectionEvent, make_accountant
@@ -83,8 +83,12 @@ def _of_events(training: TrainingRecord) -> Iterator[str]:
     if any(isinstance(event, SelectionEvent) for event in events):
         yield from _of_selection(training, but)
         return
-    ways = events_of_record(public, training.target)
-    yield from min((differences(events, way, but=but) for way in ways), key=len)
+    faults = []
+    for way in events_of_record(public, training.target):
+        faults.append(differences(events, way, but=but))
+        if not faults[-1]:
+            return
+    yield from min(faults, key=len)
 
 
 def _of_selection(training: TrainingRecord, but: frozenset[str]) -> Iterator[str]:
@@ -116,6 +120,6 @@ def _of_selection(training: TrainingRecord, but: frozenset[str]) -> Iterator[str
         yield f"the selection costs epsilon {spent:.6g} instead of {epsilon:g}"
 
 
-def _alike(run: Sequence[Event], ways: Sequence[Sequence[Event]]) -> bool:
+def _alike(run: Sequence[Event], ways: Iterable[Sequence[Event]]) -> bool:
     """Whether a run releases the same things, whatever their noise is."""
     return any(not differences(run, way, but=_OF_GRIDS) for way in ways)
