@@ -5,23 +5,28 @@
 #include <mutex>      // for mutex, lock_guard
 #include <vector>     // for vector
 
-#include "common/threading_utils.h"  // for ParallelFor
-#include "plugin_cpp/plan/plan.h"    // for Plan, PublicTree
+#include "common/threading_utils.h"    // for ParallelFor
+#include "plugin_cpp/grow/row_sets.h"  // for Branching
+#include "plugin_cpp/plan/plan.h"      // for Plan, PublicTree
 
 namespace xgboost::dp {
 void RoutedSplits::Begin(common::Span<ClassGradients const> gradients) {
   CHECK_EQ(gradients.size(), 1);
   gpair_ = &gradients[0].pairs;
   nodes_.assign(1, Node{});
+  next_.clear();
 }
 
 void RoutedSplits::Follow(std::vector<OpenNode> const& nodes, Partitions const& partitions,
                           std::vector<std::vector<bst_node_t>> const& children, bool) {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!children[i].empty()) {
-      auto left = children[i][0];
-      nodes_.resize(std::max(nodes_.size(), static_cast<std::size_t>(left) + 2));
-      nodes_[nodes[i].nidx] = {partitions[i][0], left};
+      Branching const branching{pages_.Places(), nodes[i].nidx, partitions[i], children[i]};
+      nodes_.resize(std::max(nodes_.size(), static_cast<std::size_t>(children[i].back()) + 1));
+      nodes_[branching.node] = {branching.feature, static_cast<std::ptrdiff_t>(next_.size())};
+      for (auto child : branching.child_of) {
+        next_.push_back(branching.children[child]);
+      }
     }
   }
 }
@@ -29,11 +34,9 @@ void RoutedSplits::Follow(std::vector<OpenNode> const& nodes, Partitions const& 
 template <typename Codes>
 bst_node_t RoutedSplits::LeafOf(Codes const& codes, std::size_t row) const {
   bst_node_t nidx = 0;
-  while (nodes_[nidx].left >= 0) {
+  while (nodes_[nidx].next >= 0) {
     auto const& node = nodes_[nidx];
-    auto f = node.split.feature;
-    bool goes_left = node.split.GoesLeft(codes(row, f), pages_.Places().MissingCode(f));
-    nidx = node.left + (goes_left ? 0 : 1);
+    nidx = next_[node.next + codes(row, node.feature)];
   }
   return nidx;
 }

@@ -8,7 +8,8 @@
  */
 #pragma once
 
-#include <vector>  // for vector
+#include <cstddef>  // for ptrdiff_t
+#include <vector>   // for vector
 
 #include "plugin_cpp/grow/bins.h"      // for BinPlaces, BinnedPages
 #include "plugin_cpp/grow/splitter.h"  // for Splitter, Split
@@ -27,8 +28,8 @@ class RoutedSplits : public Splitter {
 
  private:
   struct Node {
-    Split split;
-    bst_node_t left{-1};  // -1 for a leaf; the right child follows the left one
+    bst_feature_t feature{0};
+    std::ptrdiff_t next{-1};  // where the places of its codes begin; -1 for a leaf
   };
   /** @brief Send the rows of this worker down the tree. @return Sums of their pairs by node. */
   [[nodiscard]] std::vector<LocalSum> Route(std::vector<bst_node_t>* positions) const;
@@ -39,5 +40,6 @@ class RoutedSplits : public Splitter {
   BinnedPages const& pages_;
   std::vector<PackedPair> const* gpair_{nullptr};
   std::vector<Node> nodes_;
+  std::vector<bst_node_t> next_;  // where a row goes, by the code of the feature
 };
 }  // namespace xgboost::dp
