@@ -128,6 +128,7 @@ bench: build $(STAMPS)/extra-bench
 	$(VENV)/bin/python -m benchmarks.external $(EXTERNAL_ARGS)
 	$(VENV)/bin/python -m benchmarks.growth $(GROWTH_ARGS)
 	$(VENV)/bin/python -m benchmarks.wide $(WIDE_ARGS)
+	$(VENV)/bin/python -m benchmarks.exchanges
 
 # Resumes where it was interrupted. XGB_DP_DATA names the data folder.
 tables: build $(STAMPS)/extra-experiments

@@ -131,11 +131,11 @@ def table(results: dict[str, dict[str, list[dict[str, float]]]]) -> str:
     return "\n".join(lines)
 
 
-def write(text: str, page: Path) -> None:
-    """Put the table between its marks."""
-    head, rest = page.read_text(encoding="utf-8").split(BEGIN)
-    tail = rest.split(END)[1]
-    page.write_text(f"{head}{BEGIN}\n\n{text}\n\n{END}{tail}", encoding="utf-8")
+def write(text: str, page: Path, begin: str = BEGIN, end: str = END) -> None:
+    """Put a table between its marks."""
+    head, rest = page.read_text(encoding="utf-8").split(begin)
+    tail = rest.split(end)[1]
+    page.write_text(f"{head}{begin}\n\n{text}\n\n{end}{tail}", encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -169,3 +169,13 @@ def test_external(tmp_path):
     before, peak = (float(cell) for cell in cells[5:7])
     assert 0 < before < peak
     assert not list(folder.iterdir())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="connections tell what they sent")
+def test_exchanges():
+    """Workers send the bytes that are counted; sketches may give `hist` some bins more or less."""
+    text = _run("-m", "benchmarks.exchanges", "--seen", "--workers", "5")
+    rows = [line.split("|")[1:-1] for line in text.splitlines() if line.startswith("| ")][1:]
+    assert [row[0].strip() for row in rows] == ["hist", "dp_hist"]
+    assert float(rows[0][3]) == pytest.approx(float(rows[0][4]), rel=0.05)
+    assert rows[1][3] == rows[1][4]
