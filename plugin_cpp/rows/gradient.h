@@ -64,19 +64,12 @@ struct ClassGradients {
 };
 
 /**
- * @brief The rows of persons with several rows, in the order of Persons::RowsOfSeveral.
+ * @brief The integers within the bound of a row, of each class, of persons with several rows, in
+ *        the order of Persons::RowsOfSeveral.
  *
  * They lie anywhere in the matrix. What is done person by person reads them one after the other.
  */
-struct RowsOfPersons {
-  /** @brief Gradients and Hessians of a class: integers of at most 2^24, which floats hold. */
-  struct OfClass {
-    std::vector<float> grad, hess;
-  };
-
-  std::vector<OfClass> given;    // of each class, within the bound of a row only
-  std::vector<OfClass> bounded;  // the same after persons were bounded
-};
+using RowsOfPersons = std::vector<std::vector<PackedPair>>;
 
 /**
  * @brief Quantise the gradients of one round.

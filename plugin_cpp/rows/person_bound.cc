@@ -1,13 +1,13 @@
 #include "plugin_cpp/rows/person_bound.h"
 
-#include <algorithm>  // for any_of, fill, fill_n, max, min
+#include <algorithm>  // for any_of, copy_n, fill, max, min
 #include <array>      // for array
 #include <cmath>      // for abs, ldexp, sqrt
 #include <limits>     // for numeric_limits
 
 #include "common/threading_utils.h"      // for ParallelFor, Sched
 #include "plugin_cpp/random/samplers.h"  // for IntegerSqrt
-#include "plugin_cpp/wide.h"             // for Prefetch, XGB_DP_WIDE
+#include "plugin_cpp/wide.h"             // for Prefetch, ResizeInLargePages, XGB_DP_WIDE
 
 namespace xgboost::dp {
 namespace {
@@ -46,7 +46,7 @@ inline void Spread(double const* given, std::size_t n_rows, std::size_t width, d
 template <std::size_t kLanes>
 inline void NoLessThanSizes(double const* kept, std::size_t n_rows, std::size_t width,
                             double* sizes) {
-  std::fill_n(sizes, kLanes, 0.0);
+  double sums[kLanes] = {};  // with `sizes` in their place the loop is not wide
   for (std::size_t j = 0; j < n_rows; ++j) {
     double squares[kLanes] = {};
     for (std::size_t entry = 0; entry < width; ++entry) {
@@ -56,12 +56,12 @@ inline void NoLessThanSizes(double const* kept, std::size_t n_rows, std::size_t 
       kept += kLanes;
     }
     for (std::size_t l = 0; l < kLanes; ++l) {
-      // Squares are integers of at most 2^40, so the root is right to 2^-23 of a step of 2^-kBits.
-      // Half a step more than that is rounded to no less than the next whole step.
-      auto steps = std::sqrt(squares[l]) * 1024.0 + (0.5 + 0x1p-20);
-      sizes[l] += RoundWithin(steps, 0.0, 0x1p50);
+      // The size of a row is less than one step of 2^-kBits above its root. The other half step is
+      // more than all roundings take.
+      sums[l] += std::sqrt(squares[l]) * 1024.0 + 1.5;
     }
   }
+  std::copy_n(sums, kLanes, sizes);
 }
 
 /**
@@ -180,7 +180,7 @@ class GroupBound {
       std::fill(words_.begin(), words_.end(), PackedPair{});
     }
     for (std::size_t k = 0; k < limits_.joint; ++k) {
-      this->Read((*out)[first + k].pairs, k);
+      this->Read((*out)[first + k].pairs, k, several ? &(*several)[first + k] : nullptr);
     }
     if (limits_.by_prediction) {
       // Only what the factor leaves is looked at.
@@ -198,17 +198,17 @@ class GroupBound {
     this->Enforce();
     for (std::size_t k = 0; k < limits_.joint; ++k) {
       this->Write(k, &(*out)[first + k].pairs, change + k);
-      if (several) {
-        this->Keep(given_, k, &several->given[first + k]);
-        this->Keep(kept_, k, &several->bounded[first + k]);
-      }
     }
   }
 
  private:
-  void Read(std::vector<PackedPair> const& pairs, std::size_t k) {
+  void Read(std::vector<PackedPair> const& pairs, std::size_t k, std::vector<PackedPair>* several) {
     group_.ForEach<kLanes>(
         [&](auto j, auto l, auto i) { words_[j * kLanes + l] = pairs[rows_[i]]; });
+    if (several) {
+      group_.ForEach<kLanes>(
+          [&](auto j, auto l, auto i) { (*several)[group_.begin + i] = words_[j * kLanes + l]; });
+    }
     auto* out = given_.data() + 2 * k * kLanes;
     Unpack(kLanes == kMost, words_.data(), group_.rows, width_ * kLanes, out);
   }
@@ -223,14 +223,6 @@ class GroupBound {
     }
     group_.ForEach<kLanes>(
         [&](auto j, auto l, auto i) { (*pairs)[rows_[i]] = words_[j * kLanes + l]; });
-  }
-
-  void Keep(std::vector<double> const& entries, std::size_t k, RowsOfPersons::OfClass* to) const {
-    group_.ForEach<kLanes>([&](auto j, auto l, auto i) {
-      auto at = (j * width_ + 2 * k) * kLanes + l;
-      to->grad[group_.begin + i] = static_cast<float>(entries[at]);
-      to->hess[group_.begin + i] = static_cast<float>(entries[at + kLanes]);
-    });
   }
 
   void ScaleBy(NormsOfRows norms) {
@@ -335,13 +327,9 @@ void BoundPersons(Context const* ctx, RowBound const& bound, Persons const& pers
   auto const& rows = persons.RowsOfSeveral();
   Limits limits{bound, n_class};
   if (several) {
-    several->given.resize(n_class);
-    several->bounded.resize(n_class);
-    for (auto* classes : {&several->given, &several->bounded}) {
-      for (auto& of_class : *classes) {
-        of_class.grad.resize(rows.size());
-        of_class.hess.resize(rows.size());
-      }
+    several->resize(n_class);
+    for (auto& of_class : *several) {
+      ResizeInLargePages(rows.size(), &of_class);
     }
   }
   auto n_blocks = (groups.size() + kGroups - 1) / kGroups;

@@ -212,6 +212,8 @@ Persons::Persons(common::Span<std::uint32_t const> codes, std::size_t n_persons)
     if (auto& place = next[codes_[i]]; place != kNone) {
       rows_[place] = static_cast<std::uint32_t>(i);
       place += steps[codes_[i]];
+    } else {
+      singles_.push_back(static_cast<std::uint32_t>(i));
     }
   }
 }

@@ -94,6 +94,8 @@ class Persons {
   [[nodiscard]] std::vector<PersonGroup> const& Groups() const { return groups_; }
   /** @brief The rows of all of them, group by group. */
   [[nodiscard]] std::vector<std::uint32_t> const& RowsOfSeveral() const { return rows_; }
+  /** @brief The others, in order. */
+  [[nodiscard]] std::vector<std::uint32_t> const& RowsOfOne() const { return singles_; }
 
  private:
   /** @brief Order the rows of each person by what they hold; rows alike are interchangeable. */
@@ -103,6 +105,7 @@ class Persons {
   std::vector<std::uint32_t> counts_;  // rows of each person
   std::vector<PersonGroup> groups_;    // of persons with several rows
   std::vector<std::uint32_t> rows_;    // theirs
+  std::vector<std::uint32_t> singles_;
 };
 
 /**

@@ -1,18 +1,19 @@
 #include "plugin_cpp/releases/leaves/leaves.h"
 
-#include <algorithm>  // for fill_n, max, min
-#include <cmath>      // for abs, sqrt
-#include <cstddef>    // for size_t
-#include <cstdint>    // for int64_t, uint32_t, uint64_t
-#include <utility>    // for move
-#include <variant>    // for visit, get_if
+#include <algorithm>    // for copy_n, max, min
+#include <cmath>        // for abs, sqrt
+#include <cstddef>      // for size_t
+#include <cstdint>      // for int32_t, int64_t, uint8_t, uint32_t, uint64_t
+#include <type_traits>  // for decay_t
+#include <utility>      // for exchange, move
+#include <variant>      // for get, get_if
 
 #include "common/threading_utils.h"                // for ParallelFor, Sched
 #include "plugin_cpp/plan/plan.h"                  // for LeafEvent
 #include "plugin_cpp/random/samplers.h"            // for IntegerSqrt128, u128
 #include "plugin_cpp/releases/leaves/shrinkage.h"  // for RowVariance
 #include "plugin_cpp/rows/person_bound.h"          // for CutTo
-#include "plugin_cpp/wide.h"                       // for Prefetch, ResizeInLargePages
+#include "plugin_cpp/wide.h"                       // for Prefetch, ResizeInLargePages, XGB_DP_WIDE
 #include "xgboost/logging.h"                       // for CHECK
 
 namespace xgboost::dp {
@@ -71,14 +72,68 @@ std::int64_t FloorDiv(std::int64_t value, std::int64_t n) {
   return value / n - (value % n < 0 ? 1 : 0);
 }
 
-/** @brief What each person adds to leaves of trees that share a structure. */
-class LeavesOfPerson {
+/** @brief A group of persons with few rows: row j of person l is at j kMost + l. */
+struct ShortPersons {
+  static constexpr std::size_t kMost = PersonGroup::kMost, kRows = kMost * PersonGroup::kShort;
+
+  // A row has the sums of its leaf if none before it is there, and else 0: at most 2^28.
+  std::int32_t leaf[kRows], grad[kRows], hess[kRows];
+  std::int64_t squares_g[kMost], squares_h[kMost];  // sums of those of a person
+};
+
+/**
+ * @brief From rows to leaves: those of a leaf are added up and scaled, see LeavesOfPersons.
+ *
+ * In instructions that are as wide as the processor has them.
+ */
+XGB_DP_WIDE void AddUp(std::size_t n_rows, double most, double of_hessian, ShortPersons* p) {
+  constexpr auto kMost = ShortPersons::kMost;
+  std::int32_t hessian[kMost] = {};
+  double factor[kMost];
+  for (std::size_t j = 0; j < n_rows; ++j) {
+    std::int32_t leaf[kMost], grad[kMost] = {}, hess[kMost] = {};
+    std::copy_n(p->leaf + j * kMost, kMost, leaf);
+    for (auto at = j * kMost; at < n_rows * kMost; at += kMost) {
+      for (std::size_t l = 0; l < kMost; ++l) {
+        auto mask = -static_cast<std::int32_t>(p->leaf[at + l] == leaf[l]);
+        auto g = p->grad[at + l] & mask, h = p->hess[at + l] & mask;
+        grad[l] += g;
+        hess[l] += h;
+        p->grad[at + l] -= g;
+        p->hess[at + l] -= h;
+      }
+    }
+    for (std::size_t l = 0; l < kMost; ++l) {
+      p->grad[j * kMost + l] = grad[l];
+      p->hess[j * kMost + l] = hess[l];
+      hessian[l] += hess[l];
+    }
+  }
+  for (std::size_t l = 0; l < kMost; ++l) {
+    auto root = std::sqrt(of_hessian * static_cast<double>(hessian[l]));
+    factor[l] = most / (root > most ? root : most);
+    p->squares_g[l] = p->squares_h[l] = 0;
+  }
+  for (std::size_t at = 0; at < n_rows * kMost; at += kMost) {
+    auto *grad = p->grad + at, *hess = p->hess + at;
+    for (std::size_t l = 0; l < kMost; ++l) {
+      auto g = RoundWithin(static_cast<double>(grad[l]) * factor[l], -0x1p28, 0x1p28);
+      auto h = RoundWithin(static_cast<double>(hess[l]) * factor[l], -0x1p28, 0x1p28);
+      grad[l] = static_cast<std::int32_t>(g);
+      hess[l] = static_cast<std::int32_t>(h);
+      p->squares_g[l] += static_cast<std::int64_t>(grad[l]) * grad[l];
+      p->squares_h[l] += static_cast<std::int64_t>(hess[l]) * hess[l];
+    }
+  }
+}
+
+/** @brief What persons add to the leaves of trees that share a structure. */
+class LeavesOfPersons {
  public:
-  LeavesOfPerson(Plan const& plan, std::size_t n_leaves)
-      : width_{2 * static_cast<std::size_t>(plan.num_class)},
-        most_g_{static_cast<std::uint64_t>(plan.row_bound.MostGradient())},
+  LeavesOfPersons(Plan const& plan, std::size_t n_leaves)
+      : most_g_{static_cast<std::uint64_t>(plan.row_bound.MostGradient())},
         most_h_{static_cast<std::uint64_t>(plan.row_bound.MostLeafHessian())},
-        place_(n_leaves, kNone) {
+        sums_(n_leaves * plan.num_class) {
     auto const& bound = plan.row_bound;
     auto unit = static_cast<double>(bound.Unit());
     most_ = static_cast<double>(most_g_) / unit;
@@ -92,105 +147,134 @@ class LeavesOfPerson {
   }
 
   /**
-   * @param group  Of persons, of which this is number `l`.
-   * @param rows   Of the group.
-   * @param given  Of all persons.
-   * @param leaf   Of each row.
-   * @param change Of the sums of the leaves, class by class for each of them.
+   * @param rows  Of the group.
+   * @param given Of all persons.
+   * @param leaf  Of each row.
+   * @param out   Sums of the leaves, class by class for each of them.
    */
   template <typename LeafT>
-  void operator()(PersonGroup const& group, std::size_t l, std::uint32_t const* rows,
-                  RowsOfPersons const& given, std::vector<LeafT> const& leaf,
-                  std::vector<LocalSum>* change) {
-    auto n_class = width_ / 2;
-    auto most_leaves = std::min<std::size_t>(group.rows, place_.size());
-    if (leaves_.size() < most_leaves) {
-      leaves_.resize(most_leaves);
-      sums_.resize(most_leaves * width_);
-    }
-    double hessian = 0;  // integers, so that no order matters
-    for (std::size_t j = 0; j < group.rows; ++j) {
-      auto at = group.At(j, l);
-      auto in = leaf[rows[at - group.begin]];
-      auto* sums = this->SumsOf(in);
-      for (std::size_t k = 0; k < n_class; ++k) {
-        auto h = static_cast<double>(given.given[k].hess[at]);
-        sums[2 * k] += static_cast<double>(given.given[k].grad[at]);
-        sums[2 * k + 1] += h;
-        hessian += h;
-        // Without what the splits have of the rows, for which this comes.
-        (*change)[in * n_class + k] +=
-            LocalSum{-static_cast<std::int64_t>(given.bounded[k].grad[at]),
-                     -static_cast<std::int64_t>(given.bounded[k].hess[at])};
+  void operator()(PersonGroup const& group, std::uint32_t const* rows, RowsOfPersons const& given,
+                  std::vector<LeafT> const& leaf, std::vector<LocalSum>* out) {
+    if (group.persons == 1 || given.size() > 1) {
+      for (std::size_t l = 0; l < group.persons; ++l) {
+        this->AddOne(group, l, rows, given, leaf, out);
       }
+      return;
     }
-    double factor = most_ / std::max(most_, std::sqrt(of_hessian_ * hessian));
-    for (std::size_t i = 0; i < n_leaves_ * width_; ++i) {
-      sums_[i] = RoundWithin(sums_[i] * factor, -0x1p50, 0x1p50);
+    constexpr auto kMost = ShortPersons::kMost;
+    if (group.persons < kMost) {
+      short_ = {};
     }
-    this->Cut(0, most_g_);
-    this->Cut(1, most_h_);
-    auto const* sums = sums_.data();
-    for (std::size_t i = 0; i < n_leaves_; ++i) {
-      auto* out = change->data() + leaves_[i] * n_class;
-      for (std::size_t k = 0; k < n_class; ++k, sums += 2) {
-        out[k] += LocalSum{static_cast<std::int64_t>(sums[0]), static_cast<std::int64_t>(sums[1])};
-      }
-      place_[leaves_[i]] = kNone;
+    group.ForEach<kMost>([&](auto j, auto l, auto i) {
+      auto at = j * kMost + l;
+      auto pair = given[0][group.begin + i].Sum();
+      short_.leaf[at] = leaf[rows[i]];
+      short_.grad[at] = static_cast<std::int32_t>(pair.grad);
+      short_.hess[at] = static_cast<std::int32_t>(pair.hess);
+    });
+    AddUp(group.rows, most_, of_hessian_, &short_);
+    for (std::size_t l = 0; l < kMost; ++l) {
+      Cut(short_.squares_g[l], most_g_, group.rows,
+          [&](auto j) { return &short_.grad[j * kMost + l]; });
+      Cut(short_.squares_h[l], most_h_, group.rows,
+          [&](auto j) { return &short_.hess[j * kMost + l]; });
     }
-    n_leaves_ = 0;
+    for (std::size_t at = 0; at < group.rows * kMost; ++at) {
+      (*out)[short_.leaf[at]] += LocalSum{short_.grad[at], short_.hess[at]};
+    }
   }
 
  private:
-  static constexpr std::uint32_t kNone = static_cast<std::uint32_t>(-1);
-
-  [[nodiscard]] double* SumsOf(std::size_t leaf) {
-    auto& place = place_[leaf];
-    if (place == kNone) {
-      place = static_cast<std::uint32_t>(n_leaves_++);
-      leaves_[place] = leaf;
-      std::fill_n(sums_.data() + place * width_, width_, 0.0);
+  /** @brief The same for person number `l`. */
+  template <typename LeafT>
+  void AddOne(PersonGroup const& group, std::size_t l, std::uint32_t const* rows,
+              RowsOfPersons const& given, std::vector<LeafT> const& leaf,
+              std::vector<LocalSum>* out) {
+    auto n_class = given.size(), n_leaves = sums_.size() / n_class;
+    // The leaf of each row, which may come again: then nothing is left of its sums. Or all leaves.
+    bool is_short = group.rows <= n_leaves;
+    auto n_listed = is_short ? group.rows : n_leaves;
+    first_.resize(n_listed);
+    std::int64_t hessian = 0;
+    for (std::size_t j = 0; j < group.rows; ++j) {
+      auto at = group.At(j, l);
+      auto first = leaf[rows[at - group.begin]] * n_class;
+      for (std::size_t k = 0; k < n_class; ++k) {
+        auto pair = given[k][at].Sum();
+        sums_[first + k] += pair;
+        hessian += pair.hess;
+      }
+      if (is_short) {
+        first_[j] = first;
+      }
     }
-    return sums_.data() + place * width_;
+    for (std::size_t i = 0; i < n_leaves && !is_short; ++i) {
+      first_[i] = i * n_class;
+    }
+    double factor = most_ / std::max(most_, std::sqrt(of_hessian_ * static_cast<double>(hessian)));
+    auto scaled = [&](std::int64_t sum) {
+      return static_cast<std::int64_t>(
+          RoundWithin(static_cast<double>(sum) * factor, -0x1p50, 0x1p50));
+    };
+    own_.resize(n_listed * n_class);
+    u128 squares_g = 0, squares_h = 0;
+    auto* own = own_.data();
+    for (auto first : first_) {
+      for (std::size_t k = 0; k < n_class; ++k, ++own) {
+        auto sum = std::exchange(sums_[first + k], {});
+        *own = LocalSum{scaled(sum.grad), scaled(sum.hess)};
+        squares_g += Square(own->grad);
+        squares_h += Square(own->hess);
+      }
+    }
+    Cut(squares_g, most_g_, own_.size(), [this](auto i) { return &own_[i].grad; });
+    Cut(squares_h, most_h_, own_.size(), [this](auto i) { return &own_[i].hess; });
+    own = own_.data();
+    for (auto first : first_) {
+      for (std::size_t k = 0; k < n_class; ++k, ++own) {
+        (*out)[first + k] += *own;
+      }
+    }
   }
 
-  /** @brief Hold the norm of the gradients (`first` 0) or Hessians (1), whatever they are. */
-  void Cut(std::size_t first, std::uint64_t most) {
-    u128 squares = 0;
-    for (auto i = first; i < n_leaves_ * width_; i += 2) {
-      auto value = static_cast<std::uint64_t>(std::abs(sums_[i]));
-      squares += static_cast<u128>(value) * value;
-    }
+  static u128 Square(std::int64_t value) {
+    auto size = static_cast<std::uint64_t>(std::abs(value));
+    return static_cast<u128>(size) * size;
+  }
+
+  /** @brief Hold the norm of the gradients or Hessians, whatever they are. */
+  template <typename Entry>
+  static void Cut(u128 squares, std::uint64_t most, std::size_t n, Entry&& entry) {
     if (squares <= static_cast<u128>(most) * most) {
       return;
     }
     auto size = IntegerSqrt128(squares);
     size += static_cast<u128>(size) * size < squares ? 1 : 0;
-    for (auto i = first; i < n_leaves_ * width_; i += 2) {
-      sums_[i] = static_cast<double>(CutTo(static_cast<std::int64_t>(sums_[i]), most, size));
+    for (std::size_t i = 0; i < n; ++i) {
+      *entry(i) = static_cast<std::decay_t<decltype(*entry(i))>>(CutTo(*entry(i), most, size));
     }
   }
 
-  std::size_t width_;  // entries of a leaf
   std::uint64_t most_g_, most_h_;
-  double most_;                       // of gradients, in rows
-  double of_hessian_;                 // variance of gradients, where C = 1, of a step of Hessian
-  std::vector<std::uint32_t> place_;  // of leaves among those of the person
-  std::size_t n_leaves_{0};           // of the person
-  std::vector<std::size_t> leaves_;   // of which these come first
-  std::vector<double> sums_;          // leaf by leaf
+  double most_;                     // of gradients, in rows
+  double of_hessian_;               // variance of gradients, where C = 1, of a step of Hessian
+  std::vector<LocalSum> sums_;      // of all leaves; 0 between persons
+  std::vector<std::size_t> first_;  // in these, of leaves of the person
+  std::vector<LocalSum> own_;       // of these leaves
+  ShortPersons short_;
 };
 
 /**
- * @brief What persons with several rows add to the leaves, beyond what splits have of them.
+ * @brief Sums of the rows of this worker that are in each leaf, class by class.
  *
  * @param position The leaf of each row.
  */
 template <typename LeafT>
-std::vector<LocalSum> ChangeOfLeaves(Context const* ctx, Plan const& plan, Persons const& persons,
-                                     RowsOfPersons const& given,
-                                     std::vector<bst_node_t> const& leaves,
-                                     std::vector<bst_node_t> const& position) {
+std::vector<LocalSum> SumsOfLeaves(Context const* ctx, Plan const& plan, Persons const& persons,
+                                   RowsOfPersons const& given,
+                                   std::vector<ClassGradients> const& gradients,
+                                   std::vector<bst_node_t> const& leaves,
+                                   std::vector<bst_node_t> const& position) {
   std::vector<LeafT> index(static_cast<std::size_t>(leaves.back()) + 1);
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     index[leaves[i]] = static_cast<LeafT>(i);
@@ -202,11 +286,18 @@ std::vector<LocalSum> ChangeOfLeaves(Context const* ctx, Plan const& plan, Perso
                       [&](auto i) { leaf[i] = index[position[i]]; });
 
   auto const& groups = persons.Groups();
-  auto n_blocks = std::min(static_cast<std::size_t>(ctx->Threads() * kBlocks), groups.size());
-  std::vector<std::vector<LocalSum>> changes(n_blocks);
+  auto const& singles = persons.RowsOfOne();
+  auto n_class = gradients.size();
+  auto n_blocks = static_cast<std::size_t>(ctx->Threads() * kBlocks);
+  std::vector<std::vector<LocalSum>> sums(n_blocks);
   common::ParallelFor(n_blocks, ctx->Threads(), common::Sched::Dyn(), [&](auto b) {
-    changes[b].resize(leaves.size() * plan.num_class);
-    LeavesOfPerson add{plan, leaves.size()};
+    sums[b].resize(leaves.size() * n_class);
+    for (auto i = b * singles.size() / n_blocks; i < (b + 1) * singles.size() / n_blocks; ++i) {
+      for (std::size_t k = 0; k < n_class; ++k) {
+        sums[b][leaf[singles[i]] * n_class + k] += gradients[k].pairs[singles[i]].Sum();
+      }
+    }
+    LeavesOfPersons add{plan, leaves.size()};
     auto const& all = persons.RowsOfSeveral();
     auto far = all.size() - std::min(all.size(), kAhead);
     for (auto i = b * groups.size() / n_blocks; i < (b + 1) * groups.size() / n_blocks; ++i) {
@@ -215,18 +306,15 @@ std::vector<LocalSum> ChangeOfLeaves(Context const* ctx, Plan const& plan, Perso
            ++at) {
         Prefetch(leaf.data() + all[at + kAhead]);
       }
-      for (std::size_t l = 0; l < groups[i].persons; ++l) {
-        add(groups[i], l, rows, given, leaf, &changes[b]);
-      }
+      add(groups[i], rows, given, leaf, &sums[b]);
     }
   });
-  std::vector<LocalSum> change(leaves.size() * plan.num_class);
-  for (auto const& of_block : changes) {
-    for (std::size_t at = 0; at < change.size(); ++at) {
-      change[at] += of_block[at];
+  for (std::size_t b = 1; b < n_blocks; ++b) {
+    for (std::size_t at = 0; at < sums[0].size(); ++at) {
+      sums[0][at] += sums[b][at];
     }
   }
-  return change;
+  return std::move(sums[0]);
 }
 }  // namespace
 
@@ -237,19 +325,15 @@ void SpreadPersons(Context const* ctx, Plan const& plan, Persons const& persons,
   auto& sums = *p_sums;
   auto n_class = gradients.size(), n_leaves = leaves.size();
   CHECK(sums.size() == n_class && position.size() == persons.NumRows());
-  auto change_of = n_leaves <= 256 ? ChangeOfLeaves<std::uint8_t> : ChangeOfLeaves<std::uint32_t>;
-  auto change = change_of(ctx, plan, persons, given, leaves, position);
+  auto sums_of = n_leaves <= 256 ? SumsOfLeaves<std::uint8_t> : SumsOfLeaves<std::uint32_t>;
+  auto of_leaves = sums_of(ctx, plan, persons, given, gradients, leaves, position);
 
   constexpr auto kThird = std::int64_t{3};
   auto each = n_leaves + 1;  // the last: all rows
   std::vector<LocalSum> added;
   for (std::size_t k = 0; k < n_class; ++k) {
-    auto const* local = std::get_if<std::vector<LocalSum>>(&sums[k]);
     for (std::size_t i = 0; i < n_leaves; ++i) {
-      added.push_back(change[i * n_class + k]);
-      if (local) {
-        added.back() += (*local)[i];
-      }
+      added.push_back(of_leaves[i * n_class + k]);
     }
     added.push_back(gradients[k].total);
   }
@@ -257,11 +341,6 @@ void SpreadPersons(Context const* ctx, Plan const& plan, Persons const& persons,
   auto all = release.SumOverWorkers(std::move(added));
   for (std::size_t k = 0; k < n_class; ++k) {
     std::vector<GlobalSum> of_class(all.cbegin() + k * each, all.cbegin() + (k + 1) * each);
-    if (auto const* exact = std::get_if<std::vector<GlobalSum>>(&sums[k])) {
-      for (std::size_t i = 0; i < n_leaves; ++i) {
-        of_class[i] += (*exact)[i];
-      }
-    }
     auto& root = of_class.back();
     root.grad = FloorDiv(root.grad, kThird);
     root.hess = FloorDiv(root.hess, kThird);
