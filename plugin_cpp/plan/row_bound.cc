@@ -1,7 +1,7 @@
 #include "plugin_cpp/plan/row_bound.h"
 
 #include <algorithm>  // for clamp, max, min
-#include <cmath>      // for isfinite, sqrt, floor, ceil, abs, nearbyint, trunc
+#include <cmath>      // for isfinite, sqrt, floor, ceil, abs, trunc
 
 #include "plugin_cpp/wide.h"  // for XGB_DP_WIDE
 #include "xgboost/logging.h"  // for CHECK
@@ -178,8 +178,8 @@ double ClassQuantiser::Bound(double norm, double weight, double* g, double* h,
   for (std::size_t k = 0; k < n_class_; ++k) {
     auto &g_k = g[k * stride], &h_k = h[k * stride];
     // A row that is not a number must not count differently from one that is.
-    g_k = is_number ? std::clamp(std::nearbyint(g_k * s * to_grid_), -most_g_, most_g_) : 0.0;
-    h_k = is_number ? std::clamp(std::nearbyint(root_ * h_k * s * to_grid_), 0.0, most_h_) : 0.0;
+    g_k = is_number ? RoundWithin(g_k * s * to_grid_, -most_g_, most_g_) : 0.0;
+    h_k = is_number ? RoundWithin(root_ * h_k * s * to_grid_, 0.0, most_h_) : 0.0;
     sum2 += g_k * g_k + h_k * h_k;  // integers: exact below 2^53, which is far beyond the bound
   }
   if (sum2 > unit_ * unit_) {
