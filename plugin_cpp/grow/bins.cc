@@ -15,6 +15,7 @@
 #include "plugin_cpp/rows/raw_pages.h"  // for ForEachPage
 #include "plugin_cpp/upstream.h"        // for MakeEmptyCuts
 #include "plugin_cpp/wide.h"            // for AskForLargePages
+#include "xgboost/logging.h"            // for CHECK_LT
 #include "xgboost/span.h"               // for Span
 
 namespace xgboost::dp {
@@ -173,6 +174,16 @@ BinPage BinPageOf(Context const* ctx, BinFinder const& bin_of, BinPlaces const& 
 
 common::HistogramCuts MakeCuts(Plan const& plan,
                                std::vector<std::vector<float>> const& private_cuts) {
+  std::size_t n_places = 0;  // at most, see BinPlaces: before any of them takes memory
+  for (auto const& feature : plan.features) {
+    n_places += feature.n_categories + feature.cuts.size() + 2;
+  }
+  for (auto const& chosen : private_cuts) {
+    n_places += chosen.size();
+  }
+  CHECK_LT(n_places, std::size_t{1} << 32)
+      << "There are too many bins, which are numbered by 32 bits: all columns together have fewer "
+         "than 2^32 of them. Take a smaller `max_bin`, or declare fewer categories.";
   auto cuts = MakeEmptyCuts(plan.features.size());
   auto& values = cuts.cut_values_.HostVector();
   auto& ptrs = cuts.cut_ptrs_.HostVector();

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 import xgboost as xgb
 from xgboost.core import XGBoostError
 
 import xgb_dp
+from tests.reference.plans import base_plan
 from tests.stated import describe_plan
 from xgb_dp.engine import native
 
@@ -239,3 +241,13 @@ def test_one_of_the_plans_that_might_be_taken_has_all_draws(booster, dtrain):
         else:
             with pytest.raises(XGBoostError, match="does not account for this training"):
                 other.update(dtrain, 0)
+
+
+def test_more_bins_than_are_numbered():
+    """Of 2^16 columns with 2^16 categories each: refused before their bins take memory."""
+    n = 1 << 16
+    plan = base_plan([{"kind": "categorical", "size": n}] * n, id="many", selection={"range": 1})
+    X = scipy.sparse.csr_matrix((2, n), dtype=np.float32)
+    dtrain = xgb.DMatrix(X, [0, 1], feature_types=["c"] * n, enable_categorical=True)
+    with pytest.raises(XGBoostError, match="too many bins"):
+        from_plan(plan, dtrain).update(dtrain, 0)
