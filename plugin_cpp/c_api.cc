@@ -15,9 +15,8 @@
 #include "plugin_cpp/accounting/bounded_range.h"       // for BackwardStep
 #include "plugin_cpp/checks.h"                         // for CheckMatrix, CheckRows, CheckSums
 #include "plugin_cpp/plan/plan.h"                      // for ParsePlan
-#include "plugin_cpp/releases/before_trees.h"          // for ReleaseBeforeTrees
 #include "plugin_cpp/releases/candidates/discovery.h"  // for DiscoverNumbers
-#include "plugin_cpp/releases/linear_start.h"          // for IsOfLinearStart, ReleaseLinearStart
+#include "plugin_cpp/releases/intercept.h"             // for ReleaseBeforeTrees
 #include "plugin_cpp/rows/persons.h"                   // for Persons
 #include "plugin_cpp/rows/raw_pages.h"                 // for ForEachPage
 #include "plugin_cpp/tree_text.h"                      // for TreeTexts
@@ -56,13 +55,12 @@ XGB_DLL int XGDPCheckPlan(char const* plan_text) {
   API_END();
 }
 
-/** @brief Release sums before the first tree, see plugin_cpp/releases/before_trees.h. */
+/** @brief Release sums before the first tree, see plugin_cpp/releases/intercept.h. */
 XGB_DLL int XGDPReleaseIntercept(DMatrixHandle handle, char const* request, char const** out) {
   API_BEGIN();
   CHECK(request && out);
   auto const& p_fmat = MatrixOf(handle);
-  auto release = IsOfLinearStart(request) ? ReleaseLinearStart : ReleaseBeforeTrees;
-  Return(release(p_fmat->Ctx(), p_fmat, Persons::Of(*p_fmat), request), out);
+  Return(ReleaseBeforeTrees(p_fmat->Ctx(), p_fmat, Persons::Of(*p_fmat), request), out);
   API_END();
 }
 

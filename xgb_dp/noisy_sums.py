@@ -58,10 +58,7 @@ def weights(persons: Codes | None, rows: int, shift: int) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Sums over the cells of one division of the rows, or of several copies of it, as for groups.
-
-    A row is in one cell of one copy, or in none. It adds the column of this cell to the sums.
-    """
+    """Sums over the cells of a division, or of copies of it: a row adds the column of one cell."""
 
     matrix: Ints  # what a row in each cell adds, in grid units; (sums, cells)
     copies: int = 1
@@ -213,10 +210,7 @@ def release(
 
 @dataclass(frozen=True)
 class ColumnPlan:
-    """What a look at columns releases, with its noise; public.
-
-    Counts of rows are multiplied by 2**shift before they get noise.
-    """
+    """What a look at columns releases, with its noise, which counts times 2**shift get; public."""
 
     texts: int  # text columns
     numbers: int  # columns of numbers, dates included

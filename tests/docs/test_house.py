@@ -16,8 +16,9 @@ SAY_NOTHING = {"found", "own", "made", "told"}
 """Names of locals that do not say what a thing is."""
 FACES = {"__init__", "__main__"}
 IN_BOTH = {
-    "bounded_range", "candidates", "claim", "correction", "leaves", "ledger", "linear_start",
-    "noisy_splits", "persons", "plan", "program", "release", "splits",
+    "bounded_range", "candidates", "claim", "column_sums", "correction", "intercept", "label_range",
+    "leaves", "ledger", "noisy_splits", "persons", "plan", "products", "program", "release",
+    "splits",
 }  # fmt: skip
 """Stems of one thing that has a part in Python and one in C++."""
 

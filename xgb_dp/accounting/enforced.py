@@ -36,10 +36,7 @@ class Candidates:
 
 @dataclass(frozen=True)
 class Enforced:
-    """The public figures of a plan from which the sensitivities of its releases follow.
-
-    Proof: docs/proofs/sensitivity.md
-    """
+    """The public figures of a plan from which the sensitivities of its releases follow."""
 
     unit: str  # "row" or "person"
     bound: RowBound  # bound of one row, or of the rows of a person

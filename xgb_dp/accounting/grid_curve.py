@@ -105,10 +105,7 @@ def _ramp(x: Array) -> Array:
 
 @dataclass(frozen=True)
 class ChordTable:
-    """A curve by its upper bounds v at points x from 0 on, and by chords in e^x between them.
-
-    Above the last point the last bound counts.
-    """
+    """Upper bounds v of a curve at points x from 0 on, chords in e^x, and the last bound beyond."""
 
     x: Array
     v: Array

@@ -78,10 +78,7 @@ def _log_growth(epsilon: float, steps: int) -> float:
 
 
 class Smallest(Curve):
-    """The smallest bound: of all rows at once, of pure losses, and in steps of fewer rows.
-
-    Laplace noise has no tail: at a small delta it costs less purely.
-    """
+    """The smallest bound: of all rows, in steps, or of pure losses (Laplace noise has no tail)."""
 
     def __init__(
         self, whole: Curve, pure: Curve, step: Curve | None = None, steps: int = 1

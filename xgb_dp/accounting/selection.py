@@ -133,10 +133,7 @@ class SelectionCurve(Curve):
 
 
 class WithSelections(Curve):
-    """Composes selections with everything else: epsilons add up, and so do deltas.
-
-    Proof: docs/proofs/selection.md, "Composition".
-    """
+    """Composes selections with everything else: epsilons add up, and so do deltas."""
 
     def __init__(self, selections: Sequence[Curve], rest: Curve | None) -> None:
         self._selections, self._rest = list(selections), rest

@@ -208,10 +208,7 @@ def _newton_range(row_bound: RowBound, grid_bits: int, tau: float) -> float:
 
 
 def candidates_sens2(features: int, levels: int, shift: int) -> int:
-    """Squared L2 sensitivity of the counts of all candidate trees: L F 4^shift.
-
-    It is the same for a person, whose rows together count at most one in every level of a tree.
-    """
+    """Squared L2 sensitivity of candidate trees: L F 4^shift; a person counts one in each level."""
     return features * levels << (2 * shift)
 
 
@@ -234,10 +231,7 @@ def feature_cells(features: Sequence[tuple[str, int]], max_bin: int, *, tree: bo
 
 
 def intercept_sens2(kind: str, shift: int, **sums: Any) -> int:
-    """Squared L2 sensitivity of the label sums: 4^shift for each that a row touches.
-
-    It is the same for a person, who adds the mean of their rows.
-    """
+    """Squared L2 sensitivity of label sums: 4^shift for each touched; a person adds their mean."""
     return intercept_coordinates(kind, **sums) << (2 * shift)
 
 

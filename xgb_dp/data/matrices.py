@@ -68,10 +68,7 @@ def check_shape(table: Any) -> None:
 
 
 def checked(meta: Mapping[str, Any], n: int) -> dict[str, np.ndarray]:
-    """Labels, weights and margins as finite numbers, one (or several margins) for each row.
-
-    Upper bounds of labels may be infinite, which says that the end was not seen.
-    """
+    """Finite numbers for each row; an upper bound of a label is infinite where no end was seen."""
     out: dict[str, np.ndarray] = {}
     for name, values in meta.items():
         if values is None:

@@ -165,11 +165,7 @@ def check_rows(matrix: Any, text: str | None = None) -> None:
 
 
 def release_intercept(dtrain: Any, request: dict[str, Any]) -> dict[str, Any]:
-    """Release the noisy label sums from which the intercept follows.
-
-    Privacy: spends the share ``base_score`` of the budget. The noise is drawn in C++
-    (``plugin_cpp/releases/before_trees.cc``, proof in ``docs/proofs/sensitivity.md``).
-    """
+    """Release what a request before the trees asks for (``plugin_cpp/releases/intercept.h``)."""
     text = ctypes.c_char_p(json.dumps(request).encode())
     return json.loads(answer("XGDPReleaseIntercept", dtrain.handle, text))
 
@@ -177,11 +173,7 @@ def release_intercept(dtrain: Any, request: dict[str, Any]) -> dict[str, Any]:
 def discover_numbers(
     values: npt.NDArray[np.float32], weights: npt.NDArray[np.int64], request: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Release rough quantiles of columns of numbers, with noise that is drawn in C++.
-
-    Privacy: spends what the request says (``plugin_cpp/releases/candidates/discovery.cc``, proof in
-    ``docs/proofs/discovery.md``).
-    """
+    """Release rough quantiles of columns (``plugin_cpp/releases/candidates/discovery.cc``)."""
     values = np.ascontiguousarray(values, dtype=np.float32)
     weights = np.ascontiguousarray(weights, dtype=np.int64)
     columns, rows = values.shape
@@ -215,10 +207,7 @@ def rows_apart(
 
 
 def discrete_gaussian(sigma2: int, size: int) -> npt.NDArray[np.int64]:
-    """Independent discrete Gaussian numbers, from a fresh key of the operating system.
-
-    Source: ``plugin_cpp/random/samplers.h``, proof in ``docs/proofs/samplers.md``.
-    """
+    """Independent discrete Gaussian numbers, from a fresh key of the operating system."""
     out = np.empty(size, dtype=np.int64)
     call(
         "XGDPDiscreteGaussian",

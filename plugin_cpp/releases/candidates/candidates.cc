@@ -5,8 +5,13 @@
 #include <utility>    // for move
 
 #include "plugin_cpp/grow/bins.h"                          // for MakeCuts
-#include "plugin_cpp/plan/plan.h"                          // for CandidateEvent
-#include "plugin_cpp/releases/candidates/quantile_tree.h"  // for CutsOf
+#include "plugin_cpp/plan/plan.h"                          // for CandidateEvent, CandidatePlan
+#include "plugin_cpp/release/source.h"                     // for kDiscoveryStream
+#include "plugin_cpp/releases/candidates/quantile_tree.h"  // for CutsOf, ToJson
+#include "plugin_cpp/releases/intercept.h"                 // for Request, AddKind
+#include "plugin_cpp/rows/raw_pages.h"                     // for ForEachPage
+#include "xgboost/json.h"                                  // for Json
+#include "xgboost/logging.h"                               // for CHECK
 
 namespace xgboost::dp {
 namespace {
@@ -36,7 +41,36 @@ class QuantileTrees : public Candidates {
   }
 };
 
+/** @brief Before the first tree: quantile trees of columns; a row or person counts one in each. */
+Json ReleaseCandidates(Request const& asked) {
+  CHECK(asked.in.Has("again")) << "A linear start follows an intercept.";
+  CandidatePlan plan{asked.in.Part("candidates"), asked.event.parameter == 0};
+  CHECK(plan.kind == CandidateKind::kQuantileTree && !plan.hessian && !plan.laplace);
+  CHECK(plan.sigma2 == asked.event.parameter && plan.shift == asked.shift);
+  std::vector<bst_feature_t> columns;
+  auto const& features = asked.in.List("features");
+  for (bst_feature_t f = 0; f < features.size(); ++f) {
+    if (JsonReader{features[f], "features."}.Text("kind") == "private") {
+      columns.push_back(f);
+    }
+  }
+  CHECK(!columns.empty());
+  auto const* persons = asked.persons;
+  auto add_rows = [&, one = asked.One()](auto&& cell, CellSums* sums) {
+    ForEachPage(asked.ctx, asked.matrix, [&](SparsePage const& page) {
+      sums->Add(page, cell, [&](auto i) { return persons ? one / persons->RowsOf(i) : one; });
+    });
+  };
+  Array out;
+  auto trees = ReleaseTrees({asked.ctx, plan, asked.event, asked.release}, columns, add_rows);
+  for (auto const& tree : trees) {
+    out.GetArray().emplace_back(ToJson(tree));
+  }
+  return Json{std::move(out)};
+}
+
 CandidateKinds::Add<QuantileTrees> const kAdded{CandidateKind::kQuantileTree};
+AddKind const kBefore{"candidates", {ReleaseCandidates, "candidates", kDiscoveryStream, false}};
 }  // namespace
 
 Candidates::Candidates(CandidateParts const& parts)

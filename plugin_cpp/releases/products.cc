@@ -1,5 +1,13 @@
-#include "plugin_cpp/releases/linear_start.h"
-
+/**
+ * Sums of products of the scores of each row with one another and with its label, from which a
+ * linear start of two classes follows.
+ *
+ * A column of numbers has a score of each of its bins, a column of categories one coordinate of
+ * each category. All are public. The scores of a row are shrunk to a bounded norm, so that its
+ * products are a vector of a bounded norm.
+ *
+ * Proof: docs/proofs/sensitivity.md
+ */
 #include <algorithm>  // for adjacent_find, for_each, is_sorted, max, sort
 #include <cmath>      // for isnan
 #include <cstddef>    // for size_t
@@ -8,18 +16,13 @@
 #include <utility>    // for move
 #include <vector>     // for vector
 
-#include "common/threading_utils.h"                     // for ParallelFor, Sched
-#include "plugin_cpp/json_reader.h"                     // for JsonReader, ReadKnownNoise
-#include "plugin_cpp/plan/plan.h"                       // for QuantilePlan
-#include "plugin_cpp/plan/row_bound.h"                  // for kMaxRows
-#include "plugin_cpp/random/samplers.h"                 // for IntegerSqrt
-#include "plugin_cpp/release/release.h"                 // for Release, NoiseEvent
-#include "plugin_cpp/release/source.h"                  // for kColumnsStream, kDiscoveryStream
-#include "plugin_cpp/releases/before_trees.h"           // for Answer, NoisySums, UnitRows
-#include "plugin_cpp/releases/candidates/candidates.h"  // for CellSums, ReleaseTrees
-#include "plugin_cpp/rows/raw_pages.h"                  // for CheckNumRows, ForEachPage
-#include "xgboost/json.h"                               // for Json
-#include "xgboost/logging.h"                            // for CHECK
+#include "common/threading_utils.h"         // for ParallelFor, Sched
+#include "plugin_cpp/random/samplers.h"     // for IntegerSqrt
+#include "plugin_cpp/release/source.h"      // for kColumnsStream
+#include "plugin_cpp/releases/intercept.h"  // for Request, AddKind
+#include "plugin_cpp/rows/raw_pages.h"      // for ForEachPage
+#include "xgboost/json.h"                   // for Json
+#include "xgboost/logging.h"                // for CHECK
 
 namespace xgboost::dp {
 namespace {
@@ -195,77 +198,16 @@ class Scores {
   std::vector<Cell> categories_;      // row by row
 };
 
-Json ReleaseProducts(UnitRows const& rows, JsonReader const& in, NoiseEvent const& event,
-                     Release* release) {
-  Scores scores{in, rows.shift};
-  scores.Read(rows.ctx, rows.matrix);
-  auto labels = rows.Info().labels.HostView();
-  auto sums = rows.Sum(scores.NumSums(), [&](std::size_t i, auto&& add) {
+Json ReleaseProducts(Request const& asked) {
+  CHECK(asked.in.Has("again")) << "A linear start follows an intercept.";
+  Scores scores{asked.in, asked.shift};
+  scores.Read(asked.ctx, asked.matrix);
+  auto labels = asked.Info().labels.HostView();
+  return asked.Noisy(asked.Sum(scores.NumSums(), [&](std::size_t i, auto&& add) {
     scores.AddRow(i, labels(i, 0) > 0.5f, add);
-  });
-  return NoisySums(event, sums, release);
+  }));
 }
 
-/** @brief The quantile trees of some columns; a row, or a person, counts one in each. */
-Json ReleaseCandidates(UnitRows const& rows, JsonReader const& in, NoiseEvent const& event,
-                       Release* release) {
-  CandidatePlan plan{in.Part("candidates"), event.parameter == 0};
-  CHECK(plan.kind == CandidateKind::kQuantileTree && !plan.hessian && !plan.laplace);
-  CHECK(plan.sigma2 == event.parameter && plan.shift == rows.shift);
-  std::vector<bst_feature_t> columns;
-  auto const& features = in.List("features");
-  for (bst_feature_t f = 0; f < features.size(); ++f) {
-    if (JsonReader{features[f], "features."}.Text("kind") == "private") {
-      columns.push_back(f);
-    }
-  }
-  CHECK(!columns.empty());
-  auto one = rows.One();
-  auto add_rows = [&](auto&& cell, CellSums* sums) {
-    ForEachPage(rows.ctx, rows.matrix, [&](SparsePage const& page) {
-      sums->Add(page, cell,
-                [&](auto i) { return rows.persons ? one / rows.persons->RowsOf(i) : one; });
-    });
-  };
-  Array out;
-  for (auto const& tree : ReleaseTrees({rows.ctx, plan, event, release}, columns, add_rows)) {
-    out.GetArray().emplace_back(ToJson(tree));
-  }
-  return Json{std::move(out)};
-}
-
-struct Kind {
-  Json (*release)(UnitRows const&, JsonReader const&, NoiseEvent const&, Release*);
-  char const* name;
-  std::uint32_t stream;
-};
+AddKind const kAdded{"products", {ReleaseProducts, "products", kColumnsStream, false}};
 }  // namespace
-
-bool IsOfLinearStart(std::string const& request) {
-  auto kind = JsonReader{Json::Load(StringView{request}), "start."}.Text("kind");
-  return kind == "candidates" || kind == "products";
-}
-
-std::string ReleaseLinearStart(Context const* ctx, std::shared_ptr<DMatrix> const& p_fmat,
-                               std::shared_ptr<Persons const> const& persons,
-                               std::string const& request) {
-  auto json = Json::Load(StringView{request});
-  JsonReader in{json, "start."};
-  auto kind =
-      in.Enum<Kind>("kind", {{"candidates", {ReleaseCandidates, "candidates", kDiscoveryStream}},
-                             {"products", {ReleaseProducts, "products", kColumnsStream}}});
-  auto known = ReadKnownNoise(in);
-  NoiseEvent event{kind.name, false, ReadSigma2(in, known.is_none)};
-  auto of_persons = in.Enum<bool>("unit", {{"row", false}, {"person", true}});
-  CHECK((persons != nullptr) == of_persons)
-      << "The request for a linear start and the DMatrix disagree on the unit of privacy: give the "
-         "ids of persons as `dp_privacy_id`.";
-  CHECK_EQ(ReadMasking(in.Part("masking")).workers, 0) << "A linear start has no masked sums.";
-  Release release{ctx, known.is_none, known.key, Masking{}, kind.stream, of_persons};
-  Persons::Keep(p_fmat, in.Text("plan_id"), persons, in.Bool("again"));
-  CheckNumRows(ctx, Masking{}, p_fmat->Info().num_row_, kMaxRows);
-  auto shift = static_cast<std::int32_t>(in.Int("shift", 0, 26));
-  UnitRows rows{ctx, p_fmat.get(), persons.get(), shift};
-  return Answer(kind.release(rows, in, event, &release), release);
-}
 }  // namespace xgboost::dp
