@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ import click
 
 from ..data.cells import MISSING
 from ..discovery.reading import KINDS, kinds_of
-from ..errors import PrivacyParameterError
+from ..errors import PrivacyParameterError, RowDomainError
 from . import options
 from .csv_form import Csv, check_columns, header_of, is_parquet
 from .group import Given, command
@@ -110,12 +111,16 @@ def _cells(
                 f"The column {name!r} is not in the file, or its kind is missing. Check its name, "
                 "and give its kind by --text, --number, --date or --datetime."
             )
+    from ..domain.declared_cells import numbers
     from .files import cells_of, ids_of, types_of
 
     cells = cells_of(data, list(dict.fromkeys(names)), header, csv)
     if privacy_id is not None:
         cells = cells.assign(**{privacy_id: ids_of(cells[privacy_id], missing)})
     if not typed:
+        for name in (name for name, kind in kinds.items() if kind == "number"):
+            with suppress(RowDomainError):  # the look itself says what is wrong
+                cells[name] = numbers(cells[name], missing)
         return cells, kinds
     looked = [name for name in header if name not in ids and name not in kinds]
     return cells, {**(kinds_of(types_of(data), looked) if looked else {}), **kinds}
