@@ -21,7 +21,7 @@ from ..request.params import DEFAULT_ROUNDS
 from . import options
 from .csv_form import header_of
 from .group import Given, command
-from .options import FILE, OUT, ROWS
+from .options import FILE, FOLDER, OUT, ROWS
 from .output import booked_on, model_file, new_files, report_file, report_kind, save
 
 if TYPE_CHECKING:
@@ -48,6 +48,9 @@ if TYPE_CHECKING:
     "--report", "reports", type=OUT, multiple=True, help="Also write a report (.txt, .json, .html)."
 )
 @click.option("--card", "card_path", type=OUT, help="Also write a model card (.md).")
+@click.option(
+    "--disk", type=FOLDER, help="Keep the rows in this folder, which is private, not in memory."
+)
 @options.csv
 @options.force
 @click.option("--quiet", is_flag=True, help="Show no progress bar.")
@@ -107,9 +110,15 @@ def rows_and_params(given: Given, **target: float) -> tuple[Table, dict[str, Any
                 f"`dp_{name}` is given twice with different values: keep --{name}."
             )
     domain.resolved(header_of(given.data, given.csv), training=True)  # before pandas is loaded
-    from .table import read_table
+    folder = getattr(given, "disk", None)
+    if folder is None:
+        from .table import read_table
 
-    table = read_table(given.data, domain, training=True, csv=given.csv)
+        table = read_table(given.data, domain, training=True, csv=given.csv)
+    else:
+        from .pages import paged_table
+
+        table = paged_table(given.data, domain, folder, given.csv)
     params = {"tree_method": "dp_hist", "verbosity": 1, **table.domain.parameters(), **asked}
     if table.ids is not None:
         params["dp_privacy_id"] = table.ids

@@ -51,6 +51,7 @@ class _Rows(click.Path):
 
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+FOLDER = click.Path(exists=True, file_okay=False, writable=True, path_type=Path)
 OUT = click.Path(dir_okay=False, path_type=Path)
 ROWS = _Rows(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 

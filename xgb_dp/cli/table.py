@@ -16,12 +16,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from ..data.parts import Part, mark
+from ..domain.declared import Column
 from ..domain.declared_cells import codes, features, numbers
 from ..domain.domain import Domain
 from ..errors import RowDomainError
 from .csv_form import Csv, check_columns, header_of, is_parquet
-from .files import cells_of as cells_of_file
-from .files import ids_of, part_of_file, pieces_of
+from .files import cells_of, ids_of, part_of_file, pieces_of
 
 T = TypeVar("T")
 Floats = npt.NDArray[np.float32]
@@ -40,26 +40,32 @@ class Table:
     part: Part | None  # of `xgb-dp split`; None for all rows
     upper: Floats | None  # the latest times where labels are times, infinite where none is known
     exposure: Floats | None
+    paged: Any = None  # the matrix, where the rows are on a disk
 
     @property
     def plain(self) -> bool:
         """Whether features and labels are all that there is of a row."""
         return self.weights is None and self.upper is None and self.exposure is None
 
+    @property
+    def meta(self) -> dict[str, Floats | None]:
+        """What a matrix holds beside the features."""
+        times = self.upper is not None
+        return {
+            "label": None if times else self.labels,
+            "weight": self.weights,
+            "label_lower_bound": self.labels if times else None,
+            "label_upper_bound": self.upper,
+            "base_margin": None if self.exposure is None else np.log(self.exposure),
+        }
+
     def matrix(self) -> Any:
         """As an xgboost.DMatrix, whose margins are the logarithms of exposures."""
         from xgboost import DMatrix
 
-        times = self.upper is not None
-        matrix = DMatrix(
-            self.frame,
-            None if times else self.labels,
-            weight=self.weights,
-            enable_categorical=True,
-            label_lower_bound=self.labels if times else None,
-            label_upper_bound=self.upper,
-            base_margin=None if self.exposure is None else np.log(self.exposure),
-        )
+        matrix = self.paged
+        if matrix is None:
+            matrix = DMatrix(self.frame, enable_categorical=True, **self.meta)
         if self.part is not None:
             mark(matrix, self.part)
         return matrix
@@ -76,58 +82,112 @@ def read_table(
     csv: Csv | None = None,
 ) -> Table:
     """Read the rows of a file."""
-    header = header_of(path, csv)
-    domain = domain.resolved(header, training=training)
-    assert domain.columns is not None
-    target = domain.target if labels else None
-    exposed = domain.exposure if exposure else None
-    weight, ids = (domain.weight, domain.privacy_id) if training else (None, None)
-    ends = domain.ends if target is not None else ()
-    special = [name for name in (target, *ends, exposed, weight, ids) if name is not None]
-    wanted = list(dict.fromkeys([*domain.columns, *keep, *special]))
-    check_columns(wanted, header)
-    read, cells = _cells(path, domain, [*keep, *special], header, csv or Csv())
-    frame = pd.DataFrame(read, index=range(len(cells)), copy=False)
-    lower = None if target is None else _labels(cells[target], domain)
-    table = Table(
-        frame=frame,
-        labels=lower,
-        upper=None if lower is None else _upper(cells, lower, domain),
-        exposure=None if exposed is None else _exposures(cells[exposed], domain),
-        weights=None if weight is None else _weights(cells[weight], domain),
-        ids=None if ids is None else ids_of(cells[ids], domain.missing),
-        domain=domain,
-        kept=cells[list(keep)],
-        part=part_of_file(path),
-    )
+    wanted = Wanted.of(path, domain, training, labels, exposure, keep, csv)
+    kept = []
+    if is_parquet(path) and wanted.others:  # the type of a piece may follow from its cells
+        kept = [cells_of(path, wanted.others, wanted.header, wanted.csv)]
+
+    def pieces() -> Iterator[Any]:
+        whole = len(kept)
+        for piece in wanted.pieces(features_only=bool(whole)):
+            if not whole:
+                kept.append(wanted.kept(piece))
+            yield piece
+
+    read = features(pieces(), wanted.columns, wanted.domain.missing)
+    others = kept[0] if len(kept) == 1 else pd.concat(kept, ignore_index=True)
+    table = wanted.table(read, others, part_of_file(path))
     if table.part is not None:
         # Not the ids: the name of their column says whether they are those of the division.
-        for rows in (frame, lower):
+        for rows in (table.frame, table.labels):
             mark(rows, table.part)
     return table
 
 
-def _cells(
-    path: Path, domain: Domain, others: list[str], header: list[str], csv: Csv
-) -> tuple[dict[str, Any], pd.DataFrame]:
-    """The features, and the cells of other columns as they are."""
-    columns, others = domain.columns or {}, list(dict.fromkeys(others))
-    plain = [name for name, c in columns.items() if c.categories is None and c.date is None]
-    wanted, numbers = list(dict.fromkeys([*columns, *others])), set(plain) - set(others)
-    kept = []
-    if is_parquet(path) and others:  # the type of a piece may follow from its cells
-        kept, wanted = [cells_of_file(path, others, header, csv)], list(columns)
+@dataclass(frozen=True)
+class Wanted:
+    """Which columns of a file are read, and as what."""
 
-    def pieces() -> Iterator[Any]:
-        whole = len(kept)
-        for piece in pieces_of(path, wanted, header, csv, numbers, domain.missing):
-            if not whole:
-                frame = isinstance(piece, pd.DataFrame)
-                kept.append(piece[others] if frame else piece.select(others).to_pandas())
-            yield piece
+    path: Path
+    header: list[str]
+    csv: Csv
+    domain: Domain  # with its columns spelt out
+    target: str | None
+    exposure: str | None
+    weight: str | None
+    ids: str | None
+    keep: list[str]
 
-    read = features(pieces(), columns, domain.missing)
-    return read, kept[0] if len(kept) == 1 else pd.concat(kept, ignore_index=True)
+    @classmethod
+    def of(
+        cls,
+        path: Path,
+        domain: Domain,
+        training: bool,
+        labels: bool,
+        exposure: bool,
+        keep: Sequence[str],
+        csv: Csv | None,
+    ) -> Wanted:
+        """What :func:`read_table` is asked for."""
+        header = header_of(path, csv)
+        domain = domain.resolved(header, training=training)
+        weight, ids = (domain.weight, domain.privacy_id) if training else (None, None)
+        wanted = cls(
+            path=path,
+            header=header,
+            csv=csv or Csv(),
+            domain=domain,
+            target=domain.target if labels else None,
+            exposure=domain.exposure if exposure else None,
+            weight=weight,
+            ids=ids,
+            keep=list(keep),
+        )
+        check_columns([*wanted.columns, *wanted.others], header)
+        return wanted
+
+    @property
+    def columns(self) -> dict[str, Column]:
+        """Those that become features."""
+        return self.domain.columns or {}
+
+    @property
+    def others(self) -> list[str]:
+        """The other columns, whose cells are read as they are."""
+        ends = self.domain.ends if self.target is not None else ()
+        special = (self.target, *ends, self.exposure, self.weight, self.ids)
+        return list(dict.fromkeys([*self.keep, *(name for name in special if name is not None)]))
+
+    def pieces(self, *, features_only: bool = False) -> Iterator[Any]:
+        """The cells of the columns, piece by piece."""
+        columns, others = self.columns, set(self.others)
+        plain = {n for n, c in columns.items() if c.categories is None and c.date is None}
+        names = list(columns if features_only else dict.fromkeys([*columns, *self.others]))
+        missing = self.domain.missing
+        return pieces_of(self.path, names, self.header, self.csv, plain - others, missing)
+
+    def kept(self, piece: Any) -> pd.DataFrame:
+        """The other columns of a piece."""
+        if isinstance(piece, pd.DataFrame):
+            return piece[self.others]
+        return piece.select(self.others).to_pandas()
+
+    def table(self, read: dict[str, Any], cells: pd.DataFrame, part: Part | None = None) -> Table:
+        """The features and the other columns of some rows."""
+        domain, missing = self.domain, self.domain.missing
+        lower = None if self.target is None else _labels(cells[self.target], domain)
+        return Table(
+            frame=pd.DataFrame(read, index=range(len(cells)), copy=False),
+            labels=lower,
+            upper=None if lower is None else _upper(cells, lower, domain),
+            exposure=None if self.exposure is None else _exposures(cells[self.exposure], domain),
+            weights=None if self.weight is None else _weights(cells[self.weight], domain),
+            ids=None if self.ids is None else ids_of(cells[self.ids], missing),
+            domain=domain,
+            kept=cells[self.keep],
+            part=part,
+        )
 
 
 def _or_none(read: Callable[..., T], *arguments: Any) -> T | None:

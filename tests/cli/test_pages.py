@@ -1,0 +1,68 @@
+"""Rows that lie on a disk while a model is trained are the rows that lie in memory."""
+
+import stat
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("click")
+
+import xgboost as xgb
+
+from xgb_dp.cli import lines, pages
+from xgb_dp.testing import fixed_noise
+
+from .calls import SCHEMA, TRAIN, fails, rows, run
+
+KEY = 11
+
+
+@pytest.fixture
+def small(folder, monkeypatch):
+    """A folder for pages, each of which has few rows; a weight, and several rows of a person."""
+    monkeypatch.setattr(lines, "_BLOCK", 300)
+    monkeypatch.setattr(pages, "_CELLS", 60)
+    visits = rows().assign(patient=np.arange(200) % 150, heavy=np.tile([1, 0.5], 100))
+    visits.to_csv("rows.csv", index=False)
+    visits.to_parquet("rows.parquet", row_group_size=30)
+    whose = SCHEMA.replace("drop: [id]", "drop: [id]\nprivacy_id: patient\nweight: heavy")
+    Path("persons.yaml").write_text(whose)
+    Path("plain.yaml").write_text(SCHEMA.replace("drop: [id]", "drop: [id, patient, heavy]"))
+    Path("pages").mkdir()
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("schema", ["plain.yaml", "persons.yaml"])
+def test_the_model_is_that_of_memory(kind, schema, small):
+    call = ["train", f"rows.{kind}", "--schema", schema, *TRAIN[4:]]
+    for where in ([], ["--disk", "pages"]):
+        with fixed_noise(KEY):
+            run(*call, *where, "--model", f"model{len(where)}.json")
+    models = [xgb.Booster(model_file=f"model{n}.json").save_raw("json") for n in (0, 2)]
+    assert models[0] == models[1]
+    assert not list(Path("pages").iterdir())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such modes")
+def test_nobody_else_may_enter_the_folder_of_the_pages(small, monkeypatch):
+    modes = []
+    table_of = pages.Wanted.table
+
+    def look(*given):
+        modes.extend(stat.filemode(path.stat().st_mode) for path in Path("pages").iterdir())
+        return table_of(*given)
+
+    monkeypatch.setattr(pages.Wanted, "table", look)
+    run("train", "rows.csv", "--schema", "plain.yaml", *TRAIN[4:], "--disk", "pages")
+    assert len(modes) > 5 and set(modes) == {"drwx------"}
+
+
+def test_an_error_leaves_no_row(small, no_training):
+    text = Path("rows.csv").read_text()
+    Path("rows.csv").write_text(text + "7,many,1,011,cat,no,1,1\n")
+    said = fails("train", "rows.csv", "--schema", "plain.yaml", *TRAIN[4:], "--disk", "pages")
+    assert "'age'" in said and "many" not in said
+    assert not list(Path("pages").iterdir())

@@ -1,0 +1,80 @@
+"""Rows that stay on a disk: a matrix of the pieces of a file, which is larger than the memory."""
+
+from __future__ import annotations
+
+import tempfile
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import xgboost
+
+from ..domain.declared_cells import features
+from ..domain.domain import Domain
+from .csv_form import Csv
+from .files import part_of_file
+from .table import Table, Wanted
+
+_CELLS = 1 << 21  # of a page, at least; XGBoost keeps them in eight bytes each
+
+
+class _Pieces(xgboost.DataIter):
+    """Hands each piece of a file to XGBoost, which writes it to the disk, and keeps the ids."""
+
+    def __init__(self, wanted: Wanted, folder: Path) -> None:
+        self.wanted = wanted
+        self.ids: list[pd.Series | None] = []
+        super().__init__(cache_prefix=str(folder / "rows"))
+
+    def reset(self) -> None:
+        """Called by XGBoost before and after it reads the rows."""
+        self._pieces: Any = None
+
+    def next(self, input_data: Callable[..., None]) -> bool:
+        """Called by XGBoost."""
+        wanted = self.wanted
+        if self._pieces is None:
+            self._pieces, self.ids = _joined(wanted.pieces(), len(wanted.columns)), []
+        for pieces in self._pieces:
+            read = features(pieces, wanted.columns, wanted.domain.missing)
+            others = pd.concat(map(wanted.kept, pieces), ignore_index=True)
+            table = wanted.table(read, others)
+            if len(table.frame) or not self.ids:
+                self.ids.append(table.ids)
+                self.table = table
+                input_data(data=table.frame, **table.meta)
+                return True
+        return False
+
+
+def _joined(pieces: Iterator[Any], columns: int) -> Iterator[list[Any]]:
+    """Some pieces at a time: each page of a matrix takes time of its own."""
+    some: list[Any] = []
+    for piece in pieces:
+        some.append(piece)
+        if sum(map(len, some)) * columns >= _CELLS:
+            yield some
+            some = []
+    if some:
+        yield some
+
+
+def paged_table(path: Path, domain: Domain, folder: Path, csv: Csv) -> Table:
+    """The rows of a file for a training, which lie in a folder until the command ends."""
+    wanted = Wanted.of(path, domain, True, True, True, (), csv)
+    with ExitStack() as stack:
+        pages = tempfile.TemporaryDirectory(prefix="xgb-dp-", dir=folder)  # nobody else enters it
+        pieces = _Pieces(wanted, Path(stack.enter_context(pages)))
+        matrix = xgboost.DMatrix(pieces, enable_categorical=True)
+        weakref.finalize(matrix, stack.pop_all().close)
+    ids = [one for one in pieces.ids if one is not None]
+    return replace(
+        pieces.table,
+        ids=pd.concat(ids, ignore_index=True) if ids else None,
+        part=part_of_file(path),
+        paged=matrix,
+    )
