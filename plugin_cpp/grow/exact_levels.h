@@ -50,9 +50,10 @@ class ExactLevels {
       if (!scratch_ || !this->EndsAtOnce()) {
         scratch_ = std::make_shared<typename NodeHistograms<Sum>::Scratch>();
       }
-      classes_.push_back({{ctx_, release_, pages_.Places(), largest_, scratch_},
-                          {ctx_, release_, pages_.Places(), largest_},
-                          {}});
+      classes_.push_back(
+          {{ctx_, release_, pages_.Places(), largest_, scratch_, gradients.size() > 1},
+           {ctx_, release_, pages_.Places(), largest_},
+           {}});
     }
     for (std::size_t k = 0; k < classes_.size(); ++k) {
       classes_[k].totals.assign(1, totals[k]);
@@ -68,7 +69,8 @@ class ExactLevels {
         return {of_class.totals[nidx], {}, &of_class.stored[nidx]};
       }
     }
-    return {of_class.totals[nidx], of_class.histograms[nidx]};
+    auto const& histograms = of_class.histograms;
+    return {of_class.totals[nidx], histograms[nidx], nullptr, histograms.Words(nidx)};
   }
   [[nodiscard]] Sum const& Total(bst_node_t nidx, std::size_t k) const {
     return classes_[k].totals[nidx];

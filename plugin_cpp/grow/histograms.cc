@@ -1,6 +1,7 @@
 #include "plugin_cpp/grow/histograms.h"
 
-#include <algorithm>    // for clamp, copy, copy_n, fill_n, find, max, min
+#include <algorithm>    // for all_of, clamp, copy, copy_n, fill_n, find, max, min, transform
+#include <cstdlib>      // for abs
 #include <cstring>      // for memcpy
 #include <limits>       // for numeric_limits
 #include <mutex>        // for mutex, lock_guard
@@ -101,6 +102,11 @@ void MoveSums(BinPlaces const& places, Tile const& tile, PackedPair* words, Loca
   }
 }
 
+template <typename Sum>
+bool FitsWord(Sum const& sum) {
+  return std::abs(sum.grad) <= PackedPair::kLimit && sum.hess <= PackedPair::kLimit;
+}
+
 /** @param mark Called with each place that is summed. */
 template <typename Fn>
 void SumSparse(BinPage const& page, common::Span<std::uint32_t const> rows, PackedPair const* gpair,
@@ -194,10 +200,11 @@ std::size_t Level::IndexOf(bst_node_t nidx) const {
 template <typename Sum>
 NodeHistograms<Sum>::NodeHistograms(Context const* ctx, Release const& release,
                                     BinPlaces const& places, std::int64_t largest,
-                                    std::shared_ptr<Scratch> scratch)
+                                    std::shared_ptr<Scratch> scratch, bool is_small)
     : Level{ctx, release, places, largest},
       tiles_{{0, 0}},
       n_bins_{places.Size() - places.NumFeatures()},
+      is_small_{is_small},
       scratch_{std::move(scratch)} {
   for (std::size_t f = 0; f < places.NumFeatures(); ++f) {
     auto begin = tiles_.back().begin;
@@ -258,7 +265,11 @@ void NodeHistograms<Sum>::End() {
   auto const* others = below.data();
   auto* rest = below.data() + summed_.size() * n_bins_;
   for (auto const& family : families_) {
-    std::copy_n((*this)[family.parent].data(), n_bins_, rest);
+    if (auto const* words = this->Words(family.parent)) {
+      std::transform(words, words + n_bins_, rest, UnpackTo<Sum>);
+    } else {
+      std::copy_n((*this)[family.parent].data(), n_bins_, rest);
+    }
     for (std::size_t k = 1; k < family.nodes.size(); ++k, others += n_bins_) {
       for (std::size_t i = 0; i < n_bins_; ++i) {
         rest[i] = rest[i] - others[i];
@@ -267,7 +278,14 @@ void NodeHistograms<Sum>::End() {
     rest += n_bins_;
   }
   this->EndNodes();
-  std::swap(sums_, below);
+  words_.clear();
+  if (is_small_ && std::all_of(below.cbegin(), below.cend(), FitsWord<Sum>)) {
+    words_.resize(below.size());
+    std::transform(below.cbegin(), below.cend(), words_.begin(),
+                   [](Sum const& sum) { return PackedPair{sum.grad, sum.hess}; });
+  } else {
+    std::swap(sums_, below);
+  }
 }
 
 template class NodeHistograms<LocalSum>;

@@ -65,6 +65,12 @@ class Level {
   std::vector<bst_node_t> summed_;  // its nodes that are summed over their rows
 };
 
+/** @brief The sum that a word holds. */
+template <typename Sum>
+[[nodiscard]] Sum UnpackTo(PackedPair const& word) {
+  return Sum{word.Sum().grad, word.Sum().hess};
+}
+
 /** @tparam Sum GlobalSum, over the rows of all workers, or LocalSum, of this one alone. */
 template <typename Sum>
 class NodeHistograms : public Level {
@@ -75,17 +81,24 @@ class NodeHistograms : public Level {
     std::vector<LocalSum> local;                 // of the summed nodes
     std::vector<std::vector<PackedPair>> words;  // of each thread
   };
-  /** @param scratch Shared by those of which one ends its level before the next begins one. */
+  /**
+   * @param scratch  Shared by those of which one ends its level before the next begins one.
+   * @param is_small Whether sums are kept in words where they fit.
+   */
   NodeHistograms(Context const* ctx, Release const& release, BinPlaces const& places,
-                 std::int64_t largest, std::shared_ptr<Scratch> scratch);
+                 std::int64_t largest, std::shared_ptr<Scratch> scratch, bool is_small);
 
   void Add(std::size_t p, BinPage const& page, RowSets const& rows,
            std::vector<PackedPair> const& gpair);
   /** @brief Complete the level, which replaces the one above. */
   void End();
 
+  /** @brief The sums of a node; none where they are in words, which are null elsewhere. */
   [[nodiscard]] common::Span<Sum const> operator[](bst_node_t nidx) const {
-    return {sums_.data() + this->IndexOf(nidx) * n_bins_, n_bins_};
+    return {sums_.data() + this->IndexOf(nidx) * n_bins_, words_.empty() ? n_bins_ : 0};
+  }
+  [[nodiscard]] PackedPair const* Words(bst_node_t nidx) const {
+    return words_.empty() ? nullptr : words_.data() + this->IndexOf(nidx) * n_bins_;
   }
 
  private:
@@ -96,7 +109,9 @@ class NodeHistograms : public Level {
 
   std::vector<Tile> tiles_;
   std::size_t n_bins_;
-  std::vector<Sum> sums_;
+  bool is_small_;
+  std::vector<Sum> sums_;  // these or those
+  std::vector<PackedPair> words_;
   std::shared_ptr<Scratch> scratch_;
 };
 

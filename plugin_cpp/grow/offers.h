@@ -7,15 +7,17 @@
  */
 #pragma once
 
-#include <cstddef>  // for size_t
-#include <cstdint>  // for uint32_t
-#include <vector>   // for vector
+#include <algorithm>  // for transform
+#include <cstddef>    // for size_t
+#include <cstdint>    // for uint32_t
+#include <vector>     // for vector
 
 #include "common/hist_util.h"            // for HistogramCuts
 #include "plugin_cpp/grow/features.h"    // for FeatureList
 #include "plugin_cpp/grow/histograms.h"  // for StoredBins
 #include "plugin_cpp/grow/partition.h"   // for Split, Partition, FeatureSums
 #include "plugin_cpp/plan/plan.h"        // for Plan
+#include "plugin_cpp/rows/gradient.h"    // for PackedPair
 #include "xgboost/base.h"                // for bst_feature_t, bst_node_t
 #include "xgboost/span.h"                // for Span
 
@@ -30,7 +32,8 @@ template <typename Sum>
 struct NodeSums {
   Sum total;
   common::Span<Sum const> bins;            // of all features, or
-  StoredBins<Sum> const* stored{nullptr};  // only those that are not 0
+  StoredBins<Sum> const* stored{nullptr};  // only those that are not 0, or
+  PackedPair const* words{nullptr};        // of all features
 };
 
 class Offers {
@@ -57,7 +60,7 @@ class Offers {
     auto const* sums = node.stored ? node.stored->sums.data() : node.bins.data();
     auto const* begins = node.stored ? node.stored->begins.data() : ptrs_.data();
     for (auto i = begins[f]; i < begins[f + 1]; ++i) {
-      fn(sums[i]);
+      fn(node.words ? UnpackTo<Sum>(node.words[i]) : sums[i]);
     }
   }
   /**
@@ -68,10 +71,15 @@ class Offers {
   template <typename Sum>
   [[nodiscard]] common::Span<Sum const> Bins(bst_feature_t f, NodeSums<Sum> const& node,
                                              std::vector<Sum>* memory) const {
-    if (!node.stored) {
+    if (!node.stored && !node.words) {
       return node.bins.subspan(ptrs_[f], this->NumBins(f));
     }
     memory->assign(this->NumBins(f), Sum{});
+    if (node.words) {
+      std::transform(node.words + ptrs_[f], node.words + ptrs_[f + 1], memory->begin(),
+                     UnpackTo<Sum>);
+      return {memory->data(), memory->size()};
+    }
     // There is a place for missing values after the bins of each feature.
     auto first = ptrs_[f] + f;
     auto const& [begins, places, sums] = *node.stored;
