@@ -105,6 +105,12 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     }
     training.last_tree = trees.back();
     training.busy = false;
+    if (training.updates == training.MaxUpdates()) {
+      // Nothing reads rows any more: what ends the training, and names its trees, has their memory.
+      training.grower.reset();
+      training.gradients.clear();
+      training.given.clear();
+    }
   }
 
   void BeforeIteration(Attributes const& attributes,
