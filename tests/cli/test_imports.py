@@ -15,6 +15,7 @@ finally:
     print(*[name for name in {SLOW} if sys.modules.get(name)])
 """
 PRIVACY = ["--epsilon", "1", "--delta", "1e-6"]
+CHOSEN = ["{rows}", *PRIVACY, "--target", "b", "--classes", "0,1"]
 
 
 @pytest.mark.parametrize(
@@ -23,6 +24,7 @@ PRIVACY = ["--epsilon", "1", "--delta", "1e-6"]
         (["train", "{rows}", *PRIVACY, "--model", "no/such/m.json"], "does not exist"),
         (["train", "{rows}", *PRIVACY, "--report", "report.pdf"], "report.pdf"),
         (["train", "{rows}", *PRIVACY, "--target", "c", "--classes", "0,1"], "no column"),
+        (["train", *CHOSEN, "--param", "max_depht=3"], "Did you mean `max_depth`"),
         (["schema", "{rows}", "--target", "c"], "no column"),
         (["discover", "{rows}", *PRIVACY], "kinds of the columns"),
         (["discover", "{rows}", *PRIVACY, "--number", "c"], "no column"),
@@ -45,7 +47,7 @@ def test_no_command_waits_for_scikit_learn(tmp_path):
     """XGBoost loads it, where it is, for its estimators alone."""
     rows = tmp_path / "rows.csv"
     rows.write_text("a,b\n" + "1,0\n2,1\n" * 20)
-    arguments = ["train", str(rows), *PRIVACY, "--target", "b", "--classes", "0,1", "--rounds", "1"]
+    arguments = ["train", *(a.format(rows=rows) for a in CHOSEN), "--rounds", "1"]
     command = [sys.executable, "-c", PROGRAM, *arguments]
     answer = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert answer.returncode == 0, answer.stderr

@@ -17,6 +17,7 @@ from ..record.deployment import model_card
 from ..record.ledger import read_ledger
 from ..record.report import PrivacyReport, privacy_report
 from ..record.report_views import round_up
+from ..request.names import check_names, flatten
 from ..request.params import DEFAULT_ROUNDS
 from . import options
 from .csv_form import header_of
@@ -109,7 +110,9 @@ def rows_and_params(given: Given, **target: float) -> tuple[Table, dict[str, Any
             raise PrivacyParameterError(
                 f"`dp_{name}` is given twice with different values: keep --{name}."
             )
-    domain.resolved(header_of(given.data, given.csv), training=True)  # before pandas is loaded
+    # Wrong names are found before pandas is loaded and the file is read.
+    check_names(flatten(asked))
+    domain.resolved(header_of(given.data, given.csv), training=True)
     folder = getattr(given, "disk", None)
     if folder is None:
         from .table import read_table
