@@ -16,7 +16,7 @@ import xgb_dp
 pytest.importorskip("click")
 
 from xgb_dp.cli import output
-from xgb_dp.training import run as training_run
+from xgb_dp.training import hook
 
 from .calls import SPENT, TARGET, TRAIN, fails, invoke, rows, run
 
@@ -119,7 +119,7 @@ def test_an_interrupt_says_what_the_book_says(folder, when, monkeypatch):
         raise KeyboardInterrupt
 
     xgb_dp.Budget("total.json", epsilon=5.0, delta=1e-5)
-    where = xgb_dp.engine.native if when == "after" else training_run
+    where = xgb_dp.engine.native if when == "after" else hook
     name = "release_intercept" if when == "after" else "check_rows"
     monkeypatch.setattr(where, name, stop)
     said = fails(*TRAIN, "--budget", "total.json")
