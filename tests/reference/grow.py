@@ -8,19 +8,16 @@ from .candidates import MISSING, Feature
 from .draws import Noise
 from .history import History
 from .noise import PublicWords
+from .noisy_splits import Side, noisy_gain, noisy_sides, random_side
 from .partitions import Part, cell_of, cell_sums, draw_partition, finest_bound
 from .splits import (
     Ints,
     Plan,
     RowBound,
     Score,
-    Side,
     Split,
     allowed_features,
     candidates,
-    noisy_gain,
-    noisy_sides,
-    random_side,
     tree_features,
     utilities,
 )

@@ -8,7 +8,8 @@ import numpy.typing as npt
 
 from .draws import Noise
 from .grow import Tree
-from .splits import Ints, Plan, RowBound, Side
+from .noisy_splits import Side
+from .splits import Ints, Plan, RowBound
 
 Doubles = npt.NDArray[np.float64]
 

@@ -18,9 +18,10 @@ from .grow import Tree, grow
 from .history import History
 from .leaves import Shrinkage, at_round, fill_leaves, row_variance
 from .losses import bounded_pairs, loss_of, start_of, unit_of
+from .noisy_splits import Side
 from .objective import gradients, initial_margin
 from .persons import bound_persons, keys_of_rows, spread_persons
-from .splits import Floats, Ints, Plan, RowBound, Score, Side, candidates, utilities
+from .splits import Floats, Ints, Plan, RowBound, Score, candidates, utilities
 
 __all__ = ["Model", "Plan", "RowBound", "Score", "Tree", "candidates", "train", "utilities"]
 
