@@ -1,4 +1,4 @@
-"""The C functions of the private build of libxgboost (``plugin_cpp/c_api.h``), through ctypes.
+"""The C functions of the private build of libxgboost (``plugin_cpp/c_api.cc``), through ctypes.
 
 Noise is drawn in C++ alone, under fresh keys of the operating system, and coins come from its
 generator. All arithmetic is on integers, so every law is exact.
