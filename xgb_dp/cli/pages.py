@@ -65,7 +65,7 @@ def _joined(pieces: Iterator[Any], columns: int) -> Iterator[list[Any]]:
 
 def paged_table(path: Path, domain: Domain, folder: Path, csv: Csv) -> Table:
     """The rows of a file for a training, which lie in a folder until the command ends."""
-    wanted = Wanted.of(path, domain, True, True, True, (), csv)
+    wanted = Wanted(path, domain, csv=csv)
     with ExitStack() as stack:
         pages = tempfile.TemporaryDirectory(prefix="xgb-dp-", dir=folder)  # nobody else enters it
         pieces = _Pieces(wanted, Path(stack.enter_context(pages)))

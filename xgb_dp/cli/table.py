@@ -16,7 +16,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from ..data.parts import Part, mark
-from ..domain.declared import Column
 from ..domain.declared_cells import codes, features, numbers
 from ..domain.domain import Domain
 from ..errors import RowDomainError
@@ -71,21 +70,12 @@ class Table:
         return matrix
 
 
-def read_table(
-    path: Path,
-    domain: Domain,
-    *,
-    training: bool,
-    labels: bool = True,
-    exposure: bool = True,
-    keep: Sequence[str] = (),
-    csv: Csv | None = None,
-) -> Table:
-    """Read the rows of a file."""
-    wanted = Wanted.of(path, domain, training, labels, exposure, keep, csv)
+def read_table(path: Path, domain: Domain, **asked: Any) -> Table:
+    """Read the rows of a file; for what can be asked see :class:`Wanted`."""
+    wanted = Wanted(path, domain, **asked)
     kept = []
     if is_parquet(path) and wanted.others:  # the type of a piece may follow from its cells
-        kept = [cells_of(path, wanted.others, wanted.header, wanted.csv)]
+        kept = [cells_of(path, wanted.others, wanted.header, wanted.csv or Csv())]
 
     def pieces() -> Iterator[Any]:
         whole = len(kept)
@@ -104,60 +94,30 @@ def read_table(
     return table
 
 
-@dataclass(frozen=True)
+@dataclass
 class Wanted:
     """Which columns of a file are read, and as what."""
 
     path: Path
-    header: list[str]
-    csv: Csv
-    domain: Domain  # with its columns spelt out
-    target: str | None
-    exposure: str | None
-    weight: str | None
-    ids: str | None
-    keep: list[str]
+    domain: Domain  # with its columns spelt out, once those of the file are known
+    training: bool = True
+    labels: bool = True
+    exposure: bool = True
+    keep: Sequence[str] = ()
+    csv: Csv | None = None
 
-    @classmethod
-    def of(
-        cls,
-        path: Path,
-        domain: Domain,
-        training: bool,
-        labels: bool,
-        exposure: bool,
-        keep: Sequence[str],
-        csv: Csv | None,
-    ) -> Wanted:
-        """What :func:`read_table` is asked for."""
-        header = header_of(path, csv)
-        domain = domain.resolved(header, training=training)
-        weight, ids = (domain.weight, domain.privacy_id) if training else (None, None)
-        wanted = cls(
-            path=path,
-            header=header,
-            csv=csv or Csv(),
-            domain=domain,
-            target=domain.target if labels else None,
-            exposure=domain.exposure if exposure else None,
-            weight=weight,
-            ids=ids,
-            keep=list(keep),
-        )
-        check_columns([*wanted.columns, *wanted.others], header)
-        return wanted
-
-    @property
-    def columns(self) -> dict[str, Column]:
-        """Those that become features."""
-        return self.domain.columns or {}
-
-    @property
-    def others(self) -> list[str]:
-        """The other columns, whose cells are read as they are."""
-        ends = self.domain.ends if self.target is not None else ()
-        special = (self.target, *ends, self.exposure, self.weight, self.ids)
-        return list(dict.fromkeys([*self.keep, *(name for name in special if name is not None)]))
+    def __post_init__(self) -> None:
+        self.header = header_of(self.path, self.csv)
+        self.domain = domain = self.domain.resolved(self.header, training=self.training)
+        self.columns = domain.columns or {}
+        self.target = domain.target if self.labels else None
+        self.exposed = domain.exposure if self.exposure else None
+        self.weight = domain.weight if self.training else None
+        self.ids = domain.privacy_id if self.training else None
+        ends = domain.ends if self.target is not None else ()
+        special = (self.target, *ends, self.exposed, self.weight, self.ids)
+        self.others = list(dict.fromkeys([*self.keep, *(n for n in special if n is not None)]))
+        check_columns([*self.columns, *self.others], self.header)
 
     def pieces(self, *, features_only: bool = False) -> Iterator[Any]:
         """The cells of the columns, piece by piece."""
@@ -165,7 +125,8 @@ class Wanted:
         plain = {n for n, c in columns.items() if c.categories is None and c.date is None}
         names = list(columns if features_only else dict.fromkeys([*columns, *self.others]))
         missing = self.domain.missing
-        return pieces_of(self.path, names, self.header, self.csv, plain - others, missing)
+        csv = self.csv or Csv()
+        return pieces_of(self.path, names, self.header, csv, plain - others, missing)
 
     def kept(self, piece: Any) -> pd.DataFrame:
         """The other columns of a piece."""
@@ -181,11 +142,11 @@ class Wanted:
             frame=pd.DataFrame(read, index=range(len(cells)), copy=False),
             labels=lower,
             upper=None if lower is None else _upper(cells, lower, domain),
-            exposure=None if self.exposure is None else _exposures(cells[self.exposure], domain),
+            exposure=None if self.exposed is None else _exposures(cells[self.exposed], domain),
             weights=None if self.weight is None else _weights(cells[self.weight], domain),
             ids=None if self.ids is None else ids_of(cells[self.ids], missing),
             domain=domain,
-            kept=cells[self.keep],
+            kept=cells[list(self.keep)],
             part=part,
         )
 
