@@ -4,6 +4,7 @@ import gzip
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from xgb_dp.cli import files, lines
@@ -84,7 +85,9 @@ def test_any_bytes_are_read_the_same(separator, tmp_path, monkeypatch):
 READ = [t for t in TEXTS if "," not in t and "\n" not in t] + ["2", "nan(1)", " 7", "7\t", "7.0"]
 
 
-@pytest.mark.parametrize("missing", [("", "NA"), ("", "NA", "7", "nan")], ids=str)
+@pytest.mark.parametrize(
+    "missing", [("", "NA"), ("", "NA", "7", "nan"), ("", "NA "), ("", "NA", " 7")], ids=str
+)
 def test_pieces_are_read_like_all_cells(missing, tmp_path, monkeypatch):
     """Whatever makes one row slow to read, and wherever it lies, changes no other row."""
     monkeypatch.setattr(lines, "_BLOCK", 64)
@@ -108,6 +111,15 @@ def test_pieces_are_read_like_all_cells(missing, tmp_path, monkeypatch):
         np.testing.assert_equal(*read, err_msg=path.read_text())
         errors += isinstance(read[0], str)
     assert 20 < errors < 150
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()], ids=str)
+@pytest.mark.parametrize("missing", ["-9", "-9 ", " -9"])
+def test_no_row_decides_how_a_missing_text_is_read(missing, kind):
+    cells = ["-9", "-9 ", "1"]
+    for more in ([], ["٥"], [" 2"]):
+        read = numbers(pa.array([*cells, *more], kind), (missing,))
+        np.testing.assert_array_equal(read[:3], [np.nan, np.nan, 1.0])
 
 
 @pytest.mark.parametrize("name", ["plain", "quoted names", "breaks", "mark", "spaces", "letters"])

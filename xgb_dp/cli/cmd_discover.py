@@ -69,7 +69,7 @@ def discover(given: Given) -> None:
                 "--out: a discovered schema is written as .yaml or .json. Give a name with one "
                 "of these endings."
             )
-    missing = given.missing or MISSING
+    missing = tuple(text.strip() for text in given.missing) or MISSING  # as cells are
     named = given.named(*KINDS)
     cells, kinds = _cells(data, header, named, target, given.privacy_id, missing, given.csv)
     from ..discovery.look import discover as look_at

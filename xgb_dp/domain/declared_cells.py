@@ -102,7 +102,8 @@ class _Cells:
 
 
 def numbers(cells: Any, missing: Sequence[str]) -> Floats:
-    """Numbers of a column as 32-bit floats."""
+    """Numbers of a column as 32-bit floats; no space around a text, or a missing one, counts."""
+    missing = [text.strip() for text in missing]  # whichever way reads the cells
     values: npt.NDArray[Any] | None = None
     with suppress(ValueError):
         texts = cells.array.__arrow_array__() if is_arrow(cells) else cells
@@ -141,6 +142,7 @@ def _of_texts(texts: Any, missing: Sequence[str]) -> npt.NDArray[np.float64]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    texts = texts.cast(pa.large_string())  # of views Arrow knows less
     absent = pc.is_in(texts, pa.array(missing, texts.type))
     with suppress(pa.ArrowInvalid):
         every = pc.if_else(absent, pa.scalar(None, texts.type), texts).cast(pa.float64())
