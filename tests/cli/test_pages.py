@@ -1,10 +1,13 @@
 """Rows that lie on a disk while a model is trained are the rows that lie in memory."""
 
 import stat
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 pytest.importorskip("click")
@@ -58,6 +61,32 @@ def test_nobody_else_may_enter_the_folder_of_the_pages(small, monkeypatch):
     monkeypatch.setattr(pages.Wanted, "table", look)
     run("train", "rows.csv", "--schema", "plain.yaml", *TRAIN[4:], "--disk", "pages")
     assert len(modes) > 5 and set(modes) == {"drwx------"}
+
+
+@pytest.mark.parametrize("bad", [("age", "height"), ("height", "age"), ("buys", "age")])
+def test_an_error_is_that_of_all_rows(bad, small, no_training):
+    """Whichever column has its bad cell in an earlier page."""
+    visits = pd.read_csv("rows.csv", dtype=str, keep_default_na=False)
+    for row, column in zip((5, 190), bad, strict=True):
+        visits.loc[row, column] = "many"
+    visits.to_csv("rows.csv", index=False)
+    call = ["train", "rows.csv", "--schema", "plain.yaml", *TRAIN[4:]]
+    said = fails(*call)
+    assert "'age'" in said
+    assert fails(*call, "--disk", "pages") == said
+
+
+def test_a_command_that_is_stopped_leaves_no_row(small):
+    call = ["train", "rows.csv", "--schema", "plain.yaml", *TRAIN[4:-1], "100000"]
+    child = subprocess.Popen(
+        [sys.executable, "-m", "xgb_dp", *call, "--disk", "pages"], stderr=subprocess.DEVNULL
+    )
+    while not list(Path("pages").glob("*/*")):
+        assert child.poll() is None
+        time.sleep(0.05)
+    child.terminate()
+    assert child.wait(60) == 143
+    assert not list(Path("pages").iterdir())
 
 
 def test_an_error_leaves_no_row(small, no_training):

@@ -192,11 +192,13 @@ def _typed_pieces(path: Path, wanted: list[str]) -> Iterator[pd.DataFrame]:
     with _reading(path):
         file = parquet.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False)
     with file:
-        batches, batch = file.iter_batches(columns=wanted), file.schema_arrow.empty_table()
-        while batch is not None:
-            yield batch.to_pandas(ignore_metadata=True)[wanted]
+        batches = file.iter_batches(columns=wanted)
+        piece: pd.DataFrame | None = file.schema_arrow.empty_table().to_pandas()
+        while piece is not None:
+            yield piece[wanted]
             with _reading(path):
                 batch = next(batches, None)
+                piece = None if batch is None else batch.to_pandas(ignore_metadata=True)
 
 
 def ids_of(cells: pd.Series, missing: Sequence[str]) -> pd.Series:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ import xgboost
 
 from ..domain.declared_cells import features
 from ..domain.domain import Domain
+from ..errors import RowDomainError
 from .csv_form import Csv
 from .files import part_of_file
 from .table import Table, Wanted
@@ -40,15 +44,30 @@ class _Pieces(xgboost.DataIter):
         if self._pieces is None:
             self._pieces, self.ids = _joined(wanted.pieces(), len(wanted.columns)), []
         for pieces in self._pieces:
-            read = features(pieces, wanted.columns, wanted.domain.missing)
-            others = pd.concat(map(wanted.kept, pieces), ignore_index=True)
-            table = wanted.table(read, others)
+            try:
+                read = features(pieces, wanted.columns, wanted.domain.missing)
+                others = pd.concat(map(wanted.kept, pieces), ignore_index=True)
+                table = wanted.table(read, others)
+            except RowDomainError:
+                self._raise_as_in_memory(pieces)
+                raise
             if len(table.frame) or not self.ids:
                 self.ids.append(table.ids)
                 self.table = table
                 input_data(data=table.frame, **table.meta)
                 return True
         return False
+
+    def _raise_as_in_memory(self, bad: list[Any]) -> None:
+        """The error of all rows: which of them lies in which page must not decide about it."""
+        wanted, rest = self.wanted, chain([bad], self._pieces)
+        for pieces in rest:
+            try:
+                features(pieces, wanted.columns, wanted.domain.missing)
+            except RowDomainError:  # nothing is kept of the rows that follow
+                below = chain(pieces, chain.from_iterable(rest))
+                features(below, wanted.columns, wanted.domain.missing)
+        wanted.table({}, pd.concat(map(wanted.kept, wanted.pieces()), ignore_index=True))
 
 
 def _joined(pieces: Iterator[Any], columns: int) -> Iterator[list[Any]]:
@@ -66,6 +85,7 @@ def _joined(pieces: Iterator[Any], columns: int) -> Iterator[list[Any]]:
 def paged_table(path: Path, domain: Domain, folder: Path, csv: Csv) -> Table:
     """The rows of a file for a training, which lie in a folder until the command ends."""
     wanted = Wanted(path, domain, csv=csv)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # an exit removes the folder
     with ExitStack() as stack:
         pages = tempfile.TemporaryDirectory(prefix="xgb-dp-", dir=folder)  # nobody else enters it
         pieces = _Pieces(wanted, Path(stack.enter_context(pages)))

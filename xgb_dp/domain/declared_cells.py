@@ -53,9 +53,11 @@ def features(
         for name, column in columns.items():
             try:
                 for feature, values in _feature(name, column, cells[name], missing).items():
-                    read.setdefault((name, feature), _Cells()).add(values)
+                    if not errors:
+                        read.setdefault((name, feature), _Cells()).add(values)
             except RowDomainError as error:
                 errors.setdefault(name, set()).add(str(error))
+                read.clear()
     if errors:  # of one column one, whatever lies in which piece
         said: dict[str, list[str]] = {}
         for name in (name for name in columns if name in errors):
