@@ -104,7 +104,8 @@ void MoveSums(BinPlaces const& places, Tile const& tile, PackedPair* words, Loca
 
 template <typename Sum>
 bool FitsWord(Sum const& sum) {
-  return std::abs(sum.grad) <= PackedPair::kLimit && sum.hess <= PackedPair::kLimit;
+  return std::abs(sum.grad) <= PackedPair::kLimit && sum.hess >= 0 &&
+         sum.hess <= PackedPair::kLimit;
 }
 
 /** @param mark Called with each place that is summed. */

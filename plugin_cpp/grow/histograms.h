@@ -95,7 +95,10 @@ class NodeHistograms : public Level {
 
   /** @brief The sums of a node; none where they are in words, which are null elsewhere. */
   [[nodiscard]] common::Span<Sum const> operator[](bst_node_t nidx) const {
-    return {sums_.data() + this->IndexOf(nidx) * n_bins_, words_.empty() ? n_bins_ : 0};
+    if (!words_.empty()) {
+      return {};
+    }
+    return {sums_.data() + this->IndexOf(nidx) * n_bins_, n_bins_};
   }
   [[nodiscard]] PackedPair const* Words(bst_node_t nidx) const {
     return words_.empty() ? nullptr : words_.data() + this->IndexOf(nidx) * n_bins_;
