@@ -199,7 +199,7 @@ class Scores {
 };
 
 Json ReleaseProducts(Request const& asked) {
-  CHECK(asked.in.Has("again") && asked.in.Bool("again")) << "A linear start follows an intercept.";
+  CHECK(asked.in.Has("again")) << "A linear start follows an intercept.";
   Scores scores{asked.in, asked.shift};
   scores.Read(asked.ctx, asked.matrix);
   auto labels = asked.Info().labels.HostView();

@@ -43,7 +43,7 @@ class QuantileTrees : public Candidates {
 
 /** @brief Before the first tree: quantile trees of columns; a row or person counts one in each. */
 Json ReleaseCandidates(Request const& asked) {
-  CHECK(asked.in.Has("again") && asked.in.Bool("again")) << "A linear start follows an intercept.";
+  CHECK(asked.in.Has("again")) << "A linear start follows an intercept.";
   CandidatePlan plan{asked.in.Part("candidates"), asked.event.parameter == 0};
   CHECK(plan.kind == CandidateKind::kQuantileTree && !plan.hessian && !plan.laplace);
   CHECK(plan.sigma2 == asked.event.parameter && plan.shift == asked.shift);
