@@ -174,7 +174,8 @@ def test_pages_are_nameless_files_beside_the_cache(tmp_path):
     assert name.endswith(" (deleted)")
     assert mode == 0o600
     assert size >= N * F  # a byte a cell
-    assert look.seen == [[page]] * 4  # binned once, in the first round
+    # Binned once, in the first round, and gone after the last tree.
+    assert look.seen == [[page]] * 3 + [[]]
     assert not open_pages()
     assert all(path.name.endswith(".row.page") for path in tmp_path.iterdir())
 
@@ -183,9 +184,9 @@ def test_pages_are_nameless_files_beside_the_cache(tmp_path):
 def test_candidates_of_each_tree_are_binned_anew(tmp_path):
     d = xgb.DMatrix(Batches(rows((1.0, 1.0, 1.0)), tmp_path))
     look = Look()
-    xgb.train(PARAMS | {"tree_method": "dp_approx"}, d, 3, callbacks=[look])
-    assert [len(pages) for pages in look.seen] == [1, 1, 1]
-    assert len({pages[0][0] for pages in look.seen}) == 3  # each file had a name of its own
+    xgb.train(PARAMS | {"tree_method": "dp_approx"}, d, 4, callbacks=[look])
+    assert [len(pages) for pages in look.seen] == [1, 1, 1, 0]
+    assert len({pages[0][0] for pages in look.seen[:-1]}) == 3  # each file had a name of its own
 
 
 NO_ROOM = """

@@ -12,7 +12,8 @@ from xgb_dp.accounting import PERSON, SelectionEvent, Unit, make_accountant
 from xgb_dp.engine.native import rows_apart
 from xgb_dp.errors import PrivacyParameterError
 from xgb_dp.evaluation.grid import CELLS, UNIT, Grid, counts_matrix
-from xgb_dp.tuning.scores import SCORES, Score
+from xgb_dp.tuning.score_names import SCORES
+from xgb_dp.tuning.scores import Score
 
 from ..conftest import arrays
 from .test_scores import sums_of
