@@ -216,23 +216,25 @@ class LeavesOfPersons {
       return static_cast<std::int64_t>(
           RoundWithin(static_cast<double>(sum) * factor, -0x1p50, 0x1p50));
     };
-    own_.resize(n_listed * n_class);
+    sums_of_leaves_.resize(n_listed * n_class);
     u128 squares_g = 0, squares_h = 0;
-    auto* own = own_.data();
+    auto* of_leaf = sums_of_leaves_.data();
     for (auto first : first_) {
-      for (std::size_t k = 0; k < n_class; ++k, ++own) {
+      for (std::size_t k = 0; k < n_class; ++k, ++of_leaf) {
         auto sum = std::exchange(sums_[first + k], {});
-        *own = LocalSum{scaled(sum.grad), scaled(sum.hess)};
-        squares_g += Square(own->grad);
-        squares_h += Square(own->hess);
+        *of_leaf = LocalSum{scaled(sum.grad), scaled(sum.hess)};
+        squares_g += Square(of_leaf->grad);
+        squares_h += Square(of_leaf->hess);
       }
     }
-    Cut(squares_g, most_g_, own_.size(), [this](auto i) { return &own_[i].grad; });
-    Cut(squares_h, most_h_, own_.size(), [this](auto i) { return &own_[i].hess; });
-    own = own_.data();
+    Cut(squares_g, most_g_, sums_of_leaves_.size(),
+        [this](auto i) { return &sums_of_leaves_[i].grad; });
+    Cut(squares_h, most_h_, sums_of_leaves_.size(),
+        [this](auto i) { return &sums_of_leaves_[i].hess; });
+    of_leaf = sums_of_leaves_.data();
     for (auto first : first_) {
-      for (std::size_t k = 0; k < n_class; ++k, ++own) {
-        (*out)[first + k] += *own;
+      for (std::size_t k = 0; k < n_class; ++k, ++of_leaf) {
+        (*out)[first + k] += *of_leaf;
       }
     }
   }
@@ -260,7 +262,7 @@ class LeavesOfPersons {
   double of_hessian_;               // variance of gradients, where C = 1, of a step of Hessian
   std::vector<LocalSum> sums_;      // of all leaves; 0 between persons
   std::vector<std::size_t> first_;  // in these, of leaves of the person
-  std::vector<LocalSum> own_;       // of these leaves
+  std::vector<LocalSum> sums_of_leaves_;  // what the person adds to these
   ShortPersons short_;
 };
 

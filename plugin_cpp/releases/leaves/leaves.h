@@ -53,11 +53,11 @@ using LeafReleases = Registry<LeafRelease, LeafNoise, LeafParts>;
  * @brief Let persons with several rows count what they may in the leaves of a released tree, and
  *        append the sums of all rows, a third of each.
  *
- * @param given     Rows of persons with several rows, before and after they were bounded.
+ * @param given     Rows of persons with several rows, before persons were bounded.
  * @param gradients Of all rows and classes.
  * @param leaves    Ids, rising.
  * @param position  The leaf of each row.
- * @param sums      Of the leaves, of each class.
+ * @param sums      Of each class; what splits have of the leaves is replaced.
  */
 void SpreadPersons(Context const* ctx, Plan const& plan, Persons const& persons,
                    RowsOfPersons const& given, std::vector<ClassGradients> const& gradients,

@@ -271,10 +271,10 @@ class Contest final : public GroupedUtilities {
   /** @brief The same where the trees of all classes share the splits. */
   void AddNorms(bst_feature_t f, Workspace* work) const {
     auto n_cells = n_splits_ + 1;
-    Partitions made;
+    Partitions partitions;
     for (std::size_t i = 0; i < work->utilities.size(); ++i) {
       auto partition = work->partitions.Make(choice_, f, i);
-      made.Add(partition.data(), partition.size());
+      partitions.Add(partition.data(), partition.size());
     }
     for (auto const& node : nodes_) {
       work->norms.assign(work->utilities.size() * n_cells, ClassNorm{});
@@ -283,7 +283,7 @@ class Contest final : public GroupedUtilities {
         work->sums.Reset(offers_.Bins(f, sums, &work->bins), sums.total);
         auto norm = work->norms.begin();
         for (std::size_t i = 0; i < work->utilities.size(); ++i) {
-          work->sums.Cells(made[i], &work->cells);
+          work->sums.Cells(partitions[i], &work->cells);
           for (auto const& cell : work->cells) {
             (norm++)->Add(cell.grad);
           }
