@@ -116,7 +116,7 @@ def _batches(
             csv.ConvertOptions(
                 column_types=dict(zip(names, kinds, strict=True)),
                 include_columns=list(dict.fromkeys(columns)),
-                null_values=[text.strip() for text in missing],
+                null_values=list(missing),
                 strings_can_be_null=False,
             ),
         ):
