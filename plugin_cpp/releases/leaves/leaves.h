@@ -57,7 +57,7 @@ using LeafReleases = Registry<LeafRelease, LeafNoise, LeafParts>;
  * @param gradients Of all rows and classes.
  * @param leaves    Ids, rising.
  * @param position  The leaf of each row.
- * @param sums      Of each class; what splits have of the leaves is replaced.
+ * @param sums      What splits have of the leaves, class by class; it is replaced.
  */
 void SpreadPersons(Context const* ctx, Plan const& plan, Persons const& persons,
                    RowsOfPersons const& given, std::vector<ClassGradients> const& gradients,
