@@ -21,11 +21,11 @@ from xgb_dp.accounting import (
     event_from_json,
     make_accountant,
 )
-from xgb_dp.certify import NotCertifiedError, certify
-from xgb_dp.certify.selections import _down, _up
-from xgb_dp.cli.verifier import main
+from xgb_dp.record.report import privacy_report
 
 from ..conftest import OBJECTIVE, arrays
+from .certificate import NotCertifiedError, certify
+from .certified_selections import _down, _up
 
 DELTA = 1e-6
 LEAVES = GaussianEvent("leaves", 1 << 30, 1 << 36, 3, 20)
@@ -100,17 +100,22 @@ def test_rounding_bounds_sums_of_four_products(power: int) -> None:
         assert low <= exact <= high
 
 
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    X, y = arrays("binary")
+@pytest.mark.parametrize(
+    "kind, more",
+    [
+        ("binary", {"dp_start": "intercept"}),
+        ("binary", {}),
+        ("multiclass", {"dp_split": "random"}),
+        ("regression", {"dp_score": "l1", "dp_start": "intercept"}),
+    ],
+)
+def test_ledgers_of_trainings_are_confirmed(kind: str, more: dict[str, Any]) -> None:
+    X, y = arrays(kind)
     params = {"tree_method": "dp_hist", "dp_epsilon": 1.0, "dp_delta": DELTA, "max_depth": 2}
-    model = xgb.train(params | OBJECTIVE["binary"], xgb.DMatrix(X, y), 3)
-    path = tmp_path / "model.json"
-    model.save_model(path)
-    assert main([str(path), "--certify"]) == 0
-    assert "ok  certificate: epsilon is between" in capsys.readouterr().out
-    assert main([str(path), "--certify", "--group", "2"]) == 2
-    assert main([str(path), "--certify", "--delta", "0"]) == 1
-    assert "NO  certificate: not certified" in capsys.readouterr().out
+    report = privacy_report(xgb.train(params | OBJECTIVE[kind] | more, xgb.DMatrix(X, y), 3))
+    bounds = certify(report.record.to_json(), DELTA)
+    assert bounds.lower <= report.epsilon
+    assert bounds.upper <= 1.005 * report.epsilon
 
 
 def every(path: Path) -> Counter[str]:

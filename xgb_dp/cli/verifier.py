@@ -8,8 +8,8 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..errors import PrivacyError, PrivacyParameterError
-from ..record.verify import Verification, verify
+from ..errors import PrivacyError
+from ..record.verify import verify
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,7 +36,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="ATTRIBUTE",
         help="further attribute that the file may contain; may be repeated",
     )
-    add("--certify", action="store_true", help="bound epsilon by intervals; extra `certify`")
     add("--json", action="store_true", help="print JSON (verification.schema.json)")
     add("--out", type=Path, help="also write the JSON to this file, which is replaced")
     add("--quiet", action="store_true", help="print nothing; see the exit code")
@@ -55,8 +54,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 signers=given.signer,
                 allow=given.allow,
             )
-            if given.certify:
-                verification = _certified(verification, given)
             text = verification.to_json() if given.json or given.out else str(verification)
         if given.out is not None:
             given.out.write_text(text + "\n", encoding="utf-8")
@@ -66,13 +63,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not given.quiet:
         print(text if given.json else verification)
     return verification.exit_code
-
-
-def _certified(verification: Verification, given: argparse.Namespace) -> Verification:
-    if given.group not in (None, 1) or given.replace_one:
-        raise PrivacyParameterError("`--certify` is about one row or person added or removed.")
-    try:
-        from ..certify import certified
-    except ImportError:
-        raise PrivacyParameterError("`--certify` needs the extra `certify`.") from None
-    return certified(verification, given.delta)

@@ -1,6 +1,6 @@
 """Bounds of composed selections, in balls of Arb and in doubles that are rounded up.
 
-Proof: docs/proofs/certificate.md, "Selections"
+Proof: certificate.md beside this file, "Selections"
 """
 
 from __future__ import annotations

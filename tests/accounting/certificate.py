@@ -1,14 +1,14 @@
 """A lower and an upper bound of epsilon of a ledger, in interval arithmetic.
 
 Nothing of ``xgb_dp.accounting`` is used: events are read as the JSON of the ledger. Proof:
-docs/proofs/certificate.md
+certificate.md beside this file
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -16,12 +16,8 @@ import numpy as np
 from flint import arb, ctx
 from scipy.special import ndtr
 
-from ..errors import PrivacyError
-from ..record.verify import Check, Verification
-from .selections import Array, Atoms, Run, above, ball, hinges, lower_sets, upper_atoms
+from .certified_selections import Array, Atoms, Run, above, ball, hinges, lower_sets, upper_atoms
 
-WIDTH = 0.005
-"""How far the upper bound may be above the claim, as a share of it."""
 _BITS = 128
 _ROUNDED = 2  # tau^2 of the randomised rounding that makes noise on integers of continuous noise
 _SMOOTHED = 3  # tau^2 of the noise that makes continuous noise of noise on integers
@@ -31,7 +27,7 @@ _BEYOND = 1e-6  # share of delta that it may miss above its last point
 _PER_SUM = Fraction(1, 10**16)  # more than what the two kinds of noise differ by, in log
 
 
-class NotCertifiedError(PrivacyError):
+class NotCertifiedError(ValueError):
     """A ledger contains something for which there is no certificate."""
 
 
@@ -90,27 +86,6 @@ def certify(ledger: Mapping[str, Any], delta: float) -> Certificate:
         return Certificate(_lower(dearest, delta), _upper(totals, delta), delta)
     finally:
         ctx.prec = before
-
-
-def certified(verification: Verification, delta: float | None = None) -> Verification:
-    """The same answer with one more check: whether the claimed epsilon has a certificate."""
-    report = verification.report
-    if report is None:
-        return verification
-    delta = report.delta if delta is None else delta
-    try:
-        bounds = certify(report.record.to_json(), delta)
-        claim = report.get_epsilon(delta, 1)
-        passed = bounds.lower <= claim and bounds.upper <= claim * (1.0 + WIDTH)
-        detail = (
-            f"epsilon is between {bounds.lower:.6g} and {bounds.upper:.6g} at delta {delta:g} by "
-            f"interval arithmetic; the ledger claims {claim:.6g}"
-        )
-    except NotCertifiedError as error:
-        passed, detail = False, f"not certified: {error}"
-    checks = (*verification.checks, Check("certificate", passed, detail))
-    verdict = verification.verdict if passed else "failed"
-    return replace(verification, verdict=verdict, checks=checks)
 
 
 def _events(ledger: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
