@@ -1,4 +1,4 @@
-"""The command that writes model cards, and what registries and reviewers ask for."""
+"""The command that writes model cards and entries of the deployments registry."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 
 import click
 
-from ..record.deployment import KINDS, deployment_record, model_card, page_of
+from ..record.deployment import model_card, registry_entry
 from . import options
 from .group import Given, command
 from .options import FILE, OUT
@@ -25,20 +25,17 @@ from .output import print_or_save
 @click.option(
     "--format",
     "kind",
-    type=click.Choice(["markdown", "html", *KINDS]),
+    type=click.Choice(["markdown", "registry"]),
     default="markdown",
-    help="The fields of the deployments registry, of NIST SP 800-226, of EDPB Opinion 28/2024, and "
-    "of outputs of the European health data space.",
+    help="A card in Markdown, or an entry of the deployments registry in JSON.",
 )
 @options.force
 def card(given: Given) -> None:
-    """Write a model card of the saved MODEL, or what registries and reviewers ask for."""
-    model, kind = given.model, given.kind
+    """Write a model card of the saved MODEL, or its entry for the deployments registry."""
+    model = given.model
     words = given.named("name", "data", "intended_use", "contact")
-    if kind == "html":
-        text = page_of(model, **words)
-    elif kind in KINDS:
-        text = json.dumps(deployment_record(model, kind, **words), indent=2, allow_nan=False)
+    if given.kind == "registry":
+        text = json.dumps(registry_entry(model, **words), indent=2, allow_nan=False)
     else:
         text = model_card(model, **words, **given.named("description", "license"))
     print_or_save(text, given.out, force=given.force, read=[model])
