@@ -36,6 +36,6 @@ RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \
  && python -m pip install --no-cache-dir "${wheel}[cli,federated,plot,sklearn]"
 USER 1000
 WORKDIR /home/user
-RUN xgb-dp doctor
+RUN xgb-dp --version
 ENTRYPOINT ["xgb-dp"]
-CMD ["doctor"]
+CMD ["--version"]

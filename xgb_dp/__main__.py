@@ -10,7 +10,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line; without its extra only ``doctor`` and ``verify`` run."""
+    """Run the command line; without its extra only ``--version`` and ``verify`` run."""
     if sys.stdout is None:
         raise SystemExit("Error: Standard output is closed. Redirect it, for example to /dev/null.")
     for position, text in enumerate(sys.argv[1:], 1):
@@ -43,24 +43,24 @@ def _run() -> None:
         from .cli.verifier import main as verify
 
         _exit(verify(sys.argv[2:]))
+    if sys.argv[1:] == ["--version"]:
+        from .cli.version import main as version
+
+        _exit(version())
     absent = [
         m for m in ("click", "pandas", "pyarrow", "yaml") if importlib.util.find_spec(m) is None
     ]
     if not absent:
         from .cli.group import cli
 
-        if "doctor" not in sys.argv:  # it takes a second to load, and no command uses it
-            sys.modules.setdefault("sklearn", None)  # type: ignore[arg-type]
+        # It takes a second to load, and no command uses it.
+        sys.modules.setdefault("sklearn", None)  # type: ignore[arg-type]
         cli(prog_name="xgb-dp")
-    elif sys.argv[1:] == ["doctor"]:
-        from .cli.doctor import main as doctor
-
-        _exit(doctor())
     else:
         raise SystemExit(
             f"The command line needs packages that are not installed: {', '.join(absent)}. "
-            "Install them with `pip install 'xgb-dp[cli]'`. `xgb-dp doctor` and `xgb-dp verify` "
-            "run without them."
+            "Install them with `pip install 'xgb-dp[cli]'`. `xgb-dp --version` and `xgb-dp "
+            "verify` run without them."
         )
 
 

@@ -1,1 +1,1 @@
-"""The command line, its files, and the doctor."""
+"""The command line and its files."""

@@ -115,7 +115,7 @@ def test_models_are_not_overwritten_by_accident(folder, no_training):
     assert Path("model.json").read_text() == "precious"
 
 
-def test_without_the_extra_only_the_doctor_runs(monkeypatch, capsys):
+def test_without_the_extra_the_version_is_shown(monkeypatch, capsys):
     find = __main__.importlib.util.find_spec
     monkeypatch.setattr(
         __main__.importlib.util, "find_spec", lambda name: None if name == "click" else find(name)
@@ -123,8 +123,8 @@ def test_without_the_extra_only_the_doctor_runs(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["xgb-dp", "train"])
     with pytest.raises(SystemExit, match=r"xgb-dp\[cli\]"):
         __main__.main()
-    monkeypatch.setattr(sys, "argv", ["xgb-dp", "doctor"])
+    monkeypatch.setattr(sys, "argv", ["xgb-dp", "--version"])
     with pytest.raises(SystemExit) as ended:
         __main__.main()
     assert ended.value.code == 0
-    assert "Private training works here" in capsys.readouterr().out
+    assert ", private build: " in capsys.readouterr().out

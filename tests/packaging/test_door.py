@@ -84,7 +84,7 @@ def test_children_have_the_build_of_their_parent(kind, start, tmp_path):
 
 
 def test_the_stock_package_behind_the_door(tmp_path):
-    """The doctor finds it after `import xgb_dp`, and a program that is started has it."""
+    """`--version` names it after `import xgb_dp`, and a program that is started has it."""
     code = f"import subprocess, sys, xgb_dp; subprocess.run([sys.executable, '-c', {SHOW!r}])"
     assert python(code, tmp_path, str(stock_folder())) == "False\n"
     code = "import xgb_dp, xgb_dp.engine.door as door; print(door.stock_origin())"

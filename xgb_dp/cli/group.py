@@ -21,7 +21,6 @@ from typing import Any
 
 import click
 
-from .. import __version__
 from ..errors import POLICY, NativeLibraryError, PrivacyError, RowDomainError
 from ..record import policy
 from ..request.arguments import own_names
@@ -82,8 +81,22 @@ def _outline(name: str) -> click.Command:
     )
 
 
+def _version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked:
+        from .version import main
+
+        ctx.exit(main())
+
+
 @click.group(cls=_Commands, context_settings=_SETTINGS, epilog=_CODES)
-@click.version_option(__version__, prog_name="xgb-dp")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_version,
+    help="Show the versions, and which library is loaded from where.",
+)
 @click.option("--policy", "name", metavar="FILE", help="What the holder of the rows permits.")
 @click.pass_context
 def cli(ctx: click.Context, name: str | None) -> None:

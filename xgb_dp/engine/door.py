@@ -38,11 +38,11 @@ def warn_if_stock() -> None:
     A library that is not loaded yet stays so, since reading a model needs none: whether it is the
     private build is then told by the Python files that came with it.
     """
-    if not (is_dp_build() if is_seen() else _files_are_private()):
+    if not (is_dp_build() if is_seen() else files_are_private()):
         warnings.warn(stock_hint(), RuntimeWarning, stacklevel=3)
 
 
-def _files_are_private() -> bool:
+def files_are_private() -> bool:
     """Whether the installed `xgboost`, if there is one, hands private parameters to us."""
     try:
         spec = find_spec("xgboost")
