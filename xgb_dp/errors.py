@@ -8,6 +8,9 @@ one that depends on a second row would tell neighbouring data sets apart (``docs
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import ClassVar
 
 __all__ = [
@@ -25,6 +28,32 @@ __all__ = [
 POLICY = "XGB_DP_POLICY"
 """Environment variable that names the policy of the holder of the rows."""
 _OUTSIDE = "The rows do not fit what is declared of them. Their holder finds out more."
+_SPELLING: ContextVar[Mapping[str, str]] = ContextVar("spelling", default={})  # noqa: B039
+
+
+@contextmanager
+def spelling(names: Mapping[str, str]) -> Iterator[None]:
+    """Let errors name parameters of ``xgboost.train`` as the outermost interface does."""
+    token = _SPELLING.set({**names, **_SPELLING.get()})
+    try:
+        yield
+    finally:
+        _SPELLING.reset(token)
+
+
+def spelt(parameter: str) -> str:
+    """The name of a parameter in the interface that was called."""
+    return _SPELLING.get().get(parameter, parameter)
+
+
+class _Named:
+    """``named.dp_epsilon``: the name of a parameter as errors show it."""
+
+    def __getattr__(self, parameter: str) -> str:
+        return f"`{spelt(parameter)}`"
+
+
+named = _Named()
 
 
 class PrivacyError(ValueError):
@@ -37,8 +66,6 @@ class PrivacyError(ValueError):
         ...     print(type(error).__name__)
         PrivacyParameterError
     """
-
-    verbatim = ""  # a name that the caller wrote, whatever else has this name here
 
 
 class PrivacyParameterError(PrivacyError):

@@ -11,7 +11,7 @@ import xgboost as xgb
 
 import xgb_dp
 from tests.conftest import arrays
-from xgb_dp.errors import PrivacyParameterError
+from xgb_dp.errors import PrivacyParameterError, named, spelling, spelt
 
 ODD: list[Any] = [3, 2.5, b"bytes", object(), np.zeros(3), pd.DataFrame({"a": [1]}), True, [[1]],
                   {"a": 1}, "\ud800", [None], 10**400, lambda: 1]  # fmt: skip
@@ -67,3 +67,20 @@ def test_public_rows_of_times_have_bounds_for_labels(params, split):
     )
     booster = xgb.train(given | split, xgb.DMatrix(X, **times), 2)
     assert xgb_dp.privacy_report(booster).private
+
+
+def test_the_outermost_interface_spells_parameters():
+    with spelling({"dp_epsilon": "--epsilon"}), spelling({"dp_epsilon": "e", "dp_delta": "d"}):
+        assert (named.dp_epsilon, spelt("dp_delta"), spelt("eta")) == ("`--epsilon`", "d", "eta")
+    assert named.dp_epsilon == "`dp_epsilon`"
+
+
+def test_names_that_a_caller_wrote_stay():
+    model = xgb_dp.DPXGBClassifier(
+        epsilon=1.0, delta=1e-6, classes=2, n_estimators=1, feature_bounds={"dp_delta": (0, 1)}
+    )
+    with pytest.raises(PrivacyParameterError) as caught:
+        model.fit(np.zeros((4, 1)), [0, 1, 0, 1])
+    assert "`feature_bounds` declares the feature 'dp_delta'" in str(caught.value)
+    with pytest.raises(PrivacyParameterError, match="`epsilon` must be a number"):
+        model.set_params(epsilon=-1.0).fit(np.zeros((4, 1)), [0, 1, 0, 1])

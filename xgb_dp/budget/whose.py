@@ -8,7 +8,7 @@ from typing import Any
 
 from ..accounting import Event, Unit, one_unit
 from ..accounting.units import ONE_ROW, UNITS
-from ..errors import BudgetError, PrivacyParameterError
+from ..errors import BudgetError, PrivacyParameterError, named, spelt
 from ..parameters.parse import parse_int
 
 MOST = 1 << 20
@@ -76,8 +76,8 @@ class Whose:
                 return whole.group
             raise BudgetError(
                 f"The budget is for {whole.phrase}, and this was calibrated for {unit.phrase}. "
-                f"Nothing was released. Set dp_group={whole.group} (group={whole.group} of "
-                "evaluate and discover), which makes both the same; or open the budget with "
+                f"Nothing was released. Set {spelt('dp_group')}={whole.group} (group={whole.group} "
+                "of evaluate and discover), which makes both the same; or open the budget with "
                 f"any_group=True: it is then charged with what it costs for {whole.phrase}."
             )
         if whole.of_persons and self.most_rows is not None:
@@ -86,8 +86,8 @@ class Whose:
             f"The budget is for {whole.phrase}, and this is for {(unit or Unit(name)).phrase}: "
             "what the one costs says nothing about the other. Nothing was released. "
             + (
-                "Train with `dp_privacy_id`; or, where no person has more than k rows, make the "
-                "budget with most_rows=k, and this is charged for k rows."
+                f"Train with {named.dp_privacy_id}; or, where no person has more than k rows, make "
+                "the budget with most_rows=k, and this is charged for k rows."
                 if whole.of_persons
                 else "Draw on a budget for persons, made with unit='person'."
             )

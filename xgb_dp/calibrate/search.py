@@ -16,7 +16,7 @@ from ..accounting import ACCOUNTANTS, ChoiceEvent, Event, GaussianEvent, make_ac
 from ..accounting.gaussian import gaussian_mu
 from ..accounting.sensitivity import replace_one
 from ..engine.progress import Step, progress
-from ..errors import BudgetError
+from ..errors import BudgetError, named
 from .mechanisms import SAMPLE_BITS, FamilyNoise, NoisePlan, Releases
 from .noise import plan_noise
 
@@ -130,13 +130,15 @@ def _check_accountant(asked: Releases, accountant: str) -> None:
         raise ValueError(f"`accountant` must be one of {', '.join(ACCOUNTANTS)}.")
     if accountant == "pure" and asked.gaussian:
         raise BudgetError(
-            "`dp_accountant`='pure' has no bound for Gaussian noise, which this training draws. "
+            f"{named.dp_accountant}='pure' has no bound for Gaussian noise, which this training "
+            "draws. "
             "Use 'exact', or Laplace noise throughout: dp_leaf_noise='laplace' or 'output', public "
             "or Laplace candidates, and a public base_score."
         )
     if accountant not in ("exact", "pure") and asked.sampling_num < 1 << SAMPLE_BITS:
         raise BudgetError(
-            f"`dp_accountant`={accountant!r} has no bound for `subsample` below 1. Use 'exact'."
+            f"{named.dp_accountant}={accountant!r} has no bound for `subsample` below 1. Use "
+            "'exact'."
         )
 
 

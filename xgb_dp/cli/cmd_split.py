@@ -11,8 +11,7 @@ import numpy as np
 from ..data.cells import MISSING
 from ..data.parts import part_of
 from ..domain.domain import read_domain
-from ..errors import PrivacyParameterError
-from ..request.arguments import own_names
+from ..errors import PrivacyParameterError, spelling
 from . import options
 from .csv_form import check_columns, header_of, is_parquet
 from .files import note_of, note_text, read_whole, write_whole
@@ -65,7 +64,7 @@ def split(given: Given) -> None:
     if privacy_id is not None:
         check_columns([privacy_id], header_of(data, csv))
     table, ids = read_whole(data, privacy_id, missing, csv)
-    with own_names({"test": "--share"}):
+    with spelling({"test": "--share"}):
         parts = split_rows((table, np.arange(table.shape[0])), test=given.share, privacy_id=ids)
     for path, rows in zip(paths, (parts.train, parts.test), strict=True):
         part = part_of(rows)

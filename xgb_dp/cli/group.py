@@ -21,9 +21,8 @@ from typing import Any
 
 import click
 
-from ..errors import POLICY, NativeLibraryError, PrivacyError, RowDomainError
+from ..errors import POLICY, NativeLibraryError, PrivacyError, RowDomainError, spelling
 from ..record import policy
-from ..request.arguments import own_names
 from .output import Failure, Interrupted
 
 EXIT_CODES = {
@@ -162,7 +161,7 @@ def _guarded(function: Callable[[Given], None]) -> Callable[..., None]:
     @functools.wraps(function)
     def run(**given: Any) -> None:
         try:
-            with warnings.catch_warnings(), own_names(_OPTIONS):
+            with warnings.catch_warnings(), spelling(_OPTIONS):
                 warnings.showwarning = _warn
                 function(Given(**given))
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):

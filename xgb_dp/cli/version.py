@@ -21,7 +21,7 @@ def main() -> int:
     try:
         import xgboost
 
-        library = native.library_path() or "an unknown place"
+        library = getattr(xgboost.core._LIB, "path", None) or xgboost.core._LIB._name
         private = native.is_dp_build() and files_are_private()
     except Exception as error:  # whatever keeps it from loading
         print(f"no XGBoost can be loaded ({type(error).__name__}). {_REINSTALL}")

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import PrivacyParameterError, RowDomainError
+from ..errors import PrivacyParameterError, RowDomainError, named, spelt
 from .arrays import cells_of, codes_in, collected, is_table, library_of, numbers, type_of
 from .cells import ABSENT, DATES, Names, is_unicode, read_data
 from .sparse import is_sparse
@@ -112,14 +112,14 @@ def _refuse_undeclared(columns: Sequence[Any], what: str) -> None:
             f"The categories of {what} are missing: {', '.join(map(repr, columns))}. Declare the "
             "name of every category that may occur (a number of codes does not say which name has "
             "which code), from knowledge of the domain and not from the rows: "
-            f"categories={{{columns[0]!r}: ['a', 'b', ...]}} (`dp_categories`). Leave out columns "
-            "that are not features, such as names and keys."
+            f"{spelt('dp_categories')}={{{columns[0]!r}: ['a', 'b', ...]}}. Leave out columns that "
+            "are not features, such as names and keys."
         )
 
 
 def _categories(X: Any, column: Any, names: list[Any]) -> Any:
     """A column of names as a category of the declared ones."""
-    what = f"`categories` (`dp_categories`) of column {column!r}"
+    what = f"{named.dp_categories} of column {column!r}"
     codes = read_data(codes_in, X[column], Names(names, what).codes, "category")
     if (codes < ABSENT).any():
         raise RowDomainError(

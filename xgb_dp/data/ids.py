@@ -18,7 +18,7 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import PrivacyParameterError, RowDomainError
+from ..errors import PrivacyParameterError, RowDomainError, named
 from .arrays import library_of
 from .cells import is_sequence, is_unicode, read_data
 from .parts import mark, part_of
@@ -27,15 +27,18 @@ Codes = npt.NDArray[np.uint32]
 Coded = tuple[Codes, str, np.ndarray]
 """Codes, kind and distinct ids."""
 
-_EXPECTED = (
-    "`dp_privacy_id` takes one id for each row: whole numbers, texts, bytes or UUIDs, as a list, "
-    "an array or a column of any library."
-)
-SEVERAL_KINDS = (
-    "The ids in `dp_privacy_id` are of several kinds, such as numbers and texts: whether 1 and '1' "
-    "are one person is not known. Give all of them as one kind, for example as texts."
-)
-"""What is wrong with ids of several kinds, also where they are on several workers."""
+
+def several_kinds() -> RowDomainError:
+    """The error about ids of several kinds, also where they are on several workers."""
+    return RowDomainError(
+        f"The ids in {named.dp_privacy_id} are of several kinds, such as numbers and texts. "
+        "Whether 1 and '1' are one person is not known: give all of them as one kind, e.g. texts."
+    )
+
+
+def _expected() -> str:
+    ids = "whole numbers, texts, bytes or UUIDs, as a list, an array or a column of any library"
+    return f"{named.dp_privacy_id} takes one id for each row: {ids}."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,14 +82,14 @@ def persons_of(ids: Any, rows: int | None = None, column: str | None = None) -> 
     if isinstance(ids, Persons):
         persons = ids
     else:
-        wrong = f"{_EXPECTED} What was given cannot be read as that."
+        wrong = f"{_expected()} What was given cannot be read as that."
         persons = Persons(*read_data(_read, ids, wrong=wrong), column or column_of(ids))
         if (part := part_of(ids)) is not None:
             mark(persons, part)
     if rows is not None and len(persons.codes) != rows:
         raise PrivacyParameterError(
-            "`dp_privacy_id` must have one id for each row of the data, in the order of the rows; "
-            "it has another number of ids than there are rows."
+            f"{named.dp_privacy_id} must have one id for each row of the data, in the order of the "
+            "rows; it has another number of ids than there are rows."
         )
     return persons
 
@@ -95,7 +98,7 @@ def joined(parts: Sequence[Persons]) -> Persons:
     """The persons of several parts of the rows, one part after the other."""
     kinds = {part.kind for part in parts} - {""}
     if len(kinds) > 1:
-        raise RowDomainError(SEVERAL_KINDS)
+        raise several_kinds()
     column = next((part.column for part in parts), None)
     parts = [part for part in parts if part.kind] or [persons_of([])]
     places: npt.NDArray[Any]
@@ -128,27 +131,27 @@ def _read(ids: Any) -> Coded:
 
 
 def _refuse_container(ids: Any, mend: str = "") -> NoReturn:
-    raise PrivacyParameterError(f"{_EXPECTED} It is a {type(ids).__name__}{mend}.")
+    raise PrivacyParameterError(f"{_expected()} It is a {type(ids).__name__}{mend}.")
 
 
 def _refuse_type(kind: Any) -> NoReturn:
     raise PrivacyParameterError(
-        f"{_EXPECTED} It is of type {kind}. Turn the ids into texts or whole numbers row by row."
+        f"{_expected()} It is of type {kind}. Turn the ids into texts or whole numbers row by row."
     )
 
 
 def _refuse_missing() -> NoReturn:
     raise RowDomainError(
-        "A row has no id in `dp_privacy_id`, so nobody knows whose influence is to be bounded. "
-        "Give such rows an id each, or leave them out."
+        f"A row has no id in {named.dp_privacy_id}, so nobody knows whose influence is to be "
+        "bounded. Give such rows an id each, or leave them out."
     )
 
 
 def _array(ids: np.ndarray) -> Coded:
     if ids.ndim != 1:
         raise PrivacyParameterError(
-            f"{_EXPECTED} It has {ids.ndim} dimensions. Ids of several columns: put them together "
-            "into one text for each row."
+            f"{_expected()} It has {ids.ndim} dimensions. Ids of several columns: put them "
+            "together into one text for each row."
         )
     if isinstance(ids, np.ma.MaskedArray):
         if np.ma.getmaskarray(ids).any():
@@ -170,8 +173,8 @@ def _whole(ids: np.ndarray) -> npt.NDArray[np.int64]:
     exact = 2.0 ** min(np.finfo(ids.dtype).nmant + 1, 53)
     if not ((np.abs(ids) < exact) & (np.floor(ids) == ids)).all():
         raise RowDomainError(
-            "A row has an id in `dp_privacy_id` that is not a whole number, or one that may have "
-            f"been rounded: {ids.dtype} holds whole numbers exactly below "
+            f"A row has an id in {named.dp_privacy_id} that is not a whole number, or one that may "
+            f"have been rounded: {ids.dtype} holds whole numbers exactly below "
             f"2^{int(np.log2(exact))}. Read the ids as whole numbers or as texts."
         )
     return ids.astype(np.int64)
@@ -204,15 +207,15 @@ def _objects(ids: list[Any]) -> Coded:
         _refuse_missing()
     if "" in kinds:
         raise RowDomainError(
-            "A row has an id in `dp_privacy_id` that is not a whole number, text, bytes or UUID. "
-            "Turn such ids into texts row by row."
+            f"A row has an id in {named.dp_privacy_id} that is not a whole number, text, bytes or "
+            "UUID. Turn such ids into texts row by row."
         )
     if "floats" in kinds:
         _whole(np.array([v for v in ids if isinstance(v, float)]))
         ids = [int(v) if isinstance(v, float) else v for v in ids]
         kinds = kinds - {"floats"} | {"whole numbers"}
     if len(kinds) > 1:
-        raise RowDomainError(SEVERAL_KINDS)
+        raise several_kinds()
     [kind] = kinds or {""}
     if kind == "UUIDs":
         ids = [v.int for v in ids]
@@ -223,8 +226,8 @@ def _objects(ids: list[Any]) -> Coded:
     codes, distinct = _coded(ids)
     if kind == "texts" and not all(map(is_unicode, distinct.tolist())):
         raise RowDomainError(
-            "A row has an id in `dp_privacy_id` that is not valid Unicode: it contains half of a "
-            "surrogate pair. Give ids that are no texts as bytes, or drop such rows."
+            f"A row has an id in {named.dp_privacy_id} that is not valid Unicode: it contains half "
+            "of a surrogate pair. Give ids that are no texts as bytes, or drop such rows."
         )
     return codes, kind, distinct
 

@@ -19,7 +19,7 @@ from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..errors import PrivacyRefusal, PrivacyWarning
+from ..errors import PrivacyRefusal, PrivacyWarning, named
 from .unchanged import digest
 
 TRAIN, TEST = "train", "test"
@@ -182,7 +182,7 @@ def check_size_is_secret(part: Part | None, n_public: int | None) -> None:
     """Refuse to publish how many rows a part has, where the coins are to stay secret."""
     if part is not None and part.test_num is not None and n_public is not None:
         raise PrivacyRefusal(
-            "`dp_n_public` is refused for a part of an xgb_dp.split whose coins are to stay "
+            f"{named.dp_n_public} is refused for a part of an xgb_dp.split whose coins are to stay "
             "secret: the number of rows in a part follows from the coins. Leave it out."
         )
 

@@ -14,8 +14,8 @@ from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from ..engine import native, workers
-from ..errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
-from .ids import SEVERAL_KINDS, Persons, column_of
+from ..errors import PrivacyParameterError, PrivacyRefusal, RowDomainError, named
+from .ids import Persons, column_of, several_kinds
 
 _NAME = "dp_privacy_id"
 _ATTACHED: WeakKeyDictionary[Any, Persons] = WeakKeyDictionary()
@@ -104,7 +104,8 @@ def hold(dtrain: Any, persons: Persons | None) -> Hold:
             raise PrivacyRefusal(
                 "Another thread is training on this DMatrix for other persons than this training, "
                 "or one of both is for rows. Nothing was released. Give each training a DMatrix "
-                "of its own, give both the same `dp_privacy_id`, or wait for the other one to end."
+                f"of its own, give both the same {named.dp_privacy_id}, or wait for the other one "
+                "to end."
             )
         if others and native.is_paged(dtrain):
             raise PrivacyRefusal(
@@ -141,7 +142,7 @@ def check_apart(persons: Persons | None) -> None:
 
     def refuse() -> None:
         if len(kinds) > 1:
-            raise RowDomainError(SEVERAL_KINDS)
+            raise several_kinds()
         if shared:
             raise RowDomainError(
                 "A person has rows on two workers, where nobody can bound them together. Bring all "

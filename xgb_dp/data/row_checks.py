@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import PrivacyError, PrivacyParameterError, RowDomainError
+from ..errors import PrivacyError, PrivacyParameterError, RowDomainError, named
 from .arrays import numbers
 
 
@@ -33,7 +33,8 @@ def check_class_labels(labels: np.ndarray, classes: int) -> None:
         valid = (values >= 0) & (values < classes) & (np.floor(values) == values)
     if not valid.all():
         raise RowDomainError(
-            f"A row has a label outside the declared classes 0..{classes - 1} (`dp_classes`). "
+            f"A row has a label outside the declared classes 0..{classes - 1} "
+            f"({named.dp_classes}). "
             "Declare every class that may occur, or drop rows outside the domain by a rule that "
             "looks at one row at a time."
         )
@@ -122,5 +123,5 @@ def check_weights(weights: np.ndarray, n: int, kind: str, *, unit: str, declared
     if kind != "binary" and not declared and not (weights <= 1).all():
         raise RowDomainError(
             f"A row has a weight above 1, and for {kind} labels one row's influence grows with its "
-            "weight. Declare a public bound in `dp_max_weight`; heavier rows count as that."
+            f"weight. Declare a public bound in {named.dp_max_weight}; heavier rows count as that."
         )

@@ -25,12 +25,12 @@ from ..data.ids import column_of, persons_of
 from ..domain.declared import read_day
 from ..engine import native
 from ..engine.progress import progress
-from ..errors import PrivacyParameterError
+from ..errors import PrivacyParameterError, spelling
 from ..noisy_sums import ColumnPlan, release_numbers, release_texts
 from ..parameters.parse import parse_target
 from ..record import policy
 from ..record.caution import concerns, warn
-from ..request.arguments import own_names, takes
+from ..request.arguments import takes
 from .discovered import Discovery, found_number, found_text
 from .least_noise import plan_discovery
 from .reading import DATES, cells_by_name, kinds_of, read_numbers, read_texts
@@ -96,7 +96,7 @@ def discover(
     check_alone("a discovery", "its coins and noise are", _ONE_MACHINE)
     if budget is not None:
         check_free()
-    with own_names({"dp_privacy_id": "privacy_id"}):
+    with spelling({"dp_privacy_id": "privacy_id"}):
         cells = _Cells.read(data, columns, privacy_id, missing, read_day("`since`", since))
     unit = unit_of(cells.codes is not None, cells.id_column, group, budget)
     warn(concerns(epsilon, delta, None, unit))

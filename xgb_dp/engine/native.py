@@ -49,13 +49,8 @@ def stock_hint() -> str:
     """What to do about a stock build of libxgboost, in words."""
     if not is_seen():
         return _MISSING.format(where="")
-    path = library_path()
+    path = getattr(_raw(), "path", None) or getattr(_raw(), "_name", None)
     return _LOADED.format(where=f" (from {path})" if path else "")
-
-
-def library_path() -> str | None:
-    """Where the loaded libxgboost lies, if that is known."""
-    return getattr(_raw(), "path", None) or getattr(_raw(), "_name", None)
 
 
 def is_dp_build() -> bool:

@@ -14,7 +14,7 @@ import secrets
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..errors import PrivacyRefusal
+from ..errors import PrivacyRefusal, named
 
 _BEGUN: set[tuple[str, str]] = set()  # training and worker, for the life of this process
 
@@ -45,7 +45,8 @@ class Once:
             raise PrivacyRefusal(
                 "The cluster was about to begin this training again, because a worker was lost or "
                 "a task failed. The first run may have released noisy results, and a second one "
-                "would draw new noise for the same rows. Count `dp_epsilon` and `dp_delta` as "
+                f"would draw new noise for the same rows. Count {named.dp_epsilon} and "
+                f"{named.dp_delta} as "
                 "spent, find out what ended the first run, and start another training yourself."
             )
         _BEGUN.add((self.name, worker))

@@ -19,12 +19,11 @@ from ..data.parts import Part, for_persons, part_of
 from ..engine import native
 from ..engine.blas import one_thread
 from ..engine.progress import progress
-from ..errors import PrivacyParameterError
+from ..errors import PrivacyParameterError, spelling
 from ..noisy_sums import release
 from ..parameters import parse
 from ..record.caution import concerns, warn
 from ..record.total import of_records
-from ..request.arguments import own_names
 from .binary import Binary, Pair
 from .evaluation_report import Cost
 from .kinds import Kind, events_for
@@ -101,7 +100,7 @@ def evaluate(
         True
     """
     target, level = parse.parse_target(epsilon, delta), parse.parse_probability("level", level)
-    with own_names({"dp_privacy_id": "privacy_id"}):
+    with spelling({"dp_privacy_id": "privacy_id"}):
         asked = _Question.of(model, data, by, error_bound, target_bounds, privacy_id, group, budget)
         of_rows = asked.of_persons and not asked.unit.of_persons
         warn([*concerns(*target, None, asked.unit), *([_FOR_ROWS] if of_rows else ())])

@@ -22,10 +22,9 @@ from ..data.ids import Persons, persons_of
 from ..data.parts import TEST, TRAIN, Part, divided_by, mark, num_of_share, secret_num
 from ..data.sparse import check_sparse
 from ..engine.native import rows_apart
-from ..errors import PrivacyParameterError, PrivacyRefusal
+from ..errors import PrivacyParameterError, PrivacyRefusal, spelling
 from ..noisy_sums import Ints
 from ..parameters.parse import parse_flag, parse_number
-from ..request.arguments import own_names
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -97,7 +96,7 @@ def split(
     secret = parse_flag("coins_stay_secret", coins_stay_secret)
     test_num = secret_num(share) if secret else None
     rows = _rows(data)
-    with own_names({"dp_privacy_id": "privacy_id"}):
+    with spelling({"dp_privacy_id": "privacy_id"}):
         _, privacy_id = ids_apart(data, privacy_id)
         persons = None if privacy_id is None else persons_of(privacy_id, rows)
     sides = halves(data, share, None if persons is None else persons.codes)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from ..errors import PrivacyError, PrivacyParameterError
+from ..errors import PrivacyError, PrivacyParameterError, spelt
 from .parse import Reader
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Parameter:
     def value(self, settings: Settings) -> Any:
         """What holds in these settings."""
         if self.name in settings.given:
-            return self.read(self.name, settings.given[self.name], settings)
+            return self.read(spelt(self.name), settings.given[self.name], settings)
         return self.default(settings) if callable(self.default) else self.default
 
     @property
@@ -82,7 +82,7 @@ class Rule:
     name: str  # short name
     broken: Callable[[Settings], bool]  # whether settings break it
     # what does not go together, why, and how to mend it. ``{name}`` stands for the value of a
-    # parameter
+    # parameter, and the same with backticks inside the braces for its name
     message: str
     # :class:`PrivacyRefusal` where the combination would not be private, or is not proved to be
     error: type[PrivacyError] = PrivacyParameterError
@@ -90,4 +90,16 @@ class Rule:
     def check(self, settings: Settings) -> None:
         """Raise its error if the settings break it."""
         if self.broken(settings):
-            raise self.error(self.message.format_map(settings))
+            raise self.error(self.message.format_map(_Fields(settings)))
+
+
+class _Fields(dict[str, Any]):
+    """What the message of a rule may show."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__()
+        self._settings = settings
+
+    def __missing__(self, key: str) -> Any:
+        name = key.strip("`")
+        return self._settings[name] if name == key else f"`{spelt(name)}`"

@@ -16,7 +16,7 @@ from typing import Any
 from ..accounting import Event
 from ..engine.model_json import ModelJson
 from ..engine.native import tree_texts
-from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
+from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal, spelt
 from . import sealed
 from .form import Ledger, TrainingRecord
 
@@ -154,7 +154,7 @@ def not_continued(error: LedgerError) -> PrivacyRefusal:
     return PrivacyRefusal(
         f"`xgb_model` is refused: {error} Private trees on top of it would not make it private. "
         "Train a new model; or, if it was made without any private row, say so with "
-        "dp_public_model=True."
+        f"{spelt('dp_public_model')}=True."
     )
 
 

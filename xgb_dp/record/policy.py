@@ -24,6 +24,7 @@ from ..errors import (
     PrivacyParameterError,
     PrivacyRefusal,
     RowDomainError,
+    named,
 )
 from ..parameters.parse import parse_target
 from ..request.names import check_names, flatten, read_one
@@ -141,7 +142,8 @@ class Policy:
             raise BudgetError(
                 f"The policy of these rows allows epsilon {epsilon:g} at delta {delta:g} to one "
                 "model with all that it continues, and to one look, selection or judgement. "
-                "Nothing was released. Ask for less `dp_epsilon`, or a smaller `dp_delta`."
+                f"Nothing was released. Ask for less {named.dp_epsilon}, or a smaller "
+                f"{named.dp_delta}."
             )
 
     @cached_property

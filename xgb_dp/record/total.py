@@ -15,7 +15,7 @@ from ..accounting import Event, Unit, make_accountant
 from ..accounting.secret import SecretSplit
 from ..accounting.units import all_same
 from ..data.parts import TEST, TRAIN, Part, is_secret
-from ..errors import PrivacyParameterError
+from ..errors import PrivacyParameterError, named
 from .form import Ledger, Released, TrainingRecord
 from .report_views import round_up
 
@@ -44,7 +44,7 @@ class PrivacyTotal:
         if not all_same(report.unit for report in self.reports):
             raise PrivacyParameterError(
                 "The models have different units of privacy, so what they cost does not add up. "
-                "Train all of them with the same `dp_privacy_id` and `dp_group`."
+                f"Train all of them with the same {named.dp_privacy_id} and {named.dp_group}."
             )
 
     @property

@@ -145,7 +145,7 @@ class Candidates(Release):
     words = (("candidates", "the split candidates (noisy counts)"),)
     no_share = (
         " Private candidates need a share too: a preset that leaves none for them takes public "
-        "`dp_feature_bounds` (low, high, 'even') or `dp_feature_cuts` of every numeric column."
+        "bounds (low, high, 'even') or public cuts of every numeric column."
     )
     parameters = _PARAMETERS
     rules = _RULES

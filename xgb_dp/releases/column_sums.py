@@ -37,7 +37,7 @@ _RULES = (
          "out."),
     Rule("columns of rows",
          lambda s: s.starts_from_columns and s.unit != "row",
-         "`dp_start`='columns' is refused with `dp_privacy_id`: what a person adds to sums by "
+         "`dp_start`='columns' is refused with {`dp_privacy_id`}: what a person adds to sums by "
          "class and column is not proved. Leave one of them out.", PrivacyRefusal),
     Rule("columns and labels are read together",
          lambda s: s.starts_from_columns and s.intercept != "released",

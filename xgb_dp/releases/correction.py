@@ -64,7 +64,7 @@ _RULES = (
              _has_mean(s) and _reads_all_rows(s)),
          "`dp_mean_correction` is for squared error, counts and amounts of one target, whose "
          "rounds read all rows, with one tree a round and Gaussian noise. Leave it out with "
-         "dp_accountant='pure', dp_leaf_noise='output', dp_ensemble, subsample, "
+         "{`dp_accountant`}='pure', dp_leaf_noise='output', dp_ensemble, subsample, "
          "num_parallel_tree, dp_local or dp_secure_sum."),
 )
 # fmt: on

@@ -87,10 +87,10 @@ _RULES = (
     Rule("output leaves need unit weights",
          lambda s: s["dp_leaf_noise"] == "output" and "dp_max_weight" in s.given,
          "`dp_leaf_noise`='output' is refused with row weights: it is proved for unit weights. "
-         "Leave `dp_max_weight` out, or take another value.", PrivacyRefusal),
+         "Leave {`dp_max_weight`} out, or take another value.", PrivacyRefusal),
     Rule("output leaves of rows",
          lambda s: s.unit == "person" and s["dp_leaf_noise"] == "output",
-         "`dp_leaf_noise`='output' is refused with `dp_privacy_id`: the sensitivity of a leaf "
+         "`dp_leaf_noise`='output' is refused with {`dp_privacy_id`}: the sensitivity of a leaf "
          "value is proved where every row counts one, and the rows of a person share what a "
          "person may count. Use 'gaussian' or 'laplace'.", PrivacyRefusal),
     Rule("denominators of output leaves",  # the arithmetic of the sensitivity is exact up to here

@@ -120,10 +120,10 @@ _RULES = (
     Rule("score gain needs unit weights",
          lambda s: s["dp_score"] == "gain" and "dp_max_weight" in s.given,
          "`dp_score`='gain' is refused with row weights: it is proved for unit weights. "
-         "Leave `dp_max_weight` out, or take another value.", PrivacyRefusal),
+         "Leave {`dp_max_weight`} out, or take another value.", PrivacyRefusal),
     Rule("score gain of rows",
          lambda s: s.unit == "person" and s["dp_score"] == "gain",
-         "`dp_score`='gain' is refused with `dp_privacy_id`: its range is proved where every row "
+         "`dp_score`='gain' is refused with {`dp_privacy_id`}: its range is proved where every row "
          "counts one, and the rows of a person share what a person may count. Use 'l1' or "
          "'newton'.", PrivacyRefusal),
     Rule("score clip needs score newton",

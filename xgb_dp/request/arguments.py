@@ -5,13 +5,11 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ..data.cells import is_unicode
-from ..errors import PrivacyError, PrivacyParameterError
+from ..errors import PrivacyParameterError
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -61,18 +59,3 @@ def takes(**kinds: str) -> Callable[[_Function], _Function]:
         return checked  # type: ignore[return-value]
 
     return decorate
-
-
-@contextmanager
-def own_names(names: Mapping[str, str]) -> Iterator[None]:
-    """Let errors name parameters as the caller knows them: by the names of its own arguments."""
-    try:
-        yield
-    except PrivacyError as error:
-        shown = {**names, error.verbatim: error.verbatim}
-        text = re.sub(
-            r"(?<=`)\w+(?=[`\[])|\bdp_\w+(?==)", lambda m: shown.get(m[0], m[0]), str(error)
-        )
-        # What had both names has one now, and needs it once.
-        error.args = (re.sub(r"(\b(\w+)(?:`|=[^(`]*)) \(`\2`\)", r"\1", text),)
-        raise

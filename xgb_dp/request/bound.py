@@ -108,7 +108,7 @@ PARAMETERS = (
 RULES = (
     Rule("rows left out of rows",
          lambda s: s.unit == "person" and s["dp_gradient_clip"] == "filter",
-         "`dp_gradient_clip`='filter' is refused with `dp_privacy_id`: it leaves rows out one by "
+         "`dp_gradient_clip`='filter' is refused with {`dp_privacy_id`}: it leaves rows out one by "
          "one. Use 'clip', or 'prediction' for classification.", PrivacyRefusal),
     Rule("joint bound of classes",
          lambda s: s.kind == "multiclass" and s["dp_gradient_clip"] not in BALLS,
@@ -144,7 +144,7 @@ RULES = (
          lambda s: (s["dp_gradient_clip"] not in BALLS
                     and math.sqrt(s["dp_hessian_weight"]) * _largest_hessian(s)
                     > _LARGEST_HESSIAN * s["dp_gradient_bound"]),
-         "`dp_hessian_weight` is too large for `dp_max_weight` and `dp_gradient_bound`: sqrt(r) "
+         "`dp_hessian_weight` is too large for {`dp_max_weight`} and `dp_gradient_bound`: sqrt(r) "
          "* dp_max_weight must not exceed 60 C. Leave it out for the default."),
 )
 # fmt: on

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..accounting import ACCOUNTANTS, Unit, event_from_json, one_unit
-from ..errors import PrivacyParameterError
+from ..errors import PrivacyParameterError, named, spelt
 from ..parameters.parameter import PUBLIC, SPENDS, Parameter, Rule, Table
 from ..parameters.parse import Choice, Flag, Number, Whole
 from ..published.systems import PRESETS
@@ -22,8 +22,8 @@ _ENTRY = re.compile(r"[0-9a-f]{16}")
 
 def _no_epsilon(s: Settings) -> float:
     raise PrivacyParameterError(
-        "`dp_epsilon` is missing: private training has no default budget. Give the largest "
-        "privacy loss you accept, e.g. dp_epsilon=1.0 with dp_delta=1e-6."
+        f"{named.dp_epsilon} is missing: private training has no default budget. Give the largest "
+        f"privacy loss you accept, e.g. {spelt('dp_epsilon')}=1.0 with {spelt('dp_delta')}=1e-6."
     )
 
 
@@ -35,7 +35,8 @@ def _delta(name: str, value: Any, s: Settings) -> float:
         number = -1.0
     if number < 0 or (number == 0 and s["dp_accountant"] != "pure"):
         raise PrivacyParameterError(
-            "`dp_delta` must lie strictly between 0 and 1 (0 is for dp_accountant='pure'): "
+            f"{named.dp_delta} must lie strictly between 0 and 1 (0 is for "
+            f"{spelt('dp_accountant')}='pure'): "
             "Gaussian noise has no finite epsilon at delta = 0. A usual choice is 1e-6."
         )
     return number
@@ -46,8 +47,8 @@ def _no_delta(s: Settings) -> float:
     if math.isinf(s["dp_epsilon"]) or s["dp_accountant"] == "pure":
         return 0.0
     raise PrivacyParameterError(
-        "`dp_delta` is missing: give a constant well below one over the number of people, "
-        "e.g. dp_delta=1e-6. It must not be computed from the data."
+        f"{named.dp_delta} is missing: give a constant well below one over the number of people, "
+        f"e.g. {spelt('dp_delta')}=1e-6. It must not be computed from the data."
     )
 
 
@@ -161,13 +162,13 @@ PARAMETERS = (
 RULES = (
     Rule("a public model is given",
          lambda s: s["dp_public_model"] and not s.continues,
-         "`dp_public_model` says that `xgb_model` is public, but there is no `xgb_model`. Give the "
-         "model to start from, or leave `dp_public_model` out."),
+         "{`dp_public_model`} says that `xgb_model` is public, but there is no `xgb_model`. Give "
+         "the model to start from, or leave {`dp_public_model`} out."),
     Rule("a look for others",
          lambda s: s["dp_discovered"] is not None and s["dp_discovered"]["unit"].name != s.unit,
          "`dp_discovered`: the look at the columns was for rows and the training is for persons, "
-         "or the other way round, so no ledger can add up what both cost. Give both `privacy_id` "
-         "(`dp_privacy_id`), or neither."),
+         "or the other way round, so no ledger can add up what both cost. Give both the ids "
+         "({`dp_privacy_id`}), or neither."),
     Rule("a look at other persons",
          lambda s: s["dp_discovered"] is not None and s["dp_discovered"]["unit"].name == s.unit
          and not _same_persons(s["dp_discovered"]["unit"].column, s.privacy_unit.column),
@@ -176,7 +177,7 @@ RULES = (
          "add up what both cost. Give both the same column."),
     Rule("rows of persons",
          lambda s: "dp_rows_per_person" in s.given and s.unit == "row",
-         "`dp_rows_per_person` has an effect with `dp_privacy_id` only: without it every row is a "
-         "unit of privacy of its own. Leave it out, or give the ids."),
+         "`dp_rows_per_person` has an effect with {`dp_privacy_id`} only: without it every row is "
+         "a unit of privacy of its own. Leave it out, or give the ids."),
 )
 # fmt: on

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import PrivacyParameterError, PrivacyRefusal
+from ..errors import PrivacyParameterError, PrivacyRefusal, named, spelt
 from ..parameters import parse
 from ..parameters.parameter import PUBLIC, Parameter, Rule, Table
 from ..parameters.parse import Choice, Number, Whole
@@ -90,9 +90,9 @@ def _default_target_bounds(s: Settings) -> tuple[float, float] | None:
         return objective.lowest, objective.highest
     if s.kind == "regression":
         raise PrivacyParameterError(
-            "`dp_target_bounds` is missing: regression needs a public range of the target, e.g. "
-            "dp_target_bounds=(0, 100). Choose it from knowledge of the domain, not from the "
-            "training labels; labels beyond it are clamped."
+            f"{named.dp_target_bounds} is missing: regression needs a public range of the target, "
+            f"e.g. {spelt('dp_target_bounds')}=(0, 100). Choose it from knowledge of the domain, "
+            "not from the training labels; labels beyond it are clamped."
         )
     return None
 
@@ -108,7 +108,7 @@ def _classes(name: str, value: Any, s: Settings | None) -> int:
         codes = []
     if len(codes) < 2 or codes != list(range(len(codes))):
         raise PrivacyParameterError(
-            "`dp_classes` must be the list 0, 1, ..., K-1 with K >= 2 (or the number K): "
+            f"{named.dp_classes} must be the list 0, 1, ..., K-1 with K >= 2 (or the number K): "
             "XGBoost needs labels encoded as 0..K-1. Encode them with a mapping that is fixed "
             "in advance."
         )
@@ -204,10 +204,10 @@ RULES = (
     Rule("no classes of a target",
          lambda s: (s.kind == "regression" and (s["dp_classes"] is not None
                     or s["num_class"] not in (None, 0, 1))),
-         "`dp_classes` and `num_class` are for classification only. Leave them out."),
+         "{`dp_classes`} and `num_class` are for classification only. Leave them out."),
     Rule("two classes",
          lambda s: s.kind == "binary" and s["dp_classes"] not in (None, 2),
-         "`dp_classes` declares more than two classes, but the objective is for two. Use "
+         "{`dp_classes`} declares more than two classes, but the objective is for two. Use "
          "objective='multi:softprob'."),
     Rule("num_class of two",
          lambda s: s.kind == "binary" and s["num_class"] not in (None, 0, 1),
@@ -215,18 +215,18 @@ RULES = (
          "objective='multi:softprob'."),
     Rule("classes are declared",
          lambda s: s.kind == "multiclass" and not s.classes,
-         "`num_class` (or `dp_classes`) is missing: classes are declared, never read off the "
+         "`num_class` (or {`dp_classes`}) is missing: classes are declared, never read off the "
          "labels. Give num_class=K; labels are 0..K-1."),
     Rule("one number of classes",
          lambda s: (s.kind == "multiclass" and s["dp_classes"] is not None
                     and s["dp_classes"] != s.classes),
-         "`dp_classes` and `num_class` declare different numbers of classes. Give one of them."),
+         "{`dp_classes`} and `num_class` declare different numbers of classes. Give one of them."),
     Rule("several classes",
          lambda s: s.kind == "multiclass" and s.classes < 2,
          "`num_class` must be at least 2 for several classes; got {num_class}."),
     Rule("no range of classes",
          lambda s: s.kind != "regression" and "dp_target_bounds" in s.given,
-         "`dp_target_bounds` is for regression only. Leave it out."),
+         "{`dp_target_bounds`} is for regression only. Leave it out."),
     Rule("scale_pos_weight of two classes",
          lambda s: s["scale_pos_weight"] != 1.0 and s.kind != "binary",
          "`scale_pos_weight` is for two classes only. Leave it out."),
@@ -242,12 +242,13 @@ RULES = (
     *map(_of_objectives, OWN_PARAMETERS),
     Rule("labels of the objective are in the range",
          lambda s: s.target is not None and not _takes(s, *s.target),
-         "`dp_target_bounds` must lie within the labels that {objective} knows: counts and amounts "
-         "from 0 on, times above 1e-30, shares from 0 to 1, and above -1 for reg:squaredlogerror."),
+         "{`dp_target_bounds`} must lie within the labels that {objective} knows: counts and "
+         "amounts from 0 on, times above 1e-30, shares from 0 to 1, and above -1 for "
+         "reg:squaredlogerror."),
     Rule("logarithms differ in the range",
          lambda s: (s["objective"] == "reg:squaredlogerror" and s.target is not None
                     and math.log1p(s.target[1]) - math.log1p(s.target[0]) < _LEAST_LOGARITHMS),
-         "`dp_target_bounds` is too narrow for reg:squaredlogerror: the logarithms of 1 + label "
+         "{`dp_target_bounds`} is too narrow for reg:squaredlogerror: the logarithms of 1 + label "
          "differ by less than 0.01 in it, and are a straight line. Use reg:squarederror, which "
          "fits the same model there."),
     Rule("slope of the range",

@@ -9,7 +9,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..errors import PrivacyParameterError, PrivacyRefusal
+from ..errors import PrivacyParameterError, PrivacyRefusal, spelt
 from ..parameters.parse import same
 from .params import PARAMETERS
 
@@ -92,7 +92,7 @@ def flatten(params: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> dict[str, 
 def read_one(params: Mapping[str, Any] | Iterable[tuple[str, Any]], name: str) -> Any:
     """One parameter as the user gave it, where it is needed before the training is prepared."""
     value = flatten(params).get(name)
-    return None if value is None else PARAMETERS[name].read(name, value, None)
+    return None if value is None else PARAMETERS[name].read(spelt(name), value, None)
 
 
 def check_names(params: Mapping[str, Any]) -> None:
@@ -108,14 +108,12 @@ def check_names(params: Mapping[str, Any]) -> None:
                 f"`{name}` is refused in private training: {REFUSED[name]}. Leave it out{mend}."
             )
         near = difflib.get_close_matches(name, [*PARAMETERS, *ALIASES], n=1, cutoff=0.6)
-        hint = f" Did you mean `{near[0]}`?" if near else ""
+        hint = f" Did you mean `{spelt(near[0])}`?" if near else ""
         kind = PrivacyParameterError if name.startswith("dp_") or near else PrivacyRefusal
-        error = kind(
+        raise kind(
             f"`{_shown(name)}` is not a parameter of private training, which accepts only what is "
             f"known to be safe.{hint} See the parameter table in the documentation."
         )
-        error.verbatim = name
-        raise error
 
 
 def _shown(name: str) -> str:

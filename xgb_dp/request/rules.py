@@ -30,15 +30,15 @@ _LOCAL = (
     Rule("what local reports are",
          lambda s: (s["dp_local"] and not (s["dp_split"] == "random"
                     and s["dp_leaf_noise"] == "gaussian" and "dp_n_public" in s.given)),
-         "`dp_local` needs dp_split='random', Gaussian leaves and `dp_n_public`, the number of "
+         "`dp_local` needs dp_split='random', Gaussian leaves and {`dp_n_public`}, the number of "
          "people who report: their noise adds up."),
     Rule("local reports need base_score",
          lambda s: s["dp_local"] and "base_score" not in s.given,
          "`dp_local` needs a public `base_score`, because nobody sees the labels. Give one."),
     Rule("reports of rows",
          lambda s: s.unit == "person" and s["dp_local"],
-         "`dp_local` is refused with `dp_privacy_id`: every row has a report of its own. Give each "
-         "person one row, and leave the ids out.", PrivacyRefusal),
+         "`dp_local` is refused with {`dp_privacy_id`}: every row has a report of its own. Give "
+         "each person one row, and leave the ids out.", PrivacyRefusal),
 )
 _MASKED = (
     Rule("colluders of masked sums",
@@ -54,9 +54,9 @@ _MASKED = (
          "`dp_secure_sum` needs at least two workers that train together: join them with "
          "xgboost.collective.CommunicatorContext or Dask, or leave it out."),
     _masked("are no sums over persons", lambda s: s.unit == "person",
-            "`dp_privacy_id`: workers that do not trust each other cannot compare their ids, and a "
-            "person with rows on two of them would count twice. Bound the rows of a person before, "
-            "and give `dp_group`."),
+            "{`dp_privacy_id`}: workers that do not trust each other cannot compare their ids, and "
+            "a person with rows on two of them would count twice. Bound the rows of a person "
+            "before, and give {`dp_group`}."),
     _masked("need no selections",
             lambda s: s["dp_split"] == "exponential",
             "dp_split='exponential': the exponential mechanism needs the exact sums at one "

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..engine import workers
-from ..errors import PrivacyParameterError, PrivacyRefusal
+from ..errors import PrivacyParameterError, PrivacyRefusal, named
 from ..parameters import parse
 
 if TYPE_CHECKING:
@@ -69,7 +69,8 @@ def dictionaries_of(dtrain: Any) -> dict[int, list[bytes]]:
             raise PrivacyRefusal(
                 "A column of the data has categories, and `feature_types` calls it something else. "
                 "Its codes would count as numbers, and a list of categories may follow from all "
-                "rows. Leave `feature_types` out, and declare the categories in `dp_categories`."
+                "rows. Leave `feature_types` out, and declare the categories in "
+                f"{named.dp_categories}."
             )
         return out
     finally:

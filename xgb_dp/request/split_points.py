@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import PrivacyParameterError
+from ..errors import PrivacyParameterError, named
 from ..parameters import parse
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _category(where: str, value: Any) -> str:
 
 
 def _category_count(name: str, value: Any, dictionary: list[bytes] | None) -> int:
-    where, entries = f"`dp_categories` of feature {name}", parse.listed(value)
+    where, entries = f"{named.dp_categories} of feature {name}", parse.listed(value)
     if entries is None:
         if isinstance(value, str):
             raise PrivacyParameterError(
@@ -119,7 +119,7 @@ def _category_count(name: str, value: Any, dictionary: list[bytes] | None) -> in
     declared = [_category(where, v) for v in entries]
     if len(set(declared)) != len(declared):
         raise PrivacyParameterError(
-            f"`dp_categories` names a category of {name} twice. Keep one of them."
+            f"{named.dp_categories} names a category of {name} twice. Keep one of them."
         )
     if dictionary is not None and not _same_names(dictionary, declared):
         raise PrivacyParameterError(
@@ -147,17 +147,18 @@ def _feature(s: Settings, index: int) -> Feature:
     bounds, cuts, categories = s["dp_feature_bounds"], s["dp_feature_cuts"], s["dp_categories"]
     if index in bounds and index in cuts:
         raise PrivacyParameterError(
-            f"Feature {name} is in both `dp_feature_bounds` and `dp_feature_cuts`: keep one."
+            f"Feature {name} is in both {named.dp_feature_bounds} and {named.dp_feature_cuts}: "
+            "keep one."
         )
     if index in schema.categorical:
         if index in bounds or index in cuts:
             raise PrivacyParameterError(
-                f"Feature {name} is categorical: declare it in `dp_categories` only, not in "
-                "`dp_feature_bounds` or `dp_feature_cuts`."
+                f"Feature {name} is categorical: declare it in {named.dp_categories} only, not in "
+                f"{named.dp_feature_bounds} or {named.dp_feature_cuts}."
             )
         if index not in categories:
             raise PrivacyParameterError(
-                f"`dp_categories` does not declare the categorical feature {name}. Declare "
+                f"{named.dp_categories} does not declare the categorical feature {name}. Declare "
                 "every category that may occur: which ones do occur is private."
             )
         size = _category_count(name, categories[index], schema.dictionaries.get(index))
@@ -165,20 +166,20 @@ def _feature(s: Settings, index: int) -> Feature:
     if index in categories:
         _category_count(name, categories[index], None)
         raise PrivacyParameterError(
-            f"`dp_categories` declares feature {name}, which is not categorical. Give it the "
+            f"{named.dp_categories} declares feature {name}, which is not categorical. Give it the "
             "type 'c' (feature_types, or a pandas category with enable_categorical=True)."
         )
     if index in cuts:
-        return Feature("cuts", public_cuts(f"`dp_feature_cuts` of {name}", cuts[index]))
+        return Feature("cuts", public_cuts(f"{named.dp_feature_cuts} of {name}", cuts[index]))
     if index in bounds:
-        where = f"`dp_feature_bounds` of {name}"
+        where = f"{named.dp_feature_bounds} of {name}"
         if not cells and len(parse.listed(bounds[index]) or []) != 3 and _counts_all_floats(s):
             return Feature("private", grid=grid_edges(where, bounds[index], 1))
         edges = grid_edges(where, bounds[index], cells or s["max_bin"])
         return Feature("private", grid=edges) if cells else Feature("cuts", edges[1:-1])
     if cells:
         raise PrivacyParameterError(
-            f"`dp_feature_bounds` does not declare the feature {name}, and noisy histograms "
+            f"{named.dp_feature_bounds} does not declare the feature {name}, and noisy histograms "
             "need its public range. Give (low, high) from knowledge of the domain, or use "
             "dp_candidates='quantile_tree', which needs none."
         )
@@ -193,6 +194,6 @@ def resolve_features(s: Settings) -> tuple[Feature, ...]:
         raise PrivacyParameterError(
             f"`dp_local` needs public cuts: nobody sees the values of "
             f"{s.schema.names[private[0]]!r} that private candidates are counted from. Declare it "
-            "in `dp_feature_bounds`, without dp_candidates, or in `dp_feature_cuts`."
+            f"in {named.dp_feature_bounds}, without dp_candidates, or in {named.dp_feature_cuts}."
         )
     return features

@@ -25,10 +25,9 @@ from ..domain.declared import read_column
 from ..domain.declared_cells import names_of
 from ..domain.domain import ATTRIBUTE, Domain, from_mapping, read_domain, stored_domain
 from ..engine.saved_model import names_of_categories
-from ..errors import PrivacyParameterError
+from ..errors import PrivacyParameterError, spelling
 from ..record import policy
 from ..record.report import PrivacyReport, privacy_report
-from ..request.arguments import own_names
 from ..request.names import read_one
 from ..training.again import made_of
 from ..training.call_site import check_eval_set, check_sample
@@ -189,7 +188,7 @@ class Private(XGBModel):
         finally:
             self._persons = None
 
-    @own_names(_IN_ERRORS)
+    @spelling(_IN_ERRORS)
     def fit(
         self: P, X: Any, y: Any, *, sample_weight: Any = None, privacy_id: Any = None, **kwargs: Any
     ) -> P:
@@ -238,7 +237,7 @@ class Private(XGBModel):
         self._keep_schema(classes)
         return self
 
-    @own_names(_IN_ERRORS)
+    @spelling(_IN_ERRORS)
     def fit_select(
         self: P,
         X: Any,

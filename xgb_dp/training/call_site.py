@@ -27,7 +27,7 @@ from xgboost.core import DMatrix, ExtMemQuantileDMatrix, QuantileDMatrix
 from ..budget.gate import check_here
 from ..data.parts import part_of
 from ..engine import native
-from ..errors import PrivacyParameterError, PrivacyRefusal
+from ..errors import PrivacyParameterError, PrivacyRefusal, spelt
 from ..request.objectives import OBJECTIVES
 from ..request.schema import Schema, read_schema
 
@@ -213,7 +213,7 @@ class CallSite:
         if self.evals and not public_evals:
             raise PrivacyRefusal(
                 "`evals` is refused: metrics of private rows are exact statistics. Remove it, or "
-                "set dp_public_evals=True if every row in it is public."
+                f"set {spelt('dp_public_evals')}=True if every row in it is public."
             )
         stops = self.early_stopping_rounds or any(
             isinstance(c, EarlyStopping) for c in self.callbacks
@@ -222,7 +222,7 @@ class CallSite:
             raise PrivacyRefusal(
                 "`early_stopping_rounds` is refused without public `evals`, because the stopping "
                 "time would follow exact metrics of private rows. Leave it out, or give public "
-                "sets with dp_public_evals=True."
+                f"sets with {spelt('dp_public_evals')}=True."
             )
         if any(isinstance(c, LearningRateScheduler) for c in self.callbacks):
             raise PrivacyRefusal(

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..data import row_checks
 from ..engine import native
-from ..errors import PrivacyParameterError
+from ..errors import PrivacyParameterError, named
 from ..request.settings import Settings
 
 
@@ -20,8 +20,8 @@ def check_rows(dtrain: Any, s: Settings, plan_text: str) -> None:
         if labels.size != n * s.labels or s.schema.labels != s.labels:
             raise PrivacyParameterError(
                 "`dtrain` must have one label for each row, or a column for each target, of which "
-                f"`dp_target_bounds` may have a range each; {s.labels} expected. Without rows give "
-                f"labels as np.empty((0, {s.labels}))."
+                f"{named.dp_target_bounds} may have a range each; {s.labels} expected. Without "
+                f"rows give labels as np.empty((0, {s.labels}))."
             )
         row_checks.check_labels(labels, s.kind, s.classes)
         if s.kind == "regression":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import PrivacyParameterError
+from ..errors import PrivacyParameterError, named
 from ..record.form import Ledger
 from ..request.settings import Settings
 from .plan import public_inputs
@@ -19,7 +19,7 @@ def check_earlier(earlier: Ledger, s: Settings) -> None:
             raise PrivacyParameterError(
                 f"The unit of privacy is {s.privacy_unit.label}, but `xgb_model` was trained for "
                 f"{training.unit.label}. What both cost together is known for neither: set "
-                "`dp_privacy_id` and `dp_group` as before, or train a new model."
+                f"{named.dp_privacy_id} and {named.dp_group} as before, or train a new model."
             )
         then = training.public
         objective = then["objective"]

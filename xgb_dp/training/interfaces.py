@@ -17,7 +17,7 @@ from ..data.ids import persons_of
 from ..data.matrices import private_matrix
 from ..data.persons import id_column
 from ..data.row_checks import check_class_labels
-from ..errors import PrivacyParameterError, PrivacyRefusal
+from ..errors import PrivacyParameterError, PrivacyRefusal, named, spelt
 from ..record.pipelines import callers
 from ..request.names import read_one
 from ..request.params import DEFAULT_ROUNDS
@@ -35,9 +35,9 @@ def declared_classes(estimator: Any, y: Any = None) -> np.ndarray:
     k = read_one(params, "dp_classes")
     if k is None:
         raise PrivacyParameterError(
-            "`dp_classes` is missing: a private classifier takes its classes from you and never "
-            "from the training labels, which would tell which classes occur. Declare them, e.g. "
-            "XGBClassifier(..., dp_classes=[0, 1])."
+            f"{named.dp_classes} is missing: a private classifier takes its classes from you and "
+            "never from the training labels, which would tell which classes occur. Declare them, "
+            f"e.g. XGBClassifier(..., {spelt('dp_classes')}=[0, 1])."
         )
     if y is not None:
         check_class_labels(cells_of(y, "label"), k)
@@ -67,8 +67,8 @@ def refuse_margins(params: Mapping[str, Any]) -> None:
 
 _SEARCH = (
     "Use xgb_dp.select, which chooses among settings privately and accounts for it. "
-    "`dp_public_evals` does not change this: it speaks of `evals` and not of the training rows. To "
-    "search on public rows, train without privacy."
+    "Public `evals` do not change this: the training rows are private. To search on public rows, "
+    "train without privacy."
 )
 _ALONE = (
     "Train the private model on the rows as they are, by its own `fit`; what is to be chosen is "

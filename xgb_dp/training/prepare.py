@@ -15,7 +15,7 @@ from typing import Any
 from ..accounting import ChoiceEvent, Event
 from ..calibrate.mechanisms import NoisePlan, Releases
 from ..calibrate.search import calibrate, calibrate_family
-from ..errors import BudgetError
+from ..errors import BudgetError, spelt
 from ..record import policy
 from ..request.names import check_names, flatten
 from ..request.params import ARGUMENTS, DEFAULT_ROUNDS
@@ -103,7 +103,7 @@ def checked(
     if (rules := policy.in_force()) is not None:
         rules.check_params(flat, schema.names if schema.width else [])
     given = DEFAULT_ROUNDS if rounds is None else rounds
-    count = ARGUMENTS["num_boost_round"].read("num_boost_round", given, None)
+    count = ARGUMENTS["num_boost_round"].read(spelt("num_boost_round"), given, None)
     settings = resolve(with_preset(flat, schema, count, continues), schema, count, continues)
     if rules is not None:
         rules.check_weights(settings.unit_weights)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ..data.matrices import private_matrix
 from ..engine.saved_model import SavedModel
 from ..engine.tree_json import LEAF, Tree
-from ..errors import PrivacyParameterError
+from ..errors import PrivacyParameterError, named, spelt
 from ..request.names import read_one
 from ..request.schema import Schema
 from ..request.settings import Settings
@@ -51,7 +51,7 @@ def taken_out(params: dict[str, Any], dtrain: Any, schema: Schema) -> tuple[dict
     if theirs and theirs != schema.dictionaries:
         raise PrivacyParameterError(
             f"`{_NAME}` has other names of categories than the training data, or another order of "
-            "them. Give both the same `dp_categories`."
+            f"them. Give both the same {named.dp_categories}."
         )
     if not given.num_row():
         raise PrivacyParameterError(f"`{_NAME}` has no rows. Give some, or leave it out.")
@@ -70,7 +70,8 @@ def declared(s: Settings, sample: Any) -> tuple[Settings, list[list[int]] | None
     if s.workers > 1:
         raise PrivacyParameterError(
             "dp_split='public' is for one worker: each of several would grow public trees of its "
-            "own. Start from a public model instead (`xgb_model`, dp_public_model=True)."
+            "own. Start from a public model instead (`xgb_model`, "
+            f"{spelt('dp_public_model')}=True)."
         )
     for name in ("dp_feature_bounds", "dp_feature_cuts"):
         if name in s.given:
@@ -81,8 +82,8 @@ def declared(s: Settings, sample: Any) -> tuple[Settings, list[list[int]] | None
     for i in sorted(schema.categorical):
         if len(values[i]) and values[i].max() >= s.features[i].size:
             raise PrivacyParameterError(
-                f"`{_NAME}` has a category of column {schema.names[i]!r} that `dp_categories` does "
-                "not declare."
+                f"`{_NAME}` has a category of column {schema.names[i]!r} that "
+                f"{named.dp_categories} does not declare."
             )
     _, [plan] = settings_of_sizes(s)
     trees = _stock_trees(sample, plan)

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..engine.models import load_booster
 from ..engine.saved_model import SavedModel, stored_categories
-from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
+from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal, named, spelt
 from ..record import ledger
 from ..record.fields import PublicStart
 from ..request.settings import Settings
@@ -36,8 +36,8 @@ def public_start(xgb_model: Any, s: Settings) -> PublicStart:
     if ledger.ATTRIBUTE in model.attributes:
         raise PrivacyRefusal(
             "`xgb_model` carries a privacy ledger, so it was made of private rows, and "
-            "dp_public_model=True cannot hold. Leave `dp_public_model` out: the ledgers of both "
-            "trainings then add up."
+            f"{spelt('dp_public_model')}=True cannot hold. Leave {named.dp_public_model} out: the "
+            "ledgers of both trainings then add up."
         )
     for problem in _problems(model, s):
         raise _misfit(problem)
@@ -63,12 +63,12 @@ def _check_categories(model: SavedModel, s: Settings) -> None:
                     f"it stores no names of the categories of column {s.schema.names[i]!r}, so "
                     "nobody knows which name has which of its codes",
                     "Give it the codes that it was trained on, as numbers, with the number of "
-                    "codes in `dp_categories`.",
+                    f"codes in {named.dp_categories}.",
                 )
             raise _misfit(
                 f"the categories of column {s.schema.names[i]!r} are not those that it was trained "
                 "on, in their order",
-                "Give both the same list of names, for example by the same `dp_categories`.",
+                f"Give both the same list of names, for example by the same {named.dp_categories}.",
             )
 
 

@@ -16,7 +16,7 @@ from ..budget.gate import Release, before_release, look_before
 from ..data.parts import Part
 from ..engine import native, tape, workers
 from ..engine.models import load_booster
-from ..errors import BudgetError, LedgerError, PrivacyParameterError, PrivacyRefusal
+from ..errors import BudgetError, LedgerError, PrivacyParameterError, PrivacyRefusal, named
 from ..parameters.parse import shown
 from ..record import ledger, policy
 from ..record.claim import Draws, Told
@@ -346,7 +346,7 @@ class Training:
         except BudgetError as error:
             raise PrivacyRefusal(
                 "The budget of a party refuses this training. Nothing was released, and no party "
-                "has booked it. Agree on a smaller `dp_epsilon`."
+                f"has booked it. Agree on a smaller {named.dp_epsilon}."
             ) from error
 
 

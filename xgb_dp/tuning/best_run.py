@@ -26,13 +26,12 @@ from ..data.parts import Part
 from ..engine import native
 from ..engine.predictions import probabilities
 from ..engine.progress import progress
-from ..errors import BudgetError, PrivacyParameterError, PrivacyWarning
+from ..errors import BudgetError, PrivacyParameterError, PrivacyWarning, spelling
 from ..parameters import parse
 from ..record import ledger
 from ..record.caution import concerns, warn
 from ..record.report import PrivacyReport, privacy_report
 from ..record.selected import Run, best_of, complete
-from ..request.arguments import own_names
 from ..request.names import flatten
 from ..request.params import DEFAULT_ROUNDS
 from ..request.schema import Schema, read_schema
@@ -159,7 +158,7 @@ def select(
     whose = {f"dp_{name}": value for name, value in given.items() if value is not None}
     params = flatten([*flatten(params).items(), *whose.items()])
     law = partial(_law, repetitions, mean_runs)
-    with own_names({name: name.removeprefix("dp_") for name in whose}):
+    with spelling({name: name.removeprefix("dp_") for name in whose}):
         choice = _Choice.of(params, dtrain, settings, num_boost_round, score, law, target, budget)
         return choice.run(parse.parse_probability("validation", validation), note)
 

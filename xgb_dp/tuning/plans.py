@@ -17,7 +17,7 @@ from ..accounting.curve import Curve, doubled, narrow
 from ..accounting.gaussian import gaussian_delta, gaussian_epsilon
 from ..accounting.selection import SelectionCurve
 from ..accounting.units import all_same
-from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal
+from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal, named, spelt
 from ..parameters import parse
 from ..releases.splits import of_epsilon
 from ..request.names import flatten
@@ -81,8 +81,8 @@ def trials(
     out = [_trial(common, change, rounds, schema, epsilon) for change in changes]
     if not all_same(c.settings.privacy_unit for c in out):
         raise PrivacyParameterError(
-            "All settings of a selection must have the same unit of privacy: give `dp_privacy_id` "
-            "and `dp_group` in `params`."
+            "All settings of a selection must have the same unit of privacy: give "
+            f"{named.dp_privacy_id} and {named.dp_group} in `params`."
         )
     if any(c.settings["dp_discovered"] != out[0].settings["dp_discovered"] for c in out):
         raise PrivacyParameterError(
@@ -104,7 +104,7 @@ def _trial(
     changed = dict(change)
     rounds = changed.pop("num_boost_round", rounds)
     if not isinstance(rounds, parse.OpenRounds):
-        rounds = parse.parse_int("num_boost_round", rounds, 0, 100_000)
+        rounds = parse.parse_int(spelt("num_boost_round"), rounds, 0, 100_000)
     user = {**common, **flatten(changed)}
     user = {name: value for name, value in user.items() if value is not None}
     for name in ("dp_epsilon", "dp_delta"):
