@@ -70,7 +70,7 @@ tree and takes the plan below that fits it. The budget covers whichever plan it 
   `feature_weights`, `monotone_constraints`, `num_parallel_tree`, `scale_pos_weight`. Columns with
   few categories take part while there is room for a score of each in a row of {scores}.
 - There are {rounds} rounds, whatever the rows, in other presets and with `subsample` below 1,
-  `dp_ensemble`, `dp_local`, `dp_accountant="pure"` or `dp_epsilon=inf`.
+  `dp_ensemble`, `dp_accountant="pure"` or `dp_epsilon=inf`.
 
 {table}
 

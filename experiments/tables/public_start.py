@@ -2,8 +2,8 @@
 
 Stock trees of a public part of the rows, private trees of another part on top, and a test part. The
 private part is of PRIVATE rows, whatever the public one is. Beside it: the same public rows as the
-source of candidates, or of trees whose leaves alone are private. Of one data set the public rows
-are of another population than the private ones and the test rows: men, where these are women.
+source of candidates. Of one data set the public rows are of another population than the private
+ones and the test rows: men, where these are women.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..train import report
 
 PRIVATE, TEST = 10_000, 10_000
 STARTS = (500, 5_000, 50_000)
-USES = {"start": "start", "cuts": "candidates", "trees": "trees"}
+USES = {"start": "start", "cuts": "candidates"}
 """What public rows are used for: the first word of a system, and what the table calls it."""
 EPSILONS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 SHOWN = (0.1, 0.25, 1.0, 4.0)
@@ -101,8 +101,6 @@ def compute(table: Table, cell: Cell, options: Options) -> dict[str, Any]:
             params["dp_public_model"] = True
         elif rows:
             params["dp_public_data"] = matrix(public[:rows])
-            if use == "trees":
-                params["dp_split"] = "public"
         booster = xgb.train(params, matrix(private), xgb_model=booster)
         released = report(booster)
     assert booster is not None
@@ -174,11 +172,7 @@ TABLE = Table(
     systems=(
         DEFAULT,
         *(System(f"start, {n}", params={"public_rows": n}, rounds=None) for n in STARTS),
-        *(
-            System(f"{use}, {n}", params={"public_rows": n}, rounds=None)
-            for use in ("cuts", "trees")
-            for n in STARTS[:2]
-        ),
+        *(System(f"cuts, {n}", params={"public_rows": n}, rounds=None) for n in STARTS[:2]),
         *(System(f"alone, {n}", preset="", params={"public_rows": n}) for n in STARTS),
     ),
     epsilons=EPSILONS,
@@ -197,8 +191,7 @@ TABLE = Table(
         "the default without a start has the same score on the same private rows, by the line "
         "through its means at ε = .05 to 8.",
         "The start: stock XGBoost, depth 4, eta .1, as many rounds as a fifth of the public rows "
-        "say. Alone: the start without any private tree. Candidates: `dp_public_data`. Trees: with "
-        '`dp_split="public"` as well, 25 rounds of depth 4.',
+        "say. Alone: the start without any private tree. Candidates: `dp_public_data`.",
         "Heart, men first: the public rows are men, the private rows and the test rows women, "
         "and no column says which.",
     ),

@@ -1,6 +1,6 @@
 #include "plugin_cpp/plan/plan.h"
 
-#include <algorithm>   // for adjacent_find, max
+#include <algorithm>   // for adjacent_find
 #include <cmath>       // for isfinite
 #include <functional>  // for greater_equal
 #include <string>      // for string, to_string
@@ -38,42 +38,6 @@ FeaturePlan ReadFeature(Json const& json, std::size_t idx) {
   return out;
 }
 
-/** @brief A public tree from its nodes in preorder: feature and offer of a split, -1 of a leaf. */
-PublicTree ReadStructure(Json const& json, Plan const& plan) {
-  constexpr std::int32_t kMostOffers = 1 << 20;
-  auto list = JsonReader::IntsOf<std::int32_t>(json, "structures", -1,
-                                               std::max(plan.n_features - 1, kMostOffers));
-  PublicTree out;
-  std::vector<std::size_t> open;  // splits whose right child has not been read
-  bool complete = false;
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    Require(!complete, "a structure goes on after its last leaf.");
-    PublicNode node;
-    node.feature = list[i];
-    Require(node.feature < plan.n_features, "a structure has an unknown feature.");
-    if (!node.IsLeaf()) {
-      Require(++i < list.size(), "a structure breaks off.");
-      node.offer = list[i];
-      Require(node.offer >= 0 && node.offer <= kMostOffers, "a structure has no such offer.");
-      Require(open.size() < static_cast<std::size_t>(plan.depth), "a structure is too deep.");
-      open.push_back(out.size());
-      out.push_back(node);
-      continue;
-    }
-    out.push_back(node);
-    // The parents whose right child has just ended have ended, too.
-    while (!open.empty() && out[open.back()].right >= 0) {
-      open.pop_back();
-    }
-    complete = open.empty();
-    if (!complete) {
-      out[open.back()].right = static_cast<std::int32_t>(out.size());
-    }
-  }
-  Require(complete, "a structure breaks off.");
-  return out;
-}
-
 }  // namespace
 
 std::vector<FeaturePlan> Plan::ReadFeatures() const {
@@ -88,16 +52,6 @@ std::vector<std::vector<bst_feature_t>> Plan::ReadInteractions() const {
   std::vector<std::vector<bst_feature_t>> out;
   for (auto const& set : this->List("interactions")) {
     out.push_back(IntsOf<bst_feature_t>(set, "interactions", 0, n_features - 1));
-  }
-  return out;
-}
-
-std::vector<PublicTree> Plan::ReadStructures() const {
-  std::vector<PublicTree> out;
-  if (split == SplitChoice::kPublic) {
-    for (auto const& json : this->List("structures")) {
-      out.push_back(ReadStructure(json, *this));
-    }
   }
   return out;
 }
@@ -117,7 +71,6 @@ RoundEvent EventOfRound(Plan const& plan, std::int32_t round) {
     out.rate_num = plan.sampling_num;
   } else {
     out.ensemble = plan.ensemble;
-    out.halving = plan.ensemble_halving;
   }
   // Candidates with unit weights read all rows.
   if (plan.candidates.hessian && plan.ReleasesCandidates(round)) {

@@ -42,9 +42,8 @@ inline constexpr std::int32_t kMaxRounds = 1 << 20;
 
 enum class TreeShape { kAlternate, kPerNode, kOblivious };
 inline constexpr char const* kShapes[] = {"alternate", "per_node", "oblivious"};
-enum class SplitChoice { kExponential, kRandom, kHistogram, kPartial, kPublic };
-inline constexpr char const* kSplits[] = {"exponential", "random", "histogram", "partial",
-                                          "public"};
+enum class SplitChoice { kExponential, kRandom, kHistogram, kPartial };
+inline constexpr char const* kSplits[] = {"exponential", "random", "histogram", "partial"};
 /** @brief Whether the trees of a round, one for each class, share their splits. */
 enum class ClassTrees { kPerClass, kJoint };
 inline constexpr char const* kClassTrees[] = {"per_class", "joint"};
@@ -66,17 +65,6 @@ struct FeaturePlan {
   std::vector<float> grid;       // kPrivate: public edges of a noisy histogram, or ends of the cuts
   std::int32_t n_categories{0};  // kCategorical: codes 0 .. n - 1
 };
-
-/** @brief A node of a tree that was grown on public rows: a split by an offer, or a leaf. */
-struct PublicNode {
-  std::int32_t feature{-1};  // -1 for a leaf
-  std::int32_t offer{0};     // see Offers
-  std::int32_t right{-1};    // position of the right child; the left one is the next node
-
-  [[nodiscard]] bool IsLeaf() const { return feature < 0; }
-};
-/** @brief The nodes of a tree, each before those below it. */
-using PublicTree = std::vector<PublicNode>;
 
 /** @brief Counts of keys at all levels of quantile trees. */
 struct QuantilePlan : protected JsonReader {
@@ -192,10 +180,8 @@ struct Plan : private JsonReader {
   std::uint64_t score_range = Part("selection").Int("range", 1, kMaxScoreRange - 1);
   // A round reads each row with probability sampling_num / 2^kSampleBits.
   std::int64_t sampling_num = Int("sampling_num", 1, kSampleAll);
-  // Rounds of one ensemble, which read disjoint parts of the rows: equal ones, or each half of the
-  // rows that are left.
+  // Rounds of one ensemble, which read disjoint parts of the rows.
   std::int32_t ensemble = Int("ensemble", 1, 1 << 16);
-  bool ensemble_halving = Bool("ensemble_halving");
   bool base_margin = Bool("base_margin");  // whether rows bring their own margins
   Masking masking = ReadMasking(Part("masking"));
   RowBound row_bound{Part("row_bound"), Enum<bool>("unit", {{"row", false}, {"person", true}}),
@@ -209,8 +195,6 @@ struct Plan : private JsonReader {
   std::vector<std::int32_t> monotone = Ints<std::int32_t>("monotone", -1, 1);
   // Sets that may share a path; empty: all.
   std::vector<std::vector<bst_feature_t>> interactions = this->ReadInteractions();
-  // kPublic: of each class of each round.
-  std::vector<PublicTree> structures = this->ReadStructures();
   CandidatePlan candidates{Part("candidates"), noise_free || this->NumPrivateFeatures() == 0};
   LeafPlan leaf{Part("leaf"), noise_free, this->HasNoisySums()};
   CorrectionPlan correction{Part("correction"), noise_free};
@@ -279,7 +263,6 @@ struct Plan : private JsonReader {
  private:
   [[nodiscard]] std::vector<FeaturePlan> ReadFeatures() const;
   [[nodiscard]] std::vector<std::vector<bst_feature_t>> ReadInteractions() const;
-  [[nodiscard]] std::vector<PublicTree> ReadStructures() const;
 };
 
 /** @brief Throw dmlc::Error for a plan that no proof covers, or whose numbers do not fit. */

@@ -30,9 +30,8 @@ void CheckOffered(Plan const& plan) {
               std::adjacent_find(offered.cbegin(), offered.cend(), std::greater_equal<>{}) ==
                   offered.cend(),
           "`offered` must have `features_per_tree` features, each of them once and ascending.");
-  Require(
-      plan.feature_weights.empty() && !plan.cyclic_features && plan.split != SplitChoice::kPublic,
-      "features that are offered to every tree are not drawn, and not all of them.");
+  Require(plan.feature_weights.empty() && !plan.cyclic_features,
+          "features that are offered to every tree are not drawn.");
 }
 
 void CheckRowBound(Plan const& plan) {
@@ -141,19 +140,6 @@ void CheckCorrection(Plan const& plan) {
           "the correction of the mean is that of a regression with sums of all rows in the clear.");
 }
 
-void CheckStructures(Plan const& plan) {
-  if (plan.split != SplitChoice::kPublic) {
-    return;
-  }
-  Require(plan.structures.size() ==
-              static_cast<std::size_t>(plan.rounds) * static_cast<std::size_t>(plan.num_class),
-          "there must be one public tree for each class of each round.");
-  Require(plan.parallel_trees == 1 && plan.features_per_tree == plan.n_features &&
-              plan.shape == TreeShape::kPerNode,
-          "public trees need one tree a round, all features, and growth node by node.");
-  Require(plan.NumPrivateFeatures() == 0, "public trees need public cuts.");
-}
-
 void CheckFeatures(Plan const& plan) {
   Require(plan.features.size() == static_cast<std::size_t>(plan.n_features),
           "`features` must have one entry for each feature.");
@@ -216,7 +202,6 @@ void CheckPlan(Plan const& plan) {
   CheckSplits(plan);
   CheckLeaves(plan);
   CheckCorrection(plan);
-  CheckStructures(plan);
   CheckCandidates(plan);
   CheckMasking(plan);
 }

@@ -52,18 +52,10 @@ void RowSample::DrawCoins(std::size_t n_units) {
   }
 }
 
-/** @brief Rounds have equal probability; or, halving, each takes half of what is left. */
 void RowSample::DrawParts(std::size_t n_units) {
   parts_.resize(n_units);
   for (auto& part : parts_) {
-    if (!plan_.ensemble_halving) {
-      part = static_cast<std::uint16_t>(UniformBelow(coins_.get(), plan_.ensemble));
-      continue;
-    }
-    part = 0;
-    while (part + 1 < plan_.ensemble && UniformBelow(coins_.get(), 2) == 0) {
-      ++part;
-    }
+    part = static_cast<std::uint16_t>(UniformBelow(coins_.get(), plan_.ensemble));
   }
 }
 }  // namespace xgboost::dp

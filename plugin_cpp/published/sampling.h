@@ -5,13 +5,14 @@
  * coins that nobody sees. A row that does not take part contributes nothing to the round, which is
  * what amplifies its privacy; the coins must stay as secret as the noise.
  *
- * Disjoint parts: the rounds of an ensemble read one part each, so that a row takes part in one.
- * Which one nobody sees, and that amplifies too.
+ * Disjoint parts: before an ensemble each row draws which of its rounds reads it, independently of
+ * all values and of all other rows. A row takes part in one round only, so that the rounds of an
+ * ensemble cost one of them (parallel composition). Each part has the same probability.
  *
  * Where the unit of privacy is a person, all rows of a person share its coins.
  *
  * Proof: docs/proofs/sampling.md
- * Proof: docs/proofs/allocation.md
+ * Proof: docs/proofs/accounting.md
  */
 #pragma once
 

@@ -17,8 +17,7 @@ static bool operator==(LedgerEntry const& a, LedgerEntry const& b) {
   return a.count == b.count && a.event == b.event;
 }
 static bool operator==(RoundEvent const& a, RoundEvent const& b) {
-  return std::tie(a.rate_num, a.ensemble, a.halving, a.entries) ==
-         std::tie(b.rate_num, b.ensemble, b.halving, b.entries);
+  return std::tie(a.rate_num, a.ensemble, a.entries) == std::tie(b.rate_num, b.ensemble, b.entries);
 }
 
 namespace {
@@ -81,9 +80,8 @@ Json ToJson(RoundEvent const& round, std::uint64_t count, bool of_persons) {
     out["rate_num"] = Whole(round.rate_num);
     out["rate_bits"] = Integer{kSampleBits};
   } else {
-    out["mechanism"] = String{"allocation"};
+    out["mechanism"] = String{"parallel"};
     out["parts"] = Whole(round.ensemble);
-    out["halving"] = Boolean{round.halving};
   }
   NameUnit(of_persons, &out);
   return out;

@@ -56,7 +56,6 @@ struct LedgerEntry {
 struct RoundEvent {
   std::uint64_t rate_num{0};  // of a Poisson sample; else 0
   std::uint64_t ensemble{0};  // rounds that read disjoint parts: a row is in one; else 0
-  bool halving{false};        // each of them takes half of the rows that are left
   std::vector<LedgerEntry> entries;
 };
 

@@ -6,7 +6,6 @@ from typing import Any
 from hypothesis import strategies as st
 
 from xgb_dp.accounting import (
-    AllocatedEvent,
     Event,
     ExponentialEvent,
     GaussianEvent,
@@ -21,7 +20,6 @@ LAPLACE = LaplaceEvent("leaves", 2**20, 2**24, 5)
 ROUND = (SELECTION, GAUSSIAN)
 SAMPLED = SampledEvent(2**30, 32, ROUND, 5)
 PARALLEL = ParallelEvent(10, ROUND, 5)
-ALLOCATED = AllocatedEvent(10, ROUND, 5, False)
 
 UNIT = 2**40  # sigma of the grid so fine that the discreteness slack vanishes
 

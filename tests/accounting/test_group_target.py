@@ -1,7 +1,6 @@
 """`dp_group`: the epsilon that was asked for is that of k rows together, derived a second time."""
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -105,29 +104,6 @@ def test_sampled_sums_of_several_rows(group, rate):
     assert 0.8 < max(attacks) <= 1.0
 
 
-@pytest.mark.parametrize("group", [1, 4])
-def test_reports_of_several_rows_have_noise_each(group):
-    case = {"features": 0, "intercept": None, "leaves": {"reports": 1000}}
-    plan = calibrate(releases(20, 0, **case), 1.0, DELTA, group=group)
-    of_report = 4 * 1000 * total_mu2(plan.events)
-    assert 0.998 <= gaussian_epsilon(math.sqrt(group * of_report), DELTA) <= 1.0
-
-
-def test_the_slack_of_reports_is_that_of_their_own_noise():
-    """A report has one part in n of the noise: where that is little, its slack is seen."""
-    n = 1 << 34
-    case = {"features": 0, "intercept": None, "leaves": {"reports": n}}
-    plan = calibrate(releases(20, 0, **case), 1.0, DELTA)
-    [leaves] = plan.events
-    assert isinstance(leaves, GaussianEvent)
-    assert leaves.sigma2 // n < 1 << 21
-    halves = {"sensitivity2": 4 * leaves.sensitivity2, "coordinates": 2 * leaves.coordinates}
-    report = replace(leaves, sigma2=leaves.sigma2 // n, **halves)
-    assert make_accountant("exact", [report]).get_epsilon(DELTA) <= plan.epsilon
-    of_sums = replace(report, sensitivity2=n * report.sensitivity2, sigma2=leaves.sigma2)
-    assert make_accountant("exact", [of_sums]).get_epsilon(DELTA) < plan.epsilon - 1e-6
-
-
 # ------------------------------------------------------------------------ everything trained
 def test_pure_epsilon_is_divided():
     case = {"features": 0, "intercept": None, "leaves": {"mechanism": "laplace"}}
@@ -157,7 +133,7 @@ def params(**changes: Any) -> dict[str, Any]:
     } | changes
 
 
-@pytest.mark.parametrize("preset", sorted(set(PRESETS) - {"ldp"}))
+@pytest.mark.parametrize("preset", sorted(PRESETS))
 def test_every_preset_is_calibrated_for_the_group(preset):
     prepared = prepare(params(dp_preset=preset, dp_group=3), SCHEMA, 20)
     name = prepared.settings["dp_accountant"]

@@ -8,7 +8,6 @@ from xgb_dp.accounting import (
     ACCOUNTANTS,
     PERSON,
     ROW,
-    AllocatedEvent,
     ChoiceEvent,
     Event,
     GaussianEvent,
@@ -24,12 +23,12 @@ from xgb_dp.accounting.events import is_within, with_unit
 from xgb_dp.accounting.filter import charge_of
 from xgb_dp.errors import LedgerError
 
-from .events import ALLOCATED, GAUSSIAN, LAPLACE, PARALLEL, ROUND, SAMPLED, SELECTION
+from .events import GAUSSIAN, LAPLACE, PARALLEL, ROUND, SAMPLED, SELECTION
 
 FIRST = GaussianEvent("rows", 2**20, 2**24, 1, 1)
 CHOICE = ChoiceEvent((FIRST,), ((SAMPLED,), ROUND), 1)
 SELECT = SelectionEvent(Repetitions.of("geometric", 3.0), (ROUND, (SAMPLED,)), (FIRST,), 1)
-KINDS: list[Event] = [GAUSSIAN, SELECTION, LAPLACE, SAMPLED, PARALLEL, ALLOCATED, CHOICE, SELECT]
+KINDS: list[Event] = [GAUSSIAN, SELECTION, LAPLACE, SAMPLED, PARALLEL, CHOICE, SELECT]
 
 
 @pytest.mark.parametrize("event", KINDS)
@@ -70,7 +69,7 @@ def test_an_event_has_a_known_unit():
         replace(GAUSSIAN, unit="household")
 
 
-@pytest.mark.parametrize("event", [SAMPLED, PARALLEL, ALLOCATED, CHOICE, SELECT])
+@pytest.mark.parametrize("event", [SAMPLED, PARALLEL, CHOICE, SELECT])
 def test_the_parts_of_an_event_have_its_unit(event):
     outer = {**event.to_json(), "unit": PERSON}
     inner = with_unit(event, PERSON).to_json()
@@ -85,7 +84,6 @@ def test_units_never_mix():
     for make in (
         lambda: SampledEvent(2**30, 32, mixed, 5),
         lambda: ParallelEvent(10, mixed, 5),
-        lambda: AllocatedEvent(10, mixed, 5, True),
         lambda: ChoiceEvent((FIRST,), ((with_unit(GAUSSIAN, PERSON),),)),
         lambda: SelectionEvent(SELECT.repetitions, (mixed,), (FIRST,), 1),
         lambda: SelectionEvent(SELECT.repetitions, (ROUND,), (with_unit(FIRST, PERSON),), 1),

@@ -12,9 +12,9 @@ from xgb_dp.record import ledger
 from xgb_dp.record.claim import completed
 from xgb_dp.record.form import TrainingRecord
 
-from .events import ALLOCATED, GAUSSIAN, LAPLACE, PARALLEL, ROUND, SAMPLED, SELECTION
+from .events import GAUSSIAN, LAPLACE, PARALLEL, ROUND, SAMPLED, SELECTION
 
-ROUNDS = (SAMPLED, PARALLEL, ALLOCATED)
+ROUNDS = (SAMPLED, PARALLEL)
 
 BEYOND: list[tuple[Event, dict[str, Any]]] = [
     (GAUSSIAN, {"sensitivity2": 2**36 + 1}),
@@ -34,10 +34,6 @@ BEYOND: list[tuple[Event, dict[str, Any]]] = [
     (SAMPLED, {"events": (*ROUND, GAUSSIAN)}),
     (PARALLEL, {"parts": 11}),
     (PARALLEL, {"events": (replace(SELECTION, eps_num=2**35 + 1), GAUSSIAN)}),
-    (ALLOCATED, {"parts": 9}),
-    (ALLOCATED, {"parts": 11}),
-    (ALLOCATED, {"halving": True}),
-    (ALLOCATED, {"events": (replace(SELECTION, eps_num=2**35 + 1), GAUSSIAN)}),
     *((e, {"count": e.count + 1}) for e in (GAUSSIAN, SELECTION, LAPLACE, *ROUNDS)),
 ]
 
@@ -60,7 +56,7 @@ def claim(*events: Event, rounds: int) -> tuple[TrainingRecord, Any]:
 @pytest.mark.parametrize(("plan", "changes"), BEYOND)
 def test_a_training_that_drew_it_is_not_completed(plan, changes):
     """The last check before a ledger is signed; the same training is completed as planned."""
-    record, claimed = claim(plan, rounds=50 if plan in (PARALLEL, ALLOCATED) else 5)
+    record, claimed = claim(plan, rounds=50 if plan is PARALLEL else 5)
     beyond = (replace(plan, **changes),)  # type: ignore[type-var]
     with pytest.raises(LedgerError, match="released more than was calibrated"):
         completed(claimed, True, "os", beyond, record.rounds)

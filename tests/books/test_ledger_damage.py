@@ -15,7 +15,6 @@ import xgboost as xgb
 
 import xgb_dp
 from xgb_dp.accounting import (
-    AllocatedEvent,
     ExponentialEvent,
     GaussianEvent,
     LaplaceEvent,
@@ -212,13 +211,12 @@ LEAVES = GaussianEvent("leaves", 2**40, 2**46, 2, 4)
 KINDS = [
     [LEAVES, ExponentialEvent("splits", 2**35, 40, 8)],
     [SampledEvent(2**30, 32, (LaplaceEvent("leaves", math.isqrt(2 * UNIT2), 500, 1),), 4)],
-    [AllocatedEvent(2, (GaussianEvent("histograms", 2**40, 2**46, 2, 1),), 2, False)],
     [ParallelEvent(2, (GaussianEvent("histograms", 2**40, 2**46, 2, 1),), 2)],
     [SelectionEvent(Repetitions.of("geometric", 3.0), ((LEAVES,), (LEAVES,)), (LEAVES,), 1)],
 ]
 
 
-SPLITS = ("exponential", "random", "histogram", "histogram", "random")
+SPLITS = ("exponential", "random", "histogram", "random")
 
 
 @pytest.mark.parametrize("kind", range(len(KINDS)))

@@ -36,7 +36,7 @@ DRAW_NOTHING = {"XGDPBuildInfo", "XGDPDropPads", "XGDPKeepPads"}
 """Functions of the library that others call by name: they read no rows."""
 EVENTS = {
     "GaussianEvent", "LaplaceEvent", "ExponentialEvent", "ThresholdEvent", "ChoiceEvent",
-    "SelectionEvent", "SampledEvent", "AllocatedEvent", "ParallelEvent",
+    "SelectionEvent", "SampledEvent", "ParallelEvent",
 }  # fmt: skip
 PROPOSERS = (
     "releases/", "calibrate/", "published/", "audit/", "discovery/least_noise.py",

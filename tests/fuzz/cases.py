@@ -45,7 +45,7 @@ BOUNDS = {
 VALID: dict[str, tuple[Any, ...]] = {
     "dp_epsilon": (0.1, 1.0, 1, 8.0, 50.0, float("inf")), "dp_delta": (1e-6, 1e-9, 0.01),
     "dp_group": (1, 2, 7), "dp_preset": tuple(PRESETS),
-    "dp_accountant": ("exact", "rdp", "gdp", "zcdp", "classic", "pure"),
+    "dp_accountant": ("exact", "rdp", "gdp", "classic", "pure"),
     "dp_budget_shares": ({"candidates": 0.1, "base_score": 0.1, "splits": 0.3, "leaves": 0.5},
                          {"leaves": 0.9}),
     "dp_gradient_bound": (0.5, 1.0, 3.0),
@@ -67,7 +67,6 @@ VALID: dict[str, tuple[Any, ...]] = {
     "dp_leaf": ("newton", "gradient"), "dp_leaf_noise": ("gaussian", "laplace", "output"),
     "dp_start": ("intercept", "columns", "linear"), "dp_eta_start": (0.001, 0.2, 1.0),
     "dp_geometric_clip": (True, False), "dp_ensemble": (1, 2, 3),
-    "dp_ensemble_halving": (True, False), "dp_local": (True, False),
     "dp_features_per_tree": (1, 2), "dp_feature_order": ("random", "cyclic"),
     "dp_score": ("l1", "newton", "gain"), "dp_score_clip": (0.5, 2.0),
     "dp_tree_shape": ("alternate", "per_node", "oblivious"), "dp_split_levels": (1, 2, 3, 4),

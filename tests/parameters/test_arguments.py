@@ -58,14 +58,13 @@ def test_labels_that_are_none_cannot_be_divided(y):
         xgb_dp.split((arrays()[0], y))
 
 
-@pytest.mark.parametrize("split", [{}, {"dp_split": "public"}], ids=str)
-def test_public_rows_of_times_have_bounds_for_labels(params, split):
+def test_public_rows_of_times_have_bounds_for_labels(params):
     X, y = arrays()
     times = {"label_lower_bound": y + 1, "label_upper_bound": y + 1}
     given = params(
         objective="survival:aft", dp_target_bounds=(1, 3), dp_public_data=xgb.DMatrix(X, **times)
     )
-    booster = xgb.train(given | split, xgb.DMatrix(X, **times), 2)
+    booster = xgb.train(given, xgb.DMatrix(X, **times), 2)
     assert xgb_dp.privacy_report(booster).private
 
 

@@ -44,8 +44,6 @@ def params(name: str, kind: str = "binary", **changes: Any) -> dict[str, Any]:
         out["dp_target_bounds"] = (-5.0, 5.0)
     if presets.PRESETS[name].params.get("dp_accountant") != "pure":
         out["dp_delta"] = 1e-6
-    if name == "ldp":
-        out["dp_n_public"] = 3000
     return out | changes
 
 
@@ -66,10 +64,7 @@ def test_presets_train_and_spend_the_budget(name, kind):
     accountant = presets.PRESETS[name].params.get("dp_accountant", "exact")
     spent = report.get_epsilon(report.delta, accountant=accountant)
     assert report.epsilon <= spent + 1e-9 <= 8.0 + 1e-8
-    if name != "ldp":  # its target is that of one report
-        assert spent >= 0.99 * 8.0
-    else:
-        assert spent < 1.0
+    assert spent >= 0.99 * 8.0
     assert report.get_epsilon(report.delta, 2) > report.epsilon
     predicted = booster.predict(xgb.DMatrix(X))
     assert np.isfinite(predicted).all()
@@ -106,7 +101,7 @@ def test_systems_are_made_of_their_parts():
     histograms = {"histograms": "gaussian"}
     for name, expected in {
         "sarus": laplace | {"poisson": ""}, "seq": splits | {"leaves": "laplace"},
-        "dpboost": splits | {"leaves": "laplace", "allocation": ""}, "dp_xgb": splits | leaves,
+        "dpboost": splits | {"leaves": "laplace", "parallel": ""}, "dp_xgb": splits | leaves,
         "dp_tr": leaves, "dp_tr_ada": gaussian, "dp_ebm": gaussian, "feverless": histograms,
         "dp_pr": histograms,
     }.items():  # fmt: skip
@@ -121,14 +116,17 @@ def test_systems_are_made_of_their_parts():
     assert max(d.count("depth") for d in deep.get_dump(dump_format="json")) <= 3
 
 
-def test_cost_of_an_ensemble_is_that_of_one_tree():
-    """DPBoost's trees read disjoint rows: five times the trees, the same noise on each."""
+@pytest.mark.parametrize(
+    ("name", "changes"), [("dpboost", {}), ("dp_tr", {"dp_accountant": "exact"})]
+)
+def test_cost_of_an_ensemble_is_that_of_one_tree(name, changes):
+    """The trees read disjoint rows: five times the trees, the same noise on each."""
     X, y = data(n=500)
     noise = []
     for n in (4, 20):
-        booster = xgb.train(params("dpboost"), xgb.DMatrix(X, y), n)
+        booster = xgb.train(params(name, dp_ensemble=n, **changes), xgb.DMatrix(X, y), n)
         (event,) = xgb_dp.privacy_report(booster).ledger["trainings"][0]["events"]
-        assert (event["mechanism"], event["parts"], event["count"]) == ("allocation", n, 1)
+        assert (event["mechanism"], event["parts"], event["count"]) == ("parallel", n, 1)
         noise.append(event["events"])
     assert noise[0] == noise[1]
 
@@ -188,20 +186,6 @@ def test_hessian_candidates_of_some_rounds_need_all_rows():
     with pytest.raises(PrivacyRefusal, match="every round"):
         xgb.train(p, xgb.DMatrix(X, y), 8)
     xgb.train(p | {"dp_candidate_weight": "count"}, xgb.DMatrix(X, y), 8)
-
-
-def test_local_reports():
-    """The noise of the sum is that of n reports, each private by itself."""
-    X, y = data()
-    booster = xgb.train(params("ldp", dp_epsilon=1.0), xgb.DMatrix(X, y), 12)
-    (event,) = xgb_dp.privacy_report(booster).ledger["trainings"][0]["events"]
-    one = xgb_dp.accounting.GaussianEvent(
-        "leaves", 4 * 3000 * event["sensitivity2"], event["sigma2"], 2, event["count"]
-    )
-    local = xgb_dp.accounting.make_accountant("rdp", [one]).get_epsilon(1e-6)
-    assert 0.99 <= local <= 1.0
-    with pytest.raises(PrivacyParameterError, match="dp_n_public"):
-        xgb.train(params("ldp", dp_n_public=None), xgb.DMatrix(X, y), 2)
 
 
 def test_describe():

@@ -23,7 +23,6 @@ def _own(prediction: Any, label: Any, weight: Any) -> tuple[Any, Any]:
 
 REGRESSION: dict[str, Any] = {"objective": "reg:squarederror", "dp_target_bounds": (0, 1)}
 SEVERAL: dict[str, Any] = {"objective": "multi:softprob", "num_class": 3}
-LOCAL: dict[str, Any] = {"dp_local": True, "dp_split": "random", "dp_n_public": 9}
 GRID: dict[str, Any] = {"dp_feature_bounds": {0: (0, 1), 1: (0, 1)}}
 OUTPUT: dict[str, Any] = REGRESSION | {"dp_leaf_noise": "output"}
 MASKED: dict[str, Any] = {
@@ -81,12 +80,6 @@ BROKEN: dict[str, dict[str, Any]] = {
     | {"dp_class_trees": "joint", "dp_gradient_clip": "row_weight"},
     "joint trees need selections by norms": SEVERAL
     | {"dp_class_trees": "joint", "dp_split": "random"},
-    "public trees need public rows": {"dp_split": "public"},
-    "public trees as they are": {
-        "dp_split": "public",
-        "dp_public_data": True,
-        "num_parallel_tree": 2,
-    },
     "gamma needs no_split": {"gamma": 1},
     "one number of features": {"colsample_bytree": 0.5, "dp_features_per_tree": 1},
     "weights of columns that are drawn": {},
@@ -112,10 +105,6 @@ BROKEN: dict[str, dict[str, Any]] = {
     "a unit is released of one target": {"dp_target_unit": "released"},
     "a unit is released of bounded weights": {"dp_weight_unit": "released"},
     "one choice of rows": {"dp_ensemble": 2, "subsample": 0.5},
-    "halving needs an ensemble": {"dp_ensemble_halving": True},
-    "what local reports are": {"dp_local": True},
-    "local reports need base_score": LOCAL,
-    "all rows report": LOCAL | {"base_score": 0.5, "dp_ensemble": 2},
     "one Hessian of a row": SEVERAL | {"dp_candidate_weight": "hessian"},
     "quantile trees are Gaussian": {"dp_candidate_noise": "laplace"},
     "dp_approx releases always": {"tree_method": "dp_approx", "dp_candidate_rounds": 1},
@@ -136,7 +125,6 @@ BROKEN: dict[str, dict[str, Any]] = {
     "score gain of rows": PERSONS | REGRESSION | {"dp_score": "gain"},
     "output leaves of rows": PERSONS | OUTPUT,
     "rows left out of rows": PERSONS | REGRESSION | {"dp_gradient_clip": "filter"},
-    "reports of rows": PERSONS | LOCAL | {"base_score": 0.5},
     "joint bound of classes": SEVERAL | {"dp_gradient_clip": "clip"},
     "joint bound of outputs": REGRESSION
     | {
@@ -160,7 +148,6 @@ BROKEN: dict[str, dict[str, Any]] = {
     "masked sums have Gaussian candidates": MASKED
     | GRID
     | {"dp_candidates": "histogram", "dp_candidate_noise": "laplace"},
-    "masked sums are no reports": MASKED | LOCAL | {"base_score": 0.5},
     "masked sums read all rows": MASKED | {"subsample": 0.5},
     "masked sums are no sums by column": MASKED | NUMBERS,
     "masked sums of known parties": MASKED | {"dp_secure_key": None},

@@ -50,7 +50,7 @@ KINDS |= {
     "spread_sampled": (merge(SPREAD, {"sampling_num": 3 << 30, "no_split": True}), (SQUARED,)),
 }
 NAMES = (
-    "gradient_leaves", "laplace_leaves", "ensemble_halving", "partial", "histogram",
+    "gradient_leaves", "laplace_leaves", "ensemble", "partial", "histogram",
     "histogram_per_tree", "adaptive_counts", "partitions", "joint", "joint_partitions",
     "joint_laplace", "strata",
 )  # fmt: skip

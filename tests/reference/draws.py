@@ -39,15 +39,9 @@ class Noise:
         coins = [w >> shift & 0xFFFFFFFF for w in words for shift in (0, 32)]
         return np.array(coins[:rows]) < num
 
-    def parts(self, parts: int, halving: bool, rows: int) -> npt.NDArray[np.int64]:
+    def parts(self, parts: int, rows: int) -> npt.NDArray[np.int64]:
         """Which round of an ensemble reads each row."""
-        if not halving:
-            return np.array([uniform_below(self.coins, parts) for _ in range(rows)], dtype=np.int64)
-        out = np.zeros(rows, dtype=np.int64)
-        for i in range(rows):
-            while out[i] + 1 < parts and uniform_below(self.coins, 2) == 0:
-                out[i] += 1
-        return out
+        return np.array([uniform_below(self.coins, parts) for _ in range(rows)], dtype=np.int64)
 
     def laplace(self, scale: int) -> int:
         """A discrete Laplace variable, in grid units."""

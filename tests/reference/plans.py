@@ -43,7 +43,6 @@ def base_plan(features: list[Plan], **changes: Any) -> Plan:
         "gamma": "0.0",
         "sampling_num": 1 << 32,
         "ensemble": 1,
-        "ensemble_halving": False,
         "base_margin": False,
         "masking": {"workers": 0, "colluders": 0},
         "monotone": [0] * n,

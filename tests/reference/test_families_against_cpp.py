@@ -54,7 +54,6 @@ CASES: dict[str, tuple[Plan, tuple[str, ...]]] = {
         (SQUARED,),
     ),
     "ensemble": ({"rounds": 5, "ensemble": 3}, OBJECTIVES),
-    "ensemble_halving": ({"rounds": 5, "ensemble": 4, "ensemble_halving": True}, (LOGISTIC,)),
     "partial": (
         {"split": "partial", "leaf": {"sigma2": 0}, "histogram": {"sigma2": 1 << 36}},
         OBJECTIVES,

@@ -76,7 +76,7 @@ def train(
         if int(plan["ensemble"]) > 1:
             ensemble = int(plan["ensemble"])
             if t % ensemble == 0:
-                part = noise.parts(ensemble, plan["ensemble_halving"], units)
+                part = noise.parts(ensemble, units)
             kept, sampled = part == t % ensemble, True
         labels, heavy = y.astype(np.float64), weight.astype(np.float64)
         if bound.heaviest > 0:

@@ -31,7 +31,6 @@ def no_noise(monkeypatch):
 
 OUTPUT = {"dp_leaf": "gradient", "dp_leaf_noise": "output", "dp_gradient_bound": 10}
 GAIN = {"dp_score": "gain", "dp_leaf": "gradient"}
-LOCAL = {"dp_local": True, "dp_split": "random", "dp_n_public": 300, "base_score": 0.5}
 LAPLACE = {
     "dp_candidates": "histogram", "dp_candidate_noise": "laplace",
     "dp_feature_bounds": dict.fromkeys(range(4), (0, 1)),
@@ -99,8 +98,6 @@ PARAMETERS = [
     ({"dp_candidate_levels": 40}, PrivacyParameterError, "dp_candidate_levels"),
     (OUTPUT | {"dp_hessian_weight": 1e-12}, PrivacyParameterError, "dp_hessian_weight"),
     (GAIN | {"dp_hessian_weight": 1e-12}, PrivacyParameterError, "dp_hessian_weight"),
-    (LOCAL, PrivacyParameterError, "dp_local"),
-    (LOCAL | LAPLACE, PrivacyParameterError, "dp_local"),
 ]  # fmt: skip
 
 

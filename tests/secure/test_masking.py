@@ -183,11 +183,6 @@ def test_defaults():
             "dp_candidate_noise='laplace'",
         ),
         ({"subsample": 0.5}, PrivacyRefusal, "not proved"),
-        (
-            {"dp_local": True, "dp_n_public": 9, "base_score": 0.5},
-            PrivacyRefusal,
-            "rows report by themselves",
-        ),
         ({"dp_secure_colluders": 3}, PrivacyParameterError, "dp_secure_colluders"),
         ({"dp_secure_key": None}, PrivacyParameterError, "take the place of a worker"),
         ({"dp_secure_parties": None}, PrivacyParameterError, "take the place of a worker"),

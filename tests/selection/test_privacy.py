@@ -270,7 +270,7 @@ def test_delta_and_epsilon_agree_and_are_monotone():
     deltas = [ONE.get_delta(x) for x in (0.0, 0.1, 0.5, 1.0, 2.0, 4.0)]
     assert deltas == sorted(deltas, reverse=True)
     assert deltas[0] < 1.0
-    for name in ("pure", "gdp", "zcdp", "classic"):
+    for name in ("pure", "gdp", "classic"):
         assert make_accountant(name, [EVENT]).get_epsilon(1e-6) == math.inf
 
 

@@ -164,16 +164,14 @@ def _masses(source: Candidates, pairs: Any, kind: str, levels: int) -> list[int]
     return out
 
 
-@pytest.mark.parametrize("halving", [False, True])
-def test_a_row_is_in_one_round_of_an_ensemble(halving):
+def test_a_row_is_in_one_round_of_an_ensemble():
     """Parts are drawn without data: the same for neighbours, and each row is in exactly one."""
     plan = {"noise_free": False, "test_key": KEY}
-    parts = Noise(plan).parts(4, halving, 4000)
-    more = Noise(plan).parts(4, halving, 4001)
+    parts = Noise(plan).parts(4, 4000)
+    more = Noise(plan).parts(4, 4001)
     assert np.array_equal(parts, more[:-1])
     share = np.bincount(parts, minlength=4) / 4000
-    wanted = [0.5, 0.25, 0.125, 0.125] if halving else [0.25] * 4
-    assert np.abs(share - wanted).max() < 0.035  # 5 standard deviations and more
+    assert np.abs(share - 0.25).max() < 0.035  # 5 standard deviations and more
 
 
 def test_gradient_leaves_of_several_classes_move_by_what_the_ledger_says():

@@ -25,7 +25,6 @@ GAIN = merge(COUNTS, {"score": "gain", "row_bound": {"mode": "clip"}})
 VALUES = merge(OUTPUT, {"row_bound": {"mode": "clip"}, "leaf": {"scale": 0}})
 HALF = {"sampling_num": 1 << 31}
 CUTS = [{"kind": "cuts", "cuts": [0.0]}] * 2
-PUBLIC = {"split": "public", "shape": "per_node", "rounds": 1, "structures": [[-1]]}
 HISTOGRAM = {"candidates": {"kind": "histogram"}}
 HESSIANS = {"candidates": {"hessian": True, "shift": 0}}
 MASKED = {"masking": {"workers": 2, "colluders": 0}}
@@ -88,11 +87,6 @@ RULES: list[tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] = [
     (LOGISTIC, ON_GRID[:1], HISTOGRAM | {"split": "random"} | MASKED,
      {"candidates": {"laplace": True}}, "masked sums have Gaussian noise"),
     (LOGISTIC, CUTS, {"split": "random"} | MASKED, PERSON, "masked sums have Gaussian noise"),
-    (LOGISTIC, CUTS, PUBLIC, {"parallel_trees": 2}, "one tree a round"),
-    (LOGISTIC, CUTS, PUBLIC, {"features_per_tree": 1}, "one tree a round"),
-    (LOGISTIC, CUTS, PUBLIC, {"shape": "oblivious"}, "one tree a round"),
-    (LOGISTIC, CUTS, PUBLIC, {"rounds": 2}, "one public tree for each"),
-    (LOGISTIC, CUTS, PUBLIC, {"features": MIXED[:2]}, "need public cuts"),
     (LOGISTIC, CUTS, {"feature_weights": [1, 1]}, {"cyclic_features": True}, "cannot have weights"),
     (LOGISTIC, CUTS, {"feature_weights": [1, 1]}, {"feature_weights": [1]}, "`feature_weights`"),
     (LOGISTIC, CUTS, {"offered": [0, 1]}, {"offered": [1, 0]}, "once and ascending"),

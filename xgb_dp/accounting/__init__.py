@@ -26,20 +26,14 @@ from .repetitions import Repetitions
 from .units import PERSON, ROW, Unit
 
 if TYPE_CHECKING:
-    from ..published.accountants import (
-        ClassicAccountant,
-        GDPAccountant,
-        RDPAccountant,
-        ZCDPAccountant,
-    )
-    from ..published.rounds import AllocatedEvent, ParallelEvent, SampledEvent
+    from ..published.accountants import ClassicAccountant, GDPAccountant, RDPAccountant
+    from ..published.rounds import ParallelEvent, SampledEvent
 
 __all__ = [
     "ACCOUNTANTS",
     "PERSON",
     "ROW",
     "Accountant",
-    "AllocatedEvent",
     "ChoiceEvent",
     "ClassicAccountant",
     "Event",
@@ -56,7 +50,6 @@ __all__ = [
     "SelectionEvent",
     "ThresholdEvent",
     "Unit",
-    "ZCDPAccountant",
     "event_from_json",
     "events_from_ledger",
     "make_accountant",

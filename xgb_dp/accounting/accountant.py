@@ -112,10 +112,10 @@ class Accountant(abc.ABC):
         if any(isinstance(event, SelectionEvent) and event.count for event in events):
             return ZCDPCurve(math.inf, [])  # no bound
         rest = [event for event in events if not isinstance(event, SelectionEvent)]
-        return self._of_terms(simplify(rest, neighbours.coins, known_parts=True), neighbours)
+        return self._of_terms(simplify(rest, neighbours.coins), neighbours)
 
     def _of_terms(self, terms: Terms, neighbours: Neighbours) -> Curve:
-        """The curve of simplified events, the parts of whose rows are known."""
+        """The curve of simplified events."""
         raise NotImplementedError
 
 

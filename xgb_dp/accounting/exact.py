@@ -1,7 +1,7 @@
 """The exact accountant: the tightest proved bound for everything that a training can release.
 
 Proofs: docs/proofs/accounting.md, docs/proofs/choice.md, docs/proofs/selection.md; for rounds that
-read a secret part of the rows docs/proofs/sampling.md and docs/proofs/allocation.md.
+read a sample of the rows docs/proofs/sampling.md.
 """
 
 from __future__ import annotations
@@ -72,20 +72,14 @@ class ExactAccountant(Accountant):
         """The curve of everything but private selections."""
         happened = [event for event in events if event.count]
         if not any(isinstance(event, ChoiceEvent) for event in happened):
-            return compose(_terms(events, neighbours), neighbours, self._work)
+            return compose(simplify(events, neighbours.coins), neighbours, self._work)
         if len(happened) == 1 and happened[0].count == 1:
-            [choice] = _terms(happened, neighbours).choices
+            [choice] = simplify(happened, neighbours.coins).choices
             return ChoiceCurve(choice, neighbours.rows)
         # As if every row had a coin of its own, which costs no less.
         apart = Neighbours(neighbours.rows, neighbours.rows)
         of_terms = partial(compose, neighbours=apart)
-        return WithChoices(_terms(happened, apart), apart.rows, of_terms)
-
-
-def _terms(events: Sequence[Event], neighbours: Neighbours) -> Terms:
-    # What the part of one row hides, and that of several rows does not: "Several rows" in
-    # docs/proofs/allocation.md.
-    return simplify(events, neighbours.coins, known_parts=neighbours.rows > 1)
+        return WithChoices(simplify(happened, apart.coins), apart.rows, of_terms)
 
 
 def compose(terms: Terms, neighbours: Neighbours, work: float = WORK) -> Curve:

@@ -312,7 +312,7 @@ def _with_choices(
 
 def _gaussian(events: Sequence[Event], extra: float, group: int) -> float | None:
     """mu of a Gaussian whose curve, raised by `extra`, is above that of the events."""
-    at_once = simplify(events, group, known_parts=group > 1)
+    at_once = simplify(events, group)
     at_zero = compose(at_once, Neighbours(group, group)).delta(0.0)
     if at_zero == 0.0:
         return 0.0

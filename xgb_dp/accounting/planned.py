@@ -44,8 +44,8 @@ def planned_events(
         rate = {"rate_num": plan["sampling_num"], "rate_bits": _SAMPLE_BITS, "count": rounds}
         rest = [{"mechanism": "poisson", **rate, "events": in_round}]
     elif parts > 1:
-        many = {"parts": parts, "halving": plan["ensemble_halving"], "count": -(-rounds // parts)}
-        rest = [{"mechanism": "allocation", **many, "events": in_round}]
+        many = {"parts": parts, "count": -(-rounds // parts)}
+        rest = [{"mechanism": "parallel", **many, "events": in_round}]
     else:
         rest = [draw | {"count": draw["count"] * rounds} for draw in in_round]
     return tuple(enforced.event(draw | unit) for draw in (*once, *rest))

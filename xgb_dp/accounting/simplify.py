@@ -115,19 +115,19 @@ class Terms:
         return Terms((*instead, *(t for t in self.listed if not isinstance(t, Choice))))
 
 
-def simplify(events: Iterable[Event], coins: int, *, known_parts: bool = False) -> Terms:
+def simplify(events: Iterable[Event], coins: int) -> Terms:
     """What accountants compose for rows with so many coins.
 
     Laplace noise comes first, because its worst pair of distributions is the same whatever was
     released before. Selections of unequal range keep their order.
     """
-    flat = [inner for event in events for inner in touched(event, coins, known_parts)]
+    flat = [inner for event in events for inner in touched(event, coins)]
     flat.sort(key=lambda event: not isinstance(event, LaplaceEvent))  # a stable sort
     return Terms(tuple(term_of(event, coins) for event in flat))
 
 
 @singledispatch
-def touched(event: Event, coins: int, known_parts: bool) -> Sequence[Event]:
+def touched(event: Event, coins: int) -> Sequence[Event]:
     """What rows with so many coins take part in; of most kinds the event itself."""
     return [event]
 

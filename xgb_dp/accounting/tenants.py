@@ -12,13 +12,11 @@ from typing import Any
 EVENTS = {
     "poisson": "xgb_dp.published.rounds:SampledEvent",
     "parallel": "xgb_dp.published.rounds:ParallelEvent",
-    "allocation": "xgb_dp.published.rounds:AllocatedEvent",
 }
 """Where the events of a mechanism are defined."""
 ACCOUNTANTS = {
     "rdp": "xgb_dp.published.accountants:RDPAccountant",
     "gdp": "xgb_dp.published.accountants:GDPAccountant",
-    "zcdp": "xgb_dp.published.accountants:ZCDPAccountant",
     "classic": "xgb_dp.published.accountants:ClassicAccountant",
 }
 """Where the accountant of a name is defined."""

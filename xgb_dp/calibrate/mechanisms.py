@@ -41,7 +41,6 @@ class Releases:
         grid_bits: Grid of the gradients, 4 to 20; reduced where the noise would not fit.
         sampling_num: A round reads each row with probability sampling_num / 2**32; 2**32 for all.
         ensemble: Rounds of an ensemble, which read disjoint parts of the rows; 1 for none.
-        ensemble_halving: Whether each of them takes half of the rows that are left.
 
     Examples:
         >>> from xgb_dp.calibrate import Releases
@@ -57,7 +56,6 @@ class Releases:
     grid_bits: int = 18
     sampling_num: int = 1 << SAMPLE_BITS
     ensemble: int = 1
-    ensemble_halving: bool = False
 
     @classmethod
     def of(cls, s: Settings, *, counts: bool = False, presence: bool = False) -> Releases:
@@ -81,7 +79,6 @@ class Releases:
             grid_bits=grid_bits,
             sampling_num=s.sampling_num,
             ensemble=s["dp_ensemble"],
-            ensemble_halving=s["dp_ensemble_halving"],
         )
 
     def find(self, kind: type[AnyRelease]) -> AnyRelease | None:
@@ -92,11 +89,6 @@ class Releases:
     def of_persons(self) -> bool:
         """Whether neighbours differ by all rows of a person, instead of by one row."""
         return any(release.persons for release in self.each)
-
-    @property
-    def reports(self) -> int:
-        """Rows that each report with noise of their own; 0 for noise on sums."""
-        return max((release.reports for release in self.each), default=0)
 
     @property
     def charged_rounds(self) -> int:

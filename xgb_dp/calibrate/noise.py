@@ -27,14 +27,13 @@ def _louder(
     total: float,
     *,
     linear: bool,
-    secret: bool,
 ) -> float:
     """How much louder a round may be that reads some of the rows."""
     share = math.fsum(shares[r.name] for r in asked.each if r.of_rounds)
     each = share * total / max(asked.charged_rounds, 1)
     if reading is None or each <= 0.0:
         return 1.0
-    return reading.louder(asked, each, linear=linear, secret=secret)
+    return reading.louder(asked, each, linear=linear)
 
 
 def plan_noise(
@@ -43,11 +42,10 @@ def plan_noise(
     total: float,
     *,
     linear: bool = False,
-    secret: bool = True,
 ) -> NoisePlan:
     """The integers for a total budget, rounded to more noise. Their epsilon is not known yet."""
     reading = next((kind for kind in READINGS if kind.wanted(asked)), None)
-    louder = _louder(reading, asked, shares, total, linear=linear, secret=secret)
+    louder = _louder(reading, asked, shares, total, linear=linear)
     parts = {
         r.name: Part(
             shares[r.name] * total * (louder if r.of_rounds else 1.0) / asked.draws(r), linear

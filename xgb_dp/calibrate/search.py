@@ -12,9 +12,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TypeVar
 
-from ..accounting import ACCOUNTANTS, ChoiceEvent, Event, GaussianEvent, make_accountant
+from ..accounting import ACCOUNTANTS, ChoiceEvent, make_accountant
 from ..accounting.gaussian import gaussian_mu
-from ..accounting.sensitivity import replace_one
 from ..engine.progress import Step, progress
 from ..errors import BudgetError, named
 from .mechanisms import SAMPLE_BITS, FamilyNoise, NoisePlan, Releases
@@ -43,8 +42,7 @@ def calibrate(
         delta: In (0, 1); 0 too where no noise is Gaussian.
         accountant: Name of the accountant that certifies it, see
             :data:`xgb_dp.accounting.ACCOUNTANTS`.
-        group: Rows added or removed together for which it is the target, >= 1. With local reports
-            these are the rows of one person.
+        group: Rows added or removed together for which it is the target, >= 1.
 
     Returns:
         NoisePlan: Its certified epsilon is within [0.99, 1] of the target, as a rule above 0.998.
@@ -232,31 +230,6 @@ def _certified(
     """The plan for a total of exp(guess), in mu or in pure epsilon, with what a group pays."""
     linear = accountant == "pure"
     total = math.exp(guess) / group  # mu and pure epsilon grow with the group, about
-    secret = accountant == "exact" and group == 1
-    plan = plan_noise(
-        asked, shares, total if linear else total * total, linear=linear, secret=secret
-    )
-    events: list[Event] = list(plan.events)
-    if asked.reports:  # the target is that of the reports of one row, or of the rows of a group
-        gaussian = all(isinstance(event, GaussianEvent) for event in events)
-        if not gaussian or not all(release.reports for release in asked.each):
-            raise BudgetError(
-                "Local reports release the sums of leaves only. Set a public `base_score` and "
-                "public cuts."
-            )
-        # Any two rows may report: the sums of two leaves differ. A report has noise of its own, on
-        # which the slack of discrete noise depends.
-        events = [
-            replace(
-                e,
-                sensitivity2=replace_one(e.sensitivity2),
-                sigma2=e.sigma2 // asked.reports,
-                coordinates=2 * e.coordinates,
-                count=e.count * group,  # every row has its own noise
-            )
-            for e in events
-            if isinstance(e, GaussianEvent)
-        ]
-        group = 1
-    epsilon = make_accountant(accountant, events).get_epsilon(delta, group)
+    plan = plan_noise(asked, shares, total if linear else total * total, linear=linear)
+    epsilon = make_accountant(accountant, plan.events).get_epsilon(delta, group)
     return replace(plan, epsilon=epsilon, delta=delta)

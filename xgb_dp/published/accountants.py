@@ -16,7 +16,7 @@ import scipy
 
 from ..accounting.accountant import Accountant
 from ..accounting.choice import hull
-from ..accounting.coarse import ORDERS, RDPCurve, ZCDPCurve, zcdp_mu2
+from ..accounting.coarse import ORDERS, RDPCurve, ZCDPCurve
 from ..accounting.curve import Curve, narrow, root_above
 from ..accounting.events import Event
 from ..accounting.gaussian import BETA, GaussianTotals, gaussian_delta
@@ -185,7 +185,7 @@ class _PrivateSelection(OtherTerm):
     @classmethod
     def of(cls, event: SelectionEvent, rows: int) -> _PrivateSelection:
         # Its rows are charged as if none shared a coin.
-        runs = (simplify(part, rows, known_parts=True) for part in parts_of_run(event, rows))
+        runs = (simplify(part, rows) for part in parts_of_run(event, rows))
         return cls(event.count, event.repetitions, tuple(runs))
 
 
@@ -231,7 +231,7 @@ class RDPAccountant(Accountant):
             if isinstance(event, SelectionEvent):
                 listed.append(_PrivateSelection.of(event, neighbours.rows))
             else:
-                listed += simplify([event], neighbours.coins, known_parts=True).listed
+                listed += simplify([event], neighbours.coins).listed
         return _RDPCurve(Terms(tuple(listed)), neighbours.rows)
 
 
@@ -254,32 +254,6 @@ class GDPAccountant(Accountant):
 
     def _of_terms(self, terms: Terms, neighbours: Neighbours) -> Curve:
         return _GDPCurve(_with_hulls(terms, neighbours.coins, _gdp_mu2), neighbours.rows)
-
-
-class ZCDPAccountant(Accountant):
-    """(epsilon, delta) by zero-concentrated differential privacy.
-
-    Args:
-        events: In any order. With sampled rounds, which have no such bound here, the answer is
-            infinite.
-
-    Examples:
-        >>> from xgb_dp.accounting import GaussianEvent
-        >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
-        >>> accountant = xgb_dp.accounting.ZCDPAccountant([event])
-        >>> round(accountant.get_epsilon(1e-6), 2)
-        0.84
-    """
-
-    name = "zcdp"
-
-    def _of_terms(self, terms: Terms, neighbours: Neighbours) -> Curve:
-        terms = _with_hulls(terms, neighbours.coins, zcdp_mu2)
-        mu2 = math.inf if terms.others else 0.0
-        for event in terms.gaussians:
-            mu2 += event.count * (event.sensitivity2 / event.sigma2 if event.sigma2 else math.inf)
-        steps = [(neighbours.rows * t.eps0, t.count) for t in terms.ranges]
-        return ZCDPCurve(neighbours.rows * math.sqrt(mu2), steps)
 
 
 class ClassicAccountant(Accountant):

@@ -1,4 +1,4 @@
-"""DPBoost (Li, Wu, Wen and He 2020), and the baselines of its paper."""
+"""DPBoost (Li, Wu, Wen and He 2020), and a baseline of its paper."""
 
 from __future__ import annotations
 
@@ -50,21 +50,11 @@ _PRESETS = (
         (*_DPBOOST_FOLLOWS, "every tree reads all rows, costs add up"), _DPBOOST_DIFFERS,
         (BOUNDS,),
     ),
-    Preset(
-        "para", "PARA", "Li, Wu, Wen and He (2020), section 4, after Zhao et al. (2018)",
-        {**_DPBOOST, "dp_ensemble_halving": True},
-        (*_DPBOOST_FOLLOWS, "each tree takes half of the rows that no tree has read yet; one "
-         "tree's cost"),
-        (*_DPBOOST_DIFFERS, "the noise follows the same proved sensitivities as in DPBoost, not "
-         "the looser ones of the baseline"),
-        (BOUNDS,), _one_ensemble,
-    ),
 )  # fmt: skip
 
 SYSTEM = System(
     "DPBoost",
-    "What the preset [`dpboost`](presets.md#dpboost) and its baselines [`seq`](presets.md#seq) and "
-    "[`para`](presets.md#para) set.",
+    "What the preset [`dpboost`](presets.md#dpboost) and its baseline [`seq`](presets.md#seq) set.",
     _PRESETS,
-    ("dp_ensemble", "dp_ensemble_halving", "dp_geometric_clip"),
+    ("dp_ensemble", "dp_geometric_clip"),
 )

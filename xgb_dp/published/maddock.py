@@ -1,4 +1,4 @@
-"""Systems that Maddock et al. (2022) propose or compare: DP-TR, DP-EBM, DP-RF, local reports."""
+"""Systems that Maddock et al. (2022) propose or compare: DP-TR, DP-EBM, DP-RF."""
 
 from __future__ import annotations
 
@@ -112,23 +112,13 @@ _PRESETS = (
         ("DP-EBM with Newton leaves and T trees in all", "private bins of about equal mass"),
         (*_TR_DIFFERS,), (BOUNDS,),
     ),
-    Preset(
-        "ldp", "LDP baseline", "Maddock et al. (2022), section 5.3.2",
-        {**_RANDOM, "dp_local": True},
-        ("every row reports its own gradients with noise in each round; totally random trees",),
-        ("a row reports a noisy sum for every leaf, so that its features are protected as well: "
-         "the original sends gradients alone and sees the features",
-         "`dp_epsilon` is the local epsilon of one report, for any two rows; the report of the "
-         "model states the much smaller one of the sums", NO_DATA),
-        (BOUNDS, "`dp_n_public`: the number of people who report"),
-    ),
 )  # fmt: skip
 
 SYSTEM = System(
-    "DP-TR, DP-EBM, DP-RF and local reports",
+    "DP-TR, DP-EBM and DP-RF",
     "What the presets after Maddock et al. (2022) set, such as [`dp_tr`](presets.md#dp_tr), "
-    "[`dp_ebm`](presets.md#dp_ebm), [`dp_rf`](presets.md#dp_rf) and [`ldp`](presets.md#ldp): other "
-    "ways to choose splits and columns, and forests.",
+    "[`dp_ebm`](presets.md#dp_ebm) and [`dp_rf`](presets.md#dp_rf): other ways to choose splits "
+    "and columns, and forests.",
     _PRESETS,
-    ("dp_split", "dp_local", "dp_features_per_tree", "dp_feature_order", "num_parallel_tree"),
+    ("dp_split", "dp_features_per_tree", "dp_feature_order", "num_parallel_tree"),
 )

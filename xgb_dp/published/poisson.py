@@ -21,7 +21,6 @@ from ..accounting.grid_curve import ChordTable, both_signs
 from ..accounting.groups import MOST_ROWS
 from ..accounting.simplify import BoundedRange, Neighbours, OtherTerm, Terms
 from . import sampled
-from .allocated import AllocatedRounds
 
 _LOWEST_DELTA = 1e-200
 _LOWEST = 1e-250
@@ -32,14 +31,14 @@ _CLEARLY = 0.8
 _DRIFT = 4e-16  # of one round's loss
 _LARGEST_STEP = 0.25
 _SMALLEST_STEP = 1e-12  # so that all losses in steps are integers of 64 bits
-_LARGEST_LOSS = 600.0  # its ratio is a double
 
 
 @dataclass(frozen=True)
-class _SecretRounds(OtherTerm):
-    """`count` rounds that each release `inner` of rows that nobody knows."""
+class SampledTerm(OtherTerm):
+    """`count` rounds that each release `inner` of rows that they read with probability `rate`."""
 
     inner: Terms
+    rate: float
 
     @property
     def is_empty(self) -> bool:
@@ -50,26 +49,11 @@ class _SecretRounds(OtherTerm):
         """See :class:`OtherTerm`."""
         return SampledCurve(terms, neighbours, work)
 
-
-@dataclass(frozen=True)
-class SampledTerm(_SecretRounds):
-    """Rounds that each read a row with probability `rate`."""
-
-    rate: float
-
     def rate_of(self, coins: int) -> float:
         """Probability with which one of the coins, at least, lets its rows take part."""
         if coins == 1 or self.rate == 1.0:
             return self.rate
         return -math.expm1(coins * math.log1p(-self.rate))
-
-
-@dataclass(frozen=True)
-class AllocatedTerm(_SecretRounds):
-    """Ensembles of rounds that each read one part of the rows."""
-
-    parts: int
-    halving: bool
 
 
 class SampledCurve(Curve):
@@ -164,7 +148,7 @@ class SampledCurve(Curve):
         """
         flat: list[Any] = []
         for term in self._terms.listed:
-            if not isinstance(term, _SecretRounds):
+            if not isinstance(term, SampledTerm):
                 flat.append(term)
                 continue
             ranges = {t.eps0 for t in term.inner.ranges if not t.scale}
@@ -187,15 +171,13 @@ class SampledCurve(Curve):
             rounds.append(one)
         return rounds
 
-    def _round(self, term: SampledTerm | AllocatedTerm, delta: float) -> sampled.Rounds | None:
+    def _round(self, term: SampledTerm, delta: float) -> sampled.Rounds | None:
         """The curve of one round; None if it is too loud for a grid."""
         rows, count = self._rows, term.count
         mu = FlatCurve(term.inner, rows).scale
         if mu > _LARGEST_MU:
             return None
-        rate = 1.0  # that of a round which reads the row
-        if isinstance(term, SampledTerm):
-            rate = min(1.0, term.rate_of(self._coins) * (1.0 + 1e-15))
+        rate = min(1.0, term.rate_of(self._coins) * (1.0 + 1e-15))
         lowest = min(max(delta * 1e-6 / count / rate, _LOWEST), 1e-6)
 
         def of_rows(several: int) -> ChordTable:
@@ -205,11 +187,6 @@ class SampledCurve(Curve):
             return _table(inner, top, size / 32.0, lowest)
 
         table = of_rows(rows)
-        if isinstance(term, AllocatedTerm):  # of one row: `exact.py`
-            if table.x[-1] > _LARGEST_LOSS:
-                return None
-            parts, lost = (term.parts, term.halving), delta * 1e-7 / count
-            return AllocatedRounds(1.0, mu, table, table.x, count, None, *parts, lost)
         whole = sampled.Rounds(rate, mu, table, table.x, count)
         if 1 < rows <= MOST_ROWS:
             tables = [*map(of_rows, range(1, rows)), table]

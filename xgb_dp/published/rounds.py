@@ -1,7 +1,6 @@
 """Rounds that read a sample or a part of the rows, and how accountants read their events.
 
-Proofs: docs/proofs/sampling.md; docs/proofs/accounting.md, "Disjoint parts";
-docs/proofs/allocation.md.
+Proofs: docs/proofs/sampling.md; docs/proofs/accounting.md, "Disjoint parts".
 """
 
 from __future__ import annotations
@@ -9,14 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from ..accounting.events import Event, ExponentialEvent, PlainEvent, counted
 from ..accounting.nested import RoundsEvent
 from ..accounting.pure import pure_of, pure_sum
 from ..accounting.simplify import simplify, term_of, touched
 from ..errors import LedgerError
-from .poisson import AllocatedTerm, SampledTerm
+from .poisson import SampledTerm
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,7 @@ class ParallelEvent(RoundsEvent):
     """
 
     mechanism = "parallel"
-    _costly: ClassVar[tuple[str, ...]] = ("parts",)
+    _costly = ("parts",)
     _least = {"parts": 1}  # noqa: RUF012
     parts: int
     events: tuple[PlainEvent, ...]
@@ -95,38 +93,6 @@ class ParallelEvent(RoundsEvent):
                 "An ensemble of the privacy ledger has selections of different ranges, and the "
                 "order of their costs is not known."
             )
-
-
-@dataclass(frozen=True)
-class AllocatedEvent(ParallelEvent):
-    """`count` ensembles of rounds on disjoint parts, where nobody knows the part of a row.
-
-    Attributes:
-        halving: Whether the parts are 1/2, 1/4, ... of the rows, of which the last two are equal;
-            else all are.
-
-    Examples:
-        >>> from xgb_dp.accounting import AllocatedEvent, GaussianEvent
-        >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
-        >>> parts = AllocatedEvent(parts=8, events=(event,), count=1, halving=False)
-        >>> known, secret = (xgb_dp.accounting.ExactAccountant([e]) for e in (event, parts))
-        >>> secret.get_epsilon(1e-6) < known.get_epsilon(1e-6)
-        True
-    """
-
-    mechanism = "allocation"
-    _costly = ()  # more parts hide more of one row, and less of several
-    halving: bool
-
-    def _check(self) -> None:
-        super()._check()
-        if type(self.halving) is not bool:
-            raise LedgerError("A ledger event does not say with true or false whether it halves.")
-
-    def factor_of_mu2(self, mu2: float) -> float:
-        """About as much is left as of a sample, by the square of each part."""
-        left = squared_parts(self.parts, halving=self.halving) * _grown(mu2)
-        return self.count * min(1.0, left)
 
 
 @pure_of.register
@@ -147,11 +113,8 @@ def _(event: ParallelEvent) -> float:
 
 
 @touched.register
-def _(event: ParallelEvent, coins: int, known_parts: bool) -> Sequence[Event]:
+def _(event: ParallelEvent, coins: int) -> Sequence[Event]:
     """Releases that rows with so many coins take part in, each with all of them at worst."""
-    secret = isinstance(event, AllocatedEvent) and event.parts > 1
-    if secret and coins == 1 and not known_parts:
-        return [event]
     rounds = min(coins, event.parts)
     return [counted(e, e.count * event.count * rounds) for e in event.events]
 
@@ -161,20 +124,6 @@ def _(event: SampledEvent, coins: int) -> SampledTerm:
     return SampledTerm(event.count, simplify(event.events, coins), event.rate)
 
 
-@term_of.register
-def _(event: AllocatedEvent, coins: int) -> AllocatedTerm:
-    inner = simplify(event.events, coins)
-    return AllocatedTerm(event.count, inner, event.parts, event.halving)
-
-
 def _grown(mu2: float) -> float:
     """(e^(mu^2) - 1) / mu^2 of a round."""
     return math.expm1(min(mu2, 700.0)) / mu2 if mu2 else 0.0
-
-
-def squared_parts(parts: int, *, halving: bool) -> float:
-    """Sum of the squares of the parts of an ensemble, each as a share of the whole."""
-    if not halving:
-        return 1.0 / parts
-    last = 0.25 ** (parts - 1)
-    return (1.0 - last) / 3.0 + last

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..accounting.events import PlainEvent
 from ..accounting.nested import RoundsEvent
-from ..parameters.parameter import PUBLIC, SPENDS, Parameter, Rule, Table
-from ..parameters.parse import Flag, Number, Whole
+from ..parameters.parameter import SPENDS, Parameter, Rule, Table
+from ..parameters.parse import Number, Whole
 from ..releases.release import Reading
-from .rounds import AllocatedEvent, SampledEvent, squared_parts
+from .rounds import ParallelEvent, SampledEvent
 
 if TYPE_CHECKING:
     from ..calibrate.mechanisms import Releases
@@ -34,24 +34,14 @@ _OF_SAMPLES = (
 )
 _OF_ENSEMBLES = (
     Parameter("dp_ensemble", "how many rounds form one ensemble. They read disjoint random parts "
-              "of the rows, so together they cost one round at most", Whole(1, 1 << 16), 1,
-              SPENDS, "allocation", Table.PUBLISHED, unit="rounds",
+              "of the rows, so together they cost one round", Whole(1, 1 << 16), 1,
+              SPENDS, "accounting", Table.PUBLISHED, unit="rounds",
               shown="1: every round reads all rows", plan="ensemble"),
-    Parameter("dp_ensemble_halving", "whether each round of an ensemble takes half of the rows "
-              "that are left", Flag(), False, PUBLIC, "allocation", Table.PUBLISHED,
-              shown="False: equal parts", plan="ensemble_halving"),
 )
 _RULES = (
     Rule("one choice of rows",
          lambda s: s["dp_ensemble"] > 1 and s["subsample"] != 1.0,
          "Give `dp_ensemble` or `subsample`, not both: either decides which rows a round reads."),
-    Rule("halving needs an ensemble",
-         lambda s: s["dp_ensemble_halving"] and s["dp_ensemble"] == 1,
-         "`dp_ensemble_halving` has an effect with `dp_ensemble` only. Leave it out."),
-    Rule("all rows report",
-         lambda s: s["dp_local"] and (s["dp_ensemble"] > 1 or "subsample" in s.given),
-         "`dp_local` lets every row report in every round. Leave `dp_ensemble` and `subsample` "
-         "out."),
 )
 # fmt: on
 
@@ -67,7 +57,7 @@ class Samples(Reading):
         return asked.sampling_num < 1 << _SAMPLE_BITS
 
     @staticmethod
-    def louder(asked: Releases, each: float, *, linear: bool, secret: bool) -> float:
+    def louder(asked: Releases, each: float, *, linear: bool) -> float:
         """With many rounds q^2 (e^(mu^2) - 1) is left of mu^2 (Bu, Dong, Long and Su 2020)."""
         rate = asked.sampling_num / 2**_SAMPLE_BITS
         if linear:
@@ -92,15 +82,11 @@ class Ensembles(Reading):
         return asked.ensemble > 1
 
     @staticmethod
-    def louder(asked: Releases, each: float, *, linear: bool, secret: bool) -> float:
-        """Where nobody knows the part of a row, as for samples, by the square of each part."""
-        if linear or not secret:
-            return 1.0
-        squares = squared_parts(asked.ensemble, halving=asked.ensemble_halving)
-        return max(1.0, math.log1p(each / squares) / each)
+    def louder(asked: Releases, each: float, *, linear: bool) -> float:
+        """A row is in one round of an ensemble, and pays for that round."""
+        return 1.0
 
     @staticmethod
     def event(asked: Releases, of_round: Sequence[PlainEvent]) -> RoundsEvent:
         """All ensembles."""
-        charged, halving = asked.charged_rounds, asked.ensemble_halving
-        return AllocatedEvent(asked.ensemble, tuple(of_round), charged, halving)
+        return ParallelEvent(asked.ensemble, tuple(of_round), asked.charged_rounds)

@@ -93,7 +93,7 @@ class PrivacyReport:
             group: Rows added or removed together, e.g. the largest number of rows of one person;
                 persons, where the :attr:`unit` is a person. By default so many as the model was
                 calibrated for, ``dp_group``: 1 where that was not set.
-            accountant: "exact" (the tightest), "rdp", "gdp", "zcdp", "classic" or "pure".
+            accountant: "exact" (the tightest), "rdp", "gdp", "classic" or "pure".
             adjacency: "add_remove", or "replace_one" where neighbours have `group` rows (or
                 persons) exchanged; an exchange is a removal and an addition, which share their
                 coins.

@@ -29,7 +29,7 @@ _PUBLIC = {
     "own_objective": "the formulas of the loss and the numbers in them",
     "public_cuts": "the declared feature bounds or cuts",
     "public_grids": "the declared feature bounds",
-    "public_data": "the public rows that candidates or trees come from",
+    "public_data": "the public rows that candidates come from",
     "categories": "the declared categories",
     "classes": "the declared classes",
     "n_public": "the number of {}, as declared",

@@ -49,13 +49,12 @@ _RULES = (
          "categories as columns of 0 and 1, or leave it out."),
     Rule("trees after columns",
          lambda s: s.starts_from_columns and (
-             s["dp_split"] == "public" or s["num_parallel_tree"] != 1
-             or s.schema.weights is not None or s["dp_feature_order"] == "cyclic"
+             s["num_parallel_tree"] != 1 or s.schema.weights is not None
+             or s["dp_feature_order"] == "cyclic"
              or any(s["monotone_constraints"]) or bool(s["interaction_constraints"])),
          "`dp_start`='columns' grows a tree a round on the columns that say most: it is refused "
-         "with dp_split='public', `num_parallel_tree`, `feature_weights`, "
-         "dp_feature_order='cyclic', `monotone_constraints` and `interaction_constraints`. Leave "
-         "them out."),
+         "with `num_parallel_tree`, `feature_weights`, dp_feature_order='cyclic', "
+         "`monotone_constraints` and `interaction_constraints`. Leave them out."),
 )
 # fmt: on
 

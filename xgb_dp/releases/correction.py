@@ -26,7 +26,6 @@ def _reads_all_rows(s: Settings) -> bool:
         or s["dp_leaf_noise"] == "output"
         or s["subsample"] < 1.0
         or s["num_parallel_tree"] > 1
-        or s["dp_local"]
         or s["dp_secure_sum"]
     )
 
@@ -65,7 +64,7 @@ _RULES = (
          "`dp_mean_correction` is for squared error, counts and amounts of one target, whose "
          "rounds read all rows, with one tree a round and Gaussian noise. Leave it out with "
          "{`dp_accountant`}='pure', dp_leaf_noise='output', dp_ensemble, subsample, "
-         "num_parallel_tree, dp_local or dp_secure_sum."),
+         "num_parallel_tree or dp_secure_sum."),
 )
 # fmt: on
 

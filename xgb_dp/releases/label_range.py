@@ -69,11 +69,11 @@ _RULES = (
          lambda s: s["dp_target_unit"] == "released" and not _may_be_released(s),
          "`dp_target_unit`='released' is for a regression of one target whose range is declared, "
          "with Gaussian noise: not for {objective} with several targets, an own objective, classes "
-         "or shares, nor for {`dp_accountant`}='pure', dp_local or dp_secure_sum. Leave it out."),
+         "or shares, nor for {`dp_accountant`}='pure' or dp_secure_sum. Leave it out."),
     Rule("a unit is released of bounded weights",
          lambda s: s["dp_weight_unit"] == "released" and not _may_count_weights(s),
          "`dp_weight_unit`='released' is for weights with a {`dp_max_weight`} above 1 and Gaussian "
-         "noise: not for an own objective, nor for {`dp_accountant`}='pure', dp_local or "
+         "noise: not for an own objective, nor for {`dp_accountant`}='pure' or "
          "dp_secure_sum. Leave it out."),
 )
 # fmt: on

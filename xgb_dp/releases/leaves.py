@@ -11,7 +11,7 @@ from ..accounting.sensitivity import RowBound, leaf_coordinates
 from ..errors import PrivacyRefusal
 from ..parameters.parameter import FREE, PUBLIC, SPENDS, Parameter, Rule, Table
 from ..parameters.parse import Choice, Flag, Number
-from .release import MIN_SIGMA2, Asked, Noise, OfRounds, Part, grid_sigma2, laplace_scale
+from .release import Asked, Noise, OfRounds, Part, grid_sigma2, laplace_scale
 
 if TYPE_CHECKING:
     from ..request.settings import Settings
@@ -133,9 +133,6 @@ class Leaves(OfRounds):
     # whether persons count more where their rows are in several leaves; then the sums of all rows
     # are released beside the leaves
     spread: bool = False
-    # rows that each report their sums with noise of their own; 0 for noise on sums. The target
-    # epsilon is then that of all reports of one row, for any two rows
-    reports: int = 0
 
     @classmethod
     def wanted(cls, s: Settings) -> bool:
@@ -156,7 +153,6 @@ class Leaves(OfRounds):
             mechanism=s["dp_leaf_noise"],
             touched=cells + s.spread_leaves,
             spread=s.spread_leaves,
-            reports=s["dp_n_public"] if s["dp_local"] else 0,
         )
 
     @classmethod
@@ -183,13 +179,8 @@ class Leaves(OfRounds):
         return bound(grid_bits, self.outputs)
 
     def variance(self, part: Part, grid_bits: int) -> float:
-        """Of the sums of a leaf.
-
-        The reports of two rows differ by twice the norm of one, and a report has one part in n of
-        the noise.
-        """
-        reported = 4 * self.reports if self.reports else 1
-        return self.sens2(grid_bits) * reported / part.mu2 if self.gaussian else 0.0
+        """Of the sums of a leaf."""
+        return self.sens2(grid_bits) / part.mu2 if self.gaussian else 0.0
 
     def noise(self, part: Part, grid_bits: int) -> tuple[Noise, PlainEvent]:
         """Noise on each sum, or on each value."""
@@ -197,8 +188,7 @@ class Leaves(OfRounds):
             sens = sensitivity.leaf_sens(self.mechanism, self.row_bound, grid_bits, self.outputs)
             scale = laplace_scale(sens, part.laplace)
             return Noise(scale=scale), LaplaceEvent(self.name, sens, scale, self.draws)
-        least = MIN_SIGMA2 * max(self.reports, 1)
-        sigma2 = max(grid_sigma2(self.variance(part, grid_bits)), least)
+        sigma2 = grid_sigma2(self.variance(part, grid_bits))
         coordinates = self.touched * leaf_coordinates(self.outputs)
         return (
             Noise(sigma2=sigma2),

@@ -62,11 +62,10 @@ _RULES = (
          "`dp_candidate_weight` and `dp_candidate_rounds`."),
     Rule("trees after a linear start",
          lambda s: s.starts_linearly and (
-             s["dp_split"] == "public" or s["num_parallel_tree"] != 1
-             or s.schema.weights is not None or any(s["monotone_constraints"])),
-         "`dp_start`='linear' is refused with dp_split='public', `num_parallel_tree`, "
-         "`feature_weights` and `monotone_constraints`, which the first trees would not follow. "
-         "Leave them out."),
+             s["num_parallel_tree"] != 1 or s.schema.weights is not None
+             or any(s["monotone_constraints"])),
+         "`dp_start`='linear' is refused with `num_parallel_tree`, `feature_weights` and "
+         "`monotone_constraints`, which the first trees would not follow. Leave them out."),
     Rule("scores of few columns",
          lambda s: s.starts_linearly and s.private_features >= MOST_SCORES,
          f"`dp_start`='linear' is for {MOST_SCORES - 1} columns of numbers at most, as a row has a "

@@ -123,11 +123,6 @@ class Release(ABC):
         """Whether its noise is Gaussian, which no pure epsilon bounds."""
         return True
 
-    @property
-    def reports(self) -> int:
-        """Rows that each report with noise of their own; 0 for noise on sums."""
-        return 0
-
     def variance(self, part: Part, grid_bits: int) -> float:
         """Variance of Gaussian noise in units of the grid of gradients; 0 in other units."""
         return 0.0
@@ -165,7 +160,7 @@ class Reading(ABC):
 
     @staticmethod
     @abstractmethod
-    def louder(asked: Releases, each: float, *, linear: bool, secret: bool) -> float:
+    def louder(asked: Releases, each: float, *, linear: bool) -> float:
         """How much louder a round may be whose part of the budget is `each`; bounds nothing."""
 
     @staticmethod

@@ -24,7 +24,6 @@ OF_TREES = {"max_depth", "dp_tree_shape", "dp_split", "dp_split_levels", "dp_no_
 """Parameters of the trees. Setting one disables the automatic choice of the others."""
 _DEEP = {"max_depth": 6, "dp_tree_shape": "oblivious", "max_bin": 256}
 _SHALLOW = {"max_depth": 4, "dp_tree_shape": "alternate", "max_bin": 64}
-_PUBLIC = _SHALLOW | {"dp_tree_shape": "per_node"}
 
 
 def of_epsilon(s: Settings) -> dict[str, Any]:
@@ -45,8 +44,7 @@ def of_trees(name: str) -> Callable[[Settings], Any]:
     """Default of a parameter of the trees."""
 
     def value(s: Settings) -> Any:
-        others = _PUBLIC if s["dp_split"] == "public" else _SHALLOW
-        return of_epsilon(s).get(name, others[name])
+        return of_epsilon(s).get(name, _SHALLOW[name])
 
     return value
 

@@ -140,7 +140,7 @@ PARAMETERS = (
               "intercept", Flag(), False, PUBLIC, "guarantee", Table.LOSSES,
               shown="False: a row with margins is refused", plan="base_margin"),
     Parameter("dp_n_public", "the number of rows, if it is public; with dp_privacy_id the number "
-              "of persons. Used for the intercept and dp_local", Whole(1, 1 << 40), None, PUBLIC,
+              "of persons. Used for the intercept", Whole(1, 1 << 40), None, PUBLIC,
               "guarantee", unit="rows", values="int >= 1",
               shown="unset: the number of rows is private", plan="n_public", recorded=False),
     Parameter("dp_discovered", "what a look at the columns has cost (`params()` of what "

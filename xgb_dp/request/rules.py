@@ -26,20 +26,6 @@ def _masked(name: str, broken: Callable[[Settings], bool], message: str) -> Rule
 _GAUSSIAN_SHARES = "shares of noise add up to what is claimed for 'gaussian' only. Use that."
 
 # fmt: off
-_LOCAL = (
-    Rule("what local reports are",
-         lambda s: (s["dp_local"] and not (s["dp_split"] == "random"
-                    and s["dp_leaf_noise"] == "gaussian" and "dp_n_public" in s.given)),
-         "`dp_local` needs dp_split='random', Gaussian leaves and {`dp_n_public`}, the number of "
-         "people who report: their noise adds up."),
-    Rule("local reports need base_score",
-         lambda s: s["dp_local"] and "base_score" not in s.given,
-         "`dp_local` needs a public `base_score`, because nobody sees the labels. Give one."),
-    Rule("reports of rows",
-         lambda s: s.unit == "person" and s["dp_local"],
-         "`dp_local` is refused with {`dp_privacy_id`}: every row has a report of its own. Give "
-         "each person one row, and leave the ids out.", PrivacyRefusal),
-)
 _MASKED = (
     Rule("colluders of masked sums",
          lambda s: "dp_secure_colluders" in s.given and not s["dp_secure_sum"],
@@ -67,9 +53,6 @@ _MASKED = (
     _masked("have Gaussian candidates",
             lambda s: s["dp_candidate_noise"] != "gaussian",
             "dp_candidate_noise='laplace': " + _GAUSSIAN_SHARES),
-    _masked("are no reports",
-            lambda s: s["dp_local"],
-            "dp_local, whose rows report by themselves. Leave one of them out."),
     _masked("read all rows",
             lambda s: s["subsample"] != 1.0,
             "`subsample` below 1: amplification by sampling is not proved for masked sums. Leave "
@@ -90,7 +73,6 @@ RULES = (
     *guarantee.RULES,
     *(rule for release in RELEASES for rule in release.rules),
     *trees.RULES,
-    *_LOCAL,
     *bound.RULES,
     *_MASKED,
 )

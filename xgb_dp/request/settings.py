@@ -82,7 +82,7 @@ class Settings:
     @property
     def may_draw_gaussian(self) -> bool:
         """Whether sums over all rows may have Gaussian noise, beside that of leaves."""
-        return self["dp_accountant"] != "pure" and not self["dp_local"]
+        return bool(self["dp_accountant"] != "pure")
 
     @property
     def privacy_unit(self) -> Unit:
@@ -254,7 +254,7 @@ class Settings:
         return bool(
             self.unit == "person"
             and self["dp_leaf_noise"] == "gaussian"
-            and self["dp_split"] in ("exponential", "random", "public")
+            and self["dp_split"] in ("exponential", "random")
             and (self.trees_per_round == 1 or self["dp_class_trees"] == "joint")
         )
 

@@ -36,8 +36,6 @@ class Size:
     start: float = 1.0  # that of the first round, as a share of it
 
 
-# Rounds of public trees, whose leaves share the whole budget.
-PUBLIC_ROUNDS = 25
 # Numbers of columns for which a start from columns is offered: of fewer, trees find the best.
 COLUMNS = range(32, 1 << 16)
 # It is taken below this share of cells, and while two columns meet in few rows: where they meet in
@@ -131,7 +129,7 @@ def settings_of_sizes(s: Settings) -> tuple[list[float], list[Settings]]:
 def _open_sizes(s: Settings) -> tuple[list[float], list[tuple[int, dict[str, Any]]]]:
     """Below which numbers of rows each plan is taken; its rounds, and what else it changes."""
     if not _follows_rows(s):
-        return [math.inf], [(PUBLIC_ROUNDS if s["dp_split"] == "public" else int(s.rounds), {})]
+        return [math.inf], [(int(s.rounds), {})]
     # Classes share the budget of a round.
     of_row = worth(s.unit_epsilon) / max(s.classes - 1, 1)
     of_row /= 1.0 if s.loss is None else s.loss.bound_ratio(s)
@@ -182,10 +180,8 @@ def _follows_rows(s: Settings) -> bool:
     """Whether a number of rows may decide on rounds that are open."""
     return (
         s["dp_preset"] == "default"
-        and s["dp_split"] != "public"  # the trees are grown before the rows are counted
         and not s.noise_free
         and s.delta > 0.0
-        and not s["dp_local"]
         # What has no curve of its own next to others: docs/proofs/choice.md.
         and s["dp_ensemble"] == 1
         and s["subsample"] == 1.0

@@ -188,12 +188,4 @@ def _feature(s: Settings, index: int) -> Feature:
 
 def resolve_features(s: Settings) -> tuple[Feature, ...]:
     """Candidates of every column."""
-    features = tuple(_feature(s, index) for index in range(s.schema.width))
-    private = [i for i, feature in enumerate(features) if feature.kind == "private"]
-    if s["dp_local"] and private:
-        raise PrivacyParameterError(
-            f"`dp_local` needs public cuts: nobody sees the values of "
-            f"{s.schema.names[private[0]]!r} that private candidates are counted from. Declare it "
-            f"in {named.dp_feature_bounds}, without dp_candidates, or in {named.dp_feature_cuts}."
-        )
-    return features
+    return tuple(_feature(s, index) for index in range(s.schema.width))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyRefusal
 from ..parameters.parameter import PUBLIC, SPENDS, Parameter, Rule, Table
-from ..parameters.parse import Choice, Flag, Number, Reader, Whole, plain, shown
+from ..parameters.parse import Choice, Number, Reader, Whole, plain, shown
 from ..releases.splits import of_trees
 from .constraints import interaction_sets, monotone_directions
 from .registry import READINGS
@@ -58,14 +58,10 @@ PARAMETERS = (
               "categorical feature", recorded=False),
     Parameter("dp_split", "choice of splits: the exponential mechanism; a random feature and cut, "
               "which reads no data and costs nothing; the best of one random cut for each feature, "
-              "or of all, on noisy sums, which give the leaves too; or those of stock trees that "
-              "were grown on dp_public_data, which cost nothing",
-              Choice(("exponential", "random", "partial", "histogram", "public")),
-              "exponential", SPENDS, "exponential-mechanism", Table.PUBLISHED, plan="split"),
+              "or of all, on noisy sums, which give the leaves too",
+              Choice(("exponential", "random", "partial", "histogram")), "exponential", SPENDS,
+              "exponential-mechanism", Table.PUBLISHED, plan="split"),
     *(row for reading in READINGS for row in reading.parameters),
-    Parameter("dp_local", "adds noise to the report of every row instead of to sums. dp_epsilon is "
-              "then that of one report", Flag(), False, SPENDS, "accounting", Table.PUBLISHED,
-              values="bool; with random splits and dp_n_public"),
     Parameter("dp_features_per_tree", "the number of features that a tree may use",
               lambda name, value, s: Whole(1, s.schema.width)(name, value),
               lambda s: max(1, int(s["colsample_bytree"] * s.schema.width)), PUBLIC,
@@ -109,15 +105,6 @@ PARAMETERS = (
     _stock("validate_parameters", "warn about unused parameters", "bool"),
 )
 RULES = (
-    Rule("public trees need public rows",
-         lambda s: s["dp_split"] == "public" and not s["dp_public_data"],
-         "dp_split='public' grows its trees on public rows. Give them as `dp_public_data`."),
-    Rule("public trees as they are",
-         lambda s: s["dp_split"] == "public" and (
-             s["num_parallel_tree"] != 1 or s["dp_features_per_tree"] != s.schema.width
-             or s["dp_tree_shape"] != "per_node"),
-         "`num_parallel_tree`, `colsample_bytree`, `dp_features_per_tree` and `dp_tree_shape` are "
-         "refused with dp_split='public', which takes public trees as they are. Leave them out."),
     Rule("one number of features",
          lambda s: s["colsample_bytree"] != 1.0 and "dp_features_per_tree" in s.given,
          "Give `colsample_bytree` or `dp_features_per_tree`, not both: either is the number of "

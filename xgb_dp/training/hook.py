@@ -126,8 +126,7 @@ def before_train(
 
     flat, sample = workers.check_together(public_rows)
     settings = checked(flat, schema, num_boost_round, continues=xgb_model is not None)
-    settings, structures = public_data.declared(settings, sample)
-    prepared = calibrated(settings)
+    prepared = calibrated(public_data.declared(settings, sample))
     settings = prepared.settings
     call_site.refuse_leaks(public_evals=settings["dp_public_evals"])
     refuse_search()
@@ -135,7 +134,7 @@ def before_train(
     assumed = parts.assumed()
     part = parts.for_persons(parts.part_of(dtrain) or assumed, ids, settings.privacy_unit.column)
     parts.check_size_is_secret(part, settings["dp_n_public"])
-    training = Training.of(prepared, xgb_model, part, structures)
+    training = Training.of(prepared, xgb_model, part)
     training = replace(training, steps=tuple(name for name, _ in steps))
     claimed, unbooked = training.claim(), not in_force()
     texts = [

@@ -48,7 +48,6 @@ def build_plan(
     noise: NoisePlan,
     test_key: str | None = None,
     earlier: int = 0,
-    structures: list[list[int]] | None = None,
 ) -> dict[str, Any]:
     """The plan of one training."""
     bound = asdict(s.row_bound)
@@ -80,8 +79,6 @@ def build_plan(
         plan["loss"] = {"name": s.loss.name, **s.loss.plan(s)}
     if test_key is not None and not s.noise_free:
         plan["test_key"] = test_key
-    if structures is not None:
-        plan["structures"] = structures
     # Two trainings of one model never have the same plan, however alike their settings are.
     plan["earlier"] = earlier
     plan = without_reals(plan)

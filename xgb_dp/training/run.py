@@ -101,7 +101,6 @@ class Training:
         prepared: Prepared,
         xgb_model: Any,
         part: Part | None = None,
-        structures: list[list[int]] | None = None,
     ) -> Training:
         """A training with these settings, on top of an earlier model or of none."""
         s = prepared.settings
@@ -112,9 +111,7 @@ class Training:
         private = not s.noise_free and key is None
         earlier, start = _grown_on(xgb_model, s, private, names, types)
         before = len(earlier.trainings) if earlier else 0
-        plans = [
-            plan.build_plan(p.settings, p.noise, key, before, structures) for p in prepared.plans
-        ]
+        plans = [plan.build_plan(p.settings, p.noise, key, before) for p in prepared.plans]
         plan.name_together(plans)
         of_range, request, first = None, None, prepared.asked.find(Intercept)
         if prepared.asked.find(LabelRange) is not None:

@@ -34,7 +34,6 @@ ACCOUNTANT = "exact"
 
 _REFUSED = {
     "dp_n_public": "which rows are set aside is secret, and so is how many are left",
-    "dp_local": "the reports of rows have an epsilon of their own",
     "dp_public_evals": "the runs have no evaluation sets",
     "dp_accountant": "a selection has an accountant of its own",
 }
