@@ -3,8 +3,8 @@
  * linear start of two classes follows.
  *
  * A column of numbers has a score of each of its bins, a column of categories one coordinate of
- * each category. All are public. The scores of a row are shrunk to a bounded norm, so that its
- * products are a vector of a bounded norm.
+ * each category. All are public. The scores of a row are shrunk to a bounded norm, and its label by
+ * the same factor, so that its products are a vector of a bounded norm.
  *
  * Proof: docs/proofs/sensitivity.md
  */
@@ -46,7 +46,7 @@ class Scores {
  public:
   Scores(JsonReader const& in, std::int32_t shift)
       : most_{static_cast<std::int64_t>(IntegerSqrt(std::uint64_t{1} << shift))},
-        constant_{in.Int("constant_score", 0, most_)} {
+        constant_{in.Int("constant_score", 1, most_)} {
     auto const& scored = in.List("scored");
     for (bool of_categories : {false, true}) {  // a constant, numbers, and categories
       for (auto const& json : scored) {
@@ -87,11 +87,12 @@ class Scores {
   void AddRow(std::size_t row, bool is_positive, Add&& add) const {
     auto const* numbers = values_.data() + row * n_numbers_;
     auto const* categories = categories_.data() + row * n_categorical_;
+    // The label has shrunk as the constant of the row has; below 2^(13 + 13 + 15).
+    auto label = (is_positive ? most_ : -most_) * numbers[0] * kHalfRoot;
     auto add_one = [&](std::size_t at, std::int64_t value) {
       // Rounded towards zero, which makes no norm larger.
       add(this->Pair(at) + at, value * value * kHalfRoot / (1 << kHalfBits));
-      add(n_ * (n_ + 1) / 2 + at,
-          (is_positive ? value : -value) * most_ * kHalfRoot / (1 << kHalfBits));
+      add(n_ * (n_ + 1) / 2 + at, value * label / (constant_ << kHalfBits));
     };
     for (std::size_t i = 0; i < n_numbers_; ++i) {
       std::int32_t value = numbers[i];
@@ -188,8 +189,8 @@ class Scores {
     each([&](std::int16_t& value) { value = static_cast<std::int16_t>(value * most_ / norm); });
   }
 
-  std::int64_t most_;  // largest norm of the scores of a row: its square is at most 2^shift
-  std::int64_t constant_;
+  std::int64_t most_;      // largest norm of the scores of a row: its square is at most 2^shift
+  std::int64_t constant_;  // score of the constant of a row that is not shrunk
   std::vector<Column> columns_;  // by index
   std::size_t n_{1};             // positions; the constant has the first one
   std::size_t n_numbers_{1};     // of them with a constant or a column of numbers

@@ -81,8 +81,8 @@ def own(row: Any, request: dict[str, Any]) -> list[int]:
         for i in range(POSITIONS)
         for j in range(i, POSITIONS)
     ]
-    sign = 1 if label > 0.5 else -1
-    return pairs + [toward_zero(sign * v * most * 23170, 1 << 15) for v in z]
+    of_label = (most if label > 0.5 else -most) * z[0] * 23170
+    return pairs + [toward_zero(v * of_label, request["constant_score"] << 15) for v in z]
 
 
 @EXAMPLES
@@ -90,7 +90,8 @@ def own(row: Any, request: dict[str, Any]) -> list[int]:
 def test_products_of_scores(rows, shift, data):
     """A row adds the products of its own scores, a vector of bounded norm."""
     constant, of_category, *scores = (data.draw(some_scores(shift)) for _ in range(len(CUTS) + 4))
-    request = request_of("products", shift, **scored(abs(constant), scores, of_category))
+    asked = scored(max(abs(constant), 1), scores, of_category)
+    request = request_of("products", shift, **asked)
     one = released(rows, request)
     assert one == np.sum([own(row, request) for row in rows], axis=0).tolist()
     bound = sensitivity.columns_sens2(shift)
@@ -122,10 +123,24 @@ def test_the_bound_of_products_is_attained():
     assert (1 - 1e-4) * bound <= sum(v * v for v in sums) <= bound
 
 
+def test_labels_shrink_with_the_scores_of_their_rows():
+    """Where all rows have one label, its products are those of the constant, in another unit."""
+    most, constant = most_score(26), 2000
+    scores = [most, -most, 50, 7000, most // 2]
+    request = request_of("products", 26, **scored(constant, scores, 3000))
+    rows = [(x, code, 1.0) for x in (-5.0, -0.5, 1.0, 3.0, math.nan) for code in (0.0, 2.0)]
+    sums = np.array(released(rows, request), dtype=np.float64)
+    of_constant, by_label = sums[:POSITIONS], sums[-POSITIONS:]
+    of_constant[0] *= 2**15 / 23170
+    expected = of_constant * most / constant * 23170 / 2**15
+    assert np.abs(by_label - expected).max() <= len(rows) * (1 + most / constant)
+
+
 @pytest.mark.parametrize(
     "change",
     [
         {"constant_score": -1},
+        {"constant_score": 0},
         {"constant_score": most_score(9) + 1},
         {"sums": 1},
         {"shift": 27},

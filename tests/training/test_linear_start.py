@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost as xgb
+from sklearn.metrics import log_loss, roc_auc_score
 
 import xgb_dp
 from tests.conftest import private
@@ -17,8 +18,8 @@ from xgb_dp.record.form import Ledger
 from xgb_dp.record.ledger import read_ledger
 from xgb_dp.releases.products import positions, products_of, scored
 from xgb_dp.request.schema import read_schema
-from xgb_dp.training.column_start import booster_with
-from xgb_dp.training.linear_start import Column, LinearStart, _keys, shrunk_ridge
+from xgb_dp.training.column_start import as_log_odds, booster_with
+from xgb_dp.training.linear_start import Column, _keys, shrunk_ridge
 from xgb_dp.training.prepare import checked
 
 N, COLUMNS = 3000, 3
@@ -111,13 +112,14 @@ def test_without_noise_the_start_is_that_of_the_rows():
         scores.append((ranks - ranks @ shares)[bins])
     z = np.column_stack([np.ones(N), *scores])
     bound = np.sqrt(1 + 1.15 * (z[:, 1:] ** 2).mean(axis=0).sum())
-    z /= np.maximum(np.linalg.norm(z, axis=1), bound)[:, None]
-    sign = 2 * y - 1
-    w = np.linalg.solve(z.T @ z + np.eye(3), z.T @ sign)
-    w *= min(w @ z.T @ sign / (w @ z.T @ z @ w), 1.5)
+    shrunk = np.minimum(bound / np.linalg.norm(z, axis=1), 1.0)
+    z *= shrunk[:, None] / bound
     p = y.mean()
-    each = w[0] / bound + np.column_stack(scores) @ w[1:] / bound
-    margin = np.log(p / (1 - p)) + (each - sign.mean()) / (2 * p * (1 - p))
+    sign = 2 * (y - p) * shrunk  # the label of a row, less the mean, shrinks as its scores
+    w = np.linalg.solve(z.T @ z + np.eye(3), z.T @ sign)
+    w *= min(w @ z.T @ sign / (w @ z.T @ z @ w), 1.5) / bound / (2 * p * (1 - p))
+    effects = as_log_odds(np.column_stack(scores) * w[1:], p)
+    margin = np.log(p / (1 - p)) + w[0] + effects.sum(axis=1)
     start = model.predict(matrix(X), iteration_range=(0, 2), output_margin=True)
     assert np.abs(start - margin).max() < 0.02
 
@@ -141,15 +143,67 @@ def test_trees_add_up_the_effects_of_bins(n):
 
 @pytest.mark.parametrize("n", [2, 3, 7])
 def test_trees_add_up_the_effects_of_categories(n):
-    effects = np.random.default_rng(n).normal(size=n)
-    column = Column(0, None, np.ones(1), np.full(n, 1 / n))
-    [tree] = LinearStart((column,), 1, 1).trees([effects], 1, 1000.0)
+    """Covers are the counted rows; what is not counted has a missing cell."""
+    rng = np.random.default_rng(n)
+    effects, counts = rng.normal(size=n), rng.uniform(1.0, 100.0, n)
+    tree = Column(0, None, np.ones(1), np.ones(n)).tree(0, 1, effects, counts, 1000.0)
     codes = pd.Series([*range(n), None], dtype=pd.CategoricalDtype(range(n)))
     d = matrix(pd.DataFrame({"c": codes}))
     params = {"base_score": 0.5, "objective": LOGISTIC}
     model = booster_with([tree], xgb.Booster(params, [d]), params, [])
-    expected = [*effects, effects[np.argmin(np.abs(effects))]]
+    missing = np.argmin(np.abs(effects))
+    expected = [*effects, effects[missing]]
     assert np.allclose(model.predict(d, output_margin=True), expected, atol=1e-6)
+    counts[missing] = 1000.0 - counts.sum() + counts[missing]
+    mean = model.predict(d, pred_contribs=True)[:, -1]
+    assert np.allclose(mean, counts @ effects / 1000.0, atol=1e-5)
+
+
+def rare(negatives: int, n: int = 30_000) -> tuple[pd.DataFrame, np.ndarray]:
+    """Skewed columns and one positive for so many negatives."""
+    rng = np.random.default_rng(negatives)
+    X = pd.DataFrame(rng.normal(size=(n, 8)).astype(np.float32) + rng.normal(size=(n, 1)))
+    odds = 1.5 * X[0] + X[1] + X[2]
+    ones = np.argsort(odds + rng.logistic(size=n))[-n // negatives :]
+    return X, np.isin(np.arange(n), ones).astype(np.float32)
+
+
+@pytest.mark.parametrize("negatives", [20, 100, 300])
+def test_a_start_ranks_a_rare_class_first(negatives):
+    """Rows with large scores are shrunk, which must not look like a low share of the class."""
+    X, y = rare(negatives)
+    params = asked(dp_epsilon=float("inf"), dp_delta=None) | {"dp_categories": None}
+    model = xgb.train(params, matrix(X, y), 1)
+    first = read_ledger(model).trainings[0].start
+    assert first is not None
+    start = model.predict(matrix(X), iteration_range=(0, first.rounds))
+    best = X[0] * 1.5 + X[1] + X[2]
+    assert roc_auc_score(y, start) > roc_auc_score(y, best) - 0.03
+    assert log_loss(y, start) < log_loss(y, np.full(len(y), y.mean()))
+
+
+def test_few_rows_of_a_class_make_no_start():
+    """The products are drawn and charged all the same."""
+    X, y = rare(1000)
+    model = xgb.train(asked(dp_epsilon=0.5) | {"dp_categories": None}, matrix(X, y), 2)
+    [training] = read_ledger(model).trainings
+    assert training.start is None
+    assert model.num_boosted_rounds() == 2
+    assert "products" in [e.release for e in training.events]
+    assert xgb_dp.privacy_report(model).epsilon <= 0.5
+
+
+def test_covers_are_released_counts():
+    """Of bins and of categories, also of rare ones, and of what is missing."""
+    X, y = table(20_000)
+    X["colour"] = pd.Categorical.from_codes(np.where(np.arange(len(X)) % 50, 0, 2), CATEGORIES)
+    model = xgb.train(asked(dp_epsilon=8.0), matrix(X, y), 1)
+    first = read_ledger(model).trainings[0].start
+    assert first is not None
+    start = model[: first.rounds]
+    assert np.allclose(
+        start.predict(matrix(X), pred_contribs=True)[:, :-1].mean(axis=0), 0.0, atol=0.02
+    )
 
 
 def test_columns_of_few_categories_come_first():
@@ -169,23 +223,24 @@ def test_ranks_are_those_of_the_counted_cells():
     ends = [0.0, *_keys(np.array(cuts, np.float32)), 2.0**32]
     leaves = list(zip(ends[:-1], ends[1:], (10, 30, -5, 60), strict=True))
     column = Column.of_numbers(0, cuts, leaves)
-    assert column.shares == pytest.approx([0.1, 0.3, 0.0, 0.6], abs=1e-9)
+    assert column.counts == pytest.approx([10, 30, 0, 60], abs=1e-6)
     assert column.ranks == pytest.approx([-0.9, -0.5, -0.2, 0.4])
     asked = column.to_request(100.0)
     assert asked["scores"] == pytest.approx([-90, -50, -20, 40, -20], abs=1)
     nothing = Column.of_numbers(0, cuts, [(a, b, -1.0) for a, b, _ in leaves])
-    assert nothing.shares == pytest.approx([0.25] * 4)
+    assert nothing.counts / nothing.counts.sum() == pytest.approx([0.25] * 4)
 
 
-def test_noise_alone_makes_nearly_no_start():
+def test_noise_alone_makes_no_start_as_a_rule():
     rng = np.random.default_rng(5)
     n, sizes = 9, []
     for _ in range(200):
-        noise = rng.normal(0.0, 50.0, products_of(n))
-        noise[: n * (n + 1) // 2] += 700.0 * (np.triu_indices(n)[0] == np.triu_indices(n)[1])
-        sizes.append(float(np.linalg.norm(shrunk_ridge(noise, n, 50.0))))
-    assert np.mean(sizes) < 0.1
-    assert not shrunk_ridge(np.zeros(products_of(n)), n, 1.0).any()
+        gram = rng.normal(0.0, 50.0, (n, n))
+        gram = np.triu(gram, 1) + np.triu(gram, 1).T + 1000.0 * np.eye(n)
+        weights = shrunk_ridge(gram, rng.normal(0.0, 70.0, n), 70.0)
+        sizes.append(float(np.linalg.norm(weights)))
+    assert np.count_nonzero(sizes) < 10
+    assert not shrunk_ridge(np.zeros((n, n)), np.zeros(n), 1.0).any()
 
 
 def test_a_ledger_without_products_has_no_start():

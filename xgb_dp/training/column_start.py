@@ -112,10 +112,10 @@ def _estimate(
     means, logs = zip(*(_posterior(seen, spreads, prior) for prior in priors), strict=True)
     effects = means[0] + (means[1] - means[0]) * math.exp(logs[1] - np.logaddexp(*logs))
     rates = np.clip((zeros + ones) * root / rows, 0.0, 1.0)
-    return _STEP * _as_log_odds(effects, share), rates, (off**2 - spread) / weight
+    return _STEP * as_log_odds(effects, share), rates, (off**2 - spread) / weight
 
 
-def _as_log_odds(effects: Floats, share: float) -> Floats:
+def as_log_odds(effects: Floats, share: float) -> Floats:
     """Effects as log-odds of the share that they predict, where those are nearer to 0.
 
     A step from the mean goes too far towards the rarer class.

@@ -31,7 +31,6 @@ from .call_site import CallSite
 from .column_start import ColumnEffects, booster_with, trees_of
 from .earlier import check_earlier
 from .keeper import LedgerCallback, released_by
-from .label_means import Sums
 from .linear_start import LinearStart
 from .prepare import Prepared
 from .public_start import check_categories, public_start
@@ -322,10 +321,9 @@ class Training:
         if s.starts_linearly:
             of_trees, of_products = taken.of_start
             released = draw(of_trees, position)
-            start = LinearStart.of(s, of_products["shift"], released)
+            start = LinearStart.of(s, noise, sums, released)
             products = draw(of_products | start.request, position)
-            centre, effects = start.effects(s, noise, sums, products)
-            trees = start.trees(effects, s.schema.width, Sums.of(s, noise, sums).rows)
+            centre, trees = start.first_trees(noise, products, s.schema.width)
             return FirstTrees(centre, first_release.cut_before(taken.plan, start.columns), trees)
         return None
 
