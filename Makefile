@@ -99,7 +99,7 @@ test-fast:
 	$(MAKE) test PYTEST_ARGS='-m "not slow" $(PYTEST_ARGS)'
 
 # In the order in which they use each other.
-THEOREMS := finite secret_splits choice bounded_range programs samplers select laplace gaussian claims
+THEOREMS := finite choice bounded_range programs samplers select laplace gaussian claims
 prove: build $(STAMPS)/extra-test
 	command -v coqc >/dev/null || { echo "Needed: apt install coq"; exit 1; }
 	rm -rf build/theorems && mkdir -p build/theorems && cp tests/theorems/*.v build/theorems

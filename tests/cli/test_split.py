@@ -50,7 +50,7 @@ def test_a_file_that_was_changed_is_all_rows(folder, change):
         Path("test.csv.part.json").unlink()
     output = run("evaluate", "model.json", "test.csv", *TARGET)
     assert "add up" in output.stdout
-    assert ("was changed since" in output.stderr) == (change == "rows")
+    assert ("was changed or copied since" in output.stderr) == (change == "rows")
 
 
 def test_persons_stay_together(folder):

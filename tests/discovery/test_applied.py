@@ -167,7 +167,7 @@ def test_persons_and_their_book(tmp_path):
     parts = xgb_dp.split((ROWS.drop(columns="joined"), LABELS), privacy_id=ROWS["who"])
     model = xgb_dp.DPXGBClassifier(
         **TARGET, classes=["no", "yes"], schema=look, budget=book, n_estimators=3
-    ).fit(*parts.train)
+    ).fit(parts.train)
     assert model.privacy_report_.unit.column == "who" and book.missing(model) == []
     assert len(book.entries) == 2
     judged = xgb_dp.evaluate(model, parts, **TARGET, budget=book)

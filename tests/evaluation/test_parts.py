@@ -1,7 +1,7 @@
 """Parts of a division: which objects are known as one, and what the book says of them."""
 
 import json
-import warnings
+from dataclasses import FrozenInstanceError
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -15,7 +15,8 @@ from scipy.sparse import csr_matrix
 import xgb_dp
 from tests.evaluation.tasks import COMMON, PRIVATE, TARGET, rows, stock
 from xgb_dp.accounting import GaussianEvent
-from xgb_dp.data.parts import Part, apart, mark, part_of
+from xgb_dp.data.parts import Part, apart
+from xgb_dp.data.split_rows import SplitMatrix, part_of
 from xgb_dp.record.ledger import read_ledger
 
 
@@ -53,21 +54,19 @@ def test_coins_of_rows_add_up_for_persons_in_the_book(tmp_path):
     assert budget.spent.mu2 == pytest.approx(2 / 400, rel=1e-2)
 
 
-def test_objects_are_known_as_they_are():
+def test_a_part_is_an_object_of_the_split_and_nothing_made_of_it():
     X, y = rows(200)
     parts = xgb_dp.split((X, y))
-    part = part_of(parts.test)
-    assert part == Part(parts.name, "test", "row")
-    assert part_of((parts.test[0], parts.train[1])) is None
-    assert part_of(parts.test[0][:]) is None and part_of((X, y)) is None
-    name = id(parts.test[0])
-    held = parts.test[0]
-    assert part_of(held) == part
-    del parts, held
-    thing = type("Thing", (), {})()
-    assert part_of(thing) is None or id(thing) != name
-    mark(3, Part("aa", "test", "row"))  # what cannot be watched is not known
-    assert part_of(3) is None
+    assert part_of(parts.test) == parts.test.part == Part(parts.name, "test", "row")
+    for rest in (parts.test.copy(), parts.test.copy()[0], (X, y), parts):
+        assert part_of(rest) is None
+    parts = xgb_dp.split(xgb.DMatrix(X, y))
+    assert part_of(parts.train) == Part(parts.name, "train", "row")
+    copied = parts.train.slice(np.arange(parts.train.num_row()))
+    assert type(copied) is xgb.DMatrix and part_of(copied) is None
+    assert part_of(xgb.DMatrix(X, y)) is None
+    again = xgb_dp.split(parts.train)  # a part may be divided further, by a split of its own
+    assert part_of(again.train).split == again.name != parts.name
 
 
 def table_of(kind: str, X: np.ndarray, y: np.ndarray) -> Any:
@@ -78,29 +77,58 @@ def table_of(kind: str, X: np.ndarray, y: np.ndarray) -> Any:
     }[kind]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("kind", "change"),
-    [
-        ("numpy", lambda test: test[0].__setitem__((3, 1), 7.0)),
-        ("sparse", lambda test: test[0].__setitem__((3, 1), 7.0)),
-        ("pandas", lambda test: test[0].iloc.__setitem__((3, 1), 7.0)),
-        ("texts", lambda test: test[0].iloc.__setitem__((3, 1), 7.0)),
-        ("pandas", lambda test: test[0].__setitem__("more", 1.0)),
-        ("matrix", lambda test: test.set_label(1.0 - test.get_label())),
-        ("matrix", lambda test: test.set_weight(np.ones(test.num_row()))),
-        ("matrix", lambda test: test.set_info(label_upper_bound=np.ones(test.num_row()))),
-    ],
-)
-def test_what_was_changed_in_place_is_no_part(kind, change):
-    parts = xgb_dp.split(table_of(kind, *rows(300)), test=0.5)
-    held = parts.test if kind == "matrix" else parts.test[0]
-    assert part_of(held) == part_of(held) == Part(parts.name, "test", "row")
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        change(parts.test)
-    with pytest.warns(xgb_dp.PrivacyWarning, match="changed in place"):
-        assert part_of(held) is None
-    assert part_of(held) is None
+@pytest.mark.parametrize("kind", ["numpy", "pandas", "sparse", "texts"])
+def test_nobody_can_change_a_table_of_a_part(kind):
+    """Neither through the rows that were divided, nor through a copy of the part."""
+    X, y = table_of(kind, *rows(300))
+    parts = xgb_dp.split((X, y), test=0.5)
+    before = [np.array(v.toarray() if kind == "sparse" and i == 0 else v)
+              for i, v in enumerate(parts.test.copy())]  # fmt: skip
+    for table, labels in ((X, y), parts.test.copy()):
+        for values in (table, labels):
+            cells = values.data if kind == "sparse" and values is table else values
+            (cells.iloc if hasattr(cells, "iloc") else cells).__setitem__(slice(None), 7.0)
+    after = parts.test.copy()
+    np.testing.assert_array_equal(after[0].toarray() if kind == "sparse" else after[0], before[0])
+    np.testing.assert_array_equal(after[1], before[1])
+    with pytest.raises(FrozenInstanceError):
+        parts.test.part = parts.train.part
+
+
+def test_nobody_can_change_a_matrix_of_a_part():
+    """Labels and weights of other rows would be read as those of the part."""
+    parts = xgb_dp.split(xgb.DMatrix(*rows(300)), test=0.5)
+    n = parts.test.num_row()
+    ones = np.ones(n)
+    for change in (
+        lambda m: m.set_label(ones),
+        lambda m: m.set_weight(ones),
+        lambda m: m.set_base_margin(ones),
+        lambda m: m.set_group([n]),
+        lambda m: m.set_info(label=ones),
+        lambda m: m.set_float_info("label", ones),
+        lambda m: m.set_float_info_npy2d("label", ones),
+        lambda m: m.set_uint_info("group_ptr", ones.astype(np.uint32)),
+    ):
+        with pytest.raises(xgb_dp.PrivacyRefusal, match="cannot be changed"):
+            change(parts.test)
+    setters = {name for name in dir(xgb.DMatrix) if name.startswith("set_")}
+    assert setters == {name for name in vars(SplitMatrix) if name.startswith("set_")}
+
+
+def test_ids_of_a_part_cannot_be_changed():
+    X, y = rows(100)
+    parts = xgb_dp.split((X, y), privacy_id=np.arange(100) // 2)
+    for array in (parts.train.persons.codes, parts.train.persons.distinct):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = array[1]
+
+
+def test_a_part_is_no_public_data():
+    parts = xgb_dp.split(xgb.DMatrix(*rows(300)), test=0.5)
+    evals = [(parts.test, "test")]
+    with pytest.raises(xgb_dp.PrivacyRefusal, match="rows are private"):
+        xgb.train({**PRIVATE, "dp_public_evals": True}, parts.train, 1, evals=evals)
 
 
 @pytest.mark.parametrize("kind", ["pandas", "numpy", "matrix"])
@@ -114,8 +142,9 @@ def test_both_parts_together_are_all_rows(kind):
             seen.append(part.get_data().toarray()[:, 0])
             labels.append(part.get_label())
         else:
-            seen.append(np.asarray(part[0])[:, 0])
-            labels.append(part[1])
+            table, known = part.copy()
+            seen.append(np.asarray(table)[:, 0])
+            labels.append(known)
     numbers = np.concatenate(seen)
     np.testing.assert_array_equal(np.sort(numbers), np.arange(1000))
     np.testing.assert_array_equal(np.concatenate(labels), y[numbers.astype(int)])
@@ -131,24 +160,25 @@ def test_ids_of_a_division_are_exact(kind):
     plain = pd.Series(np.array(numbers))  # pandas itself reads lists by way of floats
     ids = [UUID(int=i) for i in numbers] if kind == "UUID" else plain.astype(kind)
     parts = xgb_dp.split((X, y), test=0.5, privacy_id=ids)
-    seen = [*parts.train_ids.tolist(), *parts.test_ids.tolist()]
-    assert sorted(seen) == (list(ids) if kind == "UUID" else numbers)
+    seen = [*parts.train.persons.listed, *parts.test.persons.listed]
+    assert sorted(seen) == numbers
 
 
 def test_coins_of_persons_keep_their_rows_together():
     X, y = rows(1200)
     ids = np.repeat(np.arange(300), 4)
     parts = xgb_dp.split((X, y), test=0.5, privacy_id=ids)
-    train, test = set(parts.train_ids), set(parts.test_ids)
+    train, test = (set(part.persons.listed) for part in (parts.train, parts.test))
     assert train.isdisjoint(test) and train | test == set(range(300))
-    assert parts.unit == "person" and len(parts.test_ids) == len(parts.test[1])
+    held_out = len(parts.test.copy()[1])
+    assert parts.unit == "person" and len(parts.test.persons.codes) == held_out
     report = xgb_dp.evaluate(stock(X, y), parts, **TARGET)
     assert report.cost.unit.name == "person"
     assert "all rows of any one person" in report.statement()
     assert report.summary().startswith("All persons\n") and "\n  persons " in report.summary()
     # People and not rows, of which there are four times as many.
     assert abs(float(report.rows) - len(test)) < 6.0 * report.rows.noise
-    assert float(report.rows) + 6.0 * report.rows.noise < len(parts.test_ids)
+    assert float(report.rows) + 6.0 * report.rows.noise < held_out
 
 
 def test_other_persons_than_those_of_the_coins_add_up(tmp_path):
@@ -157,7 +187,7 @@ def test_other_persons_than_those_of_the_coins_add_up(tmp_path):
     patients = pd.Series(np.repeat(np.arange(300), 4), name="patient")
     hospitals = np.repeat(np.arange(30), 40)
     parts = xgb_dp.split((X, y), test=0.5, privacy_id=patients)
-    here = np.isin(patients, parts.test_ids)
+    here = np.isin(patients, parts.test.persons.listed)
     model = stock(X, y)
     book = xgb_dp.Budget(tmp_path / "p.json", epsilon=20.0, delta=1e-5, unit="person")
 
@@ -166,9 +196,10 @@ def test_other_persons_than_those_of_the_coins_add_up(tmp_path):
         return book.entries[-1].part
 
     own_part = part_of(parts.test)
-    assert own_part is not None and judge(parts.test_ids) == own_part
-    assert judge(hospitals[here]) is None and judge(np.array(parts.test_ids)) is None
-    assert judge(patients[here]) == own_part  # by the name of the column
+    assert own_part is not None
+    assert judge(None) == judge(True) == judge("patient") == judge(parts.test.persons) == own_part
+    assert judge(hospitals[here]) is None and judge(patients[here]) is None
+    assert judge(parts.train.persons.some(np.arange(here.sum()))) is None
     others = "'patient', and this one identifies them by 'ward'"
     with pytest.raises(xgb_dp.BudgetError, match=others):
         judge(pd.Series(hospitals[here], name="ward"))
@@ -180,7 +211,7 @@ def test_a_name_stands_for_the_column_of_ids():
     named = pd.DataFrame(X).add_prefix("f").assign(person=np.arange(len(y)) // 4)
     parts = xgb_dp.split((named, y), privacy_id="person")
     model = xgb_dp.DPXGBClassifier(**TARGET, classes=[0, 1], n_estimators=1, n_jobs=1)
-    model.fit(*parts.train, privacy_id="person")
+    model.fit(parts.train, privacy_id="person")
     for data, given in ((parts, None), (parts, "person"), (parts.test, "person")):
         cost = xgb_dp.evaluate(model, data, privacy_id=given, **TARGET).cost
         assert cost.parallel and cost.unit.of_persons
@@ -190,10 +221,30 @@ def test_a_name_stands_for_the_column_of_ids():
         xgb_dp.split((named, y), privacy_id=[1])
 
 
+def test_an_estimator_takes_the_persons_of_its_part():
+    X, y = rows(400)
+    frame = pd.DataFrame(X).add_prefix("f").assign(person=np.arange(len(y)) // 4)
+    named = xgb_dp.split((frame, y), privacy_id="person")
+    alone = xgb_dp.split((X, y), privacy_id=np.arange(len(y)) // 4)
+    estimator = xgb_dp.DPXGBClassifier(**TARGET, classes=[0, 1], n_estimators=1, n_jobs=1)
+
+    def read(parts: Any, **given: Any) -> Any:
+        training = read_ledger(estimator.fit(parts.train, **given).get_booster()).trainings[-1]
+        assert training.unit.of_persons
+        return training.public.get("part"), estimator.n_features_in_
+
+    for parts in (named, alone):
+        assert read(parts) == (parts.train.part.to_json(), 5)
+    others = np.arange(len(alone.train.persons.codes)) // 2
+    assert read(alone, privacy_id=others) == (None, 5)
+    with pytest.raises(xgb_dp.PrivacyParameterError, match="without `y`"):
+        estimator.fit(alone.train, y)
+
+
 def test_trainings_of_other_persons_name_no_part():
     X, y = rows(400)
-    ids = np.arange(400) // 2
-    parts = xgb_dp.split(xgb.DMatrix(X, y), privacy_id=ids)
+    parts = xgb_dp.split(xgb.DMatrix(X, y), privacy_id=np.arange(400) // 2)
+    persons = parts.train.persons
 
     def trained(ids: Any) -> Any:
         return xgb.train({**PRIVATE, "dp_privacy_id": ids}, parts.train, 1)
@@ -205,5 +256,5 @@ def test_trainings_of_other_persons_name_no_part():
 
     own_part = {"split": parts.name, "name": "train", "unit": "person"}
     for way in (trained, selected):
-        for ids, part in ((parts.train_ids, own_part), (np.array(parts.train_ids) // 2, None)):
+        for ids, part in ((persons, own_part), (True, own_part), (persons.codes // 2, None)):
             assert read_ledger(way(ids)).trainings[-1].public.get("part") == part

@@ -1,16 +1,14 @@
 """Containers of cells: which are read, and that no cell decides what is known of one."""
 
 import math
-from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from tests.pairs import HIDDEN, Converted, masked, objects
+from tests.pairs import HIDDEN, Converted, masked
 from xgb_dp.data.arrays import cells_of, numbers
 from xgb_dp.data.matrices import private_matrix
-from xgb_dp.data.unchanged import digest
 from xgb_dp.errors import PrivacyParameterError
 
 
@@ -36,19 +34,3 @@ def test_tables_of_unknown_libraries_are_refused(table):
     for strange in ({"a": [1.0]}, iter([[1.0]]), {1.0}, "1", b"1", 1.0):
         with pytest.raises(PrivacyParameterError, match="expected"):
             private_matrix(strange)
-
-
-@pytest.mark.parametrize("cell", ["\ud800", [1], Decimal("sNaN"), b"1", ("a", [1])], ids=ascii)
-def test_no_cell_decides_whether_a_part_is_known(cell):
-    """A ledger shows the part: it must not show that somebody has such a cell."""
-    column = pd.Series(objects(["a", "b", cell]), dtype=object)
-    assert digest(column) == digest(column) is not None
-    assert digest(pd.DataFrame({"a": column})) is not None
-    assert digest(column.to_numpy()) is not None
-    if isinstance(cell, str):
-        assert digest(column.astype(pd.StringDtype("python"))) is not None
-        names = pd.Index([cell], dtype=object)
-        assert digest(pd.Series(pd.Categorical.from_codes([0], names))) is not None
-    changed = column.copy()
-    changed[0] = "c"
-    assert digest(changed) != digest(column)

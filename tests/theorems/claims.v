@@ -1,8 +1,6 @@
 (** What `make prove` has checked: each theorem, and the axioms on which it rests. *)
-From XgbDp Require Import secret_splits choice bounded_range samplers select laplace gaussian.
+From XgbDp Require Import choice bounded_range samplers select laplace gaussian.
 
-Check removed. Print Assumptions removed.
-Check added. Print Assumptions added.
 Check envelope. Print Assumptions envelope.
 Check selection_has_its_range. Print Assumptions selection_has_its_range.
 Check composition. Print Assumptions composition.

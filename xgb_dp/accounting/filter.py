@@ -4,18 +4,16 @@ This is a privacy filter: all that it accepts satisfies the (epsilon, delta) of 
 it was chosen.
 
 Proof: docs/proofs/filter.md
-Proof: docs/proofs/secret-splits.md
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 
-from ..data.parts import COIN_BITS, TEST, TRAIN
 from .blocks import dominating_gaussian
 from .choice import ChoiceCurve
 from .curve import doubled, narrow
@@ -23,7 +21,6 @@ from .events import Event, PlainEvent, ThresholdEvent, one_unit
 from .exact import ExactAccountant, compose
 from .gaussian import gaussian_delta, gaussian_epsilon
 from .nested import ChoiceEvent, SelectionEvent
-from .secret import mixed_delta
 from .simplify import Neighbours, simplify
 from .threshold import failure_of
 
@@ -102,52 +99,26 @@ class Capacity:
     extra: float
 
     @classmethod
-    def of(
-        cls,
-        epsilon: float,
-        delta: float,
-        selection_epsilon: float = 0.0,
-        share: float = 1.0,
-        other: float = 0.0,
-    ) -> Capacity:
+    def of(cls, epsilon: float, delta: float, selection_epsilon: float = 0.0) -> Capacity:
         """Room of a total.
 
         Args:
             epsilon: In nats, > 0.
             delta: In (0, 1).
             selection_epsilon: The part of epsilon set aside for what has no Gaussian bound.
-            share: Probability, by a secret coin, that a row takes part in what this is room for.
-            other: mu^2 of the room of all other rows.
         """
         extra = _EXTRA * delta
         inner, rest = (delta - extra) * (1.0 - 1e-9), epsilon - selection_epsilon
-        second = partial(gaussian_delta, mu=math.sqrt(other))
 
         def fits(mu: float) -> bool:
-            if share == 1.0:
-                return gaussian_delta(rest, mu) <= inner
-            return mixed_delta(rest, share, partial(gaussian_delta, mu=mu), second) <= inner
+            return gaussian_delta(rest, mu) <= inner
 
-        mu, _ = narrow(fits, *doubled(fits, 1e6), 80 if share == 1.0 else 40)
+        mu, _ = narrow(fits, *doubled(fits, 1e6), 80)
         return cls(mu * mu * (1.0 - 1e-12), selection_epsilon, extra)
 
     def holds(self, total: Charge) -> bool:
         """Whether all this fits."""
         return total.mu2 <= self.mu2 and total.shift <= self.shift and total.extra <= self.extra
-
-
-@dataclass(frozen=True)
-class Secret:
-    """A split with coins that stay secret, for which a total has rooms of its own."""
-
-    test_num: int  # a unit is in the second part with probability test_num / 2**32
-    # what a unit of the second part pays at most, in nats; less is left for it than for the others
-    test_epsilon: float
-
-    @property
-    def share(self) -> float:
-        """Probability of the first part."""
-        return 1.0 - self.test_num / 2**COIN_BITS
 
 
 @dataclass(frozen=True)
@@ -157,14 +128,11 @@ class Filter:
     The first release that costs anything decides, before anything was shown, by which rule all
     charges add up: Gaussian charges in mu^2, or epsilons and deltas as they are. The second rule is
     for what the first has no room for, above all a single training that takes the whole total.
-
-    Units of the two parts of a secret split have rooms of their own, fixed before any charge.
     """
 
     epsilon: float
     delta: float
     selection_epsilon: float = 0.0  # set aside for what has no Gaussian bound; then mu^2 add up
-    secret: Secret | None = None
 
     def adds_up(self, spent: Charge) -> bool:
         """Whether epsilons add up as they are, which follows from what was spent."""
@@ -172,9 +140,9 @@ class Filter:
         plain = spent.shift > 0.0 or (spent.mu2 == 0.0 and spent.extra > 0.0)
         return self.selection_epsilon == 0.0 and plain
 
-    def room(self, spent: Charge, name: str = TRAIN) -> Capacity:
-        """The room for units of a part, by the rule that the first release decided."""
-        return _room(self, name, self.adds_up(spent))
+    def room(self, spent: Charge) -> Capacity:
+        """The room, by the rule that the first release decided."""
+        return _room(self, self.adds_up(spent))
 
     def charge(
         self,
@@ -182,66 +150,51 @@ class Filter:
         events: Sequence[Event],
         charge: Charge,
         group: int = 1,
-        views: Mapping[str, Charge] | None = None,
+        paid: Charge | None = None,
     ) -> Charge | None:
-        """What is to be booked for a release; None if there is no room for it."""
-        views = {TRAIN: spent} if views is None else views
+        """What is to be booked for a release; None if there is no room for it.
+
+        Args:
+            spent: The sum of all earlier charges, which decides by which rule charges add up.
+            events: What is released.
+            charge: Its charge with a Gaussian bound, as :func:`charge_of` gives it.
+            group: Rows (or persons) by which the neighbours of the total differ.
+            paid: What the units that this release reads have paid; by default all that was spent.
+        """
+        paid = spent if paid is None else paid
         if not self.adds_up(spent):
-            if self._holds(False, views, charge):
+            if _room(self, False).holds(Charge.total([paid, charge])):
                 return charge
             selects = any(isinstance(e, SelectionEvent) for e in events)
             if spent != Charge() or self.selection_epsilon or selects:
                 return None
         # First without delta, which leaves it to others; then with all that is left.
-        for delta in (0.0, min(_left(self.delta, view.extra) for view in views.values())):
+        for delta in (0.0, _left(self.delta, paid.extra)):
             plain = plain_charge(events, delta, group)
-            if self._holds(True, views, plain):
+            if _room(self, True).holds(Charge.total([paid, plain])):
                 return plain
         return None
 
-    def _holds(self, plain: bool, views: Mapping[str, Charge], charge: Charge) -> bool:
-        return all(
-            _room(self, name, plain).holds(Charge.total([view, charge]))
-            for name, view in views.items()
-        )
-
-    def remaining(
-        self, spent: Charge, delta: float, name: str = TRAIN, view: Charge | None = None
-    ) -> float:
+    def remaining(self, spent: Charge, delta: float, paid: Charge | None = None) -> float:
         """About the largest epsilon that one more training with this delta can have."""
-        charged, left = spent if view is None else view, 0.0
+        paid, left = spent if paid is None else paid, 0.0
         plain = self.adds_up(spent) or (spent == Charge() and not self.selection_epsilon)
-        if plain and delta <= _left(self.delta, charged.extra):
-            left = _left(_room(self, name, True).shift, charged.shift)
+        if plain and delta <= _left(self.delta, paid.extra):
+            left = _left(self.epsilon, paid.shift)
         if self.adds_up(spent):
             return left
-        room = self.room(spent, name)
-        if charged.extra + _EXTRA_EACH * self.delta > room.extra:
+        room = self.room(spent)
+        if paid.extra + _EXTRA_EACH * self.delta > room.extra:
             return left
-        mu = math.sqrt(max(0.0, room.mu2 - charged.mu2)) * (1.0 - _MARGIN)
+        mu = math.sqrt(max(0.0, room.mu2 - paid.mu2)) * (1.0 - _MARGIN)
         return max(left, gaussian_epsilon(mu, delta))
 
 
 @lru_cache(maxsize=64)
-def _room(total: Filter, name: str, plain: bool) -> Capacity:
-    """What units of a part may pay, by one of the two rules."""
-    epsilon, secret = total.epsilon, total.secret
-    if secret is None:
-        if plain:
-            return Capacity(0.0, epsilon, total.delta)
-        return Capacity.of(epsilon, total.delta, total.selection_epsilon)
-    other = min(secret.test_epsilon, epsilon - total.selection_epsilon)
+def _room(total: Filter, plain: bool) -> Capacity:
     if plain:
-        if name == TRAIN:
-            # share e^result + (1 - share) e^other = e^epsilon
-            rest = 1.0 - (1.0 - secret.share) * math.exp(other - epsilon)
-            other = (epsilon + math.log(rest / secret.share)) * (1.0 - 1e-12)
-        return Capacity(0.0, other, total.delta)
-    part = total.selection_epsilon
-    test = Capacity.of(other + part, total.delta, part)
-    if name == TEST:
-        return test
-    return Capacity.of(epsilon, total.delta, part, secret.share, test.mu2)
+        return Capacity(0.0, total.epsilon, total.delta)
+    return Capacity.of(total.epsilon, total.delta, total.selection_epsilon)
 
 
 def plain_charge(events: Sequence[Event], delta: float, group: int = 1) -> Charge:

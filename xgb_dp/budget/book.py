@@ -7,17 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from ..accounting import Event, Unit
-from ..accounting.filter import Capacity, Charge, Filter, Secret, charge_of, plain_charge
-from ..data.parts import TEST, TRAIN, Part
-from ..errors import BudgetError, PrivacyParameterError
+from ..accounting.filter import Capacity, Charge, Filter, charge_of, plain_charge
+from ..errors import BudgetError
 from ..record import policy
 from . import file as budget_file
-from . import secret_rooms, words
+from . import words
 from .entry import (
     RESERVED,
     SPENT,
     Entry,
-    coins_of,
     divides,
     is_booked,
     new_line,
@@ -35,7 +33,6 @@ class Book:
     epsilon: float  # the totals
     delta: float
     selection_epsilon: float  # set aside for releases without a Gaussian bound
-    secret: Secret | None  # a split whose coins stay secret, and what its second part pays at most
     whose: Whose
     any_group: bool  # whether releases for another group are charged for this one
     charge_earlier: bool  # whether earlier releases of a continued model are charged if new
@@ -53,7 +50,7 @@ class Book:
     @property
     def filter(self) -> Filter:
         """The rule by which entries fill the total."""
-        return Filter(self.epsilon, self.delta, self.selection_epsilon, self.secret)
+        return Filter(self.epsilon, self.delta, self.selection_epsilon)
 
     @property
     def entries(self) -> list[Entry]:
@@ -72,13 +69,11 @@ class Book:
         """
         return taken(self.entries)
 
-    def remaining(self, delta: float | None = None, *, part: str = TRAIN) -> float:
-        """The largest epsilon that one more training can be given, about.
+    def remaining(self, delta: float | None = None) -> float:
+        """The largest epsilon that one more training on all rows can be given, about.
 
         Args:
             delta: The ``dp_delta`` of that training; by default the total's.
-            part: The part that it reads, "train" or "test", where the budget has ``secret_test``.
-                What reads all rows needs room in both.
 
         Returns:
             float: In nats: the whole total while nothing is booked; later rounded down by what the
@@ -86,33 +81,12 @@ class Book:
             fewer than about 20 selections in all, Laplace leaves or ``subsample`` below 1 needs 1
             to 7% less.
         """
-        if part not in (TRAIN, TEST):
-            raise PrivacyParameterError(f"`part` must be {TRAIN!r} or {TEST!r}; got {part!r}.")
-        entries = self.entries
-        views, delta = self._views(entries), self.delta if delta is None else delta
-        return self.filter.remaining(taken(entries), delta, part, views.get(part, views[TRAIN]))
+        return self.filter.remaining(self.spent, self.delta if delta is None else delta)
 
     def remaining_selection(self) -> float:
         """The largest epsilon that one more selection on all rows can be given, in nats."""
         spent = self.spent
-        rooms = (self.filter.room(spent, name).shift for name in self._views(self.entries))
-        return max(0.0, (min(rooms) - spent.shift) * (1.0 - 1e-9))
-
-    def _coins(self, entries: Sequence[Entry], part: Part | None = None) -> str:
-        """Name of the secret split of which the total has rooms; empty before its first release."""
-        if self.secret is None:
-            return ""
-        parts = (e.part for e in entries if divides(e.part, e.events, e.charged))
-        return coins_of((*parts, part), self.secret.test_num, self.unit.name)
-
-    def _views(self, entries: Sequence[Entry], part: Part | None = None) -> dict[str, Charge]:
-        """What was spent by the units that a release on a part reads, by the room for them."""
-        if self.secret is None:
-            return {TRAIN: taken(entries, part)}
-        coins = self._coins(entries, part)
-        ours = part is not None and part.split == coins
-        names = (part.name,) if part is not None and ours else (TRAIN, TEST)
-        return {name: taken(entries, Part(coins, name, self.unit.name)) for name in names}
+        return max(0.0, (self.filter.room(spent).shift - spent.shift) * (1.0 - 1e-9))
 
     def verify(self) -> None:
         """Compute every charge again from the events of its entry.
@@ -138,9 +112,7 @@ class Book:
                     f"The entry {entry.id} of the budget costs more than it says. Restore the "
                     "file from a copy that holds every training."
                 )
-        entries, spent = self.entries, self.spent
-        views = self._views(entries)
-        if not all(self.filter.room(spent, name).holds(view) for name, view in views.items()):
+        if not self.capacity.holds(self.spent):
             raise BudgetError(
                 "The entries of the budget exceed its total. Restore the file from a copy that "
                 "holds every training."
@@ -175,10 +147,10 @@ class Book:
                 # What is on the other part of the same division costs these rows nothing; the rule
                 # by which charges add up is that of all entries.
                 part = one.part if divides(one.part, one.events, charged) else None
-                views = self._views(entries, part)
-                room = self.filter.charge(taken(entries), one.events, charge, charged, views)
+                spent, paid = taken(entries), taken(entries, part)
+                room = self.filter.charge(spent, one.events, charge, charged, paid)
                 if room is None:
-                    raise words.refusal(self, taken(entries), views, charge, one.events)
+                    raise words.refusal(self, spent, paid, charge, one.events)
                 block = group if one is release else None
                 line = new_line(text, state, one.events, room, one.unit, charged, one.part, block)
                 lines.append(line)
@@ -238,7 +210,6 @@ class Book:
             )
         totals = ("epsilon", "delta", "selection_epsilon")
         same = all(content[name] == getattr(self, name) for name in totals)
-        same = same and secret_rooms.of_content(content) == self.secret
         if not same or Whose.of_content(content) != self.whose:
             raise BudgetError(
                 f"The budget file {str(self.path)!r} was replaced by another one, so what was "

@@ -27,7 +27,7 @@ from ..request.arguments import takes
 from ..request.names import flatten
 from ..request.params import DEFAULT_ROUNDS
 from . import file as budget_file
-from . import secret_rooms, words
+from . import words
 from .book import Book
 from .division import division
 from .entry import is_booked
@@ -47,13 +47,6 @@ class Budget(Book):
         selection_epsilon: The part of ``epsilon`` set aside for selections (:func:`xgb_dp.select`)
             and other releases without a Gaussian bound, whose epsilons add up; 0 by default. It is
             fixed when the file is made.
-        secret_test: The share `test` of the one ``xgb_dp.split(..., coins_stay_secret=True)`` of
-            these rows, whose promise the total then rests on. Releases on its first part may cost
-            more than the total, because a row might as well have been in the other. It is fixed
-            when the file is made.
-        test_epsilon: What releases on the second part and on all rows may cost together, in nats,
-            of a budget with ``secret_test``; a quarter of ``epsilon`` by default. The less it is,
-            the more is left for the first part.
         unit: Whom the total is for: "row" (the default) or "person", for trainings with
             ``dp_privacy_id``. What follows is fixed when the file is made, too.
         group: So many rows of one person, or so many persons, together; 1 by default. Trainings
@@ -89,8 +82,6 @@ class Budget(Book):
         epsilon: float | None = None,
         delta: float | None = None,
         selection_epsilon: float | None = None,
-        secret_test: float | None = None,
-        test_epsilon: float | None = None,
         unit: str | None = None,
         group: int | None = None,
         most_rows: int | None = None,
@@ -111,7 +102,6 @@ class Budget(Book):
                     "to make one: Budget(path, epsilon=..., delta=...)."
                 )
             new = {**given, "selection_epsilon": given["selection_epsilon"] or 0.0}
-            new |= secret_rooms.to_content(new, secret_test, test_epsilon, whose.unit)
             new |= {**whose.to_content(), "entries": []}
             content = budget_file.update(self.path, lambda old: old or new)
             warn(concerns(content["epsilon"], content["delta"], None, whose.unit), stacklevel=3)
@@ -131,8 +121,6 @@ class Budget(Book):
         self.epsilon = content["epsilon"]
         self.delta = content["delta"]
         self.selection_epsilon = content["selection_epsilon"]
-        self.secret = secret_rooms.of_content(content)
-        secret_rooms.check_same(self.secret, secret_test, test_epsilon)
 
     def plan(self, *, split: bool = False) -> dict[str, dict[str, float]]:
         """A division of what is left among a look at the columns, a training and a judgement.
@@ -143,14 +131,15 @@ class Budget(Book):
 
         Args:
             split: Whether the training and the judgement each read their part of an
-                :func:`xgb_dp.split`: a row pays for one of them, and both may have more. A budget
-                with ``secret_test`` always takes this for granted.
+                :func:`xgb_dp.split`, so that a row pays for one of them and both may have more.
+                Leave it out for a model that the judgement then calibrates: it contains both, and
+                its own ledger adds them up.
 
         Returns:
             dict: ``epsilon`` and ``delta`` of "discover" (:func:`xgb_dp.discover`), "train" (any
             training), "evaluate" (:func:`xgb_dp.evaluate`) and, where a part was set aside for it,
             "select" (:func:`xgb_dp.select`), as their arguments take them. All of them fit, in this
-            order, also where they read the same rows, without `split`.
+            order.
         """
         return division(self, parse_flag("split", split))
 

@@ -6,8 +6,6 @@ import math
 from typing import TYPE_CHECKING
 
 from ..accounting.gaussian import gaussian_epsilon
-from ..data.parts import TEST, TRAIN
-from .entry import taken
 from .words import rounded_down
 
 if TYPE_CHECKING:
@@ -16,28 +14,16 @@ if TYPE_CHECKING:
 _SPENT = 0.990  # of the mu^2 that is left; the rest is for what a release costs above its epsilon
 _LOOK, _JUDGED = 0.012, 0.045
 _JUDGED_APART = 0.25  # of rows that did not train: more would sharpen no figure
-_LOOK_OF_OTHERS = 0.16  # of what all rows but those of a secret first part may pay
 _MARGIN = 0.004  # of mu, by which releases cost more than the Gaussian of their epsilon
 
 
 def division(book: Book, split: bool) -> dict[str, dict[str, float]]:
     """Epsilon and delta of each step, which fit together in mu^2."""
-    entries = book.entries
-    spent, views = taken(entries), book._views(entries)
-
-    def left(name: str) -> float:
-        if not book.remaining(part=name):
-            return 0.0
-        view = views.get(name, views[TRAIN])
-        return max(0.0, book.filter.room(spent, name).mu2 - view.mu2)
-
-    first = left(TRAIN)
-    look, judged = _LOOK * first, (_JUDGED_APART if split else _JUDGED) * first
-    train = _SPENT * first - look - (0.0 if split else judged)
-    if book.secret is not None:
-        second = left(TEST)
-        look = min(look, _LOOK_OF_OTHERS * second)
-        train, judged = _SPENT * first - look, _SPENT * second - look
+    spent = book.spent
+    room = book.filter.room(spent)
+    left = max(0.0, room.mu2 - spent.mu2) if book.remaining() else 0.0
+    look, judged = _LOOK * left, (_JUDGED_APART if split else _JUDGED) * left
+    train = _SPENT * left - look - (0.0 if split else judged)
     # The thresholds of a look take a part of delta for themselves.
     parts = {"discover": (look, 0.1), "train": (train, 1.0), "evaluate": (judged, 1.0)}
     plan = {}

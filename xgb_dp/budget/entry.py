@@ -12,7 +12,7 @@ from typing import Any
 from ..accounting import Event, Unit, event_from_json, one_unit
 from ..accounting.filter import Charge
 from ..accounting.units import ROW
-from ..data.parts import Part, is_secret
+from ..data.parts import Part
 from ..errors import BudgetError
 from ..record.form import Released
 
@@ -133,12 +133,6 @@ def taken(entries: Iterable[Entry], part: Part | None = None) -> Charge:
         totals = [Charge.total(charges) for charges in parts.values()]
         common.append(Charge(*(max(getattr(t, name) for t in totals) for name in _NUMBERS)))
     return Charge.total(common)
-
-
-def coins_of(parts: Iterable[Part | None], test_num: int, unit: str) -> str:
-    """Name of the first division whose coins are to stay secret; empty without one."""
-    secret = (part for part in parts if part is not None and is_secret(part, unit))
-    return next((part.split for part in secret if part.test_num == test_num), "")
 
 
 def divides(part: Part | None, events: Iterable[Event], charged: int) -> bool:

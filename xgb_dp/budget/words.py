@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..accounting import Event, SelectionEvent
 from ..accounting.filter import Charge
-from ..data.parts import TRAIN
 from ..errors import BudgetError
 from ..record.caution import concerns, scope
 
@@ -28,15 +27,13 @@ def statement(budget: Book) -> str:
         f"{budget.unit.neighbours()}, however the releases were chosen. "
         f"{_scope(budget)}Nothing released without it is covered.",
         *concerns(budget.epsilon, budget.delta, None, budget.unit),
-        *_promise(budget),
         f"Left for trainings: epsilon about {rounded_down(budget.remaining())} at delta "
         f"{budget.delta:g}.",
     ]
     if budget.selection_epsilon:
         lines.append(f"Left for selections: epsilon {rounded_down(budget.remaining_selection())}.")
-    parts, entries, spent = " of the part for selections", budget.entries, budget.spent
+    parts, entries, capacity = " of the part for selections", budget.entries, budget.capacity
     for entry in entries:
-        capacity = budget.filter.room(spent, entry.part.name if entry.part else TRAIN)
         share = entry.charge.mu2 / capacity.mu2 if capacity.mu2 else 0.0
         taken = (
             f"epsilon {entry.charge.shift:.4g}{parts if budget.selection_epsilon else ''}"
@@ -52,19 +49,6 @@ def statement(budget: Book) -> str:
             "counts."
         )
     return "\n".join(lines)
-
-
-def _promise(budget: Book) -> list[str]:
-    """What a total rests on that counts with the secret coins of a split."""
-    if budget.secret is None:
-        return []
-    test = 1.0 - budget.secret.share
-    return [
-        "It rests on a promise: nobody learns anything of the coins of the split (test="
-        f"{test:.4g}) but by releases of this book: not who is in which part, not how many, no "
-        "exact figure of a part. Releases that do not read its first part alone cost at most "
-        f"epsilon {budget.secret.test_epsilon:g} together."
-    ]
 
 
 def most_rows(whose: Whose) -> str:
@@ -94,26 +78,25 @@ def _others(budget: Book, entry: Entry) -> str:
 def refusal(
     budget: Book,
     spent: Charge,
-    views: Mapping[str, Charge],
+    paid: Charge,
     charge: Charge,
     events: Sequence[Event],
 ) -> BudgetError:
-    """What a caller is told whose releases do not fit."""
-    left = {n: budget.filter.remaining(spent, budget.delta, n, v) for n, v in views.items()}
-    tightest = min(left, key=lambda name: left[name])
-    room, view = budget.filter.room(spent, tightest), views[tightest]
+    """What a caller is told whose releases do not fit: `paid` is what their rows have paid."""
+    room = budget.filter.room(spent)
     if any(isinstance(e, SelectionEvent) for e in events) and math.isfinite(charge.shift):
         what = (
             f"A selection needs {charge.shift:.4g} of the part for selections and delta "
             f"{charge.extra:g}. What is left of them is "
-            f"{rounded_down(max(0.0, room.shift - view.shift))} and "
-            f"{max(0.0, room.extra - view.extra):.3g}. The part is fixed when you make the "
+            f"{rounded_down(max(0.0, room.shift - paid.shift))} and "
+            f"{max(0.0, room.extra - paid.extra):.3g}. The part is fixed when you make the "
             "budget (selection_epsilon=...)"
         )
     else:
+        left = rounded_down(budget.filter.remaining(spent, budget.delta, paid))
         what = (
-            "The largest epsilon that still fits one training is about "
-            f"{rounded_down(left[tightest])} at delta {budget.delta:g}"
+            f"The largest epsilon that still fits one training is about {left} at delta "
+            f"{budget.delta:g}"
         )
     return BudgetError(
         f"This would exceed the budget of epsilon={budget.epsilon:g}, delta={budget.delta:g} for "

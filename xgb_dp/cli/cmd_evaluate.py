@@ -76,10 +76,10 @@ def evaluate(given: Given) -> None:
     with booked_on(given.budget, note) as book:
         report = evaluate_rows(
             booster if against is None else [booster, load_booster(against)],
-            (table.frame, table.labels) if table.plain else table.matrix(),
+            table.rows(),
             by=groups,
             target_bounds=domain.target_bounds if domain.classes is None else None,
-            privacy_id=table.ids,
+            privacy_id=table.persons,
             budget=book,
             note=note,
             **given.named("epsilon", "delta", "error_bound", "group"),

@@ -9,13 +9,13 @@ import click
 import numpy as np
 
 from ..data.cells import MISSING
-from ..data.parts import part_of
 from ..domain.domain import read_domain
 from ..errors import PrivacyParameterError, spelling
 from . import options
 from .csv_form import check_columns, header_of, is_parquet
-from .files import note_of, note_text, read_whole, write_whole
+from .files import read_whole, write_whole
 from .group import Given, command
+from .notes import note_of, note_text
 from .options import FILE, OUT
 from .output import new_files, save
 
@@ -30,13 +30,12 @@ from .output import new_files, save
 @options.csv
 @options.force
 def split(given: Given) -> None:
-    """Split the rows of DATA, by secret coins, into a part to train on and one to evaluate on.
+    """Split the rows of DATA at random into a part to train on and one to evaluate on.
 
     A row, or with --privacy-id a person with all their rows, is in one part only, so it pays either
-    for the model or for its evaluation. Costs nothing. Keep both parts as secret as the rows:
-    nobody may learn who is in which part, or how many are. `train`, `evaluate` and budgets
-    recognise the parts by the notes beside them (.part.json), as long as nobody changes the files.
-    Keep the notes secret too: they contain a digest of the rows.
+    for the model or for its evaluation. Costs nothing. A note beside each file (.part.json) tells
+    `train`, `evaluate`, `select` and budgets which part it is. A file without its note, or one that
+    was changed since, counts as all rows. Keep the parts as private as the rows.
 
     \b
     xgb-dp split people.csv --train train.csv --test holdout.csv
@@ -67,11 +66,9 @@ def split(given: Given) -> None:
     with spelling({"test": "--share"}):
         parts = split_rows((table, np.arange(table.shape[0])), test=given.share, privacy_id=ids)
     for path, rows in zip(paths, (parts.train, parts.test), strict=True):
-        part = part_of(rows)
-        assert part is not None
-        save((path, partial(write_whole, rows[0], csv=csv)))
-        save((note_of(path), note_text(path, part, privacy_id)))
+        save((path, partial(write_whole, rows._rows[0], csv=csv)))
+        save((note_of(path), note_text(path, rows.part, privacy_id)))
     click.echo(
-        f"{given.train} and {given.test}: a {parts.unit} is in one of them, by a secret coin. "
+        f"{given.train} and {given.test}: a {parts.unit} is in one of them, at random. "
         "Train on the first, evaluate on the second."
     )

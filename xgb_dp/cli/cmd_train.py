@@ -124,13 +124,13 @@ def rows_and_params(given: Given, **target: float) -> tuple[Table, dict[str, Any
         table = paged_table(given.data, domain, folder, given.csv)
     params = {"tree_method": "dp_hist", "verbosity": 1, **table.domain.parameters(), **asked}
     if table.ids is not None:
-        params["dp_privacy_id"] = table.ids
+        params["dp_privacy_id"] = table.persons
     return table, params
 
 
 def _public_rows(path: Path, data: Path, domain: Domain, csv: Csv) -> Any:
     """The matrix of public rows; they need no ids, and none of the columns that are left out."""
-    from .files import note_of
+    from .notes import note_of
     from .table import read_table
 
     if path.samefile(data) or note_of(path).is_file():

@@ -20,7 +20,7 @@ from ..domain.declared_cells import features
 from ..domain.domain import Domain
 from ..errors import RowDomainError
 from .csv_form import Csv
-from .files import part_of_file
+from .notes import part_of_file
 from .table import Table, Wanted
 
 _CELLS = 1 << 21  # of a page, at least; XGBoost keeps them in eight bytes each
@@ -92,9 +92,11 @@ def paged_table(path: Path, domain: Domain, folder: Path, csv: Csv) -> Table:
         matrix = xgboost.DMatrix(pieces, enable_categorical=True)
         weakref.finalize(matrix, stack.pop_all().close)
     ids = [one for one in pieces.ids if one is not None]
+    part, column = part_of_file(path)
     return replace(
         pieces.table,
         ids=pd.concat(ids, ignore_index=True) if ids else None,
-        part=part_of_file(path),
+        part=part,
+        split_by=column,
         paged=matrix,
     )

@@ -7,7 +7,7 @@ that the error says; see "Errors" in ``docs/guarantee.md``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,12 +15,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ..data.parts import Part, mark
+from ..data.ids import Persons, persons_of
+from ..data.parts import Part
+from ..data.split_rows import SplitTable, split_matrix
 from ..domain.declared_cells import codes, features, numbers
 from ..domain.domain import Domain
 from ..errors import RowDomainError
 from .csv_form import Csv, check_columns, header_of, is_parquet
-from .files import cells_of, ids_of, part_of_file, pieces_of
+from .files import cells_of, ids_of, pieces_of
+from .notes import part_of_file
 
 T = TypeVar("T")
 Floats = npt.NDArray[np.float32]
@@ -36,15 +39,11 @@ class Table:
     ids: pd.Series | None
     domain: Domain  # with its columns spelt out
     kept: pd.DataFrame  # columns that were asked for as they are
-    part: Part | None  # of `xgb-dp split`; None for all rows
     upper: Floats | None  # the latest times where labels are times, infinite where none is known
     exposure: Floats | None
     paged: Any = None  # the matrix, where the rows are on a disk
-
-    @property
-    def plain(self) -> bool:
-        """Whether features and labels are all that there is of a row."""
-        return self.weights is None and self.upper is None and self.exposure is None
+    part: Part | None = None  # of `xgb-dp split`; None for all rows
+    split_by: str | None = None  # the column of ids by which that split was made
 
     @property
     def meta(self) -> dict[str, Floats | None]:
@@ -65,9 +64,22 @@ class Table:
         matrix = self.paged
         if matrix is None:
             matrix = DMatrix(self.frame, enable_categorical=True, **self.meta)
-        if self.part is not None:
-            mark(matrix, self.part)
-        return matrix
+        return split_matrix(matrix, self.part)
+
+    def rows(self) -> Any:
+        """The table of features and its labels if there is nothing else; otherwise a matrix."""
+        if self.weights is not None or self.upper is not None or self.exposure is not None:
+            return self.matrix()
+        rows = self.frame, self.labels
+        return rows if self.part is None else SplitTable(rows, self.part)
+
+    @property
+    def persons(self) -> Persons | None:
+        """Whose the rows are; None where each row counts for itself."""
+        if self.ids is None:
+            return None
+        persons = persons_of(self.ids)
+        return replace(persons, part=self.part) if self.split_by == persons.column else persons
 
 
 def read_table(path: Path, domain: Domain, **asked: Any) -> Table:
@@ -86,12 +98,8 @@ def read_table(path: Path, domain: Domain, **asked: Any) -> Table:
 
     read = features(pieces(), wanted.columns, wanted.domain.missing)
     others = kept[0] if len(kept) == 1 else pd.concat(kept, ignore_index=True)
-    table = wanted.table(read, others, part_of_file(path))
-    if table.part is not None:
-        # Not the ids: the name of their column says whether they are those of the division.
-        for rows in (table.frame, table.labels):
-            mark(rows, table.part)
-    return table
+    part, column = part_of_file(path)
+    return replace(wanted.table(read, others), part=part, split_by=column)
 
 
 @dataclass
@@ -134,7 +142,7 @@ class Wanted:
             return piece[self.others]
         return piece.select(self.others).to_pandas()
 
-    def table(self, read: dict[str, Any], cells: pd.DataFrame, part: Part | None = None) -> Table:
+    def table(self, read: dict[str, Any], cells: pd.DataFrame) -> Table:
         """The features and the other columns of some rows."""
         domain, missing = self.domain, self.domain.missing
         lower = None if self.target is None else _labels(cells[self.target], domain)
@@ -147,7 +155,6 @@ class Wanted:
             ids=None if self.ids is None else ids_of(cells[self.ids], missing),
             domain=domain,
             kept=cells[list(self.keep)],
-            part=part,
         )
 
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from ..errors import PrivacyParameterError, RowDomainError, named
 from .arrays import library_of
 from .cells import is_sequence, is_unicode, read_data
-from .parts import mark, part_of
+from .parts import Part
 
 Codes = npt.NDArray[np.uint32]
 Coded = tuple[Codes, str, np.ndarray]
@@ -49,6 +49,7 @@ class Persons:
     kind: str  # "whole numbers", "texts", "bytes" or "UUIDs"; empty without rows
     distinct: np.ndarray  # the ids by code, 64-bit numbers or objects; UUIDs as whole numbers
     column: str | None = None  # name of the column that they come from; public
+    part: Part | None = None  # of the split by person whose part they are
 
     @property
     def listed(self) -> list[Any]:
@@ -84,8 +85,6 @@ def persons_of(ids: Any, rows: int | None = None, column: str | None = None) -> 
     else:
         wrong = f"{_expected()} What was given cannot be read as that."
         persons = Persons(*read_data(_read, ids, wrong=wrong), column or column_of(ids))
-        if (part := part_of(ids)) is not None:
-            mark(persons, part)
     if rows is not None and len(persons.codes) != rows:
         raise PrivacyParameterError(
             f"{named.dp_privacy_id} must have one id for each row of the data, in the order of the "

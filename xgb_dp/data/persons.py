@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary, WeakSet
 from ..engine import native, workers
 from ..errors import PrivacyParameterError, PrivacyRefusal, RowDomainError, named
 from .ids import Persons, column_of, several_kinds
+from .split_rows import persons_of_part
 
 _NAME = "dp_privacy_id"
 _ATTACHED: WeakKeyDictionary[Any, Persons] = WeakKeyDictionary()
@@ -31,12 +32,15 @@ def attach(matrix: Any, persons: Persons) -> None:
 def taken_out(params: Mapping[str, Any], dtrain: Any) -> tuple[dict[str, Any], Any]:
     """Parameters without the ids, which say only that there are some; and the ids."""
     given, attached = params.get(_NAME), _ATTACHED.pop(dtrain, None)
+    if attached is None:
+        attached = persons_of_part(dtrain, given)
     if attached is None and (isinstance(given, str) or given is True):
         raise PrivacyParameterError(
             f"`{_NAME}` takes one id for each row. The name of a column stands for them where "
-            "xgb_dp makes the matrix of a table with that column: estimators, Dask, Spark and the "
-            "command line. For an xgboost.DMatrix leave the column out of it, and give the ids "
-            f"themselves: {_NAME}=table[column]."
+            "xgb_dp makes the matrix of a table with that column (estimators, Dask, Spark and the "
+            "command line), and for a part of xgb_dp.split(..., privacy_id=ids), as True does. For "
+            "an xgboost.DMatrix leave the column out of it, and give the ids themselves: "
+            f"{_NAME}=table[column]."
         )
     name = given if isinstance(given, str) else None
     if attached is not None and (given is None or given is True or name):

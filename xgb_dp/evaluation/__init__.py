@@ -3,6 +3,7 @@
 Everything is drawn in ``noisy_sums``.
 """
 
+from ..data.split_rows import SplitMatrix, SplitTable
 from .binary import ComparisonReport
 from .calibration import CalibratedModel
 from .evaluation_report import EvaluationReport
@@ -22,6 +23,8 @@ __all__ = [
     "Figure",
     "SeveralClasses",
     "Split",
+    "SplitMatrix",
+    "SplitTable",
     "TwoClasses",
     "Values",
     "evaluate",

@@ -8,11 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from ..accounting import GaussianEvent, Unit, make_accountant
-from ..accounting.secret import SecretSplit
 from ..errors import PrivacyParameterError
 from ..parameters.parse import mapped, parse_number
 from ..record.ledger import tree_names
@@ -51,19 +49,8 @@ class Cost:
     parallel: bool
     model_private: bool  # whether the model has the ledger of a private training
     entry: str | None = None  # in a budget; None where it was not booked
-    split: SecretSplit | None = None  # model and figures, of a split whose coins stay secret
-    model_delta: float = 0.0
     of_persons: bool = False  # whether a model was trained for persons
     looked: bool = False  # whether a look at the columns of all rows was before the training
-
-    @cached_property
-    def together(self) -> float | None:
-        """Epsilon of model and figures together, at the larger delta of both.
-
-        None where nobody has promised that the coins of their split stay secret.
-        """
-        delta = max(self.delta, self.model_delta)
-        return None if self.split is None else self.split.get_epsilon(delta)
 
     def statement(self) -> str:
         """The guarantee in prose."""
@@ -81,9 +68,9 @@ class Cost:
             )
         if self.parallel:
             return text + (
-                "The rows were held out by secret coins, and no part of the model was trained on "
+                "The rows were held out at random, and no part of the model was trained on "
                 f"them: a {self.unit.name} pays for the model or for the figures, never for both."
-                f"{_LOOKED if self.looked else ''}{self._secret}"
+                f"{_LOOKED if self.looked else ''}"
             )
         return text + (
             "The rows may have trained the model (they are not known to be the hold-out of an "
@@ -106,18 +93,6 @@ class Cost:
                 "as independent: they are too narrow where rows of one person are alike."
             )
         return ""
-
-    @property
-    def _secret(self) -> str:
-        """What secret coins hide besides; empty without them."""
-        if self.together is None:
-            return ""
-        return (
-            f" While nobody learns anything else of the coins, both together cost epsilon "
-            f"{round_up(self.together)} at delta {max(self.delta, self.model_delta):g}, as long as "
-            "nothing more is released of this split: what it costs later is counted by a budget "
-            "made with `secret_test`, and does not add up with this figure."
-        )
 
 
 @dataclass(frozen=True, eq=False)

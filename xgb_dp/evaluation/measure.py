@@ -15,7 +15,8 @@ from ..budget.booked import booked, check_alone, unit_of
 from ..budget.budget import Budget
 from ..budget.gate import check_free
 from ..data.ids import column_of, persons_of
-from ..data.parts import Part, for_persons, part_of
+from ..data.parts import Part
+from ..data.split_rows import part_of
 from ..engine import native
 from ..engine.blas import one_thread
 from ..engine.progress import progress
@@ -23,12 +24,11 @@ from ..errors import PrivacyParameterError, spelling
 from ..noisy_sums import release
 from ..parameters import parse
 from ..record.caution import concerns, warn
-from ..record.total import of_records
 from .binary import Binary, Pair
 from .evaluation_report import Cost
 from .kinds import Kind, events_for
 from .multiclass import MOST_CLASSES, Several
-from .parting import Split, ids_apart
+from .parting import Split, rows_and_ids
 from .regression import Regression
 from .rows import Groups, Judged, judged, read_groups, read_rows
 from .survival import Survival
@@ -136,14 +136,11 @@ class _Question:
         check_alone("an evaluation", "its noise is", _ONE_MACHINE)
         models = _models(model, by)
         groups = read_groups(by, models[0])
-        if isinstance(data, Split):
-            ids = data.test_ids if ids is None else ids
-            data = data.test
-        rows, ids = ids_apart(data, ids)
+        data = data.test if isinstance(data, Split) else data
+        rows, ids = rows_and_ids(data, ids)
         unit = unit_of(ids is not None, column_of(ids), group, budget)
-        part = for_persons(part_of(data), ids, unit.column)
         plan = plan_of(models, groups, error_bound, target_bounds)
-        return cls(models, rows, groups, plan, unit, part, ids)
+        return cls(models, rows, groups, plan, unit, part_of(data, ids), ids)
 
     @property
     def of_persons(self) -> bool:
@@ -177,10 +174,8 @@ class _Question:
             parallel=unit.group == 1 and all(m.is_apart(self.part, unit.name) for m in self.models),
             model_private=private,
             entry=entry,
-            split=of_records(records, unit, self.part, released.events) if private else None,
             of_persons=self.of_persons,
             looked=any(t.evaluations for r in records for t in r.trainings),
-            model_delta=max((t.target[1] for r in records for t in r.trainings), default=0.0),
         )
         with progress("evaluate: figures"), one_thread():
             return plan.report(released, cost, level, self.models[0])

@@ -1,16 +1,14 @@
-"""Train and hold-out by secret coins, so that a row, or a person, is in one of them.
+"""A random split of private rows into a part for trainings and a part for evaluations.
 
 Proof: docs/proofs/evaluation.md
-Proof: docs/proofs/secret-splits.md
 """
 
 from __future__ import annotations
 
 import secrets
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
-from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +17,16 @@ from ..data.arrays import cells_of, collected
 from ..data.cells import read_data
 from ..data.frames import without_column
 from ..data.ids import Persons, persons_of
-from ..data.parts import TEST, TRAIN, Part, divided_by, mark, num_of_share, secret_num
+from ..data.parts import TEST, TRAIN, Part
 from ..data.sparse import check_sparse
+from ..data.split_rows import MATRICES, SplitTable, persons_of_part, split_matrix
 from ..engine.native import rows_apart
 from ..errors import PrivacyParameterError, PrivacyRefusal, spelling
 from ..noisy_sums import Ints
-from ..parameters.parse import parse_flag, parse_number
+from ..parameters.parse import parse_number
+
+_COIN_BITS = 32
+"""A coin is a whole number of so many bits, compared with the share of the second part."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,12 +34,10 @@ class Split:
     """Two disjoint parts of the rows.
 
     Attributes:
-        train: For trainings: a DMatrix, or (X, y).
+        train: For trainings: a DMatrix for ``xgboost.train``, or a table for ``fit``.
         test: For evaluations, of the same kind.
-        name: Name of the division in ledgers and budgets; random.
-        unit: What a coin was drawn for: "row" or "person".
-        train_ids: Ids of the persons of `train`; None without persons.
-        test_ids: The same of `test`.
+        name: Name of the split in ledgers and budgets; random.
+        unit: What was assigned to a part: "row" or "person".
 
     Examples:
         >>> parts = xgb_dp.split(data, test=0.3)
@@ -49,37 +49,33 @@ class Split:
     test: Any
     name: str
     unit: str
-    train_ids: Any = None
-    test_ids: Any = None
 
     def __repr__(self) -> str:
-        # Which rows are where, and how many, is secret.
+        # Not the numbers of rows, which are private.
         return f"Split(name={self.name!r}, unit={self.unit!r})"
 
 
-def split(
-    data: Any, *, test: float = 0.2, privacy_id: Any = None, coins_stay_secret: bool = False
-) -> Split:
-    """Divide rows into a part for trainings and one for evaluations, by secret coins.
+def split(data: Any, *, test: float = 0.2, privacy_id: Any = None) -> Split:
+    """Divide rows at random into a part for trainings and a part for evaluations.
 
-    Every row is in the second part with probability `test`, independently of all others; with
-    `privacy_id` every person with all their rows is. So a row, or a person, is in one part only:
-    what is released from one part does not add to the cost of what is released from the other, and
-    a budget that books both knows that.
+    Every row is in the second part with probability `test`, whatever the rows are; with
+    `privacy_id` every person with all their rows. Since a row, or a person, is in one part only,
+    releases on one part and releases on the other cost the larger of both, and not the sum.
+    Budgets and reports count them so.
 
-    Privacy: free; nothing is released. Which rows are where, and how many, must stay secret: hand
-    the parts to private trainings and evaluations only, as they are. A copy, a slice or a matrix
-    made from a part is not known to be a part, and what is released from it adds up.
+    Privacy: free; nothing is released. Hand the parts on as they are: each says which part it is,
+    and its rows can no longer be changed. A copy, a slice or anything else made of a part is
+    charged like all rows, so its costs add up.
 
     Args:
         data: An ``xgboost.DMatrix`` in memory, or (X, y).
         test: Probability of the second part, in (0, 1).
-        privacy_id: One id for each row, or the name of a column of X, for coins for persons.
-        coins_stay_secret: You promise that nobody learns anything of the coins but by private
-            releases: not which rows are in which part, not how many, and no exact figure of a part
-            (a metric, a mean, the digest of a file); and that you do not choose among several
-            splits. Then all releases on both parts cost less together: evaluations and reports say
-            how much, and a budget made with ``secret_test`` counts so.
+        privacy_id: One id for each row, or the name of a column of X, to assign whole persons.
+
+    Returns:
+        Split: Two parts. Parts of a DMatrix are matrices whose labels cannot be set. Parts of
+        (X, y) are tables for ``fit`` and ``evaluate``; their method ``copy`` gives plain (X, y).
+        ``dp_privacy_id=True`` in the parameters of a training means the ids of its part.
 
     Raises:
         PrivacyParameterError: An argument is out of range, or no such data.
@@ -93,24 +89,38 @@ def split(
         True
     """
     share = parse_number("test", test, low=0.0, high=1.0, open_low=True, open_high=True)
-    secret = parse_flag("coins_stay_secret", coins_stay_secret)
-    test_num = secret_num(share) if secret else None
     rows = _rows(data)
     with spelling({"dp_privacy_id": "privacy_id"}):
         _, privacy_id = ids_apart(data, privacy_id)
         persons = None if privacy_id is None else persons_of(privacy_id, rows)
     sides = halves(data, share, None if persons is None else persons.codes)
     name, unit = secrets.token_hex(8), "row" if persons is None else "person"
-    ids: list[Any] = [None, None]
+    train, held_out = (
+        part_with(taken, Part(name, which, unit), persons and persons.some(indices))
+        for (indices, taken), which in zip(sides, (TRAIN, TEST), strict=True)
+    )
+    return Split(train, held_out, name, unit)
+
+
+def part_with(rows: Any, part: Part, persons: Persons | None) -> Any:
+    """Rows that nobody else holds, as a part of a split."""
     if persons is not None:
-        column = _exact(persons)
-        ids = [column[indices] for indices, _ in sides]
-        divided_by(name, persons.column)
-    for (_, taken), some, which in zip(sides, ids, (TRAIN, TEST), strict=True):
-        for thing in (*(taken if isinstance(taken, tuple) else (taken,)), some):
-            if thing is not None:
-                mark(thing, Part(name, which, unit, test_num))
-    return Split(sides[0][1], sides[1][1], name, unit, *ids)
+        persons = replace(persons, part=part)
+        for array in (persons.codes, persons.distinct):
+            array.flags.writeable = False
+    if isinstance(rows, tuple):
+        return SplitTable(rows, part, persons)
+    return split_matrix(rows, part, persons)
+
+
+def rows_and_ids(data: Any, ids: Any) -> tuple[Any, Any]:
+    """Rows, a pair without the column of ids, and whose they are; of a part as it was made."""
+    rows, persons = data, persons_of_part(data, True if ids is None else ids)
+    if isinstance(data, SplitTable):
+        X, y, ids = data.taken(ids=ids)
+        rows = X, y
+    rows, given = ids_apart(rows, ids)
+    return rows, given if persons is None else persons
 
 
 def ids_apart(data: Any, ids: Any) -> tuple[Any, Any]:
@@ -121,27 +131,18 @@ def ids_apart(data: Any, ids: Any) -> tuple[Any, Any]:
     return (table, data[1]), persons_of(cells, column=ids)
 
 
-def _exact(persons: Persons) -> np.ndarray:
-    """The id of each row, exactly: as cells, whole numbers would be rounded to floats."""
-    distinct = persons.distinct
-    if persons.kind == "UUIDs":
-        distinct = np.array([UUID(int=v) for v in persons.listed], dtype=object)
-    return distinct[persons.codes]
-
-
 def halves(
     data: Any, share: float, codes: npt.NDArray[np.uint32] | None
 ) -> tuple[tuple[Ints, Any], tuple[Ints, Any]]:
-    """Divide rows by secret coins, without a note of who is where."""
-    kept, apart = rows_apart(_rows(data), num_of_share(share), codes)
+    """Divide rows at random, without a note of who is where."""
+    num = min(max(1, round(share * 2**_COIN_BITS)), 2**_COIN_BITS - 1)
+    kept, apart = rows_apart(_rows(data), num, codes)
     return (kept, _taken(data, kept)), (apart, _taken(data, apart))
 
 
 def _rows(data: Any) -> int:
     """Number of rows, of a DMatrix or a pair."""
-    from xgboost import DMatrix
-
-    if type(data) is DMatrix:
+    if type(data) in MATRICES:
         return int(data.num_row())
     if isinstance(data, (tuple, list)) and len(data) == 2 and hasattr(data[0], "shape"):
         check_sparse(data[0])  # before it is divided

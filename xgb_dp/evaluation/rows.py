@@ -21,6 +21,7 @@ from ..data.frames import columns_of, has_column, without_column
 from ..data.matrices import private_matrix
 from ..data.parts import Part, apart
 from ..data.row_checks import check_base_margin, check_intervals, check_labels
+from ..data.split_rows import MATRICES
 from ..domain.domain import stored_domain
 from ..engine import native
 from ..engine.predictions import MarginCurve, levels_of_model, objective_of, probabilities
@@ -32,7 +33,6 @@ from ..record.form import DISCOVERY, Ledger, TrainingRecord
 from ..record.ledger import read_ledger, tree_names
 from ..record.pipelines import steps_of, taken_apart, transformed
 from ..record.report import as_booster
-from ..record.total import part_read
 from ..request.names import read_one
 from ..request.objectives import OBJECTIVES
 from ..request.schema import check_source, dictionaries_of
@@ -130,9 +130,16 @@ def judged(model: Any) -> Judged:
 
 
 def _part_of(training: TrainingRecord) -> Part | None:
-    """The part that a training has read, whatever a look at the columns before it has read."""
-    later = [e for e in training.evaluations if e.get("method") != DISCOVERY]
-    return part_read({**training.public, "evaluations": later})
+    """The part that a training has read, whatever a look at the columns before it has read.
+
+    None where that is not known, or where the model has noisy sums of an evaluation besides.
+    """
+    if any(e.get("method") != DISCOVERY for e in training.evaluations):
+        return None
+    try:
+        return Part.from_json(training.public.get("part"))
+    except ValueError:
+        return None
 
 
 def read_rows(models: tuple[Judged, ...], data: Any, groups: Groups | None) -> Rows:
@@ -178,18 +185,16 @@ def read_rows(models: tuple[Judged, ...], data: Any, groups: Groups | None) -> R
 
 def _matrix(model: Judged, data: Any) -> tuple[Any, Any, Any]:
     """A plain DMatrix, the labels, and the table of features where there is one."""
-    from xgboost import DMatrix
-
-    if model.pipeline is not None and type(data) is DMatrix:
+    if model.pipeline is not None and type(data) in MATRICES:
         raise PrivacyParameterError(
             "`data` must be a pair (X, y) of the table that the pipeline takes; an xgboost.DMatrix "
             "is for a model alone."
         )
-    if type(data) is DMatrix:
+    if type(data) in MATRICES:
         check_source(data, "`data`")
         native.check_rows(data)
     if model.intervals:
-        if type(data) is not DMatrix:
+        if type(data) not in MATRICES:
             raise PrivacyParameterError(
                 "`data` must be an xgboost.DMatrix for survival:aft. Give it a "
                 "`label_lower_bound` and a `label_upper_bound` for each row; a pair (X, y) has "
@@ -199,7 +204,7 @@ def _matrix(model: Judged, data: Any) -> tuple[Any, Any, Any]:
         if any(len(end) != data.num_row() for end in ends):
             ends = [np.empty(0)] * 2
         return data, np.stack(ends, axis=1), None
-    if type(data) is DMatrix:
+    if type(data) in MATRICES:
         labels = data.get_label()
         if labels.size == 0 and data.num_row():
             raise PrivacyParameterError("`data` has no labels: make it with DMatrix(X, label=y).")

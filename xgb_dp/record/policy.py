@@ -114,11 +114,11 @@ class Policy:
         if book.path != self.book.resolve():
             raise self.unbooked()
         larger = book.epsilon > self.total[0] or book.delta > self.total[1]
-        if larger or book.secret is not None or book.unit.name != self.unit:
+        if larger or book.unit.name != self.unit:
             raise BudgetError(
-                "The book that the policy names has a larger total than the policy, rests on a "
-                "secret split, or is for another unit. Nothing was released. Its holder has to "
-                "make it by `xgb-dp budget` with `total_epsilon`, `total_delta` and `unit`."
+                "The book that the policy names has a larger total than the policy, or is for "
+                "another unit. Nothing was released. Its holder has to make it by `xgb-dp budget` "
+                "with `total_epsilon`, `total_delta` and `unit`."
             )
 
     def unbooked(self) -> BudgetError:

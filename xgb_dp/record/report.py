@@ -20,7 +20,7 @@ from .pipelines import fitted_in, taken_apart
 from .report_views import DELTAS, as_dict, as_html, as_text
 from .spending import Spending, spending
 from .statement import paragraphs
-from .total import PrivacyTotal, of_records
+from .total import PrivacyTotal
 
 
 @dataclass(frozen=True)
@@ -149,21 +149,6 @@ class PrivacyReport:
         return min(books.get_delta(float(epsilon), int(group)), 1.0)
 
     @property
-    def secret_epsilon(self) -> float | None:
-        """Epsilon of this model alone, at :attr:`delta`, while the coins of its split stay secret.
-
-        None where it was not trained on parts of ``xgb_dp.split(..., coins_stay_secret=True)``. It
-        does not add up with what else is released of that split; :attr:`epsilon` does.
-        """
-        split = of_records([self.record], self.unit) if self.private else None
-        if split is None:
-            return None
-        key = ("secret", self.delta, 1, "")
-        if key not in self._cache:
-            self._cache[key] = split.get_epsilon(self.delta)
-        return self._cache[key]
-
-    @property
     def attack_success(self) -> float:
         """Bound on the success of guessing, at even odds, whether one :attr:`unit` was used.
 
@@ -210,7 +195,7 @@ class PrivacyReport:
         """The paragraphs of the statement of a private model, by what they are about.
 
         Keys, in this order and only where there is something to say: guarantee, population,
-        concerns, secret coins, preprocessing, released, chosen, masked, public, history and not
+        concerns, preprocessing, released, chosen, masked, public, history and not
         covered.
         """
         return paragraphs(self)

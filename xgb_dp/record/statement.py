@@ -50,7 +50,6 @@ def paragraphs(report: PrivacyReport) -> dict[str, str]:
         "guarantee": _guarantee(report),
         "population": _population(record),
         "concerns": _concerns(report),
-        "secret coins": _secret(report),
         "preprocessing": _preprocessing(record, report.steps),
         "released": _released(record),
         "chosen": _chosen(record),
@@ -83,20 +82,6 @@ def _population(record: Ledger) -> str:
         "The model answers for people and not for rows: all rows of a person together count as "
         f"{'one row' if rows == 1 else f'{rows:g} rows'} at most. Where those with many rows are "
         "unlike others, its mean and its accuracy over rows are others than those over people."
-    )
-
-
-def _secret(report: PrivacyReport) -> str:
-    """What the model costs less where nobody knows which rows trained it."""
-    epsilon = report.secret_epsilon
-    if epsilon is None:
-        return ""
-    return (
-        "The model was trained on a part of a split whose coins are to stay secret. While nobody "
-        "learns which rows are in which part, how many they are or an exact figure of them, the "
-        f"model alone is ({round_up(epsilon)}, {report.delta:g})-differentially private. This "
-        "does not add up with what else is released of the split: a budget made with `secret_test` "
-        "counts all of it together."
     )
 
 

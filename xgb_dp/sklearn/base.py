@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -18,8 +18,9 @@ from ..data.class_codes import codes_of, declared, label_array
 from ..data.frames import has_column, prepared, without_column
 from ..data.ids import Persons, persons_of
 from ..data.matrices import private_matrix
-from ..data.parts import mark, part_of, reading
+from ..data.parts import Part
 from ..data.persons import id_column
+from ..data.split_rows import SplitTable, part_of, persons_of_part, split_matrix
 from ..discovery.discovered import Discovery
 from ..domain.declared import read_column
 from ..domain.declared_cells import names_of
@@ -64,6 +65,7 @@ class Private(XGBModel):
     """What both estimators share. Comes before XGBoost's class."""
 
     _persons: Persons | None = None  # while a model is fitted; never saved
+    _part: Part | None = None  # the part of a split that it is fitted on, meanwhile
     _id_column: str | None = None
     _domain: Domain | None = None  # of the features that a model was fitted on, by its schema
 
@@ -166,8 +168,14 @@ class Private(XGBModel):
         return "xgb_dp"
 
     @contextmanager
-    def _rows_of_persons(self, X: Any, privacy_id: Any) -> Iterator[Any]:
-        """The features without the column of ids; whose rows they are is known meanwhile."""
+    def _rows_of_persons(
+        self, X: Any, y: Any, privacy_id: Any, given: Iterable[Any] = ()
+    ) -> Iterator[tuple[Any, Any]]:
+        """The features without the column of ids, and the labels; meanwhile whose rows they are.
+
+        Weights and margins that are `given` may be those of other rows than the part of a split.
+        """
+        rows = X
         self._domain, domain = None, self._declared()
         column = id_column(self.get_xgb_params())
         if privacy_id is None:
@@ -176,26 +184,37 @@ class Private(XGBModel):
             raise PrivacyParameterError(
                 "`privacy_id` is also given in the constructor, as the name of a column: keep one."
             )
+        if isinstance(rows, SplitTable):
+            X, y, privacy_id = rows.taken(y, privacy_id)
         self._id_column = privacy_id if isinstance(privacy_id, str) else None
         if self._id_column is not None:
             X, privacy_id = without_column(X, self._id_column)
         if domain is not None:
             self._domain = domain.of_table(names_of(X))
         if privacy_id is not None:
-            self._persons = persons_of(privacy_id, column=self._id_column)
+            of_part = persons_of_part(rows, self._id_column)
+            self._persons = of_part or persons_of(privacy_id, column=self._id_column)
+        if all(one is None for one in given):
+            self._part = part_of(rows, self._persons)
         try:
-            yield X
+            yield X, y
         finally:
-            self._persons = None
+            self._persons = self._part = None
 
     @spelling(_IN_ERRORS)
     def fit(
-        self: P, X: Any, y: Any, *, sample_weight: Any = None, privacy_id: Any = None, **kwargs: Any
+        self: P,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        privacy_id: Any = None,
+        **kwargs: Any,
     ) -> P:
         """Train privately. Spends epsilon and delta, again at every call.
 
         Args:
-            X: Table of features, shape (rows, columns).
+            X: Table of features, shape (rows, columns); or a part of :func:`xgb_dp.split` alone.
             y: A classifier takes labels, shape (rows,), each one of the declared classes, or shape
                 (rows, labels) for several labels of two classes each. A regressor takes targets in
                 the unit of ``target_bounds``, shape (rows,) or (rows, targets).
@@ -215,13 +234,11 @@ class Private(XGBModel):
         if eval_set := kwargs.get("eval_set"):
             check_eval_set(X, eval_set)
         check_sample(X, self.get_xgb_params().get("dp_public_data"))
-        # Weights and margins that somebody has computed may be those of other rows.
-        given = [kwargs[name] for name in _OF_ROWS if kwargs.get(name) is not None]
         objective: Any = self.objective  # type: ignore[has-type]
         budget = getattr(self, "budget", None)
         booking = as_budget(budget).one_training if budget is not None else nullcontext
-        whose = self._rows_of_persons(X, privacy_id)
-        with whose as features, made_of(X), reading(part_of((X, y, *given))):
+        whose = self._rows_of_persons(X, y, privacy_id, map(kwargs.get, _OF_ROWS))
+        with whose as (features, y), made_of(X):
             if eval_set:
                 kwargs["eval_set"] = [
                     (self._coded(a, fitting=True), _codes(b, classes)) for a, b in eval_set
@@ -241,8 +258,8 @@ class Private(XGBModel):
     def fit_select(
         self: P,
         X: Any,
-        y: Any,
-        settings: Settings,
+        y: Any = None,
+        settings: Settings = (),
         *,
         sample_weight: Any = None,
         privacy_id: Any = None,
@@ -251,11 +268,10 @@ class Private(XGBModel):
         """Choose among settings privately and keep the best model; see :func:`xgb_dp.select`.
 
         Spends epsilon and delta once, for all of it. Sets ``best_params_`` and the noisy
-        ``best_score_``, which by default is a loss (smaller is better; see :class:`Score`); the
-        parameters of the estimator stay as they are.
+        ``best_score_``, a loss by default (see :class:`Score`); parameters stay as they are.
 
         Args:
-            X: Table of features, shape (rows, columns).
+            X: Table of features, shape (rows, columns), or a part of :func:`xgb_dp.split`.
             y: Labels, shape (rows,), each one of the declared classes; of a regressor targets,
                 shape (rows,), in the unit of ``target_bounds``.
             settings: A grid ``{name: [values]}`` of this estimator's parameters, or a list of
@@ -269,19 +285,17 @@ class Private(XGBModel):
             PrivacyError: As of ``fit``.
         """
         classes = self._permitted_classes()
-        labels = _codes(y, classes)
-        with self._rows_of_persons(X, privacy_id) as features:
+        whose = self._rows_of_persons(X, y, privacy_id, [sample_weight])
+        with whose as (features, y):
             params = self._params_to_select(classes)
             target = {name: params.pop(f"dp_{name}", None) for name in ("epsilon", "delta")}
             if None in target.values():
                 raise PrivacyParameterError("`epsilon` and `delta` must be given.")
+            labels = _codes(y, classes)
             matrix = self._matrix(self._coded(features, fitting=True), labels, sample_weight)
-            part = part_of((X, y) if sample_weight is None else (X, y, sample_weight))
-            if part is not None:
-                mark(matrix, part)
             result = select(
                 params,
-                matrix,
+                split_matrix(matrix, self._part, self._persons),
                 _renamed(settings),
                 **target,
                 num_boost_round=self.get_num_boosting_rounds(),

@@ -25,7 +25,7 @@ from xgboost.callback import (
 from xgboost.core import DMatrix, ExtMemQuantileDMatrix, QuantileDMatrix
 
 from ..budget.gate import check_here
-from ..data.parts import part_of
+from ..data.split_rows import MATRICES, SplitMatrix
 from ..engine import native
 from ..errors import PrivacyParameterError, PrivacyRefusal, spelt
 from ..request.objectives import OBJECTIVES
@@ -52,10 +52,10 @@ def read_matrix(dtrain: Any) -> Schema:
 def _check_plain(matrix: Any, name: str) -> None:
     """The allow-list: exactly ``xgboost.DMatrix``, over rows that are stored as they are."""
     # What the type says does not settle it: DMatrix(other.handle) is another name for any matrix.
-    if type(matrix) is DMatrix and native.is_plain(matrix):
+    if type(matrix) in MATRICES and native.is_plain(matrix):
         return
     quantiles = isinstance(matrix, (QuantileDMatrix, ExtMemQuantileDMatrix))
-    if quantiles or type(matrix) is DMatrix:
+    if quantiles or type(matrix) in MATRICES:
         kind = type(matrix).__name__ if quantiles else "matrix of bins"
         raise _of_quantiles(name, kind, "xgboost.DMatrix")
     raise PrivacyRefusal(
@@ -93,22 +93,15 @@ def check_public(dtrain: Any, schema: Schema, data: Any, name: str, leak: str) -
     """Refuse public rows that carry statistics of the training rows, or do not fit their schema."""
     if data is dtrain or data.handle.value == getattr(dtrain.handle, "value", None):
         raise PrivacyRefusal(f"{name} holds the training data: {leak}")
-    check_no_secret_part(data, name)
+    if isinstance(data, SplitMatrix):
+        raise PrivacyRefusal(
+            f"{name} is a part of an xgb_dp.split, whose rows are private: exact figures of them "
+            "would be published. Judge the model by xgb_dp.evaluate, or give rows that are public."
+        )
     _check_plain(data, name)
     theirs = _read_alike(data, schema, name)
     native.check_rows(data)
     return theirs
-
-
-def check_no_secret_part(data: Any, name: str) -> None:
-    """Refuse to take rows for public whose coins are to stay secret."""
-    part = part_of(data)
-    if part is not None and part.test_num is not None:
-        raise PrivacyRefusal(
-            f"{name} is a part of an xgb_dp.split whose coins are to stay secret: exact figures of "
-            "it would be published. Judge the model by xgb_dp.evaluate, or give rows that are "
-            "public."
-        )
 
 
 def _read_alike(data: Any, schema: Schema, name: str) -> Schema:
@@ -143,8 +136,6 @@ def check_eval_set(X: Any, eval_set: Sequence[Any]) -> None:
     """Refuse the training table of an estimator, or a view of it, as an evaluation set."""
     if not _is_list(eval_set) or not all(_is_list(pair) and len(pair) == 2 for pair in eval_set):
         raise PrivacyParameterError("`eval_set` must be a list of pairs (X, y).")
-    for table, _ in eval_set:
-        check_no_secret_part(table, "A table in `eval_set`")
     if any(_is_part_of(table, X) for table, _ in eval_set):
         raise PrivacyRefusal(
             "`eval_set` (`evals`) holds training rows: their exact metrics would be published "

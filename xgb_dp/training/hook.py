@@ -15,11 +15,12 @@ from typing import Any
 from xgboost.callback import TrainingCallback
 
 from ..budget.gate import check_here, in_force
-from ..data import parts, persons
+from ..data import persons
 from ..data.dask_rows import bring_together
 from ..data.ids import persons_of
 from ..data.persons import id_column
 from ..data.spark_rows import spark_matrices, spark_rows
+from ..data.split_rows import part_of
 from ..data.worker_rows import worker_matrix
 from ..engine import native, workers
 from ..engine.once import Once
@@ -131,10 +132,7 @@ def before_train(
     call_site.refuse_leaks(public_evals=settings["dp_public_evals"])
     refuse_search()
     steps = fitted_steps()
-    assumed = parts.assumed()
-    part = parts.for_persons(parts.part_of(dtrain) or assumed, ids, settings.privacy_unit.column)
-    parts.check_size_is_secret(part, settings["dp_n_public"])
-    training = Training.of(prepared, xgb_model, part)
+    training = Training.of(prepared, xgb_model, part_of(dtrain, ids))
     training = replace(training, steps=tuple(name for name, _ in steps))
     claimed, unbooked = training.claim(), not in_force()
     texts = [

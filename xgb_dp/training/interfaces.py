@@ -17,6 +17,7 @@ from ..data.ids import persons_of
 from ..data.matrices import private_matrix
 from ..data.persons import id_column
 from ..data.row_checks import check_class_labels
+from ..data.split_rows import split_matrix
 from ..errors import PrivacyParameterError, PrivacyRefusal, named, spelt
 from ..record.pipelines import callers
 from ..request.names import read_one
@@ -52,7 +53,8 @@ def estimator_matrix(estimator: Any, ref: Any, *, data: Any, **kwargs: Any) -> A
         data, ids = without_column(data, column)
         persons = persons_of(ids, column=column) if ref is None else None
     categories = read_one(params, "dp_categories")
-    return private_matrix(data, categories=categories, persons=persons, **kwargs)
+    matrix = private_matrix(data, categories=categories, persons=persons, **kwargs)
+    return split_matrix(matrix, getattr(estimator, "_part", None) if ref is None else None)
 
 
 def refuse_margins(params: Mapping[str, Any]) -> None:

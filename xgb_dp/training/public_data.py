@@ -15,7 +15,7 @@ from ..errors import PrivacyParameterError, named
 from ..request.names import read_one
 from ..request.schema import Schema
 from ..request.settings import Settings
-from .call_site import check_no_secret_part, check_public
+from .call_site import check_public
 
 _NAME = "dp_public_data"
 
@@ -29,7 +29,6 @@ def taken_out(params: dict[str, Any], dtrain: Any, schema: Schema) -> tuple[dict
         return params, None
     if isinstance(given, (tuple, list)) and len(given) == 2:
         X, y = given
-        check_no_secret_part(X, f"`{_NAME}`")
         given = private_matrix(
             X, categories=read_one(params, "dp_categories"), label=y, enable_categorical=True
         )

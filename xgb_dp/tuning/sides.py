@@ -11,7 +11,8 @@ from typing import Any
 
 from ..data import persons
 from ..data.ids import Persons, persons_of
-from ..data.parts import TEST, TRAIN, Part, divided_column, for_persons, part_of
+from ..data.parts import Part, apart
+from ..data.split_rows import part_of
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..evaluation.parting import Split, halves
 from ..request.names import flatten
@@ -42,29 +43,26 @@ class Given:
         if not isinstance(data, Split):
             read_matrix(data)
             flat, ids = persons.taken_out(flatten(params), data)
-            column = flat.get(_IDS) if isinstance(flat.get(_IDS), str) else None
-            return flat, cls((data,), (ids,), for_persons(part_of(data), ids, column))
+            return flat, cls((data,), (ids,), part_of(data, ids))
         matrices = (data.train, data.test)
         for matrix in matrices:
             read_matrix(matrix)
-        _check_apart(data)
+        if not apart(part_of(data.train), part_of(data.test), data.unit):
+            raise PrivacyRefusal(
+                "A selection takes the two parts of one xgb_dp.split: a part was put in by hand, "
+                "so that a row may be in both, and cost more than the selection counts. Nothing "
+                "was released."
+            )
         flat = flatten(params)
-        name = flat.get(_IDS)
-        if name is None:
-            return flat, cls(matrices, (None, None), None)
-        if not (isinstance(name, str) or name is True) or data.train_ids is None:
+        given = flat.get(_IDS)
+        if given is not None and not (isinstance(given, str) or given is True):
             raise PrivacyParameterError(
-                f"The rows of a split belong to the persons by whom they were divided: give the "
-                f"ids to xgb_dp.split(..., privacy_id=ids), and here {_IDS}=True, or the name of "
-                "their column."
+                "The rows of a split belong to the persons by whom it was made: give the ids to "
+                f"xgb_dp.split(..., privacy_id=ids), and here {_IDS}=True, or the name of their "
+                "column."
             )
-        if isinstance(name, str) and divided_column(data.name) != name:
-            raise PrivacyParameterError(
-                f"The persons of a split are those by whom it was divided: {_IDS} names another "
-                "column than the ids that xgb_dp.split was given, or these had no name. Set "
-                f"{_IDS}=True."
-            )
-        return flat, cls(matrices, (data.train_ids, data.test_ids), None)
+        flat, train_ids = persons.taken_out(flat, data.train)
+        return flat, cls(matrices, (train_ids, train_ids and data.test.persons), None)
 
     def sides(self, column: str | None) -> tuple[Side, ...]:
         """Each matrix with its persons."""
@@ -83,19 +81,3 @@ class Given:
         parts = halves(whole.matrix, share, None if whose is None else whose.codes)
         first, second = (Side(taken, whose and whose.some(rows)) for rows, taken in parts)
         return first, second
-
-
-def _check_apart(data: Split) -> None:
-    """The accounting takes a row, or a person, to be in one part: both are as made."""
-    train, test = (data.train, data.train_ids, TRAIN), (data.test, data.test_ids, TEST)
-    for matrix, ids, name in (train, test):
-        part = part_of(matrix)
-        as_divided = part is not None and Part(part.split, part.name, part.unit)
-        if as_divided != Part(data.name, name, data.unit) or (
-            ids is not None and part_of(ids) != part
-        ):
-            raise PrivacyRefusal(
-                "A selection takes an xgb_dp.split as it was made: a part was changed in place, or "
-                "put in by hand, so that a row may be in both parts, and cost more than the "
-                "selection counts. Change the rows before they are divided. Nothing was released."
-            )
