@@ -40,9 +40,9 @@ FeaturePlan ReadFeature(Json const& json, std::size_t idx) {
 
 }  // namespace
 
-std::vector<FeaturePlan> Plan::ReadFeatures() const {
+std::vector<FeaturePlan> ReadFeatures(JsonReader const& in) {
   std::vector<FeaturePlan> out;
-  for (auto const& json : this->List("features")) {
+  for (auto const& json : in.List("features")) {
     out.push_back(ReadFeature(json, out.size()));
   }
   return out;

@@ -62,9 +62,12 @@ struct FeaturePlan {
   enum class Kind { kPrivate, kCuts, kCategorical } kind{Kind::kPrivate};
   static constexpr char const* kKinds[] = {"private", "cuts", "categorical"};
   std::vector<float> cuts;       // kCuts: sorted, finite
-  std::vector<float> grid;       // kPrivate: public edges of a noisy histogram, or ends of the cuts
+  std::vector<float> grid;       // kPrivate: public edges of a noisy histogram, or ends of a tree
   std::int32_t n_categories{0};  // kCategorical: codes 0 .. n - 1
 };
+
+/** @brief The `features` of a plan or of a request. */
+[[nodiscard]] std::vector<FeaturePlan> ReadFeatures(JsonReader const& in);
 
 /** @brief Counts of keys at all levels of quantile trees. */
 struct QuantilePlan : protected JsonReader {
@@ -190,7 +193,7 @@ struct Plan : private JsonReader {
       Has("loss")
           ? ReadLoss(Part("loss"), objective, {row_bound.target_lower, row_bound.target_upper})
           : nullptr;
-  std::vector<FeaturePlan> features = this->ReadFeatures();
+  std::vector<FeaturePlan> features = ReadFeatures(*this);
   // -1, 0 or 1 for each feature.
   std::vector<std::int32_t> monotone = Ints<std::int32_t>("monotone", -1, 1);
   // Sets that may share a path; empty: all.
@@ -261,7 +264,6 @@ struct Plan : private JsonReader {
   }
 
  private:
-  [[nodiscard]] std::vector<FeaturePlan> ReadFeatures() const;
   [[nodiscard]] std::vector<std::vector<bst_feature_t>> ReadInteractions() const;
 };
 

@@ -1,6 +1,7 @@
 """Where splits may be: the private quantile tree on float keys, cuts read from it, and bins."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -40,16 +41,44 @@ class Cell(NamedTuple):
     estimate: float
 
 
+class KeyCells:
+    """The finest cells of a tree: runs of keys between public ends, or of all keys without."""
+
+    def __init__(self, levels: int, ends: npt.ArrayLike = ()) -> None:
+        keys = key_of(np.asarray(ends, dtype=np.float32))
+        self.low, self.high = (int(keys[0]), int(keys[-1])) if len(keys) else (0, (1 << 32) - 1)
+        # The narrowest cells of which the tree has enough.
+        self.shift = next(
+            s for s in range(33) if (self.high >> s) - (self.low >> s) < 1 << (levels - 1)
+        )
+
+    def of(self, values: Floats) -> Ints:
+        """The cell of each value; beyond the ends the first and the last one."""
+        cells: Ints = np.clip(key_of(values), self.low, self.high) >> self.shift
+        return cells - (self.low >> self.shift)
+
+    def begin(self, cell: int) -> int:
+        """Its first key; of cells beyond the ends the one after them."""
+        key = ((self.low >> self.shift) + cell) << self.shift
+        return min(max(key, self.low), self.high + 1)
+
+
 class Walk:
     """The walk of one column's tree, level by level; from noisy counts only."""
 
     def __init__(
-        self, column: Floats, options: dict[str, Any], noise: Noise, weight: Ints | None = None
+        self,
+        column: Floats,
+        options: dict[str, Any],
+        noise: Noise,
+        weight: Ints | None = None,
+        ends: npt.ArrayLike = (),
     ) -> None:
         self.levels, self.sigma2 = int(options["levels"]), int(options["sigma2"])
         self.scale, self.noise = 1 << int(options["shift"]), noise
         here = ~np.isnan(column)
-        self.keys = key_of(column[here])
+        self.keys = KeyCells(self.levels, ends)
+        self.at = self.keys.of(column[here])
         ones = np.full(len(column), self.scale, dtype=np.int64)
         self.counted = (ones if weight is None else weight)[here]
         root = max(self._noisy(0, 0), 0.0)
@@ -60,7 +89,7 @@ class Walk:
         self._closed: list[Cell] = []
 
     def _noisy(self, level: int, cell: int) -> float:
-        count = int(self.counted[self.keys >> (32 - level) == cell].sum())
+        count = int(self.counted[self.at >> (self.levels - 1 - level) == cell].sum())
         return (count + self.noise.gaussian(self.sigma2)) / float(self.scale)
 
     def descend(self, level: int) -> None:
@@ -68,8 +97,9 @@ class Walk:
         children: dict[int, float] = {}
         for cell, estimate in self.open.items():
             if level == self.levels - 1 or estimate <= self.threshold:
-                width = 1 << (32 - level)
-                self._closed.append(Cell(cell * width, (cell + 1) * width, estimate))
+                width = self.levels - 1 - level
+                begin, end = (self.keys.begin(c << width) for c in (cell, cell + 1))
+                self._closed.append(Cell(begin, end, estimate))
                 continue
             left = self._noisy(level + 1, 2 * cell)
             right = self._noisy(level + 1, 2 * cell + 1)
@@ -90,13 +120,20 @@ class Walk:
 
 
 def walk(
-    columns: list[Floats], options: dict[str, Any], noise: Noise, weight: Ints | None = None
+    columns: list[Floats],
+    options: dict[str, Any],
+    noise: Noise,
+    weight: Ints | None = None,
+    ends: Sequence[npt.ArrayLike] | None = None,
 ) -> list[Walk]:
     """The trees of all columns, one level of all at a time; of some at once where they are many."""
     at_once = (1 << 25) >> (int(options["levels"]) - 1)
     done: list[Walk] = []
     for begin in range(0, len(columns), at_once):
-        walks = [Walk(c, options, noise, weight) for c in columns[begin : begin + at_once]]
+        walks = [
+            Walk(columns[k], options, noise, weight, ends[k] if ends else ())
+            for k in range(begin, min(begin + at_once, len(columns)))
+        ]
         for level in range(int(options["levels"])):
             for tree in walks:
                 tree.descend(level)
@@ -125,7 +162,7 @@ def private_cuts(tree: Walk) -> Floats:
             pieces = min(16, math.ceil(estimate / target))
             cuts.update(low + i * (high - low) // pieces for i in range(1, pieces))
         cuts.add(high)
-    values = [value_of(key) for key in sorted(cuts) if 0 < key < 1 << 32]
+    values = [value_of(key) for key in sorted(cuts) if tree.keys.low < key <= tree.keys.high]
     values = sorted({FLT_MIN if 0 < v < FLT_MIN else v for v in values})  # never subnormal
     kept = [v for v in values if v == 0 or (FLT_MIN <= abs(v) <= FLT_MAX and v != FLT_MAX)]
     return np.array([*kept, FLT_MAX], dtype=np.float32)
@@ -214,26 +251,20 @@ class Candidates:
             if spec["kind"] == "cuts":
                 cuts = np.array([*spec["cuts"], FLT_MAX], dtype=np.float32)
             elif self.options.get("kind", "quantile_tree") == "quantile_tree":
-                cuts = self._within(f, private_cuts(next(trees)))
+                cuts = private_cuts(next(trees))
             else:
                 cuts = np.append(self._histogram_cuts(f, weight), np.float32(FLT_MAX))
             bins = np.minimum(np.searchsorted(cuts, column, side="right"), len(cuts) - 1)
             features.append(Feature(cuts, len(cuts), np.where(absent, MISSING, bins)))
         return features
 
-    def _within(self, f: int, cuts: Floats) -> Floats:
-        """The cuts between the public ends of a column that has some; and the last bin's end."""
-        ends = self.edges[f]
-        if not len(ends):
-            return cuts
-        return cuts[((cuts > ends[0]) & (cuts <= ends[-1])) | (cuts == np.float32(FLT_MAX))]
-
     def _trees(self, weight: Ints) -> list[Walk]:
         kinds = [spec["kind"] for spec in self.plan["features"]]
-        private = [self.X[:, f] for f, kind in enumerate(kinds) if kind == "private"]
+        private = [f for f, kind in enumerate(kinds) if kind == "private"]
         if not private or self.options.get("kind", "quantile_tree") != "quantile_tree":
             return []
-        return walk(private, self.options, self.noise, weight)
+        columns, ends = [self.X[:, f] for f in private], [self.edges[f] for f in private]
+        return walk(columns, self.options, self.noise, weight, ends)
 
     def _histogram_cuts(self, f: int, weight: Ints) -> Floats:
         column, edges, options = self.X[:, f], self.edges[f], self.options

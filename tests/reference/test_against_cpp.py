@@ -42,6 +42,21 @@ def test_more_columns_than_are_counted_in_one_pass(noise_free):
     check(make_plan(SQUARED, noise_free, [PRIVATE_FEATURE] * 515, rounds=2), X, y)
 
 
+@pytest.mark.parametrize("noise_free", [True, False], ids=["noise_free", "tape"])
+@pytest.mark.parametrize("levels", [6, 17])
+def test_trees_between_bounds(levels, noise_free):
+    """Narrow ranges far from 0, ranges around it, one key, and values beyond the ends."""
+    ranges = [(1.7e9, 1.7e9 + 86400), (999.5, 1000.5), (-1.0, 3.0), (0.0, 1e-3), (-1e6, -10.0)]
+    rng = np.random.default_rng(3)
+    u = rng.random((150, len(ranges) + 1)) * 1.2 - 0.1
+    ranges.append((7.0, float(np.nextafter(np.float32(7), np.float32(8)))))
+    low, high = np.array(ranges).T
+    X = (low + (high - low) * u).astype(np.float32)
+    features = [{"kind": "private", "grid": list(map(float, np.float32(ends)))} for ends in ranges]
+    y = (u @ rng.normal(size=len(ranges)) > 0).astype(np.float32)
+    check(make_plan(SQUARED, noise_free, features, candidates={"levels": levels}), X, y)
+
+
 # not (0.05, no noise): with every weight clipped the utility is linear, and rounding breaks ties
 @pytest.mark.parametrize(
     ("tau", "noise_free"), [("0.5", True), ("3.0", True), ("0.05", False), ("3.0", False)]

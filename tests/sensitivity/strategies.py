@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from tests.reference import objective as objectives
-from tests.reference.candidates import FLT_MAX, key_of
+from tests.reference.candidates import FLT_MAX, KeyCells
 from tests.reference.comparison import BINARY, MULTICLASS, SQUARED, make_plan
 from tests.reference.trainer import RowBound as Bound
 from tests.stated import describe_plan, ranged
@@ -42,6 +42,10 @@ LABELS = (-4.0, 4.0, 0.0, -0.0, 1e-45, 3.9999998, 4.5, -1e30, FLT_MAX, -FLT_MAX)
 CLASSES = 3
 number = st.sampled_from(NUMBERS)
 cell = st.one_of(number, st.just(math.nan), number)
+bounds = st.one_of(  # of a column with private candidates
+    st.just([]),
+    st.lists(st.sampled_from([*CUTS, NUMBERS[7]]), min_size=2, max_size=2, unique=True).map(sorted),
+)
 
 
 def label(objective: str) -> st.SearchStrategy[float]:
@@ -168,11 +172,15 @@ def pairs_of(plan: dict[str, Any], data: Rows) -> list[npt.NDArray[np.int64]]:
         ]
 
 
-def counts(values: dict[tuple[int, int], float], levels: int) -> Counter[tuple[int, int, int]]:
+def counts(
+    values: dict[tuple[int, int], float], levels: int, ends: npt.ArrayLike = ()
+) -> Counter[tuple[int, int, int]]:
     """Rows in every node (feature, level, cell) of the key trees: all that the walk may ask for."""
     out: Counter[tuple[int, int, int]] = Counter()
+    cells = KeyCells(levels, ends)
     for (_, j), value in values.items():
         if not math.isnan(value):
-            key = int(key_of(np.array([value], np.float32))[0])
-            out.update((j, level, key >> (32 - level)) for level in range(levels))
+            finest = int(cells.of(np.array([value], np.float32))[0])
+            assert 0 <= finest < 1 << (levels - 1)
+            out.update((j, level, finest >> (levels - 1 - level)) for level in range(levels))
     return out

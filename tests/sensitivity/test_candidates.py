@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.reference.comparison import SQUARED, check, make_plan
 from xgb_dp.accounting import sensitivity
 
-from .strategies import CUTS, FEWER, MORE, cell, counts, rows
+from .strategies import CUTS, FEWER, MORE, bounds, cell, counts, rows
 
 Cells = dict[int, float]
 
@@ -25,11 +25,11 @@ def cells_of(rows: list[Cells]) -> dict[tuple[int, int], float]:
 def test_candidate_counts(data):
     """All counts of all features, on every level: at most L F counts change, each by one row."""
     F, levels = data.draw(st.integers(1, 4)), data.draw(st.sampled_from((2, 6, 17)))
-    shift = data.draw(st.sampled_from((0, 5)))
+    shift, ends = data.draw(st.sampled_from((0, 5))), data.draw(bounds)
     row = st.dictionaries(st.integers(0, F - 1), cell)
     drawn = data.draw(st.lists(row, min_size=1, max_size=13))
-    with_row = counts(cells_of(drawn), levels)
-    without = counts(cells_of(drawn[:-1]), levels)
+    with_row = counts(cells_of(drawn), levels, ends)
+    without = counts(cells_of(drawn[:-1]), levels, ends)
     moved = {node: (with_row[node] - without[node]) << shift for node in with_row | without}
     assert sum(v * v for v in moved.values()) <= sensitivity.candidates_sens2(F, levels, shift)
     assert sum(v != 0 for v in moved.values()) <= F * levels
@@ -43,7 +43,7 @@ def test_oracle_is_the_trainer(data):
         st.lists(st.sampled_from(("private", "cuts", "categorical")), min_size=1, max_size=4)
     )
     spec: dict[str, Any] = {
-        "private": {"grid": []},
+        "private": {"grid": data.draw(bounds)},
         "cuts": {"cuts": CUTS[1:-1]},
         "categorical": {"size": 3},
     }

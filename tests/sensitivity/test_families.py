@@ -14,7 +14,7 @@ import pytest
 import xgboost as xgb
 from hypothesis import given, settings
 
-from tests.reference.candidates import Candidates
+from tests.reference.candidates import Candidates, KeyCells
 from tests.reference.comparison import KEY, LOGISTIC, SQUARED, make_plan
 from tests.reference.draws import Noise
 from tests.reference.leaves import leaf_value
@@ -146,18 +146,16 @@ def test_candidate_masses(data, kind, hessian):
 
 def _masses(source: Candidates, pairs: Any, kind: str, levels: int) -> list[int]:
     """All numbers that may be released: every node of every tree, or every cell."""
-    from tests.reference.candidates import key_of
-
     out: list[int] = []
     weight = pairs[:, 1] if source.options["hessian"] else np.ones(len(pairs), dtype=np.int64)
     for f, edges in enumerate(source.edges):
         column = source.X[:, f]
         here = ~np.isnan(column)
         if kind == "quantile_tree":
-            keys = key_of(column[here])
+            finest = KeyCells(levels, edges).of(column[here])
             for level in range(levels):
-                for cell in range(1 << level):
-                    out.append(int(weight[here][keys >> (32 - level) == cell].sum()))
+                at = finest >> (levels - 1 - level)
+                out += [int(weight[here][at == cell].sum()) for cell in range(1 << level)]
         else:
             cells = np.searchsorted(edges[1:-1], column[here], side="right")
             out += [int(weight[here][cells == c].sum()) for c in range(len(edges) - 1)]

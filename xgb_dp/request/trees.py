@@ -42,8 +42,9 @@ def _stock(name: str, meaning: str, values: str, read: Reader = plain, **others:
 
 # fmt: off
 PARAMETERS = (
-    Parameter("dp_feature_bounds", "public ranges of features. (low, high) narrows the search for "
-              "private candidates, and is an even grid of max_bin bins in published systems and "
+    Parameter("dp_feature_bounds", "public ranges of features. (low, high) spends the search for "
+              "private candidates between these ends, which a narrow range far from 0 needs, and "
+              "is an even grid of max_bin bins in published systems and "
               "without Gaussian noise; 'even' or 'log' asks for such a grid or a geometric one in "
               "place of private candidates. The edges of noisy histograms", by_column, {}, PUBLIC,
               "candidates", unit="feature",

@@ -125,9 +125,8 @@ class LinearStart:
             if feature.kind == "categorical":
                 columns.append(Column(i, None, np.ones(1), np.ones(feature.size)))
             else:
-                tree, ends = next(released), feature.grid or (-math.inf, math.inf)
-                cuts = [cut for cut in tree["cuts"] if ends[0] < cut <= ends[-1]]
-                columns.append(Column.of_numbers(i, cuts, tree["leaves"]))
+                tree = next(released)
+                columns.append(Column.of_numbers(i, tree["cuts"], tree["leaves"]))
         columns.sort(key=lambda column: column.cuts is None)
         # Products of scores are whole numbers of the grid.
         most = math.isqrt(1 << noise["products"].shift)

@@ -1,8 +1,7 @@
 #include "plugin_cpp/releases/candidates/candidates.h"
 
-#include <algorithm>  // for remove_if
-#include <cstddef>    // for size_t
-#include <utility>    // for move
+#include <cstddef>  // for size_t
+#include <utility>  // for move
 
 #include "plugin_cpp/grow/bins.h"                          // for MakeCuts
 #include "plugin_cpp/plan/plan.h"                          // for CandidateEvent, CandidatePlan
@@ -15,15 +14,6 @@
 
 namespace xgboost::dp {
 namespace {
-/** @brief Cuts between the public ends of a feature; all of them where it has none. */
-std::vector<float> CutsWithin(std::vector<float> const& ends, std::vector<float> cuts) {
-  if (!ends.empty()) {
-    auto is_beyond = [&](float cut) { return cut <= ends.front() || cut > ends.back(); };
-    cuts.erase(std::remove_if(cuts.begin(), cuts.end(), is_beyond), cuts.end());
-  }
-  return cuts;
-}
-
 class QuantileTrees : public Candidates {
  public:
   using Candidates::Candidates;
@@ -31,11 +21,11 @@ class QuantileTrees : public Candidates {
  protected:
   [[nodiscard]] std::vector<std::vector<float>> ReleaseCuts(CandidateRows const& rows) override {
     auto add_rows = [&](auto&& cell, CellSums* sums) { this->AddRows(rows, cell, sums); };
-    auto trees = ReleaseTrees({ctx_, plan_.candidates, CandidateEvent(plan_), release_}, features_,
-                              add_rows);
+    auto trees = ReleaseTrees({ctx_, plan_.candidates, CandidateEvent(plan_), release_},
+                              plan_.features, add_rows);
     std::vector<std::vector<float>> out;
-    for (std::size_t k = 0; k < features_.size(); ++k) {
-      out.push_back(CutsWithin(plan_.features[features_[k]].grid, CutsOf(trees[k])));
+    for (std::size_t k = 0; k < trees.size(); ++k) {
+      out.push_back(CutsOf(trees[k]));
     }
     return out;
   }
@@ -47,14 +37,8 @@ Json ReleaseCandidates(Request const& asked) {
   CandidatePlan plan{asked.in.Part("candidates"), asked.event.parameter == 0};
   CHECK(plan.kind == CandidateKind::kQuantileTree && !plan.hessian && !plan.laplace);
   CHECK(plan.sigma2 == asked.event.parameter && plan.shift == asked.shift);
-  std::vector<bst_feature_t> columns;
-  auto const& features = asked.in.List("features");
-  for (bst_feature_t f = 0; f < features.size(); ++f) {
-    if (JsonReader{features[f], "features."}.Text("kind") == "private") {
-      columns.push_back(f);
-    }
-  }
-  CHECK(!columns.empty());
+  auto features = ReadFeatures(asked.in);
+  CHECK(!PrivateFeatures(features).empty());
   auto const* persons = asked.persons;
   auto add_rows = [&, one = asked.One()](auto&& cell, CellSums* sums) {
     ForEachPage(asked.ctx, asked.matrix, [&](SparsePage const& page) {
@@ -62,7 +46,7 @@ Json ReleaseCandidates(Request const& asked) {
     });
   };
   Array out;
-  auto trees = ReleaseTrees({asked.ctx, plan, asked.event, asked.release}, columns, add_rows);
+  auto trees = ReleaseTrees({asked.ctx, plan, asked.event, asked.release}, features, add_rows);
   for (auto const& tree : trees) {
     out.GetArray().emplace_back(ToJson(tree));
   }
@@ -73,14 +57,21 @@ CandidateKinds::Add<QuantileTrees> const kAdded{CandidateKind::kQuantileTree};
 AddKind const kBefore{"candidates", {ReleaseCandidates, "candidates", kDiscoveryStream, false}};
 }  // namespace
 
-Candidates::Candidates(CandidateParts const& parts)
-    : ctx_{parts.ctx}, plan_{parts.plan}, release_{parts.release} {
-  for (bst_feature_t f = 0; f < plan_.features.size(); ++f) {
-    if (plan_.features[f].kind == FeaturePlan::Kind::kPrivate) {
-      features_.push_back(f);
+std::vector<bst_feature_t> PrivateFeatures(std::vector<FeaturePlan> const& all) {
+  std::vector<bst_feature_t> out;
+  for (bst_feature_t f = 0; f < all.size(); ++f) {
+    if (all[f].kind == FeaturePlan::Kind::kPrivate) {
+      out.push_back(f);
     }
   }
+  return out;
 }
+
+Candidates::Candidates(CandidateParts const& parts)
+    : ctx_{parts.ctx},
+      plan_{parts.plan},
+      release_{parts.release},
+      features_{PrivateFeatures(plan_.features)} {}
 
 common::HistogramCuts Candidates::MakeCuts(CandidateRows const& rows) {
   std::vector<std::vector<float>> cuts;

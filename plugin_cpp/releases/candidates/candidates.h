@@ -18,11 +18,11 @@
 
 #include "common/hist_util.h"                              // for HistogramCuts
 #include "common/threading_utils.h"                        // for ParallelFor
-#include "plugin_cpp/plan/plan.h"                          // for Plan, QuantilePlan
+#include "plugin_cpp/plan/plan.h"                          // for FeaturePlan, Plan, QuantilePlan
 #include "plugin_cpp/registry.h"                           // for Registry
 #include "plugin_cpp/release/ledger.h"                     // for NoiseEvent
 #include "plugin_cpp/release/release.h"                    // for Release, LocalInt
-#include "plugin_cpp/releases/candidates/quantile_tree.h"  // for FloatKey, QuantileTree, WalkQuantileTrees
+#include "plugin_cpp/releases/candidates/quantile_tree.h"  // for KeyCells, QuantileTree, WalkQuantileTrees
 #include "plugin_cpp/rows/gradient.h"                      // for PackedPair
 #include "plugin_cpp/rows/persons.h"                       // for Persons
 #include "plugin_cpp/rows/raw_pages.h"                     // for ForEachPage
@@ -125,15 +125,17 @@ struct TreeParts {
   Release* release;
 };
 
+/** @brief The features of kind `kPrivate`, ascending. */
+[[nodiscard]] std::vector<bst_feature_t> PrivateFeatures(std::vector<FeaturePlan> const& all);
+
 /**
- * @brief Release the quantile trees of some features.
+ * @brief Release the quantile trees of the features of kind `kPrivate`, in order.
  *
- * @param features Ascending.
  * @param add_rows add_rows(cell, sums): adds all rows to the sums, see CellSums::Add.
  */
 template <typename AddRows>
 [[nodiscard]] std::vector<QuantileTree> ReleaseTrees(TreeParts const& parts,
-                                                     std::vector<bst_feature_t> const& features,
+                                                     std::vector<FeaturePlan> const& all,
                                                      AddRows&& add_rows) {
   // Cells that one pass over the rows may count: 512 features at 16 key bits, and 256 MiB if a row
   // fell in every chunk; in practice it is a tenth.
@@ -146,18 +148,22 @@ template <typename AddRows>
   auto noise = [&](std::vector<LocalInt> const& exact) {
     return parts.release->AddNoise(parts.event, exact, part++);
   };
+  auto features = PrivateFeatures(all);
   std::vector<QuantileTree> out;
   for (std::size_t begin = 0; begin < features.size(); begin += features_of_pass) {
     auto end = std::min(features.size(), begin + features_of_pass);
     std::vector<bst_feature_t> block(features.begin() + begin, features.begin() + end);
-    auto n_block = block.size();
-    CellSums sums{parts.ctx, std::move(block), std::vector<std::size_t>(n_block, n_cells)};
-    add_rows([=](std::size_t, float value) { return FloatKey(value) >> (32 - key_bits); }, &sums);
+    std::vector<KeyCells> cells;
+    for (auto f : block) {
+      cells.emplace_back(parts.plan.levels, all[f].grid);
+    }
+    CellSums sums{parts.ctx, std::move(block), std::vector<std::size_t>(cells.size(), n_cells)};
+    add_rows([&](std::size_t k, float value) { return cells[k](value); }, &sums);
     auto count = [&](std::size_t k, std::int32_t level, std::uint64_t cell) {
       auto width = key_bits - level;
       return sums.Sum(k, cell << width, (cell + 1) << width);
     };
-    auto trees = WalkQuantileTrees(parts.plan, n_block, count, noise);
+    auto trees = WalkQuantileTrees(parts.plan, cells, count, noise);
     out.insert(out.end(), trees.begin(), trees.end());
   }
   return out;

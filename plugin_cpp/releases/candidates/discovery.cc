@@ -9,7 +9,7 @@
 #include "plugin_cpp/plan/row_bound.h"                     // for kMaxRows
 #include "plugin_cpp/release/release.h"                    // for Release, LocalInt
 #include "plugin_cpp/release/source.h"                     // for kDiscoveryStream
-#include "plugin_cpp/releases/candidates/quantile_tree.h"  // for FloatKey, WalkQuantileTrees, ToJson
+#include "plugin_cpp/releases/candidates/quantile_tree.h"  // for KeyCells, WalkQuantileTrees, ToJson
 #include "plugin_cpp/rows/raw_pages.h"                     // for CheckNumRows
 #include "xgboost/json.h"                                  // for Json, Object, Array, Number
 #include "xgboost/logging.h"                               // for CHECK
@@ -24,13 +24,13 @@ struct ColumnSums {
   std::int64_t missing{0};
 
   ColumnSums(common::Span<float const> values, common::Span<std::int64_t const> weights,
-             std::int32_t key_bits)
+             std::int32_t key_bits, KeyCells const& cell)
       : below((std::size_t{1} << key_bits) + 1, 0) {
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (std::isnan(values[i])) {
         missing += weights[i];
       } else {
-        below[(FloatKey(values[i]) >> (32 - key_bits)) + 1] += weights[i];
+        below[cell(values[i]) + 1] += weights[i];
       }
     }
     for (std::size_t c = 1; c < below.size(); ++c) {
@@ -58,9 +58,10 @@ std::string DiscoverNumbers(Context const* ctx, common::Span<float const> values
     CHECK(weight >= 0 && weight <= std::int64_t{1} << plan.shift) << "A row weighs too much.";
   }
   auto key_bits = plan.levels - 1;
+  KeyCells cells{plan.levels};
   std::vector<ColumnSums> columns;
   for (std::size_t k = 0; k < n_columns; ++k) {
-    columns.emplace_back(values.subspan(k * n_rows, n_rows), weights, key_bits);
+    columns.emplace_back(values.subspan(k * n_rows, n_rows), weights, key_bits, cells);
   }
   Release release{ctx, known.is_none, known.key, Masking{}, kDiscoveryStream, in.Bool("persons")};
   // All levels of all trees are one release, of which each exchange is a part.
@@ -73,7 +74,7 @@ std::string DiscoverNumbers(Context const* ctx, common::Span<float const> values
     auto const& below = columns[k].below;
     return below[(cell + 1) << width] - below[cell << width];
   };
-  auto trees = WalkQuantileTrees(plan, n_columns, count, noise);
+  auto trees = WalkQuantileTrees(plan, std::vector<KeyCells>(n_columns, cells), count, noise);
   std::vector<LocalInt> missing;
   for (auto const& column : columns) {
     missing.emplace_back(column.missing);

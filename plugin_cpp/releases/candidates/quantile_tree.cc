@@ -1,4 +1,4 @@
-#include "plugin_cpp/releases/candidates/quantile_tree.h"  // for KeyToFloat, FloatKey, kKeyEnd
+#include "plugin_cpp/releases/candidates/quantile_tree.h"  // for KeyToFloat, FloatKey
 
 #include <algorithm>  // for max, min, sort
 #include <cmath>      // for sqrt, ceil, ldexp, fpclassify
@@ -13,15 +13,12 @@ namespace {
 /** @brief Everything in this class up to the noisy counts is the private part. */
 class Walk {
  public:
-  Walk(QuantilePlan const& plan, std::size_t n_trees, CellCount const& count,
+  Walk(QuantilePlan const& plan, std::vector<KeyCells> const& cells, CellCount const& count,
        CountRelease const& release)
-      : plan_{plan},
-        count_{count},
-        release_{release},
-        unit_{std::ldexp(1.0, plan.shift)},
-        trees_(n_trees) {
+      : plan_{plan}, count_{count}, release_{release}, unit_{std::ldexp(1.0, plan.shift)} {
     std::vector<Node> open;
-    for (std::size_t k = 0; k < n_trees; ++k) {
+    for (std::size_t k = 0; k < cells.size(); ++k) {
+      trees_.push_back({cells[k], 1.0, 0.0, {}});
       open.push_back({k, 0, 0.0});
     }
     auto totals = this->NoisyCounts(0, open);
@@ -29,7 +26,7 @@ class Walk {
       root.estimate = std::max(totals[root.tree], 0.0);
       auto& tree = trees_[root.tree];
       tree.target = std::max(root.estimate / plan.max_bin, 1.0);
-      tree.threshold = std::max(tree.target, 2.0 * std::sqrt(variance_) / unit_);
+      tree.deviation = std::sqrt(variance_) / unit_;
     }
     for (std::int32_t level = 0; !open.empty(); ++level) {
       open = this->Descend(level, open);
@@ -72,13 +69,14 @@ class Walk {
     std::vector<double> parents;
     for (auto const& node : nodes) {
       auto& tree = trees_[node.tree];
-      if (level < plan_.levels - 1 && node.estimate > tree.threshold) {
+      auto width = plan_.levels - 1 - level;
+      if (width > 0 && node.estimate > std::max(tree.target, 2.0 * tree.deviation)) {
         parents.push_back(node.estimate);
         children.push_back({node.tree, 2 * node.cell, 0.0});
         children.push_back({node.tree, 2 * node.cell + 1, 0.0});
       } else {
-        auto width = 32 - level;
-        tree.leaves.push_back({node.cell << width, (node.cell + 1) << width, node.estimate});
+        tree.leaves.push_back({tree.cells.Begin(node.cell << width),
+                               tree.cells.Begin((node.cell + 1) << width), node.estimate});
       }
     }
     auto noisy = this->NoisyCounts(level + 1, children);
@@ -111,6 +109,7 @@ class Walk {
 };
 
 constexpr std::uint64_t kOctave = std::uint64_t{1} << 23;
+constexpr std::uint64_t kMostPieces = 16;  // into which cuts part a heavy cell
 
 /** @brief Public grid values inside a cell that spans zero or several octaves. */
 void InsertPublicGrid(QuantileCell const& cell, std::set<std::uint64_t>* cuts) {
@@ -155,7 +154,8 @@ std::set<std::uint64_t> PlaceCuts(QuantileTree const& tree) {
     if (SpansZero(cell) || cell.end - cell.begin > kOctave) {
       InsertPublicGrid(cell, &cuts);
     } else {
-      auto pieces = static_cast<std::uint64_t>(std::min(16.0, std::ceil(cell.count / target)));
+      auto pieces =
+          std::min(kMostPieces, static_cast<std::uint64_t>(std::ceil(cell.count / target)));
       for (std::uint64_t i = 1; i < pieces; ++i) {
         cuts.insert(cell.begin + i * (cell.end - cell.begin) / pieces);
       }
@@ -169,7 +169,7 @@ std::set<std::uint64_t> PlaceCuts(QuantileTree const& tree) {
 std::vector<float> CutsOf(QuantileTree const& tree) {
   std::vector<float> out;
   for (auto key : PlaceCuts(tree)) {
-    if (key == 0 || key >= kKeyEnd) {
+    if (!tree.cells.Parts(key)) {
       continue;
     }
     auto value = KeyToFloat(key);
@@ -207,8 +207,9 @@ Json ToJson(QuantileTree const& tree) {
   return out;
 }
 
-std::vector<QuantileTree> WalkQuantileTrees(QuantilePlan const& plan, std::size_t n_trees,
+std::vector<QuantileTree> WalkQuantileTrees(QuantilePlan const& plan,
+                                            std::vector<KeyCells> const& cells,
                                             CellCount const& count, CountRelease const& release) {
-  return Walk{plan, n_trees, count, release}.Trees();
+  return Walk{plan, cells, count, release}.Trees();
 }
 }  // namespace xgboost::dp

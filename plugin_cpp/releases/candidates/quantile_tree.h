@@ -1,18 +1,19 @@
 /**
- * Private quantile candidates without public bounds.
+ * Private quantile candidates, with or without public bounds.
  *
- * Each feature has a binary tree over the leading bits of order-preserving integer keys of 32-bit
- * floats: a grid over all floats that depends on no data and adapts to any scale. All trees are
- * walked from their roots, level by level; noisy counts are released only below nodes whose
- * estimated count is large. The number of levels is fixed before the walk, so one row touches one
- * node per level and feature: the squared L2 sensitivity of all counts is levels * features (times
- * the square of the counts' integer unit). One release serves a level of all trees, so that workers
- * exchange a few sums once a level.
+ * Each feature has a binary tree over order-preserving integer keys of 32-bit floats: a grid over
+ * all floats, or over those between the bounds of the feature, that depends on no data and adapts
+ * to any scale. All trees are walked from their roots, level by level; noisy counts are released
+ * only below nodes whose estimated count is large. The number of levels is fixed before the walk,
+ * so one row touches one node per level and feature: the squared L2 sensitivity of all counts is
+ * levels * features (times the square of the counts' integer unit). One release serves a level of
+ * all trees, so that workers exchange a few sums once a level.
  *
  * Proof: docs/proofs/candidates.md
  */
 #pragma once
 
+#include <algorithm>   // for clamp
 #include <cstddef>     // for size_t
 #include <cstdint>     // for uint32_t, uint64_t, int32_t, int64_t
 #include <cstring>     // for memcpy
@@ -48,6 +49,41 @@ inline constexpr std::uint64_t kKeyEnd = std::uint64_t{1} << 32;
   return value;
 }
 
+/**
+ * @brief The finest cells of a tree: public runs of 2^shift keys, as few keys as the levels allow.
+ *
+ * Cells begin at multiples of 2^shift, so that one of them begins at zero.
+ */
+class KeyCells {
+ public:
+  /**
+   * @param levels Of the tree.
+   * @param bounds Public, ascending: the first and the last one count. Empty for all floats.
+   */
+  explicit KeyCells(std::int32_t levels, std::vector<float> const& bounds = {})
+      : low_{bounds.empty() ? 0 : FloatKey(bounds.front())},
+        high_{bounds.empty() ? kKeyEnd - 1 : FloatKey(bounds.back())} {
+    while ((high_ >> shift_) - (low_ >> shift_) >= std::uint64_t{1} << (levels - 1)) {
+      ++shift_;
+    }
+  }
+  /** @brief The cell of a value; values beyond the bounds are in the first and the last one. */
+  [[nodiscard]] std::size_t operator()(float value) const {
+    auto key = std::clamp<std::uint64_t>(FloatKey(value), low_, high_);
+    return (key >> shift_) - (low_ >> shift_);
+  }
+  /** @brief The first key of a cell within the bounds; their end for cells beyond them. */
+  [[nodiscard]] std::uint64_t Begin(std::uint64_t cell) const {
+    return std::clamp(((low_ >> shift_) + cell) << shift_, low_, high_ + 1);
+  }
+  /** @brief Whether a cut at this key parts values within the bounds. */
+  [[nodiscard]] bool Parts(std::uint64_t key) const { return key > low_ && key <= high_; }
+
+ private:
+  std::uint64_t low_, high_;  // first and last key
+  std::int32_t shift_{0};
+};
+
 /** @brief Exact count, times 2^shift, of this worker's part of node `cell` of `level` of a tree. */
 using CellCount =
     std::function<std::int64_t(std::size_t tree, std::int32_t level, std::uint64_t cell)>;
@@ -64,14 +100,15 @@ struct QuantileCell {
 
 /** @brief What the noisy counts of a tree tell. All of it is public. */
 struct QuantileTree {
+  KeyCells cells;
   double target{1};                  // of the count of a bin
-  double threshold{1};               // nodes of no more are leaves
+  double deviation{0};               // of the noise of a count
   std::vector<QuantileCell> leaves;  // ascending
 };
 
 /** @brief Walk the trees of some features together. */
 [[nodiscard]] std::vector<QuantileTree> WalkQuantileTrees(QuantilePlan const& plan,
-                                                          std::size_t n_trees,
+                                                          std::vector<KeyCells> const& cells,
                                                           CellCount const& count,
                                                           CountRelease const& release);
 
