@@ -69,6 +69,9 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     auto& out = *p_out;
     out["dp_train_param"] = Object{};
     out["dp_train_param"][kPlanKey] = String{plan_text_};
+    if (training_) {
+      out["dp_narrow"] = training_->candidates->Narrow();
+    }
     out["dp_ledger"] = String{training_ ? this->LedgerText() : sealed_ledger_};
   }
 

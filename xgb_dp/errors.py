@@ -140,8 +140,9 @@ class LedgerError(PrivacyError):
 class PrivacyWarning(UserWarning):
     """A guarantee that says little, or none at all; what was asked for is done all the same.
 
-    ``warnings.simplefilter("error", xgb_dp.PrivacyWarning)`` turns it into an error, which is
-    raised before anything is released.
+    After a training, also what its noisy counts say against the model. This is never an error,
+    since the model is paid for. All else is: ``warnings.simplefilter("error",
+    xgb_dp.PrivacyWarning)`` raises it before anything is released.
 
     Examples:
         >>> import warnings

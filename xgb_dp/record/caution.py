@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _LARGE_EPSILON = 10.0
 _LARGE_DELTA = 1e-3  # however many rows there are
+_MOST_SHOWN = 10  # columns of one warning
 _FAR_TOO_WIDE = 8.0  # times where labels were seen: three octaves
 
 
@@ -124,6 +125,28 @@ def doubts(training: TrainingRecord, unit: Unit) -> list[str]:
 def of_last(claimed: Ledger) -> list[str]:
     """The :func:`doubts` of the last training."""
     return doubts(claimed.trainings[-1], claimed.unit) if claimed.private else []
+
+
+def of_narrow(columns: Mapping[str, Sequence[float]]) -> list[str]:
+    """Columns whose candidates hardly part their values: post-processing of the released counts.
+
+    Args:
+        columns: Low end, high end and distance of the cuts, by name of the column.
+    """
+    if not columns:
+        return []
+    shown = [
+        f"{name!r} ({low:.7g} to {high:.7g}, at least {step:.3g} apart)"
+        for name, (low, high, step) in columns.items()
+    ]
+    if len(shown) > _MOST_SHOWN:
+        shown[_MOST_SHOWN:] = [f"and {len(shown) - _MOST_SHOWN} more"]
+    return [
+        "Nearly all values of a column lie in a narrow range, in which candidates for splits are "
+        f"far apart: {', '.join(shown)}. This is of no account if the column is constant, or if "
+        "its values are further apart. Otherwise the trees hardly see it: declare (low, high) "
+        "close to its values in `dp_feature_bounds`, or subtract the low end."
+    ]
 
 
 def of_model(claimed: Ledger) -> list[str]:

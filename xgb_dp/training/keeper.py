@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from xgboost.callback import TrainingCallback
 from xgboost.core import Booster
 
+from ..engine.model_json import ModelJson
 from ..errors import PrivacyWarning
 from ..record import caution, ledger
 from ..record.fields import PublicStart
@@ -29,6 +31,8 @@ class LedgerCallback(TrainingCallback):
     # None where there are no such trees
     first: Callable[[Any], Booster] | None = None
     notify: Callable[[Ledger], None] | None = None  # who is told what the training releases
+    # columns with few cuts among nearly all of their values, as shown before the first round
+    narrow: Mapping[int, Sequence[float]] = MappingProxyType({})
 
     def __init__(
         self,
@@ -72,9 +76,15 @@ class LedgerCallback(TrainingCallback):
         """Write what was drawn."""
         rounds = model.num_boosted_rounds() - self.start
         record = self.training.draws.complete(self.claimed, model, rounds)
+        for updater in ModelJson.config_of(model).updaters:
+            of_trees = updater.get("dp_narrow", {})
+            self.narrow = {**self.narrow, **{int(i): where for i, where in of_trees.items()}}
         self._store(model, ledger.sign(model, record))
         with suppress(PrivacyWarning):  # the model is paid for
-            caution.warn(caution.of_last(record), stacklevel=6)
+            texts = caution.of_last(record)
+            names = self.training.settings.schema.names
+            texts += caution.of_narrow({names[i]: self.narrow[i] for i in sorted(self.narrow)})
+            caution.warn(texts, stacklevel=6)
         return model
 
     def _store(self, model: Any, record: Ledger) -> None:

@@ -69,6 +69,7 @@ class FirstTrees(NamedTuple):
     centre: float  # log-odds below them
     text: str  # the plan that the others follow
     trees: list[dict[str, Any]]
+    narrow: dict[int, Sequence[float]]  # ranges of columns whose candidates are released with them
 
 
 @dataclass(frozen=True)
@@ -303,6 +304,7 @@ class Training:
         keeper = LedgerCallback(self, position, count, entries)
         if first is not None:
             keeper.first = partial(booster_with, first.trees, params=low, cache=cache)
+            keeper.narrow = first.narrow
         return low, keeper
 
     def _first_trees(self, draw: Draw, position: int, sums: list[int]) -> FirstTrees | None:
@@ -317,14 +319,17 @@ class Training:
             cells = draw(of_cells, position)
             columns = ColumnEffects.of(s, noise, sums, cells)
             text = first_release.offering(s, taken.plan, columns)
-            return FirstTrees(columns.centre, text, trees_of(columns))
+            return FirstTrees(columns.centre, text, trees_of(columns), {})
         if s.starts_linearly:
             of_trees, of_products = taken.of_start
             released = draw(of_trees, position)
             start = LinearStart.of(s, noise, sums, released)
             products = draw(of_products | start.request, position)
             centre, trees = start.first_trees(noise, products, s.schema.width)
-            return FirstTrees(centre, first_release.cut_before(taken.plan, start.columns), trees)
+            text = first_release.cut_before(taken.plan, start.columns)
+            private = (i for i, feature in enumerate(s.features) if feature.kind == "private")
+            narrow = {i: t["narrow"] for i, t in zip(private, released, strict=True) if t["narrow"]}
+            return FirstTrees(centre, text, trees, narrow)
         return None
 
     @property

@@ -1,12 +1,13 @@
 #include "plugin_cpp/releases/candidates/candidates.h"
 
 #include <cstddef>  // for size_t
+#include <string>   // for to_string
 #include <utility>  // for move
 
 #include "plugin_cpp/grow/bins.h"                          // for MakeCuts
 #include "plugin_cpp/plan/plan.h"                          // for CandidateEvent, CandidatePlan
 #include "plugin_cpp/release/source.h"                     // for kDiscoveryStream
-#include "plugin_cpp/releases/candidates/quantile_tree.h"  // for CutsOf, ToJson
+#include "plugin_cpp/releases/candidates/quantile_tree.h"  // for CutsOf, FindNarrowRange, ToJson
 #include "plugin_cpp/releases/intercept.h"                 // for Request, AddKind
 #include "plugin_cpp/rows/raw_pages.h"                     // for ForEachPage
 #include "xgboost/json.h"                                  // for Json
@@ -26,6 +27,9 @@ class QuantileTrees : public Candidates {
     std::vector<std::vector<float>> out;
     for (std::size_t k = 0; k < trees.size(); ++k) {
       out.push_back(CutsOf(trees[k]));
+      if (auto narrow = FindNarrowRange(trees[k])) {
+        narrow_[std::to_string(features_[k])] = narrow->ToJson();
+      }
     }
     return out;
   }

@@ -29,6 +29,7 @@
 #include "xgboost/base.h"                                  // for bst_feature_t
 #include "xgboost/context.h"                               // for Context
 #include "xgboost/data.h"                                  // for SparsePage, Entry, DMatrix
+#include "xgboost/json.h"                                  // for Json, Object
 
 namespace xgboost::dp {
 /**
@@ -190,6 +191,9 @@ class Candidates {
   /** @brief Release the candidates of features of kind `kPrivate`, look up those of the others. */
   [[nodiscard]] common::HistogramCuts MakeCuts(CandidateRows const& rows);
 
+  /** @brief By index the features of which a release has shown a @ref NarrowRange. */
+  [[nodiscard]] Json const& Narrow() const { return narrow_; }
+
  protected:
   [[nodiscard]] virtual std::vector<std::vector<float>> ReleaseCuts(CandidateRows const& rows) = 0;
   /**
@@ -216,6 +220,7 @@ class Candidates {
   Plan const& plan_;
   Release* release_;
   std::vector<bst_feature_t> features_;  // those of kind `kPrivate`, ascending
+  Json narrow_{Object{}};
 };
 
 using CandidateKinds = Registry<Candidates, CandidateKind, CandidateParts>;

@@ -1,8 +1,9 @@
 #include "plugin_cpp/releases/candidates/quantile_tree.h"  // for KeyToFloat, FloatKey
 
 #include <algorithm>  // for max, min, sort
-#include <cmath>      // for sqrt, ceil, ldexp, fpclassify
+#include <cmath>      // for sqrt, ceil, floor, ldexp, fpclassify
 #include <limits>     // for numeric_limits
+#include <numeric>    // for accumulate
 #include <set>        // for set
 #include <utility>    // for move
 
@@ -188,6 +189,43 @@ std::vector<float> CutsOf(QuantileTree const& tree) {
   return out;
 }
 
+std::optional<NarrowRange> FindNarrowRange(QuantileTree const& tree) {
+  auto const& leaves = tree.leaves;
+  auto width = tree.cells.Width();
+  auto total =
+      std::accumulate(leaves.cbegin(), leaves.cend(), 0.0,
+                      [](double sum, QuantileCell const& leaf) { return sum + leaf.count; });
+  if (width <= kMostPieces || total <= 50.0 * tree.deviation) {
+    return std::nullopt;
+  }
+  // On each level of the walk noise moves some of the count to cells beside the path.
+  auto few = 0.02 * total + 8.0 * tree.deviation;
+  for (std::size_t n : {1, 2}) {
+    for (std::size_t i = 0; i + n <= leaves.size(); ++i) {
+      auto const &first = leaves[i], &last = leaves[i + n - 1];
+      auto mass = first.count + (n == 1 ? 0.0 : last.count);
+      if (last.end - first.begin > n * width || total - mass > few) {
+        continue;
+      }
+      NarrowRange out{KeyToFloat(first.begin), KeyToFloat(last.end - 1),
+                      KeyToFloat(first.begin + width / kMostPieces)};
+      out.step -= out.low;
+      auto n_whole = std::floor(static_cast<double>(out.high)) - std::ceil(out.low) + 1;
+      bool is_parted = n_whole >= 1 && n_whole <= static_cast<double>(n);
+      return is_parted ? std::nullopt : std::optional{out};
+    }
+  }
+  return std::nullopt;
+}
+
+Json NarrowRange::ToJson() const {
+  Array out;
+  for (auto value : {low, high, step}) {
+    out.GetArray().emplace_back(Number{value});
+  }
+  return Json{std::move(out)};
+}
+
 Json ToJson(QuantileTree const& tree) {
   Json out{Object{}};
   Array leaves, cuts;
@@ -204,6 +242,8 @@ Json ToJson(QuantileTree const& tree) {
   }
   out["leaves"] = Json{std::move(leaves)};
   out["cuts"] = Json{std::move(cuts)};
+  auto narrow = FindNarrowRange(tree);
+  out["narrow"] = narrow ? narrow->ToJson() : Json{Array{}};
   return out;
 }
 

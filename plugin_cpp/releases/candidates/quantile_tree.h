@@ -18,6 +18,7 @@
 #include <cstdint>     // for uint32_t, uint64_t, int32_t, int64_t
 #include <cstring>     // for memcpy
 #include <functional>  // for function
+#include <optional>    // for optional
 #include <vector>      // for vector
 
 #include "plugin_cpp/plan/plan.h"        // for QuantilePlan
@@ -76,6 +77,8 @@ class KeyCells {
   [[nodiscard]] std::uint64_t Begin(std::uint64_t cell) const {
     return std::clamp(((low_ >> shift_) + cell) << shift_, low_, high_ + 1);
   }
+  /** @brief The keys of a cell. */
+  [[nodiscard]] std::uint64_t Width() const { return std::uint64_t{1} << shift_; }
   /** @brief Whether a cut at this key parts values within the bounds. */
   [[nodiscard]] bool Parts(std::uint64_t key) const { return key > low_ && key <= high_; }
 
@@ -115,6 +118,24 @@ struct QuantileTree {
 /** @brief Cuts from one tree, in ascending order: finite, and normal or zero. Reads no data. */
 [[nodiscard]] std::vector<float> CutsOf(QuantileTree const& tree);
 
-/** @brief Its `leaves` as [begin, end, count], and its `cuts`. */
+/** @brief A range of values that nearly all rows share, and that has few cuts. */
+struct NarrowRange {
+  float low;
+  float high;
+  float step;  // from one cut in it to the next, at least
+
+  [[nodiscard]] Json ToJson() const;
+};
+
+/**
+ * @brief The one or two finest cells of a tree in which nearly all values are, if its counts show
+ *        that beyond their noise.
+ *
+ * None for cells with one whole number each, which is taken for the only value there, and for cells
+ * of so few keys that cuts part them all. Reads no data.
+ */
+[[nodiscard]] std::optional<NarrowRange> FindNarrowRange(QuantileTree const& tree);
+
+/** @brief Its `leaves` as [begin, end, count], its `cuts`, and its `narrow` range, or none. */
 [[nodiscard]] Json ToJson(QuantileTree const& tree);
 }  // namespace xgboost::dp
