@@ -15,13 +15,13 @@
 #include "plugin_cpp/accounting/bounded_range.h"       // for BackwardStep
 #include "plugin_cpp/checks.h"                         // for CheckMatrix, CheckRows, CheckSums
 #include "plugin_cpp/plan/plan.h"                      // for ParsePlan
+#include "plugin_cpp/release/ledger.h"                 // for NewTrainingId, OpenClaim
 #include "plugin_cpp/releases/candidates/discovery.h"  // for DiscoverNumbers
 #include "plugin_cpp/releases/intercept.h"             // for ReleaseBeforeTrees
 #include "plugin_cpp/rows/persons.h"                   // for Persons
 #include "plugin_cpp/rows/raw_pages.h"                 // for ForEachPage
-#include "plugin_cpp/tree_text.h"                      // for TreeTexts
 #include "xgboost/data.h"                              // for DMatrix, SparsePage
-#include "xgboost/json.h"                              // for Json
+#include "xgboost/json.h"                              // for Json, Object
 #include "xgboost/learner.h"                           // for Learner
 #include "xgboost/logging.h"                           // for CHECK
 #include "xgboost/span.h"                              // for Span
@@ -124,15 +124,37 @@ XGB_DLL int XGDPCheckRows(DMatrixHandle handle, char const* plan_text) {
   API_END();
 }
 
-/** @brief A line for each tree of a booster, see plugin_cpp/tree_text.h. */
-XGB_DLL int XGDPTreeTexts(BoosterHandle handle, char const** out) {
+/** @brief A model as its file holds it, without its trees, as JSON. */
+XGB_DLL int XGDPModelContent(BoosterHandle handle, char const** out) {
   API_BEGIN();
   CHECK(handle && out);
   auto* learner = static_cast<Learner*>(handle);
   learner->Configure();
   Json model{Object{}};
   learner->SaveModel(&model);
-  Return(TreeTexts(model), out);
+  auto& trees = get<Object>(model["learner"]["gradient_booster"]["model"]);
+  for (auto name : {"trees", "tree_info", "iteration_indptr"}) {
+    trees.erase(name);
+  }
+  std::string text;
+  Json::Dump(model, &text);
+  Return(std::move(text), out);
+  API_END();
+}
+
+/** @brief A random identifier for a training: 32 hexadecimal digits from the operating system. */
+XGB_DLL int XGDPTrainingId(char const** out) {
+  API_BEGIN();
+  CHECK(out);
+  Return(NewTrainingId(), out);
+  API_END();
+}
+
+/** @brief Allow one training in this process to draw what a ledger claims, see OpenClaim. */
+XGB_DLL int XGDPOpenClaim(char const* ledger) {
+  API_BEGIN();
+  CHECK(ledger);
+  OpenClaim(ledger);
   API_END();
 }
 

@@ -120,17 +120,6 @@ void CheckSums(Context const* ctx, Plan const& plan, std::uint64_t n_rows) {
                std::min(static_cast<std::int64_t>(Limits().total), kExact / largest));
 }
 
-std::string IdOf(std::string const& plan_text) {
-  if (plan_text.empty()) {
-    return plan_text;
-  }
-  auto json = Json::Load(StringView{plan_text});
-  Require(IsA<Object>(json), "it is not an object.");
-  auto const& plan = get<Object const>(json);
-  auto id = plan.find("id");
-  return id != plan.cend() && IsA<String>(id->second) ? get<String const>(id->second) : plan_text;
-}
-
 std::string const* Find(Args const& args, std::string const& key) {
   auto is_key = [&](auto const& kv) { return kv.first == key; };
   auto it = std::find_if(args.cbegin(), args.cend(), is_key);

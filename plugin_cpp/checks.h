@@ -52,9 +52,6 @@ void CheckRows(Context const* ctx, Plan const& plan, DMatrix* p_fmat);
  */
 void CheckSums(Context const* ctx, Plan const& plan, std::uint64_t n_rows);
 
-/** @brief The name of a plan, of whatever version; the text itself where it has none. */
-[[nodiscard]] std::string IdOf(std::string const& plan_text);
-
 [[nodiscard]] std::string const* Find(Args const& args, std::string const& key);
 /** @brief Refuse arguments other than those that a plan was calibrated for. */
 void CheckFirstArgs(Args const& args, Plan const& plan);
@@ -62,9 +59,14 @@ void CheckFirstArgs(Args const& args, Plan const& plan);
 void CheckLaterArgs(Args const& args, Plan const& plan);
 
 /**
- * @brief The booster's ledger must end in an open entry for this plan, which claims all of it as
- *        spent: with the bound that is enforced, and every draw with its noise and its number. So
- *        whatever happens to the booster from here on, its report never shows less.
+ * @brief Use up the claim of the booster's ledger, which must be open and must cover this plan.
+ *
+ * The ledger's last entry must claim the whole plan as spent: with the bound that is enforced, and
+ * every draw with its noise and its number. A plan with known or absent noise needs a claim too, in
+ * a ledger that is marked non-private. So whatever happens to the booster from here on, its report
+ * never shows less than what was drawn.
+ *
+ * @return The ledger, which must stay as it is until the training ends.
  */
-void CheckClaim(Attributes const& attributes, Plan const& plan);
+[[nodiscard]] std::string TakeClaim(Attributes const& attributes, Plan const& plan);
 }  // namespace xgboost::dp

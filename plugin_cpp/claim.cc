@@ -10,7 +10,7 @@
 #include <vector>     // for vector
 
 #include "plugin_cpp/plan/plan.h"       // for EventOfRound, CandidateEvent, CorrectionEvent
-#include "plugin_cpp/release/ledger.h"  // for LedgerEntry, ToJson
+#include "plugin_cpp/release/ledger.h"  // for LedgerEntry, ToJson, UseClaim
 #include "xgboost/json.h"               // for Json
 #include "xgboost/logging.h"            // for CHECK
 
@@ -162,12 +162,26 @@ std::vector<std::vector<Json>> WaysOf(std::vector<Json> const& events) {
   return ways;
 }
 
-bool AccountsFor(Json const& training, Plan const& plan) {
+bool AccountsFor(Json const& ledger, Plan const& plan) {
+  auto const& trainings = get<Array const>(ledger["trainings"]);
+  if (trainings.empty()) {
+    return false;
+  }
+  auto const& training = trainings.back();
   Json wanted{Object{}};
   wanted["plan_digest"] = Json{String{plan.id}};
   wanted["complete"] = Truth(false);
   wanted["rounds"] = Whole(plan.rounds);
-  if (!Has(training, wanted) || !IsA<Array>(training["enforced"])) {
+  if (!Has(training, wanted)) {
+    return false;
+  }
+  if (!plan.known.IsPrivate()) {
+    Json marked{Object{}};
+    marked["private"] = Truth(false);
+    marked["noise"] = Json{String{plan.known.Source()}};
+    return Has(ledger, marked);
+  }
+  if (!IsA<Array>(training["enforced"])) {
     return false;
   }
   auto const& enforced = get<Array const>(training["enforced"]);
@@ -191,15 +205,14 @@ bool AccountsFor(Json const& training, Plan const& plan) {
 }
 }  // namespace
 
-void CheckClaim(Attributes const& attributes, Plan const& plan) {
-  bool claimed = false;
+std::string TakeClaim(Attributes const& attributes, Plan const& plan) {
   auto it = attributes.find(kLedgerAttribute);
-  if (it != attributes.cend()) {
-    auto ledger = Json::Load(StringView{it->second});
-    auto const& trainings = get<Array const>(ledger["trainings"]);
-    claimed = !trainings.empty() && AccountsFor(trainings.back(), plan);
-  }
-  CHECK(claimed) << "The booster's privacy ledger does not account for this training: call "
+  bool covered = it != attributes.cend() && AccountsFor(Json::Load(StringView{it->second}), plan);
+  CHECK(covered) << "The booster's privacy ledger does not account for this training: call "
                  << "`xgboost.train` with `dp_epsilon` and `dp_delta`.";
+  CHECK(UseClaim(it->second))
+      << "The privacy budget of this training is spent, and a checkpoint or a copy of it cannot go "
+         "on: call `xgboost.train` to start a new training.";
+  return it->second;
 }
 }  // namespace xgboost::dp

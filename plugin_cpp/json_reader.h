@@ -151,13 +151,16 @@ class JsonReader {
 struct KnownNoise {
   bool is_none;
   std::string key;  // empty for fresh noise
+
+  /** @brief Where the noise comes from, as ledgers name it. */
+  [[nodiscard]] char const* Source() const {
+    return is_none ? "none" : key.empty() ? "os" : "fixed";
+  }
+  /** @brief Only noise that nobody knows gives privacy. */
+  [[nodiscard]] bool IsPrivate() const { return !is_none && key.empty(); }
 };
-/** @brief A release without noise, or with noise that somebody knows, must not be `private`. */
 [[nodiscard]] inline KnownNoise ReadKnownNoise(JsonReader const& in) {
-  KnownNoise out{in.Bool("noise_free"), in.Has("test_key") ? in.Text("test_key") : ""};
-  Require(!(in.Bool("private") && (out.is_none || !out.key.empty())),
-          "it says `private`, which fixed or absent noise contradicts.");
-  return out;
+  return {in.Bool("noise_free"), in.Has("test_key") ? in.Text("test_key") : ""};
 }
 
 /** @brief Who adds which part of the noise of masked sums. */

@@ -11,7 +11,7 @@
 #include <vector>   // for vector
 
 #include "common/timer.h"  // for Monitor
-#include "plugin_cpp/checks.h"  // for CheckFirstArgs, CheckLaterArgs, Find, IdOf, CheckMatrix, CheckRows, CheckSums, CheckClaim
+#include "plugin_cpp/checks.h"  // for CheckFirstArgs, CheckLaterArgs, Find, CheckMatrix, CheckRows, CheckSums, TakeClaim
 #include "plugin_cpp/grow/bins.h"      // for BinRows
 #include "plugin_cpp/grow/features.h"  // for FeaturesOfTree
 #include "plugin_cpp/grow/grower.h"    // for TreeGrower
@@ -21,6 +21,7 @@
 #include "plugin_cpp/release/ledger.h"                  // for kLedgerAttribute
 #include "plugin_cpp/release/release.h"                 // for Release
 #include "plugin_cpp/release/source.h"                  // for MakeSharedSource
+#include "plugin_cpp/release/tree_name.h"               // for TreeName
 #include "plugin_cpp/releases/candidates/candidates.h"  // for CandidateKinds, Candidates
 #include "plugin_cpp/releases/correction.h"             // for MeanCorrection, SumResiduals
 #include "plugin_cpp/releases/leaves/leaf_values.h"     // for FinishTree, LeafShrinkage
@@ -73,6 +74,9 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
       out["dp_narrow"] = training_->candidates->Narrow();
     }
     out["dp_ledger"] = String{training_ ? this->LedgerText() : sealed_ledger_};
+    // LoadConfig cannot set it: the trees that a live record names are those this updater has
+    // grown.
+    out["dp_live"] = Boolean{training_ != nullptr};
   }
 
   [[nodiscard]] char const* Name() const override { return "grow_dp_histmaker"; }
@@ -106,6 +110,9 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
       this->CorrectMean(p_fmat->Info(), in_gpair->Grad()->HostView(),
                         out_position.back().HostVector(), trees.back());
     }
+    for (auto const* tree : trees) {
+      training.names.emplace_back(TreeName(*tree));
+    }
     training.last_tree = trees.back();
     training.busy = false;
     if (training.updates == training.MaxUpdates()) {
@@ -132,12 +139,12 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
         << "A private training reads one DMatrix, and this is another one: give the same DMatrix "
            "in every round.";
     auto it = attributes.find(kLedgerAttribute);
-    bool is_known =
-        !training_->claim.empty() && it != attributes.cend() && it->second == training_->claim;
-    if (training_->plan.is_private && !is_known) {
-      CheckClaim(attributes, training_->plan);
-      training_->claim = it->second;
+    if (training_->claim.empty()) {
+      training_->claim = TakeClaim(attributes, training_->plan);
     }
+    CHECK(it != attributes.cend() && it->second == training_->claim)
+        << "The booster's privacy ledger was changed in the middle of its training. Start a new "
+           "training, and leave the attribute `dp_ledger` alone.";
     training_->data = train;
   }
 
@@ -171,7 +178,8 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     LeafShrinkage of_first;                   // of rounds whose outputs move together
     std::vector<Leaves> first_leaves;         // of each parallel tree of the last class
     std::unique_ptr<RandomSource> structure;  // of random features and splits
-    std::string claim;                        // the ledger that was found to account for the plan
+    std::string claim;                        // the ledger whose claim this training has taken
+    std::vector<std::string> names;           // of the trees that it has grown
     std::int64_t updates{0};                  // one for each class of each round
     bool busy{false};
     std::shared_ptr<DMatrix> data;
@@ -210,10 +218,6 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     }
     CHECK(!training_) << "`dp_plan` cannot change in the middle of a private training: call "
                          "`xgboost.train` again.";
-    // Plans of which one is taken have one name: the claim of that name is spent with any of them.
-    CHECK(sealed_ledger_.empty() || IdOf(plan_text) != IdOf(plan_text_))
-        << "The noise of this `dp_plan` has been drawn and its budget is spent. More trees need a "
-        << "new calibration: call `xgboost.train` with `xgb_model`.";
     training_ = std::make_unique<Training>(ctx_, ParsePlan(plan_text));
     plan_text_ = plan_text;
     sealed_ledger_.clear();
@@ -353,13 +357,17 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
   [[nodiscard]] std::string LedgerText() const {
     Json out{Object{}};
     out["version"] = Integer{1};
-    out["private"] = Boolean{training_->plan.is_private};
-    out["noise"] = String{training_->plan.noise_free          ? "none"
-                          : training_->plan.known.key.empty() ? "os"
-                                                              : "fixed"};
+    auto const& known = training_->plan.known;
+    out["private"] = Boolean{known.IsPrivate()};
+    out["noise"] = String{known.Source()};
     Json training{Object{}};
     training["complete"] = Boolean{training_->updates == training_->MaxUpdates()};
     training["events"] = training_->release.SaveEvents();
+    Array names;
+    for (auto const& name : training_->names) {
+      names.GetArray().emplace_back(String{name});
+    }
+    training["trees"] = std::move(names);
     out["trainings"] = Array{std::vector<Json>{training}};
     std::string text;
     Json::Dump(out, &text);

@@ -1,6 +1,8 @@
 """What tests read off a trained model."""
 
 import json
+import math
+from decimal import Decimal
 from typing import Any
 
 import xgboost as xgb
@@ -38,3 +40,19 @@ def event(model: Any, release: str) -> dict[str, Any]:
     """The only event of a release."""
     [single] = [e for e in events(model) if e["release"] == release]
     return single
+
+
+def as_xgboost_writes(value: Any) -> str:
+    """A model, or a part of one, in the form of XGBoost's JSON."""
+    if isinstance(value, dict):
+        members = (f"{as_xgboost_writes(k)}:{as_xgboost_writes(v)}" for k, v in value.items())
+        return "{" + ",".join(members) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(as_xgboost_writes, value)) + "]"
+    if isinstance(value, float) and math.isfinite(value):
+        sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+        first, *rest = map(str, digits)
+        point = "." if rest else ""
+        power = int(exponent) + len(digits) - 1
+        return f"{'-' * sign}{first}{point}{''.join(rest)}E{power if value else 0}"
+    return json.dumps(value, ensure_ascii=False)

@@ -47,7 +47,12 @@ def claim_of(plan: Mapping[str, Any]) -> dict[str, Any]:
     enforced = Enforced.of_plan(plan)
     events = [event.to_json() for event in planned_events(plan, enforced)]
     training = {"plan_digest": plan["id"], "complete": False, "rounds": plan["rounds"]}
-    return {"trainings": [training | {"enforced": [enforced.to_json()], "events": events}]}
+    noise = "none" if plan["noise_free"] else "fixed" if plan.get("test_key") else "os"
+    return {
+        "private": noise == "os",
+        "noise": noise,
+        "trainings": [training | {"enforced": [enforced.to_json()], "events": events}],
+    }
 
 
 def describe_intercept(request: Mapping[str, Any]) -> dict[str, Any]:

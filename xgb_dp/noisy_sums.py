@@ -320,7 +320,6 @@ def numbers_request(plan: ColumnPlan, **changes: Any) -> dict[str, Any]:
         "sigma2": plan.number_sigma2,
         "persons": plan.unit == PERSON,
         "noise_free": False,
-        "private": True,
         **changes,
     }
 

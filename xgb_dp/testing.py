@@ -5,12 +5,16 @@ Models made with them are marked non-private, in the plan, in the ledger and in 
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from .engine.tape import fix_noise_of_process, fixed_noise, noise_key
 from .errors import PrivacyParameterError
 
-__all__ = ["fix_noise_of_process", "fixed_noise", "noise_key", "train_with_plan"]
+if TYPE_CHECKING:
+    from .record.form import Ledger
+
+__all__ = ["claim_plan", "fix_noise_of_process", "fixed_noise", "noise_key", "train_with_plan"]
 
 
 def train_with_plan(
@@ -25,7 +29,7 @@ def train_with_plan(
     Privacy: none; only plans marked non-private are taken.
 
     Args:
-        plan: Fields of ``plugin_cpp/plan/plan.h``; ``private`` must be false.
+        plan: Fields of ``plugin_cpp/plan/plan.h``, with a test key or without noise.
         dtrain: xgboost.DMatrix.
         num_boost_round: Rounds to train; the plan's by default.
         base_score: Intercept.
@@ -35,7 +39,7 @@ def train_with_plan(
         xgboost.Booster: With the ledger of what was drawn.
 
     Raises:
-        PrivacyParameterError: The plan claims to be private.
+        PrivacyParameterError: The plan draws noise that nobody knows.
 
     Examples:
         >>> from xgb_dp.audit import PreparedTraining
@@ -47,42 +51,66 @@ def train_with_plan(
     from xgboost import Booster
 
     from .accounting.enforced import range_of_plan
+    from .record import ledger
+    from .record.claim import drawn
     from .training.plan import dump_plan
 
-    plan = {**plan, "selection": {**plan["selection"], "range": range_of_plan(plan)}}
-    if plan["private"]:
-        raise PrivacyParameterError("`plan` of a test must have private=False.")
+    plan = {
+        "id": "hand-made",
+        **plan,
+        "selection": {**plan["selection"], "range": range_of_plan(plan)},
+    }
+    if not plan["noise_free"] and not plan.get("test_key"):
+        raise PrivacyParameterError("`plan` of a test must have a `test_key`, or no noise.")
     params = {
         "tree_method": "dp_hist",
         "objective": plan["objective"],
         "base_score": base_score,
         "disable_default_eval_metric": True,
         "num_parallel_tree": plan["parallel_trees"],
-        "dp_plan": dump_plan({"id": "hand-made", **plan}),
+        "dp_plan": dump_plan(plan),
     }
     if plan["num_class"] > 1 and "loss" not in plan:  # outputs of a loss are no classes
         params["num_class"] = plan["num_class"]
     booster = Booster({**params, **extra}, [dtrain])
+    claim = claim_plan(booster, plan)
     rounds = plan["rounds"] if num_boost_round is None else num_boost_round
     for iteration in range(rounds):
         booster.update(dtrain, iteration)
-    _store_ledger(booster, rounds, plan["parallel_trees"])
+    grown = drawn(booster)
+    training = replace(
+        claim.trainings[0], complete=True, events=grown.events, rounds=rounds, trees=grown.trees
+    )
+    ledger.store(booster, replace(claim, trainings=(training,)))
     return booster
 
 
-def _store_ledger(booster: Any, rounds: int, parallel_trees: int) -> None:
+def claim_plan(booster: Any, plan: dict[str, Any]) -> Ledger:
+    """Let a booster grow the trees of a low-level plan, under a ledger that is marked non-private.
+
+    Args:
+        booster: xgboost.Booster with this plan as its parameter ``dp_plan``.
+        plan: As for :func:`train_with_plan`.
+
+    Returns:
+        Ledger: The claim, which the booster now carries.
+    """
+    from .engine import native
     from .record import ledger
-    from .record.claim import drawn
     from .record.form import Ledger, TrainingRecord
 
-    private, noise, events = drawn(booster)
-    public = {"rounds": rounds, "group": 1, "num_parallel_tree": parallel_trees}
+    rounds = plan["rounds"]
+    public = {"rounds": rounds, "group": 1, "num_parallel_tree": plan["parallel_trees"]}
     training = TrainingRecord(
-        plan_digest="hand-made",
-        complete=True,
-        events=events,
+        id="0" * 32,
+        plan_digest=plan.get("id", "hand-made"),
+        complete=False,
+        events=(),
         rounds=rounds,
         target=(float("inf"), 0.0),
         public={"hyperparameters": {**public, "budget_shares": {}}},
     )
-    ledger.store(booster, Ledger(private, noise, (training,)))
+    claim = Ledger(False, "none" if plan["noise_free"] else "fixed", (training,))
+    ledger.store(booster, claim)
+    native.open_claim(booster.attr(ledger.ATTRIBUTE))
+    return claim

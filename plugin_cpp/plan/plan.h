@@ -139,7 +139,6 @@ struct Plan : private JsonReader {
 
   explicit Plan(JsonReader const& in) : JsonReader{in} {}
 
-  bool is_private = Bool("private");
   KnownNoise known = ReadKnownNoise(*this);  // of tests: the model is marked non-private
   bool noise_free = known.is_none;
   std::string id = Text("id");  // names this calibration in the ledger

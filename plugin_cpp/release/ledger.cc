@@ -1,8 +1,13 @@
 #include "plugin_cpp/release/ledger.h"
 
 #include <algorithm>  // for find_if, max
+#include <mutex>      // for lock_guard, mutex
+#include <set>        // for multiset
 #include <tuple>      // for tie
 #include <utility>    // for move
+
+#include "plugin_cpp/random/chacha20.h"  // for SystemKey
+#include "plugin_cpp/release/sha256.h"   // for Digest, Sha256, ToHex
 
 namespace xgboost::dp {
 // Not in the unnamed namespace: variants and vectors of events look for them here.
@@ -21,6 +26,17 @@ static bool operator==(RoundEvent const& a, RoundEvent const& b) {
 }
 
 namespace {
+/** @brief The ledgers under which a training of this process may still begin. */
+struct Claims {
+  std::mutex mutex;
+  std::multiset<Digest> digests;  // workers that share a process have the same ledger
+};
+
+Claims& OpenClaims() {
+  static Claims claims;
+  return claims;
+}
+
 LedgerEntry* Find(std::vector<LedgerEntry>* entries, DrawEvent const& event) {
   auto it = std::find_if(entries->begin(), entries->end(),
                          [&](auto const& entry) { return entry.event == event; });
@@ -53,6 +69,30 @@ void Append(std::vector<LedgerEntry> const& entries, bool of_persons, Array* out
   }
 }
 }  // namespace
+
+std::string NewTrainingId() {
+  constexpr std::size_t kBytes = 16;
+  return ToHex(SystemKey().data(), kBytes);
+}
+
+void OpenClaim(std::string const& ledger) {
+  auto digest = Sha256{}.Append(ledger).Finish();
+  auto& open = OpenClaims();
+  std::lock_guard lock{open.mutex};
+  open.digests.insert(digest);
+}
+
+bool UseClaim(std::string const& ledger) {
+  auto digest = Sha256{}.Append(ledger).Finish();
+  auto& open = OpenClaims();
+  std::lock_guard lock{open.mutex};
+  auto it = open.digests.find(digest);
+  if (it == open.digests.end()) {
+    return false;
+  }
+  open.digests.erase(it);
+  return true;
+}
 
 std::uint64_t LedgerEntry::Draw(std::size_t part) {
   drawn.resize(std::max(drawn.size(), part + 1));

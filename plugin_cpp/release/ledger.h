@@ -21,6 +21,19 @@ namespace xgboost::dp {
 using Attributes = std::map<std::string, std::string>;
 inline constexpr char kLedgerAttribute[] = "dp_ledger";
 
+/** @brief A random identifier of a training: 32 hexadecimal digits from the operating system. */
+[[nodiscard]] std::string NewTrainingId();
+
+/**
+ * @brief Allow one training in this process to draw what a ledger claims.
+ *
+ * Kept in memory only: a checkpoint, a pickle or a copy of a booster holds the ledger but cannot
+ * draw under it again.
+ */
+void OpenClaim(std::string const& ledger);
+/** @return Whether the claim of this ledger was open; it is not afterwards. */
+[[nodiscard]] bool UseClaim(std::string const& ledger);
+
 /** @brief eps0 of a selection is eps_num / 2^kEpsBits. */
 inline constexpr std::int32_t kEpsBits = 40;
 /** @brief The rate of a sample is rate_num / 2^kSampleBits. */

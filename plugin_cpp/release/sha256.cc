@@ -107,6 +107,16 @@ Digest Sha256::Finish() {
   return out;
 }
 
+std::string ToHex(std::uint8_t const* bytes, std::size_t n_bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string out;
+  for (std::size_t i = 0; i < n_bytes; ++i) {
+    out += kDigits[bytes[i] >> 4];
+    out += kDigits[bytes[i] & 15];
+  }
+  return out;
+}
+
 Digest Hmac(Digest const& key, std::string const& text) {
   constexpr std::size_t kBlock = 64;
   auto padded = [&](std::uint8_t with) {

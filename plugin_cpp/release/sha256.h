@@ -42,5 +42,8 @@ class Sha256 {
   std::uint64_t n_bytes_{0};
 };
 
+/** @brief Bytes as hexadecimal digits. */
+[[nodiscard]] std::string ToHex(std::uint8_t const* bytes, std::size_t n_bytes);
+
 [[nodiscard]] Digest Hmac(Digest const& key, std::string const& text);
 }  // namespace xgboost::dp

@@ -28,6 +28,7 @@ def report(*events: object) -> PrivacyReport:
             "noise": "os",
             "trainings": [
                 {
+                    "id": "0" * 32,
                     "plan_digest": "none",
                     "complete": True,
                     "enforced": enforced(),

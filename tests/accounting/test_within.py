@@ -9,7 +9,7 @@ from xgb_dp.accounting import Event
 from xgb_dp.accounting.events import is_within
 from xgb_dp.errors import LedgerError
 from xgb_dp.record import ledger
-from xgb_dp.record.claim import completed
+from xgb_dp.record.claim import Drawn, completed
 from xgb_dp.record.form import TrainingRecord
 
 from .events import GAUSSIAN, LAPLACE, PARALLEL, ROUND, SAMPLED, SELECTION
@@ -47,10 +47,15 @@ def test_the_plan_and_less_of_it_are_within(event):
 def claim(*events: Event, rounds: int) -> tuple[TrainingRecord, Any]:
     """The record of a training, and the ledger that claims it."""
     record = TrainingRecord(
-        plan_digest="0" * 16, complete=False, events=events, rounds=rounds, target=(1.0, 1e-6),
-        public={},
+        id="0" * 32, plan_digest="0" * 16, complete=False, events=events, rounds=rounds,
+        target=(1.0, 1e-6), public={},
     )  # fmt: skip
     return record, ledger.claim(None, record, private=True, noise="os")
+
+
+def grown(events: tuple[Event, ...]) -> Drawn:
+    """What the library has recorded."""
+    return Drawn(True, "os", events, ())
 
 
 @pytest.mark.parametrize(("plan", "changes"), BEYOND)
@@ -59,9 +64,9 @@ def test_a_training_that_drew_it_is_not_completed(plan, changes):
     record, claimed = claim(plan, rounds=50 if plan is PARALLEL else 5)
     beyond = (replace(plan, **changes),)  # type: ignore[type-var]
     with pytest.raises(LedgerError, match="released more than was calibrated"):
-        completed(claimed, True, "os", beyond, record.rounds)
+        completed(claimed, grown(beyond), record.rounds)
     if plan is not SELECTION:  # selections alone do not tell how many rounds were grown
-        training = completed(claimed, True, "os", (plan,), record.rounds).trainings[-1]
+        training = completed(claimed, grown((plan,)), record.rounds).trainings[-1]
         assert training.complete
         assert training.drawn is None
 
@@ -72,5 +77,5 @@ def test_two_entries_of_a_kind_are_beyond(more):
     record, claimed = claim(*ROUND, rounds=5)
     drawn = (*ROUND, replace(SELECTION, **more))
     with pytest.raises(LedgerError, match="released more than was calibrated"):
-        completed(claimed, True, "os", drawn, record.rounds)
-    assert completed(claimed, True, "os", ROUND, 5).trainings[-1].complete
+        completed(claimed, grown(drawn), record.rounds)
+    assert completed(claimed, grown(ROUND), 5).trainings[-1].complete

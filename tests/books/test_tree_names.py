@@ -1,6 +1,7 @@
-"""Names of trees: the library's text of a tree is the one that Python makes of a saved model."""
+"""Names of trees: the library has the same as Python, which reads the file of a model."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,8 @@ import xgboost as xgb
 
 import xgb_dp
 from tests.conftest import private
-from xgb_dp.engine.native import tree_texts
+from xgb_dp.engine import native
+from xgb_dp.engine.model_json import TREES, ModelJson
 from xgb_dp.record import ledger
 
 DP = private(dp_epsilon=4.0, max_depth=3, dp_categories={"kind": ["x", "y", "z"]})
@@ -21,14 +23,14 @@ EDGES = (
 )  # fmt: skip
 
 
-def texts(booster: xgb.Booster) -> list[bytes]:
-    """The same texts by Python alone."""
-    learner = json.loads(booster.save_raw("json"))["learner"]
-    score = learner["learner_model_param"]["base_score"]
-    return [
-        json.dumps([score, {k: v for k, v in tree.items() if k != "id"}], sort_keys=True).encode()
-        for tree in learner["gradient_booster"]["model"]["trees"]
-    ]
+def trees(booster: xgb.Booster) -> list[dict[str, Any]]:
+    model: list[dict[str, Any]] = ModelJson.of(booster).part(TREES)["trees"]
+    return model
+
+
+def name_of(tree: dict[str, Any]) -> str:
+    """The name of a tree by the library, which reads the tree first."""
+    return native.answer("XGDPTestTreeName", json.dumps(tree).encode()).decode()
 
 
 def data(n: int = 400) -> tuple[pd.DataFrame, np.ndarray]:
@@ -48,33 +50,33 @@ def data(n: int = 400) -> tuple[pd.DataFrame, np.ndarray]:
     ],
     ids=["two", "several", "regression"],
 )
-def test_texts_of_trained_trees(changes):
+def test_names_of_trained_trees(changes):
     X, y = data()
     d = xgb.DMatrix(X, y, enable_categorical=True)
     model = xgb.train(DP | changes, d, 4)
     model = xgb.train(DP | changes, d, 2, xgb_model=model)
-    assert tree_texts(model) == texts(model)
+    assert [name_of(tree) for tree in trees(model)] == ModelJson.of(model).tree_names()
     record = xgb_dp.privacy_report(model).ledger
     names = [name for training in record["trainings"] for name in training["trees"]]
     assert names == ledger.tree_names(model)
 
 
-def test_texts_of_every_form_of_a_number():
+def test_names_of_every_form_of_a_number():
     """In turn, and any bits of a float that is a number."""
     X, y = data()
     y = y + 2.0 * (X["kind"] == "y").to_numpy()
     d = xgb.DMatrix(X, y, enable_categorical=True)
     stock = xgb.train({"max_depth": 5, "tree_method": "hist", "max_cat_to_onehot": 1}, d, 20)
     saved = json.loads(stock.save_raw("json"))
-    trees = saved["learner"]["gradient_booster"]["model"]["trees"]
+    stored = saved["learner"]["gradient_booster"]["model"]["trees"]
     rng = np.random.default_rng(1)
-    for number, tree in enumerate(trees):
+    for number, tree in enumerate(stored):
         for field in ("loss_changes", "sum_hessian", "base_weights"):
             size = len(tree[field])
             bits = rng.integers(0, 1 << 32, size, dtype=np.uint32).view(np.float32)
             floats = np.where(np.isfinite(bits), bits, 0.5).tolist()
             tree[field] = np.resize(EDGES, size).tolist() if number < 3 else floats
     edited = xgb.Booster(model_file=bytearray(json.dumps(saved).encode()))
-    assert max(len(tree["loss_changes"]) for tree in trees[:3]) >= len(EDGES)
-    assert any(tree["categories"] for tree in trees)
-    assert tree_texts(edited) == texts(edited)
+    assert max(len(tree["loss_changes"]) for tree in stored[:3]) >= len(EDGES)
+    assert any(tree["categories"] for tree in stored)
+    assert [name_of(tree) for tree in trees(edited)] == ModelJson.of(edited).tree_names()

@@ -52,9 +52,9 @@ def test_trees_are_those_of_the_oracle(noisy, persons):
     plan = plan_of(len(columns))
     codes = np.arange(columns.shape[1], dtype=np.uint32) // 3 if persons else None
     each = weights(codes, columns.shape[1], plan.number_shift)
-    changes = {"private": False, "test_key": KEY}
+    changes = {"test_key": KEY}
     if not noisy:
-        changes = {"private": False, "noise_free": True, "sigma2": 0}
+        changes = {"noise_free": True, "sigma2": 0}
     request = numbers_request(plan, **changes)
     released = native.discover_numbers(columns, each, request)["columns"]
     noise = Noise({"noise_free": not noisy, "test_key": KEY})
@@ -70,13 +70,12 @@ def test_trees_are_those_of_the_oracle(noisy, persons):
             assert numbers["missing"] == pytest.approx(each[np.isnan(column)].sum() / unit)
 
 
-def test_private_requests_are_for_private_noise():
+def test_requests_have_noise_and_weights_in_range():
     columns = table(20)
     each = np.full(20, 1, dtype=np.int64)
     plan = plan_of(4, number_shift=0)
-    for changes in ({"noise_free": True, "sigma2": 0}, {"test_key": KEY}, {"sigma2": 0}):
-        with pytest.raises(XGBoostError):
-            native.discover_numbers(columns, each, numbers_request(plan, **changes))
+    with pytest.raises(XGBoostError, match="sigma2"):
+        native.discover_numbers(columns, each, numbers_request(plan, sigma2=0))
     for wrong in (each * 2, -each):
         with pytest.raises(XGBoostError, match="weighs too much"):
             native.discover_numbers(columns, wrong, numbers_request(plan))

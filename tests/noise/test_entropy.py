@@ -363,7 +363,7 @@ for n in (1, 300, 600):
     look("idle")
 for kind in ("binary", "multiclass"):
     request = {"kind": kind, "num_class": 40, "sigma2": 1 << 40, "shift": 20, "unit": "row",
-               "private": True, "noise_free": False, "plan_id": "",
+               "noise_free": False, "plan_id": "",
                "masking": {"workers": 0, "colluders": 0}}
     xgb_dp.engine.native.release_intercept(d, request)
     look("idle")

@@ -188,9 +188,8 @@ def test_a_plan_that_releases_more_often(
 @pytest.mark.parametrize(
     "change",
     [
-        {"private": False},
-        {"private": False, "test_key": "0" * 64},
-        {"private": False, "noise_free": True, "sigma2": 0},
+        {"test_key": "0" * 64},
+        {"noise_free": True, "sigma2": 0},
         {"plan_id": "another"},
     ],
     ids=lambda change: "-".join(change),

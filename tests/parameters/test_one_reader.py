@@ -21,7 +21,6 @@ CHECKED = re.compile(r"(.*\.)?(s|settings)(\.given)?")
 
 OTHERS = {
     # XGBoost's own record of a model, which uses the same words.
-    ("engine/model_json.py", "self._numbers"),
     ("engine/model_writing.py", "self._numbers"),
     # The ledger of a model.
     ("record/deployment.py", "last.hyperparameters"),

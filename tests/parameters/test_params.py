@@ -154,7 +154,6 @@ def test_shares(params):
 def test_plan_is_json_with_exact_numbers(params):
     s = resolve(params("regression", dp_feature_cuts={0: [0.1, 0.3]}, dp_n_public=1000))
     built = json.loads(plan.dump_plan(plan.build_plan(s, NOISE)))
-    assert built["private"] is True
     assert built["noise_free"] is False
     assert "test_key" not in built
     assert built["n_public"] == 1000
@@ -166,13 +165,11 @@ def test_plan_is_json_with_exact_numbers(params):
     assert built["leaf"]["sigma2"] == 1 << 22
 
 
-def test_plan_with_known_noise_is_not_private(params):
+def test_plan_with_known_noise(params):
     key = "ab" * 32
     built = plan.build_plan(resolve(params()), NOISE, key)
-    assert built["private"] is False
     assert built["test_key"] == key
     built = plan.build_plan(resolve(params(dp_epsilon=math.inf)), NOISE, None)
-    assert built["private"] is False
     assert built["noise_free"] is True
 
 

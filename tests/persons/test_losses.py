@@ -25,6 +25,7 @@ from tests.sensitivity.test_losses import FINITE, OF_OUTPUT, Rows, modes_of, pla
 from tests.stated import describe_intercept, describe_plan
 from xgb_dp.accounting import sensitivity
 from xgb_dp.engine import native
+from xgb_dp.testing import claim_plan
 
 from .conftest import people
 
@@ -234,6 +235,7 @@ def factor_of(name: str, y: Any, margin: Any, weight: Any) -> float:
         "nthread": 1, "base_score": 1.0, "disable_default_eval_metric": True, **extra,
     }  # fmt: skip
     booster = xgb.Booster(params, [d := crowd.matrix(len(crowd.y))])
+    claim_plan(booster, plan)
     booster.update(d, 0)
     [tree] = trees(booster)
     node = 1 if tree["sum_hessian"][1] > tree["sum_hessian"][2] else 2

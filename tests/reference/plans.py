@@ -20,7 +20,6 @@ def base_plan(features: list[Plan], **changes: Any) -> Plan:
     plan: Plan = {
         "version": 1,
         "unit": "row",
-        "private": False,
         "noise_free": True,
         "objective": "binary:logistic",
         "n_features": n,

@@ -17,6 +17,7 @@ from xgb_dp.record.form import Ledger
 from xgb_dp.record.recheck import contradictions
 
 from ..conftest import arrays
+from ..models import as_xgboost_writes
 
 PARAMS = private(objective="binary:logistic", max_depth=2, nthread=1)
 CASES: dict[str, dict[str, Any]] = {
@@ -168,7 +169,7 @@ def test_a_file_that_contradicts_itself_fails(models, tmp_path, change, verdict,
     CHANGES[change](record["trainings"][0])
     content["learner"]["attributes"]["dp_ledger"] = sealed.dumps(record)
     path = tmp_path / "model.json"
-    path.write_text(json.dumps(content))
+    path.write_text(as_xgboost_writes(content), encoding="utf-8")
     contradicted = xgb_dp.verify(path)
     assert contradicted.verdict == verdict
     [check] = [check for check in contradicted.checks if not check.passed]
@@ -253,7 +254,7 @@ def test_parameters_of_objectives_are_covered(objective, name, value, other, tmp
         for part in content["learner"]["objective"].values():
             if stored and isinstance(part, dict) and name in part:
                 part[name] = stored
-        path.write_text(json.dumps(content), encoding="utf-8")
+        path.write_text(as_xgboost_writes(content), encoding="utf-8")
         assert xgb_dp.verify(path).verdict == verdict, stored
 
 
@@ -265,5 +266,5 @@ def test_parameters_are_compared_as_floats_of_32_bits(tmp_path):
     for stored, verdict in ((None, "passed"), ("1" + "0" * 400, "failed"), ("8.1352", "failed")):
         if stored:
             content["learner"]["objective"]["reg_loss_param"]["scale_pos_weight"] = stored
-        path.write_text(json.dumps(content), encoding="utf-8")
+        path.write_text(as_xgboost_writes(content), encoding="utf-8")
         assert xgb_dp.verify(path).verdict == verdict, stored

@@ -182,6 +182,7 @@ def test_a_ledger_that_contradicts_itself_is_refused(for_rows, change):
 
 def test_trainings_of_two_units_are_no_model(for_rows):
     person, row = claimed(for_rows), xgb_dp.privacy_report(for_rows).ledger
+    person["trainings"][0]["id"] = "f" * 32
     mixed = {**row, "trainings": [*row["trainings"], *person["trainings"]]}
     with pytest.raises(LedgerError, match="different units"):
         PrivacyReport(mixed)

@@ -203,7 +203,7 @@ def test_one_machine_is_refused():
 
 def test_no_release_without_keys():
     request = {"kind": "multiclass", "num_class": 2, "sigma2": 1 << 20, "shift": 0,
-               "unit": "row", "private": True, "noise_free": False, "plan_id": "x",
+               "unit": "row", "noise_free": False, "plan_id": "x",
                **masked(2, 0)}  # fmt: skip
     import xgboost as xgb
 

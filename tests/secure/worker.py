@@ -73,7 +73,6 @@ def release(task: dict[str, Any], rank: int) -> list[int]:
         "num_class": classes,
         "sigma2": task["sigma2"],
         "shift": 10,
-        "private": False,
         "noise_free": task["sigma2"] == 0,
         "plan_id": "a release",
         "masking": {"workers": workers, "colluders": task.get("colluders", 0)},

@@ -51,7 +51,7 @@ def winners(law: Repetitions, chances: np.ndarray, monkeypatch: pytest.MonkeyPat
     candidate = SimpleNamespace(settings=settings)
     event = SimpleNamespace(repetitions=law, runs=[()], score=())
     plan = SimpleNamespace(event=event, runs=[()], score=None)
-    record = SimpleNamespace(private=True, noise="os", trainings=[None], events=[])
+    record = SimpleNamespace(is_private=True, trainings=[None], events=[])
     monkeypatch.setattr(ledger, "read_ledger", lambda booster: record)
     monkeypatch.setattr(ledger, "store", lambda booster, record: None)
     monkeypatch.setattr(selected, "replace", lambda record, **changes: record)

@@ -9,13 +9,13 @@ import xgboost as xgb
 
 from tests.reference.comparison import BINARY, MULTICLASS, SQUARED, make_plan
 from tests.reference.trainer import RowBound as Bound
+from xgb_dp.testing import claim_plan
 
 from ..models import trees
 from .strategies import text_of
 
 IN_THE_CLEAR = {
     "unit": "row",
-    "private": False,
     "plan_id": "",
     "masking": {"workers": 0, "colluders": 0},
 }
@@ -50,6 +50,7 @@ def xgb_train(plan: dict[str, Any], d: xgb.DMatrix, start: bytearray | None = No
     if plan["objective"] in BINARY:
         params["scale_pos_weight"] = plan["row_bound"]["positive_weight"]
     booster = xgb.Booster(params, [d], model_file=start)
+    claim_plan(booster, plan)
     booster.update(d, 0)
     return booster
 

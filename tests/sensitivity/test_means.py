@@ -17,6 +17,7 @@ from tests.reference.trainer import RowBound as Bound
 from tests.stated import describe_intercept
 from xgb_dp.accounting import sensitivity
 from xgb_dp.engine import native
+from xgb_dp.testing import claim_plan
 
 from ..models import trees
 from .cpp import IN_THE_CLEAR
@@ -68,6 +69,7 @@ def train(plan: dict[str, Any], d: xgb.DMatrix) -> list[dict[str, Any]]:
         "nthread": 1, "base_score": 1.0, "disable_default_eval_metric": True, **extra,
     }  # fmt: skip
     booster = xgb.Booster(params, [d])
+    claim_plan(booster, plan)
     booster.update(d, 0)
     return trees(booster)
 

@@ -43,8 +43,7 @@ def test_plan_without_a_field(booster, dtrain, field):
         (("row_bound", "gradient_bound"), "-1", "gradient_bound"),
         (("row_bound", "mode"), "none", "mode"),
         (("candidates", "levels"), 40, "levels"),
-        (("noise_free",), True, "contradicts"),
-        (("test_key",), "00" * 32, "contradicts"),
+        (("noise_free",), True, "sigma2"),
         (("objective",), "count:poisson", "objective"),
         (("num_class",), 3, "softmax"),
         (("score",), "gain", "gain"),
@@ -78,21 +77,6 @@ def test_plan_that_contradicts_itself(booster, dtrain, path, value, named):
         plan["split_levels"], plan["no_split"], named = 1, True, "random splits"
     with pytest.raises(XGBoostError, match=named):
         from_plan(plan, dtrain).save_config()
-
-
-@pytest.mark.parametrize("change", [{"test_key": "0" * 64}, {"noise_free": True, "sigma2": 0}])
-def test_intercept_that_contradicts_itself(dtrain, monkeypatch, change):
-    """Noise that somebody knows, or none, is not asked for in the name of privacy."""
-    asked: list[dict] = []
-    release = native.release_intercept
-    monkeypatch.setattr(
-        native, "release_intercept", lambda d, request: asked.append(request) or release(d, request)
-    )
-    xgb.train(PARAMS, dtrain, 1)
-    assert asked[0]["private"]
-    with pytest.raises(XGBoostError, match="says `private`"):
-        release(dtrain, asked[0] | change)
-    assert len(release(dtrain, asked[0] | change | {"private": False})["sums"]) == 2
 
 
 @pytest.mark.parametrize("weight", [None, 3.0])
@@ -236,6 +220,7 @@ def test_one_of_the_plans_that_might_be_taken_has_all_draws(booster, dtrain):
         training["events"] = [{"mechanism": "choice", "first": [], "options": options}]
         training["enforced"] = enforced
         other.set_attr(dp_ledger=json.dumps(claim))
+        native.open_claim(json.dumps(claim))
         if is_taken:
             other.update(dtrain, 0)
         else:

@@ -42,8 +42,8 @@ def test_bad_keys(key):
         pass
 
 
-def _plan(private=False):
-    return base_plan([{"kind": "private", "grid": []}] * 4, private=private, shape="per_node")
+def _plan(**changes):
+    return base_plan([{"kind": "private", "grid": []}] * 4, shape="per_node", **changes)
 
 
 def test_train_with_plan(matrix):
@@ -52,5 +52,5 @@ def test_train_with_plan(matrix):
     assert not xgb_dp.privacy_report(model).private
     X, y = arrays()
     assert np.mean((model.predict(xgb.DMatrix(X)) > 0.5) == y) > 0.8
-    with pytest.raises(PrivacyParameterError, match="private"):
-        testing.train_with_plan(_plan(private=True), matrix())
+    with pytest.raises(PrivacyParameterError, match="test_key"):
+        testing.train_with_plan(_plan(noise_free=False), matrix())

@@ -305,10 +305,11 @@ class Budget(Book):
             >>> budget.missing(booked), budget.missing(model)
             ([], ['training 1'])
         """
-        entries = self.entries
-        return [
-            old.name for old in privacy_report(model).record.releases if not is_booked(old, entries)
-        ]
+        entries, record = self.entries, privacy_report(model).record
+        missing = [old.name for old in record.releases if not is_booked(old, entries)]
+        if not record.is_complete:  # nothing says who has grown the trees of a checkpoint
+            missing.append(f"the trees of training {len(record.trainings)}, which has not ended")
+        return missing
 
     def statement(self) -> str:
         """The guarantee of the budget, and the book, in prose."""

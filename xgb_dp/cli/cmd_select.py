@@ -7,6 +7,7 @@ import click
 from ..domain.declared import typed
 from ..domain.domain import ATTRIBUTE
 from ..errors import PrivacyParameterError
+from ..record.ledger import attach
 from ..request.params import DEFAULT_ROUNDS
 from ..tuning.score_names import SCORES
 from . import options
@@ -60,7 +61,7 @@ def select(given: Given) -> None:
             note=note,
             **given.named("epsilon", "delta", "score"),
         )
-        chosen.booster.set_attr(**{ATTRIBUTE: table.domain.to_json()})
+        attach(chosen.booster, **{ATTRIBUTE: table.domain.to_json()})
         save(model_file(model, chosen.booster))
     setting = ", ".join(f"{name}={value}" for name, value in chosen.setting.items())
     click.echo(f"{setting}: {chosen.score_name} {chosen.score:.4f} ± {chosen.score_noise:.4f}")

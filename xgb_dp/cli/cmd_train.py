@@ -14,7 +14,7 @@ from ..domain.domain import ATTRIBUTE, Domain
 from ..engine.models import load_booster
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..record.deployment import model_card
-from ..record.ledger import read_ledger
+from ..record.ledger import attach, read_ledger
 from ..record.report import PrivacyReport, privacy_report
 from ..record.report_views import round_up
 from ..request.names import check_names, flatten
@@ -91,7 +91,7 @@ def train(given: Given) -> None:
         count = DEFAULT_ROUNDS if given.rounds is None else given.rounds
         with _progress_bar(count, given.quiet) as bar:
             booster = training(params, matrix, count, xgb_model=earlier, callbacks=[_progress(bar)])
-        booster.set_attr(**{ATTRIBUTE: domain.to_json()})
+        attach(booster, **{ATTRIBUTE: domain.to_json()})
         report = privacy_report(booster)
         outputs = [report_file(report, path) for path in given.reports]
         if card_path is not None:

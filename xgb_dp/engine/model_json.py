@@ -6,8 +6,9 @@ ValueError where it is damaged. Nothing here needs a compiled library.
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -76,15 +77,30 @@ class ModelJson:
     parallel_trees: int = _at(*TREES, "gbtree_model_param", "num_parallel_tree", read=int)
     tree_count: int = _at(*TREES, "trees", read=len)
 
-    def tree_texts(self) -> Iterator[str]:
-        """Each tree with all its numbers and the intercept.
+    def tree_names(self) -> list[str]:
+        """Digests of all numbers of each tree, as in `plugin_cpp/release/tree_name.cc`."""
+        return [
+            hashlib.sha256(_bytes_of({k: v for k, v in tree.items() if k != "id"})).hexdigest()[:32]
+            for tree in self._trees["trees"]
+        ]
 
-        `plugin_cpp/tree_text.cc` writes the same text for models in memory.
+    def texts_without_trees(self) -> dict[str, str]:
+        """All that predictions depend on besides the trees, by name.
+
+        A slice of a model has the same, or no categories.
         """
-        score = self._numbers["base_score"]
-        for tree in self._trees["trees"]:
-            numbers = {name: value for name, value in tree.items() if name != "id"}
-            yield json.dumps([score, numbers], sort_keys=True)
+        rest = {
+            "columns": self.feature_names,
+            "types": self.feature_types,
+            "numbers": self._numbers,
+            "objective": self._objective,
+            "booster": self.booster,
+            "parallel_trees": self.parallel_trees,
+        }
+        parts = {"model": rest}
+        if self._trees["cats"]["enc"]:
+            parts["categories"] = self._trees["cats"]
+        return {name: json.dumps(part, sort_keys=True) for name, part in parts.items()}
 
     def check_trees(self) -> None:
         """Refuse trees whose parts do not fit each other; XGBoost would crash as it predicts."""
@@ -98,6 +114,17 @@ class ModelJson:
         if not _ascends(trees["iteration_indptr"], len(trees["trees"])):
             raise ValueError("its rounds are in no order")
         _check_categories(trees["cats"])
+
+
+def _bytes_of(value: Any) -> bytes:
+    """A part of a tree: texts, and numbers as doubles after how many there are."""
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, dict):
+        return b"".join(f"{name}=".encode() + _bytes_of(value[name]) for name in sorted(value))
+    is_real = any(isinstance(number, float) for number in value)  # a float of 32 bits
+    numbers = np.asarray(value, dtype="<f4" if is_real else "<f8").astype("<f8")
+    return len(value).to_bytes(8, "little") + numbers.tobytes()
 
 
 def _ascends(ends: list[int], last: int) -> bool:

@@ -105,9 +105,20 @@ def answer(name: str, *args: Any) -> bytes:
     return out.value or b""
 
 
-def tree_texts(booster: Any) -> list[bytes]:
-    """The text of every tree that its name in a ledger is the digest of."""
-    return answer("XGDPTreeTexts", booster.handle).splitlines()
+def training_id() -> str:
+    """A random identifier for a training, of 128 bits in hexadecimal digits."""
+    return answer("XGDPTrainingId").decode()
+
+
+def open_claim(text: str) -> None:
+    """Allow one training of this process to draw what this ledger claims."""
+    call("XGDPOpenClaim", ctypes.c_char_p(text.encode()))
+
+
+def model_content(booster: Any) -> dict[str, Any]:
+    """A model as its file holds it, without its trees."""
+    content: dict[str, Any] = json.loads(answer("XGDPModelContent", booster.handle))
+    return content
 
 
 def is_plain(matrix: Any) -> bool:

@@ -118,7 +118,7 @@ class SavedModel(ModelJson):
                 continue
             for key, stored in value.items():
                 named = key in parameters and _is_stored_as(stored, parameters[key])
-                if key in seen or (not named and not _is_number(stored)):
+                if key in seen or (not named and not is_number(stored)):
                     yield f"{place}.{key}"
             seen |= set(value)
         yield from self._wrong_counts()
@@ -155,7 +155,8 @@ def _floats(value: Any) -> npt.NDArray[np.float64] | None:
         return None
 
 
-def _is_number(text: Any) -> bool:
+def is_number(text: Any) -> bool:
+    """Whether a text is a number, infinities among them."""
     try:
         float(text)
     except (TypeError, ValueError, OverflowError):

@@ -95,7 +95,7 @@ def calibrated(booster: Any, posterior: Posterior, method: str, cost: Cost) -> A
     else:
         model = booster.copy()
         curve = isotonic(posterior, booster.num_boosted_rounds())
-        model.set_attr(**{CURVE: curve.to_json()})
+        ledger.attach(model, **{CURVE: curve.to_json()})
     if before is not None:
         whole = ledger.evaluated(booster, model, before, cost.events, shown, cost.entry)
         ledger.store(model, whole)

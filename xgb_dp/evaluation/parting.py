@@ -21,7 +21,7 @@ from ..data.parts import TEST, TRAIN, Part
 from ..data.sparse import check_sparse
 from ..data.split_rows import MATRICES, SplitTable, persons_of_part, split_matrix
 from ..engine.native import rows_apart
-from ..errors import PrivacyParameterError, PrivacyRefusal, spelling
+from ..errors import PrivacyParameterError, PrivacyRefusal, spelling, spelt
 from ..noisy_sums import Ints
 from ..parameters.parse import parse_number
 
@@ -88,7 +88,7 @@ def split(data: Any, *, test: float = 0.2, privacy_id: Any = None) -> Split:
         >>> "row pays for the model or for the figures, never for both" in report.statement()
         True
     """
-    share = parse_number("test", test, low=0.0, high=1.0, open_low=True, open_high=True)
+    share = parse_number(spelt("test"), test, low=0.0, high=1.0, open_low=True, open_high=True)
     rows = _rows(data)
     with spelling({"dp_privacy_id": "privacy_id"}):
         _, privacy_id = ids_apart(data, privacy_id)

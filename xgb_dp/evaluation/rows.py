@@ -120,7 +120,7 @@ def judged(model: Any) -> Judged:
     record: Ledger | None = None
     with suppress(LedgerError):
         record = read_ledger(booster)
-        public, private = record.trainings[-1].public, record.private
+        public, private = record.trainings[-1].public, record.is_private
         parts = tuple(map(_part_of, record.trainings))
     curve = MarginCurve.of(booster) if kind == "binary" else None
     levels = tuple(levels_of_model(booster) or ())

@@ -25,7 +25,7 @@ from ..errors import BudgetError, LedgerError
 from .form import Ledger, TrainingRecord
 from .ledger import ATTRIBUTE
 
-_SHARED = ("unit", "private", "test_key", "noise_free", "masking")
+_SHARED = ("unit", "test_key", "noise_free", "masking")
 """Whose noise and pads are meant: fields of a request, and of the plan."""
 _FIGURES = {"range": "label_range", "rows": "labels", "intercept": "labels",
             "columns": "by_column", "products": "products", "candidates": "candidates"}  # fmt: skip
@@ -125,13 +125,21 @@ class Draws:
 
     def complete(self, claim: Ledger, booster: Any, rounds: int) -> Ledger:
         """The whole ledger of a model."""
-        private, noise, trees = drawn(booster, self.enforced[claim.trainings[-1].taken or 0])
-        return completed(claim, private, noise, (*self._before, *trees), rounds)
+        grown = drawn(booster, self.enforced[claim.trainings[-1].taken or 0])
+        return completed(claim, replace(grown, events=(*self._before, *grown.events)), rounds)
 
 
-def completed(
-    claim: Ledger, private: bool, noise: str, events: tuple[Event, ...], rounds: int
-) -> Ledger:
+@dataclass(frozen=True)
+class Drawn:
+    """What the library has recorded of a training."""
+
+    private: bool
+    noise: str
+    events: tuple[Event, ...]
+    trees: tuple[str, ...]  # names of the trees, each recorded when it was grown
+
+
+def completed(claim: Ledger, grown: Drawn, rounds: int) -> Ledger:
     """The ledger of a training that has drawn what it claimed, or less.
 
     A training that released less than planned (a callback stopped it, or "no split" won somewhere)
@@ -139,6 +147,7 @@ def completed(
     composition is proved for releases fixed in advance. ``drawn`` then holds what was drawn.
     """
     *earlier, plan = claim.trainings
+    events = grown.events
     _check_drawn(events, plan, rounds)
     # A choice among plans is charged as a whole, too.
     short = plan.taken is not None or _counts(events) != _counts(plan.events)
@@ -148,16 +157,16 @@ def completed(
         events=plan.events if short else events,
         drawn=events if short else None,
         rounds=rounds,
+        trees=grown.trees,
     )
-    return Ledger(
-        claim.private and private, claim.noise if noise == "os" else noise, (*earlier, last)
-    )
+    noise = claim.noise if grown.noise == "os" else grown.noise
+    return Ledger(claim.private and grown.private, noise, (*earlier, last))
 
 
-def drawn(booster: Any, enforced: Enforced | None = None) -> tuple[bool, str, tuple[Event, ...]]:
-    """Whether a training under way is private, where its noise is from, and what it has drawn."""
+def drawn(booster: Any, enforced: Enforced | None = None) -> Drawn:
+    """The draws and trees of the updater of this booster; a copy of a booster has made none."""
     for updater in ModelJson.config_of(booster).updaters:
-        if updater.get(ATTRIBUTE):
+        if updater.get(ATTRIBUTE) and updater["dp_live"]:
             record = json.loads(updater[ATTRIBUTE])
             followed = Enforced.of_plan(json.loads(updater["dp_train_param"]["dp_plan"]))
             if enforced is None:
@@ -167,10 +176,12 @@ def drawn(booster: Any, enforced: Enforced | None = None) -> tuple[bool, str, tu
                     "The library has followed another plan than the ledger claims. The model must "
                     "not be published. Please report this."
                 )
-            draws = record["trainings"][-1]["events"]
-            return record["private"], record["noise"], tuple(map(enforced.event, draws))
+            last = record["trainings"][-1]
+            events = tuple(map(enforced.event, last["events"]))
+            return Drawn(record["private"], record["noise"], events, tuple(last["trees"]))
     raise LedgerError(
-        "The booster holds no record of private training: nothing was trained privately."
+        "The booster is not the one that has grown the private trees: nothing was trained, or a "
+        "callback has loaded or copied a model. Do not publish it, and train again without."
     )
 
 

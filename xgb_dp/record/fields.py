@@ -19,7 +19,8 @@ from ..errors import LedgerError
 
 _MOST = 1 << 31  # rounds
 _NEEDED = {"rounds", "group", "budget_shares", "num_parallel_tree"}
-_NAME = re.compile(r"[0-9a-f]{16}")
+_ENTRY = re.compile(r"[0-9a-f]{16}")
+_NAME = re.compile(r"[0-9a-f]{32}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _START = {"digest", "rounds", "trees"}
 _RELEASED = "released"
@@ -48,8 +49,22 @@ def _is_number(value: Any, low: float = -math.inf, below: float = math.inf) -> b
 
 
 def _is_name(value: Any) -> bool:
-    """Whether this is the name of a tree, or of an entry in a budget."""
+    """Whether this is the name of a tree, or of a training."""
     return type(value) is str and _NAME.fullmatch(value) is not None
+
+
+def _is_entry(value: Any) -> bool:
+    """Whether this is the name of an entry in a budget."""
+    return type(value) is str and _ENTRY.fullmatch(value) is not None
+
+
+def read_content(data: Any) -> dict[str, str]:
+    """Digests of the parts of a model file besides its trees, by name."""
+    if not isinstance(data, Mapping) or not all(
+        type(digest) is str and _DIGEST.fullmatch(digest) for digest in data.values()
+    ):
+        raise damaged("it does not name the parts of its model")
+    return dict(data)
 
 
 def _are_names(value: Any) -> bool:
@@ -200,7 +215,7 @@ def _is_evaluation(value: Any) -> bool:
     return (
         isinstance(value, Mapping)
         and is_count(value.get("events"))
-        and ("entry" not in value or _is_name(value["entry"]))
+        and ("entry" not in value or _is_entry(value["entry"]))
         and _is_number(value.get("delta", 0.0), 0, 1)
     )
 
@@ -210,6 +225,7 @@ def _to_json(values: Sequence[Event] | Sequence[Enforced]) -> list[dict[str, Any
 
 
 TRAINING: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "id": (_reader(_is_name, "have an identifier", str), str),
     "plan_digest": (_reader(lambda v: type(v) is str, "name its plan", str), str),
     "complete": (_reader(lambda v: type(v) is bool, "name its state", bool), bool),
     "events": (_read_events, _to_json),
@@ -220,7 +236,7 @@ TRAINING: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "public": (_reader(_is_public, "say what was public", lambda v: v), dict),
     "trees": (_reader(_are_names, "name its trees", tuple), list),
     "start": (PublicStart.from_json, PublicStart.to_json),
-    "entry": (_reader(_is_name, "name its entry in a budget", str), str),
+    "entry": (_reader(_is_entry, "name its entry in a budget", str), str),
 }
 """The fields of a training in the order in which they are written: what reads and writes each."""
 

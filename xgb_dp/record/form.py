@@ -7,7 +7,7 @@ one would make epsilon too small.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..accounting import ChoiceEvent, Event, SelectionEvent, Unit, one_unit
@@ -16,7 +16,7 @@ from ..accounting.events import release_counts
 from ..accounting.nested import charged, ways_of
 from ..accounting.units import all_same
 from ..errors import LedgerError
-from .fields import TRAINING, PublicStart, check_choice, check_fields, damaged
+from .fields import TRAINING, PublicStart, check_choice, check_fields, damaged, read_content
 
 VERSION = 1
 DISCOVERY = "discovery"
@@ -38,6 +38,7 @@ class Released:
 class TrainingRecord:
     """One training of a model."""
 
+    id: str  # random, 128 bits in hexadecimal digits: tells it from every other training
     plan_digest: str  # names the plan
     complete: bool  # whether it came to its end; a training under way claims its whole plan
     events: tuple[Event, ...]  # what it is charged with, in release order
@@ -215,11 +216,13 @@ class Ledger:
     private: bool  # whether the trees were grown with noise that nobody knows
     noise: str  # "os", "fixed" (a key for tests) or "none"
     trainings: tuple[TrainingRecord, ...]  # in order
+    # SHA-256 of the parts of the model file besides its trees, by name; empty while it is trained
+    content: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_json(cls, data: Any) -> Ledger:
         """Read a ledger without its digest."""
-        check_fields(data, "it", {"version", "private", "noise", "trainings"})
+        check_fields(data, "it", {"version", "private", "noise", "trainings"}, {"content"})
         if type(data["version"]) is not int or data["version"] != VERSION:
             raise LedgerError(
                 "The privacy ledger has an unknown version; update xgb-dp to read it."
@@ -232,11 +235,14 @@ class Ledger:
             private=data["private"],
             noise=data["noise"],
             trainings=tuple(TrainingRecord.from_json(t) for t in data["trainings"]),
+            content=read_content(data.get("content", {})),
         )
+        if len({t.id for t in ledger.trainings}) < len(ledger.trainings):
+            raise damaged("two of its trainings are the same one")
         if not all_same(t.unit for t in ledger.trainings):
             raise damaged("its trainings have different units of privacy")
-        if any(t.trees is None for t in ledger.trainings[:-1]):
-            raise damaged("a training does not name its trees")
+        if not all(t.complete for t in ledger.trainings[:-1]):
+            raise damaged("a training follows one that was broken off")
         if any(t.start is not None for t in ledger.trainings[1:]):
             raise damaged("a training starts from a public model after another training")
         if ledger.private:
@@ -251,12 +257,26 @@ class Ledger:
             "private": self.private,
             "noise": self.noise,
             "trainings": [t.to_json() for t in self.trainings],
+            **({"content": dict(self.content)} if self.content else {}),
         }
 
     def starting_from(self, start: PublicStart) -> Ledger:
         """The ledger with a start of its last training, which is its only one."""
         [training] = self.trainings
         return replace(self, trainings=(replace(training, start=start),))
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every training has ended, and has named the trees that it grew.
+
+        A checkpoint names none: whatever trees it holds, nothing says who has grown them.
+        """
+        return all(t.complete for t in self.trainings)
+
+    @property
+    def is_private(self) -> bool:
+        """Whether its events bound the privacy loss of the model."""
+        return self.private and self.noise == "os" and self.is_complete
 
     @property
     def releases(self) -> tuple[Released, ...]:

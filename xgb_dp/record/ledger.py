@@ -9,18 +9,21 @@ The stored text carries a digest of itself (``sealed.py``), against damage and n
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ..accounting import Event
 from ..engine.model_json import ModelJson
-from ..engine.native import tree_texts
+from ..engine.native import model_content
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal, spelt
 from . import sealed
 from .form import Ledger, TrainingRecord
 
 ATTRIBUTE = "dp_ledger"
+BOUND = ("dp_schema", "dp_calibration", "dp_classes")
+"""Attributes of a model whose text a ledger names by digest."""
 
 
 def read_ledger(booster: Any) -> Ledger:
@@ -58,17 +61,17 @@ def _unreadable(reason: str) -> LedgerError:
 
 
 def check_trees(ledger: Ledger, model: ModelJson) -> None:
-    """Refuse trees that the ledger does not name."""
+    """Refuse trees that the ledger does not name; the ledger of a checkpoint names none.
+
+
+    Raises:
+        LedgerError: A tree is unknown, or the trees cannot be read.
+    """
     digests, total = _tree_digests(model)
-    known = ledger.trees
-    unknown = [d for d in digests if d not in known]
-    # Only the last training may be under way; its trees are the last ones.
-    last = ledger.trainings[-1]
-    open_rounds = last.rounds if last.trees is None else 0
-    allowed = open_rounds * len(digests) // max(total, 1)
-    at_end = not unknown or digests[-len(unknown) :] == unknown
+    if not ledger.is_complete:
+        return
     public_rounds = ledger.start.rounds if ledger.start is not None else 0
-    if len(unknown) > allowed or not at_end or total > public_rounds + ledger.rounds:
+    if not ledger.trees.issuperset(digests) or total > public_rounds + ledger.rounds:
         raise LedgerError(
             "This model holds trees that its privacy ledger does not account for: it was changed "
             "after training. Continue models with xgboost.train(..., xgb_model=...) only."
@@ -87,31 +90,11 @@ def _tree_digests(model: ModelJson) -> tuple[list[str], int]:
     """Names of trees by all their numbers, which saving and slicing keep, and how many rounds."""
     try:
         model.check_trees()
-        return [_name(text.encode()) for text in model.tree_texts()], model.rounds
+        return model.tree_names(), model.rounds
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise LedgerError(
             "The trees of this model cannot be read: it is damaged, or its booster is not gbtree."
         ) from None
-
-
-def _name(text: bytes) -> str:
-    """The name of a tree with this text."""
-    return hashlib.sha256(text).hexdigest()[:16]
-
-
-def sign(booster: Any, ledger: Ledger) -> Ledger:
-    """The ledger with the names of the trees that the last training has added.
-
-    A report then speaks of these trees only: attributes that are copied to another model, or trees
-    that are refreshed on exact data, no longer fit.
-    """
-    # The library writes what `_tree_digests` makes of a file, much faster.
-    digests = [_name(text) for text in tree_texts(booster)]
-    total = booster.num_boosted_rounds()
-    per_round = len(digests) // total if total else 0
-    *before, last = ledger.trainings
-    named = tuple(digests[len(digests) - last.rounds * per_round :])
-    return replace(ledger, trainings=(*before, replace(last, trees=named)))
 
 
 def tree_names(booster: Any) -> list[str]:
@@ -166,6 +149,11 @@ def earlier_ledger(
         ledger = read_ledger(booster)
     except LedgerError as error:
         raise not_continued(error) from None
+    if not ledger.is_complete:
+        raise PrivacyRefusal(
+            "`xgb_model` is refused: its training was broken off, so nothing says which trees it "
+            "has grown. Its budget is spent. Train a new model."
+        )
     if private and not ledger.private:
         raise PrivacyRefusal(
             "`xgb_model` is refused: its trees were grown without noise or with fixed noise, so "
@@ -183,11 +171,7 @@ def earlier_ledger(
             "`xgb_model` is refused: its `num_parallel_tree` is not that of its ledger, so it was "
             "changed after its training. Take the model as it was saved, or train a new one."
         )
-    # A training that was broken off named no trees. What it has grown is fixed from here on.
-    known = ledger.trees
-    rest = tuple(d for d in _tree_digests(model)[0] if d not in known)
-    named = (replace(t, trees=rest) if t.trees is None else t for t in ledger.trainings)
-    return replace(ledger, trainings=tuple(named))
+    return replace(ledger, content={})
 
 
 def claim(earlier: Ledger | None, plan: TrainingRecord, *, private: bool, noise: str) -> Ledger:
@@ -202,8 +186,40 @@ def claim(earlier: Ledger | None, plan: TrainingRecord, *, private: bool, noise:
     return Ledger(private and earlier.private, noise, (*earlier.trainings, plan))
 
 
+def content_of(model: ModelJson) -> dict[str, str]:
+    """SHA-256 of the parts of a model besides its trees, by name."""
+    texts = {name: str(text) for name, text in model.attributes.items() if name in BOUND}
+    texts |= model.texts_without_trees()
+    return {
+        name: hashlib.sha256(unescaped(text).encode()).hexdigest() for name, text in texts.items()
+    }
+
+
+def unescaped(text: str) -> str:
+    r"""The text of an attribute without its escapes of Unicode.
+
+    XGBoost writes the escapes ``\uXXXX`` of an attribute as they are, so that reading its file as
+    JSON resolves them, and reading it as UBJSON or in memory does not.
+    """
+    plain = re.sub(r"\\u([0-9a-fA-F]{4})", lambda match: chr(int(match[1], 16)), text)
+    return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def attach(booster: Any, **attributes: str) -> None:
+    """Set attributes that the ledger binds to the model: those named in :data:`BOUND`."""
+    booster.set_attr(**attributes)
+    if booster.attr(ATTRIBUTE) is not None:
+        store(booster, read_ledger(booster))
+
+
 def store(booster: Any, ledger: Ledger) -> None:
-    """Write the ledger into the booster's attributes, with its digest."""
+    """Write the ledger into the booster's attributes, with its digest.
+
+    The ledger of a complete model binds all of the model by digest: names, types, categories,
+    objective and intercept here, and each tree by its name.
+    """
+    if ledger.is_complete:
+        ledger = replace(ledger, content=content_of(ModelJson(model_content(booster))))
     try:
         text = sealed.dumps(ledger.to_json())
     except ValueError as error:

@@ -230,7 +230,7 @@ class Policy:
             out.append(f"it does not protect each {self.unit} of the policy")
         epsilon, delta = self.target
         spent = make_accountant("exact", ledger.events).get_epsilon(delta, ledger.unit.group)
-        if not ledger.private or spent > epsilon * (1 + 1e-9):
+        if not ledger.is_private or spent > epsilon * (1 + 1e-9):
             out.append(f"it is not private with epsilon {epsilon:g} at delta {delta:g}")
         return out
 

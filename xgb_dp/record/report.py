@@ -55,8 +55,8 @@ class PrivacyReport:
 
     @property
     def private(self) -> bool:
-        """Whether the model is private at all, with noise from the operating system's key."""
-        return self.record.private and self.record.noise == "os"
+        """Whether the model is private: its training has ended, and nobody knows its noise."""
+        return self.record.is_private
 
     @property
     def delta(self) -> float:
@@ -184,6 +184,13 @@ class PrivacyReport:
     def statement(self) -> str:
         """The guarantee in prose: what it says, about what, and what it does not say."""
         if not self.private:
+            if self.record.private and not self.record.is_complete:
+                return (
+                    "This model is NOT known to be differentially private. It is a checkpoint of "
+                    "a training that has not ended, so its ledger does not name its trees, and "
+                    "any tree could have been added to it. Do not publish it: publish the model "
+                    "that xgboost.train returns at the end."
+                )
             reason = {
                 "none": "It was trained without noise (dp_epsilon is infinite).",
                 "fixed": "Its noise was drawn from a fixed key for tests, so it can be subtracted.",

@@ -46,7 +46,7 @@ def best_of(event: SelectionEvent, run: Callable[[], AnyRun]) -> AnyRun:
     for _ in range(repetitions(event.repetitions)):
         candidate = run()
         record = ledger.read_ledger(candidate.booster)
-        alone = record.private and record.noise == "os" and len(record.trainings) == 1
+        alone = record.is_private and len(record.trainings) == 1
         if not alone or _text(record.events) not in paid or candidate.events != event.score:
             raise BudgetError(
                 "A run of the selection has released something else than was accounted for. No "

@@ -103,7 +103,7 @@ class PrivacyTotal:
 
 
 def _name(training: TrainingRecord, number: int, release: Released) -> object:
-    """What tells a release apart from all others: its entry in a book, or its trees; else None."""
-    if release.entry is not None:
-        return release.entry, release.events
-    return (training.trees, release.events) if training.trees and not number else None
+    """What tells a release apart from all others: its training, or its entry in a book."""
+    if not number:
+        return training.id, release.events
+    return None if release.entry is None else (release.entry, release.events)

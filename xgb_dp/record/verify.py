@@ -20,18 +20,18 @@ from ..accounting.events import release_counts
 from ..accounting.units import UNITS
 from ..engine import ubjson
 from ..engine.models import file_bytes, is_json
-from ..engine.predictions import CURVE, MarginCurve
 from ..engine.saved_model import SavedModel
 from ..errors import LedgerError, PrivacyParameterError
 from ..parameters.parse import Choice, Number
 from ..request.arguments import takes
 from . import sealed, signature
+from .content import uncovered
 from .form import VERSION as LEDGER_VERSION
 from .form import Ledger
 from .ledger import ATTRIBUTE, check_trees, parse_ledger
 from .pipelines import fitted_in
 from .policy import Policy
-from .recheck import contradictions, parameters_of
+from .recheck import contradictions
 from .report import PrivacyReport, as_booster
 from .report_views import as_dict, json_number
 
@@ -39,8 +39,6 @@ VERSION = 1
 """Of the form of :meth:`Verification.to_json`; it grows when a field changes or goes."""
 EXIT_CODES = {"passed": 0, "failed": 1, "unknown": 3}
 """Exit code of ``xgb-dp verify`` by verdict; 2 is a wrong call."""
-_OWN_ATTRIBUTES = {ATTRIBUTE, "dp_schema", "scikit_learn"}
-_OF_EVALS = {"best_iteration", "best_score"}  # computed from evaluation sets, which were public
 
 
 @dataclass(frozen=True)
@@ -194,10 +192,17 @@ def verify(
     checks += _within(ledger, asked, max_epsilon, unit, policy)
     if signers is not None:
         checks.append(Check("signature", *signature.signer(file, data, signers)))
-    not_covered = sorted({*_uncovered(saved, ledger)} - {f"attribute {name}" for name in allow})
+    allowed = {f"attribute {name}" for name in allow}
+    not_covered = sorted({*uncovered(saved, ledger, data)} - allowed)
     not_covered += [f"step {name}" for name, _ in fitted_in(model)]
     more = [f"not covered: {', '.join(not_covered)}"] if not_covered else []
-    checks.append(_check("content", more, "the file contains nothing but the model"))
+    checks.append(
+        _check(
+            "content",
+            more,
+            "the file contains nothing but the model, and the ledger binds all of it",
+        )
+    )
     asked["epsilon"] = json_number(epsilon)
     said = _of_file(saved, ledger) | {"asked": asked, "not_covered": not_covered}
     verdict = "passed" if all(check.passed for check in checks) else "failed"
@@ -228,7 +233,8 @@ def _opened(data: bytes, checks: list[Check]) -> tuple[SavedModel, Ledger]:
     detail = f"{steps} training{'' if steps == 1 else 's'}, and every event in it is known"
     checks.append(Check("ledger", True, detail))
     check_trees(ledger, saved)
-    detail = f"{saved.tree_count}, and the ledger names each of them"
+    named = "and the ledger names each of them" if ledger.is_complete else "not named yet"
+    detail = f"{saved.tree_count}, {named}"
     if ledger.start is not None:
         whose = "follow from released sums" if ledger.start.released else "are of a public model"
         detail += f"; {len(ledger.start.trees)} of them {whose}"
@@ -237,8 +243,21 @@ def _opened(data: bytes, checks: list[Check]) -> tuple[SavedModel, Ledger]:
 
 
 def _of_ledger(report: PrivacyReport, saved: SavedModel) -> Iterator[Check]:
-    loud = [] if report.private else ["trained without noise, or with noise that can be subtracted"]
-    yield _check("private", loud, "noise with a key from the operating system")
+    known = (
+        []
+        if report.record.noise == "os" and report.record.private
+        else ["trained without noise, or with noise that can be subtracted"]
+    )
+    yield _check("private", known, "noise with a key from the operating system")
+    unfinished = (
+        []
+        if report.record.is_complete
+        else [
+            "a checkpoint of a training that has not ended, whose ledger names no trees; take the "
+            "model that the training returns"
+        ]
+    )
+    yield _check("complete", unfinished, "every training has ended")
     wrong = contradictions(report.record, saved)[:3]
     yield _check("settings", wrong, "every release follows from the settings in the ledger")
 
@@ -301,26 +320,6 @@ def unit_of(ledger: Ledger) -> dict[str, Any]:
         "column": unit.column,
         "rows_per_person": public.get("rows_per_person", 1) if unit.of_persons else None,
     }
-
-
-def _uncovered(model: SavedModel, ledger: Ledger) -> Iterator[str]:
-    """What the file holds besides a model with trees, by name."""
-    yield from model.unknown_parts(parameters_of(ledger.trainings[-1]))
-    public = any(training.public.get("evals") for training in ledger.trainings)
-    for name, value in model.attributes.items():
-        if name == CURVE and _is_curve(value, ledger):
-            continue
-        if name not in _OWN_ATTRIBUTES and not (public and name in _OF_EVALS):
-            yield f"attribute {name}"
-
-
-def _is_curve(text: Any, ledger: Ledger) -> bool:
-    """Whether it is a curve of probabilities, of an evaluation of which the ledger speaks."""
-    evaluated = any(training.public.get("evaluations") for training in ledger.trainings)
-    try:
-        return evaluated and bool(MarginCurve.from_json(text))
-    except (ValueError, TypeError):
-        return False
 
 
 def _claim(report: PrivacyReport) -> dict[str, Any]:

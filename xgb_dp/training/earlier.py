@@ -1,14 +1,18 @@
-"""Whether a training goes on as the model that it continues was begun."""
+"""The model that a training continues, or starts from."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import PrivacyParameterError, named
+from ..engine.models import load_booster
+from ..errors import LedgerError, PrivacyParameterError, named
+from ..record import ledger
+from ..record.fields import PublicStart
 from ..record.form import Ledger
 from ..request.settings import Settings
 from .plan import public_inputs
+from .public_start import check_categories, public_start
 
 
 def check_earlier(earlier: Ledger, s: Settings) -> None:
@@ -55,3 +59,21 @@ def _targets_of(public: Mapping[str, Any]) -> int:
     """For how many targets a training has declared ranges; 1 for classes."""
     bounds = public.get("target_bounds") or [0]
     return len(bounds) if isinstance(bounds[0], list) else 1
+
+
+def grown_on(
+    xgb_model: Any, s: Settings, private: bool, names: list[str] | None, types: list[str] | None
+) -> tuple[Ledger | None, PublicStart | None]:
+    """The ledger of the model that is continued, or the public model that is started from."""
+    if s["dp_public_model"]:
+        return None, public_start(xgb_model, s)
+    if xgb_model is None:
+        return None, None
+    try:
+        booster = load_booster(xgb_model)
+    except LedgerError as error:
+        raise ledger.not_continued(error) from None
+    earlier = ledger.earlier_ledger(booster, private=private, names=names, types=types)
+    check_earlier(earlier, s)
+    check_categories(booster, s)
+    return earlier, None

@@ -49,7 +49,6 @@ def intercept_request(
         "sigma2": noise["intercept"].sigma2,
         "shift": noise["intercept"].shift,
         **target_of(s),
-        "private": not s.noise_free and test_key is None,
         "noise_free": s.noise_free,
     }
     if s.objective.intervals and kind in ("regression", "range"):

@@ -148,6 +148,7 @@ def before_train(
 
     # All workers train the same, on rows of the declared domain, each of which is judged by itself.
     workers.check_agreement(f"{training.texts}\n{schema.names}")
+    training = training.with_id()
     training.check_sums(dtrain)
     who = workers.check_together(lambda: None if ids is None else persons_of(ids, dtrain.num_row()))
     persons.check_apart(who)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from xgboost.callback import TrainingCallback
 from xgboost.core import Booster
 
+from ..engine import native
 from ..engine.model_json import ModelJson
 from ..errors import PrivacyWarning
 from ..record import caution, ledger
@@ -61,16 +62,21 @@ class LedgerCallback(TrainingCallback):
             if names := ledger.tree_names(model):
                 start = PublicStart.of(names, len(names), released=True)
                 self.claimed = self.claimed.starting_from(start)
+        self.prepare(model)
+        native.open_claim(model.attr(ledger.ATTRIBUTE))
+        self.start = model.num_boosted_rounds()
+        return model
+
+    def prepare(self, model: Any) -> None:
+        """Store the claim in the model, and its public schema."""
         self._store(model, self.claimed)
         # Names also for a matrix without rows, and types as declared: whether pandas calls a column
         # an integer or a float can depend on a single row.
         model.feature_names = self.training.names
         model.feature_types = self.training.types
-        self.start = model.num_boosted_rounds()
         if self.training.public_start is not None:
             # By these the estimators of XGBoost would predict with the public rounds alone.
             model.set_attr(best_iteration=None, best_score=None)
-        return model
 
     def after_training(self, model: Any) -> Any:
         """Write what was drawn."""
@@ -79,7 +85,7 @@ class LedgerCallback(TrainingCallback):
         for updater in ModelJson.config_of(model).updaters:
             of_trees = updater.get("dp_narrow", {})
             self.narrow = {**self.narrow, **{int(i): where for i, where in of_trees.items()}}
-        self._store(model, ledger.sign(model, record))
+        self._store(model, record)
         with suppress(PrivacyWarning):  # the model is paid for
             texts = caution.of_last(record)
             names = self.training.settings.schema.names

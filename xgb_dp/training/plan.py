@@ -55,7 +55,6 @@ def build_plan(
     plan: dict[str, Any] = {
         "version": 1,
         "unit": s.unit,
-        "private": not s.noise_free and test_key is None,
         "noise_free": s.noise_free,
         "n_features": s.schema.width,
         "num_class": s.trees_per_round,

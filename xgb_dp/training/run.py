@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import re
@@ -15,8 +16,7 @@ from xgboost.core import Booster, XGBoostError
 from ..budget.gate import Release, before_release, look_before
 from ..data.parts import Part
 from ..engine import native, tape, workers
-from ..engine.models import load_booster
-from ..errors import BudgetError, LedgerError, PrivacyParameterError, PrivacyRefusal, named
+from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal, named
 from ..parameters.parse import shown
 from ..record import ledger, policy
 from ..record.claim import Draws, Told
@@ -29,11 +29,10 @@ from ..request.settings import Seen, Settings
 from . import first_release, linear_start, plan
 from .call_site import CallSite
 from .column_start import ColumnEffects, booster_with, trees_of
-from .earlier import check_earlier
+from .earlier import grown_on
 from .keeper import LedgerCallback, released_by
 from .linear_start import LinearStart
 from .prepare import Prepared
-from .public_start import check_categories, public_start
 
 Draw: TypeAlias = Callable[..., list[Any]]
 """Draws what a request asks for, of the plan at a position."""
@@ -91,6 +90,7 @@ class Training:
     draws: Draws  # what it claims, and what it will have drawn before its first tree
     # the part of an :func:`xgb_dp.split` that it reads; None where that is not known
     part: Part | None = None
+    id: str = ""  # of this training alone: random, the same on all workers
     # what was fitted on the rows before, without noise; see ``pipelines.py``
     steps: tuple[str, ...] = ()
     public_start: PublicStart | None = None  # the public model that it starts from; None without
@@ -109,7 +109,7 @@ class Training:
         if s.schema.typed:
             types = ["c" if f.kind == "categorical" else "float" for f in s.features]
         private = not s.noise_free and key is None
-        earlier, start = _grown_on(xgb_model, s, private, names, types)
+        earlier, start = grown_on(xgb_model, s, private, names, types)
         before = len(earlier.trainings) if earlier else 0
         plans = [plan.build_plan(p.settings, p.noise, key, before) for p in prepared.plans]
         plan.name_together(plans)
@@ -167,6 +167,13 @@ class Training:
         """Names the plan, or the family of plans."""
         return str(self.options[0].plan["id"])
 
+    def with_id(self) -> Training:
+        """The same with an identifier, random if it is private; workers call it together."""
+        if self.private:
+            return replace(self, id=str(workers.first_of_all(native.training_id())))
+        text = f"{self.plan_id} {self.key}"
+        return replace(self, id=hashlib.sha256(text.encode()).hexdigest()[:32])
+
     @property
     def private(self) -> bool:
         """Whether all noise is drawn, from the operating system's key."""
@@ -189,6 +196,7 @@ class Training:
         if (rules := policy.in_force()) is not None:
             public[policy.LEDGER_KEY] = rules.digest
         plan_record = TrainingRecord(
+            id=self.id,
             plan_digest=self.plan_id,
             complete=False,
             events=self.draws.claimed,
@@ -220,7 +228,7 @@ class Training:
             booster = Booster(trial, [dtrain, *(data for data, _ in call_site.evals)], xgb_model)
             _configure(booster)
             if position == 0:  # the plans differ in nothing that the rest depends on
-                LedgerCallback(self, position, None).before_training(booster)
+                LedgerCallback(self, position, None).prepare(booster)
                 call_site.rehearse(booster, dtrain)
 
     def start(
@@ -348,24 +356,6 @@ class Training:
                 "The budget of a party refuses this training. Nothing was released, and no party "
                 f"has booked it. Agree on a smaller {named.dp_epsilon}."
             ) from error
-
-
-def _grown_on(
-    xgb_model: Any, s: Settings, private: bool, names: list[str] | None, types: list[str] | None
-) -> tuple[Ledger | None, PublicStart | None]:
-    """The ledger of the model that is continued, or the public model that is started from."""
-    if s["dp_public_model"]:
-        return None, public_start(xgb_model, s)
-    if xgb_model is None:
-        return None, None
-    try:
-        booster = load_booster(xgb_model)
-    except LedgerError as error:
-        raise ledger.not_continued(error) from None
-    earlier = ledger.earlier_ledger(booster, private=private, names=names, types=types)
-    check_earlier(earlier, s)
-    check_categories(booster, s)
-    return earlier, None
 
 
 def _of_start(

@@ -1,0 +1,57 @@
+#include "plugin_cpp/release/tree_name.h"
+
+#include <cstddef>  // for size_t
+#include <cstdint>  // for uint64_t
+#include <utility>  // for move
+
+#include "plugin_cpp/release/sha256.h"  // for Sha256, ToHex
+#include "xgboost/json.h"               // for Json, get, Object, String, TypedArray
+#include "xgboost/logging.h"            // for CHECK
+
+namespace xgboost::dp {
+namespace {
+/** @brief Numbers as doubles, which hold 32-bit floats and indices exactly. */
+template <typename T>
+bool AppendNumbers(Json const& value, Sha256* hash) {
+  if (!IsA<T>(value)) {
+    return false;
+  }
+  auto const& numbers = get<T const>(value);
+  hash->Append(static_cast<std::uint64_t>(numbers.size()));
+  for (auto number : numbers) {
+    auto real = static_cast<double>(number);
+    hash->Append(&real, sizeof(real));
+  }
+  return true;
+}
+
+void Append(Json const& value, Sha256* hash) {
+  if (IsA<String>(value)) {
+    hash->Append(get<String const>(value));
+  } else if (IsA<Object>(value)) {
+    for (auto const& [name, inner] : get<Object const>(value)) {
+      hash->Append(name + "=");
+      Append(inner, hash);
+    }
+  } else {
+    CHECK(AppendNumbers<F32Array>(value, hash) || AppendNumbers<I32Array>(value, hash) ||
+          AppendNumbers<I64Array>(value, hash) || AppendNumbers<U8Array>(value, hash))
+        << "A part of a tree is of an unknown type.";
+  }
+}
+}  // namespace
+
+std::string TreeName(Json tree) {
+  constexpr std::size_t kBytes = 16;
+  get<Object>(tree).erase("id");  // its position in a model
+  Sha256 hash;
+  Append(tree, &hash);
+  return ToHex(hash.Finish().data(), kBytes);
+}
+
+std::string TreeName(RegTree const& tree) {
+  Json saved{Object{}};
+  tree.SaveModel(&saved);
+  return TreeName(std::move(saved));
+}
+}  // namespace xgboost::dp

@@ -1,0 +1,220 @@
+"""No file that holds a tree which its ledger has not seen grow is reported as private."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xgboost as xgb
+from xgboost.core import XGBoostError
+
+import xgb_dp
+from tests.training.plans import plan_of
+from tests.upstream.stock import run_stock
+from xgb_dp.errors import LedgerError, PrivacyRefusal
+from xgb_dp.record import ledger
+from xgb_dp.record.form import Ledger
+
+ROUNDS = 6
+STOCK = """
+import numpy as np, sys, xgboost
+_, start, rows, out, rounds = sys.argv
+rows = np.load(rows)
+data = xgboost.DMatrix(rows["X"], rows["y"])
+params = {"tree_method": "exact", "objective": "binary:logistic"}
+model = xgboost.train(params, data, int(rounds), xgb_model=start)
+model.save_model(out)
+"""
+
+
+@pytest.fixture(scope="module")
+def rows() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 3))
+    return X, (X[:, 0] + X[:, 1] > 0).astype(float)
+
+
+@pytest.fixture
+def d(rows) -> xgb.DMatrix:
+    return xgb.DMatrix(*rows, nthread=1)
+
+
+def params(**changes: Any) -> dict[str, Any]:
+    return {
+        "tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 1.0,
+        "dp_delta": 1e-6, "max_depth": 2, "nthread": 1, "dp_start": "intercept",
+    } | changes  # fmt: skip
+
+
+class After(xgb.callback.TrainingCallback):
+    """Calls `act(model)` after a round."""
+
+    def __init__(self, act: Callable[[xgb.Booster], object], when: int = 2) -> None:
+        super().__init__()
+        self.act, self.when = act, when
+
+    def after_iteration(self, model: xgb.Booster, epoch: int, evals_log: object) -> bool:
+        if epoch == self.when:
+            self.act(model)
+        return False
+
+
+@pytest.fixture
+def checkpoint(d, tmp_path) -> Path:
+    """The file that XGBoost's own callback writes after the third round of six."""
+    saver = xgb.callback.TrainingCheckPoint(tmp_path, interval=3, name="model")
+    xgb.train(params(), d, ROUNDS, callbacks=[saver])
+    [file] = [path for path in tmp_path.glob("model_*") if not path.stem.endswith("_6")]
+    return file
+
+
+def is_private(path: Path) -> bool:
+    """Whether anything of ours calls a file private; all must agree."""
+    report = xgb_dp.privacy_report(path)
+    passed = xgb_dp.verify(path).verdict == "passed"
+    assert passed == report.private == np.isfinite(report.epsilon)
+    assert passed == ("NOT" not in report.statement())
+    return passed
+
+
+def test_a_checkpoint_is_not_private(checkpoint):
+    assert not is_private(checkpoint)
+    failed = [check for check in xgb_dp.verify(checkpoint).checks if not check.passed]
+    assert [check.name for check in failed] == ["complete"]
+    assert "not ended" in failed[0].detail
+    assert "checkpoint" in xgb_dp.privacy_report(checkpoint).statement()
+
+
+def test_no_book_holds_a_checkpoint(d, tmp_path):
+    book = xgb_dp.Budget(tmp_path / "book.json", epsilon=2.0, delta=1e-5)
+    saver = xgb.callback.TrainingCheckPoint(tmp_path, interval=3, name="model")
+    model = book.train(params(), d, ROUNDS, callbacks=[saver])
+    assert not book.missing(model)
+    assert any("not ended" in what for what in book.missing(tmp_path / "model_3.ubj"))
+
+
+def test_a_checkpoint_that_stock_continues_is_not_private(checkpoint, rows, tmp_path):
+    np.savez(tmp_path / "rows.npz", X=rows[0], y=rows[1])
+    out = tmp_path / "stock.json"
+    run_stock(STOCK, str(checkpoint), str(tmp_path / "rows.npz"), str(out), "3")
+    assert xgb.Booster(model_file=out).num_boosted_rounds() >= ROUNDS
+    assert not is_private(out)
+
+
+def test_private_rounds_on_a_checkpoint_are_refused(checkpoint, d):
+    with pytest.raises(PrivacyRefusal, match="broken off"):
+        xgb.train(params(), d, 2, xgb_model=checkpoint)
+
+
+def test_a_finished_model_that_stock_continues_is_refused(rows, d, tmp_path):
+    np.savez(tmp_path / "rows.npz", X=rows[0], y=rows[1])
+    xgb.train(params(), d, 3).save_model(tmp_path / "model.json")
+    out = tmp_path / "stock.json"
+    run_stock(STOCK, str(tmp_path / "model.json"), str(tmp_path / "rows.npz"), str(out), "1")
+    with pytest.raises(LedgerError, match="does not account"):
+        xgb_dp.privacy_report(out)
+    assert xgb_dp.verify(out).verdict == "unknown"
+
+
+@pytest.mark.parametrize("noise", ["as calibrated", "none", "known"])
+def test_a_claim_is_used_once(checkpoint, d, noise):
+    """No other booster takes the plan up again, whatever the plan says of its noise."""
+    seen: list[dict[str, Any]] = []
+    raw: list[bytearray] = []
+
+    def keep(model: xgb.Booster) -> None:
+        seen.append(plan_of(model))
+        raw.append(model.save_raw("json"))
+
+    xgb.train(params(), d, ROUNDS, callbacks=[After(keep)])
+    plan = seen[0]
+    if noise == "none":
+        plan |= {"noise_free": True}
+        for part in ("candidates", "leaf", "correction", "histogram"):
+            plan[part] = {**plan[part], "sigma2": 0}
+        plan["candidates"] |= {"scale": 0}
+        plan["leaf"] |= {"scale": 0, "shrinkage": False}
+        plan["selection"] = {**plan["selection"], "eps_num": 0}
+    elif noise == "known":
+        plan |= {"test_key": "0" * 64}
+    settings = {"tree_method": "dp_hist", "objective": "binary:logistic"}
+    again = xgb.Booster({**settings, "dp_plan": json.dumps(plan)}, [d], model_file=raw[0])
+    expected = "checkpoint or a copy" if noise == "as calibrated" else "does not account"
+    with pytest.raises(XGBoostError, match=expected):
+        again.update(d, 3)
+
+
+def test_a_ledger_does_not_change_in_the_middle(d):
+    def clear(model: xgb.Booster) -> None:
+        model.set_attr(dp_ledger=model.attr("dp_ledger") + " ")
+
+    with pytest.raises(XGBoostError, match="was changed in the middle"):
+        xgb.train(params(), d, ROUNDS, callbacks=[After(clear)])
+
+
+def exact(rows: tuple[np.ndarray, np.ndarray], rounds: int) -> bytearray:
+    stock = {"tree_method": "exact", "objective": "binary:logistic", "base_score": 0.5}
+    return xgb.train(stock, xgb.DMatrix(*rows), rounds).save_raw("json")
+
+
+def test_a_callback_cannot_load_other_trees(rows, d):
+    """Not even with the configuration, and with it the record, of the private training."""
+
+    def load(model: xgb.Booster) -> None:
+        config, claim = model.save_config(), model.attr("dp_ledger")
+        model.load_model(exact(rows, ROUNDS))
+        model.load_config(config)
+        model.set_attr(dp_ledger=claim)
+
+    with pytest.raises(LedgerError, match="not the one that has grown"):
+        xgb.train(params(), d, ROUNDS, callbacks=[After(load, ROUNDS - 1)])
+
+
+def test_numbers_changed_by_a_callback_are_noticed(d):
+    class Last(xgb.callback.TrainingCallback):
+        def after_training(self, model: xgb.Booster) -> xgb.Booster:
+            twin = json.loads(model.save_raw("json"))
+            tree = twin["learner"]["gradient_booster"]["model"]["trees"][0]
+            tree["split_conditions"] = [0.25] * len(tree["split_conditions"])
+            return xgb.Booster(model_file=bytearray(json.dumps(twin).encode()))
+
+    model = xgb.train(params(), d, 3, callbacks=[Last()])
+    with pytest.raises(LedgerError, match="does not account"):
+        xgb_dp.privacy_report(model)
+
+
+def test_trees_are_named_as_they_are_grown(d):
+    """Also where an objective of XGBoost would renew leaves after the updater."""
+    for objective in ("reg:squarederror", "reg:absoluteerror", "count:poisson"):
+        bounds = {"dp_target_bounds": (0.0, 1.0)}
+        model = xgb.train(params(objective=objective, **bounds), d, 4)
+        [training] = ledger.read_ledger(model).trainings
+        assert list(training.trees or ()) == ledger.tree_names(model)
+
+
+def test_totals_count_trainings_and_not_trees(d):
+    """Trainings whose trees happen to be equal are two; a model and its slice are one."""
+    first, second = (xgb_dp.privacy_report(xgb.train(params(), d, 2)) for _ in range(2))
+    ids = [report.record.trainings[0].id for report in (first, second)]
+    assert ids[0] != ids[1]
+    twin = json.loads(json.dumps(first.ledger))
+    twin["trainings"][0]["id"] = ids[1]  # the same trees, of another training
+    total = xgb_dp.privacy_report([first_model(d)] * 2)
+    assert total.epsilon == total.reports[0].epsilon
+    both = type(total)((first, type(first)(twin)))
+    assert len(both.events) == 2 * len(first.record.events)
+    assert both.epsilon > 1.2 * first.epsilon
+
+
+def first_model(d: xgb.DMatrix) -> xgb.Booster:
+    return xgb.train(params(), d, 2)
+
+
+def test_a_ledger_names_each_training_once(d):
+    model = xgb.train(params(), d, 2)
+    record = xgb_dp.privacy_report(xgb.train(params(), d, 2, xgb_model=model)).ledger
+    record["trainings"][1]["id"] = record["trainings"][0]["id"]
+    with pytest.raises(LedgerError, match="the same one"):
+        Ledger.from_json(record)

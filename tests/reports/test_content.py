@@ -1,0 +1,141 @@
+"""A model file has no place for anything that its ledger does not bind."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost as xgb
+
+import xgb_dp
+from tests.models import as_xgboost_writes
+from xgb_dp.record import ledger, sealed
+
+Content = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def model() -> xgb.Booster:
+    """A model with names, categories and a calibration, and text that is not ASCII."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(600, 2)), columns=["a", "größe"])
+    X["kind"] = pd.Categorical.from_codes(rng.integers(0, 3, 600), ["x", "é", "z"])
+    y = (X["a"] > 0).astype(int)
+    d = xgb.DMatrix(X, y, enable_categorical=True, nthread=1)
+    params = {
+        "tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 2.0,
+        "dp_delta": 1e-6, "max_depth": 2, "nthread": 1,
+        "dp_categories": {"kind": ["x", "é", "z"]},
+    }  # fmt: skip
+    trained = xgb.train(params, d, 3)
+    judged = xgb_dp.evaluate(trained, d, epsilon=1.0, delta=1e-7)
+    calibrated = judged.calibrated(trained, method="isotonic").booster
+    ledger.attach(calibrated, dp_schema=json.dumps({"columns": ["größe"]}))
+    return calibrated
+
+
+def in_ledger(change: Callable[[Content], Any]) -> Callable[[Content], Any]:
+    """The same change in the ledger, whose own digest is made anew."""
+
+    def apply(content: Content) -> None:
+        attributes = content["learner"]["attributes"]
+        record = sealed.loads(attributes["dp_ledger"])
+        change(record)
+        attributes["dp_ledger"] = sealed.dumps(record)
+
+    return apply
+
+
+def trees(content: Content) -> Content:
+    return content["learner"]["gradient_booster"]["model"]
+
+
+CHANGES: dict[str, Callable[[Content], Any]] = {
+    "column names exchanged": lambda c: c["learner"]["feature_names"].reverse(),
+    "a type": lambda c: c["learner"]["feature_types"].__setitem__(0, "int"),
+    "names of categories": lambda c: trees(c)["cats"]["enc"][2]["values"].reverse(),
+    "intercept": lambda c: c["learner"]["learner_model_param"].__setitem__(
+        "base_score", "[2.5E-1]"
+    ),
+    "boost_from_average": lambda c: c["learner"]["learner_model_param"].__setitem__(
+        "boost_from_average", "1"
+    ),
+    "a part of the objective": lambda c: c["learner"]["objective"].__setitem__(
+        "17_param", {"a": "54321.77"}
+    ),
+    "calibration": lambda c: c["learner"]["attributes"].__setitem__(
+        "dp_calibration", c["learner"]["attributes"]["dp_calibration"] + " "
+    ),
+    "schema": lambda c: c["learner"]["attributes"].__setitem__("dp_schema", "exact mean 5.77"),
+    "scikit_learn": lambda c: c["learner"]["attributes"].__setitem__("scikit_learn", "mean 5.77"),
+    "an attribute": lambda c: c["learner"]["attributes"].__setitem__("mean", "5.77"),
+    "best_score": lambda c: c["learner"]["attributes"].__setitem__("best_score", "5.77"),
+    "a public input": in_ledger(
+        lambda r: r["trainings"][0]["public"].__setitem__("exact mean", "5.77 " * 1000)
+    ),
+    "a hyperparameter": in_ledger(
+        lambda r: r["trainings"][0]["public"]["hyperparameters"].__setitem__("mean", [5.77])
+    ),
+    "a key of a training": in_ledger(lambda r: r["trainings"][0].__setitem__("zz", 1)),
+    "a key of the ledger": in_ledger(lambda r: r.__setitem__("zz", 1)),
+    "no digest of the rest": in_ledger(lambda r: r.pop("content")),
+    "white space in the ledger": lambda c: c["learner"]["attributes"].__setitem__(
+        "dp_ledger", c["learner"]["attributes"]["dp_ledger"].replace(",", ", ")
+    ),
+}  # fmt: skip
+
+
+def written(content: Content, path: Path) -> Path:
+    """A file as XGBoost writes it, of this content."""
+    path.write_text(as_xgboost_writes(content), encoding="utf-8")
+    return path
+
+
+def test_the_model_itself_passes(model, tmp_path):
+    for ending in ("json", "ubj"):
+        model.save_model(tmp_path / f"model.{ending}")
+        answer = xgb_dp.verify(tmp_path / f"model.{ending}")
+        assert answer.verdict == "passed", str(answer)
+    again = xgb.Booster(model_file=tmp_path / "model.ubj")
+    assert (
+        xgb_dp.verify(written(json.loads(again.save_raw("json")), tmp_path / "a.json")).exit_code
+        == 0
+    )
+    assert xgb_dp.verify(model[0:2]).verdict == "passed"
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_does_not_pass(model, tmp_path, name):
+    content = json.loads(model.save_raw("json"))
+    CHANGES[name](content)
+    assert xgb_dp.verify(written(content, tmp_path / "m.json")).verdict != "passed"
+
+
+TEXTS: dict[str, Callable[[str], str]] = {
+    "white space": lambda text: text.replace(",", "," + " " * 30, 100),
+    "a line": lambda text: text + "\n",
+    "digits": lambda text: text.replace("E-1", "0E-1", 1),
+    "more digits than a float has": lambda text: text.replace("E-1", "0000000001E-1", 1),
+    "an exponent": lambda text: text.replace("E-1", "E-01", 1),
+    "an escape that needs none": lambda text: text.replace('"gbtree"', '"gbtr\\u0065e"', 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_only_the_form_of_xgboost_passes(model, tmp_path, name):
+    text = bytes(model.save_raw("json")).decode()
+    changed = TEXTS[name](text)
+    assert changed != text
+    (tmp_path / "m.json").write_text(changed, encoding="utf-8")
+    assert xgb_dp.verify(tmp_path / "m.json").verdict != "passed"
+
+
+def test_an_allowed_attribute_passes(model, tmp_path):
+    twin = model.copy()
+    twin.set_attr(owner="the hospital")
+    twin.save_model(tmp_path / "m.json")
+    assert xgb_dp.verify(tmp_path / "m.json").verdict == "failed"
+    assert xgb_dp.verify(tmp_path / "m.json", allow=["owner"]).verdict == "passed"

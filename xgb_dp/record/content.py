@@ -1,0 +1,95 @@
+"""Parts of a model file that no ledger accounts for, by name.
+
+A file can carry anything in a key that XGBoost skips, in white space or in digits that are rounded
+away. Every key is therefore known here or reported, the text is in the form in which XGBoost writes
+it, and all that a prediction or a reader depends on is bound to the ledger by a digest.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+from ..engine.models import is_json
+from ..engine.predictions import CURVE, MarginCurve
+from ..engine.saved_model import SavedModel, is_number
+from ..request.params import PARAMETERS
+from . import policy, sealed
+from .form import Ledger, TrainingRecord
+from .ledger import ATTRIBUTE, BOUND, content_of, unescaped
+from .recheck import parameters_of
+
+_TOKEN = re.compile(
+    rb'"(?:[^"\\\x00-\x1f]|\\["\\bfnrt]|\\u(?!00[2-7])[0-9a-f]{4})*"'
+    rb"|-?(?:\d(?:\.\d{0,8}[1-9])?E-?(?:0|[1-9]\d*)|0|[1-9]\d*|Infinity)(?![0-9.E+-])"
+    rb"|NaN|true|false|null|[{}\[\],:]"
+)
+"""A token of JSON as XGBoost writes it: 32-bit floats have at most nine digits, and no zeros at the
+end."""
+_OF_EVALS = {"best_iteration", "best_score"}  # computed from evaluation sets, which were public
+_SCIKIT_LEARN = {json.dumps({"_estimator_type": kind}) for kind in ("classifier", "regressor")}
+_PUBLIC = {
+    "objective", "unit", "unit_column", "rows_per_person", "columns", "private_candidates",
+    "public_cuts", "public_grids", "categories", "feature_weights", "classes", "target_bounds",
+    "exposure_bounds", "n_public", "max_weight", "own_objective", "base_score", "evals",
+    "public_data", "masked_sums", "hyperparameters", "part", "plan_choice", "target_seen",
+    "preprocessing", "evaluations", policy.LEDGER_KEY,
+}  # fmt: skip
+"""What a ledger may say of a training's public inputs, besides parameters of its objective."""
+_HYPERPARAMETERS = {"rounds", "weight_unit"} | {
+    parameter.name.removeprefix("dp_") for parameter in PARAMETERS.values() if parameter.recorded
+}
+
+
+def uncovered(model: SavedModel, ledger: Ledger, data: bytes) -> Iterator[str]:
+    """Names of what a file holds besides its model, and of what differs from the ledger.
+
+    Args:
+        model: The file, read.
+        ledger: The ledger in it.
+        data: The bytes of the file, in JSON or UBJSON.
+    """
+    yield from model.unknown_parts(parameters_of(ledger.trainings[-1]))
+    for number, training in enumerate(ledger.trainings, 1):
+        yield from (f"ledger.{number}.{name}" for name in _unknown_inputs(training))
+    if is_json(data) and _TOKEN.sub(b"", data):
+        yield "white space or digits that XGBoost does not write: load the model and save it again"
+    text = model.attributes[ATTRIBUTE]
+    if unescaped(text) != unescaped(sealed.dumps(ledger.to_json())):
+        yield f"white space or digits in attribute {ATTRIBUTE}"
+    digests: dict[str, str] = {}
+    with suppress(KeyError, TypeError, ValueError):  # a part is missing or damaged
+        digests = content_of(model)
+    bound = ledger.content
+    if ledger.is_complete and (not digests or digests["model"] != bound.get("model")):
+        yield "columns, objective or intercept, which are not those of the ledger"
+    if digests.get("categories") not in (None, bound.get("categories")):
+        yield "categories, which are not those of the ledger"
+    has_evals = any(training.public.get("evals") for training in ledger.trainings)
+    for name, value in model.attributes.items():
+        known = (
+            name == ATTRIBUTE
+            or (name in BOUND and name in digests and digests[name] == bound.get(name))
+            or (name == "scikit_learn" and value in _SCIKIT_LEARN)
+            or (has_evals and name in _OF_EVALS and is_number(value))
+        )
+        if not known or (name == CURVE and not _is_curve(value, ledger)):
+            yield f"attribute {name}"
+
+
+def _unknown_inputs(training: TrainingRecord) -> Iterator[str]:
+    """Public inputs of a training that no training writes."""
+    yield from sorted(set(training.public) - _PUBLIC - set(parameters_of(training)))
+    yield from sorted(set(training.hyperparameters) - _HYPERPARAMETERS)
+
+
+def _is_curve(text: Any, ledger: Ledger) -> bool:
+    """Whether it is a curve of probabilities, of an evaluation of which the ledger speaks."""
+    evaluated = any(training.public.get("evaluations") for training in ledger.trainings)
+    try:
+        return evaluated and bool(MarginCurve.from_json(text))
+    except (ValueError, TypeError):
+        return False
