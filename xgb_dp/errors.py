@@ -104,6 +104,9 @@ class BudgetError(PrivacyError):
         True
     """
 
+    what: str = ""  # of a book that failed: what is wrong with it
+    mend: str = ""  # and how to mend it
+
 
 class RowDomainError(PrivacyError):
     """A row lies outside the declared domain: something that this one row shows by itself.

@@ -1,6 +1,8 @@
 """A second training of the same rows, which no book counts, says what all of them cost."""
 
+import pickle
 import re
+import threading
 import warnings
 
 import numpy as np
@@ -8,6 +10,8 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
+from xgb_dp.record.ledger import read_ledger
+from xgb_dp.training import again
 
 PARAMS = {
     "tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 1.0, "dp_delta": 1e-6,
@@ -75,3 +79,31 @@ def test_estimators_are_known_by_their_table():
     voting = ensemble.VotingRegressor([("a", one), ("b", one)])
     (text,) = said(lambda: voting.fit(X, y))
     assert "model number 2" in text
+
+
+def test_trainings_of_several_threads_are_counted(monkeypatch):
+    """A thread looks at what is kept while another one adds to it."""
+    data, first = xgb.DMatrix(*table()), xgb.train(PARAMS, xgb.DMatrix(*table()), 1)
+    record, errors = read_ledger(first), []
+
+    def work() -> None:
+        try:
+            for _ in range(300):
+                again.keep(data, object(), record)
+                again.of_total(data, record)
+        except RuntimeError as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors and len(again._trained[id(data)]) == 1200
+
+
+def test_little_is_kept_of_a_training():
+    data = xgb.DMatrix(*table())
+    xgb.train(PARAMS, data, 50)
+    (kept,) = again._trained[id(data)].values()
+    assert len(pickle.dumps(kept)) < 500

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ..accounting import Event, Unit
 from ..accounting.filter import Capacity, Charge, Filter, charge_of, plain_charge
-from ..errors import BudgetError
+from ..errors import BudgetError, PrivacyWarning
 from ..record import policy
+from ..record.caution import warn
 from . import file as budget_file
 from . import words
 from .entry import (
@@ -191,6 +193,25 @@ class Book:
         entries = budget_file.update(self.path, note)["entries"]
         return sum(line.get(key) == value for line in entries)
 
+    def _close(self, key: str, value: str) -> int | None:
+        """Mark such entries as spent; None, with a warning, if the book cannot be written.
+
+        What was released must not be lost for that: the entries stay reserved, and count in full.
+        """
+        try:
+            return self._commit(key, value)
+        except BudgetError as error:
+            text = (
+                f"{error.what or error}. The release was booked before it was made, as 'reserved', "
+                "which counts in full; only the note that it ended well is missing. Nothing has to "
+                f"be booked again, and the result is complete. {error.mend}"
+            )
+            try:
+                warn([text], stacklevel=4)
+            except PrivacyWarning:  # warnings are errors here, and this one would lose the release
+                print(text, file=sys.stderr)
+            return None
+
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "seen": budget_file.seen(self.path)}
 
@@ -204,15 +225,16 @@ class Book:
     def _same(self, content: dict[str, Any] | None) -> dict[str, Any]:
         """The content, if it is still that of this budget."""
         if content is None:
-            raise BudgetError(
-                f"The budget file {str(self.path)!r} is gone, and what was spent with it. Restore "
-                "it from a copy that holds every training."
+            raise budget_file.failed(
+                f"The budget file {str(self.path)!r} is gone, and what was spent with it",
+                "Restore it from a copy that holds every training.",
             )
         totals = ("epsilon", "delta", "selection_epsilon")
         same = all(content[name] == getattr(self, name) for name in totals)
         if not same or Whose.of_content(content) != self.whose:
-            raise BudgetError(
+            raise budget_file.failed(
                 f"The budget file {str(self.path)!r} was replaced by another one, so what was "
-                "spent is not known. Restore the file from a copy that holds every training."
+                "spent is not known",
+                "Restore the file from a copy that holds every training.",
             )
         return content

@@ -47,7 +47,7 @@ def booked(
     book = as_budget(budget)
     name = book.reserve(events, note, delta=delta, unit=unit, part=part)
     result = release()
-    book.commit(name)
+    book._close("id", name)
     return result, name
 
 
@@ -57,7 +57,7 @@ def spent(book: Budget, release: Release, note: str, delta: float | None) -> lis
     The time at which the file changes last must not tell how long the release takes.
     """
     names = book._reserve(release, note, delta, None)
-    book.commit(names[-1])
+    book._close("id", names[-1])
     return names
 
 

@@ -88,7 +88,14 @@ class Budget(Book):
         any_group: bool = False,
         charge_earlier: bool = False,
     ) -> None:
-        self.path = Path(path).resolve()  # one file has one lock, whatever links lead to it
+        try:
+            self.path = Path(path).resolve()  # one file has one lock, whatever links lead to it
+        except (OSError, RuntimeError):
+            raise PrivacyParameterError(
+                f"`path`: the links of {str(path)!r} lead round in a circle, or cannot be read. "
+                "Give the budget file itself."
+            ) from None
+        budget_file.clean(self.path)
         given = _totals(epsilon, delta, selection_epsilon)
         self.any_group = parse_flag("any_group", any_group)
         self.charge_earlier = parse_flag("charge_earlier", charge_earlier)
@@ -232,7 +239,8 @@ class Budget(Book):
         with guarded(book, block=block, look=partial(book, write=False)):
             yield booked
         # Not after an error: how much was released is not known. Forked processes book in the file.
-        if not self._commit("group", group):
+        close = self._close if booked else self._commit
+        if close("group", group) == 0:
             raise BudgetError(
                 "Nothing was booked: there was no private training (tree_method='dp_hist') in this "
                 "block. A model without privacy holds exact statistics of the rows and must not "
@@ -277,9 +285,19 @@ class Budget(Book):
             name: What :meth:`reserve` returned.
 
         Raises:
-            BudgetError: There is no such entry.
+            BudgetError: There is no such entry, or the book cannot be written. The entry then stays
+                reserved, and counts in full.
         """
-        if not self._commit("id", name):
+        try:
+            known = self._commit("id", name)
+        except BudgetError as error:
+            if not error.what:
+                raise
+            raise BudgetError(
+                f"{error.what}. An entry that was reserved counts in full, so nothing that was "
+                f"released is uncounted. {error.mend}"
+            ) from None
+        if not known:
             raise BudgetError(
                 "The budget has no entry of that name. `print(budget)` lists the entries."
             )

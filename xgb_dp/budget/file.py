@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ PATIENCE = 60.0
 
 Content = dict[str, Any]
 
+_NEW = ".new"  # end of the names of new files
 _PAUSE = 0.002  # seconds between two tries
 _TWO_NAMES = 0.04  # the same where a process is about to remove one of two names
 _PLAIN = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
@@ -66,6 +68,7 @@ def _names(content: Content | None) -> set[str]:
 def update(path: Path, change: Callable[[Content | None], Content]) -> Content:
     """Replace the content by a function of it, while no other process can."""
     deadline = time.monotonic() + PATIENCE
+    there = False
     try:
         while time.monotonic() < deadline:
             with _locked(path, deadline) as held:
@@ -75,17 +78,28 @@ def update(path: Path, change: Callable[[Content | None], Content]) -> Content:
                 content = change(old)
                 text = _written(path, content)
                 if _replace(path, text, status):
+                    there = True
+                    _sync(path.parent)  # the renaming itself must be on disk too
                     remember(path, _names(content))
                     return content
     except OSError as error:
-        raise BudgetError(
-            f"The budget file {str(path)!r} cannot be written ({error.strerror}); nothing was "
-            "booked and nothing released. It must lie in a folder that you may write."
+        raise failed(
+            f"The budget file {str(path)!r} cannot be written ({error.strerror})",
+            "Make room on its disk, and see that you may write in its folder.",
+            written=there,
         ) from None
-    raise BudgetError(
-        f"The budget file {str(path)!r} is replaced again and again; nothing was booked and "
-        "nothing released. Only budgets themselves may write it."
+    raise failed(
+        f"The budget file {str(path)!r} is replaced again and again",
+        "Only budgets themselves may write it.",
     )
+
+
+def failed(what: str, mend: str, *, written: bool = False) -> BudgetError:
+    """The error before a release; its `what` and `mend` also hold after one."""
+    booked = "it may have been booked, and counts then" if written else "nothing was booked"
+    error = BudgetError(f"{what}; {booked}, and nothing was released. {mend}")
+    error.what, error.mend = what, mend
+    return error
 
 
 def _written(path: Path, content: Content) -> str:
@@ -93,9 +107,9 @@ def _written(path: Path, content: Content) -> str:
     try:
         return sealed.dumps({**content, "format": FORMAT, "version": VERSION}, indent=1)
     except ValueError as error:
-        raise BudgetError(
-            f"The budget file {str(path)!r} could not be read again ({error}); nothing was booked "
-            "and nothing released. Name columns and parts in Unicode."
+        raise failed(
+            f"The budget file {str(path)!r} could not be read again ({error})",
+            "Name columns and parts in Unicode.",
         ) from None
 
 
@@ -105,11 +119,11 @@ def _read_whole(path: Path) -> tuple[Content | None, os.stat_result | None]:
     content, status = _read(path)
     if not before <= _names(content):
         what = "is gone" if content is None else "lacks an entry that this process has seen in it"
-        raise BudgetError(
+        raise failed(
             f"The budget file {str(path)!r} {what}: it was deleted, or replaced by an older copy, "
-            "as a sync tool, a backup or `git checkout` does. Nothing was released. Restore the "
-            "file from a copy that holds every training. If it was moved on purpose, open it where "
-            "it is now. A new budget, for other rows, needs another name."
+            "as a sync tool, a backup or `git checkout` does",
+            "Restore the file from a copy that holds every training. If it was moved on purpose, "
+            "open it where it is now. A new budget, for other rows, needs another name.",
         )
     remember(path, _names(content))
     return content, status
@@ -126,17 +140,19 @@ def _read(path: Path, tries: int = 50) -> tuple[Content | None, os.stat_result |
     except FileNotFoundError:
         return None, None
     except (OSError, UnicodeDecodeError):
-        raise BudgetError(
-            f"The budget file {str(path)!r} cannot be read, so what was spent is not known. Give "
-            "it the permission to be read, or restore it from a copy that holds every training."
+        raise failed(
+            f"The budget file {str(path)!r} cannot be read, so what was spent is not known",
+            "Give it the permission to be read, or restore it from a copy that holds every "
+            "training.",
         ) from None
     if status.st_nlink > 1:  # a replacement would leave the other names with what is written now
         if tries:  # a new file has two names for a moment
             time.sleep(_TWO_NAMES)
             return _read(path, tries - 1)
-        raise BudgetError(
+        raise failed(
             f"The budget file {str(path)!r} has several names (hard links), and two of them could "
-            "be written at once. Keep one."
+            "be written at once",
+            "Keep one.",
         )
     try:
         content = sealed.loads(text)
@@ -146,10 +162,11 @@ def _read(path: Path, tries: int = 50) -> tuple[Content | None, os.stat_result |
     except ValueError:
         sound = False
     if not sound:
-        raise BudgetError(
+        raise failed(
             f"The budget file {str(path)!r} is damaged, of another version, or none at all, as a "
-            "model is, so what was spent is not known. Give a file that xgb_dp.Budget has made, or "
-            "restore it from a copy that holds every training."
+            "model is, so what was spent is not known",
+            "Give a file that xgb_dp.Budget has made, or restore it from a copy that holds every "
+            "training.",
         )
     return content, status
 
@@ -172,7 +189,7 @@ def _are_lines(entries: Any) -> bool:
 
 def _replace(path: Path, text: str, old: os.stat_result | None) -> bool:
     """Write a new file in place of the old one, unless that is gone or another one by now."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_NEW)
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
@@ -190,13 +207,28 @@ def _replace(path: Path, text: str, old: os.stat_result | None) -> bool:
             os.replace(name, path)
     finally:
         Path(name).unlink(missing_ok=True)
-    if os.name == "posix":  # the renaming itself must be on disk too
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
     return True
+
+
+def _sync(folder: Path) -> None:
+    """Force the names in a folder to disk."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def clean(path: Path) -> None:
+    """Remove new files that processes left behind when they were killed while they wrote."""
+    name = re.compile(rf"\.{re.escape(path.name)}\.\w{{8}}{re.escape(_NEW)}")  # as mkstemp has it
+    with suppress(OSError):
+        for entry in os.scandir(path.parent):
+            if name.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                with suppress(OSError):  # a younger one may be just being written
+                    if time.time() - entry.stat(follow_symlinks=False).st_mtime > PATIENCE:
+                        os.unlink(entry.path)
 
 
 def _name_anew(name: str, path: Path, text: str) -> None:
@@ -255,10 +287,9 @@ def _lock_on(path: Path, flags: int, deadline: float) -> Iterator[os.stat_result
         try:
             while not _try_lock(handle):
                 if time.monotonic() > deadline:
-                    raise BudgetError(
-                        f"Another process has held the lock {str(path)!r} for {PATIENCE:g} "
-                        "seconds; nothing was booked and nothing released. Find out which one, "
-                        "and whether it was stopped."
+                    raise failed(
+                        f"Another process has held the lock {str(path)!r} for {PATIENCE:g} seconds",
+                        "Find out which one, and whether it was stopped.",
                     )
                 time.sleep(_PAUSE)
             status = os.fstat(handle)

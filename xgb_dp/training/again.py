@@ -1,24 +1,46 @@
 """Says what several trainings of the same rows cost together, where no book counts them.
 
 Rows are known by the object that holds them: a matrix, or the table that an estimator is fitted on.
-Only ledgers are kept, for as long as the object lives.
+A copy of the rows is another object, so trainings of copies are not counted together. What a
+training has spent is kept for as long as the object lives.
 """
 
 from __future__ import annotations
 
 import math
+import os
+import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, NamedTuple
 
+from ..accounting import Unit
 from ..accounting.gaussian import gaussian_epsilon, gaussian_mu
 from ..accounting.units import all_same
 from ..record.form import Ledger
 
 _TABLE: ContextVar[Any] = ContextVar("xgb_dp_table", default=None)
-_trained: dict[int, dict[object, Ledger]] = {}  # of each object by id(), by training
+
+
+class _Spent(NamedTuple):
+    """What the warning needs of a training."""
+
+    noisy: bool  # whether it is private, with noise of the operating system
+    unit: Unit
+    targets: tuple[tuple[float, float], ...]  # epsilon and delta of each training of the model
+    last: str | None  # name of its last tree; None before there is one
+
+    @classmethod
+    def of(cls, record: Ledger) -> _Spent:
+        targets = tuple(t.target for t in record.trainings)
+        trees = record.trainings[-1].trees or (None,)
+        return cls(record.private and record.noise == "os", record.unit, targets, trees[-1])
+
+
+_trained: dict[int, dict[object, _Spent]] = {}  # of each object by id(), by training
+_lock = threading.Lock()
 
 
 @contextmanager
@@ -38,24 +60,26 @@ def _rows(dtrain: Any) -> Any:
 def keep(dtrain: Any, training: object, record: Ledger) -> None:
     """Note what a training claims to release of its rows, and at its end what it has released."""
     rows = _rows(dtrain)
-    if id(rows) not in _trained:
-        with suppress(TypeError):  # it takes no weak references
-            weakref.finalize(rows, _trained.pop, id(rows), None).atexit = False
-            _trained[id(rows)] = {}
-    _trained.get(id(rows), {})[training] = record
+    with _lock:
+        if id(rows) not in _trained:
+            with suppress(TypeError):  # it takes no weak references
+                weakref.finalize(rows, _trained.pop, id(rows), None).atexit = False
+                _trained[id(rows)] = {}
+        _trained.get(id(rows), {})[training] = _Spent.of(record)
 
 
 def of_total(dtrain: Any, claimed: Ledger) -> list[str]:
     """A warning before the second training of the same rows, the fourth, ...; else none."""
-    kept = _trained.get(id(_rows(dtrain)), {}).values()
+    with _lock:
+        kept = list(_trained.get(id(_rows(dtrain)), {}).values())
     # A model that this one continues is a part of it.
-    records = [*(r for r in kept if not r.trees or not r.trees <= claimed.trees), claimed]
+    records = [*(r for r in kept if r.last not in claimed.trees), _Spent.of(claimed)]
     count = len(records)
-    if count < 2 or count & (count - 1) or not all(r.private and r.noise == "os" for r in records):
+    if count < 2 or count & (count - 1) or not all(r.noisy for r in records):
         return []
     cost = "they are for different units, so nothing bounds what they cost together"
     if all_same(record.unit for record in records):
-        targets = [t.target for record in records for t in record.trainings]
+        targets = [target for record in records for target in record.targets]
         delta, total = max(d for _, d in targets), math.fsum(epsilon for epsilon, _ in targets)
         if all(d for _, d in targets):  # as if each were a Gaussian
             mu = math.hypot(*(gaussian_mu(*target) for target in targets))
@@ -66,3 +90,9 @@ def of_total(dtrain: Any, claimed: Ledger) -> list[str]:
         "one book (`xgb_dp.Budget`) for all that is shown of them. "
         "`xgb_dp.privacy_report([first, second])` gives the exact total."
     ]
+
+
+if hasattr(os, "register_at_fork"):  # a fork must not catch the lock of another thread
+    os.register_at_fork(
+        before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
+    )
