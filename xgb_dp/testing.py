@@ -51,7 +51,7 @@ def train_with_plan(
     from xgboost import Booster
 
     from .accounting.enforced import range_of_plan
-    from .record import ledger
+    from .record.binding import store_bound
     from .record.claim import drawn
     from .training.plan import dump_plan
 
@@ -81,7 +81,7 @@ def train_with_plan(
     training = replace(
         claim.trainings[0], complete=True, events=grown.events, rounds=rounds, trees=grown.trees
     )
-    ledger.store(booster, replace(claim, trainings=(training,)))
+    store_bound(booster, replace(claim, trainings=(training,)))
     return booster
 
 

@@ -12,7 +12,8 @@ import xgboost as xgb
 
 import xgb_dp
 from tests.models import as_xgboost_writes
-from xgb_dp.record import ledger, sealed
+from xgb_dp.record import sealed
+from xgb_dp.record.binding import attach
 
 Content = dict[str, Any]
 
@@ -33,7 +34,7 @@ def model() -> xgb.Booster:
     trained = xgb.train(params, d, 3)
     judged = xgb_dp.evaluate(trained, d, epsilon=1.0, delta=1e-7)
     calibrated = judged.calibrated(trained, method="isotonic").booster
-    ledger.attach(calibrated, dp_schema=json.dumps({"columns": ["größe"]}))
+    attach(calibrated, dp_schema=json.dumps({"columns": ["größe"]}))
     return calibrated
 
 

@@ -7,7 +7,7 @@ import click
 from ..domain.declared import typed
 from ..domain.domain import ATTRIBUTE
 from ..errors import PrivacyParameterError
-from ..record.ledger import attach
+from ..record.binding import attach
 from ..request.params import DEFAULT_ROUNDS
 from ..tuning.score_names import SCORES
 from . import options

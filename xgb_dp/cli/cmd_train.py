@@ -13,8 +13,9 @@ import click
 from ..domain.domain import ATTRIBUTE, Domain
 from ..engine.models import load_booster
 from ..errors import PrivacyParameterError, PrivacyRefusal
+from ..record.binding import attach
 from ..record.deployment import model_card
-from ..record.ledger import attach, read_ledger
+from ..record.ledger import read_ledger
 from ..record.report import PrivacyReport, privacy_report
 from ..record.report_views import round_up
 from ..request.names import check_names, flatten

@@ -84,24 +84,6 @@ class ModelJson:
             for tree in self._trees["trees"]
         ]
 
-    def texts_without_trees(self) -> dict[str, str]:
-        """All that predictions depend on besides the trees, by name.
-
-        A slice of a model has the same, or no categories.
-        """
-        rest = {
-            "columns": self.feature_names,
-            "types": self.feature_types,
-            "numbers": self._numbers,
-            "objective": self._objective,
-            "booster": self.booster,
-            "parallel_trees": self.parallel_trees,
-        }
-        parts = {"model": rest}
-        if self._trees["cats"]["enc"]:
-            parts["categories"] = self._trees["cats"]
-        return {name: json.dumps(part, sort_keys=True) for name, part in parts.items()}
-
     def check_trees(self) -> None:
         """Refuse trees whose parts do not fit each other; XGBoost would crash as it predicts."""
         trees = self._trees

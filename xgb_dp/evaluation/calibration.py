@@ -22,6 +22,7 @@ from ..engine.predictions import CURVE, MarginCurve, probabilities
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
 from ..noisy_sums import Floats
 from ..record import ledger
+from ..record.binding import attach, store_bound
 from ..record.pipelines import steps_of
 from ..record.report import as_booster
 from .grid import CELLS
@@ -95,10 +96,10 @@ def calibrated(booster: Any, posterior: Posterior, method: str, cost: Cost) -> A
     else:
         model = booster.copy()
         curve = isotonic(posterior, booster.num_boosted_rounds())
-        ledger.attach(model, **{CURVE: curve.to_json()})
+        attach(model, **{CURVE: curve.to_json()})
     if before is not None:
         whole = ledger.evaluated(booster, model, before, cost.events, shown, cost.entry)
-        ledger.store(model, whole)
+        store_bound(model, whole)
     return model if method == "platt" else CalibratedModel(model)
 
 

@@ -18,8 +18,9 @@ from ..engine.predictions import CURVE, MarginCurve
 from ..engine.saved_model import SavedModel, is_number
 from ..request.params import PARAMETERS
 from . import policy, sealed
+from .binding import BOUND, content_of, unescaped
 from .form import Ledger, TrainingRecord
-from .ledger import ATTRIBUTE, BOUND, content_of, unescaped
+from .ledger import ATTRIBUTE
 from .recheck import parameters_of
 
 _TOKEN = re.compile(

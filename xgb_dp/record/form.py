@@ -267,10 +267,7 @@ class Ledger:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every training has ended, and has named the trees that it grew.
-
-        A checkpoint names none: whatever trees it holds, nothing says who has grown them.
-        """
+        """Whether every training has ended, and named its trees, which a checkpoint does not."""
         return all(t.complete for t in self.trainings)
 
     @property

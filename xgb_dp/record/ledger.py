@@ -8,22 +8,17 @@ The stored text carries a digest of itself (``sealed.py``), against damage and n
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ..accounting import Event
 from ..engine.model_json import ModelJson
-from ..engine.native import model_content
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal, spelt
 from . import sealed
 from .form import Ledger, TrainingRecord
 
 ATTRIBUTE = "dp_ledger"
-BOUND = ("dp_schema", "dp_calibration", "dp_classes")
-"""Attributes of a model whose text a ledger names by digest."""
 
 
 def read_ledger(booster: Any) -> Ledger:
@@ -61,12 +56,7 @@ def _unreadable(reason: str) -> LedgerError:
 
 
 def check_trees(ledger: Ledger, model: ModelJson) -> None:
-    """Refuse trees that the ledger does not name; the ledger of a checkpoint names none.
-
-
-    Raises:
-        LedgerError: A tree is unknown, or the trees cannot be read.
-    """
+    """Refuse trees that the ledger does not name; the ledger of a checkpoint names none."""
     digests, total = _tree_digests(model)
     if not ledger.is_complete:
         return
@@ -186,40 +176,8 @@ def claim(earlier: Ledger | None, plan: TrainingRecord, *, private: bool, noise:
     return Ledger(private and earlier.private, noise, (*earlier.trainings, plan))
 
 
-def content_of(model: ModelJson) -> dict[str, str]:
-    """SHA-256 of the parts of a model besides its trees, by name."""
-    texts = {name: str(text) for name, text in model.attributes.items() if name in BOUND}
-    texts |= model.texts_without_trees()
-    return {
-        name: hashlib.sha256(unescaped(text).encode()).hexdigest() for name, text in texts.items()
-    }
-
-
-def unescaped(text: str) -> str:
-    r"""The text of an attribute without its escapes of Unicode.
-
-    XGBoost writes the escapes ``\uXXXX`` of an attribute as they are, so that reading its file as
-    JSON resolves them, and reading it as UBJSON or in memory does not.
-    """
-    plain = re.sub(r"\\u([0-9a-fA-F]{4})", lambda match: chr(int(match[1], 16)), text)
-    return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def attach(booster: Any, **attributes: str) -> None:
-    """Set attributes that the ledger binds to the model: those named in :data:`BOUND`."""
-    booster.set_attr(**attributes)
-    if booster.attr(ATTRIBUTE) is not None:
-        store(booster, read_ledger(booster))
-
-
 def store(booster: Any, ledger: Ledger) -> None:
-    """Write the ledger into the booster's attributes, with its digest.
-
-    The ledger of a complete model binds all of the model by digest: names, types, categories,
-    objective and intercept here, and each tree by its name.
-    """
-    if ledger.is_complete:
-        ledger = replace(ledger, content=content_of(ModelJson(model_content(booster))))
+    """Write the ledger into the booster's attributes, with its digest."""
     try:
         text = sealed.dumps(ledger.to_json())
     except ValueError as error:

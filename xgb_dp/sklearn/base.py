@@ -27,7 +27,8 @@ from ..domain.declared_cells import names_of
 from ..domain.domain import ATTRIBUTE, Domain, from_mapping, read_domain, stored_domain
 from ..engine.saved_model import names_of_categories
 from ..errors import PrivacyParameterError, spelling
-from ..record import ledger, policy
+from ..record import policy
+from ..record.binding import attach
 from ..record.report import PrivacyReport, privacy_report
 from ..request.names import read_one
 from ..training.again import made_of
@@ -315,7 +316,7 @@ class Private(XGBModel):
         if self._domain is not None:
             named = None if classes is None else tuple(map(str, classes))
             stored = replace(self._domain, classes=named).to_json()
-            ledger.attach(self.get_booster(), **{ATTRIBUTE: stored})
+            attach(self.get_booster(), **{ATTRIBUTE: stored})
 
     def _declared_classes(self) -> np.ndarray | None:
         """The declared classes of a classifier, in increasing order; None for a regressor."""

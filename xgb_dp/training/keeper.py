@@ -14,6 +14,7 @@ from ..engine import native
 from ..engine.model_json import ModelJson
 from ..errors import PrivacyWarning
 from ..record import caution, ledger
+from ..record.binding import store_bound
 from ..record.fields import PublicStart
 from ..record.form import DISCOVERY, Ledger, Released
 
@@ -95,7 +96,7 @@ class LedgerCallback(TrainingCallback):
 
     def _store(self, model: Any, record: Ledger) -> None:
         whole = with_look(model, record, self.look)
-        ledger.store(model, whole)
+        (store_bound if whole.is_complete else ledger.store)(model, whole)
         if self.notify is not None:
             self.notify(whole)
 

@@ -1,0 +1,69 @@
+"""Digests by which a ledger binds all of its model besides the trees, which it names one by one.
+
+Names, types, categories, objective, intercept and calibration decide what a prediction means. They
+are public or follow from released numbers, so their digests cost nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import replace
+from typing import Any
+
+from ..engine.model_json import TREES, ModelJson
+from ..engine.native import model_content
+from .form import Ledger
+from .ledger import ATTRIBUTE, read_ledger, store
+
+BOUND = ("dp_schema", "dp_calibration", "dp_classes")
+"""Attributes of a model whose text a ledger names by digest."""
+
+
+def store_bound(booster: Any, ledger: Ledger) -> None:
+    """Write the ledger of a finished model, bound to all of the model."""
+    content = content_of(ModelJson(model_content(booster)))
+    store(booster, replace(ledger, content=content))
+
+
+def content_of(model: ModelJson) -> dict[str, str]:
+    """SHA-256 of the parts of a model besides its trees, by name."""
+    texts = {name: str(text) for name, text in model.attributes.items() if name in BOUND}
+    texts |= _texts(model)
+    return {
+        name: hashlib.sha256(unescaped(text).encode()).hexdigest() for name, text in texts.items()
+    }
+
+
+def unescaped(text: str) -> str:
+    r"""The text of an attribute without its escapes of Unicode.
+
+    XGBoost writes the escapes ``\uXXXX`` of an attribute as they are, so that reading its file as
+    JSON resolves them, and reading it as UBJSON or in memory does not.
+    """
+    plain = re.sub(r"\\u([0-9a-fA-F]{4})", lambda match: chr(int(match[1], 16)), text)
+    return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def attach(booster: Any, **attributes: str) -> None:
+    """Set attributes that the ledger binds to the model: those named in :data:`BOUND`."""
+    booster.set_attr(**attributes)
+    if booster.attr(ATTRIBUTE) is not None:
+        store_bound(booster, read_ledger(booster))
+
+
+def _texts(model: ModelJson) -> dict[str, str]:
+    """All that predictions depend on besides the trees, by name.
+
+    A slice of a model has the same, or no categories.
+    """
+    learner = model.part(("learner",))
+    rest = {name: learner[name] for name in ("feature_names", "feature_types", "objective")}
+    rest["numbers"] = learner["learner_model_param"]
+    rest["booster"], rest["parallel_trees"] = model.booster, model.parallel_trees
+    parts = {"model": rest}
+    categories = model.part(TREES)["cats"]
+    if categories["enc"]:
+        parts["categories"] = categories
+    return {name: json.dumps(part, sort_keys=True) for name, part in parts.items()}
