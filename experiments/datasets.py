@@ -40,6 +40,8 @@ class Dataset:
         classes: Labels to keep, of several.
         positive: Labels that count as 1, of several.
         balance: Whether the larger class is cut down to the smaller, by a public draw.
+        negatives: Rows of class 0 for each of class 1 among the training rows, where there are
+            fewer: the other rows of class 1 are left out. 0 for all rows.
         code_all: Whether systems that take categories as numbers get the ranks of all values.
         generate: Name of a generator in synthetic.py, with `size` rows and columns.
         size: Rows and columns of a generated data set.
@@ -68,6 +70,7 @@ class Dataset:
     classes: tuple[float, ...] = ()
     positive: tuple[float, ...] = ()
     balance: bool = False
+    negatives: int = 0
     code_all: bool = False
     generate: str = ""
     size: tuple[int, int] = (0, 0)

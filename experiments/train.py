@@ -84,7 +84,17 @@ def split(data: Dataset, system: System, seed: int, test_size: float, stratify: 
     x_train, x_test, y_train, y_test = train_test_split(
         x, y, test_size=held_out, random_state=seed, stratify=y if stratify else None
     )
+    if data.negatives:
+        rows = thinned(y_train, data.negatives)
+        x_train, y_train = x_train.iloc[rows], y_train[rows]
     return Split(x_train, x_test, y_train, y_test, categories, bounds, cuts, nominal)
+
+
+def thinned(y: np.ndarray, negatives: int) -> np.ndarray:
+    """All rows of class 0, and one of class 1 for so many of them, the first ones."""
+    ones = np.flatnonzero(y > 0.5)
+    most = max((len(y) - len(ones)) // negatives, 1)
+    return np.setdiff1d(np.arange(len(y)), ones[most:])
 
 
 def target_bounds(data: Dataset, y: np.ndarray, numbers: bool) -> tuple[float, float] | None:

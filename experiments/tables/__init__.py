@@ -31,6 +31,7 @@ NAMES = (
     "alternatives",
     "sbdt_paper",
     "parts",
+    "start",
     "persons",
     "objectives",
     "public_start",

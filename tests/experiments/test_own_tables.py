@@ -11,6 +11,7 @@ from experiments import kept, render, store, summary, synthetic, tables
 from experiments.__main__ import main
 from experiments.scoring import calibration_error
 from experiments.tables import dp_xgb_figure1, dp_xgb_figure3
+from experiments.train import thinned
 
 from .test_runner import rows_of
 
@@ -146,6 +147,13 @@ def test_the_task_of_any_size():
     assert roc_auc_score(y, p) > 0.84  # the best that any model reaches
     again = synthetic.generate("many interactions", 4000, 20)
     assert again[0].equals(x)
+
+
+def test_a_class_is_made_rare():
+    y = np.array([1, 0, 1, 0, 0, 1, 0, 0, 0], np.float32)
+    assert thinned(y, 3).tolist() == [0, 1, 2, 3, 4, 6, 7, 8]
+    assert thinned(y, 1).tolist() == list(range(9))
+    assert thinned(y, 100).tolist() == [0, 1, 3, 4, 6, 7, 8]
 
 
 def test_the_smallest_size_has_enough_test_rows(tmp_path, capsys):
