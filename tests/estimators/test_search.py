@@ -1,6 +1,8 @@
 """Searches that would publish exact scores are refused; the private one and ensembles are not."""
 
 import inspect
+import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,15 +15,26 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import (
     AdaBoostClassifier,
     BaggingClassifier,
+    GradientBoostingClassifier,
     StackingClassifier,
     VotingClassifier,
 )
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.feature_selection import RFE, RFECV, SelectFromModel, SequentialFeatureSelector
+from sklearn.frozen import FrozenEstimator
 from sklearn.impute import IterativeImputer
 from sklearn.linear_model import LogisticRegression, RANSACRegressor
-from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
-from sklearn.multiclass import OneVsRestClassifier, OutputCodeClassifier
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    GridSearchCV,
+    TunedThresholdClassifierCV,
+    cross_val_predict,
+    cross_val_score,
+    learning_curve,
+    permutation_test_score,
+)
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
+from sklearn.multioutput import ClassifierChain
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 from sklearn.semi_supervised import SelfTrainingClassifier
@@ -34,6 +47,7 @@ from xgb_dp import (
     DPXGBClassifier,
     DPXGBRegressor,
     PrivacyRefusal,
+    PrivacyWarning,
     RowDomainError,
     plotting,
 )
@@ -45,35 +59,142 @@ SHARED: dict[str, Any] = {
 }  # fmt: skip
 MODEL = DPXGBClassifier(classes=2, **SHARED)
 GRID = {"param_grid": {"max_depth": [1, 2]}, "cv": 2}
-SEARCHES = {
-    "grid": lambda m, X, y: GridSearchCV(m, **GRID, error_score="raise").fit(X, y),
-    "scores": lambda m, X, y: cross_val_score(m, X, y, cv=2, error_score="raise"),
-    "predictions": lambda m, X, y: cross_val_predict(m, X, y, cv=2),
-    "stacking": lambda m, X, y: StackingClassifier([("m", m)], cv=2).fit(X, y),
-    "calibration": lambda m, X, y: CalibratedClassifierCV(m, cv=2).fit(X, y),
-    "recursive": lambda m, X, y: RFECV(m, cv=2).fit(X, y),
-    "columns": lambda m, X, y: SequentialFeatureSelector(m, cv=2).fit(X, y),
-    "boosting": lambda m, X, y: AdaBoostClassifier(m, n_estimators=2).fit(X, y),
-    "stacking on fitted models": lambda m, X, y: StackingClassifier(
-        [("m", LogisticRegression().fit(X, y))], final_estimator=m, cv="prefit"
-    ).fit(X, y),
-    "labels of earlier models": lambda m, X, y: SelfTrainingClassifier(m).fit(
-        X, np.where(np.arange(len(y)) % 2, y, -1)
+SEARCHES: dict[str, tuple[Any, str, str]] = {  # training, reason, remedy
+    "grid": (
+        lambda m, X, y: GridSearchCV(m, **GRID, error_score="raise").fit(X, y),
+        "scores them exactly",
+        "xgb_dp.select",
     ),
-    "columns without a budget": lambda m, X, y: RFE(m, n_features_to_select=3).fit(X, y),
-    "bagging": lambda m, X, y: BaggingClassifier(m, n_estimators=2).fit(X, y),
+    "scores": (
+        lambda m, X, y: cross_val_score(m, X, y, cv=2, error_score="raise"),
+        "scores them exactly",
+        "xgb_dp.evaluate",
+    ),
+    "learning curve": (
+        lambda m, X, y: learning_curve(m, X, y, cv=2, error_score="raise"),
+        "scores them exactly",
+        "xgb_dp.evaluate",
+    ),
+    "permutations": (
+        lambda m, X, y: permutation_test_score(m, X, y, cv=2, n_permutations=2),
+        "scores them exactly",
+        "xgb_dp.evaluate",
+    ),
+    "predictions": (
+        lambda m, X, y: cross_val_predict(m, X, y, cv=2),
+        "returns a prediction of each row",
+        "xgb_dp.split",
+    ),
+    "threshold": (
+        lambda m, X, y: TunedThresholdClassifierCV(m, cv=2).fit(X, y),
+        "chooses a threshold",
+        "threshold(cost=...)",
+    ),
+    "stacking": (
+        lambda m, X, y: StackingClassifier([("m", m)], cv=2).fit(X, y),
+        "predictions of other models",
+        "its own `fit`",
+    ),
+    "calibration": (
+        lambda m, X, y: CalibratedClassifierCV(m, cv=2).fit(X, y),
+        "exact calibrations",
+        "calibrated(model)",
+    ),
+    "recursive": (
+        lambda m, X, y: RFECV(m, cv=2).fit(X, y),
+        "sets of columns",
+        "xgb_dp.select",
+    ),
+    "columns": (
+        lambda m, X, y: SequentialFeatureSelector(m, cv=2).fit(X, y),
+        "sets of columns",
+        "xgb_dp.select",
+    ),
+    "boosting": (
+        lambda m, X, y: AdaBoostClassifier(m, n_estimators=2).fit(X, y),
+        "exact errors",
+        "n_estimators",
+    ),
+    "exact boosting": (
+        lambda m, X, y: GradientBoostingClassifier(init=m, n_estimators=2).fit(X, y),
+        "exact trees",
+        "n_estimators",
+    ),
+    "stacking on fitted models": (
+        lambda m, X, y: StackingClassifier(
+            [("m", LogisticRegression().fit(X, y))], final_estimator=m, cv="prefit"
+        ).fit(X, y),
+        "predictions of other models",
+        "its own `fit`",
+    ),
+    "labels of earlier models": (
+        lambda m, X, y: SelfTrainingClassifier(m).fit(X, np.where(np.arange(len(y)) % 2, y, -1)),
+        "earlier models",
+        "its own `fit`",
+    ),
+    "chain of predictions": (
+        lambda m, X, y: ClassifierChain(m, cv=2).fit(X, np.stack([y, 1 - y], axis=1)),
+        "predictions of other models",
+        "Leave `cv` out",
+    ),
+    "columns without a budget": (
+        lambda m, X, y: RFE(m, n_features_to_select=3).fit(X, y),
+        "ledger that remains shows one",
+        "xgb_dp.select",
+    ),
+    "bagging": (
+        lambda m, X, y: BaggingClassifier(m, n_estimators=2).fit(X, y),
+        "counts several times",
+        "n_estimators",
+    ),
+    "one against the rest": (
+        lambda m, X, y: OneVsRestClassifier(m).fit(X, y),
+        "decide how many models",
+        "Declare all classes",
+    ),
+    "one against one": (
+        lambda m, X, y: OneVsOneClassifier(m).fit(X, y),
+        "decide how many models",
+        "Declare all classes",
+    ),
+    "codes": (
+        lambda m, X, y: OutputCodeClassifier(m, random_state=0).fit(X, y),
+        "decide how many models",
+        "Declare all classes",
+    ),
 }
 
 
 @pytest.mark.parametrize("name", SEARCHES)
-def test_searches_are_refused(name):
-    """Public evaluation sets do not make the training rows public."""
+def test_searches_are_refused(name, tmp_path):
+    """With the reason and the remedy; public evaluation sets do not make training rows public."""
     X, y = arrays()
+    train, reason, remedy = SEARCHES[name]
+    budget = Budget(tmp_path / "budget.json", epsilon=50.0, delta=1e-3)
     for public in (False, True):
         model = clone(MODEL).set_params(public_evals=public)
+        if name != "columns without a budget":
+            model.set_params(budget=budget)
         with pytest.raises(ValueError, match=r"PrivacyRefusal|inside sklearn") as caught:
-            SEARCHES[name](model, np.nan_to_num(X), y.astype(int))
-        assert public or "xgb_dp.select" in str(caught.value)
+            train(model, np.nan_to_num(X), y.astype(int))
+        assert reason in str(caught.value)
+        assert remedy in str(caught.value)
+    assert not budget.entries
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [OneVsRestClassifier, OneVsOneClassifier, partial(OutputCodeClassifier, random_state=0)],
+)
+def test_one_row_does_not_decide_how_many_models_there_are(kind):
+    """With and without the only row of a class, in this process and in others."""
+    X, y = arrays()
+    X, y = np.nan_to_num(X), y.astype(int)
+    y[-1] = 2
+    for rows in (len(y) - 1, len(y)):
+        for jobs in (1, 2):
+            with pytest.raises(PrivacyRefusal, match="decide how many models"):
+                kind(clone(MODEL), n_jobs=jobs).fit(X[:rows], y[:rows])
 
 
 REGRESSIONS = {
@@ -108,20 +229,22 @@ def test_labels_may_be_transformed_each_by_itself():
 DECIDED = {
     "refused": [
         "AdaBoostClassifier", "AdaBoostRegressor", "BaggingClassifier", "BaggingRegressor",
-        "CalibratedClassifierCV", "FixedThresholdClassifier", "GridSearchCV",
-        "HalvingGridSearchCV", "HalvingRandomSearchCV", "IterativeImputer", "RANSACRegressor",
+        "CalibratedClassifierCV", "GradientBoostingClassifier", "GradientBoostingRegressor",
+        "GridSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV", "IterativeImputer",
+        "OneVsOneClassifier", "OneVsRestClassifier", "OutputCodeClassifier", "RANSACRegressor",
         "RFECV", "RandomizedSearchCV", "SelfTrainingClassifier", "SequentialFeatureSelector",
-        "OutputCodeClassifier", "StackingClassifier", "StackingRegressor",
-        "TunedThresholdClassifierCV", "VotingClassifier",
+        "StackingClassifier", "StackingRegressor", "TunedThresholdClassifierCV",
+        "VotingClassifier",
     ],
+    "refused with `cv`, which predicts by other models": ["ClassifierChain", "RegressorChain"],
     "refused without a budget": ["RFE"],
     "refused with a transformer, which sees all labels": ["TransformedTargetRegressor"],
-    "each member has a ledger of its own and reads every row as it is": [
-        "ClassifierChain", "MultiOutputClassifier", "MultiOutputRegressor", "OneVsOneClassifier",
-        "OneVsRestClassifier", "RegressorChain", "VotingRegressor",
+    "a public number of members, each with a ledger, which read every row as it is": [
+        "MultiOutputClassifier", "MultiOutputRegressor", "VotingRegressor",
     ],
     "one training on the rows that it is given": [
-        "ColumnTransformer", "FeatureUnion", "FrozenEstimator", "Pipeline", "SelectFromModel",
+        "ColumnTransformer", "FeatureUnion", "FixedThresholdClassifier", "FrozenEstimator",
+        "Pipeline", "SelectFromModel",
     ],
 }  # fmt: skip
 
@@ -134,6 +257,45 @@ def test_every_estimator_that_fits_others_has_been_decided_on():
         & set(inspect.signature(kind).parameters)
     }
     assert fitting <= {name for names in DECIDED.values() for name in names}
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_a_public_threshold_is_compared_with_the_scores(frozen):
+    X, y = texts()
+    model = DPXGBClassifier(**OWN, classes=["no", "yes"])
+    one = FrozenEstimator(model.fit(X, y)) if frozen else model
+    fitted = FixedThresholdClassifier(one, threshold=0.2).fit(X, y)
+    expected = np.where(fitted.estimator_.predict_proba(X)[:, 1] >= 0.2, "yes", "no")
+    np.testing.assert_array_equal(fitted.predict(X), expected)
+    assert xgb_dp.privacy_report(fitted.estimator_.get_booster()).private
+
+
+def test_a_threshold_of_more_classes_is_refused():
+    """Scikit-learn counts those that occur."""
+    X, y = texts()
+    model = DPXGBClassifier(**OWN, classes=["maybe", "no", "yes"])
+    with pytest.raises(PrivacyRefusal, match="inside sklearn"):
+        FixedThresholdClassifier(model, threshold=0.2).fit(X, y)
+
+
+EXACT = {
+    "calibration": lambda m, X, y: CalibratedClassifierCV(m, cv=2).fit(X, y),
+    "threshold": lambda m, X, y: TunedThresholdClassifierCV(m, cv=2).fit(X, y),
+    "stacking": lambda m, X, y: StackingClassifier([("m", m)], cv="prefit").fit(X, y),
+    "scores": lambda m, X, y: cross_val_score(m, X, y, cv=2),
+}
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_exact_fits_on_predictions_of_a_private_model_warn(name):
+    X, y = texts()
+    model = FrozenEstimator(DPXGBClassifier(**OWN, classes=["no", "yes"]).fit(X, y))
+    with pytest.warns(PrivacyWarning, match="no epsilon covers the result"):
+        fitted = EXACT[name](model, X, y)
+    if name != "scores":
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", PrivacyWarning)
+            fitted.predict(X)
 
 
 def test_a_grid_search_that_swallows_errors_tells_the_reason():
@@ -162,12 +324,14 @@ def test_private_models_may_choose_columns(tmp_path):
 
 def test_several_models_side_by_side_draw_on_a_budget(tmp_path):
     X, y = arrays("multiclass")
-    budget = Budget(tmp_path / "budget.json", epsilon=3.0, delta=1e-5)
-    OneVsRestClassifier(clone(MODEL).set_params(budget=budget)).fit(X, y)
-    assert [entry.state for entry in budget.entries] == ["spent"] * 3
+    both = np.stack([y > 0, y > 1], axis=1).astype(int)
+    budget = Budget(tmp_path / "budget.json", epsilon=2.0, delta=1e-5)
+    chain = ClassifierChain(clone(MODEL).set_params(budget=budget)).fit(np.nan_to_num(X), both)
+    assert [entry.state for entry in budget.entries] == ["spent"] * 2
+    assert len(chain.estimators_) == 2
     with pytest.raises(BudgetError, match="exceed"):
-        clone(MODEL).set_params(budget=str(budget.path), epsilon=3.0).fit(X, y > 0)
-    assert len(budget.entries) == 3
+        clone(MODEL).set_params(budget=str(budget.path), epsilon=2.0).fit(X, y > 0)
+    assert len(budget.entries) == 2
 
 
 def test_private_search_of_the_classifier(tmp_path):
@@ -213,7 +377,8 @@ def members(classes: Any) -> Any:
 def test_members_that_were_fitted_before():
     X, y = texts()
     fitted = [(name, m.fit(X, (y == "yes").astype(int))) for name, m in members(2)]
-    predicted = StackingClassifier(fitted, cv="prefit").fit(X, y).predict(X)
+    with pytest.warns(PrivacyWarning, match="no epsilon covers"):
+        predicted = StackingClassifier(fitted, cv="prefit").fit(X, y).predict(X)
     assert set(predicted) <= {"no", "yes"}
     assert (predicted == y).mean() > 0.6
 
@@ -224,10 +389,8 @@ def test_labels_that_are_coded_by_the_classes_that_occur_are_refused(around, job
     """One row of another class would change the labels of all rows."""
     X, y = texts()
     several = [(name, around(m)) for name, m in members(2)]
-    voting = VotingClassifier(several, voting="soft", n_jobs=jobs)
-    for ensemble in (voting, OutputCodeClassifier(several[0][1], random_state=0, n_jobs=jobs)):
-        with pytest.raises(PrivacyRefusal, match="classes that occur"):
-            ensemble.fit(X, y)
+    with pytest.raises(PrivacyRefusal, match="classes that occur"):
+        VotingClassifier(several, voting="soft", n_jobs=jobs).fit(X, y)
 
 
 def test_contributions_of_columns_of_texts():

@@ -34,6 +34,7 @@ from ..request.names import read_one
 from ..training.again import made_of
 from ..training.call_site import check_eval_set, check_sample
 from ..training.interfaces import refuse_margins
+from ..training.meta_estimators import warn_of_exact_fits
 from ..tuning.best_run import select
 
 _SHARED = (
@@ -366,6 +367,8 @@ class Private(XGBModel):
         if self._id_column is not None and has_column(X, self._id_column):
             X, _ = without_column(X, self._id_column)
         domain, known = self._domain, not fitting and self.__sklearn_is_fitted__()
+        if known:
+            warn_of_exact_fits()
         if domain is None and known:
             domain = stored_domain(self.get_booster())
         if domain is not None:

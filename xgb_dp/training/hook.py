@@ -32,7 +32,8 @@ from ..request.schema import common_schema
 from . import again, public_data
 from .call_site import CallSite, check_dask, check_evals, read_matrix
 from .declared_rows import check_rows
-from .interfaces import declared_classes, default_rounds, estimator_matrix, refuse_search
+from .interfaces import declared_classes, default_rounds, estimator_matrix
+from .meta_estimators import refuse_meta_estimators
 from .prepare import calibrated, checked
 from .run import Training
 
@@ -130,7 +131,7 @@ def before_train(
     prepared = calibrated(public_data.declared(settings, sample))
     settings = prepared.settings
     call_site.refuse_leaks(public_evals=settings["dp_public_evals"])
-    refuse_search()
+    refuse_meta_estimators(binary=settings.kind == "binary")
     steps = fitted_steps()
     training = Training.of(prepared, xgb_model, part_of(dtrain, ids))
     training = replace(training, steps=tuple(name for name, _ in steps))

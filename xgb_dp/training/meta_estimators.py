@@ -1,0 +1,196 @@
+"""Meta-estimators of scikit-learn that fit a private model: which are refused, and why.
+
+An estimator is not told who fits it, so callers are recognised by their frames on the call stack.
+What one row changes must be what it adds to one training: refused are callers that train on rows,
+labels or weights made from other rows, that let the rows decide how many models there are, or that
+release exact results of them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from types import FrameType
+from typing import Any, NoReturn
+
+from ..budget.gate import in_force
+from ..errors import PrivacyRefusal, PrivacyWarning
+from ..record.pipelines import callers
+
+_SELECT = (
+    "Use xgb_dp.select, which chooses among settings privately and accounts for it. "
+    "Public `evals` do not change this: the training rows are private. To search on public rows, "
+    "train without privacy."
+)
+_EVALUATE = (
+    "Train one model on one part of xgb_dp.split, and judge it on the other part by "
+    "xgb_dp.evaluate. To choose among settings, use xgb_dp.select."
+)
+_CALIBRATE = (
+    "Train the model by its own `fit`, and calibrate it with noise: "
+    "xgb_dp.evaluate(model, rows, ...).calibrated(model)."
+)
+_THRESHOLD = (
+    "Train the model by its own `fit`, and take the threshold from noisy counts: "
+    "xgb_dp.evaluate(model, rows, ...).threshold(cost=...)."
+)
+_ALONE = "Train the private model on the rows as they are, by its own `fit`."
+_ROUNDS = "Train one model by its own `fit`; `n_estimators` says how many trees it has."
+_APART = "Train each model by its own `fit`, and take the mean of their `predict_proba`."
+_EACH_CLASS = (
+    "Declare all classes and train one model: DPXGBClassifier(classes=[...]) predicts several."
+)
+_CODES = (
+    "it codes the labels by the classes that occur, so that one row can change the labels of all "
+    "others"
+)
+_SEVERAL = "it trains several models on the same rows, and scores them exactly on held-out rows"
+
+_REFUSED = {
+    "sklearn.calibration": (
+        "it fits exact calibrations on held-out rows, and trains several models on the same rows",
+        _CALIBRATE,
+    ),
+    "sklearn.ensemble._bagging": (
+        "it draws rows for each of its models, so that one row counts several times",
+        _ROUNDS,
+    ),
+    "sklearn.ensemble._gb": (
+        "it adds exact trees that are fitted on the same rows",
+        _ROUNDS,
+    ),
+    "sklearn.ensemble._stacking": (
+        "it trains on predictions of other models, which one row changes for all rows",
+        _ALONE,
+    ),
+    "sklearn.ensemble._weight_boosting": (
+        "it weights the rows by exact errors of earlier models",
+        _ROUNDS,
+    ),
+    "sklearn.feature_selection._rfe._rfe_single_fit": (
+        "it scores sets of columns exactly on held-out rows",
+        _SELECT,
+    ),
+    "sklearn.feature_selection._sequential": (
+        "it scores sets of columns exactly on held-out rows",
+        _SELECT,
+    ),
+    "sklearn.impute._iterative": (
+        "it fills the cells of a row by models of all rows, and trains several",
+        _ALONE,
+    ),
+    "sklearn.linear_model._ransac": (
+        "it chooses the rows of the training by exact errors of earlier models",
+        _ALONE,
+    ),
+    "sklearn.model_selection._classification_threshold": (
+        "it chooses a threshold by exact scores of held-out rows, and trains several models on "
+        "the same rows",
+        _THRESHOLD,
+    ),
+    "sklearn.model_selection._search": (_SEVERAL, _SELECT),
+    "sklearn.model_selection._search_successive_halving": (_SEVERAL, _SELECT),
+    "sklearn.model_selection._validation.cross_val_predict": (
+        "it trains several models on the same rows, and returns a prediction of each row by the "
+        "models of the others",
+        _EVALUATE,
+    ),
+    "sklearn.model_selection._validation._fit_and_predict": (
+        "it trains several models on the same rows, and returns a prediction of each row by the "
+        "models of the others",
+        _EVALUATE,
+    ),
+    "sklearn.model_selection": (_SEVERAL, _EVALUATE),
+    "sklearn.multiclass": (
+        "the classes that occur decide how many models there are and which labels they are "
+        "trained on, so that one row can change all of them",
+        _EACH_CLASS,
+    ),
+    "sklearn.semi_supervised._self_training": (
+        "it labels rows by earlier models of the same rows, and trains several",
+        _ALONE,
+    ),
+}
+"""Callers of ``fit`` by module or function: why they are refused, and what to do instead.
+
+The first that is on the call stack gives the reason, so special ones come before general ones.
+"""
+_EXACT_FITS = (
+    "sklearn.calibration",
+    "sklearn.ensemble._stacking",
+    "sklearn.model_selection",
+)
+"""Modules whose functions that fit read predictions of a model that was fitted before."""
+
+
+def refuse_meta_estimators(*, binary: bool) -> None:
+    """Refuse a training that scikit-learn has called with rows or for a use that nothing bounds.
+
+    Args:
+        binary: Whether the model has two declared classes.
+    """
+    stack = [one for one in callers() if not (binary and _is_fixed_threshold(*one))]
+    for name, (reason, instead) in _REFUSED.items():
+        for caller, _ in stack:
+            if caller == name or caller.startswith(name + "."):
+                _refuse(caller, reason, instead)
+    for caller, frame in stack:
+        _refuse_some(caller, frame)
+
+
+def _is_fixed_threshold(caller: str, frame: FrameType) -> bool:
+    """Whether it compares the scores of one model with a public threshold."""
+    known = caller.startswith("sklearn.model_selection._classification_threshold.")
+    return known and type(frame.f_locals.get("self")).__name__ == "FixedThresholdClassifier"
+
+
+def _refuse_some(caller: str, frame: FrameType) -> None:
+    """Refuse callers that are sound with other arguments."""
+    target: Any = frame.f_locals.get("self")
+    if caller == "sklearn.feature_selection._rfe._fit" and not in_force():
+        _refuse(
+            caller,
+            "it trains several models on the same rows, of which the ledger that remains shows one",
+            "Give the model a budget, on which each of them draws: set_params(budget=...), or "
+            "`with xgb_dp.Budget(...).drawing(): ...` around it. To choose among sets of columns "
+            "with one epsilon, use xgb_dp.select.",
+        )
+    if caller == "sklearn.multioutput.fit" and getattr(target, "cv", None) is not None:
+        _refuse(
+            caller,
+            "with `cv` it trains on predictions of other models, which one row changes for all "
+            "rows",
+            "Leave `cv` out: each model is then trained on the labels before it.",
+        )
+    if caller == "sklearn.compose._target.fit" and getattr(target, "transformer", None) is not None:
+        _refuse(
+            caller,
+            "it trains on labels that its `transformer` makes, which may depend on all rows",
+            "Give it `func` and `inverse_func`, which see each label by itself.",
+        )
+    if caller == "sklearn.ensemble._base._fit_single_estimator":  # of VotingClassifier
+        from sklearn.base import is_classifier
+
+        if is_classifier(frame.f_locals["estimator"]):
+            _refuse(caller, _CODES, _APART)
+
+
+def warn_of_exact_fits() -> None:
+    """Warn where predictions of a fitted private model are fitted or scored without noise."""
+    functions = [caller.rpartition(".") for caller, _ in callers()]
+    for module in _EXACT_FITS:
+        if any(m.startswith(module) and f.startswith(("fit", "_fit")) for m, _, f in functions):
+            warnings.warn(
+                f"A private model predicts inside {module}, which fits or scores its predictions "
+                "on these rows without noise: no epsilon covers the result. Do not release it if "
+                "the rows are private. For a noisy calibration or threshold use "
+                "xgb_dp.evaluate(model, rows, ...) with its `calibrated` or `threshold`.",
+                PrivacyWarning,
+                stacklevel=3,
+            )
+            return
+
+
+def _refuse(caller: str, reason: str, instead: str) -> NoReturn:
+    raise PrivacyRefusal(
+        f"Private training is refused inside {caller}: {reason}, which no epsilon covers. {instead}"
+    )
