@@ -26,6 +26,7 @@ from sklearn import metrics
 
 from xgb_dp.engine.blas import one_thread
 from xgb_dp.evaluation.kinds import events_for
+from xgb_dp.evaluation.limits import outside
 from xgb_dp.evaluation.measure import plan_of
 from xgb_dp.evaluation.rows import Groups, judged
 from xgb_dp.noisy_sums import Layout, release
@@ -166,9 +167,21 @@ def _of_several(p: Floats, y: Floats, _: Any) -> dict[str, float]:
     }
 
 
+def _clipped(figures: Mapping[str, float], beyond: Mapping[str, Any]) -> dict[str, float]:
+    """Figures of clipped numbers, and the shares of the rows beyond the bounds."""
+    shares = {f"{name} beyond": float(np.mean(flags)) for name, flags in beyond.items()}
+    return {f"clipped {name}": value for name, value in figures.items()} | shares
+
+
 def _of_errors(prediction: Floats, y: Floats, plan: Any) -> dict[str, float]:
-    y = np.clip(y, *plan.target)
+    return _clipped(*_errors(prediction, y, plan))
+
+
+def _errors(prediction: Floats, y: Floats, plan: Any) -> tuple[dict[str, float], dict[str, Any]]:
+    labels, y = outside(y, *plan.target), np.clip(y, *plan.target)
     error = prediction - y
+    errors = outside(error, -plan.bound, plan.bound)
+    error = np.clip(error, -plan.bound, plan.bound)
     out = {
         "rmse": float(np.sqrt(np.mean(error**2))),
         "mae": float(np.abs(error).mean()),
@@ -177,38 +190,45 @@ def _of_errors(prediction: Floats, y: Floats, plan: Any) -> dict[str, float]:
     }
     for share in (0.05, 0.25, 0.5, 0.75, 0.95):
         out[f"error at {share:.0%}"] = float(np.quantile(error, share))
-    return out
+    return out, {"labels": labels, "errors": errors}
 
 
 def _of_quantiles(predictions: Floats, y: Floats, plan: Any) -> dict[str, float]:
-    out = {}
+    out, losses_of = {}, {}
+    beyond = np.zeros(len(y), dtype=bool)
     for level, predicted in zip(plan.levels, predictions.T, strict=True):
-        error = predicted - np.clip(y, *plan.target)
+        error = predicted - y
+        beyond |= outside(error, -plan.bound, plan.bound)
+        error = np.clip(error, -plan.bound, plan.bound)
         out[f"coverage of {level:g}"] = float(np.mean(y <= predicted))
         loss = np.maximum(-level * error, (1.0 - level) * error)
-        out[f"pinball loss of {level:g}"] = float(loss.mean())
-    return out
+        losses_of[f"pinball loss of {level:g}"] = float(loss.mean())
+    return out | _clipped(losses_of, {"errors": beyond})
 
 
 def _of_means(prediction: Floats, y: Floats, plan: Any) -> dict[str, float]:
+    figures, beyond = _errors(prediction, y, plan)
     y, of = np.clip(y, *plan.target), plan.means.deviance
+    beyond["deviances"] = of(y, prediction) > plan.means.most
     loss = np.minimum(of(y, prediction), plan.means.most)
     saved = of(y, np.full_like(y, y.mean())).mean() - of(y, prediction).mean()
     order = np.argsort(prediction, kind="stable")
     share = np.append(0.0, np.cumsum(y[order]) / y.sum())
-    return _of_errors(prediction, y, plan) | {
-        "clipped deviance": float(loss.mean()),
+    figures |= {
+        "deviance": float(loss.mean()),
         "deviance saved": float(saved),
         "gini": float(1.0 - 2.0 * np.trapezoid(share, dx=1.0 / len(y))),
         "mean ratio": float(prediction.mean() / y.mean()),
     }
+    return _clipped(figures, beyond)
 
 
-def _of_times(prediction: Floats, ends: Floats, _: Any) -> dict[str, float]:
+def _of_times(prediction: Floats, ends: Floats, plan: Any) -> dict[str, float]:
     """Harrell's index of the first rows, pair by pair."""
     seen, when, first = np.isfinite(ends[:, 1]), ends[:, 0], slice(20_000)
     index = losses.concordance(when[first], seen[first], prediction[first])
-    return {"seen": float(seen.mean()), "concordance": index}
+    beyond = outside(when, *np.exp(plan.target))
+    return {"seen": float(seen.mean())} | _clipped({"concordance": index}, {"times": beyond})
 
 
 def _classes(table: Floats, rng: np.random.Generator) -> Floats:
@@ -224,6 +244,19 @@ def _times(table: Floats, rng: np.random.Generator) -> Floats:
 
 def _numbers(table: Floats, rng: np.random.Generator) -> Floats:
     return np.asarray(_signal(table) + 0.5 * rng.standard_t(4, len(table)))
+
+
+def _incomes(table: Floats, rng: np.random.Generator) -> Floats:
+    """Log-normal, of which .2% are outliers."""
+    y = np.exp(10.5 + 0.5 * _signal(table) + 0.5 * rng.normal(size=len(table)))
+    return np.where(rng.random(len(table)) < 0.002, 40.0 * y, y)
+
+
+def _beyond(share: float) -> Population:
+    """Incomes of which a share lies beyond the bound."""
+    every = _incomes(_features(POPULATION + 4_000), np.random.default_rng(1))
+    bounds = (0.0, float(np.quantile(every, 1.0 - share)))
+    return _population(_incomes, "reg:squarederror", _of_errors, target=bounds)
 
 
 def _counts(table: Floats, rng: np.random.Generator) -> Floats:
@@ -277,6 +310,7 @@ KINDS: dict[str, Callable[[], Population]] = {
     "several classes": partial(_population, _classes, "multi:softprob", _of_several, num_class=3),
     "errors": partial(_NUMBERS, "reg:squarederror", _of_errors),
     "errors in groups": partial(_NUMBERS, "reg:squarederror", _of_errors, groups=GROUPS),
+    **{f"{share:.1%} beyond": partial(_beyond, share) for share in (0.001, 0.005, 0.02, 0.05)},
     "quantiles": partial(
         _NUMBERS, "reg:quantileerror", _of_quantiles, quantile_alpha=[0.1, 0.5, 0.9]
     ),

@@ -88,7 +88,7 @@ def test_means_without_noise(judges, name):
     tenths = np.array(report.lift())
     assert tenths.shape == (10, 2) and (np.diff(tenths[:, 0]) > 0).all()
     assert np.corrcoef(tenths.T)[0, 1] > 0.98
-    assert {"clipped deviance", "gini"} <= set(report.to_frame().loc["all"].index)
+    assert {"clipped deviance", "clipped gini"} <= set(report.to_frame().loc["all"].index)
 
 
 @pytest.mark.usefixtures("known")

@@ -38,3 +38,13 @@ def column_of_each_block() -> Iterator[Query]:
     total = squares + column * column
     at = [squares == most, largest == 9, column == 3]
     yield Query(given, total <= most + largest, total <= most + largest - 1, at)
+
+
+@lemma
+def rows_beyond_bounds() -> Iterator[Query]:
+    """An entry of w or -w for each of two bounds has the squared norm 2 w^2, whatever the row."""
+    first, second, weight = z3.Reals("first second weight")
+    given = [z3.Or(first == weight, first == -weight), z3.Or(second == weight, second == -weight)]
+    norm, stated = first * first + second * second, 2 * weight * weight
+    at = [weight == 3, first == 3, second == -3]
+    yield Query(given, norm <= stated, norm <= stated - 1, at)

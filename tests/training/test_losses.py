@@ -346,8 +346,8 @@ def test_several_quantiles_have_no_single_figure():
     model, d = train("quantiles", rounds=2), xgb.DMatrix(*rows("quantiles"))
     names = xgb_dp.evaluate(model, d, epsilon=1.0, delta=1e-6).figures()
     levels = CASES["quantiles"]["quantile_alpha"]
-    assert set(names) == {"rows", *(f"{of} of {q:g}" for of in ("coverage", "pinball loss")
-                                    for q in levels)}  # fmt: skip
+    of_levels = {f"{of} of {q:g}" for of in ("coverage", "clipped pinball loss") for q in levels}
+    assert set(names) == {"rows", "errors beyond", *of_levels}
 
 
 @pytest.mark.parametrize("n", [0, 1, 200])

@@ -223,13 +223,17 @@ class Means:
         """What a row adds whose loss lies in each of 4,096 cells."""
         return moment_matrix(_OF_LOSS, value_points(3, 2 * _LOSSES)[_LOSSES:], 1.0)
 
-    def loss_cells(self, predictions: Floats, labels: Floats) -> Ints:
-        """The cell of each row by its deviance; what is no number counts as the most."""
+    def losses(self, predictions: Floats, labels: Floats) -> Floats:
+        """The deviance of each row in units of the limit; what is no number is beyond it."""
         inside = np.clip(labels, self.points[0], self.points[-1])
         with np.errstate(all="ignore"):
             loss = self.deviance(inside, np.asarray(predictions, dtype=np.float64)) / self.most
-        loss = np.clip(np.nan_to_num(loss, nan=1.0, posinf=1.0), 0.0, 1.0)
-        return np.asarray(value_cells(loss, 3, 2 * _LOSSES) - _LOSSES)
+        return np.maximum(np.nan_to_num(loss, nan=np.inf, posinf=np.inf), 0.0)
+
+    @staticmethod
+    def loss_cells(losses: Floats) -> Ints:
+        """The cell of each row by its deviance."""
+        return np.asarray(value_cells(losses, 3, 2 * _LOSSES) - _LOSSES)
 
     @staticmethod
     def read_losses(sums: Floats, noise: float, matrix: Ints, level: float) -> Moments:

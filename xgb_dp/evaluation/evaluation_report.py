@@ -22,17 +22,13 @@ from .figure import Figure, as_json
 # Deviations of a number of rows that make a group visible: few rows are counted too high, since no
 # cell counts less than none.
 _SEEN = 5.0
-_CLIPPED = (
-    " A clipped figure takes what lies beyond a public bound for the bound: it promises nothing of "
-    "errors beyond."
-)
-
 _LOOKED = (
     " Only the look at the columns before the training has read all rows, and adds up with either."
 )
-_WITHIN = (
-    " Labels below {:g} and above {:g} count as these bounds: the declared range is far wider than "
-    "that in which the training saw labels. `target_bounds` sets others, such as the declared ones."
+
+_LOG_LOSS = (
+    " The log loss of a row is at most 8 here: `log_loss` promises nothing of rows to whose class "
+    "the model gives a probability below 0.0003."
 )
 
 
@@ -158,22 +154,21 @@ class EvaluationReport:
 
     def statement(self) -> str:
         """What the figures cost, whom, and what the intervals mean, in prose."""
-        views = (self.overall, *self.groups.values())
-        within = getattr(self.overall, "within", None)
-        clipped = any(name.startswith("clipped") for view in views for name in view.figures())
         text = (
             f"{self.cost.statement()}\n\nEach interval accounts for the noise of the release and "
             f"for that of sampling: with probability {self.level:g} it covers the figure of the "
             f"population from which the {self.cost.unit.plural} were drawn. That all of several "
             f"intervals cover theirs is less likely.{self.cost.population()}"
         )
-        if clipped:
-            text += _CLIPPED
-        return text if within is None else text + _WITHIN.format(*within)
+        if self.kind != "regression":
+            return text + _LOG_LOSS
+        clipped = self.overall.beyond.statement(self.cost.unit.plural)
+        return f"{text}\n\n{clipped}" if clipped else text
 
     def summary(self) -> str:
         """The figures as a table, and the statement."""
-        head = f"  {'figure':<20}{'value':>12}{'low':>12}{'high':>12}"
+        wide = max(20, *(len(name) + 2 for name in self.figures()))
+        head = f"  {'figure':<{wide}}{'value':>12}{'low':>12}{'high':>12}"
         parts: list[str] = []
         whom = "persons" if self.cost.unit.of_persons else "rows"
         for title, figures in self._by_group(f"All {whom}", "Group "):
@@ -182,7 +177,7 @@ class EvaluationReport:
                 parts.append(f"{title}\n  fewer {whom} than the noise lets anybody see")
                 continue
             lines = [
-                f"  {whom if label == 'rows' else label:<20}"
+                f"  {whom if label == 'rows' else label:<{wide}}"
                 f"{_shown(f.value):>12}{_shown(f.low):>12}{_shown(f.high):>12}"
                 for label, f in figures.items()
             ]

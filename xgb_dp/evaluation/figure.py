@@ -112,6 +112,25 @@ class Figure:
         deviation = max(float(pull @ noise @ pull), 0.0) ** 0.5
         return cls(value, min(first, value), max(last, value), deviation)
 
+    @classmethod
+    def share(cls, part: float, rows: float, noise: Floats, level: float) -> Figure:
+        """The share of some of the rows, from two noisy counts.
+
+        The interval has every share that is refuted neither by the noise of the release nor by the
+        rows that were drawn: a score interval (Wilson 1927) with noise.
+
+        Args:
+            part: Noisy number of these rows.
+            rows: Noisy number of all rows.
+            noise: Covariance of both by the noise of the release, (2, 2).
+            level: Probability with which the interval covers.
+        """
+        n = max(rows, 0.0)
+        part = min(max(part, 0.0), n)  # which shortens no interval
+        # Of n rows of a population with the share q, those less q n have the variance n q (1 - q).
+        sampling = -n * np.array([[0.0, 0.5], [0.5, 1.0]])
+        return cls.quotient((part, n), noise, noise + sampling, level, low=0.0, high=1.0)
+
     def moved(self, of: Callable[[float], float]) -> Figure:
         """A monotone function of the figure. Its noise is what one deviation upwards changes.
 

@@ -110,18 +110,10 @@ class TwoClasses:
     def base_rate(self) -> Figure:
         """Share of positive rows.
 
-        It is that of the released sums alone, which need no prior. The interval has every share
-        that is refuted neither by the noise of the release nor by the rows that were drawn: a score
-        interval (Wilson 1927) with noise.
+        It is that of the released sums alone, which need no prior; see :meth:`Figure.share`.
         """
-        noise = self.posterior.totals_noise
-        n = max(float(self.posterior.totals[1]), 0.0)
-        positive = min(max(float(self.posterior.totals[0]), 0.0), n)  # which shortens no interval
-        # Of n rows of a population with the share q, positives - q n has the variance n q (1 - q).
-        sampling = -n * np.array([[0.0, 0.5], [0.5, 1.0]])
-        return Figure.quotient(
-            (positive, n), noise, noise + sampling, self.level, low=0.0, high=1.0
-        )
+        part, rows = map(float, self.posterior.totals)
+        return Figure.share(part, rows, self.posterior.totals_noise, self.level)
 
     @property
     def mean_prediction(self) -> Figure:

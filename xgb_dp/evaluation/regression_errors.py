@@ -15,6 +15,7 @@ from ..errors import PrivacyParameterError
 from ..noisy_sums import Floats
 from .amounts import Order
 from .figure import Figure
+from .limits import Beyond
 from .values import Moment, Moments, Values
 
 # Numbers of a row are its error v, in units of the bound, and its target t in [-1, 1]. Squares are
@@ -65,8 +66,8 @@ class Errors:
         sums: Sums over the errors, and over the target where its bounds are known.
         errors: The errors by their size and sign; None for quantiles.
         bound: Largest size of an error.
-        clipped: Whether errors may be beyond the bound although predictions lie within the bounds
-            of the target. Figures are then those of clipped errors, and named so.
+        clipped: Whether errors may be beyond the bound although labels and predictions lie within
+            the bounds of the target.
         width: Distance of the bounds of the target; None where none are known.
         level: Probability with which each interval covers.
         quantiles: The sums over the errors of each quantile that the model predicts.
@@ -74,6 +75,7 @@ class Errors:
         order: Counts and amounts by the order of their predictions; None for others.
         within: Bounds of the target that follow from where the training saw labels; None where
             they were declared.
+        beyond: The shares of the rows whose label, error or loss lies beyond its bound.
 
     Examples:
         >>> amounts = xgb.DMatrix(table, 10 * table[:, 0])
@@ -94,6 +96,7 @@ class Errors:
     losses: Moments | None = None
     order: Order | None = None
     within: tuple[float, float] | None = None
+    beyond: Beyond = field(default_factory=Beyond)
 
     @property
     def _of_errors(self) -> Moments:
@@ -275,25 +278,21 @@ class Errors:
         return self.order
 
     def figures(self) -> dict[str, Figure]:
-        """The plain figures by name; those of errors that may be clipped begin with "clipped"."""
+        """The plain figures by name; those that depend on public bounds begin with "clipped"."""
+        out = {"rows": self.sums.rows}
         if self.quantiles:
-            name = "clipped pinball loss" if self.clipped else "pinball loss"
-            out = {"rows": self.sums.rows}
-            for level in self.quantiles:
-                out[f"coverage of {level:g}"] = self.coverage(level)
-                out[f"{name} of {level:g}"] = self.pinball_loss(level)
-            return out
+            out |= {f"coverage of {level:g}": self.coverage(level) for level in self.quantiles}
+            losses = {f"pinball loss of {q:g}": self.pinball_loss(q) for q in self.quantiles}
+            return out | self.beyond.figures(losses)
         figures = {"rmse": self.rmse, "mae": self.mae, "bias": self.bias}
         for share in (0.05, 0.25, 0.5, 0.75, 0.95):
             figures[f"error at {share:.0%}"] = self.quantile(share)
         if self.width is not None and (self.within is not None or not self.clipped):
             figures["r2"] = self.r2
-        if self.clipped:
-            figures = {f"clipped {name}": figure for name, figure in figures.items()}
         if self.order is not None:
-            figures |= {"clipped deviance": self.deviance, "deviance saved": self.deviance_saved}
+            figures |= {"deviance": self.deviance, "deviance saved": self.deviance_saved}
             figures |= {"gini": self.gini, "mean ratio": self.mean_ratio}
-        return {"rows": self.sums.rows} | figures
+        return out | self.beyond.figures(figures)
 
 
 def _no_quantiles() -> PrivacyParameterError:

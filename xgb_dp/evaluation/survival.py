@@ -20,6 +20,7 @@ from ..noisy_sums import Floats, Ints
 from .figure import Figure, figure_of, quotient_of
 from .grid import log_cells, tree_matrix
 from .kinds import Kind, scaled
+from .limits import Beyond, Limits, outside
 from .posterior import DRAWS
 from .rows import Groups, Judged
 
@@ -43,6 +44,7 @@ class Times:
     # of the counts: its Kronecker product with itself.
     error: Floats
     level: float  # probability with which each interval covers
+    beyond: Beyond  # the share of the rows whose time lies beyond its bounds
 
     @cached_property
     def sampled(self) -> Floats:
@@ -110,8 +112,9 @@ class Times:
         return min(max(alike, 0.0), 1.0), min(max(tied, 0.0), 1.0)
 
     def figures(self) -> dict[str, Figure]:
-        """The plain figures by name."""
-        return {"rows": self.rows, "seen": self.seen, "concordance": self.concordance}
+        """The plain figures by name; those that depend on public bounds begin with "clipped"."""
+        clipped = self.beyond.figures({"concordance": self.concordance})
+        return {"rows": self.rows, "seen": self.seen, **clipped}
 
 
 def _after(counts: Floats) -> Floats:
@@ -128,6 +131,7 @@ class Survival(Kind):
     high: float  # that of the largest one
     target: tuple[float, float]  # logarithms of the bounds of times
     groups: Groups | None
+    limits: Limits
 
     @classmethod
     def of(
@@ -149,12 +153,19 @@ class Survival(Kind):
         if high - low > _WIDEST:
             middle = 0.5 * (low + high)
             low, high = middle - _WIDEST / 2.0, middle + _WIDEST / 2.0
-        return cls(low, high, (first, last), groups)
+        limits = Limits(
+            {"times": f"Times below {known[0]:g} and above {known[1]:g} count as these"}
+        )
+        return cls(low, high, (first, last), groups, limits)
+
+    @property
+    def _rest(self) -> float:
+        return self.share * self.limits.rest
 
     def _matrices(self) -> list[Ints]:
         both = np.kron(np.eye(2), np.kron(_tree(), _tree()))
         whole = np.rint(_UNIT * both).astype(np.int64)
-        return [scaled(whole, self.share)]
+        return [scaled(whole, self._rest), *self.limits.matrices(self.share)]
 
     def _cells(self, predictions: Floats, labels: Floats) -> list[Ints]:
         """Labels are both ends of the time, (rows, 2)."""
@@ -164,12 +175,17 @@ class Survival(Kind):
             time = np.where(seen, np.sqrt(lower) * np.sqrt(upper), lower)
         place = log_cells(predictions, self.low, self.high, _PLACES)
         when = log_cells(time, *self.target, _PLACES)
-        return [((~seen).astype(np.int64) * _PLACES + place) * _PLACES + when]
+        beyond = {"times": outside(time, *np.exp(self.target))}
+        cells = ((~seen).astype(np.int64) * _PLACES + place) * _PLACES + when
+        return [cells, *self.limits.cells(beyond)]
 
     def _view(self, sums: list[Floats], noise: float, level: float) -> Times:
-        inverse = np.linalg.inv(math.sqrt(_UNIT * math.sqrt(self.share)) * _tree())
+        inverse = np.linalg.inv(math.sqrt(_UNIT * math.sqrt(self._rest)) * _tree())
         shape = (2, _PLACES, _PLACES)
         moved = noise * np.random.default_rng(0).normal(size=(DRAWS, *shape))
         counts = inverse @ sums[0].reshape(shape) @ inverse.T
         draws = counts + inverse @ moved @ inverse.T
-        return Times(counts, draws, noise * inverse @ inverse.T, level)
+        error = noise * inverse @ inverse.T
+        rows = float(counts.sum()), 2.0 * float(error.sum()) ** 2
+        beyond = self.limits.read(sums[1:], self.share, noise, rows, level)
+        return Times(counts, draws, error, level, beyond)

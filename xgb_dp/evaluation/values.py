@@ -45,15 +45,15 @@ def moment_matrix(
 ) -> Ints:
     """What a row in each cell adds: (sums, cells), whole numbers."""
     rows = []
-    for one in moments:
+    for one, weight in zip(moments, moment_weights(moments, part, unit), strict=True):
         values = np.broadcast_to(one.of(points), points.shape[-1:])
-        rows.append(math.sqrt(part * one.share) * (2.0 * values - 1.0 if one.even else values))
-    return np.rint(unit * np.vstack(rows)).astype(np.int64)
+        rows.append(weight * (2.0 * values - 1.0 if one.even else values))
+    return np.rint(np.vstack(rows)).astype(np.int64)
 
 
-def moment_weights(moments: Sequence[Moment], part: float) -> Floats:
-    """The weights of the sums of a block."""
-    return np.asarray(FINE_UNIT * np.sqrt([part * one.share for one in moments]))
+def moment_weights(moments: Sequence[Moment], part: float, unit: int = FINE_UNIT) -> Floats:
+    """The weights of the sums of a block, whole numbers: the number of rows is then exact."""
+    return np.rint(unit * np.sqrt([part * one.share for one in moments]))
 
 
 @dataclass(frozen=True, eq=False)
