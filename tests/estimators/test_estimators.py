@@ -35,7 +35,7 @@ def text_labels() -> tuple[np.ndarray, np.ndarray]:
 
 def test_text_labels_and_probabilities():
     X, y = text_labels()
-    model = DPXGBClassifier(classes=["yes", "no"], **SHARED).fit(X, y)
+    model = DPXGBClassifier(classes=["no", "yes"], **SHARED).fit(X, y)
     assert model.classes_.tolist() == ["no", "yes"]
     proba = model.predict_proba(X)
     assert proba.shape == (len(y), 2)
@@ -142,6 +142,36 @@ def test_clone_pickle_and_save(tmp_path):
     plain = DPXGBClassifier()
     plain.load_model(tmp_path / "model.json")
     assert plain.classes_.tolist() == [0, 1]
+
+
+def test_classes_in_another_order_are_refused():
+    """The column of `predict_proba` would not be that of the list."""
+    X, y = text_labels()
+    for classes in (["yes", "no"], [2, 1]):
+        with pytest.raises(PrivacyParameterError, match="increasing order"):
+            DPXGBClassifier(classes=classes, **SHARED).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "flat", [lambda X: X[0], lambda X: X[0].tolist(), lambda X: pd.Series(X[0])]
+)
+def test_one_row_as_a_flat_array_is_refused(flat):
+    """By every method, with the message of scikit-learn."""
+    X, y = text_labels()
+    X = np.nan_to_num(X)
+    model = DPXGBClassifier(classes=["no", "yes"], **SHARED).fit(X, y)
+    for call in (model.predict, model.predict_proba, model.apply):
+        with pytest.raises(PrivacyParameterError, match=r"Expected 2D array, got 1D.*Reshape your"):
+            call(flat(X))
+    assert model.predict(X[:1]).shape == (1,)
+
+
+@pytest.mark.parametrize("name", ["group", "groups", "qid"])
+def test_ids_under_another_name_are_refused(name):
+    X, y = text_labels()
+    model = DPXGBClassifier(classes=["no", "yes"], **SHARED)
+    with pytest.raises(PrivacyParameterError, match=rf"`{name}`.*`privacy_id`"):
+        model.fit(X, y, **{name: np.arange(len(y))})
 
 
 def test_pipelines_and_kinds():

@@ -183,10 +183,10 @@ def _labels(cells: pd.Series, domain: Domain) -> Floats:
 
 def _weights(cells: pd.Series, domain: Domain) -> Floats:
     weights = _or_none(numbers, cells, domain.missing)
-    if weights is None:
+    if weights is None or not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise RowDomainError(
-            f"The weight {domain.weight!r} of a row is not a number. Drop such rows, or replace "
-            "it, by a rule that looks at one row at a time."
+            f"The weight {domain.weight!r} of a row is not a finite number of at least 0. Drop "
+            "such rows, or replace it, by a rule that looks at one row at a time."
         )
     return weights
 

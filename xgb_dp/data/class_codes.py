@@ -14,7 +14,7 @@ _MOST = 1 << 16  # classes
 
 
 def declared(classes: Any) -> np.ndarray:
-    """The declared classes in increasing order, as scikit-learn keeps them."""
+    """The declared classes, which are in increasing order, as scikit-learn keeps them."""
     if isinstance(classes, (int, np.integer)) and 2 <= classes <= _MOST:  # no truth value is
         return np.arange(classes)
     try:
@@ -31,6 +31,11 @@ def declared(classes: Any) -> np.ndarray:
             "list of at least two different labels, all texts or all numbers, e.g. ['no', 'yes']."
         )
     Names(values, "`classes`")
+    if labels.tolist() != array.tolist():
+        raise PrivacyParameterError(
+            "`classes` must be in increasing order, in which scikit-learn keeps them and "
+            f"`predict_proba` has its columns: {labels.tolist()}."
+        )
     return labels
 
 

@@ -62,8 +62,9 @@ def check_shape(table: Any) -> None:
     shape = getattr(table, "shape", None)
     if isinstance(shape, tuple) and len(shape) != 2:
         raise PrivacyParameterError(
-            "`X` must have two dimensions, rows and columns. Please reshape it: X.reshape(-1, 1) "
-            "for one column, X.reshape(1, -1) for one row, np.empty((0, columns)) for no row."
+            f"Expected 2D array, got {len(shape)}D array instead: `X` must have rows and columns. "
+            "Reshape your data: X.reshape(-1, 1) for one column, X.reshape(1, -1) for one row, "
+            "np.empty((0, columns)) for no row."
         )
 
 
@@ -80,14 +81,20 @@ def checked(meta: Mapping[str, Any], n: int) -> dict[str, np.ndarray]:
             finite |= array == np.inf
         if not finite.all():
             raise RowDomainError(
-                f"A row has a missing or infinite {META[name]}. Drop or replace it row by row."
+                f"A row has a missing or infinite {META[name]}: see {_shown(name)}. Drop or replace "
+                "it row by row."
             )
         if name == "weight" and not (array >= 0).all():
             raise RowDomainError(
-                "A row has a negative weight. Weights must be finite and >= 0. Drop or replace "
-                "such weights row by row."
+                f"A row has a negative weight: see {_shown(name)}. Weights must be finite and >= 0. "
+                "Drop or replace such weights row by row."
             )
         if name != "base_margin" and (array.ndim == 0 or len(array) != n):
             raise PrivacyParameterError(f"`{name}` must have one entry for each row of the data.")
         out[name] = array
     return out
+
+
+def _shown(name: str) -> str:
+    """An argument as matrices and estimators name it."""
+    return "`weight` (`sample_weight`)" if name == "weight" else f"`{name}`"

@@ -17,7 +17,7 @@ from ..data.cells import read_data
 from ..data.class_codes import codes_of, declared, label_array
 from ..data.frames import has_column, prepared, without_column
 from ..data.ids import Persons, persons_of
-from ..data.matrices import private_matrix
+from ..data.matrices import check_shape, private_matrix
 from ..data.parts import Part
 from ..data.persons import id_column
 from ..data.split_rows import SplitTable, part_of, persons_of_part, split_matrix
@@ -232,6 +232,11 @@ class Private(XGBModel):
             RowDomainError: A row lies outside the declared domain.
         """
         classes = self._permitted_classes()
+        if groups := sorted({"group", "groups", "qid"} & set(kwargs)):
+            raise PrivacyParameterError(
+                f"`{groups[0]}` is not an argument of `fit`. To protect all rows of a person "
+                "together, give one id for each row, or the name of a column, as `privacy_id`."
+            )
         kwargs["sample_weight"] = sample_weight
         if eval_set := kwargs.get("eval_set"):
             check_eval_set(X, eval_set)
@@ -376,7 +381,9 @@ class Private(XGBModel):
         categories = read_one(self.get_xgb_params(), "dp_categories")
         if categories is None and known:
             categories = names_of_categories(self.get_booster())
-        return read_data(prepared, X, categories)
+        coded = read_data(prepared, X, categories)
+        check_shape(coded)
+        return coded
 
     def apply(self, X: Any, **kwargs: Any) -> np.ndarray:
         """Leaf of every tree in which each row ends. Free post-processing for the model."""
