@@ -1,5 +1,6 @@
 """Labels, tables, reports and persistence of the private estimators."""
 
+import json
 import pickle
 from typing import Any
 
@@ -139,9 +140,53 @@ def test_clone_pickle_and_save(tmp_path):
     other.load_model(tmp_path / "model.json")
     np.testing.assert_array_equal(other.predict(X), twin.predict(X))
     assert xgb_dp.privacy_report(tmp_path / "model.json").epsilon == twin.privacy_report_.epsilon
-    plain = DPXGBClassifier()
-    plain.load_model(tmp_path / "model.json")
-    assert plain.classes_.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("form", ["json", "ubj"])
+@pytest.mark.parametrize(
+    "classes", [[1, 2], ["no", "yes"], [False, True], [-1.5, 0.25], ["a", "b", "c"], [7, 8, 9, 10]]
+)
+@pytest.mark.filterwarnings("ignore:Epsilon")
+def test_a_loaded_model_predicts_its_classes(classes, form, tmp_path):
+    """Whatever the estimator that loads it has declared or was fitted on before."""
+    X, y = arrays("multiclass")
+    labels = np.array(classes)[y.astype(int) % len(classes)]
+    model = DPXGBClassifier(classes=classes, **SHARED).fit(X, labels)
+    place = tmp_path / f"model.{form}"
+    model.save_model(place)
+    other = DPXGBClassifier(classes=["u", "v"], **SHARED).fit(X, np.where(y > 0, "u", "v"))
+    for loaded in (DPXGBClassifier(), DPXGBClassifier(classes=len(classes)), other):
+        loaded.load_model(place)
+        assert loaded.classes_.tolist() == classes
+        np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+        again = pickle.loads(pickle.dumps(loaded))
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert xgb_dp.verify(place).verdict == "passed"
+    judged = xgb_dp.evaluate(place, (X, labels), epsilon=1e3, delta=1e-6).figures()["accuracy"]
+    assert float(judged) == pytest.approx(np.mean(model.predict(X) == labels), abs=0.02)
+    booster = model.get_booster()
+    for damaged in ("[0]", "{}", "null", "[0, 0]", json.dumps([*classes, "more"]), "no JSON"):
+        booster.set_attr(dp_classes=damaged)
+        booster.save_model(place)
+        with pytest.raises(PrivacyParameterError, match="dp_classes"):
+            DPXGBClassifier().load_model(place)
+        assert xgb_dp.verify(place).verdict == "failed"
+
+
+def test_models_of_the_command_line_have_their_classes(tmp_path):
+    """In the order of their codes, which is that of `--classes`; numbers are numbers."""
+    X, y = text_labels()
+    model = DPXGBClassifier(classes=["no", "yes"], **SHARED).fit(X, y)
+    booster = model.get_booster()
+    declared = {"classes": ["yes", "no"], "columns": {str(i): None for i in range(4)}}
+    for names in (["yes", "no"], ["2", "1"]):
+        schema = json.dumps({**declared, "classes": names})
+        booster.set_attr(dp_classes=None, dp_schema=schema)
+        booster.save_model(tmp_path / "model.json")
+        loaded = DPXGBClassifier()
+        loaded.load_model(tmp_path / "model.json")
+        expected = [int(n) if n.isdigit() else n for n in names]
+        assert loaded.classes_.tolist() == expected
 
 
 def test_classes_in_another_order_are_refused():
@@ -150,6 +195,18 @@ def test_classes_in_another_order_are_refused():
     for classes in (["yes", "no"], [2, 1]):
         with pytest.raises(PrivacyParameterError, match="increasing order"):
             DPXGBClassifier(classes=classes, **SHARED).fit(X, y)
+
+
+def test_a_loaded_estimator_drops_the_column_of_ids(tmp_path):
+    X, y = text_labels()
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    people = frame.assign(who=np.arange(len(y)) // 3)
+    model = DPXGBClassifier(classes=["no", "yes"], **SHARED).fit(people, y, privacy_id="who")
+    model.save_model(tmp_path / "model.json")
+    for loaded in (DPXGBClassifier(), DPXGBClassifier(classes=2, **SHARED).fit(X, y == "yes")):
+        loaded.load_model(tmp_path / "model.json")
+        for table in (people, frame):
+            np.testing.assert_array_equal(loaded.predict(table), model.predict(frame))
 
 
 @pytest.mark.parametrize(

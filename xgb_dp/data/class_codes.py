@@ -65,3 +65,8 @@ def label_array(y: Any) -> Any:
     if y is None:
         raise PrivacyParameterError("requires y to be passed, but the target y is None")
     return cells_of(y, "label")
+
+
+def coded_labels(labels: Any, classes: np.ndarray | None) -> Any:
+    """Labels as positions in the declared classes; as they are where there are no classes."""
+    return label_array(labels) if classes is None else codes_of(label_array(labels), classes)

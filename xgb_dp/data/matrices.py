@@ -81,12 +81,12 @@ def checked(meta: Mapping[str, Any], n: int) -> dict[str, np.ndarray]:
             finite |= array == np.inf
         if not finite.all():
             raise RowDomainError(
-                f"A row has a missing or infinite {META[name]}: see {_shown(name)}. Drop or replace "
-                "it row by row."
+                f"A row has a missing or infinite {META[name]}, {_shown(name)}. Drop or replace it "
+                "row by row."
             )
         if name == "weight" and not (array >= 0).all():
             raise RowDomainError(
-                f"A row has a negative weight: see {_shown(name)}. Weights must be finite and >= 0. "
+                f"A row has a negative weight, {_shown(name)}. Weights must be finite and >= 0. "
                 "Drop or replace such weights row by row."
             )
         if name != "base_margin" and (array.ndim == 0 or len(array) != n):
@@ -97,4 +97,4 @@ def checked(meta: Mapping[str, Any], n: int) -> dict[str, np.ndarray]:
 
 def _shown(name: str) -> str:
     """An argument as matrices and estimators name it."""
-    return "`weight` (`sample_weight`)" if name == "weight" else f"`{name}`"
+    return "`weight` or `sample_weight`" if name == "weight" else f"`{name}`"

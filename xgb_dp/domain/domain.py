@@ -11,13 +11,17 @@ import difflib
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..data.arrays import collected, library_of
-from ..data.cells import MISSING
+from ..data.cells import MISSING, number_of
 from ..engine.model_json import ModelJson
+from ..engine.predictions import CLASSES, class_names
 from ..errors import PrivacyError, PrivacyParameterError
 from ..parameters.parse import parse_number, parse_range
 from ..request.names import check_names, flatten, read_one
@@ -327,6 +331,29 @@ def stored_domain(booster: Any) -> Domain | None:
     return None if text is None else from_mapping(json.loads(text))
 
 
+def stored_classes(booster: Any) -> np.ndarray | None:
+    """The names of the classes of a model, in the order of their codes; None without.
+
+    Those of a schema are numbers if all of them are written as numbers.
+    """
+    text = booster.attr(CLASSES)
+    if text is None:
+        domain = stored_domain(booster)
+        names = None if domain is None else domain.classes
+        if names is None:
+            return None
+        with suppress(ValueError):
+            return np.array([int(v) if v.is_integer() else v for v in map(number_of, names)])
+        return np.array(names)
+    try:
+        return np.array(class_names(text, max(ModelJson.config_of(booster).classes, 2)))
+    except ValueError:
+        raise PrivacyParameterError(
+            f"The attribute {CLASSES!r} of the model does not name its classes: the file is "
+            "damaged. Take a sound copy of the model."
+        ) from None
+
+
 def read_domain(path: Path) -> Domain:
     """Read a schema file."""
     try:
@@ -353,8 +380,9 @@ def domain_of_model(booster: Any, path: Path, schema_file: Path | None) -> Domai
             f"{path} was not trained by `xgb-dp train`, so it does not say how to read a file. "
             "Give --schema with its columns in their order."
         )
-    classes, config = None, ModelJson.config_of(booster)
+    names, config = stored_classes(booster), ModelJson.config_of(booster)
     known = OBJECTIVES.get(config.objective)
-    if known is None or known.kind != "regression":
-        classes = tuple(map(str, range(max(config.classes, 2))))
+    if names is None and (known is None or known.kind != "regression"):
+        names = np.arange(max(config.classes, 2))
+    classes = None if names is None else tuple(map(str, names.tolist()))
     return Domain(classes=classes, columns=dict.fromkeys(booster.feature_names, Column()))

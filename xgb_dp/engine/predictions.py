@@ -21,6 +21,8 @@ from .saved_model import SavedModel
 
 CURVE = "dp_calibration"
 """Attribute of the model that holds it."""
+CLASSES = "dp_classes"
+"""Attribute of the model with the names of its classes, in the order of their codes."""
 _MOST = 4096
 
 
@@ -82,6 +84,17 @@ class MarginCurve:
                 f"drop the curve: booster.set_attr({CURVE}=None)."
             )
         return curve
+
+
+def class_names(text: str, count: int) -> list[Any]:
+    """The names of a number of classes, from the attribute of a model."""
+    names = json.loads(text)
+    kinds = {type(name) for name in names} if isinstance(names, list) else set()
+    if not (kinds == {str} or (kinds and kinds <= {bool, int, float})):
+        raise ValueError("names of classes are all texts or all numbers")
+    if not count == len(names) == len(set(names)):
+        raise ValueError("each class has a name of its own")
+    return list(names)
 
 
 def within(bounds: Sequence[Any], values: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -69,7 +69,8 @@ def evaluate(
     Args:
         model: A booster, a fitted estimator, a pipeline that ends in one, or the path of a saved
             model; or a list of two of them, of two classes each, to compare.
-        data: A DMatrix with labels and without weights, (X, y), or a (part of a) split.
+        data: A DMatrix with labels and without weights, (X, y), or a (part of a) split. The labels
+            `y` of an estimator or a file are names of classes, those of a booster their codes.
         epsilon: Budget in nats, > 0.
         delta: Its delta, 0 < delta < 1.
         by: Groups with figures of their own: ``{column: values}``, or a column whose categories the

@@ -6,6 +6,7 @@ Whether anything here raises is decided by public inputs or by one row alone.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from ..data.matrices import private_matrix
 from ..data.parts import Part, apart
 from ..data.row_checks import check_base_margin, check_intervals, check_labels
 from ..data.split_rows import MATRICES
-from ..domain.domain import stored_domain
+from ..domain.domain import stored_classes, stored_domain
 from ..engine import native
 from ..engine.predictions import MarginCurve, levels_of_model, objective_of, probabilities
 from ..engine.saved_model import SavedModel, names_of_categories, stored_categories
@@ -67,6 +68,13 @@ class Judged:
     def is_apart(self, part: Part | None, unit: str) -> bool:
         """Whether each of its trainings has read the other part of the same division."""
         return bool(self.parts) and all(apart(one, part, unit) for one in self.parts)
+
+    @property
+    def names(self) -> Any:
+        """Of its classes, if it is an estimator or file; None where labels are codes."""
+        if isinstance(self.model, (str, os.PathLike)):
+            return stored_classes(self.booster)
+        return getattr(self.model, "classes_", None)
 
     @property
     def intervals(self) -> bool:
@@ -114,14 +122,12 @@ def judged(model: Any) -> Judged:
             "each target."
         )
     classes = {"binary": 2, "regression": 0}.get(kind, max(2, config.classes))
-    public: Mapping[str, Any] = {}
-    private = False
-    parts: tuple[Part | None, ...] = ()
     record: Ledger | None = None
     with suppress(LedgerError):
         record = read_ledger(booster)
-        public, private = record.trainings[-1].public, record.is_private
-        parts = tuple(map(_part_of, record.trainings))
+    public: Mapping[str, Any] = record.trainings[-1].public if record else {}
+    private = record is not None and record.is_private
+    parts = tuple(map(_part_of, record.trainings)) if record else ()
     curve = MarginCurve.of(booster) if kind == "binary" else None
     levels = tuple(levels_of_model(booster) or ())
     known = (public, parts, private, record)
@@ -227,20 +233,14 @@ def _matrix(model: Judged, data: Any) -> tuple[Any, Any, Any]:
         table = domain.applied(table)
         named = table if model.pipeline is None else named
     read = getattr(estimator, "get_xgb_params", None)
-    categories = read_one(read(), "dp_categories") if read is not None else None
-    if not categories:
-        categories = names_of_categories(model.booster)
-    matrix = private_matrix(
-        table,
-        categories=categories,
-        missing=getattr(estimator, "missing", math.nan),
-        enable_categorical=True,
-    )
+    declared = read_one(read(), "dp_categories") if read is not None else None
+    categories = declared or names_of_categories(model.booster)
+    missing = getattr(estimator, "missing", math.nan)
+    matrix = private_matrix(table, categories=categories, missing=missing, enable_categorical=True)
     if y is None:
         raise PrivacyParameterError("`data` has no labels. Give a pair (X, y).")
-    if model.kind != "regression" and hasattr(estimator, "classes_"):
-        return matrix, codes_of(y, np.asarray(estimator.classes_)), named
-    return matrix, numbers(y, "label"), named
+    names = None if model.kind == "regression" else model.names
+    return matrix, numbers(y, "label") if names is None else codes_of(y, names), named
 
 
 def _check_dictionary(model: Judged, matrix: Any) -> None:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 from ..engine.models import is_json
-from ..engine.predictions import CURVE, MarginCurve
+from ..engine.predictions import CLASSES, CURVE, MarginCurve, class_names
 from ..engine.saved_model import SavedModel, is_number
 from ..request.params import PARAMETERS
 from . import policy, sealed
@@ -77,7 +77,9 @@ def uncovered(model: SavedModel, ledger: Ledger, data: bytes) -> Iterator[str]:
             or (name == "scikit_learn" and value in _SCIKIT_LEARN)
             or (has_evals and name in _OF_EVALS and is_number(value))
         )
-        if not known or (name == CURVE and not _is_curve(value, ledger)):
+        known &= name != CURVE or _is_curve(value, ledger)
+        known &= name != CLASSES or _are_classes(value, model)
+        if not known:
             yield f"attribute {name}"
 
 
@@ -92,5 +94,13 @@ def _is_curve(text: Any, ledger: Ledger) -> bool:
     evaluated = any(training.public.get("evaluations") for training in ledger.trainings)
     try:
         return evaluated and bool(MarginCurve.from_json(text))
+    except (ValueError, TypeError):
+        return False
+
+
+def _are_classes(text: Any, model: SavedModel) -> bool:
+    """Whether it names each class of the model, and nothing else."""
+    try:
+        return bool(class_names(text, max(model.classes, 2)))
     except (ValueError, TypeError):
         return False

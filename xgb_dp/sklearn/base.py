@@ -14,7 +14,7 @@ from xgboost import XGBModel
 
 from ..budget.budget import Budget, as_budget
 from ..data.cells import read_data
-from ..data.class_codes import codes_of, declared, label_array
+from ..data.class_codes import coded_labels, declared
 from ..data.frames import has_column, prepared, without_column
 from ..data.ids import Persons, persons_of
 from ..data.matrices import check_shape, private_matrix
@@ -24,11 +24,10 @@ from ..data.split_rows import SplitTable, part_of, persons_of_part, split_matrix
 from ..discovery.discovered import Discovery
 from ..domain.declared import read_column
 from ..domain.declared_cells import names_of
-from ..domain.domain import ATTRIBUTE, Domain, from_mapping, read_domain, stored_domain
+from ..domain.domain import Domain, from_mapping, read_domain, stored_domain
 from ..engine.saved_model import names_of_categories
 from ..errors import PrivacyParameterError, spelling
 from ..record import policy
-from ..record.binding import attach
 from ..record.report import PrivacyReport, privacy_report
 from ..request.names import read_one
 from ..training.again import made_of
@@ -36,6 +35,7 @@ from ..training.call_site import check_eval_set, check_sample
 from ..training.interfaces import refuse_margins
 from ..training.meta_estimators import warn_of_exact_fits
 from ..tuning.best_run import select
+from .stored import column_of_ids, refuse_ids, store
 
 _SHARED = (
     "epsilon",
@@ -232,11 +232,7 @@ class Private(XGBModel):
             RowDomainError: A row lies outside the declared domain.
         """
         classes = self._permitted_classes()
-        if groups := sorted({"group", "groups", "qid"} & set(kwargs)):
-            raise PrivacyParameterError(
-                f"`{groups[0]}` is not an argument of `fit`. To protect all rows of a person "
-                "together, give one id for each row, or the name of a column, as `privacy_id`."
-            )
+        refuse_ids(kwargs)
         kwargs["sample_weight"] = sample_weight
         if eval_set := kwargs.get("eval_set"):
             check_eval_set(X, eval_set)
@@ -248,9 +244,9 @@ class Private(XGBModel):
         with whose as (features, y), made_of(X):
             if eval_set:
                 kwargs["eval_set"] = [
-                    (self._coded(a, fitting=True), _codes(b, classes)) for a, b in eval_set
+                    (self._coded(a, fitting=True), coded_labels(b, classes)) for a, b in eval_set
                 ]
-            rows, labels = self._coded(features, fitting=True), _codes(y, classes)
+            rows, labels = self._coded(features, fitting=True), coded_labels(y, classes)
             try:
                 with booking(type(self).__name__):
                     super().fit(rows, labels, **kwargs)
@@ -258,7 +254,7 @@ class Private(XGBModel):
                 self.objective = objective  # XGBoost writes the objective of several classes here
         if classes is not None:
             self._classes = classes
-        self._keep_schema(classes)
+        store(self.get_booster(), self._domain, classes)
         return self
 
     @spelling(_IN_ERRORS)
@@ -298,7 +294,7 @@ class Private(XGBModel):
             target = {name: params.pop(f"dp_{name}", None) for name in ("epsilon", "delta")}
             if None in target.values():
                 raise PrivacyParameterError("`epsilon` and `delta` must be given.")
-            labels = _codes(y, classes)
+            labels = coded_labels(y, classes)
             matrix = self._matrix(self._coded(features, fitting=True), labels, sample_weight)
             result = select(
                 params,
@@ -314,15 +310,13 @@ class Private(XGBModel):
         self.best_score_ = result.score
         if classes is not None:
             self._classes, self.n_classes_ = classes, len(classes)
-        self._keep_schema(classes)
+        store(self.get_booster(), self._domain, classes)
         return self
 
-    def _keep_schema(self, classes: np.ndarray | None) -> None:
-        """Store with the model what a schema declares, by which predictions read tables."""
-        if self._domain is not None:
-            named = None if classes is None else tuple(map(str, classes))
-            stored = replace(self._domain, classes=named).to_json()
-            attach(self.get_booster(), **{ATTRIBUTE: stored})
+    def load_model(self, fname: Any) -> None:
+        """Load a model with what its file holds of classes, tables and the column of ids."""
+        super().load_model(fname)
+        self._domain, self._id_column = None, column_of_ids(self.get_booster())
 
     def _declared_classes(self) -> np.ndarray | None:
         """The declared classes of a classifier, in increasing order; None for a regressor."""
@@ -397,10 +391,6 @@ class Private(XGBModel):
             NotFittedError: ``fit`` was not called.
         """
         return privacy_report(self.get_booster())
-
-
-def _codes(labels: Any, classes: np.ndarray | None) -> Any:
-    return label_array(labels) if classes is None else codes_of(label_array(labels), classes)
 
 
 def _renamed(settings: Settings) -> Settings:

@@ -17,6 +17,7 @@ import numpy as np
 from xgboost import XGBClassifier, XGBRegressor
 
 from ..data.class_codes import declared
+from ..domain.domain import stored_classes
 from ..engine.predictions import MarginCurve, objective_of, within
 from ..errors import LedgerError, PrivacyParameterError
 from ..record.ledger import read_ledger
@@ -87,11 +88,20 @@ class DPXGBClassifier(Private, XGBClassifier):
 
     @property
     def classes_(self) -> np.ndarray:
-        """The declared classes, in increasing order; public."""
+        """The declared classes, in the order of the columns of ``predict_proba``; public."""
         if hasattr(self, "_classes"):
             return self._classes
         count: np.ndarray = super().classes_  # of a model that was loaded, or an AttributeError
         return count if self.classes is None else declared(self.classes)
+
+    def load_model(self, fname: Any) -> None:
+        """Load a model with the names of its classes; see :meth:`DPXGBRegressor.load_model`."""
+        super().load_model(fname)
+        names = stored_classes(self.get_booster())
+        if names is not None:
+            self._classes = names
+        elif hasattr(self, "_classes"):
+            del self._classes
 
     @property
     def _curve(self) -> MarginCurve | None:

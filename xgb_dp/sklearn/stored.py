@@ -1,0 +1,45 @@
+"""What a model file holds for estimators: names of classes, tables, and the column of ids."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..domain.domain import ATTRIBUTE, Domain
+from ..engine.predictions import CLASSES
+from ..errors import LedgerError, PrivacyParameterError
+from ..record.binding import attach
+from ..record.ledger import ATTRIBUTE as LEDGER
+from ..record.ledger import parse_ledger
+
+
+def store(booster: Any, domain: Domain | None, classes: np.ndarray | None) -> None:
+    """Store with a model what was declared of its classes and tables; public."""
+    stored: dict[str, str] = {}
+    if classes is not None:
+        stored[CLASSES] = json.dumps(classes.tolist(), allow_nan=False)
+    if domain is not None:
+        named = None if classes is None else tuple(map(str, classes))
+        stored[ATTRIBUTE] = replace(domain, classes=named).to_json()
+    attach(booster, **stored)
+
+
+def column_of_ids(booster: Any) -> str | None:
+    """The column that said whose row each row was, by the ledger; None where there was none."""
+    with suppress(LedgerError):
+        return parse_ledger(booster.attr(LEDGER)).unit.column
+    return None
+
+
+def refuse_ids(arguments: Mapping[str, Any]) -> None:
+    """Refuse ids of persons under the names that other interfaces have for groups of rows."""
+    if groups := sorted({"group", "groups", "qid"} & set(arguments)):
+        raise PrivacyParameterError(
+            f"`{groups[0]}` is not an argument of `fit`. To protect all rows of a person together, "
+            "give one id for each row, or the name of a column, as `privacy_id`."
+        )
