@@ -69,8 +69,13 @@ class Leaf(NamedTuple):
 
 
 def leaves(model: xgb.Booster, X: npt.NDArray[Any], y: npt.NDArray[Any]) -> list[Leaf]:
-    """All leaves of a model of PLAIN parameters; the exact sums are those of the oracle."""
+    """All leaves of a model of PLAIN parameters; the exact sums are those of the oracle.
+
+    Covers estimate the Hessians of leaves. Gradients are exact where these do not matter: where
+    there are many rows, or `min_child_weight` or `lambda` is larger.
+    """
     plan = plan_of(model)
+    least, lam = (float(plan["leaf"][name]) for name in ("min_child_weight", "lambda"))
     bound = RowBound.of(plan)
     regression = plan["objective"] == "reg:squarederror"
     at = model.predict(xgb.DMatrix(X), pred_leaf=True).reshape(len(X), -1).astype(int)
@@ -86,7 +91,7 @@ def leaves(model: xgb.Booster, X: npt.NDArray[Any], y: npt.NDArray[Any]) -> list
                 continue
             inside = at[:, t] == node
             H = tree["sum_hessian"][node]
-            G = -tree["base_weights"][node] / bound.scale * (H + 1.0)
+            G = -tree["base_weights"][node] / bound.scale * (max(H, least) + lam)
             exact = pairs[inside].sum(axis=0).astype(float)
             out.append(Leaf(t, exact, np.array([G, H]) / units, int(inside.sum())))
         value = np.array(tree["split_conditions"], np.float32)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from .covers import estimate_covers, explained_gains
 from .draws import Noise
 from .grow import Tree
 from .noisy_splits import Side
@@ -159,6 +160,9 @@ def fill_leaves(
     lam, alpha = float(leaf["lambda"]), float(leaf["alpha"])
     step, smallest = float(leaf["max_delta_step"]), float(leaf["min_child_weight"])
 
+    raw: dict[int, float] = {}  # Hessians without a floor, and the variance of their noise
+    hess_noise2: dict[int, float] = {}
+
     def clipped(w: float) -> float:
         return min(max(w, -step), step) if step > 0 else w
 
@@ -178,6 +182,7 @@ def fill_leaves(
             whole, unit = leaf_value(plan, sums[node], age)
             value = (whole + noise.laplace(int(leaf["scale"]))) * unit
             g[node], h[node], noise_of[node] = -value * bound.C, 1.0, 0.0
+            raw[node], hess_noise2[node] = 1.0, 0.0
             continue
         if node in given:
             G, H, cells = given[node]
@@ -191,6 +196,7 @@ def fill_leaves(
             H = int(sums[node, 1]) + noise.gaussian(sigma2)
             deviation = math.sqrt(sigma2)
         g[node], noise_of[node] = G * bound.g_unit, deviation * bound.g_unit
+        raw[node], hess_noise2[node] = H * bound.h_unit, (deviation * bound.h_unit) ** 2
         h[node] = max(H * bound.h_unit, deviation * bound.h_unit, smallest, 1e-6)
     if root is not None:
         G, H = (int(v) + noise.gaussian(sigma2) for v in root)
@@ -226,15 +232,16 @@ def fill_leaves(
         penalty = variance / (prior * h[node]) if shrinks else 0.0
         w[node] = clipped(-soft(g[node]) / (h[node] + lam + penalty))
     noise2 = {n: d**2 for n, d in noise_of.items()}
-    finish_tree(plan, tree, g, h, noise2, w, eta, (lam, alpha))
+    covers = estimate_covers(tree, raw, hess_noise2)
+    finish_tree(plan, tree, g, h, noise2, w, eta, (lam, alpha), covers)
     return g, h, noise2
 
 
 def finish_tree(
     plan: Plan, tree: Tree, g: dict[int, float], h: dict[int, float], noise2: dict[int, float],
-    w: dict[int, float], eta: float, penalties: tuple[float, float],
+    w: dict[int, float], eta: float, penalties: tuple[float, float], covers: dict[int, float],
 ) -> None:  # fmt: skip
-    """All that a tree says, from the sums and weights of its leaves."""
+    """All that a tree says, from the sums, weights and covers of its leaves."""
     lam, alpha = penalties
     step, scale = float(plan["leaf"]["max_delta_step"]), RowBound.of(plan).scale
 
@@ -243,15 +250,13 @@ def finish_tree(
 
     for node, left in enumerate(tree["left"]):
         if left == -1:
-            tree["sum_hess"][node] = np.float32(h[node])
+            tree["sum_hess"][node] = np.float32(covers[node])
     for node in reversed(range(len(tree["left"]))):  # children have larger ids than parents
         left, right = tree["left"][node], tree["right"][node]
         if left == -1:
             continue
         g[node], h[node] = g[left] + g[right], h[left] + h[right]
         noise2[node] = noise2[left] + noise2[right]
-        gain = {i: soft(g[i]) * soft(g[i]) / (h[i] + lam) for i in (left, right, node)}
-        tree["loss_chg"][node] = np.float32(max(0.0, gain[left] + gain[right] - gain[node]))
         newton = -soft(g[node]) / (h[node] + lam)
         w[node] = min(max(newton, -step), step) if step > 0 else newton
         tree["sum_hess"][node] = np.float32(tree["sum_hess"][left] + tree["sum_hess"][right])
@@ -260,3 +265,4 @@ def finish_tree(
         tree["base_weight"][node] = np.float32(w[node] * scale)
         if left == -1:
             tree["leaf"][node] = np.float32(eta * w[node] * scale)
+    explained_gains(tree, w)

@@ -6,12 +6,13 @@
 #include <limits>     // for numeric_limits
 
 #include "plugin_cpp/plan/plan.h"                  // for LeafPlan
+#include "plugin_cpp/releases/leaves/covers.h"     // for EstimateCovers, ExplainedGains
 #include "plugin_cpp/releases/leaves/shrinkage.h"  // for NodeSum
 #include "tree/tree_view.h"                        // for ScalarTreeView
 
 namespace xgboost::dp {
 namespace {
-/** @brief Regularised Newton steps and gains of released sums. */
+/** @brief Regularised Newton steps of released sums. */
 class Newton {
  public:
   explicit Newton(LeafPlan const& leaf) : clip_{leaf.max_delta_step} {
@@ -32,31 +33,22 @@ class Newton {
   [[nodiscard]] double Weight(NodeSum const& s, double shrink = 0.0) const {
     return this->Clip(-this->Soft(s.grad) / (s.hess + lambda_ + shrink));
   }
-  [[nodiscard]] double Gain(NodeSum const& s) const {
-    double g = this->Soft(s.grad);
-    return g * g / (s.hess + lambda_);
-  }
 
  private:
   double clip_, lambda_{0}, alpha_{0};
 };
 
-/** @brief Fill in sums, weights and gains of the inner nodes, from those of the leaves. */
-void SumUp(Newton const& newton, RegTree* tree, std::vector<NodeSum>* p_sums,
+/** @brief Fill in sums and weights of the inner nodes, from those of the leaves. */
+void SumUp(Newton const& newton, RegTree const& tree, std::vector<NodeSum>* p_sums,
            std::vector<double>* weights) {
   auto& sums = *p_sums;
+  auto view = tree.HostScView();
   // Children have larger ids than their parent.
-  for (bst_node_t nidx = tree->NumNodes() - 1; nidx >= 0; --nidx) {
-    auto const& node = (*tree)[nidx];
-    if (node.IsLeaf()) {
-      continue;
+  for (bst_node_t nidx = tree.NumNodes() - 1; nidx >= 0; --nidx) {
+    if (!view.IsLeaf(nidx)) {
+      sums[nidx] = sums[view.LeftChild(nidx)] + sums[view.RightChild(nidx)];
+      (*weights)[nidx] = newton.Weight(sums[nidx]);
     }
-    auto const& l = sums[node.LeftChild()];
-    auto const& r = sums[node.RightChild()];
-    sums[nidx] = l + r;
-    (*weights)[nidx] = newton.Weight(sums[nidx]);
-    tree->Stat(nidx).loss_chg = static_cast<float>(
-        std::max(0.0, newton.Gain(l) + newton.Gain(r) - newton.Gain(sums[nidx])));
   }
 }
 
@@ -118,16 +110,20 @@ void Write(Plan const& plan, TreeOfRound of, std::vector<NodeSum> const& sums,
            std::vector<double> const& weights, RegTree* tree) {
   double eta = plan.Step(of.round), unit = plan.MarginUnit(of);
   double start = plan.loss && of.round == 0 ? plan.loss->Start() / plan.parallel_trees : 0.0;
+  auto covers = EstimateCovers(*tree, sums);
   for (bst_node_t nidx = 0; nidx < tree->NumNodes(); ++nidx) {
     auto& stat = tree->Stat(nidx);
     stat.base_weight = static_cast<float>(weights[nidx] * unit + start / eta);
     if ((*tree)[nidx].IsLeaf()) {
       (*tree)[nidx].SetLeaf(static_cast<float>(eta * weights[nidx] * unit + start));
-      stat.sum_hess = static_cast<float>(sums[nidx].hess);
-      stat.loss_chg = 0.0f;
+      stat.sum_hess = static_cast<float>(covers[nidx]);
     }
   }
   AddCover(tree, RegTree::kRoot);
+  auto gains = ExplainedGains(*tree, weights);
+  for (bst_node_t nidx = 0; nidx < tree->NumNodes(); ++nidx) {
+    tree->Stat(nidx).loss_chg = static_cast<float>(gains[nidx]);
+  }
 }
 }  // namespace
 
@@ -172,7 +168,7 @@ std::vector<NodeSum> FinishTree(std::vector<double> const& of_leaves, Plan const
     sums[leaves[i]] = released[i];
     weights[leaves[i]] = of_leaves[i];
   }
-  SumUp(newton, tree, &sums, &weights);
+  SumUp(newton, *tree, &sums, &weights);
   OrderLeaves(plan, *tree, sums, &weights);
   Write(plan, of, sums, weights, tree);
   return sums;

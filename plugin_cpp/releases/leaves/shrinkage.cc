@@ -141,9 +141,10 @@ NodeSum::NodeSum(NoisySum const& sum, double variance, RowBound const& bound, do
   double deviation = std::sqrt(variance * static_cast<double>(sum.cells));
   double grad_step = bound.GradientStep(), hess_step = bound.HessianStep();
   grad = static_cast<double>(sum.grad.Value()) * grad_step;
-  hess = std::max(
-      {static_cast<double>(sum.hess.Value()) * hess_step, deviation * hess_step, least, 1e-6});
+  cover = static_cast<double>(sum.hess.Value()) * hess_step;
+  hess = std::max({cover, deviation * hess_step, least, 1e-6});
   noise2 = deviation * grad_step * (deviation * grad_step);
+  cover_noise2 = deviation * hess_step * (deviation * hess_step);
 }
 
 double RowVariance(Plan const& plan) {

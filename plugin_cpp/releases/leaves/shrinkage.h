@@ -20,11 +20,13 @@
 #include "plugin_cpp/release/sums.h"  // for NoisyInt, NoisySum
 
 namespace xgboost::dp {
-/** @brief Real-valued released sums of a node, and the variance of the noise on grad. */
+/** @brief Real-valued released sums of a node, and the variance of their noise. */
 struct NodeSum {
   double grad{0};
-  double hess{0};
-  double noise2{0};
+  double hess{0};    // at least its deviation in each leaf
+  double noise2{0};  // of grad
+  double cover{0};   // the Hessian without that floor
+  double cover_noise2{0};
 
   NodeSum() = default;
   /**
@@ -34,12 +36,16 @@ struct NodeSum {
   NodeSum(NoisySum const& sum, double variance, RowBound const& bound, double least);
   /** @brief Of a leaf value that was released itself, where C = 1: the sums of a count of one. */
   NodeSum(NoisyInt value, double unit, RowBound const& bound)
-      : grad{-(static_cast<double>(value.Value()) * unit) * bound.gradient_bound}, hess{1.0} {}
+      : grad{-(static_cast<double>(value.Value()) * unit) * bound.gradient_bound},
+        hess{1.0},
+        cover{1.0} {}
 
   friend NodeSum operator+(NodeSum a, NodeSum const& b) {
     a.grad += b.grad;
     a.hess += b.hess;
     a.noise2 += b.noise2;
+    a.cover += b.cover;
+    a.cover_noise2 += b.cover_noise2;
     return a;
   }
 };
