@@ -29,6 +29,7 @@ class Tree:
     covers: Sequence[float]  # sum of Hessians
     # the categories that go right, of each split by category
     right_categories: Mapping[int, list[int]]
+    gains: Sequence[float] = ()  # of splits; 0 at a leaf
     leaf_size: int = 1  # length of the value of a leaf; 0 or 1 if it is a number
 
     @classmethod
@@ -45,6 +46,7 @@ class Tree:
             stored["default_left"],
             stored.get("sum_hessian", ()),
             {node: categories[begin : begin + size] for node, begin, size in segments},
+            stored.get("loss_changes", ()),
             int(stored["tree_param"]["size_leaf_vector"]),
         )
 

@@ -17,6 +17,7 @@ from ..data.cells import read_data
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..record.importance import column_names, importance, private_booster
 from ..record.report import as_booster
+from .noise import importance_noise
 from .privacy import labelled, new_axes
 
 Floats = npt.NDArray[np.float64]
@@ -26,6 +27,9 @@ def plot_importance(
     model: Any, kind: str = "total_gain", max_features: int = 15, ax: Any = None
 ) -> Any:
     """Draw the importance of features, see :func:`importance`.
+
+    A line on each bar marks what a column without effect stays below in 19 of 20 models, see
+    :func:`importance_noise`: a bar that ends before its line says nothing about the column.
 
     Privacy: free post-processing.
 
@@ -47,6 +51,15 @@ def plot_importance(
         'total gain (noisy)'
     """
     ax = _bars(importance(model, kind), max_features, ax)
+    noise = importance_noise(model, kind)
+    marked = [
+        (noise[label.get_text()], at)
+        for at, label in enumerate(ax.get_yticklabels())
+        if label.get_text() in noise
+    ]
+    if marked:
+        ax.plot(*zip(*marked, strict=True), "|", color="0.2", ms=11, mew=2, label="noise alone")
+        ax.legend(loc="lower right", frameon=False, fontsize=9)
     return labelled(ax, "Importance of the columns", f"{kind.replace('_', ' ')} (noisy)")
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -118,11 +118,11 @@ class _LeafNoise:
         )
 
 
-def _leaf_noise(booster: Any, trees: int) -> list[_LeafNoise]:
-    """The noise of each tree, whose learning rates may rise from round to round.
+def plan_of(booster: Any) -> dict[str, Any]:
+    """The plan of the last private training of a model.
 
-    The plan is that of the last training. Trees before those of it are taken for trees of its last
-    round.
+    Raises:
+        PrivacyParameterError: The model contains none.
     """
     updaters = SavedModel.config_of(booster).updaters
     texts = [u["dp_train_param"]["dp_plan"] for u in updaters if "dp_train_param" in u]
@@ -131,15 +131,31 @@ def _leaf_noise(booster: Any, trees: int) -> list[_LeafNoise]:
             "The model does not contain the plan of a private training, which says how large its "
             "noise is. Load the saved model of a private training."
         )
-    plan = json.loads(texts[0])
-    leaf, bound = plan["leaf"], plan["row_bound"]
-    step = float(bound["gradient_bound"]) / 2 ** plan["grid_bits"]
+    plan: dict[str, Any] = json.loads(texts[0])
+    return plan
+
+
+def gradient_noise(plan: Mapping[str, Any]) -> float:
+    """Standard deviation of the noise in the gradient sum of a leaf; NaN for noisy leaf values."""
+    leaf = plan["leaf"]
+    step = float(plan["row_bound"]["gradient_bound"]) / 2 ** plan["grid_bits"]
     variance = {
         "gaussian": float(leaf["sigma2"] or plan["histogram"]["sigma2"]),
         "laplace": 2.0 * float(leaf["scale"]) ** 2,
         "output": math.nan,
     }[leaf["noise"]]
-    deviation = step * math.sqrt(variance)
+    return step * math.sqrt(variance)
+
+
+def _leaf_noise(booster: Any, trees: int) -> list[_LeafNoise]:
+    """The noise of each tree, whose learning rates may rise from round to round.
+
+    The plan is that of the last training. Trees before those of it are taken for trees of its last
+    round.
+    """
+    plan = plan_of(booster)
+    leaf, bound = plan["leaf"], plan["row_bound"]
+    deviation = gradient_noise(plan)
     parallel = plan["parallel_trees"]
     last = _LeafNoise(
         grad=deviation,

@@ -38,8 +38,10 @@ def importance(model: Any, kind: str = "total_gain") -> dict[str, float]:
     gain of a feature that is split rarely, and by luck, can be the largest. The total gain weighs
     both, and is what XGBoost's own functions give for private models too where no kind is named.
 
-    Privacy: free post-processing. Noise makes gains larger on the whole: a feature without any
-    signal still has some where the mechanism chose it.
+    Gains and covers are shrunk for their noise, but not to 0: a feature without any signal still
+    has some where the mechanism chose it. :func:`importance_noise` says how much.
+
+    Privacy: free post-processing.
 
     Args:
         model: xgboost.Booster, or a fitted scikit-learn estimator of xgboost; private.
