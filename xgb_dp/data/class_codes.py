@@ -31,11 +31,6 @@ def declared(classes: Any) -> np.ndarray:
             "list of at least two different labels, all texts or all numbers, e.g. ['no', 'yes']."
         )
     Names(values, "`classes`")
-    if labels.tolist() != array.tolist():
-        raise PrivacyParameterError(
-            "`classes` must be in increasing order, in which scikit-learn keeps them and "
-            f"`predict_proba` has its columns: {labels.tolist()}."
-        )
     return labels
 
 
@@ -65,8 +60,3 @@ def label_array(y: Any) -> Any:
     if y is None:
         raise PrivacyParameterError("requires y to be passed, but the target y is None")
     return cells_of(y, "label")
-
-
-def coded_labels(labels: Any, classes: np.ndarray | None) -> Any:
-    """Labels as positions in the declared classes; as they are where there are no classes."""
-    return label_array(labels) if classes is None else codes_of(label_array(labels), classes)

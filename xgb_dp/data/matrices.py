@@ -81,20 +81,14 @@ def checked(meta: Mapping[str, Any], n: int) -> dict[str, np.ndarray]:
             finite |= array == np.inf
         if not finite.all():
             raise RowDomainError(
-                f"A row has a missing or infinite {META[name]}, {_shown(name)}. Drop or replace it "
+                f"A row has a missing or infinite {META[name]} (`{name}`). Drop or replace it "
                 "row by row."
             )
         if name == "weight" and not (array >= 0).all():
             raise RowDomainError(
-                f"A row has a negative weight, {_shown(name)}. Weights must be finite and >= 0. "
-                "Drop or replace such weights row by row."
+                "A row has a negative weight (`weight`). Drop or replace it row by row."
             )
         if name != "base_margin" and (array.ndim == 0 or len(array) != n):
             raise PrivacyParameterError(f"`{name}` must have one entry for each row of the data.")
         out[name] = array
     return out
-
-
-def _shown(name: str) -> str:
-    """An argument as matrices and estimators name it."""
-    return "`weight` or `sample_weight`" if name == "weight" else f"`{name}`"

@@ -14,7 +14,7 @@ from xgboost import XGBModel
 
 from ..budget.budget import Budget, as_budget
 from ..data.cells import read_data
-from ..data.class_codes import coded_labels, declared
+from ..data.class_codes import declared
 from ..data.frames import has_column, prepared, without_column
 from ..data.ids import Persons, persons_of
 from ..data.matrices import check_shape, private_matrix
@@ -35,7 +35,7 @@ from ..training.call_site import check_eval_set, check_sample
 from ..training.interfaces import refuse_margins
 from ..training.meta_estimators import warn_of_exact_fits
 from ..tuning.best_run import select
-from .stored import column_of_ids, refuse_ids, store
+from .stored import coded_labels, column_of_ids, refuse_ids, store
 
 _SHARED = (
     "epsilon",

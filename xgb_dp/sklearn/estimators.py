@@ -24,6 +24,7 @@ from ..record.ledger import read_ledger
 from ..request.names import read_one
 from ..request.objectives import OBJECTIVES
 from .base import Private
+from .stored import in_order
 
 
 class DPXGBClassifier(Private, XGBClassifier):
@@ -77,14 +78,14 @@ class DPXGBClassifier(Private, XGBClassifier):
     def _declared_classes(self) -> np.ndarray:
         domain = self._declared() if self.classes is None else None
         if domain is not None and domain.classes is not None:
-            return declared(domain.classes)
+            return in_order(domain.classes)
         if self.classes is None:
             raise PrivacyParameterError(
                 "`classes` is missing: a private classifier takes its classes from you and never "
                 "from the training labels, which would tell which classes occur. Declare them, "
                 "e.g. DPXGBClassifier(..., classes=['no', 'yes'])."
             )
-        return declared(self.classes)
+        return in_order(self.classes)
 
     @property
     def classes_(self) -> np.ndarray:

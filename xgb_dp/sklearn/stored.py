@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data.class_codes import codes_of, declared, label_array
 from ..domain.domain import ATTRIBUTE, Domain
 from ..engine.predictions import CLASSES
 from ..errors import LedgerError, PrivacyParameterError
@@ -43,3 +44,19 @@ def refuse_ids(arguments: Mapping[str, Any]) -> None:
             f"`{groups[0]}` is not an argument of `fit`. To protect all rows of a person together, "
             "give one id for each row, or the name of a column, as `privacy_id`."
         )
+
+
+def coded_labels(labels: Any, classes: np.ndarray | None) -> Any:
+    """Labels as positions in the declared classes; as they are where there are no classes."""
+    return label_array(labels) if classes is None else codes_of(label_array(labels), classes)
+
+
+def in_order(classes: Any) -> np.ndarray:
+    """The declared classes; refuses another order than that of the columns of probabilities."""
+    labels = declared(classes)
+    if not isinstance(classes, (int, np.integer)) and list(labels) != list(classes):
+        raise PrivacyParameterError(
+            "`classes` must be in increasing order, in which scikit-learn keeps them and "
+            f"`predict_proba` has its columns: {labels.tolist()}."
+        )
+    return labels
