@@ -15,6 +15,7 @@ import xgb_dp
 from tests.conftest import private
 from xgb_dp import Budget, BudgetError, PrivacyParameterError
 from xgb_dp.accounting import GaussianEvent
+from xgb_dp.budget import book
 from xgb_dp.budget import file as budget_file
 
 from ..conftest import arrays
@@ -306,3 +307,14 @@ def test_a_parameter_given_twice_is_refused_as_by_train(budget):
         with pytest.raises(PrivacyParameterError, match="given twice"):
             train(pairs, data(), 2)
     assert not budget.entries
+
+
+def test_equal_entries_are_computed_once(tmp_path, monkeypatch):
+    budget = xgb_dp.Budget(tmp_path / "b.json", epsilon=3.0, delta=1e-5)
+    for sigma2 in (400, 400, 800, 400):
+        budget.reserve([GaussianEvent("x", 1, sigma2, 1, 1)])
+    computed = []
+    whole = book.charge_of
+    monkeypatch.setattr(book, "charge_of", lambda *a, **k: computed.append(a) or whole(*a, **k))
+    budget.verify()
+    assert len(computed) == 2

@@ -97,6 +97,7 @@ class Book:
             BudgetError: An entry says that it took less than its events cost, or all of them
                 exceed the total.
         """
+        costs: dict[object, Charge] = {}  # trainings with the same settings have the same events
         for entry in self.entries:
             booked, group = entry.charge, entry.charged
             if group < self.whose.charged(entry.events, entry.unit, any_group=True):
@@ -104,10 +105,13 @@ class Book:
                     f"The entry {entry.id} is charged for fewer than {self.unit.phrase}. Restore "
                     "the file from a copy that holds every training."
                 )
-            if booked.shift or (booked.extra and not booked.mu2):
-                cost = plain_charge(entry.events, booked.extra, group)
-            else:
-                cost = charge_of(entry.events, self.delta, group=group)
+            plain = bool(booked.shift or (booked.extra and not booked.mu2))
+            key = entry.events, group, booked.extra if plain else None
+            if key not in costs and plain:
+                costs[key] = plain_charge(entry.events, booked.extra, group)
+            elif key not in costs:
+                costs[key] = charge_of(entry.events, self.delta, group=group)
+            cost = costs[key]
             # Another machine may round differently.
             if cost.mu2 > booked.mu2 * (1 + 1e-6) or cost.shift > booked.shift * (1 + 1e-6):
                 raise BudgetError(
