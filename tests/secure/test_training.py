@@ -57,7 +57,7 @@ KINDS: dict[str, dict[str, Any]] = {
         "objective": "binary:logistic",
         "dp_feature_bounds": BOUNDS,
         "dp_ensemble": 2,
-        "dp_accountant": "exact",  # that of the preset leaves unspent what secret parts save
+        "dp_accountant": "exact",  # that of the preset leaves a part unspent
     },
 }
 ROWS = {"partial": "regression", "histogram": "multiclass", "several targets": "targets"}
