@@ -55,6 +55,25 @@ XGB_DLL int XGDPCheckPlan(char const* plan_text) {
   API_END();
 }
 
+/**
+ * @brief Set how many threads the calls of this thread use at most, whatever matrices were made
+ * with.
+ *
+ * A forked process may only use one: the threads of its parent are not there.
+ *
+ * @param n_threads 0 to leave it as it is.
+ * @param before    How many they were.
+ */
+XGB_DLL int XGDPSetThreads(int n_threads, int* before) {
+  API_BEGIN();
+  CHECK(before && n_threads >= 0);
+  *before = omp_get_max_threads();
+  if (n_threads > 0) {
+    omp_set_num_threads(n_threads);
+  }
+  API_END();
+}
+
 /** @brief Release sums before the first tree, see plugin_cpp/releases/intercept.h. */
 XGB_DLL int XGDPReleaseIntercept(DMatrixHandle handle, char const* request, char const** out) {
   API_BEGIN();

@@ -13,7 +13,8 @@ import json
 import re
 import secrets
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -96,6 +97,25 @@ def call(name: str, *args: Any) -> None:
     function = getattr(lib(), name)
     function.restype = ctypes.c_int
     _check_call(function(*args))
+
+
+@contextmanager
+def threads(most: int | None) -> Iterator[None]:
+    """Let the calls of this thread use at most so many threads; None or 0 for no limit.
+
+    A matrix keeps the number of threads that it was made with, and a forked child hangs where it
+    asks for more than one: the threads of its parent are not there.
+    """
+    before, unused = ctypes.c_int(), ctypes.c_int()
+    call("XGDPSetThreads", ctypes.c_int(0), ctypes.byref(before))
+    if most is None or not 0 < most < before.value:
+        yield
+        return
+    call("XGDPSetThreads", ctypes.c_int(most), ctypes.byref(unused))
+    try:
+        yield
+    finally:
+        call("XGDPSetThreads", before, ctypes.byref(unused))
 
 
 def answer(name: str, *args: Any) -> bytes:

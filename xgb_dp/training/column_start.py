@@ -19,7 +19,7 @@ import numpy.typing as npt
 from xgboost.core import Booster
 
 from ..calibrate.mechanisms import NoisePlan
-from ..engine import workers
+from ..engine import native, workers
 from ..engine.model_writing import ChangedModel, complete_tree
 from ..releases.column_sums import PRESENT
 from ..request.settings import Settings
@@ -165,7 +165,8 @@ def booster_with(
     """A booster with these trees, each a round of its own, in place of one that has none."""
     content = ChangedModel.of(model)
     content.set_trees(trees)
-    return Booster(dict(params), list(cache), content.to_bytes())
+    with native.threads(params.get("nthread")):  # XGBoost loads models with as many as there are
+        return Booster(dict(params), list(cache), content.to_bytes())
 
 
 def _tree(

@@ -116,8 +116,23 @@ def before_train(
     Privacy: spends the intercept's share of the budget; the trees spend the rest.
     """
     native.lib()
-    call_site = CallSite(evals=list(evals or []), callbacks=list(callbacks or []), **others)
+    with native.threads(read_one(params, "nthread")):
+        return _prepared(
+            params,
+            dtrain,
+            num_boost_round,
+            xgb_model,
+            CallSite(evals=list(evals or []), callbacks=list(callbacks or []), **others),
+        )
 
+
+def _prepared(
+    params: Mapping[str, Any] | Iterable[tuple[str, Any]],
+    dtrain: Any,
+    num_boost_round: int,
+    xgb_model: Any,
+    call_site: CallSite,
+) -> tuple[dict[str, Any], list[Any], int]:
     # What is asked for, and with which noise. No row is looked at.
     schema = common_schema(workers.check_together(lambda: read_matrix(dtrain)))
     flat, ids = persons.taken_out(flatten(params), dtrain)
@@ -145,7 +160,7 @@ def before_train(
         *(caution.of_last(claimed) if settings["dp_n_public"] is not None else ()),
         *(again.of_total(dtrain, claimed) if unbooked else ()),
     ]
-    caution.warn(texts, stacklevel=4)
+    caution.warn(texts, stacklevel=5)
 
     # All workers train the same, on rows of the declared domain, each of which is judged by itself.
     workers.check_agreement(f"{training.texts}\n{schema.names}")
