@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from . import tenants
 from .coarse import ZCDPCurve
-from .curve import Curve
+from .curve import Curve, usual_floats
 from .events import Event, ThresholdEvent, one_unit
 from .nested import SelectionEvent
 from .simplify import Neighbours, Terms, simplify
@@ -55,6 +55,7 @@ class Accountant(abc.ABC):
         one_unit(self._events)
         self._curves: dict[Neighbours, Curve] = {}
 
+    @usual_floats
     def get_epsilon(self, delta: float, group: int = 1, *, replaced: bool = False) -> float:
         """Smallest certified epsilon for a failure probability.
 
@@ -73,6 +74,7 @@ class Accountant(abc.ABC):
             raise ValueError("`delta` must lie in [0, 1].")
         return self.privacy_curve(group, replaced=replaced).epsilon(delta)
 
+    @usual_floats
     def get_delta(self, epsilon: float, group: int = 1, *, replaced: bool = False) -> float:
         """Smallest certified failure probability for an epsilon.
 
@@ -91,6 +93,7 @@ class Accountant(abc.ABC):
             raise ValueError("`epsilon` must be at least 0.")
         return self.privacy_curve(group, replaced=replaced).delta(epsilon)
 
+    @usual_floats
     def privacy_curve(self, group: int = 1, *, replaced: bool = False) -> Curve:
         """The curve of all events, for neighbours as in :meth:`get_epsilon`."""
         if not isinstance(group, int) or group < 1:

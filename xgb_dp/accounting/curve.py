@@ -9,10 +9,30 @@ of the changes is found.
 from __future__ import annotations
 
 import abc
+import functools
 import math
 from collections.abc import Callable, Sequence
+from typing import ParamSpec, TypeVar
 
+import numpy as np
 import scipy
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def usual_floats(function: Callable[P, R]) -> Callable[P, R]:
+    """Compute under NumPy's defaults, whatever the caller has told ``numpy.seterr``.
+
+    Tails of curves underflow, which is expected, and must not raise.
+    """
+
+    @functools.wraps(function)
+    def computed(*args: P.args, **kwargs: P.kwargs) -> R:
+        with np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"):
+            return function(*args, **kwargs)
+
+    return computed
 
 
 class Curve(abc.ABC):

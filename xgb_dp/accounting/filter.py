@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from .blocks import dominating_gaussian
 from .choice import ChoiceCurve
-from .curve import doubled, narrow
+from .curve import doubled, narrow, usual_floats
 from .events import Event, PlainEvent, ThresholdEvent, one_unit
 from .exact import ExactAccountant, compose
 from .gaussian import gaussian_delta, gaussian_epsilon
@@ -202,6 +202,7 @@ def plain_charge(events: Sequence[Event], delta: float, group: int = 1) -> Charg
     return Charge(0.0, ExactAccountant(events).get_epsilon(delta, group), delta)
 
 
+@usual_floats
 def charge_of(
     events: Sequence[Event], delta: float, own_delta: float | None = None, group: int = 1
 ) -> Charge:
