@@ -78,6 +78,11 @@ MISTAKES = [
     (lambda: fitted(["c"], tree_method="hist"), "take xgboost.XGBClassifier"),
     (lambda: fitted(["c"], categories={"c": ["x", np.nan]}), "missing value, which is not a name"),
     (lambda: trained(dp_feature_cuts={"f0": [0.0]}), "Use a column's name"),
+    (lambda: trained(nthread="many"), "`nthread` must be a whole number"),
+    (lambda: trained(nthread=1.5), "`nthread` must be a whole number"),
+    (lambda: trained(seed_per_iteration=2), "`seed_per_iteration` must be True or False"),
+    (lambda: trained(eval_metric="error@x"), "`eval_metric` has 'error@x'"),
+    (lambda: trained(eval_metric=["auc", "nope"]), "`eval_metric` has 'nope'"),
 ]
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost as xgb
+from scipy import sparse
 
 import xgb_dp
 from xgb_dp.data.row_checks import check_weights
@@ -191,9 +192,7 @@ def test_unknown_metrics(params, matrix, metrics):
     """Told with its name and no stack, with public sets and without."""
     wanted = re.escape(repr("3" if metrics == 3 else "acu"))
     for evals in ([], [(matrix(), "public")]):
-        with pytest.raises(
-            PrivacyParameterError, match=f"`eval_metric` names {wanted}, "
-        ) as caught:
+        with pytest.raises(PrivacyParameterError, match=f"`eval_metric` has {wanted}, ") as caught:
             xgb.train(params(eval_metric=metrics, dp_public_evals=True), matrix(), 2, evals=evals)
         assert "Stack trace" not in str(caught.value)
 
@@ -321,3 +320,10 @@ def test_dictionaries_of_names_and_numbers(params, names):
 def test_a_target_that_no_noise_meets(params, matrix):
     with pytest.raises(BudgetError, match="epsilon"):
         xgb.train(params(dp_epsilon=1e-12, dp_delta=1e-30), matrix(), 2)
+
+
+@pytest.mark.usefixtures("no_noise")
+def test_more_columns_than_can_be_verified(params):
+    wide = sparse.csr_matrix((np.ones(4, np.float32), (range(4), range(4))), shape=(4, 1 << 20))
+    with pytest.raises(PrivacyParameterError, match="1,048,576 columns"):
+        xgb.train(params(), xgb.DMatrix(wide, [0, 1, 0, 1]), 2)

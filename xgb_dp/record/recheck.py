@@ -13,6 +13,7 @@ from ..accounting import Event, SelectionEvent, make_accountant
 from ..calibrate.recorded import NOISE, SLACK, differences, events_of_record
 from ..engine.saved_model import SavedModel
 from ..request.objectives import OBJECTIVES
+from ..request.schema import MOST_COLUMNS
 from .form import Ledger, TrainingRecord
 
 _LEAST = 0.5
@@ -75,7 +76,7 @@ def _of_rounds(training: TrainingRecord) -> Iterator[str]:
 
 def _of_events(training: TrainingRecord) -> Iterator[str]:
     events, public = training.releases[0].events, training.public
-    if type(public["columns"]) is not int or not 0 < public["columns"] < 1 << 20:
+    if type(public["columns"]) is not int or not 0 < public["columns"] <= MOST_COLUMNS:
         raise ValueError
     # How many cells public columns have is not in the ledger; only persons may be in all of them.
     vague = training.unit.of_persons and training.hyperparameters["split"] == "histogram"

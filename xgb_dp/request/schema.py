@@ -17,6 +17,8 @@ from ..parameters import parse
 if TYPE_CHECKING:
     from .settings import Settings
 
+MOST_COLUMNS = (1 << 20) - 1
+"""Columns of a training: :func:`xgb_dp.verify` computes what such a plan releases once more."""
 LARGEST_WEIGHT = 1 << 31
 """What the largest of the ``feature_weights`` becomes, of which 2^31 columns sum within 64 bits."""
 
@@ -107,6 +109,11 @@ def read_schema(dtrain: Any, name: str = "`dtrain`") -> Schema:
     check_source(dtrain, name)
     names = dtrain.feature_names
     width = dtrain.num_col()
+    if width > MOST_COLUMNS:
+        raise PrivacyParameterError(
+            f"{name} has {width:,} columns, and private training takes {MOST_COLUMNS:,} at most. "
+            "Leave out columns, or hash their names to fewer."
+        )
     types = dtrain.feature_types or []
     categorical = frozenset(i for i, t in enumerate(types) if t == "c")
     return Schema(

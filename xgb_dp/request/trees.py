@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import PrivacyRefusal
 from ..parameters.parameter import PUBLIC, SPENDS, Parameter, Rule, Table
-from ..parameters.parse import Choice, Number, Reader, Whole, plain, shown
+from ..parameters.parse import Choice, Flag, Number, Reader, Whole, plain, shown
 from ..releases.splits import of_trees
 from .constraints import interaction_sets, monotone_directions
 from .registry import READINGS
@@ -97,13 +97,15 @@ PARAMETERS = (
               interaction_sets, (), PUBLIC, "constraints",
               values="list of lists of columns, or its text", shown="none", plan="interactions"),
     _stock("eval_metric", "metrics on public sets", "names"),
-    _stock("disable_default_eval_metric", "no default metric", "bool"),
-    _stock("nthread", "threads", "int", unit="threads", aliases=("n_jobs",)),
+    _stock("disable_default_eval_metric", "no default metric", "bool", Flag()),
+    _stock("nthread", "threads", "int", Whole(-(1 << 20), 1 << 20), unit="threads",
+           aliases=("n_jobs",)),
     _stock("verbosity", "messages", "0 to 3", Whole(0, 3)),
     _stock("seed", "never used for noise; accepted for compatibility", "int",
            Whole(-(1 << 63), (1 << 63) - 1), aliases=("random_state",)),
-    _stock("seed_per_iteration", "never used for noise; accepted for compatibility", "bool"),
-    _stock("validate_parameters", "warn about unused parameters", "bool"),
+    _stock("seed_per_iteration", "never used for noise; accepted for compatibility", "bool",
+           Flag()),
+    _stock("validate_parameters", "warn about unused parameters", "bool", Flag()),
 )
 RULES = (
     Rule("one number of features",

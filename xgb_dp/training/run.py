@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -225,8 +224,8 @@ class Training:
             trial = {**plan.low_level(option.settings), "dp_plan": option.text}
             if xgb_model is None:
                 trial["base_score"] = [0.5] * self.settings.trees_per_round
-            booster = Booster(trial, [dtrain, *(data for data, _ in call_site.evals)], xgb_model)
-            _configure(booster)
+            matrices = [dtrain, *(data for data, _ in call_site.evals)]
+            booster = _configured(trial, matrices, xgb_model)
             if position == 0:  # the plans differ in nothing that the rest depends on
                 LedgerCallback(self, position, None).prepare(booster)
                 call_site.rehearse(booster, dtrain)
@@ -370,16 +369,25 @@ def _of_start(
     return (first_release.columns_request(s, noise, request),)
 
 
-def _configure(booster: Booster) -> None:
-    """Let XGBoost read its parameters."""
-    try:
+def _configured(params: dict[str, Any], matrices: Sequence[Any], xgb_model: Any) -> Booster:
+    """A booster that has read its parameters."""
+
+    def made(**changes: Any) -> Booster:
+        booster = Booster({**params, **changes}, matrices, xgb_model)
         booster.save_config()
-    except XGBoostError as error:
-        unknown = re.search(r"Unknown metric function ([^\n]*)", str(error))
-        if unknown is None:
-            raise
-        raise PrivacyParameterError(
-            f"`eval_metric` names {shown(unknown[1].strip())}, which is not a metric of XGBoost. "
-            "Take names such as 'logloss', 'auc' or 'rmse', or give your own function as "
-            "`custom_metric`. Nothing was released."
-        ) from None
+        return booster
+
+    try:
+        return made()
+    except XGBoostError:
+        given = params.get("eval_metric", [])
+        made(eval_metric=[])  # without metrics: else none of them is at fault
+        for name in map(str, given if isinstance(given, (list, tuple)) else [given]):
+            try:
+                made(eval_metric=[name])
+            except XGBoostError:
+                raise PrivacyParameterError(
+                    f"`eval_metric` has {shown(name)}, which is no metric of XGBoost. Give names "
+                    "such as 'auc' or 'error@0.3', or a `custom_metric`. Nothing was released."
+                ) from None
+        raise
