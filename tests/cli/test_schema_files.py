@@ -87,7 +87,8 @@ WRONG = [
     ("yaml", "params: {max_depth: }", "`params`: max_depth has no value"),
     ("json", '{"target": 5}', "`target`.*got a number"),
     ("json", '{"classes": [false, true]}', "`classes`.*one entry is a truth value.*quotes"),
-    ("json", '{"classes": [1.5, 2]}', "`classes`.*one entry is a number: put it in quotes"),
+    ("json", '{"classes": ["a", 2.5]}', "`classes`.*one entry is a number: put it in quotes"),
+    ("json", '{"classes": [1, 1.0]}', "`classes` names an entry twice"),
     ("json", '{"columns": {"a": {"bounds": [NaN, 1]}}}', "NaN is not a number"),
     ("toml", "classes = [2020-01-01, 2021-01-01]", "`classes`.*one entry is a date"),
     ("toml", "columns = {a = {bounds = [true, 2]}}", "'a'.*: bounds.*number; got a bool"),
@@ -172,8 +173,12 @@ def test_names_are_what_is_written(tmp_path):
     )  # fmt: skip
     path = tmp_path / "schema.json"
     path.write_text(json.dumps({"classes": [0, 1], "columns": {"a": {"cuts": [1, "2.5"]}}}))
-    assert read_domain(path).classes == ("0", "1")
+    assert read_domain(path).classes == (0, 1)
     assert (read_domain(path).columns or {})["a"].cuts == (1.0, 2.5)
+    for kind, text in (("yaml", "classes: [0, '1']"), ("toml", "classes = ['0', '1']")):
+        path = tmp_path / f"schema.{kind}"
+        path.write_text(text)
+        assert read_domain(path).classes == ("0", "1")
 
 
 @pytest.mark.parametrize(
@@ -203,7 +208,7 @@ def test_a_template_quotes_any_name(tmp_path):
 def test_schema_template_is_read_by_all_commands(model, tmp_path):
     text = run("schema", model / "rows.csv", "--target", "y").stdout
     path = tmp_path / "template.yaml"
-    path.write_text(text.replace('["0", "1"]', '["no", "yes"]'))
+    path.write_text(text.replace("[0, 1]", "[no, yes]"))
     assert read_domain(path).classes == ("no", "yes")
     run("train", model / "rows.csv", "--schema", path, *SPENT, "--model", tmp_path / "m.json")
     assert xgb_dp.privacy_report(tmp_path / "m.json").private

@@ -8,9 +8,9 @@ import click
 
 from ..data.cells import MISSING
 from ..discovery.yaml_text import flow
+from ..domain.csv_form import check_columns, header_of
 from ..request.id_names import looks_like_id
 from . import options
-from .csv_form import check_columns, header_of
 from .group import Given, command
 from .options import OUT, ROWS
 from .output import print_or_save
@@ -40,7 +40,7 @@ def template(header: Sequence[str], target: str | None) -> str:
         "# What the rows may contain. All of this is public: declare it from what is known of the",
         "# domain, not by looking at the rows.",
         f"target: {flow(target or 'NAME OF THE TARGET COLUMN')}",
-        'classes: ["0", "1"]            # for classification, in the order 0, 1, ...',
+        "classes: [0, 1]                # for classification; in quotes, matched by spelling",
         "# target_bounds: [0, 100]      # for regression, instead of classes",
         "# objective: count:poisson     # another loss of regression; docs/howto/objectives.md",
         "# What is the unit of protection? Name the column that says who a row belongs to, and the",

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeVar
@@ -106,6 +107,19 @@ def value_of(cell: Any) -> float | str | None:
         raise ValueError("not a cell") from None
 
 
+def spellings(cell: Any) -> tuple[str, ...]:
+    """The texts that a cell counts as: whole numbers in digits, truth values also as words."""
+    value = value_of(cell)
+    if isinstance(value, str):
+        return (value.strip(),)
+    if value is None:
+        return ()
+    digits = str(int(value)) if value.is_integer() else str(value)
+    if isinstance(cell, (bool, np.bool_)):
+        return (str(bool(value)), str(bool(value)).lower(), digits)
+    return (digits,)
+
+
 def number_of(cell: Any) -> float:
     """A cell as a number; NaN where it is missing. Texts of numbers count as numbers."""
     value = value_of(cell)
@@ -129,6 +143,15 @@ def numbers_of(cells: Sequence[Any]) -> npt.NDArray[np.float64]:
         raise ValueError("not a number") from None
 
 
+def numbers_among(texts: Iterable[str]) -> list[float]:
+    """The numbers that some of the texts spell."""
+    numbers = []
+    for text in texts:
+        with suppress(ValueError):
+            numbers.append(number_of(text))
+    return [number for number in numbers if not math.isnan(number)]
+
+
 def is_sequence(values: Any) -> bool:
     """Whether cells are read one by one: of a list, a tuple, or any other sequence but a text."""
     return isinstance(values, Sequence) and not isinstance(values, (str, bytes, bytearray))
@@ -143,14 +166,24 @@ def is_unicode(text: str) -> bool:
     return True
 
 
-_HASHED = {bool, int, float, str, type(None)}
-"""Types whose cells are equal, with one hash, only if they have one value; not so of NumPy's."""
-
-
 class Names:
-    """Declared names by the values of their cells: 1, 1.0 and True are one name, "1" another."""
+    """Declared names: a text matches cells by its spelling, a number matches them by value.
 
-    def __init__(self, names: Iterable[Any], what: str, *, missing: bool = False) -> None:
+    A cell that is a text also matches without the spaces around it, and a declared number if it
+    spells one. A cell that is a number is spelled as :func:`spellings` says.
+    """
+
+    def __init__(
+        self, names: Iterable[Any], what: str, *, missing: bool = False, absent: Sequence[str] = ()
+    ) -> None:
+        """Declare names.
+
+        Args:
+            names: In the order of their codes.
+            what: Begins the messages.
+            missing: Whether None is a name.
+            absent: Texts of missing cells, by value where they are numbers and the names are.
+        """
         self._codes: dict[float | str | None, int] = {}
         for code, name in enumerate(names):
             value = _declared(name, what)
@@ -166,38 +199,43 @@ class Names:
                     "one of them, or use texts."
                 )
             self._codes[value] = code
-        floats = {v: code for v, code in self._codes.items() if isinstance(v, float)}
-        self._values = np.array(sorted(floats), dtype=np.float64)
-        self._order = np.array([floats[v] for v in sorted(floats)], dtype=np.int64)
         self._absent = self._codes.get(None, ABSENT)
+        self._numeric = any(isinstance(value, float) for value in self._codes)
+        for text in absent:
+            self._codes.setdefault(text.strip(), self._absent)
+        for number in numbers_among(absent) if self._numeric else ():
+            self._codes.setdefault(number, self._absent)
 
     def _code(self, cell: Any) -> int:
         try:
             value = value_of(cell)
         except ValueError:
             return UNREADABLE
-        return self._absent if value is None else self._codes.get(value, UNKNOWN)
+        if value is None:
+            return self._absent
+        for name in (value, *spellings(cell)):
+            if name in self._codes:
+                return self._codes[name]
+        if self._numeric and isinstance(value, str):
+            with suppress(ValueError):
+                number = number_of(value)
+                return self._absent if math.isnan(number) else self._codes.get(number, UNKNOWN)
+        return UNKNOWN
 
     def codes(self, cells: np.ndarray) -> Ints:
         """The code of each cell, or :data:`ABSENT`, :data:`UNKNOWN` or :data:`UNREADABLE`."""
-        if cells.dtype.kind in "biuf":
-            return self._of_numbers(cells.astype(np.float64))
         if cells.dtype.kind in "mM":
             return np.where(np.isnat(cells), self._absent, UNREADABLE).astype(np.int64)
+        if cells.dtype.kind in "biuf":
+            distinct, places = np.unique(cells, return_inverse=True)
+            codes = np.array([self._code(cell) for cell in distinct], dtype=np.int64)
+            return codes[places].reshape(cells.shape)
+        # Each text is looked up once; other cells may be equal and differ in spelling, as 1 and
+        # True, or have an equality of their own.
         flat = cells.ravel().tolist()
-        code: Callable[[Any], int] = self._code
-        if set(map(type, flat)) <= _HASHED:  # each value is looked up once
-            code = {cell: self._code(cell) for cell in set(flat)}.__getitem__
-        return np.fromiter(map(code, flat), np.int64, len(flat)).reshape(cells.shape)
-
-    def _of_numbers(self, values: npt.NDArray[np.float64]) -> Ints:
-        codes = np.full(values.shape, UNKNOWN, dtype=np.int64)
-        if len(self._values):
-            place = np.searchsorted(self._values, values).clip(max=len(self._values) - 1)
-            same = self._values[place] == values
-            codes[same] = self._order[place[same]]
-        codes[np.isnan(values)] = self._absent
-        return codes
+        known = {text: self._code(text) for text in {cell for cell in flat if type(cell) is str}}
+        each = (known[cell] if type(cell) is str else self._code(cell) for cell in flat)
+        return np.fromiter(each, np.int64, len(flat)).reshape(cells.shape)
 
 
 def _declared(name: Any, what: str) -> float | str | None:

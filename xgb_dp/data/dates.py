@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ..errors import RowDomainError
 from .arrays import cells_of
-from .cells import value_of
+from .cells import spellings, value_of
 
 EPOCH = "1970-01-01"
 """The day that days are counted from where nothing else is declared."""
@@ -73,7 +73,7 @@ def _second(cell: Any, missing: Sequence[str]) -> np.datetime64:
     text: Any = None
     with suppress(ValueError):
         text = value_of(cell)
-        if text is None or (isinstance(text, str) and text.strip() in (*missing, "NaT")):
+        if text is None or not {*missing, "NaT"}.isdisjoint(spellings(cell)):
             return np.datetime64("NaT", "s")
     if isinstance(cell, date):  # a Timestamp of pandas is one, too
         text = cell.isoformat(sep=" ") if isinstance(cell, datetime) else cell.isoformat()

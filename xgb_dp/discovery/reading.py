@@ -7,17 +7,16 @@ and public. Every cell is read by itself.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..data.arrays import cells_of, numbers, type_of
-from ..data.cells import is_unicode, read_data, value_of
+from ..data.arrays import cells_of, type_of
+from ..data.cells import is_unicode, read_data, spellings, value_of
 from ..data.dates import parts_of_dates
 from ..data.frames import columns_of
+from ..domain.declared_cells import numbers as declared_numbers
 from ..errors import PrivacyParameterError, RowDomainError
 
 DATES = {"date": ("days", "month", "weekday"), "datetime": ("days", "month", "weekday", "hour")}
@@ -139,22 +138,19 @@ def _text(cell: Any) -> str | None:
     if value is None:
         return ""
     if isinstance(value, float):
-        if isinstance(cell, (bool, np.bool_)):
-            return str(bool(cell))
-        if isinstance(cell, (Decimal, Fraction)):
-            return str(cell)
-        return str(int(value)) if value.is_integer() else str(value)
+        return spellings(cell)[0]
     return value.encode("utf-8", "replace").decode().strip()  # what a file can hold
 
 
 def read_numbers(cells: Any, kind: str, since: str, missing: Sequence[str]) -> npt.NDArray[Any]:
     """Numbers of a column as 32-bit floats; of a date its days."""
     column = cells_of(cells, "number")
+    values: npt.NDArray[Any]
     if kind in DATES:
         values = read_data(parts_of_dates, column, ("days",), since, missing)["days"]
     else:
-        values = numbers(_without_missing(column, missing), "number")
-    if values.ndim != 1:
+        values = declared_numbers(column, missing)
+    if column.ndim != 1:
         raise RowDomainError(_SEVERAL)
     with np.errstate(over="ignore"):
         floats = np.asarray(values, dtype=np.float64).astype(np.float32)
@@ -164,13 +160,3 @@ def read_numbers(cells: Any, kind: str, since: str, missing: Sequence[str]) -> n
             "or missing. Drop or replace such cells row by row."
         )
     return floats
-
-
-def _without_missing(column: np.ndarray, missing: Sequence[str]) -> np.ndarray:
-    """The cells, with None for texts that stand for a missing one."""
-    if column.dtype.kind != "O":
-        return column
-    cells = column.ravel().tolist()
-    absent = (isinstance(cell, str) and cell.strip() in missing for cell in cells)
-    out = np.fromiter((None if a else c for a, c in zip(absent, cells, strict=True)), object)
-    return out.reshape(column.shape)

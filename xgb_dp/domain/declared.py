@@ -2,7 +2,7 @@
 
 Schema files are YAML, TOML or JSON with every key once. In YAML a scalar stays the text that is
 written: else ``no`` were a truth value, 011 nine, 1:30 ninety and 2024-01-01 a date. Only null, ~
-and nothing at all are no text.
+and nothing at all are no text. Categories and classes without quotes are numbers if all are.
 """
 
 from __future__ import annotations
@@ -13,17 +13,25 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..data.dates import EPOCH, PARTS
 from ..errors import PrivacyParameterError
 from ..parameters.parse import parse_number, parse_range
 
+
+class Unquoted(str):
+    """A text of a YAML file or an option that has no quotes around it."""
+
+
+Declared: TypeAlias = "tuple[str | float, ...]"
+"""Names of categories or classes: texts match cells by spelling, numbers by value."""
 _KINDS = {
-    type(None): "nothing (null)", bool: "a truth value", str: "a text", int: "a number",
-    float: "a number", list: "a list", tuple: "a list", dict: "a mapping",
+    type(None): "nothing (null)", bool: "a truth value", str: "a text", Unquoted: "a text",
+    int: "a number", float: "a number", list: "a list", tuple: "a list", dict: "a mapping",
 }  # fmt: skip
 
 
@@ -70,9 +78,30 @@ def texts(name: str, value: Any) -> tuple[str, ...]:
     return names
 
 
-def classes_of(name: str, value: Any) -> tuple[str, ...]:
+def categories_of(name: str, value: Any) -> Declared:
+    """Distinct categories or classes: numbers if each is a number without quotes, else texts."""
+    entries = value if isinstance(value, (list, tuple)) else []
+    numbers = [number for number in map(_number, entries) if number is not None]
+    if not numbers or len(numbers) < len(entries):
+        return texts(name, value)
+    if len(set(map(float, numbers))) < len(numbers):
+        raise PrivacyParameterError(f"{name} names an entry twice. Keep one of them.")
+    return tuple(numbers)
+
+
+def _number(entry: Any) -> int | float | None:
+    """A number without quotes in its usual spelling: 007 and 1.10 are texts."""
+    if isinstance(entry, Unquoted):
+        for read in (float, int):
+            with suppress(ValueError):
+                if str(read(entry)) == str(entry):
+                    return _number(read(entry))
+    return entry if type(entry) in (int, float) and abs(entry) <= sys.float_info.max else None
+
+
+def classes_of(name: str, value: Any) -> Declared:
     """The classes of a target."""
-    classes = texts(name, value)
+    classes = categories_of(name, value)
     if len(classes) < 2:
         raise PrivacyParameterError(f"{name} must name at least two classes.")
     return classes
@@ -218,7 +247,9 @@ def _plain(node: Any, seen: set[int], depth: int) -> Any:
             "quotes."
         )
     if isinstance(node, yaml.ScalarNode):
-        return None if node.style is None and node.value in _NULLS else str(node.value)
+        if node.style is None:
+            return None if node.value in _NULLS else Unquoted(node.value)
+        return str(node.value)
     if isinstance(node, yaml.SequenceNode):
         return [_plain(entry, seen, depth + 1) for entry in node.value]
     content: dict[str, Any] = {}
@@ -250,12 +281,22 @@ PUBLIC_CUTS = {
 class Column:
     """One column of features; a number unless it has categories or is a date."""
 
-    categories: tuple[str, ...] | None = None  # in the order of their codes
+    categories: Declared | None = None  # in the order of their codes
     other: str = "error"  # what becomes of undeclared ones: "error", "missing", or a category
     bounds: tuple[Any, ...] | None = None  # (low, high) or (low, high, "log"); of a date: its days
     cuts: tuple[float, ...] | None = None
     date: tuple[str, ...] | None = None  # the parts that become features
     since: str | None = None  # the day that its days are counted from, as YYYY-MM-DD
+
+    @property
+    def is_number(self) -> bool:
+        """Whether cells count by the numbers that they spell."""
+        return self.date is None and not any(isinstance(n, str) for n in self.categories or ())
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """The categories as models store them."""
+        return None if self.categories is None else tuple(map(str, self.categories))
 
     def features(self, name: str) -> dict[str, Column]:
         """The features that a column of this name becomes, each with its declaration."""
@@ -338,17 +379,17 @@ def _check_keys(where: str, given: Any) -> None:
 
 
 def _categories(where: str, given: Mapping[str, Any]) -> Column:
-    categories = texts(f"{where}: categories", given["categories"])
-    other = given.get("other", "error")
-    if not isinstance(other, str) or other not in ("error", "missing", *categories):
+    categories = categories_of(f"{where}: categories", given["categories"])
+    names, other = list(map(str, categories)), given.get("other", "error")
+    if not isinstance(other, str) or other not in ("error", "missing", *names):
         raise PrivacyParameterError(
             f"{where}: `other` must be 'error', 'missing' or one of the categories."
         )
-    if "other" in given and other in ("error", "missing") and other in categories:
+    if "other" in given and other in ("error", "missing") and other in names:
         raise PrivacyParameterError(
             f"{where}: `other` is {other!r}, which is also a category: rename the category."
         )
-    return Column(categories, other)
+    return Column(categories, str(other))
 
 
 def short(column: Column) -> dict[str, Any]:

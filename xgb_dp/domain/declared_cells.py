@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..data.arrays import cells_of, codes_in, is_arrow, is_table, library_of, type_of
-from ..data.cells import number_of, numbers_of, read_data, value_of
+from ..data.cells import ABSENT, Names, numbers_among, numbers_of, read_data
 from ..data.dates import EPOCH, parts_of_dates
 from ..data.frames import columns_of
 from ..errors import PrivacyParameterError, RowDomainError
@@ -65,7 +65,7 @@ def features(
         raise RowDomainError(" ".join(f"{', '.join(map(repr, n))}: {e}" for e, n in said.items()))
     out: dict[str, Any] = {}
     for (name, feature), cells in read.items():
-        names = columns[name].categories
+        names = columns[name].names
         array = cells.all()
         out[feature] = array if names is None else pd.Categorical.from_codes(array, list(names))
     return out
@@ -104,28 +104,34 @@ class _Cells:
 
 
 def numbers(cells: Any, missing: Sequence[str]) -> Floats:
-    """Numbers of a column as 32-bit floats; no space around a text, or a missing one, counts."""
-    missing = [text.strip() for text in missing]  # whichever way reads the cells
+    """Numbers of a column as 32-bit floats; texts of missing cells that are numbers by value."""
+    texts = [text.strip() for text in missing]
     values: npt.NDArray[Any] | None = None
     with suppress(ValueError):
-        texts = cells.array.__arrow_array__() if is_arrow(cells) else cells
-        if library_of(texts) == "pyarrow" and type_of(texts) == "text":
-            values = _of_texts(texts, missing)
+        column = cells.array.__arrow_array__() if is_arrow(cells) else cells
+        if library_of(column) == "pyarrow" and type_of(column) == "text":
+            values = _of_texts(column, texts)
         else:
             array = read_data(cells_of, cells, "number")
             if array.dtype.kind in "biuf":
                 values = array
             elif array.dtype.kind == "O":
-                values = _of_cells(array.tolist(), missing)
+                values = _of_cells(array.tolist(), texts)
     if values is None:
         raise RowDomainError(
-            "a row holds something that is not a number. If the column holds categories, declare "
-            "them (`--categories COLUMN=a,b,c`, or in a schema file); if it is not a feature, such "
-            "as a key, leave it out (`--drop COLUMN`, or no line for it in the schema file); if "
-            "such texts stand for missing cells, list them under `missing` in a schema file."
+            "a row holds something that is not a number. Numbers are written as 1234.5: decimal "
+            "commas and separated thousands of CSV files need `--decimal , --thousands .`, and a "
+            "per cent sign has to be removed. Dates are declared as `{date: [days, month]}` in a "
+            "schema file. If the column holds categories, declare them (`--categories "
+            "COLUMN=a,b,c`, or in a schema file); if it is not a feature, such as a key, leave it "
+            "out (`--drop COLUMN`); if such texts stand for missing cells, list them under "
+            "`missing` in a schema file."
         )
+    values = values.astype(np.float64, copy=False)
+    if absent := numbers_among(missing):
+        values = np.where(np.isin(values, absent), np.nan, values)
     with np.errstate(over="ignore"):
-        return values.astype(np.float64, copy=False).astype(np.float32)
+        return values.astype(np.float32)
 
 
 def _of_cells(cells: Sequence[Any], missing: Sequence[str]) -> npt.NDArray[np.float64]:
@@ -144,19 +150,29 @@ def _of_texts(texts: Any, missing: Sequence[str]) -> npt.NDArray[np.float64]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    texts = texts.cast(pa.large_string())  # of views Arrow knows less
-    absent = pc.is_in(texts, pa.array(missing, texts.type))
+    if str(texts.type) == "string_view":
+        texts = texts.cast(pa.large_string())  # of views Arrow knows less
     with suppress(pa.ArrowInvalid):
-        every = pc.if_else(absent, pa.scalar(None, texts.type), texts).cast(pa.float64())
-        if not pc.any(pc.is_nan(every)).as_py():  # Arrow reads "nan(1)", which is no number
-            return np.array(every.to_numpy(zero_copy_only=False))
+        return _sound(texts.cast(pa.float64()))
+    absent, none = pc.is_in(texts, pa.array(missing, texts.type)), pa.scalar(None, texts.type)
+    with suppress(pa.ArrowInvalid):
+        return _sound(pc.if_else(absent, none, texts).cast(pa.float64()))
     plain = pc.and_not(pc.match_substring_regex(texts, _DIGITS), absent).fill_null(False)
-    kept = pc.if_else(plain, texts, pa.scalar(None, texts.type))
+    kept = pc.if_else(plain, texts, none)
     values = np.array(kept.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
     others = np.flatnonzero(~plain.to_numpy(zero_copy_only=False).astype(bool))
-    if len(others):
-        values[others] = _of_cells(texts.take(pa.array(others)).to_pylist(), missing)
+    values[others] = _of_cells(texts.take(pa.array(others)).to_pylist(), missing)
     return values
+
+
+def _sound(values: Any) -> npt.NDArray[np.float64]:
+    """Numbers that Arrow has read, where all of them are: it reads "nan(1)", which is none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pc.any(pc.is_nan(values)).as_py():
+        raise pa.ArrowInvalid
+    return np.asarray(values.to_numpy(zero_copy_only=False))
 
 
 def _finite(values: Floats) -> Floats:
@@ -168,55 +184,20 @@ def _finite(values: Floats) -> Floats:
     return values
 
 
-def _number(text: str) -> float | None:
-    with suppress(ValueError):
-        return number_of(text)
-    return None
-
-
 def codes(
-    cells: Any, declared: Sequence[str], missing: Sequence[str], other: str
+    cells: Any, declared: Sequence[Any], missing: Sequence[str], other: str
 ) -> npt.NDArray[np.int64]:
-    """Code of each cell, -1 for missing; numbers match as numbers, so that 1.0 is 1."""
-    import pandas as pd
-
-    code: dict[str, int] = {text: i for i, text in enumerate(declared)}
-    values = [(_number(text), i) for i, text in enumerate(declared)]
-    by_value = {value: i for value, i in reversed(values) if value is not None}
-    lowest = {"error": -2, "missing": -1}.get(other, code.get(other, -2))
-
-    def of(cell: Any) -> int:
-        try:
-            value = value_of(cell)
-        except ValueError:
-            return lowest
-        if value is None:
-            return -1
-        if isinstance(value, str):
-            text = value.strip()
-            if text in code or text in missing:
-                return code.get(text, -1)
-            number = _number(text)
-            return lowest if number is None else by_value.get(number, lowest)
-        # Only the value of a number counts: one missing cell makes 1 a 1.0 in whole columns.
-        truth = isinstance(cell, (bool, np.bool_))
-        names = [str(bool(value)), str(bool(value)).lower()] if truth else []
-        names.append(str(int(value)) if value.is_integer() else str(value))
-        exact = next((code[name] for name in names if name in code), None)
-        return by_value.get(value, lowest) if exact is None else exact
-
-    def of_each(array: np.ndarray) -> npt.NDArray[np.int64]:
-        if array.dtype.kind in "biuf" and array.ndim == 1:
-            places, array = pd.factorize(array, use_na_sentinel=False)
-            return of_each(array.astype(object))[places]
-        listed = list(array) if array.dtype.kind in "mM" else array.tolist()
-        of_texts = {text: of(text) for text in {cell for cell in listed if type(cell) is str}}
-        return np.array([of_texts[c] if type(c) is str else of(c) for c in listed], dtype=np.int64)
-
-    indices = read_data(codes_in, cells, of_each, "category")
-    if (indices == -2).any():
+    """Code of each cell, -1 for missing; see :class:`..data.cells.Names`."""
+    names = Names(declared, "A list of categories or classes", absent=missing)
+    indices = read_data(codes_in, cells, names.codes, "category")
+    outside = indices < ABSENT
+    if other == "error" and outside.any():
         raise RowDomainError(
-            "a row holds something that is not declared. Declare all that may occur, or say in a "
-            "schema file what others are (`other: missing` or `other: NAME`)."
+            "a row holds something that is not declared. Names in quotes match by spelling, and "
+            "numbers without quotes by value. Declare all that may occur, or say in a schema file "
+            "what others are (`other: missing` or `other: NAME`)."
         )
+    if other not in ("error", "missing"):
+        indices[outside] = list(map(str, declared)).index(other)
+    indices[indices < ABSENT] = ABSENT
     return indices

@@ -28,6 +28,7 @@ from ..request.names import check_names, flatten, read_one
 from ..request.objectives import OBJECTIVES
 from .declared import (
     Column,
+    Declared,
     classes_of,
     column_of,
     kind_of,
@@ -43,7 +44,7 @@ from .declared_cells import features, names_of
 
 ATTRIBUTE = "dp_schema"
 _PARAMETERS_OF_COLUMNS = {
-    "dp_categories": "categories", "dp_feature_bounds": "bounds", "dp_feature_cuts": "cuts",
+    "dp_categories": "names", "dp_feature_bounds": "bounds", "dp_feature_cuts": "cuts",
 }  # fmt: skip
 _STORED = (
     "target", "classes", "target_bounds", "weight", "privacy_id", "missing", "columns",
@@ -56,7 +57,7 @@ class Domain:
     """Declared content of a file of rows. Every value is public."""
 
     target: str | None = None
-    classes: tuple[str, ...] | None = None  # in the order 0, 1, ...; None for regression
+    classes: Declared | None = None  # in the order 0, 1, ...; None for regression
     target_bounds: tuple[float, float] | None = None
     objective: str | None = None  # None for that of the classes, or squared error
     quantiles: tuple[float, ...] | None = None  # the objective is then reg:quantileerror
@@ -384,5 +385,5 @@ def domain_of_model(booster: Any, path: Path, schema_file: Path | None) -> Domai
     known = OBJECTIVES.get(config.objective)
     if names is None and (known is None or known.kind != "regression"):
         names = np.arange(max(config.classes, 2))
-    classes = None if names is None else tuple(map(str, names.tolist()))
+    classes = None if names is None else tuple(names.tolist())
     return Domain(classes=classes, columns=dict.fromkeys(booster.feature_names, Column()))
