@@ -14,9 +14,9 @@ import xgb_dp
 pytest.importorskip("click")
 
 from xgb_dp.cli.commands import cli
-from xgb_dp.cli.csv_form import Csv
 from xgb_dp.cli.group import _outline
 from xgb_dp.cli.table import read_table
+from xgb_dp.domain.csv_form import Csv
 from xgb_dp.domain.domain import from_mapping, read_domain
 from xgb_dp.errors import RowDomainError
 from xgb_dp.request.sizes import SIZES, worth

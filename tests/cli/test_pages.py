@@ -14,7 +14,8 @@ pytest.importorskip("click")
 
 import xgboost as xgb
 
-from xgb_dp.cli import lines, pages
+from xgb_dp.cli import pages
+from xgb_dp.domain import csv_form
 from xgb_dp.testing import fixed_noise
 
 from .calls import SCHEMA, TRAIN, fails, rows, run
@@ -25,7 +26,7 @@ KEY = 11
 @pytest.fixture
 def small(folder, monkeypatch):
     """A folder for pages, each of which has few rows; a weight, and several rows of a person."""
-    monkeypatch.setattr(lines, "_BLOCK", 300)
+    monkeypatch.setattr(csv_form, "BLOCK", 300)
     monkeypatch.setattr(pages, "_CELLS", 60)
     visits = rows().assign(patient=np.arange(200) % 150, heavy=np.tile([1, 0.5], 100))
     visits.to_csv("rows.csv", index=False)

@@ -1,5 +1,6 @@
 """Every interface obeys the policy, and says nothing that depends on rows."""
 
+import json
 import os
 from pathlib import Path
 
@@ -151,7 +152,7 @@ TRAIN = ("train", "rows.csv", "--epsilon", "0.5", "--delta", "1e-6", "--rounds",
 
 
 def test_the_command_takes_schema_and_book_from_the_policy(command):
-    done = command(*TRAIN, "--drop", "height")
+    done = command(*TRAIN)
     assert done.exit_code == 0, done.output
     [entry] = xgb_dp.Budget("book.json").entries
     assert entry.state == "spent"
@@ -170,6 +171,11 @@ def test_the_command_takes_schema_and_book_from_the_policy(command):
         ("--bounds", "height=100:200"),
         ("--privacy-id", "age"),
         ("--weight", "age"),
+        ("--drop", "height"),
+        ("--encoding", "latin-1"),
+        ("--separator", ";"),
+        ("--decimal", ","),
+        ("--thousands", ","),
         ("--objective", "count:poisson"),
         ("--schema", "mine.yaml"),
         ("--param", "dp_n_public=90"),
@@ -203,6 +209,51 @@ def test_an_environment_and_an_option_name_one_policy(command, monkeypatch):
 def test_the_command_writes_no_rows(command):
     for name in ("predict", "split"):
         assert "no policy permits" in command(name, "rows.csv", "rows.csv").stderr
+
+
+def test_files_are_read_as_the_policy_declares(command):
+    form = 'csv: {separator: ";", encoding: latin-1, decimal: ","}\n'
+    Path("policy.yaml").write_text(form + TEXT.replace("[f, m]", "[f, é]"))
+    rows = table().assign(sex=lambda t: t["sex"].replace("m", "é"))
+    rows.to_csv("rows.csv", index=False, sep=";", encoding="latin-1", decimal=",")
+    done = command(*TRAIN)
+    assert done.exit_code == 0, done.output
+    done = command(*TRAIN, "--encoding", "utf-8", "--force")
+    assert done.exit_code == 1 and "in its key `csv`" in done.stderr
+    Path("policy.yaml").write_text("csv: {encoding: utf-7}\n" + TEXT)
+    assert "cannot be read" in command(*TRAIN, "--force").stderr
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['p1,"30,f,170,no', "p1,30,f,170", "p1,30,f,170,no,1", "p1,3\0,f,1,no", "p1,\ufeff3,f,1,no"],
+)
+def test_the_command_says_the_same_of_every_line_that_cannot_be_read(command, line):
+    with open("rows.csv", "a", encoding="utf-8") as file:
+        file.write(f"{line}\n")
+    done = command(*TRAIN)
+    assert done.exit_code == 1 and done.stderr.startswith(f"Error: {QUIET}"), done.stderr
+    assert "line" not in done.stderr and not xgb_dp.Budget("book.json").entries
+
+
+def test_a_model_of_some_columns_is_judged_on_rows_that_are_read_whole(command):
+    columns = {"age": {"bounds": [0, 120]}, "height": "number"}
+    schema = {
+        "target": "ill",
+        "classes": ["no", "yes"],
+        "privacy_id": "patient",
+        "columns": columns,
+    }
+    features = table()[["age", "height"]]
+    book = xgb_dp.Budget("book.json")
+    plain = params(dp_categories=None)
+    booster = book.train(plain, xgb.DMatrix(features, table()["ill"] == "yes"), 2)
+    booster.set_attr(dp_schema=json.dumps(schema))
+    booster.save_model("some.json")
+    judge = ("evaluate", "some.json", "rows.csv", "--epsilon", "0.5", "--delta", "1e-6")
+    assert command(*judge).exit_code == 0
+    table().assign(sex="x").to_csv("rows.csv", index=False)
+    assert command(*judge).stderr.startswith(f"Error: {QUIET}")
 
 
 @pytest.mark.parametrize("column", ["ill", "sex", "age", "patient"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,9 +10,10 @@ import click
 
 from ..data.cells import MISSING
 from ..discovery.reading import KINDS, kinds_of
-from ..errors import PrivacyParameterError, RowDomainError
+from ..domain.csv_form import Csv, check_columns, header_of, is_parquet
+from ..errors import PrivacyParameterError, PrivacyRefusal
+from ..record import policy
 from . import options
-from .csv_form import Csv, check_columns, header_of, is_parquet
 from .group import Given, command
 from .options import OUT, ROWS
 from .output import booked_on, new_files, save
@@ -70,6 +70,12 @@ def discover(given: Given) -> None:
                 "of these endings."
             )
     missing = tuple(text.strip() for text in given.missing) or MISSING  # as cells are
+    if (rules := policy.in_force()) is not None:
+        if given.missing:
+            raise PrivacyRefusal(
+                "The policy of these rows declares which cells are missing. Leave out --missing."
+            )
+        missing = rules.domain.missing
     named = given.named(*KINDS)
     cells, kinds = _cells(data, header, named, target, given.privacy_id, missing, given.csv)
     from ..discovery.look import discover as look_at
@@ -111,18 +117,14 @@ def _cells(
                 f"The column {name!r} is not in the file, or its kind is missing. Check its name, "
                 "and give its kind by --text, --number, --date or --datetime."
             )
-    from ..domain.declared_cells import numbers
-    from .files import cells_of, ids_of, types_of
+    from ..domain.reader import cells_of, frame_of, ids_of, types_of
 
-    cells = cells_of(data, list(dict.fromkeys(names)), header, csv)
+    plain = [name for name, kind in kinds.items() if kind == "number"]
+    table = cells_of(data, list(dict.fromkeys(names)), csv, plain, missing)
+    cells = frame_of(table)
     if privacy_id is not None:
-        cells = cells.assign(**{privacy_id: ids_of(cells[privacy_id], missing)})
-    if not typed:
-        for name in (name for name, kind in kinds.items() if kind == "number"):
-            with suppress(RowDomainError):  # the look itself says what is wrong
-                cells[name] = numbers(cells[name], missing)
-        return cells, kinds
-    looked = [name for name in header if name not in ids and name not in kinds]
+        cells = cells.assign(**{privacy_id: ids_of(table[privacy_id], privacy_id, missing)})
+    looked = [name for name in header if name not in ids and name not in kinds] if typed else []
     return cells, {**(kinds_of(types_of(data), looked) if looked else {}), **kinds}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -57,8 +58,9 @@ def evaluate(given: Given) -> None:
     new_files(paths, force=given.force, read=read)
     booster = load_booster(model)
     domain = domain_of_model(booster, model, given.schema_file)
+    features = [*domain.features]
     if (rules := policy.in_force()) is not None:
-        domain = rules.permitted(domain)
+        domain = rules.permitted(replace(domain, drop=()), some=True)
     if domain.target is None:
         raise PrivacyParameterError(
             "The schema does not name the column of labels. Give --schema with a `target`."
@@ -72,6 +74,8 @@ def evaluate(given: Given) -> None:
     from .table import read_table
 
     table = read_table(given.data, domain, training=True, csv=given.csv)
+    if rules is not None:  # a model of fewer columns
+        table = replace(table, frame=table.frame[features])
     note = f"evaluate {model.name}"
     with booked_on(given.budget, note) as book:
         report = evaluate_rows(

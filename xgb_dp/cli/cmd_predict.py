@@ -55,7 +55,7 @@ def predict(given: Given) -> None:
         )
     import pandas as pd
 
-    from .files import write_table
+    from ..domain.reader import write_rows
     from .table import read_table
 
     table = read_table(
@@ -69,13 +69,20 @@ def predict(given: Given) -> None:
         )
     matrix = table.matrix()
     predictions = _predictions(booster, matrix, table.domain)
-    written = table.kept.assign(**predictions)
+    written = pd.DataFrame(predictions)
     if given.contributions:
         written = pd.concat([written, _contributions(booster, matrix, table)], axis=1)
+    for name in given.keep:
+        if name in written:
+            raise PrivacyParameterError(
+                f"`--keep {name}` has the name of a column that the command writes. Rename it in "
+                "DATA, or leave it out."
+            )
+    written = pd.concat([table.kept, written], axis=1)
     if out is None:
         click.echo(written.to_csv(index=False), nl=False)
     else:
-        save((out, lambda place: write_table(written, place)))
+        save((out, lambda place: write_rows(written, place)))
     if given.score:
         _print_score(booster, matrix, table)
 

@@ -9,11 +9,10 @@ import click
 import numpy as np
 
 from ..data.cells import MISSING
+from ..domain.csv_form import check_columns, header_of, is_parquet
 from ..domain.domain import read_domain
 from ..errors import PrivacyParameterError, spelling
 from . import options
-from .csv_form import check_columns, header_of, is_parquet
-from .files import read_whole, write_whole
 from .group import Given, command
 from .notes import note_of, note_text
 from .options import FILE, OUT
@@ -60,13 +59,17 @@ def split(given: Given) -> None:
             "DATA and both parts must be of the same kind, CSV or Parquet. Give all three the "
             "same ending."
         )
+    header = header_of(data, csv)
     if privacy_id is not None:
-        check_columns([privacy_id], header_of(data, csv))
-    table, ids = read_whole(data, privacy_id, missing, csv)
+        check_columns([privacy_id], header)
+    from ..domain.reader import cells_of, ids_of, write_rows
+
+    table = cells_of(data, header, csv)
+    ids = None if privacy_id is None else ids_of(table[privacy_id], privacy_id, missing)
     with spelling({"test": "--share"}):
         parts = split_rows((table, np.arange(table.shape[0])), test=given.share, privacy_id=ids)
     for path, rows in zip(paths, (parts.train, parts.test), strict=True):
-        save((path, partial(write_whole, rows._rows[0], csv=csv)))
+        save((path, partial(write_rows, rows._rows[0], form=csv)))
         save((note_of(path), note_text(path, rows.part, privacy_id)))
     click.echo(
         f"{given.train} and {given.test}: a {parts.unit} is in one of them, at random. "

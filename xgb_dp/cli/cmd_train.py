@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..domain.csv_form import header_of
 from ..domain.domain import ATTRIBUTE, Domain
 from ..engine.models import load_booster
 from ..errors import PrivacyParameterError, PrivacyRefusal
@@ -21,13 +22,12 @@ from ..record.report_views import round_up
 from ..request.names import check_names, flatten
 from ..request.params import DEFAULT_ROUNDS
 from . import options
-from .csv_form import header_of
 from .group import Given, command
 from .options import FILE, FOLDER, OUT, ROWS
 from .output import booked_on, model_file, new_files, report_file, report_kind, save
 
 if TYPE_CHECKING:
-    from .csv_form import Csv
+    from ..domain.csv_form import Csv
     from .table import Table
 
 

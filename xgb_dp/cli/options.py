@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable
@@ -14,12 +15,20 @@ from typing import Any
 
 import click
 
-from ..domain.declared import Column, bounds_of, classes_of, levels_of, texts, typed
+from ..domain.csv_form import Csv
+from ..domain.declared import (
+    Column,
+    Unquoted,
+    bounds_of,
+    categories_of,
+    classes_of,
+    levels_of,
+    typed,
+)
 from ..domain.domain import Domain, read_domain
-from ..errors import PrivacyParameterError
+from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..parameters.parse import parse_range
 from ..record import policy
-from .csv_form import Csv
 from .group import Given
 
 _ENDINGS = {b"PAR1": ".parquet", b"\x1f\x8b": ".csv.gz"}  # by the first bytes
@@ -27,7 +36,7 @@ _STDIN = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 
 
 class _Rows(click.Path):
-    """A file of rows, or ``-`` for standard input: CSV, CSV that gzip has packed, or Parquet.
+    """A file or folder of rows, or ``-`` for standard input: CSV, packed by gzip, or Parquet.
 
     Standard input is kept in memory, because commands read the names of columns first.
     """
@@ -53,7 +62,7 @@ class _Rows(click.Path):
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FOLDER = click.Path(exists=True, file_okay=False, writable=True, path_type=Path)
 OUT = click.Path(dir_okay=False, path_type=Path)
-ROWS = _Rows(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
+ROWS = _Rows(exists=True, allow_dash=True, path_type=Path)
 
 GROUP = "Rows, or persons, that epsilon protects together; by default as in the budget, or 1."
 
@@ -127,9 +136,19 @@ def csv(command: Callable[[Given], None]) -> Callable[[Given], None]:
 
     @click.option("--separator", default=",", help="Separator of CSV files.")
     @click.option("--encoding", default="utf-8-sig", help="Encoding of CSV files.")
+    @click.option("--decimal", default=".", help="Decimal mark in numbers of CSV files: . or ,")
+    @click.option("--thousands", default="", help="Mark between thousands: . or , or ' or a space.")
     @functools.wraps(command)
     def run(given: Given) -> None:
-        given.csv = Csv(given.separator, given.encoding)
+        names = ("separator", "encoding", "decimal", "thousands")
+        given.csv = form = Csv(**given.named(*names))
+        if (rules := policy.in_force()) is not None:
+            if form not in (Csv(), rules.csv):
+                raise PrivacyRefusal(
+                    "The policy of these rows declares how files are read, in its key `csv`. "
+                    f"Leave out {', '.join(f'--{name}' for name in names)}."
+                )
+            given.csv = rules.csv
         command(given)
 
     return run
@@ -141,6 +160,22 @@ def _pair(option: str, text: str) -> tuple[str, str]:
     if not equals or not name or not value:
         raise PrivacyParameterError(f"{option} takes COLUMN=..., for example {option} sex=F,M.")
     return name.strip(), value
+
+
+def _listed(text: str) -> list[str]:
+    """Entries of an option between commas; quotes go around an entry with commas, or a text."""
+    entries, rest = [], f"{text},"
+    while rest:
+        match = re.match(r'\s*(?:"((?:[^"]|"")*)"|([^"]*?))\s*,', rest)
+        if match is None:
+            raise PrivacyParameterError(
+                "Quotes in a list must stand around whole entries, as in 'red,\"a, b\"'. Close "
+                "them, and write a quote within an entry twice."
+            )
+        quoted, plain = match.groups()
+        entries.append(Unquoted(plain) if quoted is None else quoted.replace('""', '"'))
+        rest = rest[match.end() :]
+    return entries
 
 
 def domain_from(given: Given) -> Domain:
@@ -155,7 +190,7 @@ def domain_from(given: Given) -> Domain:
     if classes and target_bounds:
         raise PrivacyParameterError("Give --classes or --target-bounds, not both.")
     if classes:
-        changes["classes"] = classes_of("--classes", classes.split(","))
+        changes["classes"] = classes_of("--classes", _listed(classes))
         changes["target_bounds"] = None
     if target_bounds:
         changes["target_bounds"] = parse_range("--target-bounds", target_bounds)
@@ -163,7 +198,7 @@ def domain_from(given: Given) -> Domain:
     if given.event or given.target_upper:
         changes |= {name: getattr(given, name) or None for name in ("event", "target_upper")}
     if given.quantiles:
-        changes["quantiles"] = levels_of("--quantiles", given.quantiles.split(","))
+        changes["quantiles"] = levels_of("--quantiles", _listed(given.quantiles))
     if given.exposure:
         changes["exposure"], text = _pair("--exposure", given.exposure)
         changes["exposure_bounds"] = parse_range("--exposure", text.split(":"))
@@ -187,7 +222,7 @@ def _columns_from(given: Given) -> dict[str, Column]:
             if name in columns:
                 raise PrivacyParameterError(f"Options declare the column {name!r} twice.")
             if option == "--categories":
-                columns[name] = Column(categories=texts(f"{option} {name}", value.split(",")))
+                columns[name] = Column(categories_of(f"{option} {name}", _listed(value)))
             else:
                 columns[name] = Column(bounds=bounds_of(f"{option} {name}", value.split(":")))
     return columns

@@ -64,10 +64,11 @@ def _new_file(path: Path, taken: dict[Path, str], *, force: bool) -> None:
             f"{path} exists. Nothing is overwritten by accident, least of all a model, which has "
             "cost budget: give another name, or --force."
         )
-    if path.resolve() in taken:
-        raise PrivacyParameterError(
-            f"{path} would be overwritten: it {taken[path.resolve()]}. Give another name."
-        )
+    for place in (path.resolve(), *path.resolve().parents):
+        if place in taken:  # or the folder that it lies in
+            raise PrivacyParameterError(
+                f"{path} would be overwritten: it {taken[place]}. Give another name."
+            )
     taken[path.resolve()] = "is written twice"
     if not path.resolve().parent.is_dir():
         raise PrivacyParameterError(

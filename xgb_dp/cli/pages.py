@@ -16,10 +16,10 @@ from typing import Any
 import pandas as pd
 import xgboost
 
+from ..domain.csv_form import Csv
 from ..domain.declared_cells import features
 from ..domain.domain import Domain
 from ..errors import RowDomainError
-from .csv_form import Csv
 from .notes import part_of_file
 from .table import Table, Wanted
 
@@ -46,8 +46,7 @@ class _Pieces(xgboost.DataIter):
         for pieces in self._pieces:
             try:
                 read = features(pieces, wanted.columns, wanted.domain.missing)
-                others = pd.concat(map(wanted.kept, pieces), ignore_index=True)
-                table = wanted.table(read, others)
+                table = wanted.table(read, [piece.select(wanted.others) for piece in pieces])
             except RowDomainError:
                 self._raise_as_in_memory(pieces)
                 raise
@@ -67,7 +66,7 @@ class _Pieces(xgboost.DataIter):
             except RowDomainError:  # nothing is kept of the rows that follow
                 below = chain(pieces, chain.from_iterable(rest))
                 features(below, wanted.columns, wanted.domain.missing)
-        wanted.table({}, pd.concat(map(wanted.kept, wanted.pieces()), ignore_index=True))
+        wanted.table({}, [piece.select(wanted.others) for piece in wanted.pieces()])
 
 
 def _joined(pieces: Iterator[Any], columns: int) -> Iterator[list[Any]]:

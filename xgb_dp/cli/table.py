@@ -6,6 +6,7 @@ that the error says; see "Errors" in ``docs/guarantee.md``.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,15 +15,17 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 
 from ..data.ids import Persons, persons_of
 from ..data.parts import Part
 from ..data.split_rows import SplitTable, split_matrix
+from ..domain.csv_form import Csv, check_columns, header_of
 from ..domain.declared_cells import codes, features, numbers
 from ..domain.domain import Domain
-from ..errors import RowDomainError
-from .csv_form import Csv, check_columns, header_of, is_parquet
-from .files import cells_of, ids_of, pieces_of
+from ..domain.reader import frame_of, ids_of, joined, pieces_of
+from ..errors import PrivacyWarning, RowDomainError
+from ..record import policy
 from .notes import part_of_file
 
 T = TypeVar("T")
@@ -85,21 +88,21 @@ class Table:
 def read_table(path: Path, domain: Domain, **asked: Any) -> Table:
     """Read the rows of a file; for what can be asked see :class:`Wanted`."""
     wanted = Wanted(path, domain, **asked)
-    kept = []
-    if is_parquet(path) and wanted.others:  # the type of a piece may follow from its cells
-        kept = [cells_of(path, wanted.others, wanted.header, wanted.csv or Csv())]
+    kept: list[pa.RecordBatch] = []
 
-    def pieces() -> Iterator[Any]:
-        whole = len(kept)
-        for piece in wanted.pieces(features_only=bool(whole)):
-            if not whole:
-                kept.append(wanted.kept(piece))
+    def pieces() -> Iterator[pa.RecordBatch]:
+        for piece in wanted.pieces():
+            kept.append(piece.select(wanted.others))
             yield piece
 
     read = features(pieces(), wanted.columns, wanted.domain.missing)
-    others = kept[0] if len(kept) == 1 else pd.concat(kept, ignore_index=True)
     part, column = part_of_file(path)
-    return replace(wanted.table(read, others), part=part, split_by=column)
+    table = replace(wanted.table(read, kept), part=part, split_by=column)
+    if not len(table.frame) and policy.in_force() is None:
+        warnings.warn(
+            f"{path.name} has no rows below the names of its columns.", PrivacyWarning, stacklevel=2
+        )
+    return table
 
 
 @dataclass
@@ -115,8 +118,8 @@ class Wanted:
     csv: Csv | None = None
 
     def __post_init__(self) -> None:
-        self.header = header_of(self.path, self.csv)
-        self.domain = domain = self.domain.resolved(self.header, training=self.training)
+        header = header_of(self.path, self.csv)
+        self.domain = domain = self.domain.resolved(header, training=self.training)
         self.columns = domain.columns or {}
         self.target = domain.target if self.labels else None
         self.exposed = domain.exposure if self.exposure else None
@@ -125,26 +128,21 @@ class Wanted:
         ends = domain.ends if self.target is not None else ()
         special = (self.target, *ends, self.exposed, self.weight, self.ids)
         self.others = list(dict.fromkeys([*self.keep, *(n for n in special if n is not None)]))
-        check_columns([*self.columns, *self.others], self.header)
+        check_columns([*self.columns, *self.others], header)
 
-    def pieces(self, *, features_only: bool = False) -> Iterator[Any]:
+    def pieces(self) -> Iterator[pa.RecordBatch]:
         """The cells of the columns, piece by piece."""
-        columns, others = self.columns, set(self.others)
-        plain = {n for n, c in columns.items() if c.categories is None and c.date is None}
-        names = list(columns if features_only else dict.fromkeys([*columns, *self.others]))
-        missing = self.domain.missing
-        csv = self.csv or Csv()
-        return pieces_of(self.path, names, self.header, csv, plain - others, missing)
+        domain = self.domain
+        numbers = {n for n, column in self.columns.items() if column.is_number}
+        numbers |= {n for n in (self.exposed, self.weight, domain.target_upper) if n is not None}
+        if self.target is not None and domain.classes is None:
+            numbers.add(self.target)
+        names = list(dict.fromkeys([*self.columns, *self.others]))
+        return pieces_of(self.path, names, self.csv, numbers - {*self.keep}, domain.missing)
 
-    def kept(self, piece: Any) -> pd.DataFrame:
-        """The other columns of a piece."""
-        if isinstance(piece, pd.DataFrame):
-            return piece[self.others]
-        return piece.select(self.others).to_pandas()
-
-    def table(self, read: dict[str, Any], cells: pd.DataFrame) -> Table:
+    def table(self, read: dict[str, Any], others: list[pa.RecordBatch]) -> Table:
         """The features and the other columns of some rows."""
-        domain, missing = self.domain, self.domain.missing
+        cells, domain, missing = joined(self.path, others), self.domain, self.domain.missing
         lower = None if self.target is None else _labels(cells[self.target], domain)
         return Table(
             frame=pd.DataFrame(read, index=range(len(cells)), copy=False),
@@ -152,9 +150,9 @@ class Wanted:
             upper=None if lower is None else _upper(cells, lower, domain),
             exposure=None if self.exposed is None else _exposures(cells[self.exposed], domain),
             weights=None if self.weight is None else _weights(cells[self.weight], domain),
-            ids=None if self.ids is None else ids_of(cells[self.ids], missing),
+            ids=None if self.ids is None else ids_of(cells[self.ids], self.ids, missing),
             domain=domain,
-            kept=cells[list(self.keep)],
+            kept=frame_of(cells.select(list(self.keep))),
         )
 
 
@@ -166,7 +164,7 @@ def _or_none(read: Callable[..., T], *arguments: Any) -> T | None:
         return None
 
 
-def _labels(cells: pd.Series, domain: Domain) -> Floats:
+def _labels(cells: Any, domain: Domain) -> Floats:
     if domain.classes is None:
         kind, values = "a number", _or_none(numbers, cells, domain.missing)
     else:
@@ -181,7 +179,7 @@ def _labels(cells: pd.Series, domain: Domain) -> Floats:
     return values
 
 
-def _weights(cells: pd.Series, domain: Domain) -> Floats:
+def _weights(cells: Any, domain: Domain) -> Floats:
     weights = _or_none(numbers, cells, domain.missing)
     if weights is None or not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise RowDomainError(
@@ -191,7 +189,7 @@ def _weights(cells: pd.Series, domain: Domain) -> Floats:
     return weights
 
 
-def _upper(cells: pd.DataFrame, lower: Floats, domain: Domain) -> Floats | None:
+def _upper(cells: pa.Table, lower: Floats, domain: Domain) -> Floats | None:
     """The latest times, of an objective of times."""
     upper, event = domain.target_upper, domain.event
     if upper is not None:
@@ -204,7 +202,7 @@ def _upper(cells: pd.DataFrame, lower: Floats, domain: Domain) -> Floats | None:
         return np.where(np.isnan(latest), np.float32(np.inf), latest)
     if event is None:
         return None
-    seen = _or_none(codes, cells[event], ("0", "1", "false", "true"), (), "error")
+    seen = _or_none(codes, cells[event], (0, 1, "false", "true", "False", "True"), (), "error")
     if seen is None or (seen < 0).any():
         raise RowDomainError(
             f"The event {event!r} of a row is neither 1 (or true), where the end of the time was "
@@ -213,7 +211,7 @@ def _upper(cells: pd.DataFrame, lower: Floats, domain: Domain) -> Floats | None:
     return np.where(seen % 2 == 1, lower, np.float32(np.inf))
 
 
-def _exposures(cells: pd.Series, domain: Domain) -> Floats:
+def _exposures(cells: Any, domain: Domain) -> Floats:
     exposures = _or_none(numbers, cells, domain.missing)
     if exposures is None or not (exposures > 0).all() or np.isinf(exposures).any():
         raise RowDomainError(

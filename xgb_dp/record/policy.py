@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..accounting import PERSON, ROW, Event, Unit, make_accountant
+from ..domain.csv_form import Csv
 from ..domain.declared import column_of, mapping, read_schema_file, texts
 from ..domain.domain import Domain, from_mapping
 from ..errors import (
@@ -60,6 +61,7 @@ class Policy:
     book: Path
     domain: Domain
     allow: tuple[str, ...]
+    csv: Csv  # how files of rows are written
     digest: str  # SHA-256 of the content
 
     @classmethod
@@ -78,10 +80,10 @@ class Policy:
     @classmethod
     def _of(cls, path: Path, content: Any) -> Policy:
         given = mapping("A policy must be a mapping", content)
-        if not set(given) >= _KEYS or not set(given) <= _KEYS | {"id", "allow"}:
+        if not set(given) >= _KEYS or not set(given) <= _KEYS | {"id", "allow", "csv"}:
             raise PrivacyParameterError(
                 f"a policy has the keys {', '.join(sorted(_KEYS))}, with unit 'person' also id, "
-                "and allow if it allows anything."
+                "allow if it allows anything, and csv if its files are written in another form."
             )
         person = given["unit"] == PERSON
         if given["unit"] not in (ROW, PERSON) or person != ("id" in given):
@@ -106,6 +108,7 @@ class Policy:
             path.parent / str(given["book"]),
             replace(domain, privacy_id=name, drop=(), discovered=None),
             allow,
+            Csv.of(mapping("`csv` must be a mapping", given.get("csv", {}))),
             digest(dict(given)),
         )
 
@@ -195,21 +198,23 @@ class Policy:
     def check_classes(self, classes: Iterable[Any] | None) -> None:
         """Refuse other names of classes than those of the schema. Reads no row."""
         declared = self.domain.classes
-        if classes is not None and sorted(map(str, classes)) != sorted(declared or ()):
+        if classes is not None and sorted(map(str, classes)) != sorted(map(str, declared or ())):
             raise PrivacyRefusal(
                 "`classes` are not those that the policy of these rows declares: "
-                f"{', '.join(declared or ()) or 'none'}. Give these."
+                f"{', '.join(map(str, declared or ())) or 'none'}. Give these."
             )
 
-    def permitted(self, domain: Domain) -> Domain:
-        """A domain that the policy declares, with all columns or some of them."""
-        taken = domain.columns or {}
-        columns = {n: c for n, c in (self.domain.columns or {}).items() if n in taken}
-        same = replace(self.domain, columns=columns, params=domain.params)
-        if replace(domain, drop=(), discovered=None) != same:
+    def permitted(self, domain: Domain, *, some: bool = False) -> Domain:
+        """The policy's domain, where another one is equal or, if ``some``, has fewer columns."""
+        declared, taken = self.domain.columns or {}, domain.columns or {}
+        columns = {n: c for n, c in declared.items() if n in taken} if some else declared
+        same = replace(self.domain, params=domain.params)
+        if replace(domain, discovered=None) != replace(same, columns=columns):
             raise PrivacyRefusal(
-                "The policy of these rows declares what they hold. Leave out --schema and options "
-                "that declare columns, classes, ranges or ids; --drop leaves a column out."
+                "The policy of these rows declares what they hold and which columns are read: one "
+                "that is left out is not checked, and whether a row fits would be an answer about "
+                "it. Leave out --schema, --drop, and options that declare columns, classes, ranges "
+                "or ids."
             )
         return same
 

@@ -1,0 +1,258 @@
+"""Files of rows as Arrow reads them: cells of CSV files as texts, of Parquet files as typed.
+
+There is one way from bytes to cells for each kind. Lines of CSV files are checked before Arrow sees
+them, and each block of whole lines is parsed by itself, so that memory is bounded and no row
+changes how another one is read. Notes of pandas in Parquet files are ignored. Errors show no cell.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv as arrow_csv
+from pyarrow import parquet
+
+from ..data.cells import numbers_among
+from ..errors import PrivacyParameterError, RowDomainError
+from .csv_form import (
+    Csv,
+    blocks_of,
+    check_columns,
+    header_in,
+    is_parquet,
+    reading,
+    refuse_lines,
+    separator_of,
+)
+
+_INDEX = re.compile(r"__index_level_\d+__")  # a nameless index of pandas
+_NULL_PART = "__HIVE_DEFAULT_PARTITION__"
+
+
+def pieces_of(
+    path: Path,
+    wanted: Sequence[str],
+    form: Csv | None = None,
+    numbers: Collection[str] = (),
+    missing: Sequence[str] = (),
+) -> Iterator[pa.RecordBatch]:
+    """Some columns of a file or folder, some rows at a time; at least one piece.
+
+    Args:
+        path: A CSV or Parquet file, or a folder of Parquet files.
+        wanted: Names of the columns.
+        form: How a CSV file is written.
+        numbers: Columns of numbers, whose marks become those that :func:`float` reads.
+        missing: Texts of missing cells, which stay as they are.
+    """
+    if is_parquet(path):
+        return _typed(path, wanted)
+    return _texts(path, wanted, form or Csv(), numbers, missing)
+
+
+def cells_of(path: Path, wanted: Sequence[str], *how: Any) -> pa.Table:
+    """The cells of some columns, whole; see :func:`pieces_of`."""
+    return joined(path, list(pieces_of(path, wanted, *how)))
+
+
+def joined(path: Path, pieces: list[pa.RecordBatch]) -> pa.Table:
+    """Pieces of a file as one table."""
+    if len({piece.schema for piece in pieces}) == 1:
+        return pa.Table.from_batches(pieces)
+    raise PrivacyParameterError(
+        f"The Parquet files in {path.name} give a column several types. Write all of them with "
+        "one schema."
+    )
+
+
+def _texts(
+    path: Path, wanted: Sequence[str], form: Csv, numbers: Collection[str], missing: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    blocks = blocks_of(path, form)
+    header, line, block = header_in(path, form, next(blocks, (1, b""))[1])
+    check_columns(wanted, header)
+    places = [header.index(name) for name in wanted]
+    marked = set(numbers) if form.decimal != "." or form.thousands else set()
+    yield pa.record_batch([pa.array([], pa.string()) for _ in wanted], list(wanted))
+    while True:
+        if block[:1] not in b"\r\n" or block.strip(b"\r\n"):
+            cells = _parsed(path, form, block, line, len(header), places)
+            columns = [
+                _unmarked(column, form, missing) if name in marked else column
+                for name, column in zip(wanted, cells, strict=True)
+            ]
+            yield pa.record_batch(columns, list(wanted))
+        if (after := next(blocks, None)) is None:
+            return
+        line, block = after
+
+
+def _parsed(
+    path: Path, form: Csv, block: bytes, line: int, columns: int, places: Sequence[int]
+) -> list[pa.Array]:
+    """Some columns of a block of lines."""
+    names = [str(i) for i in range(columns)]
+    separator = separator_of(path, form)
+    try:
+        if not _is_plain(block, separator):
+            raise pa.ArrowInvalid
+        table = arrow_csv.read_csv(
+            pa.BufferReader(block),
+            arrow_csv.ReadOptions(column_names=names, block_size=len(block) + 1),
+            arrow_csv.ParseOptions(delimiter=separator),
+            arrow_csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()),
+                include_columns=[names[i] for i in dict.fromkeys(places)],
+                null_values=[],
+                strings_can_be_null=False,
+                check_utf8=False,  # the text was decoded
+            ),
+        )
+        [batch] = table.to_batches()
+        return [batch.column(names[i]) for i in places]
+    except pa.ArrowException:
+        refuse_lines(path, form, columns, line, block)
+    raise RowDomainError(f"{path.name} cannot be read as CSV. Write it anew, or give Parquet.")
+
+
+def _is_plain(block: bytes, separator: str) -> bool:
+    """Whether each line stands for itself, and quotes only around whole cells."""
+    if b"\0" in block or (not block.isascii() and b"\xef\xbb\xbf" in block):
+        return False
+    if b"\r" in block and block.count(b"\r") != block.count(b"\r\n"):
+        return False
+    if b'"' not in block:
+        return True
+    text = np.frombuffer(b"\n" + block + b"\n", dtype=np.uint8)
+    quotes = np.flatnonzero(text == ord('"'))
+    if len(quotes) % 2:
+        return False
+    ends = np.flatnonzero(text == ord("\n"))
+    first, last = quotes[::2], quotes[1::2]
+    borders = np.zeros(256, dtype=bool)
+    borders[[*b'\r\n"', ord(separator)]] = True
+    closed = (np.searchsorted(ends, first) == np.searchsorted(ends, last)).all()
+    return bool(closed and borders[text[first - 1]].all() and borders[text[last + 1]].all())
+
+
+def _unmarked(texts: pa.Array, form: Csv, missing: Sequence[str]) -> pa.Array:
+    """Numbers with the usual decimal point; what is none in this form becomes no number at all."""
+    digits, point, between = "[0-9]", re.escape(form.decimal), re.escape(form.thousands)
+    grouped = f"{digits}{{1,3}}({between}{digits}{{3}})+|" if form.thousands else ""
+    number = rf"^\s*[+-]?({grouped}{digits}*)({point}{digits}*)?([eE][+-]?{digits}+)?\s*$"
+    plain = pc.replace_substring(texts, form.thousands, "") if form.thousands else texts
+    plain = pc.replace_substring(plain, form.decimal, ".")
+    known = pc.is_in(pc.utf8_trim_whitespace(texts), pa.array([*missing, ""], texts.type))
+    other = pc.or_(known, pc.invert(pc.match_substring_regex(texts, digits)))
+    kept = pc.if_else(other, texts, pc.binary_join_element_wise("?", texts, ""))
+    return pc.if_else(pc.and_not(pc.match_substring_regex(texts, number), other), plain, kept)
+
+
+def typed_header(path: Path) -> list[str]:
+    """Names of the columns of a Parquet file, or of a folder of them."""
+    return list(types_of(path).column_names)
+
+
+def types_of(path: Path) -> pa.Table:
+    """The columns of Parquet files with their types, by their schema; no row is read."""
+    file, parts = _files_in(path)[0]
+    with reading(path):
+        schema = parquet.read_schema(file)
+    columns = [field for field in schema.remove_metadata() if not _INDEX.fullmatch(field.name)]
+    return pa.schema([*columns, *(pa.field(name, pa.string()) for name in parts)]).empty_table()
+
+
+def _files_in(path: Path) -> list[tuple[Path, dict[str, str | None]]]:
+    """The files of a folder, each with the columns that the names of its folders hold."""
+    if not path.is_dir():
+        return [(path, {})]
+    files = []
+    for file in sorted(path.rglob("*")):
+        inner = file.relative_to(path).parts
+        if any(name[0] in "._" for name in inner) or not file.is_file():
+            continue
+        pairs = [name.partition("=") for name in inner[:-1] if "=" in name]
+        parts = {k: None if v == _NULL_PART else unquote(v) for k, _, v in pairs}
+        if file.suffix.lower() in (".parquet", ".pq"):
+            files.append((file, parts))
+    if not files:
+        raise PrivacyParameterError(
+            f"{path.name} is a folder without .parquet files. Name a file of rows, or a folder of "
+            "Parquet files."
+        )
+    if len({tuple(sorted(parts)) for _, parts in files}) > 1:
+        raise PrivacyParameterError(
+            f"The folders in {path.name} have different names before =. Partition all files by "
+            "the same columns."
+        )
+    return files
+
+
+def _typed(path: Path, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    schema = types_of(path).schema
+    check_columns(wanted, schema.names)
+    empty = [pa.array([], schema.field(name).type) for name in wanted]
+    yield pa.record_batch(empty, list(wanted))
+    for place, parts in _files_in(path):
+        with reading(path):
+            file = parquet.ParquetFile(place, buffer_size=1 << 20, pre_buffer=False)
+        with file:
+            names = [name for name in wanted if name not in parts]
+            if any(file.schema_arrow.names.count(name) != 1 for name in names):
+                raise PrivacyParameterError(
+                    f"A file in {path.name} lacks a column that the first one has. Write all of "
+                    "them with one schema."
+                )
+            batches = file.iter_batches(columns=names)
+            while True:
+                with reading(path):
+                    batch = next(batches, None)
+                if batch is None:
+                    break
+                columns = [
+                    batch.column(name) if name not in parts
+                    else pa.array([parts[name]] * len(batch), pa.string())
+                    for name in wanted
+                ]  # fmt: skip
+                yield pa.record_batch(columns, list(wanted))
+
+
+def ids_of(cells: Any, name: str, missing: Sequence[str]) -> pd.Series:
+    """Ids as they are; those that are texts without spaces around them, as all texts of cells."""
+    if pa.types.is_dictionary(cells.type):
+        cells = cells.cast(cells.type.value_type)
+    kind, known = cells.type, None
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        cells = pc.utf8_trim_whitespace(cells)
+        known = pc.is_in(cells, pa.array(missing, kind))
+    elif pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        absent = pa.array(numbers_among(missing), pa.float64())
+        known = pc.is_in(cells.cast(pa.float64(), safe=False), absent)
+    if known is not None:
+        cells = pc.if_else(known, pa.scalar(None, kind), cells)
+    return pd.Series(pd.arrays.ArrowExtensionArray(cells), name=name)
+
+
+def frame_of(table: pa.Table) -> pd.DataFrame:
+    """A table as a data frame that keeps each cell as it is: whole numbers stay exact."""
+    return table.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
+
+
+def write_rows(rows: pa.Table | pd.DataFrame, path: Path, form: Csv | None = None) -> None:
+    """Write rows as CSV or Parquet, by the ending of the path."""
+    if is_parquet(path):
+        if isinstance(rows, pd.DataFrame):
+            rows = pa.Table.from_pandas(rows, preserve_index=False)
+        parquet.write_table(rows.replace_schema_metadata(), path)
+        return
+    form, frame = form or Csv(), rows if isinstance(rows, pd.DataFrame) else frame_of(rows)
+    encoding = "utf-8" if form.is_utf8 else form.encoding
+    frame.to_csv(path, index=False, sep=separator_of(path, form), encoding=encoding)
