@@ -229,12 +229,12 @@ def split_winner() -> Scenario:
 
 
 def reused_noise() -> Scenario:
-    """Difference of a leaf's gradient sums in two trees; the leaf holds the canary or nothing."""
+    """Difference of a leaf's values in two trees; the leaf holds the canary or nothing."""
 
     def score(training: PreparedTraining, outcome: Outcome) -> float:
         if any(tree.left[0] == LEAF or tree.conditions[0] != 0.5 for tree in outcome.trees):
             return -1e9
-        first, second = (sums_of(tree, [0.0], training)[0] for tree in outcome.trees)
+        first, second = (tree.conditions[tree.leaf_of([0.0])] for tree in outcome.trees)
         return -abs(first - second)
 
     params = {"dp_feature_cuts": {0: [0.5]}}

@@ -42,8 +42,12 @@ OTHERS = {
     ("cli/options.py", "params"),
     # Which table was given, before it is read.
     ("sklearn/base.py", "self.get_xgb_params()"),
+    # Parameters of XGBoost itself, for a booster.
+    ("training/column_start.py", "params"),
+    ("training/run.py", "params"),
     # A private plan.
     ("plotting/shapes.py", "leaf"),
+    ("plotting/noise_level.py", "plan"),
     ("testing.py", "plan"),
     ("accounting/enforced.py", "plan"),
     ("accounting/planned.py", "plan"),

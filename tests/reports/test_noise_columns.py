@@ -12,7 +12,7 @@ import xgboost as xgb
 
 from xgb_dp import plotting
 from xgb_dp.errors import PrivacyRefusal
-from xgb_dp.plotting.noise import levels_of
+from xgb_dp.plotting.noise_level import levels_of
 from xgb_dp.testing import fixed_noise
 
 from ..conftest import arrays

@@ -244,7 +244,8 @@ class Drawn:
         return X, (X[:, 0] + X[:, 1] > 1).astype(np.float32)
 
 def train(batches, rows):
-    bounds = dict.fromkeys(range(8, COLUMNS), (0.0, 1.0))  # the first 8 have private candidates
+    grid = (0.0, 1.0, "even")  # public cuts; the first 8 columns have private candidates
+    bounds = dict.fromkeys(range(8, COLUMNS), grid)
     params = {"tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 1.0,
               "dp_delta": 1e-6, "max_depth": 4, "dp_feature_bounds": bounds, "nthread": 1}
     d = xgb.DMatrix(Batches(Drawn(batches, rows), Path(sys.argv[1])), nthread=1)

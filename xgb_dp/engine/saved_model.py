@@ -84,6 +84,20 @@ class SavedModel(ModelJson):
         listed = map(_categories, model.get("cats", {}).get("enc", []))
         return {i: categories for i, categories in enumerate(listed) if categories}
 
+    def texts_without_trees(self) -> dict[str, str]:
+        """All that predictions depend on besides the trees, by name.
+
+        A slice of a model has the same, or no categories.
+        """
+        learner = self.part(("learner",))
+        rest = {name: learner[name] for name in ("feature_names", "feature_types")}
+        rest |= {"numbers": self._numbers, "objective": self._objective}
+        rest |= {"booster": self.booster, "parallel_trees": self.parallel_trees}
+        parts = {"model": rest}
+        if self._trees["cats"]["enc"]:
+            parts["categories"] = self._trees["cats"]
+        return {name: json.dumps(part, sort_keys=True) for name, part in parts.items()}
+
     def check_form(self) -> None:
         """Refuse what has not the parts of a model of trees."""
         parts = [self.part(path) for path in (*_KNOWN_PARTS, *_OTHER_PARTS)]

@@ -7,7 +7,7 @@ costs nothing. What you bring along, such as scores or rows to explain, is not c
 from ..record.importance import importance
 from .evaluation import plot_calibration, plot_groups, plot_lift, plot_roc
 from .explain import contributions, plot_contributions, plot_importance
-from .noise import importance_noise
+from .noise_level import importance_noise
 from .privacy import plot_budget, plot_epsilon, plot_scores
 from .shapes import ShapeFunction, plot_shapes, shape_functions
 

@@ -17,7 +17,7 @@ from ..data.cells import read_data
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..record.importance import column_names, importance, private_booster
 from ..record.report import as_booster
-from .noise import importance_noise
+from .noise_level import importance_noise
 from .privacy import labelled, new_axes
 
 Floats = npt.NDArray[np.float64]

@@ -7,13 +7,12 @@ are public or follow from released numbers, so their digests cost nothing.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from dataclasses import replace
 from typing import Any
 
-from ..engine.model_json import TREES, ModelJson
 from ..engine.native import model_content
+from ..engine.saved_model import SavedModel
 from .form import Ledger
 from .ledger import ATTRIBUTE, read_ledger, store
 
@@ -23,14 +22,14 @@ BOUND = ("dp_schema", "dp_calibration", "dp_classes")
 
 def store_bound(booster: Any, ledger: Ledger) -> None:
     """Write the ledger of a finished model, bound to all of the model."""
-    content = content_of(ModelJson(model_content(booster)))
+    content = content_of(SavedModel(model_content(booster)))
     store(booster, replace(ledger, content=content))
 
 
-def content_of(model: ModelJson) -> dict[str, str]:
+def content_of(model: SavedModel) -> dict[str, str]:
     """SHA-256 of the parts of a model besides its trees, by name."""
     texts = {name: str(text) for name, text in model.attributes.items() if name in BOUND}
-    texts |= _texts(model)
+    texts |= model.texts_without_trees()
     return {
         name: hashlib.sha256(unescaped(text).encode()).hexdigest() for name, text in texts.items()
     }
@@ -51,19 +50,3 @@ def attach(booster: Any, **attributes: str) -> None:
     booster.set_attr(**attributes)
     if booster.attr(ATTRIBUTE) is not None:
         store_bound(booster, read_ledger(booster))
-
-
-def _texts(model: ModelJson) -> dict[str, str]:
-    """All that predictions depend on besides the trees, by name.
-
-    A slice of a model has the same, or no categories.
-    """
-    learner = model.part(("learner",))
-    rest = {name: learner[name] for name in ("feature_names", "feature_types", "objective")}
-    rest["numbers"] = learner["learner_model_param"]
-    rest["booster"], rest["parallel_trees"] = model.booster, model.parallel_trees
-    parts = {"model": rest}
-    categories = model.part(TREES)["cats"]
-    if categories["enc"]:
-        parts["categories"] = categories
-    return {name: json.dumps(part, sort_keys=True) for name, part in parts.items()}
