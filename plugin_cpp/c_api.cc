@@ -169,11 +169,19 @@ XGB_DLL int XGDPTrainingId(char const** out) {
   API_END();
 }
 
-/** @brief Allow one training in this process to draw what a ledger claims, see OpenClaim. */
-XGB_DLL int XGDPOpenClaim(char const* ledger) {
+/** @brief Allow one training on this matrix to draw what a ledger claims, see OpenClaim. */
+XGB_DLL int XGDPOpenClaim(DMatrixHandle handle, char const* ledger) {
   API_BEGIN();
   CHECK(ledger);
-  OpenClaim(ledger);
+  OpenClaim(ledger, MatrixOf(handle).get());
+  API_END();
+}
+
+/** @brief Forget a claim that no training has taken. */
+XGB_DLL int XGDPCloseClaim(DMatrixHandle handle, char const* ledger) {
+  API_BEGIN();
+  CHECK(ledger);
+  UseClaim(ledger, MatrixOf(handle).get());
   API_END();
 }
 

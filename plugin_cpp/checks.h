@@ -68,5 +68,6 @@ void CheckLaterArgs(Args const& args, Plan const& plan);
  *
  * @return The ledger, which must stay as it is until the training ends.
  */
-[[nodiscard]] std::string TakeClaim(Attributes const& attributes, Plan const& plan);
+[[nodiscard]] std::string TakeClaim(Attributes const& attributes, Plan const& plan,
+                                    DMatrix const* train);
 }  // namespace xgboost::dp

@@ -205,12 +205,12 @@ bool AccountsFor(Json const& ledger, Plan const& plan) {
 }
 }  // namespace
 
-std::string TakeClaim(Attributes const& attributes, Plan const& plan) {
+std::string TakeClaim(Attributes const& attributes, Plan const& plan, DMatrix const* train) {
   auto it = attributes.find(kLedgerAttribute);
   bool covered = it != attributes.cend() && AccountsFor(Json::Load(StringView{it->second}), plan);
   CHECK(covered) << "The booster's privacy ledger does not account for this training: call "
                  << "`xgboost.train` with `dp_epsilon` and `dp_delta`.";
-  CHECK(UseClaim(it->second))
+  CHECK(UseClaim(it->second, train))
       << "The privacy budget of this training is spent, and a checkpoint or a copy of it cannot go "
          "on: call `xgboost.train` to start a new training.";
   return it->second;

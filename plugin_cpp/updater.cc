@@ -140,7 +140,7 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
            "in every round.";
     auto it = attributes.find(kLedgerAttribute);
     if (training_->claim.empty()) {
-      training_->claim = TakeClaim(attributes, training_->plan);
+      training_->claim = TakeClaim(attributes, training_->plan, train.get());
     }
     CHECK(it != attributes.cend() && it->second == training_->claim)
         << "The booster's privacy ledger was changed in the middle of its training. Start a new "
@@ -252,6 +252,7 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     auto const& plan = training.plan;
     monitor_.Start("Checks");
     Persons::CheckKept(*p_fmat, plan.id, training.persons);
+    training.release.CheckAgreement(plan_text_);
     training.release.OpenPads(plan.id, true);
     training.structure = training.release.SharedSource(training.key, kStructureStream);
     CheckSums(ctx_, plan, p_fmat->Info().num_row_);

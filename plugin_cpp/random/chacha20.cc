@@ -88,6 +88,8 @@ void CheckProcess(bool same) {
 }
 }  // namespace
 
+std::uint64_t ForkGeneration() { return WatchForks(); }
+
 std::uint64_t NumRefills() { return n_refills.load(std::memory_order_relaxed); }
 
 void SecureWipe(void* data, std::size_t n_bytes) {

@@ -44,6 +44,9 @@ void WipeStack();
  */
 [[nodiscard]] std::uint64_t NumRefills();
 
+/** @brief How many forks lie between the first process and this one. */
+[[nodiscard]] std::uint64_t ForkGeneration();
+
 /**
  * @brief Four blocks of ChaCha20 (RFC 8439, section 2.3), from the block counter of the state on.
  *

@@ -2,12 +2,13 @@
 
 #include <algorithm>  // for find_if, max
 #include <mutex>      // for lock_guard, mutex
-#include <set>        // for multiset
+#include <set>        // for set
 #include <tuple>      // for tie
 #include <utility>    // for move
 
-#include "plugin_cpp/random/chacha20.h"  // for SystemKey
-#include "plugin_cpp/release/sha256.h"   // for Digest, Sha256, ToHex
+#include "collective/communicator-inl.h"  // for GetRank, GetWorldSize
+#include "plugin_cpp/random/chacha20.h"   // for ForkGeneration, SystemKey
+#include "plugin_cpp/release/sha256.h"    // for Digest, Sha256, ToHex
 
 namespace xgboost::dp {
 // Not in the unnamed namespace: variants and vectors of events look for them here.
@@ -29,12 +30,24 @@ namespace {
 /** @brief The ledgers under which a training of this process may still begin. */
 struct Claims {
   std::mutex mutex;
-  std::multiset<Digest> digests;  // workers that share a process have the same ledger
+  std::set<Digest> digests;
 };
 
 Claims& OpenClaims() {
   static Claims claims;
   return claims;
+}
+
+/** @brief What a claim is good for: one matrix, one worker, and the process that has opened it. */
+Digest KeyOf(std::string const& ledger, DMatrix const* train) {
+  Sha256 hash;
+  hash.Append(ledger);
+  for (auto part : {static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(train)),
+                    static_cast<std::uint64_t>(collective::GetRank()),
+                    static_cast<std::uint64_t>(collective::GetWorldSize()), ForkGeneration()}) {
+    hash.Append(part);
+  }
+  return hash.Finish();
 }
 
 LedgerEntry* Find(std::vector<LedgerEntry>* entries, DrawEvent const& event) {
@@ -75,15 +88,15 @@ std::string NewTrainingId() {
   return ToHex(SystemKey().data(), kBytes);
 }
 
-void OpenClaim(std::string const& ledger) {
-  auto digest = Sha256{}.Append(ledger).Finish();
+void OpenClaim(std::string const& ledger, DMatrix const* train) {
+  auto digest = KeyOf(ledger, train);
   auto& open = OpenClaims();
   std::lock_guard lock{open.mutex};
   open.digests.insert(digest);
 }
 
-bool UseClaim(std::string const& ledger) {
-  auto digest = Sha256{}.Append(ledger).Finish();
+bool UseClaim(std::string const& ledger, DMatrix const* train) {
+  auto digest = KeyOf(ledger, train);
   auto& open = OpenClaims();
   std::lock_guard lock{open.mutex};
   auto it = open.digests.find(digest);

@@ -14,6 +14,7 @@
 #include <variant>  // for variant
 #include <vector>   // for vector
 
+#include "xgboost/data.h"  // for DMatrix
 #include "xgboost/json.h"  // for Json
 
 namespace xgboost::dp {
@@ -25,14 +26,14 @@ inline constexpr char kLedgerAttribute[] = "dp_ledger";
 [[nodiscard]] std::string NewTrainingId();
 
 /**
- * @brief Allow one training in this process to draw what a ledger claims.
+ * @brief Allow one training on this matrix, by this worker, to draw what a ledger claims.
  *
- * Kept in memory only: a checkpoint, a pickle or a copy of a booster holds the ledger but cannot
- * draw under it again.
+ * Kept in memory only, and not for forked processes: a checkpoint, a pickle or a copy of a booster
+ * holds the ledger but cannot draw under it again.
  */
-void OpenClaim(std::string const& ledger);
-/** @return Whether the claim of this ledger was open; it is not afterwards. */
-[[nodiscard]] bool UseClaim(std::string const& ledger);
+void OpenClaim(std::string const& ledger, DMatrix const* train);
+/** @return Whether the claim was open for this matrix and worker; it is not afterwards. */
+bool UseClaim(std::string const& ledger, DMatrix const* train);
 
 /** @brief eps0 of a selection is eps_num / 2^kEpsBits. */
 inline constexpr std::int32_t kEpsBits = 40;

@@ -7,6 +7,7 @@
 #include "collective/communicator-inl.h"    // for GetRank, GetWorldSize
 #include "plugin_cpp/random/exponential.h"  // for SelectArgmax, SelectExponential
 #include "plugin_cpp/random/samplers.h"     // for DiscreteGaussian, DiscreteLaplace
+#include "plugin_cpp/release/sha256.h"      // for Sha256
 #include "plugin_cpp/release/workers.h"     // for SumOverWorkers, TakeFromRankZero
 #include "xgboost/logging.h"                // for CHECK
 
@@ -39,6 +40,18 @@ Release::Release(Context const* ctx, bool noise_free, std::string const& test_ke
   if (!noise_free) {
     rng_ = masking.IsOn() ? MakeShareSource(test_key, stream) : MakeRandomSource(test_key, stream);
   }
+}
+
+void Release::CheckAgreement(std::string const& plan_text) const {
+  if (!collective::IsDistributed()) {
+    return;
+  }
+  auto mine = Sha256{}.Append(plan_text).Finish();
+  auto of_first = mine;
+  TakeFromRankZero(ctx_, of_first.data(), of_first.size());
+  CHECK(mine == of_first)
+      << "The workers follow different plans: something has replaced the booster "
+         "of one of them. Nothing was released to this worker.";
 }
 
 void Release::OpenPads(std::string const& plan_id, bool last) {

@@ -64,6 +64,12 @@ class Release {
   void OpenPads(std::string const& plan_id, bool last);
 
   /**
+   * @brief Fail where the plan of this worker is not that of rank 0, which alone draws noise that
+   *        is not masked.
+   */
+  void CheckAgreement(std::string const& plan_text) const;
+
+  /**
    * @brief A source of the same words on all workers, for choices that read no data and are public.
    *
    * Where sums are masked its key follows from what the workers have proved to each other, and
