@@ -1,5 +1,6 @@
 """Rows that lie on a disk while a model is trained are the rows that lie in memory."""
 
+import shutil
 import stat
 import subprocess
 import sys
@@ -95,4 +96,34 @@ def test_an_error_leaves_no_row(small, no_training):
     Path("rows.csv").write_text(text + "7,many,1,011,cat,no,1,1\n")
     said = fails("train", "rows.csv", "--schema", "plain.yaml", *TRAIN[4:], "--disk", "pages")
     assert "'age'" in said and "many" not in said
+    assert not list(Path("pages").iterdir())
+
+
+def test_a_disk_without_room_is_an_error(small, no_training, monkeypatch):
+    monkeypatch.setattr(pages.shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(1, 1, 1000))
+    said = fails("train", "rows.csv", "--schema", "plain.yaml", *TRAIN[4:], "--disk", "pages")
+    assert "no room" in said
+    assert not list(Path("pages").iterdir())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of files are of POSIX")
+def test_a_process_that_is_aborted_leaves_no_row(small):
+    """A write that fails where nobody foresaw it, as beyond a quota, ends XGBoost's process."""
+    frame = pd.concat([pd.read_csv("rows.csv")] * 100)
+    frame.to_csv("rows.csv", index=False)
+    call = [sys.executable, "-m", "xgb_dp", "train", "rows.csv", "--schema", "plain.yaml"]
+    code = (
+        "import resource, runpy, sys; sys.argv = sys.argv[1:]; "
+        "resource.setrlimit(resource.RLIMIT_CORE, (0, 0)); "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000)); "
+        "runpy.run_module('xgb_dp', run_name='__main__', alter_sys=True)"
+    )
+    ended = subprocess.run(
+        [call[0], "-c", code, *call[2:], *TRAIN[4:], "--disk", "pages"], capture_output=True
+    )
+    assert ended.returncode != 0 and not Path("model.json").exists()
+    for _ in range(200):
+        if not list(Path("pages").iterdir()):
+            return
+        time.sleep(0.1)
     assert not list(Path("pages").iterdir())

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -19,18 +21,21 @@ import xgboost
 from ..domain.csv_form import Csv
 from ..domain.declared_cells import features
 from ..domain.domain import Domain
-from ..errors import RowDomainError
+from ..errors import PrivacyParameterError, RowDomainError
 from .notes import part_of_file
 from .table import Table, Wanted
 
-_CELLS = 1 << 21  # of a page, at least; XGBoost keeps them in eight bytes each
+_CELLS = 1 << 21  # of a page, at least
+_BYTES = 8  # of a cell on the disk, and of the place where a row begins
+_ROOM = 1 << 20  # bytes that must be free beside a page
+_REMOVE = "import shutil, sys; sys.stdin.read(); shutil.rmtree(sys.argv[1], ignore_errors=True)"
 
 
 class _Pieces(xgboost.DataIter):
     """Hands each piece of a file to XGBoost, which writes it to the disk, and keeps the ids."""
 
     def __init__(self, wanted: Wanted, folder: Path) -> None:
-        self.wanted = wanted
+        self.wanted, self.folder = wanted, folder
         self.ids: list[pd.Series | None] = []
         super().__init__(cache_prefix=str(folder / "rows"))
 
@@ -53,9 +58,20 @@ class _Pieces(xgboost.DataIter):
             if len(table.frame) or not self.ids:
                 self.ids.append(table.ids)
                 self.table = table
+                self._check_room(len(table.frame))
                 input_data(data=table.frame, **table.meta)
                 return True
         return False
+
+    def _check_room(self, rows: int) -> None:
+        """Refuse a page that the disk cannot hold: XGBoost would end the process."""
+        needed = rows * (len(self.wanted.columns) + 1) * _BYTES + _ROOM
+        if shutil.disk_usage(self.folder).free < needed:
+            raise PrivacyParameterError(
+                "The folder of --disk has no room for the rows, which take eight bytes for each "
+                "cell. Nothing was released, and no row stays there. Name a folder on a larger "
+                "disk."
+            )
 
     def _raise_as_in_memory(self, bad: list[Any]) -> None:
         """The error of all rows: which of them lies in which page must not decide about it."""
@@ -81,13 +97,30 @@ def _joined(pieces: Iterator[Any], columns: int) -> Iterator[list[Any]]:
         yield some
 
 
+@contextmanager
+def _folder(parent: Path) -> Iterator[Path]:
+    """A folder that nobody else enters, and that goes even if the process is killed or aborts.
+
+    A process of its own waits for the end of this one, which closes its input.
+    """
+    folder = tempfile.mkdtemp(prefix="xgb-dp-", dir=parent)
+    with subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", _REMOVE, folder],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        start_new_session=True,
+    ):
+        yield Path(folder)
+
+
 def paged_table(path: Path, domain: Domain, folder: Path, csv: Csv) -> Table:
     """The rows of a file for a training, which lie in a folder until the command ends."""
     wanted = Wanted(path, domain, csv=csv)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # an exit removes the folder
     with ExitStack() as stack:
-        pages = tempfile.TemporaryDirectory(prefix="xgb-dp-", dir=folder)  # nobody else enters it
-        pieces = _Pieces(wanted, Path(stack.enter_context(pages)))
+        pieces = _Pieces(wanted, stack.enter_context(_folder(folder.resolve())))
         matrix = xgboost.DMatrix(pieces, enable_categorical=True)
         weakref.finalize(matrix, stack.pop_all().close)
     ids = [one for one in pieces.ids if one is not None]
