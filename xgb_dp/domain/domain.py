@@ -20,9 +20,10 @@ import numpy as np
 
 from ..data.arrays import collected, library_of
 from ..data.cells import MISSING, number_of
+from ..engine import json_texts
 from ..engine.model_json import ModelJson
 from ..engine.predictions import CLASSES, class_names
-from ..errors import PrivacyError, PrivacyParameterError
+from ..errors import LedgerError, PrivacyError, PrivacyParameterError
 from ..parameters.parse import parse_number, parse_range
 from ..request.names import check_names, flatten, read_one
 from ..request.objectives import OBJECTIVES
@@ -329,7 +330,17 @@ def from_mapping(given: Any) -> Domain:
 def stored_domain(booster: Any) -> Domain | None:
     """The domain that a model carries; None without."""
     text = booster.attr(ATTRIBUTE)
-    return None if text is None else from_mapping(json.loads(text))
+    if text is None:
+        return None
+    try:
+        return from_mapping(json_texts.loads(text))
+    except PrivacyError:
+        raise
+    except ValueError:
+        raise LedgerError(
+            "The schema in the model is damaged. Take a sound copy of the model, or give the "
+            "schema of its training."
+        ) from None
 
 
 def stored_classes(booster: Any) -> np.ndarray | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import LedgerError, PrivacyParameterError
 from . import ubjson
+from .json_texts import check_depth
 
 
 def load_booster(model: Any) -> Any:
@@ -27,14 +28,24 @@ def load_booster(model: Any) -> Any:
         name = repr(os.fspath(model))
         model = file_bytes(model)
     try:
-        if not is_json(model):
-            ubjson.check(bytes(model))  # XGBoost reads beyond the end of what was cut off
+        check_form(model)
         return Booster(model_file=bytearray(model))
     except (XGBoostError, ValueError, TypeError, KeyError):
         raise LedgerError(
             f"{name} is not a model that XGBoost can read: it is damaged, incomplete, or another "
             "kind of file. Models are saved as .json or .ubj."
         ) from None
+
+
+def check_form(model: bytes | bytearray) -> None:
+    """Raise ValueError for what would end the process while XGBoost reads it.
+
+    It follows JSON to any depth, and reads UBJSON beyond the end of what was cut off.
+    """
+    if is_json(model):
+        check_depth(model)
+    else:
+        ubjson.check(bytes(model))
 
 
 def file_bytes(path: str | os.PathLike[str]) -> bytes:

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import LedgerError
+from . import json_texts
 from .saved_model import SavedModel
 
 CURVE = "dp_calibration"
@@ -54,7 +55,7 @@ class MarginCurve:
     @classmethod
     def from_json(cls, text: str) -> MarginCurve:
         """The inverse of :meth:`to_json`."""
-        data = json.loads(text)
+        data = json_texts.loads(text)
         names = {"form", "margins", "probabilities", "rounds"}
         if not isinstance(data, Mapping) or set(data) != names or data["form"] != 1:
             raise ValueError("a curve of another form")

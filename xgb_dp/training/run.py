@@ -15,6 +15,7 @@ from xgboost.core import Booster, XGBoostError
 from ..budget.gate import Release, before_release, look_before
 from ..data.parts import Part
 from ..engine import native, tape, workers
+from ..engine.json_texts import check_carried
 from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal, named
 from ..parameters.parse import shown
 from ..record import ledger, policy
@@ -220,6 +221,7 @@ class Training:
 
     def rehearse(self, dtrain: Any, xgb_model: Any, call_site: CallSite) -> None:
         """Find whatever XGBoost itself refuses, before anything is released or booked."""
+        check_carried([self.names, self.claim().to_json()], "the names of this training")
         for position, option in enumerate(self.options):
             trial = {**plan.low_level(option.settings), "dp_plan": option.text}
             if xgb_model is None:
