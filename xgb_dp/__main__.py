@@ -20,14 +20,25 @@ def main() -> None:
                 "categories are UTF-8: rename the file, or write the name in UTF-8."
             )
     try:
-        _run()
+        try:
+            _run()
+        finally:
+            sys.stdout.flush()  # while an error of it is still ours
     except KeyboardInterrupt:  # before a command has begun, which says more
         print("Error: Interrupted. Nothing was spent.", file=sys.stderr)
         raise SystemExit(130) from None
     except BrokenPipeError:
-        # Nothing is left to be flushed at the end, which would fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         raise SystemExit(141) from None  # as shells say it: a verdict that was not read is no pass
+    except OSError as error:
+        _drop_output()
+        print(f"Error: The output cannot be written: {error.strerror}.", file=sys.stderr)
+        raise SystemExit(1) from None
+
+
+def _drop_output() -> None:
+    """Leave nothing to be flushed at the end, which would fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _is_text(text: str) -> bool:
@@ -42,11 +53,11 @@ def _run() -> None:
     if sys.argv[1:2] == ["verify"]:  # loads no libxgboost, which the other commands do
         from .cli.verifier import main as verify
 
-        _exit(verify(sys.argv[2:]))
+        raise SystemExit(verify(sys.argv[2:]))
     if sys.argv[1:] == ["--version"]:
         from .cli.version import main as version
 
-        _exit(version())
+        raise SystemExit(version())
     absent = [
         m for m in ("click", "pandas", "pyarrow", "yaml") if importlib.util.find_spec(m) is None
     ]
@@ -62,11 +73,6 @@ def _run() -> None:
             "Install them with `pip install 'xgb-dp[cli]'`. `xgb-dp --version` and `xgb-dp "
             "verify` run without them."
         )
-
-
-def _exit(code: int) -> None:
-    sys.stdout.flush()  # while an error of it is still ours
-    raise SystemExit(code)
 
 
 if __name__ == "__main__":

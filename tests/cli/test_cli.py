@@ -140,6 +140,9 @@ def test_several_classes_and_continued_models(folder):
     assert header[1:4] == ["probability_1", "probability_2", "probability_3"]
     assert header[4:] == [f"contribution_{c}_{n}" for c in "123" for n in ("age", "bias")]
     assert "mlogloss" in predicted.stderr
+    Path("none.csv").write_text("age\n")
+    nothing = run("predict", "model.json", "none.csv", "--contributions").stdout
+    assert nothing == predicted.stdout.splitlines(keepends=True)[0]
     run("train", "grades.csv", *declared, *SPENT, "--continue", "model.json", "--model", "b.json")
     report = xgb_dp.privacy_report("b.json")
     assert len(report.ledger["trainings"]) == 2

@@ -15,7 +15,7 @@ import xgb_dp
 
 pytest.importorskip("click")
 
-from xgb_dp.cli import output
+from xgb_dp.cli import places as written
 from xgb_dp.training import hook
 
 from .calls import SPENT, TARGET, TRAIN, fails, invoke, rows, run
@@ -25,8 +25,8 @@ from .calls import SPENT, TARGET, TRAIN, fails, invoke, rows, run
 def full(folder: Path, tmp_path_factory: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder has no more room when files are written, and another one has."""
     elsewhere = tmp_path_factory.mktemp("elsewhere")
-    monkeypatch.setattr(output.tempfile, "gettempdir", lambda: str(elsewhere))
-    fill = output._fill
+    monkeypatch.setattr(written.tempfile, "gettempdir", lambda: str(elsewhere))
+    fill = written._fill
 
     def filling(place: Path, content: Any) -> None:
         if place.resolve().is_relative_to(folder.resolve()):
@@ -34,7 +34,7 @@ def full(folder: Path, tmp_path_factory: Any, monkeypatch: pytest.MonkeyPatch) -
             raise OSError(errno.ENOSPC, "No space left on device")
         fill(place, content)
 
-    monkeypatch.setattr(output, "_fill", filling)
+    monkeypatch.setattr(written, "_fill", filling)
     return elsewhere
 
 
@@ -71,7 +71,7 @@ def test_every_command_writes_by_the_same_function(folder, command, monkeypatch)
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(output, "_fill", full)
+        patched.setattr(written, "_fill", full)
         said = fails(*arguments)
     assert "No space left on device" in said and "nowhere" in said
     assert set(folder.iterdir()) == before

@@ -1,5 +1,6 @@
 """The command line: clear errors, which spend nothing and show no data."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -128,3 +129,24 @@ def test_without_the_extra_the_version_is_shown(monkeypatch, capsys):
         __main__.main()
     assert ended.value.code == 0
     assert ", private build: " in capsys.readouterr().out
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("command", ["verify", "report", "card"])
+def test_an_output_that_takes_nothing(command, folder):
+    run(*TRAIN)
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "xgb_dp", command, "model.json"],
+            stdout=full, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+    assert ended.returncode == 1
+    assert "No space left on device" in ended.stderr and ended.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="descriptors are closed by a shell")
+def test_an_input_that_is_closed(folder):
+    call = f"{sys.executable} -m xgb_dp train - --schema schema.yaml --epsilon 1 --delta 1e-6"
+    ended = subprocess.run(f"{call} <&-", shell=True, capture_output=True, text=True)
+    assert ended.returncode == 2, ended.stderr
+    assert "Standard input is closed" in ended.stderr and "Traceback" not in ended.stderr

@@ -73,7 +73,8 @@ def test_what_is_no_signature_of_the_file(booked):
     key, other = key_of(folder, "holder"), key_of(folder, "other")
     signers = signers_of(folder, holder=key)
     assert "no signature m.json.sig" in check_of(booked, signers).detail
-    signature.sign(booked, booked.read_bytes(), key, booked=True)
+    signed = signature.sign(booked.read_bytes(), key, booked=True)
+    signature.beside(booked).write_bytes(signed)
     assert check_of(booked, signers).passed
     assert not check_of(booked, signers_of(folder, other=other)).passed
     booked.write_text(booked.read_text() + " ")  # the same model, in other bytes
@@ -99,12 +100,12 @@ def test_only_what_passes_and_is_booked_is_signed(booked, tmp_path):
 def test_wrong_calls(booked, monkeypatch):
     (booked.parent / "key").write_text("no key")
     with pytest.raises(PrivacyParameterError, match="did not sign with"):
-        signature.sign(booked, booked.read_bytes(), booked.parent / "key", booked=False)
+        signature.sign(booked.read_bytes(), booked.parent / "key", booked=False)
     with pytest.raises(PrivacyParameterError, match="no file of signers"):
         xgb_dp.verify(booked, signers=booked.parent / "nobody")
     monkeypatch.setenv("PATH", "")
     with pytest.raises(PrivacyParameterError, match="Install OpenSSH"):
-        signature.sign(booked, booked.read_bytes(), booked.parent / "key", booked=False)
+        signature.sign(booked.read_bytes(), booked.parent / "key", booked=False)
 
 
 def test_a_model_in_memory_has_no_signature(booked):

@@ -10,6 +10,7 @@ from ..accounting import Event, SelectionEvent
 from ..accounting.filter import Charge
 from ..errors import BudgetError
 from ..record.caution import concerns, scope
+from ..record.escaping import visible
 
 if TYPE_CHECKING:
     from .book import Book
@@ -48,7 +49,7 @@ def statement(budget: Book) -> str:
             "A row is in one part of a split, so only the part with the larger sum of releases "
             "counts."
         )
-    return "\n".join(lines)
+    return "\n".join(map(visible, lines))
 
 
 def most_rows(whose: Whose) -> str:

@@ -12,6 +12,7 @@ from ..budget.budget import Budget
 from ..errors import PrivacyParameterError
 from .group import Given, command
 from .options import FILE, OUT
+from .output import say
 
 
 @command("budget")
@@ -48,11 +49,11 @@ def budget(given: Given) -> None:
     book = Budget(file, **total)
     book.verify()
     if not given.check:
-        click.echo(json.dumps(_state(book), indent=2) if given.as_json else book.statement())
+        say(json.dumps(_state(book), indent=2) if given.as_json else book.statement())
         return
     missing = {model: book.missing(model) for model in given.models}
     for model, names in missing.items():
-        click.echo(f"{model}: " + (f"not booked: {', '.join(names)}" if names else "booked"))
+        say(f"{model}: " + (f"not booked: {', '.join(names)}" if names else "booked"))
     if any(missing.values()):
         raise SystemExit(1)
 

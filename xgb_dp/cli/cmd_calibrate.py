@@ -15,6 +15,7 @@ from ..record.report_views import json_number, round_up, spending_rows
 from ..record.spending import Spending, spending
 from . import options
 from .group import Given, command
+from .output import say
 
 if TYPE_CHECKING:
     from ..training.prepare import Prepared
@@ -62,17 +63,17 @@ def calibrate(given: Given) -> None:
     ]
     if given.as_json:
         shown = [_json(target, prepared, delta) for target, prepared in results]
-        click.echo(json.dumps(shown, indent=2, allow_nan=False))
+        say(json.dumps(shown, indent=2, allow_nan=False))
         return
     for target, prepared in results:
         certified = round_up(prepared.noise.epsilon)
         unit = prepared.settings.privacy_unit.phrase
-        click.echo(f"epsilon {target:g}: certified {certified} at delta {delta:g} for {unit}")
+        say(f"epsilon {target:g}: certified {certified} at delta {delta:g} for {unit}")
         for limit, plan in _plans(prepared):
             if limit is not None:
-                click.echo(f" {_words(limit, plan)}")
+                say(f" {_words(limit, plan)}")
             for s in _spending(plan, delta):
-                click.echo(f"  {s.release:<11} {s.count:>5}x  {100 * s.share:5.1f}%  {s.noise}")
+                say(f"  {s.release:<11} {s.count:>5}x  {100 * s.share:5.1f}%  {s.noise}")
 
 
 def _plans(prepared: Prepared) -> list[tuple[float | None, Prepared]]:

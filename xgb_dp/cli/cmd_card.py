@@ -38,4 +38,4 @@ def card(given: Given) -> None:
         text = json.dumps(registry_entry(model, **words), indent=2, allow_nan=False)
     else:
         text = model_card(model, **words, **given.named("description", "license"))
-    print_or_save(text, given.out, force=given.force, read=[model])
+    print_or_save(text, given.out, force=given.force)

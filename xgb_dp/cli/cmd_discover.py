@@ -16,7 +16,8 @@ from ..record import policy
 from . import options
 from .group import Given, command
 from .options import OUT, ROWS
-from .output import booked_on, new_files, save
+from .output import booked_on, new_files, print_data, say
+from .places import save
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,7 +64,7 @@ def discover(given: Given) -> None:
     data, target, budget, out = given.data, given.target, given.budget, given.out
     header = header_of(data, given.csv)
     if out is not None:
-        new_files([out], force=given.force, read=[data, budget])
+        new_files([out], force=given.force)
         if out.suffix.lower() not in (".yaml", ".yml", ".json"):
             raise PrivacyParameterError(
                 "--out: a discovered schema is written as .yaml or .json. Give a name with one "
@@ -86,9 +87,9 @@ def discover(given: Given) -> None:
             cells, kinds, missing=missing, budget=book, note=note,
             **given.named("epsilon", "delta", "privacy_id", "group"),
         )  # fmt: skip
-        click.echo(str(look), err=True)
+        say(str(look), err=True)
         if out is None:
-            click.echo(look.to_yaml(target, use=given.use), nl=False)
+            print_data(look.to_yaml(target, use=given.use))
         else:
             save((out, lambda place: look.save(place, target, use=given.use)))
 

@@ -14,7 +14,8 @@ from ..record import policy
 from . import options
 from .group import Given, command
 from .options import FILE, OUT, ROWS
-from .output import Output, booked_on, model_file, new_files, save
+from .output import booked_on, model_file, new_files, say
+from .places import Output, save
 
 
 @command("evaluate")
@@ -54,8 +55,7 @@ def evaluate(given: Given) -> None:
     model, against, calibrated = given.model, given.against, given.calibrated
     printed = str(given.json_path) == "-"
     paths = [path for path in (given.json_path, calibrated) if path and str(path) != "-"]
-    read = [model, given.data, against, given.budget, given.schema_file]
-    new_files(paths, force=given.force, read=read)
+    new_files(paths, force=given.force)
     booster = load_booster(model)
     domain = domain_of_model(booster, model, given.schema_file)
     features = [*domain.features]
@@ -97,7 +97,7 @@ def evaluate(given: Given) -> None:
         try:
             save(*outputs)
         finally:  # the figures are paid for
-            click.echo(report.to_json() if printed else report.summary())
+            say(report.to_json() if printed else report.summary())
 
 
 def _groups(by: str | None, domain: Domain) -> dict[str, list[Any]] | None:

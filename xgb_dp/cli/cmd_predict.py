@@ -15,7 +15,8 @@ from ..errors import PrivacyParameterError, PrivacyRefusal
 from . import options
 from .group import Given, command
 from .options import FILE, OUT, ROWS
-from .output import Failure, new_files, save
+from .output import Failure, new_files, print_data, say
+from .places import save
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,7 +46,7 @@ def predict(given: Given) -> None:
     """
     out = given.out
     if out is not None:
-        new_files([out], force=given.force, read=[given.data, given.model, given.schema_file])
+        new_files([out], force=given.force)
     booster = load_booster(given.model)
     domain = domain_of_model(booster, given.model, given.schema_file)
     if given.rate and domain.exposure is None:
@@ -80,7 +81,7 @@ def predict(given: Given) -> None:
             )
     written = pd.concat([table.kept, written], axis=1)
     if out is None:
-        click.echo(written.to_csv(index=False), nl=False)
+        print_data(written.to_csv(index=False))
     else:
         save((out, lambda place: write_rows(written, place)))
     if given.score:
@@ -120,12 +121,14 @@ def _contributions(booster: xgboost.Booster, matrix: Any, table: Table) -> pd.Da
     """What each column adds to the margin of each output."""
     import pandas as pd
 
-    values = booster.predict(matrix, pred_contribs=True)
     names = [*table.frame.columns, "bias"]
-    if values.ndim == 2:
-        return pd.DataFrame(values, columns=[f"contribution_{n}" for n in names])
-    labels = [f"contribution_{c}_{n}" for c in _outputs(booster, table.domain) for n in names]
-    return pd.DataFrame(values.reshape(len(values), -1), columns=labels)
+    config = ModelJson.config_of(booster)
+    several = max(config.classes, config.targets) > 1
+    outputs = _outputs(booster, table.domain) if several else []
+    labels = [f"contribution_{c}_{n}" for c in outputs for n in names]
+    labels = labels or [f"contribution_{n}" for n in names]
+    values = booster.predict(matrix, pred_contribs=True)
+    return pd.DataFrame(values.reshape(len(table.frame), len(labels)), columns=labels)
 
 
 def _print_score(booster: xgboost.Booster, matrix: Any, table: Table) -> None:
@@ -150,8 +153,8 @@ def _print_score(booster: xgboost.Booster, matrix: Any, table: Table) -> None:
         metrics = ["auc", "error@0"]  # XGBoost computes its metrics from the margins
     booster.set_param([("eval_metric", name) for name in metrics])
     shown = booster.eval_set([(matrix, "rows")]).split("\t")[1:]
-    click.echo("  ".join(s.removeprefix("rows-").replace(":", " ") for s in shown), err=True)
-    click.echo(
+    say("  ".join(s.removeprefix("rows-").replace(":", " ") for s in shown), err=True)
+    say(
         "These are exact scores of these rows. If the rows are private, publishing the scores is "
         "not covered by the model's report.",
         err=True,

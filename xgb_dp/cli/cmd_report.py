@@ -10,7 +10,7 @@ from ..record.report_views import round_up
 from . import options
 from .group import Given, command
 from .options import FILE, OUT
-from .output import print_or_save, report_kind, report_text
+from .output import print_or_save, report_kind, report_text, say
 
 
 @command("report")
@@ -40,8 +40,8 @@ def report(given: Given) -> None:
             accountant=given.accountant or "exact",
             adjacency="replace_one" if given.replace_one else "add_remove",
         )
-        click.echo(round_up(epsilon))
+        say(round_up(epsilon))
     else:
         kind = given.kind if given.out is None else report_kind(given.out)
         text = report_text(summary, kind, given.name)
-        print_or_save(text, given.out, force=given.force, read=[given.model])
+        print_or_save(text, given.out, force=given.force)

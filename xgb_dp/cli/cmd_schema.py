@@ -30,7 +30,7 @@ def schema(given: Given) -> None:
     header = header_of(given.data, given.csv)
     check_columns([given.target] if given.target else [], header)
     text = template(header, given.target)
-    print_or_save(text, given.out, force=given.force, read=[given.data], nl=False)
+    print_or_save(text, given.out, force=given.force)
 
 
 def template(header: Sequence[str], target: str | None) -> str:

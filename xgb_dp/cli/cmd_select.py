@@ -14,7 +14,8 @@ from . import options
 from .cmd_train import rows_and_params, say_what_was_spent
 from .group import Given, command
 from .options import OUT, ROWS
-from .output import booked_on, model_file, new_files, save
+from .output import booked_on, model_file, new_files, say
+from .places import save
 
 
 @command("select")
@@ -46,7 +47,7 @@ def select(given: Given) -> None:
         --epsilon 2 --delta 1e-6 --model income.json
     """
     model, grid = given.model, _grid(given.grids)
-    new_files([model], force=given.force, read=[given.data, given.schema, given.budget])
+    new_files([model], force=given.force)
     table, params = rows_and_params(given)
     from ..tuning.best_run import select as best_of
 
@@ -64,7 +65,7 @@ def select(given: Given) -> None:
         attach(chosen.booster, **{ATTRIBUTE: table.domain.to_json()})
         save(model_file(model, chosen.booster))
     setting = ", ".join(f"{name}={value}" for name, value in chosen.setting.items())
-    click.echo(f"{setting}: {chosen.score_name} {chosen.score:.4f} ± {chosen.score_noise:.4f}")
+    say(f"{setting}: {chosen.score_name} {chosen.score:.4f} ± {chosen.score_noise:.4f}")
     say_what_was_spent(chosen.report, model, table.domain)
 
 

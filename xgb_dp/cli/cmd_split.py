@@ -16,7 +16,8 @@ from . import options
 from .group import Given, command
 from .notes import note_of, note_text
 from .options import FILE, OUT
-from .output import new_files, save
+from .output import new_files, say
+from .places import save
 
 
 @command("split")
@@ -43,8 +44,7 @@ def split(given: Given) -> None:
 
     data, privacy_id, csv = given.data, given.privacy_id, given.csv
     paths = [given.train, given.test]
-    read = [data, given.schema_file]
-    new_files([*paths, *map(note_of, paths)], force=given.force, read=read)
+    new_files([*paths, *map(note_of, paths)], force=given.force)
     missing: Sequence[str] = MISSING
     if given.schema_file is not None:
         domain = read_domain(given.schema_file)
@@ -71,7 +71,7 @@ def split(given: Given) -> None:
     for path, rows in zip(paths, (parts.train, parts.test), strict=True):
         save((path, partial(write_rows, rows._rows[0], form=csv)))
         save((note_of(path), note_text(path, rows.part, privacy_id)))
-    click.echo(
+    say(
         f"{given.train} and {given.test}: a {parts.unit} is in one of them, at random. "
         "Train on the first, evaluate on the second."
     )

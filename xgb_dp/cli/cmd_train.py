@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import replace
 from functools import partial
@@ -12,6 +13,7 @@ import click
 
 from ..domain.csv_form import header_of
 from ..domain.domain import ATTRIBUTE, Domain
+from ..engine.json_texts import check_carried
 from ..engine.models import load_booster
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..record.binding import attach
@@ -24,7 +26,8 @@ from ..request.params import DEFAULT_ROUNDS
 from . import options
 from .group import Given, command
 from .options import FILE, FOLDER, OUT, ROWS
-from .output import booked_on, model_file, new_files, report_file, report_kind, save
+from .output import booked_on, model_file, new_files, report_file, report_kind, say
+from .places import save
 
 if TYPE_CHECKING:
     from ..domain.csv_form import Csv
@@ -69,8 +72,7 @@ def train(given: Given) -> None:
     data, model, csv, card_path = given.data, given.model, given.csv, given.card_path
     paths = [model, *given.reports, *([card_path] if card_path else [])]
     below = given.start or given.public
-    read = [data, given.schema, given.budget, given.start, given.public, given.public_rows]
-    new_files(paths, force=given.force, read=read)
+    new_files(paths, force=given.force)
     for path in given.reports:
         report_kind(path)  # an unknown ending is an error before training
     table, params = rows_and_params(given, **given.named("epsilon", "delta"))
@@ -113,7 +115,8 @@ def rows_and_params(given: Given, **target: float) -> tuple[Table, dict[str, Any
             )
     # Wrong names are found before pandas is loaded and the file is read.
     check_names(flatten(asked))
-    domain.resolved(header_of(given.data, given.csv), training=True)
+    resolved = domain.resolved(header_of(given.data, given.csv), training=True)
+    check_carried(json.loads(resolved.to_json()), "the names of the schema")
     folder = getattr(given, "disk", None)
     if folder is None:
         from .table import read_table
@@ -172,10 +175,10 @@ def say_what_was_spent(report: PrivacyReport, model: Path, domain: Domain) -> No
     if not report.private:
         click.secho(report.statement(), fg="red")
     else:
-        click.echo(
+        say(
             f"{model} is ({round_up(report.epsilon)}, {report.delta:g})-differentially private for "
             f"{report.unit.phrase} added or removed."
         )
-    click.echo(f"The whole statement: xgb-dp report {model}")
+    say(f"The whole statement: xgb-dp report {model}")
     if domain.discovered is not None:
-        click.echo("This counts the look at private rows by which its schema was found.")
+        say("This counts the look at private rows by which its schema was found.")

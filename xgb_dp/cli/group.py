@@ -23,7 +23,7 @@ import click
 
 from ..errors import POLICY, NativeLibraryError, PrivacyError, RowDomainError, spelling
 from ..record import policy
-from .output import Failure, Interrupted
+from .output import Failure, Interrupted, say
 
 EXIT_CODES = {
     0: "done; `verify`: passed",
@@ -152,7 +152,7 @@ def _is_of_xgboost(error: Exception) -> bool:
 
 def _warn(message: Any, *_: Any, **__: Any) -> None:
     click.secho("Warning: ", fg="yellow", nl=False, err=True)
-    click.echo(str(message), err=True)
+    say(message, err=True)
 
 
 def _guarded(function: Callable[[Given], None]) -> Callable[..., None]:

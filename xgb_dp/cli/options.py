@@ -45,7 +45,12 @@ class _Rows(click.Path):
         """The path of the file; for standard input one that ends with the command."""
         if str(value) not in _STDIN:
             return super().convert(value, param, ctx)
-        content = sys.stdin.buffer.read()
+        if sys.stdin is None:
+            self.fail("Standard input is closed. Redirect it, or name a file.", param, ctx)
+        try:
+            content = sys.stdin.buffer.read()
+        except OSError as error:
+            self.fail(f"Standard input cannot be read: {error.strerror}.", param, ctx)
         ending = next((e for start, e in _ENDINGS.items() if content.startswith(start)), ".csv")
         with ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="xgb-dp-"))

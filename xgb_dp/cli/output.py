@@ -1,31 +1,22 @@
-"""Files that the commands write, and what the book says where one could not be written.
-
-A command has often paid for what it writes. So a file appears whole or not at all, and what does
-not fit where it was to go is kept in another place.
-"""
+"""What commands show and write, and what the book says where they end early."""
 
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import click
 
 from ..budget.budget import Budget
-from ..errors import PrivacyParameterError
+from ..errors import POLICY, PrivacyParameterError
 from ..record import policy
+from ..record.escaping import visible
 from ..record.report import PrivacyReport
-
-Content: TypeAlias = "str | bytes | Callable[[Path], object]"
-Output: TypeAlias = "tuple[Path, Content]"
-"""Where something goes; and its text, its bytes, or what writes it to a path."""
-
-_PROBE = 1 << 16  # bytes; a disk with less room is full
+from .places import Output, check_places, save
 
 
 class Failure(click.ClickException):
@@ -34,7 +25,7 @@ class Failure(click.ClickException):
     def show(self, file: Any = None) -> None:
         """Print it to stderr."""
         click.secho("Error: ", fg="red", nl=False, err=True)
-        click.echo(self.message, err=True)
+        say(self.message, err=True)
 
 
 class Interrupted(Failure):
@@ -43,105 +34,34 @@ class Interrupted(Failure):
     exit_code = 130  # as shells say it
 
 
-def new_files(paths: Sequence[Path], *, force: bool, read: Sequence[Path | None] = ()) -> None:
-    """Refuse, before anything is spent, what could not be written afterwards."""
-    taken = {path.resolve(): "is also read" for path in read if path is not None}
-    for path in paths:
-        try:
-            _new_file(path, taken, force=force)
-        except OSError as error:
-            raise PrivacyParameterError(
-                f"{path} cannot be written: {error.strerror}. Give a name in a folder that you "
-                "may write and that has room."
-            ) from None
+def say(text: object, *, err: bool = False) -> None:
+    """Print lines for people. What others wrote into them cannot command the terminal."""
+    click.echo(visible(str(text), "\n"), err=err)
 
 
-def _new_file(path: Path, taken: dict[Path, str], *, force: bool) -> None:
-    if path == Path():  # "" is the same
-        raise PrivacyParameterError("The name of a file to write is empty. Give one.")
-    if path.exists() and not force:
-        raise PrivacyParameterError(
-            f"{path} exists. Nothing is overwritten by accident, least of all a model, which has "
-            "cost budget: give another name, or --force."
-        )
-    for place in (path.resolve(), *path.resolve().parents):
-        if place in taken:  # or the folder that it lies in
-            raise PrivacyParameterError(
-                f"{path} would be overwritten: it {taken[place]}. Give another name."
-            )
-    taken[path.resolve()] = "is written twice"
-    if not path.resolve().parent.is_dir():
-        raise PrivacyParameterError(
-            f"The folder {path.resolve().parent} does not exist. Make it, or give another name."
-        )
-    if not path.exists():
-        path.touch(exist_ok=False)
-        path.unlink()
-    elif path.is_file():
-        with path.open("r+b"):
-            pass
-    if not _is_stream(path):
-        with _beside(path) as place:
-            place.write_bytes(bytes(_PROBE))
+def print_data(text: str) -> None:
+    """Print rows or a file: as they are for a program that reads them, safely on a terminal."""
+    click.echo(visible(text, "\n") if sys.stdout.isatty() else text, nl=False)
 
 
-def save(*outputs: Output) -> None:
-    """Write files, each beside its place first, and then renamed."""
-    failed = []
-    for path, content in outputs:
-        try:
-            _write(path, content)
-        except OSError as error:
-            place = _elsewhere(path, content)
-            where = f"It is in {place} now: move it." if place else "It could be written nowhere."
-            failed.append(f"{path} could not be written: {error.strerror or error}. {where}")
-    if failed:
-        raise Failure(" ".join(failed))
+def new_files(paths: Sequence[Path], *, force: bool) -> None:
+    """Refuse, before anything is spent, what could not be written, or what the command reads."""
+    check_places(paths, force=force, read=_read())
 
 
-def _write(path: Path, content: Content) -> None:
-    if _is_stream(path):
-        _fill(path, content)
-        return
-    with _beside(path) as place:
-        _fill(place, content)
-        if path.exists():
-            shutil.copymode(path, place)
-        with place.open("rb+") as file:
-            os.fsync(file.fileno())  # or a disk may be found to be full after the renaming
-        place.replace(path.resolve())
-
-
-def _elsewhere(path: Path, content: Content) -> Path | None:
-    """Where a file went that does not fit into its folder; None if it fits nowhere."""
-    for folder in (Path(tempfile.gettempdir()), Path.home(), Path.cwd()):
-        with suppress(OSError), ExitStack() as stack:
-            place = Path(tempfile.mkdtemp(prefix="xgb-dp-", dir=folder)) / path.name
-            stack.callback(shutil.rmtree, place.parent, ignore_errors=True)
-            _fill(place, content)
-            stack.pop_all()  # it stays
-            return place
-    return None
-
-
-def _fill(place: Path, content: Content) -> None:
-    if callable(content):
-        content(place)
-    else:
-        place.write_bytes(content.encode() if isinstance(content, str) else content)
-
-
-@contextmanager
-def _beside(path: Path) -> Iterator[Path]:
-    """A path of the same name on the same disk, whose folder goes at the end."""
-    with tempfile.TemporaryDirectory(prefix=".xgb-dp-", dir=path.resolve().parent) as folder:
-        yield Path(folder) / path.name
-
-
-def _is_stream(path: Path) -> bool:
-    """Whether a path is a pipe, a device or an open file: nothing can be renamed to it."""
-    named = str(path.absolute()).startswith(("/dev/std", "/dev/fd/", "/proc/"))
-    return named or (path.exists() and not path.is_file())
+def _read() -> Iterator[Path]:
+    """The files that the command was given to read: by its options, and by its policy."""
+    context = click.get_current_context()
+    for param in context.command.params:
+        given = context.params.get(param.name or "")
+        if isinstance(param.type, click.Path) and param.type.exists and param.type.file_okay:
+            yield from (given if isinstance(given, tuple) else [given] if given else [])
+    for text in context.params.get("param", ()):  # keys of workers, for example
+        yield Path(text.partition("=")[2] or ".")
+    if (rules := policy.in_force()) is not None:
+        yield Path(os.environ[POLICY])
+        if rules.book is not None:
+            yield Path(rules.book)
 
 
 def model_file(path: Path, model: Any) -> Output:
@@ -177,14 +97,12 @@ def report_file(report: PrivacyReport, path: Path, name: str = "") -> Output:
     return path, report_text(report, report_kind(path), name).rstrip("\n") + "\n"
 
 
-def print_or_save(
-    text: str, path: Path | None, *, force: bool, read: Sequence[Path], nl: bool = True
-) -> None:
+def print_or_save(text: str, path: Path | None, *, force: bool) -> None:
     """Print a text, or write it where a path is given."""
     if path is None:
-        click.echo(text, nl=nl)
+        say(text.rstrip("\n"))
     else:
-        new_files([path], force=force, read=read)
+        new_files([path], force=force)
         save((path, text.rstrip("\n") + "\n"))
 
 
@@ -211,5 +129,5 @@ def booked_on(path: Path | None, note: str) -> Iterator[Budget | None]:
     except BaseException:
         with suppress(Exception):
             if "counts" in (message := words()):
-                click.echo(message, err=True)
+                say(message, err=True)
         raise

@@ -9,7 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import PrivacyError
+from ..record.escaping import visible
+from ..record.signature import beside
 from ..record.verify import verify
+from .places import check_places, save
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,6 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--quiet", action="store_true", help="print nothing; see the exit code")
     given = parser.parse_args(arguments)
     try:
+        if given.out is not None:
+            read = (given.model, given.policy, given.signer, beside(given.model))
+            check_places([given.out], force=True, read=[path for path in read if path])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what they say is among the checks
             verification = verify(
@@ -56,10 +62,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
             text = verification.to_json() if given.json or given.out else str(verification)
         if given.out is not None:
-            given.out.write_text(text + "\n", encoding="utf-8")
+            save((given.out, text + "\n"))
     except (PrivacyError, OSError) as error:
-        print(f"Error: {error}", file=sys.stderr)
+        print(visible(f"Error: {error}", "\n"), file=sys.stderr)
         return 2
     if not given.quiet:
-        print(text if given.json else verification)
+        print(visible(text if given.json else str(verification), "\n"))
     return verification.exit_code

@@ -16,6 +16,7 @@ from ..accounting import Event, Unit, make_accountant
 from ..domain.domain import from_mapping
 from ..errors import PrivacyParameterError
 from ..noisy_sums import ColumnPlan, Texts, Tree
+from ..record.escaping import visible
 from ..record.report_views import round_up
 from .reading import DATES
 from .yaml_text import yaml_of
@@ -347,7 +348,7 @@ class Discovery:
             lines[1:] = [f"About {self.units:.0f} {self.unit.plural}.", ""]
         for name, column in self.columns.items():
             lines.append(f"{name} ({column.kind}): {'; '.join(_words(column))}")
-        return "\n".join(lines)
+        return "\n".join(map(visible, lines))
 
     def __repr__(self) -> str:
         return f"Discovery({', '.join(map(repr, self.columns))})"

@@ -13,6 +13,7 @@ from typing import Any
 from ..accounting import GaussianEvent, Unit, make_accountant
 from ..errors import PrivacyParameterError
 from ..parameters.parse import mapped, parse_number
+from ..record.escaping import visible
 from ..record.ledger import tree_names
 from ..record.report import as_booster
 from ..record.report_views import round_up
@@ -174,14 +175,14 @@ class EvaluationReport:
         for title, figures in self._by_group(f"All {whom}", "Group "):
             count = figures.get("rows")
             if parts and count is not None and count.value <= _SEEN * count.noise:
-                parts.append(f"{title}\n  fewer {whom} than the noise lets anybody see")
+                parts.append(f"{visible(title)}\n  fewer {whom} than the noise lets anybody see")
                 continue
             lines = [
                 f"  {whom if label == 'rows' else label:<{wide}}"
                 f"{_shown(f.value):>12}{_shown(f.low):>12}{_shown(f.high):>12}"
                 for label, f in figures.items()
             ]
-            parts.append("\n".join([title, head, *lines]))
+            parts.append("\n".join(map(visible, [title, head, *lines])))
         return "\n\n".join([*parts, self.statement()])
 
     def to_json(self) -> str:

@@ -6,12 +6,13 @@ Everything shown is computed from the ledger, which holds noisy releases and pub
 from __future__ import annotations
 
 import datetime
-import html
 import math
 import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
+
+from .escaping import html_text, visible
 
 if TYPE_CHECKING:
     from .report import PrivacyReport
@@ -73,7 +74,7 @@ def tables(report: PrivacyReport) -> list[tuple[str, list[str], list[list[str]]]
         (
             "Budget by mechanism",
             ["released", "mechanism", "times", "noise of each", "share", "epsilon alone"],
-            budget,
+            [list(map(visible, row)) for row in budget],
         ),
         ("Epsilon for other failure probabilities", ["delta", "epsilon"], curve),
         (f"Epsilon for several {several}, delta = {report.delta:g}",
@@ -95,7 +96,7 @@ def _release_sheet(report: PrivacyReport, evaluation: Any = None) -> list[tuple[
         ("Not covered", _untitled(words["not covered"])),
         ("Evaluation", _evaluated(evaluation)),
     ]
-    return [(title, text) for title, text in rows if text]
+    return [(title, visible(text)) for title, text in rows if text]
 
 
 def _untitled(paragraph: str) -> str:
@@ -120,7 +121,7 @@ def as_text(
     statement = [textwrap.fill(p, width) for p in report.statement().split("\n\n")]
     if not report.private:
         return "\n\n".join(statement)
-    parts = [f"Privacy report{f': {name}' if name else ''}"]
+    parts = [f"Privacy report{f': {visible(name)}' if name else ''}"]
     for title, text in _release_sheet(report, evaluation):
         start = f"{title}: ".ljust(21)
         parts.append(textwrap.fill(text, width, initial_indent=start, subsequent_indent=" " * 21))
@@ -183,7 +184,7 @@ def as_html(
     report: PrivacyReport, *, page: bool = False, name: str = "", evaluation: Any = None
 ) -> str:
     """The report as HTML without scripts or anything loaded from elsewhere."""
-    paragraphs = [f"<p>{html.escape(p)}</p>" for p in report.statement().split("\n\n")]
+    paragraphs = [f"<p>{html_text(p)}</p>" for p in report.statement().split("\n\n")]
     if report.private:
         head = (
             f"epsilon = {round_up(report.epsilon)}, delta = {report.delta:g}, for "
@@ -201,8 +202,8 @@ def as_html(
         head, color, parts = "NOT differentially private", "#b3261e", paragraphs
     body = (
         f'<div style="border-left:4px solid {color};padding:0 0 0 1em;max-width:52em">'
-        f'<p style="margin:0"><b>Privacy report{html.escape(f": {name}" if name else "")}</b></p>'
-        f'<p style="font-size:1.2em;margin:.2em 0;color:{color}"><b>{html.escape(head)}</b></p>'
+        f'<p style="margin:0"><b>Privacy report{html_text(f": {name}" if name else "")}</b></p>'
+        f'<p style="font-size:1.2em;margin:.2em 0;color:{color}"><b>{html_text(head)}</b></p>'
         f"{''.join(parts)}</div>"
     )
     return _PAGE.format(body) if page else body
@@ -211,8 +212,8 @@ def as_html(
 def _sheet(rows: Sequence[tuple[str, str]]) -> str:
     """Titles with their texts."""
     parts = "".join(
-        f'<dt style="font-weight:600">{html.escape(title)}</dt>'
-        f'<dd style="margin:0 0 .6em 0">{html.escape(text)}</dd>'
+        f'<dt style="font-weight:600">{html_text(title)}</dt>'
+        f'<dd style="margin:0 0 .6em 0">{html_text(text)}</dd>'
         for title, text in rows
     )
     return f'<dl style="margin:.8em 0">{parts}</dl>'
@@ -222,19 +223,18 @@ def _folded(title: str, parts: Sequence[str]) -> str:
     """What only those read who want to know how it was computed."""
     return (
         '<details style="margin:.6em 0"><summary style="cursor:pointer">'
-        f"<b>{html.escape(title)}</b></summary>{''.join(parts)}</details>"
+        f"<b>{html_text(title)}</b></summary>{''.join(parts)}</details>"
     )
 
 
 def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     style = 'style="text-align:left;padding:.1em .8em .1em 0"'
-    cells = "".join(f"<th {style}>{html.escape(c)}</th>" for c in head)
+    cells = "".join(f"<th {style}>{html_text(c)}</th>" for c in head)
     lines = "".join(
-        "<tr>" + "".join(f"<td {style}>{html.escape(c)}</td>" for c in row) + "</tr>"
-        for row in rows
+        "<tr>" + "".join(f"<td {style}>{html_text(c)}</td>" for c in row) + "</tr>" for row in rows
     )
     return (
-        f'<p style="margin:1em 0 .2em"><b>{html.escape(title)}</b></p>'
+        f'<p style="margin:1em 0 .2em"><b>{html_text(title)}</b></p>'
         f'<table style="border-collapse:collapse"><thead><tr>{cells}</tr></thead>'
         f"<tbody>{lines}</tbody></table>"
     )
@@ -248,7 +248,7 @@ def _bars(report: PrivacyReport) -> str:
     x, parts = 0.0, []
     for i, s in enumerate(report.spending()):
         width = 600 * s.share
-        label = html.escape(f"{s.release} {100 * s.share:.1f}%")
+        label = html_text(f"{s.release} {100 * s.share:.1f}%")
         parts.append(
             f'<rect x="{x:.1f}" y="0" width="{width:.1f}" height="22" '
             f'fill="{_COLORS[i % len(_COLORS)]}"><title>{label}</title></rect>'
@@ -256,7 +256,7 @@ def _bars(report: PrivacyReport) -> str:
         if width > 70:
             parts.append(
                 f'<text x="{x + 5:.1f}" y="16" font-size="12" fill="#fff">'
-                f"{html.escape(s.release)}</text>"
+                f"{html_text(s.release)}</text>"
             )
         x += width
     return (

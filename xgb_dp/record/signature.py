@@ -27,11 +27,10 @@ def beside(model: str | os.PathLike[str]) -> Path:
     return Path(f"{os.fspath(model)}{_ENDING}")
 
 
-def sign(model: Path, data: bytes, key: Path, *, booked: bool) -> Path:
-    """Sign the content of a model file with a private key, or with the public one of a key that an
-    agent holds.
+def sign(data: bytes, key: Path, *, booked: bool) -> bytes:
+    """The signature of a model file's content by a private key, or by the public one of a key that
+    an agent holds.
     """
-    signature = beside(model)
     name = BOOKED if booked else SIGNED
     process = _ssh_keygen("-Y", "sign", "-f", key.resolve(), "-n", name, data=data)
     if process.returncode != 0:
@@ -39,8 +38,7 @@ def sign(model: Path, data: bytes, key: Path, *, booked: bool) -> Path:
             f"OpenSSH did not sign with {key}: {_reason(process)}. Give a private key that OpenSSH "
             "reads, such as ~/.ssh/id_ed25519, or the public key of one that its agent holds."
         )
-    signature.write_bytes(process.stdout)
-    return signature
+    return process.stdout
 
 
 def signer(model: Path, data: bytes, signers: str | os.PathLike[str]) -> tuple[bool, str]:

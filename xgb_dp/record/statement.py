@@ -9,6 +9,7 @@ from ..accounting import SelectionEvent
 from ..accounting.events import release_counts
 from ..request.registry import RELEASES
 from .caution import concerns, doubts, scope
+from .escaping import visible
 from .report_views import round_up
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def paragraphs(report: PrivacyReport) -> dict[str, str]:
         "history": _history(record),
         "not covered": _NOT_COVERED,
     }
-    return {key: text for key, text in every.items() if text}
+    return {key: visible(text) for key, text in every.items() if text}
 
 
 def _guarantee(report: PrivacyReport) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 
 from ..accounting.events import release_counts
 from ..accounting.units import UNITS
-from ..engine import ubjson
+from ..engine import json_texts, ubjson
 from ..engine.models import file_bytes, is_json
 from ..engine.saved_model import SavedModel
 from ..errors import LedgerError, PrivacyParameterError
@@ -26,6 +26,7 @@ from ..parameters.parse import Choice, Number
 from ..request.arguments import takes
 from . import sealed, signature
 from .content import uncovered
+from .escaping import visible
 from .form import VERSION as LEDGER_VERSION
 from .form import Ledger
 from .ledger import ATTRIBUTE, check_trees, parse_ledger
@@ -116,9 +117,10 @@ class Verification:
     def __str__(self) -> str:
         lines = [f"{self.file['name']}: {self.verdict.upper()}"]
         lines += [f"  {'ok ' if c.passed else 'NO '} {c.name}: {c.detail}" for c in self.checks]
+        shown = list(map(visible, lines))
         if self.report is not None:
-            lines += ["", self.report.statement()]
-        return "\n".join(lines)
+            shown += ["", self.report.statement()]
+        return "\n".join(shown)
 
 
 @takes(adjacency="text", unit="text", policy="path", signers="path", allow="texts")
@@ -298,11 +300,11 @@ def read_model(data: bytes) -> SavedModel:
     """A saved model."""
     try:
         if is_json(data):
-            model = SavedModel(json.loads(data, object_pairs_hook=sealed.unique))
+            model = SavedModel(json_texts.loads(data, object_pairs_hook=sealed.unique))
         else:
             model = SavedModel(ubjson.loads(data))
         model.check_form()
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError) as error:
         known = type(error) is ValueError
         raise LedgerError(
             "The file is not a model of XGBoost in JSON or "

@@ -1,0 +1,139 @@
+"""Files that commands write. Nothing here needs the extra `cli`.
+
+A command has often paid for what it writes. So a file appears whole or not at all, and what does
+not fit where it was to go is kept in another place. And no command writes over what it reads.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import TypeAlias
+
+from ..errors import PrivacyParameterError
+
+Content: TypeAlias = "str | bytes | Callable[[Path], object]"
+Output: TypeAlias = "tuple[Path, Content]"
+"""Where something goes; and its text, its bytes, or what writes it to a path."""
+
+_PROBE = 1 << 16  # bytes; a disk with less room is full
+
+
+def check_places(paths: Sequence[Path], *, force: bool, read: Iterable[Path]) -> None:
+    """Refuse, before anything is spent, what could not be written afterwards, or is also read."""
+    taken = [(path, "is also read") for path in read]
+    for path in paths:
+        try:
+            _check_place(path, taken, force=force)
+        except (OSError, RuntimeError) as error:  # the latter of links that go round
+            reason = getattr(error, "strerror", None) or "it is a link to itself"
+            raise PrivacyParameterError(
+                f"{path} cannot be written: {reason}. Give a name in a folder that you "
+                "may write and that has room."
+            ) from None
+
+
+def _check_place(path: Path, taken: list[tuple[Path, str]], *, force: bool) -> None:
+    if path == Path():  # "" is the same
+        raise PrivacyParameterError("The name of a file to write is empty. Give one.")
+    if path.exists() and not force:
+        raise PrivacyParameterError(
+            f"{path} exists. Nothing is overwritten by accident, least of all a model, which has "
+            "cost budget: give another name, or --force."
+        )
+    for other, why in taken:
+        if _is_same(path, other):
+            raise PrivacyParameterError(
+                f"{path} would be overwritten: it {why}. Give another name."
+            )
+    taken.append((path, "is written twice"))
+    if not path.resolve().parent.is_dir():
+        raise PrivacyParameterError(
+            f"The folder {path.resolve().parent} does not exist. Make it, or give another name."
+        )
+    if not path.exists():
+        path.touch(exist_ok=False)
+        path.unlink()
+    elif path.is_file():
+        with path.open("r+b"):
+            pass
+    if not _is_stream(path):
+        with _beside(path) as place:
+            place.write_bytes(bytes(_PROBE))
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    """Whether two names, links of any kind included, are of one file; a stream is none.
+
+    A file in a folder that is read as one table counts as part of it.
+    """
+    if _is_stream(path):
+        return False
+    if other.is_dir() and other.resolve() in path.resolve().parents:
+        return True
+    if path.exists() and other.exists():
+        return path.samefile(other)
+    return path.resolve() == other.resolve()
+
+
+def save(*outputs: Output) -> None:
+    """Write files, each beside its place first, and then renamed."""
+    failed = []
+    for path, content in outputs:
+        try:
+            _write(path, content)
+        except OSError as error:
+            place = _elsewhere(path, content)
+            where = f"It is in {place} now: move it." if place else "It could be written nowhere."
+            failed.append(f"{path} could not be written: {error.strerror or error}. {where}")
+    if failed:
+        raise OSError(" ".join(failed))
+
+
+def _write(path: Path, content: Content) -> None:
+    if _is_stream(path):
+        _fill(path, content)
+        return
+    with _beside(path) as place:
+        _fill(place, content)
+        if path.exists():
+            shutil.copymode(path, place)
+        with place.open("rb+") as file:
+            os.fsync(file.fileno())  # or a disk may be found to be full after the renaming
+        place.replace(path.resolve())
+
+
+def _elsewhere(path: Path, content: Content) -> Path | None:
+    """Where a file went that does not fit into its folder; None if it fits nowhere."""
+    for folder in (Path(tempfile.gettempdir()), Path.home(), Path.cwd()):
+        with suppress(OSError), ExitStack() as stack:
+            place = Path(tempfile.mkdtemp(prefix="xgb-dp-", dir=folder)) / path.name
+            stack.callback(shutil.rmtree, place.parent, ignore_errors=True)
+            _fill(place, content)
+            stack.pop_all()  # it stays
+            return place
+    return None
+
+
+def _fill(place: Path, content: Content) -> None:
+    if callable(content):
+        content(place)
+    else:
+        place.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[Path]:
+    """A path of the same name on the same disk, whose folder goes at the end."""
+    with tempfile.TemporaryDirectory(prefix=".xgb-dp-", dir=path.resolve().parent) as folder:
+        yield Path(folder) / path.name
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether a path is a pipe, a device or an open file: nothing can be renamed to it."""
+    named = str(path.absolute()).startswith(("/dev/std", "/dev/fd/", "/proc/"))
+    return named or (path.exists() and not path.is_file())
