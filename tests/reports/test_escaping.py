@@ -49,11 +49,11 @@ def test_functions():
 def test_every_text_of_a_model(model, tmp_path):
     path = tmp_path / f"m{ESCAPE}.json"
     model.save_model(path)
-    report, found = xgb_dp.privacy_report(model), xgb_dp.verify(path)
-    texts = [str(found), report.statement(), report.summary(name=HOSTILE), repr(report),
+    report, verified = xgb_dp.privacy_report(model), xgb_dp.verify(path)
+    texts = [str(verified), report.statement(), report.summary(name=HOSTILE), repr(report),
              report.to_html(name=HOSTILE), xgb_dp.model_card(model, name=HOSTILE, data=HOSTILE,
                                                             description=HOSTILE)]  # fmt: skip
-    assert found.verdict == "failed"
+    assert verified.verdict == "failed"
     for text in texts:
         assert is_harmless(text), ascii(text)
         if text[:1] == "<":

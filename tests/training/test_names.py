@@ -63,10 +63,11 @@ def test_nothing_is_booked(name, book):
     params = private(objective="binary:logistic", nthread=1)
     cut = X[:, :2]
     common = {"epsilon": 1.0, "delta": 1e-6, "n_estimators": 1, "budget": book}
-    labels = np.array([name, "b"], object)[y.astype(int)]
+    classes = sorted([name, "b"])
+    labels = np.array(classes, object)[y.astype(int)]
     trainings = {
         "a column": lambda: book.train(params, xgb.DMatrix(cut, y, feature_names=[name, "b"]), 1),
-        "a class": lambda: xgb_dp.DPXGBClassifier(classes=[name, "b"], **common).fit(cut, labels),
+        "a class": lambda: xgb_dp.DPXGBClassifier(classes=classes, **common).fit(cut, labels),
         "a column of ids": lambda: xgb_dp.DPXGBClassifier(classes=2, **common).fit(
             pd.DataFrame(cut, columns=["a", "b"]).assign(**{name: np.arange(len(X))}), y,
             privacy_id=name,

@@ -90,8 +90,13 @@ def predict(given: Given) -> None:
 
 def _predictions(booster: xgboost.Booster, matrix: Any, domain: Domain) -> dict[str, Any]:
     """The columns of predictions by their names."""
-    values = probabilities(booster, matrix)
-    if domain.classes is None or ModelJson.config_of(booster).targets > 1:
+    config = ModelJson.config_of(booster)
+    several = max(config.classes, config.targets)
+    # XGBoost does not know the shape of what it predicts for no rows.
+    values = np.empty((0, several) if several > 1 else 0)
+    if matrix.num_row():
+        values = probabilities(booster, matrix)
+    if domain.classes is None or config.targets > 1:
         bounds = domain.target_bounds
         # What an exposure multiplies has no declared range.
         if bounds is not None and domain.exposure is None:
@@ -127,7 +132,7 @@ def _contributions(booster: xgboost.Booster, matrix: Any, table: Table) -> pd.Da
     outputs = _outputs(booster, table.domain) if several else []
     labels = [f"contribution_{c}_{n}" for c in outputs for n in names]
     labels = labels or [f"contribution_{n}" for n in names]
-    values = booster.predict(matrix, pred_contribs=True)
+    values = booster.predict(matrix, pred_contribs=True) if len(table.frame) else np.empty(0)
     return pd.DataFrame(values.reshape(len(table.frame), len(labels)), columns=labels)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import replace
 from functools import partial
@@ -13,7 +12,6 @@ import click
 
 from ..domain.csv_form import header_of
 from ..domain.domain import ATTRIBUTE, Domain
-from ..engine.json_texts import check_carried
 from ..engine.models import load_booster
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..record.binding import attach
@@ -115,8 +113,7 @@ def rows_and_params(given: Given, **target: float) -> tuple[Table, dict[str, Any
             )
     # Wrong names are found before pandas is loaded and the file is read.
     check_names(flatten(asked))
-    resolved = domain.resolved(header_of(given.data, given.csv), training=True)
-    check_carried(json.loads(resolved.to_json()), "the names of the schema")
+    domain.resolved(header_of(given.data, given.csv), training=True).checked()
     folder = getattr(given, "disk", None)
     if folder is None:
         from .table import read_table

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -26,7 +25,6 @@ from ..discovery.discovered import Discovery
 from ..domain.declared import read_column
 from ..domain.declared_cells import names_of
 from ..domain.domain import Domain, from_mapping, read_domain, stored_domain
-from ..engine.json_texts import check_carried
 from ..engine.saved_model import names_of_categories
 from ..errors import PrivacyParameterError, spelling
 from ..record import policy
@@ -194,8 +192,7 @@ class Private(XGBModel):
         if self._id_column is not None:
             X, privacy_id = without_column(X, self._id_column)
         if domain is not None:
-            self._domain = domain.of_table(names_of(X))
-            check_carried(json.loads(self._domain.to_json()), "the names of the schema")
+            self._domain = domain.of_table(names_of(X)).checked()
         if privacy_id is not None:
             of_part = persons_of_part(rows, self._id_column)
             self._persons = of_part or persons_of(privacy_id, column=self._id_column)
@@ -333,7 +330,6 @@ class Private(XGBModel):
                 "without privacy, take xgboost.XGBClassifier or XGBRegressor."
             )
         classes = self._declared_classes()
-        check_carried(classes, "the classes")
         if (rules := policy.in_force()) is not None:  # XGBoost has yet to choose the objective
             params = self.get_xgb_params().items()
             rules.check_params({n: v for n, v in params if n.startswith("dp_")})

@@ -18,6 +18,7 @@ from xgboost import XGBClassifier, XGBRegressor
 
 from ..data.class_codes import declared
 from ..domain.domain import stored_classes
+from ..engine.json_texts import check_carried
 from ..engine.predictions import MarginCurve, objective_of, within
 from ..errors import LedgerError, PrivacyParameterError
 from ..record.ledger import read_ledger
@@ -85,6 +86,7 @@ class DPXGBClassifier(Private, XGBClassifier):
                 "from the training labels, which would tell which classes occur. Declare them, "
                 "e.g. DPXGBClassifier(..., classes=['no', 'yes'])."
             )
+        check_carried(self.classes, "the classes")
         return in_order(self.classes)
 
     @property
