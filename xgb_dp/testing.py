@@ -73,7 +73,7 @@ def train_with_plan(
     if plan["num_class"] > 1 and "loss" not in plan:  # outputs of a loss are no classes
         params["num_class"] = plan["num_class"]
     booster = Booster({**params, **extra}, [dtrain])
-    claim = claim_plan(booster, plan)
+    claim = claim_plan(booster, plan, dtrain)
     rounds = plan["rounds"] if num_boost_round is None else num_boost_round
     for iteration in range(rounds):
         booster.update(dtrain, iteration)
@@ -85,18 +85,19 @@ def train_with_plan(
     return booster
 
 
-def claim_plan(booster: Any, plan: dict[str, Any]) -> Ledger:
+def claim_plan(booster: Any, plan: dict[str, Any], dtrain: Any) -> Ledger:
     """Let a booster grow the trees of a low-level plan, under a ledger that is marked non-private.
 
     Args:
         booster: xgboost.Booster with this plan as its parameter ``dp_plan``.
         plan: As for :func:`train_with_plan`.
+        dtrain: xgboost.DMatrix of the training.
 
     Returns:
         Ledger: The claim, which the booster now carries.
     """
     from .engine import native
-    from .record import ledger
+    from .record import ledger, sealed
     from .record.form import Ledger, TrainingRecord
 
     rounds = plan["rounds"]
@@ -112,5 +113,5 @@ def claim_plan(booster: Any, plan: dict[str, Any]) -> Ledger:
     )
     claim = Ledger(False, "none" if plan["noise_free"] else "fixed", (training,))
     ledger.store(booster, claim)
-    native.open_claim(booster.attr(ledger.ATTRIBUTE))
+    native.open_claim(dtrain, sealed.dumps(claim.to_json()))
     return claim

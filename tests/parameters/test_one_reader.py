@@ -22,6 +22,7 @@ CHECKED = re.compile(r"(.*\.)?(s|settings)(\.given)?")
 OTHERS = {
     # XGBoost's own record of a model, which uses the same words.
     ("engine/model_writing.py", "self._numbers"),
+    ("engine/saved_model.py", "self._trees['gbtree_model_param']"),
     # The ledger of a model.
     ("record/deployment.py", "last.hyperparameters"),
     ("record/deployment.py", "last.public"),

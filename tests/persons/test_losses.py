@@ -235,7 +235,7 @@ def factor_of(name: str, y: Any, margin: Any, weight: Any) -> float:
         "nthread": 1, "base_score": 1.0, "disable_default_eval_metric": True, **extra,
     }  # fmt: skip
     booster = xgb.Booster(params, [d := crowd.matrix(len(crowd.y))])
-    claim_plan(booster, plan)
+    claim_plan(booster, plan, d)
     booster.update(d, 0)
     [tree] = trees(booster)
     node = 1 if tree["sum_hessian"][1] > tree["sum_hessian"][2] else 2

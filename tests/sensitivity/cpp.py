@@ -50,7 +50,7 @@ def xgb_train(plan: dict[str, Any], d: xgb.DMatrix, start: bytearray | None = No
     if plan["objective"] in BINARY:
         params["scale_pos_weight"] = plan["row_bound"]["positive_weight"]
     booster = xgb.Booster(params, [d], model_file=start)
-    claim_plan(booster, plan)
+    claim_plan(booster, plan, d)
     booster.update(d, 0)
     return booster
 

@@ -69,7 +69,7 @@ def train(plan: dict[str, Any], d: xgb.DMatrix) -> list[dict[str, Any]]:
         "nthread": 1, "base_score": 1.0, "disable_default_eval_metric": True, **extra,
     }  # fmt: skip
     booster = xgb.Booster(params, [d])
-    claim_plan(booster, plan)
+    claim_plan(booster, plan, d)
     booster.update(d, 0)
     return trees(booster)
 

@@ -26,12 +26,12 @@ def from_plan(plan: dict, dtrain: xgb.DMatrix, **extra: object) -> xgb.Booster:
     }
     booster = xgb.Booster(params, [dtrain])
     if plan.get("noise_free") is True:
-        claim_plan(booster, plan)
+        claim_plan(booster, plan, dtrain)
         return booster
     try:
         claim = claim_of(plan)
     except (LookupError, TypeError, ValueError):
         claim = {"trainings": []}  # not a plan
     booster.set_attr(dp_ledger=json.dumps(claim))
-    open_claim(json.dumps(claim))
+    open_claim(dtrain, json.dumps(claim))
     return booster

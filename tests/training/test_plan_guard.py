@@ -220,7 +220,7 @@ def test_one_of_the_plans_that_might_be_taken_has_all_draws(booster, dtrain):
         training["events"] = [{"mechanism": "choice", "first": [], "options": options}]
         training["enforced"] = enforced
         other.set_attr(dp_ledger=json.dumps(claim))
-        native.open_claim(json.dumps(claim))
+        native.open_claim(dtrain, json.dumps(claim))
         if is_taken:
             other.update(dtrain, 0)
         else:

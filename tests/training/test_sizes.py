@@ -309,7 +309,7 @@ def test_one_name_for_the_whole_family(short):
     booster = xgb.Booster(low, [d])
     with pytest.raises(xgb.core.XGBoostError, match="does not account"):
         booster.update(d, 0)
-    LedgerCallback(training, 0, None, None).before_training(booster)
+    LedgerCallback(training, 0, None, (), d).before_training(booster)
     booster.update(d, 0)
 
 

@@ -57,7 +57,8 @@ def _read() -> Iterator[Path]:
         if isinstance(param.type, click.Path) and param.type.exists and param.type.file_okay:
             yield from (given if isinstance(given, tuple) else [given] if given else [])
     for text in context.params.get("param", ()):  # keys of workers, for example
-        yield Path(text.partition("=")[2] or ".")
+        if value := text.partition("=")[2]:
+            yield Path(value)
     if (rules := policy.in_force()) is not None:
         yield Path(os.environ[POLICY])
         if rules.book is not None:

@@ -385,8 +385,7 @@ def domain_of_model(booster: Any, path: Path, schema_file: Path | None) -> Domai
     """The domain of a schema file, or that a saved model carries, or that of numbers only."""
     if schema_file is not None:
         return read_domain(schema_file)
-    stored = stored_domain(booster)
-    if stored is not None:
+    if (stored := stored_domain(booster)) is not None:
         return stored
     if booster.feature_names is None or "c" in (booster.feature_types or []):
         raise PrivacyParameterError(

@@ -104,8 +104,10 @@ def _bytes_of(value: Any) -> bytes:
         return value.encode()
     if isinstance(value, dict):
         return b"".join(f"{name}=".encode() + _bytes_of(value[name]) for name in sorted(value))
-    is_real = any(isinstance(number, float) for number in value)  # a float of 32 bits
-    numbers = np.asarray(value, dtype="<f4" if is_real else "<f8").astype("<f8")
+    kinds = set(map(type, value))
+    if kinds - {int} and kinds - {float}:
+        raise ValueError("numbers of a tree are not of one kind")
+    numbers = np.asarray(value, dtype="<f4" if kinds == {float} else "<f8").astype("<f8")
     return len(value).to_bytes(8, "little") + numbers.tobytes()
 
 

@@ -130,9 +130,14 @@ def training_id() -> str:
     return answer("XGDPTrainingId").decode()
 
 
-def open_claim(text: str) -> None:
-    """Allow one training of this process to draw what this ledger claims."""
-    call("XGDPOpenClaim", ctypes.c_char_p(text.encode()))
+def open_claim(dtrain: Any, text: str) -> None:
+    """Allow one training of this matrix, in this process, to draw what this ledger claims."""
+    call("XGDPOpenClaim", dtrain.handle, ctypes.c_char_p(text.encode()))
+
+
+def close_claim(dtrain: Any, text: str) -> None:
+    """Forget a claim that no training has taken."""
+    call("XGDPCloseClaim", dtrain.handle, ctypes.c_char_p(text.encode()))
 
 
 def model_content(booster: Any) -> dict[str, Any]:

@@ -115,8 +115,15 @@ class SavedModel(ModelJson):
         for path, known in _KNOWN_PARTS.items():
             yield from (".".join((*path, name)) for name in set(self.part(path)) - known)
         version = self.content.get("version", [])
-        if not isinstance(version, list) or not all(type(number) is int for number in version):
+        if (
+            not isinstance(version, list)
+            or len(version) != 3
+            or not all(type(number) is int and 0 <= number < 100 for number in version)
+        ):
             yield "version"
+        parallel = self._trees["gbtree_model_param"].get("num_parallel_tree", "")
+        if not parallel.isdecimal() or parallel != str(int(parallel)):
+            yield "learner.gradient_booster.model.gbtree_model_param.num_parallel_tree"
         if self.part(BOOSTER).get("name") != "gbtree":
             yield "learner.gradient_booster.name"
         types = self.part(("learner",)).get("feature_types", [])

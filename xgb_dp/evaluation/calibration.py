@@ -22,7 +22,7 @@ from ..engine.predictions import CURVE, MarginCurve, probabilities
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
 from ..noisy_sums import Floats
 from ..record import ledger
-from ..record.binding import attach, store_bound
+from ..record.binding import attach, check_bound, store_bound
 from ..record.pipelines import steps_of
 from ..record.report import as_booster
 from .grid import CELLS
@@ -82,6 +82,8 @@ def calibrated(booster: Any, posterior: Posterior, method: str, cost: Cost) -> A
     before = None
     with suppress(LedgerError):
         before = ledger.read_ledger(booster)
+    if before is not None and before.is_complete:
+        check_bound(booster, before)
     if before is not None and {e.unit for e in before.events} - {e.unit for e in cost.events}:
         raise PrivacyRefusal(
             "The unit of privacy of the model is not that of the evaluation, so no ledger can add "

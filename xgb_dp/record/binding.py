@@ -13,6 +13,7 @@ from typing import Any
 
 from ..engine.native import model_content
 from ..engine.saved_model import SavedModel
+from ..errors import LedgerError
 from .form import Ledger
 from .ledger import ATTRIBUTE, read_ledger, store
 
@@ -22,8 +23,23 @@ BOUND = ("dp_schema", "dp_calibration", "dp_classes")
 
 def store_bound(booster: Any, ledger: Ledger) -> None:
     """Write the ledger of a finished model, bound to all of the model."""
-    content = content_of(SavedModel(model_content(booster)))
-    store(booster, replace(ledger, content=content))
+    store(booster, replace(ledger, content=content_of_booster(booster)))
+
+
+def content_of_booster(booster: Any) -> dict[str, str]:
+    """:func:`content_of` a model in memory."""
+    return content_of(SavedModel(model_content(booster)))
+
+
+def check_bound(booster: Any, ledger: Ledger) -> None:
+    """Refuse a model of which a part, but for its trees, is not the one that its ledger names."""
+    content = content_of_booster(booster)
+    if any(ledger.content.get(name) != digest for name, digest in content.items()):
+        raise LedgerError(
+            "This model was changed after its training: its names, categories, intercept, "
+            "objective or attributes are not those of its privacy ledger. Take the model as it "
+            "was saved."
+        )
 
 
 def content_of(model: SavedModel) -> dict[str, str]:
@@ -47,6 +63,9 @@ def unescaped(text: str) -> str:
 
 def attach(booster: Any, **attributes: str) -> None:
     """Set attributes that the ledger binds to the model: those named in :data:`BOUND`."""
+    bound = booster.attr(ATTRIBUTE) is not None
+    if bound:
+        check_bound(booster, read_ledger(booster))
     booster.set_attr(**attributes)
-    if booster.attr(ATTRIBUTE) is not None:
+    if bound:
         store_bound(booster, read_ledger(booster))

@@ -25,7 +25,8 @@ from .recheck import parameters_of
 
 _TOKEN = re.compile(
     rb'"(?:[^"\\\x00-\x1f]|\\["\\bfnrt]|\\u(?!00[2-7])[0-9a-f]{4})*"'
-    rb"|-?(?:\d(?:\.\d{0,8}[1-9])?E-?(?:0|[1-9]\d*)|0|[1-9]\d*|Infinity)(?![0-9.E+-])"
+    rb"|(?:-?(?:[1-9](?:\.\d{0,8}[1-9])?E(?:-?\d|-?[1-3]\d|-?4[0-5])|0E0)|0|-?[1-9]\d*|-?Infinity)"
+    rb"(?![0-9.E+-])"
     rb"|NaN|true|false|null|[{}\[\],:]"
 )
 """A token of JSON as XGBoost writes it: 32-bit floats have at most nine digits, and no zeros at the
@@ -59,7 +60,8 @@ def uncovered(model: SavedModel, ledger: Ledger, data: bytes) -> Iterator[str]:
     if is_json(data) and _TOKEN.sub(b"", data):
         yield "white space or digits that XGBoost does not write: load the model and save it again"
     text = model.attributes[ATTRIBUTE]
-    if unescaped(text) != unescaped(sealed.dumps(ledger.to_json())):
+    canonical = sealed.dumps(ledger.to_json())
+    if text not in (canonical, unescaped(canonical)):
         yield f"white space or digits in attribute {ATTRIBUTE}"
     digests: dict[str, str] = {}
     with suppress(KeyError, TypeError, ValueError):  # a part is missing or damaged
@@ -69,18 +71,24 @@ def uncovered(model: SavedModel, ledger: Ledger, data: bytes) -> Iterator[str]:
         yield "columns, objective or intercept, which are not those of the ledger"
     if digests.get("categories") not in (None, bound.get("categories")):
         yield "categories, which are not those of the ledger"
+    yield from (f"ledger.content.{name}" for name in set(bound) - {"model", "categories", *BOUND})
     has_evals = any(training.public.get("evals") for training in ledger.trainings)
     for name, value in model.attributes.items():
         known = (
             name == ATTRIBUTE
             or (name in BOUND and name in digests and digests[name] == bound.get(name))
             or (name == "scikit_learn" and value in _SCIKIT_LEARN)
-            or (has_evals and name in _OF_EVALS and is_number(value))
+            or (has_evals and name in _OF_EVALS and _is_canonical(value))
         )
         known &= name != CURVE or _is_curve(value, ledger)
         known &= name != CLASSES or _are_classes(value, model)
         if not known:
             yield f"attribute {name}"
+
+
+def _is_canonical(text: Any) -> bool:
+    """Whether a text is a number as Python writes it, which leaves no digits to choose."""
+    return is_number(text) and text in (repr(float(text)), f"{float(text):.0f}")
 
 
 def _unknown_inputs(training: TrainingRecord) -> Iterator[str]:

@@ -318,7 +318,7 @@ class Ledger:
         return self.trainings[0].start
 
     @property
-    def trees(self) -> set[str]:
-        """Names of all trees that are known, those of a public start among them."""
+    def tree_names(self) -> list[str]:
+        """Names of all trees that are known, in order, those of a public start first."""
         start = () if self.start is None else self.start.trees
-        return {*start, *(name for t in self.trainings for name in t.trees or ())}
+        return [*start, *(name for t in self.trainings for name in t.trees or ())]

@@ -61,7 +61,8 @@ def check_trees(ledger: Ledger, model: ModelJson) -> None:
     if not ledger.is_complete:
         return
     public_rounds = ledger.start.rounds if ledger.start is not None else 0
-    if not ledger.trees.issuperset(digests) or total > public_rounds + ledger.rounds:
+    named = iter(ledger.tree_names)  # in the order in which they were grown, as in every slice
+    if not all(name in named for name in digests) or total > public_rounds + ledger.rounds:
         raise LedgerError(
             "This model holds trees that its privacy ledger does not account for: it was changed "
             "after training. Continue models with xgboost.train(..., xgb_model=...) only."

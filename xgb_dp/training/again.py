@@ -73,7 +73,7 @@ def of_total(dtrain: Any, claimed: Ledger) -> list[str]:
     with _lock:
         kept = list(_trained.get(id(_rows(dtrain)), {}).values())
     # A model that this one continues is a part of it.
-    records = [*(r for r in kept if r.last not in claimed.trees), _Spent.of(claimed)]
+    records = [*(r for r in kept if r.last not in claimed.tree_names), _Spent.of(claimed)]
     count = len(records)
     if count < 2 or count & (count - 1) or not all(r.noisy for r in records):
         return []

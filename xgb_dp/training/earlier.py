@@ -8,6 +8,7 @@ from typing import Any
 from ..engine.models import load_booster
 from ..errors import LedgerError, PrivacyParameterError, named
 from ..record import ledger
+from ..record.binding import check_bound
 from ..record.fields import PublicStart
 from ..record.form import Ledger
 from ..request.settings import Settings
@@ -74,6 +75,7 @@ def grown_on(
     except LedgerError as error:
         raise ledger.not_continued(error) from None
     earlier = ledger.earlier_ledger(booster, private=private, names=names, types=types)
+    check_bound(booster, ledger.read_ledger(booster))
     check_earlier(earlier, s)
     check_categories(booster, s)
     return earlier, None

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from xgboost.callback import TrainingCallback
 from xgboost.core import Booster
 
-from ..engine import native
+from ..engine import native, workers
 from ..engine.model_json import ModelJson
-from ..errors import PrivacyWarning
+from ..errors import LedgerError, PrivacyRefusal, PrivacyWarning
 from ..record import caution, ledger
-from ..record.binding import store_bound
+from ..record.binding import content_of_booster, store_bound
 from ..record.fields import PublicStart
 from ..record.form import DISCOVERY, Ledger, Released
 
@@ -42,8 +42,12 @@ class LedgerCallback(TrainingCallback):
         position: int,
         count: float | None,
         entries: Sequence[str | None] = (),
+        dtrain: Any = None,
     ) -> None:
         super().__init__()
+        self.dtrain = dtrain
+        self.opened = ""  # the ledger under which the training draws, once it has begun
+        self.content: dict[str, str] = {}  # of the booster that it began with
         self.training = training
         self.rounds = training.options[position].settings.rounds
         self.claimed = training.claim(position, count)
@@ -57,6 +61,11 @@ class LedgerCallback(TrainingCallback):
 
     def before_training(self, model: Any) -> Any:
         """Claim the plan as spent, and fix the public schema of the model."""
+        if self.opened:
+            raise PrivacyRefusal(
+                "A training has begun already with this callback, and its budget pays for one "
+                "model. Call `xgboost.train` again for another one."
+            )
         if self.first is not None:
             model = self.first(model)
             self.first = None  # and with it the matrices
@@ -64,7 +73,10 @@ class LedgerCallback(TrainingCallback):
                 start = PublicStart.of(names, len(names), released=True)
                 self.claimed = self.claimed.starting_from(start)
         self.prepare(model)
-        native.open_claim(model.attr(ledger.ATTRIBUTE))
+        self.opened = model.attr(ledger.ATTRIBUTE)
+        native.open_claim(self.dtrain, self.opened)
+        self.content = content_of_booster(model)
+        self.content.pop("categories", None)
         self.start = model.num_boosted_rounds()
         return model
 
@@ -81,8 +93,8 @@ class LedgerCallback(TrainingCallback):
 
     def after_training(self, model: Any) -> Any:
         """Write what was drawn."""
-        rounds = model.num_boosted_rounds() - self.start
-        record = self.training.draws.complete(self.claimed, model, rounds)
+        native.close_claim(self.dtrain, self.opened)
+        record = workers.check_together(lambda: self._complete(model))
         for updater in ModelJson.config_of(model).updaters:
             of_trees = updater.get("dp_narrow", {})
             self.narrow = {**self.narrow, **{int(i): where for i, where in of_trees.items()}}
@@ -93,6 +105,18 @@ class LedgerCallback(TrainingCallback):
             texts += caution.of_narrow({names[i]: self.narrow[i] for i in sorted(self.narrow)})
             caution.warn(texts, stacklevel=6)
         return model
+
+    def _complete(self, model: Any) -> Ledger:
+        rounds = model.num_boosted_rounds() - self.start
+        record = self.training.draws.complete(self.claimed, model, rounds)
+        content = content_of_booster(model)
+        content.pop("categories", None)  # declared ones, which XGBoost takes from the first round
+        if content != self.content:
+            raise LedgerError(
+                "A callback has changed names, intercept, objective or attributes of the model "
+                "during its training. Do not publish it, and train again without."
+            )
+        return record
 
     def _store(self, model: Any, record: Ledger) -> None:
         whole = with_look(model, record, self.look)

@@ -310,7 +310,7 @@ class Training:
         elif sums is not None:
             text = first_release.after_release(taken.settings, noise, taken.plan, sums, capped)
         low = {**plan.low_level(taken.settings), "dp_plan": text, **low}
-        keeper = LedgerCallback(self, position, count, entries)
+        keeper = LedgerCallback(self, position, count, entries, cache[0])
         if first is not None:
             keeper.first = partial(booster_with, first.trees, params=low, cache=cache)
             keeper.narrow = first.narrow
