@@ -63,9 +63,10 @@ def unescaped(text: str) -> str:
 
 def attach(booster: Any, **attributes: str) -> None:
     """Set attributes that the ledger binds to the model: those named in :data:`BOUND`."""
-    bound = booster.attr(ATTRIBUTE) is not None
-    if bound:
-        check_bound(booster, read_ledger(booster))
+    if booster.attr(ATTRIBUTE) is None:
+        booster.set_attr(**attributes)
+        return
+    ledger = read_ledger(booster)
+    check_bound(booster, ledger)
     booster.set_attr(**attributes)
-    if bound:
-        store_bound(booster, read_ledger(booster))
+    store_bound(booster, ledger)

@@ -75,7 +75,7 @@ def grown_on(
     except LedgerError as error:
         raise ledger.not_continued(error) from None
     earlier = ledger.earlier_ledger(booster, private=private, names=names, types=types)
-    check_bound(booster, ledger.read_ledger(booster))
+    check_bound(booster, earlier)
     check_earlier(earlier, s)
     check_categories(booster, s)
     return earlier, None

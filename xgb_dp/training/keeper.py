@@ -75,8 +75,7 @@ class LedgerCallback(TrainingCallback):
         self.prepare(model)
         self.opened = model.attr(ledger.ATTRIBUTE)
         native.open_claim(self.dtrain, self.opened)
-        self.content = content_of_booster(model)
-        self.content.pop("categories", None)
+        self.content = _fixed_content(model)
         self.start = model.num_boosted_rounds()
         return model
 
@@ -109,9 +108,7 @@ class LedgerCallback(TrainingCallback):
     def _complete(self, model: Any) -> Ledger:
         rounds = model.num_boosted_rounds() - self.start
         record = self.training.draws.complete(self.claimed, model, rounds)
-        content = content_of_booster(model)
-        content.pop("categories", None)  # declared ones, which XGBoost takes from the first round
-        if content != self.content:
+        if _fixed_content(model) != self.content:
             raise LedgerError(
                 "A callback has changed names, intercept, objective or attributes of the model "
                 "during its training. Do not publish it, and train again without."
@@ -123,6 +120,14 @@ class LedgerCallback(TrainingCallback):
         (store_bound if whole.is_complete else ledger.store)(model, whole)
         if self.notify is not None:
             self.notify(whole)
+
+
+def _fixed_content(model: Any) -> dict[str, str]:
+    """Digests of what stays as it is from the first round on.
+
+    The categories do not: XGBoost takes the declared ones from the matrix of the first round.
+    """
+    return {name: v for name, v in content_of_booster(model).items() if name != "categories"}
 
 
 def released_by(look: Mapping[str, Any] | None) -> tuple[Released, ...]:
