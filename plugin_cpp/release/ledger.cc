@@ -99,12 +99,7 @@ bool UseClaim(std::string const& ledger, DMatrix const* train) {
   auto digest = KeyOf(ledger, train);
   auto& open = OpenClaims();
   std::lock_guard lock{open.mutex};
-  auto it = open.digests.find(digest);
-  if (it == open.digests.end()) {
-    return false;
-  }
-  open.digests.erase(it);
-  return true;
+  return open.digests.erase(digest) == 1;
 }
 
 std::uint64_t LedgerEntry::Draw(std::size_t part) {

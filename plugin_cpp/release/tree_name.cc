@@ -2,7 +2,6 @@
 
 #include <cstddef>  // for size_t
 #include <cstdint>  // for uint64_t
-#include <utility>  // for move
 
 #include "plugin_cpp/release/sha256.h"  // for Sha256, ToHex
 #include "xgboost/json.h"               // for Json, get, Object, String, TypedArray
@@ -41,17 +40,13 @@ void Append(Json const& value, Sha256* hash) {
 }
 }  // namespace
 
-std::string TreeName(Json tree) {
-  constexpr std::size_t kBytes = 16;
-  get<Object>(tree).erase("id");  // its position in a model
-  Sha256 hash;
-  Append(tree, &hash);
-  return ToHex(hash.Finish().data(), kBytes);
-}
-
 std::string TreeName(RegTree const& tree) {
+  constexpr std::size_t kBytes = 16;
   Json saved{Object{}};
   tree.SaveModel(&saved);
-  return TreeName(std::move(saved));
+  get<Object>(saved).erase("id");  // its position in a model
+  Sha256 hash;
+  Append(saved, &hash);
+  return ToHex(hash.Finish().data(), kBytes);
 }
 }  // namespace xgboost::dp

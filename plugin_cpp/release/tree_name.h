@@ -8,16 +8,12 @@
 
 #include <string>  // for string
 
-#include "xgboost/json.h"        // for Json
 #include "xgboost/tree_model.h"  // for RegTree
 
 namespace xgboost::dp {
 /**
  * @brief The first 128 bits of the SHA-256 of a tree, in hexadecimal digits, as `tree_names` in
  *        xgb_dp/engine/model_json.py computes it from a file.
- *
- * @param tree What `RegTree::SaveModel` makes of it.
  */
-[[nodiscard]] std::string TreeName(Json tree);
 [[nodiscard]] std::string TreeName(RegTree const& tree);
 }  // namespace xgboost::dp
