@@ -10,6 +10,7 @@ import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 import pytest
@@ -48,9 +49,13 @@ def test_real_mechanisms_pass(build):
 
 
 def test_the_bound_is_near_the_claim():
-    """An audit that finds nothing where there is much to find would be worth nothing."""
-    result = mechanisms.audit(mechanisms.leaves(ASKED, PLAN), 400_000)
-    assert result.lower_bound > 0.7 * result.claimed_epsilon
+    """An audit that finds nothing where there is much to find would be worth nothing.
+
+    One audit in some hundreds picks a rejection set in a tail and shows less; the median does not.
+    """
+    sums = mechanisms.leaves(ASKED, PLAN)
+    results = [mechanisms.audit(sums, 400_000) for _ in range(5)]
+    assert median(r.lower_bound / r.claimed_epsilon for r in results) > 0.7
 
 
 @pytest.mark.parametrize(
