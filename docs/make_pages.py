@@ -15,7 +15,6 @@ from typing import Any
 
 from xgb_dp.parameters.parameter import Parameter, Table
 from xgb_dp.published.systems import PRESETS, SYSTEMS
-from xgb_dp.releases.products import MOST_SCORES
 from xgb_dp.releases.splits import OF_TREES
 from xgb_dp.request.names import NEUTRAL, REFUSED
 from xgb_dp.request.params import ARGUMENTS, DEFAULT_ROUNDS, PARAMETERS
@@ -64,11 +63,6 @@ tree and takes the plan below that fits it. The budget covers whichever plan it 
   [start from columns](accuracy.md#sparse-tables) (`dp_start="columns"`), if the strength times the
   square of this share is below {meetings:.0f}. It needs a released intercept, a private number of
   rows, no `feature_weights`, and none of: {without}.
-- Other tables of two classes [start linearly](accuracy.md#a-linear-start) (`dp_start="linear"`), if
-  they have at most {scores} columns of numbers. They need a released intercept, and none of:
-  `dp_budget_shares`, `dp_candidates`, `dp_max_weight`, `dp_secure_sum`, `dp_weight_unit`,
-  `feature_weights`, `monotone_constraints`, `num_parallel_tree`, `scale_pos_weight`. Columns with
-  few categories take part while there is room for a score of each in a row of {scores}.
 - There are {rounds} rounds, whatever the rows, in other presets and with `subsample` below 1,
   `dp_ensemble`, `dp_accountant="pure"` or `dp_epsilon=inf`.
 
@@ -106,7 +100,6 @@ def _rounds() -> str:
     return ROUNDS.format(
         trees=names,
         without=without,
-        scores=MOST_SCORES - 1,
         columns=f"{COLUMNS[0]} to {COLUMNS[-1]:,}",
         after=AFTER_COLUMNS.rounds,
         sparse=SPARSE,

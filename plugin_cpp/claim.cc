@@ -64,6 +64,7 @@ Json FiguresOf(RowBound const& bound) {
 /** @brief The figures of a plan on which its sensitivities rest, as ledgers have them. */
 Json FiguresOf(Plan const& plan) {
   Json out{Object{}};
+  out["candidates"] = Json{};
   if (plan.NumPrivateFeatures() > 0) {
     auto const& counts = plan.candidates;
     bool tree = counts.kind == CandidateKind::kQuantileTree;
@@ -73,7 +74,6 @@ Json FiguresOf(Plan const& plan) {
     candidates["shift"] = Whole(counts.shift);
     candidates["hessian"] = Truth(counts.hessian);
     out["candidates"] = candidates;
-    out["products"] = Json{};  // with them, candidates were drawn before the trees and are cuts now
   }
   out["bound"] = FiguresOf(plan.row_bound);
   out["unit"] = Json{String{plan.IsOfPersons() ? "person" : "row"}};

@@ -31,7 +31,6 @@ NAMES = (
     "alternatives",
     "sbdt_paper",
     "parts",
-    "start",
     "persons",
     "objectives",
     "public_start",

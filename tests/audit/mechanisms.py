@@ -100,13 +100,6 @@ def candidates(asked: Releases, plan: NoisePlan, drawn: NoisePlan | None = None)
     return _mechanism("candidate counts", plan, "candidates", scores)
 
 
-def products(asked: Releases, plan: NoisePlan, drawn: NoisePlan | None = None) -> Mechanism:
-    """Products of scores: a row with a constant alone moves two sums."""
-    moved = [(1 << plan["products"].shift) * 23170 >> 15] * 2
-    scores = gaussian_scores(moved, (drawn or plan)["products"].sigma2)
-    return _mechanism("products", plan, "products", scores)
-
-
 def intercept(asked: Releases, plan: NoisePlan, drawn: NoisePlan | None = None) -> Mechanism:
     """Label sums: the row adds (1, 1), or 1 to one class."""
     drawn = drawn or plan

@@ -18,10 +18,8 @@ import pytest
 from tests.reference import grow, trainer
 from xgb_dp.audit import ApproximateClaim, AuditResult, audit_one_run, suite
 from xgb_dp.audit import __main__ as command
-from xgb_dp.calibrate.mechanisms import Releases
 from xgb_dp.calibrate.search import calibrate
 from xgb_dp.discovery.least_noise import plan_discovery
-from xgb_dp.releases.products import Products
 
 from . import __main__ as all_audits
 from . import broken, discovery, mechanisms, persons, scenarios
@@ -31,15 +29,6 @@ SURE = 1.0 - 1e-6
 ASKED = mechanisms.small_training()
 PLAN = calibrate(ASKED, 4.0, 1e-6)
 TINY = Size(draws=20_000, trainings=40, broken=40, few=100, canaries=300)
-
-
-def test_products_are_audited():
-    asked = Releases((Products(False),), {"products": 1.0}, rounds=1)
-    plan = calibrate(asked, 4.0, 1e-6)
-    sound = mechanisms.products(asked, plan)
-    assert not mechanisms.audit(sound, 100_000, confidence=SURE).violated
-    thin = mechanisms.products(asked, plan, broken.less_noise(plan))
-    assert mechanisms.audit(thin, 200_000).violated
 
 
 @pytest.mark.parametrize("build", mechanisms.BUILDERS)

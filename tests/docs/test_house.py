@@ -17,7 +17,7 @@ SAY_NOTHING = {"found", "own", "made", "told"}
 FACES = {"__init__", "__main__"}
 IN_BOTH = {
     "bounded_range", "candidates", "claim", "column_sums", "correction", "intercept", "label_range",
-    "leaves", "ledger", "noisy_splits", "persons", "plan", "products", "program", "release",
+    "leaves", "ledger", "noisy_splits", "persons", "plan", "program", "release",
     "splits",
 }  # fmt: skip
 """Stems of one thing that has a part in Python and one in C++."""

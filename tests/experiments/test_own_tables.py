@@ -162,8 +162,7 @@ def test_the_smallest_size_has_enough_test_rows(tmp_path, capsys):
     rows = {r["system"]: r for r in rows_of(tmp_path, "sizes")}
     assert set(rows) == {"default", "not private"}
     assert {r["n_train"] for r in rows.values()} == {"700"}
-    # Left open, and chosen by a noisy number of rows; a linear start is among them.
-    assert "1 products" in rows["default"]["releases"]
+    # Left open, and chosen by a noisy number of rows.
     assert int(rows["default"]["rounds"]) > 50
     assert float(rows["default"]["log_loss"]) > 0
     text = capsys.readouterr().out

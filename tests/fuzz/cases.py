@@ -65,7 +65,7 @@ VALID: dict[str, tuple[Any, ...]] = {
     "dp_categories": ({0: 2}, {"c0": ["down", "up"]}, {"c0": 5}),
     "dp_split": ("exponential", "random", "partial", "histogram"),
     "dp_leaf": ("newton", "gradient"), "dp_leaf_noise": ("gaussian", "laplace", "output"),
-    "dp_start": ("intercept", "columns", "linear"), "dp_eta_start": (0.001, 0.2, 1.0),
+    "dp_start": ("intercept", "columns"), "dp_eta_start": (0.001, 0.2, 1.0),
     "dp_geometric_clip": (True, False), "dp_ensemble": (1, 2, 3),
     "dp_features_per_tree": (1, 2), "dp_feature_order": ("random", "cyclic"),
     "dp_score": ("l1", "newton", "gain"), "dp_score_clip": (0.5, 2.0),

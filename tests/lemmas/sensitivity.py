@@ -215,24 +215,6 @@ def share_of_columns() -> Iterator[Query]:
 
 
 @lemma
-def products_of_scores() -> Iterator[Query]:
-    """Squares, pairs and labels of three scores, in units of the sums: |z|^2 is at most a unit.
-
-    What a row adds is half of each square and of each label, squared.
-    """
-    squares, pairs, labels = (z3.Reals(" ".join(f"{c}{i}" for i in range(3))) for c in "spl")
-    most = sensitivity.columns_sens2(SHIFT)
-    given = [*(s >= 0 for s in squares), sum(squares) <= UNIT]
-    for pair, (i, j) in zip(pairs, ((0, 1), (0, 2), (1, 2)), strict=True):  # squared
-        given += [pair >= 0, pair <= squares[i] * squares[j]]
-    for label, square in zip(labels, squares, strict=True):  # squared
-        given += [label >= 0, label <= square * UNIT / 2]
-    total = sum(s * s for s in squares) / 2 + sum(pairs) + sum(labels)
-    alone = [squares[0] == UNIT, labels[0] == UNIT * UNIT / 2]
-    yield Query(given, total <= most, total <= most - 1, alone)
-
-
-@lemma
 def sums_of_labels() -> Iterator[Query]:
     """Every sum of an intercept moves by at most a unit, for up to 3 targets."""
     flags = itertools.product((False, True), repeat=3)

@@ -31,7 +31,6 @@ MASKED: dict[str, Any] = {
 }  # fmt: skip
 
 NUMBERS: dict[str, Any] = {"dp_start": "columns", "dp_categories": None}
-LINEAR: dict[str, Any] = {"dp_start": "linear"}
 PERSONS: dict[str, Any] = {"dp_privacy_id": True}
 LOOK = {"delta": 1e-6, "events": [GaussianEvent("ranges", 1, 400, 1, 1).to_json()]}
 
@@ -88,10 +87,6 @@ BROKEN: dict[str, dict[str, Any]] = {
     "columns and labels are read together": {"dp_start": "columns", "base_score": 0.5},
     "columns are numbers": {"dp_start": "columns"},
     "trees after columns": NUMBERS | {"num_parallel_tree": 2},
-    "a linear start of two classes": REGRESSION | {"dp_start": "linear"},
-    "a linear start on counted candidates": LINEAR | {"dp_candidate_weight": "hessian"},
-    "trees after a linear start": LINEAR | {"num_parallel_tree": 2},
-    "scores of few columns": LINEAR,
     "gradient leaves weigh no class": WEIGHTED | {"scale_pos_weight": 2},
     "noisy sums bring Gaussian leaves": {"dp_split": "partial", "dp_leaf_noise": "laplace"},
     "leaf noise output needs rows that count alike": {"dp_leaf_noise": "output"},
@@ -180,10 +175,6 @@ ALSO: list[tuple[int, str, dict[str, Any]]] = [
         {"dp_feature_order": "cyclic", "dp_features_per_tree": 2},
         {"monotone_constraints": (1, 0, 0)}, {"interaction_constraints": [[0, 1]]})),
     (2, "columns of two classes", NUMBERS),
-    (1, "a linear start of two classes", LINEAR | {"base_score": 0.5}),
-    (1, "a linear start on counted candidates",
-     LINEAR | {"dp_feature_cuts": {0: (0.5,), 1: (0.5,)}}),
-    (1, "trees after a linear start", LINEAR | {"monotone_constraints": (1, 0, 0)}),
     (1, "labels of the objective are in the range",
      {"objective": "reg:squaredlogerror", "dp_target_bounds": (-1, 3)}),
     (1, "labels of the objective are in the range", SHARES | {"dp_target_bounds": (0, 3)}),

@@ -39,11 +39,10 @@ print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
     [
         {"tree_method": "hist"},
         {},
-        {"dp_start": "linear"},
         {"dp_privacy_id": [i // 2 for i in range(400)]},
         {"objective": "reg:squarederror", "dp_target_bounds": (0, 1)},
     ],
-    ids=["stock", "default", "linear", "persons", "regression"],
+    ids=["stock", "default", "persons", "regression"],
 )
 def test_a_forked_child_trains(params):
     done = child(FORKS, params, OMP_NUM_THREADS="2")

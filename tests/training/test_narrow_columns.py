@@ -89,9 +89,9 @@ def columns(n):
 
 @pytest.mark.parametrize(
     "params",
-    [LOGISTIC | {"dp_start": "linear"}, LOGISTIC, SQUARED, MULTICLASS,
+    [LOGISTIC, SQUARED, MULTICLASS,
      SQUARED | {"tree_method": "dp_approx", "dp_epsilon": 50.0}],
-    ids=["linear start", "intercept", "squared", "multiclass", "approx"],
+    ids=["logistic", "squared", "multiclass", "approx"],
 )  # fmt: skip
 def test_narrow_columns_are_reported(params):
     missed, seen = columns(N)

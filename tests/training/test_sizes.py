@@ -17,14 +17,13 @@ from xgb_dp.engine import native
 from xgb_dp.errors import BudgetError, LedgerError
 from xgb_dp.record.ledger import read_ledger
 from xgb_dp.record.spending import mu2_of_kind
-from xgb_dp.releases.products import MOST_SCORES
 from xgb_dp.request.params import DEFAULT_ROUNDS
 from xgb_dp.request.schema import read_schema
-from xgb_dp.request.sizes import SIZES, settings_of_sizes
+from xgb_dp.request.sizes import SIZES
 from xgb_dp.testing import fixed_noise
 from xgb_dp.training import prepare as road
 from xgb_dp.training.keeper import LedgerCallback
-from xgb_dp.training.prepare import checked, prepare
+from xgb_dp.training.prepare import prepare
 from xgb_dp.training.run import Training
 
 from ..conftest import OBJECTIVE, arrays
@@ -361,40 +360,6 @@ def test_the_table(kind):
     assert prepared.family.taken(1e12) == len(sizes_of_kind) - 1
     firsts = {p.noise.events[0] for p in prepared.plans}
     assert len(firsts) == 1
-
-
-@pytest.mark.parametrize(
-    ("kind", "given", "start"),
-    [
-        ("binary", {}, "linear"),
-        ("binary", {"max_depth": 3, "eta": 0.1}, "linear"),
-        ("binary", {"dp_start": "intercept"}, "intercept"),
-        ("binary", {"dp_max_weight": 1.0}, "intercept"),
-        ("binary", {"scale_pos_weight": 2.0}, "intercept"),
-        ("binary", {"monotone_constraints": "(1,0,0,0)"}, "intercept"),
-        ("binary", {"base_score": 0.5}, "intercept"),
-        ("binary", {"dp_feature_bounds": BOUNDS, "dp_candidates": "histogram"}, "intercept"),
-        ("multiclass", {}, "intercept"),
-        ("regression", {}, "intercept"),
-    ],
-)
-def test_two_classes_start_linearly(kind, given, start):
-    settings = checked(asked(kind, **given), read_schema(data(FEW, kind)), None)
-    assert {plan["dp_start"] for plan in settings_of_sizes(settings)[1]} == {start}
-
-
-def test_columns_with_weights_do_not_start_linearly():
-    """The first trees would take a column that its weight keeps out."""
-    d = data(FEW, feature_weights=np.array([1.0, 0.0, 1.0, 1.0]))
-    _, plans = settings_of_sizes(checked(asked(colsample_bytree=0.5), read_schema(d), None))
-    assert {plan["dp_start"] for plan in plans} == {"intercept"}
-
-
-def test_many_columns_do_not_start_linearly():
-    for columns, start in ((MOST_SCORES - 1, "linear"), (MOST_SCORES, "intercept")):
-        schema = read_schema(xgb.DMatrix(np.ones((FEW, columns)), np.arange(FEW) % 2))
-        _, plans = settings_of_sizes(checked(asked(), schema, None))
-        assert [plan["dp_start"] for plan in plans] == [start] * len(SIZES["binary"]) + ["columns"]
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 8.0])

@@ -48,7 +48,7 @@ def last(model: xgb.Booster) -> Any:
     return read_ledger(model).trainings[-1]
 
 
-@pytest.mark.parametrize(("share", "start"), [(0.03, "columns"), (0.5, "linear")])
+@pytest.mark.parametrize(("share", "start"), [(0.03, "columns"), (0.5, "intercept")])
 def test_few_cells_start_from_columns(share, start, short):
     model = xgb.train(asked(), table(share))
     training = last(model)
@@ -183,7 +183,7 @@ def test_columns_that_meet_often_take_trees(short):
     family = prepare(asked(), read_schema(table(0.03, n=2)), None).family
     assert family is not None
     plans = [p.settings["dp_start"] for p in family.plans]
-    assert plans == ["linear", "linear", "columns"]
+    assert plans == ["intercept", "intercept", "columns"]
     most = MEETINGS / worth(1.0) / 0.05**2
     assert [family.taken(n, 0.05 * n) for n in (10.0, most - 1.0, most)] == [2, 2, 1]
     assert [family.taken(n, n) for n in (10.0, most - 1.0, most)] == [0, 1, 1]

@@ -17,7 +17,7 @@ from . import sensitivity
 from .event_reader import event_from_json
 from .events import Event, ExponentialEvent, PlainEvent
 from .nested import RoundsEvent
-from .sensitivity import MOST_PRODUCTS, Labels, RowBound, leaf_coordinates, release_of
+from .sensitivity import Labels, RowBound, leaf_coordinates, release_of
 from .units import PERSON
 
 NOISY_SUMS = ("histogram", "partial")
@@ -58,7 +58,6 @@ class Enforced:
     labels: Labels | None  # None where the intercept and the number of rows are public
     by_column: int | None  # shift of the sums by class and column; None without
     corrects: bool  # whether the mean of a regression is corrected after the last tree
-    products: int | None = None  # shift of the products of a linear start; None without
 
     def __post_init__(self) -> None:
         if self.bound.of_person != (self.unit == PERSON):
@@ -121,7 +120,6 @@ class Enforced:
             labels=None if labels is None else Labels.of(labels),
             by_column=asked["columns"]["shift"] if "columns" in asked else None,
             corrects=plan["correction"]["on"],
-            products=asked["products"]["shift"] if "products" in asked else None,
         )
 
     @property
@@ -132,7 +130,6 @@ class Enforced:
             "rows" if self.labels and self.labels.kind == "rows" else "intercept": self.labels,
             "columns": self.by_column is not None,
             "candidates": self.candidates,
-            "products": self.products is not None,
             "correction": self.corrects,
             "splits": self.split == "exponential",
             "histograms" if self.split in NOISY_SUMS else "leaves": True,
@@ -196,7 +193,6 @@ class Enforced:
             "intercept": lambda: _meant(self.labels).measure(person=self._of_persons),
             "rows": lambda: _meant(self.labels).measure(person=self._of_persons),
             "columns": lambda: (sensitivity.columns_sens2(_meant(self.by_column)), self.columns),
-            "products": lambda: (sensitivity.columns_sens2(_meant(self.products)), MOST_PRODUCTS),
             "candidates": self._candidates,
             "correction": lambda: (sensitivity.correction_sens2(), 2),
             "histograms": self._histograms,
@@ -262,7 +258,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "Labels | None": (Labels, type(None)),
     "int | None": (int, type(None)),
 }
-_MOST = {"grid_bits": 20, "depth": 10, "levels": 17, "shift": 26, "by_column": 26, "products": 26}
+_MOST = {"grid_bits": 20, "depth": 10, "levels": 17, "shift": 26, "by_column": 26}
 _MOST_OF_ANY = 1 << 40
 Kind = TypeVar("Kind")
 
@@ -276,7 +272,7 @@ def _meant(figure: Kind | None) -> Kind:
 def _read(kind: type[Kind], data: Mapping[str, Any]) -> Kind:
     """An object with exactly these fields, each of its type, and no number that is out of range."""
     for item in fields(kind):  # type: ignore[arg-type]
-        value = data.get("products") if item.name == "products" else data[item.name]
+        value = data[item.name]
         if type(value) not in _TYPES[str(item.type)]:
             raise TypeError(item.name)
         if type(value) is int and not 0 <= value <= _MOST.get(item.name, _MOST_OF_ANY):

@@ -23,8 +23,6 @@ OUTPUT_UNITS = 1 << 20
 MAX_RANGE = 1 << 23
 # Cells of equal width of the range of labels, in which they are counted for quantiles.
 LABEL_CELLS = 64
-# Sums of products that a linear start may release; no training has scores for so many.
-MOST_PRODUCTS = 1 << 18
 _KINDS = ("binary", "regression", "targets", "multiclass", "cells", "range", "rows")
 
 
@@ -305,11 +303,11 @@ class Labels:
 def release_of(request: Mapping[str, Any]) -> str:
     """The name that the draws of a request before the first tree have in a ledger."""
     kind: str = request["kind"]
-    return kind if kind in ("rows", "columns", "candidates", "products", "range") else "intercept"
+    return kind if kind in ("rows", "columns", "range") else "intercept"
 
 
 def columns_sens2(shift: int) -> int:
-    """Squared L2 sensitivity of cells by class and column, and of products: norms of 2^shift."""
+    """Squared L2 sensitivity of cells by class and column: a norm of 2^shift."""
     return 1 << (2 * shift)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -81,64 +80,6 @@ def complete_tree(
         "sum_hessian": _shortest(covers),
         "tree_param": _param(width, len(nodes)),
     }
-
-
-def tree_of_column(
-    number: int,
-    width: int,
-    column: int,
-    leaves: Floats,
-    covers: Floats,
-    missing: int,
-    cuts: Sequence[float] | None,
-) -> dict[str, Any]:
-    """The JSON of a balanced tree that splits on one column alone.
-
-    Args:
-        number: Of the tree.
-        width: Columns of the table.
-        column: The one that it splits on.
-        leaves: Weights of its bins, or of its categories by code.
-        covers: Of the same, above 0.
-        missing: Position of the leaf that missing cells reach.
-        cuts: Where all bins but the first begin; None for categories, which are set apart by
-            weight.
-    """
-    order = np.arange(len(leaves)) if cuts is not None else np.argsort(leaves, kind="stable")
-    nodes: list[tuple[float | int, ...]] = []
-    sets: list[list[int]] = []  # categories to the right of each split
-    queue = deque([(_PARENT_OF_ROOT, 0, len(leaves))])
-    while queue:  # level by level: the children of a node have the next free numbers
-        parent, low, high = queue.popleft()
-        node, middle, members = len(nodes), (low + high) // 2, order[low:high]
-        cover, moment = covers[members].sum(), (covers * leaves)[members].sum()
-        inner, right, gain = high - low > 1, order[middle:high], 0.0
-        if inner:
-            part, of_right = covers[right].sum(), (covers * leaves)[right].sum()
-            gain = (of_right - moment * part / cover) ** 2 * cover / part / (cover - part)
-            queue.extend([(node, low, middle), (node, middle, high)])
-            sets.append(sorted(right.tolist()))
-        end = moment / cover if not inner else 0.0 if cuts is None else cuts[middle - 1]
-        first = node + len(queue) - 1 if inner else LEAF
-        nodes.append(
-            (moment / cover, int(inner and missing not in right), first, gain, parent,
-             first + 1 if inner else LEAF, end, column if inner else 0,
-             int(inner and cuts is None), cover)
-        )  # fmt: skip
-    fields = ("base_weights", "default_left", "left_children", "loss_changes", "parents",
-              "right_children", "split_conditions", "split_indices", "split_type",
-              "sum_hessian")  # fmt: skip
-    tree: dict[str, Any] = dict(zip(fields, map(list, zip(*nodes, strict=True)), strict=True))
-    for name in ("base_weights", "loss_changes", "split_conditions", "sum_hessian"):
-        tree[name] = _shortest(np.array(tree[name]))
-    sizes = [] if cuts is not None else [len(one) for one in sets]
-    tree |= {
-        "categories": [code for one in sets for code in one] if cuts is None else [],
-        "categories_nodes": [i for i, node in enumerate(nodes) if node[8]],
-        "categories_segments": np.cumsum([0, *sizes])[: len(sizes)].tolist(),
-        "categories_sizes": sizes,
-    }
-    return {**tree, "id": number, "tree_param": _param(width, len(nodes))}
 
 
 def _param(width: int, nodes: int) -> dict[str, str]:

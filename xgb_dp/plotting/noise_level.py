@@ -27,7 +27,7 @@ def importance_noise(model: Any, kind: str = "total_gain") -> dict[str, float]:
 
     For each column: given the splits that the model has on it, their covers and the noise of the
     leaf sums below them. An importance below this level says nothing about the column. First trees
-    that come from a noisy linear model or from column sums add nothing to the level.
+    that come from column sums add nothing to the level.
 
     Privacy: free post-processing.
 

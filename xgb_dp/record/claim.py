@@ -28,7 +28,7 @@ from .ledger import ATTRIBUTE
 _SHARED = ("unit", "test_key", "noise_free", "masking")
 """Whose noise and pads are meant: fields of a request, and of the plan."""
 _FIGURES = {"range": "label_range", "rows": "labels", "intercept": "labels",
-            "columns": "by_column", "products": "products", "candidates": "candidates"}  # fmt: skip
+            "columns": "by_column"}  # fmt: skip
 
 
 def _defect(what: str) -> BudgetError:
@@ -50,8 +50,7 @@ class Told:
 
         Noise that is absent, or that somebody knows, would release labels under a private ledger.
         """
-        more = ("candidates", "features") if request["kind"] == "candidates" else ()
-        same = all(request.get(name) == self.plan.get(name) for name in (*_SHARED, *more))
+        same = all(request.get(name) == self.plan.get(name) for name in _SHARED)
         if not same or request.get("plan_id") != self.plan.get("id"):
             raise _defect("A request is for other noise than its plan")
 
@@ -187,9 +186,7 @@ def drawn(booster: Any, enforced: Enforced | None = None) -> Drawn:
 
 def _before_trees(enforced: Enforced) -> dict[str, Any]:
     """Figures of requests, of which the plan of a booster says nothing."""
-    of_cuts = {"candidates", "cells"}  # follow from the candidates, which a linear start makes cuts
-    names = {*_FIGURES.values(), "cells"} - (of_cuts if enforced.products is None else set())
-    return {name: getattr(enforced, name) for name in names}
+    return {name: getattr(enforced, name) for name in _FIGURES.values()}
 
 
 def _key(event: Event) -> tuple[str, str]:

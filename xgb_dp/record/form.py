@@ -186,7 +186,7 @@ class TrainingRecord:
                     raise damaged("a plan that a training might have followed is not paid for")
         released = self.start is not None and self.start.released
         ways = map(release_counts, ways_of(self.planned))
-        if released and not any(c.get("columns") or c.get("products") for c in ways):
+        if released and not any(c.get("columns") for c in ways):
             raise damaged("a training starts from sums that it has not released")
         if self.drawn is not None:
             limit, drawn = release_counts(self.planned), release_counts(self.drawn)

@@ -24,11 +24,10 @@ PRESENT = float(str(np.finfo(np.float32).tiny))
 # fmt: off
 _PARAMETERS = (
     Parameter("dp_start", "what the trees start from: the intercept; or noisy sums of the cells "
-              "above 0 of each class in each column; or ('linear') of products of ranks, "
-              "categories and labels. With 'columns' and dp_features_per_tree the other trees are "
-              "offered the columns that say most",
-              Choice(("intercept", "columns", "linear")), "intercept", SPENDS, "sensitivity",
-              Table.DEFAULT, shown="'intercept'; open rounds, two classes: 'linear' or 'columns'"),
+              "above 0 of each class in each column. With these and dp_features_per_tree the other "
+              "trees are offered the columns that say most",
+              Choice(("intercept", "columns")), "intercept", SPENDS, "sensitivity",
+              Table.DEFAULT, shown="'intercept'; open rounds, two classes: may be 'columns'"),
 )
 _RULES = (
     Rule("columns of two classes",

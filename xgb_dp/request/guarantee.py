@@ -124,8 +124,8 @@ PARAMETERS = (
               "releases", lambda name, value, s: resolve_shares(value, s),
               lambda s: resolve_shares(None, s), SPENDS, "accounting", Table.DEFAULT,
               unit="fractions that sum to 1", values="mapping with keys candidates, base_score, "
-              "columns, products, correction, splits, leaves", shown="columns 2/3 with "
-              "dp_start='columns'; products 0.05 with 'linear'; candidates 0.1 of the others; "
+              "columns, correction, splits, leaves", shown="columns 2/3 with "
+              "dp_start='columns'; candidates 0.1 of the others; "
               "base_score 0.009 (regression without dp_mean_correction 0.027); correction 0.05; "
               "dp_target_unit and dp_weight_unit 0.015 each; of the rest 0.3 splits, 0.7 leaves"),
     Parameter("dp_privacy_id", "who each row belongs to. The unit of privacy is then a person",

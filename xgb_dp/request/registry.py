@@ -10,7 +10,6 @@ from ..releases.correction import Correction
 from ..releases.intercept import Intercept
 from ..releases.label_range import LabelRange
 from ..releases.leaves import Leaves
-from ..releases.products import Products
 from ..releases.release import Reading, Release
 from ..releases.splits import Splits
 
@@ -19,7 +18,6 @@ RELEASES: tuple[type[Release], ...] = (
     Intercept,
     ColumnSums,
     Candidates,
-    Products,
     Correction,
     Splits,
     Histograms,

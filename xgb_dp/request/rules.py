@@ -58,7 +58,7 @@ _MASKED = (
             "`subsample` below 1: amplification by sampling is not proved for masked sums. Leave "
             "it out."),
     _masked("are no sums by column",
-            lambda s: s.starts_from_columns or s.starts_linearly,
+            lambda s: s.starts_from_columns,
             "dp_start={dp_start!r}, whose sums have no masks. Leave it out."),
     Rule("masked sums of known parties",
          lambda s: s["dp_secure_sum"] and None in (s["dp_secure_key"], s["dp_secure_parties"]),

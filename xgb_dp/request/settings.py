@@ -269,11 +269,6 @@ class Settings:
         return bool(self["dp_start"] == "columns")
 
     @property
-    def starts_linearly(self) -> bool:
-        """Whether the first trees follow from a linear model of released products."""
-        return bool(self["dp_start"] == "linear")
-
-    @property
     def sampling_num(self) -> int:
         """A round reads each row with probability ``sampling_num / 2**32``."""
         return int(self["subsample"] * 2**32)

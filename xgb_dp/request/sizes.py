@@ -4,8 +4,8 @@ What pays is decided by the number of rows times what a row is worth at this eps
 shallow trees where that is small, many and deep ones where it is large. The number that decides is
 a noisy one, released before the first tree; the plans are public, and so is the rule. For a table
 with many columns the number of cells that are neither 0 nor missing is released as well: where they
-are few, the plan releases the cells of each class by column, and starts from what they say. Other
-tables of two classes start from a linear model. docs/accuracy.md has the evidence.
+are few, the plan releases the cells of each class by column, and starts from what they say.
+docs/accuracy.md has the evidence.
 
 Proof: docs/proofs/choice.md
 """
@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..errors import PrivacyError
 from ..parameters.parse import OpenRounds
 from ..releases.splits import OF_TREES
 
@@ -135,8 +134,7 @@ def _open_sizes(s: Settings) -> tuple[list[float], list[tuple[int, dict[str, Any
     of_row /= 1.0 if s.loss is None else s.loss.bound_ratio(s)
     sizes = SIZES[s.objective.sizes or s.kind]
     limits = [size.below / of_row for size in sizes]
-    start = {"dp_start": "linear"} if _may_start_linearly(s) else {}
-    changes = [(size.rounds, start | _changes(s, size)) for size in sizes]
+    changes = [(size.rounds, _changes(s, size)) for size in sizes]
     if s["dp_n_public"] is not None:  # the choice is public
         changes = [changes[position(limits, float(s["dp_n_public"]))]]
         limits = [math.inf]
@@ -148,18 +146,6 @@ def _open_sizes(s: Settings) -> tuple[list[float], list[tuple[int, dict[str, Any
         sparse = {"dp_start": "columns", **_changes(s, AFTER_COLUMNS)}
         changes.append((AFTER_COLUMNS.rounds, sparse))
     return limits, changes
-
-
-def _may_start_linearly(s: Settings) -> bool:
-    """Whether plans start from a linear model: it knows no weights, and some settings refuse it."""
-    if s.counts_weights or s["scale_pos_weight"] != 1.0:
-        return False
-    if {"dp_start", "dp_budget_shares", "dp_max_weight"} & set(s.given):
-        return False
-    try:
-        return s.changed({"dp_start": "linear"}).starts_linearly
-    except PrivacyError:
-        return False
 
 
 def _may_start_from_columns(s: Settings) -> bool:

@@ -7,7 +7,6 @@ give the first trees of a start from columns. What follows is post-processing an
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from ..request.losses import QUANTILES
 from ..request.settings import Seen, Settings
 from . import label_cells, label_means
 from .column_start import ColumnEffects
-from .linear_start import Column
 from .plan import dump_plan, target_of, without_reals
 
 # Deviations of the noise of a cell, of which all of them together must have as many rows: two of
@@ -207,19 +205,6 @@ def offering(s: Settings, plan: dict[str, Any], effects: ColumnEffects) -> str:
     Post-processing, costs nothing: the plan keeps its noise, its bound and its name.
     """
     return dump_plan({**plan, **offered(s, effects.offered)})
-
-
-def cut_before(plan: dict[str, Any], columns: Sequence[Column]) -> str:
-    """The plan as the trainer is told it, with the candidates that were released as cuts.
-
-    Post-processing, costs nothing: the plan keeps its noise, its bound and its name.
-    """
-    features = list(plan["features"])
-    for column in columns:
-        if column.cuts is not None:
-            features[column.index] = {"kind": "cuts", "cuts": column.cuts}
-    counts = {**plan["candidates"], "sigma2": 0}
-    return dump_plan({**plan, "features": features, "candidates": counts})
 
 
 def rows_from_sums(kind: str, noise: NoisePlan, sums: list[int]) -> float:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from xgboost.core import Booster, XGBoostError
 
@@ -26,12 +26,11 @@ from ..releases.intercept import Intercept
 from ..releases.label_range import LabelRange
 from ..request import masking
 from ..request.settings import Seen, Settings
-from . import first_release, linear_start, plan
+from . import first_release, plan
 from .call_site import CallSite
 from .column_start import ColumnEffects, booster_with, trees_of
 from .earlier import grown_on
 from .keeper import LedgerCallback, released_by
-from .linear_start import LinearStart
 from .prepare import Prepared
 
 Draw: TypeAlias = Callable[..., list[Any]]
@@ -45,9 +44,8 @@ class Option:
     prepared: Prepared  # checked settings and calibrated noise
     plan: dict[str, Any]  # what the C++ trainer is told
     text: str  # the same as JSON
-    # what its first trees are asked for, where they are not grown: the cells of each column; or, of
-    # a linear start, candidates, and products without their scores
-    of_start: tuple[dict[str, Any], ...] = ()
+    # what is asked for after the intercept: the cells of each column; None without
+    of_columns: dict[str, Any] | None = None
 
     @property
     def settings(self) -> Settings:
@@ -60,15 +58,6 @@ class Option:
         prepared = replace(self.prepared, settings=settings)
         changed = first_release.in_unit(prepared.settings, self.plan)
         return replace(self, prepared=prepared, plan=changed, text=plan.dump_plan(changed))
-
-
-class FirstTrees(NamedTuple):
-    """Trees that follow from what was released before any was grown."""
-
-    centre: float  # log-odds below them
-    text: str  # the plan that the others follow
-    trees: list[dict[str, Any]]
-    narrow: dict[int, Sequence[float]]  # ranges of columns whose candidates are released with them
 
 
 @dataclass(frozen=True)
@@ -126,11 +115,11 @@ class Training:
                 presence=first.presence,
             )
         options = tuple(
-            Option(p, body, plan.dump_plan(body), _of_start(p, request, body))
+            Option(p, body, plan.dump_plan(body), _of_columns(p, request))
             for p, body in zip(prepared.plans, plans, strict=True)
         )
         asked = [of_range, *[request] * (2 if s.measured else 1)]
-        draws = Draws([Told(o.text, tuple(r for r in (*asked, *o.of_start) if r)) for o in options])
+        draws = Draws([Told(o.text, tuple(filter(None, (*asked, o.of_columns)))) for o in options])
         if draws.claimed != prepared.events:
             raise BudgetError(
                 "The calibrated noise is not the one that the plan draws. Nothing was released. "
@@ -159,7 +148,7 @@ class Training:
     def texts(self) -> str:
         """All plans and requests, and the name of a public start, on which workers agree."""
         start = [] if self.public_start is None else [self.public_start.digest]
-        requests = [self.of_range, self.request, *(o.of_start for o in self.options)]
+        requests = [self.of_range, self.request, *(o.of_columns for o in self.options)]
         return "\n".join([*(option.text for option in self.options), json.dumps(requests), *start])
 
     @property
@@ -281,7 +270,7 @@ class Training:
         s, noise, family = self.settings, self.prepared.noise, self.prepared.family
         low: dict[str, Any] = {}
         position, count, sums, capped = 0, None, None, None
-        first: FirstTrees | None = None
+        columns: ColumnEffects | None = None
         if self.request is not None:
             sums = draw(self.request)
             second = first_release.second_request(s, noise, self.request, sums)
@@ -296,7 +285,9 @@ class Training:
                 position = family.taken(count, present)
             if s.intercept == "released":
                 low["base_score"] = first_release.base_score_from_sums(s, noise, sums)
-            first = self._first_trees(draw, position, sums)
+            of_columns = self.options[position].of_columns
+            if of_columns is not None:
+                columns = ColumnEffects.of(s, noise, sums, draw(of_columns, position))
         if s.intercept == "public":
             low["base_score"] = s["base_score"]
         elif s.intercept == "base_margin":
@@ -304,42 +295,16 @@ class Training:
             low["base_score"] = s.neutral_base_score if s.exposures is None else 1.0
         taken = self.options[position]
         text = taken.text
-        if first is not None:
-            low["base_score"] = first_release.base_score_of_columns(s, first.centre)
-            text = first.text
+        if columns is not None:
+            low["base_score"] = first_release.base_score_of_columns(s, columns.centre)
+            text = first_release.offering(taken.settings, taken.plan, columns)
         elif sums is not None:
             text = first_release.after_release(taken.settings, noise, taken.plan, sums, capped)
         low = {**plan.low_level(taken.settings), "dp_plan": text, **low}
         keeper = LedgerCallback(self, position, count, entries, cache[0])
-        if first is not None:
-            keeper.first = partial(booster_with, first.trees, params=low, cache=cache)
-            keeper.narrow = first.narrow
+        if columns is not None:
+            keeper.first = partial(booster_with, trees_of(columns), params=low, cache=cache)
         return low, keeper
-
-    def _first_trees(self, draw: Draw, position: int, sums: list[int]) -> FirstTrees | None:
-        """What a start from columns, or a linear one, releases after the intercept.
-
-        Privacy: spends the share of the columns, or those of candidates and of products.
-        """
-        taken = self.options[position]
-        s, noise = taken.settings, taken.prepared.noise
-        if s.starts_from_columns:
-            [of_cells] = taken.of_start
-            cells = draw(of_cells, position)
-            columns = ColumnEffects.of(s, noise, sums, cells)
-            text = first_release.offering(s, taken.plan, columns)
-            return FirstTrees(columns.centre, text, trees_of(columns), {})
-        if s.starts_linearly:
-            of_trees, of_products = taken.of_start
-            released = draw(of_trees, position)
-            start = LinearStart.of(s, noise, sums, released)
-            products = draw(of_products | start.request, position)
-            centre, trees = start.first_trees(noise, products, s.schema.width)
-            text = first_release.cut_before(taken.plan, start.columns)
-            private = (i for i, feature in enumerate(s.features) if feature.kind == "private")
-            narrow = {i: t["narrow"] for i, t in zip(private, released, strict=True) if t["narrow"]}
-            return FirstTrees(centre, text, trees, narrow)
-        return None
 
     @property
     def _released(self) -> tuple[Released, ...]:
@@ -359,16 +324,11 @@ class Training:
             ) from error
 
 
-def _of_start(
-    prepared: Prepared, request: dict[str, Any] | None, body: dict[str, Any]
-) -> tuple[dict[str, Any], ...]:
-    """What first trees that are not grown are asked for, after a released intercept."""
-    s, noise = prepared.settings, prepared.noise
-    if request is None or not (s.starts_from_columns or s.starts_linearly):
-        return ()
-    if s.starts_linearly:
-        return linear_start.requests(s, noise, request, body)
-    return (first_release.columns_request(s, noise, request),)
+def _of_columns(prepared: Prepared, request: dict[str, Any] | None) -> dict[str, Any] | None:
+    """What a start from columns asks for, after a released intercept."""
+    if request is None or not prepared.settings.starts_from_columns:
+        return None
+    return first_release.columns_request(prepared.settings, prepared.noise, request)
 
 
 def _configured(params: dict[str, Any], matrices: Sequence[Any], xgb_model: Any) -> Booster:

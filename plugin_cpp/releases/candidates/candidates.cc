@@ -5,13 +5,8 @@
 #include <utility>  // for move
 
 #include "plugin_cpp/grow/bins.h"                          // for MakeCuts
-#include "plugin_cpp/plan/plan.h"                          // for CandidateEvent, CandidatePlan
-#include "plugin_cpp/release/source.h"                     // for kDiscoveryStream
-#include "plugin_cpp/releases/candidates/quantile_tree.h"  // for CutsOf, FindNarrowRange, ToJson
-#include "plugin_cpp/releases/intercept.h"                 // for Request, AddKind
-#include "plugin_cpp/rows/raw_pages.h"                     // for ForEachPage
-#include "xgboost/json.h"                                  // for Json
-#include "xgboost/logging.h"                               // for CHECK
+#include "plugin_cpp/plan/plan.h"                          // for CandidateEvent
+#include "plugin_cpp/releases/candidates/quantile_tree.h"  // for CutsOf, FindNarrowRange
 
 namespace xgboost::dp {
 namespace {
@@ -35,30 +30,7 @@ class QuantileTrees : public Candidates {
   }
 };
 
-/** @brief Before the first tree: quantile trees of columns; a row or person counts one in each. */
-Json ReleaseCandidates(Request const& asked) {
-  CHECK(asked.in.Has("again")) << "A linear start follows an intercept.";
-  CandidatePlan plan{asked.in.Part("candidates"), asked.event.parameter == 0};
-  CHECK(plan.kind == CandidateKind::kQuantileTree && !plan.hessian && !plan.laplace);
-  CHECK(plan.sigma2 == asked.event.parameter && plan.shift == asked.shift);
-  auto features = ReadFeatures(asked.in);
-  CHECK(!PrivateFeatures(features).empty());
-  auto const* persons = asked.persons;
-  auto add_rows = [&, one = asked.One()](auto&& cell, CellSums* sums) {
-    ForEachPage(asked.ctx, asked.matrix, [&](SparsePage const& page) {
-      sums->Add(page, cell, [&](auto i) { return persons ? one / persons->RowsOf(i) : one; });
-    });
-  };
-  Array out;
-  auto trees = ReleaseTrees({asked.ctx, plan, asked.event, asked.release}, features, add_rows);
-  for (auto const& tree : trees) {
-    out.GetArray().emplace_back(ToJson(tree));
-  }
-  return Json{std::move(out)};
-}
-
 CandidateKinds::Add<QuantileTrees> const kAdded{CandidateKind::kQuantileTree};
-AddKind const kBefore{"candidates", {ReleaseCandidates, "candidates", kDiscoveryStream, false}};
 }  // namespace
 
 std::vector<bst_feature_t> PrivateFeatures(std::vector<FeaturePlan> const& all) {
