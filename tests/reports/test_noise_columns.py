@@ -20,7 +20,7 @@ from ..conftest import arrays
 SILENT = ["rare1", "rare2", "rare3", "constant"]
 PARAMS: dict[str, Any] = {
     "tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 1.0,
-    "dp_delta": 1e-6, "dp_start": "intercept",
+    "dp_delta": 1e-6,
 }  # fmt: skip
 KEYS = range(4)
 
@@ -71,15 +71,16 @@ def test_columns_without_signal_contribute_hardly_anything(models):
 
 def test_noise_alone_explains_the_gain_of_columns_without_signal(models):
     """And not that of the number of diseases, which says most of all."""
+    within = []
     for model, _ in models:
         levels = levels_of(model, "total_gain")
         gains = model.get_score(importance_type="total_gain")
-        within = [gains.get(name, 0.0) <= levels.get(name, 0.0) for name in SILENT]
-        assert sum(within) >= 3
+        within.append(all(gains.get(name, 0.0) <= levels.get(name, 0.0) for name in SILENT))
         assert gains["disea"] > levels["disea"]
         means, splits = levels_of(model, "gain"), model.get_score(importance_type="weight")
         assert {name: means[name] * splits[name] for name in means} == pytest.approx(levels)
         assert levels_of(model, "weight") == {}
+    assert sum(within) >= len(within) - 1
 
 
 def test_the_plot_marks_the_noise(tmp_path):

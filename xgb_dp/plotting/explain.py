@@ -28,8 +28,9 @@ def plot_importance(
 ) -> Any:
     """Draw the importance of features, see :func:`importance`.
 
-    A line on each bar marks what a column without effect stays below in 19 of 20 models, see
-    :func:`importance_noise`: a bar that ends before its line says nothing about the column.
+    A line on each bar marks the level below which all columns without effect stay in 19 of 20
+    models, see :func:`importance_noise`: a bar that ends before its line says nothing about the
+    column.
 
     Privacy: free post-processing.
 
