@@ -153,7 +153,8 @@ void CheckLaterArgs(Args const& args, Plan const& plan) {
                                                "validate_parameters",
                                                "seed",
                                                "random_state",
-                                               kPlanKey};
+                                               kPlanKey,
+                                               kStateKey};
   for (auto const& kv : args) {
     // The learner repeats the number of classes at each configuration; one class is 0 or 1 for
     // it.

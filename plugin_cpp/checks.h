@@ -59,15 +59,15 @@ void CheckFirstArgs(Args const& args, Plan const& plan);
 void CheckLaterArgs(Args const& args, Plan const& plan);
 
 /**
- * @brief Use up the claim of the booster's ledger, which must be open and must cover this plan.
+ * @brief Use up the claim of the booster's ledger, which must be open and must name this plan.
  *
- * The ledger's last entry must claim the whole plan as spent: with the bound that is enforced, and
- * every draw with its noise and its number. A plan with known or absent noise needs a claim too, in
- * a ledger that is marked non-private. So whatever happens to the booster from here on, its report
- * never shows less than what was drawn.
+ * The ledger's last entry charges the whole plan, or the largest cost of several, and names them by
+ * the SHA-256 of their texts. A plan with known or absent noise needs a claim too, in a ledger that
+ * is marked non-private. So whatever happens to the booster from here on, its report never shows
+ * less than what was drawn.
  *
  * @return The ledger, which must stay as it is until the training ends.
  */
-[[nodiscard]] std::string TakeClaim(Attributes const& attributes, Plan const& plan,
-                                    DMatrix const* train);
+[[nodiscard]] std::string TakeClaim(Attributes const& attributes, KnownNoise const& known,
+                                    std::string const& plan_text, DMatrix const* train);
 }  // namespace xgboost::dp

@@ -2,7 +2,7 @@
 
 #include "gbm/gbtree.h"                 // for GBTree, TreeMethod
 #include "plugin_cpp/checks.h"          // for Find
-#include "plugin_cpp/plan/plan.h"       // for kPlanKey
+#include "plugin_cpp/plan/plan.h"       // for kPlanKey, kStateKey
 #include "plugin_cpp/release/ledger.h"  // for kLedgerAttribute
 #include "xgboost/logging.h"            // for CHECK, LOG
 
@@ -47,7 +47,7 @@ void CheckArgs(Args const& args, std::string const& booster, GradientBooster con
     CHECK(is_private) << "`" << kv.first << "` was given, but `tree_method` is not `dp_hist`: this "
                       << "would train without privacy. Set `tree_method=dp_hist`, or remove the "
                       << "dp_ parameters.";
-    CHECK(kv.first == kPlanKey)
+    CHECK(kv.first == kPlanKey || kv.first == kStateKey)
         << "`" << kv.first << "` reached the trainer uncalibrated. Private training knows its "
         << "noise only when it knows the number of rounds: call `xgboost.train` (or the "
         << "scikit-learn interface) instead of `Booster.update`.";

@@ -16,7 +16,7 @@
 #include "plugin_cpp/grow/features.h"  // for FeaturesOfTree
 #include "plugin_cpp/grow/grower.h"    // for TreeGrower
 #include "plugin_cpp/guard.h"          // for PrivateUpdater
-#include "plugin_cpp/plan/plan.h"      // for CorrectionEvent, kPlanKey, LeafEvent, Plan, ParsePlan
+#include "plugin_cpp/plan/plan.h"  // for CorrectionEvent, kPlanKey, kStateKey, LeafEvent, Plan, ParsePlan
 #include "plugin_cpp/published/sampling.h"              // for RowSample
 #include "plugin_cpp/release/ledger.h"                  // for kLedgerAttribute
 #include "plugin_cpp/release/release.h"                 // for Release
@@ -48,8 +48,8 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
   }
 
   void Configure(Args const& args) override {
-    auto plan = Find(args, kPlanKey);
-    if (plan && this->Start(*plan)) {
+    auto plan = Find(args, kPlanKey), state = Find(args, kStateKey);
+    if (plan && this->Start(*plan, state ? *state : "{}")) {
       CheckFirstArgs(args, training_->plan);
     } else if (training_) {
       CheckLaterArgs(args, training_->plan);
@@ -61,7 +61,9 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     // predicts and keeps its ledger, but grows no tree without a new plan.
     training_.reset();
     auto const& config = get<Object const>(in);
-    plan_text_ = get<String const>(get<Object const>(config.at("dp_train_param")).at(kPlanKey));
+    auto const& param = get<Object const>(config.at("dp_train_param"));
+    plan_text_ = get<String const>(param.at(kPlanKey));
+    state_text_ = get<String const>(param.at(kStateKey));
     auto it = config.find("dp_ledger");
     sealed_ledger_ = it == config.cend() ? std::string{} : get<String const>(it->second);
   }
@@ -70,6 +72,7 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     auto& out = *p_out;
     out["dp_train_param"] = Object{};
     out["dp_train_param"][kPlanKey] = String{plan_text_};
+    out["dp_train_param"][kStateKey] = String{state_text_};
     if (training_) {
       out["dp_narrow"] = training_->candidates->Narrow();
     }
@@ -140,7 +143,7 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
            "in every round.";
     auto it = attributes.find(kLedgerAttribute);
     if (training_->claim.empty()) {
-      training_->claim = TakeClaim(attributes, training_->plan, train.get());
+      training_->claim = TakeClaim(attributes, training_->plan.known, plan_text_, train.get());
     }
     CHECK(it != attributes.cend() && it->second == training_->claim)
         << "The booster's privacy ledger was changed in the middle of its training. Start a new "
@@ -212,14 +215,15 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
   };
 
   /** @return Whether a new training was started; false for the plan that is running already. */
-  bool Start(std::string const& plan_text) {
-    if (training_ && plan_text == plan_text_) {
+  bool Start(std::string const& plan_text, std::string const& state_text) {
+    if (training_ && plan_text == plan_text_ && state_text == state_text_) {
       return false;
     }
-    CHECK(!training_) << "`dp_plan` cannot change in the middle of a private training: call "
-                         "`xgboost.train` again.";
-    training_ = std::make_unique<Training>(ctx_, ParsePlan(plan_text));
+    CHECK(!training_) << "`dp_plan` and `dp_state` cannot change in the middle of a private "
+                         "training: call `xgboost.train` again.";
+    training_ = std::make_unique<Training>(ctx_, ParsePlan(plan_text, state_text));
     plan_text_ = plan_text;
+    state_text_ = state_text;
     sealed_ledger_.clear();
     return true;
   }
@@ -252,7 +256,7 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     auto const& plan = training.plan;
     monitor_.Start("Checks");
     Persons::CheckKept(*p_fmat, plan.id, training.persons);
-    training.release.CheckAgreement(plan_text_);
+    training.release.CheckAgreement(plan_text_ + state_text_);
     training.release.OpenPads(plan.id, true);
     training.structure = training.release.SharedSource(training.key, kStructureStream);
     CheckSums(ctx_, plan, p_fmat->Info().num_row_);
@@ -376,6 +380,7 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
   }
 
   std::string plan_text_;
+  std::string state_text_;
   std::string sealed_ledger_;
   std::unique_ptr<Training> training_;
   common::Monitor monitor_;

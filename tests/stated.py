@@ -13,7 +13,8 @@ from xgb_dp.accounting.planned import planned_events
 from xgb_dp.accounting.sensitivity import Labels, release_of
 from xgb_dp.accounting.units import PERSON
 from xgb_dp.engine import native
-from xgb_dp.training.plan import dump_plan
+from xgb_dp.record.claim import Told
+from xgb_dp.training.plan import dump
 
 
 def ranged(plan: Mapping[str, Any]) -> dict[str, Any]:
@@ -29,7 +30,7 @@ def check_plan(text: str) -> None:
 def describe_plan(text: str) -> dict[str, Any]:
     """Events, sensitivities and range of a plan that the library takes."""
     plan = ranged(json.loads(text))
-    check_plan(dump_plan(plan))
+    check_plan(dump(plan))
     enforced = Enforced.of_plan(plan)
     events = planned_events({**plan, "noise_free": False}, enforced)
     each = {e["release"]: e for event in events for e in _plain(event.to_json())}
@@ -42,16 +43,14 @@ def describe_plan(text: str) -> dict[str, Any]:
     }
 
 
-def claim_of(plan: Mapping[str, Any]) -> dict[str, Any]:
+def claim_of(text: str) -> dict[str, Any]:
     """The claim of a training of a plan, as far as the library reads it."""
-    enforced = Enforced.of_plan(plan)
-    events = [event.to_json() for event in planned_events(plan, enforced)]
-    training = {"plan_digest": plan["id"], "complete": False, "rounds": plan["rounds"]}
+    plan = json.loads(text)
     noise = "none" if plan["noise_free"] else "fixed" if plan.get("test_key") else "os"
     return {
         "private": noise == "os",
         "noise": noise,
-        "trainings": [training | {"enforced": [enforced.to_json()], "events": events}],
+        "trainings": [{"plans": [Told(text).digest], "complete": False}],
     }
 
 

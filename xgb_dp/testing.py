@@ -53,7 +53,7 @@ def train_with_plan(
     from .accounting.enforced import range_of_plan
     from .record.binding import store_bound
     from .record.claim import drawn
-    from .training.plan import dump_plan
+    from .training.plan import dump
 
     plan = {
         "id": "hand-made",
@@ -68,12 +68,12 @@ def train_with_plan(
         "base_score": base_score,
         "disable_default_eval_metric": True,
         "num_parallel_tree": plan["parallel_trees"],
-        "dp_plan": dump_plan(plan),
+        "dp_plan": (text := dump(plan)),
     }
     if plan["num_class"] > 1 and "loss" not in plan:  # outputs of a loss are no classes
         params["num_class"] = plan["num_class"]
     booster = Booster({**params, **extra}, [dtrain])
-    claim = claim_plan(booster, plan, dtrain)
+    claim = claim_plan(booster, text, dtrain)
     rounds = plan["rounds"] if num_boost_round is None else num_boost_round
     for iteration in range(rounds):
         booster.update(dtrain, iteration)
@@ -85,12 +85,12 @@ def train_with_plan(
     return booster
 
 
-def claim_plan(booster: Any, plan: dict[str, Any], dtrain: Any) -> Ledger:
+def claim_plan(booster: Any, text: str, dtrain: Any) -> Ledger:
     """Let a booster grow the trees of a low-level plan, under a ledger that is marked non-private.
 
     Args:
-        booster: xgboost.Booster with this plan as its parameter ``dp_plan``.
-        plan: As for :func:`train_with_plan`.
+        booster: xgboost.Booster with this parameter ``dp_plan``.
+        text: The plan as JSON.
         dtrain: xgboost.DMatrix of the training.
 
     Returns:
@@ -98,13 +98,16 @@ def claim_plan(booster: Any, plan: dict[str, Any], dtrain: Any) -> Ledger:
     """
     from .engine import native
     from .record import ledger, sealed
+    from .record.claim import Told
     from .record.form import Ledger, TrainingRecord
 
+    claimed = Told(text)
+    plan = claimed.plan
     rounds = plan["rounds"]
     public = {"rounds": rounds, "group": 1, "num_parallel_tree": plan["parallel_trees"]}
     training = TrainingRecord(
         id="0" * 32,
-        plan_digest=plan.get("id", "hand-made"),
+        plans=(claimed.digest,),
         complete=False,
         events=(),
         rounds=rounds,

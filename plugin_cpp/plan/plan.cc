@@ -1,9 +1,12 @@
 #include "plugin_cpp/plan/plan.h"
 
-#include <algorithm>   // for adjacent_find
+#include <algorithm>   // for adjacent_find, binary_search, count, min
 #include <cmath>       // for isfinite
+#include <cstddef>     // for size_t
 #include <functional>  // for greater_equal
+#include <limits>      // for numeric_limits
 #include <string>      // for string, to_string
+#include <utility>     // for move
 #include <vector>      // for vector
 
 #include "xgboost/json.h"         // for Json, get, Integer, Number
@@ -12,6 +15,9 @@
 
 namespace xgboost::dp {
 namespace {
+/** @brief What a state may override; see Plan::Apply. */
+std::vector<std::string> const kOfState{"scale", "weight_unit", "alpha", "rows", "loss", "offered"};
+
 std::vector<float> ReadCuts(JsonReader const& in, std::string const& key) {
   std::vector<float> cuts;
   for (auto const& v : in.List(key)) {
@@ -56,11 +62,63 @@ std::vector<std::vector<bst_feature_t>> Plan::ReadInteractions() const {
   return out;
 }
 
-Plan ParsePlan(std::string const& text) {
-  auto json = Json::Load(StringView{text});
-  JsonReader in{json, ""};
+void Plan::Apply(JsonReader const& state) {
+  if (state.Has("scale")) {
+    row_bound.scale = state.Real("scale", 1e-30, 1e38);
+  }
+  if (state.Has("weight_unit")) {
+    row_bound.weight_unit = state.Real("weight_unit", 1e-3, 1e9);
+  }
+  if (state.Has("alpha")) {
+    leaf.alpha = state.Real("alpha", 0.0, 1e12);
+  }
+  if (state.Has("rows")) {
+    correction.rows = state.Real("rows", 0.0, 1e15);
+  }
+  if (state.Has("loss")) {
+    auto in = state.Part("loss");
+    Require(loss && in.Text("name") == this->Part("loss").Text("name"),
+            "the state is of another loss.");
+    loss = ReadLoss(in, objective, {row_bound.target_lower, row_bound.target_upper});
+  }
+  if (state.Has("offered")) {
+    auto columns = state.Ints<bst_feature_t>("offered", 0, n_features - 1);
+    Require(columns.size() == offered.size(), "the state offers another number of columns.");
+    offered = std::move(columns);
+  }
+  if (!offered.empty()) {
+    this->LimitCandidates();
+  }
+}
+
+void Plan::LimitCandidates() {
+  auto is_offered = [&](std::size_t f) {
+    return std::binary_search(offered.cbegin(), offered.cend(), static_cast<bst_feature_t>(f));
+  };
+  std::size_t left = std::min<std::size_t>(this->NumPrivateFeatures(), offered.size());
+  for (bool first : {true, false}) {
+    for (std::size_t f = 0; f < features.size(); ++f) {
+      if (features[f].kind != FeaturePlan::Kind::kPrivate || is_offered(f) != first) {
+        continue;
+      }
+      if (left > 0) {
+        --left;
+      } else {
+        features[f] = {FeaturePlan::Kind::kCuts, {std::numeric_limits<float>::min()}, {}, 0};
+      }
+    }
+  }
+}
+
+Plan ParsePlan(std::string const& plan_text, std::string const& state_text) {
+  auto json = Json::Load(StringView{plan_text}), state = Json::Load(StringView{state_text});
+  JsonReader in{json, ""}, of_state{state, "state."};
   CHECK_EQ(in.Int("version", 1, 1), 1);
-  Plan plan{in};
+  for (auto const& [name, _] : get<Object const>(state)) {
+    Require(std::count(kOfState.cbegin(), kOfState.cend(), name) == 1,
+            "`" + name + "` is not a part of the state.");
+  }
+  Plan plan{in, of_state};
   CheckPlan(plan);
   return plan;
 }

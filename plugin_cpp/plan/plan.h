@@ -1,10 +1,14 @@
 /**
  * The plan of one private training: everything that xgb_dp has calibrated, declared or chosen.
  *
- * It travels as the single parameter `dp_plan` (JSON). Integers are JSON integers, real numbers
- * are JSON strings (XGBoost's JSON numbers are 32-bit floats). The line of a field declares, reads
- * and checks it, in the order of the lines. A plan that lacks a field is refused: there are no
+ * It travels as the parameter `dp_plan` (JSON). Integers are JSON integers, real numbers are JSON
+ * strings (XGBoost's JSON numbers are 32-bit floats). The line of a field declares, reads and
+ * checks it, in the order of the lines. A plan that lacks a field is refused: there are no
  * permissive defaults, so nothing trains without a calibration.
+ *
+ * The plan is fixed before anything is released, and claimed by its SHA-256. What follows from
+ * releases before the first tree is the state (`dp_state`). It overrides a few fields, which no
+ * bound and no noise depends on: see Plan::Apply.
  *
  * What one unit of privacy can change of a release, and with it the cost of a draw, is computed
  * from the plan and from the record of draws in xgb_dp/accounting, and there alone.
@@ -29,8 +33,9 @@
 #include "xgboost/base.h"                // for bst_feature_t
 
 namespace xgboost::dp {
-/** @brief The one low-level parameter of private training. */
+// The two low-level parameters of private training.
 inline constexpr char kPlanKey[] = "dp_plan";
+inline constexpr char kStateKey[] = "dp_state";
 /**
  * @brief Largest range, exclusive: with the bits of eps0 it must fit the denominator of the
  *        exponential mechanism. A denominator that wraps around would void the guarantee.
@@ -137,7 +142,8 @@ struct TreeOfRound {
 struct Plan : private JsonReader {
   static constexpr std::int64_t kSampleAll = std::int64_t{1} << kSampleBits;
 
-  explicit Plan(JsonReader const& in) : JsonReader{in} {}
+  /** @param state Values that follow from releases before the first tree. */
+  Plan(JsonReader const& in, JsonReader const& state) : JsonReader{in} { this->Apply(state); }
 
   KnownNoise known = ReadKnownNoise(*this);  // of tests: the model is marked non-private
   bool noise_free = known.is_none;
@@ -155,7 +161,8 @@ struct Plan : private JsonReader {
   // Public chances of the features; empty: even.
   std::vector<std::int64_t> feature_weights =
       Ints<std::int64_t>("feature_weights", 1, std::int64_t{1} << 31);
-  // All that trees use, ascending; empty: as drawn.
+  // All that trees use, ascending; empty: as drawn. The plan has the first ones, and the state
+  // those that matter most.
   std::vector<bst_feature_t> offered = Has("offered")
                                            ? Ints<bst_feature_t>("offered", 0, n_features - 1)
                                            : std::vector<bst_feature_t>{};
@@ -264,13 +271,20 @@ struct Plan : private JsonReader {
 
  private:
   [[nodiscard]] std::vector<std::vector<bst_feature_t>> ReadInteractions() const;
+  /**
+   * @brief Take the values of a state. Bounds and noise are integers on a grid, and the state says
+   *        what a step of the grid is worth; or it is used on sums that are noisy already.
+   */
+  void Apply(JsonReader const& state);
+  /** @brief Give one public cut to private columns beyond those for which counts are planned. */
+  void LimitCandidates();
 };
 
 /** @brief Throw dmlc::Error for a plan that no proof covers, or whose numbers do not fit. */
 void CheckPlan(Plan const& plan);
 
 /** @brief Parse and check; throws dmlc::Error that names the field at fault. */
-[[nodiscard]] Plan ParsePlan(std::string const& json);
+[[nodiscard]] Plan ParsePlan(std::string const& plan, std::string const& state = "{}");
 
 /** @brief The selections of one level of a tree. */
 [[nodiscard]] inline SelectionEvent SplitEvent(Plan const& plan) {

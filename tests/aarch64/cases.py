@@ -155,7 +155,7 @@ def write_case(name: str, folder: Path) -> xgb.Booster:
     low = handed["low"] | {"nthread": params["nthread"], "verbosity": 0}
     write_lines(folder / "params", *(f"{key}\t{value}" for key, value in low.items()))
     write_lines(folder / "rounds", str(ROUNDS))
-    write_lines(folder / "claim", json.dumps(claim_of(json.loads(low["dp_plan"]))))
+    write_lines(folder / "claim", json.dumps(claim_of(low["dp_plan"])))
     write_lines(folder / "requests", *map(json.dumps, handed["requests"]))
     if "persons" in handed:
         handed["persons"].astype(np.uint32).tofile(folder / "persons")

@@ -17,12 +17,13 @@ from xgb_dp.errors import BudgetError, LedgerError
 from xgb_dp.record import claim
 from xgb_dp.record.claim import Draws, Told
 from xgb_dp.record.form import Ledger
-from xgb_dp.training import first_release
 from xgb_dp.training import plan as plans
+from xgb_dp.training.run import Training
 
 from ..conftest import arrays
 from ..hand_made import UNIT2, enforced
 from ..stated import describe_plan
+from ..training.plans import texts_of
 
 PARAMS = private(objective="binary:logistic", dp_epsilon=2.0, max_depth=2, nthread=1)
 
@@ -104,17 +105,18 @@ def test_a_private_ledger_says_what_was_enforced(model):
             Ledger.from_json(record)
 
 
-def test_another_plan_than_was_claimed_is_not_completed(monkeypatch):
-    """A plan that is changed on its way to the library, after the claim was made."""
-    read = Enforced.of_plan
+def test_another_plan_than_was_claimed_is_not_completed():
+    """The booster that has grown the trees names the plan that it has followed."""
 
-    def coarser(plan: Any, *requests: Any) -> Enforced:
-        figures = read(plan, *requests)
-        return replace(figures, depth=figures.depth + 1) if not requests else figures
+    class Ends(xgb.callback.TrainingCallback):
+        def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+            plan = json.loads(texts_of(model)[0])
+            with pytest.raises(LedgerError, match="another plan"):
+                claim.drawn(model, Told(plans.dump(plan | {"depth": plan["depth"] + 1})))
+            assert claim.drawn(model, Told(texts_of(model)[0])).trees
+            return False
 
-    monkeypatch.setattr(claim.Enforced, "of_plan", coarser)
-    with pytest.raises(LedgerError, match="another plan"):
-        xgb.train(PARAMS, xgb.DMatrix(*arrays()), 2)
+    xgb.train(PARAMS, xgb.DMatrix(*arrays()), 2, callbacks=[Ends()])
 
 
 def test_requests_are_for_the_sums_that_are_claimed(monkeypatch):
@@ -141,7 +143,7 @@ def test_told_events_are_those_of_the_plan(model):
     assert xgb_dp.privacy_report(model).private
     prepared = PreparedTraining(PARAMS, xgb.DMatrix(*arrays()), rounds=2)
     plan = prepared.plan(test_key="07" * 32)
-    text = plans.dump_plan(plan)
+    text = plans.dump(plan)
     assert [e.to_json() for e in Told(text).events] == describe_plan(text)["events"]
 
 
@@ -161,7 +163,6 @@ def test_no_tree_is_grown_that_the_ledger_does_not_claim(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A plan that a client changes after the claim: a training that is broken off would lie."""
-    dump = plans.dump_plan
     grown: list[int] = []
 
     class Grown(xgb.callback.TrainingCallback):
@@ -169,14 +170,16 @@ def test_no_tree_is_grown_that_the_ledger_does_not_claim(
             grown.append(epoch)
             return False
 
-    def after_release(s: Any, noise: Any, plan: Any, *sums: Any) -> str:
-        return dump({**plan, **LOUDER[name](plan)})
+    start = Training._started
 
-    monkeypatch.setattr(first_release, "after_release", after_release)
-    params = PARAMS | {"objective": "count:poisson", "dp_target_bounds": (0.0, 8.0)}
-    X, y = arrays()
+    def changed(self: Training, *args: Any) -> Any:
+        [option] = self.options
+        text = plans.dump({**option.plan, **LOUDER[name](option.plan)})
+        return start(replace(self, options=(replace(option, text=text),)), *args)
+
+    monkeypatch.setattr(Training, "_started", changed)
     with pytest.raises(xgb.core.XGBoostError, match="does not account for this training"):
-        xgb.train(params, xgb.DMatrix(X, y), 3, callbacks=[Grown()])
+        xgb.train(PARAMS, xgb.DMatrix(*arrays()), 3, callbacks=[Grown()])
     assert not grown
 
 

@@ -29,7 +29,7 @@ def report(*events: object) -> PrivacyReport:
             "trainings": [
                 {
                     "id": "0" * 32,
-                    "plan_digest": "none",
+                    "plans": ["0" * 64],
                     "complete": True,
                     "enforced": enforced(),
                     "events": [e.to_json() for e in events],  # type: ignore[attr-defined]

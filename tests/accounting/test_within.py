@@ -47,7 +47,7 @@ def test_the_plan_and_less_of_it_are_within(event):
 def claim(*events: Event, rounds: int) -> tuple[TrainingRecord, Any]:
     """The record of a training, and the ledger that claims it."""
     record = TrainingRecord(
-        id="0" * 32, plan_digest="0" * 16, complete=False, events=events, rounds=rounds,
+        id="0" * 32, plans=("0" * 64,), complete=False, events=events, rounds=rounds,
         target=(1.0, 1e-6), public={},
     )  # fmt: skip
     return record, ledger.claim(None, record, private=True, noise="os")

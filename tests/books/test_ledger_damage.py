@@ -224,7 +224,7 @@ def test_damaged_events_of_every_kind(kind: int) -> None:
     rng = random.Random(kind)
     training = {
         "id": "0" * 32,
-        "plan_digest": "p",
+        "plans": ["0" * 64],
         "complete": True,
         "enforced": enforced(split=SPLITS[kind], leaf_noise="laplace" if kind == 1 else "gaussian"),
         "events": [e.to_json() for e in KINDS[kind]],

@@ -96,6 +96,7 @@ def run(folder: Path) -> None:
             content = {
                 "ledger": json.loads(model.attr("dp_ledger")),
                 "plan": json.loads(record["dp_train_param"]["dp_plan"]),
+                "state": json.loads(record["dp_train_param"]["dp_state"]),
                 "draws": json.loads(record["dp_ledger"])["trainings"][-1]["events"],
                 "before": list(before),
             }

@@ -153,7 +153,7 @@ def test_shares(params):
 
 def test_plan_is_json_with_exact_numbers(params):
     s = resolve(params("regression", dp_feature_cuts={0: [0.1, 0.3]}, dp_n_public=1000))
-    built = json.loads(plan.dump_plan(plan.build_plan(s, NOISE)))
+    built = json.loads(plan.dump(plan.build_plan(s, NOISE)))
     assert built["noise_free"] is False
     assert "test_key" not in built
     assert built["n_public"] == 1000

@@ -14,7 +14,7 @@ from xgb_dp.errors import PrivacyError, PrivacyParameterError
 from xgb_dp.request.names import ALIASES, REFUSED
 from xgb_dp.request.params import PARAMETERS
 from xgb_dp.request.schema import Schema
-from xgb_dp.training.plan import dump_plan, public_inputs
+from xgb_dp.training.plan import dump, public_inputs
 from xgb_dp.training.prepare import checked
 
 SURROGATE = "\ud800"
@@ -112,7 +112,7 @@ def read(params: Any, rounds: Any = 3) -> str:
     except PrivacyError as error:
         message = str(error)
     else:
-        dump_plan(public_inputs(settings))
+        dump(public_inputs(settings))
         return ""
     message.encode()
     assert "hostile" not in message

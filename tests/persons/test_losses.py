@@ -231,11 +231,12 @@ def factor_of(name: str, y: Any, margin: Any, weight: Any) -> float:
     crowd.weight = np.append(full, weight).astype(np.float32)
     crowd.who = np.append(np.arange(ANCHORS), np.full(len(y), ANCHORS))
     params = {
-        "tree_method": "dp_hist", "objective": plan["objective"], "dp_plan": text_of(plan),
+        "tree_method": "dp_hist", "objective": plan["objective"],
+        "dp_plan": (text := text_of(plan)),
         "nthread": 1, "base_score": 1.0, "disable_default_eval_metric": True, **extra,
     }  # fmt: skip
     booster = xgb.Booster(params, [d := crowd.matrix(len(crowd.y))])
-    claim_plan(booster, plan, d)
+    claim_plan(booster, text, d)
     booster.update(d, 0)
     [tree] = trees(booster)
     node = 1 if tree["sum_hessian"][1] > tree["sum_hessian"][2] else 2

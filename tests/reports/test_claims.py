@@ -11,7 +11,7 @@ import xgboost as xgb
 from xgboost.core import XGBoostError
 
 import xgb_dp
-from tests.training.plans import plan_of
+from tests.training.plans import texts_of
 from tests.upstream.stock import run_stock
 from xgb_dp.errors import LedgerError, PrivacyRefusal
 from xgb_dp.record import ledger
@@ -121,15 +121,16 @@ def test_a_finished_model_that_stock_continues_is_refused(rows, d, tmp_path):
 @pytest.mark.parametrize("noise", ["as calibrated", "none", "known"])
 def test_a_claim_is_used_once(checkpoint, d, noise):
     """No other booster takes the plan up again, whatever the plan says of its noise."""
-    seen: list[dict[str, Any]] = []
+    seen: list[tuple[str, str]] = []
     raw: list[bytearray] = []
 
     def keep(model: xgb.Booster) -> None:
-        seen.append(plan_of(model))
+        seen.append(texts_of(model))
         raw.append(model.save_raw("json"))
 
     xgb.train(params(), d, ROUNDS, callbacks=[After(keep)])
-    plan = seen[0]
+    text, state = seen[0]
+    plan = json.loads(text)
     if noise == "none":
         plan |= {"noise_free": True}
         for part in ("candidates", "leaf", "correction", "histogram"):
@@ -140,7 +141,10 @@ def test_a_claim_is_used_once(checkpoint, d, noise):
     elif noise == "known":
         plan |= {"test_key": "0" * 64}
     settings = {"tree_method": "dp_hist", "objective": "binary:logistic"}
-    again = xgb.Booster({**settings, "dp_plan": json.dumps(plan)}, [d], model_file=raw[0])
+    if noise != "as calibrated":
+        text = json.dumps(plan)
+    settings |= {"dp_plan": text, "dp_state": state}
+    again = xgb.Booster(settings, [d], model_file=raw[0])
     expected = "checkpoint or a copy" if noise == "as calibrated" else "does not account"
     with pytest.raises(XGBoostError, match=expected):
         again.update(d, 3)

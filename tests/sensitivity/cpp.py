@@ -40,7 +40,7 @@ def xgb_train(plan: dict[str, Any], d: xgb.DMatrix, start: bytearray | None = No
     params = {
         "tree_method": "dp_hist",
         "objective": plan["objective"],
-        "dp_plan": text_of(plan),
+        "dp_plan": (text := text_of(plan)),
         "nthread": 1,
         "num_parallel_tree": plan["parallel_trees"],
         **({} if start else classes),
@@ -50,7 +50,7 @@ def xgb_train(plan: dict[str, Any], d: xgb.DMatrix, start: bytearray | None = No
     if plan["objective"] in BINARY:
         params["scale_pos_weight"] = plan["row_bound"]["positive_weight"]
     booster = xgb.Booster(params, [d], model_file=start)
-    claim_plan(booster, plan, d)
+    claim_plan(booster, text, d)
     booster.update(d, 0)
     return booster
 

@@ -16,7 +16,7 @@ from tests.reference.comparison import BINARY, MULTICLASS, SQUARED, make_plan
 from tests.reference.trainer import RowBound as Bound
 from tests.stated import describe_plan, ranged
 from xgb_dp.accounting.enforced import range_of_plan
-from xgb_dp.training.plan import dump_plan
+from xgb_dp.training.plan import dump
 
 # Derandomised: the same examples on every run, so that the result says something about the code.
 EXAMPLES = settings(
@@ -145,7 +145,7 @@ def plans(draw: st.DrawFn, objective: str, score: str = "l1", **changes: Any) ->
 # ------------------------------------------------------------------------------- stated figures
 def text_of(plan: dict[str, Any]) -> str:
     """A hand-made plan as the C++ reads it."""
-    return dump_plan({"id": "hand-made", **ranged(plan)})
+    return dump({"id": "hand-made", **ranged(plan)})
 
 
 def round_sens2(plan: dict[str, Any]) -> int:

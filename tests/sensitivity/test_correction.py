@@ -17,7 +17,7 @@ from tests.reference.draws import Noise
 from tests.reference.trainer import RowBound as Bound
 from tests.stated import describe_plan
 from xgb_dp.accounting import sensitivity
-from xgb_dp.training.plan import dump_plan
+from xgb_dp.training.plan import dump
 
 from ..models import events, trees
 from .cpp import xgb_train
@@ -104,7 +104,7 @@ def test_weights_count_up_to_their_declared_bound(mode):
 def test_trainer_and_calibration_agree_on_it():
     sigma2 = {"correction": {"on": True, "sigma2": 1 << 40}}
     plan = make_plan(SQUARED, False, NO_CUT, **sigma2)
-    events = describe_plan(dump_plan({"id": "hand", **plan}))["events"]
+    events = describe_plan(dump({"id": "hand", **plan}))["events"]
     [event] = [e for e in events if e["release"] == "correction"]
     assert event["sensitivity2"] == sensitivity.correction_sens2()
     assert (event["sigma2"], event["coordinates"], event["count"]) == (1 << 40, 2, 2)

@@ -24,7 +24,7 @@ from tests.stated import describe_plan
 from tests.training.plans import plan_of
 from xgb_dp.accounting import sensitivity
 from xgb_dp.testing import fixed_noise
-from xgb_dp.training.plan import dump_plan
+from xgb_dp.training.plan import dump
 
 from ..models import events, trees
 
@@ -105,7 +105,7 @@ def test_gain_of_rows_that_count_one(objective, data):
     # Every change lies in (-3, 1] gradient bounds, up to the slack, so the range of all is 4.
     assert min(moved) >= -3 * bound.B - 32
     assert max(moved) <= bound.B + 32
-    described = describe_plan(dump_plan({"id": "hand", **plan}))
+    described = describe_plan(dump({"id": "hand", **plan}))
     assert described["score_range"] == 4 * bound.B + 64
 
 

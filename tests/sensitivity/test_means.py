@@ -65,11 +65,12 @@ def train(plan: dict[str, Any], d: xgb.DMatrix) -> list[dict[str, Any]]:
             "aft_loss_distribution_scale": float(law["scale"]),
         }
     params = {
-        "tree_method": "dp_hist", "objective": plan["objective"], "dp_plan": text_of(plan),
+        "tree_method": "dp_hist", "objective": plan["objective"],
+        "dp_plan": (text := text_of(plan)),
         "nthread": 1, "base_score": 1.0, "disable_default_eval_metric": True, **extra,
     }  # fmt: skip
     booster = xgb.Booster(params, [d])
-    claim_plan(booster, plan, d)
+    claim_plan(booster, text, d)
     booster.update(d, 0)
     return trees(booster)
 

@@ -18,7 +18,7 @@ from tests.sensitivity.test_intercept import request_of
 from tests.stated import check_plan
 from xgb_dp.engine import native
 from xgb_dp.testing import train_with_plan
-from xgb_dp.training.plan import dump_plan
+from xgb_dp.training.plan import dump
 
 PERSON = {"unit": "person"}
 GAIN = merge(COUNTS, {"score": "gain", "row_bound": {"mode": "clip"}})
@@ -33,7 +33,7 @@ NOISY = {"split": "histogram", "leaf": {"sigma2": 0}}
 
 def refusal(plan: dict[str, Any]) -> str:
     """What the library says of a plan; nothing if it takes it."""
-    text = dump_plan({"id": "hand", **merge(plan, {"selection": {"range": 1 << 19}})})
+    text = dump({"id": "hand", **merge(plan, {"selection": {"range": 1 << 19}})})
     try:
         check_plan(text)
     except XGBoostError as error:

@@ -122,7 +122,7 @@ def test_whether_rows_have_margins_is_declared(params, margins):
         d = xgb.DMatrix(X[:n], y[:n], feature_names=list("abcd"), **margin)
         booster = xgb.train(params(dp_base_margin=margins), d, 2)
         record = training(booster)
-        seen.append([record[name] for name in ("events", "public", "plan_digest")])
+        seen.append([record[name] for name in ("events", "public", "plans")])
     assert seen[0] == seen[1]
 
 

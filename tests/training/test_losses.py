@@ -1,6 +1,5 @@
 """Objectives with losses of the plugin's own, from xgboost.train to the saved model."""
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -12,14 +11,13 @@ import xgboost as xgb
 import xgb_dp
 from tests.reference.test_losses_against_cpp import plan_of
 from tests.stated import describe_plan
+from tests.training.plans import plan_of as followed_plan
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
 from xgb_dp.request.params import DEFAULT_ROUNDS
 from xgb_dp.request.schema import read_schema
 from xgb_dp.testing import fixed_noise
-from xgb_dp.training import first_release
-from xgb_dp.training.first_release import after_release
 from xgb_dp.training.label_cells import quantiles, spread
-from xgb_dp.training.plan import build_plan, dump_plan
+from xgb_dp.training.plan import build_plan, dump
 from xgb_dp.training.prepare import prepare
 
 Floats = npt.NDArray[np.float64]
@@ -219,17 +217,9 @@ def test_a_continued_training_does_not_start_at_the_median_again():
     assert not (steps == steps[:, :1]).all(axis=1).any()
 
 
-def test_widths_fall_over_the_rounds_of_the_plan_that_is_taken(monkeypatch):
+def test_widths_fall_over_the_rounds_of_the_plan_that_is_taken():
     """Where rounds are open, and the number of rows says how many there are."""
-    texts = []
-
-    def kept(*args: Any) -> str:
-        texts.append(after_release(*args))
-        return texts[-1]
-
-    monkeypatch.setattr(first_release, "after_release", kept)
-    train("quantiles", rounds=DEFAULT_ROUNDS, data=rows("quantiles", 6000))
-    [taken] = [json.loads(text) for text in texts]
+    taken = followed_plan(train("quantiles", rounds=DEFAULT_ROUNDS, data=rows("quantiles", 6000)))
     loss, rounds = taken["loss"], taken["rounds"]
     assert rounds > 60  # which is the smallest plan
     first, last, decay = (
@@ -243,9 +233,9 @@ def test_outputs_that_move_together_share_their_splits():
     """A plan without shared splits is refused: the other outputs would have trees of nothing."""
     plan, _ = plan_of("all_centred", True)
     plan["id"] = "hand-made"
-    describe_plan(dump_plan(plan))
+    describe_plan(dump(plan))
     with pytest.raises(xgb.core.XGBoostError, match="same splits"):
-        describe_plan(dump_plan(plan | {"class_trees": "per_class"}))
+        describe_plan(dump(plan | {"class_trees": "per_class"}))
 
 
 def test_one_row_changes_no_other_pair_of_an_own_objective():

@@ -14,7 +14,7 @@ from tests.reference.test_families_against_cpp import ON_GRID
 from tests.stated import describe_plan
 from xgb_dp.accounting.sensitivity import LABEL_CELLS
 from xgb_dp.training.label_cells import edges, seen, top_weight, weight_edges
-from xgb_dp.training.plan import dump_plan
+from xgb_dp.training.plan import dump
 
 ROWS = 4_000
 PARAMS: dict[str, Any] = {
@@ -194,4 +194,4 @@ def test_plans_that_no_proof_covers(bound, score, message):
     row_bound = {"mode": "clip", "weight_unit": "10.0", **bound}
     plan = make_plan(SQUARED, True, ON_GRID, score=score, row_bound=row_bound)
     with pytest.raises(XGBoostError, match=message):
-        describe_plan(dump_plan({**plan, "id": "hand-made"}))
+        describe_plan(dump({**plan, "id": "hand-made"}))

@@ -12,7 +12,7 @@ from tests.stated import describe_plan
 from xgb_dp.errors import PrivacyParameterError
 from xgb_dp.releases.splits import Splits
 from xgb_dp.request.schema import read_schema
-from xgb_dp.training.plan import build_plan, dump_plan
+from xgb_dp.training.plan import build_plan, dump
 from xgb_dp.training.prepare import prepare
 
 from ..models import starts
@@ -124,7 +124,7 @@ def test_the_events_are_those_of_one_row_in_all_trees(kind):
         for trees in ("per_class", "joint")
     )
     s, plan = each.settings, build_plan(each.settings, each.noise)
-    described, bits = describe_plan(dump_plan(plan)), plan["grid_bits"]
+    described, bits = describe_plan(dump(plan)), plan["grid_bits"]
     assert described["leaf_sensitivity2"] == 1 << 2 * bits
     if kind == "labels":
         assert described["score_range"] == 2 * math.ceil((1 << bits) / math.sqrt(1.5))

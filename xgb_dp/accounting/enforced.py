@@ -87,6 +87,8 @@ class Enforced:
         labels, cells = asked.get("intercept", asked.get("rows")), asked.get("range")
         person = plan["unit"] == PERSON
         grids = [len(f["grid"]) for f in plan["features"] if f["kind"] == "private"]
+        if "offered" in plan:  # the other columns have one public candidate
+            grids = grids[: len(plan["offered"])]
         counts = plan["candidates"]
         tree = counts["kind"] == "quantile_tree"
         return cls(

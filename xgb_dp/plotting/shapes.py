@@ -119,19 +119,21 @@ class _LeafNoise:
 
 
 def plan_of(booster: Any) -> dict[str, Any]:
-    """The plan of the last private training of a model.
+    """The plan of the last private training of a model, in the unit of its labels.
 
     Raises:
         PrivacyParameterError: The model contains none.
     """
     updaters = SavedModel.config_of(booster).updaters
-    texts = [u["dp_train_param"]["dp_plan"] for u in updaters if "dp_train_param" in u]
-    if not texts or not texts[0]:
+    params = [u["dp_train_param"] for u in updaters if "dp_train_param" in u]
+    if not params or not params[0]["dp_plan"]:
         raise PrivacyParameterError(
             "The model does not contain the plan of a private training, which says how large its "
             "noise is. Load the saved model of a private training."
         )
-    plan: dict[str, Any] = json.loads(texts[0])
+    plan: dict[str, Any] = json.loads(params[0]["dp_plan"])
+    state = json.loads(params[0]["dp_state"])
+    plan["row_bound"]["scale"] = state.get("scale", plan["row_bound"]["scale"])
     return plan
 
 

@@ -6,6 +6,7 @@ plans that the library is told and of the draws that it records.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -60,6 +61,11 @@ class Told:
         plan: Mapping[str, Any] = json.loads(self.text)
         return plan
 
+    @property
+    def digest(self) -> str:
+        """Its SHA-256, by which a ledger claims it and the library knows the claim."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
     @cached_property
     def enforced(self) -> Enforced:
         """What the library enforces."""
@@ -80,6 +86,7 @@ class Draws:
             for request in way.requests:
                 way.check_request(request)
         self.enforced = tuple(way.enforced for way in ways)  # by plan that may be taken
+        self.plans = tuple(way.digest for way in ways)
         before = {release_of(r) for r in ways[0].requests} & {"range", "rows", "intercept"}
         # What the training is charged with before it starts, whichever plan it takes.
         self.claimed = claimed_events([way.events for way in ways], len(before))
@@ -124,7 +131,7 @@ class Draws:
 
     def complete(self, claim: Ledger, booster: Any, rounds: int) -> Ledger:
         """The whole ledger of a model."""
-        grown = drawn(booster, self.enforced[claim.trainings[-1].taken or 0])
+        grown = drawn(booster, self._ways[claim.trainings[-1].taken or 0])
         return completed(claim, replace(grown, events=(*self._before, *grown.events)), rounds)
 
 
@@ -162,31 +169,30 @@ def completed(claim: Ledger, grown: Drawn, rounds: int) -> Ledger:
     return Ledger(claim.private and grown.private, noise, (*earlier, last))
 
 
-def drawn(booster: Any, enforced: Enforced | None = None) -> Drawn:
-    """The draws and trees of the updater of this booster; a copy of a booster has made none."""
+def drawn(booster: Any, claimed: Told | None = None) -> Drawn:
+    """The draws and trees of the updater of this booster; a copy of a booster has made none.
+
+    Args:
+        booster: xgboost.Booster.
+        claimed: The plan that the ledger claims; None for the one that the booster has followed.
+    """
     for updater in ModelJson.config_of(booster).updaters:
         if updater.get(ATTRIBUTE) and updater["dp_live"]:
             record = json.loads(updater[ATTRIBUTE])
-            followed = Enforced.of_plan(json.loads(updater["dp_train_param"]["dp_plan"]))
-            if enforced is None:
-                enforced = followed
-            if replace(followed, **_before_trees(enforced)) != enforced:
+            text = updater["dp_train_param"]["dp_plan"]
+            way = Told(text) if claimed is None else claimed
+            if way.text != text:
                 raise LedgerError(
                     "The library has followed another plan than the ledger claims. The model must "
                     "not be published. Please report this."
                 )
             last = record["trainings"][-1]
-            events = tuple(map(enforced.event, last["events"]))
+            events = tuple(map(way.enforced.event, last["events"]))
             return Drawn(record["private"], record["noise"], events, tuple(last["trees"]))
     raise LedgerError(
         "The booster is not the one that has grown the private trees: nothing was trained, or a "
         "callback has loaded or copied a model. Do not publish it, and train again without."
     )
-
-
-def _before_trees(enforced: Enforced) -> dict[str, Any]:
-    """Figures of requests, of which the plan of a booster says nothing."""
-    return {name: getattr(enforced, name) for name in _FIGURES.values()}
 
 
 def _key(event: Event) -> tuple[str, str]:

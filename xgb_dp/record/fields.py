@@ -67,6 +67,15 @@ def read_content(data: Any) -> dict[str, str]:
     return dict(data)
 
 
+def _are_digests(value: Any) -> bool:
+    """Whether it is a list of SHA-256, with at least one of them."""
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(type(one) is str and _DIGEST.fullmatch(one) for one in value)
+    )
+
+
 def _are_names(value: Any) -> bool:
     return isinstance(value, list) and all(map(_is_name, value))
 
@@ -226,7 +235,7 @@ def _to_json(values: Sequence[Event] | Sequence[Enforced]) -> list[dict[str, Any
 
 TRAINING: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "id": (_reader(_is_name, "have an identifier", str), str),
-    "plan_digest": (_reader(lambda v: type(v) is str, "name its plan", str), str),
+    "plans": (_reader(_are_digests, "name its plans", tuple), list),
     "complete": (_reader(lambda v: type(v) is bool, "name its state", bool), bool),
     "events": (_read_events, _to_json),
     "enforced": (_read_enforced, _to_json),

@@ -39,7 +39,7 @@ class TrainingRecord:
     """One training of a model."""
 
     id: str  # random, 128 bits in hexadecimal digits: tells it from every other training
-    plan_digest: str  # names the plan
+    plans: tuple[str, ...]  # SHA-256 of each plan that it might have followed
     complete: bool  # whether it came to its end; a training under way claims its whole plan
     events: tuple[Event, ...]  # what it is charged with, in release order
     rounds: int  # boosting rounds that it added; of a training under way those of its plan

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -116,23 +116,6 @@ def _all_cells(s: Settings) -> int:
     return candidate_cells(grids[: s.private_features], levels, s["max_bin"])
 
 
-def offered(s: Settings, columns: Sequence[int] | None) -> dict[str, Any]:
-    """The features of a plan, and which of them trees are offered.
-
-    Candidates are released for as many columns as :attr:`Settings.private_features` says, those
-    that are offered among them. The others have one public candidate.
-    """
-    features = [f.to_plan() for f in s.features]
-    if columns is None:
-        return {"features": features}
-    chosen = set(columns)
-    private = [i for i, f in enumerate(features) if f["kind"] == "private"]
-    private.sort(key=lambda i: i not in chosen)
-    for i in private[s.private_features :]:
-        features[i] = {"kind": "cuts", "cuts": [column_sums.PRESENT]}
-    return {"features": features, "offered": list(columns)}
-
-
 @dataclass(frozen=True)
 class Candidates(Release):
     """Noisy counts of the cells of each column, or of its quantile tree.
@@ -195,7 +178,6 @@ class Candidates(Release):
     @classmethod
     def section(cls, s: Settings, noise: Noise) -> dict[str, Any]:
         """Where splits may be in each column, and the counts by which private ones are found."""
-        columns = range(s["dp_features_per_tree"]) if s.starts_from_columns else None
         counts = {
             "hessian": s["dp_candidate_weight"] == "hessian",
             "laplace": s["dp_candidate_noise"] == "laplace",
@@ -203,7 +185,13 @@ class Candidates(Release):
             "sigma2": noise.sigma2,
             "scale": noise.scale,
         }
-        return {**offered(s, columns), "candidates": counts}
+        section: dict[str, Any] = {
+            "features": [f.to_plan() for f in s.features],
+            "candidates": counts,
+        }
+        if s.starts_from_columns:  # until a release says which columns matter most
+            section["offered"] = list(range(s["dp_features_per_tree"]))
+        return section
 
     @property
     def draws(self) -> int:

@@ -53,7 +53,10 @@ REFUSED: dict[str, str] = {
     "n_estimators": "xgboost.train takes the number of rounds as num_boost_round",
     "budget": "a book is opened around it: xgb_dp.Budget(path).train(params, dtrain, rounds)",
     **dict.fromkeys(_NOISE, "noise follows from dp_epsilon and dp_delta (see xgb-dp calibrate)"),
-    "dp_plan": "it is the calibrated result, written by xgb_dp; give dp_epsilon and dp_delta",
+    **dict.fromkeys(
+        ("dp_plan", "dp_state"),
+        "it is the calibrated result, written by xgb_dp; give dp_epsilon and dp_delta",
+    ),
 }
 """Why a parameter is refused, by name. What is in neither table is refused as unknown."""
 

@@ -13,12 +13,10 @@ import numpy as np
 
 from ..accounting.sensitivity import LABEL_CELLS
 from ..calibrate.mechanisms import NoisePlan
-from ..releases.candidates import offered
 from ..request.losses import QUANTILES
 from ..request.settings import Seen, Settings
 from . import label_cells, label_means
-from .column_start import ColumnEffects
-from .plan import dump_plan, target_of, without_reals
+from .plan import target_of, without_reals
 
 # Deviations of the noise of a cell, of which all of them together must have as many rows: two of
 # the sum of all cells.
@@ -105,17 +103,14 @@ def in_window(s: Settings, request: dict[str, Any]) -> dict[str, Any]:
     return {**request, "again": True, "target_lower": repr(low), "target_upper": repr(high)}
 
 
-def in_unit(s: Settings, plan: dict[str, Any]) -> dict[str, Any]:
-    """The plan in the units that were seen. It keeps its noise, its bound and its name."""
-    changed = {
-        "row_bound": {**plan["row_bound"], "scale": repr(s.scale)},
-        "leaf": {**plan["leaf"], "alpha": repr(min(s.alpha, _MOST_ALPHA))},
-    }
+def state_in_unit(s: Settings, plan: dict[str, Any]) -> dict[str, Any]:
+    """The state of a training in the released units of labels and weights."""
+    state: dict[str, Any] = {"scale": s.scale, "alpha": min(s.alpha, _MOST_ALPHA)}
     if s.counts_weights:
-        changed["row_bound"]["weight_unit"] = repr(s.weight_unit)
+        state["weight_unit"] = s.weight_unit
     if s.loss is not None:
-        changed["loss"] = {**plan["loss"], **without_reals(s.loss.plan(s))}
-    return {**plan, **changed}
+        state["loss"] = {**plan["loss"], **s.loss.plan(s)}
+    return dict(without_reals(state))
 
 
 def columns_request(s: Settings, noise: NoisePlan, request: dict[str, Any]) -> dict[str, Any]:
@@ -175,36 +170,35 @@ def base_score_of_columns(s: Settings, centre: float) -> float:
     return 1.0 / (1.0 + math.exp(-odds)) if s["objective"] == "binary:logistic" else odds
 
 
-def after_release(
+def state_after_release(
     s: Settings,
     noise: NoisePlan,
-    plan: dict[str, Any],
+    loss: dict[str, Any] | None,
     sums: list[int],
     capped: list[int] | None = None,
-) -> str:
-    """The plan as the trainer is told it, with what loss and correction take from the release.
+) -> dict[str, Any]:
+    """The values of a state that loss and correction take from the sums of the labels.
 
-    Post-processing, costs nothing: the plan keeps its noise, its bound and its name.
+    Post-processing, costs nothing.
+
+    Args:
+        s: Checked settings.
+        noise: Noise of the plan.
+        loss: The parameters of the loss before; None for a loss of XGBoost.
+        sums: The released sums.
+        capped: The released sums of capped labels; None without.
     """
+    state: dict[str, Any] = {}
     if s["dp_mean_correction"] and s.squared and s.intercept == "released":
-        rows = label_means.Sums.of(s, noise, sums).rows
-        plan = {**plan, "correction": without_reals({**plan["correction"], "rows": rows})}
+        state["rows"] = label_means.Sums.of(s, noise, sums).rows
     if capped is not None:
-        of_loss = without_reals(label_means.measured(s, noise, sums, capped).to_plan())
-        return dump_plan({**plan, "loss": {**plan["loss"], **of_loss}})
-    if s.intercept != "released" or s.intercept_kind != "cells":
-        return dump_plan(plan)
-    spread = label_cells.spread(sums, *s.window, math.sqrt(noise["intercept"].sigma2) * _KNOWN)
-    widths = without_reals(QUANTILES.widths(s, spread))
-    return dump_plan({**plan, "loss": {**plan["loss"], **widths}})
-
-
-def offering(s: Settings, plan: dict[str, Any], effects: ColumnEffects) -> str:
-    """The plan as the trainer is told it, with the columns that say most.
-
-    Post-processing, costs nothing: the plan keeps its noise, its bound and its name.
-    """
-    return dump_plan({**plan, **offered(s, effects.offered)})
+        assert loss is not None
+        state["loss"] = {**loss, **label_means.measured(s, noise, sums, capped).to_plan()}
+    elif s.intercept == "released" and s.intercept_kind == "cells":
+        assert loss is not None
+        spread = label_cells.spread(sums, *s.window, math.sqrt(noise["intercept"].sigma2) * _KNOWN)
+        state["loss"] = {**loss, **QUANTILES.widths(s, spread)}
+    return dict(without_reals(state))
 
 
 def rows_from_sums(kind: str, noise: NoisePlan, sums: list[int]) -> float:

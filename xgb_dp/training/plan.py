@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -82,25 +82,24 @@ def build_plan(
     plan["earlier"] = earlier
     plan = without_reals(plan)
     plan["selection"]["range"] = range_of_plan(plan)
-    plan["id"] = digest(dump_plan(plan))
+    plan["id"] = _name(dump(plan))
     return plan
 
 
 def name_together(plans: Sequence[dict[str, Any]]) -> None:
-    """Give plans of which one is taken a name for all of them, by which the ledger claims them."""
+    """Give plans of which one is taken a common name."""
     if len(plans) > 1:
-        name = digest("\n".join(map(dump_plan, plans)))
+        name = _name("\n".join(map(dump, plans)))
         for plan in plans:
             plan["id"] = name
 
 
-def dump_plan(plan: dict[str, Any]) -> str:
-    """The plan as compact JSON text."""
+def dump(plan: Mapping[str, Any]) -> str:
+    """A plan or a state as compact JSON."""
     return json.dumps(plan, separators=(",", ":"), allow_nan=False)
 
 
-def digest(text: str) -> str:
-    """Short name of a plan's text, for the ledger."""
+def _name(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

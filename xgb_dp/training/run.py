@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -42,10 +42,12 @@ class Option:
     """A plan that a training may follow, from its first tree on."""
 
     prepared: Prepared  # checked settings and calibrated noise
-    plan: dict[str, Any]  # what the C++ trainer is told
-    text: str  # the same as JSON
+    plan: dict[str, Any]  # the plan of the C++ trainer
+    text: str  # the same as JSON, which never changes
     # what is asked for after the intercept: the cells of each column; None without
     of_columns: dict[str, Any] | None = None
+    # values that follow from releases before the first tree; see Plan::Apply in plan.cc
+    state: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def settings(self) -> Settings:
@@ -56,8 +58,9 @@ class Option:
         """The same in the units of labels and weights that a release has told."""
         settings = self.settings.with_told(seen, weight_unit)
         prepared = replace(self.prepared, settings=settings)
-        changed = first_release.in_unit(prepared.settings, self.plan)
-        return replace(self, prepared=prepared, plan=changed, text=plan.dump_plan(changed))
+        return replace(
+            self, prepared=prepared, state=first_release.state_in_unit(settings, self.plan)
+        )
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,7 @@ class Training:
                 presence=first.presence,
             )
         options = tuple(
-            Option(p, body, plan.dump_plan(body), _of_columns(p, request))
+            Option(p, body, plan.dump(body), _of_columns(p, request))
             for p, body in zip(prepared.plans, plans, strict=True)
         )
         asked = [of_range, *[request] * (2 if s.measured else 1)]
@@ -186,7 +189,7 @@ class Training:
             public[policy.LEDGER_KEY] = rules.digest
         plan_record = TrainingRecord(
             id=self.id,
-            plan_digest=self.plan_id,
+            plans=self.draws.plans,
             complete=False,
             events=self.draws.claimed,
             rounds=s.rounds,
@@ -294,13 +297,19 @@ class Training:
             # The first tree has the start of a loss that measures it.
             low["base_score"] = s.neutral_base_score if s.exposures is None else 1.0
         taken = self.options[position]
-        text = taken.text
+        state = dict(taken.state)
         if columns is not None:
             low["base_score"] = first_release.base_score_of_columns(s, columns.centre)
-            text = first_release.offering(taken.settings, taken.plan, columns)
+            state["offered"] = list(columns.offered)
         elif sums is not None:
-            text = first_release.after_release(taken.settings, noise, taken.plan, sums, capped)
-        low = {**plan.low_level(taken.settings), "dp_plan": text, **low}
+            loss = state.get("loss", taken.plan.get("loss"))
+            state |= first_release.state_after_release(taken.settings, noise, loss, sums, capped)
+        low = {
+            **plan.low_level(taken.settings),
+            "dp_plan": taken.text,
+            "dp_state": plan.dump(state),
+            **low,
+        }
         keeper = LedgerCallback(self, position, count, entries, cache[0])
         if columns is not None:
             keeper.first = partial(booster_with, trees_of(columns), params=low, cache=cache)
