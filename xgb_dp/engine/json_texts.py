@@ -45,7 +45,9 @@ def check_carried(value: Any, what: str) -> None:
         one = rest.pop()
         if isinstance(one, Mapping):
             rest += [*one.keys(), *one.values()]
-        elif isinstance(one, (list, tuple, set, frozenset, np.ndarray)):
+        elif isinstance(one, np.ndarray):
+            rest += list(one.ravel())
+        elif isinstance(one, (list, tuple, set, frozenset)):
             rest += list(one)
         elif isinstance(one, str) and _LOST.search(one):
             raise PrivacyParameterError(
