@@ -13,8 +13,8 @@ from tests.upstream.stock import ROOT, fetch_upstream, pinned_sdist
 
 HEADER_FIELDS = ("Subject", "Why", "Checked", "Test")
 MAX_CHANGED_LINES = 120  # of what private training needs
-# Of fixes that stock XGBoost needs as well, which a release will make obsolete: eight of some 12.
-MAX_FIXED_LINES = 100
+# Of fixes that stock XGBoost needs as well, which a release will make obsolete: ten of some 12.
+MAX_FIXED_LINES = 120
 HOT_FILES = {"evaluate_splits.h", "quantile.cc", "updater_quantile_hist.cc", "param.h"}
 
 SERIES = fetch_upstream.read_series()
