@@ -5,14 +5,17 @@ import sys
 import time
 from typing import Any
 
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+import psutil
 import pytest
 import xgboost as xgb
 from distributed import Client, LocalCluster
 from xgboost import dask as dxgb
+from xgboost.collective import Config
 
 import xgb_dp
 from tests.conftest import private
@@ -255,6 +258,41 @@ def wait_for_another_worker(client: Client, before: set[str]) -> None:
     while len(now := client.run_on_scheduler(worker_ids)) < 2 or now == before:
         assert time.monotonic() < end, f"no other worker within {PATIENCE} s"
         time.sleep(0.1)
+
+
+def test_workers_listen_on_the_network_of_the_cluster_alone(client, tmp_path):
+    """Scheduler and workers of this cluster are on the loopback interface."""
+
+    class Listens(xgb.callback.TrainingCallback):
+        def before_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+            worker = psutil.Process()
+            listens = {s for s in worker.net_connections("inet") if s.status == psutil.CONN_LISTEN}
+            (tmp_path / str(worker.pid)).write_text(" ".join({s.laddr.ip for s in listens}))
+            return False
+
+    for config in (None, Config(timeout=PATIENCE)):
+        dxgb.train(client, PARAMS, arrays(client), 1, callbacks=[Listens()], coll_cfg=config)
+        files = list(tmp_path.iterdir())
+        assert [file.read_text() for file in files] == ["127.0.0.1"] * 3
+        for file in files:
+            file.unlink()
+
+
+def test_the_user_names_the_address_of_the_tracker(client, monkeypatch):
+    asked: list[Any] = []
+    run = Client.run_on_scheduler
+
+    def spy(self: Client, function: Any, *arguments: Any) -> Any:
+        asked.append(arguments)
+        return run(self, function, *arguments)
+
+    monkeypatch.setattr(Client, "run_on_scheduler", spy)
+    named = Config(tracker_host_ip="127.0.0.2")
+    dxgb.train(client, PARAMS, arrays(client), 1, coll_cfg=named)
+    with dask.config.set({"xgboost.scheduler_address": "127.0.0.3"}), pytest.warns(FutureWarning):
+        dxgb.train(client, PARAMS, arrays(client), 1)
+    hosts = [a[2][0] for a in asked if a]
+    assert hosts == ["127.0.0.2", "127.0.0.3"]
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from xgboost.callback import TrainingCallback
+from xgboost.collective import Config
 
 from ..budget.gate import check_here, in_force
 from ..data import persons
@@ -87,12 +88,31 @@ def refuse_cv(params: Any) -> None:
 
 
 async def before_dask(
-    client: Any, params: Mapping[str, Any], dtrain: Any, evals: Sequence[Any] | None
-) -> tuple[Mapping[str, Any], Any, Callable[[], Callable[..., Any]]]:
+    client: Any,
+    params: Mapping[str, Any],
+    dtrain: Any,
+    evals: Sequence[Any] | None,
+    config: Config | None,
+) -> tuple[Mapping[str, Any], Any, Config, Callable[[], Callable[..., Any]]]:
     """Check what ``xgboost.dask`` is about to train on, and bring the rows of persons together."""
     check_dask(dtrain, evals)
+    config = _on_network_of_cluster(client, config or Config())
     params, dtrain = await bring_together(client, params, dtrain)
-    return params, dtrain, partial(_begin, params, await Once.now(client))
+    return params, dtrain, config, partial(_begin, params, await Once.now(client))
+
+
+def _on_network_of_cluster(client: Any, config: Config) -> Config:
+    """Let the tracker listen on the scheduler's address, unless the user names another one.
+
+    XGBoost guesses an address of the scheduler's host, which may be a public one. The workers
+    listen on the interface through which they reach the tracker.
+    """
+    import dask
+    from distributed.comm import get_address_host
+
+    if config.tracker_host_ip or dask.config.get("xgboost.scheduler_address", None):
+        return config
+    return replace(config, tracker_host_ip=get_address_host(client.scheduler_info()["address"]))
 
 
 def _begin(params: Mapping[str, Any], once: Once) -> Callable[..., Any]:
