@@ -49,9 +49,11 @@ void Release::CheckAgreement(std::string const& plan_text) const {
   auto mine = Sha256{}.Append(plan_text).Finish();
   auto of_first = mine;
   TakeFromRankZero(ctx_, of_first.data(), of_first.size());
-  CHECK(mine == of_first)
-      << "The workers follow different plans: something has replaced the booster "
-         "of one of them. Nothing was released to this worker.";
+  std::int64_t n_others = mine == of_first ? 0 : 1;
+  xgboost::dp::SumOverWorkers(ctx_, &n_others, 1);
+  CHECK_EQ(n_others, 0)
+      << "The workers follow different plans: something has replaced the booster of one of them. "
+         "Nothing was released. Start a new training on all workers.";
 }
 
 void Release::OpenPads(std::string const& plan_id, bool last) {

@@ -64,8 +64,8 @@ class Release {
   void OpenPads(std::string const& plan_id, bool last);
 
   /**
-   * @brief Fail where the plan of this worker is not that of rank 0, which alone draws noise that
-   *        is not masked.
+   * @brief Fail on all workers where one has another plan than rank 0, which alone draws noise
+   *        that is not masked.
    */
   void CheckAgreement(std::string const& plan_text) const;
 

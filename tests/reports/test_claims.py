@@ -2,16 +2,21 @@
 
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import xgboost as xgb
+from xgboost.collective import CommunicatorContext
 from xgboost.core import XGBoostError
+from xgboost.tracker import RabitTracker
 
 import xgb_dp
-from tests.training.plans import texts_of
+from tests.reference.plans import base_plan
+from tests.stated import ranged
+from tests.training.plans import from_plan, texts_of
 from tests.upstream.stock import run_stock
 from xgb_dp.errors import LedgerError, PrivacyRefusal
 from xgb_dp.record import ledger
@@ -148,6 +153,44 @@ def test_a_claim_is_used_once(checkpoint, d, noise):
     expected = "checkpoint or a copy" if noise == "as calibrated" else "does not account"
     with pytest.raises(XGBoostError, match=expected):
         again.update(d, 3)
+
+
+def error_of(act: Callable[[], object]) -> str:
+    """The message with which XGBoost refuses; empty where it does not."""
+    try:
+        act()
+    except XGBoostError as error:
+        return str(error).split("Stack trace")[0]
+    return ""
+
+
+def on_workers(*acts: Callable[[], object]) -> list[str]:
+    """The errors of the workers of one training, each of which is a thread of this process."""
+    tracker = RabitTracker(host_ip="127.0.0.1", n_workers=len(acts))
+    tracker.start()
+
+    def work(act: Callable[[], object]) -> str:
+        with CommunicatorContext(**tracker.worker_args()):
+            return error_of(act)
+
+    with ThreadPoolExecutor(len(acts)) as pool:
+        return list(pool.map(work, acts))
+
+
+@pytest.fixture
+def plan() -> dict[str, Any]:
+    """A plan without noise: no process refuses its draws for want of a key."""
+    return ranged(base_plan([{"kind": "cuts", "cuts": [0.0]}] * 3, id="one", split="random"))
+
+
+def grow(plan: dict[str, Any], d: xgb.DMatrix) -> None:
+    from_plan(plan, d, nthread=1).update(d, 0)
+
+
+def test_workers_with_different_plans_release_nothing(plan, d):
+    """Also not the first one, whose plan the others would follow."""
+    refused = on_workers(lambda: grow(plan, d), lambda: grow({**plan, "id": "two"}, d))
+    assert all("follow different plans" in error for error in refused), refused
 
 
 def test_a_ledger_does_not_change_in_the_middle(d):
