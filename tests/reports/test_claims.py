@@ -1,6 +1,7 @@
 """No file that holds a tree which its ledger has not seen grow is reported as private."""
 
 import json
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,6 +22,7 @@ from tests.upstream.stock import run_stock
 from xgb_dp.errors import LedgerError, PrivacyRefusal
 from xgb_dp.record import ledger
 from xgb_dp.record.form import Ledger
+from xgb_dp.training.keeper import LedgerCallback
 
 ROUNDS = 6
 STOCK = """
@@ -164,6 +166,20 @@ def error_of(act: Callable[[], object]) -> str:
     return ""
 
 
+def in_child(act: Callable[[], object]) -> str:
+    """The error of the same in a forked process."""
+    reader, writer = os.pipe()
+    if (process := os.fork()) == 0:
+        try:
+            os.write(writer, error_of(act).encode())
+        finally:
+            os._exit(0)
+    os.waitpid(process, 0)
+    os.close(writer)
+    with os.fdopen(reader) as said:
+        return said.read()
+
+
 def on_workers(*acts: Callable[[], object]) -> list[str]:
     """The errors of the workers of one training, each of which is a thread of this process."""
     tracker = RabitTracker(host_ip="127.0.0.1", n_workers=len(acts))
@@ -187,10 +203,41 @@ def grow(plan: dict[str, Any], d: xgb.DMatrix) -> None:
     from_plan(plan, d, nthread=1).update(d, 0)
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
+@pytest.mark.filterwarnings("ignore:.*fork")
+def test_a_claim_is_for_one_matrix_in_one_process(plan, rows, d):
+    booster, other = from_plan(plan, d, nthread=1), xgb.DMatrix(*rows, nthread=1)
+    assert "checkpoint or a copy" in in_child(lambda: booster.update(d, 0))
+    assert "checkpoint or a copy" in error_of(lambda: booster.update(other, 0))
+    booster.update(d, 0)
+    twin = from_plan(plan, other, nthread=1)
+    assert "checkpoint or a copy" in error_of(lambda: twin.update(d, 0))
+
+
+def test_a_claim_is_for_one_worker(plan, d):
+    boosters = [from_plan(plan, d, nthread=1) for _ in range(2)]
+    refused = on_workers(*(lambda booster=booster: booster.update(d, 0) for booster in boosters))
+    assert all("checkpoint or a copy" in error for error in refused), refused
+    assert on_workers(*[lambda: grow(plan, d)] * 2) == ["", ""]
+
+
 def test_workers_with_different_plans_release_nothing(plan, d):
     """Also not the first one, whose plan the others would follow."""
     refused = on_workers(lambda: grow(plan, d), lambda: grow({**plan, "id": "two"}, d))
     assert all("follow different plans" in error for error in refused), refused
+
+
+def test_a_callback_pays_for_one_model(d, monkeypatch):
+    keepers, prepare = [], LedgerCallback.prepare
+
+    def note(keeper: LedgerCallback, model: xgb.Booster) -> None:
+        keepers.append(keeper)
+        prepare(keeper, model)
+
+    monkeypatch.setattr(LedgerCallback, "prepare", note)
+    model = xgb.train(params(), d, 2)
+    with pytest.raises(PrivacyRefusal, match="has begun already"):
+        keepers[-1].before_training(model)
 
 
 def test_a_ledger_does_not_change_in_the_middle(d):
