@@ -12,27 +12,40 @@ import xgboost as xgb
 
 import xgb_dp
 from tests.models import as_xgboost_writes
+from xgb_dp.errors import LedgerError
 from xgb_dp.record import sealed
 from xgb_dp.record.binding import attach
 
 Content = dict[str, Any]
 
 
+PARAMS = {
+    "tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 2.0, "dp_delta": 1e-6,
+    "max_depth": 2, "nthread": 1, "dp_categories": {"kind": ["x", "é", "z"]},
+}  # fmt: skip
+
+
 @pytest.fixture(scope="module")
-def model() -> xgb.Booster:
-    """A model with names, categories and a calibration, and text that is not ASCII."""
+def d() -> xgb.DMatrix:
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(600, 2)), columns=["a", "größe"])
     X["kind"] = pd.Categorical.from_codes(rng.integers(0, 3, 600), ["x", "é", "z"])
-    y = (X["a"] > 0).astype(int)
-    d = xgb.DMatrix(X, y, enable_categorical=True, nthread=1)
-    params = {
-        "tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 2.0,
-        "dp_delta": 1e-6, "max_depth": 2, "nthread": 1,
-        "dp_categories": {"kind": ["x", "é", "z"]},
-    }  # fmt: skip
-    trained = xgb.train(params, d, 3)
-    judged = xgb_dp.evaluate(trained, d, epsilon=1.0, delta=1e-7)
+    return xgb.DMatrix(X, (X["a"] > 0).astype(int), enable_categorical=True, nthread=1)
+
+
+@pytest.fixture(scope="module")
+def trained(d) -> xgb.Booster:
+    return xgb.train(PARAMS, d, 3)
+
+
+@pytest.fixture(scope="module")
+def judged(trained, d) -> Any:
+    return xgb_dp.evaluate(trained, d, epsilon=1.0, delta=1e-7)
+
+
+@pytest.fixture(scope="module")
+def model(trained, judged) -> xgb.Booster:
+    """A model with names, categories and a calibration, and text that is not ASCII."""
     calibrated = judged.calibrated(trained, method="isotonic").booster
     attach(calibrated, dp_schema=json.dumps({"columns": ["größe"]}))
     return calibrated
@@ -52,6 +65,11 @@ def in_ledger(change: Callable[[Content], Any]) -> Callable[[Content], Any]:
 
 def trees(content: Content) -> Content:
     return content["learner"]["gradient_booster"]["model"]
+
+
+def reorder(grown: list[Content]) -> None:
+    """Exchange two trees, each of which gets the number of its new place."""
+    grown[0], grown[1] = grown[1] | {"id": 0}, grown[0] | {"id": 1}
 
 
 CHANGES: dict[str, Callable[[Content], Any]] = {
@@ -83,6 +101,10 @@ CHANGES: dict[str, Callable[[Content], Any]] = {
     "a key of a training": in_ledger(lambda r: r["trainings"][0].__setitem__("zz", 1)),
     "a key of the ledger": in_ledger(lambda r: r.__setitem__("zz", 1)),
     "no digest of the rest": in_ledger(lambda r: r.pop("content")),
+    "order of trees": lambda c: reorder(trees(c)["trees"]),
+    "number of parallel trees": lambda c: trees(c)["gbtree_model_param"].__setitem__(
+        "num_parallel_tree", "3"
+    ),
     "white space in the ledger": lambda c: c["learner"]["attributes"].__setitem__(
         "dp_ledger", c["learner"]["attributes"]["dp_ledger"].replace(",", ", ")
     ),
@@ -132,6 +154,25 @@ def test_only_the_form_of_xgboost_passes(model, tmp_path, name):
     assert changed != text
     (tmp_path / "m.json").write_text(changed, encoding="utf-8")
     assert xgb_dp.verify(tmp_path / "m.json").verdict != "passed"
+
+
+DOORS: dict[str, Callable[[xgb.Booster, Any, xgb.DMatrix], object]] = {
+    "continued": lambda model, judged, d: xgb.train(PARAMS, d, 1, xgb_model=model),
+    "platt": lambda model, judged, d: judged.calibrated(model, method="platt"),
+    "isotonic": lambda model, judged, d: judged.calibrated(model, method="isotonic"),
+    "attached": lambda model, judged, d: attach(model, dp_schema="{}"),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("name", ["intercept", "names of categories", "schema"])
+def test_no_ledger_is_written_for_a_changed_model(trained, judged, d, door, name):
+    content = json.loads(trained.save_raw("json"))
+    CHANGES[name](content)
+    changed = xgb.Booster(model_file=bytearray(as_xgboost_writes(content).encode()))
+    with pytest.raises(LedgerError, match="changed after its training"):
+        DOORS[door](changed, judged, d)
+    DOORS[door](trained.copy(), judged, d)
 
 
 def test_an_allowed_attribute_passes(model, tmp_path):
