@@ -45,7 +45,9 @@ def event(model: Any, release: str) -> dict[str, Any]:
 def as_xgboost_writes(value: Any) -> str:
     """A model, or a part of one, in the form of XGBoost's JSON."""
     if isinstance(value, dict):
-        members = (f"{as_xgboost_writes(k)}:{as_xgboost_writes(v)}" for k, v in value.items())
+        members = (
+            f"{as_xgboost_writes(k)}:{as_xgboost_writes(v)}" for k, v in sorted(value.items())
+        )
         return "{" + ",".join(members) + "}"
     if isinstance(value, list):
         return "[" + ",".join(map(as_xgboost_writes, value)) + "]"

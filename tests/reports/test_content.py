@@ -143,6 +143,9 @@ TEXTS: dict[str, Callable[[str], str]] = {
     "digits": lambda text: text.replace("E-1", "0E-1", 1),
     "more digits than a float has": lambda text: text.replace("E-1", "0000000001E-1", 1),
     "an exponent": lambda text: text.replace("E-1", "E-01", 1),
+    "order of keys": lambda text: text.replace('"num_class":"0",', "", 1).replace(
+        '"num_target":"1"', '"num_target":"1","num_class":"0"', 1
+    ),
     "an escape that needs none": lambda text: text.replace('"gbtree"', '"gbtr\\u0065e"', 1),
 }  # fmt: skip
 
@@ -154,6 +157,37 @@ def test_only_the_form_of_xgboost_passes(model, tmp_path, name):
     assert changed != text
     (tmp_path / "m.json").write_text(changed, encoding="utf-8")
     assert xgb_dp.verify(tmp_path / "m.json").verdict != "passed"
+
+
+BINARY: dict[str, tuple[bytes, bytes]] = {
+    "length of a text": (b"L" + bytes(7) + b"\6gbtree", b"U\6gbtree"),
+    "type of a number": (
+        b"tree_info[#L" + bytes(7) + b"\3i\0",
+        b"tree_info[#L" + bytes(7) + b"\3I\0\0",
+    ),
+    "type of an array": (b"[$l#L" + bytes(8), b"[$L#L" + bytes(8)),
+}
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_only_the_binary_form_of_xgboost_passes(trained, tmp_path, name):
+    before, after = BINARY[name]
+    data = bytes(trained.save_raw("ubj"))
+    assert before in data
+    (tmp_path / "m.ubj").write_bytes(data.replace(before, after, 1))
+    answer = xgb_dp.verify(tmp_path / "m.ubj")
+    assert answer.verdict != "passed", str(answer)
+
+
+def test_keys_in_another_order_do_not_pass(trained, tmp_path):
+    data = bytes(trained.save_raw("ubj"))
+    start, second = (
+        data.index(b"L" + bytes(7) + b"\7version"),
+        data.index(b"L" + bytes(7) + b"\7learner"),
+    )
+    (tmp_path / "m.ubj").write_bytes(data[:second] + data[start:-1] + data[second:start] + b"}")
+    answer = xgb_dp.verify(tmp_path / "m.ubj")
+    assert answer.verdict == "failed" and "order" in str(answer)
 
 
 DOORS: dict[str, Callable[[xgb.Booster, Any, xgb.DMatrix], object]] = {

@@ -14,9 +14,18 @@ _TYPES = {
     b"i": ">i1", b"U": ">u1", b"I": ">i2", b"l": ">i4", b"L": ">i8", b"d": ">f4", b"D": ">f8",
     b"C": ">S1",
 }  # fmt: skip
+_MARKS = {dtype: mark for mark, dtype in _TYPES.items()}
 _INTEGERS = frozenset({b"i", b"U", b"I", b"l", b"L"})
 _CONSTANTS = {b"Z": None, b"T": True, b"F": False}
 _DEEPEST = 100
+_ARRAYS = {name.encode(): dtype for dtype, names in {
+    ">f4": "base_weights loss_changes split_conditions sum_hessian",
+    ">i4": "categories categories_nodes left_children offsets parents right_children "
+           "split_indices feature_segments sorted_idx",
+    ">i8": "categories_segments categories_sizes",
+    ">u1": "default_left split_type",
+}.items() for name in names.split()}  # fmt: skip
+"""Type of the arrays of numbers in a model, by their names."""
 
 
 class _Reader:
@@ -102,6 +111,47 @@ def _read(data: bytes) -> dict[bytes, Any]:
 def check(data: bytes) -> None:
     """Refuse what is not one UBJSON object from the first to the last byte."""
     _read(data)
+
+
+def is_canonical(data: bytes) -> bool:
+    """Whether a model is written as XGBoost writes it: one form of each value, keys in order."""
+    return _written(_read(data)) == data
+
+
+def _written(value: Any, name: bytes = b"") -> bytes:
+    """A value in XGBoost's form; empty where it writes no such value under this name."""
+    if isinstance(value, dict):
+        members = (_text(key) + _written(value[key], key) for key in sorted(value))
+        return b"{" + b"".join(members) + b"}"
+    if isinstance(value, bytes):
+        return b"S" + _text(value)
+    if isinstance(value, list):
+        items = b"".join(map(_written, value))
+        return b"" if name in _ARRAYS else b"[#" + _size(len(value)) + items
+    if isinstance(value, np.ndarray):
+        dtype = value.dtype.str.replace("|", ">")  # those of one byte have no order
+        if _ARRAYS.get(name, dtype if name == b"values" else "") != dtype:
+            return b""
+        return b"[$" + _MARKS[dtype] + b"#" + _size(len(value)) + value.tobytes()
+    if isinstance(value, np.integer):
+        return _integer(int(value))
+    return next((mark for mark, known in _CONSTANTS.items() if value is known), b"")
+
+
+def _integer(value: int) -> bytes:
+    for mark in (b"i", b"I", b"l"):
+        limits = np.iinfo(_TYPES[mark])
+        if limits.min < value < limits.max:
+            return mark + np.array(value, _TYPES[mark]).tobytes()
+    return _size(value)
+
+
+def _size(value: int) -> bytes:
+    return b"L" + value.to_bytes(8, "big", signed=True)
+
+
+def _text(value: bytes) -> bytes:
+    return _size(len(value)) + value
 
 
 def loads(data: bytes) -> dict[str, Any]:

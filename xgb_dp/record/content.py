@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
+from ..engine import ubjson
 from ..engine.models import is_json
 from ..engine.predictions import CLASSES, CURVE, MarginCurve, class_names
 from ..engine.saved_model import SavedModel, is_number
@@ -57,8 +58,11 @@ def uncovered(model: SavedModel, ledger: Ledger, data: bytes) -> Iterator[str]:
     yield from model.unknown_parts(parameters_of(ledger.trainings[-1]))
     for number, training in enumerate(ledger.trainings, 1):
         yield from (f"ledger.{number}.{name}" for name in _unknown_inputs(training))
-    if is_json(data) and _TOKEN.sub(b"", data):
-        yield "white space or digits that XGBoost does not write: load the model and save it again"
+    if not _is_canonical_json(data, model) if is_json(data) else not ubjson.is_canonical(data):
+        yield (
+            "white space, digits or an order that XGBoost does not write: load the model and save "
+            "it again"
+        )
     text = model.attributes[ATTRIBUTE]
     canonical = sealed.dumps(ledger.to_json())
     if text not in (canonical, unescaped(canonical)):
@@ -84,6 +88,19 @@ def uncovered(model: SavedModel, ledger: Ledger, data: bytes) -> Iterator[str]:
         known &= name != CLASSES or _are_classes(value, model)
         if not known:
             yield f"attribute {name}"
+
+
+def _is_canonical_json(data: bytes, model: SavedModel) -> bool:
+    return not _TOKEN.sub(b"", data) and _is_sorted(model.content)
+
+
+def _is_sorted(value: Any) -> bool:
+    """Whether the keys of all objects in a value are in the order in which XGBoost has them."""
+    if isinstance(value, list):
+        return all(_is_sorted(item) for item in value if isinstance(item, (dict, list)))
+    if isinstance(value, dict):
+        return list(value) == sorted(value) and all(map(_is_sorted, value.values()))
+    return True
 
 
 def _is_canonical(text: Any) -> bool:
