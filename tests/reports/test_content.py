@@ -102,6 +102,7 @@ CHANGES: dict[str, Callable[[Content], Any]] = {
     "a key of the ledger": in_ledger(lambda r: r.__setitem__("zz", 1)),
     "no digest of the rest": in_ledger(lambda r: r.pop("content")),
     "order of trees": lambda c: reorder(trees(c)["trees"]),
+    "rounds": lambda c: trees(c)["iteration_indptr"].__setitem__(1, 2),
     "number of parallel trees": lambda c: trees(c)["gbtree_model_param"].__setitem__(
         "num_parallel_tree", "3"
     ),

@@ -61,10 +61,14 @@ class SavedModel(ModelJson):
 
     @property
     def has_order(self) -> bool:
-        """Whether the trees of each round are those of the outputs in turn."""
+        """Whether each round has the trees of the outputs in turn, and no others."""
         outputs = range(max(1, self.classes, self.targets))
         of_round = [output for output in outputs for _ in range(self.parallel_trees)]
-        return bool(self._trees["tree_info"] == of_round * self.rounds)
+        ends = [i * len(of_round) for i in range(self.rounds + 1)]
+        return (self._trees["tree_info"], self._trees["iteration_indptr"]) == (
+            of_round * self.rounds,
+            ends,
+        )
 
     @property
     def intercept_margin(self) -> float:
