@@ -98,6 +98,9 @@ CHANGES: dict[str, Callable[[Content], Any]] = {
     "a hyperparameter": in_ledger(
         lambda r: r["trainings"][0]["public"]["hyperparameters"].__setitem__("mean", [5.77])
     ),
+    "a key of an evaluation": in_ledger(
+        lambda r: r["trainings"][0]["public"]["evaluations"][0].__setitem__("mean", 5.77)
+    ),
     "a key of a training": in_ledger(lambda r: r["trainings"][0].__setitem__("zz", 1)),
     "a key of the ledger": in_ledger(lambda r: r.__setitem__("zz", 1)),
     "no digest of the rest": in_ledger(lambda r: r.pop("content")),

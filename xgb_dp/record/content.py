@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -42,6 +42,13 @@ _PUBLIC = {
     "preprocessing", "evaluations", policy.LEDGER_KEY,
 }  # fmt: skip
 """What a ledger may say of a training's public inputs, besides parameters of its objective."""
+_PARTS = {
+    "evaluations": {"events", "entry", "method", "delta", "parallel", "offset", "slope"},
+    "masked_sums": {"workers", "colluders"},
+    "part": {"split", "name", "unit"},
+    "plan_choice": {"plans", "taken", "rows"},
+}
+"""The keys of public inputs that are objects, or lists of objects."""
 _HYPERPARAMETERS = {"rounds", "weight_unit"} | {
     parameter.name.removeprefix("dp_") for parameter in PARAMETERS.values() if parameter.recorded
 }
@@ -112,6 +119,13 @@ def _unknown_inputs(training: TrainingRecord) -> Iterator[str]:
     """Public inputs of a training that no training writes."""
     yield from sorted(set(training.public) - _PUBLIC - set(parameters_of(training)))
     yield from sorted(set(training.hyperparameters) - _HYPERPARAMETERS)
+    for name, known in _PARTS.items():
+        part = training.public.get(name) or []
+        for inner in part if isinstance(part, list) else [part]:
+            more = set(inner) - known if isinstance(inner, Mapping) else {"value"}
+            yield from (f"{name}.{key}" for key in sorted(more))
+    for plan in (training.public.get("plan_choice") or {}).get("plans", ()):
+        yield from (f"plan_choice.plans.{key}" for key in sorted(set(plan) - _HYPERPARAMETERS))
 
 
 def _is_curve(text: Any, ledger: Ledger) -> bool:
