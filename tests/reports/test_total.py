@@ -1,6 +1,7 @@
 """The total of several models of one table."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,9 @@ import xgb_dp
 from tests.conftest import private
 from xgb_dp import PrivacyParameterError
 from xgb_dp.accounting import make_accountant
+from xgb_dp.errors import LedgerError
+from xgb_dp.record.report import PrivacyReport
+from xgb_dp.record.total import PrivacyTotal
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(400, 2))
@@ -49,6 +53,15 @@ def test_what_is_shared_counts_once(model, tmp_path):
     judged = xgb_dp.evaluate(booked, DATA, epsilon=0.5, delta=1e-6, budget=book)
     curve = judged.calibrated(booked)
     assert xgb_dp.privacy_report([booked, curve]).epsilon == xgb_dp.privacy_report(curve).epsilon
+
+
+def test_one_training_has_one_record(model):
+    """Whoever writes the name of another training into a ledger hides what it cost."""
+    reports = [xgb_dp.privacy_report(trained) for trained in (model, train())]
+    first, second = (report.record.trainings[0] for report in reports)
+    twin = replace(reports[1].record, trainings=(replace(second, id=first.id),)).to_json()
+    with pytest.raises(LedgerError, match="name the same training"):
+        PrivacyTotal((reports[0], PrivacyReport(twin)))
 
 
 def test_models_without_trees_are_not_taken_for_one():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..accounting import Event, Unit, make_accountant
 from ..accounting.units import all_same
-from ..errors import PrivacyParameterError, named
+from ..errors import LedgerError, PrivacyParameterError, named
 from .form import Released, TrainingRecord
 from .report_views import round_up
 
@@ -40,6 +40,13 @@ class PrivacyTotal:
                 "The models have different units of privacy, so what they cost does not add up. "
                 f"Train all of them with the same {named.dp_privacy_id} and {named.dp_group}."
             )
+        known: dict[str, TrainingRecord] = {}
+        for training in (t for report in self.reports for t in report.record.trainings):
+            if not _may_be_same(training, known.setdefault(training.id, training)):
+                raise LedgerError(
+                    "Two of the models name the same training, and their ledgers say different "
+                    "things of it: one of them was changed. Take the models as they were saved."
+                )
 
     @property
     def private(self) -> bool:
@@ -100,6 +107,17 @@ class PrivacyTotal:
 
     def __str__(self) -> str:
         return self.statement()
+
+
+def _may_be_same(a: TrainingRecord, b: TrainingRecord) -> bool:
+    """Whether two records can be of one training; evaluations may have scaled its trees."""
+    if not (a.complete and b.complete):
+        return True  # a checkpoint claims the plan, and is not private
+    if not (a.evaluations or b.evaluations) and a.trees != b.trees:
+        return False
+    return (a.plan_digest, a.rounds, a.target, a.enforced, a.releases[0].events) == (
+        b.plan_digest, b.rounds, b.target, b.enforced, b.releases[0].events
+    )  # fmt: skip
 
 
 def _name(training: TrainingRecord, number: int, release: Released) -> object:
