@@ -283,6 +283,9 @@ def privacy_report(model: Any) -> PrivacyReport: ...
 def privacy_report(model: Any) -> PrivacyReport | PrivacyTotal:
     """Privacy report of a model, read from the ledger that it carries; or of several together.
 
+    Only the trees are compared with the ledger. :func:`xgb_dp.verify` also finds names, intercepts
+    and attributes that were changed after the training.
+
     Args:
         model: xgboost.Booster, a fitted scikit-learn estimator of xgboost, a pipeline that ends in
             one, or the path of a saved model. A list of them, trained on one table, gives the
