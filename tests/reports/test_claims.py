@@ -23,6 +23,7 @@ from xgb_dp.errors import LedgerError, PrivacyRefusal
 from xgb_dp.record import ledger
 from xgb_dp.record.form import Ledger
 from xgb_dp.training.keeper import LedgerCallback
+from xgb_dp.training.run import Training
 
 ROUNDS = 6
 STOCK = """
@@ -113,6 +114,21 @@ def test_a_checkpoint_that_stock_continues_is_not_private(checkpoint, rows, tmp_
 def test_private_rounds_on_a_checkpoint_are_refused(checkpoint, d):
     with pytest.raises(PrivacyRefusal, match="broken off"):
         xgb.train(params(), d, 2, xgb_model=checkpoint)
+
+
+def test_the_file_of_a_continued_model_is_read_once(d, tmp_path, monkeypatch):
+    """What is checked is what is continued, also where somebody replaces the file in between."""
+    path = tmp_path / "model.json"
+    xgb.train(params(), d, 2).save_model(path)
+    expected, start = ledger.tree_names(xgb.Booster(model_file=path)), Training.start
+
+    def replaced(*arguments: Any) -> Any:
+        path.write_bytes(exact((np.zeros((9, 3)), np.zeros(9)), 2))
+        return start(*arguments)
+
+    monkeypatch.setattr(Training, "start", replaced)
+    model = xgb.train(params(), d, 1, xgb_model=path)
+    assert ledger.tree_names(model)[:2] == expected
 
 
 def test_a_finished_model_that_stock_continues_is_refused(rows, d, tmp_path):

@@ -18,15 +18,14 @@ def load_booster(model: Any) -> Any:
 
     if isinstance(model, Booster):
         return model
-    name = "`model`"
     if not isinstance(model, (bytes, bytearray)):
         if not isinstance(model, (str, os.PathLike)):
             raise PrivacyParameterError(
                 "A model must be an xgboost.Booster, the path of a saved one, or its bytes; got a "
                 f"{type(model).__name__}."
             )
-        name = repr(os.fspath(model))
-        model = file_bytes(model)
+        model = ModelFile(model)
+    name = repr(model.path) if isinstance(model, ModelFile) else "`model`"
     try:
         check_form(model)
         return Booster(model_file=bytearray(model))
@@ -46,6 +45,14 @@ def check_form(model: bytes | bytearray) -> None:
         check_depth(model)
     else:
         ubjson.check(bytes(model))
+
+
+class ModelFile(bytearray):
+    """The content of a model file, read once, with its path for errors."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        super().__init__(file_bytes(path))
+        self.path = os.fspath(path)
 
 
 def file_bytes(path: str | os.PathLike[str]) -> bytes:

@@ -7,6 +7,7 @@ that can be wrong is found before any noise is drawn, and rows are read last.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -24,6 +25,7 @@ from ..data.spark_rows import spark_matrices, spark_rows
 from ..data.split_rows import part_of
 from ..data.worker_rows import worker_matrix
 from ..engine import native, workers
+from ..engine.models import ModelFile
 from ..engine.once import Once
 from ..errors import PrivacyRefusal
 from ..record import caution
@@ -130,20 +132,18 @@ def before_train(
     evals: Sequence[tuple[Any, str]] | None = None,
     callbacks: Sequence[Any] | None = None,
     **others: Any,
-) -> tuple[dict[str, Any], list[Any], int]:
+) -> tuple[dict[str, Any], list[Any], int, Any]:
     """Turn the arguments of ``xgboost.train`` into those of a calibrated private training.
 
     Privacy: spends the intercept's share of the budget; the trees spend the rest.
     """
     native.lib()
+    if isinstance(xgb_model, (str, os.PathLike)):  # read once: what is checked is what is continued
+        xgb_model = ModelFile(xgb_model)
+    call_site = CallSite(evals=list(evals or []), callbacks=list(callbacks or []), **others)
     with native.threads(read_one(params, "nthread")):
-        return _prepared(
-            params,
-            dtrain,
-            num_boost_round,
-            xgb_model,
-            CallSite(evals=list(evals or []), callbacks=list(callbacks or []), **others),
-        )
+        prepared = _prepared(params, dtrain, num_boost_round, xgb_model, call_site)
+    return (*prepared, xgb_model)
 
 
 def _prepared(
