@@ -12,6 +12,7 @@ import xgboost as xgb
 import xgb_dp
 from xgb_dp.record.ledger import read_ledger
 from xgb_dp.training import again
+from xgb_dp.training.keeper import LedgerCallback
 
 PARAMS = {
     "tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 1.0, "dp_delta": 1e-6,
@@ -69,6 +70,18 @@ def test_a_training_that_was_interrupted_counts():
     data = xgb.DMatrix(*table())
     with pytest.raises(KeyboardInterrupt):
         xgb.train(PARAMS, data, 2, callbacks=[Stop()])
+    assert len(said(lambda: xgb.train(PARAMS, data, 2))) == 1
+
+
+def test_a_training_counts_from_its_first_release_on(monkeypatch):
+    def stop(keeper, model):
+        raise KeyboardInterrupt
+
+    data = xgb.DMatrix(*table())
+    with monkeypatch.context() as patched:
+        patched.setattr(LedgerCallback, "before_training", stop)
+        with pytest.raises(KeyboardInterrupt):
+            xgb.train(PARAMS, data, 2)
     assert len(said(lambda: xgb.train(PARAMS, data, 2))) == 1
 
 

@@ -188,18 +188,21 @@ def _prepared(
     training.check_sums(dtrain)
     who = workers.check_together(lambda: None if ids is None else persons_of(ids, dtrain.num_row()))
     persons.check_apart(who)
+    notify = partial(again.keep, dtrain, object())
     hold = workers.check_together(lambda: persons.hold(dtrain, who))
     try:
         workers.check_together(lambda: check_rows(dtrain, training.settings, training.widest))
         # What XGBoost would refuse it refuses now; then the intercept is drawn.
         training.rehearse(dtrain, xgb_model, call_site)
         workers.check_together(lambda: hold.check(dtrain))
+        if unbooked:  # what an interrupt leaves behind may have been released
+            notify(claimed)
         low, keeper = training.start(dtrain, [data for data, _ in call_site.evals])
         workers.check_together(lambda: hold.check(dtrain))
     except BaseException:
         hold.release(dtrain)
         raise
     if unbooked:
-        keeper.notify = partial(again.keep, dtrain, object())
+        keeper.notify = notify
     first, last = _Holds(dtrain, hold), _Holds(dtrain, hold)
     return low, [keeper, first, *call_site.callbacks, last], keeper.rounds
