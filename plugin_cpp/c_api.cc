@@ -173,7 +173,8 @@ XGB_DLL int XGDPTrainingId(char const** out) {
 XGB_DLL int XGDPOpenClaim(DMatrixHandle handle, char const* ledger) {
   API_BEGIN();
   CHECK(ledger);
-  OpenClaim(ledger, MatrixOf(handle).get());
+  auto const* train = MatrixOf(handle).get();
+  OpenClaim(ledger, train, Persons::Of(*train));
   API_END();
 }
 
@@ -181,7 +182,8 @@ XGB_DLL int XGDPOpenClaim(DMatrixHandle handle, char const* ledger) {
 XGB_DLL int XGDPCloseClaim(DMatrixHandle handle, char const* ledger) {
   API_BEGIN();
   CHECK(ledger);
-  UseClaim(ledger, MatrixOf(handle).get());
+  auto const* train = MatrixOf(handle).get();
+  UseClaim(ledger, train, Persons::Of(*train));
   API_END();
 }
 

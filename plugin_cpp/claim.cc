@@ -6,6 +6,7 @@
 #include "plugin_cpp/json_reader.h"     // for JsonReader, KnownNoise
 #include "plugin_cpp/release/ledger.h"  // for Attributes, kLedgerAttribute, UseClaim
 #include "plugin_cpp/release/sha256.h"  // for Sha256, ToHex
+#include "plugin_cpp/rows/persons.h"    // for Persons
 #include "xgboost/json.h"               // for Json, String
 #include "xgboost/logging.h"            // for CHECK
 #include "xgboost/string_view.h"        // for StringView
@@ -39,9 +40,9 @@ std::string TakeClaim(Attributes const& attributes, KnownNoise const& known,
   CHECK(it != attributes.cend() && Claims(it->second, known, plan_text))
       << "The booster's privacy ledger does not account for this training: call `xgboost.train` "
          "with `dp_epsilon` and `dp_delta`.";
-  CHECK(UseClaim(it->second, train))
+  CHECK(UseClaim(it->second, train, Persons::Of(*train)))
       << "The privacy budget of this training is spent, and a checkpoint or a copy of it cannot go "
-         "on: call `xgboost.train` to start a new training.";
+         "on, also not with other ids of persons: call `xgboost.train` to start a new training.";
   return it->second;
 }
 }  // namespace xgboost::dp

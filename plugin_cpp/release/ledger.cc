@@ -2,7 +2,6 @@
 
 #include <algorithm>  // for find_if, max
 #include <mutex>      // for lock_guard, mutex
-#include <set>        // for set
 #include <tuple>      // for tie
 #include <utility>    // for move
 
@@ -30,7 +29,8 @@ namespace {
 /** @brief The ledgers under which a training of this process may still begin. */
 struct Claims {
   std::mutex mutex;
-  std::set<Digest> digests;
+  // Held, so that no others get the address of these persons.
+  std::map<Digest, std::shared_ptr<void const>> persons;
 };
 
 Claims& OpenClaims() {
@@ -88,18 +88,25 @@ std::string NewTrainingId() {
   return ToHex(SystemKey().data(), kBytes);
 }
 
-void OpenClaim(std::string const& ledger, DMatrix const* train) {
+void OpenClaim(std::string const& ledger, DMatrix const* train,
+               std::shared_ptr<void const> persons) {
   auto digest = KeyOf(ledger, train);
   auto& open = OpenClaims();
   std::lock_guard lock{open.mutex};
-  open.digests.insert(digest);
+  open.persons[digest] = std::move(persons);
 }
 
-bool UseClaim(std::string const& ledger, DMatrix const* train) {
+bool UseClaim(std::string const& ledger, DMatrix const* train,
+              std::shared_ptr<void const> const& persons) {
   auto digest = KeyOf(ledger, train);
   auto& open = OpenClaims();
   std::lock_guard lock{open.mutex};
-  return open.digests.erase(digest) == 1;
+  auto it = open.persons.find(digest);
+  if (it == open.persons.end() || it->second != persons) {
+    return false;
+  }
+  open.persons.erase(it);
+  return true;
 }
 
 std::uint64_t LedgerEntry::Draw(std::size_t part) {

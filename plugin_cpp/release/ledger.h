@@ -10,6 +10,7 @@
 #include <cstddef>  // for size_t
 #include <cstdint>  // for int32_t, int64_t, uint64_t
 #include <map>      // for map
+#include <memory>   // for shared_ptr
 #include <string>   // for string
 #include <variant>  // for variant
 #include <vector>   // for vector
@@ -28,12 +29,16 @@ inline constexpr char kLedgerAttribute[] = "dp_ledger";
 /**
  * @brief Allow one training on this matrix, by this worker, to draw what a ledger claims.
  *
+ * @param persons Who the rows of the matrix belong to; null where each row counts one.
+ *
  * Kept in memory only, and not for forked processes: a checkpoint, a pickle or a copy of a booster
  * holds the ledger but cannot draw under it again.
  */
-void OpenClaim(std::string const& ledger, DMatrix const* train);
-/** @return Whether the claim was open for this matrix and worker; it is not afterwards. */
-bool UseClaim(std::string const& ledger, DMatrix const* train);
+void OpenClaim(std::string const& ledger, DMatrix const* train,
+               std::shared_ptr<void const> persons);
+/** @return Whether the claim was open for these rows and worker; it is not afterwards. */
+bool UseClaim(std::string const& ledger, DMatrix const* train,
+              std::shared_ptr<void const> const& persons);
 
 /** @brief eps0 of a selection is eps_num / 2^kEpsBits. */
 inline constexpr std::int32_t kEpsBits = 40;

@@ -19,6 +19,7 @@ from tests.reference.plans import base_plan
 from tests.stated import ranged
 from tests.training.plans import from_plan, texts_of
 from tests.upstream.stock import run_stock
+from xgb_dp.engine import native
 from xgb_dp.errors import LedgerError, PrivacyRefusal
 from xgb_dp.record import ledger
 from xgb_dp.record.form import Ledger
@@ -228,6 +229,16 @@ def test_a_claim_is_for_one_matrix_in_one_process(plan, rows, d):
     booster.update(d, 0)
     twin = from_plan(plan, other, nthread=1)
     assert "checkpoint or a copy" in error_of(lambda: twin.update(d, 0))
+
+
+@pytest.mark.parametrize("unit", ["row", "person"])
+def test_a_claim_is_for_the_persons_of_its_rows(plan, d, unit):
+    """Other ids with the same ledger: a person would have more rows than were bounded together."""
+    if unit == "person":
+        native.set_persons(d, np.arange(500) // 2)
+    booster = from_plan({**plan, "unit": unit}, d, nthread=1)
+    native.set_persons(d, np.arange(500))
+    assert "other ids of persons" in error_of(lambda: booster.update(d, 0))
 
 
 def test_a_claim_is_for_one_worker(plan, d):
