@@ -33,6 +33,11 @@ def budget(tmp_path: Path) -> Budget:
     return Budget(tmp_path / "budget.json", epsilon=2.0, delta=1e-6)
 
 
+def test_a_path_that_no_file_has_is_refused(tmp_path):
+    with pytest.raises(PrivacyParameterError, match="more than 4,096 characters"):
+        Budget(tmp_path / ("9" * 5000), epsilon=2.0, delta=1e-6)
+
+
 def test_trainings_are_booked_until_nothing_is_left(budget):
     left = [budget.remaining()]
     assert left[0] == 2.0

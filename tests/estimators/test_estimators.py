@@ -63,7 +63,10 @@ def test_several_classes_that_need_not_occur():
     assert alone.classes_.tolist() == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize("classes", [None, 1, True, "ab", ["a"], ["a", "a"], ["a", 1], [[1], [2]]])
+@pytest.mark.parametrize(
+    "classes",
+    [None, 1, True, "ab", ["a"], ["a", "a"], ["a", 1], [[1], [2]], np.array(1), np.ma.masked],
+)
 def test_classes_must_be_declared(classes):
     X, y = arrays()
     with pytest.raises(PrivacyParameterError, match="classes"):

@@ -70,6 +70,15 @@ def test_absent_class_trains_normally(classes):
     assert model.predict_proba(X).shape == (len(y), classes)
 
 
+def test_private_parameters_of_another_tree_method_read_no_classes():
+    """The message of XGBoost would list the labels."""
+    X, y = arrays()
+    for labels in (y + 1, y):
+        with pytest.raises((PrivacyParameterError, RowDomainError)) as error:
+            xgb.XGBClassifier(**PRIVATE | {"tree_method": "hist"}, dp_classes=2).fit(X, labels)
+        assert "2." not in str(error.value)
+
+
 @pytest.mark.parametrize("declared", [None, ["no", "yes"], [1, 2], 1, [0], "ab"])
 def test_classes_must_be_declared(declared):
     X, y = arrays()

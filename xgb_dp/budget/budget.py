@@ -34,6 +34,8 @@ from .entry import is_booked
 from .gate import Release, guarded
 from .whose import Whose
 
+_LONGEST_PATH = 4096  # of Linux, in bytes
+
 
 class Budget(Book):
     """The privacy budget of a data set, kept in a file.
@@ -88,6 +90,11 @@ class Budget(Book):
         any_group: bool = False,
         charge_earlier: bool = False,
     ) -> None:
+        if len(os.fspath(path)) > _LONGEST_PATH:
+            raise PrivacyParameterError(
+                f"`path` has more than {_LONGEST_PATH:,} characters. Give the path of the budget "
+                "file."
+            )
         try:
             self.path = Path(path).resolve()  # one file has one lock, whatever links lead to it
         except (OSError, RuntimeError):

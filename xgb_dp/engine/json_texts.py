@@ -46,7 +46,7 @@ def check_carried(value: Any, what: str) -> None:
         if isinstance(one, Mapping):
             rest += [*one.keys(), *one.values()]
         elif isinstance(one, np.ndarray):
-            rest += list(one.ravel())
+            rest += one.ravel().tolist() if one.dtype.kind in "OU" else []
         elif isinstance(one, (list, tuple, set, frozenset)):
             rest += list(one)
         elif isinstance(one, str) and _LOST.search(one):
