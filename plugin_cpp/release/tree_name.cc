@@ -49,4 +49,9 @@ std::string TreeName(RegTree const& tree) {
   Append(saved, &hash);
   return ToHex(hash.Finish().data(), kBytes);
 }
+
+std::string PlanName(std::string const& text) {
+  auto digest = Sha256{}.Append(text).Finish();
+  return ToHex(digest.data(), digest.size());
+}
 }  // namespace xgboost::dp

@@ -1,6 +1,6 @@
 /**
- * The name of a tree: a digest of all its numbers, by which a ledger knows the trees it has paid
- * for.
+ * Names by which a ledger knows what it pays for: of a tree, a digest of all its numbers; of a
+ * plan, a digest of its text.
  *
  * Proof: docs/proofs/accounting.md
  */
@@ -16,4 +16,6 @@ namespace xgboost::dp {
  *        xgb_dp/engine/model_json.py computes it from a file.
  */
 [[nodiscard]] std::string TreeName(RegTree const& tree);
+/** @brief The SHA-256 of a plan in hexadecimal digits. */
+[[nodiscard]] std::string PlanName(std::string const& text);
 }  // namespace xgboost::dp

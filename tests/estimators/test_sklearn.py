@@ -74,7 +74,7 @@ def test_private_parameters_of_another_tree_method_read_no_classes():
     """The message of XGBoost would list the labels."""
     X, y = arrays()
     for labels in (y + 1, y):
-        with pytest.raises((PrivacyParameterError, RowDomainError)) as error:
+        with pytest.raises((PrivacyRefusal, RowDomainError)) as error:
             xgb.XGBClassifier(**PRIVATE | {"tree_method": "hist"}, dp_classes=2).fit(X, labels)
         assert "2." not in str(error.value)
 
