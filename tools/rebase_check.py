@@ -45,10 +45,15 @@ def words_for(name: str, version: str) -> Path:
 
 
 def try_patches(version: str, tree: Path) -> list[tuple[str, str]]:
-    """Apply what applies; every patch with what became of it."""
+    """Apply what applies; every patch with what became of it.
+
+    A fix that the newest release has by itself is left out.
+    """
     results = []
     for name in fetch_upstream.read_names():
         patch = words_for(name, version)
+        if not patch.is_file():
+            continue
         try:
             said = fetch_upstream.apply_patch(patch, tree)
             result = "applies, at other lines" if "offset" in said else "applies"

@@ -24,7 +24,7 @@ def test_a_changed_file_rejects_its_patches_alone(tree):
     core = tree / "xgboost" / "core.py"
     core.write_text(core.read_text(encoding="utf-8").replace("    ", " "), encoding="utf-8")
     results = dict(tool.try_patches(version, tree))
-    assert len(results) == len(fetch_upstream.read_names())
+    assert len(results) == len(fetch_upstream.read_series())
     rejected = {
         Path(name).name for name, result in results.items() if result.startswith("REJECTED")
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +32,8 @@ def resolve_shares(given: Any, s: Settings) -> dict[str, float]:
     for name in (name for name in SHARE_NAMES if name not in _OF_REST):
         default = wanted[name].default_share(s, fixed) if name in wanted else 0.0
         shares[name] = fixed.get(name, default)
-    shares |= _divide_rest(fixed, 1.0 - sum(shares.values()), wanted)
-    if abs(sum(shares.values()) - 1.0) > 1e-9:
+    shares |= _divide_rest(fixed, 1.0 - math.fsum(shares.values()), wanted)
+    if abs(math.fsum(shares.values()) - 1.0) > 1e-9:
         hint = "".join(kind.no_share for name, kind in wanted.items() if name not in fixed)
         raise PrivacyParameterError(
             f"The shares of the budget (`dp_budget_shares`) must sum to 1.{hint}"
@@ -50,7 +51,7 @@ def _divide_rest(fixed: dict[str, float], rest: float, wanted: Collection[str]) 
     free = [name for name in _OF_REST if name not in fixed]
     shares |= {name: _OF_REST[name] * rest if name in wanted else 0.0 for name in free[:-1]}
     if free:
-        shares[free[-1]] = rest - sum(shares.values())
+        shares[free[-1]] = rest - math.fsum(shares.values())
     return {name: shares[name] for name in _OF_REST}
 
 
@@ -58,6 +59,6 @@ def _of_released(shares: dict[str, float], wanted: Collection[str]) -> dict[str,
     """The same shares, of which what is not released leaves its part to what takes the rest."""
     listed = {kind.share for kind in RELEASES if kind.always_listed} | set(wanted)
     out = {name: shares[name] if name in wanted else 0.0 for name in shares if name in listed}
-    free = 1.0 - sum(share for name, share in out.items() if name not in _OF_REST)
-    factor = free / sum(out[name] for name in _OF_REST)
+    free = 1.0 - math.fsum(share for name, share in out.items() if name not in _OF_REST)
+    factor = free / math.fsum(out[name] for name in _OF_REST)
     return {name: share * factor if name in _OF_REST else share for name, share in out.items()}
