@@ -41,7 +41,8 @@ std::string TakeClaim(Attributes const& attributes, KnownNoise const& known,
          "with `dp_epsilon` and `dp_delta`.";
   CHECK(UseClaim(it->second, train, Persons::Of(*train)))
       << "The privacy budget of this training is spent, and a checkpoint or a copy of it cannot go "
-         "on, also not with other ids of persons: call `xgboost.train` to start a new training.";
+         "on, and neither can a training with other ids of persons: call `xgboost.train` to start "
+         "a new training.";
   return it->second;
 }
 }  // namespace xgboost::dp

@@ -52,6 +52,7 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     if (plan && this->Start(*plan, state ? *state : "{}")) {
       CheckFirstArgs(args, training_->plan);
     } else if (training_) {
+      CHECK(!state || *state == state_text_) << "`dp_state` cannot change in a private training.";
       CheckLaterArgs(args, training_->plan);
     }
   }

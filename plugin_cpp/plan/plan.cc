@@ -104,6 +104,7 @@ void Plan::LimitCandidates() {
       if (left > 0) {
         --left;
       } else {
+        // PRESENT of xgb_dp/releases/column_sums.py: whether a cell is above 0
         features[f] = {FeaturePlan::Kind::kCuts, {std::numeric_limits<float>::min()}, {}, 0};
       }
     }

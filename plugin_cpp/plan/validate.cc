@@ -23,9 +23,10 @@ void CheckFeatureWeights(Plan const& plan) {
 
 void CheckOffered(Plan const& plan) {
   auto const& offered = plan.offered;
-  if (offered.empty()) {
+  if (!plan.offers_columns) {
     return;
   }
+  Require(!plan.IsOfPersons(), "`offered` is not proved where the unit is a person.");
   Require(offered.size() == static_cast<std::size_t>(plan.features_per_tree) &&
               std::adjacent_find(offered.cbegin(), offered.cend(), std::greater_equal<>{}) ==
                   offered.cend(),

@@ -52,8 +52,9 @@ void Release::CheckAgreement(std::string const& plan_text) const {
   std::int64_t n_others = mine == of_first ? 0 : 1;
   xgboost::dp::SumOverWorkers(ctx_, &n_others, 1);
   CHECK_EQ(n_others, 0)
-      << "The workers follow different plans: something has replaced the booster of one of them. "
-         "Nothing was released. Start a new training on all workers.";
+      << "The workers follow different plans or states: something has replaced the booster of one "
+         "of them. No tree was grown, and what was released before is in the ledger of the claim. "
+         "Start a new training on all workers.";
 }
 
 void Release::OpenPads(std::string const& plan_id, bool last) {

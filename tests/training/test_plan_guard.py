@@ -163,6 +163,16 @@ def test_a_claim_is_for_the_plan_to_the_letter(dtrain, booster):
     from_plan(plan, dtrain).update(dtrain, 0)
 
 
+def test_offered_columns_are_offered_to_rows(dtrain, booster):
+    """As many as trees take: the counts of candidates are planned for these, of rows."""
+    plan = plan_of(booster)
+    for offered, named in (([], "offered"), ([0], "offered")):
+        with pytest.raises(XGBoostError, match=named):
+            from_plan({**plan, "offered": offered}, dtrain).update(dtrain, 0)
+    with pytest.raises(XGBoostError, match="unit is a person"):
+        from_plan({**plan, "offered": [0, 1], "unit": "person"}, dtrain).update(dtrain, 0)
+
+
 @pytest.mark.parametrize(
     "state",
     [

@@ -53,10 +53,8 @@ REFUSED: dict[str, str] = {
     "n_estimators": "xgboost.train takes the number of rounds as num_boost_round",
     "budget": "a book is opened around it: xgb_dp.Budget(path).train(params, dtrain, rounds)",
     **dict.fromkeys(_NOISE, "noise follows from dp_epsilon and dp_delta (see xgb-dp calibrate)"),
-    **dict.fromkeys(
-        ("dp_plan", "dp_state"),
-        "it is the calibrated result, written by xgb_dp; give dp_epsilon and dp_delta",
-    ),
+    "dp_plan": "it is the calibrated result, written by xgb_dp; give dp_epsilon and dp_delta",
+    "dp_state": "it follows from what was released, and is written by xgb_dp",
 }
 """Why a parameter is refused, by name. What is in neither table is refused as unknown."""
 

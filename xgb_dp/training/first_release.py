@@ -194,8 +194,7 @@ def state_after_release(
     if capped is not None:
         assert loss is not None
         state["loss"] = {**loss, **label_means.measured(s, noise, sums, capped).to_plan()}
-    elif s.intercept == "released" and s.intercept_kind == "cells":
-        assert loss is not None
+    elif s.intercept == "released" and loss is not None and loss["name"] == "quantile":
         spread = label_cells.spread(sums, *s.window, math.sqrt(noise["intercept"].sigma2) * _KNOWN)
         state["loss"] = {**loss, **QUANTILES.widths(s, spread)}
     return dict(without_reals(state))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from xgboost.callback import TrainingCallback
@@ -33,8 +32,6 @@ class LedgerCallback(TrainingCallback):
     # None where there are no such trees
     first: Callable[[Any], Booster] | None = None
     notify: Callable[[Ledger], None] | None = None  # who is told what the training releases
-    # columns with few cuts among nearly all of their values, as shown before the first round
-    narrow: Mapping[int, Sequence[float]] = MappingProxyType({})
 
     def __init__(
         self,
@@ -94,14 +91,14 @@ class LedgerCallback(TrainingCallback):
         """Write what was drawn."""
         native.close_claim(self.dtrain, self.opened)
         record = workers.check_together(lambda: self._complete(model))
+        narrow: dict[int, Sequence[float]] = {}  # columns with few cuts where nearly all values are
         for updater in ModelJson.config_of(model).updaters:
-            of_trees = updater.get("dp_narrow", {})
-            self.narrow = {**self.narrow, **{int(i): where for i, where in of_trees.items()}}
+            narrow |= {int(i): where for i, where in updater.get("dp_narrow", {}).items()}
         self._store(model, record)
         with suppress(PrivacyWarning):  # the model is paid for
             texts = caution.of_last(record)
             names = self.training.settings.schema.names
-            texts += caution.of_narrow({names[i]: self.narrow[i] for i in sorted(self.narrow)})
+            texts += caution.of_narrow({names[i]: narrow[i] for i in sorted(narrow)})
             caution.warn(texts, stacklevel=6)
         return model
 
