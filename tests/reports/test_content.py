@@ -103,6 +103,19 @@ CHANGES: dict[str, Callable[[Content], Any]] = {
     ),
     "a key of a training": in_ledger(lambda r: r["trainings"][0].__setitem__("zz", 1)),
     "a key of the ledger": in_ledger(lambda r: r.__setitem__("zz", 1)),
+    "a further plan": in_ledger(lambda r: r["trainings"][0]["plans"].append("5" * 64)),
+    "further bounds": in_ledger(
+        lambda r: r["trainings"][0]["enforced"].append(r["trainings"][0]["enforced"][0])
+    ),
+    **{
+        f"bounds for another {name}": in_ledger(
+            lambda r, name=name, value=value: r["trainings"][0]["enforced"][0].__setitem__(
+                name, value
+            )
+        )
+        for name, value in {"split": "mean 5.77", "columns": 577, "score_clip": 5.77,
+                            "depth": 9, "features_per_tree": 5}.items()
+    },
     "no digest of the rest": in_ledger(lambda r: r.pop("content")),
     "order of trees": lambda c: reorder(trees(c)["trees"]),
     "rounds": lambda c: trees(c)["iteration_indptr"].__setitem__(1, 2),

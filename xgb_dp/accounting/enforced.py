@@ -21,6 +21,9 @@ from .sensitivity import Labels, RowBound, leaf_coordinates, release_of
 from .units import PERSON
 
 NOISY_SUMS = ("histogram", "partial")
+SPLITS = ("exponential", "random", *NOISY_SUMS)
+SCORES = ("l1", "newton", "gain")
+LEAF_NOISES = ("gaussian", "laplace", "output")
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,9 @@ class Enforced:
     corrects: bool  # whether the mean of a regression is corrected after the last tree
 
     def __post_init__(self) -> None:
+        words = (self.split, SPLITS), (self.score, SCORES), (self.leaf_noise, LEAF_NOISES)
+        if any(word not in known for word, known in words):
+            raise LedgerError("A training was bounded in a way that no plan knows.")
         if self.bound.of_person != (self.unit == PERSON):
             raise LedgerError("The bound of a training is of another unit than its guarantee.")
         needed = sensitivity.range_int(

@@ -171,6 +171,10 @@ class TrainingRecord:
     def check_private(self) -> None:
         """The events account for the rounds and for everything that the plan gave a share."""
         self.check_enforced()
+        choice = self.public.get("plan_choice")
+        followed = 1 if choice is None else len(choice["plans"])
+        if not len(self.plans) == len(self.enforced) == followed:
+            raise damaged("a training names another number of plans than it might have followed")
         if self.trees is None and self.complete:
             raise damaged("a training does not name its trees")
         if self.complete and self.trees is not None:

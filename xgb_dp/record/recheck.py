@@ -18,6 +18,9 @@ from .form import Ledger, TrainingRecord
 
 _LEAST = 0.5
 """Share of its target that a selection uses at least."""
+_BOUNDS = {name: name for name in ("columns", "features_per_tree", "split", "score", "score_clip",
+                                   "leaf_noise")} | {"depth": "max_depth"}  # fmt: skip
+"""Figures of a plan by name, each with the setting that it is."""
 _OF_GRIDS = frozenset({"sensitivity", "sensitivity2", *NOISE})
 
 
@@ -27,6 +30,8 @@ def contradictions(ledger: Ledger, model: SavedModel) -> list[str]:
     for number, training in enumerate(ledger.trainings, 1):
         try:
             faults = [*_of_model(training, model), *_of_rounds(training), *_of_events(training)]
+            if training.events:
+                faults += _of_bounds(training)
             if training is ledger.trainings[-1]:  # XGBoost keeps what was set last
                 faults += _of_parameters(training, model)
         # Whoever writes a ledger may write anything, and every reader of a setting may meet it.
@@ -42,6 +47,15 @@ def _of_model(training: TrainingRecord, model: SavedModel) -> Iterator[str]:
         yield "`columns` are not those of the model"
     if model.objective != public["objective"] or public["objective"] not in OBJECTIVES:
         yield "`objective` is not that of the model"
+
+
+def _of_bounds(training: TrainingRecord) -> Iterator[str]:
+    """What the bounds of the plan that was followed are for, against the settings."""
+    public, enforced = training.public, training.enforced[training.taken or 0]
+    settings = training.hyperparameters | {"columns": public["columns"]}
+    for name, value in _BOUNDS.items():
+        if getattr(enforced, name) != settings[value]:
+            yield f"`{value}` is not that of the sensitivities"
 
 
 def parameters_of(training: TrainingRecord) -> dict[str, Any]:

@@ -147,7 +147,7 @@ def _chosen(record: Ledger) -> str:
         taken = plans[choice["taken"]].items()
         choices = ", ".join(f"{k} {v}" for k, v in taken if k != "budget_shares")
         rows = "" if choice["rows"] is None else f" (about {choice['rows']})"
-        sparse = any("split" in plan or "start" in plan for plan in plans)
+        sparse = any("start" in plan for plan in plans)
         cells = " and of their cells" if sparse else ""
         parts.append(
             f"The plan{which} is one of {len(plans)} public ones: {choices}. A noisy number of "
