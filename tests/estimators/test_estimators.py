@@ -73,6 +73,14 @@ def test_classes_must_be_declared(classes):
         DPXGBClassifier(classes=classes, **SHARED).fit(X, y)
 
 
+def test_a_verbosity_that_is_no_number_is_refused():
+    """XGBoost would write it as JSON before the other parameters are read."""
+    cyclic: dict[str, Any] = {}
+    cyclic["again"] = cyclic
+    with pytest.raises(PrivacyParameterError, match="verbosity"):
+        DPXGBClassifier(classes=2, **SHARED | {"verbosity": cyclic}).fit(*arrays())
+
+
 def test_undeclared_labels_are_refused_without_being_shown():
     X, y = text_labels()
     y = y.astype(object)
