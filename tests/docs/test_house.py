@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PYTHON = sorted((ROOT / "xgb_dp").rglob("*.py"))
 FOLDERS = ("xgb_dp", "tests", "tools", "experiments", "benchmarks", "docs", "examples")
 CPP = sorted((ROOT / "plugin_cpp").rglob("*.cc"))
-MOST_LINES, MOST_OF_FUNCTION, MOST_PARAMETERS = 400, 60, 25
+MOST_LINES, MOST_OF_FUNCTION, MOST_PARAMETERS = 900, 60, 25
 SAY_NOTHING = {"found", "own", "made", "told"}
 """Names of locals that do not say what a thing is."""
 FACES = {"__init__", "__main__"}

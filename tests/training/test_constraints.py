@@ -126,6 +126,11 @@ def test_whether_rows_have_margins_is_declared(params, margins):
     assert seen[0] == seen[1]
 
 
+def test_columns_that_are_arrays_are_refused(params, matrix):
+    with pytest.raises(PrivacyParameterError, match="interaction_constraints"):
+        xgb.train(params("binary", interaction_constraints=[[np.array([])]]), matrix("binary"), 2)
+
+
 def test_margins_that_are_not_as_declared(params):
     X, y = big()
     with pytest.raises(RowDomainError, match="dp_base_margin=True"):

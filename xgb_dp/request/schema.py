@@ -207,8 +207,10 @@ def column_index(param: str, key: Any, schema: Schema) -> int:
         return schema.names.index(key)
     if isinstance(key, (int, np.integer)) and 0 <= key < len(schema.names):
         return int(key)
-    if not schema.named and key in (positions := [f"f{i}" for i in range(schema.width)]):
-        return positions.index(key)  # as XGBoost calls it where no column has a name
+    if isinstance(key, str) and not schema.named:
+        positions = [f"f{i}" for i in range(schema.width)]  # as XGBoost calls them without names
+        if key in positions:
+            return positions.index(key)
     shown = "a feature with a larger index"
     if not isinstance(key, (int, np.integer)) or -99 <= key <= 1 << 32:
         shown = f"the feature {key if isinstance(key, int) else parse.shown(key)}"

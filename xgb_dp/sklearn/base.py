@@ -236,9 +236,8 @@ class Private(XGBModel):
         kwargs["sample_weight"] = sample_weight
         if eval_set := kwargs.get("eval_set"):
             check_eval_set(X, eval_set)
-        params = self.get_xgb_params()
-        check_sample(X, params.get("dp_public_data"))
-        read_one(params, "verbosity")  # which XGBoost reads first
+        read_one({"verbosity": self.verbosity}, "verbosity")  # before XGBoost does
+        check_sample(X, self.get_xgb_params().get("dp_public_data"))
         objective: Any = self.objective  # type: ignore[has-type]
         budget = getattr(self, "budget", None)
         booking = as_budget(budget).one_training if budget is not None else nullcontext
