@@ -13,7 +13,7 @@
 
 namespace xgboost::dp {
 namespace {
-bool Claims(std::string const& text, KnownNoise const& known, std::string const& plan_text) {
+bool IsClaimed(std::string const& text, KnownNoise const& known, std::string const& plan_text) {
   auto json = Json::Load(StringView{text});
   JsonReader ledger{json, "ledger."};
   auto const& trainings = ledger.List("trainings");
@@ -36,7 +36,7 @@ bool Claims(std::string const& text, KnownNoise const& known, std::string const&
 std::string TakeClaim(Attributes const& attributes, KnownNoise const& known,
                       std::string const& plan_text, DMatrix const* train) {
   auto it = attributes.find(kLedgerAttribute);
-  CHECK(it != attributes.cend() && Claims(it->second, known, plan_text))
+  CHECK(it != attributes.cend() && IsClaimed(it->second, known, plan_text))
       << "The booster's privacy ledger does not account for this training: call `xgboost.train` "
          "with `dp_epsilon` and `dp_delta`.";
   CHECK(UseClaim(it->second, train, Persons::Of(*train)))

@@ -86,7 +86,8 @@ void Plan::Apply(JsonReader const& state) {
     Require(columns.size() == offered.size(), "the state offers another number of columns.");
     offered = std::move(columns);
   }
-  if (!offered.empty()) {
+  if (this->Has("offered")) {
+    Require(!offered.empty(), "`offered` has no feature.");
     this->LimitCandidates();
   }
 }

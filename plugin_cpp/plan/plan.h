@@ -161,10 +161,9 @@ struct Plan : private JsonReader {
   // Public chances of the features; empty: even.
   std::vector<std::int64_t> feature_weights =
       Ints<std::int64_t>("feature_weights", 1, std::int64_t{1} << 31);
-  bool offers_columns = Has("offered");
   // All columns that trees use, ascending; empty: as drawn. The plan has the first columns, and the
   // state those that matter most.
-  std::vector<bst_feature_t> offered = offers_columns
+  std::vector<bst_feature_t> offered = Has("offered")
                                            ? Ints<bst_feature_t>("offered", 0, n_features - 1)
                                            : std::vector<bst_feature_t>{};
   TreeShape shape = Enum<TreeShape>("shape", kShapes);

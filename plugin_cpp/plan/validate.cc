@@ -23,7 +23,7 @@ void CheckFeatureWeights(Plan const& plan) {
 
 void CheckOffered(Plan const& plan) {
   auto const& offered = plan.offered;
-  if (!plan.offers_columns) {
+  if (offered.empty()) {
     return;
   }
   Require(!plan.IsOfPersons(), "`offered` is not proved where the unit is a person.");

@@ -76,6 +76,36 @@ void NameUnit(bool of_persons, Json* out) {
   }
 }
 
+/** @brief What a ledger holds of it. */
+Json ToJson(LedgerEntry const& entry, bool of_persons) {
+  Json out{Object{}};
+  std::visit(
+      [&](auto const& event) {
+        Save(event, &out);
+        out["release"] = String{event.release};
+      },
+      entry.event);
+  out["count"] = Whole(entry.count);
+  NameUnit(of_persons, &out);
+  return out;
+}
+
+/** @brief The same of so many rounds, without their entries. */
+Json ToJson(RoundEvent const& round, std::uint64_t count, bool of_persons) {
+  Json out{Object{}};
+  out["count"] = Whole(count);
+  if (round.rate_num > 0) {
+    out["mechanism"] = String{"poisson"};
+    out["rate_num"] = Whole(round.rate_num);
+    out["rate_bits"] = Integer{kSampleBits};
+  } else {
+    out["mechanism"] = String{"parallel"};
+    out["parts"] = Whole(round.ensemble);
+  }
+  NameUnit(of_persons, &out);
+  return out;
+}
+
 void Append(std::vector<LedgerEntry> const& entries, bool of_persons, Array* out) {
   for (auto const& entry : entries) {
     out->GetArray().push_back(ToJson(entry, of_persons));
@@ -112,34 +142,6 @@ bool UseClaim(std::string const& ledger, DMatrix const* train,
 std::uint64_t LedgerEntry::Draw(std::size_t part) {
   drawn.resize(std::max(drawn.size(), part + 1));
   return ++drawn[part];
-}
-
-Json ToJson(LedgerEntry const& entry, bool of_persons) {
-  Json out{Object{}};
-  std::visit(
-      [&](auto const& event) {
-        Save(event, &out);
-        out["release"] = String{event.release};
-      },
-      entry.event);
-  out["count"] = Whole(entry.count);
-  NameUnit(of_persons, &out);
-  return out;
-}
-
-Json ToJson(RoundEvent const& round, std::uint64_t count, bool of_persons) {
-  Json out{Object{}};
-  out["count"] = Whole(count);
-  if (round.rate_num > 0) {
-    out["mechanism"] = String{"poisson"};
-    out["rate_num"] = Whole(round.rate_num);
-    out["rate_bits"] = Integer{kSampleBits};
-  } else {
-    out["mechanism"] = String{"parallel"};
-    out["parts"] = Whole(round.ensemble);
-  }
-  NameUnit(of_persons, &out);
-  return out;
 }
 
 void Ledger::BeginRound(RoundEvent const& round, bool record) {

@@ -79,15 +79,6 @@ struct RoundEvent {
 };
 
 /**
- * @brief What a ledger holds of it.
- *
- * @param of_persons Whether its bound holds for all rows of a person, instead of for one row.
- */
-[[nodiscard]] Json ToJson(LedgerEntry const& entry, bool of_persons);
-/** @brief The same of so many rounds, without their entries. */
-[[nodiscard]] Json ToJson(RoundEvent const& round, std::uint64_t count, bool of_persons);
-
-/**
  * @brief The events of one training, merged per mechanism, which the accounting allows: Gaussian
  * and Laplace noise are moved to the front of all selections there, and the selections of one
  *        training have equal ranges.
