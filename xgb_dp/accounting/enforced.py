@@ -21,7 +21,7 @@ from .sensitivity import Labels, RowBound, leaf_coordinates, release_of
 from .units import PERSON
 
 NOISY_SUMS = ("histogram", "partial")
-SPLITS = ("exponential", "random", *NOISY_SUMS)
+SPLITS = ("exponential", "random", "partial", "histogram")
 SCORES = ("l1", "newton", "gain")
 LEAF_NOISES = ("gaussian", "laplace", "output")
 

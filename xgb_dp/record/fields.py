@@ -58,22 +58,21 @@ def _is_entry(value: Any) -> bool:
     return type(value) is str and _ENTRY.fullmatch(value) is not None
 
 
+def _is_digest(value: Any) -> bool:
+    """Whether this is a SHA-256 in hexadecimal digits."""
+    return type(value) is str and _DIGEST.fullmatch(value) is not None
+
+
 def read_content(data: Any) -> dict[str, str]:
     """Digests of the parts of a model file besides its trees, by name."""
-    if not isinstance(data, Mapping) or not all(
-        type(digest) is str and _DIGEST.fullmatch(digest) for digest in data.values()
-    ):
+    if not isinstance(data, Mapping) or not all(map(_is_digest, data.values())):
         raise damaged("it does not name the parts of its model")
     return dict(data)
 
 
 def _are_digests(value: Any) -> bool:
     """Whether it is a list of SHA-256, with at least one of them."""
-    return (
-        isinstance(value, list)
-        and bool(value)
-        and all(type(one) is str and _DIGEST.fullmatch(one) for one in value)
-    )
+    return isinstance(value, list) and bool(value) and all(map(_is_digest, value))
 
 
 def _are_names(value: Any) -> bool:
@@ -124,8 +123,7 @@ class PublicStart:
         check_fields(data, "a public start", _START, {_RELEASED})
         digest, rounds, trees = data["digest"], data["rounds"], data["trees"]
         sound = (
-            type(digest) is str
-            and _DIGEST.fullmatch(digest) is not None
+            _is_digest(digest)
             and type(rounds) is int
             and rounds >= 1
             and _are_names(trees)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..accounting import GaussianEvent, LaplaceEvent, sensitivity
+from ..accounting.enforced import LEAF_NOISES
 from ..accounting.events import PlainEvent
 from ..accounting.sensitivity import RowBound, leaf_coordinates
 from ..errors import PrivacyRefusal
@@ -35,7 +36,7 @@ _PARAMETERS = (
               "newton", PUBLIC, "leaves", Table.PUBLISHED),
     Parameter("dp_leaf_noise", "what gets the noise in a leaf: its sums (Gaussian or Laplace), or "
               "its value (Laplace). With 'output' min_child_weight is a floor in the denominator",
-              Choice(("gaussian", "laplace", "output")), "gaussian", SPENDS, "leaves",
+              Choice(LEAF_NOISES), "gaussian", SPENDS, "leaves",
               Table.PUBLISHED, plan="leaf.noise"),
     Parameter("dp_geometric_clip", "clips the values of round t to (1 - eta)^t gradient bounds",
               Flag(), False, PUBLIC, "leaves", Table.PUBLISHED,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..accounting import ExponentialEvent
+from ..accounting.enforced import SCORES
 from ..accounting.events import PlainEvent
 from ..errors import PrivacyRefusal
 from ..parameters.parameter import FREE, PUBLIC, SPENDS, Parameter, Rule, Table
@@ -72,7 +73,7 @@ def _selections_only(name: str) -> Rule:
 
 # fmt: off
 _PARAMETERS = (
-    Parameter("dp_score", "the utility of a split", Choice(("l1", "newton", "gain")), "l1", PUBLIC,
+    Parameter("dp_score", "the utility of a split", Choice(SCORES), "l1", PUBLIC,
               "exponential-mechanism", Table.PUBLISHED, plan="score"),
     Parameter("dp_score_clip", "the largest leaf weight tau in the score 'newton'",
               Number(0, 1e6, open_low=True), 0.5, PUBLIC, "exponential-mechanism", Table.PUBLISHED,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..accounting.enforced import SPLITS
 from ..errors import PrivacyRefusal
 from ..parameters.parameter import PUBLIC, SPENDS, Parameter, Rule, Table
 from ..parameters.parse import Choice, Flag, Number, Reader, Whole, plain, shown
@@ -60,7 +61,7 @@ PARAMETERS = (
     Parameter("dp_split", "choice of splits: the exponential mechanism; a random feature and cut, "
               "which reads no data and costs nothing; the best of one random cut for each feature, "
               "or of all, on noisy sums, which give the leaves too",
-              Choice(("exponential", "random", "partial", "histogram")), "exponential", SPENDS,
+              Choice(SPLITS), "exponential", SPENDS,
               "exponential-mechanism", Table.PUBLISHED, plan="split"),
     *(row for reading in READINGS for row in reading.parameters),
     Parameter("dp_features_per_tree", "the number of features that a tree may use",
