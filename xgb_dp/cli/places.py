@@ -18,7 +18,7 @@ from ..errors import PrivacyParameterError
 
 Content: TypeAlias = "str | bytes | Callable[[Path], object]"
 Output: TypeAlias = "tuple[Path, Content]"
-"""Where something goes; and its text, its bytes, or what writes it to a path."""
+"""A path, and its text, its bytes, or a function that writes to a given path."""
 
 _PROBE = 1 << 16  # bytes; a disk with less room is full
 
@@ -67,9 +67,9 @@ def _check_place(path: Path, taken: list[tuple[Path, str]], *, force: bool) -> N
 
 
 def _is_same(path: Path, other: Path) -> bool:
-    """Whether two names, links of any kind included, are of one file; a stream is none.
+    """Whether two paths lead to the same file, through links too; never for a stream.
 
-    A file in a folder that is read as one table counts as part of it.
+    A file inside a folder that is read as one table is part of that table.
     """
     if _is_stream(path):
         return False
@@ -108,7 +108,7 @@ def _write(path: Path, content: Content) -> None:
 
 
 def _elsewhere(path: Path, content: Content) -> Path | None:
-    """Where a file went that does not fit into its folder; None if it fits nowhere."""
+    """Write a file that failed at its path to another folder; None if no folder takes it."""
     for folder in (Path(tempfile.gettempdir()), Path.home(), Path.cwd()):
         with suppress(OSError), ExitStack() as stack:
             place = Path(tempfile.mkdtemp(prefix="xgb-dp-", dir=folder)) / path.name

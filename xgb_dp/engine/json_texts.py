@@ -1,4 +1,4 @@
-"""JSON of others, read without trust in its depth, and texts that XGBoost's JSON can carry."""
+"""Untrusted JSON, parsed to a limited depth, and strings that XGBoost's JSON cannot store."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ def check_depth(text: str | bytes | bytearray) -> None:
 
 
 def loads(text: str | bytes | bytearray, **hooks: Any) -> Any:
-    """``json.loads`` of a text whose depth was checked before."""
+    """``json.loads`` after a check of the depth."""
     check_depth(text)
     return json.loads(text, **hooks)
 
 
 def check_carried(value: Any, what: str) -> None:
-    """Refuse texts, in whatever holds them, that a saved model would lose or could not be read for.
+    """Refuse strings that XGBoost's JSON would lose, or that would make a model unreadable.
 
     Args:
-        value: Texts, and lists and mappings of them; other objects hold none.
-        what: Which texts these are, for the error.
+        value: Strings in nested lists, arrays and mappings; other objects are ignored.
+        what: Names the strings in the error.
     """
     rest = [value]
     while rest:

@@ -177,16 +177,16 @@ def state_after_release(
     sums: list[int],
     capped: list[int] | None = None,
 ) -> dict[str, Any]:
-    """The values of a state that loss and correction take from the sums of the labels.
+    """The state that the loss and the mean correction derive from the released label sums.
 
     Post-processing, costs nothing.
 
     Args:
         s: Checked settings.
         noise: Noise of the plan.
-        loss: The parameters of the loss before; None for a loss of XGBoost.
-        sums: The released sums.
-        capped: The released sums of capped labels; None without.
+        loss: Current parameters of the loss; None for XGBoost's own losses.
+        sums: Released sums.
+        capped: Released sums of capped labels; None if they were not released.
     """
     state: dict[str, Any] = {}
     if s["dp_mean_correction"] and s.squared and s.intercept == "released":
