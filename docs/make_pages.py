@@ -296,13 +296,13 @@ def _context() -> Any:
 
 def commands_page() -> str:
     """Text of ``docs/commands.md``."""
-    from xgb_dp.cli.commands import cli
-    from xgb_dp.cli.group import EXIT_CODES
+    from xgb_dp.cli.group import EXIT_CODES, load_commands
 
+    commands = load_commands().commands
     given, options = (
         {
             name: [p for p in command.params if p.param_type_name == kind]
-            for name, command in sorted(cli.commands.items())
+            for name, command in sorted(commands.items())
         }
         for kind in ("argument", "option")
     )
@@ -319,7 +319,7 @@ def commands_page() -> str:
         *shared,
     ]
     for name, taken in options.items():
-        command = cli.commands[name]
+        command = commands[name]
         usage = " ".join([f"xgb-dp {name}", *(p.make_metavar(_context()) for p in given[name])])
         lines += ["", f"## {name}", "", f"    {usage}" + (" [OPTIONS]" if taken else "")]
         for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):

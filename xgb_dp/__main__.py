@@ -51,22 +51,22 @@ def _is_text(text: str) -> bool:
 
 def _run() -> None:
     if sys.argv[1:2] == ["verify"]:  # loads no libxgboost, which the other commands do
-        from .cli.verifier import main as verify
+        from .cli.standalone import verify_command
 
-        raise SystemExit(verify(sys.argv[2:]))
+        raise SystemExit(verify_command(sys.argv[2:]))
     if sys.argv[1:] == ["--version"]:
-        from .cli.version import main as version
+        from .cli.standalone import print_versions
 
-        raise SystemExit(version())
+        raise SystemExit(print_versions())
     absent = [
         m for m in ("click", "pandas", "pyarrow", "yaml") if importlib.util.find_spec(m) is None
     ]
     if not absent:
-        from .cli.group import cli
+        from .cli.group import load_commands
 
         # It takes a second to load, and no command uses it.
         sys.modules.setdefault("sklearn", None)  # type: ignore[arg-type]
-        cli(prog_name="xgb-dp")
+        load_commands()(prog_name="xgb-dp")
     else:
         raise SystemExit(
             f"The command line needs packages that are not installed: {', '.join(absent)}. "

@@ -121,7 +121,7 @@ def test_models_that_are_none(name, ending, folder):
 def test_nothing_is_spent_on_files_that_cannot_be_written(folder, monkeypatch):
     """Found before training: a model that cannot be saved has cost its budget."""
     monkeypatch.chdir(folder)
-    monkeypatch.setattr("xgb_dp.cli.table.read_table", lambda *_, **__: pytest.fail("read"))
+    monkeypatch.setattr("xgb_dp.cli.tables.read_table", lambda *_, **__: pytest.fail("read"))
     xgb_dp.Budget("total.json", epsilon=5.0, delta=1e-5)
     rows, total = Path("rows.csv").read_bytes(), Path("total.json").read_bytes()
     proc = [("cannot be written", "/proc/self/new.json")] if os.path.isdir("/proc/self") else []

@@ -13,21 +13,13 @@ import xgb_dp
 
 pytest.importorskip("click")
 
-from xgb_dp.cli.commands import cli
-from xgb_dp.cli.group import _outline
-from xgb_dp.cli.table import read_table
+from xgb_dp.cli.tables import read_table
 from xgb_dp.domain.csv_form import Csv
 from xgb_dp.domain.domain import from_mapping, read_domain
 from xgb_dp.errors import RowDomainError
 from xgb_dp.request.sizes import SIZES, worth
 
 from .calls import SPENT, TRAIN, fails, rows, run
-
-
-def test_each_command_is_found_by_the_name_of_its_file():
-    assert sorted(cli.commands) == sorted(cli.list_commands(None))
-    for name, command in cli.commands.items():
-        assert _outline(name).get_short_help_str() == command.get_short_help_str()
 
 
 def test_train_and_predict(folder):

@@ -11,7 +11,7 @@ pytest.importorskip("click")
 
 import xgb_dp
 from tests.conftest import OBJECTIVE, arrays, private
-from xgb_dp.cli.verifier import main
+from xgb_dp.cli.standalone import verify_command
 
 from .calls import TARGET, TRAIN, fails, run
 
@@ -57,7 +57,7 @@ def test_what_is_read_is_not_written(command, kind, folder, model, no_training, 
         content = Path(name).read_bytes()
         other = LINKS[kind](Path(name))
         if command == "verify":
-            assert main([*map(str, arguments[1:]), str(other)]) == 2
+            assert verify_command([*map(str, arguments[1:]), str(other)]) == 2
             said = capsys.readouterr().err
         else:
             said = fails(*arguments, other)

@@ -15,7 +15,7 @@ import xgb_dp
 
 pytest.importorskip("click")
 
-from xgb_dp.cli import places as written
+from xgb_dp.cli import files as written
 from xgb_dp.training import hook
 
 from .calls import SPENT, TARGET, TRAIN, fails, invoke, rows, run

@@ -15,7 +15,7 @@ pytest.importorskip("click")
 
 import xgboost as xgb
 
-from xgb_dp.cli import pages
+from xgb_dp.cli import tables
 from xgb_dp.domain import csv_form
 from xgb_dp.testing import fixed_noise
 
@@ -26,9 +26,9 @@ KEY = 11
 
 @pytest.fixture
 def small(folder, monkeypatch):
-    """A folder for pages, each of which has few rows; a weight, and several rows of a person."""
+    """A folder for tables, each of which has few rows; a weight, and several rows of a person."""
     monkeypatch.setattr(csv_form, "BLOCK", 300)
-    monkeypatch.setattr(pages, "_CELLS", 60)
+    monkeypatch.setattr(tables, "_CELLS", 60)
     visits = rows().assign(patient=np.arange(200) % 150, heavy=np.tile([1, 0.5], 100))
     visits.to_csv("rows.csv", index=False)
     visits.to_parquet("rows.parquet", row_group_size=30)
@@ -54,13 +54,13 @@ def test_the_model_is_that_of_memory(kind, schema, small):
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such modes")
 def test_nobody_else_may_enter_the_folder_of_the_pages(small, monkeypatch):
     modes = []
-    table_of = pages.Wanted.table
+    table_of = tables.FileColumns.table
 
     def look(*given):
         modes.extend(stat.filemode(path.stat().st_mode) for path in Path("pages").iterdir())
         return table_of(*given)
 
-    monkeypatch.setattr(pages.Wanted, "table", look)
+    monkeypatch.setattr(tables.FileColumns, "table", look)
     run("train", "rows.csv", "--schema", "plain.yaml", *TRAIN[4:], "--disk", "pages")
     assert len(modes) > 5 and set(modes) == {"drwx------"}
 
@@ -100,7 +100,7 @@ def test_an_error_leaves_no_row(small, no_training):
 
 
 def test_a_disk_without_room_is_an_error(small, no_training, monkeypatch):
-    monkeypatch.setattr(pages.shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(1, 1, 1000))
+    monkeypatch.setattr(tables.shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(1, 1, 1000))
     said = fails("train", "rows.csv", "--schema", "plain.yaml", *TRAIN[4:], "--disk", "pages")
     assert "no room" in said
     assert not list(Path("pages").iterdir())

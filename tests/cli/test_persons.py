@@ -10,7 +10,7 @@ pytest.importorskip("click")
 
 import xgboost as xgb
 
-from xgb_dp.cli.table import read_table
+from xgb_dp.cli.tables import read_table
 from xgb_dp.domain.domain import read_domain
 
 from ..persons.conftest import alike, codes_told

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from xgb_dp.cli.table import read_table
+from xgb_dp.cli.tables import read_table
 from xgb_dp.domain import csv_form
 from xgb_dp.domain.csv_form import Csv, header_of
 from xgb_dp.domain.declared import Column

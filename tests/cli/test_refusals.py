@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("click")
 
 from xgb_dp import __main__
-from xgb_dp.cli.table import read_table
+from xgb_dp.cli.tables import read_table
 from xgb_dp.domain.csv_form import Csv
 from xgb_dp.domain.domain import read_domain
 
@@ -101,7 +101,7 @@ def test_unexpected_errors_show_no_data(folder, monkeypatch):
     def defect(*_, **__):
         raise KeyError("the value of a cell")
 
-    monkeypatch.setattr("xgb_dp.cli.table.read_table", defect)
+    monkeypatch.setattr("xgb_dp.cli.tables.read_table", defect)
     shown = fails(*TRAIN)
     assert "KeyError" in shown
     assert "cell" not in shown

@@ -11,7 +11,7 @@ import xgb_dp
 
 pytest.importorskip("click")
 
-from xgb_dp.cli.cmd_schema import template
+from xgb_dp.cli.data_commands import template
 from xgb_dp.domain.domain import read_domain
 from xgb_dp.errors import PrivacyParameterError
 
@@ -125,8 +125,8 @@ def no_rows(monkeypatch) -> None:
     def fail(*_, **__):
         pytest.fail("a row was read")
 
-    monkeypatch.setattr("xgb_dp.cli.table.read_table", fail)
-    monkeypatch.setattr("xgb_dp.cli.table.header_of", fail)
+    monkeypatch.setattr("xgb_dp.cli.tables.read_table", fail)
+    monkeypatch.setattr("xgb_dp.cli.tables.header_of", fail)
 
 
 @pytest.mark.parametrize(("ending", "text", "message"), WRONG)

@@ -10,7 +10,7 @@ import pytest
 import xgb_dp
 from tests.children import light_environment
 from tests.upstream.stock import stock_folder
-from xgb_dp.cli import version
+from xgb_dp.cli import standalone
 from xgb_dp.engine import native
 
 from .calls import invoke
@@ -21,7 +21,7 @@ PACKAGE = Path(xgb_dp.__file__).resolve().parent
 def test_the_private_build(capfd):
     import xgboost
 
-    assert version.main() == 0
+    assert standalone.print_versions() == 0
     out = capfd.readouterr().out
     library = out.splitlines()[1].partition("private build: ")[2]
     assert f"xgb-dp {xgb_dp.__version__}, in {PACKAGE}\n" in out
@@ -60,12 +60,12 @@ def test_without_the_private_build_the_remedy_is_said(damage, tmp_path):
 
 
 def test_stock_python_files_are_named(monkeypatch, capfd):
-    monkeypatch.setattr(version, "files_are_private", lambda: False)
-    assert version.main() == 1
+    monkeypatch.setattr(standalone, "files_are_private", lambda: False)
+    assert standalone.print_versions() == 1
     assert "come from a stock wheel" in capfd.readouterr().out
 
 
 def test_a_stock_package_beside(monkeypatch, capfd):
-    monkeypatch.setattr(version, "stock_origin", lambda: "/somewhere/xgboost/__init__.py")
-    assert version.main() == 0
+    monkeypatch.setattr(standalone, "stock_origin", lambda: "/somewhere/xgboost/__init__.py")
+    assert standalone.print_versions() == 0
     assert "stock package in /somewhere/xgboost until xgb_dp is imported" in capfd.readouterr().out

@@ -269,6 +269,6 @@ def test_what_nobody_foresaw_is_quiet(command, monkeypatch):
         raise KeyError("a cell")
 
     monkeypatch.setenv("XGB_DP_DEBUG", "1")
-    monkeypatch.setattr("xgb_dp.cli.table.read_table", fail)
+    monkeypatch.setattr("xgb_dp.cli.tables.read_table", fail)
     done = command(*TRAIN)
     assert done.stderr.startswith(f"Error: {QUIET}") and "cell" not in done.stderr

@@ -220,8 +220,8 @@ def test_verify_needs_no_library_for_a_policy_in_json(enforce):
 
     Path("policy.json").write_text(json.dumps(read_schema_file(Path("policy.yaml"))))
     code = (
-        "import sys; from xgb_dp.cli.verifier import main;"
-        "code = main(['model.json', '--policy', 'policy.json', '--quiet']);"
+        "import sys; from xgb_dp.cli.standalone import verify_command;"
+        "code = verify_command(['model.json', '--policy', 'policy.json', '--quiet']);"
         "assert not {'xgboost', 'yaml', 'click'} & set(sys.modules); sys.exit(code)"
     )
     clean = {k: v for k, v in os.environ.items() if k != POLICY}

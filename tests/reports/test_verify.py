@@ -15,7 +15,7 @@ import xgboost as xgb
 
 import xgb_dp
 from xgb_dp.accounting import bounded_range
-from xgb_dp.cli.verifier import main
+from xgb_dp.cli.standalone import verify_command
 from xgb_dp.engine import ubjson
 from xgb_dp.errors import LedgerError, PrivacyParameterError
 from xgb_dp.record.verify import EXIT_CODES, read_model
@@ -182,7 +182,7 @@ def test_no_file(tmp_path, capsys):
             xgb_dp.verify(path)
     with pytest.raises(PrivacyParameterError, match="path of a model"):
         xgb_dp.verify(3)  # type: ignore[arg-type]
-    assert main([str(tmp_path / "none.json")]) == 2
+    assert verify_command([str(tmp_path / "none.json")]) == 2
     assert "no model file" in capsys.readouterr().err
 
 
@@ -291,15 +291,15 @@ def test_damaged_files_never_pass_with_less(model, tmp_path):
 def test_the_command(model, tmp_path, capsys):
     path = saved(model, tmp_path)
     out = tmp_path / "answer.json"
-    assert main([str(path), "--out", str(out), "--quiet"]) == 0
+    assert verify_command([str(path), "--out", str(out), "--quiet"]) == 0
     assert capsys.readouterr().out == ""
     assert json.loads(out.read_text()) == json.loads(xgb_dp.verify(path).to_json())
-    assert main([str(path)]) == 0
+    assert verify_command([str(path)]) == 0
     shown = capsys.readouterr().out
     assert "PASSED" in shown and "differentially private" in shown
-    assert main([str(path), "--max-epsilon", "0.1"]) == 1
+    assert verify_command([str(path), "--max-epsilon", "0.1"]) == 1
     assert "NO  max_epsilon" in capsys.readouterr().out
-    assert main([str(path), "--max-epsilon", "-1"]) == 2
+    assert verify_command([str(path), "--max-epsilon", "-1"]) == 2
     with pytest.raises(SystemExit) as wrong:
-        main([str(path), "--nothing"])
+        verify_command([str(path), "--nothing"])
     assert wrong.value.code == 2

@@ -1,29 +1,149 @@
-"""The group of all commands, and the one way to register one: ``@command`` above a function.
-
-A file ``cmd_NAME.py`` of this folder registers the command NAME as it is imported, which happens
-when somebody asks for it.
-"""
+"""The group of all commands, how a command is registered, and what commands print and write."""
 
 from __future__ import annotations
 
-import ast
 import functools
-import importlib
 import os
-import pkgutil
 import re
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import click
 
-from ..errors import POLICY, NativeLibraryError, PrivacyError, RowDomainError, spelling
+from ..budget.budget import Budget
+from ..errors import (
+    POLICY,
+    NativeLibraryError,
+    PrivacyError,
+    PrivacyParameterError,
+    RowDomainError,
+    spelling,
+)
 from ..record import policy
-from .output import Failure, Interrupted, say
+from ..record.escaping import visible
+from ..record.report import PrivacyReport
+from .files import Output, check_places, save
+
+
+class Failure(click.ClickException):
+    """An error message without a traceback."""
+
+    def show(self, file: Any = None) -> None:
+        """Print it to stderr."""
+        click.secho("Error: ", fg="red", nl=False, err=True)
+        say(self.message, err=True)
+
+
+class Interrupted(Failure):
+    """The user has pressed Ctrl-C."""
+
+    exit_code = 130  # as shells say it
+
+
+def say(text: object, *, err: bool = False) -> None:
+    """Print lines for people. What others wrote into them cannot command the terminal."""
+    click.echo(visible(str(text), "\n"), err=err)
+
+
+def print_data(text: str) -> None:
+    """Print rows or a file: as they are for a program that reads them, safely on a terminal."""
+    click.echo(visible(text, "\n") if sys.stdout.isatty() else text, nl=False)
+
+
+def new_files(paths: Sequence[Path], *, force: bool) -> None:
+    """Refuse, before anything is spent, what could not be written, or what the command reads."""
+    check_places(paths, force=force, read=_read())
+
+
+def _read() -> Iterator[Path]:
+    """The files that the command was given to read: by its options, and by its policy."""
+    context = click.get_current_context()
+    for param in context.command.params:
+        given = context.params.get(param.name or "")
+        if isinstance(param.type, click.Path) and param.type.exists and param.type.file_okay:
+            yield from (given if isinstance(given, tuple) else [given] if given else [])
+    for text in context.params.get("param", ()):  # keys of workers, for example
+        if value := text.partition("=")[2]:
+            yield Path(value)
+    if (rules := policy.in_force()) is not None:
+        yield Path(os.environ[POLICY])
+        if rules.book is not None:
+            yield Path(rules.book)
+
+
+def model_file(path: Path, model: Any) -> Output:
+    """A model in the form that the ending of the path asks for, by default UBJSON."""
+    from xgboost import Booster
+
+    if isinstance(model, Booster):
+        kind = "json" if path.suffix == ".json" else "ubj"
+        return path, bytes(model.save_raw(kind))
+    return path, model.save_model
+
+
+def report_text(report: PrivacyReport, kind: str, name: str = "") -> str:
+    """A report as "text", "json" or "html"."""
+    if kind == "json":
+        return report.to_json()
+    return report.to_html(name=name) if kind == "html" else report.summary(name=name)
+
+
+def report_kind(path: Path) -> str:
+    """The form in which a report is written, by the ending of the path."""
+    kind = {".txt": "text", ".json": "json", ".html": "html"}.get(path.suffix.lower())
+    if kind is None:
+        raise PrivacyParameterError(
+            f"{path}: a report is written as .txt, .json or .html. Give a name with one of these "
+            "endings."
+        )
+    return kind
+
+
+def report_file(report: PrivacyReport, path: Path, name: str = "") -> Output:
+    """A report in the form of :func:`report_kind`."""
+    return path, report_text(report, report_kind(path), name).rstrip("\n") + "\n"
+
+
+def print_or_save(text: str, path: Path | None, *, force: bool) -> None:
+    """Print a text, or write it where a path is given."""
+    if path is None:
+        say(text.rstrip("\n"))
+    else:
+        new_files([path], force=force)
+        save((path, text.rstrip("\n") + "\n"))
+
+
+@contextmanager
+def booked_on(path: Path | None, note: str) -> Iterator[Budget | None]:
+    """The budget of a command; where the command ends early, what the book says of it."""
+    if path is None and (rules := policy.in_force()) is not None:
+        path = rules.book
+    book = None if path is None else Budget(path)
+    before = set() if book is None else {entry.id for entry in book.entries}
+
+    def words() -> str:
+        if book is None:
+            return "No budget was given, so nothing is booked."
+        names = [e.id for e in book.entries if e.id not in before and e.note == note]
+        if not names:
+            return f"The budget {path} has not booked it."
+        return f"The budget {path} has booked it, entry {', '.join(names)}: it counts as spent."
+
+    try:
+        yield book
+    except KeyboardInterrupt:
+        raise Interrupted(f"Interrupted. {words()}") from None
+    except BaseException:
+        with suppress(Exception):
+            if "counts" in (message := words()):
+                say(message, err=True)
+        raise
+
 
 EXIT_CODES = {
     0: "done; `verify`: passed",
@@ -51,43 +171,14 @@ PASSED_ON = {"ignore_unknown_options": True, "help_option_names": []}
 """Settings of a command that hands its arguments to a program."""
 
 
-class _Commands(click.Group):
-    def list_commands(self, ctx: click.Context | None) -> list[str]:
-        """Their names, by those of the files."""
-        files = pkgutil.iter_modules([str(Path(__file__).parent)])
-        return [file.name[4:] for file in files if file.name.startswith("cmd_")]
-
-    def get_command(self, ctx: click.Context | None, name: str) -> click.Command | None:
-        """The command of a name; None if there is none."""
-        if name in self.list_commands(ctx):
-            importlib.import_module(f".cmd_{name}", __package__)
-        return self.commands.get(name)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of the general help, read from the files: importing all of them is slow."""
-        names = self.list_commands(ctx)
-        limit = formatter.width - 6 - max(map(len, names))
-        with formatter.section("Commands"):
-            formatter.write_dl([(n, _outline(n).get_short_help_str(limit)) for n in names])
-
-
-def _outline(name: str) -> click.Command:
-    """A command that has nothing but its name and its help."""
-    tree = ast.parse(Path(__file__).with_name(f"cmd_{name}.py").read_text("utf-8"))
-    functions = (node for node in tree.body if isinstance(node, ast.FunctionDef))
-    return click.Command(
-        name, help=ast.get_docstring(next(f for f in functions if f.decorator_list))
-    )
-
-
 def _version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
     if asked:
-        from .version import main
+        from .standalone import print_versions
 
-        ctx.exit(main())
+        ctx.exit(print_versions())
 
 
-@click.group(cls=_Commands, context_settings=_SETTINGS, epilog=_CODES)
+@click.group(context_settings=_SETTINGS, epilog=_CODES)
 @click.option(
     "--version",
     is_flag=True,
@@ -119,7 +210,14 @@ def cli(ctx: click.Context, name: str | None) -> None:
         )
 
 
-class Given(SimpleNamespace):
+def load_commands() -> click.Group:
+    """The group, once the modules of all commands have registered them."""
+    from . import data_commands, model_commands, training_commands  # noqa: F401
+
+    return cli
+
+
+class Arguments(SimpleNamespace):
     """The arguments and options that a command was given, by name."""
 
     def named(self, *names: str) -> dict[str, Any]:
@@ -127,10 +225,10 @@ class Given(SimpleNamespace):
         return {name: getattr(self, name) for name in names}
 
 
-def command(name: str, **settings: Any) -> Callable[[Callable[[Given], None]], click.Command]:
+def command(name: str, **settings: Any) -> Callable[[Callable[[Arguments], None]], click.Command]:
     """Registers a function as a command whose errors become messages."""
 
-    def register(function: Callable[[Given], None]) -> click.Command:
+    def register(function: Callable[[Arguments], None]) -> click.Command:
         registered: click.Command = cli.command(name, **settings)(_guarded(function))
         return registered
 
@@ -155,7 +253,7 @@ def _warn(message: Any, *_: Any, **__: Any) -> None:
     say(message, err=True)
 
 
-def _guarded(function: Callable[[Given], None]) -> Callable[..., None]:
+def _guarded(function: Callable[[Arguments], None]) -> Callable[..., None]:
     """Turn errors into messages; the details of unexpected ones are shown on request only."""
 
     @functools.wraps(function)
@@ -163,7 +261,7 @@ def _guarded(function: Callable[[Given], None]) -> Callable[..., None]:
         try:
             with warnings.catch_warnings(), spelling(_OPTIONS):
                 warnings.showwarning = _warn
-                function(Given(**given))
+                function(Arguments(**given))
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
         except (PrivacyError, NativeLibraryError, OSError) as error:

@@ -29,7 +29,7 @@ from ..domain.domain import Domain, read_domain
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..parameters.parse import parse_range
 from ..record import policy
-from .group import Given
+from .group import Arguments
 
 _ENDINGS = {b"PAR1": ".parquet", b"\x1f\x8b": ".csv.gz"}  # by the first bytes
 _STDIN = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
@@ -136,7 +136,7 @@ training = adds(
 """Adds the number of rounds, and the options that :func:`params_from` takes."""
 
 
-def csv(command: Callable[[Given], None]) -> Callable[[Given], None]:
+def csv(command: Callable[[Arguments], None]) -> Callable[[Arguments], None]:
     """Adds the options of CSV files to a command, which takes them as `csv`."""
 
     @click.option("--separator", default=",", help="Separator of CSV files.")
@@ -144,7 +144,7 @@ def csv(command: Callable[[Given], None]) -> Callable[[Given], None]:
     @click.option("--decimal", default=".", help="Decimal mark in numbers of CSV files: . or ,")
     @click.option("--thousands", default="", help="Mark between thousands: . or , or ' or a space.")
     @functools.wraps(command)
-    def run(given: Given) -> None:
+    def run(given: Arguments) -> None:
         names = ("separator", "encoding", "decimal", "thousands")
         given.csv = form = Csv(**given.named(*names))
         if (rules := policy.in_force()) is not None:
@@ -183,7 +183,7 @@ def _listed(text: str) -> list[str]:
     return entries
 
 
-def domain_from(given: Given) -> Domain:
+def domain_from(given: Arguments) -> Domain:
     """The domain of a schema file, changed by options."""
     rules = policy.in_force()
     domain = Domain() if rules is None else rules.domain
@@ -218,7 +218,7 @@ def domain_from(given: Given) -> Domain:
     return changed if rules is None else rules.permitted(changed)
 
 
-def _columns_from(given: Given) -> dict[str, Column]:
+def _columns_from(given: Arguments) -> dict[str, Column]:
     """The columns that options declare one by one."""
     columns: dict[str, Column] = {}
     for option in ("--categories", "--bounds"):
@@ -233,7 +233,7 @@ def _columns_from(given: Given) -> dict[str, Column]:
     return columns
 
 
-def params_from(domain: Domain, given: Given) -> dict[str, Any]:
+def params_from(domain: Domain, given: Arguments) -> dict[str, Any]:
     """Parameters of a training: those of the schema file, overridden by options."""
     options: dict[str, Any] = {"dp_preset": given.preset} if given.preset else {}
     named = set()

@@ -1,0 +1,418 @@
+"""The commands that take a saved model: `predict`, `evaluate`, `report`, `card`, `sign`, `verify`.
+
+`audit` is here too. It attacks the installed library.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+
+from ..accounting import ACCOUNTANTS
+from ..budget.budget import Budget
+from ..domain.domain import Domain, domain_of_model
+from ..engine.model_json import ModelJson
+from ..engine.models import load_booster
+from ..engine.predictions import levels_of_model, objective_of, probabilities, within
+from ..errors import PrivacyParameterError, PrivacyRefusal
+from ..record import policy, signature
+from ..record.deployment import model_card, registry_entry
+from ..record.report import privacy_report
+from ..record.report_views import round_up
+from ..record.verify import verify
+from . import options
+from .files import Output, save
+from .group import (
+    PASSED_ON,
+    Arguments,
+    Failure,
+    booked_on,
+    command,
+    model_file,
+    new_files,
+    print_data,
+    print_or_save,
+    report_kind,
+    report_text,
+    say,
+)
+from .options import FILE, OUT, ROWS
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xgboost
+
+    from .tables import FileRows
+
+
+@command("predict")
+@click.argument("model", type=FILE)
+@click.argument("data", type=ROWS)
+@click.option("--out", type=OUT, help="Where to write, as .csv or .parquet; stdout by default.")
+@click.option("--keep", multiple=True, metavar="COLUMN", help="Column of DATA to copy, e.g. a key.")
+@options.model_schema
+@click.option("--score", is_flag=True, help="Also print the score of labelled rows, to stderr.")
+@click.option("--rate", is_flag=True, help="Predict for an exposure of 1, without its column.")
+@click.option("--contributions", is_flag=True, help="Also write what each column contributes.")
+@options.csv
+@options.force
+def predict(given: Arguments) -> None:
+    """Predict the rows of DATA with a saved MODEL.
+
+    Costs nothing more for the training rows. One line for each row: the class with its
+    probabilities, the value, or the quantiles in their order. A model of several targets, or of
+    several labels of 0 and 1, writes a column for each: target_0, target_1 and so on. A model of
+    counts or amounts that was trained with exposures predicts them for the exposure of each row.
+    """
+    out = given.out
+    if out is not None:
+        new_files([out], force=given.force)
+    booster = load_booster(given.model)
+    domain = domain_of_model(booster, given.model, given.schema_file)
+    if given.rate and domain.exposure is None:
+        raise PrivacyParameterError(
+            "`--rate` is for models that were trained with exposures, and this one was not. "
+            "Leave it out."
+        )
+    import pandas as pd
+
+    from ..domain.reader import write_rows
+    from .tables import read_table
+
+    table = read_table(
+        given.data, domain, training=False, labels=given.score, exposure=not given.rate,
+        **given.named("keep", "csv"),
+    )  # fmt: skip
+    if booster.feature_names is not None and list(table.frame.columns) != booster.feature_names:
+        raise PrivacyParameterError(
+            "The columns of the schema are not those that the model was trained on, or are in "
+            "another order. Give the schema of the training."
+        )
+    matrix = table.matrix()
+    predictions = _predictions(booster, matrix, table.domain)
+    written = pd.DataFrame(predictions)
+    if given.contributions:
+        written = pd.concat([written, _contributions(booster, matrix, table)], axis=1)
+    for name in given.keep:
+        if name in written:
+            raise PrivacyParameterError(
+                f"`--keep {name}` has the name of a column that the command writes. Rename it in "
+                "DATA, or leave it out."
+            )
+    written = pd.concat([table.kept, written], axis=1)
+    if out is None:
+        print_data(written.to_csv(index=False))
+    else:
+        save((out, lambda place: write_rows(written, place)))
+    if given.score:
+        _print_score(booster, matrix, table)
+
+
+def _predictions(booster: xgboost.Booster, matrix: Any, domain: Domain) -> dict[str, Any]:
+    """The columns of predictions by their names."""
+    config = ModelJson.config_of(booster)
+    several = max(config.classes, config.targets)
+    # XGBoost does not know the shape of what it predicts for no rows.
+    values = np.empty((0, several) if several > 1 else 0)
+    if matrix.num_row():
+        values = probabilities(booster, matrix)
+    if domain.classes is None or config.targets > 1:
+        bounds = domain.target_bounds
+        # What an exposure multiplies has no declared range.
+        if bounds is not None and domain.exposure is None:
+            values = within(bounds, values)
+        if values.ndim == 1:
+            return {"prediction": values}
+        if levels_of_model(booster) is not None:
+            values = np.sort(values)  # noise may cross quantiles
+        return dict(zip(_outputs(booster, domain), values.T, strict=True))
+    odds = values if values.ndim == 2 else np.column_stack([1.0 - values, values])
+    likeliest = np.asarray(domain.classes, dtype=object)[odds.argmax(axis=1)]
+    each = {f"probability_{name}": odds[:, i] for i, name in enumerate(domain.classes)}
+    return {"prediction": likeliest, **each}
+
+
+def _outputs(booster: xgboost.Booster, domain: Domain) -> list[str]:
+    """What a model with several outputs predicts: its classes, quantiles or targets."""
+    levels, targets = levels_of_model(booster), ModelJson.config_of(booster).targets
+    if levels is not None:
+        return [f"quantile_{level:g}" for level in levels]
+    if domain.classes is not None and targets == 1:
+        return list(map(str, domain.classes))
+    return [f"target_{k}" for k in range(targets)]
+
+
+def _contributions(booster: xgboost.Booster, matrix: Any, table: FileRows) -> pd.DataFrame:
+    """What each column adds to the margin of each output."""
+    import pandas as pd
+
+    names = [*table.frame.columns, "bias"]
+    config = ModelJson.config_of(booster)
+    several = max(config.classes, config.targets) > 1
+    outputs = _outputs(booster, table.domain) if several else []
+    labels = [f"contribution_{c}_{n}" for c in outputs for n in names]
+    labels = labels or [f"contribution_{n}" for n in names]
+    values = booster.predict(matrix, pred_contribs=True) if len(table.frame) else np.empty(0)
+    return pd.DataFrame(values.reshape(len(table.frame), len(labels)), columns=labels)
+
+
+def _print_score(booster: xgboost.Booster, matrix: Any, table: FileRows) -> None:
+    """Print the exact score of rows with labels to stderr."""
+    if table.labels is None:
+        raise Failure(
+            "--score needs the target column, which the schema does not name. Add `target` to "
+            "the schema, or leave --score out."
+        )
+    if not len(table.labels):
+        raise PrivacyRefusal(
+            "The file has no rows to score. Give a file with rows, or leave --score out."
+        )
+    objective, classes = objective_of(booster), table.domain.classes
+    metrics = ["auc", "error", "logloss"]
+    if classes is None:
+        # Of objectives without one of their own XGBoost has the right default.
+        metrics = ["rmse"] if objective == "reg:squarederror" else []
+    elif len(classes) > 2:
+        metrics = ["merror", "mlogloss"]
+    elif objective == "binary:logitraw":
+        metrics = ["auc", "error@0"]  # XGBoost computes its metrics from the margins
+    booster.set_param([("eval_metric", name) for name in metrics])
+    shown = booster.eval_set([(matrix, "rows")]).split("\t")[1:]
+    say("  ".join(s.removeprefix("rows-").replace(":", " ") for s in shown), err=True)
+    say(
+        "These are exact scores of these rows. If the rows are private, publishing the scores is "
+        "not covered by the model's report.",
+        err=True,
+    )
+
+
+@command("evaluate")
+@click.argument("model", type=FILE)
+@click.argument("data", type=ROWS)
+@click.option("--epsilon", type=float, required=True, help="Budget of the figures, in nats.")
+@options.delta
+@click.option("--against", type=FILE, help="Second model of two classes, to compare with.")
+@click.option(
+    "--by", metavar="COLUMN[=A,B]", help="Also evaluate groups: as declared, or of these values."
+)
+@click.option("--error-bound", type=float, help="For regression: larger errors count as this.")
+@click.option("--group", type=int, help=options.GROUP)
+@options.budget
+@click.option(
+    "--json", "json_path", type=OUT, help="Also write the figures as JSON; - prints them instead."
+)
+@click.option("--calibrated", type=OUT, help="Also save the model with calibrated margins.")
+@click.option(
+    "--method",
+    type=click.Choice(["platt", "isotonic"]),
+    default="platt",
+    help="With --calibrated: a line, which every XGBoost reads, or a curve, which it does not.",
+)
+@options.model_schema
+@options.csv
+@options.force
+def evaluate(given: Arguments) -> None:
+    """Evaluate a saved MODEL on the private rows of DATA.
+
+    Spends epsilon and delta on these rows: all figures come from one noisy table. If the model may
+    have been trained on these rows, both costs add up.
+
+    \b
+    xgb-dp evaluate income.json holdout.csv --epsilon 0.5 --delta 1e-6 --by sex
+    """
+    model, against, calibrated = given.model, given.against, given.calibrated
+    printed = str(given.json_path) == "-"
+    paths = [path for path in (given.json_path, calibrated) if path and str(path) != "-"]
+    new_files(paths, force=given.force)
+    booster = load_booster(model)
+    domain = domain_of_model(booster, model, given.schema_file)
+    features = [*domain.features]
+    if (rules := policy.in_force()) is not None:
+        domain = rules.permitted(replace(domain, drop=()), some=True)
+    if domain.target is None:
+        raise PrivacyParameterError(
+            "The schema does not name the column of labels. Give --schema with a `target`."
+        )
+    if calibrated is not None and (against is not None or len(domain.classes or ()) != 2):
+        raise PrivacyParameterError(
+            "`--calibrated` is for an evaluation of one model of two classes. Leave it out."
+        )
+    groups = _groups(given.by, domain)
+    from ..evaluation import evaluate as evaluate_rows
+    from .tables import read_table
+
+    table = read_table(given.data, domain, training=True, csv=given.csv)
+    if rules is not None:  # a model of fewer columns
+        table = replace(table, frame=table.frame[features])
+    note = f"evaluate {model.name}"
+    with booked_on(given.budget, note) as book:
+        report = evaluate_rows(
+            booster if against is None else [booster, load_booster(against)],
+            table.rows(),
+            by=groups,
+            target_bounds=domain.target_bounds if domain.classes is None else None,
+            privacy_id=table.persons,
+            budget=book,
+            note=note,
+            **given.named("epsilon", "delta", "error_bound", "group"),
+        )
+        outputs: list[Output] = []
+        if given.json_path is not None and not printed:
+            outputs.append((given.json_path, report.to_json() + "\n"))
+        if calibrated is not None:
+            adjusted = report.calibrated(booster, method=given.method)
+            outputs.append(model_file(calibrated, adjusted))
+        try:
+            save(*outputs)
+        finally:  # the figures are paid for
+            say(report.to_json() if printed else report.summary())
+
+
+def _groups(by: str | None, domain: Domain) -> dict[str, list[Any]] | None:
+    """The declared groups of an option."""
+    if by is None:
+        return None
+    column, equals, values = by.partition("=")
+    if equals:
+        return {column: [_number(value) for value in values.split(",")]}
+    declared = {**(domain.columns or {}), **domain.declared}.get(column)
+    if declared is None or not declared.categories:
+        raise PrivacyParameterError(
+            f"`--by {column}` needs the values of the column: it has no declared categories. Give "
+            f"them, as in --by {column}=0,1."
+        )
+    return {column: list(declared.categories)}
+
+
+def _number(text: str) -> Any:
+    """A value of a column of numbers, or the name of a category."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+@command("report")
+@click.argument("model", type=FILE)
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["text", "json", "html"]),
+    default="text",
+)
+@click.option("--out", type=OUT, help="Write .txt, .json or .html instead of printing.")
+@click.option("--name", default="", help="Name of the model, for the title.")
+@click.option("--delta", type=float, help="Print only epsilon, at this delta.")
+@click.option("--group", type=int, help="Print only epsilon, for so many rows or persons together.")
+@click.option(
+    "--accountant", type=click.Choice(list(ACCOUNTANTS)), help="Print only epsilon, by this one."
+)
+@click.option("--replace-one", is_flag=True, help="Print only epsilon, for rows that are replaced.")
+@options.force
+def report(given: Arguments) -> None:
+    """Say what the saved MODEL has cost, recomputed from what was drawn. Spends nothing."""
+    summary, delta = privacy_report(given.model), given.delta
+    if (delta, given.group, given.accountant, given.replace_one) != (None, None, None, False):
+        epsilon = summary.get_epsilon(
+            summary.delta if delta is None else delta,
+            given.group,
+            accountant=given.accountant or "exact",
+            adjacency="replace_one" if given.replace_one else "add_remove",
+        )
+        say(round_up(epsilon))
+    else:
+        kind = given.kind if given.out is None else report_kind(given.out)
+        text = report_text(summary, kind, given.name)
+        print_or_save(text, given.out, force=given.force)
+
+
+@command("card")
+@click.argument("model", type=FILE)
+@click.option("--out", type=OUT, help="Where to write; stdout by default.")
+@click.option("--name", default="Private XGBoost model", help="Title.")
+@click.option("--description", default="", help="What the model predicts.")
+@click.option("--intended-use", default="", help="What the model is for, and what it is not for.")
+@click.option("--data", default="", help="Where the training rows come from.")
+@click.option("--license", default="", help="Licence of the model.")
+@click.option("--contact", default="", help="Whom to ask.")
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["markdown", "registry"]),
+    default="markdown",
+    help="A card in Markdown, or an entry of the deployments registry in JSON.",
+)
+@options.force
+def card(given: Arguments) -> None:
+    """Write a model card of the saved MODEL, or its entry for the deployments registry."""
+    model = given.model
+    words = given.named("name", "data", "intended_use", "contact")
+    if given.kind == "registry":
+        text = json.dumps(registry_entry(model, **words), indent=2, allow_nan=False)
+    else:
+        text = model_card(model, **words, **given.named("description", "license"))
+    print_or_save(text, given.out, force=given.force)
+
+
+@command("verify", context_settings=PASSED_ON)
+@click.argument("arguments", metavar="MODEL [OPTIONS]", nargs=-1, type=click.UNPROCESSED)
+def verify_model(given: Arguments) -> None:
+    """Check what a model file claims about its privacy, without libxgboost.
+
+    Use it before you release a model. It recomputes epsilon from the ledger in the file, compares
+    the trees with the ledger, and lists whatever else the file contains. It needs neither the
+    private build nor the extra `cli`. `xgb-dp verify --help` prints the options.
+
+    \b
+    xgb-dp verify model.json --max-epsilon 1 --delta 1e-6 --json
+    """
+    from .standalone import verify_command
+
+    raise SystemExit(verify_command(given.arguments))
+
+
+@command("sign")
+@click.argument("model", type=FILE)
+@click.option("--key", type=FILE, required=True, help="SSH key of who signs.")
+@click.option("--budget", type=FILE, help="Book that has to hold every release of the model.")
+@options.force
+def sign(given: Arguments) -> None:
+    """Sign MODEL with an SSH key, into the file MODEL.sig.
+
+    With --budget the signature says that this book held every release of the model. `xgb-dp verify
+    MODEL --signer FILE` checks it, and so does `ssh-keygen -Y verify`.
+    """
+    place = signature.beside(given.model)
+    if place.is_symlink():
+        raise PrivacyParameterError(f"{place} is a link. Remove it: a signature is a file.")
+    new_files([place], force=given.force)
+    data, checked = given.model.read_bytes(), verify(given.model)
+    same = checked.file["sha256"] == hashlib.sha256(data).hexdigest()
+    if checked.verdict != "passed" or not same:
+        raise PrivacyParameterError(
+            f"{given.model} does not pass `xgb-dp verify`, so it is not signed."
+        )
+    if given.budget is not None:
+        book = Budget(given.budget)
+        book.verify()
+        if missing := book.missing(load_booster(data)):
+            raise PrivacyParameterError(
+                f"The book {given.budget} does not hold {', '.join(missing)} of {given.model}, so "
+                "it is not signed. Sign without --budget, or take the book of this model."
+            )
+    save((place, signature.sign(data, given.key, booked=given.budget is not None)))
+    say(f"{place} is written.")
+
+
+@command("audit", context_settings=PASSED_ON)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def audit(given: Arguments) -> None:
+    """Measure lower bounds on epsilon, as python -m xgb_dp.audit does (--fast: within a minute)."""
+    from ..audit.__main__ import main
+
+    raise SystemExit(main(list(given.arguments)))

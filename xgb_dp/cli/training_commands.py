@@ -1,0 +1,413 @@
+"""The commands that spend a budget on training: `calibrate`, `train`, `select` and `budget`.
+
+XGBoost and pandas take long to load, so a wrong call loads neither.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..accounting.units import UNITS
+from ..budget.budget import Budget
+from ..domain.csv_form import header_of
+from ..domain.declared import Column, typed
+from ..domain.domain import ATTRIBUTE, Domain
+from ..engine.models import load_booster
+from ..errors import PrivacyParameterError, PrivacyRefusal
+from ..record.binding import attach
+from ..record.deployment import model_card
+from ..record.ledger import read_ledger
+from ..record.report import PrivacyReport, privacy_report
+from ..record.report_views import json_number, round_up, spending_rows
+from ..record.spending import Spending, spending
+from ..request.names import check_names, flatten
+from ..request.params import DEFAULT_ROUNDS
+from ..tuning.score_names import SCORES
+from . import options
+from .files import save
+from .group import (
+    Arguments,
+    booked_on,
+    command,
+    model_file,
+    new_files,
+    report_file,
+    report_kind,
+    say,
+)
+from .options import FILE, FOLDER, OUT, ROWS
+
+if TYPE_CHECKING:
+    from ..domain.csv_form import Csv
+    from ..training.prepare import Prepared
+    from .tables import FileRows
+
+
+@command("calibrate")
+@click.option("--epsilon", type=float, multiple=True, required=True, help="Epsilon, in nats.")
+@options.delta
+@click.option("--columns", type=int, help="Number of numeric columns, if none are declared.")
+@options.training
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@options.domain
+def calibrate(given: Arguments) -> None:
+    """Show how much noise an epsilon needs. Reads no rows and spends nothing.
+
+    The noise multiplier is the standard deviation of the noise divided by the most that one row can
+    change: noise of 40 in the leaves drowns leaves of fewer than some 40 rows.
+    """
+    import xgboost  # noqa: F401 - the accountant takes a tenth of its time in the library
+
+    from ..request.schema import Schema
+    from ..training.prepare import prepare
+
+    domain, delta = options.domain_from(given), given.delta
+    named = dict(domain.columns or domain.declared)
+    for i in range(given.columns or 0):
+        named.setdefault(f"column {i}", Column())
+    if not named:
+        raise PrivacyParameterError(
+            "The number of columns is missing. Declare the columns in a schema file, or give "
+            "--columns."
+        )
+    domain = replace(domain, columns=named, declared={})
+    features = domain.features
+    shape = Schema(
+        names=list(features),
+        named=True,
+        categorical=frozenset(i for i, c in enumerate(features.values()) if c.categories),
+        dictionaries={},
+    )
+    params = {"tree_method": "dp_hist", **domain.parameters(), **options.params_from(domain, given)}
+    results = [
+        (target, prepare({**params, "dp_epsilon": target, "dp_delta": delta}, shape, given.rounds))
+        for target in given.epsilon
+    ]
+    if given.as_json:
+        shown = [_json(target, prepared, delta) for target, prepared in results]
+        say(json.dumps(shown, indent=2, allow_nan=False))
+        return
+    for target, prepared in results:
+        certified = round_up(prepared.noise.epsilon)
+        unit = prepared.settings.privacy_unit.phrase
+        say(f"epsilon {target:g}: certified {certified} at delta {delta:g} for {unit}")
+        for limit, plan in _plans(prepared):
+            if limit is not None:
+                say(f" {_words(limit, plan)}")
+            for s in _spending(plan, delta):
+                say(f"  {s.release:<11} {s.count:>5}x  {100 * s.share:5.1f}%  {s.noise}")
+
+
+def _plans(prepared: Prepared) -> list[tuple[float | None, Prepared]]:
+    """Each plan with the number of rows below which it is taken; None where there is only one."""
+    if prepared.family is None:
+        return [(None, prepared)]
+    return list(zip(prepared.family.limits, prepared.plans, strict=True))
+
+
+def _spending(plan: Prepared, delta: float) -> list[Spending]:
+    return spending(plan.noise.events, delta, plan.settings.privacy_unit.group)
+
+
+def _words(limit: float, plan: Prepared) -> str:
+    s = plan.settings
+    where = "for more" if math.isinf(limit) else f"below about {limit:,.0f} rows"
+    return f"{where}: {s.rounds} rounds, depth {s['max_depth']}, eta {s['eta']:g}"
+
+
+def _json(target: float, prepared: Prepared, delta: float) -> dict[str, Any]:
+    content = {
+        "target": json_number(target),
+        "epsilon": json_number(prepared.noise.epsilon),
+        "delta": delta,
+        "unit": prepared.settings.unit,
+        "group": prepared.settings.privacy_unit.group,
+    }
+    plans = [
+        {
+            "rows_below": None if limit is None else json_number(limit),
+            "rounds": plan.settings.rounds,
+            "max_depth": plan.settings["max_depth"],
+            "eta": plan.settings["eta"],
+            "budget": spending_rows(_spending(plan, delta)),
+        }
+        for limit, plan in _plans(prepared)
+    ]
+    if prepared.family is None:
+        return {**content, "budget": plans[0]["budget"]}
+    return {**content, "plans": plans}
+
+
+@command("train")
+@click.argument("data", type=ROWS)
+@options.domain
+@click.option("--epsilon", type=float, required=True, help="Privacy budget of this model, in nats.")
+@options.delta
+@options.training
+@options.budget
+@click.option("--model", type=OUT, default="model.json", help="Where to save.")
+@click.option("--continue", "start", type=FILE, help="Private model to add rounds to.")
+@click.option(
+    "--public-start", "public", type=FILE, help="Model made without private rows, to start from."
+)
+@click.option(
+    "--public-data", "public_rows", type=FILE, help="Public rows, for split candidates at no cost."
+)
+@click.option(
+    "--report", "reports", type=OUT, multiple=True, help="Also write a report (.txt, .json, .html)."
+)
+@click.option("--card", "card_path", type=OUT, help="Also write a model card (.md).")
+@click.option(
+    "--disk", type=FOLDER, help="Keep the rows in this folder, which is private, not in memory."
+)
+@options.csv
+@options.force
+@click.option("--quiet", is_flag=True, help="Show no progress bar.")
+def train(given: Arguments) -> None:
+    """Train a private model on the rows of DATA.
+
+    Spends epsilon and delta. Everything that can be wrong is found before any noise is drawn; an
+    error spends nothing.
+
+    \b
+    xgb-dp train people.csv --target income --classes "<=50K,>50K" \\
+        --categories sex=Female,Male --epsilon 1 --delta 1e-6 --model income.json
+    """
+    data, model, csv, card_path = given.data, given.model, given.csv, given.card_path
+    paths = [model, *given.reports, *([card_path] if card_path else [])]
+    below = given.start or given.public
+    new_files(paths, force=given.force)
+    for path in given.reports:
+        report_kind(path)  # an unknown ending is an error before training
+    table, params = rows_and_params(given, **given.named("epsilon", "delta"))
+    domain = table.domain
+    if given.start and given.public:
+        raise PrivacyParameterError("Give --continue or --public-start, not both.")
+    if given.public:
+        params["dp_public_model"] = True
+    if given.public_rows:
+        params["dp_public_data"] = _public_rows(given.public_rows, data, domain, csv)
+    earlier = load_booster(below) if below else None
+    matrix = table.matrix()
+    del table  # its cells are in the matrix
+    import xgboost
+
+    note = f"train {model.name}"
+    with booked_on(given.budget, note) as book:
+        training = xgboost.train if book is None else partial(book.train, note=note)
+        count = DEFAULT_ROUNDS if given.rounds is None else given.rounds
+        with _progress_bar(count, given.quiet) as bar:
+            booster = training(params, matrix, count, xgb_model=earlier, callbacks=[_progress(bar)])
+        attach(booster, **{ATTRIBUTE: domain.to_json()})
+        report = privacy_report(booster)
+        outputs = [report_file(report, path) for path in given.reports]
+        if card_path is not None:
+            outputs.append((card_path, model_card(booster)))
+        save(model_file(model, booster), *outputs)
+    say_what_was_spent(report, model, domain)
+
+
+def rows_and_params(given: Arguments, **target: float) -> tuple[FileRows, dict[str, Any]]:
+    """The rows of DATA as they are declared, and the parameters that options and schema give."""
+    domain = options.domain_from(given)
+    domain.check_target()
+    asked = options.params_from(domain, given)
+    for name, value in target.items():
+        if asked.setdefault(f"dp_{name}", value) != value:
+            raise PrivacyParameterError(
+                f"`dp_{name}` is given twice with different values: keep --{name}."
+            )
+    # Wrong names are found before pandas is loaded and the file is read.
+    check_names(flatten(asked))
+    domain.resolved(header_of(given.data, given.csv), training=True).checked()
+    folder = getattr(given, "disk", None)
+    if folder is None:
+        from .tables import read_table
+
+        table = read_table(given.data, domain, training=True, csv=given.csv)
+    else:
+        from .tables import paged_table
+
+        table = paged_table(given.data, domain, folder, given.csv)
+    params = {"tree_method": "dp_hist", "verbosity": 1, **table.domain.parameters(), **asked}
+    if table.ids is not None:
+        params["dp_privacy_id"] = table.persons
+    return table, params
+
+
+def _public_rows(path: Path, data: Path, domain: Domain, csv: Csv) -> Any:
+    """The matrix of public rows; they need no ids, and none of the columns that are left out."""
+    from .files import note_of
+    from .tables import read_table
+
+    if path.samefile(data) or note_of(path).is_file():
+        raise PrivacyRefusal(
+            "`--public-data` names private rows: the file of the training rows itself, or a part "
+            "that `xgb-dp split` has made. Their exact quantiles would be thresholds of the model. "
+            "Give rows of another source, which are public."
+        )
+    shared = replace(domain, privacy_id=None, drop=())
+    return read_table(path, shared, training=True, csv=csv).matrix()
+
+
+def _progress_bar(rounds: int, quiet: bool) -> Any:
+    hidden = quiet or not sys.stderr.isatty()
+    return click.progressbar(length=rounds, label="training", file=sys.stderr, hidden=hidden)
+
+
+def _progress(bar: Any) -> Any:
+    """The callback that shows how many rounds are done."""
+    from xgboost.callback import TrainingCallback
+
+    class Progress(TrainingCallback):
+        def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+            del model, epoch, evals_log
+            bar.update(1)
+            return False
+
+        def before_training(self, model: Any) -> Any:
+            # The plan is known, and with it the number of rounds, which is public or was released.
+            bar.length = read_ledger(model).trainings[-1].rounds
+            return model
+
+    return Progress()
+
+
+def say_what_was_spent(report: PrivacyReport, model: Path, domain: Domain) -> None:
+    """Print the guarantee of a model in a sentence."""
+    if not report.private:
+        click.secho(report.statement(), fg="red")
+    else:
+        say(
+            f"{model} is ({round_up(report.epsilon)}, {report.delta:g})-differentially private for "
+            f"{report.unit.phrase} added or removed."
+        )
+    say(f"The whole statement: xgb-dp report {model}")
+    if domain.discovered is not None:
+        say("This counts the look at private rows by which its schema was found.")
+
+
+@command("select")
+@click.argument("data", type=ROWS)
+@options.domain
+@click.option("--epsilon", type=float, required=True, help="Of the whole selection, in nats.")
+@options.delta
+@click.option(
+    "--grid",
+    "grids",
+    multiple=True,
+    required=True,
+    metavar="NAME=A,B,...",
+    help="Values of a parameter among which to choose, e.g. max_depth=2,4 or rounds=20,50.",
+)
+@click.option("--score", type=click.Choice(SCORES), help="What models are judged by.")
+@options.training
+@options.budget
+@click.option("--model", type=OUT, default="model.json", help="Where to save.")
+@options.csv
+@options.force
+def select(given: Arguments) -> None:
+    """Choose among settings on the rows of DATA, and save the best model.
+
+    Spends epsilon and delta once, for the model, its setting and its score.
+
+    \b
+    xgb-dp select people.csv --schema people.yaml --grid max_depth=2,4 --grid eta=0.1,0.3 \\
+        --epsilon 2 --delta 1e-6 --model income.json
+    """
+    model, grid = given.model, _grid(given.grids)
+    new_files([model], force=given.force)
+    table, params = rows_and_params(given)
+    from ..tuning.best_run import select as best_of
+
+    note = f"select {model.name}"
+    with booked_on(given.budget, note) as book:
+        chosen = best_of(
+            params,
+            table.matrix(),
+            grid,
+            num_boost_round=DEFAULT_ROUNDS if given.rounds is None else given.rounds,
+            budget=book,
+            note=note,
+            **given.named("epsilon", "delta", "score"),
+        )
+        attach(chosen.booster, **{ATTRIBUTE: table.domain.to_json()})
+        save(model_file(model, chosen.booster))
+    setting = ", ".join(f"{name}={value}" for name, value in chosen.setting.items())
+    say(f"{setting}: {chosen.score_name} {chosen.score:.4f} ± {chosen.score_noise:.4f}")
+    say_what_was_spent(chosen.report, model, table.domain)
+
+
+def _grid(texts: tuple[str, ...]) -> dict[str, list[object]]:
+    """The values of each parameter, as :func:`xgb_dp.select` takes them."""
+    grid: dict[str, list[object]] = {}
+    for text in texts:
+        name, equals, values = text.partition("=")
+        name = "num_boost_round" if name == "rounds" else name
+        if not name or not equals or not values or name in grid:
+            raise PrivacyParameterError(
+                "--grid takes NAME=A,B,..., once for each parameter, for example "
+                "--grid max_depth=2,4."
+            )
+        grid[name] = [typed(value) for value in values.split(",")]
+    return grid
+
+
+@command("budget")
+@click.argument("file", type=OUT)
+@click.argument("models", type=FILE, nargs=-1)
+@click.option("--check", is_flag=True, help="Check that the budget contains all of each MODEL.")
+@click.option("--epsilon", type=float, help="Total of the data set; needed to make the file.")
+@click.option("--delta", type=float, help="Total of the data set; needed to make the file.")
+@click.option("--selection-epsilon", type=float, help="Part of epsilon set aside for selections.")
+@click.option("--unit", type=click.Choice(list(UNITS)), help="What is protected; by default row.")
+@click.option("--group", type=int, help="Rows, or persons, protected together; by default 1.")
+@click.option(
+    "--most-rows", type=int, help="Most rows of a person; trainings for rows count that often."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print what is left, and the plan, as JSON.")
+def budget(given: Arguments) -> None:
+    """Make the budget FILE of a data set, or show what is left of it. Spends nothing.
+
+    With --check MODEL... it lists the releases of saved models that the budget does not contain,
+    and the exit code is 1 if there are any.
+    """
+    file = given.file
+    if given.check != bool(given.models):
+        raise PrivacyParameterError(
+            "--check needs saved models, and models need --check: "
+            f"xgb-dp budget {file} --check model.json."
+        )
+    if not file.exists() and None in (given.epsilon, given.delta):
+        raise PrivacyParameterError(
+            f"There is no budget file {file}. To make one, give the total of the data set: "
+            f"xgb-dp budget {file} --epsilon 2 --delta 1e-6."
+        )
+    total = given.named("epsilon", "delta", "selection_epsilon", "unit", "group", "most_rows")
+    book = Budget(file, **total)
+    book.verify()
+    if not given.check:
+        say(json.dumps(_state(book), indent=2) if given.as_json else book.statement())
+        return
+    missing = {model: book.missing(model) for model in given.models}
+    for model, names in missing.items():
+        say(f"{model}: " + (f"not booked: {', '.join(names)}" if names else "booked"))
+    if any(missing.values()):
+        raise SystemExit(1)
+
+
+def _state(book: Budget) -> dict[str, Any]:
+    """The totals, what is left of them, a plan for that, and the entries."""
+    totals = {name: getattr(book, name) for name in ("epsilon", "delta", "selection_epsilon")}
+    totals |= {"unit": book.unit.name, "group": book.unit.group}
+    left = {"remaining": book.remaining(), "remaining_selection": book.remaining_selection()}
+    entries = [{n: getattr(e, n) for n in ("id", "note", "time", "state")} for e in book.entries]
+    return {**totals, **left, "plan": book.plan(), "entries": entries}
