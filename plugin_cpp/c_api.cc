@@ -17,7 +17,7 @@
 #include "plugin_cpp/plan/plan.h"                      // for ParsePlan
 #include "plugin_cpp/release/ledger.h"                 // for NewTrainingId, OpenClaim
 #include "plugin_cpp/releases/candidates/discovery.h"  // for DiscoverNumbers
-#include "plugin_cpp/releases/intercept.h"             // for ReleaseBeforeTrees
+#include "plugin_cpp/releases/label_sums.h"            // for ReleaseBeforeTrees
 #include "plugin_cpp/rows/persons.h"                   // for Persons
 #include "plugin_cpp/rows/raw_pages.h"                 // for ForEachPage
 #include "xgboost/data.h"                              // for DMatrix, SparsePage
@@ -74,8 +74,8 @@ XGB_DLL int XGDPSetThreads(int n_threads, int* before) {
   API_END();
 }
 
-/** @brief Release sums before the first tree, see plugin_cpp/releases/intercept.h. */
-XGB_DLL int XGDPReleaseIntercept(DMatrixHandle handle, char const* request, char const** out) {
+/** @brief Release sums before the first tree, see plugin_cpp/releases/label_sums.h. */
+XGB_DLL int XGDPReleaseBeforeTrees(DMatrixHandle handle, char const* request, char const** out) {
   API_BEGIN();
   CHECK(request && out);
   auto const& p_fmat = MatrixOf(handle);

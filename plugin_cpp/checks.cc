@@ -57,7 +57,7 @@ void CheckTrainParam(tree::TrainParam const& param) {
 
 void CheckMatrix(DMatrix* p_fmat, Plan const& plan, Persons const* persons) {
   auto const& info = p_fmat->Info();
-  CHECK((persons != nullptr) == plan.IsOfPersons())
+  CHECK((persons != nullptr) == plan.IsPersonLevel())
       << "The plan and the DMatrix disagree on the unit of privacy: give the ids of persons as "
       << "`dp_privacy_id`.";
   // Not CHECK_EQ, which would print the number of rows.

@@ -3,13 +3,13 @@
 #include <vector>     // for vector
 
 #include "plugin_cpp/checks.h"
-#include "plugin_cpp/json_reader.h"        // for JsonReader, KnownNoise
-#include "plugin_cpp/release/ledger.h"     // for Attributes, kLedgerAttribute, UseClaim
-#include "plugin_cpp/release/tree_name.h"  // for PlanName
-#include "plugin_cpp/rows/persons.h"       // for Persons
-#include "xgboost/json.h"                  // for Json, String
-#include "xgboost/logging.h"               // for CHECK
-#include "xgboost/string_view.h"           // for StringView
+#include "plugin_cpp/json_reader.h"      // for JsonReader, KnownNoise
+#include "plugin_cpp/release/digests.h"  // for PlanDigest
+#include "plugin_cpp/release/ledger.h"   // for Attributes, kLedgerAttribute, UseClaim
+#include "plugin_cpp/rows/persons.h"     // for Persons
+#include "xgboost/json.h"                // for Json, String
+#include "xgboost/logging.h"             // for CHECK
+#include "xgboost/string_view.h"         // for StringView
 
 namespace xgboost::dp {
 namespace {
@@ -27,7 +27,7 @@ bool IsClaimed(std::string const& text, KnownNoise const& known, std::string con
   if (!known.IsPrivate() && (ledger.Bool("private") || ledger.Text("noise") != known.Source())) {
     return false;
   }
-  Json name{String{PlanName(plan_text)}};
+  Json name{String{PlanDigest(plan_text)}};
   auto const& plans = training.List("plans");
   return std::any_of(plans.cbegin(), plans.cend(), [&](auto const& one) { return one == name; });
 }

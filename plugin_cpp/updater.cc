@@ -18,10 +18,10 @@
 #include "plugin_cpp/guard.h"          // for PrivateUpdater
 #include "plugin_cpp/plan/plan.h"  // for CorrectionEvent, kPlanKey, kStateKey, LeafEvent, Plan, ParsePlan
 #include "plugin_cpp/published/sampling.h"              // for RowSample
+#include "plugin_cpp/release/digests.h"                 // for TreeDigest
 #include "plugin_cpp/release/ledger.h"                  // for kLedgerAttribute
 #include "plugin_cpp/release/release.h"                 // for Release
 #include "plugin_cpp/release/source.h"                  // for MakeSharedSource
-#include "plugin_cpp/release/tree_name.h"               // for TreeName
 #include "plugin_cpp/releases/candidates/candidates.h"  // for CandidateKinds, Candidates
 #include "plugin_cpp/releases/correction.h"             // for MeanCorrection, SumResiduals
 #include "plugin_cpp/releases/leaves/leaf_values.h"     // for FinishTree, LeafShrinkage
@@ -115,7 +115,7 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
                         out_position.back().HostVector(), trees.back());
     }
     for (auto const* tree : trees) {
-      training.names.emplace_back(TreeName(*tree));
+      training.names.emplace_back(TreeDigest(*tree));
     }
     training.last_tree = trees.back();
     training.busy = false;
@@ -201,7 +201,7 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
         : plan{std::move(parsed)},
           // Without noise nothing is hidden, and the same rows give the same model.
           key{plan.noise_free ? std::string(2 * sizeof(ChaChaKey), '0') : plan.known.key},
-          release{ctx, plan.noise_free, key, plan.masking, kTrainingStream, plan.IsOfPersons()},
+          release{ctx, plan.noise_free, key, plan.masking, kTrainingStream, plan.IsPersonLevel()},
           sample{plan, key},
           candidates{CandidateKinds::Make(plan.candidates.kind, {ctx, plan, &release})},
           leaves{LeafReleases::Make(plan.leaf.noise, {plan, &release})},

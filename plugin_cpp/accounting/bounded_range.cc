@@ -3,7 +3,7 @@
 
 #include <algorithm>  // for min, fill_n
 
-#include "plugin_cpp/wide.h"  // for XGB_DP_WIDE
+#include "plugin_cpp/simd.h"  // for XGB_DP_SIMD
 
 #if defined(__GNUC__) && !defined(__clang__)
 // GCC vectorises a maximum only if it may assume that comparisons do not trap. A function with
@@ -24,7 +24,7 @@ constexpr std::int64_t kBlock = 1024;  // points of one block, its curves stay i
  * v0[i] is V(x_i - t_j), w0[i] is V(x_i - t_j + eps0). It calls nothing: see XGB_DP_NO_TRAPS.
  * Without FMA every machine computes the same bound: a calibration does not depend on the host.
  */
-XGB_DP_WIDE XGB_DP_NO_TRAPS void RaiseToSegment(double const* __restrict v0,
+XGB_DP_SIMD XGB_DP_NO_TRAPS void RaiseToSegment(double const* __restrict v0,
                                                 double const* __restrict w0, double* __restrict out,
                                                 std::int64_t n, double q0, double p0, double q1,
                                                 double p1, double dq, double kappa) {
@@ -47,7 +47,7 @@ XGB_DP_WIDE XGB_DP_NO_TRAPS void RaiseToSegment(double const* __restrict v0,
 }
 }  // namespace
 
-void BackwardStep(double const* v, std::int64_t n, TwoPointLaws const& laws, double* out) {
+void BackwardStep(double const* v, std::int64_t n, TwoPointDistributions const& laws, double* out) {
   std::fill_n(out, n, 0.0);
   for (std::int64_t begin = 0; begin < n; begin += kBlock) {
     for (std::int64_t j = 0; j < laws.m; ++j) {

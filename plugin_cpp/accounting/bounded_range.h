@@ -9,7 +9,7 @@
 
 namespace xgboost::dp {
 /** \brief Two-point laws {t_j, t_j - eps0} on a grid, j = 0 .. m; names follow the proof. */
-struct TwoPointLaws {
+struct TwoPointDistributions {
   std::int64_t m;
   double const* q;      // P-probability of the loss t_j
   double const* p;      // 1 - q
@@ -23,5 +23,5 @@ struct TwoPointLaws {
  *
  * v[i] is V(x_i), readable from -m to n + m.
  */
-void BackwardStep(double const* v, std::int64_t n, TwoPointLaws const& laws, double* out);
+void BackwardStep(double const* v, std::int64_t n, TwoPointDistributions const& laws, double* out);
 }  // namespace xgboost::dp

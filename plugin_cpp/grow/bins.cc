@@ -13,14 +13,14 @@
 #include "plugin_cpp/grow/page_file.h"  // for PageFile
 #include "plugin_cpp/grow/room.h"       // for BytesOfBins, CheckRoom
 #include "plugin_cpp/rows/raw_pages.h"  // for ForEachPage
+#include "plugin_cpp/simd.h"            // for AskForLargePages
 #include "plugin_cpp/upstream.h"        // for MakeEmptyCuts
-#include "plugin_cpp/wide.h"            // for AskForLargePages
 #include "xgboost/logging.h"            // for CHECK_LT
 #include "xgboost/span.h"               // for Span
 
 namespace xgboost::dp {
 BinnedPages::BinnedPages(common::HistogramCuts const& cuts, std::string const& cache)
-    : places_{cuts} {
+    : offsets_{cuts} {
   if (!cache.empty()) {
     file_ = std::make_unique<PageFile>(cache);
   }
@@ -109,7 +109,7 @@ struct Layout {
   }
 };
 
-void WriteSparse(Context const* ctx, BinFinder const& bin_of, BinPlaces const& places,
+void WriteSparse(Context const* ctx, BinFinder const& bin_of, BinOffsets const& offsets,
                  SparsePage const& page, std::uint8_t* bytes) {
   auto view = page.GetView();
   auto const* offset = page.offset.ConstHostVector().data();
@@ -120,23 +120,23 @@ void WriteSparse(Context const* ctx, BinFinder const& bin_of, BinPlaces const& p
     row_ptr[i + 1] = offset[i + 1] - offset[0];
     auto* at = entries + (offset[i] - offset[0]);
     for (auto const& entry : view[i]) {
-      *at++ = places[entry.index] + bin_of(entry);
+      *at++ = offsets[entry.index] + bin_of(entry);
     }
   });
 }
 
 /** @brief Write the codes of a dense page to its bytes, in the type of its codes. */
 template <typename CodeT>
-void WriteDense(Context const* ctx, BinFinder const& bin_of, BinPlaces const& places,
+void WriteDense(Context const* ctx, BinFinder const& bin_of, BinOffsets const& offsets,
                 SparsePage const& page, DenseCodes<CodeT> const&, std::uint8_t* bytes) {
   auto view = page.GetView();
-  auto n_features = places.NumFeatures();
+  auto n_features = offsets.NumFeatures();
   auto* codes = reinterpret_cast<CodeT*>(bytes);
   common::ParallelFor(view.Size(), ctx->Threads(), [&](auto i) {
     auto* row = codes + i * n_features;
     if (view[i].size() != n_features) {
       for (bst_feature_t f = 0; f < n_features; ++f) {
-        row[f] = static_cast<CodeT>(places.MissingCode(f));
+        row[f] = static_cast<CodeT>(offsets.MissingCode(f));
       }
     }
     for (auto const& entry : view[i]) {
@@ -145,27 +145,27 @@ void WriteDense(Context const* ctx, BinFinder const& bin_of, BinPlaces const& pl
   });
 }
 
-BinPage BinPageOf(Context const* ctx, BinFinder const& bin_of, BinPlaces const& places,
+BinPage BinPageOf(Context const* ctx, BinFinder const& bin_of, BinOffsets const& offsets,
                   SparsePage const& page) {
   std::uint32_t most_bins{0};
-  for (bst_feature_t f = 0; f < places.NumFeatures(); ++f) {
-    most_bins = std::max(most_bins, places.NumBins(f));
+  for (bst_feature_t f = 0; f < offsets.NumFeatures(); ++f) {
+    most_bins = std::max(most_bins, offsets.NumBins(f));
   }
-  Layout layout{page, places.NumFeatures(), most_bins};
+  Layout layout{page, offsets.NumFeatures(), most_bins};
   BinPage out;
   out.base_row = page.base_rowid;
   out.n_rows = page.Size();
-  out.n_features = places.NumFeatures();
+  out.n_features = offsets.NumFeatures();
   out.code_bytes = layout.code_bytes;
   out.n_bytes = layout.n_bytes;
   auto* bytes = new std::uint8_t[layout.n_bytes];
   AskForLargePages(bytes, layout.n_bytes);
   out.bytes = {bytes, std::default_delete<std::uint8_t[]>{}};
   if (out.IsDense()) {
-    WithDenseCodes(out,
-                   [&](auto const& codes) { WriteDense(ctx, bin_of, places, page, codes, bytes); });
+    WithDenseCodes(
+        out, [&](auto const& codes) { WriteDense(ctx, bin_of, offsets, page, codes, bytes); });
   } else {
-    WriteSparse(ctx, bin_of, places, page, bytes);
+    WriteSparse(ctx, bin_of, offsets, page, bytes);
   }
   return out;
 }
@@ -174,14 +174,14 @@ BinPage BinPageOf(Context const* ctx, BinFinder const& bin_of, BinPlaces const& 
 
 common::HistogramCuts MakeCuts(Plan const& plan,
                                std::vector<std::vector<float>> const& private_cuts) {
-  std::size_t n_places = 0;  // at most, see BinPlaces: before any of them takes memory
+  std::size_t n_offsets = 0;  // at most, see BinOffsets: before any of them takes memory
   for (auto const& feature : plan.features) {
-    n_places += feature.n_categories + feature.cuts.size() + 2;
+    n_offsets += feature.n_categories + feature.cuts.size() + 2;
   }
   for (auto const& chosen : private_cuts) {
-    n_places += chosen.size();
+    n_offsets += chosen.size();
   }
-  CHECK_LT(n_places, std::size_t{1} << 32)
+  CHECK_LT(n_offsets, std::size_t{1} << 32)
       << "There are too many bins, which are numbered by 32 bits: all columns together have fewer "
          "than 2^32 of them. Take a smaller `max_bin`, or declare fewer categories.";
   auto cuts = MakeEmptyCuts(plan.features.size());
@@ -240,8 +240,9 @@ void CheckRoom(DMatrix* p_fmat, std::uint64_t n_bytes) {
 BinnedPages BinRows(Context const* ctx, common::HistogramCuts const& cuts, DMatrix* p_fmat) {
   BinFinder bin_of{cuts, p_fmat->Info().feature_types.ConstHostSpan()};
   BinnedPages out{cuts, CacheOf(p_fmat)};
-  ForEachPage(ctx, p_fmat,
-              [&](SparsePage const& page) { out.Add(BinPageOf(ctx, bin_of, out.Places(), page)); });
+  ForEachPage(ctx, p_fmat, [&](SparsePage const& page) {
+    out.Add(BinPageOf(ctx, bin_of, out.Offsets(), page));
+  });
   return out;
 }
 }  // namespace xgboost::dp

@@ -21,16 +21,16 @@
 #include "common/hist_util.h"           // for HistogramCuts
 #include "plugin_cpp/grow/page_file.h"  // for PageFile
 #include "plugin_cpp/plan/plan.h"       // for Plan
-#include "plugin_cpp/wide.h"            // for kBytesOfLine, Prefetch
+#include "plugin_cpp/simd.h"            // for kCacheLineBytes, Prefetch
 #include "xgboost/base.h"               // for bst_idx_t, bst_feature_t
 #include "xgboost/context.h"            // for Context
 #include "xgboost/data.h"               // for DMatrix
 
 namespace xgboost::dp {
 /** @brief Positions in a table with a place for each bin, and for each feature's missing values. */
-class BinPlaces {
+class BinOffsets {
  public:
-  explicit BinPlaces(common::HistogramCuts const& cuts) {
+  explicit BinOffsets(common::HistogramCuts const& cuts) {
     auto const& ptrs = cuts.Ptrs();
     for (std::size_t f = 0; f < ptrs.size(); ++f) {
       begins_.push_back(ptrs[f] + static_cast<std::uint32_t>(f));
@@ -86,7 +86,7 @@ struct DenseCodes {
   /** @brief The same for all codes of a row from one feature up to another. */
   void Prefetch(std::size_t row, std::size_t begin, std::size_t end) const {
     auto const* cell = codes + row * n_features;
-    for (auto f = begin; f + 1 < end; f += kBytesOfLine / sizeof(CodeT)) {
+    for (auto f = begin; f + 1 < end; f += kCacheLineBytes / sizeof(CodeT)) {
       dp::Prefetch(cell + f);
     }
     dp::Prefetch(cell + end - 1);
@@ -96,12 +96,12 @@ struct DenseCodes {
 struct SparseCodes {
   std::uint64_t const* row_ptr;
   std::uint32_t const* entries;
-  BinPlaces const& places;
+  BinOffsets const& offsets;
 
   std::uint32_t operator()(std::size_t row, bst_feature_t f) const {
     auto const* end = entries + row_ptr[row + 1];
-    auto const* it = std::lower_bound(entries + row_ptr[row], end, places[f]);
-    return it == end || *it >= places[f + 1] ? places.MissingCode(f) : *it - places[f];
+    auto const* it = std::lower_bound(entries + row_ptr[row], end, offsets[f]);
+    return it == end || *it >= offsets[f + 1] ? offsets.MissingCode(f) : *it - offsets[f];
   }
   void Prefetch(std::size_t row, bst_feature_t) const { dp::Prefetch(row_ptr + row); }
 };
@@ -119,11 +119,11 @@ void WithDenseCodes(BinPage const& page, Fn&& fn) {
 }
 
 template <typename Fn>
-void WithCodes(BinPage const& page, BinPlaces const& places, Fn&& fn) {
+void WithCodes(BinPage const& page, BinOffsets const& offsets, Fn&& fn) {
   if (page.IsDense()) {
     WithDenseCodes(page, fn);
   } else {
-    fn(SparseCodes{page.RowPtr(), page.Entries(), places});
+    fn(SparseCodes{page.RowPtr(), page.Entries(), offsets});
   }
 }
 
@@ -139,10 +139,10 @@ class BinnedPages {
   /** @brief A page without its bytes: what rows it has. */
   [[nodiscard]] BinPage const& Head(std::size_t i) const { return pages_[i]; }
   [[nodiscard]] std::size_t NumRows() const;
-  [[nodiscard]] BinPlaces const& Places() const { return places_; }
+  [[nodiscard]] BinOffsets const& Offsets() const { return offsets_; }
 
  private:
-  BinPlaces places_;
+  BinOffsets offsets_;
   std::vector<BinPage> pages_;         // without their bytes if there is a file
   std::vector<std::uint64_t> begins_;  // in the file
   std::unique_ptr<PageFile> file_;

@@ -12,16 +12,16 @@
 #include <type_traits>  // for is_same_v
 #include <vector>       // for vector
 
-#include "common/timer.h"                // for Monitor
-#include "plugin_cpp/grow/bins.h"        // for BinnedPages
-#include "plugin_cpp/grow/histograms.h"  // for Siblings, NodeHistograms, StoredHistograms
-#include "plugin_cpp/grow/offers.h"      // for Offers, NodeSums, OpenNode
-#include "plugin_cpp/grow/row_sets.h"    // for RowSets, Branching
-#include "plugin_cpp/grow/splitter.h"    // for SplitterParts
-#include "plugin_cpp/plan/plan.h"        // for Plan
-#include "plugin_cpp/release/release.h"  // for Release
-#include "plugin_cpp/rows/gradient.h"    // for ClassGradients
-#include "xgboost/context.h"             // for Context
+#include "common/timer.h"                      // for Monitor
+#include "plugin_cpp/grow/bins.h"              // for BinnedPages
+#include "plugin_cpp/grow/histograms.h"        // for Siblings, NodeHistograms, StoredHistograms
+#include "plugin_cpp/grow/row_sets.h"          // for RowSets, Branching
+#include "plugin_cpp/grow/split_candidates.h"  // for SplitCandidates, NodeSums, OpenNode
+#include "plugin_cpp/grow/splitter.h"          // for SplitterParts
+#include "plugin_cpp/plan/plan.h"              // for Plan
+#include "plugin_cpp/release/release.h"        // for Release
+#include "plugin_cpp/rows/gradient.h"          // for ClassGradients
+#include "xgboost/context.h"                   // for Context
 
 namespace xgboost::dp {
 /** @tparam Sum GlobalSum, over the rows of all workers, or LocalSum, of this one alone. */
@@ -30,7 +30,7 @@ class ExactLevels {
  public:
   explicit ExactLevels(SplitterParts const& parts)
       : ctx_{parts.ctx},
-        offers_{parts.offers},
+        candidates_{parts.candidates},
         pages_{parts.pages},
         release_{*parts.release},
         is_stored_{IsStored(pages_, release_)},
@@ -51,8 +51,8 @@ class ExactLevels {
         scratch_ = std::make_shared<typename NodeHistograms<Sum>::Scratch>();
       }
       classes_.push_back(
-          {{ctx_, release_, pages_.Places(), largest_, scratch_, gradients.size() > 1},
-           {ctx_, release_, pages_.Places(), largest_},
+          {{ctx_, release_, pages_.Offsets(), largest_, scratch_, gradients.size() > 1},
+           {ctx_, release_, pages_.Offsets(), largest_},
            {}});
     }
     for (std::size_t k = 0; k < classes_.size(); ++k) {
@@ -87,7 +87,7 @@ class ExactLevels {
       std::vector<std::int64_t> weights(children[i].size(), 0);
       for (std::size_t k = 0; k < classes_.size(); ++k) {
         auto& totals = classes_[k].totals;
-        auto cells = offers_.Cells(partitions[i], this->Sums(nidx, k));
+        auto cells = candidates_.Cells(partitions[i], this->Sums(nidx, k));
         totals.resize(std::max(totals.size(), static_cast<std::size_t>(children[i].back()) + 1));
         for (std::size_t c = 0; c < cells.size(); ++c) {
           totals[children[i][c]] = cells[c];
@@ -97,7 +97,7 @@ class ExactLevels {
       auto heaviest = std::max_element(weights.cbegin(), weights.cend());
       families.push_back(
           {nidx, children[i], static_cast<std::size_t>(heaviest - weights.cbegin())});
-      branchings_.emplace_back(pages_.Places(), nidx, partitions[i], children[i]);
+      branchings_.emplace_back(pages_.Offsets(), nidx, partitions[i], children[i]);
     }
     if (!last && !families.empty()) {
       for (auto& of_class : classes_) {
@@ -116,7 +116,7 @@ class ExactLevels {
     monitor_.Start("Histograms");
     for (std::size_t p = 0; p < pages_.Size(); ++p) {
       auto page = pages_[p];
-      rows_.Part(ctx_, p, page, pages_.Places(), branchings_);
+      rows_.Part(ctx_, p, page, pages_.Offsets(), branchings_);
       for (std::size_t k = 0; k < classes_.size(); ++k) {
         this->WithSums(&classes_[k], [&](auto* sums) {
           sums->Add(p, page, rows_, gradients_[k].pairs);
@@ -162,7 +162,7 @@ class ExactLevels {
   }
 
   Context const* ctx_;
-  Offers const& offers_;
+  SplitCandidates const& candidates_;
   BinnedPages const& pages_;
   Release const& release_;
   bool is_stored_;

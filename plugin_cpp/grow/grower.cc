@@ -13,10 +13,10 @@ TreeGrower::TreeGrower(Context const* ctx, Plan const& plan, common::HistogramCu
     : plan_{plan},
       cuts_{std::move(cuts)},
       pages_{std::move(pages)},
-      offers_{plan, cuts_},
+      candidates_{plan, cuts_},
       interactions_{plan} {
   monitor_.Init("DpTreeGrower");
-  splitter_ = Splitters::Make(plan.split, {ctx, plan, offers_, pages_, structure, release});
+  splitter_ = Splitters::Make(plan.split, {ctx, plan, candidates_, pages_, structure, release});
 }
 
 void TreeGrower::Expand(bst_node_t nidx, Split const& split, RegTree* tree) const {

@@ -8,17 +8,17 @@
 #include <utility>  // for pair
 #include <vector>   // for vector
 
-#include "common/hist_util.h"            // for HistogramCuts
-#include "common/timer.h"                // for Monitor
-#include "plugin_cpp/grow/bins.h"        // for BinnedPages
-#include "plugin_cpp/grow/features.h"    // for InteractionSets
-#include "plugin_cpp/grow/offers.h"      // for Offers, OpenNode
-#include "plugin_cpp/grow/splitter.h"    // for LeafSums, Splitter, TreeSpec
-#include "plugin_cpp/plan/plan.h"        // for Plan
-#include "plugin_cpp/release/release.h"  // for Release
-#include "plugin_cpp/rows/gradient.h"    // for ClassGradients
-#include "xgboost/context.h"             // for Context
-#include "xgboost/tree_model.h"          // for RegTree
+#include "common/hist_util.h"                  // for HistogramCuts
+#include "common/timer.h"                      // for Monitor
+#include "plugin_cpp/grow/bins.h"              // for BinnedPages
+#include "plugin_cpp/grow/features.h"          // for InteractionSets
+#include "plugin_cpp/grow/split_candidates.h"  // for SplitCandidates, OpenNode
+#include "plugin_cpp/grow/splitter.h"          // for LeafSums, Splitter, TreeSpec
+#include "plugin_cpp/plan/plan.h"              // for Plan
+#include "plugin_cpp/release/release.h"        // for Release
+#include "plugin_cpp/rows/gradient.h"          // for ClassGradients
+#include "xgboost/context.h"                   // for Context
+#include "xgboost/tree_model.h"                // for RegTree
 
 namespace xgboost::dp {
 class TreeGrower {
@@ -56,7 +56,7 @@ class TreeGrower {
   Plan const& plan_;
   common::HistogramCuts cuts_;
   BinnedPages pages_;
-  Offers offers_;
+  SplitCandidates candidates_;
   InteractionSets interactions_;
   std::unique_ptr<Splitter> splitter_;
   common::Monitor monitor_;

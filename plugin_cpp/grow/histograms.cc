@@ -13,31 +13,31 @@
 
 namespace xgboost::dp {
 namespace {
-constexpr std::size_t kRowsOfBlock = 8192;
+constexpr std::size_t kRowsPerBlock = 8192;
 // Of the features that are summed together: so few that their words fit the second-level cache, and
 // so many that a row is seldom read again.
-constexpr std::size_t kFeaturesOfTile = 64;
-constexpr std::size_t kPlacesOfTile = kFeaturesOfTile * ((1U << 8) + 1);
+constexpr std::size_t kFeaturesPerTile = 64;
+constexpr std::size_t kOffsetsPerTile = kFeaturesPerTile * ((1U << 8) + 1);
 constexpr std::size_t kFeaturesAtOnce = 8;
 constexpr std::size_t kRowsAhead = 24;
-constexpr std::size_t kPlacesOfLine = kBytesOfLine / sizeof(PackedPair);
+constexpr std::size_t kWordsPerLine = kCacheLineBytes / sizeof(PackedPair);
 constexpr std::size_t kLinesAtOnce = sizeof(std::uint64_t);
 
 /** @brief Where the words of some consecutive features begin in a table of theirs. */
 struct BinTile {
-  BinPlaces const& places;
+  BinOffsets const& offsets;
   std::size_t begin, end;
 
-  std::size_t operator[](std::size_t f) const { return places[f] - places[begin]; }
+  std::size_t operator[](std::size_t f) const { return offsets[f] - offsets[begin]; }
 };
 
 /**
- * @brief The same where no feature has more than 2^kBits places: all are as far apart, so that no
+ * @brief The same where no feature has more than 2^kBits offsets: all are as far apart, so that no
  *        place is read. One line more lies between them, or few sets of a cache would serve them.
  */
 template <std::size_t kBits>
 struct EvenTile {
-  static constexpr std::size_t kApart = (std::size_t{1} << kBits) + kPlacesOfLine;
+  static constexpr std::size_t kApart = (std::size_t{1} << kBits) + kWordsPerLine;
   std::size_t begin, end;
 
   std::size_t operator[](std::size_t f) const { return (f - begin) * kApart; }
@@ -51,7 +51,7 @@ void WithTile(DenseCodes<CodeT> const&, BinTile const& tile, Fn&& fn) {
   }
   std::size_t most = 0;
   for (auto f = tile.begin; f < tile.end; ++f) {
-    most = std::max<std::size_t>(most, tile.places.NumBins(f));
+    most = std::max<std::size_t>(most, tile.offsets.NumBins(f));
   }
   if (most < (1U << 10)) {
     fn(EvenTile<10>{tile.begin, tile.end});
@@ -90,11 +90,11 @@ void SumDense(DenseCodes<CodeT> const& codes, Tile const& tile,
 
 /** @brief Add the words of a table to the sums of all bins, and leave zeros. */
 template <typename Tile>
-void MoveSums(BinPlaces const& places, Tile const& tile, PackedPair* words, LocalSum* sums) {
+void MoveSums(BinOffsets const& offsets, Tile const& tile, PackedPair* words, LocalSum* sums) {
   for (auto f = tile.begin; f < tile.end; ++f) {
     auto* of_feature = words + tile[f];
-    auto* out = sums + (places[f] - f);
-    auto n_bins = places.NumBins(f);
+    auto* out = sums + (offsets[f] - f);
+    auto n_bins = offsets.NumBins(f);
     for (std::size_t i = 0; i < n_bins; ++i) {
       out[i] += of_feature[i].Sum();
     }
@@ -125,38 +125,38 @@ void SumSparse(BinPage const& page, common::Span<std::uint32_t const> rows, Pack
 }
 
 /**
- * @brief Two ascending lists as one; places of both get fn(sum, sum), and those of the second alone
- *        fn(0, sum). What comes out as 0 is left out.
+ * @brief Two ascending lists as one; offsets of both get fn(sum, sum), and those of the second
+ * alone fn(0, sum). What comes out as 0 is left out.
  */
 template <typename Sum, typename Fn>
 void Zip(StoredBins<Sum> const& list, StoredBins<Sum> const& other, Fn&& fn, StoredBins<Sum>* out) {
-  auto n_a = list.places.size(), n_b = other.places.size();
-  out->places.resize(n_a + n_b);
+  auto n_a = list.offsets.size(), n_b = other.offsets.size();
+  out->offsets.resize(n_a + n_b);
   out->sums.resize(n_a + n_b);
   std::size_t i = 0, j = 0, n = 0;
   while (i < n_a || j < n_b) {
-    auto a = i < n_a ? list.places[i] : std::numeric_limits<std::uint32_t>::max();
-    auto b = j < n_b ? other.places[j] : std::numeric_limits<std::uint32_t>::max();
+    auto a = i < n_a ? list.offsets[i] : std::numeric_limits<std::uint32_t>::max();
+    auto b = j < n_b ? other.offsets[j] : std::numeric_limits<std::uint32_t>::max();
     auto place = std::min(a, b);
     Sum sum = a == place ? list.sums[i++] : Sum{};
     if (b == place) {
       sum = fn(sum, other.sums[j++]);
     }
-    out->places[n] = place;
+    out->offsets[n] = place;
     out->sums[n] = sum;
     n += sum.grad != 0 || sum.hess != 0 ? 1 : 0;
   }
-  out->places.resize(n);
+  out->offsets.resize(n);
   out->sums.resize(n);
 }
 }  // namespace
 
-Level::Level(Context const* ctx, Release const& release, BinPlaces const& places,
+Level::Level(Context const* ctx, Release const& release, BinOffsets const& offsets,
              std::int64_t largest)
-    : ctx_{ctx}, release_{release}, places_{places} {
+    : ctx_{ctx}, release_{release}, offsets_{offsets} {
   CHECK_LE(largest, PackedPair::kLimit);
   rows_of_block_ = std::clamp<std::size_t>(PackedPair::kLimit / std::max<std::int64_t>(largest, 1),
-                                           1, kRowsOfBlock);
+                                           1, kRowsPerBlock);
 }
 
 void Level::Begin(std::vector<Siblings> families) {
@@ -200,17 +200,17 @@ std::size_t Level::IndexOf(bst_node_t nidx) const {
 
 template <typename Sum>
 NodeHistograms<Sum>::NodeHistograms(Context const* ctx, Release const& release,
-                                    BinPlaces const& places, std::int64_t largest,
+                                    BinOffsets const& offsets, std::int64_t largest,
                                     std::shared_ptr<Scratch> scratch, bool is_small)
-    : Level{ctx, release, places, largest},
+    : Level{ctx, release, offsets, largest},
       tiles_{{0, 0}},
-      n_bins_{places.Size() - places.NumFeatures()},
+      n_bins_{offsets.Size() - offsets.NumFeatures()},
       is_small_{is_small},
       scratch_{std::move(scratch)} {
-  for (std::size_t f = 0; f < places.NumFeatures(); ++f) {
+  for (std::size_t f = 0; f < offsets.NumFeatures(); ++f) {
     auto begin = tiles_.back().begin;
-    if (f == begin + kFeaturesOfTile ||
-        (f > begin && places[f + 1] - places[begin] > kPlacesOfTile)) {
+    if (f == begin + kFeaturesPerTile ||
+        (f > begin && offsets[f + 1] - offsets[begin] > kOffsetsPerTile)) {
       tiles_.push_back({f, f});
     }
     tiles_.back().end = f + 1;
@@ -232,17 +232,17 @@ void NodeHistograms<Sum>::Add(std::size_t p, BinPage const& page, RowSets const&
       rows_to_words(buffer.data());
       // Sums of integers do not depend on which thread is first.
       std::lock_guard<std::mutex> lock{locks[blocks[b].node]};
-      MoveSums(places_, tile, buffer.data(), scratch_->local.data() + blocks[b].node * n_bins_);
+      MoveSums(offsets_, tile, buffer.data(), scratch_->local.data() + blocks[b].node * n_bins_);
     };
     if (!page.IsDense()) {
-      sum(BinTile{places_, 0, places_.NumFeatures()}, [&](auto* words) {
+      sum(BinTile{offsets_, 0, offsets_.NumFeatures()}, [&](auto* words) {
         SumSparse(page, blocks[b].rows, pairs, words, [](std::uint32_t) {});
       });
       return;
     }
     WithDenseCodes(page, [&](auto const& codes) {
       for (auto const& [begin, end] : tiles_) {
-        WithTile(codes, {places_, begin, end}, [&](auto const& tile) {
+        WithTile(codes, {offsets_, begin, end}, [&](auto const& tile) {
           sum(tile, [&](auto* words) { SumDense(codes, tile, blocks[b].rows, pairs, words); });
         });
       }
@@ -293,9 +293,9 @@ template class NodeHistograms<LocalSum>;
 template class NodeHistograms<GlobalSum>;
 
 void StoredHistograms::TakeList(Table* table) {
-  auto& [begins, places, sums] = table->list;
+  auto& [begins, offsets, sums] = table->list;
   begins.clear();
-  places.clear();
+  offsets.clear();
   sums.clear();
   for (std::size_t first = 0; first < table->is_set.size(); first += kLinesAtOnce) {
     std::uint64_t any;
@@ -308,12 +308,12 @@ void StoredHistograms::TakeList(Table* table) {
         continue;
       }
       table->is_set[line] = 0;
-      auto* words = table->words.data() + line * kPlacesOfLine;
-      for (std::size_t i = 0; i < kPlacesOfLine; ++i) {
+      auto* words = table->words.data() + line * kWordsPerLine;
+      for (std::size_t i = 0; i < kWordsPerLine; ++i) {
         auto sum = words[i].Sum();
         words[i] = {};
         if (sum.grad != 0 || sum.hess != 0) {
-          places.push_back(static_cast<std::uint32_t>(line * kPlacesOfLine + i));
+          offsets.push_back(static_cast<std::uint32_t>(line * kWordsPerLine + i));
           sums.push_back(sum);
         }
       }
@@ -325,7 +325,7 @@ void StoredHistograms::Add(std::size_t p, BinPage const& page, RowSets const& ro
                            std::vector<PackedPair> const& gpair) {
   auto blocks = this->BlocksOf(p, rows);
   auto const* pairs = gpair.data() + page.base_row;
-  auto n_lines = places_.Size() / kPlacesOfLine + 1;
+  auto n_lines = offsets_.Size() / kWordsPerLine + 1;
   n_lines = (n_lines + kLinesAtOnce - 1) / kLinesAtOnce * kLinesAtOnce;
   lists_.resize(summed_.size());
   tables_.resize(ctx_->Threads());
@@ -334,16 +334,16 @@ void StoredHistograms::Add(std::size_t p, BinPage const& page, RowSets const& ro
     auto& table = tables_[omp_get_thread_num()];
     if (table.is_set.empty()) {
       table.is_set.resize(n_lines);
-      table.words.resize(n_lines * kPlacesOfLine);
+      table.words.resize(n_lines * kWordsPerLine);
     }
     auto* is_set = table.is_set.data();
     SumSparse(page, blocks[b].rows, pairs, table.words.data(),
-              [is_set](std::uint32_t place) { is_set[place / kPlacesOfLine] = 1; });
+              [is_set](std::uint32_t place) { is_set[place / kWordsPerLine] = 1; });
     TakeList(&table);
     // Sums of integers do not depend on which thread is first.
     std::lock_guard<std::mutex> lock{locks[blocks[b].node]};
     auto& list = lists_[blocks[b].node];
-    if (list.places.empty()) {
+    if (list.offsets.empty()) {
       list = table.list;
     } else {
       Zip(list, table.list, [](LocalSum a, LocalSum b) { return a + b; }, &table.merged);
@@ -356,7 +356,7 @@ void StoredHistograms::End() {
   std::vector<StoredBins<GlobalSum>> below;
   lists_.resize(summed_.size());
   for (auto& list : lists_) {
-    below.push_back({{}, std::move(list.places), std::vector<GlobalSum>(list.sums.size())});
+    below.push_back({{}, std::move(list.offsets), std::vector<GlobalSum>(list.sums.size())});
     release_.SumOverWorkers(&list.sums, below.back().sums.data());
     list = {};
   }
@@ -369,15 +369,15 @@ void StoredHistograms::End() {
       Zip(rest, below[other++], [](GlobalSum a, GlobalSum const& b) { return a - b; }, &scratch);
       std::swap(rest, scratch);
     }
-    rest.places.shrink_to_fit();
+    rest.offsets.shrink_to_fit();
     rest.sums.shrink_to_fit();
     below.push_back(std::move(rest));
   }
   for (auto& of_node : below) {
     of_node.begins.assign(1, 0);
     std::uint32_t i = 0;
-    for (bst_feature_t f = 0; f < places_.NumFeatures(); ++f) {
-      while (i < of_node.places.size() && of_node.places[i] < places_[f + 1]) {
+    for (bst_feature_t f = 0; f < offsets_.NumFeatures(); ++f) {
+      while (i < of_node.offsets.size() && of_node.offsets[i] < offsets_[f + 1]) {
         ++i;
       }
       of_node.begins.push_back(i);

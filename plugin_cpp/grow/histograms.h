@@ -15,7 +15,7 @@
 #include <memory>   // for shared_ptr
 #include <vector>   // for vector
 
-#include "plugin_cpp/grow/bins.h"        // for BinPage, BinPlaces
+#include "plugin_cpp/grow/bins.h"        // for BinPage, BinOffsets
 #include "plugin_cpp/grow/row_sets.h"    // for RowSets
 #include "plugin_cpp/release/release.h"  // for Release, LocalSum, GlobalSum
 #include "plugin_cpp/rows/gradient.h"    // for PackedPair
@@ -36,10 +36,11 @@ class Level {
  public:
   /**
    * @param release Sums over workers.
-   * @param places  Of the bins of all features.
+   * @param offsets  Of the bins of all features.
    * @param largest No entry of a row's pair is larger in absolute value.
    */
-  Level(Context const* ctx, Release const& release, BinPlaces const& places, std::int64_t largest);
+  Level(Context const* ctx, Release const& release, BinOffsets const& offsets,
+        std::int64_t largest);
 
   /** @brief Begin the level below; of the root where there are no siblings. */
   void Begin(std::vector<Siblings> families);
@@ -58,7 +59,7 @@ class Level {
 
   Context const* ctx_;
   Release const& release_;
-  BinPlaces const& places_;
+  BinOffsets const& offsets_;
   std::size_t rows_of_block_;
   std::vector<bst_node_t> nodes_;
   std::vector<Siblings> families_;  // of the level that is begun
@@ -85,7 +86,7 @@ class NodeHistograms : public Level {
    * @param scratch  Shared by those of which one ends its level before the next begins one.
    * @param is_small Whether sums are kept in words where they fit.
    */
-  NodeHistograms(Context const* ctx, Release const& release, BinPlaces const& places,
+  NodeHistograms(Context const* ctx, Release const& release, BinOffsets const& offsets,
                  std::int64_t largest, std::shared_ptr<Scratch> scratch, bool is_small);
 
   void Add(std::size_t p, BinPage const& page, RowSets const& rows,
@@ -121,8 +122,8 @@ class NodeHistograms : public Level {
 /** @brief The bins of a node whose sums are not 0, feature by feature. */
 template <typename Sum>
 struct StoredBins {
-  std::vector<std::uint32_t> begins;  // of each feature, and one past the last
-  std::vector<std::uint32_t> places;  // see BinPlaces; ascending
+  std::vector<std::uint32_t> begins;   // of each feature, and one past the last
+  std::vector<std::uint32_t> offsets;  // see BinOffsets; ascending
   std::vector<Sum> sums;
 };
 
@@ -147,7 +148,7 @@ class StoredHistograms : public Level {
   /** @brief Sums of one thread; all are 0 between blocks. */
   struct Table {
     std::vector<PackedPair> words;     // by place
-    std::vector<std::uint8_t> is_set;  // by line of places: whether any may not be 0
+    std::vector<std::uint8_t> is_set;  // by line of offsets: whether any may not be 0
     List list;                         // of a block
     List merged;
   };

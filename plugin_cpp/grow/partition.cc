@@ -1,11 +1,11 @@
 #include "plugin_cpp/grow/partition.h"
 
-#include "plugin_cpp/wide.h"  // for XGB_DP_WIDE
+#include "plugin_cpp/simd.h"  // for XGB_DP_SIMD
 
 namespace xgboost::dp {
 namespace {
 /** @brief Name the subset of the split of the heap that each category has come to. */
-XGB_DP_WIDE void NameSubsets(std::uint64_t split, std::uint64_t subset, std::size_t n,
+XGB_DP_SIMD void NameSubsets(std::uint64_t split, std::uint64_t subset, std::size_t n,
                              std::uint64_t const* at, std::uint64_t* names) {
   for (std::size_t b = 0; b < n; ++b) {
     names[b] = at[b] == split ? subset : names[b];
@@ -13,7 +13,7 @@ XGB_DP_WIDE void NameSubsets(std::uint64_t split, std::uint64_t subset, std::siz
 }
 
 /** @brief Send each category to the child that the name of its subset says. */
-XGB_DP_WIDE void Descend(std::uint64_t const* names, std::size_t n, std::uint64_t* at) {
+XGB_DP_SIMD void Descend(std::uint64_t const* names, std::size_t n, std::uint64_t* at) {
   for (std::size_t b = 0; b < n; ++b) {
     auto right = Scatter(names[b] + kGoldenStep * (static_cast<std::uint64_t>(b) + 1)) & 1;
     at[b] = 2 * at[b] + 1 + (names[b] == 0 ? 0 : right);

@@ -19,7 +19,7 @@ void RoutedSplits::Follow(std::vector<OpenNode> const& nodes, Partitions const& 
                           std::vector<std::vector<bst_node_t>> const& children, bool) {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!children[i].empty()) {
-      Branching const branching{pages_.Places(), nodes[i].nidx, partitions[i], children[i]};
+      Branching const branching{pages_.Offsets(), nodes[i].nidx, partitions[i], children[i]};
       nodes_.resize(std::max(nodes_.size(), static_cast<std::size_t>(children[i].back()) + 1));
       nodes_[branching.node] = {branching.feature, static_cast<std::ptrdiff_t>(next_.size())};
       for (auto child : branching.child_of) {
@@ -46,7 +46,7 @@ std::vector<LocalSum> RoutedSplits::Route(std::vector<bst_node_t>* positions) co
   positions->resize(gpair_->size());
   for (std::size_t p = 0; p < pages_.Size(); ++p) {
     auto page = pages_[p];
-    WithCodes(page, pages_.Places(), [&](auto const& codes) {
+    WithCodes(page, pages_.Offsets(), [&](auto const& codes) {
       common::ParallelFor((page.n_rows + kBlock - 1) / kBlock, ctx_->Threads(), [&](auto block) {
         std::vector<LocalSum> partial(nodes_.size());
         auto end = std::min(page.n_rows, (static_cast<std::size_t>(block) + 1) * kBlock);

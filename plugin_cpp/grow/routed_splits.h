@@ -11,7 +11,7 @@
 #include <cstddef>  // for ptrdiff_t
 #include <vector>   // for vector
 
-#include "plugin_cpp/grow/bins.h"      // for BinPlaces, BinnedPages
+#include "plugin_cpp/grow/bins.h"      // for BinOffsets, BinnedPages
 #include "plugin_cpp/grow/splitter.h"  // for Splitter, Split
 #include "plugin_cpp/rows/gradient.h"  // for LocalSum, PackedPair
 
@@ -29,7 +29,7 @@ class RoutedSplits : public Splitter {
  private:
   struct Node {
     bst_feature_t feature{0};
-    std::ptrdiff_t next{-1};  // where the places of its codes begin; -1 for a leaf
+    std::ptrdiff_t next{-1};  // where the offsets of its codes begin; -1 for a leaf
   };
   /** @brief Send the rows of this worker down the tree. @return Sums of their pairs by node. */
   [[nodiscard]] std::vector<LocalSum> Route(std::vector<bst_node_t>* positions) const;

@@ -6,12 +6,12 @@
 #include <utility>    // for move
 
 #include "common/threading_utils.h"  // for ParallelFor
-#include "plugin_cpp/wide.h"         // for kBytesOfLine, Prefetch, ResizeInLargePages
+#include "plugin_cpp/simd.h"         // for kCacheLineBytes, Prefetch, ResizeInLargePages
 #include "xgboost/logging.h"         // for CHECK_EQ, CHECK_LE
 
 namespace xgboost::dp {
 namespace {
-constexpr std::size_t kRowsOfBlock = 4096;
+constexpr std::size_t kRowsPerBlock = 4096;
 constexpr std::size_t kRowsAhead = 16;
 constexpr std::size_t kMaxChildren = 16;
 
@@ -24,8 +24,8 @@ struct Block {
 };
 
 void AddBlocks(std::size_t node, std::size_t begin, std::size_t size, std::vector<Block>* blocks) {
-  for (std::size_t done = 0; done < size; done += kRowsOfBlock) {
-    blocks->push_back({node, begin + done, std::min(kRowsOfBlock, size - done), {}});
+  for (std::size_t done = 0; done < size; done += kRowsPerBlock) {
+    blocks->push_back({node, begin + done, std::min(kRowsPerBlock, size - done), {}});
   }
 }
 
@@ -51,14 +51,15 @@ template <typename CodeT>
 void WriteColumns(Context const* ctx, DenseCodes<CodeT> const& codes, std::size_t n_rows,
                   std::uint8_t* bytes) {
   auto* out = reinterpret_cast<CodeT*>(bytes);
-  common::ParallelFor((n_rows + kBytesOfLine - 1) / kBytesOfLine, ctx->Threads(), [&](auto b) {
-    auto begin = b * kBytesOfLine, end = std::min(n_rows, begin + kBytesOfLine);
-    for (bst_feature_t f = 0; f < codes.n_features; ++f) {
-      for (auto i = begin; i < end; ++i) {
-        out[f * n_rows + i] = codes.codes[i * codes.n_features + f];
-      }
-    }
-  });
+  common::ParallelFor(
+      (n_rows + kCacheLineBytes - 1) / kCacheLineBytes, ctx->Threads(), [&](auto b) {
+        auto begin = b * kCacheLineBytes, end = std::min(n_rows, begin + kCacheLineBytes);
+        for (bst_feature_t f = 0; f < codes.n_features; ++f) {
+          for (auto i = begin; i < end; ++i) {
+            out[f * n_rows + i] = codes.codes[i * codes.n_features + f];
+          }
+        }
+      });
 }
 
 /** @brief Call fn(i, code) for the rows of a list, in order. */
@@ -72,12 +73,12 @@ void ForEachCode(Codes const& codes, bst_feature_t f, std::uint32_t const* rows,
 }
 }  // namespace
 
-Branching::Branching(BinPlaces const& places, bst_node_t node, Partition partition,
+Branching::Branching(BinOffsets const& offsets, bst_node_t node, Partition partition,
                      std::vector<bst_node_t> children)
     : node{node}, feature{partition[0].feature}, children{std::move(children)} {
   CHECK_EQ(this->children.size(), partition.size() + 1);
   CHECK_LE(this->children.size(), kMaxChildren);
-  auto missing = places.MissingCode(feature);
+  auto missing = offsets.MissingCode(feature);
   for (std::uint32_t code = 0; code <= missing; ++code) {
     std::size_t at = 0;
     while (at < partition.size()) {
@@ -115,10 +116,10 @@ void RowSets::Reset(Context const* ctx, BinnedPages const& pages) {
 }
 
 template <typename Fn>
-void RowSets::WithCodes(std::size_t p, BinPage const& page, BinPlaces const& places,
+void RowSets::WithCodes(std::size_t p, BinPage const& page, BinOffsets const& offsets,
                         Fn&& fn) const {
   if (columns_[p].empty()) {
-    dp::WithCodes(page, places, fn);
+    dp::WithCodes(page, offsets, fn);
   } else {
     WithDenseCodes(
         page, [&](auto const& codes) { fn(ColumnsOf(codes, columns_[p].data(), page.n_rows)); });
@@ -133,8 +134,8 @@ common::Span<std::uint32_t const> RowSets::Rows(std::size_t p, bst_node_t nidx) 
   return {rows_.data() + begins_[p] + ranges[nidx].begin, ranges[nidx].size};
 }
 
-void RowSets::Part(Context const* ctx, std::size_t p, BinPage const& page, BinPlaces const& places,
-                   std::vector<Branching> const& branchings) {
+void RowSets::Part(Context const* ctx, std::size_t p, BinPage const& page,
+                   BinOffsets const& offsets, std::vector<Branching> const& branchings) {
   auto* rows = rows_.data() + begins_[p];
   auto& ranges = ranges_[p];
   std::vector<Block> blocks;
@@ -142,7 +143,7 @@ void RowSets::Part(Context const* ctx, std::size_t p, BinPage const& page, BinPl
     auto set = ranges[branchings[k].node];
     AddBlocks(k, set.begin, set.size, &blocks);
   }
-  this->WithCodes(p, page, places, [&](auto const& codes) {
+  this->WithCodes(p, page, offsets, [&](auto const& codes) {
     common::ParallelFor(blocks.size(), ctx->Threads(), [&](auto b) {
       auto& block = blocks[b];
       auto const& branching = branchings[block.node];
@@ -215,7 +216,7 @@ void RowSets::Positions(Context const* ctx, BinnedPages const& pages,
     if (!branchings.empty()) {
       page = pages[p];
     }
-    this->WithCodes(p, page, pages.Places(), [&](auto const& codes) {
+    this->WithCodes(p, page, pages.Offsets(), [&](auto const& codes) {
       common::ParallelFor(blocks.size(), ctx->Threads(), [&](auto b) {
         auto const& block = blocks[b];
         auto const* members = rows + block.begin;

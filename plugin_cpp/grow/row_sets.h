@@ -12,7 +12,7 @@
 #include <cstdint>  // for uint8_t, uint32_t
 #include <vector>   // for vector
 
-#include "plugin_cpp/grow/bins.h"       // for BinPage, BinPlaces, BinnedPages
+#include "plugin_cpp/grow/bins.h"       // for BinPage, BinOffsets, BinnedPages
 #include "plugin_cpp/grow/partition.h"  // for Partition
 #include "xgboost/base.h"               // for bst_node_t, bst_feature_t
 #include "xgboost/context.h"            // for Context
@@ -21,7 +21,7 @@
 namespace xgboost::dp {
 struct Branching {
   /** @param children The children of the partition, from left to right. */
-  Branching(BinPlaces const& places, bst_node_t node, Partition partition,
+  Branching(BinOffsets const& offsets, bst_node_t node, Partition partition,
             std::vector<bst_node_t> children);
 
   bst_node_t node;
@@ -35,7 +35,7 @@ class RowSets {
   void Reset(Context const* ctx, BinnedPages const& pages);
   /** @brief Rows of a node in a page, counted from the page's first; empty where there are none. */
   [[nodiscard]] common::Span<std::uint32_t const> Rows(std::size_t p, bst_node_t nidx) const;
-  void Part(Context const* ctx, std::size_t p, BinPage const& page, BinPlaces const& places,
+  void Part(Context const* ctx, std::size_t p, BinPage const& page, BinOffsets const& offsets,
             std::vector<Branching> const& branchings);
   /** @brief The node of each row after a last parting, without row sets of its children. */
   void Positions(Context const* ctx, BinnedPages const& pages,
@@ -48,7 +48,7 @@ class RowSets {
     std::size_t size{0};
   };
   template <typename Fn>
-  void WithCodes(std::size_t p, BinPage const& page, BinPlaces const& places, Fn&& fn) const;
+  void WithCodes(std::size_t p, BinPage const& page, BinOffsets const& offsets, Fn&& fn) const;
 
   std::vector<std::uint32_t> rows_;         // of all pages
   std::vector<std::size_t> begins_;         // where those of each page begin

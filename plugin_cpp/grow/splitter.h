@@ -12,14 +12,14 @@
 #include <variant>  // for variant
 #include <vector>   // for vector
 
-#include "plugin_cpp/grow/bins.h"        // for BinnedPages
-#include "plugin_cpp/grow/offers.h"      // for Offers, OpenNode
-#include "plugin_cpp/grow/partition.h"   // for Partitions
-#include "plugin_cpp/plan/plan.h"        // for Plan
-#include "plugin_cpp/registry.h"         // for Registry
-#include "plugin_cpp/release/release.h"  // for Release
-#include "plugin_cpp/rows/gradient.h"    // for ClassGradients
-#include "xgboost/context.h"             // for Context
+#include "plugin_cpp/grow/bins.h"              // for BinnedPages
+#include "plugin_cpp/grow/partition.h"         // for Partitions
+#include "plugin_cpp/grow/split_candidates.h"  // for SplitCandidates, OpenNode
+#include "plugin_cpp/plan/plan.h"              // for Plan
+#include "plugin_cpp/registry.h"               // for Registry
+#include "plugin_cpp/release/release.h"        // for Release
+#include "plugin_cpp/rows/gradient.h"          // for ClassGradients
+#include "xgboost/context.h"                   // for Context
 
 namespace xgboost::dp {
 class SplitHistory;
@@ -69,7 +69,7 @@ class Splitter {
 struct SplitterParts {
   Context const* ctx;
   Plan const& plan;
-  Offers const& offers;
+  SplitCandidates const& candidates;
   BinnedPages const& pages;
   RandomSource* structure;
   Release* release;

@@ -73,7 +73,7 @@ class SurvivalLoss : public Loss {
 
   SurvivalLoss(JsonReader const& in, LabelRange range)
       : scale_{in.Real("scale", 1e-6, 1e6)},
-        pair_{in.Enum<PairFn>("law",
+        pair_{in.Enum<PairFn>("distribution",
                               {{"normal", Normal}, {"logistic", Logistic}, {"extreme", Extreme}})},
         first_{std::log(range.lower)},
         last_{std::log(range.upper)} {}

@@ -232,7 +232,7 @@ struct Plan : private JsonReader {
     return this->NumPrivateFeatures() > 0 && round < candidates.rounds;
   }
   /** @brief Whether neighbours differ by all rows of a person, instead of by one row. */
-  [[nodiscard]] bool IsOfPersons() const { return row_bound.of_person; }
+  [[nodiscard]] bool IsPersonLevel() const { return row_bound.person_level; }
   /** @brief Whether gradients are those of the squared loss as XGBoost makes them. */
   [[nodiscard]] bool IsSquaredLoss() const { return objective == "reg:squarederror" && !loss; }
   /** @brief Predictions of a row by the plugin's own loss, each with a tree in a round; else 0. */

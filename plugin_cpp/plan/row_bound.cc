@@ -3,7 +3,7 @@
 #include <algorithm>  // for clamp, max, min
 #include <cmath>      // for isfinite, sqrt, floor, ceil, abs, trunc
 
-#include "plugin_cpp/wide.h"  // for XGB_DP_WIDE
+#include "plugin_cpp/simd.h"  // for XGB_DP_SIMD
 #include "xgboost/logging.h"  // for CHECK
 
 namespace xgboost::dp {
@@ -33,7 +33,7 @@ struct ToGrid {
  * Without branches, which about half of the rows would take. Roots and quotients, nearly all of the
  * time, are wider where the processor has it.
  */
-XGB_DP_WIDE void ScaleRows(double c, double r, ToGrid quantise, double* g, double* h,
+XGB_DP_SIMD void ScaleRows(double c, double r, ToGrid quantise, double* g, double* h,
                            std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) {
     bool is_number = IsNumber(g[i], h[i]);
@@ -58,7 +58,7 @@ struct LargestNorm {
  * The prediction is recovered from the gradient, which is w (p - y): to about 1e-7, as gradients
  * are 32-bit floats.
  */
-XGB_DP_WIDE void ScaleByPrediction(LargestNorm norm, ToGrid quantise, double const* y,
+XGB_DP_SIMD void ScaleByPrediction(LargestNorm norm, ToGrid quantise, double const* y,
                                    double const* w, double* g, double* h, double* norms,
                                    std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) {

@@ -50,7 +50,7 @@ struct RowBound : private JsonReader {
   };
   static constexpr char const* kModes[] = {"prediction", "row_weight", "clip", "filter"};
 
-  bool of_person;          // whether it bounds all rows of a person together
+  bool person_level;       // whether it bounds all rows of a person together
   std::int32_t grid_bits;  // of C
   bool clamp_target;       // whether gradients are those of the squared loss of XGBoost
   Mode mode = Enum<Mode>("mode", kModes);
@@ -71,11 +71,11 @@ struct RowBound : private JsonReader {
   double target_upper = Real("target_upper", target_lower);
   bool unit_hessian = Bool("unit_hessian");  // gradient boosting: weights stand in for Hessians
   // K: what a person counts at most, in rows.
-  double rows_per_person = Real("rows_per_person", 1.0, of_person ? kMaxRowsPerPerson : 1.0);
+  double rows_per_person = Real("rows_per_person", 1.0, person_level ? kMaxRowsPerPerson : 1.0);
 
-  RowBound(JsonReader const& in, bool of_person, std::int64_t grid_bits, bool clamp_target)
+  RowBound(JsonReader const& in, bool person_level, std::int64_t grid_bits, bool clamp_target)
       : JsonReader{in},
-        of_person{of_person},
+        person_level{person_level},
         grid_bits{static_cast<std::int32_t>(grid_bits)},
         clamp_target{clamp_target} {}
 
@@ -91,14 +91,16 @@ struct RowBound : private JsonReader {
    * @brief What the unit of privacy, a row or a person, adds at most to sum |q_g| and to sum q_h:
    *        K B or B, and the same multiple of the largest q_h.
    */
-  [[nodiscard]] std::int64_t MostGradient() const { return this->OnGrid(rows_per_person); }
-  [[nodiscard]] std::int64_t MostHessian() const { return MostGradient() * MaxHessian() / Unit(); }
+  [[nodiscard]] std::int64_t MaxGradientSum() const { return this->OnGrid(rows_per_person); }
+  [[nodiscard]] std::int64_t MaxHessianSum() const {
+    return MaxGradientSum() * MaxHessian() / Unit();
+  }
   /**
    * @brief The norm of the Hessians that a person with several rows adds to spread leaves: a
-   *        quarter of that of gradients, as a row by default; MostHessian() in the other modes.
+   *        quarter of that of gradients, as a row by default; MaxHessianSum() in the other modes.
    */
-  [[nodiscard]] std::int64_t MostLeafHessian() const {
-    return IsBall() ? (MostGradient() + 3) / 4 : MostHessian();
+  [[nodiscard]] std::int64_t MaxLeafHessian() const {
+    return IsBall() ? (MaxGradientSum() + 3) / 4 : MaxHessianSum();
   }
   /** @brief Largest |q_g| and q_h of a row in one of several outputs. */
   [[nodiscard]] std::int64_t OutputGradient() const { return this->OnGrid(output_gradient); }

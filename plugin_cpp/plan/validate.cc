@@ -26,7 +26,7 @@ void CheckOffered(Plan const& plan) {
   if (offered.empty()) {
     return;
   }
-  Require(!plan.IsOfPersons(), "`offered` is not proved where the unit is a person.");
+  Require(!plan.IsPersonLevel(), "`offered` is not proved where the unit is a person.");
   Require(offered.size() == static_cast<std::size_t>(plan.features_per_tree) &&
               std::adjacent_find(offered.cbegin(), offered.cend(), std::greater_equal<>{}) ==
                   offered.cend(),
@@ -58,13 +58,13 @@ void CheckRowBound(Plan const& plan) {
   Require(plan.row_bound.weight_unit == 1.0 || plan.row_bound.max_weight > 0.0,
           "a unit of weights needs a bound of weights.");
   static_cast<void>(plan.row_bound.MaxHessian());  // throws if it does not fit
-  Require(static_cast<std::uint64_t>(plan.row_bound.MostGradient()) < kMaxScoreRange,
+  Require(static_cast<std::uint64_t>(plan.row_bound.MaxGradientSum()) < kMaxScoreRange,
           "`rows_per_person` does not fit the grid.");
   // As doubles, before any integer can overflow.
-  auto gradient = static_cast<double>(plan.row_bound.MostGradient());
+  auto gradient = static_cast<double>(plan.row_bound.MaxGradientSum());
   auto hessian = plan.row_bound.IsBall() && !plan.leaf.spread
                      ? 0.0
-                     : static_cast<double>(plan.row_bound.MostLeafHessian());
+                     : static_cast<double>(plan.row_bound.MaxLeafHessian());
   // Spread leaves release a third of all sums beside them.
   double most = plan.leaf.spread ? 8e18 : 9e18;
   Require(plan.num_class * (gradient * gradient + hessian * hessian) < most,
@@ -83,10 +83,10 @@ bool HessiansCountRows(Plan const& plan) {
 /** @brief What has a proved bound for one row, and none for all rows of a person. */
 void CheckPersons(Plan const& plan) {
   Require(
-      !plan.leaf.spread || (plan.IsOfPersons() && plan.leaf.noise == LeafNoise::kGaussian &&
+      !plan.leaf.spread || (plan.IsPersonLevel() && plan.leaf.noise == LeafNoise::kGaussian &&
                             !plan.HasNoisySums() && (plan.num_class == 1 || plan.SharesSplits())),
       "persons count more in leaves of one structure with Gaussian noise of their own only.");
-  if (!plan.IsOfPersons()) {
+  if (!plan.IsPersonLevel()) {
     return;
   }
   Require(plan.score != Score::kGain && plan.leaf.noise != LeafNoise::kOutput,
@@ -178,7 +178,7 @@ void CheckMasking(Plan const& plan) {
   }
   bool laplace = plan.NumPrivateFeatures() > 0 && plan.candidates.laplace;
   Require(plan.split != SplitChoice::kExponential && plan.leaf.noise == LeafNoise::kGaussian &&
-              !laplace && !plan.IsSampled() && !plan.IsOfPersons(),
+              !laplace && !plan.IsSampled() && !plan.IsPersonLevel(),
           "masked sums have Gaussian noise and read all rows, each of which is a unit of privacy; "
           "selections need exact sums.");
   if (plan.noise_free) {

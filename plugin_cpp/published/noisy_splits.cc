@@ -29,7 +29,7 @@ class NoisySplits : public Splitter {
  public:
   explicit NoisySplits(SplitterParts const& parts)
       : plan_{parts.plan},
-        offers_{parts.offers},
+        candidates_{parts.candidates},
         structure_{parts.structure},
         release_{parts.release},
         levels_{parts} {}
@@ -60,16 +60,16 @@ class NoisySplits : public Splitter {
   /** @brief Release the sums of all cells. */
   void ReleaseSums(std::vector<OpenNode> const& nodes, std::size_t class_idx,
                    std::vector<NodeCells>* cells);
-  /** @brief Call fn(index, left, right) for what one feature offers. */
+  /** @brief Call fn(index, left, right) for what one feature candidates. */
   template <typename Fn>
-  void ForEachOffer(Cells const& cells, Fn&& fn) const;
+  void ForEachCandidate(Cells const& cells, Fn&& fn) const;
   /** @brief The best offer for some nodes together: a feature's position and an offer of it. */
   [[nodiscard]] std::pair<std::size_t, std::size_t> Best(NodeCells const* begin,
                                                          NodeCells const* end) const;
   [[nodiscard]] double Gain(NoisySum const& s) const;
 
   Plan const& plan_;
-  Offers const& offers_;
+  SplitCandidates const& candidates_;
   RandomSource* structure_;
   Release* release_;
   ExactLevels<LocalSum> levels_;
@@ -99,7 +99,7 @@ std::vector<NoisySplits::NodeCells> NoisySplits::List(std::vector<OpenNode> cons
     for (auto f : node.features) {
       out.back().push_back({f});
       if (plan_.split == SplitChoice::kPartial) {
-        out.back().back().cut = UniformBelow(structure_, offers_.Size(f));
+        out.back().back().cut = UniformBelow(structure_, candidates_.Size(f));
       }
     }
   }
@@ -116,13 +116,13 @@ void NoisySplits::ReleaseSums(std::vector<OpenNode> const& nodes, std::size_t cl
     for (auto const& [f, cut, unused] : (*cells)[i]) {
       begins.push_back(exact.size());
       if (plan_.split == SplitChoice::kPartial) {
-        auto split = offers_.At(f, cut);
-        auto sides = offers_.Cells({&split, 1}, sums);
+        auto split = candidates_.At(f, cut);
+        auto sides = candidates_.Cells({&split, 1}, sums);
         exact.insert(exact.end(), sides.cbegin(), sides.cend());
       } else {
-        auto bins = offers_.Bins(f, sums, &memory);
+        auto bins = candidates_.Bins(f, sums, &memory);
         exact.insert(exact.end(), bins.data(), bins.data() + bins.size());
-        exact.push_back(offers_.Missing(f, sums));
+        exact.push_back(candidates_.Missing(f, sums));
       }
     }
   }
@@ -136,17 +136,17 @@ void NoisySplits::ReleaseSums(std::vector<OpenNode> const& nodes, std::size_t cl
 }
 
 template <typename Fn>
-void NoisySplits::ForEachOffer(Cells const& cells, Fn&& fn) const {
+void NoisySplits::ForEachCandidate(Cells const& cells, Fn&& fn) const {
   if (plan_.split == SplitChoice::kPartial) {
     fn(cells.cut, cells.sums[0], cells.sums[1]);
     return;
   }
-  auto n_bins = offers_.NumBins(cells.feature);
+  auto n_bins = candidates_.NumBins(cells.feature);
   NoisySum total;
   for (std::size_t i = 0; i <= n_bins; ++i) {
     total += cells.sums[i];
   }
-  offers_.ForEach(cells.feature, cells.sums, cells.sums[n_bins], total, fn);
+  candidates_.ForEach(cells.feature, cells.sums, cells.sums[n_bins], total, fn);
 }
 
 std::pair<std::size_t, std::size_t> NoisySplits::Best(NodeCells const* begin,
@@ -158,7 +158,7 @@ std::pair<std::size_t, std::size_t> NoisySplits::Best(NodeCells const* begin,
     std::vector<std::size_t> idx;
     for (auto const* node = begin; node != end; ++node) {
       std::size_t k = 0;
-      this->ForEachOffer((*node)[j], [&](auto i, NoisySum const& left, NoisySum const& right) {
+      this->ForEachCandidate((*node)[j], [&](auto i, NoisySum const& left, NoisySum const& right) {
         if (node == begin) {
           gains.push_back(0.0);
           idx.push_back(i);
@@ -189,9 +189,9 @@ Partitions NoisySplits::Choose(std::vector<OpenNode> const& nodes, TreeSpec cons
       best = this->Best(&cells[i], tree.oblivious ? cells.data() + cells.size() : &cells[i] + 1);
     }
     auto const& of_feature = cells[i][best.first];
-    auto split = offers_.At(of_feature.feature, best.second);
+    auto split = candidates_.At(of_feature.feature, best.second);
     partitions.Add(&split, 1);
-    this->ForEachOffer(of_feature, [&](auto idx, NoisySum const& left, NoisySum const& right) {
+    this->ForEachCandidate(of_feature, [&](auto idx, NoisySum const& left, NoisySum const& right) {
       if (idx == best.second) {
         chosen_.emplace_back(left, right);
       }

@@ -1,5 +1,5 @@
 /**
- * Splits by chance: a feature and then one of its offers, each with equal probability.
+ * Splits by chance: a feature and then one of its candidates, each with equal probability.
  *
  * Proof: docs/proofs/exponential-mechanism.md
  */
@@ -14,7 +14,7 @@ namespace {
 class RandomSplits : public RoutedSplits {
  public:
   explicit RandomSplits(SplitterParts const& parts)
-      : RoutedSplits{parts}, offers_{parts.offers}, structure_{parts.structure} {}
+      : RoutedSplits{parts}, candidates_{parts.candidates}, structure_{parts.structure} {}
 
   [[nodiscard]] Partitions Choose(std::vector<OpenNode> const& nodes, TreeSpec const& tree,
                                   std::int32_t) override {
@@ -23,7 +23,7 @@ class RandomSplits : public RoutedSplits {
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       if (i == 0 || !tree.oblivious) {
         auto f = nodes[i].features[UniformBelow(structure_, nodes[i].features.size())];
-        split = offers_.At(f, UniformBelow(structure_, offers_.Size(f)));
+        split = candidates_.At(f, UniformBelow(structure_, candidates_.Size(f)));
       }
       partitions.Add(&split, 1);
     }
@@ -31,7 +31,7 @@ class RandomSplits : public RoutedSplits {
   }
 
  private:
-  Offers const& offers_;
+  SplitCandidates const& candidates_;
   RandomSource* structure_;
 };
 

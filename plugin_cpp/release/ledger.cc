@@ -70,14 +70,14 @@ void Save(SelectionEvent const& event, Json* out) {
 }
 
 /** @brief An event that names no unit holds for rows. */
-void NameUnit(bool of_persons, Json* out) {
-  if (of_persons) {
+void NameUnit(bool person_level, Json* out) {
+  if (person_level) {
     (*out)["unit"] = String{"person"};
   }
 }
 
 /** @brief What a ledger holds of it. */
-Json ToJson(LedgerEntry const& entry, bool of_persons) {
+Json ToJson(LedgerEntry const& entry, bool person_level) {
   Json out{Object{}};
   std::visit(
       [&](auto const& event) {
@@ -86,12 +86,12 @@ Json ToJson(LedgerEntry const& entry, bool of_persons) {
       },
       entry.event);
   out["count"] = Whole(entry.count);
-  NameUnit(of_persons, &out);
+  NameUnit(person_level, &out);
   return out;
 }
 
 /** @brief The same of so many rounds, without their entries. */
-Json ToJson(RoundEvent const& round, std::uint64_t count, bool of_persons) {
+Json ToJson(RoundEvent const& round, std::uint64_t count, bool person_level) {
   Json out{Object{}};
   out["count"] = Whole(count);
   if (round.rate_num > 0) {
@@ -102,13 +102,13 @@ Json ToJson(RoundEvent const& round, std::uint64_t count, bool of_persons) {
     out["mechanism"] = String{"parallel"};
     out["parts"] = Whole(round.ensemble);
   }
-  NameUnit(of_persons, &out);
+  NameUnit(person_level, &out);
   return out;
 }
 
-void Append(std::vector<LedgerEntry> const& entries, bool of_persons, Array* out) {
+void Append(std::vector<LedgerEntry> const& entries, bool person_level, Array* out) {
   for (auto const& entry : entries) {
-    out->GetArray().push_back(ToJson(entry, of_persons));
+    out->GetArray().push_back(ToJson(entry, person_level));
   }
 }
 }  // namespace
@@ -170,12 +170,12 @@ void Ledger::Record(DrawEvent const& event, std::size_t part) {
 
 Json Ledger::SaveEvents() const {
   Array out;
-  Append(noise_, of_persons_, &out);
-  Append(selections_, of_persons_, &out);
+  Append(noise_, person_level_, &out);
+  Append(selections_, person_level_, &out);
   for (auto const& [round, count] : rounds_) {
     Array entries;
-    Append(round.entries, of_persons_, &entries);
-    auto json = ToJson(round, count, of_persons_);
+    Append(round.entries, person_level_, &entries);
+    auto json = ToJson(round, count, person_level_);
     json["events"] = std::move(entries);
     out.GetArray().push_back(std::move(json));
   }

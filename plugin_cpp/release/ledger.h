@@ -85,8 +85,8 @@ struct RoundEvent {
  */
 class Ledger {
  public:
-  /** @param of_persons The unit of privacy of all events, see ToJson. */
-  explicit Ledger(bool of_persons) : of_persons_{of_persons} {}
+  /** @param person_level The unit of privacy of all events, see ToJson. */
+  explicit Ledger(bool person_level) : person_level_{person_level} {}
   /**
    * @brief Draws from here on are those of a round that reads some of the rows.
    *
@@ -107,7 +107,7 @@ class Ledger {
   [[nodiscard]] Json SaveEvents() const;
 
  private:
-  bool of_persons_;
+  bool person_level_;
   std::vector<LedgerEntry> noise_, selections_, announced_;
   std::vector<std::pair<RoundEvent, std::uint64_t>> rounds_;
 };

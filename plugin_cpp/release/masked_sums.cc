@@ -15,7 +15,7 @@ constexpr std::uint32_t kPadStream = 0;
 constexpr std::size_t kKind = 8;
 constexpr char kPads[] = "dp-pads.";
 constexpr char kSums[] = "dp-sums.";
-constexpr char kHeard[] = "dp-heard";
+constexpr char kAcknowledged[] = "dp-heard";
 constexpr std::size_t kTag = std::tuple_size_v<Tag>;
 // Exact sums are below 2^62 and noise is below 2^53: what is larger, some worker has made up.
 constexpr std::int64_t kMostOfSum = (std::int64_t{1} << 62) + (std::int64_t{1} << 53);
@@ -120,8 +120,8 @@ bool MaskedSums::IsFrom(std::int32_t sender, std::string const& kind, Digest con
   return differs == 0;
 }
 
-MaskedSums::Words MaskedSums::Say(std::string const& what, Words values) {
-  this->Go(Step::kSay, Step::kHear);
+MaskedSums::Words MaskedSums::SendShares(std::string const& what, Words values) {
+  this->Go(Step::kSendShares, Step::kAcknowledge);
   size_ = values.size();
   transcript_ =
       Sha256{}.Append(transcript_).Append(what.size()).Append(what).Append(size_).Finish();
@@ -132,8 +132,8 @@ MaskedSums::Words MaskedSums::Say(std::string const& what, Words values) {
   return values;
 }
 
-MaskedSums::Words MaskedSums::Hear(Words const& said) {
-  this->Go(Step::kHear, Step::kConfirm);
+MaskedSums::Words MaskedSums::Acknowledge(Words const& said) {
+  this->Go(Step::kAcknowledge, Step::kUnmask);
   auto each = size_ + kTag * this->World();
   CHECK_EQ(said.size(), each * this->World());
   sums_.assign(size_, 0);
@@ -160,20 +160,20 @@ MaskedSums::Words MaskedSums::Hear(Words const& said) {
     return Words(kTag * this->World(), 0);
   }
   Words answer;
-  this->AppendTags(kHeard, Digest{}, &answer);
+  this->AppendTags(kAcknowledged, Digest{}, &answer);
   return answer;
 }
 
-std::vector<std::int64_t> MaskedSums::Confirm(Words const& heard) {
-  this->Go(Step::kConfirm, Step::kFailed);
+std::vector<std::int64_t> MaskedSums::Unmask(Words const& heard) {
+  this->Go(Step::kUnmask, Step::kFailed);
   CHECK(wrong_ < 0) << "Masked sums: what this worker was told as the numbers of worker " << wrong_
                     << " does not come from there, was changed on its way, or belongs to another "
                        "release, another training or other results than this worker has seen. The "
                        "training has ended. Let the parties look at the links between them.";
   CHECK_EQ(heard.size(), kTag * this->World() * this->World());
   for (std::int32_t sender = 0; sender < this->World(); ++sender) {
-    CHECK(sender == this->Rank() ||
-          this->IsFrom(sender, kHeard, Digest{}, heard.data() + kTag * this->World() * sender))
+    CHECK(sender == this->Rank() || this->IsFrom(sender, kAcknowledged, Digest{},
+                                                 heard.data() + kTag * this->World() * sender))
         << "Masked sums: worker " << sender
         << " does not confirm that it was told the same as this one. Somebody on the network "
            "changes messages, or a worker tells them differently. The training has ended.";
@@ -187,7 +187,7 @@ std::vector<std::int64_t> MaskedSums::Confirm(Words const& heard) {
            "runs "
            "another program.";
   }
-  step_ = Step::kSay;
+  step_ = Step::kSendShares;
   return out;
 }
 

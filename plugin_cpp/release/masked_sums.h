@@ -60,7 +60,7 @@ class PairKeys {
 };
 
 /**
- * @brief The sums of one training: for each one Say, Hear and Confirm, in this order.
+ * @brief The sums of one training: for each one SendShares, Acknowledge and Unmask, in this order.
  *
  * Once anything fails no sum can follow. It reads no data but the numbers that it masks.
  */
@@ -81,22 +81,22 @@ class MaskedSums {
    * @param what   Which release it is, with its noise. Workers with another one share no pads.
    * @param values Of this worker, with its noise.
    */
-  [[nodiscard]] Words Say(std::string const& what, Words values);
+  [[nodiscard]] Words SendShares(std::string const& what, Words values);
   /**
    * @brief Check and add up what all have said.
    *
    * @param said What this worker was told as said by each, by rank.
    *
    * @return What it tells all others: a tag for each, over all that it has heard. If that was not
-   *         right, the tags are zeros, and Confirm fails here too.
+   *         right, the tags are zeros, and Unmask fails here too.
    */
-  [[nodiscard]] Words Hear(Words const& said);
+  [[nodiscard]] Words Acknowledge(Words const& said);
   /**
    * @brief The sums, if all workers have heard the same.
    *
-   * @param heard What this worker was told as the answers of Hear, by rank.
+   * @param heard What this worker was told as the answers of Acknowledge, by rank.
    */
-  [[nodiscard]] std::vector<std::int64_t> Confirm(Words const& heard);
+  [[nodiscard]] std::vector<std::int64_t> Unmask(Words const& heard);
 
   /** @brief 32 bytes that all workers have alike, and anybody may know. */
   [[nodiscard]] Digest SharedBytes(std::string const& purpose) const;
@@ -105,7 +105,7 @@ class MaskedSums {
   [[nodiscard]] std::int32_t World() const { return keys_.World(); }
 
  private:
-  enum class Step { kSay, kHear, kConfirm, kFailed };
+  enum class Step { kSendShares, kAcknowledge, kUnmask, kFailed };
 
   void Go(Step from, Step to);
   /** @brief Tags of a message of this worker, by reader; zeros for itself. */
@@ -116,7 +116,7 @@ class MaskedSums {
 
   PairKeys keys_;
   Digest transcript_;  // of all releases so far, and of what all have said in them
-  Step step_{Step::kSay};
+  Step step_{Step::kSendShares};
   std::size_t size_{0};    // of the sum under way
   Words said_;             // of this worker
   Words sums_;             // of the sum under way

@@ -35,8 +35,8 @@ std::string NameOf(NoiseEvent const& event, std::size_t part) {
 }  // namespace
 
 Release::Release(Context const* ctx, bool noise_free, std::string const& test_key,
-                 Masking const& masking, std::uint32_t stream, bool of_persons)
-    : ctx_{ctx}, masking_{masking}, ledger_{of_persons} {
+                 Masking const& masking, std::uint32_t stream, bool person_level)
+    : ctx_{ctx}, masking_{masking}, ledger_{person_level} {
   if (!noise_free) {
     rng_ = masking.IsOn() ? MakeShareSource(test_key, stream) : MakeRandomSource(test_key, stream);
   }
@@ -146,9 +146,9 @@ std::vector<std::int64_t> Release::SumMasked(std::vector<std::int64_t> local,
   SecureWipe(local.data(), local.size() * sizeof(std::int64_t));
   // From here until the sum has come out right there is no other one.
   auto masked = std::move(masked_);
-  auto said = TellAll(ctx_, masked->Say(NameOf(event, part), std::move(words)));
-  auto heard = TellAll(ctx_, masked->Hear(said));
-  local = masked->Confirm(heard);
+  auto said = TellAll(ctx_, masked->SendShares(NameOf(event, part), std::move(words)));
+  auto heard = TellAll(ctx_, masked->Acknowledge(said));
+  local = masked->Unmask(heard);
   masked_ = std::move(masked);
   return local;
 }

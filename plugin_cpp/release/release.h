@@ -49,10 +49,10 @@ class Release {
    * @param noise_free Release exact values, for tests and comparisons; nothing is recorded.
    * @param test_key   Of noise that somebody knows, or empty; see MakeRandomSource.
    * @param stream     Of the source.
-   * @param of_persons The unit of privacy of what is released, see Ledger.
+   * @param person_level The unit of privacy of what is released, see Ledger.
    */
   Release(Context const* ctx, bool noise_free, std::string const& test_key, Masking const& masking,
-          std::uint32_t stream, bool of_persons);
+          std::uint32_t stream, bool person_level);
 
   /**
    * @brief Take the pads that the workers have agreed on, where sums are masked. Fails for those of

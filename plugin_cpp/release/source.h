@@ -11,7 +11,7 @@
 #include "xgboost/context.h"             // for Context
 
 namespace xgboost::dp {
-inline constexpr std::uint32_t kInterceptStream = 0;
+inline constexpr std::uint32_t kLabelSumsStream = 0;
 /** @brief Stream of a training: candidates, splits and leaves. */
 inline constexpr std::uint32_t kTrainingStream = 1;
 /** @brief Stream of the random features and splits of trees, which read no data. */
@@ -22,9 +22,9 @@ inline constexpr std::uint32_t kSamplingStream = 3;
 /** @brief Stream of a discovery, between the coins of all workers and their shares. */
 inline constexpr std::uint32_t kDiscoveryStream = std::uint32_t{1} << 30;
 /** @brief Stream of the release of cells by class and column. */
-inline constexpr std::uint32_t kColumnsStream = kDiscoveryStream + 1;
+inline constexpr std::uint32_t kColumnSumsStream = kDiscoveryStream + 1;
 /** @brief Stream of the release of the cells that labels lie in. */
-inline constexpr std::uint32_t kRangeStream = kDiscoveryStream + 2;
+inline constexpr std::uint32_t kLabelRangeStream = kDiscoveryStream + 2;
 /** @brief First of the streams of a worker's own shares of noise, where sums are masked. */
 inline constexpr std::uint32_t kShareStream = std::uint32_t{1} << 31;
 

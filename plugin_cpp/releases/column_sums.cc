@@ -10,11 +10,11 @@
 #include <limits>   // for numeric_limits
 #include <vector>   // for vector
 
-#include "plugin_cpp/random/samplers.h"     // for IntegerSqrt
-#include "plugin_cpp/release/source.h"      // for kColumnsStream
-#include "plugin_cpp/releases/intercept.h"  // for Request, AddKind
-#include "plugin_cpp/rows/raw_pages.h"      // for ForEachPage
-#include "xgboost/json.h"                   // for Json
+#include "plugin_cpp/random/samplers.h"      // for IntegerSqrt
+#include "plugin_cpp/release/source.h"       // for kColumnSumsStream
+#include "plugin_cpp/releases/label_sums.h"  // for Request, AddKind
+#include "plugin_cpp/rows/raw_pages.h"       // for ForEachPage
+#include "xgboost/json.h"                    // for Json
 
 namespace xgboost::dp {
 namespace {
@@ -45,6 +45,6 @@ Json CellsByColumn(Request const& asked) {
   return asked.Noisy(sums);
 }
 
-AddKind const kAdded{"columns", {CellsByColumn, "columns", kColumnsStream, true, true}};
+AddKind const kAdded{"columns", {CellsByColumn, "columns", kColumnSumsStream, true, true}};
 }  // namespace
 }  // namespace xgboost::dp

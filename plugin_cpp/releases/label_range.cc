@@ -9,10 +9,10 @@
 #include <utility>    // for pair
 #include <vector>     // for vector
 
-#include "plugin_cpp/release/source.h"      // for kRangeStream
-#include "plugin_cpp/releases/intercept.h"  // for Request, AddKind
-#include "xgboost/json.h"                   // for Json
-#include "xgboost/logging.h"                // for CHECK
+#include "plugin_cpp/release/source.h"       // for kLabelRangeStream
+#include "plugin_cpp/releases/label_sums.h"  // for Request, AddKind
+#include "xgboost/json.h"                    // for Json
+#include "xgboost/logging.h"                 // for CHECK
 
 namespace xgboost::dp {
 namespace {
@@ -49,6 +49,6 @@ Json CountBetween(Request const& asked) {
   }));
 }
 
-AddKind const kAdded{"range", {CountBetween, "range", kRangeStream}};
+AddKind const kAdded{"range", {CountBetween, "range", kLabelRangeStream}};
 }  // namespace
 }  // namespace xgboost::dp

@@ -10,7 +10,7 @@
 #include "common/threading_utils.h"        // for ParallelFor
 #include "plugin_cpp/plan/row_bound.h"     // for ClassQuantiser
 #include "plugin_cpp/rows/person_bound.h"  // for BoundPersons, NormsOfRows
-#include "plugin_cpp/wide.h"               // for ResizeInLargePages
+#include "plugin_cpp/simd.h"               // for ResizeInLargePages
 #include "xgboost/logging.h"               // for CHECK
 
 namespace xgboost::dp {
@@ -276,7 +276,7 @@ void QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const
   auto n_class = gpair.Shape(1);
   CHECK(gpair.Shape(0) == n_rows);  // CHECK_EQ would print the number of rows
   CHECK(sample.empty() || sample.size() == n_rows);
-  CHECK(bound.of_person == (persons != nullptr));
+  CHECK(bound.person_level == (persons != nullptr));
   out->resize(n_class);
   for (auto& of_class : *out) {
     ResizeInLargePages(n_rows, &of_class.pairs);

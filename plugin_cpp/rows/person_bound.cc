@@ -7,7 +7,7 @@
 
 #include "common/threading_utils.h"      // for ParallelFor, Sched
 #include "plugin_cpp/random/samplers.h"  // for IntegerSqrt
-#include "plugin_cpp/wide.h"             // for Prefetch, ResizeInLargePages, XGB_DP_WIDE
+#include "plugin_cpp/simd.h"             // for Prefetch, ResizeInLargePages, XGB_DP_SIMD
 
 namespace xgboost::dp {
 namespace {
@@ -110,24 +110,24 @@ constexpr std::size_t kMost = PersonGroup::kMost;
 // The same for kMost persons, or one, in instructions that are as wide as the processor has them.
 // What is a template has no clones.
 
-XGB_DP_WIDE void Unpack(bool many, PackedPair const* pairs, std::size_t n_rows, std::size_t step,
+XGB_DP_SIMD void Unpack(bool many, PackedPair const* pairs, std::size_t n_rows, std::size_t step,
                         double* out) {
   many ? Unpack<kMost>(pairs, n_rows, step, out) : Unpack<1>(pairs, n_rows, step, out);
 }
 
-XGB_DP_WIDE LocalSum Pack(bool many, double const* kept, double const* given, std::size_t n_rows,
+XGB_DP_SIMD LocalSum Pack(bool many, double const* kept, double const* given, std::size_t n_rows,
                           std::size_t step, PackedPair* pairs) {
   return many ? Pack<kMost>(kept, given, n_rows, step, pairs)
               : Pack<1>(kept, given, n_rows, step, pairs);
 }
 
-XGB_DP_WIDE void Spread(bool many, double const* given, std::size_t n_rows, std::size_t width,
+XGB_DP_SIMD void Spread(bool many, double const* given, std::size_t n_rows, std::size_t width,
                         double const* scale, double* out) {
   many ? Spread<kMost>(given, n_rows, width, scale, out)
        : Spread<1>(given, n_rows, width, scale, out);
 }
 
-XGB_DP_WIDE void NoLessThanSizes(bool many, double const* kept, std::size_t n_rows,
+XGB_DP_SIMD void NoLessThanSizes(bool many, double const* kept, std::size_t n_rows,
                                  std::size_t width, double* sizes) {
   many ? NoLessThanSizes<kMost>(kept, n_rows, width, sizes)
        : NoLessThanSizes<1>(kept, n_rows, width, sizes);
@@ -150,8 +150,8 @@ struct Limits {
         h_max{static_cast<std::uint64_t>(bound.MaxHessian())},
         output_g{static_cast<std::uint64_t>(bound.OutputGradient())},
         output_h{static_cast<std::uint64_t>(bound.OutputHessian())},
-        limit{static_cast<std::uint64_t>(bound.MostGradient()) << kBits},
-        most{static_cast<double>(bound.MostGradient()) / static_cast<double>(bound.Unit())} {}
+        limit{static_cast<std::uint64_t>(bound.MaxGradientSum()) << kBits},
+        most{static_cast<double>(bound.MaxGradientSum()) / static_cast<double>(bound.Unit())} {}
 };
 
 /** @brief Bounds a group of at most kLanes persons in some classes that have one norm. */
@@ -259,10 +259,10 @@ class GroupBound {
   }
 
   /** @brief No less than the sum of the norms of a person's rows, in units of 2^-kBits. */
-  [[nodiscard]] std::uint64_t Size(double const* of_person) const {
+  [[nodiscard]] std::uint64_t Size(double const* person) const {
     std::uint64_t size = 0;
     for (std::size_t j = 0; j < group_.rows; ++j) {
-      auto const* row = of_person + j * width_ * kLanes;
+      auto const* row = person + j * width_ * kLanes;
       if (limits_.is_ball) {
         // A row keeps its own bound: its squares sum to at most 2^40.
         std::uint64_t squares = 0;

@@ -20,7 +20,7 @@
 
 extern "C" {
 int XGDPSetPersons(DMatrixHandle, std::uint32_t const*, std::uint64_t, std::uint64_t);
-int XGDPReleaseIntercept(DMatrixHandle, char const*, char const**);
+int XGDPReleaseBeforeTrees(DMatrixHandle, char const*, char const**);
 int XGDPDiscoverNumbers(float const*, std::int64_t const*, std::uint64_t, std::uint64_t,
                         char const*, char const**);
 int XGDPBoundedRangeStep(double const*, std::int64_t, std::int64_t, double const*, double*);
@@ -106,7 +106,7 @@ void Train(fs::path const& in, fs::path const& out) {
   auto requests = ReadLines(in / "requests");
   for (std::size_t i = 0; i < requests.size(); ++i) {
     char const* answer;
-    Check(XGDPReleaseIntercept(matrix, requests[i].c_str(), &answer));
+    Check(XGDPReleaseBeforeTrees(matrix, requests[i].c_str(), &answer));
     WriteText(out / ("answer-" + std::to_string(i)), answer);
   }
 

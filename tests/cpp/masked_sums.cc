@@ -34,31 +34,31 @@ XGB_DLL int XGDPTestSums(std::int32_t rank, std::int32_t world, std::uint8_t con
   API_END();
 }
 
-XGB_DLL int XGDPTestSay(void* handle, char const* what, std::uint64_t const* values,
-                        std::size_t size, std::uint64_t* out) {
+XGB_DLL int XGDPTestSendShares(void* handle, char const* what, std::uint64_t const* values,
+                               std::size_t size, std::uint64_t* out) {
   API_BEGIN();
-  auto words = SumsAt(handle)->Say(what, {values, values + size});
+  auto words = SumsAt(handle)->SendShares(what, {values, values + size});
   std::copy(words.cbegin(), words.cend(), out);
   API_END();
 }
 
-XGB_DLL int XGDPTestHear(void* handle, std::uint64_t const* said, std::size_t size,
-                         std::uint64_t* out) {
+XGB_DLL int XGDPTestAcknowledge(void* handle, std::uint64_t const* said, std::size_t size,
+                                std::uint64_t* out) {
   API_BEGIN();
-  auto words = SumsAt(handle)->Hear({said, said + size});
+  auto words = SumsAt(handle)->Acknowledge({said, said + size});
   std::copy(words.cbegin(), words.cend(), out);
   API_END();
 }
 
-XGB_DLL int XGDPTestConfirm(void* handle, std::uint64_t const* heard, std::size_t size,
-                            std::int64_t* out) {
+XGB_DLL int XGDPTestUnmask(void* handle, std::uint64_t const* heard, std::size_t size,
+                           std::int64_t* out) {
   API_BEGIN();
-  auto sums = SumsAt(handle)->Confirm({heard, heard + size});
+  auto sums = SumsAt(handle)->Unmask({heard, heard + size});
   std::copy(sums.cbegin(), sums.cend(), out);
   API_END();
 }
 
-XGB_DLL int XGDPTestForget(void* handle) {
+XGB_DLL int XGDPTestFree(void* handle) {
   API_BEGIN();
   delete SumsAt(handle);
   API_END();

@@ -16,7 +16,7 @@ SAY_NOTHING = {"found", "own", "made", "told"}
 """Names of locals that do not say what a thing is."""
 FACES = {"__init__", "__main__"}
 IN_BOTH = {
-    "bounded_range", "candidates", "claim", "column_sums", "correction", "intercept", "label_range",
+    "bounded_range", "candidates", "claim", "column_sums", "correction", "label_range",
     "leaves", "ledger", "noisy_splits", "persons", "plan", "program", "release",
     "splits",
 }  # fmt: skip

@@ -23,7 +23,7 @@ PLUMBING = {
     "registry.h",
     "room.h",
     "source.h",
-    "tree_name.h",
+    "digests.h",
     "upstream.h",
 }
 HEADERS = sorted(p for p in (ROOT / "plugin_cpp").rglob("*.h") if p.name not in PLUMBING)

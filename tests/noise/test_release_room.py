@@ -9,7 +9,7 @@ PLUGIN = Path(__file__).parents[2] / "plugin_cpp"
 SOURCES = sorted(p for p in PLUGIN.rglob("*") if p.suffix in (".h", ".cc"))
 # From the bottom up. What is not in a folder may include everything.
 # Files beside the folders, which any of them may include.
-PLUMBING = {"json_reader.h", "registry.h", "upstream.h", "wide.h"}
+PLUMBING = {"json_reader.h", "registry.h", "simd.h", "upstream.h"}
 LAYERS = ["random", "release", "loss", "plan", "rows", "grow", "releases", "published"]
 # What only release/ may name. random/ defines the samplers, and their test entry points.
 ROOM = {

@@ -94,7 +94,7 @@ class SurvivalLoss:
     """Minus the logarithm of the probability of an interval; labels are (rows, 2)."""
 
     def __init__(self, loss: Plan) -> None:
-        self.law, self.scale = loss["law"], float(loss["scale"])
+        self.distribution, self.scale = loss["distribution"], float(loss["scale"])
 
     def unit(self, t: int) -> float:
         """Margins are in units of the scale."""
@@ -106,18 +106,18 @@ class SurvivalLoss:
         return np.where(np.isinf(time), np.inf, z)
 
     def _pair(self, lower: Doubles, upper: Doubles) -> tuple[Doubles, Doubles]:
-        law = {"normal": norm, "logistic": logistic, "extreme": gumbel_l}[self.law]
+        error = {"normal": norm, "logistic": logistic, "extreme": gumbel_l}[self.distribution]
         at, step = upper - lower < 1e-5, 5e-3
         middle = np.where(at, (lower + upper) / 2, 0.0)
 
         def loss(shift: float) -> Doubles:  # of margins that are higher by so many scales
             low, high = lower - shift, upper - shift
             right = low > 0  # where tails above are smaller than what is below
-            above, below = law.sf(low) - law.sf(high), law.cdf(high) - law.cdf(low)
+            above, below = error.sf(low) - error.sf(high), error.cdf(high) - error.cdf(low)
             inside = np.log(np.maximum(np.where(right, above, below), 1e-300))
             # Both tails of an infinite end are right only from above.
-            tail = np.where(np.isinf(high), law.logsf(low), inside)
-            return -np.where(at, law.logpdf(middle - shift), tail)
+            tail = np.where(np.isinf(high), error.logsf(low), inside)
+            return -np.where(at, error.logpdf(middle - shift), tail)
 
         a, b, c, d, e = (loss(k * step) for k in (-2, -1, 0, 1, 2))
         g = (a - 8 * b + 8 * d - e) / (12 * step)

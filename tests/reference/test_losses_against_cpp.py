@@ -23,10 +23,11 @@ POSITIVE = {"target_lower": "0.0"}
 TIMES = {"target_lower": "0.05"}
 
 
-def aft(law: str, scale: str) -> tuple[str, dict[str, Any], Plan, str]:
-    """Times of a law."""
-    extra = {"aft_loss_distribution": law, "aft_loss_distribution_scale": scale}
-    return "survival:aft", extra, {"name": "survival", "law": law, "scale": scale}, "1.0"
+def aft(distribution: str, scale: str) -> tuple[str, dict[str, Any], Plan, str]:
+    """Failure times of a distribution."""
+    extra = {"aft_loss_distribution": distribution, "aft_loss_distribution_scale": scale}
+    loss = {"name": "survival", "distribution": distribution, "scale": scale}
+    return "survival:aft", extra, loss, "1.0"
 
 
 # tanh(margin - label) with a Hessian of at least 0.1, and 0.1 where labels are below -1.

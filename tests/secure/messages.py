@@ -46,7 +46,7 @@ class Worker:
                 rank, self.world, _pointer(self._keys), session, ctypes.byref(self._handle)
             )
         )
-        weakref.finalize(self, native.lib().XGDPTestForget, self._handle)
+        weakref.finalize(self, native.lib().XGDPTestFree, self._handle)
 
     def _call(self, name: str, values: Words, size: int, *what: Any) -> Any:
         values = np.ascontiguousarray(values)
@@ -56,19 +56,19 @@ class Worker:
         _check(function(self._handle, *what, _pointer(values), count, _pointer(out)))
         return out
 
-    def say(self, values: Words, what: str = "sums") -> Words:
+    def send_shares(self, values: Words, what: str = "sums") -> Words:
         """Its numbers, masked, and the tags."""
         self.size = values.size
         name = ctypes.c_char_p(what.encode())
-        return self._call("XGDPTestSay", values, values.size + TAG * self.world, name)
+        return self._call("XGDPTestSendShares", values, values.size + TAG * self.world, name)
 
-    def hear(self, said: Words) -> Words:
+    def acknowledge(self, said: Words) -> Words:
         """Its answer to the messages of all."""
-        return self._call("XGDPTestHear", said, TAG * self.world)
+        return self._call("XGDPTestAcknowledge", said, TAG * self.world)
 
-    def confirm(self, heard: Words) -> npt.NDArray[np.int64]:
+    def unmask(self, heard: Words) -> npt.NDArray[np.int64]:
         """The sums; raises if anything was not right."""
-        return self._call("XGDPTestConfirm", heard, self.size).view(np.int64)
+        return self._call("XGDPTestUnmask", heard, self.size).view(np.int64)
 
 
 def workers(world: int = 3, seed: int = 0, session: bytes = bytes(32)) -> list[Worker]:
@@ -84,12 +84,12 @@ def sum_up(
     what: Callable[[int], str] = lambda rank: "sums",
 ) -> list[Any]:
     """One sum: what each worker comes to, its sums or its error."""
-    words = np.array([w.say(v, what(w.rank)) for w, v in zip(parties, values, strict=True)])
-    answers = np.array([w.hear(said(w.rank, words.copy())) for w in parties])
+    words = np.array([w.send_shares(v, what(w.rank)) for w, v in zip(parties, values, strict=True)])
+    answers = np.array([w.acknowledge(said(w.rank, words.copy())) for w in parties])
     out: list[Any] = []
     for worker in parties:
         try:
-            out.append(worker.confirm(heard(worker.rank, answers.copy())))
+            out.append(worker.unmask(heard(worker.rank, answers.copy())))
         except XGBoostError as error:
             out.append(str(error))
     return out

@@ -51,7 +51,7 @@ def test_the_hash_is_that_of_the_standard(size):
 def test_a_message_is_that_of_the_proof():
     """The pads and the tags, from the keys of pairs, in a second implementation."""
     keys, what = pair_keys(WORLD), "leaves"
-    said = Worker(1, keys, b"these" + bytes(27)).say(VALUES[1], what)
+    said = Worker(1, keys, b"these" + bytes(27)).send_shares(VALUES[1], what)
     sizes = [n.to_bytes(8, "little") for n in (len(what), SIZE)]
     start = b"these" + bytes(27) + sizes[0] + what.encode() + sizes[1]
     context = hashlib.sha256(start).digest()
@@ -88,7 +88,7 @@ def test_an_altered_number_ends_the_training_on_all(word, bit):
     parties = workers()
     refused(sum_up(parties, VALUES, alter), DIFFERS, "worker 0 " + CHANGED, DIFFERS)
     with pytest.raises(XGBoostError, match=USED_UP):
-        parties[1].say(VALUES[1])
+        parties[1].send_shares(VALUES[1])
 
 
 def test_the_same_number_altered_for_all_is_found_too():
@@ -146,7 +146,9 @@ def test_a_message_or_answer_of_an_earlier_sum_is_refused(what):
 
 def test_a_message_of_another_training_is_refused():
     """With the same keys even, which no two trainings have."""
-    other = [w.say(v) for w, v in zip(workers(session=b"other" + bytes(27)), VALUES, strict=True)]
+    other = [
+        w.send_shares(v) for w, v in zip(workers(session=b"other" + bytes(27)), VALUES, strict=True)
+    ]
 
     def insert(rank: int, words: Words) -> Words:
         words[2] = other[2] if rank != 2 else words[2]
@@ -170,7 +172,7 @@ def test_a_worker_cannot_speak_for_another():
     stolen = keys.copy()
     stolen[1] = 0
     stolen[1, 2] = keys[2, 1]  # all that 2 has of the secrets of 1
-    forged = Worker(1, stolen).say(VALUES[1])
+    forged = Worker(1, stolen).send_shares(VALUES[1])
 
     def insert(rank: int, words: Words) -> Words:
         words[1] = forged if rank == 0 else words[1]
@@ -183,7 +185,7 @@ def test_a_party_that_tells_two_others_two_things_ends_the_training():
     """Worker 2 deviates: what it tells 0 and what it tells 1 are both properly tagged."""
     keys = pair_keys(WORLD)
     parties = [Worker(rank, keys) for rank in range(WORLD)]
-    second = Worker(2, keys).say(VALUES[2] + np.uint64(5))
+    second = Worker(2, keys).send_shares(VALUES[2] + np.uint64(5))
 
     def equivocate(rank: int, words: Words) -> Words:
         words[2] = second if rank == 1 else words[2]
@@ -201,8 +203,8 @@ def test_pads_do_not_cancel_between_workers_that_have_seen_different_things(what
         session = b"other" if other and what == "session" else b"these"
         release = "other" if other and what == "release" else "sums"
         nothing = np.zeros(SIZE, np.uint64)
-        one = Worker(0, keys, b"these" + bytes(27)).say(nothing)[:SIZE]
-        two = Worker(1, keys, session + bytes(27)).say(nothing, release)[:SIZE]
+        one = Worker(0, keys, b"these" + bytes(27)).send_shares(nothing)[:SIZE]
+        two = Worker(1, keys, session + bytes(27)).send_shares(nothing, release)[:SIZE]
         with np.errstate(over="ignore"):
             total[other] = one + two
     assert not total[False].any()
@@ -226,7 +228,7 @@ def test_sums_that_no_rows_make_are_refused():
 def test_steps_come_in_their_order_and_once():
     worker = workers()[0]
     with pytest.raises(XGBoostError, match=USED_UP):
-        worker.confirm(np.zeros(0, np.uint64))
-    worker.say(VALUES[0])
+        worker.unmask(np.zeros(0, np.uint64))
+    worker.send_shares(VALUES[0])
     with pytest.raises(XGBoostError, match=USED_UP):
-        worker.say(VALUES[0])
+        worker.send_shares(VALUES[0])

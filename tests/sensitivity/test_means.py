@@ -31,9 +31,9 @@ LOSSES: dict[str, tuple[str, dict[str, str]]] = {
     "poisson": ("count:poisson", POWER | {"power": "1.0"}),
     "tweedie": ("reg:tweedie", POWER | {"power": "1.7"}),
     "gamma": ("reg:gamma", POWER | {"power": "2.0"}),
-    "normal": ("survival:aft", {"name": "survival", "law": "normal", "scale": "0.5"}),
-    "logistic": ("survival:aft", {"name": "survival", "law": "logistic", "scale": "1.0"}),
-    "extreme": ("survival:aft", {"name": "survival", "law": "extreme", "scale": "2.0"}),
+    "normal": ("survival:aft", {"name": "survival", "distribution": "normal", "scale": "0.5"}),
+    "logistic": ("survival:aft", {"name": "survival", "distribution": "logistic", "scale": "1.0"}),
+    "extreme": ("survival:aft", {"name": "survival", "distribution": "extreme", "scale": "2.0"}),
 }
 NO_CUT: list[Any] = [{"kind": "cuts", "cuts": []}]
 
@@ -59,10 +59,10 @@ def train(plan: dict[str, Any], d: xgb.DMatrix) -> list[dict[str, Any]]:
     """The trees of one round."""
     extra = {"reg:tweedie": {"tweedie_variance_power": 1.7}}.get(plan["objective"], {})
     if plan["objective"] == "survival:aft":
-        law = plan["loss"]
+        loss = plan["loss"]
         extra = {
-            "aft_loss_distribution": law["law"],
-            "aft_loss_distribution_scale": float(law["scale"]),
+            "aft_loss_distribution": loss["distribution"],
+            "aft_loss_distribution_scale": float(loss["scale"]),
         }
     params = {
         "tree_method": "dp_hist", "objective": plan["objective"],

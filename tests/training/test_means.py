@@ -142,14 +142,14 @@ def test_exposures_without_bounds_are_refused():
         xgb.train(params, d, 2)
 
 
-@pytest.mark.parametrize("law", ["normal", "logistic", "extreme"])
-def test_times_follow_the_truth(law):
+@pytest.mark.parametrize("distribution", ["normal", "logistic", "extreme"])
+def test_times_follow_the_truth(distribution):
     X, lower, upper = intervals()
     d = times(X, lower, upper)
-    model = xgb.train(AFT | {"aft_loss_distribution": law}, d, 40)
+    model = xgb.train(AFT | {"aft_loss_distribution": distribution}, d, 40)
     predicted = np.log(model.predict(times(X, lower, upper)))
     assert np.corrcoef(predicted, X[:, 0])[0, 1] > 0.9
-    assert predicted.mean() == pytest.approx(2.0 if law != "extreme" else 2.3, abs=0.5)
+    assert predicted.mean() == pytest.approx(2.0 if distribution != "extreme" else 2.3, abs=0.5)
 
 
 def test_censoring_from_the_right_is_known():

@@ -78,7 +78,7 @@ class ModelJson:
     tree_count: int = _at(*TREES, "trees", read=len)
 
     def tree_names(self) -> list[str]:
-        """Digests of all numbers of each tree, as in `plugin_cpp/release/tree_name.cc`."""
+        """Digests of all numbers of each tree, as in `plugin_cpp/release/digests.cc`."""
         return [
             hashlib.sha256(_bytes_of({k: v for k, v in tree.items() if k != "id"})).hexdigest()[:32]
             for tree in self._trees["trees"]

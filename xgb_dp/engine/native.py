@@ -201,9 +201,9 @@ def check_rows(matrix: Any, text: str | None = None) -> None:
 
 
 def release_intercept(dtrain: Any, request: dict[str, Any]) -> dict[str, Any]:
-    """Release what a request before the trees asks for (``plugin_cpp/releases/intercept.h``)."""
+    """Release what a request before the trees asks for (``plugin_cpp/releases/label_sums.h``)."""
     text = ctypes.c_char_p(json.dumps(request).encode())
-    return json.loads(answer("XGDPReleaseIntercept", dtrain.handle, text))
+    return json.loads(answer("XGDPReleaseBeforeTrees", dtrain.handle, text))
 
 
 def discover_numbers(

@@ -202,8 +202,8 @@ class _Times(Loss):
         return (1.0 if s["aft_loss_distribution"] == "logistic" else 2.0) * _weight(s)
 
     def plan(self, s: Settings) -> dict[str, Any]:
-        law, scale = s["aft_loss_distribution"], float(s["aft_loss_distribution_scale"])
-        return {"law": law, "scale": scale}
+        distribution = s["aft_loss_distribution"]
+        return {"distribution": distribution, "scale": float(s["aft_loss_distribution_scale"])}
 
 
 CLIPS = (1e-9, 1e3)

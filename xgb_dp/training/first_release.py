@@ -34,7 +34,7 @@ def intercept_request(
     *,
     presence: bool = False,
 ) -> dict[str, Any]:
-    """What ``XGDPReleaseIntercept`` is asked to release."""
+    """What ``XGDPReleaseBeforeTrees`` is asked to release."""
     request: dict[str, Any] = {
         "objective": s["objective"],
         "plan_id": plan_id,

@@ -13,7 +13,7 @@
 #include "plugin_cpp/random/samplers.h"            // for IntegerSqrt128, u128
 #include "plugin_cpp/releases/leaves/shrinkage.h"  // for RowVariance
 #include "plugin_cpp/rows/person_bound.h"          // for CutTo
-#include "plugin_cpp/wide.h"                       // for Prefetch, ResizeInLargePages, XGB_DP_WIDE
+#include "plugin_cpp/simd.h"                       // for Prefetch, ResizeInLargePages, XGB_DP_SIMD
 #include "xgboost/logging.h"                       // for CHECK
 
 namespace xgboost::dp {
@@ -86,7 +86,7 @@ struct ShortPersons {
  *
  * In instructions that are as wide as the processor has them.
  */
-XGB_DP_WIDE void AddUp(std::size_t n_rows, double most, double of_hessian, ShortPersons* p) {
+XGB_DP_SIMD void AddUp(std::size_t n_rows, double most, double of_hessian, ShortPersons* p) {
   constexpr auto kMost = ShortPersons::kMost;
   std::int32_t hessian[kMost] = {};
   double factor[kMost];
@@ -131,8 +131,8 @@ XGB_DP_WIDE void AddUp(std::size_t n_rows, double most, double of_hessian, Short
 class LeavesOfPersons {
  public:
   LeavesOfPersons(Plan const& plan, std::size_t n_leaves)
-      : most_g_{static_cast<std::uint64_t>(plan.row_bound.MostGradient())},
-        most_h_{static_cast<std::uint64_t>(plan.row_bound.MostLeafHessian())},
+      : most_g_{static_cast<std::uint64_t>(plan.row_bound.MaxGradientSum())},
+        most_h_{static_cast<std::uint64_t>(plan.row_bound.MaxLeafHessian())},
         sums_(n_leaves * plan.num_class) {
     auto const& bound = plan.row_bound;
     auto unit = static_cast<double>(bound.Unit());

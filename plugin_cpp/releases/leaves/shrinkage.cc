@@ -3,7 +3,7 @@
 #include <algorithm>  // for max, min, max_element
 #include <cmath>      // for sqrt, pow
 
-#include "plugin_cpp/wide.h"  // for XGB_DP_WIDE
+#include "plugin_cpp/simd.h"  // for XGB_DP_SIMD
 
 namespace xgboost::dp {
 namespace {
@@ -36,7 +36,7 @@ constexpr std::size_t kRowsAtOnce = 4;
  * @brief Subtract some rows, at most kRowsAtOnce, each times its factor: at once, so that the
  * result is read and written less often, and in their order.
  */
-XGB_DP_WIDE void SubtractRows(double const* rows, double const* factors, std::size_t n_rows,
+XGB_DP_SIMD void SubtractRows(double const* rows, double const* factors, std::size_t n_rows,
                               std::size_t stride, std::size_t begin, std::size_t end, double* out) {
   if (n_rows < kRowsAtOnce) {
     for (std::size_t k = 0; k < n_rows; ++k) {
@@ -54,14 +54,14 @@ XGB_DP_WIDE void SubtractRows(double const* rows, double const* factors, std::si
   }
 }
 
-XGB_DP_WIDE void Divide(double by, std::size_t begin, std::size_t end, double* out) {
+XGB_DP_SIMD void Divide(double by, std::size_t begin, std::size_t end, double* out) {
   for (auto i = begin; i < end; ++i) {
     out[i] /= by;
   }
 }
 
 /** @brief Add what a row of the inverse says: of means by its factor, and of variances. */
-XGB_DP_WIDE void AddRow(double const* row, double factor, std::size_t n, double* mean,
+XGB_DP_SIMD void AddRow(double const* row, double factor, std::size_t n, double* mean,
                         double* variance) {
   for (std::size_t c = 0; c < n; ++c) {
     mean[c] += row[c] * factor;

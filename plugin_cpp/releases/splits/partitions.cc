@@ -8,7 +8,7 @@
 #include <vector>     // for vector
 
 #include "common/threading_utils.h"              // for ParallelFor
-#include "plugin_cpp/grow/offers.h"              // for Offers, Split, Partition
+#include "plugin_cpp/grow/split_candidates.h"    // for SplitCandidates, Split, Partition
 #include "plugin_cpp/plan/plan.h"                // for SplitEvent
 #include "plugin_cpp/random/exponential.h"       // for GroupedUtilities
 #include "plugin_cpp/random/public_words.h"      // for PublicWords
@@ -41,8 +41,8 @@ void RankHeap(std::size_t begin, std::size_t end, std::size_t at, std::vector<st
  */
 class NamedPartitions {
  public:
-  NamedPartitions(Offers const& offers, std::uint64_t name, std::size_t n_splits)
-      : offers_{offers}, name_{name}, rank_(n_splits) {
+  NamedPartitions(SplitCandidates const& candidates, std::uint64_t name, std::size_t n_splits)
+      : candidates_{candidates}, name_{name}, rank_(n_splits) {
     RankHeap(0, n_splits, 0, &rank_);
   }
 
@@ -50,7 +50,7 @@ class NamedPartitions {
   [[nodiscard]] Partition Make(std::size_t choice, bst_feature_t f, std::size_t i) {
     PublicWords words{name_, {choice, f, i}};
     made_.clear();
-    if (offers_.IsCategorical(f)) {
+    if (candidates_.IsCategorical(f)) {
       this->DrawCategorical(f, &words);
     } else {
       this->DrawNumeric(f, &words);
@@ -62,13 +62,13 @@ class NamedPartitions {
    *        a cell of its own: that partition is at least as good as any, and is not drawn.
    */
   [[nodiscard]] bool IsOnlyOne(bst_feature_t f) const {
-    return !offers_.IsCategorical(f) && offers_.NumBins(f) <= rank_.size();
+    return !candidates_.IsCategorical(f) && candidates_.NumBins(f) <= rank_.size();
   }
 
  private:
   void DrawNumeric(bst_feature_t f, RandomSource* words) {
     // Cuts between two bins. The last cut of a feature parts missing values from all others.
-    auto n_cuts = offers_.NumBins(f) - 1;
+    auto n_cuts = candidates_.NumBins(f) - 1;
     bool is_only_one = this->IsOnlyOne(f);
     if (is_only_one) {
       for (std::size_t i = 0; i < rank_.size(); ++i) {
@@ -114,13 +114,13 @@ class NamedPartitions {
   void DrawCategorical(bst_feature_t f, RandomSource* words) {
     for (std::size_t i = 0; i < rank_.size(); ++i) {
       bool default_left = UniformBelow(words, 2) == 0;
-      auto bin = static_cast<bst_bin_t>(UniformBelow(words, offers_.NumBins(f)));
+      auto bin = static_cast<bst_bin_t>(UniformBelow(words, candidates_.NumBins(f)));
       auto subset = 1 + UniformBelow(words, kMaxUniform);
       made_.push_back({f, bin, default_left, true, subset});
     }
   }
 
-  Offers const& offers_;
+  SplitCandidates const& candidates_;
   std::uint64_t name_;
   std::vector<std::size_t> rank_;  // of the cuts of a partition, in heap order
   std::vector<bst_bin_t> pool_;    // counts from 0 up
@@ -142,12 +142,12 @@ struct Workspace {
 /** @brief The utilities of the partitions of one choice; the groups are its features. */
 class Contest final : public GroupedUtilities {
  public:
-  Contest(Context const* ctx, Plan const& plan, Offers const& offers,
+  Contest(Context const* ctx, Plan const& plan, SplitCandidates const& candidates,
           ExactLevels<GlobalSum> const& levels, NamedPartitions const& partitions,
           std::size_t n_splits)
       : ctx_{ctx},
         plan_{plan},
-        offers_{offers},
+        candidates_{candidates},
         levels_{levels},
         n_splits_{n_splits},
         per_group_{static_cast<std::size_t>(plan.split_candidates)},
@@ -214,7 +214,7 @@ class Contest final : public GroupedUtilities {
     std::int64_t bound = 0;
     for (auto const& sums : sums_) {
       auto missing = sums.total.grad;
-      offers_.ForEachSum(f, sums, [&](GlobalSum const& bin) {
+      candidates_.ForEachSum(f, sums, [&](GlobalSum const& bin) {
         bound += std::abs(bin.grad);
         missing -= bin.grad;
       });
@@ -237,7 +237,7 @@ class Contest final : public GroupedUtilities {
     }
     DispatchScore(plan_, [&](auto const& score) {
       for (auto const& sums : sums_) {
-        work->sums.Reset(offers_.Bins(f, sums, &work->bins), sums.total);
+        work->sums.Reset(candidates_.Bins(f, sums, &work->bins), sums.total);
         for (std::size_t i = 0; i < work->utilities.size(); ++i) {
           work->utilities[i] += this->ScoreOf(score, f, i, work);
         }
@@ -251,7 +251,7 @@ class Contest final : public GroupedUtilities {
     auto& work = workspaces_.front();
     auto utility = priors_[j];
     for (auto const& sums : sums_) {
-      work.sums.Reset(offers_.Bins(f, sums, &work.bins), sums.total);
+      work.sums.Reset(candidates_.Bins(f, sums, &work.bins), sums.total);
       utility += this->ScoreOf(L1Score{plan_}, f, i % this->NumMade(f, work), &work);
     }
     return utility;
@@ -280,7 +280,7 @@ class Contest final : public GroupedUtilities {
       work->norms.assign(work->utilities.size() * n_cells, ClassNorm{});
       for (std::size_t k = 0; k < levels_.NumClasses(); ++k) {
         auto sums = levels_.Sums(node.nidx, k);
-        work->sums.Reset(offers_.Bins(f, sums, &work->bins), sums.total);
+        work->sums.Reset(candidates_.Bins(f, sums, &work->bins), sums.total);
         auto norm = work->norms.begin();
         for (std::size_t i = 0; i < work->utilities.size(); ++i) {
           work->sums.Cells(partitions[i], &work->cells);
@@ -297,7 +297,7 @@ class Contest final : public GroupedUtilities {
 
   Context const* ctx_;
   Plan const& plan_;
-  Offers const& offers_;
+  SplitCandidates const& candidates_;
   ExactLevels<GlobalSum> const& levels_;
   std::size_t n_splits_;
   std::size_t per_group_;
@@ -317,8 +317,8 @@ Partitions PartitionSelector::Select(std::vector<OpenNode> const& nodes, TreeSpe
   auto n_splits = (std::size_t{1} << n_levels) - 1;
   auto per_feature = static_cast<std::size_t>(plan.split_candidates);
   auto n_choices = tree.oblivious ? std::size_t{1} : nodes.size();
-  NamedPartitions named{parts_.offers, UniformBelow(parts_.structure, kMaxUniform), n_splits};
-  Contest contest{parts_.ctx, plan, parts_.offers, levels, named, n_splits};
+  NamedPartitions named{parts_.candidates, UniformBelow(parts_.structure, kMaxUniform), n_splits};
+  Contest contest{parts_.ctx, plan, parts_.candidates, levels, named, n_splits};
   common::Span<OpenNode const> all{nodes};
   GroupsOf utilities = [&](std::size_t choice) {
     contest.Begin(choice, tree.oblivious ? all : all.subspan(choice, 1),

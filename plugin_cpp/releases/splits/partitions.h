@@ -16,7 +16,7 @@
 #include <vector>   // for vector
 
 #include "plugin_cpp/grow/exact_levels.h"  // for ExactLevels
-#include "plugin_cpp/grow/splitter.h"      // for TreeSpec, OpenNode, Offers
+#include "plugin_cpp/grow/splitter.h"      // for TreeSpec, OpenNode, SplitCandidates
 
 namespace xgboost::dp {
 class PartitionSelector {

@@ -29,7 +29,7 @@ class SelectedSplits : public Splitter {
   explicit SelectedSplits(SplitterParts const& parts)
       : ctx_{parts.ctx},
         plan_{parts.plan},
-        offers_{parts.offers},
+        candidates_{parts.candidates},
         release_{parts.release},
         levels_{parts},
         partitions_{parts} {}
@@ -46,14 +46,14 @@ class SelectedSplits : public Splitter {
 
  private:
   [[nodiscard]] Partitions ChooseSplits(std::vector<OpenNode> const& nodes, TreeSpec const& tree);
-  void ListOffers(FeatureList const& features);
+  void ListCandidates(FeatureList const& features);
   void AddUtilities(OpenNode const& node);
   /** @brief The same where the trees of all classes share the splits. */
   void AddNorms(OpenNode const& node);
 
   Context const* ctx_;
   Plan const& plan_;
-  Offers const& offers_;
+  SplitCandidates const& candidates_;
   Release* release_;
   ExactLevels<GlobalSum> levels_;
   PartitionSelector partitions_;
@@ -89,10 +89,10 @@ std::vector<LeafSums> SelectedSplits::End(std::vector<bst_node_t> const& leaves,
   return out;
 }
 
-void SelectedSplits::ListOffers(FeatureList const& features) {
+void SelectedSplits::ListCandidates(FeatureList const& features) {
   offsets_.assign(1, 0);
   for (auto f : features) {
-    offsets_.push_back(offsets_.back() + offers_.Size(f));
+    offsets_.push_back(offsets_.back() + candidates_.Size(f));
   }
 }
 
@@ -101,22 +101,22 @@ void SelectedSplits::AddNorms(OpenNode const& node) {
   common::ParallelFor(node.features.size(), ctx_->Threads(), [&](auto i) {
     auto f = node.features[i];
     auto order = plan_.monotone[f];
-    std::vector<ClassNorm> left_norms(offers_.Size(f)), right_norms(offers_.Size(f));
+    std::vector<ClassNorm> left_norms(candidates_.Size(f)), right_norms(candidates_.Size(f));
     std::vector<GlobalSum> memory;
     for (std::size_t k = 0; k < n_class; ++k) {
       auto sums = levels_.Sums(node.nidx, k);
-      offers_.ForEach(f, offers_.Bins(f, sums, &memory).data(), offers_.Missing(f, sums),
-                      sums.total,
-                      [&](std::size_t idx, GlobalSum const& left, GlobalSum const& right) {
-                        if (order == 0) {
-                          left_norms[idx].Add(left.grad);
-                          right_norms[idx].Add(right.grad);
-                        } else {
-                          L1Score score{plan_};
-                          left_norms[idx].Add(order > 0 ? score.Ordered(left, right)
-                                                        : score.Ordered(right, left));
-                        }
-                      });
+      candidates_.ForEach(f, candidates_.Bins(f, sums, &memory).data(),
+                          candidates_.Missing(f, sums), sums.total,
+                          [&](std::size_t idx, GlobalSum const& left, GlobalSum const& right) {
+                            if (order == 0) {
+                              left_norms[idx].Add(left.grad);
+                              right_norms[idx].Add(right.grad);
+                            } else {
+                              L1Score score{plan_};
+                              left_norms[idx].Add(order > 0 ? score.Ordered(left, right)
+                                                            : score.Ordered(right, left));
+                            }
+                          });
     }
     auto* out = utilities_.data() + offsets_[i];
     for (std::size_t idx = 0; idx < left_norms.size(); ++idx) {
@@ -144,8 +144,8 @@ void SelectedSplits::AddUtilities(OpenNode const& node) {
       auto* out = utilities_.data() + offsets_[i];
       auto order = plan_.monotone[f];
       std::vector<GlobalSum> memory;
-      offers_.ForEach(
-          f, offers_.Bins(f, sums, &memory).data(), offers_.Missing(f, sums), sums.total,
+      candidates_.ForEach(
+          f, candidates_.Bins(f, sums, &memory).data(), candidates_.Missing(f, sums), sums.total,
           [&](std::size_t idx, GlobalSum const& left, GlobalSum const& right) {
             if (order == 0) {
               out[idx] += score(left) + score(right);
@@ -164,7 +164,7 @@ Partitions SelectedSplits::ChooseSplits(std::vector<OpenNode> const& nodes, Tree
   auto n_choices = tree.oblivious ? std::size_t{1} : nodes.size();
   UtilitiesOf utilities = [&](std::size_t choice) {
     auto const& features = nodes[choice].features;
-    this->ListOffers(features);
+    this->ListCandidates(features);
     utilities_.assign(offsets_.back() + (plan_.no_split ? 1 : 0), 0);
     auto prior = tree.history->Offsets(tree.class_idx, features);
     for (std::size_t i = 0; i < prior.size(); ++i) {
@@ -184,14 +184,14 @@ Partitions SelectedSplits::ChooseSplits(std::vector<OpenNode> const& nodes, Tree
   Partitions partitions;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     auto const& features = nodes[i].features;
-    this->ListOffers(features);
+    this->ListCandidates(features);
     auto idx = static_cast<std::size_t>(chosen[tree.oblivious ? 0 : i]);
     if (idx >= offsets_.back()) {
       partitions.Add(nullptr, 0);
       continue;
     }
     auto at = std::upper_bound(offsets_.cbegin(), offsets_.cend(), idx) - offsets_.cbegin() - 1;
-    auto split = offers_.At(features[at], idx - offsets_[at]);
+    auto split = candidates_.At(features[at], idx - offsets_[at]);
     partitions.Add(&split, 1);
   }
   return partitions;

@@ -1,4 +1,4 @@
-#include "plugin_cpp/releases/intercept.h"
+#include "plugin_cpp/releases/label_sums.h"
 
 #include <algorithm>  // for clamp, min
 #include <cmath>      // for exp, floor, isfinite, isnan, ldexp, log, nearbyint
@@ -8,7 +8,7 @@
 
 #include "plugin_cpp/loss/loss.h"       // for LabelRange, ReadRanges
 #include "plugin_cpp/plan/row_bound.h"  // for kMaxRows
-#include "plugin_cpp/release/source.h"  // for kInterceptStream
+#include "plugin_cpp/release/source.h"  // for kLabelSumsStream
 #include "plugin_cpp/rows/raw_pages.h"  // for CheckNumRows, ForEachPage
 #include "xgboost/logging.h"            // for CHECK
 
@@ -142,10 +142,10 @@ Json SumRegression(Request const& asked) {
 }
 
 constexpr RequestKind Intercept(Json (*release)(Request const&), bool reads_columns = false) {
-  return {release, "intercept", kInterceptStream, true, reads_columns};
+  return {release, "intercept", kLabelSumsStream, true, reads_columns};
 }
 
-AddKind const kRows{"rows", {CountRows, "rows", kInterceptStream}};
+AddKind const kRows{"rows", {CountRows, "rows", kLabelSumsStream}};
 AddKind const kBinary{"binary", Intercept(SumBinary, true)},
     kClasses{"multiclass", Intercept(CountClasses)}, kCells{"cells", Intercept(CountCells)},
     kTargets{"targets", Intercept(SumTargets)}, kRegression{"regression", Intercept(SumRegression)};
@@ -191,16 +191,16 @@ std::string ReleaseBeforeTrees(Context const* ctx, std::shared_ptr<DMatrix> cons
   auto shift = static_cast<std::int32_t>(in.Int("shift", 0, 26));
   auto known = ReadKnownNoise(in);
   NoiseEvent event{kind.name, false, ReadSigma2(in, known.is_none)};
-  auto of_persons = in.Enum<bool>("unit", {{"row", false}, {"person", true}});
+  auto person_level = in.Enum<bool>("unit", {{"row", false}, {"person", true}});
   auto plan_id = in.Text("plan_id");
   auto masking = ReadMasking(in.Part("masking"));
   CHECK(kind.may_be_masked || !masking.IsOn()) << "This release has no masked sums.";
-  CHECK(!in.Has("columns") || (kind.reads_columns && !in.Has("n_public") && !of_persons));
-  CHECK((persons != nullptr) == of_persons)
+  CHECK(!in.Has("columns") || (kind.reads_columns && !in.Has("n_public") && !person_level));
+  CHECK((persons != nullptr) == person_level)
       << "The request before the trees and the DMatrix disagree on the unit of privacy: give the "
          "ids of persons as `dp_privacy_id`.";
 
-  Release release{ctx, known.is_none, known.key, masking, kind.stream, of_persons};
+  Release release{ctx, known.is_none, known.key, masking, kind.stream, person_level};
   release.OpenPads(plan_id, false);  // the training goes on with them
   Persons::Keep(p_fmat, plan_id, persons, in.Has("again") && in.Bool("again"));
   CheckNumRows(ctx, masking, p_fmat->Info().num_row_, kMaxRows);

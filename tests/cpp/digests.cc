@@ -1,7 +1,7 @@
 /**
  * @brief Entry point for the tests of the names of trees.
  */
-#include "plugin_cpp/release/tree_name.h"
+#include "plugin_cpp/release/digests.h"
 
 #include <string>  // for string
 
@@ -11,12 +11,12 @@
 
 namespace xgboost::dp {
 /** @brief The name of a tree that is read from the JSON of a model file. */
-XGB_DLL int XGDPTestTreeName(char const* tree, char const** out) {
+XGB_DLL int XGDPTestTreeDigest(char const* tree, char const** out) {
   API_BEGIN();
   static thread_local std::string name;
   RegTree loaded;
   loaded.LoadModel(Json::Load(StringView{tree}));
-  name = TreeName(loaded);
+  name = TreeDigest(loaded);
   *out = name.c_str();
   API_END();
 }

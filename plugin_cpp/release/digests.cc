@@ -1,4 +1,4 @@
-#include "plugin_cpp/release/tree_name.h"
+#include "plugin_cpp/release/digests.h"
 
 #include <cstddef>  // for size_t
 #include <cstdint>  // for uint64_t
@@ -40,7 +40,7 @@ void Append(Json const& value, Sha256* hash) {
 }
 }  // namespace
 
-std::string TreeName(RegTree const& tree) {
+std::string TreeDigest(RegTree const& tree) {
   constexpr std::size_t kBytes = 16;
   Json saved{Object{}};
   tree.SaveModel(&saved);
@@ -50,7 +50,7 @@ std::string TreeName(RegTree const& tree) {
   return ToHex(hash.Finish().data(), kBytes);
 }
 
-std::string PlanName(std::string const& text) {
+std::string PlanDigest(std::string const& text) {
   auto digest = Sha256{}.Append(text).Finish();
   return ToHex(digest.data(), digest.size());
 }

@@ -36,9 +36,9 @@ struct NodeSums {
   PackedPair const* words{nullptr};        // of all features
 };
 
-class Offers {
+class SplitCandidates {
  public:
-  Offers(Plan const& plan, common::HistogramCuts const& cuts) : ptrs_{cuts.Ptrs()} {
+  SplitCandidates(Plan const& plan, common::HistogramCuts const& cuts) : ptrs_{cuts.Ptrs()} {
     for (auto const& feature : plan.features) {
       is_categorical_.push_back(feature.kind == FeaturePlan::Kind::kCategorical);
     }
@@ -82,9 +82,9 @@ class Offers {
     }
     // There is a place for missing values after the bins of each feature.
     auto first = ptrs_[f] + f;
-    auto const& [begins, places, sums] = *node.stored;
+    auto const& [begins, offsets, sums] = *node.stored;
     for (auto i = begins[f]; i < begins[f + 1]; ++i) {
-      (*memory)[places[i] - first] = sums[i];
+      (*memory)[offsets[i] - first] = sums[i];
     }
     return {memory->data(), memory->size()};
   }

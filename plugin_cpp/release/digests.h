@@ -15,7 +15,7 @@ namespace xgboost::dp {
  * @brief The first 128 bits of the SHA-256 of a tree, in hexadecimal digits, as `tree_names` in
  *        xgb_dp/engine/model_json.py computes it from a file.
  */
-[[nodiscard]] std::string TreeName(RegTree const& tree);
+[[nodiscard]] std::string TreeDigest(RegTree const& tree);
 /** @brief The SHA-256 of a plan in hexadecimal digits. */
-[[nodiscard]] std::string PlanName(std::string const& text);
+[[nodiscard]] std::string PlanDigest(std::string const& text);
 }  // namespace xgboost::dp

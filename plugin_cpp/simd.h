@@ -18,14 +18,14 @@
 #endif                 // defined(__linux__)
 
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
-#define XGB_DP_WIDE __attribute__((target_clones("avx2", "default")))
+#define XGB_DP_SIMD __attribute__((target_clones("avx2", "default")))
 #else
-#define XGB_DP_WIDE
+#define XGB_DP_SIMD
 #endif  // defined(__x86_64__)
 
 namespace xgboost::dp {
 /** @brief What one transfer to the caches brings. */
-inline constexpr std::size_t kBytesOfLine = 64;
+inline constexpr std::size_t kCacheLineBytes = 64;
 
 /** @brief Start the transfer of an address to the caches, where the compiler has a way. */
 inline void Prefetch([[maybe_unused]] void const* address) {
