@@ -1,9 +1,7 @@
 """Budgets: what is booked, what is refused, and what a file must be like."""
 
-import copy
 import math
 import os
-import pickle
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -95,15 +93,6 @@ def test_more_than_the_total_is_refused(tmp_path):
     assert not budget.entries
 
 
-def test_refused_before_anything_is_released(budget, monkeypatch):
-    released = []
-    monkeypatch.setattr(xgb_dp.engine.native, "release_intercept", lambda *a: released.append(a))
-    with pytest.raises(BudgetError, match="Nothing was released"):
-        budget.train({**PARAMS, "dp_epsilon": 3.0}, data(), 2)
-    assert not released
-    assert not budget.entries
-
-
 def test_what_breaks_off_counts_in_full(budget):
     class Stop(xgb.callback.TrainingCallback):
         def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
@@ -192,13 +181,6 @@ def test_bad_totals(total, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_copies_share_the_file(budget):
-    twins = [copy.deepcopy(budget), pickle.loads(pickle.dumps(budget)), Budget(budget.path)]
-    for twin in twins:
-        twin.reserve([QUIET])
-    assert len(budget.entries) == 3
-
-
 def test_links_lead_to_one_file(budget, tmp_path):
     link = tmp_path / "link.json"
     link.symlink_to(budget.path)
@@ -264,23 +246,6 @@ def test_an_edited_entry_is_found_by_its_events(budget):
     charge(-1.0)
     with pytest.raises(BudgetError, match="damaged"):
         budget.reserve([QUIET])
-
-
-def test_a_write_that_fails_changes_nothing(budget, monkeypatch):
-    budget.reserve([QUIET])
-    before = budget.path.read_bytes()
-
-    def full(*args: Any) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(BudgetError, match="No space"):
-        budget.train(PARAMS, data(), 2)
-    monkeypatch.undo()
-    assert budget.path.read_bytes() == before
-    names = {p.name for p in budget.path.parent.iterdir()}
-    assert names == {"budget.json", "budget.json.lock"}
-    assert len(budget.entries) == 1
 
 
 def test_statement(budget):

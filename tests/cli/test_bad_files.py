@@ -1,16 +1,14 @@
 """Every command with files that are missing, damaged or something else: one line, no stack."""
 
 import os
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-import xgboost as xgb
 
 import xgb_dp
-from xgb_dp.errors import LedgerError, PrivacyParameterError, PrivacyRefusal
+from xgb_dp.errors import PrivacyParameterError
 
 pytest.importorskip("click")
 
@@ -100,22 +98,10 @@ def test_bad_files(command, name, folder, monkeypatch):
         assert not Path("new.json").exists()
 
 
-@pytest.mark.parametrize("name", CONTENT)
-@pytest.mark.parametrize("ending", ["", ".json", ".ubj"])
-def test_models_that_are_none(name, ending, folder):
-    path = bad_file(folder, name, ending)
-    d = xgb.DMatrix(np.zeros((4, 1)), np.array([0, 1, 0, 1]))
-    params = {"tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 1.0}
-    train = partial(xgb.train, params | {"dp_delta": 1e-6}, d, 1)
-    for use in (xgb_dp.privacy_report, xgb_dp.model_card, lambda p: train(xgb_model=p)):
-        for given in (path, Path(path)):
-            with pytest.raises((PrivacyParameterError, LedgerError, PrivacyRefusal)) as error:
-                use(given)
-            assert len(str(error.value).splitlines()) == 1
-            assert os.path.basename(path) in str(error.value)
-    for given in ("\0", "a" * 5000, "\ud800"):
-        with pytest.raises(PrivacyParameterError):
-            xgb_dp.privacy_report(given)
+@pytest.mark.parametrize("path", ["\0", "a" * 5000, "\ud800"], ids=["NUL", "long", "surrogate"])
+def test_paths_that_no_file_has(path):
+    with pytest.raises(PrivacyParameterError):
+        xgb_dp.privacy_report(path)
 
 
 def test_nothing_is_spent_on_files_that_cannot_be_written(folder, monkeypatch):

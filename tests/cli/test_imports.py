@@ -51,9 +51,5 @@ def test_no_command_waits_for_scikit_learn(tmp_path):
     command = [sys.executable, "-c", PROGRAM, *arguments]
     answer = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert answer.returncode == 0, answer.stderr
-    assert set(answer.stdout.splitlines()[-1].split()) == {
-        "pandas",
-        "pyarrow",
-        "scipy.sparse",
-        "xgboost",
-    }
+    loaded = set(answer.stdout.splitlines()[-1].split())
+    assert loaded == {"pandas", "pyarrow", "scipy.sparse", "xgboost"}

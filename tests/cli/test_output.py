@@ -201,17 +201,7 @@ def test_rows_from_standard_input(folder):
         ["train", "-", "--schema", "schema.yaml", *SPENT, "--model", "b.json"],
         ["evaluate", "model.json", "-", *TARGET],
         ["discover", "-", *TARGET, "--number", "age"],
-        [
-            "select",
-            "-",
-            "--schema",
-            "schema.yaml",
-            *SPENT,
-            "--grid",
-            "eta=0.1,0.3",
-            "--model",
-            "c.json",
-        ],
+        ["select", "-", "--schema", "schema.yaml", *SPENT, "--grid", "eta=0.1,0.3", "--model", "c"],
     ):
         result = invoke(*arguments, input=Path("rows.csv").read_bytes())
         assert result.exit_code == 0, result.output

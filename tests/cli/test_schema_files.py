@@ -7,8 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import xgb_dp
-
 pytest.importorskip("click")
 
 from xgb_dp.cli.data_commands import template
@@ -203,12 +201,3 @@ def test_a_template_quotes_any_name(tmp_path):
     path = tmp_path / "template.yaml"
     path.write_text(template(names, "y"), encoding="utf-8")
     assert list(read_domain(path).columns or {}) == names[1:]
-
-
-def test_schema_template_is_read_by_all_commands(model, tmp_path):
-    text = run("schema", model / "rows.csv", "--target", "y").stdout
-    path = tmp_path / "template.yaml"
-    path.write_text(text.replace("[0, 1]", "[no, yes]"))
-    assert read_domain(path).classes == ("no", "yes")
-    run("train", model / "rows.csv", "--schema", path, *SPENT, "--model", tmp_path / "m.json")
-    assert xgb_dp.privacy_report(tmp_path / "m.json").private
