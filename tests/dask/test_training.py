@@ -113,17 +113,6 @@ def test_classes_are_declared(client):
         undeclared.fit(X, y)
 
 
-def test_regressor(client):
-    X, y = table()
-    target = y.astype(float) * 4
-    model = dxgb.DaskXGBRegressor(**ESTIMATOR, dp_target_bounds=(0, 4))
-    model.client = client
-    model.fit(X, target)
-    error = model.predict(X).compute().to_numpy() - target.compute().to_numpy()
-    assert np.sqrt((error**2).mean()) < 1.4
-    assert xgb_dp.privacy_report(model).epsilon <= 8.0
-
-
 def test_rounds_where_none_are_given(client):
     """One number for `train` and the estimators; a number that is given is kept."""
     X, y = table()
@@ -148,24 +137,6 @@ def test_a_row_outside_the_domain_ends_all_workers(client):
         dxgb.train(client, PARAMS, arrays(client, y), 4)
     # Nobody waits for a worker that has gone, which would take the 30 minutes of an exchange.
     assert time.monotonic() - start < 600
-
-
-def test_no_rows_and_one_row_train(client):
-    """Also data without rows: an error would tell it from data with one row."""
-    for n in (0, 1):
-        model = dxgb.train(client, PARAMS, arrays(client, n=n), 4)["booster"]
-        assert model.num_boosted_rounds() == 4
-        assert xgb_dp.privacy_report(model).epsilon <= 8.0
-
-
-def test_what_is_not_private_is_refused_here_too(client):
-    d = arrays(client)
-    with pytest.raises(PrivacyRefusal, match="evals"):
-        dxgb.train(client, PARAMS, d, 2, evals=[(d, "train")])
-    X = da.random.random((300, 3), chunks=(100, 3))
-    q = dxgb.DaskQuantileDMatrix(client, X, (X[:, 0] > 0.5))
-    with pytest.raises(PrivacyRefusal, match="QuantileDMatrix"):
-        dxgb.train(client, PARAMS, q, 2)
 
 
 def test_evaluation_sets_are_plain_matrices(client):

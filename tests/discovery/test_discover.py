@@ -7,7 +7,6 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
-import xgboost as xgb
 
 import xgb_dp
 from xgb_dp import BudgetError, PrivacyParameterError, PrivacyRefusal, RowDomainError
@@ -315,18 +314,6 @@ def test_names_and_texts_survive_yaml(tmp_path):
     columns = read_domain(path).columns
     assert list(columns) == texts
     assert columns["no"].categories == tuple(text.strip() for text in texts)
-
-
-def test_training_after_a_look(discovered):
-    domain = from_mapping(discovered.schema("pays", use="cuts"))
-    params = {"tree_method": "dp_hist", "dp_epsilon": 1.0, "dp_delta": DELTA, "nthread": 1}
-    params |= {k: v for k, v in domain.parameters().items() if k != "dp_feature_cuts"}
-    params["dp_feature_cuts"] = {"age": domain.columns["age"].cuts}
-    params.pop("dp_categories")
-    matrix = xgb.DMatrix(DATA[["age"]], (DATA["pays"] == "yes").astype(int))
-    model = xgb.train(params, matrix, 3)
-    counts = {e.label for t in xgb_dp.privacy_report(model).record.trainings for e in t.events}
-    assert "candidates" not in counts  # split points are public by now
 
 
 def test_no_row_names_the_cells_of_others():

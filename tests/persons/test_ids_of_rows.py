@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import xgboost as xgb
 
-from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, PrivacyWarning, RowDomainError
+from xgb_dp.errors import PrivacyParameterError, PrivacyWarning, RowDomainError
 
 from ..batches import Batches
 from ..conftest import arrays
@@ -78,12 +78,6 @@ def test_wrong_ids_are_refused_before_anything_is_drawn(name, params, no_noise):
     assert "SECRET" not in str(caught.value)
     assert "91" not in str(caught.value)
     assert "299" not in str(caught.value)
-
-
-def test_matrices_of_bins_stay_refused(params, no_noise):
-    X, y = arrays()
-    with pytest.raises(PrivacyRefusal, match="QuantileDMatrix"):
-        xgb.train(params(**FREE, dp_privacy_id=WHO), xgb.QuantileDMatrix(X, y), 2)
 
 
 def test_slices_take_ids_of_their_own(params, matrix, codes_told):

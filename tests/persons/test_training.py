@@ -11,7 +11,6 @@ from tests.batches import Batches
 from tests.conftest import arrays
 from tests.models import events, training
 from tests.reference.comparison import trees_of
-from xgb_dp.errors import PrivacyRefusal
 from xgb_dp.testing import fixed_noise
 
 from .conftest import people
@@ -85,19 +84,3 @@ def test_rows_on_disk(params, tmp_path):
         with fixed_noise(3):
             models.append(str(trees_of(xgb.train(given, d, 3))))
     assert models[0] == models[1]
-
-
-@pytest.mark.parametrize(
-    ("kind", "changes"),
-    [
-        ("regression", {"dp_score": "gain", "dp_split_levels": 1}),
-        ("regression", {"dp_leaf_noise": "output"}),
-        ("regression", {"dp_gradient_clip": "filter"}),
-    ],
-    ids=str,
-)
-def test_what_is_proved_for_rows_alone(params, kind, changes):
-    X, y = arrays(kind)
-    given = params(kind, dp_privacy_id=np.zeros(len(y), dtype=int), **changes)
-    with pytest.raises(PrivacyRefusal, match="dp_privacy_id"):
-        xgb.train(given, xgb.DMatrix(X, y), 3)

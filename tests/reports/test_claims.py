@@ -315,24 +315,6 @@ def test_trees_are_named_as_they_are_grown(d):
         assert list(training.trees or ()) == ledger.tree_names(model)
 
 
-def test_totals_count_trainings_and_not_trees(d):
-    """Trainings whose trees happen to be equal are two; a model and its slice are one."""
-    first, second = (xgb_dp.privacy_report(xgb.train(params(), d, 2)) for _ in range(2))
-    ids = [report.record.trainings[0].id for report in (first, second)]
-    assert ids[0] != ids[1]
-    twin = json.loads(json.dumps(first.ledger))
-    twin["trainings"][0]["id"] = ids[1]  # the same trees, of another training
-    total = xgb_dp.privacy_report([first_model(d)] * 2)
-    assert total.epsilon == total.reports[0].epsilon
-    both = type(total)((first, type(first)(twin)))
-    assert len(both.events) == 2 * len(first.record.events)
-    assert both.epsilon > 1.2 * first.epsilon
-
-
-def first_model(d: xgb.DMatrix) -> xgb.Booster:
-    return xgb.train(params(), d, 2)
-
-
 def test_a_ledger_names_each_training_once(d):
     model = xgb.train(params(), d, 2)
     record = xgb_dp.privacy_report(xgb.train(params(), d, 2, xgb_model=model)).ledger

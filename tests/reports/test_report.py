@@ -185,11 +185,3 @@ def test_continuing_on_other_columns(params):
     ):
         with pytest.raises(PrivacyParameterError, match="columns"):
             xgb.train(params(**more), matrix, 1, xgb_model=model)
-
-
-def test_a_ledger_does_not_make_another_model_private(params, matrix):
-    model = xgb.train(params(), matrix(), 2)
-    stock = xgb.train({"objective": "binary:logistic"}, matrix(), model.num_boosted_rounds())
-    stock.set_attr(dp_ledger=model.attr("dp_ledger"))
-    with pytest.raises(LedgerError, match="does not account"):
-        xgb_dp.privacy_report(stock)

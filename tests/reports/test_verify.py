@@ -209,10 +209,6 @@ def test_other_trees_are_unknown(model, tmp_path, place, value):
     assert answer.claim is None
 
 
-def test_slices_pass(model, tmp_path):
-    assert xgb_dp.verify(saved(model[:2], tmp_path)).verdict == "passed"
-
-
 NOT_MENTIONED = [
     ("learner.attributes.owner", "SECRET"),
     ("learner.attributes.best_score", "0.8123"),

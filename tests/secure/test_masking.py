@@ -147,7 +147,6 @@ def test_plans_that_the_cpp_refuses(changes, message):
 def resolve(p: dict[str, Any]) -> masking.Masking:
     full = {"tree_method": "dp_hist", "objective": "binary:logistic", "dp_split": "random"}
     full |= {"dp_epsilon": 1.0, "dp_delta": 1e-6, "dp_feature_cuts": {0: [0.0]}}
-    full |= {"dp_feature_bounds": {0: (0.0, 1.0)}} if "dp_candidates" in p else {}
     if p.get("dp_secure_sum"):
         full |= {"dp_secure_key": "key", "dp_secure_parties": "parties"}
     schema = Schema(["x"], named=True, categorical=frozenset(), dictionaries={})
@@ -170,35 +169,21 @@ def test_defaults():
 @pytest.mark.parametrize(
     "p, error, message",
     [
-        ({"dp_split": "exponential"}, PrivacyRefusal, "exact sums at one worker"),
-        ({"dp_leaf_noise": "laplace"}, PrivacyRefusal, "dp_leaf_noise='laplace'"),
         (
             {"dp_leaf_noise": "output", "dp_leaf": "gradient"},
             PrivacyRefusal,
             "dp_leaf_noise='output'",
         ),
-        (
-            {"dp_candidates": "histogram", "dp_candidate_noise": "laplace"},
-            PrivacyRefusal,
-            "dp_candidate_noise='laplace'",
-        ),
-        ({"subsample": 0.5}, PrivacyRefusal, "not proved"),
         ({"dp_secure_colluders": 3}, PrivacyParameterError, "dp_secure_colluders"),
-        ({"dp_secure_key": None}, PrivacyParameterError, "take the place of a worker"),
         ({"dp_secure_parties": None}, PrivacyParameterError, "take the place of a worker"),
         ({"dp_secure_key": 7}, PrivacyParameterError, "`dp_secure_key` must be the name of a file"),
         ({"dp_secure_sum": False, "dp_secure_key": "x"}, PrivacyParameterError, "effect"),
-        ({"dp_secure_sum": False, "dp_secure_colluders": 1}, PrivacyParameterError, "effect"),
     ],
 )
 def test_refused(p, error, message):
+    """The other refusals are rows of `tests/parameters/test_rules.py`."""
     with pytest.raises(error, match=message):
         resolve({"dp_secure_sum": True} | p)
-
-
-def test_one_machine_is_refused():
-    with pytest.raises(PrivacyParameterError, match="at least two workers"):
-        resolve({"dp_secure_sum": True})
 
 
 def test_no_release_without_keys():
