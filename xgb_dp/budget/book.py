@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,17 @@ from .entry import (
 )
 from .gate import Release
 from .whose import Whose
+
+
+# Trainings with the same settings have the same events, and a charge follows from these alone.
+@lru_cache(maxsize=256)
+def _charge(events: tuple[Event, ...], delta: float, own_delta: float | None, group: int) -> Charge:
+    return charge_of(events, delta, own_delta, group)
+
+
+@lru_cache(maxsize=256)
+def _plain(events: tuple[Event, ...], delta: float, group: int) -> Charge:
+    return plain_charge(events, delta, group)
 
 
 class Book:
@@ -97,7 +109,6 @@ class Book:
             BudgetError: An entry says that it took less than its events cost, or all of them
                 exceed the total.
         """
-        costs: dict[object, Charge] = {}  # trainings with the same settings have the same events
         for entry in self.entries:
             booked, group = entry.charge, entry.charged
             if group < self.whose.charged(entry.events, entry.unit, any_group=True):
@@ -106,12 +117,11 @@ class Book:
                     "the file from a copy that holds every training."
                 )
             plain = bool(booked.shift or (booked.extra and not booked.mu2))
-            key = entry.events, group, booked.extra if plain else None
-            if key not in costs and plain:
-                costs[key] = plain_charge(entry.events, booked.extra, group)
-            elif key not in costs:
-                costs[key] = charge_of(entry.events, self.delta, group=group)
-            cost = costs[key]
+            cost = (
+                _plain(entry.events, booked.extra, group)
+                if plain
+                else _charge(entry.events, self.delta, None, group)
+            )
             # Another machine may round differently.
             if cost.mu2 > booked.mu2 * (1 + 1e-6) or cost.shift > booked.shift * (1 + 1e-6):
                 raise BudgetError(
@@ -181,7 +191,7 @@ class Book:
     def _cost(self, events: Sequence[Event], unit: Unit, delta: float | None) -> tuple[int, Charge]:
         """For how many rows (or persons) events are charged, and with what."""
         charged = self.whose.charged(events, unit, any_group=self.any_group)
-        return charged, charge_of(events, self.delta, delta, charged)
+        return charged, _charge(tuple(events), self.delta, delta, charged)
 
     def _commit(self, key: str, value: str) -> int:
         """Mark the entries with such a field; how many there are."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from ..accounting import Event, GaussianEvent, Repetitions, SelectionEvent, make_accountant
@@ -163,6 +164,7 @@ def plan_runs(
     return best
 
 
+@lru_cache(maxsize=64)
 def _guess(law: Repetitions, epsilon: float, delta: float) -> float:
     """mu of the Gaussian whose selection meets the target."""
 
