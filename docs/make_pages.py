@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from xgb_dp.mechanisms.splits import OF_TREES
 from xgb_dp.parameters.parameter import Parameter, Table
 from xgb_dp.published.systems import PRESETS, SYSTEMS
-from xgb_dp.releases.splits import OF_TREES
 from xgb_dp.request.names import NEUTRAL, REFUSED
 from xgb_dp.request.params import ARGUMENTS, DEFAULT_ROUNDS, PARAMETERS
 from xgb_dp.request.sizes import (

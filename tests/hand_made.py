@@ -1,36 +1,35 @@
-"""What a ledger that is written by hand says was enforced."""
+"""The mechanisms of a ledger that is written by hand."""
 
 from typing import Any
 
-from xgb_dp.accounting.enforced import Enforced
 from xgb_dp.accounting.sensitivity import RowBound
+from xgb_dp.mechanisms.histograms import Histograms
+from xgb_dp.mechanisms.leaves import Leaves
+from xgb_dp.mechanisms.mechanism import Mechanism
+from xgb_dp.mechanisms.plan import Mechanisms
+from xgb_dp.mechanisms.splits import Splits
 
 UNIT2 = 1 << 40
 """Squared sensitivity of leaves, and of histograms of one feature."""
+BOUND = RowBound("prediction", 1.0, 1.0)
 
 
-def enforced(**changes: Any) -> list[dict[str, Any]]:
+def hand_made(
+    split: str = "exponential", leaf_noise: str = "gaussian", **changes: Any
+) -> Mechanisms:
     """Rows whose gradients and Hessians together have the norm 2^20, in two sums of one leaf."""
-    figures: dict[str, Any] = {
-        "unit": "row",
-        "bound": RowBound("prediction", 1.0, 1.0),
-        "grid_bits": 20,
-        "trees": 1,
-        "depth": 3,
-        "split": "exponential",
-        "columns": 1,
-        "features_per_tree": 1,
-        "score": "l1",
-        "score_clip": 1.0,
-        "score_range": 2 << 20,
-        "joint": False,
-        "leaf_noise": "gaussian",
-        "spread": False,
-        "cells": 1,
-        "candidates": None,
-        "label_range": None,
-        "labels": None,
-        "by_column": None,
-        "corrects": False,
-    }
-    return [Enforced(**(figures | changes)).to_json()]
+    each: tuple[Mechanism, ...] = ()
+    if split == "exponential":
+        each = (Splits(BOUND, 3, "l1", 1.0, depth=3, range=2 << 20),)
+    if split in ("histogram", "partial"):
+        each = (Histograms(BOUND, outputs=1, levels=3, features=1, cells=1),)
+    else:
+        each += (Leaves(BOUND, depth=3, mechanism=leaf_noise),)
+    return Mechanisms(**({"each": each, "bound": BOUND, "rounds": 10, "grid_bits": 20} | changes))
+
+
+def mechanisms(
+    split: str = "exponential", leaf_noise: str = "gaussian", **changes: Any
+) -> list[dict[str, Any]]:
+    """The same as a ledger has them."""
+    return [hand_made(split, leaf_noise, **changes).to_json()]

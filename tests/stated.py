@@ -8,18 +8,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from xgb_dp.accounting import sensitivity
-from xgb_dp.accounting.enforced import Enforced, range_of_plan
-from xgb_dp.accounting.planned import planned_events
-from xgb_dp.accounting.sensitivity import Labels, release_of
+from xgb_dp.accounting.sensitivity import Labels, RowBound
 from xgb_dp.accounting.units import PERSON
 from xgb_dp.engine import native
-from xgb_dp.record.claim import Told
-from xgb_dp.training.plan import dump
+from xgb_dp.mechanisms.plan import Mechanisms, Plan, planned_noise
+from xgb_dp.mechanisms.splits import plan_range
+from xgb_dp.planning import dump
 
 
 def ranged(plan: Mapping[str, Any]) -> dict[str, Any]:
     """The plan with the range that its bound leads to."""
     return {**plan, "selection": {**plan["selection"], "range": range_of_plan(plan)}}
+
+
+def range_of_plan(plan: Mapping[str, Any]) -> int:
+    """The range of the utility of splits that a plan needs."""
+    return plan_range(plan, RowBound.from_plan(plan))
 
 
 def check_plan(text: str) -> None:
@@ -31,15 +35,17 @@ def describe_plan(text: str) -> dict[str, Any]:
     """Events, sensitivities and range of a plan that the library takes."""
     plan = ranged(json.loads(text))
     check_plan(dump(plan))
-    enforced = Enforced.of_plan(plan)
-    events = planned_events({**plan, "noise_free": False}, enforced)
+    plan["before"] = {}
+    mechanisms, bound = Mechanisms.from_plan(plan), RowBound.from_plan(plan)
+    noise = {m.name: planned_noise(m, plan) for m in mechanisms.each}
+    events = mechanisms.events(noise)
     each = {e["release"]: e for event in events for e in _plain(event.to_json())}
     return {
-        "leaf_sensitivity2": enforced.bound.round_sens2(enforced.grid_bits, enforced.trees),
+        "leaf_sensitivity2": bound.round_sens2(plan["grid_bits"], plan["num_class"]),
         "leaves": each.get("histograms", each.get("leaves")),
         "candidates": each.get("candidates"),
         "events": [event.to_json() for event in events],
-        "score_range": enforced.score_range,
+        "score_range": plan["selection"]["range"],
     }
 
 
@@ -50,7 +56,7 @@ def claim_of(text: str) -> dict[str, Any]:
     return {
         "private": noise == "os",
         "noise": noise,
-        "trainings": [{"plans": [Told(text).digest], "complete": False}],
+        "trainings": [{"plans": [Plan(text).digest], "complete": False}],
     }
 
 
@@ -59,8 +65,9 @@ def describe_intercept(request: Mapping[str, Any]) -> dict[str, Any]:
     if request["kind"] == "columns":
         measure = sensitivity.columns_sens2(request["shift"]), request["columns"]
     else:
-        measure = Labels.of(request).measure(person=request["unit"] == PERSON)
-    name = release_of(request)
+        measure = Labels.from_request(request).measure(person=request["unit"] == PERSON)
+    kinds = {"rows", "columns", "range"}
+    name = request["kind"] if request["kind"] in kinds else "intercept"
     sens2, coordinates = measure
     event = {"release": name, "sensitivity2": sens2, "coordinates": coordinates}
     return event | ({"unit": PERSON} if request["unit"] == PERSON else {})

@@ -50,15 +50,16 @@ def train_with_plan(
     """
     from xgboost import Booster
 
-    from .accounting.enforced import range_of_plan
+    from .accounting.sensitivity import RowBound
+    from .mechanisms.splits import plan_range
+    from .planning import dump
     from .record.binding import store_bound
     from .record.claim import drawn
-    from .training.plan import dump
 
     plan = {
         "id": "hand-made",
         **plan,
-        "selection": {**plan["selection"], "range": range_of_plan(plan)},
+        "selection": {**plan["selection"], "range": plan_range(plan, RowBound.from_plan(plan))},
     }
     if not plan["noise_free"] and not plan.get("test_key"):
         raise PrivacyParameterError("`plan` of a test must have a `test_key`, or no noise.")
@@ -97,12 +98,12 @@ def claim_plan(booster: Any, text: str, dtrain: Any) -> Ledger:
         Ledger: The claim, which the booster now carries.
     """
     from .engine import native
+    from .mechanisms.plan import Plan
     from .record import ledger, sealed
-    from .record.claim import Told
     from .record.form import Ledger, TrainingRecord
 
-    claimed = Told(text)
-    plan = claimed.plan
+    claimed = Plan(text)
+    plan = claimed.body
     rounds = plan["rounds"]
     public = {"rounds": rounds, "group": 1, "num_parallel_tree": plan["parallel_trees"]}
     training = TrainingRecord(

@@ -14,7 +14,7 @@ from xgb_dp.accounting import (
 from xgb_dp.errors import PrivacyParameterError
 from xgb_dp.record.report import PrivacyReport
 
-from ..hand_made import enforced
+from ..hand_made import mechanisms
 
 SPLITS = ExponentialEvent("splits", 2**35, 40, 40)
 LEAVES = GaussianEvent("leaves", 2**40, 2**46, 2, 10)
@@ -31,7 +31,7 @@ def report(*events: object) -> PrivacyReport:
                     "id": "0" * 32,
                     "plans": ["0" * 64],
                     "complete": True,
-                    "enforced": enforced(),
+                    "mechanisms": mechanisms(),
                     "events": [e.to_json() for e in events],  # type: ignore[attr-defined]
                     "rounds": 0,
                     "target": {"epsilon": 1.0, "delta": 1e-6},

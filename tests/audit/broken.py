@@ -21,8 +21,7 @@ from tests.reference import trainer as reference
 from tests.reference.draws import Noise
 from tests.reference.splits import left_sides
 from xgb_dp.audit import AuditResult, suite
-from xgb_dp.calibrate.mechanisms import NoisePlan
-from xgb_dp.calibrate.search import calibrate
+from xgb_dp.calibrate import Calibration, calibrate
 from xgb_dp.discovery.least_noise import plan_discovery
 from xgb_dp.engine.tree_json import LEAF, Tree
 from xgb_dp.testing import train_with_plan
@@ -63,13 +62,13 @@ def unclipped_pair(plan: Plan) -> None:
     plan["row_bound"] |= {"mode": "clip", "hessian_bound": "0.25"}
 
 
-def changed(plan: NoisePlan, changes: Mapping[str, Mapping[str, int]]) -> NoisePlan:
+def changed(plan: Calibration, changes: Mapping[str, Mapping[str, int]]) -> Calibration:
     """Other noise of some releases, which the events say nothing of."""
     other = {name: replace(plan[name], **fields) for name, fields in changes.items()}
     return replace(plan, noise={**plan.noise, **other})
 
 
-def less_noise(plan: NoisePlan) -> NoisePlan:
+def less_noise(plan: Calibration) -> Calibration:
     """All Gaussian noise at 70%."""
     return changed(
         plan,
@@ -77,7 +76,7 @@ def less_noise(plan: NoisePlan) -> NoisePlan:
     )
 
 
-def half_range(plan: NoisePlan) -> NoisePlan:
+def half_range(plan: Calibration) -> Calibration:
     """Range B of the utilities where 2 B is right: the exponent doubles."""
     return changed(plan, {"splits": {"eps_num": 2 * plan["splits"].eps_num}})
 
@@ -210,8 +209,8 @@ def exact_cover(scenario: Scenario) -> scenarios.Trainer:
 # ---------------------------------------------------------------------------------------- the list
 def of_mechanisms(size: Size) -> Iterator[Callable[[], AuditResult]]:
     """The noise of a mechanism is not the one of its claim."""
-    asked = mechanisms.small_training()
-    plan = calibrate(asked, 4.0, 1e-6)
+    asked, shares = mechanisms.small_training()
+    plan = calibrate(asked, shares, 4.0, 1e-6)
     b = 1 << plan.grid_bits
     thin, half = less_noise(plan), half_range(plan)
     faults = {

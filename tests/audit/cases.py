@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from xgb_dp.audit import AuditResult, suite
-from xgb_dp.calibrate.search import calibrate
+from xgb_dp.calibrate import calibrate
 
 from . import discovery, evaluation, mechanisms, persons, scenarios
 
@@ -32,8 +32,8 @@ def seeded(rows: scenarios.Rows, seed: int) -> scenarios.Outcome:
 
 def of_mechanisms(size: Size) -> Iterator[Callable[[], AuditResult]]:
     for epsilon, mode in ((1.0, "row_weight"), (4.0, "clip")):
-        asked = mechanisms.small_training(mode)
-        plan = calibrate(asked, epsilon, 1e-6)
+        asked, shares = mechanisms.small_training(mode)
+        plan = calibrate(asked, shares, epsilon, 1e-6)
         for build in mechanisms.BUILDERS:
             mechanism = build(asked, plan)
             name = f"{mechanism.name}, ε = {epsilon:g}"

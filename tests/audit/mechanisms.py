@@ -15,11 +15,14 @@ from tests.noise import native
 from xgb_dp.accounting import Event, ExactAccountant, sensitivity
 from xgb_dp.accounting.sensitivity import RowBound
 from xgb_dp.audit import AuditResult, Claim, audit_scores
-from xgb_dp.calibrate.mechanisms import AnyRelease, NoisePlan, Releases
-from xgb_dp.releases.candidates import Candidates
-from xgb_dp.releases.intercept import Intercept
-from xgb_dp.releases.leaves import Leaves
-from xgb_dp.releases.splits import EPS_BITS, Splits
+from xgb_dp.calibrate import Calibration
+from xgb_dp.mechanisms.candidates import Candidates
+from xgb_dp.mechanisms.label_sums import LabelSums
+from xgb_dp.mechanisms.leaves import Leaves
+from xgb_dp.mechanisms.plan import AnyMechanism, Mechanisms
+from xgb_dp.mechanisms.splits import EPS_BITS, Splits
+
+from ..releases import Releases, label_sums
 
 Floats = npt.NDArray[np.float64]
 Sampler = Callable[[bool, int], Floats]
@@ -41,17 +44,17 @@ def small_training(mode: str = "row_weight") -> Releases:
     """One tree of depth 3 over one feature: few enough sums for millions of whole trainings."""
     bound = RowBound(mode, 0.5, 1.0) if mode == "row_weight" else RowBound(mode, 0.5, 0.25)
     each = (
-        Intercept(False, "binary"),
-        Candidates(False, bound, features=1, levels=5),
-        Splits(False, selections=3),
-        Leaves(False, bound),
+        label_sums(bound, "binary"),
+        Candidates(bound, features=1, levels=5),
+        Splits(bound, selections=3),
+        Leaves(bound),
     )
     shares = {"base_score": 0.01, "candidates": 0.1, "splits": 0.27, "leaves": 0.62}
-    return Releases(each, shares, rounds=1)
+    return Releases(Mechanisms(each, bound, rounds=1), shares)
 
 
-def _of(asked: Releases, kind: type[AnyRelease]) -> AnyRelease:
-    """The release of a kind, which there is."""
+def _of(asked: Mechanisms, kind: type[AnyMechanism]) -> AnyMechanism:
+    """The mechanism of a kind, which there is."""
     release = asked.find(kind)
     if release is None:
         raise ValueError(f"The plan releases no {kind.name}.")
@@ -70,7 +73,7 @@ def gaussian_scores(shift: npt.ArrayLike, sigma2: int) -> Sampler:
     return sample
 
 
-def _mechanism(name: str, plan: NoisePlan, release: str, sample: Sampler) -> Mechanism:
+def _mechanism(name: str, plan: Calibration, release: str, sample: Sampler) -> Mechanism:
     events: list[Event] = [e for e in plan.events if e.label == release]
     if not events:
         raise ValueError(f"The plan releases no {release}.")
@@ -78,21 +81,21 @@ def _mechanism(name: str, plan: NoisePlan, release: str, sample: Sampler) -> Mec
 
 
 def leaves(
-    asked: Releases,
-    plan: NoisePlan,
-    drawn: NoisePlan | None = None,
+    asked: Mechanisms,
+    plan: Calibration,
+    drawn: Calibration | None = None,
     row: tuple[int, int] | None = None,
 ) -> Mechanism:
     """Leaf sums of all rounds: the row moves G and H of one leaf of each tree."""
     drawn = drawn or plan
-    bound = _of(asked, Leaves).row_bound
+    bound = _of(asked, Leaves).bound
     b = bound.unit(plan.grid_bits)
     h = 0 if bound.ball else bound.max_hessian(plan.grid_bits)
     scores = gaussian_scores((row or (b, h)) * asked.rounds, drawn["leaves"].sigma2)
     return _mechanism("leaf sums", plan, "leaves", scores)
 
 
-def candidates(asked: Releases, plan: NoisePlan, drawn: NoisePlan | None = None) -> Mechanism:
+def candidates(asked: Mechanisms, plan: Calibration, drawn: Calibration | None = None) -> Mechanism:
     """Counts of the candidate trees: the row adds 1 to one cell of every level and feature."""
     drawn = drawn or plan
     moved = [1 << plan["candidates"].shift] * _of(asked, Candidates).touched
@@ -100,18 +103,17 @@ def candidates(asked: Releases, plan: NoisePlan, drawn: NoisePlan | None = None)
     return _mechanism("candidate counts", plan, "candidates", scores)
 
 
-def intercept(asked: Releases, plan: NoisePlan, drawn: NoisePlan | None = None) -> Mechanism:
+def intercept(asked: Mechanisms, plan: Calibration, drawn: Calibration | None = None) -> Mechanism:
     """Label sums: the row adds (1, 1), or 1 to one class."""
     drawn = drawn or plan
-    first = _of(asked, Intercept)
-    sums = sensitivity.intercept_sens2(first.kind, 0, n_public=first.n_public, k=first.outputs)
+    sums, _ = _of(asked, LabelSums).labels.measure(person=False)
     moved = [1 << plan["intercept"].shift] * sums
     scores = gaussian_scores(moved, drawn["intercept"].sigma2)
     return _mechanism("intercept", plan, "intercept", scores)
 
 
 def selections(
-    asked: Releases, plan: NoisePlan, drawn: NoisePlan | None = None, candidates: int = 2
+    asked: Mechanisms, plan: Calibration, drawn: Calibration | None = None, candidates: int = 2
 ) -> Mechanism:
     """All selections that one row takes part in, each with utilities that attain the range.
 
@@ -119,7 +121,7 @@ def selections(
     moved the utilities by +B and -B, which is the whole range 2 B.
     """
     drawn = drawn or plan
-    bound, eps_num = _of(asked, Leaves).row_bound, drawn["splits"].eps_num
+    bound, eps_num = _of(asked, Leaves).bound, drawn["splits"].eps_num
     b = bound.unit(plan.grid_bits)
     den = sensitivity.range_int("l1", bound, plan.grid_bits) << EPS_BITS
     half = candidates // 2
@@ -134,7 +136,9 @@ def selections(
     return _mechanism("selections", plan, "splits", sample)
 
 
-def whole_training(asked: Releases, plan: NoisePlan, drawn: NoisePlan | None = None) -> Mechanism:
+def whole_training(
+    asked: Mechanisms, plan: Calibration, drawn: Calibration | None = None
+) -> Mechanism:
     """Every release of a training at once, against the certified curve of the composition."""
     parts = [build(asked, plan, drawn) for build in (intercept, candidates, selections, leaves)]
 

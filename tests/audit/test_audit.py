@@ -18,7 +18,7 @@ import pytest
 from tests.reference import grow, trainer
 from xgb_dp.audit import ApproximateClaim, AuditResult, audit_one_run, suite
 from xgb_dp.audit import __main__ as command
-from xgb_dp.calibrate.search import calibrate
+from xgb_dp.calibrate import calibrate
 from xgb_dp.discovery.least_noise import plan_discovery
 
 from . import __main__ as all_audits

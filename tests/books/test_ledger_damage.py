@@ -28,7 +28,7 @@ from xgb_dp.errors import LedgerError, PrivacyWarning
 from xgb_dp.record import ledger, sealed
 from xgb_dp.record.form import Ledger
 
-from ..hand_made import UNIT2, enforced
+from ..hand_made import UNIT2, mechanisms
 
 Change = Callable[[dict[str, Any]], Any]
 FLIPS, FILES = 2500, 700
@@ -197,7 +197,7 @@ def test_damaged_events_of_every_kind(kind: int) -> None:
     public = {"rounds": 4, "budget_shares": {"leaves": 1.0}, "group": 1, "num_parallel_tree": 1}
     training = {
         "id": "0" * 32, "plans": ["0" * 64], "complete": True,
-        "enforced": enforced(split=SPLITS[kind], leaf_noise="laplace" if kind == 1 else "gaussian"),
+        "mechanisms": mechanisms(SPLITS[kind], "laplace" if kind == 1 else "gaussian"),
         "events": [e.to_json() for e in KINDS[kind]], "rounds": 4,
         "target": {"epsilon": 1.0, "delta": 1e-6}, "public": {"hyperparameters": public},
         "trees": ["0123456789abcdef" * 2] * 8,

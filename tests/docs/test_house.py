@@ -16,9 +16,9 @@ SAY_NOTHING = {"found", "own", "made", "told"}
 """Names of locals that do not say what a thing is."""
 FACES = {"__init__", "__main__"}
 IN_BOTH = {
-    "bounded_range", "candidates", "claim", "column_sums", "correction", "label_range",
-    "leaves", "ledger", "noisy_splits", "persons", "plan", "program", "release",
-    "splits",
+    "bounded_range", "candidates", "claim", "column_sums", "correction", "histograms",
+    "label_range", "label_sums", "leaves",
+    "ledger", "persons", "plan", "program", "sampling", "splits",
 }  # fmt: skip
 """Stems of one thing that has a part in Python and one in C++."""
 

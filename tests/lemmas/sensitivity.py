@@ -15,7 +15,7 @@ import z3
 from tests.lemmas import Query, lemma, within
 from xgb_dp.accounting import sensitivity
 from xgb_dp.accounting.sensitivity import RowBound
-from xgb_dp.calibrate.mechanisms import finest_grid
+from xgb_dp.mechanisms.splits import finest_grid
 
 SHIFT = 3
 UNIT = 1 << SHIFT

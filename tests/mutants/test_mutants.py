@@ -36,11 +36,19 @@ def test_draws_with_less_noise_than_claimed_are_told(trained: Path, tmp_path: Pa
     assert verdict(path, DELTA)[0] == "FALSE"
 
 
+DIVISION = ("def noise_of_total(", "def _amplification(")
+"""Where a client divides the budget, and what follows it."""
+
+
 @pytest.mark.parametrize("kind", ["half", "operator"])
 def test_wrong_noise_is_refused_or_claimed(kind: str, tmp_path: Path) -> None:
     """A mistake where a client turns a part of the budget into the noise of leaves."""
-    path, anywhere = PACKAGE / "releases" / "release.py", set(range(1, 400))
-    mistakes = [m for m in mistakes_of("xgb_dp.releases.release", path, anywhere) if m.kind == kind]
+    path = PACKAGE / "calibrate.py"
+    source = path.read_text().splitlines()
+    lines = range(
+        *(next(i for i, line in enumerate(source) if line.startswith(d)) for d in DIVISION)
+    )
+    mistakes = [m for m in mistakes_of("xgb_dp.calibrate", path, lines) if m.kind == kind]
     mistake = random.Random(1).choice(mistakes)
     in_process(mistake, tmp_path, modules())
     verdicts = [verdict(path, DELTA)[0] for path in sorted(tmp_path.glob("*.json"))]

@@ -8,13 +8,12 @@ import pytest
 import xgboost as xgb
 
 from tests.conftest import private
-from xgb_dp import BudgetError, LedgerError
+from xgb_dp import BudgetError, LedgerError, planning
 from xgb_dp.accounting import event_from_json
-from xgb_dp.calibrate.mechanisms import NoisePlan
+from xgb_dp.calibrate import Calibration
 from xgb_dp.engine import native
-from xgb_dp.releases.release import Noise
-from xgb_dp.request.registry import RELEASES
-from xgb_dp.training import first_release, plan, prepare
+from xgb_dp.mechanisms.mechanism import Noise
+from xgb_dp.mechanisms.plan import MECHANISMS
 
 from ..conftest import arrays
 
@@ -86,10 +85,10 @@ def test_every_figure_of_every_event_is_compared(
     train: Train, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is claimed follows from the plan; a calibration that counts otherwise is refused."""
-    calibrate = prepare.calibrate
-    plans: list[NoisePlan] = []
+    calibrate = planning.calibrate
+    plans: list[Calibration] = []
     with monkeypatch.context() as patch:
-        patch.setattr(prepare, "calibrate", lambda *a: plans.append(calibrate(*a)) or plans[-1])
+        patch.setattr(planning, "calibrate", lambda *a: plans.append(calibrate(*a)) or plans[-1])
         train()
     events = [event.to_json() for event in plans[-1].events]
     others = [
@@ -102,7 +101,7 @@ def test_every_figure_of_every_event_is_compared(
             changed = replace(plans[-1], events=tuple(map(event_from_json, other)))
         except LedgerError:  # no event at all
             continue
-        monkeypatch.setattr(prepare, "calibrate", lambda *_, plan=changed: plan)
+        monkeypatch.setattr(planning, "calibrate", lambda *_, plan=changed: plan)
         with pytest.raises(BudgetError, match="not the one that the plan draws"):
             train()
         tried += 1
@@ -113,9 +112,9 @@ def test_a_level_of_noise_that_is_not_that_of_the_events(
     train: Train, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Any level of the calibrated noise, changed while its events still promise the old one."""
-    calibrate = prepare.calibrate
+    calibrate = planning.calibrate
     tried = 0
-    levels = [(kind.name, field.name) for kind in RELEASES for field in fields(Noise)]
+    levels = [(kind.name, field.name) for kind in MECHANISMS for field in fields(Noise)]
     for name, level in [("", "grid_bits"), *levels]:
         changes: list[int] = []
 
@@ -133,7 +132,7 @@ def test_a_level_of_noise_that_is_not_that_of_the_events(
                 plan, noise={**plan.noise, name: replace(plan[name], **{level: changes[-1]})}
             )
 
-        monkeypatch.setattr(prepare, "calibrate", other)
+        monkeypatch.setattr(planning, "calibrate", other)
         try:
             model = train()
         except BudgetError:
@@ -163,7 +162,7 @@ PLAN_CHANGES: dict[str, Callable[[dict[str, Any]], Any]] = {
 def test_a_plan_that_releases_more_often(
     name: str, train: Train, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    build = plan.build_plan
+    build = planning.with_noise
     changed = []
 
     def other(*args: Any, **kwargs: Any) -> Any:
@@ -176,31 +175,10 @@ def test_a_plan_that_releases_more_often(
         changed.append(new)
         return new
 
-    monkeypatch.setattr(plan, "build_plan", other)
+    monkeypatch.setattr(planning, "with_noise", other)
     try:
         train()
     except (BudgetError, xgb.core.XGBoostError):
         assert changed
     else:
         assert not changed
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"test_key": "0" * 64},
-        {"noise_free": True, "sigma2": 0},
-        {"plan_id": "another"},
-    ],
-    ids=lambda change: "-".join(change),
-)
-def test_the_intercept_has_the_noise_of_the_plan(
-    change: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A key that somebody knows, or no noise at all, would release it under a private ledger."""
-    original = first_release.intercept_request
-    monkeypatch.setattr(
-        first_release, "intercept_request", lambda *a, **k: {**original(*a, **k), **change}
-    )
-    with pytest.raises(BudgetError, match="Nothing was released"):
-        xgb.train({**BASE, "objective": "binary:logistic"}, xgb.DMatrix(*arrays()), 2)

@@ -27,9 +27,8 @@ OTHERS = {
     ("record/deployment.py", "last.hyperparameters"),
     ("record/deployment.py", "last.public"),
     ("record/ledger.py", "t.hyperparameters"),
-    ("calibrate/recorded.py", "given"),
-    ("calibrate/recorded.py", "public"),
-    ("calibrate/recorded.py", "taken"),  # the settings of the plan that was taken
+    ("record/recorded.py", "given"),
+    ("record/recorded.py", "public"),
     ("record/recheck.py", "public"),
     ("record/statement.py", "p"),
     ("record/recheck.py", "training.hyperparameters"),
@@ -50,9 +49,11 @@ OTHERS = {
     ("plotting/shapes.py", "leaf"),
     ("plotting/noise_level.py", "plan"),
     ("testing.py", "plan"),
-    ("accounting/enforced.py", "plan"),
-    ("accounting/planned.py", "plan"),
-    ("accounting/enforced.py", "counts"),
+    ("mechanisms/candidates.py", "counts"),
+    ("mechanisms/histograms.py", "counts"),
+    ("mechanisms/histograms.py", "plan"),
+    ("mechanisms/leaves.py", "plan"),
+    ("mechanisms/splits.py", "plan"),
     ("accounting/sensitivity.py", "request"),
 }
 """Dictionaries that hold no parameters of a user, by file: they have some of the words."""

@@ -6,17 +6,18 @@ import math
 import numpy as np
 import pytest
 
-from xgb_dp.calibrate import NoisePlan
+from xgb_dp import planning
+from xgb_dp.calibrate import Calibration
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal
+from xgb_dp.mechanisms.mechanism import Noise
 from xgb_dp.parameters import parameter, parse
-from xgb_dp.releases.release import Noise
 from xgb_dp.request import names, split_points
 from xgb_dp.request import params as table
 from xgb_dp.request.schema import Schema
-from xgb_dp.training import plan, prepare
+from xgb_dp.training import prepare
 from xgb_dp.training.first_release import base_score_from_sums
 
-NOISE = NoisePlan(
+NOISE = Calibration(
     18,
     noise={
         "splits": Noise(eps_num=5),
@@ -40,6 +41,10 @@ def schema(n=4, **kwargs):
 
 def resolve(p, rounds=10, continues=False, **kwargs):
     return prepare.checked(p, schema(**kwargs), rounds, continues=continues)
+
+
+def built_of(s, key=None):
+    return planning.with_noise(planning.draft(s), NOISE, key)
 
 
 def test_table_is_complete():
@@ -153,7 +158,7 @@ def test_shares(params):
 
 def test_plan_is_json_with_exact_numbers(params):
     s = resolve(params("regression", dp_feature_cuts={0: [0.1, 0.3]}, dp_n_public=1000))
-    built = json.loads(plan.dump(plan.build_plan(s, NOISE)))
+    built = json.loads(planning.dump(built_of(s)))
     assert built["noise_free"] is False
     assert "test_key" not in built
     assert built["n_public"] == 1000
@@ -167,9 +172,9 @@ def test_plan_is_json_with_exact_numbers(params):
 
 def test_plan_with_known_noise(params):
     key = "ab" * 32
-    built = plan.build_plan(resolve(params()), NOISE, key)
+    built = built_of(resolve(params()), key)
     assert built["test_key"] == key
-    built = plan.build_plan(resolve(params(dp_epsilon=math.inf)), NOISE, None)
+    built = built_of(resolve(params(dp_epsilon=math.inf)))
     assert built["noise_free"] is True
 
 
@@ -216,8 +221,8 @@ def test_a_new_scalar_is_a_row(params, monkeypatch):
     for given, expected in (({}, 0.25), ({"dp_leaf_wisdom": "1.5"}, 1.5)):
         s = resolve(params(**given))
         assert s["dp_leaf_wisdom"] == expected
-        assert plan.build_plan(s, NOISE)["leaf"]["wisdom"] == repr(expected)
-        assert plan.public_inputs(s)["hyperparameters"]["leaf_wisdom"] == expected
+        assert built_of(s)["leaf"]["wisdom"] == repr(expected)
+        assert planning.public_inputs(s)["hyperparameters"]["leaf_wisdom"] == expected
     for wrong, message in (
         ({"dp_leaf_wisdom": 3}, "`dp_leaf_wisdom` must be a number from 0 to 2; got 3"),
         ({"dp_leaf_wisdon": 1}, "Did you mean `dp_leaf_wisdom`"),
@@ -231,4 +236,4 @@ def test_subsample_is_what_the_coins_are_told(params):
     for given, coins in ((1.0, 1 << 32), (0.5, 1 << 31), (0.3, 1288490189), (1e-12, 1)):
         s = resolve(params(subsample=given))
         assert s["subsample"] == coins / 2**32
-        assert plan.build_plan(s, NOISE)["sampling_num"] == coins
+        assert built_of(s)["sampling_num"] == coins

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from tests.conftest import private
 from xgb_dp.errors import PrivacyError, PrivacyParameterError
+from xgb_dp.planning import dump, public_inputs
 from xgb_dp.request.names import ALIASES, REFUSED
 from xgb_dp.request.params import PARAMETERS
 from xgb_dp.request.schema import Schema
-from xgb_dp.training.plan import dump, public_inputs
 from xgb_dp.training.prepare import checked
 
 SURROGATE = "\ud800"

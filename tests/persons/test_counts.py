@@ -19,8 +19,8 @@ from tests.sensitivity.strategies import CLASSES, EXAMPLES, NUMBERS, label, text
 from tests.stated import describe_intercept, describe_plan
 from xgb_dp.accounting import sensitivity
 from xgb_dp.engine import native
+from xgb_dp.mechanisms.label_range import edges
 from xgb_dp.testing import train_with_plan
-from xgb_dp.training.label_cells import edges
 
 SIZES = (1, 2, 3, 7, 40, 1000)
 OBJECTIVES = {"regression": SQUARED, "cells": SQUARED, "range": SQUARED, "multiclass": SOFTMAX}

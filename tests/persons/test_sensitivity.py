@@ -40,8 +40,8 @@ from tests.sensitivity.strategies import (
     text_of,
 )
 from tests.sensitivity.test_scores import FREE, SPECS
-from tests.stated import describe_plan
-from xgb_dp.accounting.enforced import bound_of_plan, range_of_plan
+from tests.stated import describe_plan, range_of_plan
+from xgb_dp.accounting.sensitivity import RowBound
 from xgb_dp.engine import native
 
 from .conftest import people
@@ -143,7 +143,7 @@ def test_leaf_sums(objective, data):
         squares += squared_distance(sums, 0 * sums)
         absolute += int(np.abs(sums).sum())
     assert squares <= round_sens2(plan)
-    assert absolute <= bound_of_plan(plan).round_sens1(plan["grid_bits"], plan["num_class"])
+    assert absolute <= RowBound.from_plan(plan).round_sens1(plan["grid_bits"], plan["num_class"])
 
 
 @pytest.mark.parametrize("objective", [LOGISTIC, SQUARED, SOFTMAX])
@@ -192,7 +192,7 @@ def test_spread_leaf_sums(objective, data):
     assert squared_distance(sums, 0 * sums) <= max(round_sens2(plan), P**2 + of_hessians**2)
     moved = squared_distance(sums, 0 * sums) + squared_distance(root, less)
     stated_squares = describe_plan(text_of(plan))["leaves"]["sensitivity2"]
-    assert moved <= stated_squares == bound_of_plan(plan).spread_sens2(plan["grid_bits"])
+    assert moved <= stated_squares == RowBound.from_plan(plan).spread_sens2(plan["grid_bits"])
 
 
 @pytest.mark.parametrize(

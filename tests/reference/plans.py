@@ -28,6 +28,7 @@ def base_plan(features: list[Plan], **changes: Any) -> Plan:
         "depth": 2,
         "parallel_trees": 1,
         "features_per_tree": n,
+        "before": {},
         "cyclic_features": False,
         "feature_weights": [],
         "split": "exponential",

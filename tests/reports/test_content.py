@@ -98,18 +98,23 @@ CHANGES: dict[str, Callable[[Content], Any]] = {
     "a key of a training": in_ledger(lambda r: r["trainings"][0].__setitem__("zz", 1)),
     "a key of the ledger": in_ledger(lambda r: r.__setitem__("zz", 1)),
     "a further plan": in_ledger(lambda r: r["trainings"][0]["plans"].append("5" * 64)),
-    "further bounds": in_ledger(
-        lambda r: r["trainings"][0]["enforced"].append(r["trainings"][0]["enforced"][0])
+    "further mechanisms": in_ledger(
+        lambda r: r["trainings"][0]["mechanisms"].append(r["trainings"][0]["mechanisms"][0])
     ),
     **{
-        f"bounds for another {name}": in_ledger(
-            lambda r, name=name, value=value: r["trainings"][0]["enforced"][0].__setitem__(
-                name, value
-            )
+        f"another {field} of {name}": in_ledger(
+            lambda r, name=name, field=field, value=value: r["trainings"][0]["mechanisms"][0][
+                "mechanisms"
+            ][name].__setitem__(field, value)
         )
-        for name, value in {"split": "mean 5.77", "columns": 577, "score_clip": 5.77,
-                            "depth": 9, "features_per_tree": 5}.items()
+        for name, field, value in (
+            ("leaves", "mechanism", "mean 5.77"), ("leaves", "depth", 9), ("splits", "depth", 9),
+            ("splits", "score_clip", 5.77), ("splits", "selections", 577), ("leaves", "draws", 5),
+        )
     },
+    "rounds of the mechanisms": in_ledger(
+        lambda r: r["trainings"][0]["mechanisms"][0].__setitem__("rounds", 577)
+    ),
     "no digest of the rest": in_ledger(lambda r: r.pop("content")),
     "order of trees": lambda c: reorder(trees(c)["trees"]),
     "rounds": lambda c: trees(c)["iteration_indptr"].__setitem__(1, 2),

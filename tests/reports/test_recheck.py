@@ -10,9 +10,8 @@ import xgboost as xgb
 
 import xgb_dp
 from tests.conftest import private
-from xgb_dp.calibrate import recorded
 from xgb_dp.engine.saved_model import SavedModel
-from xgb_dp.record import sealed
+from xgb_dp.record import recorded, sealed
 from xgb_dp.record.form import Ledger
 from xgb_dp.record.recheck import contradictions
 

@@ -14,9 +14,8 @@ from tests.reference import objective as objectives
 from tests.reference.candidates import FLT_MAX, KeyCells
 from tests.reference.comparison import BINARY, MULTICLASS, SQUARED, make_plan
 from tests.reference.trainer import RowBound as Bound
-from tests.stated import describe_plan, ranged
-from xgb_dp.accounting.enforced import range_of_plan
-from xgb_dp.training.plan import dump
+from tests.stated import describe_plan, range_of_plan, ranged
+from xgb_dp.planning import dump
 
 # Derandomised: the same examples on every run, so that the result says something about the code.
 EXAMPLES = settings(

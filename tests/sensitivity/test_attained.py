@@ -13,9 +13,9 @@ from tests.reference.comparison import LOGISTIC, SOFTMAX, SQUARED, make_plan
 from tests.reference.trainer import RowBound as Bound
 from tests.reference.trainer import Score
 from xgb_dp.accounting import sensitivity
-from xgb_dp.accounting.enforced import range_of_plan
 from xgb_dp.engine import native
 
+from ..stated import range_of_plan
 from .cpp import GRID, IN_THE_CLEAR, NO_CLIP, PAST, cpp_leaf_sums
 from .strategies import Rows, counts, pairs_of, round_sens2, squared_distance
 

@@ -17,7 +17,7 @@ from tests.reference.draws import Noise
 from tests.reference.trainer import RowBound as Bound
 from tests.stated import describe_plan
 from xgb_dp.accounting import sensitivity
-from xgb_dp.training.plan import dump
+from xgb_dp.planning import dump
 
 from ..models import events, trees
 from .cpp import xgb_train

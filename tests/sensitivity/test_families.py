@@ -23,8 +23,8 @@ from tests.reference.test_families_against_cpp import COUNTS, ON_GRID, OUTPUT
 from tests.stated import describe_plan
 from tests.training.plans import plan_of
 from xgb_dp.accounting import sensitivity
+from xgb_dp.planning import dump
 from xgb_dp.testing import fixed_noise
-from xgb_dp.training.plan import dump
 
 from ..models import events, trees
 

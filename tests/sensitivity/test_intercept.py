@@ -15,7 +15,7 @@ from tests.reference.comparison import LOGISTIC, SOFTMAX, SQUARED
 from tests.stated import describe_intercept
 from xgb_dp.accounting import sensitivity
 from xgb_dp.engine import native
-from xgb_dp.training.label_cells import edges, weight_edges
+from xgb_dp.mechanisms.label_range import edges, weight_edges
 
 from .cpp import IN_THE_CLEAR
 from .strategies import CLASSES, EXAMPLES, label, squared_distance
@@ -81,14 +81,14 @@ def test_cells_of_weights(data):
             ]
             for n in (len(w), len(w) - 1)
         )
-        bound, touched = sensitivity.Labels.of(request).measure(person=False)
+        bound, touched = sensitivity.Labels.from_request(request).measure(person=False)
         assert squared_distance(one, other) == bound == len(lists) << (2 * shift)
         assert np.count_nonzero(np.subtract(one, other)) == touched == len(lists)
         cells = np.searchsorted(weight_edges(most), w, side="right")
         expected = np.bincount(cells, minlength=sensitivity.LABEL_CELLS) << shift
         assert one[-sensitivity.LABEL_CELLS :] == expected.tolist()
     with pytest.raises(ValueError, match="another length"):
-        sensitivity.Labels.of(request | {"num_class": sensitivity.LABEL_CELLS})
+        sensitivity.Labels.from_request(request | {"num_class": sensitivity.LABEL_CELLS})
 
 
 TARGETS: dict[str, Any] = {"lower": ["-4.0", "0.1", "-1e30"], "upper": ["4.0", "0.3", "1e30"]}

@@ -13,8 +13,8 @@ from tests.reference.comparison import LOGISTIC, SOFTMAX, SQUARED
 from tests.reference.draws import Noise
 from tests.reference.trainer import RowBound as Bound
 from tests.reference.trainer import Score, utilities
-from xgb_dp.accounting.enforced import range_of_plan
 
+from ..stated import range_of_plan
 from .strategies import CUTS, EXAMPLES, WEIGHTS, pairs_of, plans, rows
 
 FREE = Noise({"noise_free": True})

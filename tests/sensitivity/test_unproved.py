@@ -17,8 +17,8 @@ from tests.reference.test_losses_against_cpp import plan_of
 from tests.sensitivity.test_intercept import request_of
 from tests.stated import check_plan
 from xgb_dp.engine import native
+from xgb_dp.planning import dump
 from xgb_dp.testing import train_with_plan
-from xgb_dp.training.plan import dump
 
 PERSON = {"unit": "person"}
 GAIN = merge(COUNTS, {"score": "gain", "row_bound": {"mode": "clip"}})

@@ -5,7 +5,7 @@ import json
 import xgboost as xgb
 
 from xgb_dp.engine.native import open_claim
-from xgb_dp.releases.column_sums import PRESENT
+from xgb_dp.mechanisms.column_sums import PRESENT
 from xgb_dp.testing import claim_plan
 
 from ..stated import claim_of

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from xgb_dp.releases.release import Noise
+from xgb_dp.mechanisms.mechanism import Noise
 from xgb_dp.training.column_start import ColumnEffects, centre_of
 
 SHIFT, WIDTH, ROWS, EACH = 11, 1000, 14_000, 40  # columns that a row has

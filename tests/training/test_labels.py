@@ -11,8 +11,8 @@ import xgboost as xgb
 import xgb_dp
 from tests.conftest import arrays, private
 from xgb_dp.errors import PrivacyParameterError, RowDomainError
-from xgb_dp.releases.column_sums import ColumnSums
-from xgb_dp.releases.intercept import Intercept
+from xgb_dp.mechanisms.column_sums import ColumnSums
+from xgb_dp.mechanisms.label_sums import LabelSums
 from xgb_dp.request.schema import read_schema
 from xgb_dp.testing import fixed_noise
 from xgb_dp.training.first_release import base_score_from_sums
@@ -47,8 +47,8 @@ def test_probabilities_of_all_labels_are_learnt_without_bias():
 def test_wide_tables_release_no_cells_by_class():
     """A label has classes, and several have no single one."""
     data = xgb.DMatrix(np.zeros((10, 600)), np.zeros((10, 2)))
-    asked = prepare(USUAL, read_schema(data), None).asked
-    assert not asked.find(Intercept).presence
+    asked = prepare(USUAL, read_schema(data), None).mechanisms
+    assert not asked.find(LabelSums).labels.presence
     assert asked.find(ColumnSums) is None
     assert train(2, data).predict(data).shape == (10, 2)
 

@@ -13,11 +13,11 @@ from tests.reference.test_losses_against_cpp import plan_of
 from tests.stated import describe_plan
 from tests.training.plans import plan_of as followed_plan
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
+from xgb_dp.planning import dump, with_noise
 from xgb_dp.request.params import DEFAULT_ROUNDS
 from xgb_dp.request.schema import read_schema
 from xgb_dp.testing import fixed_noise
 from xgb_dp.training.label_cells import quantiles, spread
-from xgb_dp.training.plan import build_plan, dump
 from xgb_dp.training.prepare import prepare
 
 Floats = npt.NDArray[np.float64]
@@ -167,7 +167,7 @@ def loss_in_plan(rounds: int, **changes: Any) -> dict[str, Any]:
     params = {**USUAL, "dp_target_bounds": (-8.0, 8.0), **CASES["quantiles"], **changes}
     schema = read_schema(xgb.DMatrix(*rows("quantiles", 10)))
     prepared = prepare(params, schema, rounds)
-    return dict(build_plan(prepared.settings, prepared.noise)["loss"])
+    return dict(with_noise(prepared.draft, prepared.noise)["loss"])
 
 
 def test_the_first_rounds_fit_the_median():

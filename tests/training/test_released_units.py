@@ -13,8 +13,9 @@ from tests.reference.comparison import SQUARED, make_plan
 from tests.reference.test_families_against_cpp import ON_GRID
 from tests.stated import describe_plan
 from xgb_dp.accounting.sensitivity import LABEL_CELLS
-from xgb_dp.training.label_cells import edges, seen, top_weight, weight_edges
-from xgb_dp.training.plan import dump
+from xgb_dp.mechanisms.label_range import edges, weight_edges
+from xgb_dp.planning import dump
+from xgb_dp.training.label_cells import seen, top_weight
 
 ROWS = 4_000
 PARAMS: dict[str, Any] = {

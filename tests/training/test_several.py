@@ -10,9 +10,9 @@ import xgboost as xgb
 import xgb_dp
 from tests.stated import describe_plan
 from xgb_dp.errors import PrivacyParameterError
-from xgb_dp.releases.splits import Splits
+from xgb_dp.mechanisms.splits import Splits
+from xgb_dp.planning import dump, with_noise
 from xgb_dp.request.schema import read_schema
-from xgb_dp.training.plan import build_plan, dump
 from xgb_dp.training.prepare import prepare
 
 from ..models import starts
@@ -123,7 +123,7 @@ def test_the_events_are_those_of_one_row_in_all_trees(kind):
         prepare(usual(kind, dp_class_trees=trees), read_schema(matrix(kind, 10)), 5)
         for trees in ("per_class", "joint")
     )
-    s, plan = each.settings, build_plan(each.settings, each.noise)
+    s, plan = each.settings, with_noise(each.draft, each.noise)
     described, bits = describe_plan(dump(plan)), plan["grid_bits"]
     assert described["leaf_sensitivity2"] == 1 << 2 * bits
     if kind == "labels":
@@ -131,7 +131,7 @@ def test_the_events_are_those_of_one_row_in_all_trees(kind):
     by_name = {e.release: e for e in each.events}
     assert by_name["intercept"].coordinates == 4
     assert by_name["leaves"].coordinates == 6
-    of_each, of_joint = (prepared.asked.find(Splits).selections for prepared in (each, joint))
+    of_each, of_joint = (prepared.mechanisms.find(Splits).selections for prepared in (each, joint))
     assert by_name["splits"].count == 5 * of_each
     assert of_each == 3 * of_joint == 3 * math.ceil(s["max_depth"] / s["dp_split_levels"])
 

@@ -10,6 +10,7 @@ import xgboost as xgb
 from click.testing import CliRunner
 
 import xgb_dp
+from xgb_dp import planning
 from xgb_dp.accounting import ChoiceEvent, make_accountant
 from xgb_dp.calibrate import calibrate, calibrate_family
 from xgb_dp.cli.group import load_commands
@@ -19,9 +20,9 @@ from xgb_dp.record.ledger import read_ledger
 from xgb_dp.record.spending import mu2_of_kind
 from xgb_dp.request.params import DEFAULT_ROUNDS
 from xgb_dp.request.schema import read_schema
+from xgb_dp.request.shares import shares_of
 from xgb_dp.request.sizes import SIZES
 from xgb_dp.testing import fixed_noise
-from xgb_dp.training import prepare as road
 from xgb_dp.training.keeper import LedgerCallback
 from xgb_dp.training.prepare import prepare
 from xgb_dp.training.run import Training
@@ -286,7 +287,9 @@ def test_the_choice_depends_on_what_was_released_alone(short):
         with fixed_noise("ab" * 32):
             model, again = (xgb.train(asked(), data(n)) for _ in range(2))
             training = Training.of(prepare(asked(), read_schema(data(n)), None), None)
-            sums = native.release_intercept(data(n), training.request)["sums"]
+            sums = native.release_intercept(data(n), training.options[0].plan.request("intercept"))[
+                "sums"
+            ]
         rows = math.ldexp(sums[1], -training.prepared.noise["intercept"].shift)
         assert last(model).public["plan_choice"]["rows"] == max(0, round(rows))
         assert last(model).rounds == (2 if rows < 1000 else 3)
@@ -298,9 +301,8 @@ def test_the_choice_depends_on_what_was_released_alone(short):
 def test_one_name_for_the_whole_family(short):
     """The claim names the family, and every plan has its name; the trainer asks for it."""
     training = Training.of(prepare(asked(), read_schema(data(FEW)), None), None)
-    assert len({option.plan["id"] for option in training.options}) == 1
-    assert training.request is not None
-    assert training.request["plan_id"] == training.plan_id
+    assert len({option.plan.body["id"] for option in training.options}) == 1
+    assert training.options[0].plan.request("intercept")["plan_id"] == training.plan_id
     alone = Training.of(prepare(asked(), read_schema(data(FEW)), 2), None)
     assert alone.plan_id != training.plan_id
     d = data(FEW)
@@ -325,7 +327,7 @@ def test_a_claim_pays_for_one_plan_of_the_family(position, short):
     d = data(MANY)
     xgb.train(asked(), d, callbacks=[Keep()])
     training = Training.of(prepare(asked(), read_schema(d), None), None)
-    plan = training.options[position].text
+    plan = training.options[position].plan.text
     seen[1].set_param({"tree_method": "dp_hist", **OBJECTIVE["binary"], "dp_plan": plan})
     with pytest.raises(xgb.core.XGBoostError, match=r"spent|does not account"):
         seen[1].update(d, 1)
@@ -368,7 +370,7 @@ def test_the_family_wastes_little(epsilon):
     prepared = prepare(asked(dp_epsilon=epsilon), read_schema(data(FEW)), None)
     assert 0.998 * epsilon <= prepared.noise.epsilon <= epsilon
     for plan in prepared.plans:
-        alone = calibrate(plan.asked, epsilon, 1e-6)
+        alone = calibrate(plan.mechanisms, shares_of(plan.settings, counts=True), epsilon, 1e-6)
         mine, best = (
             math.fsum(mu2_of_kind(e, (e.label, e.mechanism)) for e in noise.events)
             for noise in (plan.noise, alone)
@@ -392,7 +394,7 @@ def test_a_target_without_noise_for_large_plans_leaves_them_out(monkeypatch):
             raise BudgetError("The noise of the leaves for this epsilon exceeds the grid.")
         return calibrate_family(choices, *args)
 
-    monkeypatch.setattr(road, "calibrate_family", calibrated)
+    monkeypatch.setattr(planning, "calibrate_family", calibrated)
     prepared = prepare(asked(), read_schema(data(FEW)), None)
     assert max(p.settings.rounds for p in prepared.plans) == 100
     assert prepared.family is not None

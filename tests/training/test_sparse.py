@@ -10,9 +10,9 @@ from scipy import sparse
 
 import xgb_dp
 from xgb_dp.accounting import ChoiceEvent, GaussianEvent, make_accountant
+from xgb_dp.mechanisms.column_sums import SHARE
+from xgb_dp.mechanisms.mechanism import Noise
 from xgb_dp.record.ledger import read_ledger
-from xgb_dp.releases.column_sums import SHARE
-from xgb_dp.releases.release import Noise
 from xgb_dp.request import sizes
 from xgb_dp.request.schema import read_schema
 from xgb_dp.request.sizes import AFTER_COLUMNS, MEETINGS, is_sparse, worth

@@ -10,9 +10,9 @@ import xgboost as xgb
 
 import xgb_dp
 from xgb_dp.errors import PrivacyParameterError, RowDomainError
+from xgb_dp.planning import with_noise
 from xgb_dp.request.schema import read_schema
 from xgb_dp.testing import fixed_noise
-from xgb_dp.training.plan import build_plan
 from xgb_dp.training.prepare import prepare
 
 from ..models import event, events, starts
@@ -97,7 +97,7 @@ def test_a_clip_is_what_the_bound_leaves_to_a_target():
     for changes, clip in (({}, 0.3), ({"dp_max_weight": 2.0}, 0.3), ({"dp_gradient_bound": 1.0},
                           1 / math.sqrt(3 * (1 + 1 / 16)))):  # fmt: skip
         prepared = prepare({**USUAL, **changes}, schema, 5)
-        loss = build_plan(prepared.settings, prepared.noise)["loss"]
+        loss = with_noise(prepared.draft, prepared.noise)["loss"]
         assert float(loss["clip"]) == pytest.approx(clip)
         assert [float(v) for v in loss["upper"]] == [high for _, high in BOUNDS]
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
+
+from .units import PERSON
 
 BALLS = ("prediction", "row_weight")
 """Modes that scale both derivatives of a row together."""
@@ -43,6 +45,14 @@ class RowBound:
     output_gradient: float = 1.0  # largest gradient of one of several outputs, in units of C
     output_hessian: float = 1.0  # largest sqrt(r) h of one of them, in units of C
     of_person: bool = False  # whether it bounds all rows of a person together
+
+    @classmethod
+    def from_plan(cls, plan: Mapping[str, Any]) -> RowBound:
+        """The bound that a plan enforces on rows, or on persons."""
+        bound = {f.name: plan["row_bound"][f.name] for f in fields(cls)[:-1]}
+        for name, value in bound.items():  # real numbers travel as strings
+            bound[name] = float(value) if isinstance(value, str) and name != "mode" else value
+        return cls(**bound, of_person=plan["unit"] == PERSON)
 
     def __post_init__(self) -> None:
         if self.mode not in (*BALLS, "clip", "filter"):
@@ -272,15 +282,15 @@ class Labels:
     exposures: bool  # whether exposures are summed too
 
     @classmethod
-    def of(cls, request: Mapping[str, Any]) -> Labels:
-        """Those that a request asks for."""
+    def from_request(cls, request: Mapping[str, Any]) -> Labels:
+        """The sums of a request in a plan."""
         kind = request["kind"]
         lists = sum(name in request for name in ("edges", "weight_edges"))
         if kind == "range" and request["num_class"] != LABEL_CELLS * lists:
             raise ValueError("A list of cells has another length than its sensitivity is for.")
         return cls(
             kind=kind,
-            shift=request["shift"],
+            shift=request.get("shift", 0),
             n_public="n_public" in request,
             count=len(request["lower"]) if kind == "targets" else request["num_class"],
             presence="columns" in request,
@@ -298,12 +308,6 @@ class Labels:
         if self.kind in ("cells", "range") and person:
             coordinates = max(coordinates, self.count)
         return intercept_sens2(self.kind, self.shift, **sums), coordinates
-
-
-def release_of(request: Mapping[str, Any]) -> str:
-    """The name that the draws of a request before the first tree have in a ledger."""
-    kind: str = request["kind"]
-    return kind if kind in ("rows", "columns", "range") else "intercept"
 
 
 def columns_sens2(shift: int) -> int:

@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from .. import planning
 from ..accounting import make_accountant
 from ..errors import PrivacyParameterError
 from ..request.params import DEFAULT_ROUNDS
 from ..request.schema import read_schema
-from ..training import plan
 from ..training.prepare import prepare
 from .bounds import DELTAS, AuditResult, Claim, epsilon_lower_bound, one_run_lower_bound
 
@@ -60,6 +60,7 @@ class PreparedTraining:
         self.params = {k: v for k, v in params.items() if v is not None}
         prepared = prepare(self.params, read_schema(like), rounds)
         self.settings, self.noise = prepared.settings, prepared.noise
+        self._draft = prepared.draft
         if self.settings.noise_free:
             raise PrivacyParameterError(
                 "`dp_epsilon` is infinite: such a training claims nothing that could be audited. "
@@ -83,7 +84,7 @@ class PreparedTraining:
                 "`rounds` is missing. Without it the plan follows the number of rows, and there "
                 "is no one plan to audit. Give `rounds`."
             )
-        return plan.build_plan(self.settings, self.noise, test_key)
+        return planning.with_noise(self._draft, self.noise, test_key)
 
     def __call__(self, dtrain: Any) -> Any:
         """Train once.

@@ -47,7 +47,7 @@ from .options import FILE, FOLDER, OUT, ROWS
 
 if TYPE_CHECKING:
     from ..domain.csv_form import Csv
-    from ..training.prepare import Prepared
+    from ..planning import Prepared
     from .tables import FileRows
 
 

@@ -13,8 +13,8 @@ from ..accounting.curve import narrow
 from ..accounting.threshold import failure_of
 from ..accounting.units import ONE_ROW, Unit
 from ..errors import BudgetError
+from ..mechanisms.mechanism import count_noise
 from ..noisy_sums import LEVELS, ColumnPlan
-from ..releases.release import shifted
 
 _THRESHOLD_SHARE = 0.25  # of delta
 
@@ -57,12 +57,13 @@ def _with_noise(texts: int, numbers: int, unit: Unit, each: float, delta: float)
     plan, persons = ColumnPlan(texts, numbers, unit.name), unit.of_persons
     if numbers:
         touched = numbers * LEVELS
-        shift, sigma2 = shifted(touched, numbers * each, persons=persons)
-        plan = replace(plan, number_shift=shift, number_sigma2=sigma2)
+        noise = count_noise(touched, numbers * each, persons=persons)
+        plan = replace(plan, number_shift=noise.shift, number_sigma2=noise.sigma2)
     if texts:
-        shift, sigma2 = shifted(texts, texts * each, persons=False)  # a vote is one
-        plan = replace(plan, text_shift=shift, text_sigma2=sigma2)
-        least = _threshold(shift, sigma2, texts, _THRESHOLD_SHARE * delta, unit.group)
+        noise = count_noise(texts, texts * each, persons=False)  # a vote is one
+        plan = replace(plan, text_shift=noise.shift, text_sigma2=noise.sigma2)
+        share = _THRESHOLD_SHARE * delta
+        least = _threshold(noise.shift, noise.sigma2, texts, share, unit.group)
         plan = replace(plan, threshold=least)
     return plan
 

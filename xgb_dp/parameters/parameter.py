@@ -13,13 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import PrivacyError, PrivacyParameterError, spelt
+from .config import Config
 from .parse import Reader
-
-if TYPE_CHECKING:
-    from ..request.settings import Settings
 
 PUBLIC = "public"
 SPENDS = "spends budget"
@@ -58,7 +56,7 @@ class Parameter:
     xgboost: bool = False  # whether XGBoost reads it as well
     recorded: bool = True  # whether the public record of a model has it among its hyperparameters
 
-    def value(self, settings: Settings) -> Any:
+    def value(self, settings: Config) -> Any:
         """What holds in these settings."""
         if self.name in settings.given:
             return self.read(spelt(self.name), settings.given[self.name], settings)
@@ -80,14 +78,14 @@ class Rule:
     """A demand on parameters."""
 
     name: str  # short name
-    broken: Callable[[Settings], bool]  # whether settings break it
+    broken: Callable[[Config], bool]  # whether settings break it
     # what does not go together, why, and how to mend it. ``{name}`` stands for the value of a
     # parameter, and the same with backticks inside the braces for its name
     message: str
     # :class:`PrivacyRefusal` where the combination would not be private, or is not proved to be
     error: type[PrivacyError] = PrivacyParameterError
 
-    def check(self, settings: Settings) -> None:
+    def check(self, settings: Config) -> None:
         """Raise its error if the settings break it."""
         if self.broken(settings):
             raise self.error(self.message.format_map(_Fields(settings)))
@@ -96,7 +94,7 @@ class Rule:
 class _Fields(dict[str, Any]):
     """What the message of a rule may show."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Config) -> None:
         super().__init__()
         self._settings = settings
 

@@ -6,30 +6,24 @@ plans that the library is told and of the draws that it records.
 
 from __future__ import annotations
 
-import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 from ..accounting import Event
-from ..accounting.enforced import Enforced
 from ..accounting.events import counted, is_within, release_counts
 from ..accounting.nested import charged
-from ..accounting.planned import claimed_events, planned_events
-from ..accounting.sensitivity import release_of
-from ..accounting.units import PERSON
 from ..engine import native
 from ..engine.model_json import ModelJson
 from ..errors import BudgetError, LedgerError
+from ..mechanisms.plan import Plan, charged_events
 from .form import Ledger, TrainingRecord
 from .ledger import ATTRIBUTE
 
-_SHARED = ("unit", "test_key", "noise_free", "masking")
-"""Whose noise and pads are meant: fields of a request, and of the plan."""
-_FIGURES = {"range": "label_range", "rows": "labels", "intercept": "labels",
-            "columns": "by_column"}  # fmt: skip
+_STATE = frozenset({"target_lower", "target_upper"})
+"""Fields of a request that may follow from an earlier release: where labels are clipped."""
 
 
 def _defect(what: str) -> BudgetError:
@@ -38,76 +32,45 @@ def _defect(what: str) -> BudgetError:
     )
 
 
-@dataclass(frozen=True)
-class Told:
-    """What the library is told of one plan."""
-
-    text: str  # the plan as JSON
-    # what it is asked for before the first tree, in order
-    requests: tuple[Mapping[str, Any], ...] = ()
-
-    def check_request(self, request: Mapping[str, Any]) -> None:
-        """Refuse a request for noise, or for pads, that are not those of the plan.
-
-        Noise that is absent, or that somebody knows, would release labels under a private ledger.
-        """
-        same = all(request.get(name) == self.plan.get(name) for name in _SHARED)
-        if not same or request.get("plan_id") != self.plan.get("id"):
-            raise _defect("A request is for other noise than its plan")
-
-    @cached_property
-    def plan(self) -> Mapping[str, Any]:
-        """The plan itself; that of a wide table is long."""
-        plan: Mapping[str, Any] = json.loads(self.text)
-        return plan
-
-    @property
-    def digest(self) -> str:
-        """Its SHA-256, by which a ledger claims it and the library knows the claim."""
-        return hashlib.sha256(self.text.encode()).hexdigest()
-
-    @cached_property
-    def enforced(self) -> Enforced:
-        """What the library enforces."""
-        return Enforced.of_plan(self.plan, self.requests)
-
-    @cached_property
-    def events(self) -> tuple[Event, ...]:
-        """What it releases at most."""
-        return planned_events(self.plan, self.enforced, self.requests)
-
-
 class Draws:
     """The draws of one training."""
 
-    def __init__(self, ways: Sequence[Told]) -> None:
-        self._ways = tuple(ways)
-        for way in ways:
-            for request in way.requests:
-                way.check_request(request)
-        self.enforced = tuple(way.enforced for way in ways)  # by plan that may be taken
-        self.plans = tuple(way.digest for way in ways)
-        before = {release_of(r) for r in ways[0].requests} & {"range", "rows", "intercept"}
+    def __init__(self, plans: Sequence[Plan]) -> None:
+        self._plans = tuple(plans)
+        self.mechanisms = tuple(plan.mechanisms for plan in plans)  # by plan that may be taken
+        self.plans = tuple(plan.digest for plan in plans)
         # What the training is charged with before it starts, whichever plan it takes.
-        self.claimed = claimed_events([way.events for way in ways], len(before))
+        self.claimed = charged_events([plan.events for plan in plans], plans[0].deciding)
         self._before: list[Event] = []
+        self._times: Counter[str] = Counter()
 
-    def release(self, dtrain: Any, request: Mapping[str, Any], position: int = 0) -> list[Any]:
-        """Draw what is released before the first tree, and record it.
+    def release(
+        self,
+        dtrain: Any,
+        name: str,
+        state: Mapping[str, Any] | None = None,
+        position: int = 0,
+    ) -> list[Any]:
+        """Draw sums before the first tree, and record them.
 
-        Privacy: spends what the plan says of it. The request is for sums of the same sensitivity as
-        the plan claims, or nothing is drawn.
+        Privacy: spends what the plan says of it. Noise and sensitivity are those of the plan; a
+        state moves the ends of the range at which labels are clipped.
+
+        Args:
+            dtrain: ``xgboost.DMatrix`` of the training.
+            name: Name of the mechanism.
+            state: Values that follow from earlier releases.
+            position: Position of the plan.
         """
-        enforced = self.enforced[position]
-        way = self._ways[position]
-        way.check_request(request)
-        asked, name = Enforced.of_plan(way.plan, (request,)), _FIGURES[release_of(request)]
-        if getattr(asked, name) != getattr(enforced, name):
-            raise _defect("A request is for other sums than its plan")
-        self._check_noise(request, way, enforced)
-        answer = native.release_intercept(dtrain, dict(request))
+        plan, state = self._plans[position], state or {}
+        mechanism = next(m for m in plan.mechanisms.each if m.name == name)
+        if self._times[name] >= mechanism.draws or not set(state) <= _STATE:
+            raise _defect("A request is for one more release than was claimed, or for other sums")
+        request = {**plan.request(name), **state, "again": bool(self._times)}
+        self._times[name] += 1
+        answer = native.release_intercept(dtrain, request)
         if "event" in answer:
-            event = enforced.event(answer["event"])
+            event = plan.mechanisms.event_of_draw(answer["event"])
             last = self._before[-1] if self._before else None
             if last is not None and counted(last, event.count) == event:
                 event = counted(event, last.count + event.count)
@@ -115,23 +78,9 @@ class Draws:
             self._before.append(event)
         return list(answer["sums"])
 
-    def _check_noise(self, request: Mapping[str, Any], way: Told, enforced: Enforced) -> None:
-        """Refuse a draw with less noise, or one more often, than was claimed."""
-        if request["noise_free"]:
-            return
-        name = release_of(request)
-        draw = {"mechanism": "gaussian", "release": name, "sigma2": request["sigma2"], "count": 1}
-        if enforced.unit == PERSON:
-            draw["unit"] = PERSON
-        event = enforced.event(draw)
-        already = sum(before.count for before in self._before if before.label == name)
-        limits = [e for e in way.events if e.label == name]
-        if not limits or not is_within(counted(event, already + 1), limits[0]):
-            raise _defect("A request is for less noise than was claimed, or for one more release")
-
     def complete(self, claim: Ledger, booster: Any, rounds: int) -> Ledger:
         """The whole ledger of a model."""
-        grown = drawn(booster, self._ways[claim.trainings[-1].taken or 0])
+        grown = drawn(booster, self._plans[claim.trainings[-1].taken or 0])
         return completed(claim, replace(grown, events=(*self._before, *grown.events)), rounds)
 
 
@@ -169,7 +118,7 @@ def completed(claim: Ledger, grown: Drawn, rounds: int) -> Ledger:
     return Ledger(claim.private and grown.private, noise, (*earlier, last))
 
 
-def drawn(booster: Any, claimed: Told | None = None) -> Drawn:
+def drawn(booster: Any, claimed: Plan | None = None) -> Drawn:
     """The draws and trees of the updater of this booster; a copy of a booster has made none.
 
     Args:
@@ -180,14 +129,14 @@ def drawn(booster: Any, claimed: Told | None = None) -> Drawn:
         if updater.get(ATTRIBUTE) and updater["dp_live"]:
             record = json.loads(updater[ATTRIBUTE])
             text = updater["dp_train_param"]["dp_plan"]
-            way = Told(text) if claimed is None else claimed
-            if way.text != text:
+            plan = Plan(text) if claimed is None else claimed
+            if plan.text != text:
                 raise LedgerError(
                     "The library has followed another plan than the ledger claims. The model must "
                     "not be published. Please report this."
                 )
             last = record["trainings"][-1]
-            events = tuple(map(way.enforced.event, last["events"]))
+            events = tuple(map(plan.mechanisms.event_of_draw, last["events"]))
             return Drawn(record["private"], record["noise"], events, tuple(last["trees"]))
     raise LedgerError(
         "The booster is not the one that has grown the private trees: nothing was trained, or a "

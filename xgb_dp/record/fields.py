@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..accounting import ChoiceEvent, Event, SelectionEvent, Unit, event_from_json
-from ..accounting.enforced import Enforced
 from ..accounting.events import release_counts
 from ..errors import LedgerError
+from ..mechanisms.plan import Mechanisms
 
 _MOST = 1 << 31  # rounds
 _NEEDED = {"rounds", "group", "budget_shares", "num_parallel_tree"}
@@ -162,11 +162,11 @@ def _read_events(data: Any) -> tuple[Event, ...]:
     return events
 
 
-def _read_enforced(data: Any) -> tuple[Enforced, ...]:
-    """What was enforced by each plan that a training might have followed."""
+def _read_mechanisms(data: Any) -> tuple[Mechanisms, ...]:
+    """The mechanisms of each plan that a training might have followed."""
     if not isinstance(data, list):
-        raise damaged("a training does not list what it enforced")
-    return tuple(map(Enforced.from_json, data))
+        raise damaged("a training does not list its mechanisms")
+    return tuple(map(Mechanisms.from_json, data))
 
 
 def _read_target(data: Any) -> tuple[float, float]:
@@ -227,7 +227,7 @@ def _is_evaluation(value: Any) -> bool:
     )
 
 
-def _to_json(values: Sequence[Event] | Sequence[Enforced]) -> list[dict[str, Any]]:
+def _to_json(values: Sequence[Event] | Sequence[Mechanisms]) -> list[dict[str, Any]]:
     return [value.to_json() for value in values]
 
 
@@ -236,7 +236,7 @@ TRAINING: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "plans": (_reader(_are_digests, "name its plans", tuple), list),
     "complete": (_reader(lambda v: type(v) is bool, "name its state", bool), bool),
     "events": (_read_events, _to_json),
-    "enforced": (_read_enforced, _to_json),
+    "mechanisms": (_read_mechanisms, _to_json),
     "drawn": (_read_events, _to_json),
     "rounds": (_reader(is_count, "say how many rounds it has", int), int),
     "target": (_read_target, _write_target),
@@ -274,7 +274,7 @@ def check_choice(events: Sequence[Event], public: Mapping[str, Any]) -> None:
 
 
 def _is_choice(value: Any) -> bool:
-    """Whether this is what a ledger says of a choice; see ``training.plan.choice``."""
+    """Whether this is what a ledger says of a choice; see ``planning.choice``."""
     if not isinstance(value, Mapping) or set(value) != {"plans", "taken", "rows"}:
         return False
     plans, taken, rows = value["plans"], value["taken"], value["rows"]

@@ -11,18 +11,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..accounting import ChoiceEvent, Event, SelectionEvent, Unit, one_unit
-from ..accounting.enforced import Enforced
 from ..accounting.events import release_counts
 from ..accounting.nested import charged, ways_of
 from ..accounting.units import all_same
 from ..errors import LedgerError
+from ..mechanisms.plan import Mechanisms
 from .fields import TRAINING, PublicStart, check_choice, check_fields, damaged, read_content
 
 VERSION = 1
 DISCOVERY = "discovery"
 """The method of an "evaluation" that was a look at the columns, before the training."""
 _NOISE = ("os", "fixed", "none")
-_OPTIONAL = {"enforced", "drawn", "trees", "start", "entry"}  # where they are as by default
+_OPTIONAL = {"mechanisms", "drawn", "trees", "start", "entry"}  # where they are as by default
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,9 @@ class TrainingRecord:
     rounds: int  # boosting rounds that it added; of a training under way those of its plan
     target: tuple[float, float]  # (epsilon, delta) that it was calibrated for
     public: Mapping[str, Any]  # what it took as public
-    # from what the sensitivities of its events follow, by plan that it might have followed; empty
-    # for one without a plan
-    enforced: tuple[Enforced, ...] = ()
+    # the mechanisms of each plan that it might have followed, from which the sensitivities of its
+    # events follow; empty for a training without a plan
+    mechanisms: tuple[Mechanisms, ...] = ()
     drawn: tuple[Event, ...] | None = None  # what was drawn, where that is less than `events`
     trees: tuple[str, ...] | None = None  # names of its trees; None while they are not known
     # the model that its trees stand on, public or made of what this training has released; None
@@ -146,16 +146,16 @@ class TrainingRecord:
             raise damaged("a training names another unit of privacy than its events")
         return record
 
-    def check_enforced(self) -> None:
-        """The sensitivities of its events are those that follow from what was enforced."""
+    def check_sensitivities(self) -> None:
+        """The sensitivities of its events are those of its mechanisms."""
         for event in self.releases[0].events:
             if isinstance(event, SelectionEvent):
                 continue  # the other runs had plans of their own
             if not isinstance(event, ChoiceEvent):
                 self._check_each([event], self.taken or 0)
                 continue
-            if len(event.options) != len(self.enforced):
-                raise damaged("a training does not say what each of its plans enforced")
+            if len(event.options) != len(self.mechanisms):
+                raise damaged("a training does not list the mechanisms of each of its plans")
             for position, way in enumerate(event.ways):
                 self._check_each(way, position)
         evaluated = sum(evaluation["events"] for evaluation in self.evaluations)
@@ -164,16 +164,16 @@ class TrainingRecord:
 
     def _check_each(self, events: Iterable[Event], position: int) -> None:
         for event in events:
-            if position >= len(self.enforced):
-                raise damaged("a training does not say what it enforced")
-            self.enforced[position].check(event)
+            if position >= len(self.mechanisms):
+                raise damaged("a training does not list its mechanisms")
+            self.mechanisms[position].check(event)
 
     def check_private(self) -> None:
         """The events account for the rounds and for everything that the plan gave a share."""
-        self.check_enforced()
+        self.check_sensitivities()
         choice = self.public.get("plan_choice")
         followed = 1 if choice is None else len(choice["plans"])
-        if not len(self.plans) == len(self.enforced) == followed:
+        if not len(self.plans) == len(self.mechanisms) == followed:
             raise damaged("a training names another number of plans than it might have followed")
         if self.trees is None and self.complete:
             raise damaged("a training does not name its trees")
@@ -207,10 +207,10 @@ class TrainingRecord:
         else:  # the claim is that of all plans, also of those that were not taken
             rounds = self.public["plan_choice"]["plans"][position].get("rounds", rounds)
         planned = charged(rounds, events)
-        known = position < len(self.enforced)
+        known = position < len(self.mechanisms)
         if not known or not planned or leaves < planned or leaves % planned:
             return False
-        return all(counts.get(name, 0) for name in self.enforced[position].releases)
+        return all(counts.get(name, 0) for name in self.mechanisms[position].labels)
 
 
 @dataclass(frozen=True)

@@ -6,21 +6,18 @@ here its events are calibrated once more. It costs nothing, and reads the ledger
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-from ..accounting import Event, SelectionEvent, make_accountant
-from ..calibrate.recorded import NOISE, SLACK, differences, events_of_record
+from ..accounting import SelectionEvent, make_accountant
 from ..engine.saved_model import SavedModel
 from ..request.objectives import OBJECTIVES
 from ..request.schema import MOST_COLUMNS
 from .form import Ledger, TrainingRecord
+from .recorded import NOISE, SLACK, differences, mechanism_differences, recorded_plans
 
 _LEAST = 0.5
 """Share of its target that a selection uses at least."""
-_BOUNDS = {name: name for name in ("columns", "features_per_tree", "split", "score", "score_clip",
-                                   "leaf_noise")} | {"depth": "max_depth"}  # fmt: skip
-"""Figures of a plan by name, each with the setting that it is."""
 _OF_GRIDS = frozenset({"sensitivity", "sensitivity2", *NOISE})
 
 
@@ -31,7 +28,7 @@ def contradictions(ledger: Ledger, model: SavedModel) -> list[str]:
         try:
             faults = [*_of_model(training, model), *_of_rounds(training), *_of_events(training)]
             if training.events:
-                faults += _of_bounds(training)
+                faults += _of_mechanisms(training)
             if training is ledger.trainings[-1]:  # XGBoost keeps what was set last
                 faults += _of_parameters(training, model)
         # Whoever writes a ledger may write anything, and every reader of a setting may meet it.
@@ -49,13 +46,24 @@ def _of_model(training: TrainingRecord, model: SavedModel) -> Iterator[str]:
         yield "`objective` is not that of the model"
 
 
-def _of_bounds(training: TrainingRecord) -> Iterator[str]:
-    """What the bounds of the plan that was followed are for, against the settings."""
-    public, enforced = training.public, training.enforced[training.taken or 0]
-    settings = training.hyperparameters | {"columns": public["columns"]}
-    for name, value in _BOUNDS.items():
-        if getattr(enforced, name) != settings[value]:
-            yield f"`{value}` is not that of the sensitivities"
+def _of_mechanisms(training: TrainingRecord) -> Iterator[str]:
+    """The mechanisms of the plan that was followed, against the settings."""
+    followed, faults = training.mechanisms[training.taken or 0], []
+    for plans in recorded_plans(training.public, training.target):
+        expected = plans.mechanisms[plans.taken or 0]
+        faults.append(mechanism_differences(followed, expected, but=_vague(training, "cells")))
+        if not faults[-1]:
+            return
+    yield from min(faults, key=len)
+
+
+def _vague(training: TrainingRecord, name: str) -> frozenset[str]:
+    """A figure that does not follow from the settings of a training.
+
+    How many cells public columns have is not in the ledger; only persons may be in all of them.
+    """
+    vague = training.unit.of_persons and training.hyperparameters["split"] == "histogram"
+    return frozenset({name} if vague else ())
 
 
 def parameters_of(training: TrainingRecord) -> dict[str, Any]:
@@ -92,15 +100,13 @@ def _of_events(training: TrainingRecord) -> Iterator[str]:
     events, public = training.releases[0].events, training.public
     if type(public["columns"]) is not int or not 0 < public["columns"] <= MOST_COLUMNS:
         raise ValueError
-    # How many cells public columns have is not in the ledger; only persons may be in all of them.
-    vague = training.unit.of_persons and training.hyperparameters["split"] == "histogram"
-    but = frozenset({"coordinates"} if vague else ())
+    but = _vague(training, "coordinates")
     if any(isinstance(event, SelectionEvent) for event in events):
         yield from _of_selection(training, but)
         return
     faults = []
-    for way in events_of_record(public, training.target):
-        faults.append(differences(events, way, but=but))
+    for plans in recorded_plans(public, training.target):
+        faults.append(differences(events, plans.events(), but=but))
         if not faults[-1]:
             return
     yield from min(faults, key=len)
@@ -116,15 +122,16 @@ def _of_selection(training: TrainingRecord, but: frozenset[str]) -> Iterator[str
     group = training.unit.group
     best = ["no run of the selection has the settings of the model"]
     for run in event.runs:
-        if not _alike(run, events_of_record(training.public, training.target)):
+        ways = recorded_plans(training.public, training.target)
+        if all(differences(run, plans.events(), but=_OF_GRIDS) for plans in ways):
             continue
         # What the run was given follows from its own events, up to the slack of the search.
         part = delta / event.repetitions.mean
         spent = make_accountant("exact", run).get_epsilon(part, group)
         faults = [
-            differences(run, way, but=but)
+            differences(run, plans.events(), but=but)
             for target in (spent, spent / SLACK)
-            for way in events_of_record(training.public, (target, part))
+            for plans in recorded_plans(training.public, (target, part))
         ]
         best = min(faults, key=len)
         if not best:
@@ -133,8 +140,3 @@ def _of_selection(training: TrainingRecord, but: frozenset[str]) -> Iterator[str
     spent = make_accountant("exact", [event]).get_epsilon(delta, group)
     if not _LEAST * epsilon <= spent <= epsilon * (1.0 + 1e-9):
         yield f"the selection costs epsilon {spent:.6g} instead of {epsilon:g}"
-
-
-def _alike(run: Sequence[Event], ways: Iterable[Sequence[Event]]) -> bool:
-    """Whether a run releases the same things, whatever their noise is."""
-    return any(not differences(run, way, but=_OF_GRIDS) for way in ways)

@@ -1,7 +1,7 @@
 """What each kind of release of a model cost: the budget by mechanism, for reports and plots.
 
 Epsilons of parts do not add up to that of the whole, so a part is told in two ways: by its share of
-mu^2, the currency in which the budget was divided (``calibrate/noise.py``), and by the certified
+mu^2, the currency in which the budget was divided (``calibrate.py``), and by the certified
 epsilon that it would have had alone. All of it is computed from the ledger and costs nothing.
 """
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..accounting import SelectionEvent
 from ..accounting.events import release_counts
-from ..request.registry import RELEASES
+from ..mechanisms.plan import MECHANISMS
 from .caution import concerns, doubts, scope
 from .escaping import visible
 from .report_views import round_up
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .report import PrivacyReport
 
 _RELEASES = {
-    **dict(pair for kind in RELEASES for pair in kind.words),
+    **dict(pair for kind in MECHANISMS for pair in kind.words),
     "plan": "one of several plans",
     "ranges": "a look at columns of numbers and dates (noisy counts)",
     "categories": "a look at text columns (noisy counts of texts)",

@@ -115,8 +115,8 @@ def _may_be_same(a: TrainingRecord, b: TrainingRecord) -> bool:
         return True  # a checkpoint claims the plan, and is not private
     if not (a.evaluations or b.evaluations) and a.trees != b.trees:
         return False
-    return (a.plans, a.rounds, a.target, a.enforced, a.releases[0].events) == (
-        b.plans, b.rounds, b.target, b.enforced, b.releases[0].events
+    return (a.plans, a.rounds, a.target, a.mechanisms, a.releases[0].events) == (
+        b.plans, b.rounds, b.target, b.mechanisms, b.releases[0].events
     )  # fmt: skip
 
 

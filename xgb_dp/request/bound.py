@@ -6,30 +6,27 @@ Proof: docs/proofs/sensitivity.md
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from ..accounting.sensitivity import BALLS, RowBound
 from ..errors import PrivacyRefusal
+from ..parameters.config import Config
 from ..parameters.parameter import PUBLIC, Parameter, Rule, Table
 from ..parameters.parse import Choice, Number
 from .losses import CLIPS, TARGETS
-
-if TYPE_CHECKING:
-    from .settings import Settings
 
 _COARSEST_GRID = 16  # steps of a gradient C
 _LARGEST_HESSIAN = 60  # times C, in the norm of a row
 _LEAST_BOUND = 1e-6  # of C; at most its inverse
 
 
-def _largest_hessian(s: Settings) -> float:
+def _largest_hessian(s: Config) -> float:
     """Largest Hessian of a row within the bound of weights."""
     logistic = s.kind == "binary" and s["dp_leaf"] == "newton"  # p (1 - p)
     largest = 1.0 if s.loss is None else s.loss.largest_hessian
     return s.max_weight * (0.25 if logistic else largest)
 
 
-def row_bound(s: Settings) -> RowBound:
+def row_bound(s: Config) -> RowBound:
     """Bound of one row."""
     declared = "dp_max_weight" in s.given
     mode = s["dp_gradient_clip"]
@@ -53,7 +50,7 @@ def row_bound(s: Settings) -> RowBound:
     )
 
 
-def _gradient_clip(s: Settings) -> str:
+def _gradient_clip(s: Config) -> str:
     """Both derivatives together where they shrink together, by a factor without the label."""
     if s.loss is not None:
         return s.loss.clip
@@ -61,7 +58,7 @@ def _gradient_clip(s: Settings) -> str:
     return "clip" if clipped else "prediction"
 
 
-def _gradient_bound(s: Settings) -> float:
+def _gradient_bound(s: Config) -> float:
     if s.loss is not None:
         return s.loss.gradient_bound(s)
     if s["dp_gradient_clip"] == "prediction" and s.kind == "multiclass":
@@ -71,7 +68,7 @@ def _gradient_bound(s: Settings) -> float:
     return 0.3 if s.kind == "regression" and s["dp_gradient_clip"] == "clip" else 1.0
 
 
-def _hessian_weight(s: Settings) -> float:
+def _hessian_weight(s: Config) -> float:
     """By default the largest Hessian of a row counts a quarter of the gradient bound."""
     if s["dp_gradient_clip"] in BALLS:
         if s.loss is not None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import PrivacyParameterError
 from ..parameters import parse
+from ..parameters.config import Config
 from .schema import by_column, column_index
-
-if TYPE_CHECKING:
-    from .settings import Settings
 
 
 def _entries(name: str, text: str) -> Any:
@@ -25,7 +23,7 @@ def _entries(name: str, text: str) -> Any:
         ) from None
 
 
-def monotone_directions(name: str, value: Any, s: Settings) -> tuple[int, ...]:
+def monotone_directions(name: str, value: Any, s: Config) -> tuple[int, ...]:
     """Direction of every feature: 1 increasing, -1 decreasing, 0 free."""
     schema = s.schema
     if isinstance(value, str):
@@ -50,7 +48,7 @@ def monotone_directions(name: str, value: Any, s: Settings) -> tuple[int, ...]:
     return tuple(directions)
 
 
-def interaction_sets(name: str, value: Any, s: Settings) -> tuple[tuple[int, ...], ...]:
+def interaction_sets(name: str, value: Any, s: Config) -> tuple[tuple[int, ...], ...]:
     """Sets of features that may occur on one path of a tree."""
     if isinstance(value, str):
         value = _entries(name, value) if value.strip() else []

@@ -5,29 +5,27 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..accounting import ACCOUNTANTS, Unit, event_from_json, one_unit
 from ..errors import PrivacyParameterError, named, spelt
+from ..parameters.config import Config
 from ..parameters.parameter import PUBLIC, SPENDS, Parameter, Rule, Table
 from ..parameters.parse import Choice, Flag, Number, Whole
 from ..published.systems import PRESETS
 from .shares import resolve_shares
 
-if TYPE_CHECKING:
-    from .settings import Settings
-
 _ENTRY = re.compile(r"[0-9a-f]{16}")
 
 
-def _no_epsilon(s: Settings) -> float:
+def _no_epsilon(s: Config) -> float:
     raise PrivacyParameterError(
         f"{named.dp_epsilon} is missing: private training has no default budget. Give the largest "
         f"privacy loss you accept, e.g. {spelt('dp_epsilon')}=1.0 with {spelt('dp_delta')}=1e-6."
     )
 
 
-def _delta(name: str, value: Any, s: Settings) -> float:
+def _delta(name: str, value: Any, s: Config) -> float:
     """In (0, 1); 0 too under the pure accountant."""
     try:
         number = Number(0, 1, open_high=True)(name, value)
@@ -42,7 +40,7 @@ def _delta(name: str, value: Any, s: Settings) -> float:
     return number
 
 
-def _no_delta(s: Settings) -> float:
+def _no_delta(s: Config) -> float:
     """0 where no noise is Gaussian, or none is drawn."""
     if math.isinf(s["dp_epsilon"]) or s["dp_accountant"] == "pure":
         return 0.0
@@ -52,7 +50,7 @@ def _no_delta(s: Settings) -> float:
     )
 
 
-def _privacy_id(name: str, value: Any, s: Settings) -> str | bool:
+def _privacy_id(name: str, value: Any, s: Config) -> str | bool:
     """The name of the column of ids, or True where they have none.
 
     Ids are never read here, nor kept: see :mod:`xgb_dp.data.persons`.
@@ -69,7 +67,7 @@ def _privacy_id(name: str, value: Any, s: Settings) -> str | bool:
     )
 
 
-def _discovered(name: str, value: Any, s: Settings | None) -> Mapping[str, Any]:
+def _discovered(name: str, value: Any, s: Config | None) -> Mapping[str, Any]:
     """What a look at the columns has drawn."""
     try:
         cost = dict(value)
@@ -91,7 +89,7 @@ def _same_persons(look: str | None, training: str | None) -> bool:
     return look is None or training is None or look == training
 
 
-def _public_data(name: str, value: Any, s: Settings) -> bool:
+def _public_data(name: str, value: Any, s: Config) -> bool:
     """Whether there are public rows, which were taken out before."""
     if isinstance(value, bool):
         return value

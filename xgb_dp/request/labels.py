@@ -6,19 +6,17 @@ import difflib
 import math
 from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..errors import PrivacyParameterError, PrivacyRefusal, named, spelt
 from ..parameters import parse
+from ..parameters.config import Config
 from ..parameters.parameter import PUBLIC, Parameter, Rule, Table
 from ..parameters.parse import Choice, Number, Whole
 from .objectives import OBJECTIVES, OWN_PARAMETERS, REFUSED_OBJECTIVES
 from .program import own_objective
-
-if TYPE_CHECKING:
-    from .settings import Settings
 
 _LARGEST_LABEL, _LEAST_WIDTH, _LEAST_SHARE = 1e30, 1e-15, 1e-6
 _MOST_TARGETS, _MOST_LEVELS = 1024, 64
@@ -27,7 +25,7 @@ _SLOPES = 1e5
 _LEAST_TIME = 1e-30
 
 
-def _objective(name: str, value: Any, s: Settings) -> str:
+def _objective(name: str, value: Any, s: Config) -> str:
     """A loss whose gradients have a proved bound."""
     if isinstance(value, str) and value in OBJECTIVES:
         return value
@@ -43,7 +41,7 @@ def _objective(name: str, value: Any, s: Settings) -> str:
     )
 
 
-def _default_objective(s: Settings) -> str:
+def _default_objective(s: Config) -> str:
     """As in XGBoost, but only where the range of a target is declared."""
     if "dp_target_bounds" in s.given or "dp_objective" in s.given:
         return "reg:squarederror"
@@ -52,13 +50,13 @@ def _default_objective(s: Settings) -> str:
     )
 
 
-def _of_objective(name: str, value: Any) -> Callable[[Settings], Any]:
+def _of_objective(name: str, value: Any) -> Callable[[Config], Any]:
     """XGBoost's default of a parameter of some objectives; None for the others."""
     return lambda s: value if name in s.objective.parameters else None
 
 
 def _target_bounds(
-    name: str, value: Any, s: Settings | None
+    name: str, value: Any, s: Config | None
 ) -> tuple[float, float] | tuple[tuple[float, float], ...]:
     """A public range, or one for each of several targets; a list of one is that of one target."""
     pairs = parse.listed(list(value) if isinstance(value, np.ndarray) and value.ndim else value)
@@ -83,7 +81,7 @@ def _target_range(name: str, value: Any) -> tuple[float, float]:
     return low, high
 
 
-def _default_target_bounds(s: Settings) -> tuple[float, float] | None:
+def _default_target_bounds(s: Config) -> tuple[float, float] | None:
     """There is none for regression but the range that an objective has; no target for classes."""
     objective = s.objective
     if math.isfinite(objective.lowest) and math.isfinite(objective.highest):
@@ -97,7 +95,7 @@ def _default_target_bounds(s: Settings) -> tuple[float, float] | None:
     return None
 
 
-def _classes(name: str, value: Any, s: Settings | None) -> int:
+def _classes(name: str, value: Any, s: Config | None) -> int:
     """Number of classes K from an int K or the list 0..K-1."""
     labels = parse.listed(value)
     if labels is None:
@@ -115,7 +113,7 @@ def _classes(name: str, value: Any, s: Settings | None) -> int:
     return len(codes)
 
 
-def _levels(name: str, value: Any, s: Settings) -> tuple[float, ...]:
+def _levels(name: str, value: Any, s: Config) -> tuple[float, ...]:
     """One level in (0, 1), or a list of them in rising order."""
     values = parse.listed(value)
     read = Number(0, 1, open_low=True, open_high=True)
@@ -128,7 +126,7 @@ def _levels(name: str, value: Any, s: Settings) -> tuple[float, ...]:
     return out
 
 
-def _huber_slope(s: Settings) -> float | None:
+def _huber_slope(s: Config) -> float | None:
     """A tenth of the range; XGBoost's own is 1, whatever the unit of the target is."""
     return s.half_width / 5.0 if "huber_slope" in s.objective.parameters else None
 
@@ -192,7 +190,7 @@ def _of_objectives(name: str) -> Rule:
     )
 
 
-def _takes(s: Settings, low: float, high: float) -> bool:
+def _takes(s: Config, low: float, high: float) -> bool:
     """Whether an objective has labels of a range; means above 0 may have one from 0 on."""
     objective = s.objective
     above = objective.intervals or (objective.above and objective.link == "identity")

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from .settings import Settings
+from ..parameters.config import Config
 
 
-def _weight(s: Settings) -> float:
+def _weight(s: Config) -> float:
     return s.max_weight
 
 
@@ -24,27 +23,27 @@ class Loss:
     clip = "prediction"  # default of ``dp_gradient_clip``
     largest_hessian = 1.0  # that of a row of weight one
 
-    def plan(self, s: Settings) -> dict[str, Any]:
+    def plan(self, s: Config) -> dict[str, Any]:
         """Its parameters in the plan."""
         return {}
 
-    def gradient_bound(self, s: Settings) -> float:
+    def gradient_bound(self, s: Config) -> float:
         """C: the largest norm of a row of weight one, which is then never shortened."""
         raise NotImplementedError
 
-    def hessian_weight(self, s: Settings) -> float:
+    def hessian_weight(self, s: Config) -> float:
         """r of that norm."""
         return 0.25
 
-    def outputs(self, s: Settings) -> int:
+    def outputs(self, s: Config) -> int:
         """Predictions of a row, each with a tree in a round."""
         return 1
 
-    def bound_ratio(self, s: Settings) -> float:
+    def bound_ratio(self, s: Config) -> float:
         """The bound of a row over that of the loss for which ``sizes.py`` has plans."""
         return 1.0
 
-    def of_output(self, s: Settings) -> tuple[float, float]:
+    def of_output(self, s: Config) -> tuple[float, float]:
         """The largest |g| and sqrt(r) h of a row in one of several outputs, in units of C."""
         return 1.0, 1.0
 
@@ -70,15 +69,15 @@ class _Quantiles(Loss):
 
     name = "quantile"
 
-    def levels(self, s: Settings) -> tuple[float, ...]:
+    def levels(self, s: Config) -> tuple[float, ...]:
         """Levels of all outputs; the median where none are given."""
         alphas: tuple[float, ...] = s["quantile_alpha"] or (_MEDIAN,)
         return alphas
 
-    def outputs(self, s: Settings) -> int:
+    def outputs(self, s: Config) -> int:
         return len(self.levels(s))
 
-    def _has_centre(self, s: Settings) -> bool:
+    def _has_centre(self, s: Config) -> bool:
         """Whether the first rounds may fit the median: all outputs start there and share splits."""
         return (
             self.levels(s) != (_MEDIAN,)
@@ -88,30 +87,30 @@ class _Quantiles(Loss):
             and (s.trees_per_round == 1 or s["dp_class_trees"] == "joint")
         )
 
-    def _centre_rounds(self, s: Settings) -> int:
+    def _centre_rounds(self, s: Config) -> int:
         """How many rounds fit the median, whatever the levels are."""
         if not self._has_centre(s):
             return 0
         return max(0, min(round(_CENTRE_SHARE * s.rounds), s.rounds - _LEAST_OWN))
 
-    def starts(self, s: Settings) -> tuple[float, ...]:
+    def starts(self, s: Config) -> tuple[float, ...]:
         """The levels of the intercepts of all outputs."""
         alphas = self.levels(s)
         return (_MEDIAN,) * len(alphas) if self._centre_rounds(s) else alphas
 
-    def gradient_bound(self, s: Settings) -> float:
+    def gradient_bound(self, s: Config) -> float:
         """The norm of a row whose label lies at the worse end, all quantiles being in order."""
         return _one_sided(self.levels(s)) * _weight(s)
 
-    def hessian_weight(self, s: Settings) -> float:
+    def hessian_weight(self, s: Config) -> float:
         """The largest r with which a row near its quantile has no larger norm than one far away."""
         alphas = (*self.levels(s), *([_MEDIAN] if self._has_centre(s) else []))
         return 2.0 / 3.0 * min(max(a, 1.0 - a) for a in alphas)
 
-    def bound_ratio(self, s: Settings) -> float:
+    def bound_ratio(self, s: Config) -> float:
         return _one_sided(self.levels(s)) / _one_sided((_MEDIAN,))
 
-    def plan(self, s: Settings) -> dict[str, Any]:
+    def plan(self, s: Config) -> dict[str, Any]:
         """The widths are those of labels that fill the declared range."""
         return {
             "levels": list(self.levels(s)),
@@ -121,7 +120,7 @@ class _Quantiles(Loss):
             **self.widths(s, s.half_width / 2),
         }
 
-    def widths(self, s: Settings, spread: float) -> dict[str, float]:
+    def widths(self, s: Config, spread: float) -> dict[str, float]:
         """Widths of the kernel for labels of some deviation, in the unit of the target."""
         others = max(s.rounds - self._centre_rounds(s) - 1, 1)
         median = self.levels(s) == (_MEDIAN,)
@@ -170,10 +169,10 @@ class _Means(Loss):
 
     name = "power"
 
-    def gradient_bound(self, s: Settings) -> float:
+    def gradient_bound(self, s: Config) -> float:
         return _weight(s)
 
-    def cap(self, s: Settings, mean: float) -> float:
+    def cap(self, s: Config, mean: float) -> float:
         """Where labels are cut, of a mean that was released or is public."""
         assert s.target is not None
         least = _LEAST_COUNT if s["objective"] == "count:poisson" else 0.0
@@ -181,7 +180,7 @@ class _Means(Loss):
         # Above the lower end of the range, which is the mean where it is all noise.
         return min(max(_CAP * mean, least, low + 1e-3 * (high - low)), high)
 
-    def plan(self, s: Settings) -> dict[str, Any]:
+    def plan(self, s: Config) -> dict[str, Any]:
         """What holds before anything is released, and where the intercept is public."""
         assert s.target is not None
         score = s["base_score"]
@@ -197,11 +196,11 @@ class _Times(Loss):
     name = "survival"
     clip = "row_weight"
 
-    def gradient_bound(self, s: Settings) -> float:
+    def gradient_bound(self, s: Config) -> float:
         """The largest norm of a logistic error; of others, which have none, two scales."""
         return (1.0 if s["aft_loss_distribution"] == "logistic" else 2.0) * _weight(s)
 
-    def plan(self, s: Settings) -> dict[str, Any]:
+    def plan(self, s: Config) -> dict[str, Any]:
         distribution = s["aft_loss_distribution"]
         return {"distribution": distribution, "scale": float(s["aft_loss_distribution_scale"])}
 
@@ -226,25 +225,25 @@ class _Targets(Loss):
 
     name = "targets"
 
-    def outputs(self, s: Settings) -> int:
+    def outputs(self, s: Config) -> int:
         return len(s.targets)
 
-    def gradient_bound(self, s: Settings) -> float:
+    def gradient_bound(self, s: Config) -> float:
         """The norm of a row that is clipped in all targets."""
         return self._of_clip(s) * _CLIP
 
-    def hessian_weight(self, s: Settings) -> float:
+    def hessian_weight(self, s: Config) -> float:
         """The Hessian of a target counts a quarter of its clip."""
         return min(max((_HESSIAN * self.residual(s)) ** 2, 1e-12), 1e6)
 
-    def bound_ratio(self, s: Settings) -> float:
+    def bound_ratio(self, s: Config) -> float:
         return math.sqrt(len(s.targets))
 
-    def residual(self, s: Settings) -> float:
+    def residual(self, s: Config) -> float:
         """Largest residual of a target, in half widths: what the bound of a row leaves to each."""
         return float(s["dp_gradient_bound"]) / self._of_clip(s)
 
-    def of_output(self, s: Settings) -> tuple[float, float]:
+    def of_output(self, s: Config) -> tuple[float, float]:
         weight, largest = _weight(s), s["dp_gradient_bound"]
         gradient, hessian = self.residual(s), math.sqrt(s["dp_hessian_weight"])
         return (
@@ -252,12 +251,12 @@ class _Targets(Loss):
             min(max(weight * hessian / largest, _LEAST), 1.0),
         )
 
-    def plan(self, s: Settings) -> dict[str, Any]:
+    def plan(self, s: Config) -> dict[str, Any]:
         lower, upper = zip(*s.targets, strict=True)
         return {"clip": self.residual(s), "lower": list(lower), "upper": list(upper)}
 
     @staticmethod
-    def _of_clip(s: Settings) -> float:
+    def _of_clip(s: Config) -> float:
         """The norm of a row over the clip of its targets."""
         return math.sqrt(len(s.targets)) * math.hypot(1.0, _HESSIAN) * _weight(s)
 
@@ -268,7 +267,7 @@ class _Shares(Loss):
     name = "logistic"
     largest_hessian = 0.25
 
-    def gradient_bound(self, s: Settings) -> float:
+    def gradient_bound(self, s: Config) -> float:
         return 0.5
 
 
@@ -277,16 +276,16 @@ class _Labels(_Shares):
 
     name = "labels"
 
-    def outputs(self, s: Settings) -> int:
+    def outputs(self, s: Config) -> int:
         return s.labels
 
-    def gradient_bound(self, s: Settings) -> float:
+    def gradient_bound(self, s: Config) -> float:
         return 0.5 * self.bound_ratio(s)
 
-    def bound_ratio(self, s: Settings) -> float:
+    def bound_ratio(self, s: Config) -> float:
         return math.sqrt(s.labels)
 
-    def of_output(self, s: Settings) -> tuple[float, float]:
+    def of_output(self, s: Config) -> tuple[float, float]:
         """What a row scaled to C has in one label at most: sure of it, and unsure of all others.
 
         A gradient is at most 1 and those of the other labels at least 1/2; a Hessian is at most
@@ -297,7 +296,7 @@ class _Labels(_Shares):
         gradient = 1.0 / math.sqrt(1.0 + (k - 1) / 4.0 + units)
         return gradient, min(most * math.sqrt(r / (k / 4.0 + units)), 1.0)
 
-    def plan(self, s: Settings) -> dict[str, Any]:
+    def plan(self, s: Config) -> dict[str, Any]:
         return {"count": s.labels}
 
 
@@ -306,17 +305,17 @@ class _PseudoHuber(Loss):
 
     name = "pseudo_huber"
 
-    def plan(self, s: Settings) -> dict[str, Any]:
+    def plan(self, s: Config) -> dict[str, Any]:
         return {"slope": s["huber_slope"]}
 
-    def gradient_bound(self, s: Settings) -> float:
+    def gradient_bound(self, s: Config) -> float:
         return self._slopes(s) / math.hypot(1.0, self._slopes(s))
 
-    def hessian_weight(self, s: Settings) -> float:
+    def hessian_weight(self, s: Config) -> float:
         return self._slopes(s) ** 2 / (1.0 + self._slopes(s) ** 2)
 
     @staticmethod
-    def _slopes(s: Settings) -> float:
+    def _slopes(s: Config) -> float:
         """Half the range in slopes."""
         return s.half_width / float(s["huber_slope"])
 
@@ -326,24 +325,24 @@ class _SquaredLog(Loss):
 
     name = "squared_log"
 
-    def plan(self, s: Settings) -> dict[str, Any]:
+    def plan(self, s: Config) -> dict[str, Any]:
         return {"clip": self._clip(s)}
 
-    def gradient_bound(self, s: Settings) -> float:
+    def gradient_bound(self, s: Config) -> float:
         return self._slope(s) * self._clip(s) * math.hypot(1.0, 0.25)
 
-    def hessian_weight(self, s: Settings) -> float:
+    def hessian_weight(self, s: Config) -> float:
         return (0.25 * self._clip(s) / self._slope(s)) ** 2
 
     @staticmethod
-    def _clip(s: Settings) -> float:
+    def _clip(s: Config) -> float:
         """Largest residual of a logarithm: 0.3 of half the range of labels on that scale."""
         assert s.target is not None
         low, high = s.target
         return 0.15 * (math.log1p(high) - math.log1p(low))
 
     @staticmethod
-    def _slope(s: Settings) -> float:
+    def _slope(s: Config) -> float:
         """Derivative of the logarithm by half a range, at its upper end."""
         assert s.target is not None
         return s.half_width / (1.0 + s.target[1])
@@ -355,10 +354,10 @@ class _Own(Loss):
     name = "program"
     clip = "row_weight"
 
-    def gradient_bound(self, s: Settings) -> float:
+    def gradient_bound(self, s: Config) -> float:
         return 1.0
 
-    def plan(self, s: Settings) -> dict[str, Any]:
+    def plan(self, s: Config) -> dict[str, Any]:
         return dict(s["dp_objective"].plan(s))
 
 

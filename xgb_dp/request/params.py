@@ -4,7 +4,7 @@ A row says what a parameter means, which values it takes and what holds when it 
 and checking, error messages, the page in the documentation, the private plan, what XGBoost is told
 and the public record of a model come from these rows. No other module reads what the user gave.
 
-The rows of a parameter that is about one release stand with the release.
+The rows of a parameter of one mechanism stand with the mechanism.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import operator
 from typing import Any
 
 from ..errors import PrivacyParameterError
+from ..mechanisms.plan import MECHANISMS
 from ..parameters.parameter import SPENDS, Parameter
 from ..parameters.parse import OpenRounds, Whole
 from . import bound, guarantee, labels, masking, trees
-from .registry import RELEASES
 
 DEFAULT_ROUNDS = OpenRounds(50)
 """Boosting rounds where none are given, in every interface, and no plan follows the rows."""
@@ -60,7 +60,7 @@ _ROWS = (
     *bound.PARAMETERS,
     *labels.PARAMETERS,
     *trees.PARAMETERS,
-    *(row for release in RELEASES for row in release.parameters),
+    *(row for mechanism in MECHANISMS for row in mechanism.parameters),
     *masking.PARAMETERS,
 )
 PARAMETERS: dict[str, Parameter] = {

@@ -12,15 +12,13 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ..errors import PrivacyParameterError
-
-if TYPE_CHECKING:
-    from .settings import Settings
+from ..parameters.config import Config
 
 _MOST = 1000  # instructions
 _SHOWN = 2000  # characters of the record
@@ -50,7 +48,7 @@ class Program:
     gradient: int  # position of the gradient
     hessian: int  # position of the Hessian
 
-    def plan(self, s: Settings) -> dict[str, Any]:
+    def plan(self, s: Config) -> dict[str, Any]:
         """What ``plugin_cpp/loss/program.cc`` reads. The unit of margins is half the range."""
         return {
             "unit": s.half_width,

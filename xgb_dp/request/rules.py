@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from ..errors import PrivacyRefusal
+from ..mechanisms.plan import MECHANISMS
+from ..parameters.config import Config
 from ..parameters.parameter import Rule
 from . import bound, guarantee, labels, trees
-from .registry import RELEASES
-
-if TYPE_CHECKING:
-    from .settings import Settings
 
 
-def _masked(name: str, broken: Callable[[Settings], bool], message: str) -> Rule:
+def _masked(name: str, broken: Callable[[Config], bool], message: str) -> Rule:
     return Rule(
         f"masked sums {name}",
         lambda s: s["dp_secure_sum"] and broken(s),
@@ -71,7 +68,7 @@ _MASKED = (
 RULES = (
     *labels.RULES,
     *guarantee.RULES,
-    *(rule for release in RELEASES for rule in release.rules),
+    *(rule for mechanism in MECHANISMS for rule in mechanism.rules),
     *trees.RULES,
     *bound.RULES,
     *_MASKED,

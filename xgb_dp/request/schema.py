@@ -6,16 +6,14 @@ import ctypes
 import json
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..engine import workers
 from ..errors import PrivacyParameterError, PrivacyRefusal, named
 from ..parameters import parse
-
-if TYPE_CHECKING:
-    from .settings import Settings
+from ..parameters.config import Config
 
 MOST_COLUMNS = (1 << 20) - 1
 """Columns of a training: :func:`xgb_dp.verify` computes what such a plan releases once more."""
@@ -181,7 +179,7 @@ def whole_weights(weights: tuple[float, ...] | None) -> list[int]:
     return [max(1, round(w / max(raised) * LARGEST_WEIGHT)) for w in raised]
 
 
-def by_column(param: str, given: Any, s: Settings | None) -> dict[Any, Any]:
+def by_column(param: str, given: Any, s: Config | None) -> dict[Any, Any]:
     """Declarations of single columns by index; as the user names them where no schema is known."""
     declared = parse.mapped(given)
     if declared is None:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import PrivacyParameterError
+from ..mechanisms.plan import MECHANISMS, SHARE_NAMES
 from ..parameters import parse
-from .registry import RELEASES
+from ..parameters.config import Config
 
-if TYPE_CHECKING:
-    from .settings import Settings
-
-SHARE_NAMES = tuple(dict.fromkeys(kind.share for kind in RELEASES))
-_OF_REST = {kind.share: kind.of_rest for kind in RELEASES if kind.of_rest}
+_OF_REST = {kind.share: kind.of_rest for kind in MECHANISMS if kind.of_rest}
 
 
-def resolve_shares(given: Any, s: Settings) -> dict[str, float]:
+def resolve_shares(given: Any, s: Config) -> dict[str, float]:
     """Division of mu^2 over the releases."""
     fractions = parse.mapped({} if given is None else given)
     if fractions is None or not set(fractions) <= set(SHARE_NAMES):
@@ -27,7 +24,7 @@ def resolve_shares(given: Any, s: Settings) -> dict[str, float]:
         )
     fraction = parse.Number(0, 1)
     fixed = {k: fraction(f"dp_budget_shares[{k!r}]", v) for k, v in fractions.items()}
-    wanted = {kind.share: kind for kind in RELEASES if kind.wanted(s)}
+    wanted = {kind.share: kind for kind in MECHANISMS if kind.is_enabled(s)}
     shares: dict[str, float] = {}
     for name in (name for name in SHARE_NAMES if name not in _OF_REST):
         default = wanted[name].default_share(s, fixed) if name in wanted else 0.0
@@ -57,8 +54,20 @@ def _divide_rest(fixed: dict[str, float], rest: float, wanted: Collection[str]) 
 
 def _of_released(shares: dict[str, float], wanted: Collection[str]) -> dict[str, float]:
     """The same shares, of which what is not released leaves its part to what takes the rest."""
-    listed = {kind.share for kind in RELEASES if kind.always_listed} | set(wanted)
+    listed = {kind.share for kind in MECHANISMS if kind.always_listed} | set(wanted)
     out = {name: shares[name] if name in wanted else 0.0 for name in shares if name in listed}
     free = 1.0 - math.fsum(share for name, share in out.items() if name not in _OF_REST)
     factor = free / math.fsum(out[name] for name in _OF_REST)
     return {name: share * factor if name in _OF_REST else share for name, share in out.items()}
+
+
+def shares_of(s: Config, *, counts: bool = False) -> dict[str, float]:
+    """The division of a training; with `counts` also of the number of rows, released alone."""
+    shares = dict(s["dp_budget_shares"])
+    if counts:
+        shares |= {
+            kind.share: kind.of_count
+            for kind in MECHANISMS
+            if kind.of_count and not kind.is_enabled(s)
+        }
+    return shares

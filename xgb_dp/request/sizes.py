@@ -15,13 +15,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..mechanisms.splits import OF_TREES
 from ..parameters.parse import OpenRounds
-from ..releases.splits import OF_TREES
-
-if TYPE_CHECKING:
-    from .settings import Settings
+from .settings import Settings
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..errors import PrivacyParameterError, named
 from ..parameters import parse
-
-if TYPE_CHECKING:
-    from .settings import Settings
+from ..parameters.config import Config
 
 _MOST_CUTS = 65534
 _MOST_CATEGORIES = 65536
@@ -132,7 +130,7 @@ def _category_count(name: str, value: Any, dictionary: list[bytes] | None) -> in
     return len(declared)
 
 
-def _counts_all_floats(s: Settings) -> bool:
+def _counts_all_floats(s: Config) -> bool:
     """Whether bounds narrow the search for private cuts. Else cuts are an even grid of them.
 
     Published systems have such grids, and so does whoever draws no Gaussian noise on counts.
@@ -140,7 +138,7 @@ def _counts_all_floats(s: Settings) -> bool:
     return s["dp_preset"] == "default" and s.may_draw_gaussian
 
 
-def _feature(s: Settings, index: int) -> Feature:
+def _feature(s: Config, index: int) -> Feature:
     """Candidates of a column from the declarations."""
     schema, cells = s.schema, s["dp_candidate_cells"] or 0
     name = repr(schema.names[index])
@@ -186,6 +184,6 @@ def _feature(s: Settings, index: int) -> Feature:
     return Feature("private")
 
 
-def resolve_features(s: Settings) -> tuple[Feature, ...]:
+def resolve_features(s: Config) -> tuple[Feature, ...]:
     """Candidates of every column."""
     return tuple(_feature(s, index) for index in range(s.schema.width))

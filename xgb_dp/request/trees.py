@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..accounting.enforced import SPLITS
 from ..errors import PrivacyRefusal
+from ..mechanisms import sampling
+from ..mechanisms.splits import SPLITS, of_trees
+from ..parameters.config import Config
 from ..parameters.parameter import PUBLIC, SPENDS, Parameter, Rule, Table
 from ..parameters.parse import Choice, Flag, Number, Reader, Whole, plain, shown
-from ..releases.splits import of_trees
 from .constraints import interaction_sets, monotone_directions
-from .registry import READINGS
 from .schema import by_column
 
-if TYPE_CHECKING:
-    from .settings import Settings
 
-
-def _tree_method(name: str, value: Any, s: Settings) -> str:
+def _tree_method(name: str, value: Any, s: Config) -> str:
     if isinstance(value, str) and value in ("dp_hist", "dp_approx"):
         return value
     raise _refusal(f"is {shown(value)}")
 
 
-def _no_tree_method(s: Settings) -> str:
+def _no_tree_method(s: Config) -> str:
     raise _refusal("is missing")
 
 
@@ -63,7 +60,7 @@ PARAMETERS = (
               "or of all, on noisy sums, which give the leaves too",
               Choice(SPLITS), "exponential", SPENDS,
               "exponential-mechanism", Table.PUBLISHED, plan="split"),
-    *(row for reading in READINGS for row in reading.parameters),
+    *sampling.PARAMETERS,
     Parameter("dp_features_per_tree", "the number of features that a tree may use",
               lambda name, value, s: Whole(1, s.schema.width)(name, value),
               lambda s: max(1, int(s["colsample_bytree"] * s.schema.width)), PUBLIC,
@@ -119,6 +116,6 @@ RULES = (
          "`feature_weights` are the chances with which a tree draws its columns, and no column is "
          "drawn here. Set `colsample_bytree` below 1 (or `dp_features_per_tree`), with "
          "dp_feature_order='random', or leave the weights out."),
-    *(rule for reading in READINGS for rule in reading.rules),
+    *sampling.RULES,
 )
 # fmt: on

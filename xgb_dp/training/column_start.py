@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 from xgboost.core import Booster
 
-from ..calibrate.mechanisms import NoisePlan
+from ..calibrate import Calibration
 from ..engine import native, workers
 from ..engine.model_writing import ChangedModel, complete_tree
-from ..releases.column_sums import PRESENT
+from ..mechanisms.column_sums import PRESENT
 from ..request.settings import Settings
 from .label_means import Sums
 
@@ -57,7 +57,7 @@ class ColumnEffects:
 
     @classmethod
     def of(
-        cls, s: Settings, noise: NoisePlan, first: Sequence[int], by_column: Sequence[int]
+        cls, s: Settings, noise: Calibration, first: Sequence[int], by_column: Sequence[int]
     ) -> ColumnEffects:
         """Estimate the effects. Post-processing, costs nothing."""
         sums = Sums.of(s, noise, first)

@@ -7,12 +7,12 @@ from typing import Any
 
 from ..engine.models import load_booster
 from ..errors import LedgerError, PrivacyParameterError, named
+from ..planning import public_inputs
 from ..record import ledger
 from ..record.binding import check_bound
 from ..record.fields import PublicStart
 from ..record.form import Ledger
 from ..request.settings import Settings
-from .plan import public_inputs
 from .public_start import check_categories, public_start
 
 

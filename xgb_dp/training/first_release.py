@@ -7,16 +7,17 @@ give the first trees of a start from columns. What follows is post-processing an
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ..accounting.sensitivity import LABEL_CELLS
-from ..calibrate.mechanisms import NoisePlan
+from ..calibrate import Calibration
+from ..planning import without_reals
 from ..request.losses import QUANTILES
 from ..request.settings import Seen, Settings
 from . import label_cells, label_means
-from .plan import target_of, without_reals
 
 # Deviations of the noise of a cell, of which all of them together must have as many rows: two of
 # the sum of all cells.
@@ -25,62 +26,7 @@ _MOST_ALPHA = 1e12  # that the trainer takes; no leaf is left long before
 _MOST_ODDS = 12.0  # of a base score, in log-odds: further out a 32-bit probability is 0 or 1
 
 
-def intercept_request(
-    s: Settings,
-    kind: str,
-    noise: NoisePlan,
-    test_key: str | None,
-    plan_id: str,
-    *,
-    presence: bool = False,
-) -> dict[str, Any]:
-    """What ``XGDPReleaseBeforeTrees`` is asked to release."""
-    request: dict[str, Any] = {
-        "objective": s["objective"],
-        "plan_id": plan_id,
-        "masking": s.masking.to_json(),
-        "unit": s.unit,
-        "kind": kind,
-        "num_class": LABEL_CELLS if kind == "cells" else s.trees_per_round,
-        "sigma2": noise["intercept"].sigma2,
-        "shift": noise["intercept"].shift,
-        **target_of(s),
-        "noise_free": s.noise_free,
-    }
-    if s.objective.intervals and kind in ("regression", "range"):
-        assert s.target is not None
-        low, high = map(math.log, s.target)
-        request |= {"times": True, "target_lower": low, "target_upper": high}
-    if kind == "targets":
-        lower, upper = zip(*s.targets, strict=True)
-        request |= {"lower": lower, "upper": upper}
-    if s.exposures is not None:
-        request["exposure_lower"], request["exposure_upper"] = s.exposures
-    if s["dp_n_public"] is not None and kind not in ("multiclass", "cells", "range"):
-        request["n_public"] = s["dp_n_public"]
-    if presence:
-        request["columns"] = s.schema.width
-    if test_key is not None and not s.noise_free:
-        request["test_key"] = test_key
-    return dict(without_reals(request))
-
-
-def range_request(
-    s: Settings, noise: NoisePlan, test_key: str | None, plan_id: str
-) -> dict[str, Any]:
-    """What is released before all else: labels and weights in cells of their declared range."""
-    asked: dict[str, Any] = {"sigma2": noise["range"].sigma2, "shift": noise["range"].shift}
-    if s["dp_target_unit"] == "released":
-        assert s.target is not None
-        asked["edges"] = label_cells.edges(*s.target)
-    if s.counts_weights:
-        asked["weight_edges"] = label_cells.weight_edges(s["dp_max_weight"])
-    asked["num_class"] = LABEL_CELLS * (len(asked) - 2)
-    request = intercept_request(s, "range", noise, test_key, plan_id)
-    return request | dict(without_reals(asked))
-
-
-def units(s: Settings, noise: NoisePlan, sums: list[int]) -> tuple[Seen | None, float]:
+def units(s: Settings, noise: Calibration, sums: list[int]) -> tuple[Seen | None, float]:
     """What these cells say of labels, and the unit of weights; post-processing, costs nothing."""
     unit = float(2 ** noise["range"].shift)
     deviation = math.sqrt(noise["range"].sigma2) / unit
@@ -93,17 +39,17 @@ def units(s: Settings, noise: NoisePlan, sums: list[int]) -> tuple[Seen | None, 
     return seen, weight_unit
 
 
-def in_window(s: Settings, request: dict[str, Any]) -> dict[str, Any]:
-    """A request for sums of the labels of the same persons, in the range that was seen."""
+def in_window(s: Settings) -> dict[str, Any]:
+    """The state of a request for label sums: the released range of the labels."""
     if s.seen is None:
-        return {**request, "again": True}
+        return {}
     low, high = s.window
     if s.objective.intervals:
         low, high = math.log(low), math.log(high)
-    return {**request, "again": True, "target_lower": repr(low), "target_upper": repr(high)}
+    return {"target_lower": repr(low), "target_upper": repr(high)}
 
 
-def state_in_unit(s: Settings, plan: dict[str, Any]) -> dict[str, Any]:
+def state_in_unit(s: Settings, plan: Mapping[str, Any]) -> dict[str, Any]:
     """The state of a training in the released units of labels and weights."""
     state: dict[str, Any] = {"scale": s.scale, "alpha": min(s.alpha, _MOST_ALPHA)}
     if s.counts_weights:
@@ -113,28 +59,7 @@ def state_in_unit(s: Settings, plan: dict[str, Any]) -> dict[str, Any]:
     return dict(without_reals(state))
 
 
-def columns_request(s: Settings, noise: NoisePlan, request: dict[str, Any]) -> dict[str, Any]:
-    """What is released after the intercept: the cells above 0 by class and column."""
-    kept = {key: value for key, value in request.items() if key != "n_public"}
-    return kept | {
-        "kind": "columns",
-        "columns": s.schema.width,
-        "sigma2": noise["columns"].sigma2,
-        "shift": noise["columns"].shift,
-        "again": True,
-    }
-
-
-def second_request(
-    s: Settings, noise: NoisePlan, request: dict[str, Any], sums: list[int]
-) -> dict[str, Any] | None:
-    """What is released after the first release: the same sums, of labels cut at a cap; or None."""
-    if not s.measured:
-        return None
-    return {**request, "again": True, "target_upper": repr(label_means.cap(s, noise, sums))}
-
-
-def base_score_from_sums(s: Settings, noise: NoisePlan, sums: list[int]) -> float | list[float]:
+def base_score_from_sums(s: Settings, noise: Calibration, sums: list[int]) -> float | list[float]:
     """Intercept from the released label sums; post-processing, costs nothing."""
     unit = float(2 ** noise["intercept"].shift)
     floor = max(math.sqrt(noise["intercept"].sigma2) / unit, 1.0)
@@ -172,8 +97,8 @@ def base_score_of_columns(s: Settings, centre: float) -> float:
 
 def state_after_release(
     s: Settings,
-    noise: NoisePlan,
-    loss: dict[str, Any] | None,
+    noise: Calibration,
+    loss: Mapping[str, Any] | None,
     sums: list[int],
     capped: list[int] | None = None,
 ) -> dict[str, Any]:
@@ -200,7 +125,7 @@ def state_after_release(
     return dict(without_reals(state))
 
 
-def rows_from_sums(kind: str, noise: NoisePlan, sums: list[int]) -> float:
+def rows_from_sums(kind: str, noise: Calibration, sums: list[int]) -> float:
     """The noisy number of rows in what was released first; post-processing, costs nothing."""
     if kind in ("multiclass", "cells"):
         counts = sums
@@ -211,7 +136,7 @@ def rows_from_sums(kind: str, noise: NoisePlan, sums: list[int]) -> float:
     return math.ldexp(float(sum(counts)), -noise["intercept"].shift)
 
 
-def present_from_sums(noise: NoisePlan, sums: list[int]) -> float:
+def present_from_sums(noise: Calibration, sums: list[int]) -> float:
     """The sum over rows of the share of its cells that a row has; at least that, as a rule.
 
     One standard deviation of the noise is added: a table is taken for sparse where it is seen to

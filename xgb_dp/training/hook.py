@@ -28,6 +28,7 @@ from ..engine import native, workers
 from ..engine.models import ModelFile
 from ..engine.once import Once
 from ..errors import PrivacyRefusal
+from ..planning import calibrated
 from ..record import caution
 from ..record.pipelines import fitted_steps, of_steps
 from ..request.names import flatten, read_one
@@ -37,7 +38,7 @@ from .call_site import CallSite, check_dask, check_evals, read_matrix
 from .declared_rows import check_rows
 from .interfaces import declared_classes, default_rounds, estimator_matrix
 from .meta_estimators import refuse_meta_estimators
-from .prepare import calibrated, checked
+from .prepare import checked
 from .run import Training
 
 __all__ = [

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import isotonic_regression
 
-from ..accounting.sensitivity import LABEL_CELLS
+from ..mechanisms.label_range import JUST_ABOVE, edges, weight_edges
 from ..request.settings import Seen
 
 _DEVIATIONS = 2.5631  # between the first and the last decile of a normal distribution
@@ -23,11 +23,7 @@ _CLEAR = 5.0
 _LEAST = 1e-9
 # Share of the rows that the spread leaves out at the far end.
 _TAIL = 0.01
-# Cells of weights between 1 and their bound, of all of them, and the share of all weight that may
-# be cut off.
-_ABOVE_ONE = 44
-_LOST = 0.05
-_JUST_ABOVE = 1.0 + 2.0**-20  # so that a weight of 1, or of an edge, is below it
+_LOST = 0.05  # share of all weight that may be cut off
 
 Floats = npt.NDArray[np.float64]
 
@@ -52,22 +48,6 @@ def spread(sums: list[int], low: float, high: float, floor: float) -> float:
     return max((last - first) / _DEVIATIONS, (high - low) / (2 * len(sums)))
 
 
-def edges(low: float, high: float) -> list[float]:
-    """The edges between the cells of a range, rising."""
-    anchor = min(max(0.0, low), high)
-    sides = [side for side in (low - anchor, high - anchor) if side]
-    count = LABEL_CELLS // len(sides) - 1
-    octaves = np.arange(1, count + 1) * len(sides) / 2.0  # half octaves of one side, octaves of two
-    inner = [anchor + side * 2.0**-octaves for side in sides]
-    return sorted(float(v) for v in np.concatenate([*inner, [anchor] * (len(sides) - 1)]))
-
-
-def weight_edges(most: float) -> list[float]:
-    """The edges between cells of weights up to a bound above 1, rising; 1 is at one of them."""
-    steps = np.arange(1 - LABEL_CELLS + _ABOVE_ONE, _ABOVE_ONE)
-    return [min(float(v), most) for v in _JUST_ABOVE * most ** (steps / _ABOVE_ONE)]
-
-
 def top_weight(counts: Sequence[float], deviation: float, most: float) -> float:
     """A weight above which rows have a small share of all weight; 1 where noise hides all of it.
 
@@ -85,7 +65,7 @@ def top_weight(counts: Sequence[float], deviation: float, most: float) -> float:
     lost = math.fsum(rows * ends) * _LOST
     while top and math.fsum(rows[top:] * (ends[top:] - ends[top - 1])) <= lost:
         top -= 1
-    return float(ends[top]) / (_JUST_ABOVE if ends[top] < most else 1.0)
+    return float(ends[top]) / (JUST_ABOVE if ends[top] < most else 1.0)
 
 
 def seen(counts: Sequence[float], deviation: float, low: float, high: float) -> Seen | None:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..calibrate.mechanisms import NoisePlan
+from ..calibrate import Calibration
 from ..request.losses import MEANS, Measured
 from ..request.settings import Settings
 
@@ -24,7 +24,7 @@ class Sums:
     exposure: float | None  # the same of exposures; None where they are not released
 
     @classmethod
-    def of(cls, s: Settings, noise: NoisePlan, sums: Sequence[int], position: int = 0) -> Sums:
+    def of(cls, s: Settings, noise: Calibration, sums: Sequence[int], position: int = 0) -> Sums:
         """Read the noisy integers of a release, in units of ``2**-shift``."""
         unit = float(2 ** noise["intercept"].shift)
         floor = max(math.sqrt(noise["intercept"].sigma2) / unit, 1.0)
@@ -63,12 +63,14 @@ def _expected(mean: float, noise: float) -> float:
     return _within(mean + noise * (first - last) / math.sqrt(2.0 * math.pi) / (high - low))
 
 
-def cap(s: Settings, noise: NoisePlan, sums: Sequence[int]) -> float:
+def cap(s: Settings, noise: Calibration, sums: Sequence[int]) -> float:
     """Where labels are cut, from the first release."""
     return MEANS.cap(s, Sums.of(s, noise, sums).mean(*s.window))
 
 
-def measured(s: Settings, noise: NoisePlan, sums: Sequence[int], capped: Sequence[int]) -> Measured:
+def measured(
+    s: Settings, noise: Calibration, sums: Sequence[int], capped: Sequence[int]
+) -> Measured:
     """What a loss of means takes from both releases."""
     first = Sums.of(s, noise, sums)
     mean, at = first.mean(*s.window), cap(s, noise, sums)

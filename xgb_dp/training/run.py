@@ -12,26 +12,29 @@ from typing import Any, TypeAlias
 
 from xgboost.core import Booster, XGBoostError
 
+from .. import planning
 from ..budget.gate import Release, before_release, look_before
 from ..data.parts import Part
 from ..engine import native, tape, workers
 from ..engine.json_texts import check_carried
 from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal, named
+from ..mechanisms.column_sums import ColumnSums
+from ..mechanisms.label_range import LabelRange
+from ..mechanisms.label_sums import LabelSums
+from ..mechanisms.plan import Plan
 from ..parameters.parse import shown
+from ..planning import Prepared
 from ..record import ledger, policy
-from ..record.claim import Draws, Told
+from ..record.claim import Draws
 from ..record.fields import PublicStart
 from ..record.form import Ledger, Released, TrainingRecord
-from ..releases.intercept import Intercept
-from ..releases.label_range import LabelRange
 from ..request import masking
 from ..request.settings import Seen, Settings
-from . import first_release, plan
+from . import first_release, label_means
 from .call_site import CallSite
 from .column_start import ColumnEffects, booster_with, trees_of
 from .earlier import grown_on
 from .keeper import LedgerCallback, released_by
-from .prepare import Prepared
 
 Draw: TypeAlias = Callable[..., list[Any]]
 """Draws what a request asks for, of the plan at a position."""
@@ -42,10 +45,7 @@ class Option:
     """A plan that a training may follow, from its first tree on."""
 
     prepared: Prepared  # checked settings and calibrated noise
-    plan: dict[str, Any]  # the plan of the C++ trainer
-    text: str  # the same as JSON, which never changes
-    # what is asked for after the intercept: the cells of each column; None without
-    of_columns: dict[str, Any] | None = None
+    plan: Plan  # the plan of the C++ trainer, which never changes
     # values that follow from releases before the first tree; see Plan::Apply in plan.cc
     state: Mapping[str, Any] = field(default_factory=dict)
 
@@ -59,7 +59,7 @@ class Option:
         settings = self.settings.with_told(seen, weight_unit)
         prepared = replace(self.prepared, settings=settings)
         return replace(
-            self, prepared=prepared, state=first_release.state_in_unit(settings, self.plan)
+            self, prepared=prepared, state=first_release.state_in_unit(settings, self.plan.body)
         )
 
 
@@ -76,9 +76,6 @@ class Training:
     earlier: Ledger | None  # ledger of the continued model
     # the plan, or those of which one is taken by the noisy number of rows
     options: tuple[Option, ...]
-    of_range: dict[str, Any] | None  # what the cells of the labels are asked for; None without
-    # what the intercept, or the number of rows, is asked for; None if there is none
-    request: dict[str, Any] | None
     draws: Draws  # what it claims, and what it will have drawn before its first tree
     # the part of an :func:`xgb_dp.split` that it reads; None where that is not known
     part: Part | None = None
@@ -103,26 +100,13 @@ class Training:
         private = not s.noise_free and key is None
         earlier, start = grown_on(xgb_model, s, private, names, types)
         before = len(earlier.trainings) if earlier else 0
-        plans = [plan.build_plan(p.settings, p.noise, key, before) for p in prepared.plans]
-        plan.name_together(plans)
-        of_range, request, first = None, None, prepared.asked.find(Intercept)
-        if prepared.asked.find(LabelRange) is not None:
-            of_range = first_release.range_request(s, prepared.noise, key, plans[0]["id"])
-        if first is not None:
-            request = first_release.intercept_request(
-                s,
-                first.kind,
-                prepared.noise,
-                key,
-                plans[0]["id"],
-                presence=first.presence,
-            )
+        plans = [planning.with_noise(p.draft, p.noise, key, before) for p in prepared.plans]
+        planning.name_together(plans)
         options = tuple(
-            Option(p, body, plan.dump(body), _of_columns(p, request))
-            for p, body in zip(prepared.plans, plans, strict=True)
+            Option(p, Plan(planning.dump(plan)))
+            for p, plan in zip(prepared.plans, plans, strict=True)
         )
-        asked = [of_range, *[request] * (2 if s.measured else 1)]
-        draws = Draws([Told(o.text, tuple(filter(None, (*asked, o.of_columns)))) for o in options])
+        draws = Draws([option.plan for option in options])
         if draws.claimed != prepared.events:
             raise BudgetError(
                 "The calibrated noise is not the one that the plan draws. Nothing was released. "
@@ -135,8 +119,6 @@ class Training:
             types,
             earlier,
             options,
-            of_range,
-            request,
             draws,
             part,
             public_start=start,
@@ -149,15 +131,14 @@ class Training:
 
     @property
     def texts(self) -> str:
-        """All plans and requests, and the name of a public start, on which workers agree."""
+        """All plans, and the name of a public start, on which workers agree."""
         start = [] if self.public_start is None else [self.public_start.digest]
-        requests = [self.of_range, self.request, *(o.of_columns for o in self.options)]
-        return "\n".join([*(option.text for option in self.options), json.dumps(requests), *start])
+        return "\n".join([*(option.plan.text for option in self.options), *start])
 
     @property
     def plan_id(self) -> str:
         """Names the plan, or the family of plans."""
-        return str(self.options[0].plan["id"])
+        return str(self.options[0].plan.body["id"])
 
     def with_id(self) -> Training:
         """The same with an identifier, random if it is private; workers call it together."""
@@ -174,11 +155,11 @@ class Training:
     def claim(self, position: int = 0, count: float | None = None) -> Ledger:
         """The ledger while it goes on, which claims its whole plan, or family, as spent."""
         s = self.options[position].settings
-        public = plan.public_inputs(s)
+        public = planning.public_inputs(s)
         if self.part is not None:
             public["part"] = self.part.to_json()
         if self.prepared.family is not None:
-            public["plan_choice"] = plan.choice(
+            public["plan_choice"] = planning.choice(
                 [option.settings for option in self.options], position, count
             )
         if s.seen is not None:
@@ -195,7 +176,7 @@ class Training:
             rounds=s.rounds,
             target=(s.epsilon, s.delta),
             public=public,
-            enforced=self.draws.enforced,
+            mechanisms=self.draws.mechanisms,
             start=self.public_start,
         )
         noise = "none" if s.noise_free else "os" if self.private else "fixed"
@@ -204,18 +185,18 @@ class Training:
     @property
     def widest(self) -> str:
         """The plan with the most bins: rows that suit it suit whichever is taken."""
-        return max(self.options, key=lambda option: int(option.settings["max_bin"])).text
+        return max(self.options, key=lambda option: int(option.settings["max_bin"])).plan.text
 
     def check_sums(self, dtrain: Any) -> None:
         """Refuse more rows than can be summed exactly; all workers call it together."""
         for option in self.options:
-            native.check_sums(dtrain, option.text)
+            native.check_sums(dtrain, option.plan.text)
 
     def rehearse(self, dtrain: Any, xgb_model: Any, call_site: CallSite) -> None:
         """Find whatever XGBoost itself refuses, before anything is released or booked."""
         check_carried([self.names, self.claim().to_json()], "the names of this training")
         for position, option in enumerate(self.options):
-            trial = {**plan.low_level(option.settings), "dp_plan": option.text}
+            trial = {**planning.low_level(option.settings), "dp_plan": option.plan.text}
             if xgb_model is None:
                 trial["base_score"] = [0.5] * self.settings.trees_per_round
             matrices = [dtrain, *(data for data, _ in call_site.evals)]
@@ -255,17 +236,15 @@ class Training:
 
     def _in_unit(self, draw: Draw) -> Training:
         """Release where labels or weights lie, and go on in the units that follow from it."""
-        if self.of_range is None:
+        if self.prepared.mechanisms.find(LabelRange) is None:
             return self
-        sums = draw(self.of_range)
+        sums = draw(LabelRange.name)
         options, s = self.options, self.settings
         units = first_release.units(s, self.prepared.noise, sums)
         if units != (s.seen, s.weight_unit):
             options = tuple(option.with_told(*units) for option in options)
             s = s.with_told(*units)
-        request = self.request and first_release.in_window(s, self.request)
-        prepared = replace(self.prepared, settings=s)
-        return replace(self, prepared=prepared, options=options, request=request)
+        return replace(self, prepared=replace(self.prepared, settings=s), options=options)
 
     def _started(
         self, draw: Draw, cache: Sequence[Any], entries: Sequence[str | None]
@@ -274,23 +253,23 @@ class Training:
         low: dict[str, Any] = {}
         position, count, sums, capped = 0, None, None, None
         columns: ColumnEffects | None = None
-        if self.request is not None:
-            sums = draw(self.request)
-            second = first_release.second_request(s, noise, self.request, sums)
-            if second is not None:
-                capped = draw(second)
+        label_sums = self.prepared.mechanisms.find(LabelSums)
+        if label_sums is not None:
+            window = first_release.in_window(s)
+            sums = draw(LabelSums.name, window)
+            if s.measured:  # the same sums, of labels clipped at a cap
+                cap = repr(label_means.cap(s, noise, sums))
+                capped = draw(LabelSums.name, {**window, "target_upper": cap})
             if family is not None:
-                kind = self.request["kind"]
-                count = first_release.rows_from_sums(kind, noise, sums)
+                count = first_release.rows_from_sums(label_sums.labels.kind, noise, sums)
                 present = math.inf
                 if family.presence:
                     present = first_release.present_from_sums(noise, sums)
                 position = family.taken(count, present)
             if s.intercept == "released":
                 low["base_score"] = first_release.base_score_from_sums(s, noise, sums)
-            of_columns = self.options[position].of_columns
-            if of_columns is not None:
-                columns = ColumnEffects.of(s, noise, sums, draw(of_columns, position))
+            if self.options[position].prepared.mechanisms.find(ColumnSums) is not None:
+                columns = ColumnEffects.of(s, noise, sums, draw(ColumnSums.name, None, position))
         if s.intercept == "public":
             low["base_score"] = s["base_score"]
         elif s.intercept == "base_margin":
@@ -302,12 +281,12 @@ class Training:
             low["base_score"] = first_release.base_score_of_columns(s, columns.centre)
             state["offered"] = list(columns.offered)
         elif sums is not None:
-            loss = state.get("loss", taken.plan.get("loss"))
+            loss = state.get("loss", taken.plan.body.get("loss"))
             state |= first_release.state_after_release(taken.settings, noise, loss, sums, capped)
         low = {
-            **plan.low_level(taken.settings),
-            "dp_plan": taken.text,
-            "dp_state": plan.dump(state),
+            **planning.low_level(taken.settings),
+            "dp_plan": taken.plan.text,
+            "dp_state": planning.dump(state),
             **low,
         }
         keeper = LedgerCallback(self, position, count, entries, cache[0])
@@ -331,13 +310,6 @@ class Training:
                 "The budget of a party refuses this training. Nothing was released, and no party "
                 f"has booked it. Agree on a smaller {named.dp_epsilon}."
             ) from error
-
-
-def _of_columns(prepared: Prepared, request: dict[str, Any] | None) -> dict[str, Any] | None:
-    """What a start from columns asks for, after a released intercept."""
-    if request is None or not prepared.settings.starts_from_columns:
-        return None
-    return first_release.columns_request(prepared.settings, prepared.noise, request)
 
 
 def _configured(params: dict[str, Any], matrices: Sequence[Any], xgb_model: Any) -> Booster:

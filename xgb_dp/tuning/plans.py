@@ -19,13 +19,14 @@ from ..accounting.gaussian import gaussian_delta, gaussian_epsilon
 from ..accounting.selection import SelectionCurve
 from ..accounting.units import all_same
 from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal, named, spelt
+from ..mechanisms.splits import of_epsilon
 from ..parameters import parse
-from ..releases.splits import of_epsilon
+from ..planning import calibrated
 from ..request.names import flatten
 from ..request.schema import Schema
 from ..request.settings import Settings
 from ..request.sizes import settings_of_sizes
-from ..training.prepare import calibrated, checked
+from ..training.prepare import checked
 from .scores import Score
 
 Params = dict[str, Any]

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from ..accounting.events import PlainEvent
-from ..accounting.sensitivity import Labels
+from ..accounting.events import GaussianEvent, PlainEvent
+from ..accounting.sensitivity import LABEL_CELLS, Labels, RowBound
 from ..errors import PrivacyParameterError
 from ..parameters import parse
+from ..parameters.config import Config
 from ..parameters.parameter import PUBLIC, Parameter, Rule, Table
-from .release import EXACT_BITS, Asked, Noise, Part, Release, noisy_counts
-
-if TYPE_CHECKING:
-    from ..request.settings import Settings
+from .mechanism import EXACT_BITS, DrawBudget, Mechanism, Noise, count_noise
 
 _COUNT = 0.009  # share of the label sums, and of the number of rows where it is released alone
 _MEAN = 0.027
 _LARGEST, _LARGEST_EXPOSURE = 1e30, 1e12  # of means, and of exposures; the least is its inverse
 
 
-def _exposures(name: str, value: Any, s: Settings) -> tuple[float, float]:
+def _exposures(name: str, value: Any, s: Config) -> tuple[float, float]:
     """A public range of exposures."""
     low, high = parse.parse_range(name, value)
     if not 1 / _LARGEST_EXPOSURE <= low < high <= _LARGEST_EXPOSURE:
@@ -34,7 +33,7 @@ def _exposures(name: str, value: Any, s: Settings) -> tuple[float, float]:
     return low, high
 
 
-def _intercepts(name: str, value: Any, s: Settings) -> float | list[float]:
+def _intercepts(name: str, value: Any, s: Config) -> float | list[float]:
     """A public intercept: one number, or one for each of several classes."""
     scores = parse.listed(value)
     if scores is None:
@@ -50,7 +49,7 @@ def _intercepts(name: str, value: Any, s: Settings) -> float | list[float]:
     return _one(name, numbers[0], s)
 
 
-def _one(name: str, value: Any, s: Settings) -> float:
+def _one(name: str, value: Any, s: Config) -> float:
     number, objective = _finite(name, value), s["objective"]
     # binary:logitraw takes a margin.
     share = objective == "binary:logistic" or s.objective.link == "logit"
@@ -71,11 +70,6 @@ def _finite(name: str, value: Any) -> float:
     """A number that XGBoost, which keeps 32-bit floats, takes for finite."""
     largest = float(np.finfo(np.float32).max)
     return parse.parse_number(name, value, low=-largest, high=largest)
-
-
-def _reads_labels(s: Settings) -> bool:
-    """Whether sums of the labels are released before the first tree."""
-    return s.intercept == "released" or s.measured
 
 
 # fmt: off
@@ -108,14 +102,26 @@ _RULES = (
 # fmt: on
 
 
+def labels_request(s: Config, kind: str) -> dict[str, Any]:
+    """The labels that a release before the first tree reads, and their declared range."""
+    low, high = s.target if s.target is not None else (0.0, 0.0)
+    request: dict[str, Any] = {"kind": kind}
+    if s.objective.intervals and kind in ("regression", "range"):
+        low, high = math.log(low), math.log(high)
+        request["times"] = True
+    return request | {"target_lower": low, "target_upper": high}
+
+
 @dataclass(frozen=True)
-class Intercept(Release):
+class LabelSums(Mechanism):
     """Sums of the labels and of rows, from which the intercept follows.
 
     Proof: docs/proofs/sensitivity.md
     """
 
     name = "intercept"
+    section = ("before", "intercept")
+    integers = ("sigma2", "shift")
     share = "base_score"
     of_count = _COUNT
     exact_shift = EXACT_BITS  # labels are not rounded to the ends of their range
@@ -127,42 +133,72 @@ class Intercept(Release):
     parameters = _PARAMETERS
     rules = _RULES
 
-    # "binary", "regression", "targets", "multiclass" or "cells"; "rows" where the intercept is
-    # public, but the number of rows is released
-    kind: str
-    n_public: bool = False  # whether the number of rows is public (then one sum less is needed)
-    outputs: int = 1  # classes or targets, K >= 1
-    presence: bool = False  # whether the share of its cells that each row has is released too
-    exposures: bool = False  # whether the sum of exposures is released too
-    draws: int = 1  # how often the sums are released, of labels cut elsewhere each time
+    labels: Labels  # the sums
+    draws: int = 1  # how often they are released, of labels clipped elsewhere each time
 
     @classmethod
-    def wanted(cls, s: Settings) -> bool:
-        """Where the intercept is released; the number of rows is asked for besides."""
-        return _reads_labels(s)
+    def is_enabled(cls, s: Config) -> bool:
+        """Where the intercept is released. A count of the rows alone is asked for by `counts`."""
+        return s.intercept == "released" or s.measured
 
     @classmethod
-    def default_share(cls, s: Settings, given: Mapping[str, float]) -> float:
+    def default_share(cls, s: Config, given: Mapping[str, float]) -> float:
         """More where the mean of a regression is not corrected after training."""
         return _MEAN if s.kind == "regression" and not s["dp_mean_correction"] else _COUNT
 
     @classmethod
-    def of(cls, asked: Asked) -> Intercept:
-        """The labels, or the number of rows by which plans are chosen."""
-        s = asked.settings
-        return cls(
-            s.row_bound.of_person,
-            kind=s.intercept_kind if _reads_labels(s) else "rows",
-            n_public=s["dp_n_public"] is not None,
-            outputs=s.trees_per_round,
-            presence=asked.presence,
-            exposures=s.exposures is not None,
-            draws=2 if s.measured else 1,
-        )
+    def plan_section(
+        cls, s: Config, *, counts: bool = False, presence: bool = False
+    ) -> dict[str, Any]:
+        """The request for the sums.
 
-    def noise(self, part: Part, grid_bits: int) -> tuple[Noise, PlainEvent]:
+        Args:
+            s: Checked settings.
+            counts: Whether the number of rows is released where no intercept is.
+            presence: Whether the cells that are present are released with them.
+        """
+        if not (cls.is_enabled(s) or counts):
+            return {}
+        kind = s.intercept_kind if cls.is_enabled(s) else "rows"
+        request = labels_request(s, kind)
+        request["num_class"] = LABEL_CELLS if kind == "cells" else s.trees_per_round
+        request["draws"] = 2 if s.measured else 1
+        if kind == "targets":
+            request["lower"], request["upper"] = zip(*s.targets, strict=True)
+        if s.exposures is not None:
+            request["exposure_lower"], request["exposure_upper"] = s.exposures
+        if s["dp_n_public"] is not None and kind not in ("multiclass", "cells"):
+            request["n_public"] = s["dp_n_public"]
+        if presence:
+            request["columns"] = s.schema.width
+        return {"before": {"intercept": request}}
+
+    @classmethod
+    def from_plan(cls, plan: Mapping[str, Any], bound: RowBound) -> LabelSums | None:
+        """The sums of the request; the number of rows alone has the kind "rows"."""
+        request = plan["before"].get("intercept")
+        if request is None:
+            return None
+        return cls(bound, Labels.from_request(request), request["draws"])
+
+    @property
+    def label(self) -> str:
+        """Name of its events."""
+        return "rows" if self.labels.kind == "rows" else self.name
+
+    @property
+    def shift(self) -> int:
+        """Sums are multiplied by 2**shift."""
+        return self.labels.shift
+
+    def _measure(self, shift: int) -> tuple[int, int]:
+        return replace(self.labels, shift=shift).measure(person=self.persons)
+
+    def noise(self, budget: DrawBudget, grid_bits: int) -> Noise:
         """Gaussian noise on each sum."""
-        sums = Labels(self.kind, 0, self.n_public, self.outputs, self.presence, self.exposures)
-        units, coordinates = sums.measure(person=self.persons)
-        label = "rows" if self.kind == "rows" else self.name
-        return noisy_counts(label, units, coordinates, part, self.draws, persons=self.persons)
+        return count_noise(self._measure(0)[0], budget.mu2, persons=self.persons)
+
+    def event(self, noise: Noise, grid_bits: int, count: int) -> PlainEvent:
+        """Sums of the labels, or the number of rows."""
+        sens2, coordinates = self._measure(noise.shift)
+        return GaussianEvent(self.label, sens2, noise.sigma2, coordinates, count)

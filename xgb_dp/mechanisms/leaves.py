@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..accounting import GaussianEvent, LaplaceEvent, sensitivity
-from ..accounting.enforced import LEAF_NOISES
-from ..accounting.events import PlainEvent
-from ..accounting.sensitivity import RowBound, leaf_coordinates
+from ..accounting.events import GaussianEvent, LaplaceEvent, PlainEvent
+from ..accounting.sensitivity import RowBound, leaf_coordinates, leaf_sens
 from ..errors import PrivacyRefusal
+from ..parameters.config import Config
 from ..parameters.parameter import FREE, PUBLIC, SPENDS, Parameter, Rule, Table
 from ..parameters.parse import Choice, Flag, Number
-from .release import Asked, Noise, OfRounds, Part, grid_sigma2, laplace_scale
+from .mechanism import DrawBudget, Mechanism, Noise, grid_sigma2, laplace_scale
+from .splits import NOISY_SUMS
 
-if TYPE_CHECKING:
-    from ..request.settings import Settings
-
+LEAF_NOISES = ("gaussian", "laplace", "output")
 _LARGEST_ALPHA = 1e12  # half widths
 
 
-def _has_sums(s: Settings) -> bool:
+def _has_sums(s: Config) -> bool:
     """Output perturbation releases no sums, by which signal could be told from noise."""
     return bool(s["dp_leaf_noise"] != "output")
 
 
-def _shrinkage(name: str, value: Any, s: Settings) -> bool:
+def _shrinkage(name: str, value: Any, s: Config) -> bool:
     return Flag()(name, value) and _has_sums(s)
 
 
@@ -112,62 +111,46 @@ _RULES = (
 
 
 @dataclass(frozen=True)
-class Leaves(OfRounds):
+class Leaves(Mechanism):
     """The leaves of all trees of a round.
 
     Proof: docs/proofs/leaves.md
     """
 
     name = "leaves"
+    section = ("leaf",)
+    integers = ("sigma2", "scale")
     share = "leaves"
     of_rest = 0.7
+    of_rounds = True
     words = (("leaves", "the leaf values (noisy sums, or the values with noise)"),)
     parameters = _PARAMETERS
     rules = _RULES
 
-    row_bound: RowBound  # bound of one row
     outputs: int = 1  # trees of a round on gradients of their own, K >= 1
-    draws: int = 1  # trees of each output in one round, on the same gradients
-    # "gaussian" or "laplace" sums, or "output", the leaf value with Laplace noise
-    mechanism: str = "gaussian"
-    touched: int = 1  # leaves of one release that a unit can touch, for each output
-    # whether persons count more where their rows are in several leaves; then the sums of all rows
-    # are released beside the leaves
-    spread: bool = False
+    draws: int = 1  # trees of each output in one round
+    depth: int = 0  # largest depth of a tree
+    mechanism: str = "gaussian"  # noise on sums, "gaussian" or "laplace"; or on values, "output"
+    spread: bool = False  # whether persons count more whose rows are in several leaves
 
     @classmethod
-    def wanted(cls, s: Settings) -> bool:
-        """Unless the sums that chose the splits give the leaves too."""
+    def is_enabled(cls, s: Config) -> bool:
+        """Where leaves are not read from the noisy sums of splits."""
         return not s.noisy_sums
 
     @classmethod
-    def of(cls, asked: Asked) -> Leaves:
-        """The leaves of all trees of a round."""
-        s = asked.settings
-        # A row is in one leaf of a tree. The rows of a person may be in all leaves there are.
-        cells = 1 << s["max_depth"] if s.row_bound.of_person else 1
-        return cls(
-            s.row_bound.of_person,
-            s.row_bound,
-            outputs=s.trees_per_round,
-            draws=s["num_parallel_tree"],
-            mechanism=s["dp_leaf_noise"],
-            touched=cells + s.spread_leaves,
-            spread=s.spread_leaves,
-        )
+    def plan_section(cls, s: Config) -> dict[str, Any]:
+        """Figures of leaves that follow from several parameters."""
+        return {"leaf": {"alpha": s.alpha, "prior_max": s.prior_max, "spread": s.spread_leaves}}
 
     @classmethod
-    def section(cls, s: Settings, noise: Noise) -> dict[str, Any]:
-        """Its noise, and what of leaves follows from several parameters."""
-        return {
-            "leaf": {
-                "sigma2": noise.sigma2,
-                "scale": noise.scale,
-                "alpha": s.alpha,
-                "prior_max": s.prior_max,
-                "spread": s.spread_leaves,
-            }
-        }
+    def from_plan(cls, plan: Mapping[str, Any], bound: RowBound) -> Leaves | None:
+        """The leaves of a round."""
+        if plan["split"] in NOISY_SUMS:
+            return None
+        leaf = plan["leaf"]
+        counts = plan["num_class"], plan["parallel_trees"], plan["depth"]
+        return cls(bound, *counts, mechanism=leaf["noise"], spread=leaf["spread"])
 
     @property
     def gaussian(self) -> bool:
@@ -176,22 +159,30 @@ class Leaves(OfRounds):
 
     def sens2(self, grid_bits: int) -> int:
         """Squared L2 sensitivity of the sums of one tree of each output."""
-        bound = self.row_bound.spread_sens2 if self.spread else self.row_bound.round_sens2
-        return bound(grid_bits, self.outputs)
+        measure = self.bound.spread_sens2 if self.spread else self.bound.round_sens2
+        return measure(grid_bits, self.outputs)
 
-    def variance(self, part: Part, grid_bits: int) -> float:
-        """Of the sums of a leaf."""
-        return self.sens2(grid_bits) / part.mu2 if self.gaussian else 0.0
+    def variance(self, budget: DrawBudget, grid_bits: int) -> float:
+        """Variance of the sums of a leaf."""
+        return self.sens2(grid_bits) / budget.mu2 if self.gaussian else 0.0
 
-    def noise(self, part: Part, grid_bits: int) -> tuple[Noise, PlainEvent]:
+    def _sens1(self, grid_bits: int) -> int:
+        return leaf_sens(self.mechanism, self.bound, grid_bits, self.outputs)
+
+    def noise(self, budget: DrawBudget, grid_bits: int) -> Noise:
         """Noise on each sum, or on each value."""
         if not self.gaussian:
-            sens = sensitivity.leaf_sens(self.mechanism, self.row_bound, grid_bits, self.outputs)
-            scale = laplace_scale(sens, part.laplace)
-            return Noise(scale=scale), LaplaceEvent(self.name, sens, scale, self.draws)
-        sigma2 = grid_sigma2(self.variance(part, grid_bits))
-        coordinates = self.touched * leaf_coordinates(self.outputs)
-        return (
-            Noise(sigma2=sigma2),
-            GaussianEvent(self.name, self.sens2(grid_bits), sigma2, coordinates, self.draws),
-        )
+            return Noise(scale=laplace_scale(self._sens1(grid_bits), budget.laplace))
+        return Noise(sigma2=grid_sigma2(self.variance(budget, grid_bits)))
+
+    def event(self, noise: Noise, grid_bits: int, count: int) -> PlainEvent:
+        """The leaves of one tree of each output.
+
+        A row is in one leaf of a tree, and in the sum of all rows where that is released too. The
+        rows of a person may be in all leaves.
+        """
+        if not self.gaussian:
+            return LaplaceEvent(self.name, self._sens1(grid_bits), noise.scale, count)
+        leaves = (1 << self.depth if self.persons else 1) + self.spread
+        coordinates = leaves * leaf_coordinates(self.outputs)
+        return GaussianEvent(self.name, self.sens2(grid_bits), noise.sigma2, coordinates, count)

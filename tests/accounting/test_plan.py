@@ -1,4 +1,4 @@
-"""What the library enforces is what a ledger counts, and nothing cheaper can be written down."""
+"""A ledger counts the mechanisms of the plan, and nothing cheaper can be written down."""
 
 import json
 from dataclasses import replace
@@ -9,19 +9,18 @@ import xgboost as xgb
 
 import xgb_dp
 from tests.conftest import private
-from xgb_dp.accounting.enforced import Enforced
 from xgb_dp.accounting.events import GaussianEvent
-from xgb_dp.accounting.planned import claimed_events
 from xgb_dp.audit import PreparedTraining
 from xgb_dp.errors import BudgetError, LedgerError
+from xgb_dp.mechanisms.plan import Mechanisms, Plan, charged_events
+from xgb_dp.planning import dump
 from xgb_dp.record import claim
-from xgb_dp.record.claim import Draws, Told
+from xgb_dp.record.claim import Draws
 from xgb_dp.record.form import Ledger
-from xgb_dp.training import plan as plans
 from xgb_dp.training.run import Training
 
 from ..conftest import arrays
-from ..hand_made import UNIT2, enforced
+from ..hand_made import UNIT2, hand_made, mechanisms
 from ..stated import describe_plan
 from ..training.plans import texts_of
 
@@ -39,53 +38,56 @@ def ledger_of(model: xgb.Booster) -> dict[str, Any]:
     return dict(record)
 
 
-def test_figures_survive_a_ledger(model):
+def test_mechanisms_survive_a_ledger(model):
     for training in Ledger.from_json(ledger_of(model)).trainings:
-        for figures in training.enforced:
-            assert Enforced.from_json(json.loads(json.dumps(figures.to_json()))) == figures
+        for one in training.mechanisms:
+            assert Mechanisms.from_json(json.loads(json.dumps(one.to_json()))) == one
 
 
 def test_a_range_below_that_of_the_score_is_refused():
-    [figures] = enforced()
-    assert Enforced.from_json(figures)
-    for smaller in (0, 1, figures["score_range"] - 1, 1 << 23):
+    [one] = mechanisms()
+    assert Mechanisms.from_json(one)
+    splits = one["mechanisms"]["splits"]
+    for smaller in (0, 1, splits["range"] - 1, 1 << 23):
+        other = one["mechanisms"] | {"splits": splits | {"range": smaller}}
         with pytest.raises(LedgerError, match="range"):
-            Enforced.from_json(figures | {"score_range": smaller})
+            Mechanisms.from_json(one | {"mechanisms": other})
 
 
-def test_a_bound_of_another_unit_is_refused():
+def test_a_bound_of_another_unit_is_refused(model):
     """The bound of a row would make the sensitivities of a person too small."""
-    [figures] = enforced()
-    for unit, of_person in (("person", False), ("row", True)):
-        bound = {**figures["bound"], "of_person": of_person}
-        with pytest.raises(LedgerError, match="another unit"):
-            Enforced.from_json(figures | {"unit": unit, "bound": bound})
+    record = ledger_of(model)
+    for one in record["trainings"][0]["mechanisms"]:
+        one["bound"]["of_person"] = True
+    with pytest.raises(LedgerError, match="another sensitivity"):
+        Ledger.from_json(record)
 
 
 def test_draws_that_no_plan_has_are_refused():
-    figures = Enforced.from_json(*enforced())
+    one = hand_made()
     gaussian = {"mechanism": "gaussian", "sigma2": 1 << 40, "count": 1}
-    leaves = figures.event(gaussian | {"release": "leaves"})
+    leaves = one.event_of_draw(gaussian | {"release": "leaves"})
     assert leaves == GaussianEvent("leaves", UNIT2, 1 << 40, 2, 1)
     for name in ("intercept", "rows", "columns", "candidates", "unheard of"):
         with pytest.raises(LedgerError):
-            figures.event(gaussian | {"release": name})
-    with pytest.raises(LedgerError, match="Laplace"):
-        figures.event({"mechanism": "laplace", "scale": 9, "count": 1, "release": "leaves"})
+            one.event_of_draw(gaussian | {"release": name})
+    with pytest.raises(LedgerError, match="otherwise than its plan"):
+        one.event_of_draw({"mechanism": "laplace", "scale": 9, "count": 1, "release": "leaves"})
     splits = {"mechanism": "exponential", "release": "splits", "eps_num": 1, "eps_bits": 40}
     with pytest.raises(LedgerError, match="another range"):
-        figures.event(splits | {"count": 1, "range": figures.score_range - 1})
+        one.event_of_draw(splits | {"count": 1, "range": (2 << 20) - 1})
 
 
-@pytest.mark.parametrize("part", ["bound", "candidates", "labels", None])
-def test_a_ledger_of_other_figures_is_damaged(model, part):
+@pytest.mark.parametrize("part", ["bound", "candidates", "intercept", "leaves", None])
+def test_a_ledger_of_other_mechanisms_is_damaged(model, part):
     """Each number by itself: what the events do not depend on is not refused, all else is."""
     record = ledger_of(model)
-    figures = record["trainings"][0]["enforced"]
     refused = []
-    for position, one in enumerate(figures):
-        inner = one if part is None else one[part]
-        for name, value in list((inner or {}).items()):
+    for position, one in enumerate(record["trainings"][0]["mechanisms"]):
+        inner = one if part is None else one["bound"] if part == "bound" else None
+        inner = one["mechanisms"][part] if inner is None else inner
+        inner = inner.get("labels", inner)
+        for name, value in list(inner.items()):
             if type(value) in (int, float):
                 inner[name] = value * 2
                 try:
@@ -97,11 +99,11 @@ def test_a_ledger_of_other_figures_is_damaged(model, part):
     assert Ledger.from_json(record)
 
 
-def test_a_private_ledger_says_what_was_enforced(model):
+def test_a_private_ledger_lists_its_mechanisms(model):
     record = ledger_of(model)
-    for missing in ([], record["trainings"][0]["enforced"][:-1]):
-        record["trainings"][0]["enforced"] = missing
-        with pytest.raises(LedgerError, match="enforced"):
+    for missing in ([], record["trainings"][0]["mechanisms"][:-1]):
+        record["trainings"][0]["mechanisms"] = missing
+        with pytest.raises(LedgerError, match="mechanisms"):
             Ledger.from_json(record)
 
 
@@ -112,39 +114,56 @@ def test_another_plan_than_was_claimed_is_not_completed():
         def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
             plan = json.loads(texts_of(model)[0])
             with pytest.raises(LedgerError, match="another plan"):
-                claim.drawn(model, Told(plans.dump(plan | {"depth": plan["depth"] + 1})))
-            assert claim.drawn(model, Told(texts_of(model)[0])).trees
+                claim.drawn(model, Plan(dump(plan | {"depth": plan["depth"] + 1})))
+            assert claim.drawn(model, Plan(texts_of(model)[0])).trees
             return False
 
     xgb.train(PARAMS, xgb.DMatrix(*arrays()), 2, callbacks=[Ends()])
 
 
-def test_requests_are_for_the_sums_that_are_claimed(monkeypatch):
-    release = Draws.release
+def test_a_request_has_the_noise_and_the_sums_of_the_plan(monkeypatch):
+    """A client names a mechanism, and says where labels are clipped: nothing else, and once."""
+    release, asked = Draws.release, []
+    draw = claim.native.release_intercept
+    monkeypatch.setattr(
+        claim.native,
+        "release_intercept",
+        lambda d, request: asked.append(request) or draw(d, request),
+    )
 
-    def louder(self: Draws, dtrain: Any, request: Any, position: int = 0) -> Any:
-        return release(self, dtrain, {**request, "shift": request["shift"] + 1}, position)
+    def changed(self: Draws, dtrain: Any, name: str, *more: Any) -> Any:
+        drawn = len(asked)
+        for state in ({"sigma2": 1}, {"shift": 1}, {"kind": "rows"}, {"noise_free": True}):
+            with pytest.raises(BudgetError, match="one more release"):
+                release(self, dtrain, name, state)
+        assert len(asked) == drawn
+        sums = release(self, dtrain, name, *more)
+        assert {**asked[-1], "again": None} == {**self._plans[0].request(name), "again": None}
+        with pytest.raises(BudgetError, match="one more release"):
+            release(self, dtrain, name, *more)
+        assert len(asked) == drawn + 1
+        return sums
 
-    monkeypatch.setattr(Draws, "release", louder)
-    monkeypatch.setattr(claim.native, "release_intercept", lambda *_: pytest.fail("it was drawn"))
-    with pytest.raises(BudgetError, match="other sums"):
-        xgb.train(PARAMS, xgb.DMatrix(*arrays()), 2)
+    monkeypatch.setattr(Draws, "release", changed)
+    xgb.train(PARAMS, xgb.DMatrix(*arrays()), 2)
+    assert len(asked) == 1
 
 
 def test_plans_that_begin_otherwise_are_no_choice():
     event = GaussianEvent("rows", 1, 1 << 20, 1, 1)
     other = replace(event, sigma2=1 << 21)
-    assert claimed_events([[event]]) == (event,)
+    assert charged_events([[event]]) == (event,)
     with pytest.raises(LedgerError, match="same release"):
-        claimed_events([[event, event], [other, event]])
+        charged_events([[event, event], [other, event]])
 
 
-def test_told_events_are_those_of_the_plan(model):
+def test_a_plan_has_the_events_of_its_text(model):
     assert xgb_dp.privacy_report(model).private
     prepared = PreparedTraining(PARAMS, xgb.DMatrix(*arrays()), rounds=2)
     plan = prepared.plan(test_key="07" * 32)
-    text = plans.dump(plan)
-    assert [e.to_json() for e in Told(text).events] == describe_plan(text)["events"]
+    text = dump(plan)
+    events = [e.to_json() for e in Plan(text).events if e.label != "intercept"]
+    assert events == describe_plan(text)["events"]
 
 
 LOUDER = {
@@ -174,28 +193,10 @@ def test_no_tree_is_grown_that_the_ledger_does_not_claim(
 
     def changed(self: Training, *args: Any) -> Any:
         [option] = self.options
-        text = plans.dump({**option.plan, **LOUDER[name](option.plan)})
-        return start(replace(self, options=(replace(option, text=text),)), *args)
+        plan = Plan(dump({**option.plan.body, **LOUDER[name](option.plan.body)}))
+        return start(replace(self, options=(replace(option, plan=plan),)), *args)
 
     monkeypatch.setattr(Training, "_started", changed)
     with pytest.raises(xgb.core.XGBoostError, match="does not account for this training"):
         xgb.train(PARAMS, xgb.DMatrix(*arrays()), 3, callbacks=[Grown()])
     assert not grown
-
-
-def test_labels_get_the_noise_that_is_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
-    release = Draws.release
-
-    def quieter(self: Draws, dtrain: Any, request: Any, position: int = 0) -> Any:
-        return release(self, dtrain, {**request, "sigma2": request["sigma2"] // 2}, position)
-
-    def twice(self: Draws, dtrain: Any, request: Any, position: int = 0) -> Any:
-        release(self, dtrain, request, position)
-        with monkeypatch.context() as patch:
-            patch.setattr(claim.native, "release_intercept", lambda *_: pytest.fail("drawn"))
-            return release(self, dtrain, request, position)
-
-    for other in (quieter, twice):
-        monkeypatch.setattr(Draws, "release", other)
-        with pytest.raises(BudgetError, match="less noise than was claimed, or for one more"):
-            xgb.train(PARAMS, xgb.DMatrix(*arrays()), 2)

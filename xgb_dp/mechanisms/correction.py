@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..accounting import GaussianEvent, sensitivity
-from ..accounting.events import PlainEvent
+from ..accounting.events import GaussianEvent, PlainEvent
+from ..accounting.sensitivity import RowBound, correction_sens2
 from ..errors import BudgetError
+from ..parameters.config import Config
 from ..parameters.parameter import SPENDS, Parameter, Rule, Table
 from ..parameters.parse import Flag
-from .release import MAX_SIGMA2, Asked, Noise, Part, Release, grid_sigma2
-
-if TYPE_CHECKING:
-    from ..request.settings import Settings
+from .mechanism import MAX_SIGMA2, DrawBudget, Mechanism, Noise, grid_sigma2
 
 _LEAST_EPSILON = {True: 0.25, False: 1.0}  # of means that are shifted, and of factors
 
 
-def _reads_all_rows(s: Settings) -> bool:
+def _reads_all_rows(s: Config) -> bool:
     """Whether every round has one tree, on Gaussian sums of all rows that are in the clear."""
     return not (
         s["dp_accountant"] == "pure"
@@ -30,11 +29,11 @@ def _reads_all_rows(s: Settings) -> bool:
     )
 
 
-def _has_mean(s: Settings) -> bool:
+def _has_mean(s: Config) -> bool:
     return s.squared or s.objective.intercept == "capped mean"
 
 
-def _pays(s: Settings) -> bool:
+def _pays(s: Config) -> bool:
     """On for means by the default, where epsilon pays and the user divides nothing."""
     return (
         _has_mean(s)
@@ -70,42 +69,47 @@ _RULES = (
 
 
 @dataclass(frozen=True)
-class Correction(Release):
+class Correction(Mechanism):
     """Sums of residuals and of predictions in the range, released twice.
 
     Proof: docs/proofs/sensitivity.md
     """
 
     name = "correction"
+    section = ("correction",)
+    integers = ("sigma2",)
     share = "correction"
-    of_all = 0.05  # which makes a good intercept less dear
+    of_all = 0.05  # which makes a good intercept less expensive
     draws = 2  # the mean is corrected, and corrected again
     words = (("correction", "the mean residual (noisy sums)"),)
     parameters = _PARAMETERS
     rules = _RULES
 
     @classmethod
-    def wanted(cls, s: Settings) -> bool:
+    def is_enabled(cls, s: Config) -> bool:
         """With ``dp_mean_correction``."""
         return bool(s["dp_mean_correction"])
 
     @classmethod
-    def of(cls, asked: Asked) -> Correction:
-        """Two sums."""
-        return cls(asked.settings.row_bound.of_person)
+    def plan_section(cls, s: Config) -> dict[str, Any]:
+        """The number of rows, which is not known before the first release."""
+        return {"correction": {"rows": 0.0}}
 
     @classmethod
-    def section(cls, s: Settings, noise: Noise) -> dict[str, Any]:
-        """Its noise, and how many rows there are, which is not known before the first release."""
-        return {"correction": {"sigma2": noise.sigma2, "rows": 0.0}}
+    def from_plan(cls, plan: Mapping[str, Any], bound: RowBound) -> Correction | None:
+        """Two sums."""
+        return cls(bound) if plan["correction"]["on"] else None
 
-    def noise(self, part: Part, grid_bits: int) -> tuple[Noise, PlainEvent]:
+    def noise(self, budget: DrawBudget, grid_bits: int) -> Noise:
         """Gaussian noise on both sums."""
-        sens2 = sensitivity.correction_sens2()
-        sigma2 = grid_sigma2(sens2 / part.mu2)
+        sigma2 = grid_sigma2(correction_sens2() / budget.mu2)
         if sigma2 > MAX_SIGMA2:
             raise BudgetError(
                 "The noise of `dp_mean_correction` would be above half a million rows: epsilon is "
                 "too small for a useful result. Take dp_mean_correction=False or a larger epsilon."
             )
-        return Noise(sigma2=sigma2), GaussianEvent(self.name, sens2, sigma2, 2, self.draws)
+        return Noise(sigma2=sigma2)
+
+    def event(self, noise: Noise, grid_bits: int, count: int) -> PlainEvent:
+        """The mean residual."""
+        return GaussianEvent(self.name, correction_sens2(), noise.sigma2, 2, count)

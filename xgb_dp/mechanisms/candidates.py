@@ -4,50 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..accounting import GaussianEvent, LaplaceEvent
-from ..accounting.events import PlainEvent
-from ..accounting.sensitivity import RowBound, candidate_cells
+from ..accounting.events import GaussianEvent, LaplaceEvent, PlainEvent
+from ..accounting.sensitivity import RowBound, candidate_cells, candidates_sens2
 from ..errors import PrivacyRefusal
+from ..parameters.config import Config
 from ..parameters.parameter import PUBLIC, SPENDS, Parameter, Rule, Table
 from ..parameters.parse import Choice, Whole
 from . import column_sums
-from .release import (
+from .mechanism import (
     EXACT_BITS,
-    Asked,
+    DrawBudget,
+    Mechanism,
     Noise,
-    Part,
-    Release,
+    count_noise,
     grid_sigma2,
     laplace_scale,
     laplace_shift,
-    noisy_counts,
 )
 
-if TYPE_CHECKING:
-    from ..request.settings import Settings
 
-
-def _rounds(name: str, value: Any, s: Settings) -> int:
+def _rounds(name: str, value: Any, s: Config) -> int:
     """Rounds that release candidates, at most all."""
     return min(Whole(1, 1 << 20)(name, value), s.rounds)
 
 
-def _default_rounds(s: Settings) -> int:
+def _default_rounds(s: Config) -> int:
     """All of dp_approx, the first five of adaptive candidates, else the first."""
     if s["tree_method"] == "dp_approx":
         return s.rounds
     return min(5, s.rounds) if s["dp_candidates"] == "adaptive" else 1
 
 
-def _weight(s: Settings) -> str:
+def _weight(s: Config) -> str:
     """Hessians where candidates are released again and again."""
     again = s["tree_method"] == "dp_approx" or s["dp_candidates"] == "adaptive"
     return "hessian" if again and s.trees_per_round == 1 else "count"
 
 
-def _cells(s: Settings) -> int | None:
+def _cells(s: Config) -> int | None:
     """At least 256 where bins are cut at equal mass; a quantile tree has none."""
     if s["dp_candidates"] == "quantile_tree":
         return None
@@ -109,21 +105,16 @@ _RULES = (
 # fmt: on
 
 
-def _all_cells(s: Settings) -> int:
-    """All sums that one release may have, of all features together."""
-    grids = [len(f.grid) for f in s.features if f.kind == "private"]
-    levels = s["dp_candidate_levels"] if s["dp_candidates"] == "quantile_tree" else 0
-    return candidate_cells(grids[: s.private_features], levels, s["max_bin"])
-
-
 @dataclass(frozen=True)
-class Candidates(Release):
+class Candidates(Mechanism):
     """Noisy counts of the cells of each column, or of its quantile tree.
 
     Proof: docs/proofs/candidates.md
     """
 
     name = "candidates"
+    section = ("candidates",)
+    integers = ("sigma2", "scale", "shift")
     share = "candidates"
     words = (("candidates", "the split candidates (noisy counts)"),)
     no_share = (
@@ -133,65 +124,67 @@ class Candidates(Release):
     parameters = _PARAMETERS
     rules = _RULES
 
-    row_bound: RowBound  # bound of one row
     features: int  # features with private candidates, F > 0
     # cells of one feature that a row is in: released levels of each quantile tree, or 1 for
     # histograms
     levels: int = 17
-    # all sums that one release may have, any of which the rows of a person may be in
+    # all sums of one release, any of which the rows of a person may be in
     cells: int = 0
     rounds: int = 1  # rounds that release candidates, from the first one on
     # whether these are all rounds, and each weighs the rows that it reads
     of_all_rounds: bool = False
     hessian: bool = False  # whether a row weighs its bounded Hessian, instead of one
     laplace: bool = False  # whether the noise is Laplace instead of Gaussian
+    shift: int = 0  # counts are multiplied by 2**shift
 
     @classmethod
-    def wanted(cls, s: Settings) -> bool:
+    def is_enabled(cls, s: Config) -> bool:
         """Where a column has no public candidates."""
         return s.private_features > 0
 
     @classmethod
-    def default_share(cls, s: Settings, given: Mapping[str, float]) -> float:
+    def default_share(cls, s: Config, given: Mapping[str, float]) -> float:
         """A tenth of what the sums of columns leave over."""
+        enabled = column_sums.ColumnSums.is_enabled(s)
         by_column = given.get(column_sums.ColumnSums.share, column_sums.SHARE)
-        return 0.1 * (1.0 - by_column) if column_sums.ColumnSums.wanted(s) else 0.1
+        return 0.1 * (1.0 - by_column) if enabled else 0.1
 
     @classmethod
-    def of(cls, asked: Asked) -> Candidates:
-        """Counts of all columns without public candidates."""
-        s = asked.settings
-        hessian, rounds = s["dp_candidate_weight"] == "hessian", s["dp_candidate_rounds"]
-        tree = s["dp_candidates"] == "quantile_tree"
-        return cls(
-            s.row_bound.of_person,
-            s.row_bound,
-            features=s.private_features,
-            levels=s["dp_candidate_levels"] if tree else 1,
-            cells=_all_cells(s),
-            rounds=rounds,
-            of_all_rounds=hessian and rounds == s.rounds,
-            hessian=hessian,
-            laplace=s["dp_candidate_noise"] == "laplace",
-        )
-
-    @classmethod
-    def section(cls, s: Settings, noise: Noise) -> dict[str, Any]:
-        """Where splits may be in each column, and the counts by which private ones are found."""
-        counts = {
-            "hessian": s["dp_candidate_weight"] == "hessian",
-            "laplace": s["dp_candidate_noise"] == "laplace",
-            "shift": noise.shift,
-            "sigma2": noise.sigma2,
-            "scale": noise.scale,
-        }
+    def plan_section(cls, s: Config) -> dict[str, Any]:
+        """The candidates of each column, and the counts from which private ones are read."""
         section: dict[str, Any] = {
             "features": [f.to_plan() for f in s.features],
-            "candidates": counts,
+            "candidates": {
+                "hessian": s["dp_candidate_weight"] == "hessian",
+                "laplace": s["dp_candidate_noise"] == "laplace",
+            },
         }
-        if s.starts_from_columns:  # until a release says which columns matter most
+        if s.starts_from_columns:  # until a release tells which columns matter most
             section["offered"] = list(range(s["dp_features_per_tree"]))
         return section
+
+    @classmethod
+    def from_plan(cls, plan: Mapping[str, Any], bound: RowBound) -> Candidates | None:
+        """Counts of all columns without public candidates."""
+        grids = [len(f["grid"]) for f in plan["features"] if f["kind"] == "private"]
+        if "offered" in plan:  # the other columns have one public candidate
+            grids = grids[: len(plan["offered"])]
+        if not grids:
+            return None
+        counts = plan["candidates"]
+        levels = counts["levels"] if counts["kind"] == "quantile_tree" else 0
+        hessian, rounds = counts["hessian"], counts["rounds"]
+        return cls(
+            bound,
+            features=len(grids),
+            levels=levels or 1,
+            cells=candidate_cells(grids, levels, counts["max_bin"]),
+            rounds=rounds,
+            of_all_rounds=hessian and rounds == plan["rounds"],
+            hessian=hessian,
+            laplace=counts["laplace"],
+            shift=counts.get("shift", 0),
+        )
 
     @property
     def draws(self) -> int:
@@ -200,7 +193,7 @@ class Candidates(Release):
 
     @property
     def of_rounds(self) -> bool:
-        """Where all rounds release Hessians."""
+        """Whether all rounds release Hessians."""
         return self.of_all_rounds
 
     @property
@@ -213,40 +206,42 @@ class Candidates(Release):
         """Counts that one row is in."""
         return self.features * self.levels
 
-    def _hessian_sens2(self, grid_bits: int) -> int:
-        return self.touched * self.row_bound.most_hessian(grid_bits) ** 2
+    def _sens2(self, grid_bits: int, shift: int) -> int:
+        if self.hessian:
+            return self.touched * self.bound.most_hessian(grid_bits) ** 2
+        return candidates_sens2(self.features, self.levels, shift)
 
-    def variance(self, part: Part, grid_bits: int) -> float:
-        """Of sums of Hessians."""
+    def _sens1(self, grid_bits: int, shift: int) -> int:
+        unit = self.bound.most_hessian(grid_bits) if self.hessian else 1 << shift
+        return self.touched * unit
+
+    def variance(self, budget: DrawBudget, grid_bits: int) -> float:
+        """Variance of sums of Hessians."""
         if self.laplace or not self.hessian:
             return 0.0
-        return self._hessian_sens2(grid_bits) / part.mu2
+        return self._sens2(grid_bits, 0) / budget.mu2
 
     def exact(self) -> Noise:
         """The shares of a person's rows are not rounded to 0."""
         return Noise(shift=EXACT_BITS if self.persons and not self.hessian else 0)
 
-    def noise(self, part: Part, grid_bits: int) -> tuple[Noise, PlainEvent]:
+    def noise(self, budget: DrawBudget, grid_bits: int) -> Noise:
         """Noise on each count or sum of Hessians."""
         if self.laplace:
-            return self._laplace(part.laplace, grid_bits)
-        coordinates = self.cells if self.persons else self.touched
+            epsilon = budget.laplace
+            shift = 0
+            if not self.hessian:
+                shift = laplace_shift(self.touched / epsilon, persons=self.persons)
+            return Noise(scale=laplace_scale(self._sens1(grid_bits, shift), epsilon), shift=shift)
         if not self.hessian:
-            units, draws = self.touched, self.draws
-            return noisy_counts(self.name, units, coordinates, part, draws, persons=self.persons)
-        sens2 = self._hessian_sens2(grid_bits)
-        sigma2 = grid_sigma2(sens2 / part.mu2)
-        event = GaussianEvent(self.name, sens2, sigma2, coordinates, self.draws)
-        return Noise(sigma2=sigma2), event
+            return count_noise(self.touched, budget.mu2, persons=self.persons)
+        return Noise(sigma2=grid_sigma2(self._sens2(grid_bits, 0) / budget.mu2))
 
-    def _laplace(self, epsilon: float, grid_bits: int) -> tuple[Noise, PlainEvent]:
-        if self.hessian:
-            shift, unit = 0, self.row_bound.most_hessian(grid_bits)
-        else:
-            shift = laplace_shift(self.touched / epsilon, persons=self.persons)
-            unit = 1 << shift
-        scale = laplace_scale(self.touched * unit, epsilon)
-        return (
-            Noise(scale=scale, shift=shift),
-            LaplaceEvent(self.name, self.touched * unit, scale, self.draws),
-        )
+    def event(self, noise: Noise, grid_bits: int, count: int) -> PlainEvent:
+        """Counts of all columns."""
+        if self.laplace:
+            sens = self._sens1(grid_bits, noise.shift)
+            return LaplaceEvent(self.name, sens, noise.scale, count)
+        coordinates = self.cells if self.persons else self.touched
+        sens2 = self._sens2(grid_bits, noise.shift)
+        return GaussianEvent(self.name, sens2, noise.sigma2, coordinates, count)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
-from ..accounting import sensitivity
-from ..accounting.events import PlainEvent
+from ..accounting.events import GaussianEvent, PlainEvent
+from ..accounting.sensitivity import RowBound, columns_sens2
 from ..errors import PrivacyRefusal
+from ..parameters.config import Config
 from ..parameters.parameter import SPENDS, Parameter, Rule, Table
 from ..parameters.parse import Choice
-from .release import EXACT_BITS, Asked, Noise, Part, Release, noisy_counts
-
-if TYPE_CHECKING:
-    from ..request.settings import Settings
+from .mechanism import EXACT_BITS, DrawBudget, Mechanism, Noise, count_noise
 
 SHARE = 2.0 / 3.0
 PRESENT = float(str(np.finfo(np.float32).tiny))
@@ -59,35 +58,52 @@ _RULES = (
 
 
 @dataclass(frozen=True)
-class ColumnSums(Release):
+class ColumnSums(Mechanism):
     """For each class and column the weight of the cells above 0.
 
     Proof: docs/proofs/sensitivity.md, "A start from columns"
     """
 
     name = "columns"
+    section = ("before", "columns")
+    integers = ("sigma2", "shift")
     share = "columns"
     of_all = SHARE  # the first trees follow from it, see docs/accuracy.md
-    exact_shift = EXACT_BITS  # weights of cells are not whole numbers
+    exact_shift = EXACT_BITS  # weights of cells are not integers
     words = (("columns", "what each column says of the label (noisy sums of its cells by class)"),)
     always_listed = False
     parameters = _PARAMETERS
     rules = _RULES
 
     columns: int  # number of columns
+    shift: int = 0  # sums are multiplied by 2**shift
 
     @classmethod
-    def wanted(cls, s: Settings) -> bool:
+    def is_enabled(cls, s: Config) -> bool:
         """With ``dp_start="columns"``."""
         return s.starts_from_columns
 
     @classmethod
-    def of(cls, asked: Asked) -> ColumnSums:
-        """A sum of each class and column."""
-        s = asked.settings
-        return cls(s.row_bound.of_person, s.schema.width)
+    def plan_section(cls, s: Config) -> dict[str, Any]:
+        """The request for the sums."""
+        if not cls.is_enabled(s):
+            return {}
+        request = {"kind": "columns", "columns": s.schema.width, "num_class": s.trees_per_round}
+        return {"before": {"columns": request}}
 
-    def noise(self, part: Part, grid_bits: int) -> tuple[Noise, PlainEvent]:
+    @classmethod
+    def from_plan(cls, plan: Mapping[str, Any], bound: RowBound) -> ColumnSums | None:
+        """A sum of each class and column."""
+        request = plan["before"].get("columns")
+        if request is None:
+            return None
+        return cls(bound, plan["n_features"], request.get("shift", 0))
+
+    def noise(self, budget: DrawBudget, grid_bits: int) -> Noise:
         """Gaussian noise on each sum."""
-        units = sensitivity.columns_sens2(0)
-        return noisy_counts(self.name, units, self.columns, part, persons=False)
+        return count_noise(columns_sens2(0), budget.mu2, persons=False)
+
+    def event(self, noise: Noise, grid_bits: int, count: int) -> PlainEvent:
+        """The cells above 0 by class and column."""
+        sens2 = columns_sens2(noise.shift)
+        return GaussianEvent(self.name, sens2, noise.sigma2, self.columns, count)

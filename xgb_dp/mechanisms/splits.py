@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..accounting import ExponentialEvent
-from ..accounting.enforced import SCORES
-from ..accounting.events import PlainEvent
-from ..errors import PrivacyRefusal
+from ..accounting.events import ExponentialEvent, PlainEvent
+from ..accounting.sensitivity import MAX_RANGE, RowBound, range_int
+from ..errors import BudgetError, LedgerError, PrivacyRefusal
+from ..parameters.config import Config
 from ..parameters.parameter import FREE, PUBLIC, SPENDS, Parameter, Rule, Table
 from ..parameters.parse import Choice, Flag, Number, Whole
-from .release import Asked, Noise, OfRounds, Part
+from .mechanism import DrawBudget, Mechanism, Noise
 
-if TYPE_CHECKING:
-    from ..request.settings import Settings
-
+SPLITS = ("exponential", "random", "partial", "histogram")
+NOISY_SUMS = ("histogram", "partial")
+"""Choices of splits that read splits and leaves from the same noisy histograms."""
+SCORES = ("l1", "newton", "gain")
 EPS_BITS = 40
 _MAX_EPS_NUM = 2**47 - 1
 
@@ -27,7 +28,7 @@ _DEEP = {"max_depth": 6, "dp_tree_shape": "oblivious", "max_bin": 256}
 _SHALLOW = {"max_depth": 4, "dp_tree_shape": "alternate", "max_bin": 64}
 
 
-def of_epsilon(s: Settings) -> dict[str, Any]:
+def of_epsilon(s: Config) -> dict[str, Any]:
     """What the default makes of epsilon, which is public: the trees of a classifier.
 
     From epsilon 1 on the leaves of deeper trees stand out of the noise; docs/accuracy.md has the
@@ -41,23 +42,23 @@ def of_epsilon(s: Settings) -> dict[str, Any]:
     return {name: value for name, value in trees.items() if name not in s.given}
 
 
-def of_trees(name: str) -> Callable[[Settings], Any]:
+def of_trees(name: str) -> Callable[[Config], Any]:
     """Default of a parameter of the trees."""
 
-    def value(s: Settings) -> Any:
+    def value(s: Config) -> Any:
         return of_epsilon(s).get(name, _SHALLOW[name])
 
     return value
 
 
-def _class_trees(s: Settings) -> str:
+def _class_trees(s: Config) -> str:
     """Joint where trees of several classes or quantiles have the selections of the default."""
     selected = s["dp_split"] == "exponential" and s["dp_score"] == "l1"
     bounded = s.trees_per_round > 1 and s["dp_gradient_clip"] == "prediction"
     return "joint" if s["dp_preset"] == "default" and selected and bounded else "per_class"
 
 
-def _complete(s: Settings) -> bool:
+def _complete(s: Config) -> bool:
     """Whether selections alone make trees, complete to max_depth."""
     return s["dp_split"] == "exponential" and not s["dp_no_split"]
 
@@ -153,47 +154,92 @@ _RULES = (
 
 
 @dataclass(frozen=True)
-class Splits(OfRounds):
+class Splits(Mechanism):
     """Selections of one round that a row takes part in, on its way down every tree.
 
     Proof: docs/proofs/exponential-mechanism.md
     """
 
     name = "splits"
+    section = ("selection",)
+    integers = ("eps_num",)
     share = "splits"
     of_rest = 0.3
+    of_rounds = True
     words = (("splits", "the splits (exponential mechanism)"),)
     gaussian = False
     parameters = _PARAMETERS
     rules = _RULES
 
-    selections: int  # their number, > 0
+    selections: int  # number of selections, > 0
+    score: str = "l1"  # utility of a split
+    score_clip: float = 0.0  # its clip of the leaf weight
+    joint: bool = False  # whether one selection serves the trees of all classes
+    depth: int = 0  # largest depth of a tree
+    range: int = 0  # range of the utility, with which selections are drawn; 0 before the grid
 
     @classmethod
-    def wanted(cls, s: Settings) -> bool:
+    def is_enabled(cls, s: Config) -> bool:
         """Where splits are chosen by looking at the rows."""
         return bool(s["dp_split"] == "exponential")
 
     @classmethod
-    def of(cls, asked: Asked) -> Splits:
-        """The selections of all trees of a round."""
-        s = asked.settings
-        trees = s["num_parallel_tree"]
-        trees *= 1 if s["dp_class_trees"] == "joint" else s.trees_per_round
-        return cls(s.row_bound.of_person, trees * -(-s["max_depth"] // s["dp_split_levels"]))
+    def plan_section(cls, s: Config) -> dict[str, Any]:
+        """Its noise alone."""
+        return {"selection": {}}
 
     @classmethod
-    def section(cls, s: Settings, noise: Noise) -> dict[str, Any]:
-        """The range of the privacy loss, which a plan has also without selections."""
-        return {"selection": {"eps_num": noise.eps_num or int(not s.noise_free)}}
+    def from_plan(cls, plan: Mapping[str, Any], bound: RowBound) -> Splits | None:
+        """The selections of all trees of a round."""
+        if plan["split"] != "exponential":
+            return None
+        joint = plan["class_trees"] == "joint"
+        trees = plan["parallel_trees"] * (1 if joint else plan["num_class"])
+        return cls(
+            bound,
+            trees * -(-plan["depth"] // plan["split_levels"]),
+            plan["score"],
+            float(plan["score_clip"]),
+            joint,
+            plan["depth"],
+            plan["selection"].get("range", 0),
+        )
+
+    def check_range(self, grid_bits: int) -> None:
+        """Refuse a range below the one that the bound leads to, with which choices cost more."""
+        least = range_int(
+            self.score, self.bound, grid_bits, self.score_clip, joint=self.joint, depth=self.depth
+        )
+        if not least <= self.range < MAX_RANGE:
+            raise LedgerError(
+                f"Splits were chosen as if a utility had the range {self.range}; it has {least}."
+            )
 
     @property
     def draws(self) -> int:
         """All selections of a round."""
         return self.selections
 
-    def noise(self, part: Part, grid_bits: int) -> tuple[Noise, PlainEvent]:
+    def noise(self, budget: DrawBudget, grid_bits: int) -> Noise:
         """The range of the privacy loss of one selection."""
-        eps_num = min(max(1, math.floor(part.selection * 2**EPS_BITS)), _MAX_EPS_NUM)
-        event = ExponentialEvent(self.name, eps_num, EPS_BITS, self.selections)
-        return Noise(eps_num=eps_num), event
+        return Noise(eps_num=min(max(1, math.floor(budget.selection * 2**EPS_BITS)), _MAX_EPS_NUM))
+
+    def event(self, noise: Noise, grid_bits: int, count: int) -> PlainEvent:
+        """The selections on the way of one row."""
+        return ExponentialEvent(self.name, noise.eps_num, EPS_BITS, count)
+
+
+def plan_range(plan: Mapping[str, Any], bound: RowBound) -> int:
+    """Range of the utility of splits under the bound and the grid of a plan."""
+    places = {"joint": plan["class_trees"] == "joint", "depth": plan["depth"]}
+    return range_int(plan["score"], bound, plan["grid_bits"], float(plan["score_clip"]), **places)
+
+
+def finest_grid(score: str, bound: RowBound, tau: float, **places: Any) -> int:
+    """Bits of the finest grid on which the range of a score fits the exponential mechanism."""
+    for bits in range(18, 3, -1):
+        if range_int(score, bound, bits, tau, **places) < MAX_RANGE:
+            return bits
+    raise BudgetError(
+        "`dp_score_clip` or `dp_rows_per_person` is too large for this gradient bound. Lower it."
+    )

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ..accounting import Event
+from ..calibrate import calibrate, calibrate_family
+from ..mechanisms.plan import Mechanisms
+from ..planning import draft
 from ..request.objectives import OWN_PARAMETERS
 from ..request.params import PARAMETERS
 from ..request.schema import Schema
 from ..request.settings import Settings
-from .mechanisms import Releases
-from .search import calibrate, calibrate_family
+from ..request.shares import shares_of
 
 NOISE = frozenset({"sigma2", "scale", "eps_num"})
 """Fields of events that a calibration finds."""
@@ -26,26 +29,39 @@ _TOLERANCE = 0.02
 """Of noise: other machines round otherwise, and the search ends within so much of its target."""
 
 
-def events_of_record(
+@dataclass(frozen=True)
+class RecordedPlans:
+    """The plans of which a training may have followed one, as its settings lead to them."""
+
+    settings: tuple[Settings, ...]
+    mechanisms: tuple[Mechanisms, ...]
+    taken: int | None  # position of the plan that was followed; None where there was one only
+
+    def events(self) -> list[Event]:
+        """The events with which the training is charged, calibrated again."""
+        s = self.settings[self.taken or 0]
+        target = s.epsilon, s.delta, s["dp_accountant"], s["dp_group"]
+        if self.taken is None:
+            return list(calibrate(self.mechanisms[0], shares_of(s), *target).events)
+        shares = [shares_of(one, counts=True) for one in self.settings]
+        return [calibrate_family(self.mechanisms, shares, *target).event]
+
+
+def recorded_plans(
     public: Mapping[str, Any], target: tuple[float, float]
-) -> Iterator[list[Event]]:
-    """What a training may be charged with whose ledger says this of it; likely first."""
+) -> Iterator[RecordedPlans]:
+    """What the settings in a ledger may lead to; likely first."""
     choice = public.get("plan_choice")
     plans = [{}] if choice is None else choice["plans"]
-    readings = [settings_of_record(public, target, plan) for plan in plans]
-    taken = readings[0 if choice is None else choice["taken"]]
-    if taken.private_features != public["private_candidates"]:
+    settings = tuple(settings_of_record(public, target, plan) for plan in plans)
+    taken = None if choice is None else choice["taken"]
+    if settings[taken or 0].private_features != public["private_candidates"]:
         raise ValueError("`private_candidates` are not those of the columns")
-    asked = *target, taken["dp_accountant"], taken["dp_group"]
-    if choice is None:
-        yield list(calibrate(Releases.of(taken), *asked).events)
-        return
     # A plan of sparse tables that has no noise is left out, but its number of cells is released.
-    last = readings[-1]
-    ways = {last.starts_from_columns, True}
+    ways = {settings[-1].starts_from_columns, True} if choice else {False}
     for presence in sorted(ways):
-        choices = tuple(Releases.of(s, counts=True, presence=presence) for s in readings)
-        yield [calibrate_family(choices, *asked).event]
+        drafts = [draft(s, counts=taken is not None, presence=presence) for s in settings]
+        yield RecordedPlans(settings, tuple(map(Mechanisms.from_plan, drafts)), taken)
 
 
 def settings_of_record(
@@ -158,3 +174,19 @@ def _same(key: str, one: Any, other: Any) -> bool:
     if key in NOISE and type(one) is int and type(other) is int:
         return abs(one - other) <= _TOLERANCE * other
     return bool(one == other)
+
+
+def mechanism_differences(
+    recorded: Mechanisms, expected: Mechanisms, *, but: frozenset[str] = frozenset()
+) -> list[str]:
+    """How recorded mechanisms differ from expected ones, in what is fixed before calibration."""
+    free = {"shift", "range", "grid_bits", *but}
+    return list(_mechanisms_differ(recorded.to_json(), expected.to_json(), "the training", free))
+
+
+def _mechanisms_differ(one: Any, other: Any, where: str, free: set[str]) -> Iterator[str]:
+    for key in sorted({*one, *other} - free):
+        if isinstance(one.get(key), dict) and isinstance(other.get(key), dict):
+            yield from _mechanisms_differ(one[key], other[key], key, free)
+        elif key not in one or key not in other or one[key] != other[key]:
+            yield f"{where}: `{key}` is not that of the settings"

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
-from ..accounting.events import PlainEvent
-from ..accounting.sensitivity import LABEL_CELLS, Labels
+import numpy as np
+
+from ..accounting.events import GaussianEvent, PlainEvent
+from ..accounting.sensitivity import LABEL_CELLS, Labels, RowBound
+from ..parameters.config import Config
 from ..parameters.parameter import SPENDS, Parameter, Rule, Table
 from ..parameters.parse import Choice
-from .release import EXACT_BITS, Asked, Noise, Part, Release, noisy_counts
-
-if TYPE_CHECKING:
-    from ..request.settings import Settings
+from .label_sums import labels_request
+from .mechanism import EXACT_BITS, DrawBudget, Mechanism, Noise, count_noise
 
 _SHARE = 0.015
+# Cells of weights between 1 and their bound, of all cells.
+_ABOVE_ONE = 44
+JUST_ABOVE = 1.0 + 2.0**-20
+"""Factor above an edge between weights, so that a weight of 1 or of an edge is below it."""
 
 
-def _may_be_released(s: Settings) -> bool:
+def _may_be_released(s: Config) -> bool:
     """Whether one target has a declared range by which a loss measures, and noise is Gaussian.
 
     Workers that mask their sums agree on the range of labels beforehand.
@@ -27,20 +32,20 @@ def _may_be_released(s: Settings) -> bool:
     return known and s.may_draw_gaussian and not s["dp_secure_sum"]
 
 
-def _pays(s: Settings) -> str:
+def _pays(s: Config) -> str:
     """Released by the default, where the user divides nothing and has set no bound in the unit."""
     chosen = {"dp_budget_shares", "dp_gradient_bound", "huber_slope"} & set(s.given)
     released = _may_be_released(s) and s["dp_preset"] == "default" and not chosen
     return "released" if released else "declared"
 
 
-def _may_count_weights(s: Settings) -> bool:
+def _may_count_weights(s: Config) -> bool:
     """Whether weights have a bound above 1 that scales gradients, and noise is Gaussian."""
     bounded = (s["dp_max_weight"] or 1.0) > 1.0 and s["dp_objective"] is None
     return bounded and s.may_draw_gaussian and not s["dp_secure_sum"]
 
 
-def _weights_pay(s: Settings) -> str:
+def _weights_pay(s: Config) -> str:
     """Released by the default, where the user divides nothing and sets no bound of a row."""
     chosen = {"dp_budget_shares", "dp_gradient_bound", "dp_hessian_weight"} & set(s.given)
     released = _may_count_weights(s) and s["dp_preset"] == "default" and not chosen
@@ -79,13 +84,29 @@ _RULES = (
 # fmt: on
 
 
-def _lists(s: Settings) -> int:
-    """How many numbers of a row are counted: its label and its weight."""
+def edges(low: float, high: float) -> list[float]:
+    """The edges between the cells of a range, rising."""
+    anchor = min(max(0.0, low), high)
+    sides = [side for side in (low - anchor, high - anchor) if side]
+    count = LABEL_CELLS // len(sides) - 1
+    octaves = np.arange(1, count + 1) * len(sides) / 2.0  # half octaves of one side, octaves of two
+    inner = [anchor + side * 2.0**-octaves for side in sides]
+    return sorted(float(v) for v in np.concatenate([*inner, [anchor] * (len(sides) - 1)]))
+
+
+def weight_edges(most: float) -> list[float]:
+    """The edges between cells of weights up to a bound above 1, rising; 1 is at one of them."""
+    steps = np.arange(1 - LABEL_CELLS + _ABOVE_ONE, _ABOVE_ONE)
+    return [min(float(v), most) for v in JUST_ABOVE * most ** (steps / _ABOVE_ONE)]
+
+
+def _lists(s: Config) -> int:
+    """Number of lists of cells: of the label, and of the weight of a row."""
     return (s["dp_target_unit"] == "released") + s.counts_weights
 
 
 @dataclass(frozen=True)
-class LabelRange(Release):
+class LabelRange(Mechanism):
     """Counts of labels by their distance from the end of the range that is nearest to 0, and of
     weights below their bound.
 
@@ -93,32 +114,61 @@ class LabelRange(Release):
     """
 
     name = "range"
+    section = ("before", "range")
+    integers = ("sigma2", "shift")
     share = "range"
     always_listed = False
     exact_shift = EXACT_BITS  # rows of a person have shares of a count
     decides = True
     words = (("range", "where the labels lie, or row weights (noisy counts)"),)
-    lists: int  # of cells, of which a row is in one of each
     parameters = _PARAMETERS
     rules = _RULES
 
+    lists: int  # lists of cells; a row is in one cell of each
+    shift: int = 0  # counts are multiplied by 2**shift
+
     @classmethod
-    def wanted(cls, s: Settings) -> bool:
+    def is_enabled(cls, s: Config) -> bool:
         """With ``dp_target_unit='released'`` or ``dp_weight_unit='released'``."""
         return _lists(s) > 0
 
     @classmethod
-    def default_share(cls, s: Settings, given: Mapping[str, float]) -> float:
+    def default_share(cls, s: Config, given: Mapping[str, float]) -> float:
         """Enough for the scale of the labels, up to a factor, and for the largest weights."""
         return _SHARE * max(_lists(s), 1)
 
     @classmethod
-    def of(cls, asked: Asked) -> LabelRange:
-        """One count of each cell."""
-        return cls(asked.settings.row_bound.of_person, _lists(asked.settings))
+    def plan_section(cls, s: Config) -> dict[str, Any]:
+        """The request for the counts, with the edges of the cells."""
+        if not cls.is_enabled(s):
+            return {}
+        request = labels_request(s, "range") | {"num_class": LABEL_CELLS * _lists(s)}
+        if s["dp_target_unit"] == "released":
+            assert s.target is not None
+            request["edges"] = edges(*s.target)
+        if s.counts_weights:
+            request["weight_edges"] = weight_edges(s["dp_max_weight"])
+        return {"before": {"range": request}}
 
-    def noise(self, part: Part, grid_bits: int) -> tuple[Noise, PlainEvent]:
+    @classmethod
+    def from_plan(cls, plan: Mapping[str, Any], bound: RowBound) -> LabelRange | None:
+        """One count of each cell."""
+        request = plan["before"].get("range")
+        if request is None:
+            return None
+        return cls(
+            bound, Labels.from_request(request).count // LABEL_CELLS, request.get("shift", 0)
+        )
+
+    def _measure(self, shift: int) -> tuple[int, int]:
+        cells = Labels("range", shift, True, self.lists * LABEL_CELLS, False, False)
+        return cells.measure(person=self.persons)
+
+    def noise(self, budget: DrawBudget, grid_bits: int) -> Noise:
         """Gaussian noise on each count."""
-        cells = Labels("range", 0, True, self.lists * LABEL_CELLS, False, False)
-        units, coordinates = cells.measure(person=self.persons)
-        return noisy_counts(self.name, units, coordinates, part, persons=self.persons)
+        return count_noise(self._measure(0)[0], budget.mu2, persons=self.persons)
+
+    def event(self, noise: Noise, grid_bits: int, count: int) -> PlainEvent:
+        """Labels and weights in cells of their declared range."""
+        sens2, coordinates = self._measure(noise.shift)
+        return GaussianEvent(self.name, sens2, noise.sigma2, coordinates, count)

@@ -1,0 +1,384 @@
+"""Calibration: the noise of every mechanism for an (epsilon, delta), always on the safe side.
+
+Budgets are divided in mu^2, in which Gaussians add up exactly. A selection of range eps0 costs
+about eps0^2 / 4, and Laplace noise of pure epsilon costs about epsilon^2. The pure accountant
+divides epsilon itself. Every integer is rounded to more noise. The search certifies the epsilon of
+the very integers that the trainer will use, so no approximation enters the guarantee.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import TypeVar
+
+from .accounting import ACCOUNTANTS, ChoiceEvent, Event, make_accountant
+from .accounting.gaussian import gaussian_mu
+from .engine.progress import Step, progress
+from .errors import BudgetError, named
+from .mechanisms.mechanism import MAX_SIGMA2, DrawBudget, Mechanism, Noise
+from .mechanisms.plan import SHARE_NAMES, Mechanisms
+from .mechanisms.sampling import SAMPLE_BITS
+
+_MIN_GRID_BITS, _MAX_GRID_BITS = 4, 20
+# Log epsilon grows about as log mu while mu is small, and twice as fast where mu is large.
+_STEEPEST, _STEEPEST_LOUD, _LOUD = 1.0, 2.0, math.log(10.0)
+_LOWEST, _AIM, _HIGHEST = 0.998, 0.9994, 1.0  # certified epsilon / target
+_BELOW = -0.0015  # log of where the search for a family begins: its curve takes long
+
+Found = TypeVar("Found", "Calibration", "FamilyCalibration")
+Shares = tuple[tuple[str, float], ...]
+"""Fractions of mu^2 by name of a share; hashable."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Noise of every mechanism, as the integers that the samplers take.
+
+    ``calibration["leaves"].sigma2`` is that of a mechanism; one that is not released has noise 0.
+
+    Attributes:
+        grid_bits: Gradients are integers in units of C / 2**grid_bits.
+        epsilon: Certified epsilon of the whole, at most the target; infinite without noise.
+        delta: Target failure probability.
+        noise: Noise by name of the mechanism.
+        events: The events of the ledger when the training is complete.
+
+    Examples:
+        >>> from xgb_dp.accounting.sensitivity import RowBound
+        >>> from xgb_dp.calibrate import calibrate
+        >>> from xgb_dp.mechanisms.plan import Mechanisms
+        >>> from xgb_dp.mechanisms.splits import Splits
+        >>> bound = RowBound("row_weight", 0.5, 1.0)
+        >>> one = Mechanisms((Splits(bound, 3),), bound, rounds=10)
+        >>> noise = calibrate(one, {"splits": 1.0}, epsilon=1.0, delta=1e-6)
+        >>> noise["splits"].eps_num > 0, noise["leaves"].sigma2
+        (True, 0)
+    """
+
+    grid_bits: int
+    epsilon: float = math.inf
+    delta: float = 0.0
+    noise: Mapping[str, Noise] = field(default_factory=dict)
+    events: tuple[Event, ...] = ()
+
+    def __getitem__(self, name: str) -> Noise:
+        return self.noise.get(name, Noise())
+
+
+@dataclass(frozen=True)
+class FamilyCalibration:
+    """Noise of several plans, of which one is taken after their common first release."""
+
+    plans: tuple[Calibration, ...]  # noise of each, with the same noise of the first release
+    event: ChoiceEvent  # charged to the ledger, whichever plan is taken
+    epsilon: float  # certified epsilon of the choice
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """The events of the ledger."""
+        return (self.event,)
+
+
+def calibrate(
+    mechanisms: Mechanisms,
+    shares: Mapping[str, float],
+    epsilon: float,
+    delta: float,
+    accountant: str = "exact",
+    group: int = 1,
+) -> Calibration:
+    """Smallest noise whose certified epsilon at `delta` is at most `epsilon`.
+
+    It is a function of public numbers only, so it answers from memory what it has found before.
+    Many trainings with the same parameters are calibrated once.
+
+    Args:
+        mechanisms: Everything that is released.
+        shares: Fractions of mu^2 by name of a share, >= 0. A share of something that is not
+            released goes to the others in proportion.
+        epsilon: Target in nats, > 0; infinite for a plan without noise.
+        delta: In (0, 1); 0 too where no noise is Gaussian.
+        accountant: Name of the accountant that certifies it, see
+            :data:`xgb_dp.accounting.ACCOUNTANTS`.
+        group: Rows added or removed together for which it is the target, >= 1.
+
+    Returns:
+        Calibration: Its certified epsilon is within [0.99, 1] of the target, as a rule above 0.998.
+
+    Raises:
+        BudgetError: No noise on the supported grids meets the target, shares do not fit, or the
+            accountant has no bound for these mechanisms.
+        ValueError: ``epsilon`` or ``delta`` is out of range.
+
+    Examples:
+        >>> from xgb_dp.accounting.sensitivity import RowBound
+        >>> from xgb_dp.calibrate import calibrate
+        >>> from xgb_dp.mechanisms.plan import Mechanisms
+        >>> from xgb_dp.mechanisms.splits import Splits
+        >>> bound = RowBound("row_weight", 0.5, 1.0)
+        >>> one = Mechanisms((Splits(bound, 3),), bound, rounds=10)
+        >>> noise = calibrate(one, {"splits": 1.0}, epsilon=1.0, delta=1e-6)
+        >>> 0.99 <= noise.epsilon <= 1.0
+        True
+    """
+    if not epsilon > 0.0:
+        raise ValueError("`epsilon` must be above 0; infinity trains without noise.")
+    if math.isinf(epsilon) or not mechanisms.each:
+        exact = {mechanism.name: mechanism.exact() for mechanism in mechanisms.each}
+        certain = epsilon if mechanisms.each or math.isinf(epsilon) else 0.0
+        return Calibration(mechanisms.grid_bits, certain, delta, exact)
+    if not 0.0 <= delta < 1.0:
+        raise ValueError("`delta` must be at least 0 and below 1.")
+    _check_accountant(mechanisms, accountant)
+    if delta == 0.0 and mechanisms.gaussian:
+        raise ValueError(
+            "`delta` is 0, but Gaussian noise is drawn, which has no finite epsilon at delta=0. "
+            "Give a delta well below 1/rows, e.g. 1e-6."
+        )
+    divided = _shares_of(mechanisms, shares)
+    return _calibrate(mechanisms, divided, epsilon, delta, accountant, group)
+
+
+@lru_cache(maxsize=256)
+def _calibrate(
+    mechanisms: Mechanisms,
+    shares: Shares,
+    epsilon: float,
+    delta: float,
+    accountant: str,
+    group: int,
+) -> Calibration:
+    linear = accountant == "pure"
+
+    def certified(guess: float) -> Calibration:
+        total = math.exp(guess) / group  # mu and pure epsilon grow with the group, about
+        noise = noise_of_total(mechanisms, shares, total if linear else total**2, linear=linear)
+        return replace(noise, epsilon=_epsilon(noise.events, delta, accountant, group), delta=delta)
+
+    return _search(certified, epsilon, delta, linear=linear)
+
+
+def calibrate_family(
+    choices: Sequence[Mechanisms],
+    shares: Sequence[Mapping[str, float]],
+    epsilon: float,
+    delta: float,
+    accountant: str = "exact",
+    group: int = 1,
+) -> FamilyCalibration:
+    """Smallest noise for which one of several plans may be taken once a first release is known.
+
+    All of them have the same mu^2 in total, and the first release takes the same part of it. So it
+    has the same noise whichever plan follows.
+
+    Proof: docs/proofs/choice.md
+    """
+    if not 0.0 < epsilon < math.inf or not 0.0 < delta < 1.0:
+        raise ValueError("A choice among plans needs a finite `epsilon` and a `delta` above 0.")
+    for mechanisms in choices:
+        _check_accountant(mechanisms, accountant)
+    divided = tuple(map(_shares_of, choices, shares))
+    return _calibrate_family(tuple(choices), divided, epsilon, delta, accountant, group)
+
+
+@lru_cache(maxsize=64)
+def _calibrate_family(
+    choices: tuple[Mechanisms, ...],
+    shares: tuple[Shares, ...],
+    epsilon: float,
+    delta: float,
+    accountant: str,
+    group: int,
+) -> FamilyCalibration:
+    before = sum(mechanism.decides for mechanism in choices[0].each)
+
+    def certified(guess: float) -> FamilyCalibration:
+        total = math.exp(2.0 * guess) / group**2
+        plans = [noise_of_total(c, share, total) for c, share in zip(choices, shares, strict=True)]
+        if len({plan.events[:before] for plan in plans}) != 1:
+            raise BudgetError(
+                "The plans of a family must begin with the same release. This is a defect of "
+                "xgb_dp: please report it."
+            )
+        first = plans[0].events[:before]
+        event = ChoiceEvent(first, tuple(plan.events[before:] for plan in plans))
+        cost = _epsilon([event], delta, accountant, group)
+        return FamilyCalibration(
+            tuple(replace(plan, epsilon=cost, delta=delta) for plan in plans), event, cost
+        )
+
+    return _search(certified, epsilon, delta, below=_BELOW)
+
+
+def _epsilon(events: Sequence[Event], delta: float, accountant: str, group: int) -> float:
+    return make_accountant(accountant, events).get_epsilon(delta, group)
+
+
+def _check_accountant(mechanisms: Mechanisms, accountant: str) -> None:
+    """Refuse an accountant that would answer infinity whatever the noise."""
+    if accountant not in ACCOUNTANTS:
+        raise ValueError(f"`accountant` must be one of {', '.join(ACCOUNTANTS)}.")
+    if accountant == "pure" and mechanisms.gaussian:
+        raise BudgetError(
+            f"{named.dp_accountant}='pure' has no bound for Gaussian noise, which this training "
+            "draws. "
+            "Use 'exact', or Laplace noise throughout: dp_leaf_noise='laplace' or 'output', public "
+            "or Laplace candidates, and a public base_score."
+        )
+    if accountant not in ("exact", "pure") and mechanisms.sampling_num < 1 << SAMPLE_BITS:
+        raise BudgetError(
+            f"{named.dp_accountant}={accountant!r} has no bound for `subsample` below 1. Use "
+            "'exact'."
+        )
+
+
+def _search(
+    certified: Callable[[float], Found],
+    epsilon: float,
+    delta: float,
+    *,
+    linear: bool = False,
+    below: float = 0.0,
+) -> Found:
+    """Root search for the mu of the group, or its pure epsilon, with its progress."""
+    guess = math.log(epsilon if linear or delta == 0.0 else gaussian_mu(epsilon, delta)) + below
+    with progress("calibrate") as step:
+        return _searched(certified, guess, epsilon, delta, step)
+
+
+def _searched(
+    certified: Callable[[float], Found], guess: float, epsilon: float, delta: float, step: Step
+) -> Found:
+    """Search a log mu; epsilon grows with it, and some mu fits no grid."""
+    best: Found | None = None
+    refusal: BudgetError | None = None
+    low: tuple[float, float | None] | None = None  # (log mu, log of certified epsilon / target)
+    high: tuple[float, float] | None = None
+    aim, slope, last = math.log(_AIM), 1.0, (guess - 1.0, -math.inf)
+    for attempt in range(60):
+        step(f"noise {attempt + 1}")
+        try:
+            plan = certified(guess)
+        except BudgetError as error:
+            refusal, low = error, (guess, None)
+        else:
+            ratio = plan.epsilon / epsilon
+            if ratio <= _HIGHEST and (best is None or plan.epsilon > best.epsilon):
+                best = plan
+            if _LOWEST <= ratio <= _HIGHEST:
+                return plan
+            log_ratio = math.log(max(ratio, 1e-300))
+            if guess != last[0]:
+                steepest = _STEEPEST_LOUD if guess > _LOUD else _STEEPEST
+                slope = min(max((log_ratio - last[1]) / (guess - last[0]), 0.02), steepest)
+            last = (guess, log_ratio)
+            if ratio > _HIGHEST:
+                high = (guess, log_ratio)
+            elif best is not None and best is not plan and best.events == plan.events:
+                break  # the least noise there is
+            else:
+                low = (guess, log_ratio)
+        guess = _next_guess(low, high, aim, slope, bisect=attempt % 3 == 2)
+        if low and high and high[0] - low[0] < (1e-10 if best else 1e-3):
+            break
+    if best is None:
+        raise refusal or BudgetError(
+            f"No noise meets epsilon={epsilon:g}, delta={delta:g} for this training. Take fewer "
+            "rounds or a larger epsilon."
+        )
+    return best
+
+
+def _next_guess(
+    low: tuple[float, float | None] | None,
+    high: tuple[float, float] | None,
+    aim: float,
+    slope: float,
+    *,
+    bisect: bool,
+) -> float:
+    """The next log mu to try, from the best points on either side."""
+    if low is None or high is None:
+        # Epsilon grows about in proportion to mu, or as it did from the last two.
+        mu, log_ratio = low or high or (0.0, aim)
+        return mu + (2.0 if log_ratio is None else max(-2.0, min(2.0, (aim - log_ratio) / slope)))
+    width = high[0] - low[0]
+    if low[1] is not None and not bisect:
+        slope = (high[1] - low[1]) / max(width, 1e-12)
+        secant = low[0] + (aim - low[1]) / slope if slope > 0.0 else math.nan
+        if low[0] + 0.02 * width < secant < high[0] - 0.02 * width:
+            return secant
+    return low[0] + 0.5 * width
+
+
+def _shares_of(mechanisms: Mechanisms, shares: Mapping[str, float]) -> Shares:
+    """Shares of each mechanism by its name, which sum to 1."""
+    if not set(shares) <= set(SHARE_NAMES):
+        raise BudgetError(
+            "`dp_budget_shares` names a release that does not exist. Its names are "
+            f"{', '.join(SHARE_NAMES)}."
+        )
+    divided = {m.name: float(shares.get(m.share, 0.0)) for m in mechanisms.each}
+    for name, share in divided.items():
+        if not (math.isfinite(share) and share > 0.0):
+            raise BudgetError(
+                f"`dp_budget_shares` gives nothing to `{name}`, which this training releases. "
+                "Give it a share above 0."
+            )
+    total = math.fsum(divided.values())
+    return tuple((name, share / total) for name, share in divided.items())
+
+
+def noise_of_total(
+    mechanisms: Mechanisms, shares: Shares, total: float, *, linear: bool = False
+) -> Calibration:
+    """The integers for a total budget, rounded to more noise. Their epsilon is not known yet.
+
+    Args:
+        mechanisms: Everything that is released.
+        shares: Fractions of the total by name of the mechanism.
+        total: mu^2, or a pure epsilon.
+        linear: Whether the total is a pure epsilon.
+    """
+    of, rounds = dict(shares), max(mechanisms.charged_rounds, 1)
+    each = math.fsum(of[m.name] for m in mechanisms.each if m.of_rounds) * total / rounds
+    factor = _amplification(mechanisms, each, linear=linear)
+
+    def budget(m: Mechanism) -> DrawBudget:
+        draws = m.draws * (mechanisms.charged_rounds if m.of_rounds else 1)
+        return DrawBudget(of[m.name] * total * (factor if m.of_rounds else 1.0) / draws, linear)
+
+    budgets = {m.name: budget(m) for m in mechanisms.each}
+    bits = _finest_grid(mechanisms, budgets) if mechanisms.rounds > 0 else mechanisms.grid_bits
+    noise = {m.name: m.noise(budgets[m.name], bits) for m in mechanisms.each}
+    return Calibration(bits, noise=noise, events=replace(mechanisms, grid_bits=bits).events(noise))
+
+
+def _amplification(mechanisms: Mechanisms, each: float, *, linear: bool) -> float:
+    """How much more a round may spend that reads a sample of the rows; it bounds nothing.
+
+    With many rounds q^2 (e^(mu^2) - 1) is left of mu^2 (Bu, Dong, Long and Su 2020). A row is in
+    one round of an ensemble, and pays for that round.
+    """
+    rate = mechanisms.sampling_num / 2**SAMPLE_BITS
+    if rate == 1.0 or each <= 0.0:
+        return 1.0
+    if linear:
+        return math.log1p(math.expm1(min(each, 700.0)) / rate) / each
+    return math.log1p(each / rate**2) / each
+
+
+def _finest_grid(mechanisms: Mechanisms, budgets: Mapping[str, DrawBudget]) -> int:
+    """Bits of the finest grid on which the noise of Gaussian sums fits."""
+    if not _MIN_GRID_BITS <= mechanisms.grid_bits <= _MAX_GRID_BITS:
+        raise ValueError(f"`grid_bits` must lie in [{_MIN_GRID_BITS}, {_MAX_GRID_BITS}].")
+    for bits in range(mechanisms.grid_bits, _MIN_GRID_BITS - 1, -1):
+        if all(m.variance(budgets[m.name], bits) <= MAX_SIGMA2 - 1 for m in mechanisms.each):
+            return bits
+    raise BudgetError(
+        "The noise of the leaves would not fit the coarsest grid: epsilon is too small for a "
+        "useful result. Take fewer rounds or a larger epsilon."
+    )

@@ -1,0 +1,338 @@
+"""Plans: what a training releases, with how much noise, and the ledger events of that.
+
+``Mechanisms.events`` is the only place where a plan becomes events. Calibration searches over it,
+the claim of a training and its ledger hold what it returns, and ``verify`` computes it again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
+from typing import Any, TypeVar
+
+from ..accounting.event_reader import event_from_json
+from ..accounting.events import Event, PlainEvent, counted, with_unit
+from ..accounting.nested import ChoiceEvent, RoundsEvent
+from ..accounting.sensitivity import Labels, RowBound
+from ..accounting.units import PERSON, ROW
+from ..errors import LedgerError
+from .candidates import Candidates
+from .column_sums import ColumnSums
+from .correction import Correction
+from .histograms import Histograms
+from .label_range import LabelRange
+from .label_sums import LabelSums
+from .leaves import LEAF_NOISES, Leaves
+from .mechanism import Mechanism, Noise
+from .sampling import SAMPLE_BITS
+from .splits import SCORES, Splits
+
+MECHANISMS: tuple[type[Mechanism], ...] = (
+    LabelRange,
+    LabelSums,
+    ColumnSums,
+    Candidates,
+    Correction,
+    Splits,
+    Histograms,
+    Leaves,
+)
+"""All mechanisms, in the order of the ledger: those before the rounds first."""
+SHARE_NAMES = tuple(dict.fromkeys(kind.share for kind in MECHANISMS))
+"""Names in ``dp_budget_shares``."""
+AnyMechanism = TypeVar("AnyMechanism", bound=Mechanism)
+
+
+@dataclass(frozen=True)
+class Mechanisms:
+    """The mechanisms of a plan, without their noise, and the rounds that draw them.
+
+    Attributes:
+        each: The mechanisms, in the order of the ledger.
+        bound: Bound of one row, or of all rows of a person.
+        rounds: Boosting rounds T >= 0.
+        grid_bits: The gradient bound C is 2**grid_bits grid units.
+        sampling_num: A round reads each row with probability sampling_num / 2**32.
+        ensemble: Rounds of an ensemble, which read disjoint parts of the rows; 1 for none.
+
+    Examples:
+        >>> from xgb_dp.accounting.sensitivity import RowBound
+        >>> from xgb_dp.mechanisms.plan import Mechanisms, Noise
+        >>> from xgb_dp.mechanisms.splits import Splits
+        >>> bound = RowBound("row_weight", 0.5, 1.0)
+        >>> one = Mechanisms((Splits(bound, 3),), bound, rounds=10)
+        >>> [(event.label, event.count) for event in one.events({"splits": Noise(eps_num=1)})]
+        [('splits', 30)]
+    """
+
+    each: tuple[Mechanism, ...]
+    bound: RowBound
+    rounds: int
+    grid_bits: int = 18
+    sampling_num: int = 1 << SAMPLE_BITS
+    ensemble: int = 1
+
+    @classmethod
+    def from_plan(cls, plan: Mapping[str, Any]) -> Mechanisms:
+        """The mechanisms of a plan (``plugin_cpp/plan/plan.h``)."""
+        bound = RowBound.from_plan(plan)
+        each = [kind.from_plan(plan, bound) for kind in MECHANISMS]
+        return cls(
+            tuple(mechanism for mechanism in each if mechanism is not None),
+            bound,
+            plan["rounds"],
+            plan["grid_bits"],
+            plan["sampling_num"],
+            plan["ensemble"],
+        )
+
+    def find(self, kind: type[AnyMechanism]) -> AnyMechanism | None:
+        """The mechanism of a kind; None without."""
+        return next((m for m in self.each if isinstance(m, kind)), None)
+
+    @property
+    def unit(self) -> str:
+        """Unit of privacy, "row" or "person"."""
+        return PERSON if self.bound.of_person else ROW
+
+    @property
+    def labels(self) -> set[str]:
+        """Names of the events of all mechanisms."""
+        return {mechanism.label for mechanism in self.each}
+
+    @property
+    def charged_rounds(self) -> int:
+        """Number of rounds that a row takes part in, one of each ensemble."""
+        return -(-self.rounds // self.ensemble)
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether any noise is Gaussian, which no pure epsilon bounds."""
+        return any(mechanism.gaussian for mechanism in self.each)
+
+    def events(self, noise: Mapping[str, Noise]) -> tuple[Event, ...]:
+        """Everything that the plan releases at most, in the order of the ledger.
+
+        Args:
+            noise: The integers of the samplers by name of the mechanism.
+        """
+        once: list[Event] = []
+        of_round: list[PlainEvent] = []
+        for mechanism in self.each:
+            event = mechanism.event(noise[mechanism.name], self.grid_bits, mechanism.draws)
+            (of_round if mechanism.of_rounds else once).append(event)
+        events = (*once, *self._rounds_of(of_round))
+        return tuple(with_unit(event, self.unit) for event in events)
+
+    def _rounds_of(self, of_round: Sequence[PlainEvent]) -> Sequence[Event]:
+        """The events of all rounds, each of which releases `of_round` from the rows it reads."""
+        if self.sampling_num < 1 << SAMPLE_BITS:
+            rate = {"rate_num": self.sampling_num, "rate_bits": SAMPLE_BITS}
+            rounds = {"mechanism": "poisson", **rate, "count": self.rounds}
+        elif self.ensemble > 1:
+            rounds = {"mechanism": "parallel", "parts": self.ensemble, "count": self.charged_rounds}
+        else:
+            return [counted(event, event.count * self.rounds) for event in of_round]
+        return [event_from_json({**rounds, "events": [event.to_json() for event in of_round]})]
+
+    def event_of_draw(self, draw: Mapping[str, Any]) -> Event:
+        """The event of a draw that the library has recorded, which names no sensitivity."""
+        if "events" in draw:
+            inner = [self.event_of_draw(one).to_json() for one in draw["events"]]
+            return event_from_json({**draw, "events": inner})
+        recorded = dict(draw)
+        mechanism = self._labelled(recorded["release"])
+        if isinstance(mechanism, Splits) and recorded.pop("range", None) != mechanism.range:
+            raise LedgerError("Splits were chosen with another range than the plan says.")
+        event = self._event(mechanism, recorded)
+        written = event.to_json()
+        if any(written.get(name) != value for name, value in recorded.items()):
+            raise LedgerError(
+                f"The library has drawn {event.label!r} otherwise than its plan says."
+            )
+        return event
+
+    def check(self, event: Event) -> None:
+        """Refuse an event whose sensitivity is not the one of its mechanism."""
+        for one in event.events if isinstance(event, RoundsEvent) else (event,):
+            try:
+                same = isinstance(one, PlainEvent) and self.with_sensitivity(one) == one
+            except (ValueError, TypeError, ArithmeticError):
+                same = False  # no plan has such fields
+            if not same:
+                raise LedgerError(
+                    f"The privacy ledger counts another sensitivity of {one.label!r} than its "
+                    "mechanism has."
+                )
+
+    def with_sensitivity(self, event: PlainEvent) -> PlainEvent:
+        """An event of the same draws with the sensitivity of its mechanism."""
+        return self._event(self._labelled(event.label), vars(event))
+
+    def check_ranges(self) -> None:
+        """Refuse a range of a utility below the one that the bound leads to."""
+        splits = self.find(Splits)
+        if splits is not None:
+            splits.check_range(self.grid_bits)
+
+    def _labelled(self, label: str) -> Mechanism:
+        for mechanism in self.each:
+            if mechanism.label == label:
+                return mechanism
+        raise LedgerError(f"Something was released that the plan does not contain: {label!r}.")
+
+    def _event(self, mechanism: Mechanism, drawn: Mapping[str, Any]) -> PlainEvent:
+        """The event of draws whose noise and number are recorded."""
+        integers = {name: drawn[name] for name in ("sigma2", "scale", "eps_num") if name in drawn}
+        noise = Noise(**integers, shift=getattr(mechanism, "shift", 0))
+        return with_unit(mechanism.event(noise, self.grid_bits, drawn["count"]), self.unit)
+
+    def to_json(self) -> dict[str, Any]:
+        """The mechanisms as a ledger writes them."""
+        return {
+            "bound": asdict(self.bound),
+            "mechanisms": {mechanism.name: mechanism.to_json() for mechanism in self.each},
+            "rounds": self.rounds,
+            "grid_bits": self.grid_bits,
+            "sampling_num": self.sampling_num,
+            "ensemble": self.ensemble,
+        }
+
+    @classmethod
+    def from_json(cls, data: Any) -> Mechanisms:
+        """The inverse of :meth:`to_json`."""
+        try:
+            numbers = {f.name: data[f.name] for f in fields(cls)[2:]}
+            if set(data) != {"bound", "mechanisms", *numbers}:
+                raise ValueError
+            bound = _read(RowBound, data["bound"])
+            kinds = {kind.name: kind for kind in MECHANISMS}
+            each = [
+                _read(kinds[name], {**written, "bound": bound})
+                for name, written in data["mechanisms"].items()
+            ]
+            if [m.name for m in each] != [name for name in kinds if name in data["mechanisms"]]:
+                raise ValueError
+            for name, value in numbers.items():
+                _check_int(name, value)
+            out = cls(tuple(each), bound, **numbers)
+            out.check_ranges()
+        except LedgerError:
+            raise
+        except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
+            raise LedgerError(
+                "The privacy ledger does not say with which mechanisms a model was trained."
+            ) from error
+        return out
+
+
+# What a request shares with its plan: whose noise and pads it uses.
+_SHARED = ("unit", "test_key", "noise_free", "masking")
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "str": (str,),
+    "int": (int,),
+    "float": (int, float),
+    "bool": (bool,),
+    "RowBound": (RowBound,),
+}
+_STRINGS = {"score": SCORES, "mechanism": LEAF_NOISES}
+_MOST = {"grid_bits": 20, "depth": 10, "shift": 26}
+_MOST_OF_ANY = 1 << 40
+
+
+def _read(kind: type[Any], data: Mapping[str, Any]) -> Any:
+    """An object with exactly these fields, each of its type and within its range."""
+    if set(data) != {item.name for item in fields(kind)}:
+        raise ValueError
+    values = dict(data)
+    for item in fields(kind):
+        value = values[item.name]
+        if item.type == "Labels":
+            values[item.name] = _read(Labels, value)
+        elif type(value) not in _TYPES[str(item.type)]:
+            raise TypeError(item.name)
+        elif type(value) is int:
+            _check_int(item.name, value)
+        elif item.name in _STRINGS and value not in _STRINGS[item.name]:
+            raise ValueError(item.name)
+    return kind(**values)
+
+
+def _check_int(name: str, value: Any) -> None:
+    if type(value) is not int or not 0 <= value <= _MOST.get(name, _MOST_OF_ANY):
+        raise ValueError(name)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The plan of one training, as the library reads it. It never changes.
+
+    Attributes:
+        text: The plan as JSON (``plugin_cpp/plan/plan.h``).
+    """
+
+    text: str
+
+    @cached_property
+    def body(self) -> Mapping[str, Any]:
+        """The fields of the plan."""
+        body: Mapping[str, Any] = json.loads(self.text)
+        return body
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 by which a ledger claims the plan, and the library knows the claim."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    @cached_property
+    def mechanisms(self) -> Mechanisms:
+        """What it releases."""
+        mechanisms = Mechanisms.from_plan(self.body)
+        mechanisms.check_ranges()
+        return mechanisms
+
+    @property
+    def noise(self) -> dict[str, Noise]:
+        """The integers of the samplers by name of the mechanism."""
+        return {m.name: planned_noise(m, self.body) for m in self.mechanisms.each}
+
+    @cached_property
+    def events(self) -> tuple[Event, ...]:
+        """Everything that it releases at most, in the order of the ledger."""
+        return () if self.body["noise_free"] else self.mechanisms.events(self.noise)
+
+    def request(self, name: str) -> dict[str, Any]:
+        """The request to the library for sums before the first tree."""
+        shared = {key: self.body[key] for key in _SHARED if key in self.body}
+        return {**self.body["before"][name], **shared, "plan_id": self.body["id"]}
+
+    @property
+    def deciding(self) -> int:
+        """Number of its events before a plan is chosen."""
+        return sum(mechanism.decides for mechanism in self.mechanisms.each)
+
+
+def planned_noise(mechanism: Mechanism, plan: Mapping[str, Any]) -> Noise:
+    """The noise of a mechanism in a plan."""
+    place = plan
+    for key in mechanism.section:
+        place = place[key]
+    return Noise(**{name: place[name] for name in mechanism.integers})
+
+
+def charged_events(ways: Sequence[Sequence[Event]], before: int = 1) -> tuple[Event, ...]:
+    """Events with which a training is charged that follows one of several plans.
+
+    Args:
+        ways: The events of each plan.
+        before: Number of events before the plan is chosen, which all plans share.
+    """
+    if len(ways) == 1:
+        return tuple(ways[0])
+    firsts = {tuple(way[:before]) for way in ways}
+    if len(firsts) != 1:
+        raise LedgerError("Plans of which one is taken must begin with the same release.")
+    return (ChoiceEvent(firsts.pop(), tuple(tuple(way[before:]) for way in ways)),)

@@ -1,0 +1,35 @@
+"""Rounds that read a random sample or a part of the rows: the parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..parameters.config import Config
+from ..parameters.parameter import SPENDS, Parameter, Rule, Table
+from ..parameters.parse import Number, Whole
+
+SAMPLE_BITS = 32
+
+
+def _subsample(name: str, value: Any, s: Config) -> float:
+    """A whole number out of 2^32, which is what is drawn and accounted."""
+    rate = Number(0, 1, open_low=True)(name, value)
+    return max(1, round(rate * 2**SAMPLE_BITS)) / 2**SAMPLE_BITS
+
+
+# fmt: off
+PARAMETERS = (
+    Parameter("subsample", "probability with which a round reads a row; secret coins, so that "
+              "privacy is amplified", _subsample, 1.0, SPENDS, "sampling", Table.PUBLISHED,
+              unit="probability", values="0 < value <= 1"),
+    Parameter("dp_ensemble", "how many rounds form one ensemble. They read disjoint random parts "
+              "of the rows, so together they cost one round", Whole(1, 1 << 16), 1,
+              SPENDS, "accounting", Table.PUBLISHED, unit="rounds",
+              shown="1: every round reads all rows", plan="ensemble"),
+)
+RULES = (
+    Rule("one choice of rows",
+         lambda s: s["dp_ensemble"] > 1 and s["subsample"] != 1.0,
+         "Give `dp_ensemble` or `subsample`, not both: either decides which rows a round reads."),
+)
+# fmt: on
