@@ -25,9 +25,9 @@ import xgboost as xgb
 from sklearn import metrics
 
 from xgb_dp.engine.blas import one_thread
+from xgb_dp.evaluation.figures import outside
 from xgb_dp.evaluation.kinds import events_for
-from xgb_dp.evaluation.limits import outside
-from xgb_dp.evaluation.measure import plan_of
+from xgb_dp.evaluation.measure import plan_evaluation
 from xgb_dp.evaluation.rows import Groups, judged
 from xgb_dp.noisy_sums import Layout, release
 
@@ -124,7 +124,7 @@ def _population(
     labels = labels_of(table, np.random.default_rng(1))
     first, rest = slice(None, 4_000), slice(4_000, None)
     model = judged(_model(table[first], labels[first], objective, **params))
-    plan = plan_of((model,), groups, None, target)
+    plan = plan_evaluation((model,), groups, None, target)
     binary = objective == "binary:logistic"
     predicted = model.booster.predict(xgb.DMatrix(table[rest]), output_margin=binary).astype(
         np.float64
@@ -275,7 +275,7 @@ def _totals(table: Floats, rng: np.random.Generator) -> Floats:
 def _real(name: str) -> Population:
     """Rows of a data set that did not train the model."""
     model, predictions, labels = held_out(TASKS[name])
-    plan: Any = plan_of((model,))
+    plan: Any = plan_evaluation((model,))
     exact: Callable[[Floats, Floats, Any], dict[str, float]] = _of_errors
     if model.intervals:
         exact = _of_times
@@ -298,7 +298,7 @@ def _two_models() -> Population:
     one, other = (_of_two(m, labels, None) for m in margins)
     exact = {"auc difference": one["auc"] - other["auc"]}
     exact["log_loss difference"] = one["log_loss"] - other["log_loss"]
-    return Population(plan_of(models), margins, labels, None, exact)
+    return Population(plan_evaluation(models), margins, labels, None, exact)
 
 
 _NUMBERS = partial(_population, _numbers, target=(-6.0, 6.0))

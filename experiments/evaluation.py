@@ -20,7 +20,7 @@ import xgboost as xgb
 from sklearn import metrics
 
 from xgb_dp.data.matrices import private_matrix
-from xgb_dp.evaluation.binary import Binary
+from xgb_dp.evaluation.classification import Binary
 from xgb_dp.evaluation.kinds import events_for
 from xgb_dp.evaluation.rows import judged
 from xgb_dp.noisy_sums import Layout, release
@@ -80,7 +80,7 @@ def prepared(task: str) -> tuple[Floats, Floats, Binary]:
 
     model = judged(xgb.train(params, matrix(first), 50))
     margins = np.asarray(model.booster.predict(matrix(rest), output_margin=True), dtype=np.float64)
-    return margins, y[rest], Binary.of(model, None)
+    return margins, y[rest], Binary.from_model(model, None)
 
 
 def line_of(name: str, exact: float, values: Sequence[Sequence[float]]) -> list[Any]:

@@ -28,16 +28,16 @@ from .errors import (
 if TYPE_CHECKING:
     from . import accounting, plotting, presets, testing
     from .budget import Budget
-    from .discovery.discovered import Discovery
-    from .discovery.look import discover
+    from .discovery.discover import discover
+    from .discovery.result import Discovery
     from .evaluation import CalibratedModel, EvaluationReport, Split, evaluate, split
     from .record.deployment import model_card
     from .record.report import PrivacyReport, privacy_report
     from .record.total import PrivacyTotal
     from .record.verify import Verification, verify
+    from .selection.best_run import Selection, select
+    from .selection.scores import Score
     from .sklearn import DPXGBClassifier, DPXGBRegressor
-    from .tuning.best_run import Selection, select
-    from .tuning.scores import Score
 
 __all__ = [
     "Budget",
@@ -81,19 +81,19 @@ _ROOMS = {
     "CalibratedModel": "evaluation",
     "DPXGBClassifier": "sklearn",
     "DPXGBRegressor": "sklearn",
-    "Discovery": "discovery.discovered",
+    "Discovery": "discovery.result",
     "EvaluationReport": "evaluation",
     "PrivacyReport": "record.report",
     "PrivacyTotal": "record.total",
-    "Score": "tuning.scores",
-    "Selection": "tuning.best_run",
+    "Score": "selection.scores",
+    "Selection": "selection.best_run",
     "Split": "evaluation",
     "Verification": "record.verify",
-    "discover": "discovery.look",
+    "discover": "discovery.discover",
     "evaluate": "evaluation",
     "model_card": "record.deployment",
     "privacy_report": "record.report",
-    "select": "tuning.best_run",
+    "select": "selection.best_run",
     "split": "evaluation",
     "verify": "record.verify",
 }

@@ -8,7 +8,7 @@ import numpy as np
 import xgboost as xgb
 
 from tests.conftest import arrays
-from xgb_dp.discovery.least_noise import plan_discovery
+from xgb_dp.discovery.discover import plan_discovery
 from xgb_dp.engine import native
 from xgb_dp.noisy_sums import numbers_request, weights
 from xgb_dp.testing import fixed_noise

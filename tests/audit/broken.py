@@ -20,9 +20,9 @@ from tests.reference import grow
 from tests.reference import trainer as reference
 from tests.reference.draws import Noise
 from tests.reference.splits import left_sides
-from xgb_dp.audit import AuditResult, suite
+from xgb_dp.audit import AuditResult, __main__
 from xgb_dp.calibrate import Calibration, calibrate
-from xgb_dp.discovery.least_noise import plan_discovery
+from xgb_dp.discovery.discover import plan_discovery
 from xgb_dp.engine.tree_json import LEAF, Tree
 from xgb_dp.testing import train_with_plan
 
@@ -278,4 +278,4 @@ def cases(size: Size) -> Iterator[Callable[[], AuditResult]]:
     yield from of_mechanisms(size)
     yield from of_discoveries(size)
     yield from of_trainings(size)
-    yield from suite.broken_cases(size)
+    yield from __main__.broken_cases(size)

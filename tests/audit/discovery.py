@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from xgb_dp.accounting import make_accountant
 from xgb_dp.audit import AuditResult, audit_scores
-from xgb_dp.discovery.least_noise import plan_discovery
+from xgb_dp.discovery.discover import plan_discovery
 from xgb_dp.noisy_sums import ColumnPlan, release_numbers, release_texts
 
 _KNOWN = 40  # rows that both neighbours have

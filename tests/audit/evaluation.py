@@ -14,7 +14,7 @@ import numpy as np
 
 from xgb_dp.accounting import ExactAccountant
 from xgb_dp.evaluation.kinds import events_for
-from xgb_dp.evaluation.measure import plan_of
+from xgb_dp.evaluation.measure import plan_evaluation
 from xgb_dp.evaluation.rows import Groups, judged
 from xgb_dp.noisy_sums import Layout
 
@@ -39,7 +39,7 @@ def _model(objective: str, **params: Any) -> Any:
 
 
 def _layout(models: list[Any], groups: Groups | None = None, bounds: Any = None) -> Layout:
-    plan = plan_of(tuple(models), groups, None, bounds)
+    plan = plan_evaluation(tuple(models), groups, None, bounds)
     return Layout(plan.blocks, later=plan.later)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xgb_dp.audit import PreparedTraining
-from xgb_dp.audit.suite import PLAIN
+from xgb_dp.audit.__main__ import PLAIN
 
 from .scenarios import TWO_CUTS, TWO_SIDES, Outcome, Rows, Scenario, outcome_of, shares, sums_of
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xgb_dp.audit import AuditResult, PreparedTraining, audit_neighbours
-from xgb_dp.audit.suite import PLAIN
+from xgb_dp.audit.__main__ import PLAIN
 from xgb_dp.engine.saved_model import SavedModel
 from xgb_dp.engine.tree_json import LEAF, Tree
 

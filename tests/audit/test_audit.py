@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 from tests.reference import grow, trainer
-from xgb_dp.audit import ApproximateClaim, AuditResult, audit_one_run, suite
+from xgb_dp.audit import ApproximateClaim, AuditResult, __main__, audit_one_run
 from xgb_dp.audit import __main__ as command
 from xgb_dp.calibrate import calibrate
-from xgb_dp.discovery.least_noise import plan_discovery
+from xgb_dp.discovery.discover import plan_discovery
 
 from . import __main__ as all_audits
 from . import broken, discovery, mechanisms, persons, scenarios
@@ -172,7 +172,7 @@ def test_commands_explain_themselves(module, option):
 
 
 def test_the_command_of_users_passes_and_finds_a_trainer_without_noise(capsys, monkeypatch):
-    monkeypatch.setattr(command, "FAST", suite.Size(trainings=30, canaries=400))
+    monkeypatch.setattr(command, "FAST", __main__.AuditSize(trainings=30, canaries=400))
     assert command.main(["--fast"]) == 0
     shown = capsys.readouterr().out
     assert shown.count("| no violation |") == 4
@@ -180,7 +180,7 @@ def test_the_command_of_users_passes_and_finds_a_trainer_without_noise(capsys, m
 
 
 def test_every_fault_of_the_list_has_an_audit():
-    names = " ".join(map(command.name_of, broken.cases(TINY)))
+    names = " ".join(map(command.audit_name, broken.cases(TINY)))
     faults = ("70%", "too small", "min_child_weight", "winners", "reused", "guessed", "saved")
     for fault in (*faults, "sold as one for persons", "not cut"):
         assert fault in names

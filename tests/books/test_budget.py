@@ -13,7 +13,7 @@ import xgb_dp
 from tests.conftest import private
 from xgb_dp import Budget, BudgetError, PrivacyParameterError
 from xgb_dp.accounting import GaussianEvent
-from xgb_dp.budget import book
+from xgb_dp.budget import budget as budget_module
 from xgb_dp.budget import file as budget_file
 
 from ..conftest import arrays
@@ -282,8 +282,8 @@ def test_a_parameter_given_twice_is_refused_as_by_train(budget):
 def test_equal_entries_are_computed_once(tmp_path, monkeypatch):
     budget = xgb_dp.Budget(tmp_path / "b.json", epsilon=3.0, delta=1e-5)
     computed = []
-    whole = book.charge_of
-    monkeypatch.setattr(book, "charge_of", lambda *a: computed.append(a) or whole(*a))
+    whole = budget_module.charge_of
+    monkeypatch.setattr(budget_module, "charge_of", lambda *a: computed.append(a) or whole(*a))
     for sigma2 in (401, 401, 811, 401):
         budget.reserve([GaussianEvent("x", 1, sigma2, 1, 1)])
     budget.verify()

@@ -20,7 +20,7 @@ import xgboost as xgb
 from tests.conftest import private
 from xgb_dp import Budget, BudgetError, DPXGBClassifier, select
 from xgb_dp.accounting import GaussianEvent, Unit
-from xgb_dp.budget import gate
+from xgb_dp.budget import authorization
 
 from ..conftest import arrays
 
@@ -43,8 +43,8 @@ def refused() -> str:
 def budget(tmp_path: Path) -> Iterator[Budget]:
     yield Budget(tmp_path / "budget.json", epsilon=3.0, delta=1e-6)
     # Whatever a test did, nothing is left open.
-    assert not gate._blocks
-    assert gate.VARIABLE not in os.environ
+    assert not authorization._blocks
+    assert authorization.VARIABLE not in os.environ
     assert train() == "trained"
 
 
@@ -151,8 +151,8 @@ def test_two_blocks_in_two_threads(budget, tmp_path):
         with budget.drawing():
             train()
             inside.wait(PATIENCE)
-            assert os.environ[gate.VARIABLE] in (str(budget.path), str(other.path))
-        assert os.environ[gate.VARIABLE] == str(other.path)
+            assert os.environ[authorization.VARIABLE] in (str(budget.path), str(other.path))
+        assert os.environ[authorization.VARIABLE] == str(other.path)
         assert refused() == "refused"  # the other block is open still
         go_on.set()
         running.result()
@@ -299,7 +299,7 @@ def test_a_forked_process_is_booked(budget):
         pid = os.fork()
         if pid == 0:
             try:  # not a training: OpenMP does not survive a fork
-                gate.before_release(
+                authorization.authorize(
                     [GaussianEvent("mean", 1, 1 << 10, 1, 1)], private=True, unit=Unit()
                 )
                 os._exit(0)

@@ -187,12 +187,12 @@ def test_a_file_says_whom_it_is_for(tmp_path):
     book.reserve([SUMS])
     content = json.loads((tmp_path / "b.json").read_text())
     row = {"unit": "row", "group": 1, "most_rows": None}
-    assert (content["version"], content["whose"]) == (1, row)
+    assert (content["version"], content["unit"]) == (1, row)
     assert content["entries"][0]["unit"] == vars(Unit()) and content["entries"][0]["charged"] == 1
     other = Budget(tmp_path / "c.json", epsilon=1.0, delta=DELTA, unit="person")
     other.reserve(of_person(SUMS))
     content = json.loads((tmp_path / "c.json").read_text())
-    assert content["whose"] == {"unit": "person", "group": 1, "most_rows": None}
+    assert content["unit"] == {"unit": "person", "group": 1, "most_rows": None}
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import xgb_dp
 pytest.importorskip("click")
 
 from xgb_dp.cli.tables import read_table
-from xgb_dp.domain.csv_form import Csv
+from xgb_dp.domain.csv_text import Csv
 from xgb_dp.domain.domain import from_mapping, read_domain
 from xgb_dp.errors import RowDomainError
 from xgb_dp.request.sizes import SIZES, worth

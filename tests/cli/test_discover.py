@@ -8,7 +8,7 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
-from xgb_dp.discovery import look
+from xgb_dp.discovery import discover
 from xgb_dp.domain.domain import from_mapping, read_domain
 from xgb_dp.errors import PrivacyParameterError
 
@@ -146,5 +146,5 @@ def test_wrong_dates_of_a_schema(column, message):
     ],
 )
 def test_wrong_calls(files, arguments, message, monkeypatch):
-    monkeypatch.setattr(look, "_release", lambda *_: pytest.fail("noise was drawn"))
+    monkeypatch.setattr(discover, "_release", lambda *_: pytest.fail("noise was drawn"))
     assert message in fails("discover", "rows.csv", *arguments)

@@ -14,8 +14,8 @@ from xgb_dp.errors import PrivacyParameterError, RowDomainError
 
 pytest.importorskip("click")
 
-from xgb_dp.domain.csv_form import Csv, header_of
-from xgb_dp.domain.reader import cells_of
+from xgb_dp.domain.csv_text import Csv, read_header
+from xgb_dp.domain.row_files import read_cells
 
 from .calls import SPENT, fails, invoke, rows
 
@@ -47,7 +47,7 @@ def cells(path: Path, content: str, wanted: str = "abc") -> list[list[str]] | No
     """The cells of a file; None if it is refused."""
     path.write_bytes(content.encode())
     try:
-        return rows_of(cells_of(path, list(wanted)))
+        return rows_of(read_cells(path, list(wanted)))
     except RowDomainError:
         return None
 
@@ -70,9 +70,9 @@ def test_quotes_in_a_header(tmp_path):
         for below in ("1,2,3\n", '1,2,3\nal",0,0\n', '1,2,3"\n'):
             path.write_text(f"{header}\n{below}")
             with pytest.raises(RowDomainError):
-                header_of(path)
+                read_header(path)
     path.write_text('"a","b"" x","c,d"\n1,2,3\n')
-    assert header_of(path) == ["a", 'b" x', "c,d"]
+    assert read_header(path) == ["a", 'b" x', "c,d"]
 
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.csv.gz", "-"])
@@ -95,7 +95,7 @@ def test_an_open_quote_in_a_dropped_column(folder, no_training, name):
 def test_separators(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("a(b\n1(2\n")
-    assert header_of(path, Csv("(")) == ["a", "b"]
+    assert read_header(path, Csv("(")) == ["a", "b"]
     for separator in ("§", "é", "\u2028", "", ";;", '"', "\n", "\0"):
         with pytest.raises(PrivacyParameterError, match="ASCII"):
             Csv(separator=separator)
@@ -114,7 +114,7 @@ def test_encodings_of_lines_are_read(tmp_path, encoding):
     path = tmp_path / "rows.csv"
     path.write_bytes("a,b\n1,2\n".encode(encoding))
     csv = Csv(encoding=encoding)
-    assert rows_of(cells_of(path, ["a", "b"], csv)) == [["1", "2"]]
+    assert rows_of(read_cells(path, ["a", "b"], csv)) == [["1", "2"]]
 
 
 def test_no_encoding_that_is_read_carries_state():

@@ -14,12 +14,11 @@ import pytest
 from pyarrow import parquet
 
 from xgb_dp.cli.tables import read_table
-from xgb_dp.domain import csv_form
-from xgb_dp.domain.csv_form import Csv, header_of
-from xgb_dp.domain.declared import Column
-from xgb_dp.domain.declared_cells import features, numbers
+from xgb_dp.domain import csv_text
+from xgb_dp.domain.columns import Column, read_features, read_numbers
+from xgb_dp.domain.csv_text import Csv, read_header
 from xgb_dp.domain.domain import Domain, from_mapping
-from xgb_dp.domain.reader import cells_of, pieces_of
+from xgb_dp.domain.row_files import read_batches, read_cells
 from xgb_dp.errors import PrivacyParameterError, RowDomainError
 
 from .calls import SPENT, fails, run
@@ -47,20 +46,20 @@ def in_csv(cells, path, encoding="utf-8", pack=bytes, name="rows.csv", quoting=c
         [["x", "y"], *([cell, "1"] for cell in cells)]
     )
     path.write_bytes(pack(text.getvalue().encode(encoding)))
-    return pieces_of(path, ["x"], Csv(encoding=encoding))
+    return read_batches(path, ["x"], Csv(encoding=encoding))
 
 
 def in_parquet(cells, path, kind=None):
     path = path / "rows.parquet"
     parquet.write_table(pa.table({"x": pa.array(cells, kind)}), path)
-    return pieces_of(path, ["x"])
+    return read_batches(path, ["x"])
 
 
 def in_folder(cells, path):
     for i, cell in enumerate(cells):
         (path / f"part={i:03}").mkdir()
         in_parquet([cell], path / f"part={i:03}")
-    return pieces_of(path, ["x"])
+    return read_batches(path, ["x"])
 
 
 CONTAINERS = {
@@ -84,7 +83,7 @@ CONTAINERS = {
 def read(pieces, kind) -> dict[str, list] | str:
     """What a column becomes, or the error."""
     try:
-        table = features(pieces, {"x": COLUMNS[kind]}, MISSING)
+        table = read_features(pieces, {"x": COLUMNS[kind]}, MISSING)
     except RowDomainError as error:
         return str(error)
     return {name: pd.Series(values).astype(object).tolist() for name, values in table.items()}
@@ -170,32 +169,32 @@ LINES = {
 @pytest.mark.parametrize("block", [30, 1 << 21])
 @pytest.mark.parametrize("line", LINES)
 def test_a_line_that_could_be_read_in_two_ways_is_refused(line, block, tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_form, "BLOCK", block)
+    monkeypatch.setattr(csv_text, "BLOCK", block)
     path = tmp_path / "rows.csv"
     for end in ("\n1,2,3\n", '\n"1",2,3\n', ""):
         path.write_text(f"a,b,c\n\n1,2,3\n{line}{end}", encoding="utf-8", newline="")
         with pytest.raises(RowDomainError, match=LINES[line]):
-            cells_of(path, ["a"])
+            read_cells(path, ["a"])
     path.write_bytes(b"a,b,c\n1,2,3\n1,\xff,3\n")
     with pytest.raises(RowDomainError, match="line 3: the text is of another encoding"):
-        cells_of(path, ["a"])
+        read_cells(path, ["a"])
 
 
 def test_one_byte_order_mark_may_begin_a_file(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("\ufeffa,b\n1,2\n", encoding="utf-8")
-    assert header_of(path) == ["a", "b"]
-    assert cells_of(path, ["a"]).to_pylist() == [{"a": "1"}]
+    assert read_header(path) == ["a", "b"]
+    assert read_cells(path, ["a"]).to_pylist() == [{"a": "1"}]
 
 
 @pytest.mark.parametrize("block", [64, 1 << 21])
 @pytest.mark.parametrize("quote", ["", '"'])
 def test_a_file_is_read_some_lines_at_a_time(block, quote, tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_form, "BLOCK", block)
+    monkeypatch.setattr(csv_text, "BLOCK", block)
     path = tmp_path / "rows.csv"
     lines = [f"{quote}{i}{quote},{quote}é{quote}" for i in range(1000)]
     path.write_text("\n".join(["a,b", *lines]), encoding="utf-8")
-    pieces = list(pieces_of(path, ["a"]))
+    pieces = list(read_batches(path, ["a"]))
     assert (len(pieces) > 50) == (block == 64) and max(map(len, pieces)) < 20 * block
     assert pa.Table.from_batches(pieces)["a"].to_pylist() == [str(i) for i in range(1000)]
 
@@ -237,7 +236,7 @@ def test_wrong_forms():
 def test_no_row_decides_how_a_missing_text_is_read(missing, kind):
     cells = [missing.strip(), f"{missing.strip()} ", "1"]
     for more in ([], ["٥"], [" 2"], ["nan"]):
-        read = numbers(pa.array([*cells, *more], kind), (missing,))
+        read = read_numbers(pa.array([*cells, *more], kind), (missing,))
         np.testing.assert_array_equal(read[:3], [np.nan, np.nan, 1.0])
 
 
@@ -249,7 +248,7 @@ def test_each_text_is_the_nearest_number():
     with np.errstate(over="ignore"):
         for more in ([], [""], [" 2"]):
             one_by_one = [np.float32(float(t)) if t else np.nan for t in [*texts, *more]]
-            read = numbers(pa.array([*texts, *more]), ("", "NA"))
+            read = read_numbers(pa.array([*texts, *more]), ("", "NA"))
             np.testing.assert_array_equal(read, one_by_one)
 
 
@@ -260,7 +259,7 @@ TRAIN = ["--target", "y", "--classes", "0,1", *SPENT, "--model", "m.json", "--fo
 def test_an_index_of_pandas_is_a_column_or_nothing(folder):
     FRAME[FRAME.age > 30].to_parquet("filtered.parquet")
     FRAME.set_index(["patient", "age"]).to_parquet("indexed.parquet")
-    assert header_of(Path("filtered.parquet")) == list(FRAME)
+    assert read_header(Path("filtered.parquet")) == list(FRAME)
     run("train", "filtered.parquet", *TRAIN)
     run("train", "indexed.parquet", *TRAIN, "--privacy-id", "patient")
     kept = run("predict", "m.json", "indexed.parquet", "--keep", "patient").stdout.splitlines()
@@ -281,7 +280,7 @@ def test_folders_of_parquet_are_one_table(folder):
     table = read_table(Path("visits"), domain)
     assert dict(table.frame["town"].value_counts()) == {"Rome": 40, "Oslo": 40, "São": 40}
     assert sorted(set(table.frame["month"])) == [1.0, 7.0, 12.0]
-    assert sorted(header_of(Path("visits"))) == ["age", "month", "patient", "town", "y"]
+    assert sorted(read_header(Path("visits"))) == ["age", "month", "patient", "town", "y"]
     run("train", "visits", *TRAIN, "--categories", "town=Rome,Oslo,São", "--drop", "month")
     assert "is also read" in fails("train", "visits", *TRAIN[:-3], "--model", "visits/m.json")
     FRAME.to_parquet("visits/loose.parquet")

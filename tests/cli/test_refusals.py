@@ -11,7 +11,7 @@ pytest.importorskip("click")
 
 from xgb_dp import __main__
 from xgb_dp.cli.tables import read_table
-from xgb_dp.domain.csv_form import Csv
+from xgb_dp.domain.csv_text import Csv
 from xgb_dp.domain.domain import read_domain
 
 from .calls import SPENT, TRAIN, fails, rows, run

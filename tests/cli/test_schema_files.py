@@ -124,7 +124,7 @@ def no_rows(monkeypatch) -> None:
         pytest.fail("a row was read")
 
     monkeypatch.setattr("xgb_dp.cli.tables.read_table", fail)
-    monkeypatch.setattr("xgb_dp.cli.tables.header_of", fail)
+    monkeypatch.setattr("xgb_dp.cli.tables.read_header", fail)
 
 
 @pytest.mark.parametrize(("ending", "text", "message"), WRONG)

@@ -15,7 +15,7 @@ from tests.cli.calls import run
 from tests.conftest import private
 from xgb_dp import BudgetError, PrivacyParameterError
 from xgb_dp.accounting import make_accountant
-from xgb_dp.discovery.discovered import FoundColumn
+from xgb_dp.discovery.result import FoundColumn
 from xgb_dp.domain.domain import stored_domain
 from xgb_dp.training.keeper import DISCOVERY
 

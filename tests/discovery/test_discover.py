@@ -11,11 +11,10 @@ import pytest
 import xgb_dp
 from xgb_dp import BudgetError, PrivacyParameterError, PrivacyRefusal, RowDomainError
 from xgb_dp.accounting import Unit
-from xgb_dp.discovery import look
-from xgb_dp.discovery.discovered import found_number
-from xgb_dp.discovery.least_noise import plan_discovery
-from xgb_dp.discovery.reading import read_texts
-from xgb_dp.discovery.yaml_text import yaml_of
+from xgb_dp.discovery import discover
+from xgb_dp.discovery.columns import read_texts
+from xgb_dp.discovery.discover import plan_discovery
+from xgb_dp.discovery.result import format_yaml, found_number
 from xgb_dp.domain.domain import from_mapping, read_domain
 from xgb_dp.noisy_sums import Tree
 from xgb_dp.testing import fixed_noise
@@ -200,7 +199,7 @@ CASES = [
 
 @pytest.mark.parametrize(("changes", "message"), CASES)
 def test_wrong_arguments(changes, message, monkeypatch):
-    monkeypatch.setattr(look, "_release", lambda *_: pytest.fail("noise was drawn"))
+    monkeypatch.setattr(discover, "_release", lambda *_: pytest.fail("noise was drawn"))
     with pytest.raises(PrivacyParameterError, match=message):
         xgb_dp.discover(DATA, **{"columns": LOOKED, **TARGET, **changes})
 
@@ -212,7 +211,7 @@ def test_no_table(data):
 
 
 def test_cells_that_do_not_fit_are_not_shown(monkeypatch):
-    monkeypatch.setattr(look, "_release", lambda *_: pytest.fail("noise was drawn"))
+    monkeypatch.setattr(discover, "_release", lambda *_: pytest.fail("noise was drawn"))
 
     class Odd:
         def __str__(self):
@@ -250,7 +249,7 @@ def test_containers_agree(monkeypatch):
         }
         seen.append((texts, {n: v.tolist() for n, v in cells.numbers.items()}))
 
-    monkeypatch.setattr(look, "_release", kept)
+    monkeypatch.setattr(discover, "_release", kept)
     kinds = {"a": "number", "t": "text"}
     a, t = [1.0, 2.5, math.nan], ["x", "7", ""]
     for data in (
@@ -290,7 +289,7 @@ def test_it_is_booked_before_anything_is_drawn(tmp_path, monkeypatch):
         assert [e.state for e in book.entries] == ["reserved"]
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(look, "_release", broken)
+    monkeypatch.setattr(discover, "_release", broken)
     with pytest.raises(KeyboardInterrupt):
         xgb_dp.discover(DATA, LOOKED, epsilon=0.2, delta=DELTA, budget=book)
     assert [e.state for e in book.entries] == ["reserved"]
@@ -310,7 +309,7 @@ def test_names_and_texts_survive_yaml(tmp_path):
     texts = ["no", "null", "é", "a\tb\x7f", "\U0001f600", 'say"so\\', "1e3", "~", " x", "a: b #c"]
     content = {"columns": {text: {"categories": texts} for text in texts}}
     path = tmp_path / "schema.yaml"
-    path.write_text(yaml_of(content), encoding="utf-8")
+    path.write_text(format_yaml(content), encoding="utf-8")
     columns = read_domain(path).columns
     assert list(columns) == texts
     assert columns["no"].categories == tuple(text.strip() for text in texts)

@@ -15,7 +15,7 @@ from tests.reference.noise import ChaCha20Source
 from xgb_dp import noisy_sums
 from xgb_dp.accounting import PERSON, ThresholdEvent, Unit
 from xgb_dp.accounting.threshold import failure_of
-from xgb_dp.discovery.least_noise import epsilon_of, plan_discovery
+from xgb_dp.discovery.discover import compute_epsilon, plan_discovery
 from xgb_dp.engine import native
 from xgb_dp.errors import BudgetError, LedgerError, RowDomainError
 from xgb_dp.noisy_sums import (
@@ -208,7 +208,7 @@ def test_a_single_unit_is_shown_no_more_often_than_claimed():
 def test_noise_meets_the_target_and_wastes_little(texts, numbers, epsilon, persons, group):
     unit = Unit("person" if persons else "row", group)
     plan = plan_discovery(texts, numbers, epsilon, 1e-6, unit)
-    assert 0.97 * epsilon <= epsilon_of(plan, 1e-6, group) <= epsilon
+    assert 0.97 * epsilon <= compute_epsilon(plan, 1e-6, group) <= epsilon
     assert {e.unit for e in plan.events} == {"person" if persons else "row"}
 
 

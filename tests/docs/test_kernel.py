@@ -39,8 +39,8 @@ EVENTS = {
     "SelectionEvent", "SampledEvent", "ParallelEvent",
 }  # fmt: skip
 PROPOSERS = (
-    "calibrate.py", "published/", "audit/", "discovery/least_noise.py",
-    "tuning/plans.py",
+    "calibrate.py", "published/", "audit/", "discovery/discover.py",
+    "selection/plans.py",
 )  # fmt: skip
 """Who makes events to ask what they would cost. None of them enters a ledger."""
 

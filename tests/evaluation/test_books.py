@@ -17,8 +17,8 @@ from xgb_dp.accounting import Unit, make_accountant
 from xgb_dp.data.parts import Part
 from xgb_dp.evaluation import measure
 from xgb_dp.record.ledger import read_ledger
+from xgb_dp.selection import best_run
 from xgb_dp.testing import fixed_noise
-from xgb_dp.tuning import best_run
 
 
 @pytest.fixture

@@ -13,12 +13,11 @@ from sklearn import metrics
 
 import xgb_dp
 from tests.evaluation.tasks import TARGET, refused, rows, stock
-from xgb_dp.evaluation.binary import Pair
-from xgb_dp.evaluation.grid import value_cells
-from xgb_dp.evaluation.multiclass import Several
+from xgb_dp.evaluation.classification import MultipleClasses, PairedModels
+from xgb_dp.evaluation.counts import value_cells
+from xgb_dp.evaluation.figures import value_matrix
 from xgb_dp.evaluation.regression import Regression
 from xgb_dp.evaluation.rows import Groups, group_codes
-from xgb_dp.evaluation.values import value_matrix
 from xgb_dp.noisy_sums import Layout, Released
 
 EXAMPLES = settings(max_examples=60, deadline=None)
@@ -51,7 +50,7 @@ def moved(plan: Any, cells: Any, n: int) -> int:
 )
 def test_one_row_of_several_classes(rows):
     a, b, c, y, group = (np.array(v) for v in zip(*rows, strict=True))
-    plan = Several.of(Model(), Groups("g", ("a", "b")))
+    plan = MultipleClasses.from_model(Model(), Groups("g", ("a", "b")))
     with np.errstate(all="ignore"):
         cells = plan.cells(np.stack([a, b, c], axis=1), y, group)
     assert 0 < moved(plan, cells, len(rows)) <= Layout(plan.blocks).sensitivity2
@@ -61,16 +60,16 @@ def test_one_row_of_several_classes(rows):
 @given(st.lists(st.tuples(ANY, ANY, st.integers(0, 2)), min_size=1, max_size=4))
 def test_one_row_of_a_regression(rows):
     prediction, y, group = (np.array(v) for v in zip(*rows, strict=True))
-    plan = Regression.of(Model(), Groups("g", ("a", "b")), 2.0, (-1.0, 5.0))
+    plan = Regression.from_model(Model(), Groups("g", ("a", "b")), 2.0, (-1.0, 5.0))
     with np.errstate(all="ignore"):
         cells = plan.cells(prediction, y, group)
     assert 0 < moved(plan, cells, len(rows)) <= Layout(plan.blocks).sensitivity2
 
 
 @cache
-def aimed_pair(seed: int) -> tuple[Pair, Any]:
+def aimed_pair(seed: int) -> tuple[PairedModels, Any]:
     """A plan, and its second step after noise alone: it takes a second, and no row decides it."""
-    plan, rng = Pair.of(Model(), Model()), np.random.default_rng(seed)
+    plan, rng = PairedModels.from_models(Model(), Model()), np.random.default_rng(seed)
     noisy = tuple(rng.normal(0.0, 5000.0, (1, len(b.matrix))) for b in plan.blocks)
     return plan, plan.aimed(Released(Layout(plan.blocks), noisy, 2000.0))
 

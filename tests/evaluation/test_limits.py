@@ -8,9 +8,9 @@ import xgboost as xgb
 
 import xgb_dp
 from tests.evaluation.tasks import stock
+from xgb_dp.evaluation.figures import Limits, outside
 from xgb_dp.evaluation.kinds import events_for
-from xgb_dp.evaluation.limits import Limits, outside
-from xgb_dp.evaluation.measure import plan_of
+from xgb_dp.evaluation.measure import plan_evaluation
 from xgb_dp.evaluation.rows import judged
 from xgb_dp.noisy_sums import Block, Layout, release
 
@@ -84,7 +84,7 @@ def test_every_row_attains_the_norm_of_the_block(k, share):
 def test_the_block_has_its_share_of_the_norm_of_a_row(judged_incomes):
     model, *_ = judged_incomes
     for bounds in ((0.0, 2e5), (-1.0, 1e9)):
-        blocks = plan_of((judged(model),), None, None, bounds).blocks
+        blocks = plan_evaluation((judged(model),), None, None, bounds).blocks
         whole = sum(block.norm2 for block in blocks)
         assert blocks[-1].norm2 / whole == pytest.approx(0.05, rel=0.02)
 
@@ -103,7 +103,7 @@ def test_intervals_cover_what_lies_beyond_and_clipped_figures(judged_incomes, sh
         "mae": float(np.abs(error).mean()),
         "r2": float(1.0 - np.mean(error**2) / inside.var()),
     }
-    plan = plan_of((judged(model),), None, None, bounds)
+    plan = plan_evaluation((judged(model),), None, None, bounds)
     layout = Layout(plan.blocks)
     events = events_for(layout, epsilon, 1e-6)
     hits, rng = dict.fromkeys(truth, 0), np.random.default_rng(1)
@@ -151,7 +151,7 @@ def test_counts_and_amounts_beyond_the_bounds():
         ("reg:tweedie", rng.poisson(mean) * rng.gamma(2.0, size=len(X)), (0.0, 6.0)),
     ):
         model = stock(X, np.maximum(y, 1e-3), objective=objective)
-        plan: Any = plan_of((judged(model),), None, None, bounds)
+        plan: Any = plan_evaluation((judged(model),), None, None, bounds)
         report = xgb_dp.evaluate(model, (X, y), target_bounds=bounds, **CLEAR)
         p = model.predict(xgb.DMatrix(X)).astype(np.float64)
         inside = np.clip(y, *bounds)

@@ -12,9 +12,8 @@ from sklearn import metrics
 
 import xgb_dp
 from tests.evaluation.tasks import TARGET, refused
-from xgb_dp.evaluation.amounts import Deviance
 from xgb_dp.evaluation.kinds import events_for
-from xgb_dp.evaluation.regression import Regression
+from xgb_dp.evaluation.regression import Deviance, Regression
 from xgb_dp.evaluation.rows import Groups, judged
 from xgb_dp.noisy_sums import Block, Layout
 from xgb_dp.testing import fixed_noise
@@ -160,7 +159,7 @@ def test_quantiles_with_noise(judges):
 def plans(judges: dict[str, Any]) -> dict[str, Regression]:
     groups = Groups("g", ("a", "b"))
     return {
-        name: Regression.of(judged(case[0]), groups, 2.0, BOUNDS.get(name, (-1.0, 5.0)))
+        name: Regression.from_model(judged(case[0]), groups, 2.0, BOUNDS.get(name, (-1.0, 5.0)))
         for name, case in judges.items()
     }
 

@@ -5,11 +5,17 @@ import math
 import numpy as np
 import pytest
 
-from xgb_dp.evaluation.figure import Figure
-from xgb_dp.evaluation.figures import TwoClasses
-from xgb_dp.evaluation.grid import CELLS, Grid, counts_matrix, value_cells
-from xgb_dp.evaluation.posterior import TOTALS, Posterior, Solver
-from xgb_dp.evaluation.values import Values, value_matrix
+from xgb_dp.evaluation.classification import TwoClasses
+from xgb_dp.evaluation.counts import (
+    CELLS,
+    TOTALS,
+    Posterior,
+    ScoreGrid,
+    Solver,
+    counts_matrix,
+    value_cells,
+)
+from xgb_dp.evaluation.figures import Figure, Values, value_matrix
 
 TIMES = 4_000
 # Of 4,000 samples at least 92% cover: where 95% do in truth, that is 8.7 deviations away.
@@ -53,13 +59,13 @@ def test_a_root_has_the_noise_of_its_scale(square):
 def test_quantiles_and_means_cover(rows):
     """Of 120 samples: below 85% would be 5 deviations under 95%."""
     rng = np.random.default_rng(rows)
-    solver, noise = Solver.of(value_matrix()), 2_000.0
+    solver, noise = Solver.from_matrix(value_matrix()), 2_000.0
     hits = {"mean": 0, "0.05": 0, "0.5": 0, "0.95": 0}
     truth = {"mean": 0.0, "0.05": -0.328971, "0.5": 0.0, "0.95": 0.328971}  # 0.2 * 1.644854
     for _ in range(120):
         counts = np.bincount(value_cells(0.2 * rng.normal(size=rows)), minlength=CELLS)
         sums = value_matrix() @ counts + noise * rng.normal(size=len(value_matrix()))
-        values = Values.of(solver, sums, noise, 0.0, 1.0, 0.95)
+        values = Values.from_sums(solver, sums, noise, 0.0, 1.0, 0.95)
         for name in hits:
             figure = values.mean if name == "mean" else values.quantile(float(name))
             hits[name] += figure.low <= truth[name] <= figure.high
@@ -70,8 +76,8 @@ def test_quantiles_and_means_cover(rows):
 @pytest.mark.parametrize("share", [0.01, 0.1, 0.5])
 @pytest.mark.parametrize("noise", [0.0, 500.0, 3_000.0])
 def test_base_rates_cover_what_they_say(rows, share, noise):
-    grid, rng = Grid(), np.random.default_rng(6)
-    solver = Solver.of(counts_matrix(grid))
+    grid, rng = ScoreGrid(), np.random.default_rng(6)
+    solver = Solver.from_matrix(counts_matrix(grid))
     covariance = TOTALS @ solver.covariance @ TOTALS.T * noise**2
     root = np.linalg.cholesky(covariance + 1e-12 * np.eye(2))
     covered = []

@@ -9,7 +9,7 @@ from sklearn import metrics
 
 import xgb_dp
 from xgb_dp.evaluation.kinds import events_for
-from xgb_dp.evaluation.measure import plan_of
+from xgb_dp.evaluation.measure import plan_evaluation
 from xgb_dp.evaluation.rows import Groups, judged
 from xgb_dp.noisy_sums import Layout, release
 
@@ -103,7 +103,7 @@ def test_intervals_cover_the_population(houses, epsilon):
     group = (X[:, 1] > 0).astype(np.int64)
     truth = exact_of(y, p)
     truth |= {f"{name} of 1": v for name, v in exact_of(y[group == 1], p[group == 1]).items()}
-    plan = plan_of((judged(model),), Groups(1, (0, 1)), None, BOUNDS)
+    plan = plan_evaluation((judged(model),), Groups(1, (0, 1)), None, BOUNDS)
     layout = Layout(plan.blocks)
     events = events_for(layout, epsilon, 1e-6)
     hits, rng = dict.fromkeys(truth, 0), np.random.default_rng(1)

@@ -87,7 +87,7 @@ def test_with_noise(judge):
 def test_one_row(judge, rows):
     prediction, lower, upper, group = (np.array(v) for v in zip(*rows, strict=True))
     groups = Groups("g", ("a", "b"))
-    plan = Survival.of(judged(judge[0]), groups, BOUNDS)
+    plan = Survival.from_model(judged(judge[0]), groups, BOUNDS)
     cells = plan.cells(prediction, np.stack([lower, upper], axis=1), group)
     for block, members in zip(plan.blocks, cells, strict=True):
         assert ((members >= 0) & (members < block.cells)).all()

@@ -12,8 +12,8 @@ from scipy.stats import chi2
 from xgb_dp import noisy_sums
 from xgb_dp.accounting import GaussianEvent, make_accountant
 from xgb_dp.errors import BudgetError, LedgerError
-from xgb_dp.evaluation.binary import Binary
-from xgb_dp.evaluation.grid import BINS, CELLS, UNIT, Grid, counts_matrix
+from xgb_dp.evaluation.classification import Binary
+from xgb_dp.evaluation.counts import BINS, CELLS, UNIT, ScoreGrid, counts_matrix
 from xgb_dp.evaluation.kinds import events_for
 from xgb_dp.evaluation.rows import Groups
 from xgb_dp.noisy_sums import Block, Later, Layout, Released, release, weights
@@ -22,7 +22,7 @@ EXAMPLES = settings(max_examples=100, deadline=None)
 SURE = 1e-7
 
 
-def one_row(grid: Grid, margin: float, label: int) -> np.ndarray:
+def one_row(grid: ScoreGrid, margin: float, label: int) -> np.ndarray:
     """What a row adds, from the page of the proof and without matrices."""
     cell = sum(margin >= edge for edge in grid.edges)
     out = []
@@ -45,11 +45,11 @@ def one_row(grid: Grid, margin: float, label: int) -> np.ndarray:
     return np.rint(whole * math.sqrt(0.65)).astype(np.int64)  # the rest is for the second step
 
 
-def binary(grid: Grid, groups: Groups | None = None) -> Binary:
+def binary(grid: ScoreGrid, groups: Groups | None = None) -> Binary:
     class Model:
         margins = (grid.low, grid.high)
 
-    return Binary.of(Model(), groups)
+    return Binary.from_model(Model(), groups)
 
 
 @EXAMPLES
@@ -59,7 +59,7 @@ def binary(grid: Grid, groups: Groups | None = None) -> Binary:
     st.lists(st.tuples(st.floats(-40.0, 40.0), st.integers(0, 1)), max_size=6),
 )
 def test_sums_are_those_of_the_rows(low, width, rows):
-    grid = Grid.within(low, low + width)
+    grid = ScoreGrid.within(low, low + width)
     plan = binary(grid)
     margins = np.array([m for m, _ in rows])
     labels = np.array([y for _, y in rows], dtype=np.float64)
@@ -82,7 +82,7 @@ def test_sums_are_those_of_the_rows(low, width, rows):
 def test_one_row_moves_no_more_than_the_event_says(low, width, rows):
     """Any margin at all, NaN and infinities among them; the last row is the one that is added."""
     groups = Groups("g", ("a", "b"))
-    plan = binary(Grid.within(low, low + width), groups)
+    plan = binary(ScoreGrid.within(low, low + width), groups)
     layout = Layout(plan.blocks)
     margins, labels, codes = (np.array(v) for v in zip(*rows, strict=True))
     sums = []
@@ -94,7 +94,7 @@ def test_one_row_moves_no_more_than_the_event_says(low, width, rows):
 
 
 def test_the_bound_is_attained():
-    plan = binary(Grid())
+    plan = binary(ScoreGrid())
     norms = [(column.astype(object) ** 2).sum() for column in plan.blocks[0].matrix.T]
     assert max(norms) == Layout(plan.blocks).sensitivity2
     assert max(norms) == pytest.approx(0.65 * UNIT**2, rel=2e-2)
@@ -109,7 +109,7 @@ def test_the_bound_is_attained():
 )
 def test_one_person_moves_no_more_than_the_event_says(rows):
     ids, margins, labels = (np.array(v) for v in zip(*rows, strict=True))
-    plan = binary(Grid())
+    plan = binary(ScoreGrid())
     layout = Layout(plan.blocks, 16, "person")
     (cells,) = plan.cells(margins, labels, None)
     codes = ids.astype(np.uint32)
@@ -128,7 +128,7 @@ def test_one_person_moves_no_more_than_the_event_says(rows):
 def test_one_row_moves_the_second_step_within_its_room(seed, rows):
     """Whatever the first step has released; and one person no more than one row."""
     rng = np.random.default_rng(seed)
-    plan = binary(Grid.within(-3.0, 5.0), Groups("g", ("a", "b")))
+    plan = binary(ScoreGrid.within(-3.0, 5.0), Groups("g", ("a", "b")))
     first = tuple(
         rng.normal(0.0, 3000.0, (b.copies, len(b.matrix)))
         + rng.exponential(rows, (b.copies, 2 * CELLS)) @ b.matrix.T
@@ -172,7 +172,7 @@ def test_a_second_step_beyond_its_room_is_not_released(monkeypatch):
 
 
 def test_both_steps_together_meet_the_target():
-    plan = binary(Grid(), Groups("g", ("a", "b")))
+    plan = binary(ScoreGrid(), Groups("g", ("a", "b")))
     layout = Layout(plan.blocks, later=plan.later)
     events = events_for(layout, 0.5, 1e-6)
     assert len(events) == 2
@@ -186,7 +186,7 @@ def test_cells_out_of_range_add_nothing():
 
 @pytest.mark.parametrize("epsilon, delta", [(0.5, 1e-6), (0.05, 1e-9), (8.0, 1e-5), (60.0, 0.1)])
 def test_noise_is_the_least_that_meets_the_target(epsilon, delta):
-    layout = Layout((Block(counts_matrix(Grid())),))
+    layout = Layout((Block(counts_matrix(ScoreGrid())),))
     (event,) = events_for(layout, epsilon, delta)
     assert make_accountant("exact", [event]).get_epsilon(delta) <= epsilon
     less = GaussianEvent(
@@ -196,13 +196,13 @@ def test_noise_is_the_least_that_meets_the_target(epsilon, delta):
 
 
 def test_noise_that_fits_no_grid_is_refused():
-    layout = Layout((Block(counts_matrix(Grid())),), 16)
+    layout = Layout((Block(counts_matrix(ScoreGrid())),), 16)
     with pytest.raises(BudgetError, match="epsilon"):
         events_for(layout, 1e-3, 1e-6)
 
 
 def test_released_sums_have_the_noise_that_the_event_says():
-    layout = Layout((Block(counts_matrix(Grid())),), 3, "person")
+    layout = Layout((Block(counts_matrix(ScoreGrid())),), 3, "person")
     (event,) = events_for(layout, 1.0, 1e-6)
     cells, persons = np.full(8, 20), np.repeat(np.arange(2, dtype=np.uint32), 4)
     draws = [

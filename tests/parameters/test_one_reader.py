@@ -41,13 +41,13 @@ OTHERS = {
     # Whether ids of persons are given at all, whatever they are.
     ("cli/options.py", "params"),
     # Which table was given, before it is read.
-    ("sklearn/base.py", "self.get_xgb_params()"),
+    ("sklearn/estimators.py", "self.get_xgb_params()"),
     # Parameters of XGBoost itself, for a booster.
     ("training/column_start.py", "params"),
     ("training/run.py", "params"),
     # A private plan.
     ("plotting/shapes.py", "leaf"),
-    ("plotting/noise_level.py", "plan"),
+    ("plotting/explanations.py", "plan"),
     ("testing.py", "plan"),
     ("mechanisms/candidates.py", "counts"),
     ("mechanisms/histograms.py", "counts"),

@@ -216,7 +216,7 @@ def test_every_claim_has_its_parameters():
 def test_verify_needs_no_library_for_a_policy_in_json(enforce):
     enforce()
     xgb_dp.Budget("book.json").train(params(), matrix(), 2).save_model("model.json")
-    from xgb_dp.domain.declared import read_schema_file
+    from xgb_dp.domain.columns import read_schema_file
 
     Path("policy.json").write_text(json.dumps(read_schema_file(Path("policy.yaml"))))
     code = (

@@ -12,7 +12,7 @@ import xgboost as xgb
 
 from xgb_dp import plotting
 from xgb_dp.errors import PrivacyRefusal
-from xgb_dp.plotting.noise_level import levels_of
+from xgb_dp.plotting.explanations import noise_levels
 from xgb_dp.testing import fixed_noise
 
 from ..conftest import arrays
@@ -73,13 +73,13 @@ def test_noise_alone_explains_the_gain_of_columns_without_signal(models):
     """And not that of the number of diseases, which says most of all."""
     within = []
     for model, _ in models:
-        levels = levels_of(model, "total_gain")
+        levels = noise_levels(model, "total_gain")
         gains = model.get_score(importance_type="total_gain")
         within.append(all(gains.get(name, 0.0) <= levels.get(name, 0.0) for name in SILENT))
         assert gains["disea"] > levels["disea"]
-        means, splits = levels_of(model, "gain"), model.get_score(importance_type="weight")
+        means, splits = noise_levels(model, "gain"), model.get_score(importance_type="weight")
         assert {name: means[name] * splits[name] for name in means} == pytest.approx(levels)
-        assert levels_of(model, "weight") == {}
+        assert noise_levels(model, "weight") == {}
     assert sum(within) >= len(within) - 1
 
 

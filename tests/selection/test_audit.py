@@ -12,8 +12,8 @@ from xgb_dp.accounting.selection import SelectionCurve
 from xgb_dp.audit.bounds import violates
 from xgb_dp.record import ledger, selected
 from xgb_dp.request.objectives import OBJECTIVES
-from xgb_dp.tuning import best_run
-from xgb_dp.tuning.scores import ScoreValue
+from xgb_dp.selection import best_run
+from xgb_dp.selection.scores import ScoreValue
 
 from .test_privacy import Pair, best_of
 
@@ -45,7 +45,7 @@ def winners(law: Repetitions, chances: np.ndarray, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(best_run, "_train", outcome)
     monkeypatch.setattr(best_run, "_predict", lambda booster, dvalid: booster)
-    monkeypatch.setattr(best_run, "Predicted", SimpleNamespace(of=lambda settings: None))
+    monkeypatch.setattr(best_run, "Predicted", SimpleNamespace(from_settings=lambda settings: None))
     judge = SimpleNamespace(release=lambda p, *rest: ScoreValue(p, 0.0, p))
     settings = SimpleNamespace(target=None, objective=OBJECTIVES["binary:logistic"])
     candidate = SimpleNamespace(settings=settings)

@@ -9,7 +9,7 @@ from scipy.stats import chisquare, norm
 from xgb_dp.accounting import Repetitions
 from xgb_dp.engine.native import discrete_gaussian, rows_apart
 from xgb_dp.record import selected
-from xgb_dp.tuning.scores import Score
+from xgb_dp.selection.scores import Score
 
 SURE = 1e-7  # a sound sampler fails a test less often than this
 

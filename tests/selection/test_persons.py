@@ -11,9 +11,9 @@ import xgb_dp
 from xgb_dp.accounting import PERSON, SelectionEvent, Unit, make_accountant
 from xgb_dp.engine.native import rows_apart
 from xgb_dp.errors import PrivacyParameterError
-from xgb_dp.evaluation.grid import CELLS, UNIT, Grid, counts_matrix
-from xgb_dp.tuning.score_names import SCORES
-from xgb_dp.tuning.scores import Score
+from xgb_dp.evaluation.counts import CELLS, UNIT, ScoreGrid, counts_matrix
+from xgb_dp.selection import SCORES
+from xgb_dp.selection.scores import Score
 
 from ..conftest import arrays
 from .test_scores import sums_of
@@ -88,9 +88,9 @@ def test_a_person_counts_with_the_mean_of_its_rows():
     loss = (p - y) ** 2
     assert sums[0] / 2**16 == pytest.approx(float(weight @ (0.5 - loss)), abs=300 * 2**-15)
     assert sums[1] == 300 * 2**14
-    cells = Grid().cell(np.log(p / (1.0 - p))) + CELLS * y.astype(np.int64)
+    cells = ScoreGrid().cell(np.log(p / (1.0 - p))) + CELLS * y.astype(np.int64)
     shares = np.bincount(cells, weights=weight, minlength=2 * CELLS)
-    expected = counts_matrix(Grid()) @ shares * (2**16 / UNIT)
+    expected = counts_matrix(ScoreGrid()) @ shares * (2**16 / UNIT)
     np.testing.assert_allclose(sums_of(Score("auc"), p, y, None, codes), expected, rtol=0, atol=300)
 
 

@@ -12,8 +12,8 @@ from scipy import stats
 from sklearn.metrics import brier_score_loss, log_loss, mean_pinball_loss, roc_auc_score
 
 from xgb_dp.errors import PrivacyParameterError
-from xgb_dp.tuning import scores
-from xgb_dp.tuning.scores import Predicted, Score, pinball, time_log_loss
+from xgb_dp.selection import scores
+from xgb_dp.selection.scores import Predicted, Score, pinball, time_log_loss
 
 EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
 PROBABILITY = st.floats(0.0, 1.0, width=32)

@@ -13,9 +13,9 @@ import xgb_dp
 import xgb_dp.testing
 from xgb_dp import BudgetError, PrivacyParameterError, PrivacyRefusal, RowDomainError, Score, select
 from xgb_dp.accounting import event_from_json, make_accountant
-from xgb_dp.budget import booked
+from xgb_dp.budget import budget
 from xgb_dp.record import selected
-from xgb_dp.tuning import best_run
+from xgb_dp.selection import best_run
 
 from ..batches import Batches
 from ..conftest import OBJECTIVE, arrays
@@ -105,7 +105,7 @@ def test_the_best_run_is_kept(runs, monkeypatch):
     def release(self: Score, p: Any, y: Any, target: Any, event: Any, *args: Any) -> Any:
         kept.append(next(ranks))
         value = 10.0 * kept[-1] + len(kept)
-        return xgb_dp.tuning.scores.ScoreValue(value, 0.0, kept[-1], (event,))
+        return xgb_dp.selection.scores.ScoreValue(value, 0.0, kept[-1], (event,))
 
     monkeypatch.setattr(Score, "release", release)
     assert quick().score == 10.0 * 0.7 + 2  # ties go to the first
@@ -353,7 +353,7 @@ def test_selections_and_budgets_do_not_nest(tmp_path):
 
 def test_a_selection_runs_on_one_machine(monkeypatch):
     """Workers would each keep a run of the same trainings."""
-    monkeypatch.setattr(booked, "this_worker", lambda: (1, 2))
+    monkeypatch.setattr(budget, "this_worker", lambda: (1, 2))
     with pytest.raises(PrivacyRefusal, match="one machine"):
         quick()
 

@@ -1,9 +1,9 @@
-"""A total over several trainings: the book, its file, and the gate that every training passes.
+"""Budgets: a total over several trainings, its file, and the authorization of every release.
 
-Imports ``accounting``, the parameters' readers from ``request``, and from ``record`` when to warn.
+Imports ``accounting``, the readers of parameters in ``request``, and warnings from ``record``.
 """
 
 from .budget import Budget
-from .entry import Entry
+from .entries import Entry
 
 __all__ = ["Budget", "Entry"]

@@ -1,9 +1,8 @@
 """A privacy budget for a data set, over all trainings and selections on its rows.
 
-Every training books what it is going to release before it releases anything, in a file that several
-processes may share; what would exceed the total is refused. The total holds however the trainings
-were chosen: the composition is a privacy filter (``docs/proofs/filter.md``,
-``docs/howto/budgets.md``).
+Every training books its releases before it releases anything, in a file that several processes may
+share. A release that would exceed the total is refused. The total holds however the trainings were
+chosen: the composition is a privacy filter (``docs/proofs/filter.md``, ``docs/howto/budgets.md``).
 """
 
 from __future__ import annotations
@@ -11,33 +10,63 @@ from __future__ import annotations
 import math
 import os
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from ..accounting import Event, Unit, one_unit
+from ..accounting import PERSON, ROW, Event, SelectionEvent, Unit, one_unit
+from ..accounting.filter import Capacity, Charge, Filter, charge_of, plain_charge
+from ..accounting.gaussian import gaussian_epsilon
 from ..data.parts import Part
-from ..errors import BudgetError, PrivacyParameterError
-from ..parameters.parse import parse_flag, parse_number
-from ..record.caution import concerns, warn
+from ..engine import tape
+from ..engine.workers import this_worker
+from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal, PrivacyWarning
+from ..parameters.parse import parse_flag, parse_int, parse_number
+from ..record import policy
+from ..record.caution import concerns, scope, warn
+from ..record.escaping import visible
 from ..record.report import privacy_report
 from ..request.arguments import takes
 from ..request.names import flatten
 from ..request.params import DEFAULT_ROUNDS
 from . import file as budget_file
-from . import words
-from .book import Book
-from .division import division
-from .entry import is_booked
-from .gate import Release, guarded
-from .whose import Whose
+from .authorization import ReleaseRequest, authorize, authorized_by
+from .entries import (
+    MOST,
+    RESERVED,
+    SPENT,
+    BudgetUnit,
+    Entry,
+    divides,
+    is_booked,
+    make_line,
+    read_entry,
+    total_charge,
+)
 
 _LONGEST_PATH = 4096  # of Linux, in bytes
+_DIGITS = 4
+_SPENT = 0.990  # of the mu^2 that is left; the rest is for what a release costs above its epsilon
+_LOOK, _JUDGED = 0.012, 0.045
+_JUDGED_APART = 0.25  # of rows that did not train: more would sharpen no figure
+_MARGIN = 0.004  # of mu, by which releases cost more than the Gaussian of their epsilon
 
 
-class Budget(Book):
+# Trainings with the same settings have the same events, and a charge follows from these alone.
+@lru_cache(maxsize=256)
+def _charge(events: tuple[Event, ...], delta: float, own_delta: float | None, group: int) -> Charge:
+    return charge_of(events, delta, own_delta, group)
+
+
+@lru_cache(maxsize=256)
+def _plain_charge(events: tuple[Event, ...], delta: float, group: int) -> Charge:
+    return plain_charge(events, delta, group)
+
+
+class Budget:
     """The privacy budget of a data set, kept in a file.
 
     Args:
@@ -76,6 +105,14 @@ class Budget(Book):
         True
     """
 
+    path: Path
+    epsilon: float  # the totals
+    delta: float
+    selection_epsilon: float  # set aside for releases without a Gaussian bound
+    budget_unit: BudgetUnit
+    any_group: bool  # whether releases for another group are charged for this one
+    charge_earlier: bool  # whether earlier releases of a continued model are charged if new
+
     @takes(path="path", unit="text")
     def __init__(
         self,
@@ -107,8 +144,8 @@ class Budget(Book):
         self.any_group = parse_flag("any_group", any_group)
         self.charge_earlier = parse_flag("charge_earlier", charge_earlier)
         content = budget_file.read(self.path)
-        old = Whose() if content is None else Whose.of_content(content)
-        whose = old.changed(unit, group, most_rows)
+        old = BudgetUnit() if content is None else BudgetUnit.from_content(content)
+        budget_unit = old.changed(unit, group, most_rows)
         if content is None:
             if given["epsilon"] is None or given["delta"] is None:
                 raise PrivacyParameterError(
@@ -116,25 +153,110 @@ class Budget(Book):
                     "to make one: Budget(path, epsilon=..., delta=...)."
                 )
             new = {**given, "selection_epsilon": given["selection_epsilon"] or 0.0}
-            new |= {**whose.to_content(), "entries": []}
+            new |= {**budget_unit.to_content(), "entries": []}
             content = budget_file.update(self.path, lambda old: old or new)
-            warn(concerns(content["epsilon"], content["delta"], None, whose.unit), stacklevel=3)
+            warn(
+                concerns(content["epsilon"], content["delta"], None, budget_unit.unit), stacklevel=3
+            )
         for name, value in given.items():
             if value is not None and value != content[name]:
                 raise PrivacyParameterError(
                     f"`{name}` is {value:g}, but the budget file {str(self.path)!r} was made with "
                     f"{content[name]:g}. A total cannot be changed afterwards: leave it out."
                 )
-        self.whose = Whose.of_content(content)
-        if whose != self.whose:
+        self.budget_unit = BudgetUnit.from_content(content)
+        if budget_unit != self.budget_unit:
             raise PrivacyParameterError(
-                f"The budget file {str(self.path)!r} was made for {self.whose.unit.phrase}"
-                f"{words.most_rows(self.whose)}. Whom a total is for cannot be changed afterwards: "
-                "leave `unit`, `group` and `most_rows` out."
+                f"The budget file {str(self.path)!r} was made for {self.budget_unit.unit.phrase}"
+                f"{_row_limit(self.budget_unit)}. The unit of a total cannot be changed "
+                "afterwards: leave `unit`, `group` and `most_rows` out."
             )
         self.epsilon = content["epsilon"]
         self.delta = content["delta"]
         self.selection_epsilon = content["selection_epsilon"]
+
+    @property
+    def unit(self) -> Unit:
+        """Whom the total is for."""
+        return self.budget_unit.unit
+
+    @property
+    def capacity(self) -> Capacity:
+        """What the total has room for, by the rule that the first entry has decided on."""
+        return self.filter.room(self.spent)
+
+    @property
+    def filter(self) -> Filter:
+        """The rule by which entries fill the total."""
+        return Filter(self.epsilon, self.delta, self.selection_epsilon)
+
+    @property
+    def entries(self) -> list[Entry]:
+        """All lines of the book, in the order in which they were booked.
+
+        Raises:
+            BudgetError: The file is damaged, or is gone.
+        """
+        return [read_entry(line) for line in self._content()["entries"]]
+
+    @property
+    def spent(self) -> Charge:
+        """What all entries take of the total, reserved ones included.
+
+        Of entries on the two parts of an :func:`xgb_dp.split` the larger sum counts.
+        """
+        return total_charge(self.entries)
+
+    def remaining(self, delta: float | None = None) -> float:
+        """The largest epsilon that one more training on all rows can be given, about.
+
+        Args:
+            delta: The ``dp_delta`` of that training; by default the total's.
+
+        Returns:
+            float: In nats: the whole total while nothing is booked; later rounded down by what the
+            Gaussian bound of a training costs. A default training of that epsilon fits; one with
+            fewer than about 20 selections in all, Laplace leaves or ``subsample`` below 1 needs 1
+            to 7% less.
+        """
+        return self.filter.remaining(self.spent, self.delta if delta is None else delta)
+
+    def remaining_selection(self) -> float:
+        """The largest epsilon that one more selection on all rows can be given, in nats."""
+        spent = self.spent
+        return max(0.0, (self.filter.room(spent).shift - spent.shift) * (1.0 - 1e-9))
+
+    def verify(self) -> None:
+        """Compute every charge again from the events of its entry.
+
+        Raises:
+            BudgetError: An entry says that it took less than its events cost, or all of them
+                exceed the total.
+        """
+        for entry in self.entries:
+            booked, group = entry.charge, entry.charged
+            if group < self.budget_unit.charged(entry.events, entry.unit, any_group=True):
+                raise BudgetError(
+                    f"The entry {entry.id} is charged for fewer than {self.unit.phrase}. Restore "
+                    "the file from a copy that holds every training."
+                )
+            plain = bool(booked.shift or (booked.extra and not booked.mu2))
+            cost = (
+                _plain_charge(entry.events, booked.extra, group)
+                if plain
+                else _charge(entry.events, self.delta, None, group)
+            )
+            # Another machine may round differently.
+            if cost.mu2 > booked.mu2 * (1 + 1e-6) or cost.shift > booked.shift * (1 + 1e-6):
+                raise BudgetError(
+                    f"The entry {entry.id} of the budget costs more than it says. Restore the "
+                    "file from a copy that holds every training."
+                )
+        if not self.capacity.holds(self.spent):
+            raise BudgetError(
+                "The entries of the budget exceed its total. Restore the file from a copy that "
+                "holds every training."
+            )
 
     def plan(self, *, split: bool = False) -> dict[str, dict[str, float]]:
         """A division of what is left among a look at the columns, a training and a judgement.
@@ -155,7 +277,7 @@ class Budget(Book):
             "select" (:func:`xgb_dp.select`), as their arguments take them. All of them fit, in this
             order.
         """
-        return division(self, parse_flag("split", split))
+        return suggested_allocation(self, parse_flag("split", split))
 
     def train(
         self,
@@ -232,7 +354,7 @@ class Budget(Book):
         booked: list[str] = []
         group = secrets.token_hex(8)
 
-        def book(release: Release, *, write: bool = True) -> list[str]:
+        def book(release: ReleaseRequest, *, write: bool = True) -> list[str]:
             if not release.private:
                 raise BudgetError(
                     "A training without noise, or with noise from a fixed key, cannot be booked: "
@@ -243,7 +365,7 @@ class Budget(Book):
                 booked.append(names[-1])
             return names
 
-        with guarded(book, block=block, look=partial(book, write=False)):
+        with authorized_by(book, block=block, look=partial(book, write=False)):
             yield booked
         # Not after an error: how much was released is not known. Forked processes book in the file.
         close = self._close if booked else self._commit
@@ -283,7 +405,7 @@ class Budget(Book):
         """
         name = one_unit(events)
         whom = unit or Unit(name, self.unit.group if name == self.unit.name else 1)
-        return self._reserve(Release(tuple(events), True, whom, part), note, delta, None)[-1]
+        return self._reserve(ReleaseRequest(tuple(events), True, whom, part), note, delta, None)[-1]
 
     def commit(self, name: str) -> None:
         """Note that what was reserved was released, and ended well. Changes no total.
@@ -338,13 +460,132 @@ class Budget(Book):
 
     def statement(self) -> str:
         """The guarantee of the budget, and the book, in prose."""
-        return words.statement(self)
+        return statement(self)
 
     def __str__(self) -> str:
         return self.statement()
 
     def __repr__(self) -> str:
         return f"Budget({str(self.path)!r}, epsilon={self.epsilon:g}, delta={self.delta:g})"
+
+    def _reserve(
+        self,
+        release: ReleaseRequest,
+        note: str,
+        delta: float | None,
+        group: str | None,
+        *,
+        write: bool = True,
+    ) -> list[str]:
+        """Names of the entries of all earlier releases of a model, and of one that is new."""
+        costs = [self._cost(old.events, release.unit, None) for old in release.earlier]
+        cost = self._cost(release.events, release.unit, delta)
+        if (rules := policy.in_force()) is not None:
+            rules.check_book(self)
+            before = [event for old in release.earlier for event in old.events]
+            rules.check_release([*before, *release.events], release.unit, cost[0])
+        names: list[str] = []
+
+        def book(content: dict[str, Any] | None) -> dict[str, Any]:
+            content = self._same(content)
+            entries = [read_entry(line) for line in content["entries"]]
+            self.budget_unit.check_column(release.unit, [entry.unit for entry in entries])
+            lines: list[dict[str, Any]] = []
+
+            def add(one: ReleaseRequest, price: tuple[int, Charge], text: str, state: str) -> str:
+                charged, charge = price
+                # What is on the other part of the same division costs these rows nothing; the rule
+                # by which charges add up is that of all entries.
+                part = one.part if divides(one.part, one.events, charged) else None
+                spent, paid = total_charge(entries), total_charge(entries, part)
+                room = self.filter.charge(spent, one.events, charge, charged, paid)
+                if room is None:
+                    raise refusal(self, spent, paid, charge, one.events)
+                block = group if one is release else None
+                line = make_line(text, state, one.events, room, one.unit, charged, one.part, block)
+                lines.append(line)
+                entries.append(read_entry(line))
+                return entries[-1].id
+
+            names.clear()
+            for old, old_cost in zip(release.earlier, costs, strict=True):
+                if old.entry is not None and is_booked(old, entries):
+                    names.append(old.entry)
+                elif not self.charge_earlier:
+                    raise unknown_model(self)
+                else:
+                    whole = ReleaseRequest(old.events, True, release.unit)
+                    names.append(add(whole, old_cost, f"{note}: earlier {old.name}", SPENT))
+            names.append(add(release, cost, note, RESERVED))
+            return {**content, "entries": [*content["entries"], *lines]} if write else content
+
+        budget_file.update(self.path, book)
+        return names
+
+    def _cost(self, events: Sequence[Event], unit: Unit, delta: float | None) -> tuple[int, Charge]:
+        """For how many rows (or persons) events are charged, and with what."""
+        charged = self.budget_unit.charged(events, unit, any_group=self.any_group)
+        return charged, _charge(tuple(events), self.delta, delta, charged)
+
+    def _commit(self, key: str, value: str) -> int:
+        """Mark the entries with such a field; how many there are."""
+
+        def note(content: dict[str, Any] | None) -> dict[str, Any]:
+            content = self._same(content)
+            entries = [
+                {**line, "state": SPENT} if line.get(key) == value else line
+                for line in content["entries"]
+            ]
+            return {**content, "entries": entries}
+
+        entries = budget_file.update(self.path, note)["entries"]
+        return sum(line.get(key) == value for line in entries)
+
+    def _close(self, key: str, value: str) -> int | None:
+        """Mark such entries as spent; None, with a warning, if the book cannot be written.
+
+        What was released must not be lost for that: the entries stay reserved, and count in full.
+        """
+        try:
+            return self._commit(key, value)
+        except BudgetError as error:
+            text = (
+                f"{error.what or error}. The release was booked before it was made, as 'reserved', "
+                "which counts in full; only the note that it ended well is missing. Nothing has to "
+                f"be booked again, and the result is complete. {error.mend}"
+            )
+            try:
+                warn([text], stacklevel=4)
+            except PrivacyWarning:  # warnings are errors here, and this one would lose the release
+                print(text, file=sys.stderr)
+            return None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "seen": budget_file.seen(self.path)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        budget_file.remember(state["path"], state.pop("seen"))
+        vars(self).update(state)
+
+    def _content(self) -> dict[str, Any]:
+        return self._same(budget_file.read(self.path))
+
+    def _same(self, content: dict[str, Any] | None) -> dict[str, Any]:
+        """The content, if it is still that of this budget."""
+        if content is None:
+            raise budget_file.failed(
+                f"The budget file {str(self.path)!r} is gone, and what was spent with it",
+                "Restore it from a copy that holds every training.",
+            )
+        totals = ("epsilon", "delta", "selection_epsilon")
+        same = all(content[name] == getattr(self, name) for name in totals)
+        if not same or BudgetUnit.from_content(content) != self.budget_unit:
+            raise budget_file.failed(
+                f"The budget file {str(self.path)!r} was replaced by another one, so what was "
+                "spent is not known",
+                "Restore the file from a copy that holds every training.",
+            )
+        return content
 
 
 def as_budget(budget: Budget | str | os.PathLike[str]) -> Budget:
@@ -370,3 +611,189 @@ def _totals(
         high = math.inf if epsilon is None else epsilon
         selection_epsilon = parse_number("selection_epsilon", selection_epsilon, low=0.0, high=high)
     return {"epsilon": epsilon, "delta": delta, "selection_epsilon": selection_epsilon}
+
+
+T = TypeVar("T")
+
+
+def check_single_process(what: str, secret: str, several: str) -> None:
+    """Refuse to release where noise would not be secret, or be drawn by each of several workers."""
+    if this_worker()[1] > 1:
+        raise PrivacyRefusal(several)
+    if tape.noise_key() is not None:
+        raise PrivacyRefusal(
+            f"Noise from a fixed key is refused in {what}: {secret} always secret. Call it outside "
+            "of the block that fixes the key."
+        )
+
+
+def book_and_draw(
+    release: Callable[[], T],
+    events: Sequence[Event],
+    budget: Budget | str | os.PathLike[str] | None,
+    note: str,
+    *,
+    delta: float | None = None,
+    unit: Unit | None = None,
+    part: Part | None = None,
+) -> tuple[T, str | None]:
+    """Release once it is booked: a process that dies in between has paid and shown nothing."""
+    if budget is None:
+        [entry] = authorize(events, private=True, unit=unit, part=part)
+        return release(), entry
+    book = as_budget(budget)
+    name = book.reserve(events, note, delta=delta, unit=unit, part=part)
+    result = release()
+    book._close("id", name)
+    return result, name
+
+
+def book_release(
+    book: Budget, release: ReleaseRequest, note: str, delta: float | None
+) -> list[str]:
+    """Book a release as spent right away; the entries of what it rests on, and its own.
+
+    The time at which the file changes last must not tell how long the release takes.
+    """
+    names = book._reserve(release, note, delta, None)
+    book._close("id", names[-1])
+    return names
+
+
+def choose_unit(
+    persons: bool,
+    column: str | None,
+    group: int | None,
+    budget: Budget | str | os.PathLike[str] | None,
+) -> Unit:
+    """Whom a release from Python is for."""
+    name = PERSON if persons else ROW
+    if group is not None:
+        return Unit(name, parse_int("group", group, 1, MOST), column)
+    unit = Unit() if budget is None else as_budget(budget).unit
+    return Unit(name, unit.group if unit.name == name else 1, column)
+
+
+def statement(budget: Budget) -> str:
+    """The guarantee of the budget, and the book, in prose."""
+    lines = [
+        f"Everything released through this budget is together ({budget.epsilon:g}, "
+        f"{budget.delta:g})-differentially private for adding or removing "
+        f"{budget.unit.neighbours()}, however the releases were chosen. "
+        f"{_scope(budget)}Nothing released without it is covered.",
+        *concerns(budget.epsilon, budget.delta, None, budget.unit),
+        f"Left for trainings: epsilon about {rounded_down(budget.remaining())} at delta "
+        f"{budget.delta:g}.",
+    ]
+    if budget.selection_epsilon:
+        lines.append(f"Left for selections: epsilon {rounded_down(budget.remaining_selection())}.")
+    parts, entries, capacity = " of the part for selections", budget.entries, budget.capacity
+    for entry in entries:
+        share = entry.charge.mu2 / capacity.mu2 if capacity.mu2 else 0.0
+        taken = (
+            f"epsilon {entry.charge.shift:.4g}{parts if budget.selection_epsilon else ''}"
+            if entry.charge.shift
+            else f"{share:.1%} of the budget (of its mu^2)"
+        )
+        on = "" if entry.part is None else f", on the part {entry.part.name!r} of a split"
+        state = f"({entry.state}{on})"
+        lines.append(f"{entry.time} {entry.note}: {taken} {state}{_others(budget, entry)}")
+    if any(entry.part is not None for entry in entries):
+        lines.append(
+            "A row is in one part of a split, so only the part with the larger sum of releases "
+            "counts."
+        )
+    return "\n".join(map(visible, lines))
+
+
+def _row_limit(budget_unit: BudgetUnit) -> str:
+    """What a budget for persons says of their rows; empty where it says nothing."""
+    return "" if budget_unit.most_rows is None else f" with at most {budget_unit.most_rows} rows"
+
+
+def _scope(budget: Budget) -> str:
+    """Whom the total protects, where that is not one row."""
+    most, protected = budget.budget_unit.most_rows, f"{scope(budget.unit)} "
+    if most is None:
+        return protected
+    return (
+        f"{protected}Releases for rows are charged for {budget.unit.group * most} rows, because no "
+        f"person has more than {most}. That was stated and is not checked. "
+    )
+
+
+def _others(budget: Budget, entry: Entry) -> str:
+    """That an entry was calibrated for others than the total is for."""
+    if (entry.unit.name, entry.unit.group) == (budget.unit.name, budget.unit.group):
+        return ""
+    size = f"{entry.charged} {entry.unit.name if entry.charged == 1 else entry.unit.plural}"
+    return f", calibrated for {entry.unit.phrase} and charged for {size}"
+
+
+def refusal(
+    budget: Budget,
+    spent: Charge,
+    paid: Charge,
+    charge: Charge,
+    events: Sequence[Event],
+) -> BudgetError:
+    """The error of releases that do not fit: `paid` is what their rows have paid."""
+    room = budget.filter.room(spent)
+    if any(isinstance(e, SelectionEvent) for e in events) and math.isfinite(charge.shift):
+        what = (
+            f"A selection needs {charge.shift:.4g} of the part for selections and delta "
+            f"{charge.extra:g}. What is left of them is "
+            f"{rounded_down(max(0.0, room.shift - paid.shift))} and "
+            f"{max(0.0, room.extra - paid.extra):.3g}. The part is fixed when you make the "
+            "budget (selection_epsilon=...)"
+        )
+    else:
+        left = rounded_down(budget.filter.remaining(spent, budget.delta, paid))
+        what = (
+            f"The largest epsilon that still fits one training is about {left} at delta "
+            f"{budget.delta:g}"
+        )
+    return BudgetError(
+        f"This would exceed the budget of epsilon={budget.epsilon:g}, delta={budget.delta:g} for "
+        f"{budget.unit.phrase} in "
+        f"{str(budget.path)!r}. Nothing was released. {what}."
+    )
+
+
+def unknown_model(budget: Budget) -> BudgetError:
+    """The error of a model that rests on releases that the book does not contain."""
+    return BudgetError(
+        "The model to be continued, or the look at its columns, has releases that the book "
+        f"{str(budget.path)!r} does not contain, so its total would not cover the new model. "
+        "Nothing was released. Continue a model of this budget, and look with it (`budget` of "
+        "`discover`); or open it with Budget(..., charge_earlier=True), which charges the earlier "
+        "releases too."
+    )
+
+
+def rounded_down(epsilon: float) -> str:
+    """An epsilon in four digits, rounded down: a figure that is printed must fit."""
+    if epsilon <= 0.0:
+        return "0"
+    scale = 10.0 ** (_DIGITS - 1 - math.floor(math.log10(epsilon)))
+    return f"{math.floor(epsilon * scale) / scale:g}"
+
+
+def suggested_allocation(book: Budget, split: bool) -> dict[str, dict[str, float]]:
+    """Epsilon and delta of each step, which fit together in mu^2."""
+    spent = book.spent
+    room = book.filter.room(spent)
+    left = max(0.0, room.mu2 - spent.mu2) if book.remaining() else 0.0
+    look, judged = _LOOK * left, (_JUDGED_APART if split else _JUDGED) * left
+    train = _SPENT * left - look - (0.0 if split else judged)
+    # The thresholds of a look take a part of delta for themselves.
+    parts = {"discover": (look, 0.1), "train": (train, 1.0), "evaluate": (judged, 1.0)}
+    plan = {}
+    for name, (mu2, share) in parts.items():
+        delta, mu = share * book.delta, math.sqrt(max(0.0, mu2)) * (1.0 - _MARGIN)
+        epsilon = gaussian_epsilon(mu, delta) if mu else 0.0
+        plan[name] = {"epsilon": float(rounded_down(epsilon)), "delta": delta}
+    if book.selection_epsilon:
+        epsilon = float(rounded_down(book.remaining_selection()))
+        plan["select"] = {"epsilon": epsilon, "delta": book.delta / 10.0}
+    return plan

@@ -43,7 +43,7 @@ _PLAIN = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os
 _READ, _WRITE = os.O_RDONLY | _PLAIN, os.O_RDWR | _PLAIN
 _HELD: set[int] = set()  # descriptors of locks, which a forked child must not keep
 _SEEN: dict[Path, set[str]] = {}  # of this process: names of entries by file
-_FIELDS = {"epsilon", "delta", "selection_epsilon", "whose", "entries"}
+_FIELDS = {"epsilon", "delta", "selection_epsilon", "unit", "entries"}
 
 
 def read(path: Path) -> Content | None:

@@ -11,15 +11,15 @@ import click
 import numpy as np
 
 from ..data.cells import MISSING
-from ..discovery.reading import KINDS, kinds_of
-from ..discovery.yaml_text import flow
-from ..domain.csv_form import Csv, check_columns, header_of, is_parquet
+from ..discovery.columns import KINDS, column_kinds
+from ..discovery.result import format_flow
+from ..domain.csv_text import Csv, check_columns, is_parquet, read_header
 from ..domain.domain import read_domain
 from ..errors import PrivacyParameterError, PrivacyRefusal, spelling
 from ..record import policy
 from ..request.id_names import looks_like_id
 from . import options
-from .files import note_of, note_text, save
+from .files import note_path, note_text, save
 from .group import Arguments, booked_on, command, new_files, print_data, print_or_save, say
 from .options import FILE, OUT, ROWS
 
@@ -38,7 +38,7 @@ def schema(given: Arguments) -> None:
 
     `xgb-dp discover` looks at the rows, privately, and fills the file in.
     """
-    header = header_of(given.data, given.csv)
+    header = read_header(given.data, given.csv)
     check_columns([given.target] if given.target else [], header)
     text = template(header, given.target)
     print_or_save(text, given.out, force=given.force)
@@ -50,15 +50,15 @@ def template(header: Sequence[str], target: str | None) -> str:
     lines = [
         "# What the rows may contain. All of this is public: declare it from what is known of the",
         "# domain, not by looking at the rows.",
-        f"target: {flow(target or 'NAME OF THE TARGET COLUMN')}",
+        f"target: {format_flow(target or 'NAME OF THE TARGET COLUMN')}",
         "classes: [0, 1]                # for classification; in quotes, matched by spelling",
         "# target_bounds: [0, 100]      # for regression, instead of classes",
         "# objective: count:poisson     # another loss of regression; docs/howto/objectives.md",
         "# What is the unit of protection? Name the column that says who a row belongs to, and the",
         "# guarantee is for all rows of one person; remove its line below, as it is not a feature.",
         "# Without it the guarantee is for one row: too little for whoever has several rows.",
-        *(f"# privacy_id: {flow(name)}" for name in ids or ["NAME OF THE COLUMN OF IDS"]),
-        f"missing: {flow(MISSING)}",
+        *(f"# privacy_id: {format_flow(name)}" for name in ids or ["NAME OF THE COLUMN OF IDS"]),
+        f"missing: {format_flow(MISSING)}",
         "columns:",
         "  # Each is one of these. Remove the lines of columns that are not features, as keys.",
         "  # number",
@@ -69,7 +69,7 @@ def template(header: Sequence[str], target: str | None) -> str:
     for name in header:
         if name != target:
             question = "    # looks like an id: a feature?" if looks_like_id(name) else ""
-            lines.append(f"  {flow(name)}: number{question}")
+            lines.append(f"  {format_flow(name)}: number{question}")
     lines += ["# params: {max_depth: 4}      # of training, by their names in docs/parameters.md"]
     return "\n".join(lines) + "\n"
 
@@ -114,7 +114,7 @@ def discover(given: Arguments) -> None:
         --text income,sex --number age --out people.yaml
     """
     data, target, budget, out = given.data, given.target, given.budget, given.out
-    header = header_of(data, given.csv)
+    header = read_header(data, given.csv)
     if out is not None:
         new_files([out], force=given.force)
         if out.suffix.lower() not in (".yaml", ".yml", ".json"):
@@ -131,7 +131,7 @@ def discover(given: Arguments) -> None:
         missing = rules.domain.missing
     named = given.named(*KINDS)
     cells, kinds = _cells(data, header, named, target, given.privacy_id, missing, given.csv)
-    from ..discovery.look import discover as look_at
+    from ..discovery.discover import discover as look_at
 
     note = f"look at {data.name}"
     with booked_on(budget, note) as book:
@@ -170,15 +170,15 @@ def _cells(
                 f"The column {name!r} is not in the file, or its kind is missing. Check its name, "
                 "and give its kind by --text, --number, --date or --datetime."
             )
-    from ..domain.reader import cells_of, frame_of, ids_of, types_of
+    from ..domain.row_files import read_cells, read_ids, read_types, to_frame
 
     plain = [name for name, kind in kinds.items() if kind == "number"]
-    table = cells_of(data, list(dict.fromkeys(names)), csv, plain, missing)
-    cells = frame_of(table)
+    table = read_cells(data, list(dict.fromkeys(names)), csv, plain, missing)
+    cells = to_frame(table)
     if privacy_id is not None:
-        cells = cells.assign(**{privacy_id: ids_of(table[privacy_id], privacy_id, missing)})
+        cells = cells.assign(**{privacy_id: read_ids(table[privacy_id], privacy_id, missing)})
     looked = [name for name in header if name not in ids and name not in kinds] if typed else []
-    return cells, {**(kinds_of(types_of(data), looked) if looked else {}), **kinds}
+    return cells, {**(column_kinds(read_types(data), looked) if looked else {}), **kinds}
 
 
 def _kinds(named: Mapping[str, Sequence[str]], header: Sequence[str]) -> dict[str, str]:
@@ -221,7 +221,7 @@ def split(given: Arguments) -> None:
 
     data, privacy_id, csv = given.data, given.privacy_id, given.csv
     paths = [given.train, given.test]
-    new_files([*paths, *map(note_of, paths)], force=given.force)
+    new_files([*paths, *map(note_path, paths)], force=given.force)
     missing: Sequence[str] = MISSING
     if given.schema_file is not None:
         domain = read_domain(given.schema_file)
@@ -236,18 +236,18 @@ def split(given: Arguments) -> None:
             "DATA and both parts must be of the same kind, CSV or Parquet. Give all three the "
             "same ending."
         )
-    header = header_of(data, csv)
+    header = read_header(data, csv)
     if privacy_id is not None:
         check_columns([privacy_id], header)
-    from ..domain.reader import cells_of, ids_of, write_rows
+    from ..domain.row_files import read_cells, read_ids, write_rows
 
-    table = cells_of(data, header, csv)
-    ids = None if privacy_id is None else ids_of(table[privacy_id], privacy_id, missing)
+    table = read_cells(data, header, csv)
+    ids = None if privacy_id is None else read_ids(table[privacy_id], privacy_id, missing)
     with spelling({"test": "--share"}):
         parts = split_rows((table, np.arange(table.shape[0])), test=given.share, privacy_id=ids)
     for path, rows in zip(paths, (parts.train, parts.test), strict=True):
         save((path, partial(write_rows, rows._rows[0], form=csv)))
-        save((note_of(path), note_text(path, rows.part, privacy_id)))
+        save((note_path(path), note_text(path, rows.part, privacy_id)))
     say(
         f"{given.train} and {given.test}: a {parts.unit} is in one of them, at random. "
         "Train on the first, evaluate on the second."

@@ -150,7 +150,7 @@ _FORM = 1  # of notes
 _FIELDS = {"form", "part", "column", "size", "changed"}
 
 
-def note_of(path: Path) -> Path:
+def note_path(path: Path) -> Path:
     """Where the note of a file lies."""
     return path.with_name(f"{path.name}.part.json")
 
@@ -166,7 +166,7 @@ def part_of_file(path: Path) -> tuple[Part | None, str | None]:
 
     None where that is not known, as after any change of the file.
     """
-    note = note_of(path)
+    note = note_path(path)
     if not note.is_file():
         return None, None
     try:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..accounting import ACCOUNTANTS
 from ..budget.budget import Budget
-from ..domain.domain import Domain, domain_of_model
+from ..domain.domain import Domain, read_model_domain
 from ..engine.model_json import ModelJson
 from ..engine.models import load_booster
 from ..engine.predictions import levels_of_model, objective_of, probabilities, within
@@ -73,7 +73,7 @@ def predict(given: Arguments) -> None:
     if out is not None:
         new_files([out], force=given.force)
     booster = load_booster(given.model)
-    domain = domain_of_model(booster, given.model, given.schema_file)
+    domain = read_model_domain(booster, given.model, given.schema_file)
     if given.rate and domain.exposure is None:
         raise PrivacyParameterError(
             "`--rate` is for models that were trained with exposures, and this one was not. "
@@ -81,7 +81,7 @@ def predict(given: Arguments) -> None:
         )
     import pandas as pd
 
-    from ..domain.reader import write_rows
+    from ..domain.row_files import write_rows
     from .tables import read_table
 
     table = read_table(
@@ -230,7 +230,7 @@ def evaluate(given: Arguments) -> None:
     paths = [path for path in (given.json_path, calibrated) if path and str(path) != "-"]
     new_files(paths, force=given.force)
     booster = load_booster(model)
-    domain = domain_of_model(booster, model, given.schema_file)
+    domain = read_model_domain(booster, model, given.schema_file)
     features = [*domain.features]
     if (rules := policy.in_force()) is not None:
         domain = rules.permitted(replace(domain, drop=()), some=True)

@@ -15,16 +15,16 @@ from typing import Any
 
 import click
 
-from ..domain.csv_form import Csv
-from ..domain.declared import (
+from ..domain.columns import (
     Column,
     Unquoted,
-    bounds_of,
-    categories_of,
-    classes_of,
-    levels_of,
-    typed,
+    parse_bounds,
+    parse_categories,
+    parse_classes,
+    parse_levels,
+    parse_scalar,
 )
+from ..domain.csv_text import Csv
 from ..domain.domain import Domain, read_domain
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..parameters.parse import parse_range
@@ -195,7 +195,7 @@ def domain_from(given: Arguments) -> Domain:
     if classes and target_bounds:
         raise PrivacyParameterError("Give --classes or --target-bounds, not both.")
     if classes:
-        changes["classes"] = classes_of("--classes", _listed(classes))
+        changes["classes"] = parse_classes("--classes", _listed(classes))
         changes["target_bounds"] = None
     if target_bounds:
         changes["target_bounds"] = parse_range("--target-bounds", target_bounds)
@@ -203,7 +203,7 @@ def domain_from(given: Arguments) -> Domain:
     if given.event or given.target_upper:
         changes |= {name: getattr(given, name) or None for name in ("event", "target_upper")}
     if given.quantiles:
-        changes["quantiles"] = levels_of("--quantiles", _listed(given.quantiles))
+        changes["quantiles"] = parse_levels("--quantiles", _listed(given.quantiles))
     if given.exposure:
         changes["exposure"], text = _pair("--exposure", given.exposure)
         changes["exposure_bounds"] = parse_range("--exposure", text.split(":"))
@@ -227,9 +227,9 @@ def _columns_from(given: Arguments) -> dict[str, Column]:
             if name in columns:
                 raise PrivacyParameterError(f"Options declare the column {name!r} twice.")
             if option == "--categories":
-                columns[name] = Column(categories_of(f"{option} {name}", _listed(value)))
+                columns[name] = Column(parse_categories(f"{option} {name}", _listed(value)))
             else:
-                columns[name] = Column(bounds=bounds_of(f"{option} {name}", value.split(":")))
+                columns[name] = Column(bounds=parse_bounds(f"{option} {name}", value.split(":")))
     return columns
 
 
@@ -246,7 +246,7 @@ def params_from(domain: Domain, given: Arguments) -> dict[str, Any]:
         if name in named:
             raise PrivacyParameterError(f"--param {name} is given twice. Keep one of them.")
         named.add(name)
-        options[name] = typed(value)
+        options[name] = parse_scalar(value)
     params = {**domain.params, **options}
     if "dp_privacy_id" in params:
         raise PrivacyParameterError(

@@ -30,10 +30,10 @@ import xgboost
 from ..data.ids import Persons, persons_of
 from ..data.parts import Part
 from ..data.split_rows import SplitTable, split_matrix
-from ..domain.csv_form import Csv, check_columns, header_of
-from ..domain.declared_cells import codes, features, numbers
+from ..domain.columns import read_codes, read_features, read_numbers
+from ..domain.csv_text import Csv, check_columns, read_header
 from ..domain.domain import Domain
-from ..domain.reader import frame_of, ids_of, joined, pieces_of
+from ..domain.row_files import join_batches, read_batches, read_ids, to_frame
 from ..errors import PrivacyParameterError, PrivacyWarning, RowDomainError
 from ..record import policy
 from .files import part_of_file
@@ -105,7 +105,7 @@ def read_table(path: Path, domain: Domain, **asked: Any) -> FileRows:
             kept.append(piece.select(wanted.others))
             yield piece
 
-    read = features(pieces(), wanted.columns, wanted.domain.missing)
+    read = read_features(pieces(), wanted.columns, wanted.domain.missing)
     part, column = part_of_file(path)
     table = replace(wanted.table(read, kept), part=part, split_by=column)
     if not len(table.frame) and policy.in_force() is None:
@@ -128,7 +128,7 @@ class FileColumns:
     csv: Csv | None = None
 
     def __post_init__(self) -> None:
-        header = header_of(self.path, self.csv)
+        header = read_header(self.path, self.csv)
         self.domain = domain = self.domain.resolved(header, training=self.training)
         self.columns = domain.columns or {}
         self.target = domain.target if self.labels else None
@@ -148,11 +148,11 @@ class FileColumns:
         if self.target is not None and domain.classes is None:
             numbers.add(self.target)
         names = list(dict.fromkeys([*self.columns, *self.others]))
-        return pieces_of(self.path, names, self.csv, numbers - {*self.keep}, domain.missing)
+        return read_batches(self.path, names, self.csv, numbers - {*self.keep}, domain.missing)
 
     def table(self, read: dict[str, Any], others: list[pa.RecordBatch]) -> FileRows:
         """The features and the other columns of some rows."""
-        cells, domain, missing = joined(self.path, others), self.domain, self.domain.missing
+        cells, domain, missing = join_batches(self.path, others), self.domain, self.domain.missing
         lower = None if self.target is None else _labels(cells[self.target], domain)
         return FileRows(
             frame=pd.DataFrame(read, index=range(len(cells)), copy=False),
@@ -160,9 +160,9 @@ class FileColumns:
             upper=None if lower is None else _upper(cells, lower, domain),
             exposure=None if self.exposed is None else _exposures(cells[self.exposed], domain),
             weights=None if self.weight is None else _weights(cells[self.weight], domain),
-            ids=None if self.ids is None else ids_of(cells[self.ids], self.ids, missing),
+            ids=None if self.ids is None else read_ids(cells[self.ids], self.ids, missing),
             domain=domain,
-            kept=frame_of(cells.select(list(self.keep))),
+            kept=to_frame(cells.select(list(self.keep))),
         )
 
 
@@ -176,10 +176,10 @@ def _or_none(read: Callable[..., T], *arguments: Any) -> T | None:
 
 def _labels(cells: Any, domain: Domain) -> Floats:
     if domain.classes is None:
-        kind, values = "a number", _or_none(numbers, cells, domain.missing)
+        kind, values = "a number", _or_none(read_numbers, cells, domain.missing)
     else:
         kind = "a declared class"
-        coded = _or_none(codes, cells, domain.classes, domain.missing, "error")
+        coded = _or_none(read_codes, cells, domain.classes, domain.missing, "error")
         values = None if coded is None or (coded < 0).any() else coded.astype(np.float32)
     if values is None:
         raise RowDomainError(
@@ -190,7 +190,7 @@ def _labels(cells: Any, domain: Domain) -> Floats:
 
 
 def _weights(cells: Any, domain: Domain) -> Floats:
-    weights = _or_none(numbers, cells, domain.missing)
+    weights = _or_none(read_numbers, cells, domain.missing)
     if weights is None or not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise RowDomainError(
             f"The weight {domain.weight!r} of a row is not a finite number of at least 0. Drop "
@@ -203,7 +203,7 @@ def _upper(cells: pa.Table, lower: Floats, domain: Domain) -> Floats | None:
     """The latest times, of an objective of times."""
     upper, event = domain.target_upper, domain.event
     if upper is not None:
-        latest = _or_none(numbers, cells[upper], domain.missing)
+        latest = _or_none(read_numbers, cells[upper], domain.missing)
         if latest is None:
             raise RowDomainError(
                 f"The latest time {upper!r} of a row is not a number. Leave the cell empty where "
@@ -212,7 +212,7 @@ def _upper(cells: pa.Table, lower: Floats, domain: Domain) -> Floats | None:
         return np.where(np.isnan(latest), np.float32(np.inf), latest)
     if event is None:
         return None
-    seen = _or_none(codes, cells[event], (0, 1, "false", "true", "False", "True"), (), "error")
+    seen = _or_none(read_codes, cells[event], (0, 1, "false", "true", "False", "True"), (), "error")
     if seen is None or (seen < 0).any():
         raise RowDomainError(
             f"The event {event!r} of a row is neither 1 (or true), where the end of the time was "
@@ -222,7 +222,7 @@ def _upper(cells: pa.Table, lower: Floats, domain: Domain) -> Floats | None:
 
 
 def _exposures(cells: Any, domain: Domain) -> Floats:
-    exposures = _or_none(numbers, cells, domain.missing)
+    exposures = _or_none(read_numbers, cells, domain.missing)
     if exposures is None or not (exposures > 0).all() or np.isinf(exposures).any():
         raise RowDomainError(
             f"The exposure {domain.exposure!r} of a row is not a number above 0. Drop "
@@ -256,7 +256,7 @@ class _Pieces(xgboost.DataIter):
             self._pieces, self.ids = _joined(wanted.pieces(), len(wanted.columns)), []
         for pieces in self._pieces:
             try:
-                read = features(pieces, wanted.columns, wanted.domain.missing)
+                read = read_features(pieces, wanted.columns, wanted.domain.missing)
                 table = wanted.table(read, [piece.select(wanted.others) for piece in pieces])
             except RowDomainError:
                 self._raise_as_in_memory(pieces)
@@ -284,10 +284,10 @@ class _Pieces(xgboost.DataIter):
         wanted, rest = self.wanted, chain([bad], self._pieces)
         for pieces in rest:
             try:
-                features(pieces, wanted.columns, wanted.domain.missing)
+                read_features(pieces, wanted.columns, wanted.domain.missing)
             except RowDomainError:  # nothing is kept of the rows that follow
                 below = chain(pieces, chain.from_iterable(rest))
-                features(below, wanted.columns, wanted.domain.missing)
+                read_features(below, wanted.columns, wanted.domain.missing)
         wanted.table({}, [piece.select(wanted.others) for piece in wanted.pieces()])
 
 

@@ -17,8 +17,8 @@ import click
 
 from ..accounting.units import UNITS
 from ..budget.budget import Budget
-from ..domain.csv_form import header_of
-from ..domain.declared import Column, typed
+from ..domain.columns import Column, parse_scalar
+from ..domain.csv_text import read_header
 from ..domain.domain import ATTRIBUTE, Domain
 from ..engine.models import load_booster
 from ..errors import PrivacyParameterError, PrivacyRefusal
@@ -30,7 +30,7 @@ from ..record.report_views import json_number, round_up, spending_rows
 from ..record.spending import Spending, spending
 from ..request.names import check_names, flatten
 from ..request.params import DEFAULT_ROUNDS
-from ..tuning.score_names import SCORES
+from ..selection import SCORES
 from . import options
 from .files import save
 from .group import (
@@ -46,7 +46,7 @@ from .group import (
 from .options import FILE, FOLDER, OUT, ROWS
 
 if TYPE_CHECKING:
-    from ..domain.csv_form import Csv
+    from ..domain.csv_text import Csv
     from ..planning import Prepared
     from .tables import FileRows
 
@@ -227,7 +227,7 @@ def rows_and_params(given: Arguments, **target: float) -> tuple[FileRows, dict[s
             )
     # Wrong names are found before pandas is loaded and the file is read.
     check_names(flatten(asked))
-    domain.resolved(header_of(given.data, given.csv), training=True).checked()
+    domain.resolved(read_header(given.data, given.csv), training=True).checked()
     folder = getattr(given, "disk", None)
     if folder is None:
         from .tables import read_table
@@ -245,10 +245,10 @@ def rows_and_params(given: Arguments, **target: float) -> tuple[FileRows, dict[s
 
 def _public_rows(path: Path, data: Path, domain: Domain, csv: Csv) -> Any:
     """The matrix of public rows; they need no ids, and none of the columns that are left out."""
-    from .files import note_of
+    from .files import note_path
     from .tables import read_table
 
-    if path.samefile(data) or note_of(path).is_file():
+    if path.samefile(data) or note_path(path).is_file():
         raise PrivacyRefusal(
             "`--public-data` names private rows: the file of the training rows itself, or a part "
             "that `xgb-dp split` has made. Their exact quantiles would be thresholds of the model. "
@@ -326,7 +326,7 @@ def select(given: Arguments) -> None:
     model, grid = given.model, _grid(given.grids)
     new_files([model], force=given.force)
     table, params = rows_and_params(given)
-    from ..tuning.best_run import select as best_of
+    from ..selection.best_run import select as best_of
 
     note = f"select {model.name}"
     with booked_on(given.budget, note) as book:
@@ -357,7 +357,7 @@ def _grid(texts: tuple[str, ...]) -> dict[str, list[object]]:
                 "--grid takes NAME=A,B,..., once for each parameter, for example "
                 "--grid max_depth=2,4."
             )
-        grid[name] = [typed(value) for value in values.split(",")]
+        grid[name] = [parse_scalar(value) for value in values.split(",")]
     return grid
 
 

@@ -1,4 +1,4 @@
-"""A first private look at a table: what its columns may contain, as a schema, for a stated cost.
+"""A first private look at a table: what its columns may contain, as a schema, at a stated cost.
 
-Everything is drawn in ``noisy_sums``.
+All noise is drawn in ``noisy_sums``.
 """

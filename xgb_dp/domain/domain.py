@@ -1,7 +1,7 @@
-"""What a file of rows is declared to hold: columns, categories, classes, bounds.
+"""The declared domain of a file of rows: columns, categories, classes, bounds.
 
-Nothing here looks at a cell. Declarations come from options or a file (YAML, TOML or JSON) and are
-public; they travel with the model as the attribute ``dp_schema``, so that predictions read files
+Nothing here reads a cell. Declarations come from options or a file (YAML, TOML or JSON) and are
+public. They travel with the model as the attribute ``dp_schema``, so that predictions read files
 the way training did.
 """
 
@@ -27,21 +27,22 @@ from ..errors import LedgerError, PrivacyError, PrivacyParameterError
 from ..parameters.parse import parse_number, parse_range
 from ..request.names import check_names, flatten, read_one
 from ..request.objectives import OBJECTIVES
-from .declared import (
+from .columns import (
     Column,
     Declared,
-    classes_of,
-    column_of,
-    kind_of,
-    levels_of,
-    mapping,
+    check_mapping,
+    column_names,
+    describe_type,
+    parse_classes,
+    parse_column_name,
+    parse_levels,
+    parse_scalar,
+    parse_strings,
     read_column,
+    read_features,
     read_schema_file,
     short,
-    texts,
-    typed,
 )
-from .declared_cells import features, names_of
 
 ATTRIBUTE = "dp_schema"
 _PARAMETERS_OF_COLUMNS = {
@@ -129,7 +130,7 @@ class Domain:
                 )
         return replace(self, columns=needed, declared={})
 
-    def of_table(self, names: Iterable[str]) -> Domain:
+    def for_table(self, names: Iterable[str]) -> Domain:
         """The domain of a table with these columns; those that it does not name are numbers."""
         apart, known = {*self.special, *self.drop}, self.columns or {}
         columns = {name: known.get(name, Column()) for name in names if name not in apart}
@@ -140,7 +141,9 @@ class Domain:
         import pandas as pd
 
         table = collected(table)
-        read = features([table], self.of_table(names_of(table)).columns or {}, self.missing)
+        read = read_features(
+            [table], self.for_table(column_names(table)).columns or {}, self.missing
+        )
         return pd.DataFrame(read, index=table.index if library_of(table) == "pandas" else None)
 
     def check_target(self) -> None:
@@ -255,7 +258,7 @@ def _not_in(name: str, header: Sequence[str]) -> str:
 
 
 def _columns(name: str, value: Any) -> dict[str, Column]:
-    columns = mapping(f"{name} must map names to declarations", value)
+    columns = check_mapping(f"{name} must map names to declarations", value)
     if not columns:
         raise PrivacyParameterError(
             f"{name} names no column. Leave it out to use every column as a number."
@@ -264,60 +267,60 @@ def _columns(name: str, value: Any) -> dict[str, Column]:
 
 
 def _params(name: str, value: Any) -> dict[str, Any]:
-    params = mapping(f"{name} must map names of parameters to values", value)
+    params = check_mapping(f"{name} must map names of parameters to values", value)
     for n, given in params.items():
         if given is None:
             raise PrivacyParameterError(f"{name}: {n} has no value. Give one, or remove the line.")
-    return {n: typed(given) for n, given in params.items()}
+    return {n: parse_scalar(given) for n, given in params.items()}
 
 
 def _objective(name: str, value: Any) -> str:
     """The name of an objective; whether it is supported is checked with the other parameters."""
     if not isinstance(value, str):
         raise PrivacyParameterError(
-            f"{name} must be a name such as count:poisson; got {kind_of(value)}."
+            f"{name} must be a name such as count:poisson; got {describe_type(value)}."
         )
     return value
 
 
 def _exposure(name: str, value: Any) -> tuple[str, tuple[float, float]]:
-    exposure = mapping(f"{name} must be {{column: NAME, bounds: [low, high]}}", value)
+    exposure = check_mapping(f"{name} must be {{column: NAME, bounds: [low, high]}}", value)
     if set(exposure) != {"column", "bounds"}:
         raise PrivacyParameterError(f"{name} must have the keys column and bounds and no others.")
-    column = column_of("`exposure: column`", exposure["column"])
+    column = parse_column_name("`exposure: column`", exposure["column"])
     return column, parse_range("exposure: bounds", exposure["bounds"])
 
 
 def _discovered(name: str, value: Any) -> dict[str, Any]:
     """What a discovery has cost, as it was written; numbers are read as numbers."""
-    cost = dict(mapping(f"{name} must be what `xgb-dp discover` writes", value))
+    cost = dict(check_mapping(f"{name} must be what `xgb-dp discover` writes", value))
     for part in ("epsilon", "delta"):
         cost[part] = parse_number(f"discovered: {part}", cost.get(part), low=0.0)
-    return {**cost, "events": typed(cost.get("events"))}
+    return {**cost, "events": parse_scalar(cost.get("events"))}
 
 
 _READERS: dict[str, Callable[[str, Any], Any]] = {
-    "target": column_of,
-    "classes": classes_of,
+    "target": parse_column_name,
+    "classes": parse_classes,
     "target_bounds": parse_range,
-    "weight": column_of,
-    "privacy_id": column_of,
-    "missing": texts,
-    "drop": texts,
+    "weight": parse_column_name,
+    "privacy_id": parse_column_name,
+    "missing": parse_strings,
+    "drop": parse_strings,
     "columns": _columns,
     "params": _params,
     "discovered": _discovered,
     "objective": _objective,
-    "quantiles": levels_of,
+    "quantiles": parse_levels,
     "exposure": _exposure,
-    "event": column_of,
-    "target_upper": column_of,
+    "event": parse_column_name,
+    "target_upper": parse_column_name,
 }
 
 
 def from_mapping(given: Any) -> Domain:
     """A domain from the content of a schema file."""
-    mapping(f"A schema must be a mapping with some of the keys {', '.join(_READERS)}", given)
+    check_mapping(f"A schema must be a mapping with some of the keys {', '.join(_READERS)}", given)
     for key in given:
         if key not in _READERS:
             hint = _near(str(key), list(_READERS))
@@ -381,7 +384,7 @@ def read_domain(path: Path) -> Domain:
     return domain
 
 
-def domain_of_model(booster: Any, path: Path, schema_file: Path | None) -> Domain:
+def read_model_domain(booster: Any, path: Path, schema_file: Path | None) -> Domain:
     """The domain of a schema file, or that a saved model carries, or that of numbers only."""
     if schema_file is not None:
         return read_domain(schema_file)

@@ -1,19 +1,15 @@
-"""Judging a model on private rows: one noisy table of counts, and all figures from it.
+"""Evaluation of models on private rows: one noisy table of counts, from which all figures follow.
 
-Everything is drawn in ``noisy_sums``.
+All noise is drawn in ``noisy_sums``.
 """
 
 from ..data.split_rows import SplitMatrix, SplitTable
-from .binary import ComparisonReport
-from .calibration import CalibratedModel
-from .evaluation_report import EvaluationReport
-from .figure import Figure
-from .figures import TwoClasses
+from .classification import ComparisonReport, SeveralClasses, TwoClasses
+from .figures import Figure, Values
 from .measure import evaluate
-from .multiclass import SeveralClasses
-from .parting import Split, split
-from .regression_errors import Errors
-from .values import Values
+from .regression import Errors
+from .report import CalibratedModel, EvaluationReport
+from .row_split import Split, split
 
 __all__ = [
     "CalibratedModel",

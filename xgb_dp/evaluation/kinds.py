@@ -1,4 +1,4 @@
-"""What the evaluations of all kinds of models have in common: groups, and the least noise."""
+"""What the evaluations of all kinds of models share: groups, and the smallest noise that fits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..accounting.curve import doubled, narrow
 from ..accounting.gaussian import gaussian_mu
 from ..errors import BudgetError
 from ..noisy_sums import MOST_SIGMA2, Block, Floats, Ints, Later, Layout, Released
-from .evaluation_report import EvaluationReport
+from .report import EvaluationReport
 from .rows import Groups, Judged
 
 _LEAST_SHIFT, _MOST_SHIFT = 8, 16
@@ -29,7 +29,7 @@ def scaled(matrix: Ints, share: float) -> Ints:
     return np.asarray(np.rint(matrix * math.sqrt(share)), dtype=np.int64)
 
 
-class Kind(ABC):
+class ModelKind(ABC):
     """What is released about one kind of model, and how it is read.
 
     With groups, all rows and the groups have half of the squared norm of a row each.

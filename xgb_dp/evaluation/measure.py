@@ -1,4 +1,4 @@
-"""A private evaluation: one noisy table of counts, and the report that follows from it.
+"""A private evaluation, step by step: one noisy table of counts, and the report of its figures.
 
 Proof: docs/proofs/evaluation.md
 """
@@ -6,16 +6,13 @@ Proof: docs/proofs/evaluation.md
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ..accounting import PERSON, Unit
-from ..budget.booked import booked, check_alone, unit_of
-from ..budget.budget import Budget
-from ..budget.gate import check_free
+from ..accounting import PERSON
+from ..budget.authorization import check_free
+from ..budget.budget import Budget, book_and_draw, check_single_process, choose_unit
 from ..data.ids import column_of, persons_of
-from ..data.parts import Part
 from ..data.split_rows import part_of
 from ..engine import native
 from ..engine.blas import one_thread
@@ -24,12 +21,11 @@ from ..errors import PrivacyParameterError, spelling
 from ..noisy_sums import release
 from ..parameters import parse
 from ..record.caution import concerns, warn
-from .binary import Binary, Pair
-from .evaluation_report import Cost
-from .kinds import Kind, events_for
-from .multiclass import MOST_CLASSES, Several
-from .parting import Split, rows_and_ids
+from .classification import MOST_CLASSES, Binary, MultipleClasses, PairedModels
+from .kinds import ModelKind, events_for
 from .regression import Regression
+from .report import Cost
+from .row_split import Split, rows_and_ids
 from .rows import Groups, Judged, judged, read_groups, read_rows
 from .survival import Survival
 
@@ -102,84 +98,48 @@ def evaluate(
     """
     target, level = parse.parse_target(epsilon, delta), parse.parse_probability("level", level)
     with spelling({"dp_privacy_id": "privacy_id"}):
-        asked = _Question.of(model, data, by, error_bound, target_bounds, privacy_id, group, budget)
-        of_rows = asked.of_persons and not asked.unit.of_persons
-        warn([*concerns(*target, None, asked.unit), *([_FOR_ROWS] if of_rows else ())])
-        return asked.answer(target, budget, note, level)
-
-
-@dataclass(frozen=True, eq=False)
-class _Question:
-    """What is evaluated on which rows; nothing was drawn."""
-
-    models: tuple[Judged, ...]
-    data: Any
-    groups: Groups | None
-    plan: Kind
-    unit: Unit
-    part: Part | None
-    ids: Any
-
-    @classmethod
-    def of(
-        cls,
-        model: Any,
-        data: Any,
-        by: Any,
-        error_bound: Any,
-        target_bounds: Any,
-        ids: Any,
-        group: int | None,
-        budget: Any,
-    ) -> _Question:
         if budget is not None:
             check_free()
-        check_alone("an evaluation", "its noise is", _ONE_MACHINE)
+        check_single_process("an evaluation", "its noise is", _ONE_MACHINE)
         models = _models(model, by)
         groups = read_groups(by, models[0])
-        data = data.test if isinstance(data, Split) else data
-        rows, ids = rows_and_ids(data, ids)
-        unit = unit_of(ids is not None, column_of(ids), group, budget)
-        plan = plan_of(models, groups, error_bound, target_bounds)
-        return cls(models, rows, groups, plan, unit, part_of(data, ids), ids)
+        part_rows = data.test if isinstance(data, Split) else data
+        table, ids = rows_and_ids(part_rows, privacy_id)
+        unit = choose_unit(ids is not None, column_of(ids), group, budget)
+        plan = plan_evaluation(models, groups, error_bound, target_bounds)
+        part = part_of(part_rows, ids)
+        for_persons = any(m.public.get("unit") == PERSON for m in models)
+        only_rows = for_persons and not unit.of_persons
+        warn([*concerns(*target, None, unit), *([_FOR_ROWS] if only_rows else ())])
 
-    @property
-    def of_persons(self) -> bool:
-        """Whether a model is for persons."""
-        return any(m.public.get("unit") == PERSON for m in self.models)
-
-    def answer(self, target: tuple[float, float], budget: Any, note: str, level: float) -> Any:
-        """Read the rows, draw, and report."""
-        plan, unit, delta = self.plan, self.unit, target[1]
         with progress("evaluate: predict"):
-            rows = read_rows(self.models, self.data, self.groups)
-        persons = None if self.ids is None else persons_of(self.ids, len(rows.labels)).codes
+            rows = read_rows(models, table, groups)
+        persons = None if ids is None else persons_of(ids, len(rows.labels)).codes
         layout = plan.layout(*target, unit.group, persons=persons is not None)
         events = events_for(layout, *target, unit.group)
-        predictions = rows.predictions if isinstance(plan, Pair) else rows.predictions[0]
+        predictions = rows.predictions if isinstance(plan, PairedModels) else rows.predictions[0]
         cells = plan.cells(predictions, rows.labels, rows.groups)
         later = plan.later_cells(predictions, rows.labels)
         native.lib()
         draw = partial(release, layout, events, cells, persons, plan.aimed, later)
         with progress("evaluate: count"), one_thread():
-            released, entry = booked(
-                draw, events, budget, note, delta=delta, unit=unit, part=self.part
+            released, entry = book_and_draw(
+                draw, events, budget, note, delta=target[1], unit=unit, part=part
             )
-        private = all(m.private for m in self.models)
-        records = [m.record for m in self.models if m.record is not None]
+        trainings = [t for m in models if m.record is not None for t in m.record.trainings]
         cost = Cost(
             events=released.events,
             epsilon=target[0],
-            delta=delta,
+            delta=target[1],
             unit=unit,
-            parallel=unit.group == 1 and all(m.is_apart(self.part, unit.name) for m in self.models),
-            model_private=private,
+            parallel=unit.group == 1 and all(m.is_apart(part, unit.name) for m in models),
+            model_private=all(m.private for m in models),
             entry=entry,
-            of_persons=self.of_persons,
-            looked=any(t.evaluations for r in records for t in r.trainings),
+            for_persons=for_persons,
+            looked=any(t.evaluations for t in trainings),
         )
         with progress("evaluate: figures"), one_thread():
-            return plan.report(released, cost, level, self.models[0])
+            return plan.report(released, cost, level, models[0])
 
 
 def _models(model: Any, by: Any) -> tuple[Judged, ...]:
@@ -204,12 +164,12 @@ def _models(model: Any, by: Any) -> tuple[Judged, ...]:
     return models
 
 
-def plan_of(
+def plan_evaluation(
     models: tuple[Judged, ...],
     groups: Groups | None = None,
     error_bound: Any = None,
     target_bounds: Any = None,
-) -> Kind:
+) -> ModelKind:
     """What an evaluation releases. No row is looked at."""
     model = models[0]
     if model.kind == "regression":
@@ -217,24 +177,24 @@ def plan_of(
         if target_bounds is not None:
             target = parse.parse_range("target_bounds", target_bounds)
         if not model.intervals:
-            return Regression.of(model, groups, error_bound, target)
+            return Regression.from_model(model, groups, error_bound, target)
         if error_bound is not None:
             raise PrivacyParameterError(
                 "`error_bound` is for regressions other than survival:aft. Leave it out."
             )
-        return Survival.of(model, groups, target)
+        return Survival.from_model(model, groups, target)
     for name, value in (("error_bound", error_bound), ("target_bounds", target_bounds)):
         if value is not None:
             raise PrivacyParameterError(
                 f"`{name}` is for regressions, and this model predicts classes. Leave it out."
             )
     if len(models) == 2:
-        return Pair.of(*models)
+        return PairedModels.from_models(*models)
     if model.kind == "binary":
-        return Binary.of(model, groups)
+        return Binary.from_model(model, groups)
     if model.classes > MOST_CLASSES:
         raise PrivacyParameterError(
             f"A model of more than {MOST_CLASSES} classes cannot be evaluated, because the noise "
             "of each class grows with their number. Put rare classes together and train again."
         )
-    return Several.of(model, groups)
+    return MultipleClasses.from_model(model, groups)

@@ -1,6 +1,6 @@
-"""What is evaluated, read row by row: predictions, labels, groups and persons.
+"""The rows of an evaluation: predictions, labels, groups and persons, each row read alone.
 
-Whether anything here raises is decided by public inputs or by one row alone.
+Whether anything here raises an error depends on public inputs or on one row alone.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def judged(model: Any) -> Judged:
         record = read_ledger(booster)
     public: Mapping[str, Any] = record.trainings[-1].public if record else {}
     private = record is not None and record.is_private
-    parts = tuple(map(_part_of, record.trainings)) if record else ()
+    parts = tuple(map(_training_part, record.trainings)) if record else ()
     curve = MarginCurve.of(booster) if kind == "binary" else None
     levels = tuple(levels_of_model(booster) or ())
     known = (public, parts, private, record)
@@ -135,7 +135,7 @@ def judged(model: Any) -> Judged:
                   model if steps_of(model) else None)  # fmt: skip
 
 
-def _part_of(training: TrainingRecord) -> Part | None:
+def _training_part(training: TrainingRecord) -> Part | None:
     """The part that a training has read, whatever a look at the columns before it has read.
 
     None where that is not known, or where the model has noisy sums of an evaluation besides.

@@ -1,8 +1,8 @@
-"""Evaluation of a model of times: in how many pairs the order of predictions is that of the times.
+"""Evaluation of a model of times: the share of pairs that predictions put in the right order.
 
-A row lies in one of 32 cells of its prediction, one of 32 cells of its time, and in one of two
-halves by whether the end of its time was seen. What is released is a Haar tree in both directions
-of each half. Concordance, which looks at pairs of rows, is a function of these counts.
+A row lies in one of 32 cells of its prediction, one of 32 cells of its time, and one of two halves
+by whether the end of its time was seen. A Haar tree in both directions of each half is released.
+Concordance, which looks at pairs of rows, is a function of these counts.
 
 Proof: docs/proofs/evaluation.md
 """
@@ -17,11 +17,9 @@ import numpy as np
 
 from ..errors import PrivacyParameterError
 from ..noisy_sums import Floats, Ints
-from .figure import Figure, figure_of, quotient_of
-from .grid import log_cells, tree_matrix
-from .kinds import Kind, scaled
-from .limits import Beyond, Limits, outside
-from .posterior import DRAWS
+from .counts import DRAWS, log_cells, tree_matrix
+from .figures import Figure, Limits, SharesBeyond, figure_from_draws, outside, quotient_from_draws
+from .kinds import ModelKind, scaled
 from .rows import Groups, Judged
 
 _UNIT = 1 << 12  # grid units of what one row adds: in a tree of two directions all are small
@@ -44,7 +42,7 @@ class Times:
     # of the counts: its Kronecker product with itself.
     error: Floats
     level: float  # probability with which each interval covers
-    beyond: Beyond  # the share of the rows whose time lies beyond its bounds
+    beyond: SharesBeyond  # the share of the rows whose time lies beyond its bounds
 
     @cached_property
     def sampled(self) -> Floats:
@@ -61,7 +59,7 @@ class Times:
     @property
     def rows(self) -> Figure:
         """Number of rows, or persons."""
-        return figure_of(self, lambda counts: counts.sum(axis=(-1, -2, -3)), 0.0, np.inf)
+        return figure_from_draws(self, lambda counts: counts.sum(axis=(-1, -2, -3)), 0.0, np.inf)
 
     @property
     def seen(self) -> Figure:
@@ -71,7 +69,7 @@ class Times:
             seen = counts[..., 0, :, :].sum(axis=(-1, -2))
             return np.stack([seen, counts.sum(axis=(-1, -2, -3))], axis=-1)
 
-        return quotient_of(self, parts, 0.0, 1.0)
+        return quotient_from_draws(self, parts, 0.0, 1.0)
 
     @property
     def concordance(self) -> Figure:
@@ -93,7 +91,7 @@ class Times:
             pairs = (first.sum(axis=-2) * later.sum(axis=-2)).sum(axis=-1)
             return np.stack([right - extra[0], pairs - extra[1]], axis=-1)
 
-        figure = quotient_of(self, parts, 0.0, 1.0)
+        figure = quotient_from_draws(self, parts, 0.0, 1.0)
         # Of pairs within one cell it is only known that they are in order as often as others, or
         # by chance, or anything between both.
         alike, tied = self._within_cells
@@ -124,7 +122,7 @@ def _after(counts: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Survival(Kind):
+class Survival(ModelKind):
     """What is released about times, and how it is read."""
 
     low: float  # logarithm of the smallest prediction that has a cell of its own
@@ -134,7 +132,7 @@ class Survival(Kind):
     limits: Limits
 
     @classmethod
-    def of(
+    def from_model(
         cls, model: Judged, groups: Groups | None, target: tuple[float, float] | None
     ) -> Survival:
         """The blocks for a model. No row is looked at."""

@@ -23,7 +23,7 @@ from ..engine.saved_model import SavedModel
 from ..engine.tree_json import Tree
 from ..errors import PrivacyParameterError
 from ..record.ledger import read_ledger
-from .privacy import labelled
+from .reports import labelled
 
 Floats = npt.NDArray[np.float64]
 
@@ -118,7 +118,7 @@ class _LeafNoise:
         )
 
 
-def plan_of(booster: Any) -> dict[str, Any]:
+def training_plan(booster: Any) -> dict[str, Any]:
     """The plan of the last private training of a model, in the unit of its labels.
 
     Raises:
@@ -155,7 +155,7 @@ def _leaf_noise(booster: Any, trees: int) -> list[_LeafNoise]:
     The plan is that of the last training. Trees before those of it are taken for trees of its last
     round.
     """
-    plan = plan_of(booster)
+    plan = training_plan(booster)
     leaf, bound = plan["leaf"], plan["row_bound"]
     deviation = gradient_noise(plan)
     parallel = plan["parallel_trees"]

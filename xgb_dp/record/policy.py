@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from ..accounting import PERSON, ROW, Event, Unit, make_accountant
-from ..domain.csv_form import Csv
-from ..domain.declared import column_of, mapping, read_schema_file, texts
+from ..domain.columns import check_mapping, parse_column_name, parse_strings, read_schema_file
+from ..domain.csv_text import Csv
 from ..domain.domain import Domain, from_mapping
 from ..errors import (
     POLICY,
@@ -79,7 +79,7 @@ class Policy:
 
     @classmethod
     def _of(cls, path: Path, content: Any) -> Policy:
-        given = mapping("A policy must be a mapping", content)
+        given = check_mapping("A policy must be a mapping", content)
         if not set(given) >= _KEYS or not set(given) <= _KEYS | {"id", "allow", "csv"}:
             raise PrivacyParameterError(
                 f"a policy has the keys {', '.join(sorted(_KEYS))}, with unit 'person' also id, "
@@ -88,7 +88,7 @@ class Policy:
         person = given["unit"] == PERSON
         if given["unit"] not in (ROW, PERSON) or person != ("id" in given):
             raise PrivacyParameterError("`unit` must be row, or person with the column `id`.")
-        name = column_of("`id`", given["id"]) if person else None
+        name = parse_column_name("`id`", given["id"]) if person else None
         domain = from_mapping(given["schema"])
         check_names(flatten(domain.params))
         domain.check_target()
@@ -96,7 +96,7 @@ class Policy:
             raise PrivacyParameterError(
                 "`schema` must list its `columns`, and name no other ids than the policy."
             )
-        allow = texts("`allow`", given["allow"]) if "allow" in given else ()
+        allow = parse_strings("`allow`", given["allow"]) if "allow" in given else ()
         if not set(allow) <= set(_ALLOW):
             raise PrivacyParameterError(f"`allow` must list some of {', '.join(_ALLOW)}.")
         return cls(
@@ -108,7 +108,7 @@ class Policy:
             path.parent / str(given["book"]),
             replace(domain, privacy_id=name, drop=(), discovered=None),
             allow,
-            Csv.of(mapping("`csv` must be a mapping", given.get("csv", {}))),
+            Csv.from_mapping(check_mapping("`csv` must be a mapping", given.get("csv", {}))),
             digest(dict(given)),
         )
 

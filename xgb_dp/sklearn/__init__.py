@@ -1,6 +1,6 @@
 """Estimators in the manner of scikit-learn.
 
-Imports ``tuning``, ``budget``, ``training`` and what is below them.
+Imports ``selection``, ``budget``, ``training`` and what is below them.
 """
 
 from .estimators import DPXGBClassifier, DPXGBRegressor

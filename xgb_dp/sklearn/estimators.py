@@ -3,32 +3,469 @@
 ``DPXGBClassifier`` and ``DPXGBRegressor`` are ``xgboost.XGBClassifier`` and ``XGBRegressor`` whose
 ``fit`` is ``xgboost.train`` with ``tree_method="dp_hist"``. They add what a scikit-learn user
 expects: labels of any kind, once they are declared; columns of names as categories; a report.
-Nothing is read off the rows: classes, bounds and categories are arguments
-(``docs/howto/estimators.md``).
+Nothing is inferred from the rows: classes, bounds and categories are arguments
+(``docs/howto/estimators.md``). A model file carries the names of the classes, the schema of the
+table and the column of ids.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
-from typing import Any
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
-from xgboost import XGBClassifier, XGBRegressor
+from xgboost import XGBClassifier, XGBModel, XGBRegressor
 
-from ..data.class_codes import declared
-from ..domain.domain import stored_classes
+from ..budget.budget import Budget, as_budget
+from ..data.cells import read_data
+from ..data.class_codes import codes_of, declared, label_array
+from ..data.frames import has_column, prepared, without_column
+from ..data.ids import Persons, persons_of
+from ..data.matrices import check_shape, private_matrix
+from ..data.parts import Part
+from ..data.persons import id_column
+from ..data.split_rows import SplitTable, part_of, persons_of_part, split_matrix
+from ..discovery.result import Discovery
+from ..domain.columns import column_names, read_column
+from ..domain.domain import (
+    ATTRIBUTE,
+    Domain,
+    from_mapping,
+    read_domain,
+    stored_classes,
+    stored_domain,
+)
 from ..engine.json_texts import check_carried
-from ..engine.predictions import MarginCurve, objective_of, within
-from ..errors import LedgerError, PrivacyParameterError
-from ..record.ledger import read_ledger
+from ..engine.predictions import CLASSES, MarginCurve, objective_of, within
+from ..engine.saved_model import names_of_categories
+from ..errors import LedgerError, PrivacyParameterError, spelling
+from ..record import policy
+from ..record.binding import attach
+from ..record.ledger import ATTRIBUTE as LEDGER
+from ..record.ledger import parse_ledger, read_ledger
+from ..record.report import PrivacyReport, privacy_report
 from ..request.names import read_one
 from ..request.objectives import OBJECTIVES
-from .base import Private
-from .stored import in_order
+from ..selection.best_run import select
+from ..training.again import made_of
+from ..training.call_site import check_eval_set, check_sample
+from ..training.interfaces import refuse_margins
+from ..training.meta_estimators import warn_of_exact_fits
 
 
-class DPXGBClassifier(Private, XGBClassifier):
+def store(booster: Any, domain: Domain | None, classes: np.ndarray | None) -> None:
+    """Store with a model what was declared of its classes and tables; public."""
+    stored: dict[str, str] = {}
+    if classes is not None:
+        stored[CLASSES] = json.dumps(classes.tolist(), allow_nan=False)
+    if domain is not None:
+        named = None if classes is None else tuple(map(str, classes))
+        stored[ATTRIBUTE] = replace(domain, classes=named).to_json()
+    attach(booster, **stored)
+
+
+def column_of_ids(booster: Any) -> str | None:
+    """The column that said whose row each row was, by the ledger; None where there was none."""
+    with suppress(LedgerError):
+        return parse_ledger(booster.attr(LEDGER)).unit.column
+    return None
+
+
+def refuse_ids(arguments: Mapping[str, Any]) -> None:
+    """Refuse ids of persons under the names that other interfaces have for groups of rows."""
+    if groups := sorted({"group", "groups", "qid"} & set(arguments)):
+        raise PrivacyParameterError(
+            f"`{groups[0]}` is not an argument of `fit`. To protect all rows of a person together, "
+            "give one id for each row, or the name of a column, as `privacy_id`."
+        )
+
+
+def coded_labels(labels: Any, classes: np.ndarray | None) -> Any:
+    """Labels as positions in the declared classes; as they are where there are no classes."""
+    return label_array(labels) if classes is None else codes_of(label_array(labels), classes)
+
+
+def in_order(classes: Any) -> np.ndarray:
+    """The declared classes; refuses another order than that of the columns of probabilities."""
+    labels = declared(classes)
+    if not isinstance(classes, (int, np.integer)) and list(labels) != list(classes):
+        raise PrivacyParameterError(
+            "`classes` must be in increasing order, in which scikit-learn keeps them and "
+            f"`predict_proba` has its columns: {labels.tolist()}."
+        )
+    return labels
+
+
+_SHARED = (
+    "epsilon",
+    "delta",
+    "group",
+    "preset",
+    "accountant",
+    "feature_bounds",
+    "feature_cuts",
+    "categories",
+    "max_weight",
+    "n_public",
+    "public_evals",
+    "public_model",
+)
+_OF_ROWS = ("sample_weight", "base_margin")
+_FITTED_BY = ("classes", "target_bounds", "budget", "schema")
+_OF_FILES = ("weight", "objective", "quantiles", "exposure", "event", "target_upper", "params")
+_TRAIN_NAMES = {"n_estimators": "num_boost_round", **{name: f"dp_{name}" for name in _SHARED}}
+_ESTIMATOR_NAMES = {train: name for name, train in _TRAIN_NAMES.items()}
+_IN_ERRORS = {**_ESTIMATOR_NAMES, "dp_classes": "classes", "dp_target_bounds": "target_bounds",
+              "dp_privacy_id": "fit(..., privacy_id=)"}  # fmt: skip
+
+P = TypeVar("P", bound="PrivateEstimator")
+Settings: TypeAlias = Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]]
+
+
+class PrivateEstimator(XGBModel):
+    """What both estimators share. Comes before XGBoost's class."""
+
+    _persons: Persons | None = None  # while a model is fitted; never saved
+    _part: Part | None = None  # the part of a split that it is fitted on, meanwhile
+    _id_column: str | None = None
+    _domain: Domain | None = None  # of the features that a model was fitted on, by its schema
+
+    def __init__(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        group: int | None = None,
+        feature_bounds: Mapping[Any, Any] | None = None,
+        feature_cuts: Mapping[Any, Any] | None = None,
+        categories: Mapping[Any, Any] | None = None,
+        schema: Discovery | str | os.PathLike[str] | None = None,
+        preset: str | None = None,
+        accountant: str | None = None,
+        max_weight: float | None = None,
+        n_public: int | None = None,
+        public_evals: bool | None = None,
+        public_model: bool | None = None,
+        budget: Budget | str | os.PathLike[str] | None = None,
+        tree_method: str = "dp_hist",
+        enable_categorical: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.group = group
+        self.feature_bounds = feature_bounds
+        self.feature_cuts = feature_cuts
+        self.categories = categories
+        self.schema = schema
+        self.preset = preset
+        self.accountant = accountant
+        self.max_weight = max_weight
+        self.n_public = n_public
+        self.public_evals = public_evals
+        self.public_model = public_model
+        self.budget = budget
+        super().__init__(tree_method=tree_method, enable_categorical=enable_categorical, **kwargs)
+
+    def get_xgb_params(self) -> dict[str, Any]:
+        """Parameters for ``xgboost.train``: every declaration under its name with ``dp_``.
+
+        Returns:
+            dict: See ``docs/parameters.md``. Public.
+
+        Raises:
+            PrivacyParameterError: A declaration is given twice, e.g. as ``epsilon`` and
+                ``dp_epsilon``.
+        """
+        params: dict[str, Any] = super().get_xgb_params()
+        for name in (*_SHARED, *_FITTED_BY):
+            value = params.pop(name, None)
+            if value is None or name in ("budget", "schema"):
+                continue
+            if params.get(f"dp_{name}") is not None:
+                raise PrivacyParameterError(f"`{name}` is also given with dp_ in front: keep one.")
+            # Labels are coded by the declared classes before XGBoost sees them.
+            params[f"dp_{name}"] = len(declared(value)) if name == "classes" else value
+        domain = self._domain if self._domain is not None else self._declared()
+        if domain is not None:
+            domain.declare(params)
+        if self._persons is not None:
+            params["dp_privacy_id"] = self._persons
+        return params
+
+    def _declared(self) -> Domain | None:
+        """What the schema declares, and the categories that are given besides."""
+        given = getattr(self, "schema", None)
+        if given is None:
+            return None
+        if isinstance(given, Discovery):
+            domain = from_mapping(given.schema())
+        elif isinstance(given, (str, os.PathLike)):
+            domain = read_domain(Path(given))
+        else:
+            raise PrivacyParameterError(
+                "`schema` must be what xgb_dp.discover has found, or the path of a schema file; "
+                f"got a {type(given).__name__}."
+            )
+        more = [name for name in _OF_FILES if getattr(domain, name)]
+        if more:
+            raise PrivacyParameterError(
+                f"The schema has {', '.join(map(repr, more))}, which the command line reads. Leave "
+                "them out, and give them to the estimator, or to its `fit`."
+            )
+        besides = {n: read_column(n, list(names)) for n, names in (self.categories or {}).items()}
+        return replace(domain, columns={**(domain.columns or {}), **besides})
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True  # noise
+        if tags.classifier_tags is not None:
+            tags.target_tags.multi_output = False
+            tags.classifier_tags.multi_label = False
+        return tags
+
+    @property
+    def _doc_link_module(self) -> str:
+        return "xgb_dp"
+
+    @contextmanager
+    def _rows_of_persons(
+        self, X: Any, y: Any, privacy_id: Any, given: Iterable[Any] = ()
+    ) -> Iterator[tuple[Any, Any]]:
+        """The features without the column of ids, and the labels; meanwhile whose rows they are.
+
+        Weights and margins that are `given` may be those of other rows than the part of a split.
+        """
+        rows = X
+        self._domain, domain = None, self._declared()
+        column = id_column(self.get_xgb_params())
+        if privacy_id is None:
+            privacy_id = column
+        elif column is not None and column != (privacy_id if isinstance(privacy_id, str) else None):
+            raise PrivacyParameterError(
+                "`privacy_id` is also given in the constructor, as the name of a column: keep one."
+            )
+        if isinstance(rows, SplitTable):
+            X, y, privacy_id = rows.taken(y, privacy_id)
+        self._id_column = privacy_id if isinstance(privacy_id, str) else None
+        if self._id_column is not None:
+            X, privacy_id = without_column(X, self._id_column)
+        if domain is not None:
+            self._domain = domain.for_table(column_names(X)).checked()
+        if privacy_id is not None:
+            of_part = persons_of_part(rows, self._id_column)
+            self._persons = of_part or persons_of(privacy_id, column=self._id_column)
+        if all(one is None for one in given):
+            self._part = part_of(rows, self._persons)
+        try:
+            yield X, y
+        finally:
+            self._persons = self._part = None
+
+    @spelling(_IN_ERRORS)
+    def fit(
+        self: P,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        privacy_id: Any = None,
+        **kwargs: Any,
+    ) -> P:
+        """Train privately. Spends epsilon and delta, again at every call.
+
+        Args:
+            X: Table of features, shape (rows, columns); or a part of :func:`xgb_dp.split` alone.
+            y: A classifier takes labels, shape (rows,), each one of the declared classes, or shape
+                (rows, labels) for several labels of two classes each. A regressor takes targets in
+                the unit of ``target_bounds``, shape (rows,) or (rows, targets).
+            sample_weight: Weights of the rows, shape (rows,).
+            privacy_id: Who each row belongs to: ids, shape (rows,), or the name of a column of `X`,
+                which is then no feature. The guarantee is for all rows of a person; for each row by
+                itself without. Neither stored nor shown.
+            kwargs: Other arguments of XGBoost's ``fit``.
+
+        Raises:
+            PrivacyParameterError: A parameter or declaration is missing or out of range.
+            PrivacyRefusal: Something that would not be private.
+            RowDomainError: A row lies outside the declared domain.
+        """
+        classes = self._permitted_classes()
+        refuse_ids(kwargs)
+        kwargs["sample_weight"] = sample_weight
+        if eval_set := kwargs.get("eval_set"):
+            check_eval_set(X, eval_set)
+        read_one({"verbosity": self.verbosity}, "verbosity")  # before XGBoost does
+        check_sample(X, self.get_xgb_params().get("dp_public_data"))
+        objective: Any = self.objective  # type: ignore[has-type]
+        budget = getattr(self, "budget", None)
+        booking = as_budget(budget).one_training if budget is not None else nullcontext
+        whose = self._rows_of_persons(X, y, privacy_id, map(kwargs.get, _OF_ROWS))
+        with whose as (features, y), made_of(X):
+            if eval_set:
+                kwargs["eval_set"] = [
+                    (self._coded(a, fitting=True), coded_labels(b, classes)) for a, b in eval_set
+                ]
+            rows, labels = self._coded(features, fitting=True), coded_labels(y, classes)
+            try:
+                with booking(type(self).__name__):
+                    super().fit(rows, labels, **kwargs)
+            finally:
+                self.objective = objective  # XGBoost writes the objective of several classes here
+        if classes is not None:
+            self._classes = classes
+        store(self.get_booster(), self._domain, classes)
+        return self
+
+    @spelling(_IN_ERRORS)
+    def fit_select(
+        self: P,
+        X: Any,
+        y: Any = None,
+        settings: Settings = (),
+        *,
+        sample_weight: Any = None,
+        privacy_id: Any = None,
+        **kwargs: Any,
+    ) -> P:
+        """Choose among settings privately and keep the best model; see :func:`xgb_dp.select`.
+
+        Spends epsilon and delta once, for all of it. Sets ``best_params_`` and the noisy
+        ``best_score_``, a loss by default (see :class:`Score`); parameters stay as they are.
+
+        Args:
+            X: Table of features, shape (rows, columns), or a part of :func:`xgb_dp.split`.
+            y: Labels, shape (rows,), each one of the declared classes; of a regressor targets,
+                shape (rows,), in the unit of ``target_bounds``.
+            settings: A grid ``{name: [values]}`` of this estimator's parameters, or a list of
+                changes.
+            sample_weight: Weights of the rows in the trainings, shape (rows,).
+            privacy_id: Who each row belongs to, as in ``fit``.
+            kwargs: ``score``, ``mean_runs``, ``repetitions``, ``validation`` and ``note`` of
+                :func:`xgb_dp.select`.
+
+        Raises:
+            PrivacyError: As of ``fit``.
+        """
+        classes = self._permitted_classes()
+        whose = self._rows_of_persons(X, y, privacy_id, [sample_weight])
+        with whose as (features, y):
+            params = self._params_to_select(classes)
+            target = {name: params.pop(f"dp_{name}", None) for name in ("epsilon", "delta")}
+            if None in target.values():
+                raise PrivacyParameterError("`epsilon` and `delta` must be given.")
+            labels = coded_labels(y, classes)
+            matrix = self._matrix(self._coded(features, fitting=True), labels, sample_weight)
+            result = select(
+                params,
+                split_matrix(matrix, self._part, self._persons),
+                _renamed(settings),
+                **target,
+                num_boost_round=self.get_num_boosting_rounds(),
+                budget=getattr(self, "budget", None),
+                **{"note": type(self).__name__, **kwargs},
+            )
+        self._Booster = result.booster
+        self.best_params_ = {_ESTIMATOR_NAMES.get(k, k): v for k, v in result.setting.items()}
+        self.best_score_ = result.score
+        if classes is not None:
+            self._classes, self.n_classes_ = classes, len(classes)
+        store(self.get_booster(), self._domain, classes)
+        return self
+
+    def load_model(self, fname: Any) -> None:
+        """Load a model with what its file holds of classes, tables and the column of ids."""
+        super().load_model(fname)
+        self._domain, self._id_column = None, column_of_ids(self.get_booster())
+
+    def _declared_classes(self) -> np.ndarray | None:
+        """The declared classes of a classifier, in increasing order; None for a regressor."""
+        return None
+
+    def _permitted_classes(self) -> np.ndarray | None:
+        """The declared classes, before any label is compared with them."""
+        if not str(self.tree_method).startswith("dp_"):
+            raise PrivacyParameterError(
+                "`tree_method` of a private estimator is 'dp_hist' or 'dp_approx'. To train "
+                "without privacy, take xgboost.XGBClassifier or XGBRegressor."
+            )
+        classes = self._declared_classes()
+        if (rules := policy.in_force()) is not None:  # XGBoost has yet to choose the objective
+            params = self.get_xgb_params().items()
+            rules.check_params({n: v for n, v in params if n.startswith("dp_")})
+            rules.check_classes(classes)
+        return classes
+
+    def _matrix(self, features: Any, labels: Any, sample_weight: Any) -> Any:
+        return private_matrix(
+            features,
+            categories=read_one(self.get_xgb_params(), "dp_categories"),
+            label=labels,
+            weight=sample_weight,
+            missing=self.missing,
+            feature_types=self.feature_types,
+            enable_categorical=self.enable_categorical,
+            nthread=self.n_jobs,
+        )
+
+    def _params_to_select(self, classes: np.ndarray | None) -> dict[str, Any]:
+        params = self.get_xgb_params()
+        if classes is not None:
+            refuse_margins(params)
+        if classes is not None and len(classes) > 2:
+            if read_one(params, "objective") != "multi:softmax":
+                params["objective"] = "multi:softprob"
+            params["num_class"] = len(classes)
+        return params
+
+    def _coded(self, X: Any, *, fitting: bool = False) -> Any:
+        """A table of features as the model has them; the column of ids is none of them.
+
+        A model that was loaded stores the names of its categories, which nobody has declared again.
+        """
+        if self._id_column is not None and has_column(X, self._id_column):
+            X, _ = without_column(X, self._id_column)
+        domain, known = self._domain, not fitting and self.__sklearn_is_fitted__()
+        if known:
+            warn_of_exact_fits()
+        if domain is None and known:
+            domain = stored_domain(self.get_booster())
+        if domain is not None:
+            X = domain.applied(X)
+        categories = read_one(self.get_xgb_params(), "dp_categories")
+        if categories is None and known:
+            categories = names_of_categories(self.get_booster())
+        coded = read_data(prepared, X, categories)
+        check_shape(coded)
+        return coded
+
+    def apply(self, X: Any, **kwargs: Any) -> np.ndarray:
+        """Leaf of every tree in which each row ends. Free post-processing for the model."""
+        return np.asarray(super().apply(self._coded(X), **kwargs))
+
+    @property
+    def privacy_report_(self) -> PrivacyReport:
+        """Report of the fitted model, recomputed from its ledger; costs no privacy.
+
+        Raises:
+            NotFittedError: ``fit`` was not called.
+        """
+        return privacy_report(self.get_booster())
+
+
+def _renamed(settings: Settings) -> Settings:
+    """Settings under the names of ``xgboost.train``."""
+    if isinstance(settings, Mapping):
+        return {_TRAIN_NAMES.get(name, name): values for name, values in settings.items()}
+    return [{_TRAIN_NAMES.get(k, k): v for k, v in setting.items()} for setting in settings]
+
+
+class DPXGBClassifier(PrivateEstimator, XGBClassifier):
     """Gradient boosted trees that are differentially private, as a scikit-learn classifier.
 
     Args:
@@ -138,7 +575,7 @@ class DPXGBClassifier(Private, XGBClassifier):
         return probabilities
 
 
-class DPXGBRegressor(Private, XGBRegressor):
+class DPXGBRegressor(PrivateEstimator, XGBRegressor):
     """Gradient boosted trees that are differentially private, as a scikit-learn regressor.
 
     Args:

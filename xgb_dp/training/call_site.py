@@ -24,7 +24,7 @@ from xgboost.callback import (
 )
 from xgboost.core import DMatrix, ExtMemQuantileDMatrix, QuantileDMatrix
 
-from ..budget.gate import check_here
+from ..budget.authorization import check_here
 from ..data.split_rows import MATRICES, SplitMatrix
 from ..engine import native
 from ..errors import PrivacyParameterError, PrivacyRefusal, spelt

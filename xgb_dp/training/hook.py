@@ -16,7 +16,7 @@ from typing import Any
 from xgboost.callback import TrainingCallback
 from xgboost.collective import Config
 
-from ..budget.gate import check_here, in_force
+from ..budget.authorization import check_here, in_force
 from ..data import persons
 from ..data.dask_rows import bring_together
 from ..data.ids import persons_of

@@ -12,7 +12,7 @@ import warnings
 from types import FrameType
 from typing import Any, NoReturn
 
-from ..budget.gate import in_force
+from ..budget.authorization import in_force
 from ..errors import PrivacyRefusal, PrivacyWarning
 from ..record.pipelines import callers
 

@@ -1,6 +1,6 @@
 """The one road from a user's parameters to a calibrated plan.
 
-Training, tuning, the command line and the audit all come this way, so that what one of them says
+Training, selection, the command line and the audit all come this way, so that what one of them says
 about a training holds for the others. Nothing here looks at a row: only at parameters and at the
 public schema of the columns.
 """

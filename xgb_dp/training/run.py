@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from xgboost.core import Booster, XGBoostError
 
 from .. import planning
-from ..budget.gate import Release, before_release, look_before
+from ..budget.authorization import ReleaseRequest, authorize, check_before
 from ..data.parts import Part
 from ..engine import native, tape, workers
 from ..engine.json_texts import check_carried
@@ -221,7 +221,7 @@ class Training:
         try:
             if masked:
                 workers.check_together(self._check_book)
-            entries = before_release(
+            entries = authorize(
                 self.draws.claimed,
                 private=self.private,
                 unit=self.settings.privacy_unit,
@@ -304,7 +304,7 @@ class Training:
         """Look whether this party's book has room, before that of any party counts the training."""
         unit, events = self.settings.privacy_unit, self.draws.claimed
         try:
-            look_before(Release(events, self.private, unit, self.part, self._released))
+            check_before(ReleaseRequest(events, self.private, unit, self.part, self._released))
         except BudgetError as error:
             raise PrivacyRefusal(
                 "The budget of a party refuses this training. Nothing was released, and no party "

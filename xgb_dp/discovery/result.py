@@ -1,10 +1,14 @@
-"""What a discovery has found: computed from noisy counts alone, and free to look at and to keep."""
+"""The result of a discovery, and the schema file that declares it.
+
+All of it is computed from noisy counts, so it costs nothing to look at and to keep.
+"""
 
 from __future__ import annotations
 
 import json
 import math
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +22,7 @@ from ..errors import PrivacyParameterError
 from ..noisy_sums import ColumnPlan, Texts, Tree
 from ..record.escaping import visible
 from ..record.report_views import round_up
-from .reading import DATES
-from .yaml_text import yaml_of
+from .columns import DATES
 
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 _OTHER = "other"
@@ -328,7 +331,7 @@ class Discovery:
 
     def to_yaml(self, target: str | None = None, **how: Any) -> str:
         """A schema file as YAML text; see :meth:`schema`."""
-        return f"# {self.statement()}\n{yaml_of(self.schema(target, **how))}"
+        return f"# {self.statement()}\n{format_yaml(self.schema(target, **how))}"
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as numbers, lists and texts that JSON can hold."""
@@ -376,3 +379,46 @@ def _words(column: FoundColumn) -> Sequence[str]:
     if column.missing is not None:
         words.append(f"missing {column.missing:.1%}")
     return words
+
+
+_WORDS = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
+
+
+def format_yaml(content: dict[str, Any], indent: int = 0) -> str:
+    """A mapping of texts to mappings, lists, texts and numbers."""
+    lines = []
+    for key, value in content.items():
+        head = f"{' ' * indent}{_key(key)}:"
+        if isinstance(value, dict) and indent < 2 and value:
+            lines += [head, format_yaml(value, indent + 2).rstrip("\n")]
+        else:
+            lines.append(f"{head} {format_flow(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def format_flow(value: Any) -> str:
+    """A mapping, list, text or number on one line."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_key(k)}: {format_flow(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(format_flow, value)) + "]"
+    return _scalar(value)
+
+
+def _key(name: str) -> str:
+    plain = re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII)
+    return name if plain and name.lower() not in _WORDS else _scalar(name)
+
+
+def _scalar(value: Any) -> str:
+    if not isinstance(value, str):
+        return repr(value)
+    return '"' + "".join(map(_character, value)) + '"'
+
+
+def _character(c: str) -> str:
+    if c in '"\\':
+        return "\\" + c
+    if c.isprintable():
+        return c
+    return f"\\U{ord(c):08X}"

@@ -14,21 +14,20 @@ import numpy as np
 
 from ..accounting import PERSON, ROW, GaussianEvent
 from ..errors import BudgetError, PrivacyParameterError
-from ..evaluation.figures import TwoClasses
-from ..evaluation.grid import CELLS, UNIT, Grid, counts_matrix
-from ..evaluation.posterior import Solver, two_classes
+from ..evaluation.classification import TwoClasses
+from ..evaluation.counts import CELLS, UNIT, ScoreGrid, Solver, counts_matrix, two_classes
 from ..noisy_sums import MOST_SIGMA2, Block, Codes, Floats, Ints, Layout, release
 from ..parameters.parse import parse_number
 from ..request.losses import QUANTILES
 from ..request.settings import Settings
-from .score_names import KINDS
+from . import KINDS
 
 GRID = 1 << 16  # units of one row
 _COUNT = GRID // 4  # the number of rows is released beside the sum of losses, with more noise
 _LEAST_SIGMA2 = 1 << 20
 _LOG_LOSS_BOUND = 3.0
 _TIME_BOUND = 4.0
-_AUC_GRID = Grid()
+_AUC_GRID = ScoreGrid()
 _DEFAULTS = {
     "regression": "squared_error",
     "quantile": "pinball_loss",
@@ -103,7 +102,7 @@ class Score:
         """Refuse a score that these settings do not have.
 
         Args:
-            kind: Result of :func:`kind_of`.
+            kind: Result of :func:`predicted_kind`.
 
         Raises:
             PrivacyParameterError: Another kind.
@@ -249,7 +248,7 @@ class Score:
     @staticmethod
     def _auc(sums: Floats, sigma: float) -> ScoreValue:
         """Area under the curve from a noisy table, as an evaluation reads it; post-processing."""
-        solver = Solver.of(_auc_block().matrix)
+        solver = Solver.from_matrix(_auc_block().matrix)
         area = TwoClasses(two_classes(_AUC_GRID, solver, sums, sigma)).auc
         # Not-a-number is above nothing and below nothing: runs would have no order.
         rank = -math.inf if math.isnan(area.value) else area.value
@@ -269,7 +268,7 @@ def _loss_block() -> Block:
     return Block(np.stack([losses, np.full(len(losses), _COUNT)]))
 
 
-def judge_of(score: Score | str | None, kind: str) -> Score:
+def choose_score(score: Score | str | None, kind: str) -> Score:
     """What models are judged by."""
     judge = Score.default(kind) if score is None else score
     judge = Score(judge) if isinstance(judge, str) else judge
@@ -291,7 +290,7 @@ class Predicted:
     scale: float = 1.0  # of the law
 
     @classmethod
-    def of(cls, s: Settings) -> Predicted:
+    def from_settings(cls, s: Settings) -> Predicted:
         """What a checked setting predicts."""
         if s.objective.intervals:
             scale = float(s["aft_loss_distribution_scale"])
@@ -299,14 +298,14 @@ class Predicted:
         return cls(QUANTILES.levels(s)) if s["objective"] == "reg:quantileerror" else cls()
 
 
-def kind_of(settings: Sequence[Settings]) -> str:
+def predicted_kind(settings: Sequence[Settings]) -> str:
     """What scores can judge of all settings together."""
     if any(s.labels > 1 for s in settings):
         raise PrivacyParameterError(
             "Settings of several targets cannot be selected among: a score judges one label of "
             "each row. Select with one target, and train all of them with the setting found."
         )
-    first, predicted = settings[0], {Predicted.of(s).levels for s in settings}
+    first, predicted = settings[0], {Predicted.from_settings(s).levels for s in settings}
     times = {s.objective.intervals for s in settings}
     several = any(len(levels) > 1 for levels in predicted)
     if len(times) > 1 or (several and len(predicted) > 1):

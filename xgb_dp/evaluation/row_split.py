@@ -1,4 +1,4 @@
-"""A random split of private rows into a part for trainings and a part for evaluations.
+"""A random split of private rows into a part for training and a part for evaluation.
 
 Proof: docs/proofs/evaluation.md
 """

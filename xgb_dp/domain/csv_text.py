@@ -1,8 +1,8 @@
-"""How CSV files are written, and their text in blocks of whole lines.
+"""The form of CSV files, and their text in blocks of whole lines.
 
-A row is a line, and no line changes how another one is read. What Arrow's reader could take in two
-ways is refused here, with the number of the line. Apart from what makes cells of the text, whose
-packages take long to load.
+A row is a line, and no line changes how another one is read. Text that Arrow's reader could take in
+two ways is refused here, with the number of the line. The modules that make cells of the text take
+long to load, so they are not imported here.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Csv:
             )
 
     @classmethod
-    def of(cls, content: Mapping[str, Any]) -> Csv:
+    def from_mapping(cls, content: Mapping[str, Any]) -> Csv:
         """The form that a policy declares."""
         if not set(content) <= set(cls.__dataclass_fields__) or not all(
             isinstance(value, str) for value in content.values()
@@ -98,7 +98,7 @@ def is_parquet(path: Path) -> bool:
     return path.suffix.lower() in (".parquet", ".pq") or path.is_dir()
 
 
-def separator_of(path: Path, form: Csv) -> str:
+def find_separator(path: Path, form: Csv) -> str:
     """What stands between the cells of a file."""
     return "\t" if form.separator == "," and ".tsv" in path.suffixes else form.separator
 
@@ -118,7 +118,7 @@ def check_columns(names: Sequence[str], header: Sequence[str]) -> None:
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[None]:
+def reading_errors(path: Path) -> Iterator[None]:
     """Turn what libraries raise into an error that shows nothing of the file."""
     try:
         yield
@@ -138,22 +138,22 @@ def reading(path: Path) -> Iterator[None]:
     raise RowDomainError(f"{path.name} {wrong}.")
 
 
-def refuse(path: Path, line: int, wrong: str) -> NoReturn:
+def refuse_line(path: Path, line: int, wrong: str) -> NoReturn:
     """Refuse a line of a file."""
     raise RowDomainError(f"{path.name}, line {line}: {wrong}")
 
 
-def header_of(path: Path, form: Csv | None = None) -> list[str]:
+def read_header(path: Path, form: Csv | None = None) -> list[str]:
     """Names of the columns of a CSV or Parquet file; no row is read."""
     if is_parquet(path):
-        from .reader import typed_header
+        from .row_files import typed_header
 
         return typed_header(path)
     form = form or Csv()
-    return header_in(path, form, next(blocks_of(path, form), (1, b""))[1])[0]
+    return parse_header(path, form, next(read_blocks(path, form), (1, b""))[1])[0]
 
 
-def header_in(path: Path, form: Csv, block: bytes) -> tuple[list[str], int, bytes]:
+def parse_header(path: Path, form: Csv, block: bytes) -> tuple[list[str], int, bytes]:
     """Names in the first line that is not empty, the number of the next line, and the rest."""
     text = block.lstrip(b"\r\n")
     first, _, rest = text.partition(b"\n")
@@ -162,10 +162,10 @@ def header_in(path: Path, form: Csv, block: bytes) -> tuple[list[str], int, byte
             f"{path.name} is empty: the first line must hold the names of the columns."
         )
     line = block[: len(block) - len(text)].count(b"\n") + 1
-    separator = separator_of(path, form)
-    wrong = fault_of(first, separator)
+    separator = find_separator(path, form)
+    wrong = find_fault(first, separator)
     if wrong:
-        refuse(path, line, wrong)
+        refuse_line(path, line, wrong)
     [names] = csv.reader([first.rstrip(b"\r").decode()], delimiter=separator)
     return [name.strip() for name in names], line + 1, rest
 
@@ -175,7 +175,7 @@ def _quoted(separator: str) -> re.Pattern[bytes]:
     return re.compile(rb"%s(?:%s%s)*\r?" % (cell, re.escape(separator.encode()), cell))
 
 
-def fault_of(line: bytes, separator: str, columns: int = 0) -> str:
+def find_fault(line: bytes, separator: str, columns: int = 0) -> str:
     """What is wrong with one line below the encoding; empty if nothing is."""
     if b"\0" in line:
         return "a NUL character. Remove it; in a file of UTF-16, give --encoding utf-16."
@@ -201,13 +201,13 @@ def fault_of(line: bytes, separator: str, columns: int = 0) -> str:
 
 def refuse_lines(path: Path, form: Csv, columns: int, line: int, block: bytes) -> None:
     """Refuse the first line of a block that has a fault."""
-    separator = separator_of(path, form)
+    separator = find_separator(path, form)
     for number, text in enumerate(block.split(b"\n"), line):
-        if wrong := fault_of(text, separator, columns):
-            refuse(path, number, wrong)
+        if wrong := find_fault(text, separator, columns):
+            refuse_line(path, number, wrong)
 
 
-def blocks_of(path: Path, form: Csv) -> Iterator[tuple[int, bytes]]:
+def read_blocks(path: Path, form: Csv) -> Iterator[tuple[int, bytes]]:
     """The text of a file in UTF-8, some whole lines at a time, and the number of the first."""
     kinds = [suffix.lower() for suffix in path.suffixes]
     packed = _PACKED.get(kinds[-1]) if kinds else None
@@ -216,14 +216,14 @@ def blocks_of(path: Path, form: Csv) -> Iterator[tuple[int, bytes]]:
             f"{path.name}: rows come as .csv, .tsv or .txt, also packed (.csv.gz, .csv.bz2, "
             ".csv.xz), as .parquet, or as a folder of .parquet files."
         )
-    with reading(path):
+    with reading_errors(path):
         module = None if packed is None else importlib.import_module(packed)
     decoder = None if form.is_utf8 else codecs.getincrementaldecoder(form.encoding)()
     line, rest = 1, b""
     with path.open("rb") if module is None else module.open(path, "rb") as file:
         start = True
         while True:
-            with reading(path):
+            with reading_errors(path):
                 data = file.read(BLOCK)
             last = not data
             try:
@@ -237,7 +237,9 @@ def blocks_of(path: Path, form: Csv) -> Iterator[tuple[int, bytes]]:
             except UnicodeError as error:
                 _refuse_text(path, line, error, b"" if decoder is None else rest)
             if len(rest) > _LONGEST:
-                refuse(path, line, f"longer than {_LONGEST >> 20} MiB. End rows by line breaks.")
+                refuse_line(
+                    path, line, f"longer than {_LONGEST >> 20} MiB. End rows by line breaks."
+                )
             if block:
                 yield line, block
                 line += block.count(b"\n")
@@ -250,7 +252,7 @@ def _refuse_text(path: Path, line: int, error: UnicodeError, before: bytes) -> N
     if isinstance(error, UnicodeDecodeError):
         sound = error.object[: error.start].decode(error.encoding, errors="ignore")
         line += before.count(b"\n") + sound.count("\n")
-    refuse(
+    refuse_line(
         path,
         line,
         "the text is of another encoding. Give --encoding, for example --encoding latin-1, or "

@@ -1,4 +1,4 @@
-"""Files of rows as Arrow reads them: cells of CSV files as texts, of Parquet files as typed.
+"""Files of rows as Arrow reads them: cells of CSV files as strings, of Parquet files as typed.
 
 There is one way from bytes to cells for each kind. Lines of CSV files are checked before Arrow sees
 them, and each block of whole lines is parsed by itself, so that memory is bounded and no row
@@ -22,22 +22,22 @@ from pyarrow import parquet
 
 from ..data.cells import numbers_among
 from ..errors import PrivacyParameterError, RowDomainError
-from .csv_form import (
+from .csv_text import (
     Csv,
-    blocks_of,
     check_columns,
-    header_in,
+    find_separator,
     is_parquet,
-    reading,
+    parse_header,
+    read_blocks,
+    reading_errors,
     refuse_lines,
-    separator_of,
 )
 
 _INDEX = re.compile(r"__index_level_\d+__")  # a nameless index of pandas
 _NULL_PART = "__HIVE_DEFAULT_PARTITION__"
 
 
-def pieces_of(
+def read_batches(
     path: Path,
     wanted: Sequence[str],
     form: Csv | None = None,
@@ -58,12 +58,12 @@ def pieces_of(
     return _texts(path, wanted, form or Csv(), numbers, missing)
 
 
-def cells_of(path: Path, wanted: Sequence[str], *how: Any) -> pa.Table:
-    """The cells of some columns, whole; see :func:`pieces_of`."""
-    return joined(path, list(pieces_of(path, wanted, *how)))
+def read_cells(path: Path, wanted: Sequence[str], *how: Any) -> pa.Table:
+    """The cells of some columns, whole; see :func:`read_batches`."""
+    return join_batches(path, list(read_batches(path, wanted, *how)))
 
 
-def joined(path: Path, pieces: list[pa.RecordBatch]) -> pa.Table:
+def join_batches(path: Path, pieces: list[pa.RecordBatch]) -> pa.Table:
     """Pieces of a file as one table."""
     if len({piece.schema for piece in pieces}) == 1:
         return pa.Table.from_batches(pieces)
@@ -76,8 +76,8 @@ def joined(path: Path, pieces: list[pa.RecordBatch]) -> pa.Table:
 def _texts(
     path: Path, wanted: Sequence[str], form: Csv, numbers: Collection[str], missing: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    blocks = blocks_of(path, form)
-    header, line, block = header_in(path, form, next(blocks, (1, b""))[1])
+    blocks = read_blocks(path, form)
+    header, line, block = parse_header(path, form, next(blocks, (1, b""))[1])
     check_columns(wanted, header)
     places = [header.index(name) for name in wanted]
     marked = set(numbers) if form.decimal != "." or form.thousands else set()
@@ -100,7 +100,7 @@ def _parsed(
 ) -> list[pa.Array]:
     """Some columns of a block of lines."""
     names = [str(i) for i in range(columns)]
-    separator = separator_of(path, form)
+    separator = find_separator(path, form)
     try:
         if not _is_plain(block, separator):
             raise pa.ArrowInvalid
@@ -158,13 +158,13 @@ def _unmarked(texts: pa.Array, form: Csv, missing: Sequence[str]) -> pa.Array:
 
 def typed_header(path: Path) -> list[str]:
     """Names of the columns of a Parquet file, or of a folder of them."""
-    return list(types_of(path).column_names)
+    return list(read_types(path).column_names)
 
 
-def types_of(path: Path) -> pa.Table:
+def read_types(path: Path) -> pa.Table:
     """The columns of Parquet files with their types, by their schema; no row is read."""
     file, parts = _files_in(path)[0]
-    with reading(path):
+    with reading_errors(path):
         schema = parquet.read_schema(file)
     columns = [field for field in schema.remove_metadata() if not _INDEX.fullmatch(field.name)]
     return pa.schema([*columns, *(pa.field(name, pa.string()) for name in parts)]).empty_table()
@@ -197,12 +197,12 @@ def _files_in(path: Path) -> list[tuple[Path, dict[str, str | None]]]:
 
 
 def _typed(path: Path, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    schema = types_of(path).schema
+    schema = read_types(path).schema
     check_columns(wanted, schema.names)
     empty = [pa.array([], schema.field(name).type) for name in wanted]
     yield pa.record_batch(empty, list(wanted))
     for place, parts in _files_in(path):
-        with reading(path):
+        with reading_errors(path):
             file = parquet.ParquetFile(place, buffer_size=1 << 20, pre_buffer=False)
         with file:
             names = [name for name in wanted if name not in parts]
@@ -213,7 +213,7 @@ def _typed(path: Path, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
                 )
             batches = file.iter_batches(columns=names)
             while True:
-                with reading(path):
+                with reading_errors(path):
                     batch = next(batches, None)
                 if batch is None:
                     break
@@ -225,7 +225,7 @@ def _typed(path: Path, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
                 yield pa.record_batch(columns, list(wanted))
 
 
-def ids_of(cells: Any, name: str, missing: Sequence[str]) -> pd.Series:
+def read_ids(cells: Any, name: str, missing: Sequence[str]) -> pd.Series:
     """Ids as they are; those that are texts without spaces around them, as all texts of cells."""
     if pa.types.is_dictionary(cells.type):
         cells = cells.cast(cells.type.value_type)
@@ -241,7 +241,7 @@ def ids_of(cells: Any, name: str, missing: Sequence[str]) -> pd.Series:
     return pd.Series(pd.arrays.ArrowExtensionArray(cells), name=name)
 
 
-def frame_of(table: pa.Table) -> pd.DataFrame:
+def to_frame(table: pa.Table) -> pd.DataFrame:
     """A table as a data frame that keeps each cell as it is: whole numbers stay exact."""
     return table.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
 
@@ -253,6 +253,6 @@ def write_rows(rows: pa.Table | pd.DataFrame, path: Path, form: Csv | None = Non
             rows = pa.Table.from_pandas(rows, preserve_index=False)
         parquet.write_table(rows.replace_schema_metadata(), path)
         return
-    form, frame = form or Csv(), rows if isinstance(rows, pd.DataFrame) else frame_of(rows)
+    form, frame = form or Csv(), rows if isinstance(rows, pd.DataFrame) else to_frame(rows)
     encoding = "utf-8" if form.is_utf8 else form.encoding
-    frame.to_csv(path, index=False, sep=separator_of(path, form), encoding=encoding)
+    frame.to_csv(path, index=False, sep=find_separator(path, form), encoding=encoding)

@@ -1,11 +1,11 @@
-"""The last step before a training releases anything: whoever has to agree is asked here.
+"""The authorization of a release, which is asked for before anything is released.
 
-A budget books what is about to be released; a selection checks that it is what it has accounted
-for. Both refuse by raising, and then nothing was released.
+A budget books the release; a selection checks that it has accounted for the release. Both refuse by
+raising an error, and then nothing was released.
 
-A gate holds for the thread or task that puts it up, and for those that are given its context. While
-a block of a budget is open, the others of the process are refused, and so are processes that are
-started in it: nothing that runs in the block passes by its budget unseen.
+An authorization holds for the thread or task that sets it, and for those that are given its
+context. While a block of a budget is open, other threads of the process are refused, and so are
+processes started in it: nothing that runs in the block passes by its budget unseen.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..record.form import Released
 
 
 @dataclass(frozen=True)
-class Release:
+class ReleaseRequest:
     """What is about to be released, as a gate sees it."""
 
     events: tuple[Event, ...]  # those of the whole plan, in release order
@@ -36,7 +36,7 @@ class Release:
     earlier: tuple[Released, ...] = ()  # what the model that is continued has released
 
 
-Gate: TypeAlias = Callable[[Release], Sequence[str | None]]
+Gate: TypeAlias = Callable[[ReleaseRequest], Sequence[str | None]]
 """Refuses by raising. Returns the names of the book's entries: of each of the earlier releases, and
 of this one; nothing where there is no book."""
 
@@ -60,7 +60,7 @@ _blocks: list[_Held] = []  # open ones, of all threads
 _lock = threading.Lock()
 
 
-def before_release(
+def authorize(
     events: Sequence[Event],
     *,
     private: bool,
@@ -81,11 +81,11 @@ def before_release(
         )
     else:
         whom = Unit(one_unit(events)) if unit is None else unit
-        names = held.ask(Release(tuple(events), private, whom, part, tuple(earlier)))
+        names = held.ask(ReleaseRequest(tuple(events), private, whom, part, tuple(earlier)))
     return tuple(names) or (*(old.entry for old in earlier), None)
 
 
-def look_before(release: Release) -> None:
+def check_before(release: ReleaseRequest) -> None:
     """Whether the gate in force will let a training through; nothing is booked. Reads no data.
 
     Parties with a book each ask it before any of them books.
@@ -149,7 +149,9 @@ def check_free(*, booked: bool = True) -> None:
 
 
 @contextmanager
-def guarded(gate: Gate, *, block: str | None = None, look: Gate | None = None) -> Iterator[None]:
+def authorized_by(
+    gate: Gate, *, block: str | None = None, look: Gate | None = None
+) -> Iterator[None]:
     """Put a gate in force for the trainings that follow."""
     check_free()
     held = _Held(gate, block, look)

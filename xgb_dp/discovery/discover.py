@@ -1,10 +1,11 @@
-"""A discovery from front to back: read the cells, calibrate, book, release.
+"""A discovery, step by step: read the cells, calibrate the noise, book, release.
 
 Proof: docs/proofs/discovery.md
 """
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,27 +14,30 @@ from typing import Any
 
 import numpy as np
 
-from ..accounting import Unit
+from ..accounting import ThresholdEvent, Unit, make_accountant
+from ..accounting.curve import narrow
+from ..accounting.threshold import failure_of
+from ..accounting.units import ONE_ROW
 from ..budget import Budget
-from ..budget.booked import booked, check_alone, unit_of
-from ..budget.gate import check_free
+from ..budget.authorization import check_free
+from ..budget.budget import book_and_draw, check_single_process, choose_unit
 from ..data.arrays import collected
 from ..data.cells import MISSING
 from ..data.dates import EPOCH
 from ..data.frames import columns_of
 from ..data.ids import column_of, persons_of
-from ..domain.declared import read_day
+from ..domain.columns import read_day
 from ..engine import native
 from ..engine.progress import progress
-from ..errors import PrivacyParameterError, spelling
-from ..noisy_sums import ColumnPlan, release_numbers, release_texts
+from ..errors import BudgetError, PrivacyParameterError, spelling
+from ..mechanisms.mechanism import count_noise
+from ..noisy_sums import LEVELS, ColumnPlan, release_numbers, release_texts
 from ..parameters.parse import parse_target
 from ..record import policy
 from ..record.caution import concerns, warn
 from ..request.arguments import takes
-from .discovered import Discovery, found_number, found_text
-from .least_noise import plan_discovery
-from .reading import DATES, cells_by_name, kinds_of, read_numbers, read_texts
+from .columns import DATES, cells_by_name, column_kinds, read_numbers, read_texts
+from .result import Discovery, found_number, found_text
 
 _ONE_MACHINE = (
     "A discovery is refused on several workers: it runs on one machine, which has all rows. Run it "
@@ -93,23 +97,23 @@ def discover(
     epsilon, delta = parse_target(epsilon, delta)
     if (rules := policy.in_force()) is not None:
         rules.check_allowed("looks")
-    check_alone("a discovery", "its coins and noise are", _ONE_MACHINE)
+    check_single_process("a discovery", "its coins and noise are", _ONE_MACHINE)
     if budget is not None:
         check_free()
     with spelling({"dp_privacy_id": "privacy_id"}):
-        cells = _Cells.read(data, columns, privacy_id, missing, read_day("`since`", since))
-    unit = unit_of(cells.codes is not None, cells.id_column, group, budget)
+        cells = _ColumnCells.read(data, columns, privacy_id, missing, read_day("`since`", since))
+    unit = choose_unit(cells.codes is not None, cells.id_column, group, budget)
     warn(concerns(epsilon, delta, None, unit))
     plan = plan_discovery(len(cells.texts), len(cells.numbers), epsilon, delta, unit)
     native.lib()
     draw = partial(_release, cells, plan, delta, unit)
     with progress("discover: count"):
-        discovery, entry = booked(draw, plan.events, budget, note, unit=unit)
+        discovery, entry = book_and_draw(draw, plan.events, budget, note, unit=unit)
     return discovery if entry is None else replace(discovery, entry=entry)
 
 
 @dataclass(frozen=True, eq=False)
-class _Cells:
+class _ColumnCells:
     """The columns that are looked at, as they are read row by row."""
 
     kinds: Mapping[str, str]
@@ -123,7 +127,7 @@ class _Cells:
     @classmethod
     def read(
         cls, data: Any, columns: Any, privacy_id: Any, missing: Sequence[str], since: str
-    ) -> _Cells:
+    ) -> _ColumnCells:
         data = collected(data)
         kinds, ids = _apart(data, columns, privacy_id)
         cells = cells_by_name(data, list(kinds))
@@ -144,7 +148,7 @@ class _Cells:
 def _apart(data: Any, columns: Any, privacy_id: Any) -> tuple[dict[str, str], Any]:
     """The kinds of the columns without that of ids, and the ids."""
     if not isinstance(privacy_id, str):
-        return kinds_of(data, columns), privacy_id
+        return column_kinds(data, columns), privacy_id
     names = list(data) if isinstance(data, Mapping) else columns_of(data)
     if names.count(privacy_id) != 1:
         raise PrivacyParameterError(
@@ -153,7 +157,7 @@ def _apart(data: Any, columns: Any, privacy_id: Any) -> tuple[dict[str, str], An
         )
     if columns is None:
         columns = [name for name in names if name != privacy_id]
-    kinds = kinds_of(data, columns)
+    kinds = column_kinds(data, columns)
     if privacy_id in kinds:
         raise PrivacyParameterError(
             "`columns` names the column of ids, which cannot be looked at. Leave it out."
@@ -161,7 +165,7 @@ def _apart(data: Any, columns: Any, privacy_id: Any) -> tuple[dict[str, str], An
     return kinds, data[privacy_id]
 
 
-def _release(cells: _Cells, plan: ColumnPlan, delta: float, unit: Unit) -> Discovery:
+def _release(cells: _ColumnCells, plan: ColumnPlan, delta: float, unit: Unit) -> Discovery:
     trees = {}
     if cells.numbers:
         released = release_numbers(plan, np.stack(list(cells.numbers.values())), cells.codes)
@@ -185,3 +189,74 @@ def _release(cells: _Cells, plan: ColumnPlan, delta: float, unit: Unit) -> Disco
         since=cells.since if any(kind in DATES for kind in cells.kinds.values()) else None,
         missing=cells.missing,
     )
+
+
+_THRESHOLD_SHARE = 0.25  # of delta
+
+
+def compute_epsilon(plan: ColumnPlan, delta: float, group: int = 1) -> float:
+    """Certified epsilon of all of it, in nats, for so many rows or persons."""
+    return make_accountant("exact", plan.events).get_epsilon(delta, group)
+
+
+def plan_discovery(
+    texts: int, numbers: int, epsilon: float, delta: float, unit: Unit = ONE_ROW
+) -> ColumnPlan:
+    """The least noise that meets the target; every column has the same part of the budget."""
+
+    def of(mu: float) -> ColumnPlan:
+        return _with_noise(texts, numbers, unit, mu * mu / (texts + numbers), delta)
+
+    def fits(mu: float) -> bool:
+        try:
+            return compute_epsilon(of(mu), delta, unit.group) <= epsilon
+        except BudgetError:  # so much noise that no grid holds it
+            return True
+
+    # The noise of mu = epsilon / 100 would do for any delta that is of use.
+    low = high = max(epsilon, 1e-6) / (100.0 * unit.group)
+    while fits(high) and high < 1e4:
+        low, high = high, 2.0 * high
+    mu, _ = narrow(fits, low, high, 40)
+    plan = of(mu)
+    if compute_epsilon(plan, delta, unit.group) > epsilon:
+        raise BudgetError(
+            f"No noise meets epsilon={epsilon:g} at delta={delta:g} for so many columns. Look at "
+            "fewer columns, or spend more."
+        )
+    return plan
+
+
+def _with_noise(texts: int, numbers: int, unit: Unit, each: float, delta: float) -> ColumnPlan:
+    """The integers for a mu^2 of each column, rounded to more noise."""
+    plan, persons = ColumnPlan(texts, numbers, unit.name), unit.of_persons
+    if numbers:
+        touched = numbers * LEVELS
+        noise = count_noise(touched, numbers * each, persons=persons)
+        plan = replace(plan, number_shift=noise.shift, number_sigma2=noise.sigma2)
+    if texts:
+        noise = count_noise(texts, texts * each, persons=False)  # a vote is one
+        plan = replace(plan, text_shift=noise.shift, text_sigma2=noise.sigma2)
+        share = _THRESHOLD_SHARE * delta
+        least = _threshold(noise.shift, noise.sigma2, texts, share, unit.group)
+        plan = replace(plan, threshold=least)
+    return plan
+
+
+def _threshold(shift: int, sigma2: int, texts: int, delta: float, group: int) -> int:
+    """The least count that may be shown: of `texts` cells of a row of each of a group, all fail.
+
+    Their rows may all be in one cell, so a count of a group's own is as large as the group.
+    """
+    unit = 1 << shift
+
+    def fails(count: int) -> bool:
+        return failure_of(ThresholdEvent("categories", unit, sigma2, count, texts), group) > delta
+
+    low, high = 0, group * unit + math.isqrt(sigma2) + 1
+    while fails(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fails(middle) else (low, middle)
+    return high

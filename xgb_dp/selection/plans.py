@@ -1,6 +1,6 @@
-"""What every run of a selection may spend, so that the whole meets its target.
+"""The budget of every run of a selection, such that the whole meets its target.
 
-All of it is computed from public inputs: parameters, the schema of the columns and the target.
+It is computed from public inputs: parameters, the schema of the columns and the target.
 
 Proof: docs/proofs/selection.md
 """

@@ -1,5 +1,7 @@
 """A private selection: secret repetitions of training and scoring, of which the best is kept.
 
+The rows are divided into those that the models are trained on and those that score them.
+
 Proof: docs/proofs/selection.md
 """
 
@@ -9,24 +11,25 @@ import itertools
 import os
 import secrets
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 import xgboost as xgb
 
 from ..accounting import Event, Repetitions
-from ..budget.booked import check_alone, spent
-from ..budget.budget import Budget, as_budget
-from ..budget.gate import Release, check_free, guarded
+from ..budget.authorization import ReleaseRequest, authorized_by, check_free
+from ..budget.budget import Budget, as_budget, book_release, check_single_process
 from ..data import persons
-from ..data.parts import Part
+from ..data.ids import Persons, persons_of
+from ..data.parts import Part, apart
+from ..data.split_rows import part_of
 from ..engine import native
 from ..engine.predictions import probabilities
 from ..engine.progress import progress
-from ..errors import BudgetError, PrivacyParameterError, PrivacyWarning, spelling
+from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal, PrivacyWarning, spelling
+from ..evaluation.row_split import Split, halves
 from ..parameters import parse
 from ..record import ledger
 from ..record.caution import concerns, warn
@@ -36,15 +39,14 @@ from ..request.names import flatten
 from ..request.params import DEFAULT_ROUNDS
 from ..request.schema import Schema, read_schema
 from ..request.sizes import settings_of_sizes
-from ..training.call_site import CallSite
+from ..training.call_site import CallSite, read_matrix
 from ..training.declared_rows import check_rows
 from ..training.keeper import released_by, with_look
 from ..training.prepare import prepare
 from ..training.run import Training
+from . import SCORES
 from .plans import ACCOUNTANT, Trial, TuningPlan, plan_runs, trials
-from .score_names import SCORES
-from .scores import Predicted, Score, ScoreValue, judge_of, kind_of
-from .sides import Given, Side
+from .scores import Predicted, Score, ScoreValue, choose_score, predicted_kind
 
 _ONE_MACHINE = (
     "A selection runs on one machine: every worker of a cluster would make a choice of its own "
@@ -53,6 +55,76 @@ _ONE_MACHINE = (
 )
 # Up to so many expected runs Poisson's law leaves most to a run for the rank that the best reaches.
 _FEW_RUNS = 4.0
+
+_IDS = "dp_privacy_id"
+
+
+@dataclass(frozen=True)
+class RowsWithPersons:
+    """Some of the rows, and whose they are where the unit of privacy is a person."""
+
+    matrix: Any
+    persons: Persons | None
+
+
+@dataclass(frozen=True, eq=False)
+class SelectionRows:
+    """The rows of a selection: a matrix that it divides itself, or both parts of a division."""
+
+    matrices: tuple[Any, ...]
+    ids: tuple[Any, ...]  # of the rows of each matrix; None where every row counts for itself
+    part: Part | None  # of another division that the rows are; None for all rows
+
+    @classmethod
+    def from_data(
+        cls, params: Mapping[str, Any], data: Any
+    ) -> tuple[dict[str, Any], SelectionRows]:
+        """The rows, and parameters that say of ids only that there are some."""
+        if not isinstance(data, Split):
+            read_matrix(data)
+            flat, ids = persons.taken_out(flatten(params), data)
+            return flat, cls((data,), (ids,), part_of(data, ids))
+        matrices = (data.train, data.test)
+        for matrix in matrices:
+            read_matrix(matrix)
+        if not apart(part_of(data.train), part_of(data.test), data.unit):
+            raise PrivacyRefusal(
+                "A selection takes the two parts of one xgb_dp.split: a part was put in by hand, "
+                "so that a row may be in both, and cost more than the selection counts. Nothing "
+                "was released."
+            )
+        flat = flatten(params)
+        given = flat.get(_IDS)
+        if given is not None and not (isinstance(given, str) or given is True):
+            raise PrivacyParameterError(
+                "The rows of a split belong to the persons by whom it was made: give the ids to "
+                f"xgb_dp.split(..., privacy_id=ids), and here {_IDS}=True, or the name of their "
+                "column."
+            )
+        flat, train_ids = persons.taken_out(flat, data.train)
+        return flat, cls(matrices, (train_ids, train_ids and data.test.persons), None)
+
+    def with_persons(self, column: str | None) -> tuple[RowsWithPersons, ...]:
+        """Each matrix with its persons."""
+        pairs = zip(self.matrices, self.ids, strict=True)
+        return tuple(
+            RowsWithPersons(m, None if ids is None else persons_of(ids, m.num_row(), column=column))
+            for m, ids in pairs
+        )
+
+    def divide(
+        self, sides: tuple[RowsWithPersons, ...], share: float
+    ) -> tuple[RowsWithPersons, RowsWithPersons]:
+        """Rows to train on, and rows to score on."""
+        if len(sides) == 2:
+            return sides[0], sides[1]
+        whole = sides[0]
+        whose = whole.persons
+        parts = halves(whole.matrix, share, None if whose is None else whose.codes)
+        first, second = (
+            RowsWithPersons(taken, whose and whose.some(rows)) for rows, taken in parts
+        )
+        return first, second
 
 
 @dataclass(frozen=True)
@@ -155,68 +227,38 @@ def select(
     _refuse(unknown)
     target = parse.parse_target(epsilon, delta)
     given = {"privacy_id": privacy_id, "group": group}
-    whose = {f"dp_{name}": value for name, value in given.items() if value is not None}
-    params = flatten([*flatten(params).items(), *whose.items()])
-    law = partial(_law, repetitions, mean_runs)
-    with spelling({name: name.removeprefix("dp_") for name in whose}):
-        choice = _Choice.of(params, dtrain, settings, num_boost_round, score, law, target, budget)
-        return choice.run(parse.parse_probability("validation", validation), note)
-
-
-@dataclass(frozen=True, eq=False)
-class _Choice:
-    """A selection whose arguments have been checked; no row was read."""
-
-    given: Given
-    schema: Schema
-    candidates: Sequence[Trial]
-    judge: Score
-    law: Repetitions
-    target: tuple[float, float]
-    budget: Any
-
-    @classmethod
-    def of(
-        cls,
-        params: Mapping[str, Any],
-        dtrain: Any,
-        settings: Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]],
-        rounds: int,
-        score: Score | str | None,
-        law: Callable[[int], Repetitions],
-        target: tuple[float, float],
-        budget: Any,
-    ) -> _Choice:
-        params, given = Given.of(params, dtrain)
+    unit_params = {f"dp_{name}": value for name, value in given.items() if value is not None}
+    params = flatten([*flatten(params).items(), *unit_params.items()])
+    with spelling({name: name.removeprefix("dp_") for name in unit_params}):
+        params, rows = SelectionRows.from_data(params, dtrain)
         check_free(booked=budget is not None)
-        check_alone("a selection", "the number of runs and the noise of scores are", _ONE_MACHINE)
-        schema = read_schema(given.matrices[0])
-        candidates = trials(params, _listed(settings), rounds, schema, target[0])
-        judge = judge_of(score, kind_of([trial.settings for trial in candidates]))
+        check_single_process(
+            "a selection", "the number of runs and the noise of scores are", _ONE_MACHINE
+        )
+        schema = read_schema(rows.matrices[0])
+        candidates = trials(params, _listed(settings), num_boost_round, schema, target[0])
         s = candidates[0].settings
-        warn(concerns(*target, s["dp_n_public"], s.privacy_unit), stacklevel=3)
-        return cls(given, schema, candidates, judge, law(len(candidates)), target, budget)
-
-    def run(self, share: float, note: str) -> Selection:
-        """Check all rows, book, train and score."""
-        with progress("select: calibrate"):
-            plan = plan_runs(self.candidates, self.law, self.judge, *self.target)
-        native.lib()
-        s = self.candidates[0].settings
+        judge = choose_score(score, predicted_kind([trial.settings for trial in candidates]))
         unit, look = s.privacy_unit, s["dp_discovered"]
-        sides = self.given.sides(unit.column)
+        warn(concerns(*target, s["dp_n_public"], unit), stacklevel=3)
+        runs = _repetitions(repetitions, mean_runs, len(candidates))
+        share = parse.parse_probability("validation", validation)
+        with progress("select: calibrate"):
+            plan = plan_runs(candidates, runs, judge, *target)
+        native.lib()
+        parts = rows.with_persons(unit.column)
         with progress("select: check"):
-            for side in sides:
-                _rehearse(self.candidates, plan, side, self.schema)
-        fit, valid = self.given.divided(sides, share)
-        entry, part = None, self.given.part
-        if self.budget is not None:
-            release = Release((plan.event,), True, unit, part, released_by(look))
-            *of_look, entry = spent(as_budget(self.budget), release, note, self.target[1])
-            look = {**look, "entry": of_look[0]} if of_look else look
+            for part_rows in parts:
+                _rehearse(candidates, plan, part_rows, schema)
+        fit, valid = rows.divide(parts, share)
+        entry = None
+        if budget is not None:
+            release = ReleaseRequest((plan.event,), True, unit, rows.part, released_by(look))
+            *look_entry, entry = book_release(as_budget(budget), release, note, target[1])
+            look = {**look, "entry": look_entry[0]} if look_entry else look
         with progress("select: train and score"):  # how many runs there are is secret
-            best = _best_run(self.candidates, plan, self.judge, fit, valid)
-        return _result(best, self.judge, self.target, part, entry, look)
+            best = _best_run(candidates, plan, judge, fit, valid)
+        return _result(best, judge, target, rows.part, entry, look)
 
 
 def _refuse(unknown: Mapping[str, Any]) -> None:
@@ -230,7 +272,7 @@ def _refuse(unknown: Mapping[str, Any]) -> None:
         )
 
 
-def _law(family: str | None, mean_runs: float | None, settings: int) -> Repetitions:
+def _repetitions(family: str | None, mean_runs: float | None, settings: int) -> Repetitions:
     """How the number of runs is drawn."""
     try:
         mean = min(max(2.0, settings), _FEW_RUNS) if mean_runs is None else float(mean_runs)
@@ -246,24 +288,26 @@ class _Run(Run):
     score: ScoreValue
 
 
-def _rehearse(candidates: Sequence[Trial], plan: TuningPlan, side: Side, schema: Schema) -> None:
+def _rehearse(
+    candidates: Sequence[Trial], plan: TuningPlan, rows: RowsWithPersons, schema: Schema
+) -> None:
     """Find whatever would end a run, of any setting and on all rows, before anything is booked.
 
     Otherwise the secret coins would decide whether a row outside its domain raises an error: those
     that set rows aside, and those that draw settings.
     """
     for trial in candidates:
-        training = Training.of(prepare(_params_of(trial, plan), schema, trial.rounds), None)
-        training.check_sums(side.matrix)
-        hold = persons.hold(side.matrix, side.persons)
+        training = Training.of(prepare(_training_params(trial, plan), schema, trial.rounds), None)
+        training.check_sums(rows.matrix)
+        hold = persons.hold(rows.matrix, rows.persons)
         try:
-            check_rows(side.matrix, training.settings, training.widest)
-            training.rehearse(side.matrix, None, CallSite())
+            check_rows(rows.matrix, training.settings, training.widest)
+            training.rehearse(rows.matrix, None, CallSite())
         finally:
-            hold.release(side.matrix)
+            hold.release(rows.matrix)
 
 
-def _params_of(trial: Trial, plan: TuningPlan) -> dict[str, Any]:
+def _training_params(trial: Trial, plan: TuningPlan) -> dict[str, Any]:
     """The parameters of one training."""
     return {
         **trial.params,
@@ -276,7 +320,11 @@ def _params_of(trial: Trial, plan: TuningPlan) -> dict[str, Any]:
 
 
 def _best_run(
-    candidates: Sequence[Trial], plan: TuningPlan, judge: Score, fit: Side, valid: Side
+    candidates: Sequence[Trial],
+    plan: TuningPlan,
+    judge: Score,
+    fit: RowsWithPersons,
+    valid: RowsWithPersons,
 ) -> _Run:
     """The best of a secret number of runs. Everything else about them is forgotten."""
 
@@ -290,17 +338,17 @@ def _best_run(
             trial.settings.target,
             plan.score,
             None if valid.persons is None else valid.persons.codes,
-            Predicted.of(trial.settings),
+            Predicted.from_settings(trial.settings),
         )
         return _Run(booster, value.rank, value.events, trial, value)
 
     return best_of(plan.event, run)
 
 
-def _train(trial: Trial, plan: TuningPlan, expected: Sequence[Event], fit: Side) -> Any:
+def _train(trial: Trial, plan: TuningPlan, expected: Sequence[Event], fit: RowsWithPersons) -> Any:
     """One training, stopped before it releases anything but what is accounted for."""
 
-    def check(release: Release) -> tuple[str, ...]:
+    def check(release: ReleaseRequest) -> tuple[str, ...]:
         booked = tuple(expected) in plan.event.runs
         if not booked or not release.private or release.events != tuple(expected):
             raise BudgetError(
@@ -309,10 +357,10 @@ def _train(trial: Trial, plan: TuningPlan, expected: Sequence[Event], fit: Side)
             )
         return ()
 
-    with guarded(check), warnings.catch_warnings():
+    with authorized_by(check), warnings.catch_warnings():
         # Said once for the whole selection; said here, they would count the runs.
         warnings.simplefilter("ignore", PrivacyWarning)
-        params = _params_of(trial, plan)
+        params = _training_params(trial, plan)
         if fit.persons is not None:
             params["dp_privacy_id"] = fit.persons
         return xgb.train(params, fit.matrix, trial.rounds)

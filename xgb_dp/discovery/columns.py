@@ -1,7 +1,7 @@
 """The columns of a table as a discovery reads them: texts, numbers, and dates as numbers.
 
-Which columns there are and of what kind is declared, or is the type of a column of a data frame,
-and public. Every cell is read by itself.
+The names and kinds of the columns are declared, or are the types of a data frame, and public. Every
+cell is read alone.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..data.arrays import cells_of, type_of
 from ..data.cells import is_unicode, read_data, spellings, value_of
 from ..data.dates import parts_of_dates
 from ..data.frames import columns_of
-from ..domain.declared_cells import numbers as declared_numbers
+from ..domain.columns import read_numbers as declared_numbers
 from ..errors import PrivacyParameterError, RowDomainError
 
 DATES = {"date": ("days", "month", "weekday"), "datetime": ("days", "month", "weekday", "hour")}
@@ -27,7 +27,7 @@ _ONE_TEXT = (str, int, float, bool)
 _SEVERAL = "A column has a cell with several values. Give it one text or number for each row."
 
 
-def kinds_of(data: Any, columns: Any) -> dict[str, str]:
+def column_kinds(data: Any, columns: Any) -> dict[str, str]:
     """The kind of each column to look at."""
     names = _names(data)
     if columns is None:

@@ -1,8 +1,13 @@
-"""What options and schema files declare: texts that are parsed, values, and columns.
+"""Declared columns: how options and schema files declare them, and how their cells are read.
 
-Schema files are YAML, TOML or JSON with every key once. In YAML a scalar stays the text that is
-written: else ``no`` were a truth value, 011 nine, 1:30 ninety and 2024-01-01 a date. Only null, ~
-and nothing at all are no text. Categories and classes without quotes are numbers if all are.
+Schema files are YAML, TOML or JSON with every key once. In YAML a scalar stays the string that is
+written: otherwise ``no`` would be a truth value, 011 nine, 1:30 ninety and 2024-01-01 a date. Only
+null, ~ and an empty value are not strings. Categories and classes without quotes are numbers if all
+of them are.
+
+Every cell is read alone, and no type, category or class is taken from the cells. A cell outside its
+declaration raises an error, which says nothing else about it; see "Errors" in
+``docs/guarantee.md``.
 """
 
 from __future__ import annotations
@@ -12,14 +17,20 @@ import json
 import math
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ..data.dates import EPOCH, PARTS
-from ..errors import PrivacyParameterError
+import numpy as np
+import numpy.typing as npt
+
+from ..data.arrays import cells_of, codes_in, is_arrow, is_table, library_of, type_of
+from ..data.cells import ABSENT, Names, numbers_among, numbers_of, read_data
+from ..data.dates import EPOCH, PARTS, parts_of_dates
+from ..data.frames import columns_of
+from ..errors import PrivacyParameterError, RowDomainError
 from ..parameters.parse import parse_number, parse_range
 
 
@@ -35,33 +46,33 @@ _KINDS = {
 }  # fmt: skip
 
 
-def kind_of(value: Any) -> str:
+def describe_type(value: Any) -> str:
     """What a value of a schema file is, in words."""
     return _KINDS.get(type(value), f"a {type(value).__name__}")
 
 
-def mapping(expected: str, value: Any) -> Mapping[str, Any]:
+def check_mapping(expected: str, value: Any) -> Mapping[str, Any]:
     """A mapping of a schema file."""
     if not isinstance(value, Mapping):
-        raise PrivacyParameterError(f"{expected}; got {kind_of(value)}.")
+        raise PrivacyParameterError(f"{expected}; got {describe_type(value)}.")
     return value
 
 
-def column_of(name: str, value: Any) -> str:
+def parse_column_name(name: str, value: Any) -> str:
     """The name of a column."""
     if not isinstance(value, str) or not value.strip():
         raise PrivacyParameterError(
-            f"{name} must be the name of a column; got {kind_of(value)}. Put it in quotes, or "
-            "leave the line out."
+            f"{name} must be the name of a column; got {describe_type(value)}. Put it in quotes, "
+            "or leave the line out."
         )
     return value.strip()
 
 
-def texts(name: str, value: Any) -> tuple[str, ...]:
+def parse_strings(name: str, value: Any) -> tuple[str, ...]:
     """A list of distinct names."""
     if not isinstance(value, (list, tuple)):
         raise PrivacyParameterError(
-            f"{name} must be a list of names, such as [red, green]; got {kind_of(value)}."
+            f"{name} must be a list of names, such as [red, green]; got {describe_type(value)}."
         )
     if not value:
         raise PrivacyParameterError(
@@ -70,7 +81,8 @@ def texts(name: str, value: Any) -> tuple[str, ...]:
     for entry in value:
         if isinstance(entry, bool) or not isinstance(entry, (str, int)):
             raise PrivacyParameterError(
-                f"{name} must be a list of names; one entry is {kind_of(entry)}: put it in quotes."
+                f"{name} must be a list of names; one entry is {describe_type(entry)}: put it in "
+                "quotes."
             )
     names = tuple(str(entry).strip() for entry in value)
     if len(set(names)) != len(names):
@@ -78,12 +90,12 @@ def texts(name: str, value: Any) -> tuple[str, ...]:
     return names
 
 
-def categories_of(name: str, value: Any) -> Declared:
+def parse_categories(name: str, value: Any) -> Declared:
     """Distinct categories or classes: numbers if each is a number without quotes, else texts."""
     entries = value if isinstance(value, (list, tuple)) else []
     numbers = [number for number in map(_number, entries) if number is not None]
     if not numbers or len(numbers) < len(entries):
-        return texts(name, value)
+        return parse_strings(name, value)
     if len(set(map(float, numbers))) < len(numbers):
         raise PrivacyParameterError(f"{name} names an entry twice. Keep one of them.")
     return tuple(numbers)
@@ -99,39 +111,39 @@ def _number(entry: Any) -> int | float | None:
     return entry if type(entry) in (int, float) and abs(entry) <= sys.float_info.max else None
 
 
-def classes_of(name: str, value: Any) -> Declared:
+def parse_classes(name: str, value: Any) -> Declared:
     """The classes of a target."""
-    classes = categories_of(name, value)
+    classes = parse_categories(name, value)
     if len(classes) < 2:
         raise PrivacyParameterError(f"{name} must name at least two classes.")
     return classes
 
 
-def levels_of(name: str, value: Any) -> tuple[float, ...]:
+def parse_levels(name: str, value: Any) -> tuple[float, ...]:
     """Levels of quantiles; their order is checked with the other parameters."""
     levels = value if isinstance(value, (list, tuple)) else [value]
     return tuple(parse_number(name, level) for level in levels)
 
 
-def bounds_of(name: str, value: Any) -> tuple[Any, ...]:
+def parse_bounds(name: str, value: Any) -> tuple[Any, ...]:
     """A public range: (low, high) or (low, high, "log")."""
     listed = isinstance(value, (list, tuple))
     if not listed or len(value) not in (2, 3) or list(value[2:]) not in ([], ["log"]):
-        got = "" if listed else f"; got {kind_of(value)}"
+        got = "" if listed else f"; got {describe_type(value)}"
         raise PrivacyParameterError(f"{name} must be [low, high] or [low, high, log]{got}.")
     return (*parse_range(name, list(value[:2])), *value[2:])
 
 
-def typed(value: Any) -> Any:
+def parse_scalar(value: Any) -> Any:
     """A value of a parameter: texts that are JSON become numbers, lists and so on."""
     if isinstance(value, Mapping):
-        return {str(k): typed(v) for k, v in value.items()}
+        return {str(k): parse_scalar(v) for k, v in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [typed(v) for v in value]
+        return [parse_scalar(v) for v in value]
     if not isinstance(value, str):
         return value
     try:
-        parsed = json_of(value)
+        parsed = parse_json(value)
     except PrivacyParameterError as error:
         if "given twice" in str(error):
             raise
@@ -147,7 +159,7 @@ _DEEPEST = 32  # levels; a schema has four
 
 def read_schema_file(path: Path) -> Any:
     """The content of a schema file."""
-    parse = {".yaml": _yaml, ".yml": _yaml, ".json": json_of, ".toml": _toml}.get(
+    parse = {".yaml": _yaml, ".yml": _yaml, ".json": parse_json, ".toml": _toml}.get(
         path.suffix.lower()
     )
     if parse is None:
@@ -169,7 +181,7 @@ def read_schema_file(path: Path) -> Any:
         ) from None
 
 
-def json_of(text: str) -> Any:
+def parse_json(text: str) -> Any:
     """The value of a JSON text in which no key is given twice."""
 
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -321,16 +333,16 @@ def read_column(name: str, given: Any) -> Column:
         return _categories(where, given)
     bounds = cuts = None
     if "bounds" in given:
-        bounds = bounds_of(f"{where}: bounds", given["bounds"])
+        bounds = parse_bounds(f"{where}: bounds", given["bounds"])
     if "cuts" in given:
         if not isinstance(given["cuts"], list):
             raise PrivacyParameterError(
-                f"{where}: cuts must be a list of numbers; got {kind_of(given['cuts'])}."
+                f"{where}: cuts must be a list of numbers; got {describe_type(given['cuts'])}."
             )
         cuts = tuple(parse_number(f"{where}: cuts", v) for v in given["cuts"])
     if "date" not in given:
         return Column(bounds=bounds, cuts=cuts)
-    date = texts(f"{where}: date", given["date"])
+    date = parse_strings(f"{where}: date", given["date"])
     if not set(date) <= set(PARTS):
         raise PrivacyParameterError(f"{where}: `date` must list some of {', '.join(PARTS)}.")
     if "days" not in date and (bounds or cuts):
@@ -356,7 +368,7 @@ def _check_keys(where: str, given: Any) -> None:
         f"{where} must be 'number', a list of categories, or a mapping with some of "
         f"{', '.join(_KEYS)}"
     )
-    keys = {given: None} if isinstance(given, str) else mapping(expected, given)
+    keys = {given: None} if isinstance(given, str) else check_mapping(expected, given)
     unknown = [repr(key) for key in keys if key not in _KEYS or key == given]
     if unknown:
         raise PrivacyParameterError(f"{expected}; got {', '.join(unknown)}.")
@@ -379,7 +391,7 @@ def _check_keys(where: str, given: Any) -> None:
 
 
 def _categories(where: str, given: Mapping[str, Any]) -> Column:
-    categories = categories_of(f"{where}: categories", given["categories"])
+    categories = parse_categories(f"{where}: categories", given["categories"])
     names, other = list(map(str, categories)), given.get("other", "error")
     if not isinstance(other, str) or other not in ("error", "missing", *names):
         raise PrivacyParameterError(
@@ -398,3 +410,189 @@ def short(column: Column) -> dict[str, Any]:
     if column.categories is None:
         del entries["other"]
     return entries
+
+
+Floats = npt.NDArray[np.float32]
+
+
+def column_names(table: Any) -> list[Any]:
+    """Names of the columns of a table in memory, or of a mapping of names to arrays."""
+    if isinstance(table, Mapping):
+        return list(table)
+    if not is_table(table):
+        raise PrivacyParameterError(
+            "A schema is for a data frame, or a mapping of names of columns to arrays; got a "
+            f"{type(table).__name__}."
+        )
+    return columns_of(table)
+
+
+def read_features(
+    pieces: Iterable[Any], columns: Mapping[str, Column], missing: Sequence[str]
+) -> dict[str, Any]:
+    """Every feature in the form that XGBoost takes; one error for all that are outside.
+
+    Args:
+        pieces: The rows, as data frames of any library, or mappings of names to arrays.
+        columns: What is declared of the columns to read.
+        missing: Texts that stand for a missing cell.
+    """
+    import pandas as pd
+
+    read: dict[tuple[str, str], _ColumnReader] = {}
+    errors: dict[str, set[str]] = {}
+    for cells in pieces:
+        for name, column in columns.items():
+            try:
+                for feature, values in _feature(name, column, cells[name], missing).items():
+                    if not errors:
+                        read.setdefault((name, feature), _ColumnReader()).add(values)
+            except RowDomainError as error:
+                errors.setdefault(name, set()).add(str(error))
+                read.clear()
+    if errors:  # of one column one, whatever lies in which piece
+        said: dict[str, list[str]] = {}
+        for name in (name for name in columns if name in errors):
+            said.setdefault(max(errors[name]), []).append(name)
+        raise RowDomainError(" ".join(f"{', '.join(map(repr, n))}: {e}" for e, n in said.items()))
+    out: dict[str, Any] = {}
+    for (name, feature), cells in read.items():
+        names = columns[name].names
+        array = cells.all()
+        out[feature] = array if names is None else pd.Categorical.from_codes(array, list(names))
+    return out
+
+
+def _feature(name: str, column: Column, cells: Any, missing: Sequence[str]) -> dict[str, Any]:
+    """What a column becomes: numbers, or codes of its categories."""
+    if column.date is not None:
+        parts = parts_of_dates(cells, column.date, column.since or EPOCH, missing)
+        return {f"{name}_{part}": values.astype(np.float32) for part, values in parts.items()}
+    if column.categories is None:
+        return {name: _finite(read_numbers(cells, missing))}
+    return {name: read_codes(cells, column.categories, missing, column.other).astype(np.int32)}
+
+
+class _ColumnReader:
+    """One feature, whose array grows in its place: memory never holds it twice."""
+
+    def __init__(self) -> None:
+        self._array: npt.NDArray[Any] | None = None
+        self._rows = 0
+
+    def add(self, values: npt.NDArray[Any]) -> None:
+        start, self._rows = self._rows, self._rows + len(values)
+        if self._array is None:
+            self._array = values
+            return
+        if self._rows > len(self._array):
+            self._array.resize(self._rows * 9 // 8, refcheck=False)
+        self._array[start : self._rows] = values
+
+    def all(self) -> npt.NDArray[Any]:
+        assert self._array is not None
+        self._array.resize(self._rows, refcheck=False)
+        return self._array
+
+
+def read_numbers(cells: Any, missing: Sequence[str]) -> Floats:
+    """Numbers of a column as 32-bit floats; texts of missing cells that are numbers by value."""
+    texts = [text.strip() for text in missing]
+    values: npt.NDArray[Any] | None = None
+    with suppress(ValueError):
+        column = cells.array.__arrow_array__() if is_arrow(cells) else cells
+        if library_of(column) == "pyarrow" and type_of(column) == "text":
+            values = _numbers_from_strings(column, texts)
+        else:
+            array = read_data(cells_of, cells, "number")
+            if array.dtype.kind in "biuf":
+                values = array
+            elif array.dtype.kind == "O":
+                values = _numbers_from_cells(array.tolist(), texts)
+    if values is None:
+        raise RowDomainError(
+            "a row holds something that is not a number. Numbers are written as 1234.5: decimal "
+            "commas and separated thousands of CSV files need `--decimal , --thousands .`, and a "
+            "per cent sign has to be removed. Dates are declared as `{date: [days, month]}` in a "
+            "schema file. If the column holds categories, declare them (`--categories "
+            "COLUMN=a,b,c`, or in a schema file); if it is not a feature, such as a key, leave it "
+            "out (`--drop COLUMN`); if such texts stand for missing cells, list them under "
+            "`missing` in a schema file."
+        )
+    values = values.astype(np.float64, copy=False)
+    if absent := numbers_among(missing):
+        values = np.where(np.isin(values, absent), np.nan, values)
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32)
+
+
+def _numbers_from_cells(cells: Sequence[Any], missing: Sequence[str]) -> npt.NDArray[np.float64]:
+    absent = frozenset(missing)
+    return numbers_of(
+        ["nan" if isinstance(cell, str) and cell.strip() in absent else cell for cell in cells]
+    )
+
+
+# Texts that Arrow and Python read as the same number, the nearest to what is written.
+_DIGITS = r"^-?[0-9]{1,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,2})?$"
+
+
+def _numbers_from_strings(texts: Any, missing: Sequence[str]) -> npt.NDArray[np.float64]:
+    """Numbers of texts; if Arrow reads not all, those that are not in digits one by one."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if str(texts.type) == "string_view":
+        texts = texts.cast(pa.large_string())  # of views Arrow knows less
+    with suppress(pa.ArrowInvalid):
+        return _sound(texts.cast(pa.float64()))
+    absent, none = (
+        pc.is_in(texts, pa.array(missing, texts.type)),
+        pa.scalar(None, texts.type),
+    )
+    with suppress(pa.ArrowInvalid):
+        return _sound(pc.if_else(absent, none, texts).cast(pa.float64()))
+    plain = pc.and_not(pc.match_substring_regex(texts, _DIGITS), absent).fill_null(False)
+    kept = pc.if_else(plain, texts, none)
+    values = np.array(kept.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
+    others = np.flatnonzero(~plain.to_numpy(zero_copy_only=False).astype(bool))
+    values[others] = _numbers_from_cells(texts.take(pa.array(others)).to_pylist(), missing)
+    return values
+
+
+def _sound(values: Any) -> npt.NDArray[np.float64]:
+    """Numbers that Arrow has read, where all of them are: it reads "nan(1)", which is none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pc.any(pc.is_nan(values)).as_py():
+        raise pa.ArrowInvalid
+    return np.asarray(values.to_numpy(zero_copy_only=False))
+
+
+def _finite(values: Floats) -> Floats:
+    if np.isinf(values).any():
+        raise RowDomainError(
+            "a row holds an infinite number, or one beyond 32-bit floats. Features are finite or "
+            "missing. Drop or replace such cells by a rule that looks at one row at a time."
+        )
+    return values
+
+
+def read_codes(
+    cells: Any, declared: Sequence[Any], missing: Sequence[str], other: str
+) -> npt.NDArray[np.int64]:
+    """Code of each cell, -1 for missing; see :class:`..data.cells.Names`."""
+    names = Names(declared, "A list of categories or classes", absent=missing)
+    indices = read_data(codes_in, cells, names.codes, "category")
+    outside = indices < ABSENT
+    if other == "error" and outside.any():
+        raise RowDomainError(
+            "a row holds something that is not declared. Names in quotes match by spelling, and "
+            "numbers without quotes by value. Declare all that may occur, or say in a schema file "
+            "what others are (`other: missing` or `other: NAME`)."
+        )
+    if other not in ("error", "missing"):
+        indices[outside] = list(map(str, declared)).index(other)
+    indices[indices < ABSENT] = ABSENT
+    return indices
