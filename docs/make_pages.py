@@ -16,9 +16,7 @@ from typing import Any
 from xgb_dp.mechanisms.splits import OF_TREES
 from xgb_dp.parameters.parameter import Parameter, Table
 from xgb_dp.published.systems import PRESETS, SYSTEMS
-from xgb_dp.request.names import NEUTRAL, REFUSED
-from xgb_dp.request.params import ARGUMENTS, DEFAULT_ROUNDS, PARAMETERS
-from xgb_dp.request.sizes import (
+from xgb_dp.request.default_plans import (
     AFTER_COLUMNS,
     COLUMNS,
     MEETINGS,
@@ -26,6 +24,8 @@ from xgb_dp.request.sizes import (
     SIZES,
     SPARSE,
 )
+from xgb_dp.request.names import NEUTRAL, REFUSED
+from xgb_dp.request.params import ARGUMENTS, DEFAULT_ROUNDS, PARAMETERS
 
 DOCS = Path(__file__).resolve().parent
 

@@ -31,9 +31,8 @@ if TYPE_CHECKING:
     from .discovery.discover import discover
     from .discovery.result import Discovery
     from .evaluation import CalibratedModel, EvaluationReport, Split, evaluate, split
-    from .record.deployment import model_card
-    from .record.report import PrivacyReport, privacy_report
-    from .record.total import PrivacyTotal
+    from .record.model_card import model_card
+    from .record.privacy_report import PrivacyReport, PrivacyTotal, privacy_report
     from .record.verify import Verification, verify
     from .selection.best_run import Selection, select
     from .selection.scores import Score
@@ -83,16 +82,16 @@ _ROOMS = {
     "DPXGBRegressor": "sklearn",
     "Discovery": "discovery.result",
     "EvaluationReport": "evaluation",
-    "PrivacyReport": "record.report",
-    "PrivacyTotal": "record.total",
+    "PrivacyReport": "record.privacy_report",
+    "PrivacyTotal": "record.privacy_report",
     "Score": "selection.scores",
     "Selection": "selection.best_run",
     "Split": "evaluation",
     "Verification": "record.verify",
     "discover": "discovery.discover",
     "evaluate": "evaluation",
-    "model_card": "record.deployment",
-    "privacy_report": "record.report",
+    "model_card": "record.model_card",
+    "privacy_report": "record.privacy_report",
     "select": "selection.best_run",
     "split": "evaluation",
     "verify": "record.verify",

@@ -12,7 +12,7 @@ from .engine.tape import fix_noise_of_process, fixed_noise, noise_key
 from .errors import PrivacyParameterError
 
 if TYPE_CHECKING:
-    from .record.form import Ledger
+    from .record.ledger_model import Ledger
 
 __all__ = ["claim_plan", "fix_noise_of_process", "fixed_noise", "noise_key", "train_with_plan"]
 
@@ -53,8 +53,8 @@ def train_with_plan(
     from .accounting.sensitivity import RowBound
     from .mechanisms.splits import plan_range
     from .planning import dump
-    from .record.binding import store_bound
     from .record.claim import drawn
+    from .record.content import store_bound
 
     plan = {
         "id": "hand-made",
@@ -99,8 +99,8 @@ def claim_plan(booster: Any, text: str, dtrain: Any) -> Ledger:
     """
     from .engine import native
     from .mechanisms.plan import Plan
-    from .record import ledger, sealed
-    from .record.form import Ledger, TrainingRecord
+    from .record import ledger
+    from .record.ledger_model import Ledger, TrainingRecord
 
     claimed = Plan(text)
     plan = claimed.body
@@ -117,5 +117,5 @@ def claim_plan(booster: Any, text: str, dtrain: Any) -> Ledger:
     )
     claim = Ledger(False, "none" if plan["noise_free"] else "fixed", (training,))
     ledger.store(booster, claim)
-    native.open_claim(dtrain, sealed.dumps(claim.to_json()))
+    native.open_claim(dtrain, ledger.dump_checksummed(claim.to_json()))
     return claim

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from xgb_dp.accounting import ExponentialEvent, GaussianEvent, make_accountant
-from xgb_dp.accounting.coarse import bounded_range_rdp
+from xgb_dp.accounting.closed_form_bounds import bounded_range_rdp
 
 from ..core import Cell, Options, System, Table
 from ..datasets import Dataset

@@ -130,9 +130,9 @@ def write_case(name: str, folder: Path) -> xgb.Booster:
     start, intercept, persons = Training.start, native.release_intercept, native.set_persons
 
     def note_start(self: Training, data: Any) -> Any:
-        low, keeper = start(self, data)
+        low, callback = start(self, data)
         handed["low"] = low
-        return low, keeper
+        return low, callback
 
     def note_intercept(data: Any, request: dict[str, Any]) -> dict[str, Any]:
         handed["requests"].append(request)  # counts and amounts have two

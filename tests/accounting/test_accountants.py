@@ -19,9 +19,9 @@ from xgb_dp.accounting import (
     RDPAccountant,
     make_accountant,
 )
-from xgb_dp.accounting.coarse import bounded_range_rdp
+from xgb_dp.accounting.closed_form_bounds import bounded_range_rdp
+from xgb_dp.accounting.published_accountants import bounded_range_mu
 from xgb_dp.errors import LedgerError
-from xgb_dp.published.accountants import bounded_range_mu
 
 from .events import UNIT, flat_events, gaussian, laplace, sampled, selections
 

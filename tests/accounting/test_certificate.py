@@ -21,7 +21,7 @@ from xgb_dp.accounting import (
     event_from_json,
     make_accountant,
 )
-from xgb_dp.record.report import privacy_report
+from xgb_dp.record.privacy_report import privacy_report
 
 from ..conftest import OBJECTIVE, arrays
 from .certificate import NotCertifiedError, certify

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from xgb_dp.accounting.blocks import _is_above, block_mu, merge_blocks
 from xgb_dp.accounting.bounded_range import Grid, choose_grid, selection_curve, tail_curve, width
-from xgb_dp.accounting.flat import Composition
+from xgb_dp.accounting.composition import Composition
+from xgb_dp.accounting.curve import GridCurve
 from xgb_dp.accounting.gaussian import gaussian_delta
-from xgb_dp.accounting.grid_curve import GridCurve
+from xgb_dp.accounting.gaussian_domination import _is_above, block_mu, merge_blocks
 
 from .oracle import recursion
 

@@ -17,8 +17,8 @@ from xgb_dp.accounting import (
     SelectionEvent,
     make_accountant,
 )
+from xgb_dp.accounting.accountant import delta_in_steps, epsilon_in_steps
 from xgb_dp.accounting.curve import Curve
-from xgb_dp.accounting.groups import delta_in_steps, epsilon_in_steps
 
 from .events import gaussian, laplace, sampled, selections
 from .oracle import Composed, stick

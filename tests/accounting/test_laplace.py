@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
 
 from xgb_dp.accounting import ExponentialEvent, LaplaceEvent, make_accountant
-from xgb_dp.published.accountants import bounded_range_mu, laplace_mu
+from xgb_dp.accounting.published_accountants import bounded_range_mu, laplace_mu
 
 from .events import gaussian, laplace, sampled, selections
 from .oracle import stick

@@ -12,7 +12,7 @@ from xgb_dp.accounting import (
     make_accountant,
 )
 from xgb_dp.errors import PrivacyParameterError
-from xgb_dp.record.report import PrivacyReport
+from xgb_dp.record.privacy_report import PrivacyReport
 
 from ..hand_made import mechanisms
 

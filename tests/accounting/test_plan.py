@@ -16,7 +16,7 @@ from xgb_dp.mechanisms.plan import Mechanisms, Plan, charged_events
 from xgb_dp.planning import dump
 from xgb_dp.record import claim
 from xgb_dp.record.claim import Draws
-from xgb_dp.record.form import Ledger
+from xgb_dp.record.ledger_model import Ledger
 from xgb_dp.training.run import Training
 
 from ..conftest import arrays

@@ -19,9 +19,9 @@ from xgb_dp.accounting import (
     event_from_json,
     make_accountant,
 )
+from xgb_dp.accounting import sampled_selection as module
 from xgb_dp.accounting.gaussian import Slack
 from xgb_dp.errors import LedgerError
-from xgb_dp.published import sampled as module
 
 from .events import gaussian, sampled, selections
 from .oracle import Composed

@@ -10,7 +10,7 @@ from xgb_dp.accounting.events import is_within
 from xgb_dp.errors import LedgerError
 from xgb_dp.record import ledger
 from xgb_dp.record.claim import Drawn, completed
-from xgb_dp.record.form import TrainingRecord
+from xgb_dp.record.ledger_model import TrainingRecord
 
 from .events import GAUSSIAN, LAPLACE, PARALLEL, ROUND, SAMPLED, SELECTION
 

@@ -18,7 +18,7 @@ from tests.children import child
 from xgb_dp import Budget, BudgetError
 from xgb_dp.accounting import GaussianEvent
 from xgb_dp.budget import file as budget_file
-from xgb_dp.record import sealed
+from xgb_dp.record import ledger
 
 if sys.platform == "win32":
     pytest.skip("files of POSIX", allow_module_level=True)
@@ -204,8 +204,8 @@ budget_file.update(budget.path, fork)
 )
 def test_a_total_that_is_none_is_refused(path, change):
     Budget(path, **TOTAL)
-    content = {**sealed.loads(path.read_text()), **change}
-    path.write_text(sealed.dumps(content))
+    content = {**ledger.load_checksummed(path.read_text()), **change}
+    path.write_text(ledger.dump_checksummed(content))
     with pytest.raises(BudgetError, match="damaged"):
         Budget(path)
 

@@ -25,8 +25,8 @@ from xgb_dp.accounting import (
 )
 from xgb_dp.engine import ubjson
 from xgb_dp.errors import LedgerError, PrivacyWarning
-from xgb_dp.record import ledger, sealed
-from xgb_dp.record.form import Ledger
+from xgb_dp.record import ledger
+from xgb_dp.record.ledger_model import Ledger
 
 from ..hand_made import UNIT2, mechanisms
 
@@ -151,7 +151,7 @@ def damage(rng: random.Random, record: dict[str, Any]) -> str:
 def resealed(text: str) -> str:
     """The same with a right digest, if there is any sense in it."""
     try:
-        return sealed.dumps(json.loads(text))
+        return ledger.dump_checksummed(json.loads(text))
     except (ValueError, AttributeError, RecursionError):
         return text
 
@@ -207,11 +207,13 @@ def test_damaged_events_of_every_kind(kind: int) -> None:
     sound = 0
     for _ in range(FILES):
         try:
-            ledger = Ledger.from_json(sealed.loads(resealed(damage(rng, copy.deepcopy(good)))))
+            read = Ledger.from_json(
+                ledger.load_checksummed(resealed(damage(rng, copy.deepcopy(good))))
+            )
         except ValueError:
             continue
         sound += 1
-        assert not ledger.private or any(t.events for t in ledger.trainings)
+        assert not read.private or any(t.events for t in read.trainings)
     assert sound < FILES / 5
 
 
@@ -290,7 +292,7 @@ def test_what_does_not_fit_is_refused_even_with_a_right_digest(
         del record["digest"]
     else:
         WHOLE[name](record)
-    text = json.dumps(record) if name == "no digest" else sealed.dumps(record)
+    text = json.dumps(record) if name == "no digest" else ledger.dump_checksummed(record)
     with pytest.raises(LedgerError, match="no digest" if name == "no digest" else "ledger"):
         xgb_dp.privacy_report(with_text(model, text))
 
@@ -298,7 +300,7 @@ def test_what_does_not_fit_is_refused_even_with_a_right_digest(
 def test_the_digest_is_right_wherever_the_model_goes(model: xgb.Booster, tmp_path: Path) -> None:
     for twin in (model, model[:2], model.copy(), xgb.Booster(model_file=model.save_raw("json"))):
         text = twin.attr("dp_ledger")
-        assert sealed.loads(text) == ledger.read_ledger(twin).to_json()
+        assert ledger.load_checksummed(text) == ledger.read_ledger(twin).to_json()
         assert "digest" not in xgb_dp.privacy_report(twin).ledger
     saver = xgb.callback.TrainingCheckPoint(directory=tmp_path, interval=1)
     params = {"tree_method": "dp_hist", "objective": "binary:logistic", "nthread": 1}
@@ -308,7 +310,7 @@ def test_the_digest_is_right_wherever_the_model_goes(model: xgb.Booster, tmp_pat
     longer = xgb.train(params, d, 2, xgb_model=chosen, callbacks=[saver])
     checkpoint = xgb.Booster(model_file=sorted(tmp_path.iterdir())[0])
     for twin in (chosen, longer, checkpoint):
-        assert sealed.loads(twin.attr("dp_ledger"))
+        assert ledger.load_checksummed(twin.attr("dp_ledger"))
         finished = twin is not checkpoint
         assert math.isfinite(xgb_dp.privacy_report(twin).epsilon) == finished
 

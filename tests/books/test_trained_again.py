@@ -11,8 +11,8 @@ import xgboost as xgb
 
 import xgb_dp
 from xgb_dp.record.ledger import read_ledger
-from xgb_dp.training import again
-from xgb_dp.training.keeper import LedgerCallback
+from xgb_dp.training import reuse_warning
+from xgb_dp.training.ledger_callback import LedgerCallback
 
 PARAMS = {
     "tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 1.0, "dp_delta": 1e-6,
@@ -74,7 +74,7 @@ def test_a_training_that_was_interrupted_counts():
 
 
 def test_a_training_counts_from_its_first_release_on(monkeypatch):
-    def stop(keeper, model):
+    def stop(callback, model):
         raise KeyboardInterrupt
 
     data = xgb.DMatrix(*table())
@@ -102,8 +102,8 @@ def test_trainings_of_several_threads_are_counted(monkeypatch):
     def work() -> None:
         try:
             for _ in range(300):
-                again.keep(data, object(), record)
-                again.of_total(data, record)
+                reuse_warning.keep(data, object(), record)
+                reuse_warning.of_total(data, record)
         except RuntimeError as error:
             errors.append(error)
 
@@ -112,11 +112,11 @@ def test_trainings_of_several_threads_are_counted(monkeypatch):
         thread.start()
     for thread in threads:
         thread.join()
-    assert not errors and len(again._trained[id(data)]) == 1200
+    assert not errors and len(reuse_warning._trained[id(data)]) == 1200
 
 
 def test_little_is_kept_of_a_training():
     data = xgb.DMatrix(*table())
     xgb.train(PARAMS, data, 50)
-    (kept,) = again._trained[id(data)].values()
+    (kept,) = reuse_warning._trained[id(data)].values()
     assert len(pickle.dumps(kept)) < 500

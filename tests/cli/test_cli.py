@@ -17,7 +17,7 @@ from xgb_dp.cli.tables import read_table
 from xgb_dp.domain.csv_text import Csv
 from xgb_dp.domain.domain import from_mapping, read_domain
 from xgb_dp.errors import RowDomainError
-from xgb_dp.request.sizes import SIZES, worth
+from xgb_dp.request.default_plans import SIZES, worth
 
 from .calls import SPENT, TRAIN, fails, rows, run
 

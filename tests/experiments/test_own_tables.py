@@ -12,7 +12,7 @@ from experiments.__main__ import main
 from experiments.scoring import calibration_error
 from experiments.tables import dp_xgb_figure1, dp_xgb_figure3
 from experiments.train import thinned
-from xgb_dp.request.sizes import SIZES
+from xgb_dp.request.default_plans import SIZES
 
 from .test_runner import rows_of
 

@@ -6,7 +6,7 @@ import xgboost as xgb
 from experiments import targets
 from tests.training.families import SHORT
 from xgb_dp.accounting import make_accountant
-from xgb_dp.request import sizes
+from xgb_dp.request import default_plans
 from xgb_dp.request.schema import read_schema
 from xgb_dp.training.prepare import prepare
 
@@ -22,7 +22,7 @@ def rows(n: int = 3000) -> tuple[targets.Floats, targets.Floats]:
 
 def test_models_that_share_a_budget_are_it_together(monkeypatch):
     """Also where few plans may be taken, which are calibrated in no time."""
-    monkeypatch.setattr(sizes, "SIZES", dict.fromkeys(sizes.SIZES, SHORT))
+    monkeypatch.setattr(default_plans, "SIZES", dict.fromkeys(default_plans.SIZES, SHORT))
     each = targets.share(2, 1.0, DELTA, 2)
     assert 0.5 < each < 1.0
     schema = read_schema(xgb.DMatrix(np.empty((0, 2)), np.empty(0)))

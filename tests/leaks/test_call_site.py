@@ -12,7 +12,7 @@ from xgboost.core import XGBoostError
 
 from xgb_dp import DPXGBClassifier, PrivacyParameterError, PrivacyRefusal
 from xgb_dp.testing import fixed_noise
-from xgb_dp.training.call_site import check_dask
+from xgb_dp.training.input_checks import check_dask
 
 from ..batches import Batches
 from ..models import trees

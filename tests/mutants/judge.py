@@ -123,7 +123,7 @@ def verdict(path: Path, delta: float) -> tuple[str, float, float]:
     """Whether a training ended in an error, in a claim that holds, or in one that is false."""
     from xgb_dp.accounting import event_from_json, make_accountant
     from xgb_dp.errors import LedgerError
-    from xgb_dp.record.form import Ledger
+    from xgb_dp.record.ledger_model import Ledger
 
     content = json.loads(path.read_text())
     if "error" in content:

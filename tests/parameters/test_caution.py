@@ -9,7 +9,7 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
-from xgb_dp.record.caution import concerns
+from xgb_dp.record.privacy_warnings import concerns
 
 CASES = [
     ({"dp_epsilon": 10.0, "dp_delta": 1e-3}, None),
@@ -110,7 +110,9 @@ def test_estimators_and_continued_models():
 def test_a_selection_warns_once_whatever_the_number_of_runs(params, matrix, monkeypatch):
     common = {k: v for k, v in params().items() if k not in ("dp_epsilon", "dp_delta")}
     for runs in (1, 5):
-        monkeypatch.setattr("xgb_dp.record.selected.repetitions", lambda law, runs=runs: runs)
+        monkeypatch.setattr(
+            "xgb_dp.record.selection_record.repetitions", lambda law, runs=runs: runs
+        )
         warned = said(
             lambda: xgb_dp.select(
                 common, matrix(), [{}], epsilon=60.0, delta=0.01, num_boost_round=2

@@ -24,18 +24,18 @@ OTHERS = {
     ("engine/model_writing.py", "self._numbers"),
     ("engine/saved_model.py", "self._trees['gbtree_model_param']"),
     # The ledger of a model.
-    ("record/deployment.py", "last.hyperparameters"),
-    ("record/deployment.py", "last.public"),
+    ("record/model_card.py", "last.hyperparameters"),
+    ("record/model_card.py", "last.public"),
     ("record/ledger.py", "t.hyperparameters"),
-    ("record/recorded.py", "given"),
-    ("record/recorded.py", "public"),
-    ("record/recheck.py", "public"),
-    ("record/statement.py", "p"),
-    ("record/recheck.py", "training.hyperparameters"),
-    ("record/recheck.py", "training.public"),
-    ("training/earlier.py", "training.hyperparameters"),
-    ("training/earlier.py", "then"),
-    ("training/earlier.py", "now"),  # what the ledger will say
+    ("record/consistency.py", "given"),
+    ("record/consistency.py", "public"),
+    ("record/consistency.py", "public"),
+    ("record/privacy_report.py", "p"),
+    ("record/consistency.py", "training.hyperparameters"),
+    ("record/consistency.py", "training.public"),
+    ("training/continuation.py", "training.hyperparameters"),
+    ("training/continuation.py", "then"),
+    ("training/continuation.py", "now"),  # what the ledger will say
     # XGBoost's own settings of the process.
     ("record/policy.py", "get_config()"),
     # Whether ids of persons are given at all, whatever they are.

@@ -11,11 +11,12 @@ from xgb_dp.calibrate import Calibration
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal
 from xgb_dp.mechanisms.mechanism import Noise
 from xgb_dp.parameters import parameter, parse
-from xgb_dp.request import names, split_points
+from xgb_dp.request import names
 from xgb_dp.request import params as table
+from xgb_dp.request import schema as columns
 from xgb_dp.request.schema import Schema
 from xgb_dp.training import prepare
-from xgb_dp.training.first_release import base_score_from_sums
+from xgb_dp.training.start import base_score_from_sums
 
 NOISE = Calibration(
     18,
@@ -107,15 +108,15 @@ def test_every_refused_parameter_is_refused_by_name(params):
 
 
 def test_feature_grids():
-    even = split_points.grid_edges("`x`", (0, 8), 4)
+    even = columns.grid_edges("`x`", (0, 8), 4)
     assert even == (0.0, 2.0, 4.0, 6.0, 8.0)
-    log = split_points.grid_edges("`x`", (1, 10000, "log"), 4)
+    log = columns.grid_edges("`x`", (1, 10000, "log"), 4)
     assert log == pytest.approx((1, 10, 100, 1000, 10000))
-    assert split_points.public_cuts("`x`", [3, 1, 1, -0.0, 1e-42]) == (0.0, 1.0, 3.0)
-    assert math.copysign(1, split_points.public_cuts("`x`", [-0.0])[0]) == 1
+    assert columns.public_cuts("`x`", [3, 1, 1, -0.0, 1e-42]) == (0.0, 1.0, 3.0)
+    assert math.copysign(1, columns.public_cuts("`x`", [-0.0])[0]) == 1
     for bad in ((1, 1), (2, 1), (0, np.inf), (0,), "ab", (0, 1, "sqrt"), (0, 5, "log")):
         with pytest.raises(PrivacyParameterError):
-            split_points.grid_edges("`x`", bad, 4)
+            columns.grid_edges("`x`", bad, 4)
 
 
 def test_features_by_name_and_index(params):

@@ -299,7 +299,7 @@ def test_the_sensitivity_of_sarus_is_attained_by_whole_floors(floor, penalty):
 def test_nobody_else_names_a_published_system():
     """What only they need enters by a registry: of releases, of presets, or of events."""
     package = Path(xgb_dp.__file__).parent
-    registries = {"accounting/__init__.py", "accounting/tenants.py", "mechanisms/plan.py"}
+    registries = {"accounting/__init__.py", "accounting/events.py", "mechanisms/plan.py"}
     names = "|".join(set(presets.PRESETS) - {"default", "seq"})  # YAML has a "seq", too
     for path in sorted(package.rglob("*.py")):
         place, text = path.relative_to(package).as_posix(), path.read_text(encoding="utf-8")

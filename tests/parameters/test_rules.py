@@ -9,7 +9,7 @@ import pytest
 from xgb_dp.accounting import GaussianEvent
 from xgb_dp.errors import PrivacyParameterError
 from xgb_dp.request.objectives import OBJECTIVES
-from xgb_dp.request.rules import RULES
+from xgb_dp.request.params import RULES
 from xgb_dp.training.prepare import checked
 
 from .test_params_read import SCHEMA, USUAL

@@ -22,8 +22,8 @@ from tests.upstream.stock import run_stock
 from xgb_dp.engine import native
 from xgb_dp.errors import LedgerError, PrivacyRefusal
 from xgb_dp.record import ledger
-from xgb_dp.record.form import Ledger
-from xgb_dp.training.keeper import LedgerCallback
+from xgb_dp.record.ledger_model import Ledger
+from xgb_dp.training.ledger_callback import LedgerCallback
 from xgb_dp.training.run import Training
 
 ROUNDS = 6
@@ -255,16 +255,16 @@ def test_workers_with_different_plans_release_nothing(plan, d):
 
 
 def test_a_callback_pays_for_one_model(d, monkeypatch):
-    keepers, prepare = [], LedgerCallback.prepare
+    stored, prepare = [], LedgerCallback.prepare
 
-    def note(keeper: LedgerCallback, model: xgb.Booster) -> None:
-        keepers.append(keeper)
-        prepare(keeper, model)
+    def note(callback: LedgerCallback, model: xgb.Booster) -> None:
+        stored.append(callback)
+        prepare(callback, model)
 
     monkeypatch.setattr(LedgerCallback, "prepare", note)
     model = xgb.train(params(), d, 2)
     with pytest.raises(PrivacyRefusal, match="has begun already"):
-        keepers[-1].before_training(model)
+        stored[-1].before_training(model)
 
 
 def test_a_ledger_does_not_change_in_the_middle(d):

@@ -13,8 +13,8 @@ import xgboost as xgb
 import xgb_dp
 from tests.models import as_xgboost_writes
 from xgb_dp.errors import LedgerError
-from xgb_dp.record import sealed
-from xgb_dp.record.binding import attach
+from xgb_dp.record import ledger
+from xgb_dp.record.content import attach
 
 Content = dict[str, Any]
 
@@ -56,9 +56,9 @@ def in_ledger(change: Callable[[Content], Any]) -> Callable[[Content], Any]:
 
     def apply(content: Content) -> None:
         attributes = content["learner"]["attributes"]
-        record = sealed.loads(attributes["dp_ledger"])
+        record = ledger.load_checksummed(attributes["dp_ledger"])
         change(record)
-        attributes["dp_ledger"] = sealed.dumps(record)
+        attributes["dp_ledger"] = ledger.dump_checksummed(record)
 
     return apply
 

@@ -12,7 +12,7 @@ import xgboost as xgb
 
 import xgb_dp
 from tests.cli.calls import run
-from xgb_dp.record import escaping
+from xgb_dp.record import formatting
 from xgb_dp.record.verify import Check, Verification
 
 ESCAPE = "\x9b2K\u202e"  # an escape in eight bits, and text from right to left
@@ -37,13 +37,13 @@ def model() -> xgb.Booster:
 
 
 def test_functions():
-    assert escaping.visible("a\nb\x1b[0m\ud800é") == "a\\nb\\x1b[0m\\ud800é"
-    assert escaping.visible("a\nb\x1b", "\n") == "a\nb\\x1b"
-    assert escaping.html_text("<b>\x1b") == "&lt;b&gt;\\x1b"
-    assert escaping.markdown_text("<i>[a_b](c)|`_d_") == "&lt;i&gt;\\[a_b\\](c)\\|\\`\\_d\\_"
-    assert escaping.markdown_prose("[a](b) <img>\n*c*") == "[a](b) &lt;img&gt;\n*c*"
-    assert escaping.markdown_code("a``b|") == "```a``b\\|```"
-    assert escaping.markdown_code("`") == "`` ` ``"
+    assert formatting.visible("a\nb\x1b[0m\ud800é") == "a\\nb\\x1b[0m\\ud800é"
+    assert formatting.visible("a\nb\x1b", "\n") == "a\nb\\x1b"
+    assert formatting.html_text("<b>\x1b") == "&lt;b&gt;\\x1b"
+    assert formatting.markdown_text("<i>[a_b](c)|`_d_") == "&lt;i&gt;\\[a_b\\](c)\\|\\`\\_d\\_"
+    assert formatting.markdown_prose("[a](b) <img>\n*c*") == "[a](b) &lt;img&gt;\n*c*"
+    assert formatting.markdown_code("a``b|") == "```a``b\\|```"
+    assert formatting.markdown_code("`") == "`` ` ``"
 
 
 def test_every_text_of_a_model(model, tmp_path):

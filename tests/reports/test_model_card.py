@@ -10,8 +10,8 @@ import xgboost as xgb
 
 import xgb_dp
 from xgb_dp.errors import LedgerError, PrivacyParameterError, PrivacyRefusal
-from xgb_dp.record.deployment import registry_entry
-from xgb_dp.record.report_views import round_up
+from xgb_dp.record.formatting import round_up
+from xgb_dp.record.model_card import registry_entry
 
 from ..cli.calls import run
 from ..conftest import arrays

@@ -11,9 +11,9 @@ import xgboost as xgb
 import xgb_dp
 from tests.conftest import private
 from xgb_dp.engine.saved_model import SavedModel
-from xgb_dp.record import recorded, sealed
-from xgb_dp.record.form import Ledger
-from xgb_dp.record.recheck import contradictions
+from xgb_dp.record import consistency, ledger
+from xgb_dp.record.consistency import contradictions
+from xgb_dp.record.ledger_model import Ledger
 
 from ..conftest import arrays
 from ..models import as_xgboost_writes
@@ -53,7 +53,7 @@ def models() -> dict[str, dict[str, Any]]:
 
 
 def ledger_of(content: dict[str, Any]) -> dict[str, Any]:
-    return sealed.loads(content["learner"]["attributes"]["dp_ledger"])
+    return ledger.load_checksummed(content["learner"]["attributes"]["dp_ledger"])
 
 
 def events_in(value: Any) -> Iterator[dict[str, Any]]:
@@ -166,7 +166,7 @@ def test_a_file_that_contradicts_itself_fails(models, tmp_path, change, verdict,
     content = json.loads(json.dumps(models["plain"]))
     record = ledger_of(content)
     CHANGES[change](record["trainings"][0])
-    content["learner"]["attributes"]["dp_ledger"] = sealed.dumps(record)
+    content["learner"]["attributes"]["dp_ledger"] = ledger.dump_checksummed(record)
     path = tmp_path / "model.json"
     path.write_text(as_xgboost_writes(content), encoding="utf-8")
     contradicted = xgb_dp.verify(path)
@@ -193,10 +193,10 @@ def test_evaluations_are_no_part_of_the_calibration():
 def test_every_recorded_parameter_is_read():
     """Whatever decides on noise is in the record, or in the few values beside it."""
     record = xgb_dp.privacy_report(trained("plain")).record.trainings[0]
-    s = recorded.settings_of_record(record.public, record.target, {})
+    s = consistency.settings_of_record(record.public, record.target, {})
     for name, value in record.hyperparameters.items():
         if name not in ("rounds", "interaction_constraints", "monotone_constraints"):
-            known = name if name in recorded.PARAMETERS else f"dp_{name}"
+            known = name if name in consistency.PARAMETERS else f"dp_{name}"
             assert s[known] == value, name
 
 

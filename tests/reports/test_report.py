@@ -14,7 +14,7 @@ import xgb_dp
 from xgb_dp import testing
 from xgb_dp.errors import LedgerError, PrivacyParameterError, PrivacyRefusal
 from xgb_dp.record import ledger as ledger_module
-from xgb_dp.record.form import Ledger
+from xgb_dp.record.ledger_model import Ledger
 
 KINDS = ["binary", "regression", "multiclass"]
 

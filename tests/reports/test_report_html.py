@@ -11,7 +11,7 @@ import xgboost as xgb
 
 import xgb_dp
 from xgb_dp.errors import PrivacyParameterError
-from xgb_dp.record.report_views import round_up
+from xgb_dp.record.formatting import round_up
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def test_a_release_can_be_signed_from_the_top(report):
         assert part in top
     assert "brier" not in text
     assert "Budget by mechanism" in details
-    page = ElementTree.fromstring(xgb_dp.record.report_views.as_html(report, name="<a>"))
+    page = ElementTree.fromstring(xgb_dp.record.privacy_report.as_html(report, name="<a>"))
     assert "Privacy report: <a>" in "".join(page.itertext())
     folded = page.findall(".//details")
     titles = [d.find("summary/b").text for d in folded]

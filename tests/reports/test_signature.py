@@ -13,7 +13,7 @@ import xgb_dp
 from tests.cli.calls import fails, run
 from tests.conftest import arrays, private
 from xgb_dp.errors import PrivacyParameterError
-from xgb_dp.record import signature
+from xgb_dp.record import verify
 
 if shutil.which("ssh-keygen") is None:
     pytest.skip("OpenSSH makes and checks signatures", allow_module_level=True)
@@ -73,16 +73,16 @@ def test_what_is_no_signature_of_the_file(booked):
     key, other = key_of(folder, "holder"), key_of(folder, "other")
     signers = signers_of(folder, holder=key)
     assert "no signature m.json.sig" in check_of(booked, signers).detail
-    signed = signature.sign(booked.read_bytes(), key, booked=True)
-    signature.beside(booked).write_bytes(signed)
+    signed = verify.create_signature(booked.read_bytes(), key, booked=True)
+    verify.signature_path(booked).write_bytes(signed)
     assert check_of(booked, signers).passed
     assert not check_of(booked, signers_of(folder, other=other)).passed
     booked.write_text(booked.read_text() + " ")  # the same model, in other bytes
     assert not check_of(booked, signers_of(folder, holder=key)).passed
-    signature.beside(booked).write_text("no signature")
+    verify.signature_path(booked).write_text("no signature")
     assert not check_of(booked, signers).passed
     # What the key has signed for another purpose says nothing of a model.
-    signature.beside(booked).unlink()
+    verify.signature_path(booked).unlink()
     subprocess.run(["ssh-keygen", "-q", "-Y", "sign", "-f", key, "-n", "file", booked], check=True)
     assert not check_of(booked, signers).passed
 
@@ -100,12 +100,12 @@ def test_only_what_passes_and_is_booked_is_signed(booked, tmp_path):
 def test_wrong_calls(booked, monkeypatch):
     (booked.parent / "key").write_text("no key")
     with pytest.raises(PrivacyParameterError, match="did not sign with"):
-        signature.sign(booked.read_bytes(), booked.parent / "key", booked=False)
+        verify.create_signature(booked.read_bytes(), booked.parent / "key", booked=False)
     with pytest.raises(PrivacyParameterError, match="no file of signers"):
         xgb_dp.verify(booked, signers=booked.parent / "nobody")
     monkeypatch.setenv("PATH", "")
     with pytest.raises(PrivacyParameterError, match="Install OpenSSH"):
-        signature.sign(booked.read_bytes(), booked.parent / "key", booked=False)
+        verify.create_signature(booked.read_bytes(), booked.parent / "key", booked=False)
 
 
 def test_a_model_in_memory_has_no_signature(booked):

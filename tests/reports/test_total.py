@@ -12,8 +12,7 @@ from tests.conftest import private
 from xgb_dp import PrivacyParameterError
 from xgb_dp.accounting import make_accountant
 from xgb_dp.errors import LedgerError
-from xgb_dp.record.report import PrivacyReport
-from xgb_dp.record.total import PrivacyTotal
+from xgb_dp.record.privacy_report import PrivacyReport, PrivacyTotal
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(400, 2))

@@ -14,8 +14,8 @@ from xgb_dp.accounting import PERSON, Unit, event_from_json
 from xgb_dp.errors import LedgerError, PrivacyParameterError
 from xgb_dp.mechanisms.plan import Mechanisms
 from xgb_dp.record import ledger as ledger_module
-from xgb_dp.record.form import Ledger
-from xgb_dp.record.report import PrivacyReport
+from xgb_dp.record.ledger_model import Ledger
+from xgb_dp.record.privacy_report import PrivacyReport
 
 from ..conftest import OBJECTIVE, arrays
 

@@ -23,7 +23,7 @@ from xgb_dp.data.class_codes import codes_of, declared, label_array
 from xgb_dp.data.dates import parts_of_dates
 from xgb_dp.data.ids import persons_of
 from xgb_dp.data.matrices import private_matrix
-from xgb_dp.discovery.columns import read_numbers, read_texts
+from xgb_dp.discovery.column_reader import read_numbers, read_texts
 from xgb_dp.domain.columns import read_codes as declared_codes
 from xgb_dp.domain.columns import read_numbers as declared_numbers
 from xgb_dp.errors import PrivacyParameterError, RowDomainError

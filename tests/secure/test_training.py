@@ -17,7 +17,7 @@ from tests.secure.cluster import WORLD, preloaded, run
 from tests.secure.messages import TAG
 from tests.secure.test_masking import ALARM, uniform
 from tests.secure.worker import CLASSES, labels, part
-from xgb_dp.request.sizes import SIZES
+from xgb_dp.request.default_plans import SIZES
 
 COMMON: dict[str, Any] = {
     "tree_method": "dp_hist",

@@ -10,7 +10,7 @@ from xgb_dp.accounting import Repetitions
 from xgb_dp.accounting.curve import Curve
 from xgb_dp.accounting.selection import SelectionCurve
 from xgb_dp.audit.bounds import violates
-from xgb_dp.record import ledger, selected
+from xgb_dp.record import ledger, selection_record
 from xgb_dp.request.objectives import OBJECTIVES
 from xgb_dp.selection import best_run
 from xgb_dp.selection.scores import ScoreValue
@@ -54,7 +54,7 @@ def winners(law: Repetitions, chances: np.ndarray, monkeypatch: pytest.MonkeyPat
     record = SimpleNamespace(is_private=True, trainings=[None], events=[])
     monkeypatch.setattr(ledger, "read_ledger", lambda booster: record)
     monkeypatch.setattr(ledger, "store", lambda booster, record: None)
-    monkeypatch.setattr(selected, "replace", lambda record, **changes: record)
+    monkeypatch.setattr(selection_record, "replace", lambda record, **changes: record)
     data = SimpleNamespace(matrix=SimpleNamespace(get_label=lambda: None), persons=None)
     best = (best_run._best_run([candidate], plan, judge, data, data).booster for _ in range(N))
     return np.fromiter(best, dtype=np.int64)

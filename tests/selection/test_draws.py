@@ -8,7 +8,7 @@ from scipy.stats import chisquare, norm
 
 from xgb_dp.accounting import Repetitions
 from xgb_dp.engine.native import discrete_gaussian, rows_apart
-from xgb_dp.record import selected
+from xgb_dp.record import selection_record
 from xgb_dp.selection.scores import Score
 
 SURE = 1e-7  # a sound sampler fails a test less often than this
@@ -43,7 +43,7 @@ def pmf(law: Repetitions, most: int) -> np.ndarray:
 def test_number_of_runs(family, mean):
     law = Repetitions.of(family, mean)
     n = 5000
-    counts = np.array([selected.repetitions(law) for _ in range(n)])
+    counts = np.array([selection_record.repetitions(law) for _ in range(n)])
     assert counts.min() >= 1
     expected = pmf(law, 400) * n
     last = int(np.argmax(np.cumsum(expected) > n - 20))  # cells beyond are taken together

@@ -14,7 +14,7 @@ import xgb_dp.testing
 from xgb_dp import BudgetError, PrivacyParameterError, PrivacyRefusal, RowDomainError, Score, select
 from xgb_dp.accounting import event_from_json, make_accountant
 from xgb_dp.budget import budget
-from xgb_dp.record import selected
+from xgb_dp.record import selection_record
 from xgb_dp.selection import best_run
 
 from ..batches import Batches
@@ -37,7 +37,7 @@ def quick(dtrain: Any = None, settings: Any = TWO, params: Any = PARAMS, **chang
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Fixes the number of runs, which is otherwise random and secret."""
-    return lambda count: monkeypatch.setattr(selected, "repetitions", lambda law: count)
+    return lambda count: monkeypatch.setattr(selection_record, "repetitions", lambda law: count)
 
 
 @pytest.fixture

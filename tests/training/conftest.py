@@ -3,7 +3,7 @@
 import pytest
 import xgboost as xgb
 
-from xgb_dp.request import sizes
+from xgb_dp.request import default_plans
 
 from .families import SHORT
 from .test_training import PARAMS, rows
@@ -22,4 +22,4 @@ def booster(dtrain: xgb.DMatrix) -> xgb.Booster:
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two plans that take no time: 2 rounds below 1,000 rows at epsilon = 1, else 3."""
-    monkeypatch.setattr(sizes, "SIZES", dict.fromkeys(sizes.SIZES, SHORT))
+    monkeypatch.setattr(default_plans, "SIZES", dict.fromkeys(default_plans.SIZES, SHORT))

@@ -5,7 +5,7 @@ from typing import Any
 
 import xgboost as xgb
 
-from xgb_dp.request.sizes import Size, worth
+from xgb_dp.request.default_plans import Size, worth
 
 from ..conftest import OBJECTIVE, arrays
 

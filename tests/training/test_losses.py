@@ -17,8 +17,8 @@ from xgb_dp.planning import dump, with_noise
 from xgb_dp.request.params import DEFAULT_ROUNDS
 from xgb_dp.request.schema import read_schema
 from xgb_dp.testing import fixed_noise
-from xgb_dp.training.label_cells import quantiles, spread
 from xgb_dp.training.prepare import prepare
+from xgb_dp.training.start import label_quantiles, label_spread
 
 Floats = npt.NDArray[np.float64]
 
@@ -297,13 +297,13 @@ def test_estimators_and_evaluation(name):
 
 def test_quantiles_of_cells():
     sums = [0] * 10 + [100] * 10 + [0] * 44
-    assert quantiles(sums, (0.25, 0.5), 0.0, 64.0, 1.0) == pytest.approx([12.5, 15.0])
-    assert spread(sums, 0.0, 64.0, 1.0) == pytest.approx(8.0 / 2.5631)
+    assert label_quantiles(sums, (0.25, 0.5), 0.0, 64.0, 1.0) == pytest.approx([12.5, 15.0])
+    assert label_spread(sums, 0.0, 64.0, 1.0) == pytest.approx(8.0 / 2.5631)
     noisy = [-5, 9, -12, 4] * 16
-    values = quantiles(noisy, (0.1, 0.5, 0.9), 0.0, 1.0, 1e9)  # nothing is known
+    values = label_quantiles(noisy, (0.1, 0.5, 0.9), 0.0, 1.0, 1e9)  # nothing is known
     assert values == pytest.approx([0.1, 0.5, 0.9])
     levels = tuple(np.linspace(0.05, 0.95, 19))
-    values = quantiles([3, -50, 200, 10, -30, 500] + [0] * 58, levels, -1.0, 1.0, 1.0)
+    values = label_quantiles([3, -50, 200, 10, -30, 500] + [0] * 58, levels, -1.0, 1.0, 1.0)
     assert values == sorted(values)
     assert min(values) >= -1.0
     assert max(values) <= 1.0

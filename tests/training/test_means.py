@@ -10,7 +10,7 @@ import xgboost as xgb
 import xgb_dp
 from tests.conftest import private
 from xgb_dp.errors import PrivacyParameterError, RowDomainError
-from xgb_dp.request.losses import MEANS
+from xgb_dp.request.objectives import MEANS
 from xgb_dp.testing import fixed_noise
 from xgb_dp.training.prepare import prepare
 

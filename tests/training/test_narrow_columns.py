@@ -8,7 +8,7 @@ import xgboost as xgb
 from sklearn.metrics import roc_auc_score
 
 import xgb_dp
-from xgb_dp.record.caution import of_narrow
+from xgb_dp.record.privacy_warnings import of_narrow
 from xgb_dp.testing import fixed_noise
 
 N, TRAIN = 20_000, 14_000

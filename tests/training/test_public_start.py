@@ -13,7 +13,7 @@ import xgboost as xgb
 import xgb_dp
 from xgb_dp.errors import LedgerError, PrivacyError, PrivacyParameterError, PrivacyRefusal
 from xgb_dp.record import ledger as ledgers
-from xgb_dp.record.form import Ledger
+from xgb_dp.record.ledger_model import Ledger
 
 from ..conftest import OBJECTIVE, arrays
 from ..models import training, trees

@@ -15,7 +15,7 @@ from tests.stated import describe_plan
 from xgb_dp.accounting.sensitivity import LABEL_CELLS
 from xgb_dp.mechanisms.label_range import edges, weight_edges
 from xgb_dp.planning import dump
-from xgb_dp.training.label_cells import seen, top_weight
+from xgb_dp.training.start import label_range_from_counts, top_weight
 
 ROWS = 4_000
 PARAMS: dict[str, Any] = {
@@ -47,7 +47,9 @@ def test_the_spread_of_labels(kind, times, deviation):
     y = LABELS[kind](rng)
     low = -1.2 * abs(min(y.min(), 0.0)) * times
     high = 1.2 * y.max() * times
-    read = seen(counted(y, edges(low, high), deviation, rng), deviation, low, high)
+    read = label_range_from_counts(
+        counted(y, edges(low, high), deviation, rng), deviation, low, high
+    )
     assert read is not None
     # Cells of a factor of two are wide for labels far from 0.
     widest = 6.0 if kind == "far from 0" else 2.0
@@ -59,8 +61,11 @@ def test_noise_alone_says_nothing():
     """Of 500 tables without rows none is taken for labels; nor is a lump of labels at 0."""
     rng = np.random.default_rng(1)
     nothing, inner = np.zeros(0), edges(0.0, 9.0)
-    assert not any(seen(counted(nothing, inner, 5.0, rng), 5.0, 0.0, 9.0) for _ in range(500))
-    assert seen(counted(np.zeros(ROWS), inner, 5.0, rng), 5.0, 0.0, 9.0) is None
+    assert not any(
+        label_range_from_counts(counted(nothing, inner, 5.0, rng), 5.0, 0.0, 9.0)
+        for _ in range(500)
+    )
+    assert label_range_from_counts(counted(np.zeros(ROWS), inner, 5.0, rng), 5.0, 0.0, 9.0) is None
 
 
 @pytest.mark.parametrize("most", [3.0, 10.0, 300.0])

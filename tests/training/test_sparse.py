@@ -13,11 +13,11 @@ from xgb_dp.accounting import ChoiceEvent, GaussianEvent, make_accountant
 from xgb_dp.mechanisms.column_sums import SHARE
 from xgb_dp.mechanisms.mechanism import Noise
 from xgb_dp.record.ledger import read_ledger
-from xgb_dp.request import sizes
+from xgb_dp.request import default_plans
+from xgb_dp.request.default_plans import AFTER_COLUMNS, MEETINGS, is_sparse, worth
 from xgb_dp.request.schema import read_schema
-from xgb_dp.request.sizes import AFTER_COLUMNS, MEETINGS, is_sparse, worth
-from xgb_dp.training.first_release import present_from_sums, rows_from_sums
 from xgb_dp.training.prepare import prepare
+from xgb_dp.training.start import present_from_sums, rows_from_sums
 
 from .families import asked
 
@@ -40,7 +40,7 @@ def test_the_guarantee_names_the_columns_for_which_cells_are_released():
         for line in page.read_text().splitlines()
         if line.startswith(("| the cells that are", "| the cells above 0"))
     ]
-    named = f"{sizes.COLUMNS[0]} to {sizes.COLUMNS[-1]:,} columns"
+    named = f"{default_plans.COLUMNS[0]} to {default_plans.COLUMNS[-1]:,} columns"
     assert [named in line for line in lines] == [True, True]
 
 

@@ -2,32 +2,34 @@
 
 :func:`make_accountant` takes the events in release order; accountants answer ``get_epsilon(delta,
 group)`` and ``get_delta(epsilon, group)``. The page of the kernel says in which order to read the
-files. ``tenants`` names the events and accountants of ``xgb_dp.published``, which are loaded when
-somebody asks for them. Proofs: ``docs/proofs/accounting.md``.
+files. Events and accountants that only published systems use are loaded on demand. Proofs:
+``docs/proofs/accounting.md``.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import tenants
 from .accountant import ACCOUNTANTS, Accountant, make_accountant
-from .event_reader import event_from_json, events_from_ledger
 from .events import (
+    ChoiceEvent,
     Event,
     ExponentialEvent,
     GaussianEvent,
     LaplaceEvent,
+    Repetitions,
+    SelectionEvent,
     ThresholdEvent,
+    event_from_json,
+    events_from_ledger,
     one_unit,
 )
 from .exact import ExactAccountant
-from .nested import ChoiceEvent, SelectionEvent
 from .pure import PureAccountant
-from .repetitions import Repetitions
 from .units import PERSON, ROW, Unit
 
 if TYPE_CHECKING:
-    from ..published.accountants import ClassicAccountant, GDPAccountant, RDPAccountant
-    from ..published.rounds import ParallelEvent, SampledEvent
+    from .published_accountants import ClassicAccountant, GDPAccountant, RDPAccountant
+    from .sampled_rounds import ParallelEvent, SampledEvent
 
 __all__ = [
     "ACCOUNTANTS",
@@ -57,5 +59,16 @@ __all__ = [
 ]
 
 
+_LOADED_LATER = {
+    "SampledEvent": "sampled_rounds",
+    "ParallelEvent": "sampled_rounds",
+    "RDPAccountant": "published_accountants",
+    "GDPAccountant": "published_accountants",
+    "ClassicAccountant": "published_accountants",
+}
+
+
 def __getattr__(name: str) -> Any:
-    return tenants.load(name)
+    if name in _LOADED_LATER:
+        return getattr(import_module(f".{_LOADED_LATER[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..engine import native
-from .grid_curve import GridCurve
+from .curve import GridCurve
 
 Array = npt.NDArray[np.float64]
 

@@ -14,13 +14,12 @@ from functools import cached_property
 
 import numpy as np
 
-from .blocks import dominating_gaussian
-from .coarse import RDPCurve, ZCDPCurve, zcdp_mu2
-from .curve import Curve, narrow
+from .closed_form_bounds import RDPCurve, ZCDPCurve, zcdp_mu2
+from .composition import LOWEST, TAIL, Composition, FlatCurve, solve
+from .curve import Curve, GridCurve, narrow
 from .events import GaussianEvent
-from .flat import LOWEST, TAIL, Composition, FlatCurve, solve
 from .gaussian import BETA, GaussianTotals, gaussian_delta
-from .grid_curve import GridCurve
+from .gaussian_domination import dominating_gaussian
 from .simplify import Choice, Terms
 
 _POINTS = 3  # of the envelope, for each standard deviation of the first release's loss

@@ -1,19 +1,147 @@
 """Events of a ledger: what a training released, as plain data, in the integers of the sampler.
 
-An event has fields, checks of their ranges and a form in JSON. What events cost is computed by the
-accountants.
+An event has fields, checks of their ranges and a form in JSON; one that is not known is an error,
+and never skipped. Accountants compute what events cost.
+
+Proofs: docs/proofs/choice.md; docs/proofs/selection.md.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from pkgutil import resolve_name
 from typing import Any, ClassVar, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+import scipy
+
 from ..errors import LedgerError
-from .repetitions import Repetitions
-from .units import ROW, UNITS
+from .units import PERSON, ROW, UNITS
+
+SHAPE_BITS = 16
+RATE_BITS = 32
+_FAMILIES = ("negative_binomial", "poisson")
+_UP = 1.0 + 1e-12
+_RANKS = 1500
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Repetitions:
+    """Law of the secret number of runs, K >= 1.
+
+    Attributes:
+        family: "negative_binomial", truncated to K >= 1: P(K = k) is proportional to
+            (1 - gamma)^k (eta + 1) ... (eta + k - 1) / k!, which is logarithmic for eta = 0 and
+            geometric for eta = 1; or "poisson", given K >= 1.
+        shape_num: eta in units of 2**-16, -1 < eta <= 1; 0 for Poisson.
+        rate_num: gamma in (0, 1), or the rate of the Poisson law, in units of 2**-32.
+
+    Examples:
+        >>> from xgb_dp.accounting import Repetitions
+        >>> runs = Repetitions.of("logarithmic", mean=4.0)
+        >>> round(runs.mean, 3)
+        4.0
+    """
+
+    family: str
+    shape_num: int
+    rate_num: int
+
+    def __post_init__(self) -> None:
+        if self.family not in _FAMILIES:
+            raise LedgerError(
+                "A selection of the privacy ledger draws its number of runs from an unknown "
+                f"`family`; known ones are {', '.join(_FAMILIES)}."
+            )
+        whole = type(self.shape_num) is int and type(self.rate_num) is int
+        if self.family == "poisson":
+            sound = whole and self.shape_num == 0 and 1 <= self.rate_num <= 10**6 << RATE_BITS
+        else:
+            sound = (
+                whole
+                and -1 << SHAPE_BITS < self.shape_num <= 1 << SHAPE_BITS
+                and 1 <= self.rate_num < 1 << RATE_BITS
+            )
+        if not sound:
+            raise LedgerError(
+                "A selection of the privacy ledger draws its number of runs from a distribution "
+                "that is out of range."
+            )
+
+    @classmethod
+    def of(cls, family: str, mean: float) -> Repetitions:
+        """The law of a name with about this mean.
+
+        Args:
+            family: "logarithmic", "geometric", "negative_binomial" (eta = -1/2) or "poisson".
+            mean: Expected number of runs, above 1 and at most 1000 ("negative_binomial": 100).
+
+        Raises:
+            ValueError: Another name, or a mean out of range.
+        """
+        shapes = {"logarithmic": 0.0, "geometric": 1.0, "negative_binomial": -0.5}
+        if family != "poisson" and family not in shapes:
+            raise ValueError(f"must be one of {', '.join(shapes)}, poisson.")
+        most = 100 if family == "negative_binomial" else 1000  # the exact sampler takes long
+        if not 1.0 < mean <= most:
+            raise ValueError(f"must be a number above 1 and at most {most}.")
+        units = 2.0**RATE_BITS
+        if family == "poisson":
+            rate = scipy.optimize.brentq(lambda r: -r / math.expm1(-r) - mean, 1e-9, mean + 1.0)
+            return cls("poisson", 0, max(1, round(rate * units)))
+        shape = shapes[family]
+
+        def excess(log_gamma: float) -> float:
+            return math.log(_mean(shape, math.exp(log_gamma))) - math.log(mean)
+
+        gamma = math.exp(scipy.optimize.brentq(excess, math.log(2.0 / units), math.log1p(-1e-9)))
+        num = min(max(1, round(gamma * units)), (1 << RATE_BITS) - 1)
+        return cls("negative_binomial", round(shape * 2**SHAPE_BITS), num)
+
+    @property
+    def shape(self) -> float:
+        """The shape eta."""
+        return self.shape_num / 2.0**SHAPE_BITS
+
+    @property
+    def rate(self) -> float:
+        """Gamma, or the rate of the Poisson law."""
+        return self.rate_num / 2.0**RATE_BITS
+
+    @property
+    def mean(self) -> float:
+        """Expected number of runs, rounded upwards."""
+        if self.family == "poisson":
+            return -self.rate / math.expm1(-self.rate) * _UP
+        return _mean(self.shape, self.rate) * (1.0 + 1e-9)
+
+    def weight(self, better: Array) -> Array:
+        """f'(F) / f'(1) where a run is better with chance 1 - F; f(x) = E x^K."""
+        if self.family == "poisson":
+            return np.asarray(np.exp(-self.rate * better))
+        grown = 1.0 + better * (1.0 - self.rate) / self.rate
+        return np.asarray(grown ** -(1.0 + self.shape))
+
+    @property
+    def ranks(self) -> Array:
+        """Chances from 0 to 1 between which the weight changes by a little."""
+        parts = np.linspace(0.0, 1.0, _RANKS)
+        if self.family == "poisson":
+            return parts
+        ranks = np.expm1(parts * -math.log(self.rate)) * self.rate / (1.0 - self.rate)
+        return np.asarray(np.clip(np.append(ranks[:-1], 1.0), 0.0, 1.0))
+
+
+def _mean(shape: float, gamma: float) -> float:
+    if shape == 0.0:
+        return (1.0 / gamma - 1.0) / -math.log(gamma)
+    return shape * (1.0 - gamma) / (gamma * -math.expm1(shape * math.log(gamma)))
+
 
 _BITS = 200  # no number of a ledger comes near; much larger ones are no doubles
 LISTS = {"events": 1, "first": 1, "score": 1, "options": 2, "runs": 2}  # of events, by field
@@ -325,3 +453,218 @@ def _written(value: Any) -> Any:
     if isinstance(value, Repetitions):
         return asdict(value)
     return [_written(item) for item in value] if isinstance(value, tuple) else value
+
+
+_MOST_OPTIONS = 64
+_MOST_SELECTIONS = 1 << 16  # each has a curve of its own
+
+
+class RoundsEvent(Event):
+    """Rounds that each release the same, `events`, in release order.
+
+    A module that defines a kind of them registers what it costs with :func:`pure.pure_of`,
+    :func:`simplify.touched` and :func:`simplify.term_of`. Otherwise accountants refuse it.
+    """
+
+    def factor_of_mu2(self, mu2: float) -> float:
+        """About the factor by which all rounds multiply this mu^2 of a round; it bounds nothing."""
+        return float(self.count)
+
+    _several = "rounds"
+    events: tuple[PlainEvent, ...]
+
+    def _check(self) -> None:
+        sound = isinstance(self.events, tuple)
+        if not sound or not all(isinstance(e, PlainEvent) for e in self.events):
+            raise LedgerError("A round of the privacy ledger holds an unknown event.")
+
+
+@dataclass(frozen=True)
+class ChoiceEvent(Event):
+    """A first release, and then one of several plans, whichever the first release led to.
+
+    It costs as much as the worst way to choose. Whoever has seen the first release, and everything
+    before it, may take any of the plans.
+    """
+
+    mechanism = "choice"
+    _several = "plan"
+    first: tuple[Event, ...]  # what is released before the choice; Gaussian
+    # what each of the plans releases after it, in release order
+    options: tuple[tuple[Event, ...], ...]
+    count: int = 1  # number of choices, >= 0
+
+    def _check(self) -> None:
+        inner = [e for option in self.options for e in option] if _are_lists(self.options) else [0]
+        sound = (
+            1 <= len(self.options) <= _MOST_OPTIONS
+            and self.count <= _MOST_OPTIONS
+            and all(isinstance(e, GaussianEvent) for e in self.first)
+            and all(isinstance(e, (PlainEvent, RoundsEvent)) for e in inner)
+        )
+        if not sound:
+            raise LedgerError("A choice of the privacy ledger does not list its plans.")
+
+    @property
+    def ways(self) -> tuple[tuple[Event, ...], ...]:
+        """Everything that is released, for each of the plans."""
+        return tuple((*self.first, *option) for option in self.options)
+
+
+@dataclass(frozen=True)
+class SelectionEvent(Event):
+    """The best, by a noisy score, of a secret number of runs.
+
+    Each run draws one of the settings without looking at the data, trains on one part of the rows
+    and scores on the other part; which part a row belongs to is drawn without looking at the data.
+
+    Attributes:
+        repetitions: Distribution of the number of runs.
+        runs: What a run trains, for each different cost among the settings, in release order.
+        score: What its score releases from the other part.
+        count: Number of selections, >= 0.
+
+    Examples:
+        >>> from xgb_dp.accounting import GaussianEvent, Repetitions, SelectionEvent
+        >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
+        >>> runs = Repetitions.of("geometric", mean=3.0)
+        >>> best = SelectionEvent(runs, runs=((event,),), score=(event,), count=1)
+        >>> once, chosen = (xgb_dp.accounting.make_accountant("exact", [e]) for e in (event, best))
+        >>> chosen.get_epsilon(1e-6) > once.get_epsilon(1e-6)
+        True
+    """
+
+    mechanism = "selection"
+    repetitions: Repetitions
+    runs: tuple[tuple[Event, ...], ...]
+    score: tuple[Event, ...]
+    count: int
+    release: str = "selection"
+
+    def _check(self) -> None:
+        if self.count > _MOST_SELECTIONS:
+            raise LedgerError("A selection of the privacy ledger is counted too often.")
+        lists = (*self.runs, self.score)
+        inner = [e for run in lists for e in run] if _are_lists(lists) else [0]
+        sound = isinstance(self.repetitions, Repetitions) and bool(self.runs)
+        if not sound or not all(
+            isinstance(e, Event) and not isinstance(e, SelectionEvent) for e in inner
+        ):
+            raise LedgerError("A selection of the privacy ledger does not list its runs.")
+
+
+def _are_lists(values: tuple[Any, ...]) -> bool:
+    return all(isinstance(value, tuple) for value in values)
+
+
+def charged(rounds: int, events: Iterable[Event]) -> int:
+    """How many rounds a row takes part in: those on disjoint parts are recorded as one."""
+    return -(-rounds // max((getattr(e, "parts", 1) for e in events), default=1))
+
+
+def ways_of(events: Sequence[Event]) -> Iterable[Sequence[Event]]:
+    """What may have made the trees: the events, or one of the runs of a selection."""
+    for i, event in enumerate(events):
+        if isinstance(event, ChoiceEvent):  # the run of a selection, which says no more
+            for way in event.ways:
+                yield from ways_of([*events[:i], *way, *events[i + 1 :]])
+            return
+    others = [e for e in events if not isinstance(e, SelectionEvent)]
+    yield others
+    for event in events:
+        for run in event.runs if isinstance(event, SelectionEvent) and event.count else ():
+            yield from ways_of([*others, *run])
+
+
+SAMPLED_EVENTS = {
+    "poisson": "xgb_dp.accounting.sampled_rounds:SampledEvent",
+    "parallel": "xgb_dp.accounting.sampled_rounds:ParallelEvent",
+}
+"""Events of rounds that read some of the rows. Their module is imported when a ledger has one."""
+_LEVELS = 4  # a selection among runs that choose among plans of rounds
+
+
+def event_from_json(data: Mapping[str, Any]) -> Event:
+    """Read one event; the inverse of ``to_json``.
+
+    Args:
+        data: One entry of a ledger's ``events``.
+
+    Raises:
+        LedgerError: The event is unknown or ill-formed. It is never skipped, because its cost
+            would then be left out.
+
+    Examples:
+        >>> from xgb_dp.accounting import GaussianEvent, event_from_json
+        >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
+        >>> event_from_json(event.to_json()) == event
+        True
+    """
+    return _read(data, _LEVELS)
+
+
+def _read(data: Any, levels: int) -> Event:
+    """An event that contains at most so many levels of events, itself one of them."""
+    name = data.get("mechanism") if isinstance(data, Mapping) else None
+    if type(name) is str and name in SAMPLED_EVENTS:
+        resolve_name(SAMPLED_EVENTS[name])  # registers it
+    if type(name) is not str or name not in Event._kinds or not levels:
+        raise LedgerError("The privacy ledger holds an event of an unknown mechanism.")
+    kind, unit = Event._kinds[name], data.get("unit", ROW)
+    if "unit" in data and unit != PERSON:
+        raise LedgerError(
+            "A ledger event has an unknown `unit`: it names none, which stands for rows, or "
+            "'person'."
+        )
+    names = kind._names()
+    if set(data) - {"unit"} != {*names, "mechanism"}:
+        raise LedgerError(
+            f"A {name} event of the privacy ledger must have exactly the fields "
+            f"{', '.join(sorted((*names, 'mechanism')))}."
+        )
+    values = {key: _read_field(key, data[key], levels) for key in names}
+    if issubclass(kind, PlainEvent):
+        values["unit"] = unit
+    event = kind(**values)
+    if event.unit != unit:
+        raise LedgerError("A ledger event has another `unit` than the events inside it.")
+    return event
+
+
+def _read_field(name: str, value: Any, levels: int) -> Any:
+    if name == "repetitions":
+        if not isinstance(value, Mapping) or set(value) != {f.name for f in fields(Repetitions)}:
+            raise LedgerError(
+                "A selection of the privacy ledger does not say how many runs it has."
+            )
+        return Repetitions(**value)
+
+    def read_list(items: Any, depth: int) -> Any:
+        if not depth:
+            return _read(items, levels - 1)
+        if not isinstance(items, list):
+            raise LedgerError(f"An event of the privacy ledger does not list its `{name}`.")
+        return tuple(read_list(item, depth - 1) for item in items)
+
+    return read_list(value, LISTS[name]) if name in LISTS else value
+
+
+def events_from_ledger(ledger: Mapping[str, Any]) -> list[Event]:
+    """All events of all trainings of a model, in release order.
+
+    Args:
+        ledger: A whole ledger, see ``xgb_dp.record.ledger``.
+
+    Raises:
+        LedgerError: An event is unknown or ill-formed.
+
+    Examples:
+        >>> import json
+        >>> from xgb_dp.accounting import events_from_ledger
+        >>> ledger = json.loads(model.attr("dp_ledger"))
+        >>> events_from_ledger(ledger)[0].release
+        'intercept'
+    """
+    return [
+        event_from_json(event) for training in ledger["trainings"] for event in training["events"]
+    ]

@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from .accountant import Accountant
+from .accountant import MOST_ROWS, Accountant, Smallest
 from .choice import ChoiceCurve, WithChoices
+from .composition import WORK, FlatCurve
 from .curve import Curve
-from .events import Event, PlainEvent
-from .flat import WORK, FlatCurve
-from .groups import MOST_ROWS, Smallest
-from .nested import ChoiceEvent, SelectionEvent
+from .events import ChoiceEvent, Event, PlainEvent, SelectionEvent
 from .pure import pure_curve
 from .selection import SelectionCurve, WithSelections
 from .simplify import Neighbours, Terms, parts_of_run, simplify

@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from .blocks import dominating_gaussian
 from .choice import ChoiceCurve
 from .curve import doubled, narrow, usual_floats
-from .events import Event, PlainEvent, ThresholdEvent, one_unit
+from .events import ChoiceEvent, Event, PlainEvent, SelectionEvent, ThresholdEvent, one_unit
 from .exact import ExactAccountant, compose
 from .gaussian import gaussian_delta, gaussian_epsilon
-from .nested import ChoiceEvent, SelectionEvent
+from .gaussian_domination import dominating_gaussian
 from .simplify import Neighbours, simplify
 from .threshold import failure_of
 

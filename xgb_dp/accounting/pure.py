@@ -11,8 +11,15 @@ from functools import singledispatch
 
 from .accountant import Accountant
 from .curve import Curve
-from .events import Event, ExponentialEvent, GaussianEvent, LaplaceEvent, ThresholdEvent
-from .nested import ChoiceEvent, SelectionEvent
+from .events import (
+    ChoiceEvent,
+    Event,
+    ExponentialEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    SelectionEvent,
+    ThresholdEvent,
+)
 from .simplify import Neighbours, parts_of_run
 
 

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from .curve import Curve, narrow
-from .grid_curve import ChordTable, both_signs
-from .repetitions import Repetitions
+from .curve import ChordTable, Curve, both_signs, narrow
+from .events import Repetitions
 
 Array = npt.NDArray[np.float64]
 

@@ -12,8 +12,14 @@ from dataclasses import dataclass
 from functools import cached_property, singledispatch
 
 from .curve import Curve
-from .events import Event, ExponentialEvent, GaussianEvent, LaplaceEvent
-from .nested import ChoiceEvent, SelectionEvent
+from .events import (
+    ChoiceEvent,
+    Event,
+    ExponentialEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    SelectionEvent,
+)
 
 
 @dataclass(frozen=True)

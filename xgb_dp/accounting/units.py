@@ -90,7 +90,7 @@ class Unit:
         """The unit that the public record of a training names.
 
         Args:
-            public: See ``xgb_dp.record.form.TrainingRecord``; without a unit one row.
+            public: See ``xgb_dp.record.ledger_model.TrainingRecord``; without a unit one row.
 
         Raises:
             ValueError: The record is ill-formed.

@@ -22,7 +22,7 @@ from ..accounting import Event, Unit, one_unit
 from ..data.parts import Part
 from ..errors import BudgetError
 from ..record import policy
-from ..record.form import Released
+from ..record.ledger_model import Released
 
 
 @dataclass(frozen=True)

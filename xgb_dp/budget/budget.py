@@ -26,9 +26,9 @@ from ..engine.workers import this_worker
 from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal, PrivacyWarning
 from ..parameters.parse import parse_flag, parse_int, parse_number
 from ..record import policy
-from ..record.caution import concerns, scope, warn
-from ..record.escaping import visible
-from ..record.report import privacy_report
+from ..record.formatting import visible
+from ..record.privacy_report import privacy_report
+from ..record.privacy_warnings import concerns, scope, warn
 from ..request.arguments import takes
 from ..request.names import flatten
 from ..request.params import DEFAULT_ROUNDS

@@ -15,7 +15,7 @@ from ..accounting.units import ONE_ROW, ROW, UNITS
 from ..data.parts import Part
 from ..errors import BudgetError, PrivacyParameterError, named, spelt
 from ..parameters.parse import parse_int
-from ..record.form import Released
+from ..record.ledger_model import Released
 
 MOST = 1 << 20
 """Rows of a person, or persons together, that a total can be for."""

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BudgetError
-from ..record import sealed
+from ..record import ledger
 
 FORMAT, VERSION = "xgb-dp budget", 1
 
@@ -105,7 +105,7 @@ def failed(what: str, mend: str, *, written: bool = False) -> BudgetError:
 def _written(path: Path, content: Content) -> str:
     """The text of a file."""
     try:
-        return sealed.dumps({**content, "format": FORMAT, "version": VERSION}, indent=1)
+        return ledger.dump_checksummed({**content, "format": FORMAT, "version": VERSION}, indent=1)
     except ValueError as error:
         raise failed(
             f"The budget file {str(path)!r} could not be read again ({error})",
@@ -155,7 +155,7 @@ def _read(path: Path, tries: int = 50) -> tuple[Content | None, os.stat_result |
             "Keep one.",
         )
     try:
-        content = sealed.loads(text)
+        content = ledger.load_checksummed(text)
         sound = (content.pop("format", None), content.pop("version", None)) == (FORMAT, VERSION)
         sound = sound and set(content) == _FIELDS and _are_totals(content)
         sound = sound and _are_lines(content["entries"])

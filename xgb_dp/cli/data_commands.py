@@ -11,13 +11,13 @@ import click
 import numpy as np
 
 from ..data.cells import MISSING
-from ..discovery.columns import KINDS, column_kinds
-from ..discovery.result import format_flow
+from ..discovery.column_reader import KINDS, column_kinds
 from ..domain.csv_text import Csv, check_columns, is_parquet, read_header
 from ..domain.domain import read_domain
+from ..domain.yaml_text import format_flow
 from ..errors import PrivacyParameterError, PrivacyRefusal, spelling
 from ..record import policy
-from ..request.id_names import looks_like_id
+from ..request.names import looks_like_id
 from . import options
 from .files import note_path, note_text, save
 from .group import Arguments, booked_on, command, new_files, print_data, print_or_save, say

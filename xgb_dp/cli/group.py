@@ -25,8 +25,8 @@ from ..errors import (
     spelling,
 )
 from ..record import policy
-from ..record.escaping import visible
-from ..record.report import PrivacyReport
+from ..record.formatting import visible
+from ..record.privacy_report import PrivacyReport
 from .files import Output, check_places, save
 
 

@@ -20,11 +20,11 @@ from ..engine.model_json import ModelJson
 from ..engine.models import load_booster
 from ..engine.predictions import levels_of_model, objective_of, probabilities, within
 from ..errors import PrivacyParameterError, PrivacyRefusal
-from ..record import policy, signature
-from ..record.deployment import model_card, registry_entry
-from ..record.report import privacy_report
-from ..record.report_views import round_up
-from ..record.verify import verify
+from ..record import policy
+from ..record.formatting import round_up
+from ..record.model_card import model_card, registry_entry
+from ..record.privacy_report import privacy_report
+from ..record.verify import create_signature, signature_path, verify
 from . import options
 from .files import Output, save
 from .group import (
@@ -387,7 +387,7 @@ def sign(given: Arguments) -> None:
     With --budget the signature says that this book held every release of the model. `xgb-dp verify
     MODEL --signer FILE` checks it, and so does `ssh-keygen -Y verify`.
     """
-    place = signature.beside(given.model)
+    place = signature_path(given.model)
     if place.is_symlink():
         raise PrivacyParameterError(f"{place} is a link. Remove it: a signature is a file.")
     new_files([place], force=given.force)
@@ -405,7 +405,7 @@ def sign(given: Arguments) -> None:
                 f"The book {given.budget} does not hold {', '.join(missing)} of {given.model}, so "
                 "it is not signed. Sign without --budget, or take the book of this model."
             )
-    save((place, signature.sign(data, given.key, booked=given.budget is not None)))
+    save((place, create_signature(data, given.key, booked=given.budget is not None)))
     say(f"{place} is written.")
 
 

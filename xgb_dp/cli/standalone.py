@@ -15,9 +15,8 @@ from .. import __version__
 from ..engine import native
 from ..engine.door import files_are_private, stock_origin
 from ..errors import PrivacyError
-from ..record.escaping import visible
-from ..record.signature import beside
-from ..record.verify import verify
+from ..record.formatting import visible
+from ..record.verify import signature_path, verify
 from .files import check_places, save
 
 
@@ -51,7 +50,7 @@ def verify_command(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         if given.out is not None:
-            read = (given.model, given.policy, given.signer, beside(given.model))
+            read = (given.model, given.policy, given.signer, signature_path(given.model))
             check_places([given.out], force=True, read=[path for path in read if path])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what they say is among the checks

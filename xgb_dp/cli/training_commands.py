@@ -22,11 +22,11 @@ from ..domain.csv_text import read_header
 from ..domain.domain import ATTRIBUTE, Domain
 from ..engine.models import load_booster
 from ..errors import PrivacyParameterError, PrivacyRefusal
-from ..record.binding import attach
-from ..record.deployment import model_card
+from ..record.content import attach
+from ..record.formatting import json_number, round_up
 from ..record.ledger import read_ledger
-from ..record.report import PrivacyReport, privacy_report
-from ..record.report_views import json_number, round_up, spending_rows
+from ..record.model_card import model_card
+from ..record.privacy_report import PrivacyReport, privacy_report, spending_rows
 from ..record.spending import Spending, spending
 from ..request.names import check_names, flatten
 from ..request.params import DEFAULT_ROUNDS

@@ -34,9 +34,9 @@ from ..mechanisms.mechanism import count_noise
 from ..noisy_sums import LEVELS, ColumnPlan, release_numbers, release_texts
 from ..parameters.parse import parse_target
 from ..record import policy
-from ..record.caution import concerns, warn
+from ..record.privacy_warnings import concerns, warn
 from ..request.arguments import takes
-from .columns import DATES, cells_by_name, column_kinds, read_numbers, read_texts
+from .column_reader import DATES, cells_by_name, column_kinds, read_numbers, read_texts
 from .result import Discovery, found_number, found_text
 
 _ONE_MACHINE = (

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,11 +17,11 @@ import numpy as np
 
 from ..accounting import Event, Unit, make_accountant
 from ..domain.domain import from_mapping
+from ..domain.yaml_text import format_yaml
 from ..errors import PrivacyParameterError
 from ..noisy_sums import ColumnPlan, Texts, Tree
-from ..record.escaping import visible
-from ..record.report_views import round_up
-from .columns import DATES
+from ..record.formatting import round_up, visible
+from .column_reader import DATES
 
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 _OTHER = "other"
@@ -379,46 +378,3 @@ def _words(column: FoundColumn) -> Sequence[str]:
     if column.missing is not None:
         words.append(f"missing {column.missing:.1%}")
     return words
-
-
-_WORDS = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
-
-
-def format_yaml(content: dict[str, Any], indent: int = 0) -> str:
-    """A mapping of texts to mappings, lists, texts and numbers."""
-    lines = []
-    for key, value in content.items():
-        head = f"{' ' * indent}{_key(key)}:"
-        if isinstance(value, dict) and indent < 2 and value:
-            lines += [head, format_yaml(value, indent + 2).rstrip("\n")]
-        else:
-            lines.append(f"{head} {format_flow(value)}")
-    return "\n".join(lines) + "\n"
-
-
-def format_flow(value: Any) -> str:
-    """A mapping, list, text or number on one line."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_key(k)}: {format_flow(v)}" for k, v in value.items()) + "}"
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(format_flow, value)) + "]"
-    return _scalar(value)
-
-
-def _key(name: str) -> str:
-    plain = re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII)
-    return name if plain and name.lower() not in _WORDS else _scalar(name)
-
-
-def _scalar(value: Any) -> str:
-    if not isinstance(value, str):
-        return repr(value)
-    return '"' + "".join(map(_character, value)) + '"'
-
-
-def _character(c: str) -> str:
-    if c in '"\\':
-        return "\\" + c
-    if c.isprintable():
-        return c
-    return f"\\U{ord(c):08X}"

@@ -20,7 +20,7 @@ from ..engine.progress import progress
 from ..errors import PrivacyParameterError, spelling
 from ..noisy_sums import release
 from ..parameters import parse
-from ..record.caution import concerns, warn
+from ..record.privacy_warnings import concerns, warn
 from .classification import MOST_CLASSES, Binary, MultipleClasses, PairedModels
 from .kinds import ModelKind, events_for
 from .regression import Regression

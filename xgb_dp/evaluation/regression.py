@@ -23,8 +23,7 @@ from ..engine.saved_model import SavedModel
 from ..errors import PrivacyParameterError
 from ..noisy_sums import Floats, Ints
 from ..parameters.parse import parse_number
-from ..request.losses import POWERS
-from ..request.objectives import OBJECTIVES
+from ..request.objectives import OBJECTIVES, POWERS
 from .counts import CELLS, Solver, log_cells, tree_matrix, value_cells, value_points
 from .figures import (
     FINE,

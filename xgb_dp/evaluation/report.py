@@ -28,12 +28,11 @@ from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
 from ..noisy_sums import Floats
 from ..parameters.parse import mapped, parse_number
 from ..record import ledger
-from ..record.binding import attach, check_bound, store_bound
-from ..record.escaping import visible
+from ..record.content import attach, check_bound, store_bound
+from ..record.formatting import round_up, visible
 from ..record.ledger import tree_names
 from ..record.pipelines import steps_of
-from ..record.report import as_booster
-from ..record.report_views import round_up
+from ..record.privacy_report import as_booster
 from .counts import CELLS, Posterior
 from .figures import Figure, as_json
 
@@ -364,7 +363,7 @@ def calibrated(booster: Any, posterior: Posterior, method: str, cost: Cost) -> A
         curve = isotonic(posterior, booster.num_boosted_rounds())
         attach(model, **{CURVE: curve.to_json()})
     if before is not None:
-        whole = ledger.evaluated(booster, model, before, cost.events, shown, cost.entry)
+        whole = ledger.with_evaluation(booster, model, before, cost.events, shown, cost.entry)
         store_bound(model, whole)
     return model if method == "platt" else CalibratedModel(model)
 

@@ -30,10 +30,10 @@ from ..engine.saved_model import SavedModel, names_of_categories, stored_categor
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal, RowDomainError
 from ..noisy_sums import Floats, Ints
 from ..parameters.parse import listed, mapped
-from ..record.form import DISCOVERY, Ledger, TrainingRecord
 from ..record.ledger import read_ledger, tree_names
+from ..record.ledger_model import DISCOVERY, Ledger, TrainingRecord
 from ..record.pipelines import steps_of, taken_apart, transformed
-from ..record.report import as_booster
+from ..record.privacy_report import as_booster
 from ..request.names import read_one
 from ..request.objectives import OBJECTIVES
 from ..request.schema import check_source, dictionaries_of

@@ -9,8 +9,7 @@ from typing import Any
 from ..accounting.events import GaussianEvent, LaplaceEvent, PlainEvent
 from ..accounting.sensitivity import RowBound, candidate_cells, candidates_sens2
 from ..errors import PrivacyRefusal
-from ..parameters.config import Config
-from ..parameters.parameter import PUBLIC, SPENDS, Parameter, Rule, Table
+from ..parameters.parameter import PUBLIC, SPENDS, Config, Parameter, Rule, Table
 from ..parameters.parse import Choice, Whole
 from . import column_sums
 from .mechanism import (

@@ -11,8 +11,7 @@ import numpy as np
 from ..accounting.events import GaussianEvent, PlainEvent
 from ..accounting.sensitivity import RowBound, columns_sens2
 from ..errors import PrivacyRefusal
-from ..parameters.config import Config
-from ..parameters.parameter import SPENDS, Parameter, Rule, Table
+from ..parameters.parameter import SPENDS, Config, Parameter, Rule, Table
 from ..parameters.parse import Choice
 from .mechanism import EXACT_BITS, DrawBudget, Mechanism, Noise, count_noise
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from ..accounting.events import GaussianEvent, PlainEvent
 from ..accounting.sensitivity import LABEL_CELLS, Labels, RowBound
-from ..parameters.config import Config
-from ..parameters.parameter import SPENDS, Parameter, Rule, Table
+from ..parameters.parameter import SPENDS, Config, Parameter, Rule, Table
 from ..parameters.parse import Choice
 from .label_sums import labels_request
 from .mechanism import EXACT_BITS, DrawBudget, Mechanism, Noise, count_noise

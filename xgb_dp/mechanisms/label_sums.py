@@ -13,8 +13,7 @@ from ..accounting.events import GaussianEvent, PlainEvent
 from ..accounting.sensitivity import LABEL_CELLS, Labels, RowBound
 from ..errors import PrivacyParameterError
 from ..parameters import parse
-from ..parameters.config import Config
-from ..parameters.parameter import PUBLIC, Parameter, Rule, Table
+from ..parameters.parameter import PUBLIC, Config, Parameter, Rule, Table
 from .mechanism import EXACT_BITS, DrawBudget, Mechanism, Noise, count_noise
 
 _COUNT = 0.009  # share of the label sums, and of the number of rows where it is released alone
@@ -89,7 +88,7 @@ _RULES = (
          lambda s: s.continues and "base_score" in s.given,
          "`base_score` cannot be given with xgb_model, which brings its own. Leave it out."),
     Rule("exposures have a range",
-         lambda s: (s.measured and s["dp_base_margin"] and not s.continues
+         lambda s: (s.needs_label_mean and s["dp_base_margin"] and not s.continues
                     and s["dp_exposure_bounds"] is None),
          "`dp_exposure_bounds` is missing: with dp_base_margin, {objective} needs a public range "
          "of exp(base_margin), e.g. dp_exposure_bounds=(0.003, 1) for a day up to a year."),
@@ -139,7 +138,7 @@ class LabelSums(Mechanism):
     @classmethod
     def is_enabled(cls, s: Config) -> bool:
         """Where the intercept is released. A count of the rows alone is asked for by `counts`."""
-        return s.intercept == "released" or s.measured
+        return s.intercept == "released" or s.needs_label_mean
 
     @classmethod
     def default_share(cls, s: Config, given: Mapping[str, float]) -> float:
@@ -162,7 +161,7 @@ class LabelSums(Mechanism):
         kind = s.intercept_kind if cls.is_enabled(s) else "rows"
         request = labels_request(s, kind)
         request["num_class"] = LABEL_CELLS if kind == "cells" else s.trees_per_round
-        request["draws"] = 2 if s.measured else 1
+        request["draws"] = 2 if s.needs_label_mean else 1
         if kind == "targets":
             request["lower"], request["upper"] = zip(*s.targets, strict=True)
         if s.exposures is not None:

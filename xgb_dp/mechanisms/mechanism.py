@@ -11,8 +11,7 @@ from typing import Any, ClassVar
 from ..accounting.events import PlainEvent
 from ..accounting.sensitivity import RowBound
 from ..errors import BudgetError
-from ..parameters.config import Config
-from ..parameters.parameter import Parameter, Rule
+from ..parameters.parameter import Config, Parameter, Rule
 
 EXACT_BITS = 20
 """Shift of counts that are released without noise."""

@@ -13,9 +13,15 @@ from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Any, TypeVar
 
-from ..accounting.event_reader import event_from_json
-from ..accounting.events import Event, PlainEvent, counted, with_unit
-from ..accounting.nested import ChoiceEvent, RoundsEvent
+from ..accounting.events import (
+    ChoiceEvent,
+    Event,
+    PlainEvent,
+    RoundsEvent,
+    counted,
+    event_from_json,
+    with_unit,
+)
 from ..accounting.sensitivity import Labels, RowBound
 from ..accounting.units import PERSON, ROW
 from ..errors import LedgerError

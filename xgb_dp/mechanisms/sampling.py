@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..parameters.config import Config
-from ..parameters.parameter import SPENDS, Parameter, Rule, Table
+from ..parameters.parameter import SPENDS, Config, Parameter, Rule, Table
 from ..parameters.parse import Number, Whole
 
 SAMPLE_BITS = 32

@@ -10,8 +10,7 @@ from typing import Any
 from ..accounting.events import ExponentialEvent, PlainEvent
 from ..accounting.sensitivity import MAX_RANGE, RowBound, range_int
 from ..errors import BudgetError, LedgerError, PrivacyRefusal
-from ..parameters.config import Config
-from ..parameters.parameter import FREE, PUBLIC, SPENDS, Parameter, Rule, Table
+from ..parameters.parameter import FREE, PUBLIC, SPENDS, Config, Parameter, Rule, Table
 from ..parameters.parse import Choice, Flag, Number, Whole
 from .mechanism import DrawBudget, Mechanism, Noise
 

@@ -4,7 +4,7 @@ Everything drawn from a model is post-processing of its contents, which are nois
 costs nothing. That does not cover what you supply, such as scores or rows to explain.
 """
 
-from ..record.importance import importance
+from ..record.model_card import importance
 from .explanations import contributions, importance_noise, plot_contributions, plot_importance
 from .reports import (
     plot_budget,

@@ -19,8 +19,8 @@ from ..data.cells import read_data
 from ..engine.saved_model import SavedModel
 from ..engine.tree_json import Tree
 from ..errors import PrivacyParameterError, PrivacyRefusal
-from ..record.importance import column_names, importance, private_booster
-from ..record.report import as_booster
+from ..record.model_card import column_names, importance, private_booster
+from ..record.privacy_report import as_booster
 from .reports import labelled, new_axes
 from .shapes import gradient_noise, training_plan
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..accounting import Unit
 from ..errors import PrivacyParameterError, PrivacyRefusal
-from ..record.report import PrivacyReport, privacy_report
+from ..record.privacy_report import PrivacyReport, privacy_report
 
 
 def new_axes(ax: Any, width: float = 6.4, height: float = 4.2) -> Any:

@@ -13,14 +13,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..accounting import Event
-from ..accounting.events import counted, is_within, release_counts
-from ..accounting.nested import charged
+from ..accounting.events import charged, counted, is_within, release_counts
 from ..engine import native
 from ..engine.model_json import ModelJson
 from ..errors import BudgetError, LedgerError
 from ..mechanisms.plan import Plan, charged_events
-from .form import Ledger, TrainingRecord
 from .ledger import ATTRIBUTE
+from .ledger_model import Ledger, TrainingRecord
 
 _STATE = frozenset({"target_lower", "target_upper"})
 """Fields of a request that may follow from an earlier release: where labels are clipped."""

@@ -1,28 +1,34 @@
-"""Parts of a model file that no ledger accounts for, by name.
+"""The parts of a model file besides its trees, and which of them the ledger binds.
 
 A file can carry anything in a key that XGBoost skips, in white space or in digits that are rounded
-away. Every key is therefore known here or reported, the text is in the form in which XGBoost writes
-it, and all that a prediction or a reader depends on is bound to the ledger by a digest.
+away. So every key is known here or reported, and the text must be in the form that XGBoost writes.
+
+Names, types, categories, objective, intercept and calibration decide what a prediction means. The
+ledger binds them by digests. They are public or follow from released numbers, so the digests cost
+nothing.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from ..engine import ubjson
 from ..engine.models import is_json
+from ..engine.native import model_content
 from ..engine.predictions import CLASSES, CURVE, MarginCurve, class_names
 from ..engine.saved_model import SavedModel, is_number
+from ..errors import LedgerError
 from ..request.params import PARAMETERS
-from . import policy, sealed
-from .binding import BOUND, content_of, unescaped
-from .form import Ledger, TrainingRecord
-from .ledger import ATTRIBUTE
-from .recheck import parameters_of
+from . import policy
+from .consistency import parameters_of
+from .ledger import ATTRIBUTE, dump_checksummed, read_ledger, store
+from .ledger_model import Ledger, TrainingRecord
 
 _TOKEN = re.compile(
     rb'"(?:[^"\\\x00-\x1f]|\\["\\bfnrt]|\\u(?!00[2-7])[0-9a-f]{4})*"'
@@ -71,7 +77,7 @@ def uncovered(model: SavedModel, ledger: Ledger, data: bytes) -> Iterator[str]:
             "it again"
         )
     text = model.attributes[ATTRIBUTE]
-    canonical = sealed.dumps(ledger.to_json())
+    canonical = dump_checksummed(ledger.to_json())
     if text not in (canonical, unescaped(canonical)):
         yield f"white space or digits in attribute {ATTRIBUTE}"
     digests: dict[str, str] = {}
@@ -143,3 +149,58 @@ def _are_classes(text: Any, model: SavedModel) -> bool:
         return bool(class_names(text, max(model.classes, 2)))
     except (ValueError, TypeError):
         return False
+
+
+BOUND = ("dp_schema", "dp_calibration", "dp_classes")
+"""Attributes of a model whose text a ledger names by digest."""
+
+
+def store_bound(booster: Any, ledger: Ledger) -> None:
+    """Write the ledger of a finished model, bound to all of the model."""
+    store(booster, replace(ledger, content=content_of_booster(booster)))
+
+
+def content_of_booster(booster: Any) -> dict[str, str]:
+    """:func:`content_of` a model in memory."""
+    return content_of(SavedModel(model_content(booster)))
+
+
+def check_bound(booster: Any, ledger: Ledger) -> None:
+    """Refuse a model of which a part, but for its trees, is not the one that its ledger names."""
+    content = content_of_booster(booster)
+    if any(ledger.content.get(name) != digest for name, digest in content.items()):
+        raise LedgerError(
+            "This model was changed after its training: its names, categories, intercept, "
+            "objective or attributes are not those of its privacy ledger. Take the model as it "
+            "was saved."
+        )
+
+
+def content_of(model: SavedModel) -> dict[str, str]:
+    """SHA-256 of the parts of a model besides its trees, by name."""
+    texts = {name: str(text) for name, text in model.attributes.items() if name in BOUND}
+    texts |= model.texts_without_trees()
+    return {
+        name: hashlib.sha256(unescaped(text).encode()).hexdigest() for name, text in texts.items()
+    }
+
+
+def unescaped(text: str) -> str:
+    r"""The text of an attribute without its escapes of Unicode.
+
+    XGBoost writes the escapes ``\uXXXX`` of an attribute as they are, so that reading its file as
+    JSON resolves them, and reading it as UBJSON or in memory does not.
+    """
+    plain = re.sub(r"\\u([0-9a-fA-F]{4})", lambda match: chr(int(match[1], 16)), text)
+    return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def attach(booster: Any, **attributes: str) -> None:
+    """Set attributes that the ledger binds to the model: those named in :data:`BOUND`."""
+    if booster.attr(ATTRIBUTE) is None:
+        booster.set_attr(**attributes)
+        return
+    ledger = read_ledger(booster)
+    check_bound(booster, ledger)
+    booster.set_attr(**attributes)
+    store_bound(booster, ledger)

@@ -1,22 +1,95 @@
-"""The privacy ledger of a model: what was released, by which mechanism, with how much noise.
+"""The privacy ledger as an attribute of a booster: a checksummed JSON text.
 
-The C++ trainer writes the events from what it drew. This module adds what only Python knows (the
-intercept, earlier trainings, the target, what was public) and stores the whole as the booster
-attribute ``dp_ledger``, the one free-form field that survives ``save_model``, pickling and copying.
-The stored text carries a digest of itself (``sealed.py``), against damage and not against forgers.
+The C++ trainer records the draws. This package adds the intercept, earlier trainings, the target
+and public inputs, and stores the whole as the attribute ``dp_ledger``, the one free-form field that
+survives ``save_model``, pickling and copying.
+
+The checksum detects damage, by a disk or an editor. There is no key: it does not stop anybody who
+changes the text on purpose.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ..accounting import Event
+from ..engine import json_texts
 from ..engine.model_json import ModelJson
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal, spelt
-from . import sealed
-from .form import Ledger, TrainingRecord
+from .ledger_model import Ledger, TrainingRecord
+
+DIGEST = "digest"
+"""Key of the digest in a sealed text."""
+_LONGEST = 100  # digits of a number: no double and no integer of ours has more
+
+
+def checksum(content: Mapping[str, Any]) -> str:
+    """SHA-256 over the canonical form of a JSON object: keys sorted, no spaces, ASCII."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def dump_checksummed(content: Mapping[str, Any], indent: int | None = None) -> str:
+    """The content as JSON with its digest, which replaces any that it had."""
+    content = {name: value for name, value in content.items() if name != DIGEST}
+    sealed = {**content, DIGEST: checksum(content)}
+    separators = (",", ":") if indent is None else None
+    text = json.dumps(sealed, indent=indent, separators=separators, allow_nan=False)
+    load_checksummed(text)
+    return text
+
+
+def load_checksummed(text: str | bytes) -> dict[str, Any]:
+    """Read a JSON object that carries a digest."""
+    try:
+        content = json_texts.loads(
+            text,
+            object_pairs_hook=refuse_duplicate_keys,
+            parse_constant=_refuse,
+            parse_float=_real,
+            parse_int=_whole,
+        )
+        if not isinstance(content, dict):
+            raise ValueError("it is not a JSON object")
+        json.dumps(content, ensure_ascii=False).encode()  # no half of a pair of surrogates
+        named = content.pop(DIGEST, None)
+        if named is None:
+            raise ValueError("it has no digest")
+        sound = named == checksum(content)
+    except UnicodeError:
+        raise ValueError("it has text that is no Unicode") from None
+    if not sound:
+        raise ValueError("the digest is not that of the content")
+    return content
+
+
+def refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of these pairs; for ``json.loads``."""
+    content = dict(pairs)
+    if len(content) != len(pairs):
+        raise ValueError("a key is given twice")
+    return content
+
+
+def _refuse(text: str) -> float:
+    raise ValueError(f"{text} is not a finite number")
+
+
+def _real(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _refuse(text)
+
+
+def _whole(text: str) -> int:
+    if len(text) > _LONGEST:
+        raise ValueError("a number has too many digits")
+    return int(text)
+
 
 ATTRIBUTE = "dp_ledger"
 
@@ -42,7 +115,7 @@ def parse_ledger(text: str | None) -> Ledger:
             "or its attributes were removed. Nothing can be said about its privacy."
         )
     try:
-        record = sealed.loads(text)
+        record = load_checksummed(text)
     except ValueError as error:
         raise _unreadable(str(error) if text else "it is empty") from None
     return Ledger.from_json(record)
@@ -93,7 +166,7 @@ def tree_names(booster: Any) -> list[str]:
     return _tree_digests(_model_json(booster))[0]
 
 
-def evaluated(
+def with_evaluation(
     booster: Any,
     changed: Any,
     ledger: Ledger,
@@ -180,7 +253,7 @@ def claim(earlier: Ledger | None, plan: TrainingRecord, *, private: bool, noise:
 def store(booster: Any, ledger: Ledger) -> None:
     """Write the ledger into the booster's attributes, with its digest."""
     try:
-        text = sealed.dumps(ledger.to_json())
+        text = dump_checksummed(ledger.to_json())
     except ValueError as error:
         raise PrivacyParameterError(
             f"The privacy ledger of this model could not be read again: {error}. Name columns and "

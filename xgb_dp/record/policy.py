@@ -29,8 +29,8 @@ from ..errors import (
 )
 from ..parameters.parse import parse_target
 from ..request.names import check_names, flatten, read_one
-from .form import Ledger
-from .sealed import digest
+from .ledger import checksum
+from .ledger_model import Ledger
 
 LEDGER_KEY = "policy"
 """Where a training's public record names the digest of its policy."""
@@ -109,7 +109,7 @@ class Policy:
             replace(domain, privacy_id=name, drop=(), discovered=None),
             allow,
             Csv.from_mapping(check_mapping("`csv` must be a mapping", given.get("csv", {}))),
-            digest(dict(given)),
+            checksum(dict(given)),
         )
 
     def check_book(self, book: Any) -> None:

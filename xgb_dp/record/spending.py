@@ -21,9 +21,8 @@ from ..accounting import (
     ThresholdEvent,
     make_accountant,
 )
-from ..accounting.events import release_counts
+from ..accounting.events import RoundsEvent, release_counts
 from ..accounting.gaussian import gaussian_mu
-from ..accounting.nested import RoundsEvent
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,11 @@
-"""What a saved model claims of its privacy, checked by somebody who only holds the file.
+"""Checks a saved model and the signature of its file, for somebody who holds only the file.
 
-Nothing here loads libxgboost or needs what training needs: the file is read as JSON or UBJSON, the
-trees are compared with the ledger, and epsilon is recomputed from the ledger's events. The form of
-the answer is ``templates/verification.schema.json``.
+Nothing here loads libxgboost: the file is read as JSON or UBJSON, the trees are compared with the
+ledger, and epsilon is recomputed from the events of the ledger. The answer has the form of
+``templates/verification.schema.json``.
+
+A signature is a file beside the model, in the form of ``ssh-keygen -Y sign``, so that anybody can
+check it without this package. It covers the whole file with the ledger.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -24,17 +28,82 @@ from ..engine.saved_model import SavedModel
 from ..errors import LedgerError, PrivacyParameterError
 from ..parameters.parse import Choice, Number
 from ..request.arguments import takes
-from . import sealed, signature
+from . import ledger
+from .consistency import contradictions
 from .content import uncovered
-from .escaping import visible
-from .form import VERSION as LEDGER_VERSION
-from .form import Ledger
+from .formatting import json_number, visible
 from .ledger import ATTRIBUTE, check_trees, parse_ledger
+from .ledger_model import VERSION as LEDGER_VERSION
+from .ledger_model import Ledger
 from .pipelines import fitted_in
 from .policy import Policy
-from .recheck import contradictions
-from .report import PrivacyReport, as_booster
-from .report_views import as_dict, json_number
+from .privacy_report import PrivacyReport, as_booster, as_dict
+
+# Namespaces: what the signer says of a model.
+BOOKED, SIGNED = "booked@xgb-dp", "signed@xgb-dp"
+_SAYS = {
+    BOOKED: "whose book held every release of it",
+    SIGNED: "who says nothing of a book",
+}
+_LIMITS = "that its ledger is true is the signer's word"
+_ENDING = ".sig"
+
+
+def signature_path(model: str | os.PathLike[str]) -> Path:
+    """Where the signature of a model file lies."""
+    return Path(f"{os.fspath(model)}{_ENDING}")
+
+
+def create_signature(data: bytes, key: Path, *, booked: bool) -> bytes:
+    """The signature of a model file's content by a private key, or by the public one of a key that
+    an agent holds.
+    """
+    name = BOOKED if booked else SIGNED
+    process = _ssh_keygen("-Y", "sign", "-f", key.resolve(), "-n", name, data=data)
+    if process.returncode != 0:
+        raise PrivacyParameterError(
+            f"OpenSSH did not sign with {key}: {_reason(process)}. Give a private key that OpenSSH "
+            "reads, such as ~/.ssh/id_ed25519, or the public key of one that its agent holds."
+        )
+    return process.stdout
+
+
+def signer(model: Path, data: bytes, signers: str | os.PathLike[str]) -> tuple[bool, str]:
+    """Whether one of the signers has signed the content of a model file, and what that says."""
+    allowed, signature = Path(signers).resolve(), signature_path(model).resolve()
+    if not allowed.is_file():
+        raise PrivacyParameterError(
+            f"There is no file of signers {os.fspath(signers)!r}. A line of it is a name and a "
+            "public key: `holder@hospital ssh-ed25519 AAAA...` (man ssh-keygen, ALLOWED SIGNERS)."
+        )
+    if not signature.is_file():
+        return False, f"there is no signature {signature.name} beside the model"
+    of_file = ("-s", signature, "-f", allowed)
+    who = _ssh_keygen("-Y", "find-principals", *of_file).stdout.decode(errors="replace")
+    for name in who.splitlines():
+        for says, meaning in _SAYS.items():
+            checked = _ssh_keygen("-Y", "verify", *of_file, "-I", name, "-n", says, data=data)
+            if checked.returncode == 0:
+                return True, f"signed by {name}, {meaning}; {_LIMITS}"
+    return False, f"{signature.name} is not a signature of this file by one of the signers"
+
+
+def _ssh_keygen(
+    *arguments: str | os.PathLike[str], data: bytes = b""
+) -> subprocess.CompletedProcess[bytes]:
+    try:
+        return subprocess.run(["ssh-keygen", *arguments], input=data, capture_output=True)
+    except FileNotFoundError:
+        raise PrivacyParameterError(
+            "Signatures are made and checked by ssh-keygen of OpenSSH 8.2 or later, which was not "
+            "found. Install OpenSSH's client."
+        ) from None
+
+
+def _reason(process: subprocess.CompletedProcess[bytes]) -> str:
+    lines = process.stderr.decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else f"exit code {process.returncode}"
+
 
 VERSION = 1
 """Of the form of :meth:`Verification.to_json`; it grows when a field changes or goes."""
@@ -193,7 +262,7 @@ def verify(
     checks += _of_ledger(report, saved)
     checks += _within(ledger, asked, max_epsilon, unit, policy)
     if signers is not None:
-        checks.append(Check("signature", *signature.signer(file, data, signers)))
+        checks.append(Check("signature", *signer(file, data, signers)))
     allowed = {f"attribute {name}" for name in allow}
     not_covered = sorted({*uncovered(saved, ledger, data)} - allowed)
     not_covered += [f"step {name}" for name, _ in fitted_in(model)]
@@ -300,7 +369,9 @@ def read_model(data: bytes) -> SavedModel:
     """A saved model."""
     try:
         if is_json(data):
-            model = SavedModel(json_texts.loads(data, object_pairs_hook=sealed.unique))
+            model = SavedModel(
+                json_texts.loads(data, object_pairs_hook=ledger.refuse_duplicate_keys)
+            )
         else:
             model = SavedModel(ubjson.loads(data))
         model.check_form()

@@ -9,10 +9,9 @@ import math
 
 from ..accounting.sensitivity import BALLS, RowBound
 from ..errors import PrivacyRefusal
-from ..parameters.config import Config
-from ..parameters.parameter import PUBLIC, Parameter, Rule, Table
+from ..parameters.parameter import PUBLIC, Config, Parameter, Rule, Table
 from ..parameters.parse import Choice, Number
-from .losses import CLIPS, TARGETS
+from .objectives import CLIPS, TARGETS
 
 _COARSEST_GRID = 16  # steps of a gradient C
 _LARGEST_HESSIAN = 60  # times C, in the norm of a row

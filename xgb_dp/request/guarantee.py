@@ -9,11 +9,10 @@ from typing import Any
 
 from ..accounting import ACCOUNTANTS, Unit, event_from_json, one_unit
 from ..errors import PrivacyParameterError, named, spelt
-from ..parameters.config import Config
-from ..parameters.parameter import PUBLIC, SPENDS, Parameter, Rule, Table
+from ..parameters.parameter import PUBLIC, SPENDS, Config, Parameter, Rule, Table
 from ..parameters.parse import Choice, Flag, Number, Whole
 from ..published.systems import PRESETS
-from .shares import resolve_shares
+from .budget_shares import resolve_shares
 
 _ENTRY = re.compile(r"[0-9a-f]{16}")
 

@@ -12,8 +12,7 @@ import numpy as np
 
 from ..errors import PrivacyParameterError, PrivacyRefusal, named, spelt
 from ..parameters import parse
-from ..parameters.config import Config
-from ..parameters.parameter import PUBLIC, Parameter, Rule, Table
+from ..parameters.parameter import PUBLIC, Config, Parameter, Rule, Table
 from ..parameters.parse import Choice, Number, Whole
 from .objectives import OBJECTIVES, OWN_PARAMETERS, REFUSED_OBJECTIVES
 from .program import own_objective

@@ -1,4 +1,4 @@
-"""Names of parameters: which are known, which are refused and why, and what was meant.
+"""Names of parameters that are known or refused, with suggestions, and names of columns like ids.
 
 Private training accepts only what is known to be safe, so a name that is in no table is refused.
 """
@@ -6,6 +6,7 @@ Private training accepts only what is known to be safe, so a name that is in no 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -129,3 +130,28 @@ def _neutral(value: Any, neutral: Any) -> bool:
         except Exception:  # an object of the caller may do anything
             return False
     return type(value) is type(neutral) and same(value, neutral)
+
+
+_ENDINGS = ("id", "ids", "uid", "uuid", "guid", "nbr", "mrn", "ssn", "pk")
+_NUMBERS = ("no", "nr", "num", "number", "key", "code", "hash", "name")
+_PERSONS = (
+    "applicant", "borrower", "client", "cust", "customer", "employee", "household", "member",
+    "participant", "pat", "patient", "person", "policyholder", "respondent", "student", "subj",
+    "subject", "user",
+)  # fmt: skip
+_GLUED = re.compile(f"({'|'.join(_PERSONS)})s?({'|'.join(_ENDINGS + _NUMBERS)})")
+
+
+def looks_like_id(name: object) -> bool:
+    """Whether the name of a column is that of an id: of persons, or of rows."""
+    if not isinstance(name, str):
+        return False
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
+    words = re.findall(r"[a-z]+", spaced.lower())
+    if not words:
+        return False
+    if words[-1] in _ENDINGS or _GLUED.fullmatch(words[-1]):
+        return True
+    if len(words) == 1:
+        return words[0] in _PERSONS
+    return words[0].removesuffix("s") in _PERSONS and words[-1] in _NUMBERS

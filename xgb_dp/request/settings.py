@@ -17,19 +17,16 @@ from ..engine.workers import this_worker
 from ..errors import PrivacyParameterError
 from ..published.systems import PRESETS
 from .bound import row_bound
-from .losses import Loss
 from .masking import Masking
-from .objectives import OBJECTIVES, OWN, Objective
-from .params import PARAMETERS
-from .rules import RULES
-from .schema import Schema
-from .split_points import Feature, resolve_features
+from .objectives import OBJECTIVES, OWN, Loss, Objective
+from .params import PARAMETERS, RULES
+from .schema import Feature, Schema, resolve_features
 
 _UNIT = 10.0 / 3.0  # deviations of the labels in the unit: the default clips residuals at one
 
 
 @dataclass(frozen=True)
-class Seen:
+class ReleasedRange:
     """What a release has told of labels, in their unit."""
 
     low: float  # nearly all labels lie between this
@@ -50,7 +47,7 @@ class Settings:
     rounds: int  # boosting rounds
     continues: bool  # whether trees are added to an earlier model, which brings its intercept
     _values: dict[str, Any] = field(default_factory=dict, repr=False)
-    seen: Seen | None = None  # what a release has told of the labels; None before
+    released_range: ReleasedRange | None = None  # None before its release
     weight_unit: float = 1.0  # what weights are divided by, where a release tells it
 
     def __getitem__(self, name: str) -> Any:
@@ -63,11 +60,11 @@ class Settings:
         count = self.rounds if rounds is None else rounds
         return resolve({**self.given, **changes}, self.schema, count, self.continues)
 
-    def with_told(self, seen: Seen | None, weight_unit: float) -> Settings:
+    def with_released_range(self, released: ReleasedRange | None, weight_unit: float) -> Settings:
         """The same once a release has told of labels and weights. What is claimed stays."""
         open_ = {"huber_slope"} - set(self.given)
         values = {name: value for name, value in self._values.items() if name not in open_}
-        return replace(self, _values=values, seen=seen, weight_unit=weight_unit)
+        return replace(self, _values=values, released_range=released, weight_unit=weight_unit)
 
     @property
     def epsilon(self) -> float:
@@ -175,10 +172,14 @@ class Settings:
         return float(self["alpha"]) / self.scale
 
     @property
-    def window(self) -> tuple[float, float]:
+    def label_bounds(self) -> tuple[float, float]:
         """Where labels are summed: the range of the target, or what was seen of it."""
         assert self.target is not None
-        return self.target if self.seen is None else (self.seen.low, self.seen.high)
+        return (
+            self.target
+            if self.released_range is None
+            else (self.released_range.low, self.released_range.high)
+        )
 
     @property
     def half_width(self) -> float:
@@ -188,7 +189,9 @@ class Settings:
         if self.target is None:
             return 1.0
         half = (self.target[1] - self.target[0]) / 2
-        return half if self.seen is None else min(_UNIT * self.seen.spread, half)
+        return (
+            half if self.released_range is None else min(_UNIT * self.released_range.spread, half)
+        )
 
     @property
     def intercept(self) -> str:
@@ -200,14 +203,14 @@ class Settings:
         return "base_margin" if self["dp_base_margin"] else "released"
 
     @property
-    def measured(self) -> bool:
+    def needs_label_mean(self) -> bool:
         """Whether the loss takes means of the labels from releases before the first tree."""
         return self.objective.intercept == "capped mean" and self["base_score"] is None
 
     @property
     def exposures(self) -> tuple[float, float] | None:
         """Range of the exposures that are released with these means; None without margins."""
-        if not (self.measured and self["dp_base_margin"] and not self.continues):
+        if not (self.needs_label_mean and self["dp_base_margin"] and not self.continues):
             return None
         bounds: tuple[float, float] | None = self["dp_exposure_bounds"]
         return bounds

@@ -7,11 +7,9 @@ from typing import Any
 from ..errors import PrivacyRefusal
 from ..mechanisms import sampling
 from ..mechanisms.splits import SPLITS, of_trees
-from ..parameters.config import Config
-from ..parameters.parameter import PUBLIC, SPENDS, Parameter, Rule, Table
+from ..parameters.parameter import PUBLIC, SPENDS, Config, Parameter, Rule, Table
 from ..parameters.parse import Choice, Flag, Number, Reader, Whole, plain, shown
-from .constraints import interaction_sets, monotone_directions
-from .schema import by_column
+from .schema import by_column, interaction_sets, monotone_directions
 
 
 def _tree_method(name: str, value: Any, s: Config) -> str:

@@ -32,16 +32,15 @@ from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal, Privacy
 from ..evaluation.row_split import Split, halves
 from ..parameters import parse
 from ..record import ledger
-from ..record.caution import concerns, warn
-from ..record.report import PrivacyReport, privacy_report
-from ..record.selected import Run, best_of, complete
+from ..record.privacy_report import PrivacyReport, privacy_report
+from ..record.privacy_warnings import concerns, warn
+from ..record.selection_record import Run, best_of, complete
+from ..request.default_plans import settings_of_sizes
 from ..request.names import flatten
 from ..request.params import DEFAULT_ROUNDS
 from ..request.schema import Schema, read_schema
-from ..request.sizes import settings_of_sizes
-from ..training.call_site import CallSite, read_matrix
-from ..training.declared_rows import check_rows
-from ..training.keeper import released_by, with_look
+from ..training.input_checks import CallSite, check_rows, read_matrix
+from ..training.ledger_callback import released_by, with_look
 from ..training.prepare import prepare
 from ..training.run import Training
 from . import SCORES

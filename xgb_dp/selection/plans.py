@@ -22,10 +22,10 @@ from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal, named, 
 from ..mechanisms.splits import of_epsilon
 from ..parameters import parse
 from ..planning import calibrated
+from ..request.default_plans import settings_of_sizes
 from ..request.names import flatten
 from ..request.schema import Schema
 from ..request.settings import Settings
-from ..request.sizes import settings_of_sizes
 from ..training.prepare import checked
 from .scores import Score
 

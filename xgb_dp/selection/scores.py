@@ -18,7 +18,7 @@ from ..evaluation.classification import TwoClasses
 from ..evaluation.counts import CELLS, UNIT, ScoreGrid, Solver, counts_matrix, two_classes
 from ..noisy_sums import MOST_SIGMA2, Block, Codes, Floats, Ints, Layout, release
 from ..parameters.parse import parse_number
-from ..request.losses import QUANTILES
+from ..request.objectives import QUANTILES
 from ..request.settings import Settings
 from . import KINDS
 

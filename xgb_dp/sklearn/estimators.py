@@ -45,17 +45,16 @@ from ..engine.predictions import CLASSES, MarginCurve, objective_of, within
 from ..engine.saved_model import names_of_categories
 from ..errors import LedgerError, PrivacyParameterError, spelling
 from ..record import policy
-from ..record.binding import attach
+from ..record.content import attach
 from ..record.ledger import ATTRIBUTE as LEDGER
 from ..record.ledger import parse_ledger, read_ledger
-from ..record.report import PrivacyReport, privacy_report
+from ..record.privacy_report import PrivacyReport, privacy_report
 from ..request.names import read_one
 from ..request.objectives import OBJECTIVES
 from ..selection.best_run import select
-from ..training.again import made_of
-from ..training.call_site import check_eval_set, check_sample
-from ..training.interfaces import refuse_margins
+from ..training.input_checks import check_eval_set, check_sample, refuse_margins
 from ..training.meta_estimators import warn_of_exact_fits
+from ..training.reuse_warning import made_of
 
 
 def store(booster: Any, domain: Domain | None, classes: np.ndarray | None) -> None:

@@ -23,7 +23,7 @@ from ..engine import native, workers
 from ..engine.model_writing import ChangedModel, complete_tree
 from ..mechanisms.column_sums import PRESENT
 from ..request.settings import Settings
-from .label_means import Sums
+from .start import Sums
 
 Floats = npt.NDArray[np.float64]
 

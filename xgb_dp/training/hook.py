@@ -29,14 +29,21 @@ from ..engine.models import ModelFile
 from ..engine.once import Once
 from ..errors import PrivacyRefusal
 from ..planning import calibrated
-from ..record import caution
+from ..record import privacy_warnings
 from ..record.pipelines import fitted_steps, of_steps
 from ..request.names import flatten, read_one
 from ..request.schema import common_schema
-from . import again, public_data
-from .call_site import CallSite, check_dask, check_evals, read_matrix
-from .declared_rows import check_rows
-from .interfaces import declared_classes, default_rounds, estimator_matrix
+from . import input_checks, reuse_warning
+from .input_checks import (
+    CallSite,
+    check_dask,
+    check_evals,
+    check_rows,
+    declared_classes,
+    default_rounds,
+    estimator_matrix,
+    read_matrix,
+)
 from .meta_estimators import refuse_meta_estimators
 from .prepare import checked
 from .run import Training
@@ -160,11 +167,11 @@ def _prepared(
 
     def public_rows() -> tuple[dict[str, Any], Any]:
         check_evals(dtrain, schema, call_site.evals)
-        return public_data.taken_out(flat, dtrain, schema)
+        return input_checks.taken_out(flat, dtrain, schema)
 
     flat, sample = workers.check_together(public_rows)
     settings = checked(flat, schema, num_boost_round, continues=xgb_model is not None)
-    prepared = calibrated(public_data.declared(settings, sample))
+    prepared = calibrated(input_checks.declared(settings, sample))
     settings = prepared.settings
     call_site.refuse_leaks(public_evals=settings["dp_public_evals"])
     refuse_meta_estimators(binary=settings.kind == "binary")
@@ -173,15 +180,15 @@ def _prepared(
     training = replace(training, steps=tuple(name for name, _ in steps))
     claimed, unbooked = training.claim(), not in_force()
     texts = [
-        *caution.of_target(settings),
+        *privacy_warnings.of_target(settings),
         *of_steps(steps),
-        *caution.of_columns(schema, ids is not None),
-        *caution.of_model(claimed),
+        *privacy_warnings.of_columns(schema, ids is not None),
+        *privacy_warnings.of_model(claimed),
         # Without a public number of rows it has yet to be released.
-        *(caution.of_last(claimed) if settings["dp_n_public"] is not None else ()),
-        *(again.of_total(dtrain, claimed) if unbooked else ()),
+        *(privacy_warnings.of_last(claimed) if settings["dp_n_public"] is not None else ()),
+        *(reuse_warning.of_total(dtrain, claimed) if unbooked else ()),
     ]
-    caution.warn(texts, stacklevel=5)
+    privacy_warnings.warn(texts, stacklevel=5)
 
     # All workers train the same, on rows of the declared domain, each of which is judged by itself.
     workers.check_agreement(f"{training.texts}\n{schema.names}")
@@ -189,7 +196,7 @@ def _prepared(
     training.check_sums(dtrain)
     who = workers.check_together(lambda: None if ids is None else persons_of(ids, dtrain.num_row()))
     persons.check_apart(who)
-    notify = partial(again.keep, dtrain, object())
+    notify = partial(reuse_warning.keep, dtrain, object())
     hold = workers.check_together(lambda: persons.hold(dtrain, who))
     try:
         workers.check_together(lambda: check_rows(dtrain, training.settings, training.widest))
@@ -198,12 +205,12 @@ def _prepared(
         workers.check_together(lambda: hold.check(dtrain))
         if unbooked:  # what an interrupt leaves behind may have been released
             notify(claimed)
-        low, keeper = training.start(dtrain, [data for data, _ in call_site.evals])
+        low, callback = training.start(dtrain, [data for data, _ in call_site.evals])
         workers.check_together(lambda: hold.check(dtrain))
     except BaseException:
         hold.release(dtrain)
         raise
     if unbooked:
-        keeper.notify = notify
+        callback.notify = notify
     first, last = _Holds(dtrain, hold), _Holds(dtrain, hold)
-    return low, [keeper, first, *call_site.callbacks, last], keeper.rounds
+    return low, [callback, first, *call_site.callbacks, last], callback.rounds

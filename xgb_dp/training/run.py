@@ -26,15 +26,14 @@ from ..parameters.parse import shown
 from ..planning import Prepared
 from ..record import ledger, policy
 from ..record.claim import Draws
-from ..record.fields import PublicStart
-from ..record.form import Ledger, Released, TrainingRecord
+from ..record.ledger_model import Ledger, PublicStart, Released, TrainingRecord
 from ..request import masking
-from ..request.settings import Seen, Settings
-from . import first_release, label_means
-from .call_site import CallSite
+from ..request.settings import ReleasedRange, Settings
+from . import start
 from .column_start import ColumnEffects, booster_with, trees_of
-from .earlier import grown_on
-from .keeper import LedgerCallback, released_by
+from .continuation import grown_on
+from .input_checks import CallSite
+from .ledger_callback import LedgerCallback, released_by
 
 Draw: TypeAlias = Callable[..., list[Any]]
 """Draws what a request asks for, of the plan at a position."""
@@ -54,13 +53,11 @@ class Option:
         """Checked settings."""
         return self.prepared.settings
 
-    def with_told(self, seen: Seen | None, weight_unit: float) -> Option:
+    def with_released_range(self, released: ReleasedRange | None, weight_unit: float) -> Option:
         """The same in the units of labels and weights that a release has told."""
-        settings = self.settings.with_told(seen, weight_unit)
+        settings = self.settings.with_released_range(released, weight_unit)
         prepared = replace(self.prepared, settings=settings)
-        return replace(
-            self, prepared=prepared, state=first_release.state_in_unit(settings, self.plan.body)
-        )
+        return replace(self, prepared=prepared, state=start.state_in_unit(settings, self.plan.body))
 
 
 @dataclass(frozen=True)
@@ -162,8 +159,8 @@ class Training:
             public["plan_choice"] = planning.choice(
                 [option.settings for option in self.options], position, count
             )
-        if s.seen is not None:
-            public["target_seen"] = [s.seen.low, s.seen.high]
+        if s.released_range is not None:
+            public["target_seen"] = [s.released_range.low, s.released_range.high]
         if self.steps:
             public["preprocessing"] = list(self.steps)
         if (rules := policy.in_force()) is not None:
@@ -240,10 +237,10 @@ class Training:
             return self
         sums = draw(LabelRange.name)
         options, s = self.options, self.settings
-        units = first_release.units(s, self.prepared.noise, sums)
-        if units != (s.seen, s.weight_unit):
-            options = tuple(option.with_told(*units) for option in options)
-            s = s.with_told(*units)
+        units = start.released_units(s, self.prepared.noise, sums)
+        if units != (s.released_range, s.weight_unit):
+            options = tuple(option.with_released_range(*units) for option in options)
+            s = s.with_released_range(*units)
         return replace(self, prepared=replace(self.prepared, settings=s), options=options)
 
     def _started(
@@ -255,19 +252,19 @@ class Training:
         columns: ColumnEffects | None = None
         label_sums = self.prepared.mechanisms.find(LabelSums)
         if label_sums is not None:
-            window = first_release.in_window(s)
+            window = start.label_bounds_state(s)
             sums = draw(LabelSums.name, window)
-            if s.measured:  # the same sums, of labels clipped at a cap
-                cap = repr(label_means.cap(s, noise, sums))
+            if s.needs_label_mean:  # the same sums, of labels clipped at a cap
+                cap = repr(start.label_cap(s, noise, sums))
                 capped = draw(LabelSums.name, {**window, "target_upper": cap})
             if family is not None:
-                count = first_release.rows_from_sums(label_sums.labels.kind, noise, sums)
+                count = start.rows_from_sums(label_sums.labels.kind, noise, sums)
                 present = math.inf
                 if family.presence:
-                    present = first_release.present_from_sums(noise, sums)
+                    present = start.present_from_sums(noise, sums)
                 position = family.taken(count, present)
             if s.intercept == "released":
-                low["base_score"] = first_release.base_score_from_sums(s, noise, sums)
+                low["base_score"] = start.base_score_from_sums(s, noise, sums)
             if self.options[position].prepared.mechanisms.find(ColumnSums) is not None:
                 columns = ColumnEffects.of(s, noise, sums, draw(ColumnSums.name, None, position))
         if s.intercept == "public":
@@ -278,21 +275,21 @@ class Training:
         taken = self.options[position]
         state = dict(taken.state)
         if columns is not None:
-            low["base_score"] = first_release.base_score_of_columns(s, columns.centre)
+            low["base_score"] = start.base_score_of_columns(s, columns.centre)
             state["offered"] = list(columns.offered)
         elif sums is not None:
             loss = state.get("loss", taken.plan.body.get("loss"))
-            state |= first_release.state_after_release(taken.settings, noise, loss, sums, capped)
+            state |= start.state_after_release(taken.settings, noise, loss, sums, capped)
         low = {
             **planning.low_level(taken.settings),
             "dp_plan": taken.plan.text,
             "dp_state": planning.dump(state),
             **low,
         }
-        keeper = LedgerCallback(self, position, count, entries, cache[0])
+        callback = LedgerCallback(self, position, count, entries, cache[0])
         if columns is not None:
-            keeper.first = partial(booster_with, trees_of(columns), params=low, cache=cache)
-        return low, keeper
+            callback.first = partial(booster_with, trees_of(columns), params=low, cache=cache)
+        return low, callback
 
     @property
     def _released(self) -> tuple[Released, ...]:

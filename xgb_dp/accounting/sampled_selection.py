@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from ..accounting.grid_curve import both_signs
+from .curve import both_signs
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]

@@ -14,17 +14,14 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from ..accounting.accountant import Accountant
-from ..accounting.choice import hull
-from ..accounting.coarse import ORDERS, RDPCurve, ZCDPCurve
-from ..accounting.curve import Curve, narrow, root_above
-from ..accounting.events import Event
-from ..accounting.gaussian import BETA, GaussianTotals, gaussian_delta
-from ..accounting.groups import Smallest
-from ..accounting.nested import SelectionEvent
-from ..accounting.pure import pure_curve
-from ..accounting.repetitions import Repetitions
-from ..accounting.simplify import Choice, Neighbours, OtherTerm, Terms, parts_of_run, simplify
+from .accountant import Accountant, Smallest
+from .choice import hull
+from .closed_form_bounds import ORDERS, RDPCurve, ZCDPCurve
+from .curve import Curve, narrow, root_above
+from .events import Event, Repetitions, SelectionEvent
+from .gaussian import BETA, GaussianTotals, gaussian_delta
+from .pure import pure_curve
+from .simplify import Choice, Neighbours, OtherTerm, Terms, parts_of_run, simplify
 
 _UP = 1.0 + 1e-12
 # Below, the curve is not computed in doubles. What is mu-GDP, and discrete noise of the same mu, is

@@ -14,12 +14,11 @@ from copy import copy
 from itertools import groupby
 from typing import Protocol
 
-from .blocks import merge_blocks
 from .bounded_range import Grid, tail_curve
-from .coarse import RDPCurve, ZCDPCurve
-from .curve import Curve, root_above
+from .closed_form_bounds import RDPCurve, ZCDPCurve
+from .curve import Curve, GridCurve, root_above
 from .gaussian import BETA, GaussianTotals, gaussian_delta, gaussian_epsilon
-from .grid_curve import GridCurve
+from .gaussian_domination import merge_blocks
 from .simplify import Terms
 
 TAIL = 1e-4  # share of delta beyond which the domain of the recursion may end

@@ -1,4 +1,4 @@
-"""Says what several trainings of the same rows cost together, where no book counts them.
+"""Warns of several trainings of the same rows, where no budget counts them.
 
 Rows are known by the object that holds them: a matrix, or the table that an estimator is fitted on.
 A copy of the rows is another object, so trainings of copies are not counted together. What a
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from ..accounting import Unit
 from ..accounting.gaussian import gaussian_epsilon, gaussian_mu
 from ..accounting.units import all_same
-from ..record.form import Ledger
+from ..record.ledger_model import Ledger
 
 _TABLE: ContextVar[Any] = ContextVar("xgb_dp_table", default=None)
 

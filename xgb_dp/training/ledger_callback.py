@@ -12,10 +12,9 @@ from xgboost.core import Booster
 from ..engine import native, workers
 from ..engine.model_json import ModelJson
 from ..errors import LedgerError, PrivacyRefusal, PrivacyWarning
-from ..record import caution, ledger
-from ..record.binding import content_of_booster, store_bound
-from ..record.fields import PublicStart
-from ..record.form import DISCOVERY, Ledger, Released
+from ..record import ledger, privacy_warnings
+from ..record.content import content_of_booster, store_bound
+from ..record.ledger_model import DISCOVERY, Ledger, PublicStart, Released
 
 if TYPE_CHECKING:
     from .run import Training
@@ -96,10 +95,10 @@ class LedgerCallback(TrainingCallback):
             narrow |= {int(i): where for i, where in updater.get("dp_narrow", {}).items()}
         self._store(model, record)
         with suppress(PrivacyWarning):  # the model is paid for
-            texts = caution.of_last(record)
+            texts = privacy_warnings.of_last(record)
             names = self.training.settings.schema.names
-            texts += caution.of_narrow({names[i]: narrow[i] for i in sorted(narrow)})
-            caution.warn(texts, stacklevel=6)
+            texts += privacy_warnings.of_narrow({names[i]: narrow[i] for i in sorted(narrow)})
+            privacy_warnings.warn(texts, stacklevel=6)
         return model
 
     def _complete(self, model: Any) -> Ledger:
@@ -137,4 +136,4 @@ def with_look(model: Any, record: Ledger, look: Mapping[str, Any] | None) -> Led
     if look is None:
         return record
     said = {"method": DISCOVERY, "delta": look["delta"]}
-    return ledger.evaluated(model, model, record, look["events"], said, look["entry"])
+    return ledger.with_evaluation(model, model, record, look["events"], said, look["entry"])

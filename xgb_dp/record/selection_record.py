@@ -16,9 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..accounting.events import Event
-from ..accounting.nested import SelectionEvent
-from ..accounting.repetitions import RATE_BITS, SHAPE_BITS, Repetitions
+from ..accounting.events import RATE_BITS, SHAPE_BITS, Event, Repetitions, SelectionEvent
 from ..engine.native import coins
 from ..errors import BudgetError
 from . import ledger

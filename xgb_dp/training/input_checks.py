@@ -1,19 +1,21 @@
-"""What a caller hands to ``xgboost.train`` besides parameters: sets, callbacks, metrics.
+"""Checks of everything that a caller hands to ``xgboost.train`` besides parameters.
 
-Two questions come first, before anything is released or booked. Would it publish an
-exact statistic of the training rows (``docs/leaks.md``)? And would training fail with it later on,
-when budget has been spent? Nothing here reads a training row.
+Data sets, callbacks and metrics must not publish an exact statistic of the training rows
+(``docs/leaks.md``), and must not fail after budget has been spent. Rows must lie in the declared
+domain; each is judged by itself. Public cuts follow from a sample of public rows
+(``dp_public_data``).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from xgboost.callback import (
     CallbackContainer,
     EarlyStopping,
@@ -25,11 +27,21 @@ from xgboost.callback import (
 from xgboost.core import DMatrix, ExtMemQuantileDMatrix, QuantileDMatrix
 
 from ..budget.authorization import check_here
-from ..data.split_rows import MATRICES, SplitMatrix
+from ..data import row_checks
+from ..data.arrays import cells_of
+from ..data.frames import has_column, without_column
+from ..data.ids import persons_of
+from ..data.matrices import private_matrix
+from ..data.persons import id_column
+from ..data.row_checks import check_class_labels
+from ..data.split_rows import MATRICES, SplitMatrix, split_matrix
 from ..engine import native
-from ..errors import PrivacyParameterError, PrivacyRefusal, spelt
+from ..errors import PrivacyParameterError, PrivacyRefusal, named, spelt
+from ..request.names import read_one
 from ..request.objectives import OBJECTIVES
+from ..request.params import DEFAULT_ROUNDS
 from ..request.schema import Schema, read_schema
+from ..request.settings import Settings
 
 _METRICS = "its exact metrics would be published every round. Remove it."
 
@@ -283,3 +295,129 @@ def _check_folder(callback: Any) -> None:
     local = type(callback) is TrainingCheckPoint and "://" not in callback._path
     if local and not os.path.isdir(callback._path):
         raise FileNotFoundError("The folder of `TrainingCheckPoint` does not exist.")
+
+
+def check_rows(dtrain: Any, s: Settings, plan_text: str) -> None:
+    """Refuse rows that are not what these settings declare."""
+    labels, n = dtrain.get_label(), dtrain.num_row()
+    lower, upper = (dtrain.get_float_info(f"label_{side}_bound") for side in ("lower", "upper"))
+    if s.objective.intervals:
+        row_checks.check_intervals(lower, upper, n)
+    else:
+        if labels.size != n * s.labels or s.schema.labels != s.labels:
+            raise PrivacyParameterError(
+                "`dtrain` must have one label for each row, or a column for each target, of which "
+                f"{named.dp_target_bounds} may have a range each; {s.labels} expected. Without "
+                f"rows give labels as np.empty((0, {s.labels}))."
+            )
+        row_checks.check_labels(labels, s.kind, s.classes)
+        if s.kind == "regression":
+            known = s.objective
+            row_checks.check_range(labels, known.lowest, known.highest, above=known.above)
+        row_checks.check_unused(lower, upper)
+    margins = dtrain.get_base_margin()
+    row_checks.check_base_margin(margins, n, s.trees_per_round, declared=s["dp_base_margin"])
+    heavier = "dp_max_weight" in s.given
+    row_checks.check_weights(dtrain.get_weight(), n, s.kind, unit=s.unit_weights, declared=heavier)
+    native.check_rows(dtrain, plan_text)
+
+
+def default_rounds() -> int:
+    """Boosting rounds of a private training where neither caller nor estimator says."""
+    return DEFAULT_ROUNDS
+
+
+def declared_classes(estimator: Any, y: Any = None) -> np.ndarray:
+    """Classes of a private classifier: those declared, never those seen in `y`."""
+    params = estimator if isinstance(estimator, dict) else estimator.get_xgb_params()
+    refuse_margins(params)
+    k = read_one(params, "dp_classes")
+    if k is None:
+        raise PrivacyParameterError(
+            f"{named.dp_classes} is missing: a private classifier takes its classes from you and "
+            "never from the training labels, which would tell which classes occur. Declare them, "
+            f"e.g. XGBClassifier(..., {spelt('dp_classes')}=[0, 1])."
+        )
+    if y is not None:
+        check_class_labels(cells_of(y, "label"), k)
+    return np.arange(k)
+
+
+def estimator_matrix(estimator: Any, ref: Any, *, data: Any, **kwargs: Any) -> Any:
+    """A matrix of an estimator, under the name that XGBoost has for it."""
+    params = estimator.get_xgb_params()  # once: it draws a seed from a `random_state`
+    column, persons = id_column(params), None
+    if column is not None and (ref is None or has_column(data, column)):
+        data, ids = without_column(data, column)
+        persons = persons_of(ids, column=column) if ref is None else None
+    categories = read_one(params, "dp_categories")
+    matrix = private_matrix(data, categories=categories, persons=persons, **kwargs)
+    return split_matrix(matrix, getattr(estimator, "_part", None) if ref is None else None)
+
+
+def refuse_margins(params: Mapping[str, Any]) -> None:
+    """Refuse an objective whose predictions a classifier would take for probabilities."""
+    if read_one(params, "objective") == "binary:logitraw":
+        raise PrivacyParameterError(
+            "`objective`='binary:logitraw' predicts margins, which a classifier would take for "
+            "probabilities. Use 'binary:logistic', whose margins are the same: "
+            "predict(X, output_margin=True)."
+        )
+
+
+_NAME = "dp_public_data"
+
+
+def taken_out(params: dict[str, Any], dtrain: Any, schema: Schema) -> tuple[dict[str, Any], Any]:
+    """Parameters without the public rows, which say only that there are some; and the rows."""
+    from xgboost import DMatrix
+
+    given = params.get(_NAME)
+    if given is None or given is False:
+        return params, None
+    if isinstance(given, (tuple, list)) and len(given) == 2:
+        X, y = given
+        given = private_matrix(
+            X, categories=read_one(params, "dp_categories"), label=y, enable_categorical=True
+        )
+    if not isinstance(given, DMatrix):
+        raise PrivacyParameterError(
+            f"`{_NAME}` takes public rows as an xgboost.DMatrix with labels, or as a pair (X, y); "
+            f"got {type(given).__name__}."
+        )
+    leak = "its exact quantiles would be thresholds of the model. Give rows of another source."
+    theirs = check_public(dtrain, schema, given, f"`{_NAME}`", leak).dictionaries
+    if theirs and theirs != schema.dictionaries:
+        raise PrivacyParameterError(
+            f"`{_NAME}` has other names of categories than the training data, or another order of "
+            f"them. Give both the same {named.dp_categories}."
+        )
+    if not given.num_row():
+        raise PrivacyParameterError(f"`{_NAME}` has no rows. Give some, or leave it out.")
+    return {**params, _NAME: True}, given
+
+
+def declared(s: Settings, sample: Any) -> Settings:
+    """Settings with the quantiles of the sample as public cuts of the columns without any."""
+    if sample is None:
+        return s
+    values = _columns(sample)
+    private = [i for i, feature in enumerate(s.features) if feature.kind == "private"]
+    quantiles = {i: _quantiles(values[i], s["max_bin"] - 1) for i in private}
+    return s.changed({"dp_feature_cuts": {**s["dp_feature_cuts"], **quantiles}})
+
+
+def _columns(sample: Any) -> list[npt.NDArray[np.float32]]:
+    """The values of each column that are there."""
+    table = sample.get_data().tocsc()
+    return [table.data[a:b] for a, b in zip(table.indptr[:-1], table.indptr[1:], strict=True)]
+
+
+def _quantiles(values: npt.NDArray[np.float32], count: int) -> list[float]:
+    """At most so many cuts that part the values evenly; each is a value, as XGBoost's cuts are."""
+    cuts = np.unique(values)
+    if len(cuts) > count + 1:
+        cuts = np.unique(np.quantile(values, np.linspace(0, 1, count + 2)[1:-1], method="nearest"))
+    elif len(cuts) > 1:
+        cuts = cuts[1:]  # below the least value there is no row
+    return [float(v) for v in cuts] or [0.0]

@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import PrivacyParameterError
 from ..mechanisms.plan import MECHANISMS, SHARE_NAMES
 from ..parameters import parse
-from ..parameters.config import Config
+from ..parameters.parameter import Config
 
 _OF_REST = {kind.share: kind.of_rest for kind in MECHANISMS if kind.of_rest}
 

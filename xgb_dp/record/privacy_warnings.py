@@ -15,12 +15,12 @@ from ..accounting import GaussianEvent, Unit, make_accountant
 from ..accounting.events import plain_events
 from ..accounting.units import ONE_ROW
 from ..errors import PrivacyWarning
-from ..request.id_names import looks_like_id
+from ..request.names import looks_like_id
 
 if TYPE_CHECKING:
     from ..request.schema import Schema
     from ..request.settings import Settings
-    from .form import Ledger, TrainingRecord
+    from .ledger_model import Ledger, TrainingRecord
 
 _LARGE_EPSILON = 10.0
 _LARGE_DELTA = 1e-3  # however many rows there are

@@ -1,0 +1,879 @@
+"""The privacy report of one model or several: figures, statement, text, JSON and HTML.
+
+Everything is computed from ledgers, which hold noisy releases and public inputs only.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import os
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from typing import Any, overload
+
+import numpy as np
+
+from ..accounting import ACCOUNTANTS, Event, SelectionEvent, Unit, make_accountant
+from ..accounting.events import release_counts
+from ..accounting.units import all_same
+from ..engine.models import load_booster
+from ..errors import LedgerError, PrivacyParameterError, named
+from ..mechanisms.plan import MECHANISMS
+from .formatting import (
+    html_details,
+    html_list,
+    html_table,
+    html_text,
+    json_number,
+    round_up,
+    text_columns,
+    visible,
+)
+from .ledger import read_ledger
+from .ledger_model import Ledger, Released, TrainingRecord
+from .pipelines import fitted_in, taken_apart
+from .privacy_warnings import concerns, doubts, scope
+from .spending import Spending, spending
+
+
+@dataclass(frozen=True)
+class PrivacyReport:
+    """Privacy of one model, of all trainings that made it.
+
+    Epsilon is recomputed from the ledger's events at every call and never copied from the target.
+
+    Attributes:
+        ledger: The ledger as stored with the model.
+        record: The same, read and checked.
+        steps: Steps of a pipeline in front of the model that were fitted on rows, by name. No
+            epsilon covers them.
+
+    Examples:
+        >>> report = xgb_dp.privacy_report(model)
+        >>> report.epsilon <= 1.0, report.unit.phrase
+        (True, 'one row')
+        >>> report.get_epsilon(1e-6, group=2) > report.epsilon
+        True
+    """
+
+    ledger: dict[str, Any]
+    steps: tuple[str, ...] = ()
+    record: Ledger = field(init=False, repr=False, compare=False)
+    _cache: dict[tuple[str, float, int, str], float] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "record", Ledger.from_json(self.ledger))
+
+    @property
+    def private(self) -> bool:
+        """Whether the model is private: its training has ended, and nobody knows its noise."""
+        return self.record.is_private
+
+    @property
+    def delta(self) -> float:
+        """Target delta; of several trainings, or of a look at the columns, the largest."""
+        trainings = self.record.trainings
+        looks = (e.get("delta", 0.0) for t in trainings for e in t.evaluations)
+        return max(0.0, *(float(t.target[1]) for t in trainings), *looks)
+
+    @property
+    def unit(self) -> Unit:
+        """Whom the guarantee is about, such as one row, or all rows of one person."""
+        return self.record.unit
+
+    @property
+    def epsilon(self) -> float:
+        """Certified epsilon of the whole model at :attr:`delta`; infinite if not private.
+
+        It is that of the :attr:`unit` that was asked for: of ``dp_group`` rows where that is set.
+        """
+        return self.get_epsilon(self.delta)
+
+    def get_epsilon(
+        self,
+        delta: float,
+        group: int | None = None,
+        *,
+        accountant: str = "exact",
+        adjacency: str = "add_remove",
+    ) -> float:
+        """Certified epsilon at a chosen delta.
+
+        Args:
+            delta: Failure probability, 0 <= delta < 1; at 0 infinite with Gaussian noise.
+            group: Rows added or removed together, e.g. the largest number of rows of one person;
+                persons, where the :attr:`unit` is a person. By default so many as the model was
+                calibrated for, ``dp_group``: 1 where that was not set.
+            accountant: "exact" (the tightest), "rdp", "gdp", "classic" or "pure".
+            adjacency: "add_remove", or "replace_one" where neighbours have `group` rows (or
+                persons) exchanged; an exchange is a removal and an addition, which share their
+                coins.
+
+        Returns:
+            float: Upper bound, in nats; infinite if the model is not private, or the accountant
+            has no bound for one of its mechanisms.
+
+        Raises:
+            PrivacyParameterError: An argument is out of range.
+        """
+        if not self.private:
+            return math.inf
+        group = self.unit.group if group is None else group
+        if not (_is_number(delta) and 0 <= delta < 1 and _is_group(group)):
+            raise PrivacyParameterError(
+                "`delta` must be at least 0 and below 1, and `group` a whole number of at least 1."
+            )
+        if accountant not in ACCOUNTANTS or adjacency not in ("add_remove", "replace_one"):
+            raise PrivacyParameterError(
+                f"`accountant` must be one of {', '.join(ACCOUNTANTS)}, and `adjacency` must be "
+                "add_remove or replace_one."
+            )
+        key = (accountant, float(delta), int(group), adjacency)
+        if key not in self._cache:
+            books = make_accountant(accountant, self.record.events)
+            self._cache[key] = books.get_epsilon(
+                float(delta), int(group), replaced=adjacency == "replace_one"
+            )
+        return self._cache[key]
+
+    def get_delta(self, epsilon: float, group: int | None = None) -> float:
+        """Certified failure probability for a chosen epsilon, by the exact accountant.
+
+        Args:
+            epsilon: In nats, >= 0.
+            group: As for :meth:`get_epsilon`.
+
+        Returns:
+            float: Upper bound in [0, 1]; 1 if the model is not private.
+
+        Raises:
+            PrivacyParameterError: An argument is out of range.
+        """
+        if not self.private:
+            return 1.0
+        group = self.unit.group if group is None else group
+        if not (_is_number(epsilon) and epsilon >= 0 and _is_group(group)):
+            raise PrivacyParameterError(
+                "`epsilon` must be at least 0, and `group` a whole number of at least 1."
+            )
+        books = make_accountant("exact", self.record.events)
+        return min(books.get_delta(float(epsilon), int(group)), 1.0)
+
+    @property
+    def attack_success(self) -> float:
+        """Bound on the success of guessing, at even odds, whether one :attr:`unit` was used.
+
+        The best attack on any function of the model is right with probability (1 + delta(0)) / 2,
+        where delta(0) bounds the total variation of neighbours.
+        """
+        return (1.0 + self.get_delta(0.0)) / 2.0
+
+    def epsilon_curve(self, deltas: Sequence[float] | None = None) -> list[tuple[float, float]]:
+        """Certified epsilon at several delta.
+
+        Args:
+            deltas: Failure probabilities; by default 1e-3, 1e-4, ..., 1e-12.
+
+        Returns:
+            list of (delta, epsilon).
+        """
+        return [(d, self.get_epsilon(d)) for d in (DELTAS if deltas is None else deltas)]
+
+    def spending(self, delta: float | None = None) -> list[Spending]:
+        """The budget by mechanism.
+
+        Args:
+            delta: Failure probability for the epsilons of the parts; by default :attr:`delta`.
+
+        Returns:
+            list of Spending: One for each kind of release; see :mod:`xgb_dp.record.spending`.
+            Where one of several plans was taken, those of this plan.
+        """
+        planned = [event for t in self.record.trainings for event in t.planned]
+        return spending(planned, self.delta if delta is None else delta, self.unit.group)
+
+    def statement(self) -> str:
+        """The guarantee in prose: what it says, about what, and what it does not say."""
+        if not self.private:
+            if self.record.private and not self.record.is_complete:
+                return (
+                    "This model is NOT known to be differentially private. It is a checkpoint of "
+                    "a training that has not ended, so its ledger does not name its trees, and "
+                    "any tree could have been added to it. Do not publish it: publish the model "
+                    "that xgboost.train returns at the end."
+                )
+            reason = {
+                "none": "It was trained without noise (dp_epsilon is infinite).",
+                "fixed": "Its noise was drawn from a fixed key for tests, so it can be subtracted.",
+            }.get(self.record.noise, "It continues a model that is not private.")
+            return f"This model is NOT differentially private. {reason} Do not publish it."
+        return "\n\n".join(self.paragraphs().values())
+
+    def paragraphs(self) -> dict[str, str]:
+        """The paragraphs of the statement of a private model, by what they are about.
+
+        Keys, in this order and only where there is something to say: guarantee, population,
+        concerns, preprocessing, released, chosen, masked, public, history and not
+        covered.
+        """
+        return paragraphs(self)
+
+    def summary(self, width: int = 100, *, name: str = "", evaluation: Any = None) -> str:
+        """What somebody who signs a release must know, then the statement and tables as details.
+
+        Args:
+            width: Characters of a line of prose.
+            name: Name of the model, for the title.
+            evaluation: Result of :func:`xgb_dp.evaluate` to show. It has an epsilon of its own.
+        """
+        return as_text(self, width, name=name, evaluation=evaluation)
+
+    def to_json(self) -> str:
+        """The report as JSON text.
+
+        Keys: epsilon, delta, private, unit, group, attack_success, statement, budget,
+        epsilon_curve, groups and ledger. Where `group` is above 1, so many rows of one person, or
+        so many persons, are what all other figures are about but `groups`. An infinite epsilon is
+        the text "inf".
+        """
+        return json.dumps(as_dict(self), indent=2, allow_nan=False)
+
+    def to_html(self, *, name: str = "", evaluation: Any = None) -> str:
+        """The report as a whole HTML page, with details folded away; it loads nothing.
+
+        Args:
+            name: As for :meth:`summary`.
+            evaluation: As for :meth:`summary`.
+        """
+        return as_html(self, page=True, name=name, evaluation=evaluation)
+
+    def __str__(self) -> str:
+        return self.statement()
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+
+
+def _is_group(value: Any) -> bool:
+    return _is_number(value) and math.isfinite(value) and int(value) == value and value >= 1
+
+
+def as_booster(model: Any) -> Any:
+    """The xgboost.Booster of a booster, a fitted estimator or pipeline, or a saved model's path."""
+    from xgboost import Booster
+
+    if isinstance(model, (str, os.PathLike)):
+        return load_booster(model)
+    model = taken_apart(model)[1]
+    if not isinstance(model, Booster) and hasattr(model, "get_booster"):
+        model = model.get_booster()
+    if not isinstance(model, Booster):
+        raise PrivacyParameterError(
+            "`model` must be an xgboost.Booster, a fitted xgboost estimator or the path of a "
+            f"model; got {type(model).__name__}."
+            + " It has several models: ask for privacy_report(model.estimators_), their total."
+            * hasattr(model, "estimators_")
+        )
+    return model
+
+
+@overload
+def privacy_report(model: list[Any] | tuple[Any, ...]) -> PrivacyTotal: ...
+
+
+@overload
+def privacy_report(model: Any) -> PrivacyReport: ...
+
+
+def privacy_report(model: Any) -> PrivacyReport | PrivacyTotal:
+    """Privacy report of a model, read from the ledger that it carries; or of several together.
+
+    Only the trees are compared with the ledger. :func:`xgb_dp.verify` also finds names, intercepts
+    and attributes that were changed after the training.
+
+    Args:
+        model: xgboost.Booster, a fitted scikit-learn estimator of xgboost, a pipeline that ends in
+            one, or the path of a saved model. A list of them, trained on one table, gives the
+            total: trainings that two of them share count once.
+
+    Returns:
+        PrivacyReport, or PrivacyTotal of a list: Recomputed from what was released. Costs no
+        privacy.
+
+    Raises:
+        LedgerError: The model carries no ledger, or one that is damaged or does not describe it.
+        PrivacyParameterError: Not a model.
+
+    Examples:
+        >>> report = xgb_dp.privacy_report(model)
+        >>> 0.99 < report.epsilon <= 1.0
+        True
+    """
+    if isinstance(model, (list, tuple)):
+        return PrivacyTotal(tuple(map(privacy_report, model)))
+    steps = tuple(name for name, _ in fitted_in(model))
+    return PrivacyReport(read_ledger(as_booster(model)).to_json(), steps)
+
+
+@dataclass(frozen=True)
+class PrivacyTotal:
+    """Privacy of several models together, composed by the exact accountant.
+
+    Attributes:
+        reports: Those of the models.
+
+    Examples:
+        >>> total = xgb_dp.privacy_report([model, xgb.train(params, data, 5)])
+        >>> 1.0 < total.epsilon < 2.0
+        True
+    """
+
+    reports: tuple[PrivacyReport, ...]
+
+    def __post_init__(self) -> None:
+        if not self.reports:
+            raise PrivacyParameterError("`model` is an empty list. Give at least one model.")
+        if not all_same(report.unit for report in self.reports):
+            raise PrivacyParameterError(
+                "The models have different units of privacy, so what they cost does not add up. "
+                f"Train all of them with the same {named.dp_privacy_id} and {named.dp_group}."
+            )
+        known: dict[str, TrainingRecord] = {}
+        for training in (t for report in self.reports for t in report.record.trainings):
+            if not _may_be_same(training, known.setdefault(training.id, training)):
+                raise LedgerError(
+                    "Two of the models name the same training, and their ledgers say different "
+                    "things of it: one of them was changed. Take the models as they were saved."
+                )
+
+    @property
+    def private(self) -> bool:
+        """Whether every model is private."""
+        return all(report.private for report in self.reports)
+
+    @property
+    def delta(self) -> float:
+        """The largest delta of a model."""
+        return max(report.delta for report in self.reports)
+
+    @property
+    def unit(self) -> Unit:
+        """Whom the guarantee is about, which is the same for all."""
+        return self.reports[0].unit
+
+    @cached_property
+    def events(self) -> tuple[Event, ...]:
+        """What all of them have released; what several models share counts once."""
+        seen, events = set[object](), list[Event]()
+        for report in self.reports:
+            for training in report.record.trainings:
+                for number, release in enumerate(training.releases):
+                    key = _name(training, number, release)
+                    if key is None or key not in seen:
+                        events += release.events
+                    seen.add(key)
+        return tuple(events)
+
+    @property
+    def epsilon(self) -> float:
+        """Certified epsilon of all of them at :attr:`delta`; infinite if one is not private."""
+        return self.get_epsilon(self.delta)
+
+    def get_epsilon(self, delta: float, group: int | None = None) -> float:
+        """Certified epsilon at a chosen delta, in nats.
+
+        Args:
+            delta: Failure probability, 0 <= delta < 1.
+            group: Rows (or persons) added or removed together; by default as in training.
+        """
+        if not self.private:
+            return math.inf
+        accountant = make_accountant("exact", self.events)
+        return accountant.get_epsilon(delta, self.unit.group if group is None else group)
+
+    def statement(self) -> str:
+        """The guarantee in prose."""
+        epsilon = round_up(self.epsilon) if self.private else ""
+        if not epsilon:
+            return "Not all of these models are differentially private: nothing bounds their total."
+        return (
+            f"These {len(self.reports)} models are together ({epsilon}, {self.delta:g})-"
+            f"differentially private for adding or removing {self.unit.neighbours()}, if how much "
+            "each of them spends was fixed before the first of them was trained. A budget bounds "
+            "the total however it was chosen, and counts what else was released."
+        )
+
+    def __str__(self) -> str:
+        return self.statement()
+
+
+def _may_be_same(a: TrainingRecord, b: TrainingRecord) -> bool:
+    """Whether two records can be of one training; evaluations may have scaled its trees."""
+    if not (a.complete and b.complete):
+        return True  # a checkpoint claims the plan, and is not private
+    if not (a.evaluations or b.evaluations) and a.trees != b.trees:
+        return False
+    return (a.plans, a.rounds, a.target, a.mechanisms, a.releases[0].events) == (
+        b.plans, b.rounds, b.target, b.mechanisms, b.releases[0].events
+    )  # fmt: skip
+
+
+def _name(training: TrainingRecord, number: int, release: Released) -> object:
+    """What tells a release apart from all others: its training, or its entry in a book."""
+    if not number:
+        return training.id, release.events
+    return None if release.entry is None else (release.entry, release.events)
+
+
+DELTAS = tuple(10.0**-k for k in range(3, 13))
+"""Failure probabilities at which reports and plots state epsilon."""
+_GROUPS = (1, 2, 3, 5, 10)  # rows of one person, or persons, for which reports state epsilon
+_FIGURES = {
+    "auc": "AUC",
+    "log_loss": "log loss",
+    "calibration_error": "calibration error",
+    "rmse": "RMSE",
+    "mae": "MAE",
+    "r2": "R²",
+    "auc difference": "difference of AUC",
+}
+
+
+def meaning(report: PrivacyReport) -> str:
+    """What the guarantee says about guessing whether a row or a person was used, in words."""
+    success = f"{math.ceil(1000 * report.attack_success) / 10:g}%"
+    unit = report.unit
+    others = "the rows of all other persons" if unit.of_persons else "all other rows"
+    return (
+        f"Take somebody who knows {others} and wants to find out whether {unit.counted()} "
+        f"{'was' if unit.group == 1 else 'were'} used. Where both answers are "
+        f"equally likely beforehand, they guess right with probability at most {success}, whatever "
+        "they do with the model."
+    )
+
+
+def _groups(report: PrivacyReport) -> list[tuple[int, float]]:
+    """Epsilon of several rows of one person, or of several persons."""
+    sizes = sorted({*_GROUPS, report.unit.group})
+    return [(k, report.get_epsilon(report.delta, group=k)) for k in sizes]
+
+
+def tables(report: PrivacyReport) -> list[tuple[str, list[str], list[list[str]]]]:
+    """Title, head and rows of the tables of a private model: budget, epsilon(delta), groups."""
+    budget = [
+        [s.release, s.mechanism, str(s.count), s.noise, f"{s.share:.1%}", round_up(s.epsilon)]
+        for s in report.spending()
+    ]
+    curve = [[f"{d:g}", round_up(e)] for d, e in report.epsilon_curve()]
+    groups = [[str(k), round_up(epsilon)] for k, epsilon in _groups(report)]
+    several = "persons together" if report.unit.of_persons else "rows of one person"
+    return [
+        (
+            "Budget by mechanism",
+            ["released", "mechanism", "times", "noise of each", "share", "epsilon alone"],
+            [list(map(visible, row)) for row in budget],
+        ),
+        ("Epsilon for other failure probabilities", ["delta", "epsilon"], curve),
+        (f"Epsilon for several {several}, delta = {report.delta:g}",
+         [report.unit.plural, "epsilon"], groups),
+    ]  # fmt: skip
+
+
+def _release_sheet(report: PrivacyReport, evaluation: Any = None) -> list[tuple[str, str]]:
+    """What somebody who signs a release must know of a private model: titles and texts."""
+    words = report.paragraphs()
+    rows = [
+        ("Date of this report", datetime.date.today().isoformat()),
+        ("Protected", f"{report.unit.phrase}, added or removed"),
+        ("Epsilon, delta", f"{round_up(report.epsilon)}, {report.delta:g}"),
+        ("What that means", meaning(report)),
+        ("Answers for", words.get("population", "").removeprefix("The model answers for ")),
+        ("Warning", " ".join(words[key] for key in ("concerns", "preprocessing") if key in words)),
+        ("Public", _untitled(words["public"])),
+        ("Not covered", _untitled(words["not covered"])),
+        ("Evaluation", _evaluated(evaluation)),
+    ]
+    return [(title, visible(text)) for title, text in rows if text]
+
+
+def _untitled(paragraph: str) -> str:
+    """A paragraph without the words before its colon, which are those of the title."""
+    text = paragraph.partition(": ")[2]
+    return text[0].upper() + text[1:]
+
+
+def _evaluated(evaluation: Any) -> str:
+    """The main figures of an evaluation, with what they cost."""
+    if evaluation is None:
+        return ""
+    figures = evaluation.figures()
+    parts = [f"{title} {figures[name]}" for name, title in _FIGURES.items() if name in figures]
+    return f"{'; '.join(parts)}. {' '.join(evaluation.statement().split())}"
+
+
+def as_text(
+    report: PrivacyReport, width: int = 100, *, name: str = "", evaluation: Any = None
+) -> str:
+    """What a release needs, then the statement and the tables."""
+    statement = [textwrap.fill(p, width) for p in report.statement().split("\n\n")]
+    if not report.private:
+        return "\n\n".join(statement)
+    parts = [f"Privacy report{f': {visible(name)}' if name else ''}"]
+    for title, text in _release_sheet(report, evaluation):
+        start = f"{title}: ".ljust(21)
+        parts.append(textwrap.fill(text, width, initial_indent=start, subsequent_indent=" " * 21))
+    parts += ["Statement in full", *statement]
+    for title, head, rows in tables(report):
+        parts.append(f"{title}\n\n{text_columns([head, *rows])}")
+    return "\n\n".join(parts)
+
+
+def spending_rows(spent: Sequence[Spending]) -> list[dict[str, Any]]:
+    """The budget by mechanism as JSON can hold it."""
+    return [{**asdict(s), "epsilon": json_number(s.epsilon)} for s in spent]
+
+
+def as_dict(report: PrivacyReport) -> dict[str, Any]:
+    """The report as numbers, lists and texts that JSON can hold; infinity is the text "inf"."""
+    return {
+        "epsilon": json_number(report.epsilon),
+        "delta": report.delta,
+        "private": report.private,
+        "unit": f"{replace(report.unit, group=1).phrase}, added or removed",
+        "group": report.unit.group,
+        "attack_success": report.attack_success,
+        "statement": report.statement(),
+        "budget": spending_rows(report.spending()) if report.private else [],
+        "epsilon_curve": [
+            {"delta": d, "epsilon": json_number(e)} for d, e in report.epsilon_curve()
+        ],
+        "groups": [
+            {report.unit.plural: k, "epsilon": json_number(epsilon)}
+            for k, epsilon in _groups(report)
+        ],
+        "ledger": report.ledger,
+    }
+
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>Privacy report</title>
+<style>body{{font:16px/1.5 system-ui,sans-serif;max-width:52rem;margin:2rem auto;padding:0 1rem}}
+</style></head><body>
+{}
+</body></html>
+"""
+
+
+def as_html(
+    report: PrivacyReport, *, page: bool = False, name: str = "", evaluation: Any = None
+) -> str:
+    """The report as HTML without scripts or anything loaded from elsewhere."""
+    paragraphs = [f"<p>{html_text(p)}</p>" for p in report.statement().split("\n\n")]
+    if report.private:
+        head = (
+            f"epsilon = {round_up(report.epsilon)}, delta = {report.delta:g}, for "
+            f"{report.unit.phrase} added or removed"
+        )
+        color = "#1b7f4b"
+        parts = [
+            html_list(_release_sheet(report, evaluation)),
+            html_details("Statement in full", paragraphs),
+        ]
+        budget, curve, groups = (html_table(*table) for table in tables(report))
+        parts.append(html_details("Budget and other figures",
+                             [_bars(report), budget, _curve(report), curve, groups]))  # fmt: skip
+    else:
+        head, color, parts = "NOT differentially private", "#b3261e", paragraphs
+    body = (
+        f'<div style="border-left:4px solid {color};padding:0 0 0 1em;max-width:52em">'
+        f'<p style="margin:0"><b>Privacy report{html_text(f": {name}" if name else "")}</b></p>'
+        f'<p style="font-size:1.2em;margin:.2em 0;color:{color}"><b>{html_text(head)}</b></p>'
+        f"{''.join(parts)}</div>"
+    )
+    return _PAGE.format(body) if page else body
+
+
+_COLORS = ("#4477aa", "#cc4455", "#228833", "#8a6d00", "#2a7f94")
+
+
+def _bars(report: PrivacyReport) -> str:
+    """One bar, divided as the budget is."""
+    x, parts = 0.0, []
+    for i, s in enumerate(report.spending()):
+        width = 600 * s.share
+        label = html_text(f"{s.release} {100 * s.share:.1f}%")
+        parts.append(
+            f'<rect x="{x:.1f}" y="0" width="{width:.1f}" height="22" '
+            f'fill="{_COLORS[i % len(_COLORS)]}"><title>{label}</title></rect>'
+        )
+        if width > 70:
+            parts.append(
+                f'<text x="{x + 5:.1f}" y="16" font-size="12" fill="#fff">'
+                f"{html_text(s.release)}</text>"
+            )
+        x += width
+    return (
+        '<svg viewBox="0 0 600 22" width="100%" role="img" aria-label="Division of the budget">'
+        f"{''.join(parts)}</svg>"
+    )
+
+
+def _curve(report: PrivacyReport) -> str:
+    """Epsilon against delta, with the target as a dot."""
+    points = [(d, e) for d, e in report.epsilon_curve() if math.isfinite(e)]
+    if len(points) < 2:
+        return ""
+    left, right = math.log10(points[0][0]), math.log10(points[-1][0])
+    top = 1.1 * max(e for _, e in points)
+
+    def at(delta: float, epsilon: float) -> tuple[float, float]:
+        x = 60 + 520 * (math.log10(delta) - left) / (right - left)
+        return x, 190 - 170 * epsilon / top
+
+    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (at(d, e) for d, e in points))
+    marks = []
+    for delta, _ in points[::3]:
+        x, _ = at(delta, 0.0)
+        marks.append(f'<text x="{x:.1f}" y="208" text-anchor="middle">{delta:g}</text>')
+    for epsilon in (0.0, top / 2.2, top / 1.1):
+        _, y = at(points[0][0], epsilon)
+        marks.append(f'<text x="54" y="{y + 4:.1f}" text-anchor="end">{epsilon:.2f}</text>')
+    dot = ""
+    if 10**right <= report.delta <= 10**left and math.isfinite(report.epsilon):
+        x, y = at(report.delta, report.epsilon)
+        dot = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{_COLORS[1]}"/>'
+    return (
+        '<svg viewBox="0 0 600 230" width="100%" role="img" font-size="12" fill="currentColor" '
+        'aria-label="Epsilon against delta">'
+        '<path d="M60 10V190H585" fill="none" stroke="currentColor"/>'
+        f'<polyline points="{path}" fill="none" stroke="{_COLORS[0]}" stroke-width="2"/>'
+        f'{dot}{"".join(marks)}<text x="320" y="226" text-anchor="middle">delta</text>'
+        '<text x="10" y="20">epsilon</text></svg>'
+    )
+
+
+_RELEASES = {
+    **dict(pair for kind in MECHANISMS for pair in kind.words),
+    "plan": "one of several plans",
+    "ranges": "a look at columns of numbers and dates (noisy counts)",
+    "categories": "a look at text columns (noisy counts of texts)",
+    "evaluation": "figures of the model on private rows (noisy counts of scores)",
+    "selection": "the whole model, as the best by noisy score of a secret number of trainings",
+}
+_PUBLIC = {
+    "target_bounds": "the target bounds",
+    "exposure_bounds": "the range of exposures",
+    "own_objective": "the formulas of the loss and the numbers in them",
+    "public_cuts": "the declared feature bounds or cuts",
+    "public_grids": "the declared feature bounds",
+    "public_data": "the public rows that candidates come from",
+    "categories": "the declared categories",
+    "classes": "the declared classes",
+    "n_public": "the number of {}, as declared",
+    "max_weight": "the bound of row weights",
+}
+_NOT_COVERED = (
+    "Not covered: running time, memory use and other side channels; anything else that is "
+    "published about the same rows, such as exact metrics, other models or choices of parameters "
+    "made by looking at the data; errors that say that a row is outside the declared domain; and "
+    "anybody with access to the training process."
+)
+
+
+def paragraphs(report: PrivacyReport) -> dict[str, str]:
+    """The paragraphs of the statement of a private model, by what they are about."""
+    record = report.record
+    every = {
+        "guarantee": _guarantee(report),
+        "population": _population(record),
+        "concerns": _concerns(report),
+        "preprocessing": _preprocessing(record, report.steps),
+        "released": _released(record),
+        "chosen": _chosen(record),
+        "masked": _masked(record),
+        "public": _public(record),
+        "history": _history(record),
+        "not covered": _NOT_COVERED,
+    }
+    return {key: visible(text) for key, text in every.items() if text}
+
+
+def _guarantee(report: PrivacyReport) -> str:
+    unit, epsilon = report.unit, round_up(report.epsilon)
+    return (
+        f"This model is ({epsilon}, {report.delta:g})-differentially private: adding or removing "
+        f"{unit.neighbours()} of the training data changes the probability of any outcome of "
+        f"training by a factor of at most e^{epsilon}, except with probability delta = "
+        f"{report.delta:g}. {scope(unit)} {_other_groups(report)} Replacing one {unit.name} "
+        "counts as a removal and an addition: get_epsilon(delta, adjacency='replace_one') gives "
+        "that epsilon. The noise came from a generator with a secret key from the operating system."
+    )
+
+
+def _population(record: Ledger) -> str:
+    """Whom a model of persons answers for, which is not the population of its rows."""
+    if not record.unit.of_persons:
+        return ""
+    rows = max(t.public.get("rows_per_person") or 1 for t in record.trainings)
+    return (
+        "The model answers for people and not for rows: all rows of a person together count as "
+        f"{'one row' if rows == 1 else f'{rows:g} rows'} at most. Where those with many rows are "
+        "unlike others, its mean and its accuracy over rows are others than those over people."
+    )
+
+
+def _other_groups(report: PrivacyReport) -> str:
+    """What holds for more or fewer rows or persons than were asked for."""
+    unit = report.unit
+    if unit.group > 1:
+        alone = round_up(report.get_epsilon(report.delta, 1))
+        return f"For one {unit.name} alone, epsilon is {alone}."
+    most = "k persons together" if unit.of_persons else "a person with at most k rows"
+    return f"For {most}, get_epsilon(delta, group=k) gives the epsilon."
+
+
+def _concerns(report: PrivacyReport) -> str:
+    rows = [t.public.get("n_public") for t in report.record.trainings]
+    n_public = max((n for n in rows if n is not None), default=None)
+    reasons = concerns(report.epsilon, report.delta, n_public, report.unit)
+    for training in report.record.trainings:
+        reasons += doubts(training, report.unit)
+    return " ".join(dict.fromkeys(reasons))
+
+
+def _preprocessing(record: Ledger, more: tuple[str, ...]) -> str:
+    """What was fitted on the rows before training, without noise."""
+    steps = [name for t in record.trainings for name in t.public.get("preprocessing", [])]
+    steps += more
+    if not steps:
+        return ""
+    return (
+        "NOT COVERED: before training the rows went through steps of a pipeline that were "
+        f"fitted on them without noise ({', '.join(dict.fromkeys(steps))}). What these have "
+        "learnt about the rows is in the model and in the pipeline, and no epsilon covers it."
+    )
+
+
+def _released(record: Ledger) -> str:
+    counts = release_counts(e for t in record.trainings for e in t.released)
+    parts = [
+        f"{_RELEASES.get(name, name)}, {'once' if count == 1 else f'{count} times'}"
+        for name, count in counts.items()
+    ]
+    return (
+        f"Released with noise: {'; '.join(parts) or 'nothing'}. Everything else in the model "
+        "is computed from these releases, or is public."
+    )
+
+
+def _of_each(record: Ledger, key: str) -> Iterator[tuple[str, Any]]:
+    """Which training it is, in words, and what its public record says under a key."""
+    for number, training in enumerate(record.trainings, 1):
+        value = training.public.get(key)
+        if value:
+            yield f" of training {number}" if len(record.trainings) > 1 else "", value
+
+
+def _chosen(record: Ledger) -> str:
+    """Which of several plans was taken, and that this is a private release."""
+    parts = []
+    counted = record.unit.plural
+    for which, choice in _of_each(record, "plan_choice"):
+        plans = choice["plans"]
+        taken = plans[choice["taken"]].items()
+        choices = ", ".join(f"{k} {v}" for k, v in taken if k != "budget_shares")
+        rows = "" if choice["rows"] is None else f" (about {choice['rows']})"
+        sparse = any("start" in plan for plan in plans)
+        cells = " and of their cells" if sparse else ""
+        parts.append(
+            f"The plan{which} is one of {len(plans)} public ones: {choices}. A noisy number of "
+            f"{counted}{rows}{cells} was released first, and decided which one. The choice costs "
+            "nothing beyond that release, and the figures hold for the worst of the plans."
+        )
+    return " ".join(parts)
+
+
+def _masked(record: Ledger) -> str:
+    """What the workers saw of each other, where it was not everything."""
+    parts = []
+    for which, masked in _of_each(record, "masked_sums"):
+        curious = int(masked["colluders"])
+        against = (
+            f"any {'one' if curious == 1 else curious} of them, for the rows of the others"
+            if curious
+            else "whoever took no part in the training"
+        )
+        parts.append(
+            f"The sums{which} were masked: each of {masked['workers']} workers added its share of "
+            "the noise to its own sums and saw nothing but noisy sums of all. If all followed the "
+            f"protocol, the figures hold against {against}."
+        )
+    return " ".join(parts)
+
+
+def _public(record: Ledger) -> str:
+    lines = ["Taken as public, and not protected: the number, names and types of the columns"]
+    seen = [t.public for t in record.trainings]
+    public = (text for key, text in _PUBLIC.items() if any(p.get(key) for p in seen))
+    lines += [text.format(record.unit.plural) for text in public]
+    if any(isinstance(p.get("base_score"), (int, float, list)) for p in seen):
+        lines.append("the given intercept")
+    if record.start is not None and not record.start.released:
+        lines.append("the model that training started from")
+    if any(p.get("evals") for p in seen):
+        lines.append("every evaluation set, and so the time of early stopping")
+    chosen = any(e.mechanism == SelectionEvent.mechanism for e in record.events)
+    lines.append(
+        ("the list of settings to choose from" if chosen else "the hyperparameters")
+        + ", which must not have been chosen by looking at these rows (as a "
+        "grid search or cross-validation on them does)"
+    )
+    return ", ".join(lines[:-1]) + ", and " + lines[-1] + "."
+
+
+def _history(record: Ledger) -> str:
+    trainings = record.trainings
+    parts = []
+    start = record.start
+    if start is not None and start.released:
+        first = trainings[0]
+        offered = first.hyperparameters.get("features_per_tree")
+        kept = f" Which {offered} columns the others were offered follows from them too."
+        parts.append(
+            f"The first {len(start.trees)} trees follow from the sums that were released of each "
+            f"column.{'' if offered in (None, first.public.get('columns')) else kept}"
+        )
+    elif start is not None:
+        parts.append(
+            f"The private trees were added to a public model of {start.rounds} rounds "
+            f"({len(start.trees)} trees, digest {start.digest[:16]}). Whoever trained the model "
+            "declared that this start was made without any private row. The figures say nothing "
+            "about the rows that the start was made from."
+        )
+    if len(trainings) > 1:
+        parts.append(
+            f"The model was trained in {len(trainings)} steps; the figures compose all of them."
+        )
+    if any(p.get("base_score") == "base_margin" for p in (t.public for t in trainings)):
+        parts.append(
+            "The trees start from a `base_margin` of each row. What was released of these rows to "
+            "make it, such as another private model, adds up."
+        )
+    if any(t.stopped for t in trainings):
+        parts.append(
+            "A training released less than planned. It counts in full, because the moment at "
+            "which it ended is an outcome of the training."
+        )
+    return " ".join(parts)
