@@ -5,17 +5,17 @@
 #include <cstdlib>    // for strtod
 #include <limits>     // for numeric_limits
 #include <set>        // for set
-#include <string>     // for to_string
 #include <utility>    // for pair
 
 #include "collective/communicator-inl.h"  // for IsDistributed
-#include "plugin_cpp/grow/room.h"         // for BytesOfBins, CheckRoom
-#include "plugin_cpp/json_reader.h"       // for Require
+#include "plugin_cpp/grow/disk_space.h"   // for BinnedSize, CheckDiskSpace
+#include "plugin_cpp/json_reader.h"       // for JsonReader, KnownNoise, Require
 #include "plugin_cpp/plan/row_bound.h"    // for kMaxRows
-#include "plugin_cpp/rows/persons.h"      // for Persons
+#include "plugin_cpp/release/digests.h"   // for PlanDigest
 #include "plugin_cpp/rows/raw_pages.h"    // for CheckFeatures, CheckNumRows, ForEachPage
-#include "xgboost/json.h"                 // for Json
+#include "xgboost/json.h"                 // for Json, String
 #include "xgboost/logging.h"              // for CHECK
+#include "xgboost/string_view.h"          // for StringView
 
 namespace xgboost::dp {
 namespace {
@@ -26,6 +26,25 @@ auto IsColumnSplit(Info const* info) -> decltype(info->IsColumnSplit()) {
 }
 // From 3.4 on XGBoost has no such matrices.
 [[maybe_unused]] bool IsColumnSplit(void const*) { return false; }
+
+bool IsClaimed(std::string const& text, KnownNoise const& known, std::string const& plan_text) {
+  auto json = Json::Load(StringView{text});
+  JsonReader ledger{json, "ledger."};
+  auto const& trainings = ledger.List("trainings");
+  if (trainings.empty()) {
+    return false;
+  }
+  JsonReader training{trainings.back(), "ledger.trainings."};
+  if (training.Bool("complete")) {
+    return false;
+  }
+  if (!known.IsPrivate() && (ledger.Bool("private") || ledger.Text("noise") != known.Source())) {
+    return false;
+  }
+  Json name{String{PlanDigest(plan_text)}};
+  auto const& plans = training.List("plans");
+  return std::any_of(plans.cbegin(), plans.cend(), [&](auto const& one) { return one == name; });
+}
 }  // namespace
 
 RowLimits& Limits() {
@@ -66,7 +85,7 @@ void CheckMatrix(DMatrix* p_fmat, Plan const& plan, Persons const* persons) {
          "ids after the last change.";
   CHECK(!IsColumnSplit(&info)) << "`dp_hist` trains on data that are split by rows, and these are "
                                   "split by columns: give each worker whole rows.";
-  // A matrix without rows, or a worker's part of it, tells nothing.
+  // A matrix without rows has no base margin and no labels.
   CHECK(info.num_row_ == 0 || !info.base_margin_.Empty() == plan.base_margin)
       << "The plan and the DMatrix disagree on whether there is a `base_margin`: declare it by "
          "`dp_base_margin`, or leave it out.";
@@ -80,7 +99,7 @@ void CheckMatrix(DMatrix* p_fmat, Plan const& plan, Persons const* persons) {
       << "`dp_hist` needs a plain DMatrix, and the bins of a QuantileDMatrix are exact quantiles: "
          "build an xgboost.DMatrix.";
   if (collective::IsDistributed() && info.num_row_ == 0 && info.num_col_ == 0) {
-    return;  // the matrix of a worker that has been given no rows, nor columns
+    return;  // the matrix of a worker without data
   }
   CHECK_EQ(info.num_col_, static_cast<std::uint64_t>(plan.n_features))
       << "The plan was calibrated for another number of features: train on the matrix that "
@@ -108,9 +127,9 @@ void CheckRows(Context const* ctx, Plan const& plan, DMatrix* p_fmat) {
         << "There are too many rows in one batch, which takes fewer than 2^32: give the rows in "
            "several "
         << "batches, by a `DataIter`.";
-    n_bytes += BytesOfBins(plan, page);
+    n_bytes += BinnedSize(plan, page);
   });
-  CheckRoom(p_fmat, n_bytes);
+  CheckDiskSpace(p_fmat, n_bytes);
 }
 
 void CheckSums(Context const* ctx, Plan const& plan, std::uint64_t n_rows) {
@@ -127,7 +146,7 @@ std::string const* Find(Args const& args, std::string const& key) {
 }
 
 void CheckFirstArgs(Args const& args, Plan const& plan) {
-  // The row bound was proved for this objective. Others may couple rows.
+  // The row bound is proved for this objective; others may couple rows.
   auto objective = Find(args, "objective");
   CHECK(objective && *objective == plan.objective)
       << "The plan was calibrated for another objective: set `" << plan.objective << "`.";
@@ -156,8 +175,7 @@ void CheckLaterArgs(Args const& args, Plan const& plan) {
                                                kPlanKey,
                                                kStateKey};
   for (auto const& kv : args) {
-    // The learner repeats the number of classes at each configuration; one class is 0 or 1 for
-    // it.
+    // The learner repeats the number of classes at each configuration; one class may be 0.
     if (kv.first == "num_class" && (kv.second == std::to_string(plan.num_class) ||
                                     (!plan.IsMulticlass() && kv.second == "0"))) {
       continue;
@@ -166,5 +184,18 @@ void CheckLaterArgs(Args const& args, Plan const& plan) {
         << "`" << kv.first
         << "` cannot change in the middle of a private training: set it before the training.";
   }
+}
+
+std::string TakeClaim(Attributes const& attributes, KnownNoise const& known,
+                      std::string const& plan_text, DMatrix const* train) {
+  auto it = attributes.find(kLedgerAttribute);
+  CHECK(it != attributes.cend() && IsClaimed(it->second, known, plan_text))
+      << "The booster's privacy ledger does not account for this training: call `xgboost.train` "
+         "with `dp_epsilon` and `dp_delta`.";
+  CHECK(UseClaim(it->second, train, Persons::Of(*train)))
+      << "The privacy budget of this training is spent, and a checkpoint or a copy of it cannot go "
+         "on, and neither can a training with other ids of persons: call `xgboost.train` to start "
+         "a new training.";
+  return it->second;
 }
 }  // namespace xgboost::dp

@@ -1,17 +1,15 @@
 #include "plugin_cpp/guard.h"
 
-#include "gbm/gbtree.h"                 // for GBTree, TreeMethod
-#include "plugin_cpp/checks.h"          // for Find
-#include "plugin_cpp/plan/plan.h"       // for kPlanKey, kStateKey
-#include "plugin_cpp/release/ledger.h"  // for kLedgerAttribute
-#include "xgboost/logging.h"            // for CHECK, LOG
+#include "gbm/gbtree.h"            // for GBTree, TreeMethod
+#include "plugin_cpp/checks.h"     // for Find
+#include "plugin_cpp/plan/plan.h"  // for kPlanKey, kStateKey
+#include "xgboost/logging.h"       // for CHECK
 
 namespace xgboost::dp {
 namespace {
 bool StartsWithDp(std::string const& s) { return s.rfind("dp_", 0) == 0; }
 
-/** @brief The one updater of a booster that grows trees with a private method. */
-PrivateUpdater& UpdaterOf(GradientBooster const& gbm) {
+PrivateUpdater& GetUpdater(GradientBooster const& gbm) {
   auto const& updaters = dynamic_cast<gbm::GBTree const&>(gbm).Updaters();
   CHECK_EQ(updaters.size(), 1)
       << "`dp_hist` cannot be combined with other updaters: leave `updater` out.";
@@ -28,7 +26,7 @@ bool IsPrivate(GradientBooster const& gbm) {
   if (!tree_booster) {
     return false;
   }
-  // A booster that was loaded and not configured yet has no parameters, not even default ones.
+  // A loaded booster has no parameters before it is configured, not even default ones.
   auto const& param = tree_booster->GetTrainParam();
   return param.GetInitialised() && param.tree_method == TreeMethod::kDpHist;
 }
@@ -63,7 +61,7 @@ void CheckArgs(Args const& args, std::string const& booster, GradientBooster con
         << "`" << key << "` cannot be combined with `tree_method=dp_hist`: it would replace the "
         << "private updater. Leave it out.";
   }
-  // Since 3.4 the tree booster drops trees by itself.
+  // Since 3.4 the tree booster can drop trees.
   for (auto key : {"rate_drop", "one_drop", "skip_drop"}) {
     CHECK(!Find(args, key))
         << "`" << key << "` cannot be combined with `tree_method=dp_hist`: "
@@ -94,13 +92,13 @@ void CheckUpdate(GradientBooster const& gbm, Attributes const& attributes,
   CHECK(!estimate_intercept || gbm.ModelFitted())
       << "`base_score` is missing: XGBoost would publish the exact mean of the labels. "
       << "`xgboost.train` releases a private one; without it, set a public `base_score`.";
-  UpdaterOf(gbm).BeforeIteration(attributes, train);
+  GetUpdater(gbm).BeforeIteration(attributes, train);
 }
 
 void ShowGradients(GradientBooster const& gbm, GradientContainer const& gpair,
                    HostDeviceVector<float> const& margins) {
   if (IsPrivate(gbm)) {
-    UpdaterOf(gbm).TakeGradients(gpair, margins);
+    GetUpdater(gbm).TakeGradients(gpair, margins);
   }
 }
 }  // namespace xgboost::dp

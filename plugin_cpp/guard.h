@@ -1,5 +1,5 @@
 /**
- * Everything that must stop training before a row is read. Called by the learner (see patches/).
+ * Checks that stop a training before a row is read. The learner calls them (see patches/).
  */
 #pragma once
 
@@ -14,22 +14,22 @@
 #include "xgboost/host_device_vector.h"  // for HostDeviceVector
 
 namespace xgboost::dp {
-/** @brief What the guard needs of the private updater. */
+/** @brief Interface of the private updater for the guard. */
 class PrivateUpdater {
  public:
   virtual ~PrivateUpdater() = default;
   /**
-   * @brief Refuse an iteration that the calibrated plan does not pay for.
+   * @brief Refuse an iteration that the calibrated plan does not cover.
    *
-   * @param attributes Of the booster; the ledger among them must claim this plan as spent.
-   * @param train      The training data. The updater keeps it, so that no other matrix can take its
-   *                   place in memory.
+   * @param attributes Attributes of the booster, whose ledger must claim this plan.
+   * @param train      The training data. The updater keeps a reference, so no other matrix can
+   * reuse its address.
    */
   virtual void BeforeIteration(Attributes const& attributes,
                                std::shared_ptr<DMatrix> const& train) = 0;
   /**
-   * @brief The gradients of all classes, and the margins that they were computed at, row by row.
-   *        Both live until the first tree of the iteration is grown.
+   * @brief Provide the gradients of all classes and the margins, row by row. Both live until the
+   *        first tree of the iteration is grown.
    */
   virtual void TakeGradients(GradientContainer const& gpair,
                              HostDeviceVector<float> const& margins) = 0;
@@ -49,13 +49,13 @@ void CheckArgs(Args const& args, std::string const& booster, GradientBooster con
 /**
  * @brief Refuse to predict for, or to evaluate, binned rows with a model that carries a ledger.
  *
- * Bins may be those of another matrix (`ref`), hence exact quantiles of the rows that the model was
- * trained on; predictions and metrics of public rows would tell them.
+ * A matrix may share the bins of another one (`ref`), which can be exact quantiles of the private
+ * rows. Predictions and metrics of public rows would reveal them.
  */
 void CheckPredict(Attributes const& attributes, DMatrix const& data);
 
 /**
- * @brief Called before every boosting iteration, before the data is looked at.
+ * @brief Called before every boosting iteration, before any data is read.
  *
  * @param estimate_intercept Whether the learner would estimate `base_score` from exact labels.
  * @param custom_gradient    Whether the gradients come from the user.
@@ -65,10 +65,9 @@ void CheckUpdate(GradientBooster const& gbm, Attributes const& attributes,
                  bool custom_gradient);
 
 /**
- * @brief Show gradients of all classes and margins to the private updater; to any other one
- * nothing.
+ * @brief Pass the gradients of all classes and the margins to a private updater.
  *
- * The updaters of XGBoost are called once for each class, with the gradient of that class alone.
+ * XGBoost calls its updaters once for each class, with the gradients of this class only.
  */
 void ShowGradients(GradientBooster const& gbm, GradientContainer const& gpair,
                    HostDeviceVector<float> const& margins);

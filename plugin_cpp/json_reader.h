@@ -1,13 +1,13 @@
 /**
- * Typed access to the fields of the JSON that xgb_dp sends. A field that is missing or outside its
- * range is an error: nothing here has a default, so nothing trains without a calibration.
+ * Typed access to the JSON of xgb_dp. A field that is missing or out of range is an error. There
+ * are no defaults, so no training runs without a calibration.
  *
- * A part of a plan derives from its reader: the line that declares a field reads and checks it. It
- * reads while it is made and never afterwards, when the text may be gone.
+ * Parts of a plan derive from the reader: the line that declares a field also reads and checks it.
+ * They read only during construction, because the JSON may be gone afterwards.
  */
 #pragma once
 
-#include <algorithm>  // for find, find_if, max
+#include <algorithm>  // for find, max
 #include <cmath>      // for isfinite
 #include <cstddef>    // for size_t
 #include <cstdint>    // for int64_t, uint64_t
@@ -15,7 +15,7 @@
 #include <limits>     // for numeric_limits
 #include <sstream>    // for ostringstream
 #include <string>     // for string, to_string
-#include <utility>    // for move, pair
+#include <utility>    // for move
 #include <vector>     // for vector
 
 #include "plugin_cpp/release/masking.h"  // for Masking
@@ -30,8 +30,11 @@ inline void Require(bool holds, std::string const& what) {
          "with `dp_epsilon` and `dp_delta`; it is not written by hand.";
 }
 
+/** @brief Units of privacy: the value is whether it is a person. */
+inline constexpr char const* kUnits[] = {"row", "person"};
+
 class JsonReader {
- private:  // first: what is deduced stands before its use
+ private:  // first: types that are deduced must be defined before their use
   void Check(bool holds, std::string const& key, std::string const& what) const {
     Require(holds, "`" + path_ + key + "` " + what);
   }
@@ -78,12 +81,11 @@ class JsonReader {
   template <typename T>
   [[nodiscard]] std::vector<T> Ints(std::string const& key, std::int64_t lower,
                                     std::int64_t upper) const {
-    return IntsOf<T>(this->At(key), key, lower, upper);
+    return ParseInts<T>(this->At(key), key, lower, upper);
   }
-  /** @brief The integers of a list, which is a field or part of one. */
   template <typename T>
-  [[nodiscard]] static std::vector<T> IntsOf(Json const& list, std::string const& key,
-                                             std::int64_t lower, std::int64_t upper) {
+  [[nodiscard]] static std::vector<T> ParseInts(Json const& list, std::string const& key,
+                                                std::int64_t lower, std::int64_t upper) {
     Require(IsA<Array>(list), "`" + key + "` is not a list.");
     std::vector<T> out;
     for (auto const& v : get<Array const>(list)) {
@@ -94,7 +96,7 @@ class JsonReader {
     }
     return out;
   }
-  /** @brief A real number, which travels as text: JSON numbers would be cut to 32 bits. */
+  /** @brief A real number, sent as a string: JSON numbers have 32 bits in XGBoost. */
   [[nodiscard]] double Real(std::string const& key,
                             double lower = std::numeric_limits<double>::lowest(),
                             double upper = std::numeric_limits<double>::max()) const {
@@ -104,28 +106,19 @@ class JsonReader {
                                           double upper) const {
     std::vector<double> out;
     for (auto const& v : this->List(key)) {
-      this->Check(IsA<String>(v), key, "has an entry that is not a text.");
+      this->Check(IsA<String>(v), key, "has an entry that is not a string.");
       out.push_back(this->Number(key, get<String const>(v), lower, upper));
     }
     return out;
   }
-  [[nodiscard]] static double NumberOf(std::string const& where, std::string const& text) {
+  [[nodiscard]] static double ParseNumber(std::string const& where, std::string const& text) {
     char* end = nullptr;
     double value = std::strtod(text.c_str(), &end);
     Require(end != text.c_str() && *end == '\0' && std::isfinite(value),
             "`" + where + "` is not a number.");
     return value;
   }
-  template <typename T>
-  [[nodiscard]] T Enum(std::string const& key,
-                       std::vector<std::pair<char const*, T>> const& names) const {
-    auto text = this->Text(key);
-    auto it = std::find_if(names.cbegin(), names.cend(),
-                           [&](auto const& known) { return text == known.first; });
-    this->Check(it != names.cend(), key, "has an unknown value.");
-    return it->second;
-  }
-  /** @brief The same where names are listed in the order of the values. */
+  /** @param names Of the values of the enumeration, in their order. */
   template <typename T, std::size_t kN>
   [[nodiscard]] T Enum(std::string const& key, char const* const (&names)[kN]) const {
     auto it = std::find(names, names + kN, this->Text(key));
@@ -136,7 +129,7 @@ class JsonReader {
  private:
   [[nodiscard]] double Number(std::string const& key, std::string const& text, double lower,
                               double upper) const {
-    auto value = NumberOf(path_ + key, text);
+    auto value = ParseNumber(path_ + key, text);
     std::ostringstream ends;
     ends << "is not a number in [" << lower << ", " << upper << "].";
     this->Check(value >= lower && value <= upper, key, ends.str());
@@ -147,23 +140,21 @@ class JsonReader {
   std::string path_;
 };
 
-/** @brief What tests and comparisons ask for instead of noise that nobody knows. */
+/** @brief Absent or known noise, for tests and comparisons. */
 struct KnownNoise {
   bool is_none;
   std::string key;  // empty for fresh noise
 
-  /** @brief Where the noise comes from, as ledgers name it. */
+  /** @brief Source of the noise in a ledger. */
   [[nodiscard]] char const* Source() const {
     return is_none ? "none" : key.empty() ? "os" : "fixed";
   }
-  /** @brief Only noise that nobody knows gives privacy. */
   [[nodiscard]] bool IsPrivate() const { return !is_none && key.empty(); }
 };
 [[nodiscard]] inline KnownNoise ReadKnownNoise(JsonReader const& in) {
   return {in.Bool("noise_free"), in.Has("test_key") ? in.Text("test_key") : ""};
 }
 
-/** @brief Who adds which part of the noise of masked sums. */
 [[nodiscard]] inline Masking ReadMasking(JsonReader const& in) {
   Masking out;
   out.workers = static_cast<std::int32_t>(in.Int("workers", 0, Masking::kMaxWorkers));
@@ -173,7 +164,7 @@ struct KnownNoise {
 }
 
 /**
- * @brief Variance of a Gaussian release, zero exactly without noise.
+ * @brief Variance parameter of a Gaussian release; zero if and only if there is no noise.
  *
  * Below 2^10 standard deviations the accountant's slack would no longer cover the discreteness of
  * the noise; above 2^28 the sampler's 128-bit arithmetic would overflow.
@@ -183,7 +174,7 @@ struct KnownNoise {
                     : in.Int("sigma2", std::int64_t{1} << 20, std::int64_t{1} << 56);
 }
 
-/** @brief Scale of a Laplace release, zero exactly without noise. */
+/** @brief Scale of a Laplace release; zero if and only if there is no noise. */
 [[nodiscard]] inline std::uint64_t ReadScale(JsonReader const& in, bool noise_free) {
   return noise_free ? in.Int("scale", 0, 0) : in.Int("scale", 1, std::int64_t{1} << 48);
 }

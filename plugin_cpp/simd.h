@@ -1,9 +1,9 @@
 /**
- * What compilers and processors have for fast loops: instructions that are wider than those that
- * all of a kind have, early transfers to the caches, and memory in large pages.
+ * Compiler and operating system support for fast loops: clones of functions for wider vector
+ * instructions, prefetching, and memory in large pages.
  *
- * Results are the same: every operation is rounded on its own (-ffp-contract=off), in an order that
- * the width does not change.
+ * Results do not depend on it: every operation is rounded on its own (-ffp-contract=off), in the
+ * same order for every vector width.
  *
  * Proof: docs/proofs/integer-grid.md
  */
@@ -24,10 +24,8 @@
 #endif  // defined(__x86_64__)
 
 namespace xgboost::dp {
-/** @brief What one transfer to the caches brings. */
 inline constexpr std::size_t kCacheLineBytes = 64;
 
-/** @brief Start the transfer of an address to the caches, where the compiler has a way. */
 inline void Prefetch([[maybe_unused]] void const* address) {
 #if defined(__GNUC__)
   __builtin_prefetch(address);
@@ -35,8 +33,8 @@ inline void Prefetch([[maybe_unused]] void const* address) {
 }
 
 /**
- * @brief Ask for large pages of memory that is not used yet: of what is read in no order, beyond
- *        some megabytes most reads from small pages first look for the page.
+ * @brief Request large pages for memory that is not in use yet. They avoid TLB misses of random
+ *        reads from more than some megabytes.
  */
 inline void AskForLargePages([[maybe_unused]] void* address, [[maybe_unused]] std::size_t n_bytes) {
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
@@ -44,13 +42,13 @@ inline void AskForLargePages([[maybe_unused]] void* address, [[maybe_unused]] st
   auto first = reinterpret_cast<std::uintptr_t>(address);
   auto begin = (first + kLarge - 1) / kLarge * kLarge, end = (first + n_bytes) / kLarge * kLarge;
   if (begin < end) {
-    // A wish: where it is refused, small pages do.
+    // A hint only: small pages work too.
     static_cast<void>(madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE));
   }
 #endif  // defined(__linux__) && defined(MADV_HUGEPAGE)
 }
 
-/** @brief Resize, and ask for large pages if the memory is new. */
+/** @brief Resize, and request large pages for new memory. */
 template <typename T>
 void ResizeInLargePages(std::size_t n, std::vector<T>* out) {
   if (n > out->capacity()) {

@@ -1,10 +1,9 @@
 /**
- * The private tree updater, `tree_method=dp_hist`. Update() reads as the algorithm in the docs:
- * per tree bounded integer gradients, candidates where they are due, private splits level by level,
- * noisy leaves.
+ * The private tree updater, `tree_method=dp_hist`: bounded integer gradients, candidates in some
+ * rounds, private splits level by level, and noisy leaves.
  */
 #include <cstddef>  // for size_t
-#include <cstdint>  // for int32_t, int64_t, uint64_t
+#include <cstdint>  // for int32_t, int64_t
 #include <memory>   // for unique_ptr, make_unique, shared_ptr
 #include <string>   // for string
 #include <utility>  // for move
@@ -13,30 +12,28 @@
 #include "common/timer.h"  // for Monitor
 #include "plugin_cpp/checks.h"  // for CheckFirstArgs, CheckLaterArgs, Find, CheckMatrix, CheckRows, CheckSums, TakeClaim
 #include "plugin_cpp/grow/bins.h"      // for BinRows
-#include "plugin_cpp/grow/features.h"  // for FeaturesOfTree
+#include "plugin_cpp/grow/features.h"  // for SelectFeatures
 #include "plugin_cpp/grow/grower.h"    // for TreeGrower
 #include "plugin_cpp/guard.h"          // for PrivateUpdater
-#include "plugin_cpp/plan/plan.h"  // for CorrectionEvent, kPlanKey, kStateKey, LeafEvent, Plan, ParsePlan
-#include "plugin_cpp/published/sampling.h"              // for RowSample
+#include "plugin_cpp/plan/plan.h"      // for CorrectionEvent, kPlanKey, kStateKey, Plan, ParsePlan
+#include "plugin_cpp/published/row_samples.h"              // for RowSample
 #include "plugin_cpp/release/digests.h"                 // for TreeDigest
 #include "plugin_cpp/release/ledger.h"                  // for kLedgerAttribute
 #include "plugin_cpp/release/release.h"                 // for Release
-#include "plugin_cpp/release/source.h"                  // for MakeSharedSource
-#include "plugin_cpp/releases/candidates/candidates.h"  // for CandidateKinds, Candidates
+#include "plugin_cpp/releases/candidates/candidates.h"  // for Candidates
 #include "plugin_cpp/releases/correction.h"             // for MeanCorrection, SumResiduals
 #include "plugin_cpp/releases/leaves/leaf_values.h"     // for FinishTree, LeafShrinkage
-#include "plugin_cpp/releases/leaves/leaves.h"   // for LeafRelease, LeafReleases, SpreadPersons
-#include "plugin_cpp/releases/splits/history.h"  // for SplitHistory
-#include "plugin_cpp/rows/gradient.h"            // for QuantiseGradients, RoundLoss
-#include "plugin_cpp/rows/persons.h"             // for Persons
-#include "plugin_cpp/upstream.h"                 // for PlainUpdater
-#include "tree/param.h"                          // for TrainParam
-#include "xgboost/gradient.h"                    // for GradientContainer
-#include "xgboost/host_device_vector.h"          // for HostDeviceVector
-#include "xgboost/json.h"                        // for Json
-#include "xgboost/logging.h"                     // for CHECK, LOG
-#include "xgboost/task.h"                        // for ObjInfo
-#include "xgboost/tree_updater.h"                // for TreeUpdater
+#include "plugin_cpp/releases/leaves/leaves.h"          // for ReleaseLeaves, SpreadPersons
+#include "plugin_cpp/releases/splits/history.h"         // for SplitHistory
+#include "plugin_cpp/rows/gradient.h"                   // for QuantiseGradients, RoundLoss
+#include "plugin_cpp/rows/persons.h"                    // for Persons
+#include "plugin_cpp/upstream.h"                        // for PlainUpdater
+#include "tree/param.h"                                 // for TrainParam
+#include "xgboost/gradient.h"                           // for GradientContainer
+#include "xgboost/host_device_vector.h"                 // for HostDeviceVector
+#include "xgboost/json.h"                               // for Json
+#include "xgboost/logging.h"                            // for CHECK
+#include "xgboost/task.h"                               // for ObjInfo
 
 namespace xgboost::dp {
 DMLC_REGISTRY_FILE_TAG(updater_dp);
@@ -58,8 +55,8 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
   }
 
   void LoadConfig(Json const& in) override {
-    // A copy, a pickle or the booster at the end of `xgboost.train`: its noise is spent. It
-    // predicts and keeps its ledger, but grows no tree without a new plan.
+    // A copy, a pickle or the booster after `xgboost.train`. It predicts and keeps its ledger, but
+    // cannot grow trees without a new plan.
     training_.reset();
     auto const& config = get<Object const>(in);
     auto const& param = get<Object const>(config.at("dp_train_param"));
@@ -75,11 +72,10 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     out["dp_train_param"][kPlanKey] = String{plan_text_};
     out["dp_train_param"][kStateKey] = String{state_text_};
     if (training_) {
-      out["dp_narrow"] = training_->candidates->Narrow();
+      out["dp_narrow"] = training_->candidates.Narrow();
     }
     out["dp_ledger"] = String{training_ ? this->LedgerText() : sealed_ledger_};
-    // LoadConfig cannot set it: the trees that a live record names are those this updater has
-    // grown.
+    // LoadConfig cannot set it: a live record names the trees that this updater has grown.
     out["dp_live"] = Boolean{training_ != nullptr};
   }
 
@@ -91,8 +87,7 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     this->CheckUpdate(*param, *in_gpair, p_fmat, trees);
     auto& training = *training_;
     auto const& plan = training.plan;
-    // An exception from here on may leave draws made and half recorded: the flag stays set, and no
-    // further tree is grown.
+    // After an exception, draws may be incomplete: the flag stays set, and no more trees are grown.
     training.busy = true;
     if (!training.grower) {
       this->Begin(p_fmat);
@@ -120,10 +115,10 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     training.last_tree = trees.back();
     training.busy = false;
     if (training.updates == training.MaxUpdates()) {
-      // Nothing reads rows any more: what ends the training, and names its trees, has their memory.
+      // Nothing reads rows any more: free their memory.
       training.grower.reset();
       training.gradients.clear();
-      training.given.clear();
+      training.person_rows.clear();
     }
   }
 
@@ -155,7 +150,7 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
   void TakeGradients(GradientContainer const& gpair,
                      HostDeviceVector<float> const& margins) override {
     CHECK(training_ && !training_->busy);
-    training_->shown = &gpair;
+    training_->gpair = &gpair;
     training_->margins = &margins;
   }
 
@@ -169,17 +164,16 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     std::vector<NodeSum> released;
     std::vector<double> weights;
   };
-  /** @brief State of a training in progress; gone when the booster is copied, saved or finished. */
+  /** @brief State of a training in progress. Copies and saved boosters do not have it. */
   struct Training {
     Plan plan;
-    std::string key;  // of all sources; empty for fresh ones
+    std::string key;  // of all random sources; empty for fresh keys
     Release release;
     RowSample sample;
-    std::unique_ptr<Candidates> candidates;
-    std::unique_ptr<LeafRelease> leaves;
+    Candidates candidates;
     SplitHistory history;
     std::vector<LeafShrinkage> shrinkage;     // of each class
-    LeafShrinkage of_first;                   // of rounds whose outputs move together
+    LeafShrinkage shared_shrinkage;           // of rounds whose outputs share leaves
     std::vector<Leaves> first_leaves;         // of each parallel tree of the last class
     std::unique_ptr<RandomSource> structure;  // of random features and splits
     std::string claim;                        // the ledger whose claim this training has taken
@@ -189,22 +183,21 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     std::shared_ptr<DMatrix> data;
     std::shared_ptr<Persons const> persons;
     std::unique_ptr<TreeGrower> grower;
-    GradientContainer const* shown{nullptr};          // of all classes, until they are quantised
-    HostDeviceVector<float> const* margins{nullptr};  // that they were computed at
+    GradientContainer const* gpair{nullptr};          // of all classes, until they are quantised
+    HostDeviceVector<float> const* margins{nullptr};  // of these gradients
     RoundLoss loss;                                   // of this round
     std::vector<ClassGradients> gradients;
-    RowsOfPersons given;
+    PersonRows person_rows;                // before the bound of persons
     std::vector<TreeGrower::Grown> grown;  // the parallel trees whose splits are shared, or one
     RegTree const* last_tree{nullptr};
 
     Training(Context const* ctx, Plan parsed)
         : plan{std::move(parsed)},
-          // Without noise nothing is hidden, and the same rows give the same model.
+          // Without noise, the same rows give the same model.
           key{plan.noise_free ? std::string(2 * sizeof(ChaChaKey), '0') : plan.known.key},
           release{ctx, plan.noise_free, key, plan.masking, kTrainingStream, plan.IsPersonLevel()},
           sample{plan, key},
-          candidates{CandidateKinds::Make(plan.candidates.kind, {ctx, plan, &release})},
-          leaves{LeafReleases::Make(plan.leaf.noise, {plan, &release})},
+          candidates{{ctx, plan, &release}},
           history{plan},
           shrinkage(plan.num_class),
           first_leaves(plan.parallel_trees),
@@ -215,7 +208,7 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     }
   };
 
-  /** @return Whether a new training was started; false for the plan that is running already. */
+  /** @return Whether a new training was started; false for the plan of the current one. */
   bool Start(std::string const& plan_text, std::string const& state_text) {
     if (training_ && plan_text == plan_text_ && state_text == state_text_) {
       return false;
@@ -265,7 +258,7 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     monitor_.Stop("Checks");
   }
 
-  /** @brief The gradients of all classes, and new candidates where they are due. */
+  /** @brief Quantise the gradients of all classes, and release new candidates if due. */
   void BeginRound(std::int32_t round, DMatrix* p_fmat) {
     auto& training = *training_;
     auto const& plan = training.plan;
@@ -273,20 +266,20 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     auto const* persons = training.persons.get();
     auto const& rows = training.sample.Draw(round, info.num_row_, persons, &training.release);
     monitor_.Start("Gradients");
-    CHECK(training.shown && training.margins);
+    CHECK(training.gpair && training.margins);
     training.loss = {plan.loss.get(), training.margins->ConstHostSpan(), round};
     QuantiseGradients(ctx_, plan.row_bound, info, persons, training.loss,
-                      training.shown->Grad()->HostView(), rows,
-                      plan.leaf.spread ? &training.given : nullptr, &training.gradients);
+                      training.gpair->Grad()->HostView(), rows,
+                      plan.leaf.spread ? &training.person_rows : nullptr, &training.gradients);
     CHECK_EQ(training.gradients.size(), static_cast<std::size_t>(plan.num_class));
-    training.shown = nullptr;
+    training.gpair = nullptr;
     training.margins = nullptr;
     monitor_.Stop("Gradients");
     if (round > 0 && !plan.ReleasesCandidates(round)) {
       return;
     }
     monitor_.Start("Candidates");
-    auto cuts = training.candidates->MakeCuts({p_fmat, persons, training.gradients.front().pairs});
+    auto cuts = training.candidates.MakeCuts({p_fmat, persons, training.gradients.front().pairs});
     monitor_.Stop("Candidates");
     monitor_.Start("Bins");
     training.grower.reset();  // frees the last bins first
@@ -303,15 +296,15 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     monitor_.Start("Grow");
     bool shared = plan.SharesSplits();
     auto& grown = training.grown.at(shared ? tree_idx % plan.parallel_trees : 0);
-    if (plan.SplitsOf(class_idx) == class_idx) {
-      TreeSpec spec{FeaturesOfTree(plan, tree_idx, training.structure.get()),
+    if (plan.SplitClass(class_idx) == class_idx) {
+      TreeSpec spec{SelectFeatures(plan, tree_idx, training.structure.get()),
                     plan.IsOblivious(tree_idx), class_idx, static_cast<std::size_t>(tree_idx),
                     &training.history};
       common::Span<ClassGradients const> gradients{training.gradients};
       grown =
           training.grower->Grow(shared ? gradients : gradients.subspan(class_idx, 1), spec, tree);
       if (plan.leaf.spread) {
-        SpreadPersons(ctx_, plan, *training.persons, training.given, training.gradients,
+        SpreadPersons(ctx_, plan, *training.persons, training.person_rows, training.gradients,
                       grown.leaves, grown.positions, training.release, &grown.sums);
       }
     } else {
@@ -328,13 +321,13 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     auto round = static_cast<std::int32_t>(tree_idx / plan.parallel_trees);
     auto& first = training.first_leaves.at(tree_idx % plan.parallel_trees);
     bool repeats = plan.SharesLeaves(round) && class_idx > 0;
-    // Rows have no gradients of an output that repeats the first one's leaves. Noise is still
-    // drawn, so the ledger stays the same.
+    // Rows have no gradients for an output that repeats the leaves of the first one. The noise is
+    // still drawn, so the ledger does not change.
     TreeTilt none;
     auto& shrinkage =
-        plan.SharesLeaves(round) ? training.of_first : training.shrinkage.at(class_idx);
-    auto released = (*training.leaves)({round, class_idx}, grown.sums.at(shared ? class_idx : 0),
-                                       repeats ? &none : &shrinkage.tilt);
+        plan.SharesLeaves(round) ? training.shared_shrinkage : training.shrinkage.at(class_idx);
+    auto released = ReleaseLeaves(plan, {round, class_idx}, grown.sums.at(shared ? class_idx : 0),
+                                  repeats ? &none : &shrinkage.tilt, &training.release);
     if (!repeats) {
       auto weights = LeafWeights(plan, plan.IsOblivious(tree_idx), released, &shrinkage);
       first = {std::move(released), std::move(weights)};
@@ -347,7 +340,6 @@ class DpHistMaker : public PlainUpdater, public PrivateUpdater {
     monitor_.Stop("Leaves");
   }
 
-  /** @brief Shift the last tree of a regression, twice. */
   void CorrectMean(MetaInfo const& info, linalg::MatrixView<GradientPair const> gpair,
                    std::vector<bst_node_t> const& position, RegTree* tree) {
     auto& training = *training_;

@@ -1,7 +1,6 @@
 /**
- * What differs between the releases of XGBoost that this plugin is compiled with.
- *
- * Nothing else in `plugin_cpp/` asks for a version. docs/following-upstream.md says how to add one.
+ * Differences between the supported releases of XGBoost. No other file depends on the version;
+ * docs/following-upstream.md explains how to add one.
  */
 #pragma once
 
@@ -35,11 +34,11 @@ namespace xgboost::dp {
 }
 
 /**
- * @brief A tree updater whose node positions are its own.
+ * @brief A tree updater that keeps its node positions to itself.
  *
- * The adaptive leaves of some objectives, which replace leaf values by exact quantiles of
- * residuals, must not see them. From 3.4 on no objective replaces leaves, and XGBoost adds the new
- * trees to its cache of predictions by itself.
+ * Some objectives have adaptive leaves, which would replace leaf values by exact quantiles of
+ * residuals at these positions. Since 3.4 no objective replaces leaves, and XGBoost updates its
+ * prediction cache by itself.
  */
 class PlainUpdater : public TreeUpdater {
  public:
@@ -61,10 +60,7 @@ class PlainUpdater : public TreeUpdater {
 #endif
 
  protected:
-  /**
-   * @brief The tree that was grown last, on this matrix, if the positions of its rows are known;
-   *        else null.
-   */
+  /** @brief The last tree, if it was grown on this matrix and its row positions are known. */
   [[nodiscard]] virtual RegTree const* LastTree(DMatrix const* p_fmat) const = 0;
 };
 }  // namespace xgboost::dp

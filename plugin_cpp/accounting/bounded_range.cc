@@ -1,9 +1,16 @@
-// The proof that this is an upper bound is docs/proofs/accounting.md; names follow it.
-#include "plugin_cpp/accounting/bounded_range.h"
-
+/**
+ * The inner loop of the recursion over selections (`xgb_dp/accounting/bounded_range.py`). The proof
+ * shows that it computes an upper bound; the names of variables follow it.
+ *
+ * Proof: docs/proofs/accounting.md
+ */
 #include <algorithm>  // for min, fill_n
+#include <cstdint>    // for int64_t
 
-#include "plugin_cpp/simd.h"  // for XGB_DP_SIMD
+#include "c_api/c_api_error.h"  // for API_BEGIN, API_END
+#include "plugin_cpp/simd.h"    // for XGB_DP_SIMD
+#include "xgboost/c_api.h"      // for XGB_DLL
+#include "xgboost/logging.h"    // for CHECK
 
 #if defined(__GNUC__) && !defined(__clang__)
 // GCC vectorises a maximum only if it may assume that comparisons do not trap. A function with
@@ -15,10 +22,19 @@
 
 namespace xgboost::dp {
 namespace {
-constexpr std::int64_t kBlock = 1024;  // points of one block, its curves stay in the L1 cache
+constexpr std::int64_t kBlock = 1024;  // points, so that the curves of a block fit the L1 cache
+
+/** @brief Two-point distributions on {t_j, t_j - eps0} for t_j on a grid, j = 0 .. m. */
+struct TwoPointDistributions {
+  std::int64_t m;
+  double const* q;      // P-probability of the loss t_j
+  double const* p;      // 1 - q
+  double const* dq;     // q_j - q_{j+1}
+  double const* kappa;  // bound of the distance of q from its chord
+};
 
 /**
- * \brief Raise out[i] to the bound of q_t V(x_i - t) + (1 - q_t) V(x_i - t + eps0) over all real t
+ * @brief Raise out[i] to the bound of q_t V(x_i - t) + (1 - q_t) V(x_i - t + eps0) over all real t
  *        between t_j and t_{j+1}, at n points.
  *
  * v0[i] is V(x_i - t_j), w0[i] is V(x_i - t_j + eps0). It calls nothing: see XGB_DP_NO_TRAPS.
@@ -45,16 +61,40 @@ XGB_DP_SIMD XGB_DP_NO_TRAPS void RaiseToSegment(double const* __restrict v0,
     out[i] = out[i] < bound ? bound : out[i];
   }
 }
-}  // namespace
-
-void BackwardStep(double const* v, std::int64_t n, TwoPointDistributions const& laws, double* out) {
+/**
+ * @brief out[i] bounds max_t q_t V(x_i - t) + (1 - q_t) V(x_i - t + eps0) over all real t in
+ *        [0, eps0], at n points.
+ *
+ * v[i] is V(x_i), readable from -m to n + m.
+ */
+void BackwardStep(double const* v, std::int64_t n, TwoPointDistributions const& grid, double* out) {
   std::fill_n(out, n, 0.0);
   for (std::int64_t begin = 0; begin < n; begin += kBlock) {
-    for (std::int64_t j = 0; j < laws.m; ++j) {
+    for (std::int64_t j = 0; j < grid.m; ++j) {
       auto const* near = v + begin - j;
-      RaiseToSegment(near, near + laws.m, out + begin, std::min(kBlock, n - begin), laws.q[j],
-                     laws.p[j], laws.q[j + 1], laws.p[j + 1], laws.dq[j], laws.kappa[j]);
+      RaiseToSegment(near, near + grid.m, out + begin, std::min(kBlock, n - begin), grid.q[j],
+                     grid.p[j], grid.q[j + 1], grid.p[j + 1], grid.dq[j], grid.kappa[j]);
     }
   }
+}
+}  // namespace
+
+/**
+ * @brief One step of the recursion over composed selections.
+ *
+ * @param curve         n + 2 m doubles: the curve with m more points on either side
+ * @param n             points
+ * @param m             grid steps of the range
+ * @param distributions q, p, dq and kappa, m + 1 doubles each
+ * @param out           n doubles
+ */
+XGB_DLL int XGDPBoundedRangeStep(double const* curve, std::int64_t n, std::int64_t m,
+                                 double const* distributions, double* out) {
+  API_BEGIN();
+  CHECK(curve && distributions && out && n > 0 && m > 0);
+  auto const row = m + 1;
+  auto const* q = distributions;
+  BackwardStep(curve + m, n, {m, q, q + row, q + 2 * row, q + 3 * row}, out);
+  API_END();
 }
 }  // namespace xgboost::dp

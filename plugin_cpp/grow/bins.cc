@@ -1,22 +1,16 @@
 #include "plugin_cpp/grow/bins.h"
 
-#include <algorithm>  // for max
-#include <cstddef>    // for size_t
-#include <limits>     // for numeric_limits
-#include <memory>     // for default_delete
-#include <string>     // for string
-#include <utility>    // for move
+#include <limits>   // for numeric_limits
+#include <utility>  // for move
 
-#include "common/categorical.h"         // for IsCat
-#include "common/threading_utils.h"     // for ParallelFor
-#include "data/sparse_page_dmatrix.h"   // for SparsePageDMatrix
-#include "plugin_cpp/grow/page_file.h"  // for PageFile
-#include "plugin_cpp/grow/room.h"       // for BytesOfBins, CheckRoom
-#include "plugin_cpp/rows/raw_pages.h"  // for ForEachPage
-#include "plugin_cpp/simd.h"            // for AskForLargePages
-#include "plugin_cpp/upstream.h"        // for MakeEmptyCuts
-#include "xgboost/logging.h"            // for CHECK_LT
-#include "xgboost/span.h"               // for Span
+#include "common/categorical.h"          // for IsCat
+#include "common/threading_utils.h"      // for ParallelFor
+#include "data/sparse_page_dmatrix.h"    // for SparsePageDMatrix
+#include "plugin_cpp/grow/disk_space.h"  // for BinnedSize, CheckDiskSpace
+#include "plugin_cpp/rows/raw_pages.h"   // for ForEachPage
+#include "plugin_cpp/upstream.h"         // for MakeEmptyCuts
+#include "xgboost/logging.h"             // for CHECK_LT
+#include "xgboost/span.h"                // for Span
 
 namespace xgboost::dp {
 BinnedPages::BinnedPages(common::HistogramCuts const& cuts, std::string const& cache)
@@ -53,7 +47,7 @@ std::size_t BinnedPages::NumRows() const {
 }
 
 namespace {
-/** @brief Finds the bin of a value in its feature: the first whose cut is above it, or the last. */
+/** @brief Finds the first bin whose cut is above a value, or the last bin of the feature. */
 class BinFinder {
  public:
   BinFinder(common::HistogramCuts const& cuts, common::Span<FeatureType const> types)
@@ -64,7 +58,7 @@ class BinFinder {
     if (common::IsCat(types_, entry.index)) {
       return cuts_.SearchCatBin(entry) - begin;
     }
-    // Without branches: which half it is cannot be guessed.
+    // Without branches, which would be unpredictable.
     std::uint32_t bin = 0;
     for (auto n = ptrs_[entry.index + 1] - begin; n > 1;) {
       auto half = n / 2;
@@ -81,19 +75,19 @@ class BinFinder {
   float const* values_;
 };
 
-/** @brief Where to keep the pages of a matrix: empty for memory. */
-std::string CacheOf(DMatrix* p_fmat) {
+/** @brief Path prefix for the pages of a matrix; empty for memory. */
+std::string CachePath(DMatrix* p_fmat) {
   auto const* paged = dynamic_cast<data::SparsePageDMatrix const*>(p_fmat);
   bool on_disk = paged && paged->NumBatches() > 1;
   return on_disk ? paged->CachePrefix() : std::string{};
 }
 
-/** @brief How a page is kept when it is binned. */
+/** @brief Memory layout of a binned page. */
 struct Layout {
   std::size_t code_bytes{0};  // of a dense page; 0 for a sparse one
   std::size_t n_bytes{0};
 
-  /** @param most_bins Of any feature. */
+  /** @param most_bins Largest number of bins of a feature. */
   Layout(SparsePage const& page, bst_feature_t n_features, std::uint32_t most_bins) {
     auto n_rows = page.Size(), n_cells = n_rows * n_features;
     auto const& offset = page.offset.ConstHostVector();
@@ -102,7 +96,7 @@ struct Layout {
       n_bytes = (n_rows + 1) * sizeof(std::uint64_t) + n_entries * sizeof(std::uint32_t);
       return;
     }
-    // Where nothing is missing there is no code for it.
+    // Without missing values there is no code for them.
     auto n_codes = std::uint64_t{most_bins} + (n_entries == n_cells ? 0 : 1);
     code_bytes = n_codes <= (1U << 8) ? 1 : n_codes <= (1U << 16) ? 2 : 4;
     n_bytes = n_cells * code_bytes;
@@ -125,7 +119,6 @@ void WriteSparse(Context const* ctx, BinFinder const& bin_of, BinOffsets const& 
   });
 }
 
-/** @brief Write the codes of a dense page to its bytes, in the type of its codes. */
 template <typename CodeT>
 void WriteDense(Context const* ctx, BinFinder const& bin_of, BinOffsets const& offsets,
                 SparsePage const& page, DenseCodes<CodeT> const&, std::uint8_t* bytes) {
@@ -145,8 +138,8 @@ void WriteDense(Context const* ctx, BinFinder const& bin_of, BinOffsets const& o
   });
 }
 
-BinPage BinPageOf(Context const* ctx, BinFinder const& bin_of, BinOffsets const& offsets,
-                  SparsePage const& page) {
+BinPage MakeBinPage(Context const* ctx, BinFinder const& bin_of, BinOffsets const& offsets,
+                    SparsePage const& page) {
   std::uint32_t most_bins{0};
   for (bst_feature_t f = 0; f < offsets.NumFeatures(); ++f) {
     most_bins = std::max(most_bins, offsets.NumBins(f));
@@ -174,7 +167,7 @@ BinPage BinPageOf(Context const* ctx, BinFinder const& bin_of, BinOffsets const&
 
 common::HistogramCuts MakeCuts(Plan const& plan,
                                std::vector<std::vector<float>> const& private_cuts) {
-  std::size_t n_offsets = 0;  // at most, see BinOffsets: before any of them takes memory
+  std::size_t n_offsets = 0;  // upper bound, checked before memory is allocated
   for (auto const& feature : plan.features) {
     n_offsets += feature.n_categories + feature.cuts.size() + 2;
   }
@@ -201,7 +194,7 @@ common::HistogramCuts MakeCuts(Plan const& plan,
       bool is_private = feature.kind == FeaturePlan::Kind::kPrivate;
       auto chosen = is_private ? *next++ : feature.cuts;
       values.insert(values.end(), chosen.cbegin(), chosen.cend());
-      // Every value, however large, is below the last cut, in training as in prediction.
+      // Every value is below the last cut, in training and in prediction.
       if (chosen.empty() || chosen.back() < std::numeric_limits<float>::max()) {
         values.push_back(std::numeric_limits<float>::max());
       }
@@ -214,12 +207,12 @@ common::HistogramCuts MakeCuts(Plan const& plan,
   return cuts;
 }
 
-std::uint64_t BytesOfBins(Plan const& plan, SparsePage const& page) {
+std::uint64_t BinnedSize(Plan const& plan, SparsePage const& page) {
   std::uint32_t most_bins{0};
   if (plan.NumPrivateFeatures() > 0) {
     most_bins = plan.candidates.max_bin;
     if (plan.candidates.kind == CandidateKind::kQuantileTree) {
-      // Cuts that are placed in heavy cells come on top: rarely more.
+      // Heavy cells get additional cuts.
       most_bins = most_bins * 5 / 2;
     }
   }
@@ -230,8 +223,8 @@ std::uint64_t BytesOfBins(Plan const& plan, SparsePage const& page) {
   return Layout{page, static_cast<bst_feature_t>(plan.features.size()), most_bins}.n_bytes;
 }
 
-void CheckRoom(DMatrix* p_fmat, std::uint64_t n_bytes) {
-  auto cache = CacheOf(p_fmat);
+void CheckDiskSpace(DMatrix* p_fmat, std::uint64_t n_bytes) {
+  auto cache = CachePath(p_fmat);
   if (!cache.empty()) {
     PageFile{cache}.Reserve(n_bytes);
   }
@@ -239,9 +232,9 @@ void CheckRoom(DMatrix* p_fmat, std::uint64_t n_bytes) {
 
 BinnedPages BinRows(Context const* ctx, common::HistogramCuts const& cuts, DMatrix* p_fmat) {
   BinFinder bin_of{cuts, p_fmat->Info().feature_types.ConstHostSpan()};
-  BinnedPages out{cuts, CacheOf(p_fmat)};
+  BinnedPages out{cuts, CachePath(p_fmat)};
   ForEachPage(ctx, p_fmat, [&](SparsePage const& page) {
-    out.Add(BinPageOf(ctx, bin_of, out.Offsets(), page));
+    out.Add(MakeBinPage(ctx, bin_of, out.Offsets(), page));
   });
   return out;
 }

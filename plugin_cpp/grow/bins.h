@@ -1,11 +1,10 @@
 /**
- * Cuts of all features, released or public, and the rows of a worker binned by them: what training
- * reads of the features. Pages are in memory, or in a file of which one page at a time is in
- * memory.
+ * Cuts of all features, released or public, and the binned rows of a worker. Training reads no
+ * other features. Pages are in memory, or one at a time is mapped from a file.
  *
- * A cell holds a code: the bin within its feature, or the number of bins of the feature where the
- * value is missing. Where most cells are stored a page is dense, one code a cell in as few bytes as
- * do; else it is sparse, one number per stored entry. The layout changes no sum.
+ * The code of a cell is the bin within its feature, or the number of bins for a missing value. A
+ * page is dense if most cells are stored, with one code per cell in as few bytes as possible;
+ * otherwise it is sparse, with one number per stored entry. The layout does not change any sum.
  *
  * Proof: docs/proofs/candidates.md
  */
@@ -27,7 +26,7 @@
 #include "xgboost/data.h"               // for DMatrix
 
 namespace xgboost::dp {
-/** @brief Positions in a table with a place for each bin, and for each feature's missing values. */
+/** @brief Offsets in a table with an entry for each bin, and for missing values per feature. */
 class BinOffsets {
  public:
   explicit BinOffsets(common::HistogramCuts const& cuts) {
@@ -36,7 +35,7 @@ class BinOffsets {
       begins_.push_back(ptrs[f] + static_cast<std::uint32_t>(f));
     }
   }
-  /** @brief Place of a feature's first bin; one past the last feature is the size of the table. */
+  /** @brief Offset of the first bin of a feature; past the last feature, the table size. */
   [[nodiscard]] std::uint32_t operator[](std::size_t f) const { return begins_[f]; }
   [[nodiscard]] bst_feature_t NumFeatures() const { return begins_.size() - 1; }
   [[nodiscard]] std::uint32_t NumBins(std::size_t f) const {
@@ -62,11 +61,11 @@ struct BinPage {
   [[nodiscard]] CodeT const* Codes() const {
     return reinterpret_cast<CodeT const*>(bytes.get());
   }
-  /** @brief Where the entries of each row of a sparse page begin and end. */
+  /** @brief Begin of the entries of each row of a sparse page, and the end of the last. */
   [[nodiscard]] std::uint64_t const* RowPtr() const {
     return reinterpret_cast<std::uint64_t const*>(bytes.get());
   }
-  /** @brief Entries of a sparse page: the place of each, ascending within a row. */
+  /** @brief Entries of a sparse page: their offsets, ascending within a row. */
   [[nodiscard]] std::uint32_t const* Entries() const {
     return reinterpret_cast<std::uint32_t const*>(this->RowPtr() + n_rows + 1);
   }
@@ -83,7 +82,6 @@ struct DenseCodes {
   void Prefetch(std::size_t row, bst_feature_t f) const {
     dp::Prefetch(codes + row * n_features + f);
   }
-  /** @brief The same for all codes of a row from one feature up to another. */
   void Prefetch(std::size_t row, std::size_t begin, std::size_t end) const {
     auto const* cell = codes + row * n_features;
     for (auto f = begin; f + 1 < end; f += kCacheLineBytes / sizeof(CodeT)) {
@@ -129,14 +127,14 @@ void WithCodes(BinPage const& page, BinOffsets const& offsets, Fn&& fn) {
 
 class BinnedPages {
  public:
-  /** @param cache Prefix of the path of the file; empty to keep the pages in memory. */
+  /** @param cache Path prefix of the file; empty for pages in memory. */
   BinnedPages(common::HistogramCuts const& cuts, std::string const& cache);
 
   void Add(BinPage page);
   [[nodiscard]] std::size_t Size() const { return pages_.size(); }
-  /** @brief A page. Keep one at a time, and take them in order. */
+  /** @brief A page. Read the pages in order, and keep one at a time. */
   [[nodiscard]] BinPage operator[](std::size_t i) const;
-  /** @brief A page without its bytes: what rows it has. */
+  /** @brief A page without its bytes. */
   [[nodiscard]] BinPage const& Head(std::size_t i) const { return pages_[i]; }
   [[nodiscard]] std::size_t NumRows() const;
   [[nodiscard]] BinOffsets const& Offsets() const { return offsets_; }
@@ -149,17 +147,17 @@ class BinnedPages {
 };
 
 /**
- * @brief The cuts of all features, as XGBoost takes them.
+ * @brief The cuts of all features.
  *
- * @param private_cuts Released cuts of the features of kind `kPrivate`, in ascending order.
+ * @param private_cuts Released cuts of the features of kind `kPrivate`, in order.
  */
 [[nodiscard]] common::HistogramCuts MakeCuts(Plan const& plan,
                                              std::vector<std::vector<float>> const& private_cuts);
 
 /**
- * @brief Bin every page. Writes exactly one bin per stored entry.
+ * @brief Bin every page, with exactly one bin per stored entry.
  *
- * Pages that the matrix keeps on disk stay there, binned, beside its own.
+ * The bins of a matrix on disk are written to a file beside its own.
  */
 [[nodiscard]] BinnedPages BinRows(Context const* ctx, common::HistogramCuts const& cuts,
                                   DMatrix* p_fmat);

@@ -1,5 +1,5 @@
 /**
- * Exact sums of the nodes of a level, and the rows in them. Not private.
+ * Exact sums of the nodes of a level, and their rows. Not private.
  *
  * Proof: docs/proofs/integer-grid.md
  */
@@ -14,7 +14,7 @@
 
 #include "common/timer.h"                      // for Monitor
 #include "plugin_cpp/grow/bins.h"              // for BinnedPages
-#include "plugin_cpp/grow/histograms.h"        // for Siblings, NodeHistograms, StoredHistograms
+#include "plugin_cpp/grow/histograms.h"        // for Siblings, DenseHistograms, SparseHistograms
 #include "plugin_cpp/grow/row_sets.h"          // for RowSets, Branching
 #include "plugin_cpp/grow/split_candidates.h"  // for SplitCandidates, NodeSums, OpenNode
 #include "plugin_cpp/grow/splitter.h"          // for SplitterParts
@@ -24,7 +24,7 @@
 #include "xgboost/context.h"                   // for Context
 
 namespace xgboost::dp {
-/** @tparam Sum GlobalSum, over the rows of all workers, or LocalSum, of this one alone. */
+/** @tparam Sum GlobalSum for sums over all workers, or LocalSum for this worker only. */
 template <typename Sum>
 class ExactLevels {
  public:
@@ -33,14 +33,14 @@ class ExactLevels {
         candidates_{parts.candidates},
         pages_{parts.pages},
         release_{*parts.release},
-        is_stored_{IsStored(pages_, release_)},
+        use_sparse_{UseSparse(pages_, release_)},
         largest_{std::max(parts.plan.row_bound.Unit(), parts.plan.row_bound.MaxHessian())} {
     monitor_.Init("DpExactLevels");
   }
 
   /**
-   * @param gradients Of one class, or of all that share the splits.
-   * @param totals    Of each of them, over all rows that are summed.
+   * @param gradients Of one class, or of all classes that share the splits.
+   * @param totals    Sum over all rows, for each of these classes.
    */
   void Begin(common::Span<ClassGradients const> gradients, std::vector<Sum> const& totals) {
     gradients_ = gradients;
@@ -48,7 +48,7 @@ class ExactLevels {
     rows_.Reset(ctx_, pages_);
     while (classes_.size() < gradients.size()) {
       if (!scratch_ || !this->EndsAtOnce()) {
-        scratch_ = std::make_shared<typename NodeHistograms<Sum>::Scratch>();
+        scratch_ = std::make_shared<typename DenseHistograms<Sum>::Scratch>();
       }
       classes_.push_back(
           {{ctx_, release_, pages_.Offsets(), largest_, scratch_, gradients.size() > 1},
@@ -65,7 +65,7 @@ class ExactLevels {
   [[nodiscard]] NodeSums<Sum> Sums(bst_node_t nidx, std::size_t k = 0) const {
     auto const& of_class = classes_[k];
     if constexpr (std::is_same_v<Sum, GlobalSum>) {
-      if (is_stored_) {
+      if (use_sparse_) {
         return {of_class.totals[nidx], {}, &of_class.stored[nidx]};
       }
     }
@@ -111,7 +111,7 @@ class ExactLevels {
   }
 
  private:
-  /** @brief Part the rows of the nodes above, and sum those of the level: one pass. */
+  /** @brief Partition the rows of the level above, and sum the new nodes, in one pass. */
   void SumLevel() {
     monitor_.Start("Histograms");
     for (std::size_t p = 0; p < pages_.Size(); ++p) {
@@ -135,17 +135,17 @@ class ExactLevels {
     monitor_.Stop("Histograms");
   }
 
-  /** @brief Whether a class needs no scratch any more when the next one is summed. */
+  /** @brief Whether the scratch memory of a class is free before the next class is summed. */
   [[nodiscard]] bool EndsAtOnce() const { return pages_.Size() == 1; }
 
-  struct OfClass {
-    NodeHistograms<Sum> histograms;
-    StoredHistograms stored;  // these or those
+  struct ClassLevels {
+    DenseHistograms<Sum> histograms;
+    SparseHistograms stored;  // one of the two is used
     std::vector<Sum> totals;  // by node
   };
 
-  /** @brief Whether only the bins are kept that are not 0. */
-  [[nodiscard]] static bool IsStored(BinnedPages const& pages, Release const& release) {
+  /** @brief Whether to keep only nonzero bins. */
+  [[nodiscard]] static bool UseSparse(BinnedPages const& pages, Release const& release) {
     bool is_sparse = std::is_same_v<Sum, GlobalSum> && release.HasAllRows();
     for (std::size_t p = 0; p < pages.Size(); ++p) {
       is_sparse = is_sparse && !pages.Head(p).IsDense();
@@ -153,8 +153,8 @@ class ExactLevels {
     return is_sparse;
   }
   template <typename Fn>
-  void WithSums(OfClass* of_class, Fn&& fn) const {
-    if (is_stored_) {
+  void WithSums(ClassLevels* of_class, Fn&& fn) const {
+    if (use_sparse_) {
       fn(&of_class->stored);
     } else {
       fn(&of_class->histograms);
@@ -165,13 +165,13 @@ class ExactLevels {
   SplitCandidates const& candidates_;
   BinnedPages const& pages_;
   Release const& release_;
-  bool is_stored_;
-  std::int64_t largest_;  // entry of the pair of a row
+  bool use_sparse_;
+  std::int64_t largest_;  // largest entry of a pair
   common::Span<ClassGradients const> gradients_;
-  std::vector<OfClass> classes_;
-  std::shared_ptr<typename NodeHistograms<Sum>::Scratch> scratch_;  // of the last class
+  std::vector<ClassLevels> classes_;
+  std::shared_ptr<typename DenseHistograms<Sum>::Scratch> scratch_;  // last class
   RowSets rows_;
-  std::vector<Branching> branchings_;  // not carried out yet
+  std::vector<Branching> branchings_;  // not applied to rows yet
   common::Monitor monitor_;
 };
 }  // namespace xgboost::dp

@@ -2,11 +2,9 @@
 
 #include <algorithm>  // for includes, sort, unique, set_intersection, rotate
 #include <cstddef>    // for size_t, ptrdiff_t
-#include <cstdint>    // for int64_t, uint64_t
 #include <iterator>   // for back_inserter
 #include <numeric>    // for iota
 #include <utility>    // for swap
-#include <vector>     // for vector
 
 namespace xgboost::dp {
 InteractionSets::InteractionSets(Plan const& plan) : sets_{plan.interactions} {
@@ -40,14 +38,14 @@ FeatureList InteractionSets::Allowed(FeatureList const& of_tree, FeatureList con
 
 namespace {
 /**
- * @brief Draw features one after the other, each in proportion to its weight among those left.
+ * @brief Draw features without replacement, in proportion to their weights.
  *
- * Sums of weights are kept by ranges (a Fenwick tree), so that a draw takes log2 of the features.
+ * A Fenwick tree has the sums of weights, so a draw takes logarithmic time.
  */
 FeatureList WeightedFeatures(std::vector<std::int64_t> const& weights, std::size_t n,
                              RandomSource* rng) {
   auto n_all = weights.size();
-  std::vector<std::uint64_t> sums(n_all + 1, 0);  // sums[i]: of the last (i & -i) weights up to i
+  std::vector<std::uint64_t> sums(n_all + 1, 0);  // sums[i]: the (i & -i) weights that end at i
   std::uint64_t total = 0;
   auto parent = [](std::size_t i) { return i + (i & (~i + 1)); };
   for (std::size_t i = 1; i <= n_all; ++i) {
@@ -65,7 +63,7 @@ FeatureList WeightedFeatures(std::vector<std::int64_t> const& weights, std::size
   FeatureList out;
   while (out.size() < n) {
     auto rest = UniformBelow(rng, total);
-    std::size_t drawn = 0;  // the first feature at which the sum so far exceeds the number
+    std::size_t drawn = 0;  // the first feature whose cumulative weight exceeds the number
     for (auto step = most; step > 0; step /= 2) {
       if (drawn + step <= n_all && sums[drawn + step] <= rest) {
         drawn += step;
@@ -84,7 +82,7 @@ FeatureList WeightedFeatures(std::vector<std::int64_t> const& weights, std::size
 }
 }  // namespace
 
-FeatureList FeaturesOfTree(Plan const& plan, std::int64_t tree_idx, RandomSource* rng) {
+FeatureList SelectFeatures(Plan const& plan, std::int64_t tree_idx, RandomSource* rng) {
   if (!plan.offered.empty()) {
     return plan.offered;
   }

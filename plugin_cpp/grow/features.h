@@ -1,6 +1,6 @@
 /**
- * The features that a tree or a node may be split on: public rules applied to released splits,
- * which cost no privacy.
+ * The features that a tree or a node may be split on. They follow from public rules and released
+ * splits, and cost no privacy.
  *
  * Proof: docs/proofs/constraints.md
  */
@@ -17,15 +17,15 @@ namespace xgboost::dp {
 using FeatureList = std::vector<bst_feature_t>;
 
 /**
- * @brief The features that a node may be split on, given those of the splits above it.
+ * @brief The features that a node may be split on, given the features of the splits above it.
  *
- * As in XGBoost: the features above, and those of every set that holds all of them. The splits
- * above were released, so that the list is known without the data.
+ * As in XGBoost, these are the features above and all members of the sets that contain them. The
+ * splits above are released, so the list does not depend on the data.
  */
 class InteractionSets {
  public:
   explicit InteractionSets(Plan const& plan);
-  /** @param of_tree Features of the tree, ascending; those above are among them. */
+  /** @param of_tree Features of the tree, ascending; they include the features above. */
   [[nodiscard]] FeatureList Allowed(FeatureList const& of_tree, FeatureList const& above) const;
 
  private:
@@ -33,12 +33,12 @@ class InteractionSets {
 };
 
 /**
- * @brief The features that a tree may use, ascending: all, those that the plan offers to every
- * tree, the next ones in turn, or random ones, evenly or by their public weights.
+ * @brief The features that a tree may use, ascending: all, the ones in `offered`, the next ones in
+ *        turn, or random ones with equal or public weights.
  *
- * @param tree_idx How many trees of the class came before.
- * @param rng      Decides what may be public; unused where nothing is random.
+ * @param tree_idx Number of earlier trees of the class.
+ * @param rng      Source of public choices.
  */
-[[nodiscard]] FeatureList FeaturesOfTree(Plan const& plan, std::int64_t tree_idx,
+[[nodiscard]] FeatureList SelectFeatures(Plan const& plan, std::int64_t tree_idx,
                                          RandomSource* rng);
 }  // namespace xgboost::dp

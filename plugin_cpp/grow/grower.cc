@@ -2,12 +2,27 @@
 
 #include <algorithm>  // for max, min, sort
 #include <cstddef>    // for size_t
-#include <utility>    // for move
 
 #include "common/categorical.h"  // for CatBitField
-#include "tree/tree_view.h"      // for ScalarTreeView
+#include "xgboost/logging.h"     // for LOG
 
 namespace xgboost::dp {
+namespace {
+std::unique_ptr<Splitter> MakeSplitter(SplitterParts const& parts) {
+  switch (parts.plan.split) {
+    case SplitChoice::kExponential:
+      return MakeSelectedSplits(parts);
+    case SplitChoice::kRandom:
+      return MakeRandomSplits(parts);
+    case SplitChoice::kHistogram:
+    case SplitChoice::kPartial:
+      return MakeNoisySplits(parts);
+  }
+  LOG(FATAL) << "Unknown splits.";
+  return {};
+}
+}  // namespace
+
 TreeGrower::TreeGrower(Context const* ctx, Plan const& plan, common::HistogramCuts cuts,
                        BinnedPages pages, RandomSource* structure, Release* release)
     : plan_{plan},
@@ -16,11 +31,11 @@ TreeGrower::TreeGrower(Context const* ctx, Plan const& plan, common::HistogramCu
       candidates_{plan, cuts_},
       interactions_{plan} {
   monitor_.Init("DpTreeGrower");
-  splitter_ = Splitters::Make(plan.split, {ctx, plan, candidates_, pages_, structure, release});
+  splitter_ = MakeSplitter({ctx, plan, candidates_, pages_, structure, release});
 }
 
 void TreeGrower::Expand(bst_node_t nidx, Split const& split, RegTree* tree) const {
-  // Statistics are filled in from released sums once all leaves are known.
+  // FinishTree sets the statistics from released sums.
   if (split.is_categorical) {
     auto n_categories = cuts_.FeatureBins(split.feature);
     std::vector<std::uint32_t> bits(common::CatBitField::ComputeStorageSize(n_categories), 0);
@@ -41,7 +56,7 @@ std::vector<std::vector<bst_node_t>> TreeGrower::Expand(std::vector<OpenNode> co
                                                         Partitions const& partitions,
                                                         std::int32_t n_levels, RegTree* tree,
                                                         Grown* grown) const {
-  // Heaps of nodes: those of one level below all nodes are expanded before any of the next.
+  // Heaps of nodes, which are expanded level by level.
   std::vector<std::vector<bst_node_t>> heaps(level.size());
   for (std::size_t i = 0; i < level.size(); ++i) {
     heaps[i].push_back(level[i].nidx);
@@ -58,7 +73,7 @@ std::vector<std::vector<bst_node_t>> TreeGrower::Expand(std::vector<OpenNode> co
     }
   }
   for (std::size_t i = 0; i < level.size(); ++i) {
-    // What is left are the children, from left to right; of a leaf, nothing.
+    // Keep the children, from left to right; a leaf has none.
     heaps[i].erase(heaps[i].begin(),
                    heaps[i].begin() + std::max(partitions[i].size(), std::size_t{1}));
   }

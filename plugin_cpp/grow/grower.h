@@ -1,5 +1,5 @@
 /**
- * Grow one tree, level by level: the splits come from a splitter, and the tree learns nothing else.
+ * Grow one tree, level by level, from the splits of a splitter.
  */
 #pragma once
 
@@ -23,31 +23,26 @@
 namespace xgboost::dp {
 class TreeGrower {
  public:
-  /** @brief What has grown: the splits in their order, and the leaves by ascending node id. */
   struct Grown {
-    std::vector<std::pair<bst_node_t, Split>> splits;
-    std::vector<bst_node_t> leaves;
-    std::vector<LeafSums> sums;         // of the leaves, for each class
-    std::vector<bst_node_t> positions;  // the leaf of every local row
+    std::vector<std::pair<bst_node_t, Split>> splits;  // in order
+    std::vector<bst_node_t> leaves;                    // by ascending node id
+    std::vector<LeafSums> sums;                        // of the leaves, for each class
+    std::vector<bst_node_t> positions;                 // the leaf of every local row
   };
 
-  /** @param structure Source of choices that read no data, the same on all workers. */
+  /** @param structure Source of public choices, the same on all workers. */
   TreeGrower(Context const* ctx, Plan const& plan, common::HistogramCuts cuts, BinnedPages pages,
              RandomSource* structure, Release* release);
 
-  /**
-   * @brief Grow the structure of a tree.
-   *
-   * @param gradients Of the local rows, of the classes whose trees share the structure.
-   */
+  /** @param gradients Of the classes whose trees share the structure. */
   [[nodiscard]] Grown Grow(common::Span<ClassGradients const> gradients, TreeSpec const& spec,
                            RegTree* tree);
-  /** @brief Give the tree of another class the same structure. Reads no data. */
+  /** @brief Grow the same structure for another class. Reads no data. */
   void Repeat(Grown const& grown, RegTree* tree) const;
 
  private:
   void Expand(bst_node_t nidx, Split const& split, RegTree* tree) const;
-  /** @brief Expand all nodes of a level. @return The children of each, from left to right. */
+  /** @brief Expand all nodes of a level. @return The children of each node, left to right. */
   [[nodiscard]] std::vector<std::vector<bst_node_t>> Expand(std::vector<OpenNode> const& level,
                                                             Partitions const& partitions,
                                                             std::int32_t n_levels, RegTree* tree,

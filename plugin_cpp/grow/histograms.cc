@@ -14,8 +14,7 @@
 namespace xgboost::dp {
 namespace {
 constexpr std::size_t kRowsPerBlock = 8192;
-// Of the features that are summed together: so few that their words fit the second-level cache, and
-// so many that a row is seldom read again.
+// Features summed together: their words fit the L2 cache, and rows are read few times.
 constexpr std::size_t kFeaturesPerTile = 64;
 constexpr std::size_t kOffsetsPerTile = kFeaturesPerTile * ((1U << 8) + 1);
 constexpr std::size_t kFeaturesAtOnce = 8;
@@ -23,7 +22,7 @@ constexpr std::size_t kRowsAhead = 24;
 constexpr std::size_t kWordsPerLine = kCacheLineBytes / sizeof(PackedPair);
 constexpr std::size_t kLinesAtOnce = sizeof(std::uint64_t);
 
-/** @brief Where the words of some consecutive features begin in a table of theirs. */
+/** @brief Begins of the words of some consecutive features in their own table. */
 struct BinTile {
   BinOffsets const& offsets;
   std::size_t begin, end;
@@ -32,8 +31,8 @@ struct BinTile {
 };
 
 /**
- * @brief The same where no feature has more than 2^kBits offsets: all are as far apart, so that no
- *        place is read. One line more lies between them, or few sets of a cache would serve them.
+ * @brief The same for features with at most 2^kBits entries, at a constant distance. An additional
+ *        cache line between them avoids conflicts in the sets of the cache.
  */
 template <std::size_t kBits>
 struct EvenTile {
@@ -60,7 +59,6 @@ void WithTile(DenseCodes<CodeT> const&, BinTile const& tile, Fn&& fn) {
   }
 }
 
-/** @param gpair Pairs of the rows of the page. */
 template <typename CodeT, typename Tile>
 void SumDense(DenseCodes<CodeT> const& codes, Tile const& tile,
               common::Span<std::uint32_t const> rows, PackedPair const* gpair, PackedPair* words) {
@@ -81,14 +79,14 @@ void SumDense(DenseCodes<CodeT> const& codes, Tile const& tile,
       }
       of_first += tile[f + kFeaturesAtOnce] - tile[f];
     }
-    // With a known limit this loop is unrolled as the one before.
+    // With a constant limit this loop is unrolled too.
     for (std::size_t k = 0; k < kFeaturesAtOnce - 1 && f + k < tile.end; ++k) {
       of_first[tile[f + k] - tile[f] + row[f + k]] += pair;
     }
   }
 }
 
-/** @brief Add the words of a table to the sums of all bins, and leave zeros. */
+/** @brief Add the words of a table to the sums of all bins, and reset them. */
 template <typename Tile>
 void MoveSums(BinOffsets const& offsets, Tile const& tile, PackedPair* words, LocalSum* sums) {
   for (auto f = tile.begin; f < tile.end; ++f) {
@@ -108,7 +106,7 @@ bool FitsWord(Sum const& sum) {
          sum.hess <= PackedPair::kLimit;
 }
 
-/** @param mark Called with each place that is summed. */
+/** @param mark Called with the offset of each entry. */
 template <typename Fn>
 void SumSparse(BinPage const& page, common::Span<std::uint32_t const> rows, PackedPair const* gpair,
                PackedPair* words, Fn&& mark) {
@@ -125,11 +123,11 @@ void SumSparse(BinPage const& page, common::Span<std::uint32_t const> rows, Pack
 }
 
 /**
- * @brief Two ascending lists as one; offsets of both get fn(sum, sum), and those of the second
- * alone fn(0, sum). What comes out as 0 is left out.
+ * @brief Merge two ascending lists. Offsets of both get fn(sum, sum), and offsets of the second
+ *        only get fn(0, sum). Zeros are dropped.
  */
 template <typename Sum, typename Fn>
-void Zip(StoredBins<Sum> const& list, StoredBins<Sum> const& other, Fn&& fn, StoredBins<Sum>* out) {
+void Zip(SparseBins<Sum> const& list, SparseBins<Sum> const& other, Fn&& fn, SparseBins<Sum>* out) {
   auto n_a = list.offsets.size(), n_b = other.offsets.size();
   out->offsets.resize(n_a + n_b);
   out->sums.resize(n_a + n_b);
@@ -137,12 +135,12 @@ void Zip(StoredBins<Sum> const& list, StoredBins<Sum> const& other, Fn&& fn, Sto
   while (i < n_a || j < n_b) {
     auto a = i < n_a ? list.offsets[i] : std::numeric_limits<std::uint32_t>::max();
     auto b = j < n_b ? other.offsets[j] : std::numeric_limits<std::uint32_t>::max();
-    auto place = std::min(a, b);
-    Sum sum = a == place ? list.sums[i++] : Sum{};
-    if (b == place) {
+    auto offset = std::min(a, b);
+    Sum sum = a == offset ? list.sums[i++] : Sum{};
+    if (b == offset) {
       sum = fn(sum, other.sums[j++]);
     }
-    out->offsets[n] = place;
+    out->offsets[n] = offset;
     out->sums[n] = sum;
     n += sum.grad != 0 || sum.hess != 0 ? 1 : 0;
   }
@@ -155,8 +153,8 @@ Level::Level(Context const* ctx, Release const& release, BinOffsets const& offse
              std::int64_t largest)
     : ctx_{ctx}, release_{release}, offsets_{offsets} {
   CHECK_LE(largest, PackedPair::kLimit);
-  rows_of_block_ = std::clamp<std::size_t>(PackedPair::kLimit / std::max<std::int64_t>(largest, 1),
-                                           1, kRowsPerBlock);
+  rows_per_block_ = std::clamp<std::size_t>(PackedPair::kLimit / std::max<std::int64_t>(largest, 1),
+                                            1, kRowsPerBlock);
 }
 
 void Level::Begin(std::vector<Siblings> families) {
@@ -181,12 +179,12 @@ void Level::EndNodes() {
   }
 }
 
-std::vector<Level::RowBlock> Level::BlocksOf(std::size_t p, RowSets const& rows) const {
+std::vector<Level::RowBlock> Level::MakeBlocks(std::size_t p, RowSets const& rows) const {
   std::vector<RowBlock> blocks;
   for (std::size_t k = 0; k < summed_.size(); ++k) {
     auto set = rows.Rows(p, summed_[k]);
-    for (std::size_t begin = 0; begin < set.size(); begin += rows_of_block_) {
-      blocks.push_back({k, set.subspan(begin, std::min(rows_of_block_, set.size() - begin))});
+    for (std::size_t begin = 0; begin < set.size(); begin += rows_per_block_) {
+      blocks.push_back({k, set.subspan(begin, std::min(rows_per_block_, set.size() - begin))});
     }
   }
   return blocks;
@@ -199,9 +197,9 @@ std::size_t Level::IndexOf(bst_node_t nidx) const {
 }
 
 template <typename Sum>
-NodeHistograms<Sum>::NodeHistograms(Context const* ctx, Release const& release,
-                                    BinOffsets const& offsets, std::int64_t largest,
-                                    std::shared_ptr<Scratch> scratch, bool is_small)
+DenseHistograms<Sum>::DenseHistograms(Context const* ctx, Release const& release,
+                                      BinOffsets const& offsets, std::int64_t largest,
+                                      std::shared_ptr<Scratch> scratch, bool is_small)
     : Level{ctx, release, offsets, largest},
       tiles_{{0, 0}},
       n_bins_{offsets.Size() - offsets.NumFeatures()},
@@ -218,9 +216,9 @@ NodeHistograms<Sum>::NodeHistograms(Context const* ctx, Release const& release,
 }
 
 template <typename Sum>
-void NodeHistograms<Sum>::Add(std::size_t p, BinPage const& page, RowSets const& rows,
-                              std::vector<PackedPair> const& gpair) {
-  auto blocks = this->BlocksOf(p, rows);
+void DenseHistograms<Sum>::Add(std::size_t p, BinPage const& page, RowSets const& rows,
+                               std::vector<PackedPair> const& gpair) {
+  auto blocks = this->MakeBlocks(p, rows);
   auto const* pairs = gpair.data() + page.base_row;
   scratch_->local.resize(summed_.size() * n_bins_);
   scratch_->words.resize(ctx_->Threads());
@@ -230,7 +228,7 @@ void NodeHistograms<Sum>::Add(std::size_t p, BinPage const& page, RowSets const&
     auto sum = [&](auto const& tile, auto&& rows_to_words) {
       buffer.resize(std::max(buffer.size(), tile[tile.end]));
       rows_to_words(buffer.data());
-      // Sums of integers do not depend on which thread is first.
+      // Sums of integers do not depend on the order of threads.
       std::lock_guard<std::mutex> lock{locks[blocks[b].node]};
       MoveSums(offsets_, tile, buffer.data(), scratch_->local.data() + blocks[b].node * n_bins_);
     };
@@ -251,8 +249,8 @@ void NodeHistograms<Sum>::Add(std::size_t p, BinPage const& page, RowSets const&
 }
 
 template <typename Sum>
-void NodeHistograms<Sum>::End() {
-  // The level above is still needed. Both keep their memory from tree to tree.
+void DenseHistograms<Sum>::End() {
+  // The level above is still in use. Both keep their memory between trees.
   auto& local = scratch_->local;
   auto& below = scratch_->below;
   local.resize(summed_.size() * n_bins_);
@@ -289,10 +287,10 @@ void NodeHistograms<Sum>::End() {
   }
 }
 
-template class NodeHistograms<LocalSum>;
-template class NodeHistograms<GlobalSum>;
+template class DenseHistograms<LocalSum>;
+template class DenseHistograms<GlobalSum>;
 
-void StoredHistograms::TakeList(Table* table) {
+void SparseHistograms::TakeList(Table* table) {
   auto& [begins, offsets, sums] = table->list;
   begins.clear();
   offsets.clear();
@@ -321,9 +319,9 @@ void StoredHistograms::TakeList(Table* table) {
   }
 }
 
-void StoredHistograms::Add(std::size_t p, BinPage const& page, RowSets const& rows,
+void SparseHistograms::Add(std::size_t p, BinPage const& page, RowSets const& rows,
                            std::vector<PackedPair> const& gpair) {
-  auto blocks = this->BlocksOf(p, rows);
+  auto blocks = this->MakeBlocks(p, rows);
   auto const* pairs = gpair.data() + page.base_row;
   auto n_lines = offsets_.Size() / kWordsPerLine + 1;
   n_lines = (n_lines + kLinesAtOnce - 1) / kLinesAtOnce * kLinesAtOnce;
@@ -338,9 +336,9 @@ void StoredHistograms::Add(std::size_t p, BinPage const& page, RowSets const& ro
     }
     auto* is_set = table.is_set.data();
     SumSparse(page, blocks[b].rows, pairs, table.words.data(),
-              [is_set](std::uint32_t place) { is_set[place / kWordsPerLine] = 1; });
+              [is_set](std::uint32_t offset) { is_set[offset / kWordsPerLine] = 1; });
     TakeList(&table);
-    // Sums of integers do not depend on which thread is first.
+    // Sums of integers do not depend on the order of threads.
     std::lock_guard<std::mutex> lock{locks[blocks[b].node]};
     auto& list = lists_[blocks[b].node];
     if (list.offsets.empty()) {
@@ -352,8 +350,8 @@ void StoredHistograms::Add(std::size_t p, BinPage const& page, RowSets const& ro
   });
 }
 
-void StoredHistograms::End() {
-  std::vector<StoredBins<GlobalSum>> below;
+void SparseHistograms::End() {
+  std::vector<SparseBins<GlobalSum>> below;
   lists_.resize(summed_.size());
   for (auto& list : lists_) {
     below.push_back({{}, std::move(list.offsets), std::vector<GlobalSum>(list.sums.size())});
@@ -364,7 +362,7 @@ void StoredHistograms::End() {
   std::size_t other = 0;
   for (auto const& family : families_) {
     auto rest = (*this)[family.parent];
-    StoredBins<GlobalSum> scratch;
+    SparseBins<GlobalSum> scratch;
     for (std::size_t k = 1; k < family.nodes.size(); ++k) {
       Zip(rest, below[other++], [](GlobalSum a, GlobalSum const& b) { return a - b; }, &scratch);
       std::swap(rest, scratch);

@@ -1,10 +1,10 @@
 /**
  * Sums of the bounded integer gradients by bin, for the nodes of one level.
  *
- * Integers make this faster than sums of floating-point pairs: a row's pair is one 64-bit word, so
- * one addition sums both entries, and the bins of a block of rows take half the cache. Nothing is
- * rounded, whatever the order of rows, threads, pages and workers. So the heaviest of some siblings
- * is their parent less the others, exactly.
+ * The pair of a row is one 64-bit word, so one addition sums both entries, and the bins of a block
+ * of rows need half the cache of floating-point pairs. Sums are exact in any order of rows,
+ * threads, pages and workers. So the histogram of the heaviest sibling is exactly the parent minus
+ * the others.
  *
  * Proof: docs/proofs/integer-grid.md
  */
@@ -24,77 +24,76 @@
 #include "xgboost/span.h"                // for Span
 
 namespace xgboost::dp {
-/** @brief Nodes that part the rows of one node of the level above. */
+/** @brief The children of a node. */
 struct Siblings {
   bst_node_t parent{0};
   std::vector<bst_node_t> nodes;
   std::size_t heaviest{0};  // among the nodes
 };
 
-/** @brief The nodes of a level, which is begun, summed page by page, and ended. */
+/** @brief The nodes of a level: Begin, sum page by page, and EndNodes. */
 class Level {
  public:
   /**
    * @param release Sums over workers.
-   * @param offsets  Of the bins of all features.
-   * @param largest No entry of a row's pair is larger in absolute value.
+   * @param offsets Of the bins of all features.
+   * @param largest Largest absolute value of an entry of a pair.
    */
   Level(Context const* ctx, Release const& release, BinOffsets const& offsets,
         std::int64_t largest);
 
-  /** @brief Begin the level below; of the root where there are no siblings. */
+  /** @brief Begin the level below; without families, the root. */
   void Begin(std::vector<Siblings> families);
 
  protected:
   struct RowBlock {
-    std::size_t node;  // position among the nodes that are summed
+    std::size_t node;  // index in summed_
     common::Span<std::uint32_t const> rows;
   };
-  /** @brief The rows of the summed nodes in the p-th page, whose packed sums cannot overflow. */
-  [[nodiscard]] std::vector<RowBlock> BlocksOf(std::size_t p, RowSets const& rows) const;
-  /** @brief Index of a node of the level that ended last. */
+  /** @brief The rows of the summed nodes in a page, in blocks whose packed sums cannot overflow. */
+  [[nodiscard]] std::vector<RowBlock> MakeBlocks(std::size_t p, RowSets const& rows) const;
+  /** @brief Index of a node in the last complete level. */
   [[nodiscard]] std::size_t IndexOf(bst_node_t nidx) const;
-  /** @brief The nodes of the level that was begun are known: the summed ones, then the others. */
+  /** @brief Set the nodes of the complete level: the summed ones, then the heaviest siblings. */
   void EndNodes();
 
   Context const* ctx_;
   Release const& release_;
   BinOffsets const& offsets_;
-  std::size_t rows_of_block_;
+  std::size_t rows_per_block_;
   std::vector<bst_node_t> nodes_;
-  std::vector<Siblings> families_;  // of the level that is begun
+  std::vector<Siblings> families_;  // of the level in progress
   std::vector<bst_node_t> summed_;  // its nodes that are summed over their rows
 };
 
-/** @brief The sum that a word holds. */
 template <typename Sum>
 [[nodiscard]] Sum UnpackTo(PackedPair const& word) {
   return Sum{word.Sum().grad, word.Sum().hess};
 }
 
-/** @tparam Sum GlobalSum, over the rows of all workers, or LocalSum, of this one alone. */
+/** @tparam Sum GlobalSum for sums over all workers, or LocalSum for this worker only. */
 template <typename Sum>
-class NodeHistograms : public Level {
+class DenseHistograms : public Level {
  public:
-  /** @brief What is needed from the first page of a level to its end. */
+  /** @brief Memory that is used from the first page of a level to its end. */
   struct Scratch {
-    std::vector<Sum> below;                      // sums of the level that is begun, when it ends
+    std::vector<Sum> below;                      // sums of the level in progress
     std::vector<LocalSum> local;                 // of the summed nodes
     std::vector<std::vector<PackedPair>> words;  // of each thread
   };
   /**
-   * @param scratch  Shared by those of which one ends its level before the next begins one.
-   * @param is_small Whether sums are kept in words where they fit.
+   * @param scratch  Shared by classes that end their level before the next class begins.
+   * @param is_small Whether sums are packed into words if they fit.
    */
-  NodeHistograms(Context const* ctx, Release const& release, BinOffsets const& offsets,
-                 std::int64_t largest, std::shared_ptr<Scratch> scratch, bool is_small);
+  DenseHistograms(Context const* ctx, Release const& release, BinOffsets const& offsets,
+                  std::int64_t largest, std::shared_ptr<Scratch> scratch, bool is_small);
 
   void Add(std::size_t p, BinPage const& page, RowSets const& rows,
            std::vector<PackedPair> const& gpair);
-  /** @brief Complete the level, which replaces the one above. */
+  /** @brief Complete the level, which replaces the level above. */
   void End();
 
-  /** @brief The sums of a node; none where they are in words, which are null elsewhere. */
+  /** @brief The sums of a node; empty if they are packed into Words. */
   [[nodiscard]] common::Span<Sum const> operator[](bst_node_t nidx) const {
     if (!words_.empty()) {
       return {};
@@ -114,24 +113,24 @@ class NodeHistograms : public Level {
   std::vector<Tile> tiles_;
   std::size_t n_bins_;
   bool is_small_;
-  std::vector<Sum> sums_;  // these or those
+  std::vector<Sum> sums_;  // or words_
   std::vector<PackedPair> words_;
   std::shared_ptr<Scratch> scratch_;
 };
 
-/** @brief The bins of a node whose sums are not 0, feature by feature. */
+/** @brief The nonzero bins of a node, feature by feature. */
 template <typename Sum>
-struct StoredBins {
-  std::vector<std::uint32_t> begins;   // of each feature, and one past the last
+struct SparseBins {
+  std::vector<std::uint32_t> begins;   // of each feature, and the end of the last
   std::vector<std::uint32_t> offsets;  // see BinOffsets; ascending
   std::vector<Sum> sums;
 };
 
 /**
- * @brief As NodeHistograms, where this worker has all rows and most cells of them are not stored:
- *        of each node, the bins that are not 0. Memory and time follow the stored cells.
+ * @brief DenseHistograms of nonzero bins, for sparse rows on a single worker. Memory and time are
+ *        proportional to the stored cells.
  */
-class StoredHistograms : public Level {
+class SparseHistograms : public Level {
  public:
   using Level::Level;
 
@@ -139,24 +138,24 @@ class StoredHistograms : public Level {
            std::vector<PackedPair> const& gpair);
   void End();
 
-  [[nodiscard]] StoredBins<GlobalSum> const& operator[](bst_node_t nidx) const {
+  [[nodiscard]] SparseBins<GlobalSum> const& operator[](bst_node_t nidx) const {
     return bins_[this->IndexOf(nidx)];
   }
 
  private:
-  using List = StoredBins<LocalSum>;  // without begins
-  /** @brief Sums of one thread; all are 0 between blocks. */
+  using List = SparseBins<LocalSum>;  // without begins
+  /** @brief Sums of one thread; all zero between blocks. */
   struct Table {
     std::vector<PackedPair> words;     // by place
-    std::vector<std::uint8_t> is_set;  // by line of offsets: whether any may not be 0
+    std::vector<std::uint8_t> is_set;  // by cache line: whether a word may be nonzero
     List list;                         // of a block
     List merged;
   };
 
-  /** @brief Move the sums of a table to its list, and leave zeros. */
+  /** @brief Move the sums of a table to its list, and reset the table. */
   static void TakeList(Table* table);
 
-  std::vector<StoredBins<GlobalSum>> bins_;  // of the nodes
+  std::vector<SparseBins<GlobalSum>> bins_;  // of the nodes
   std::vector<List> lists_;                  // of the summed nodes
   std::vector<Table> tables_;                // of each thread
 };

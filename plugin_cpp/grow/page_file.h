@@ -1,11 +1,10 @@
 /**
- * A file of binned rows, for data that memory does not hold.
+ * A file of binned rows, for data that do not fit into memory.
  *
- * Its rows are private. The file loses its name as soon as it is open: no other process finds it,
- * and the system frees its space when the training ends, however it ends. This is so on local
- * disks; a network file system may keep a name until the file is closed. On Windows an open file
- * keeps its name. No other process can open it, and the system deletes it with the last handle,
- * also that of a killed process; after a failure of power it may still be there.
+ * Its rows are private. The file is unlinked as soon as it is open: no other process finds it, and
+ * the system frees its space whenever the process ends. A network file system may keep a name until
+ * the file is closed. On Windows an open file keeps its name, but no other process can open it, and
+ * the system deletes it with the last handle. It may survive a power failure.
  */
 #pragma once
 
@@ -17,20 +16,20 @@
 namespace xgboost::dp {
 class PageFile {
  public:
-  /** @param prefix Path that the name of the file begins with. */
+  /** @param prefix Begin of the path of the file. */
   explicit PageFile(std::string const& prefix);
   ~PageFile();
   PageFile(PageFile const&) = delete;
   PageFile& operator=(PageFile const&) = delete;
 
-  /** @brief Fail if there is no room for so many bytes, or if they could not be mapped. */
+  /** @brief Fail if `n_bytes` do not fit on the disk, or cannot be mapped. */
   void Reserve(std::uint64_t n_bytes);
-  /** @brief Write at the end. @return Where the bytes begin. */
+  /** @brief Append bytes. @return Their offset. */
   [[nodiscard]] std::uint64_t Append(std::uint8_t const* bytes, std::size_t n_bytes);
-  /** @brief Bytes of the file, in memory only while the result lives. */
+  /** @brief Map bytes of the file for the lifetime of the result. */
   [[nodiscard]] std::shared_ptr<std::uint8_t const> Map(std::uint64_t begin,
                                                         std::size_t n_bytes) const;
-  /** @brief Tell the system which bytes are mapped next, to be read from the disk meanwhile. */
+  /** @brief Ask the system to read the next bytes ahead. */
   void ReadAhead(std::uint64_t begin, std::size_t n_bytes) const;
 
  private:
@@ -40,8 +39,7 @@ class PageFile {
   using File = int;
 #endif  // defined(_WIN32)
 
-  // What is mapped begins at a multiple of the system's page size, or of Windows' allocation
-  // granularity, which are not larger anywhere.
+  // A multiple of every system's page size, and of the allocation granularity of Windows.
   static constexpr std::uint64_t kAlignment = std::uint64_t{1} << 16;
   static constexpr char kMend[] =
       " Binned rows are kept where `cache_prefix` of the DataIter points to: choose a folder with "

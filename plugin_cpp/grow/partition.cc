@@ -4,7 +4,7 @@
 
 namespace xgboost::dp {
 namespace {
-/** @brief Name the subset of the split of the heap that each category has come to. */
+/** @brief Set the subset of the split that each category has reached. */
 XGB_DP_SIMD void NameSubsets(std::uint64_t split, std::uint64_t subset, std::size_t n,
                              std::uint64_t const* at, std::uint64_t* names) {
   for (std::size_t b = 0; b < n; ++b) {
@@ -12,7 +12,7 @@ XGB_DP_SIMD void NameSubsets(std::uint64_t split, std::uint64_t subset, std::siz
   }
 }
 
-/** @brief Send each category to the child that the name of its subset says. */
+/** @brief Move each category to a child of its split. */
 XGB_DP_SIMD void Descend(std::uint64_t const* names, std::size_t n, std::uint64_t* at) {
   for (std::size_t b = 0; b < n; ++b) {
     auto right = Scatter(names[b] + kGoldenStep * (static_cast<std::uint64_t>(b) + 1)) & 1;

@@ -1,5 +1,5 @@
 /**
- * How splits part the rows of a node: by the bins of one feature and its missing values.
+ * Partitions of the rows of a node by the bins of one feature and its missing values.
  *
  * Proof: docs/proofs/exponential-mechanism.md
  */
@@ -21,16 +21,16 @@ struct Split {
   bst_bin_t bin{0};  // numeric: last bin of the left child; categorical: the right child's category
   bool default_left{false};
   bool is_categorical{false};
-  std::uint64_t subset{0};  // categorical: not 0 names a random half that goes right as well
+  std::uint64_t subset{0};  // categorical: a nonzero name of a random half that goes right too
 
   [[nodiscard]] bool GoesLeft(bst_bin_t b) const {
     return is_categorical ? b != bin && (subset == 0 || !InSubset(subset, b)) : b <= bin;
   }
-  /** @brief The same of a code: the bin, or that of missing values. */
+  /** @brief The same for the code of a bin or of missing values. */
   [[nodiscard]] bool GoesLeft(std::uint32_t code, std::uint32_t missing) const {
     return code == missing ? default_left : this->GoesLeft(static_cast<bst_bin_t>(code));
   }
-  /** @brief Whether a category is in the half of a name, each with probability 1/2. */
+  /** @brief Whether a category is in the named half; the probability is 1/2. */
   [[nodiscard]] static bool InSubset(std::uint64_t name, bst_bin_t category) {
     return (Scatter(name + kGoldenStep * (static_cast<std::uint64_t>(category) + 1)) & 1) != 0;
   }
@@ -39,7 +39,7 @@ struct Split {
 /** @brief Splits of several levels below one node, in heap order; all on one feature. */
 using Partition = common::Span<Split const>;
 
-/** @brief A partition for each node of a level; empty where there is no split. */
+/** @brief A partition for each node of a level; empty for a node without a split. */
 class Partitions {
  public:
   void Add(Split const* begin, std::size_t n_splits) {
@@ -57,8 +57,8 @@ class Partitions {
 };
 
 /**
- * @brief Where categories come to in the heap of a partition, as `Split::GoesLeft` leads them:
- * level by level without branches, which half of the categories would mispredict.
+ * @brief The leaf of each category in the heap of a partition, as `Split::GoesLeft` says. Without
+ *        branches, which would be unpredictable.
  */
 class CategoryLeaves {
  public:
@@ -69,15 +69,15 @@ class CategoryLeaves {
   std::vector<std::uint64_t> at_, names_;
 };
 
-/** @brief The sums of one feature in a node, ready to be parted by many partitions. */
+/** @brief The sums of one feature in a node, prepared for many partitions. */
 template <typename Sum>
 class FeatureSums {
  public:
   /**
-   * @brief Take the sums of a feature; the memory of the last one is used again.
+   * @brief Set the sums of a feature, and reuse memory.
    *
    * @param bins  Sums of the bins of the feature.
-   * @param total Of the node. What the bins lack is the sum of the missing values.
+   * @param total Of the node; the difference to the bins is the sum of missing values.
    */
   void Reset(common::Span<Sum const> bins, Sum const& total) {
     bins_ = bins;
@@ -91,7 +91,7 @@ class FeatureSums {
     }
     missing_ = total - left;
   }
-  /** @brief Sums of the 2^m cells of a partition, from left to right. They part the rows. */
+  /** @brief Sums of the 2^m cells of a partition, from left to right. */
   void Cells(Partition partition, std::vector<Sum>* out) {
     // The leaves of a heap of n splits are n, ..., 2 n, from left to right.
     auto n_splits = partition.size();
@@ -135,7 +135,7 @@ class FeatureSums {
 
  private:
   common::Span<Sum const> bins_;
-  std::vector<Sum> left_of_;  // the sums up to each bin
+  std::vector<Sum> left_of_;  // cumulative sums of bins
   CategoryLeaves leaves_;
   Sum missing_;
 };

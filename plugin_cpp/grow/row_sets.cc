@@ -15,12 +15,12 @@ constexpr std::size_t kRowsPerBlock = 4096;
 constexpr std::size_t kRowsAhead = 16;
 constexpr std::size_t kMaxChildren = 16;
 
-/** @brief Some rows of one node, and how many go to each child. */
+/** @brief Some rows of one node, with counts by child. */
 struct Block {
-  std::size_t node;   // or its position among those that are parted
+  std::size_t node;   // or its index among the branchings
   std::size_t begin;  // in the page
   std::size_t size;
-  std::array<std::size_t, kMaxChildren> at;  // counts, then where the rows of each child go
+  std::array<std::size_t, kMaxChildren> at;  // counts, later positions of the rows of each child
 };
 
 void AddBlocks(std::size_t node, std::size_t begin, std::size_t size, std::vector<Block>* blocks) {
@@ -42,7 +42,7 @@ struct ColumnCodes {
 };
 
 template <typename CodeT>
-ColumnCodes<CodeT> ColumnsOf(DenseCodes<CodeT> const&, std::uint8_t const* bytes,
+ColumnCodes<CodeT> AsColumns(DenseCodes<CodeT> const&, std::uint8_t const* bytes,
                              std::size_t n_rows) {
   return {reinterpret_cast<CodeT const*>(bytes), n_rows};
 }
@@ -122,7 +122,7 @@ void RowSets::WithCodes(std::size_t p, BinPage const& page, BinOffsets const& of
     dp::WithCodes(page, offsets, fn);
   } else {
     WithDenseCodes(
-        page, [&](auto const& codes) { fn(ColumnsOf(codes, columns_[p].data(), page.n_rows)); });
+        page, [&](auto const& codes) { fn(AsColumns(codes, columns_[p].data(), page.n_rows)); });
   }
 }
 
@@ -148,7 +148,7 @@ void RowSets::Part(Context const* ctx, std::size_t p, BinPage const& page,
       auto& block = blocks[b];
       auto const& branching = branchings[block.node];
       auto at = block.at;
-      // By value: a store of a byte could change what is captured by reference.
+      // By value: a store of a byte could alias a captured reference.
       auto to_child = [&at, child_of = branching.child_of.data(),
                        child = child_.data() + block.begin](auto i, auto code) {
         child[i] = child_of[code];
@@ -159,7 +159,7 @@ void RowSets::Part(Context const* ctx, std::size_t p, BinPage const& page,
     });
   });
 
-  // Where the rows of each child begin, and those of each block among them.
+  // Turn counts into positions, by child and block.
   auto block = blocks.begin();
   for (std::size_t k = 0; k < branchings.size(); ++k) {
     auto const& branching = branchings[k];
@@ -212,7 +212,7 @@ void RowSets::Positions(Context const* ctx, BinnedPages const& pages,
       AddBlocks(nidx, ranges_[p][nidx].begin, ranges_[p][nidx].size, &blocks);
     }
     BinPage page;
-    page.code_bytes = 1;  // never read where nothing moves
+    page.code_bytes = 1;  // not read without branchings
     if (!branchings.empty()) {
       page = pages[p];
     }

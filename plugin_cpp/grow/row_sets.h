@@ -1,8 +1,8 @@
 /**
- * Which rows lie in which node, page by page.
+ * The rows of each node, page by page.
  *
- * A row moves by one code of its page, down all levels that one selection fills: its partition is
- * on one feature. Rows of a node stay in their order, so that pages are read forwards.
+ * A partition is on one feature, so one code moves a row down all levels of a selection. The rows
+ * of a node keep their order, so pages are read forwards.
  *
  * Proof: docs/proofs/integer-grid.md
  */
@@ -27,17 +27,17 @@ struct Branching {
   bst_node_t node;
   bst_feature_t feature;
   std::vector<bst_node_t> children;
-  std::vector<std::uint8_t> child_of;  // by code: position among the children
+  std::vector<std::uint8_t> child_of;  // index of the child, by code
 };
 
 class RowSets {
  public:
   void Reset(Context const* ctx, BinnedPages const& pages);
-  /** @brief Rows of a node in a page, counted from the page's first; empty where there are none. */
+  /** @brief Rows of a node in a page, relative to the first row of the page. */
   [[nodiscard]] common::Span<std::uint32_t const> Rows(std::size_t p, bst_node_t nidx) const;
   void Part(Context const* ctx, std::size_t p, BinPage const& page, BinOffsets const& offsets,
             std::vector<Branching> const& branchings);
-  /** @brief The node of each row after a last parting, without row sets of its children. */
+  /** @brief The node of each row after the last branchings, without new row sets. */
   void Positions(Context const* ctx, BinnedPages const& pages,
                  std::vector<Branching> const& branchings,
                  std::vector<bst_node_t>* positions) const;
@@ -51,11 +51,11 @@ class RowSets {
   void WithCodes(std::size_t p, BinPage const& page, BinOffsets const& offsets, Fn&& fn) const;
 
   std::vector<std::uint32_t> rows_;         // of all pages
-  std::vector<std::size_t> begins_;         // where those of each page begin
+  std::vector<std::size_t> begins_;         // first row of each page
   std::vector<std::vector<Range>> ranges_;  // by page and node
-  std::vector<std::uint32_t> parted_;       // of one page
-  std::vector<std::uint8_t> child_;         // of the rows of one page, in their order
-  // The codes of each dense page in memory, feature by feature: rows are parted by one feature.
+  std::vector<std::uint32_t> parted_;       // partitioned rows of one page
+  std::vector<std::uint8_t> child_;         // of each row of one page
+  // The codes of dense pages in memory, feature by feature, for partitions by one feature.
   std::vector<std::vector<std::uint8_t>> columns_;
 };
 }  // namespace xgboost::dp

@@ -1,7 +1,8 @@
 /**
- * What a selection chooses among: every (feature, cut, missing direction). It depends on the public
- * or released cuts only. Both directions are always offered: to offer one only where values are
- * missing would tell whether any is. No offer is filtered on exact sums, empty children stay.
+ * The candidates of a selection: every (feature, cut, missing direction). They depend on public or
+ * released cuts only. Both directions are always present: a direction that depends on whether a
+ * value is missing would reveal it. No candidate is filtered by exact sums, and empty children
+ * stay.
  *
  * Proof: docs/proofs/exponential-mechanism.md
  */
@@ -14,7 +15,7 @@
 
 #include "common/hist_util.h"            // for HistogramCuts
 #include "plugin_cpp/grow/features.h"    // for FeatureList
-#include "plugin_cpp/grow/histograms.h"  // for StoredBins
+#include "plugin_cpp/grow/histograms.h"  // for SparseBins
 #include "plugin_cpp/grow/partition.h"   // for Split, Partition, FeatureSums
 #include "plugin_cpp/plan/plan.h"        // for Plan
 #include "plugin_cpp/rows/gradient.h"    // for PackedPair
@@ -27,13 +28,13 @@ struct OpenNode {
   FeatureList features;
 };
 
-/** @brief Exact sums of a node: its totals, and those of the bins of all features. */
+/** @brief Exact sums of a node: its total and all bins, in one of three forms. */
 template <typename Sum>
 struct NodeSums {
   Sum total;
-  common::Span<Sum const> bins;            // of all features, or
-  StoredBins<Sum> const* stored{nullptr};  // only those that are not 0, or
-  PackedPair const* words{nullptr};        // of all features
+  common::Span<Sum const> bins;            // all bins,
+  SparseBins<Sum> const* stored{nullptr};  // nonzero bins,
+  PackedPair const* words{nullptr};        // or all bins as words
 };
 
 class SplitCandidates {
@@ -45,7 +46,7 @@ class SplitCandidates {
   }
 
   [[nodiscard]] std::size_t Size(bst_feature_t f) const {
-    // A numeric feature's last cut parts missing values from all others: one direction is enough.
+    // The last cut of a numeric feature isolates missing values: one direction is enough.
     return 2 * this->NumBins(f) - (is_categorical_[f] ? 0 : 1);
   }
   [[nodiscard]] std::size_t NumBins(bst_feature_t f) const { return ptrs_[f + 1] - ptrs_[f]; }
@@ -54,7 +55,7 @@ class SplitCandidates {
     return {f, static_cast<bst_bin_t>(idx / 2), idx % 2 == 1, is_categorical_[f]};
   }
 
-  /** @brief Call fn(sum) for the bins of a feature, but for some of those whose sum is 0. */
+  /** @brief Call fn(sum) for the bins of a feature; zero sums may be left out. */
   template <typename Sum, typename Fn>
   void ForEachSum(bst_feature_t f, NodeSums<Sum> const& node, Fn&& fn) const {
     auto const* sums = node.stored ? node.stored->sums.data() : node.bins.data();
@@ -66,7 +67,7 @@ class SplitCandidates {
   /**
    * @brief Sums of the bins of a feature.
    *
-   * @param memory Where they are written if they do not lie one after the other.
+   * @param memory Memory for sums that are not contiguous.
    */
   template <typename Sum>
   [[nodiscard]] common::Span<Sum const> Bins(bst_feature_t f, NodeSums<Sum> const& node,
@@ -80,7 +81,7 @@ class SplitCandidates {
                      UnpackTo<Sum>);
       return {memory->data(), memory->size()};
     }
-    // There is a place for missing values after the bins of each feature.
+    // An entry for missing values follows the bins of each feature.
     auto first = ptrs_[f] + f;
     auto const& [begins, offsets, sums] = *node.stored;
     for (auto i = begins[f]; i < begins[f + 1]; ++i) {
@@ -103,10 +104,9 @@ class SplitCandidates {
   }
 
   /**
-   * @brief Call fn(index, left, right) for every offer of a feature, in the order of its list.
+   * @brief Call fn(index, left, right) for every candidate of a feature, in order.
    *
-   * @param bins  Sums of the bins, exact or noisy; with those of missing values they sum to the
-   * total.
+   * @param bins Exact or noisy sums of the bins; bins and missing values sum to the total.
    */
   template <typename Sum, typename Fn>
   void ForEach(bst_feature_t f, Sum const* bins, Sum const& missing, Sum const& total,

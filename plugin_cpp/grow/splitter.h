@@ -1,7 +1,7 @@
 /**
- * Where the splits of a tree come from, level by level: from private selections on exact sums, from
- * noisy sums, or from chance. What is data stays inside: out go splits, and the sums of the leaves
- * as a type that tells whether they still need noise.
+ * Interface for the splits of a tree, level by level: private selections on exact sums, noisy sums,
+ * or random splits. A splitter returns released splits, and sums of the leaves in a type that says
+ * whether they still need noise.
  *
  * Proof: docs/proofs/distributed.md
  */
@@ -9,6 +9,7 @@
 
 #include <cstddef>  // for size_t
 #include <cstdint>  // for int32_t
+#include <memory>   // for unique_ptr
 #include <variant>  // for variant
 #include <vector>   // for vector
 
@@ -16,7 +17,6 @@
 #include "plugin_cpp/grow/partition.h"         // for Partitions
 #include "plugin_cpp/grow/split_candidates.h"  // for SplitCandidates, OpenNode
 #include "plugin_cpp/plan/plan.h"              // for Plan
-#include "plugin_cpp/registry.h"               // for Registry
 #include "plugin_cpp/release/release.h"        // for Release
 #include "plugin_cpp/rows/gradient.h"          // for ClassGradients
 #include "xgboost/context.h"                   // for Context
@@ -24,14 +24,14 @@
 namespace xgboost::dp {
 class SplitHistory;
 
-/** @brief Sums of the leaves of a tree: exact ones, or noisy ones that splits were read from. */
+/** @brief Sums of the leaves of a tree: exact sums, or the noisy sums of the splits. */
 using LeafSums = std::variant<std::vector<LocalSum>, std::vector<GlobalSum>, Released<NoisySum>>;
 
 struct TreeSpec {
-  FeatureList features;   // that it may split on
-  bool oblivious{false};  // whether one choice serves a whole level
+  FeatureList features;   // allowed for splits
+  bool oblivious{false};  // whether a level has one split
   std::size_t class_idx{0};
-  std::size_t tree_idx{0};      // how many trees of the class came before
+  std::size_t tree_idx{0};      // number of earlier trees of the class
   SplitHistory const* history;  // of all classes
 };
 
@@ -42,30 +42,32 @@ class Splitter {
   /**
    * @brief Begin a tree, with all rows in its root.
    *
-   * @param gradients Of the classes whose trees share the splits, one of them or all. They live
-   *                  until the tree is grown.
+   * @param gradients Of one class, or of all if they share the splits; alive until End.
    */
   virtual void Begin(common::Span<ClassGradients const> gradients) = 0;
-  /** @brief The splits of `n_levels` levels below every node; empty where "no split" won. */
+  /** @brief The splits of `n_levels` levels below every node; empty for "no split". */
   [[nodiscard]] virtual Partitions Choose(std::vector<OpenNode> const& nodes, TreeSpec const& tree,
                                           std::int32_t n_levels) = 0;
   /**
-   * @brief Rows follow the splits that were chosen.
+   * @brief Move the rows to the children of the chosen splits.
    *
    * @param children Of each node, from left to right.
-   * @param last     Whether all of these are leaves.
+   * @param last     Whether all children are leaves.
    */
   virtual void Follow(std::vector<OpenNode> const& nodes, Partitions const& partitions,
                       std::vector<std::vector<bst_node_t>> const& children, bool last) = 0;
   /**
-   * @brief End the tree: the sums of its leaves, in order, for each class, and the leaf of every
-   *        local row.
+   * @brief End the tree.
+   *
+   * @param positions The leaf of every local row.
+   *
+   * @return The sums of the leaves, in order, for each class.
    */
   [[nodiscard]] virtual std::vector<LeafSums> End(std::vector<bst_node_t> const& leaves,
                                                   std::vector<bst_node_t>* positions) = 0;
 };
 
-/** @brief What splits are made with. All of it outlives the splitter. */
+/** @brief Inputs of a splitter, which outlive it. */
 struct SplitterParts {
   Context const* ctx;
   Plan const& plan;
@@ -75,5 +77,8 @@ struct SplitterParts {
   Release* release;
 };
 
-using Splitters = Registry<Splitter, SplitChoice, SplitterParts>;
+// The splitter of each SplitChoice; TreeGrower chooses.
+[[nodiscard]] std::unique_ptr<Splitter> MakeSelectedSplits(SplitterParts const& parts);
+[[nodiscard]] std::unique_ptr<Splitter> MakeRandomSplits(SplitterParts const& parts);
+[[nodiscard]] std::unique_ptr<Splitter> MakeNoisySplits(SplitterParts const& parts);
 }  // namespace xgboost::dp

@@ -1,34 +1,36 @@
 /**
  * The likelihood of accelerated failure times: the logarithm of a time is the margin plus a scaled
- * error of a normal, logistic or extreme law. A label is an interval in which the time lies.
+ * error with a normal, logistic or extreme value distribution. A label is an interval of times.
  *
- * Pairs are derivatives by the margin in units of the scale, z = (log t - F) / scale.
+ * Pairs are derivatives with respect to the margin in units of the scale, z = (log t - F) / scale.
  *
  * Proof: docs/proofs/sensitivity.md
  */
 #include <algorithm>  // for clamp, max
 #include <cmath>      // for erfc, exp, expm1, isinf, log, sqrt
+#include <cstddef>    // for size_t
 #include <limits>     // for numeric_limits
+#include <memory>     // for make_shared
 
-#include "plugin_cpp/loss/loss.h"  // for Loss, AddLoss
+#include "plugin_cpp/loss/loss.h"  // for Loss
 
 namespace xgboost::dp {
 namespace {
-// Beyond, tails of a normal law are no numbers any more.
+// Beyond it, the tails of a normal distribution underflow.
 constexpr double kFarthest = 30.0;
-// Ends that are closer than this are one time: differences of probabilities would be rounding.
+// Closer ends are one time: differences of probabilities would be rounding errors.
 constexpr double kOneTime = 1e-5;
 
 struct Pair {
   double g, h;
 };
 
-/** @brief Of a normal error between `l` and `u`, both finite but for an infinite `u`. */
+/** @brief Pair of a normal error between `l` and `u`; only `u` may be infinite. */
 Pair Normal(double l, double u) {
   if (u - l < kOneTime) {
     return {-(l + u) / 2, 1.0};
   }
-  // On the side where both tails are small, so that their difference has digits.
+  // Use the side on which both tails are small, to keep the digits of their difference.
   bool mirrored = l > 0;
   if (mirrored) {
     auto swap = -l;
@@ -51,7 +53,7 @@ Pair Logistic(double l, double u) {
   return {1.0 - first - last, first * (1.0 - first) + last * (1.0 - last)};
 }
 
-/** @brief Of the law of the least of many, whose tail probability is exp(-exp(z)). */
+/** @brief Pair of an extreme value error, whose tail probability is exp(-exp(z)). */
 Pair Extreme(double l, double u) {
   auto first = std::exp(l), width = std::exp(u) - first;
   if (width < kOneTime * kOneTime) {
@@ -62,19 +64,20 @@ Pair Extreme(double l, double u) {
     return {-first, first};
   }
   auto inside = width / rest;
-  // w / (e^w - 1) falls from 1 to 0; its slope is written so that no large numbers cancel.
+  // w / (e^w - 1) falls from 1 to 0; this form of its slope avoids cancellation.
   auto slope = inside * (width + inside - 1.0);
   return {inside - first, first + std::max(slope, 0.0)};
 }
 
+constexpr char const* kDistributions[] = {"normal", "logistic", "extreme"};
+using PairFn = Pair (*)(double lower, double upper);
+constexpr PairFn kPairs[] = {Normal, Logistic, Extreme};
+
 class SurvivalLoss : public Loss {
  public:
-  using PairFn = Pair (*)(double lower, double upper);
-
   SurvivalLoss(JsonReader const& in, LabelRange range)
       : scale_{in.Real("scale", 1e-6, 1e6)},
-        pair_{in.Enum<PairFn>("distribution",
-                              {{"normal", Normal}, {"logistic", Logistic}, {"extreme", Extreme}})},
+        pair_{kPairs[in.Enum<std::size_t>("distribution", kDistributions)]},
         first_{std::log(range.lower)},
         last_{std::log(range.upper)} {}
 
@@ -92,8 +95,8 @@ class SurvivalLoss : public Loss {
   }
 
   void LargestNorms(LossRows const& rows, double r, double* norms) const override {
-    // Each gradient falls with the ends of the interval, so that its extremes are at those of the
-    // range: the first time, seen, and the last one, seen or not.
+    // The gradient falls with the ends of the interval. So its extremes are at the ends of the
+    // range: at the first time, and at the last time, observed or censored.
     constexpr auto kNever = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < rows.n; ++i) {
       auto l = this->Error(first_, rows.margins[i]), u = this->Error(last_, rows.margins[i]);
@@ -115,6 +118,9 @@ class SurvivalLoss : public Loss {
   double first_, last_;
 };
 
-AddLoss const kAdded{"survival", {"survival:aft"}, MakeLoss<SurvivalLoss>};
 }  // namespace
+
+std::shared_ptr<Loss const> MakeSurvivalLoss(JsonReader const& in, LabelRange range) {
+  return std::make_shared<SurvivalLoss>(in, range);
+}
 }  // namespace xgboost::dp

@@ -1,29 +1,28 @@
 #include "plugin_cpp/loss/loss.h"
 
-#include <algorithm>  // for count
-#include <utility>    // for move, pair
-
-#include "xgboost/logging.h"  // for CHECK
+#include <algorithm>  // for count, find_if
+#include <iterator>   // for begin, end
 
 namespace xgboost::dp {
 namespace {
 struct KnownLoss {
-  LossMaker make;
+  char const* name;
+  LossMaker* make;
   std::vector<std::string> objectives;
 };
 
-std::vector<std::pair<char const*, KnownLoss>>& Losses() {
-  static std::vector<std::pair<char const*, KnownLoss>> all;
-  return all;
-}
+KnownLoss const kLosses[] = {
+    {"labels", MakeMultiLabelLoss, {"binary:logistic", "binary:logitraw"}},
+    {"logistic", MakeShareLoss, {"reg:logistic"}},
+    {"power", MakePowerLoss, {"count:poisson", "reg:gamma", "reg:tweedie"}},
+    {"program", MakeProgramLoss, {"reg:squarederror"}},
+    {"pseudo_huber", MakePseudoHuberLoss, {"reg:pseudohubererror"}},
+    {"quantile", MakeQuantileLoss, {"reg:absoluteerror", "reg:quantileerror"}},
+    {"squared_log", MakeSquaredLogLoss, {"reg:squaredlogerror"}},
+    {"survival", MakeSurvivalLoss, {"survival:aft"}},
+    {"targets", MakeTargetsLoss, {"reg:squarederror"}},
+};
 }  // namespace
-
-AddLoss::AddLoss(char const* name, std::vector<std::string> objectives, LossMaker make) {
-  for (auto const& [other, loss] : Losses()) {
-    CHECK(std::string{other} != name) << "Two files add the loss `" << name << "`.";
-  }
-  Losses().push_back({name, {make, std::move(objectives)}});
-}
 
 std::vector<LabelRange> ReadRanges(JsonReader const& in) {
   constexpr double kLargest = 1e38;
@@ -41,9 +40,12 @@ std::vector<LabelRange> ReadRanges(JsonReader const& in) {
 
 std::shared_ptr<Loss const> ReadLoss(JsonReader const& in, std::string const& objective,
                                      LabelRange range) {
-  auto known = in.Enum<KnownLoss>("name", Losses());
-  Require(std::count(known.objectives.cbegin(), known.objectives.cend(), objective) > 0,
+  auto name = in.Text("name");
+  auto known = std::find_if(std::begin(kLosses), std::end(kLosses),
+                            [&](auto const& loss) { return name == loss.name; });
+  Require(known != std::end(kLosses), "`loss.name` has an unknown value.");
+  Require(std::count(known->objectives.cbegin(), known->objectives.cend(), objective) > 0,
           "the loss is not that of `" + objective + "`.");
-  return known.make(in, range);
+  return known->make(in, range);
 }
 }  // namespace xgboost::dp

@@ -1,9 +1,9 @@
 /**
- * Losses of the plugin's own: the gradient pair of a row, from its predictions and its label.
+ * Loss functions of this plugin: the gradient pair of a row, from its predictions and its label.
  *
- * Objectives without one take the gradients that XGBoost has computed. A loss sees one row at a
- * time and public parameters, so that no row changes the pair of another. It need not be right for
- * the guarantee: the row bound holds for whatever pair it returns.
+ * Objectives without one use the gradients of XGBoost. A loss sees one row at a time and public
+ * parameters, so no row changes the pair of another. The guarantee does not depend on its
+ * correctness: the row bound holds for any pair.
  *
  * Proof: docs/proofs/sensitivity.md
  */
@@ -11,7 +11,7 @@
 
 #include <cstddef>  // for size_t
 #include <cstdint>  // for int32_t
-#include <memory>   // for make_shared, shared_ptr
+#include <memory>   // for shared_ptr
 #include <string>   // for string
 #include <vector>   // for vector
 
@@ -20,15 +20,15 @@
 namespace xgboost::dp {
 struct LossRows {
   std::size_t n{0};
-  double const* margins{nullptr};       // output by output, n of each
-  double const* labels{nullptr};        // label by label, n of each, within their declared ranges;
-                                        // of intervals, their lower ends
-  double const* upper_labels{nullptr};  // of intervals: upper ends, or infinity
+  double const* margins{nullptr};       // output by output, n each
+  double const* labels{nullptr};        // label by label, n each, within their declared ranges;
+                                        // lower ends of intervals
+  double const* upper_labels{nullptr};  // upper ends of intervals, or infinity
   double const* weights{nullptr};       // within their bound
   std::int32_t round{0};
 };
 
-/** @brief Where the labels of a loss lie; public. */
+/** @brief The public range of a label. */
 struct LabelRange {
   double lower{0}, upper{0};
 };
@@ -37,85 +37,68 @@ class Loss {
  public:
   virtual ~Loss() = default;
 
-  /** @brief Predictions of a row, each with trees of its own. */
+  /** @brief Number of predictions of a row, each with its own trees. */
   [[nodiscard]] virtual std::size_t NumOutputs() const { return 1; }
-  /** @brief Labels of a row: one, or one for each output. */
+  /** @brief Number of labels of a row: one, or one for each output. */
   [[nodiscard]] virtual std::size_t NumLabels() const { return 1; }
-  /**
-   * @brief Where a label lies.
-   *
-   * @param declared Of losses with one label.
-   */
-  [[nodiscard]] virtual LabelRange RangeOf([[maybe_unused]] std::size_t label,
-                                           LabelRange declared) const {
+  /** @param declared The range of the label, if there is only one. */
+  [[nodiscard]] virtual LabelRange TargetRange(std::size_t /*label*/, LabelRange declared) const {
     return declared;
   }
-  /** @brief What a leaf weight of one adds to the margin; pairs are derivatives by that unit. */
-  [[nodiscard]] virtual double Unit([[maybe_unused]] std::int32_t round,
-                                    [[maybe_unused]] std::size_t output) const {
+  /** @brief Margin of a leaf weight of one; pairs are derivatives in this unit. */
+  [[nodiscard]] virtual double Unit(std::int32_t /*round*/, std::size_t /*output*/) const {
     return 1.0;
   }
   /**
-   * @brief Whether the outputs of a round move together: the first one alone has gradients, and the
-   *        trees of the others have its leaves. Then all outputs of a round share their splits.
+   * @brief Whether all outputs of a round use the leaves of the first one, which alone has
+   *        gradients. They must share their splits.
    */
-  [[nodiscard]] virtual bool SharesLeaves([[maybe_unused]] std::int32_t round) const {
-    return false;
-  }
-  /** @brief Variance of a gradient for each unit of its Hessian; 0 where nothing is known. */
+  [[nodiscard]] virtual bool SharesLeaves(std::int32_t /*round*/) const { return false; }
+  /** @brief Variance of a gradient per unit of its Hessian; 0 if it is unknown. */
   [[nodiscard]] virtual double RowVariance() const { return 0.0; }
-  /** @brief Whether labels are the bounds of intervals, of which the upper may be infinite. */
+  /** @brief Whether labels are intervals, whose upper end may be infinite. */
   [[nodiscard]] virtual bool IsInterval() const { return false; }
   /**
-   * @brief What the first tree adds to all margins, where rows bring their own and XGBoost has no
-   *        intercept; a released number.
+   * @brief Released number that the first tree adds to all margins, for rows with a base margin,
+   *        where XGBoost has no intercept.
    */
   [[nodiscard]] virtual double Start() const { return 0.0; }
-  /** @brief The mean that a margin predicts, of losses whose correction of the mean is a factor. */
-  [[nodiscard]] virtual double MeanOf(double margin) const { return margin; }
-  /**
-   * @brief Where a prediction is cut in the sum that says what a factor is worth; 0 where there is
-   *        no factor. A released number.
-   */
+  /** @brief The mean that a margin predicts, if the correction of the mean is a factor. */
+  [[nodiscard]] virtual double PredictMean(double margin) const { return margin; }
+  /** @brief Released upper bound of predictions in the correction by a factor; 0 without one. */
   [[nodiscard]] virtual double LargestMean() const { return 0.0; }
-  /** @brief Whether LargestNorms answers. */
+  /** @brief Whether LargestNorms is available. */
   [[nodiscard]] virtual bool KnowsNorms() const { return true; }
-  /** @brief Whether the pairs have the weights in them; else they are multiplied afterwards. */
+  /** @brief Whether the pairs include the weights; otherwise the caller multiplies by them. */
   [[nodiscard]] virtual bool IsWeighted() const { return false; }
   /**
-   * @brief First and second derivatives of some rows. What is no number counts as no row.
+   * @brief First and second derivatives of some rows. A row with NaN counts nothing.
    *
    * @param g,h Output by output, as the margins.
    */
   virtual void Pairs(LossRows const& rows, double* g, double* h) const = 0;
   /**
-   * @brief The norms sqrt(sum_k g_k^2 + r h_k^2) that rows of weight one have with the worst label
-   *        in the range: no function of their labels. For RowBound::Mode::kPrediction.
+   * @brief The norms sqrt(sum_k g_k^2 + r h_k^2) of rows of weight one with the worst label in the
+   *        range, which do not depend on their labels. For RowBound::Mode::kPrediction.
    *
    * @param r Weight of Hessians in the norm.
    */
   virtual void LargestNorms(LossRows const& rows, double r, double* norms) const = 0;
 };
 
-/** @brief A loss from `loss` of the plan and the range of its label. */
-using LossMaker = std::shared_ptr<Loss const> (*)(JsonReader const& in, LabelRange range);
-template <typename T>
-std::shared_ptr<Loss const> MakeLoss(JsonReader const& in, LabelRange range) {
-  return std::make_shared<T>(in, range);
-}
-/** @brief A static one adds a loss, for objectives whose models predict what it fits. */
-struct AddLoss {
-  AddLoss(char const* name, std::vector<std::string> objectives, LossMaker make);
-};
+// Makers of losses, from `loss` of the plan and the range of the label. loss.cc has their names.
+using LossMaker = std::shared_ptr<Loss const>(JsonReader const& in, LabelRange range);
+LossMaker MakeShareLoss, MakeMultiLabelLoss, MakePowerLoss, MakePseudoHuberLoss, MakeProgramLoss;
+LossMaker MakeQuantileLoss, MakeSquaredLogLoss, MakeSurvivalLoss, MakeTargetsLoss;
 
 /** @brief The ranges of several labels, from the lists `lower` and `upper`. */
 [[nodiscard]] std::vector<LabelRange> ReadRanges(JsonReader const& in);
 
 /**
- * @brief The loss that a plan asks for; throws dmlc::Error for one that is not known.
+ * @brief The loss of a plan; throws dmlc::Error for an unknown one.
  *
  * @param in        `loss` of the plan: its `name` and parameters.
- * @param objective Of XGBoost, whose predictions the model makes.
+ * @param objective The objective of XGBoost, which turns margins into predictions.
  */
 [[nodiscard]] std::shared_ptr<Loss const> ReadLoss(JsonReader const& in,
                                                    std::string const& objective, LabelRange range);

@@ -1,21 +1,22 @@
 /**
- * Losses of means on a scale of their own: of shares and labels, on the logit scale, and of counts
- * and amounts, on the log scale.
+ * Losses of means on a transformed scale: shares and labels on the logit scale, counts and amounts
+ * on the log scale.
  *
  * Proof: docs/proofs/sensitivity.md
  */
 #include <algorithm>  // for max, min
 #include <cmath>      // for exp, sqrt, log, abs
+#include <memory>     // for make_shared
 
-#include "plugin_cpp/loss/loss.h"  // for Loss, AddLoss
+#include "plugin_cpp/loss/loss.h"  // for Loss
 
 namespace xgboost::dp {
 namespace {
 double Share(double margin) { return 1.0 / (1.0 + std::exp(-margin)); }
 
 /**
- * @brief For a label that is a share, anywhere in [0, 1], or of several labels of 0 and 1, which
- * have one bound together, by a factor of the row's predictions alone.
+ * @brief For a label that is a share in [0, 1], or for several labels of 0 and 1 with a joint
+ * bound.
  */
 class LogisticLoss : public Loss {
  public:
@@ -24,7 +25,7 @@ class LogisticLoss : public Loss {
 
   [[nodiscard]] std::size_t NumOutputs() const override { return n_labels_; }
   [[nodiscard]] std::size_t NumLabels() const override { return n_labels_; }
-  [[nodiscard]] LabelRange RangeOf(std::size_t, LabelRange) const override { return range_; }
+  [[nodiscard]] LabelRange TargetRange(std::size_t, LabelRange) const override { return range_; }
 
   void Pairs(LossRows const& rows, double* g, double* h) const override {
     for (std::size_t at = 0; at < n_labels_ * rows.n; ++at) {
@@ -55,27 +56,15 @@ class LogisticLoss : public Loss {
   double row_variance_;
 };
 
-// A share varies less than the label of a single case, whose variance is its Hessian; the row bound
-// leaves about half of that.
-AddLoss const kShares{
-    "logistic", {"reg:logistic"}, [](JsonReader const&, LabelRange range) {
-      return std::shared_ptr<Loss const>{std::make_shared<LogisticLoss>(range, 1, 0.25)};
-    }};
-// The variance of a label is its Hessian, of which the row bound leaves about half.
-AddLoss const kLabels{
-    "labels", {"binary:logistic", "binary:logitraw"}, [](JsonReader const& in, LabelRange) {
-      return std::shared_ptr<Loss const>{
-          std::make_shared<LogisticLoss>(LabelRange{0.0, 1.0}, in.Int("count", 2, 1 << 16), 0.5)};
-    }};
 /**
  * @brief Deviances whose variance is a power of the mean: Poisson (1), Tweedie (between), gamma
  * (2).
  *
- * Predictions mu are in units of the released mean of labels, m. Labels are cut at a cap that
- * follows it, and are in units of their mean after the cut, c: so the trees fit what a prediction
- * is to the mean, however few and large the amounts are, and the mean itself stays m. The Hessian
- * is the expected one, which no label moves. With a = mu / m: g = (a - min(y, cap) / c) a^(1 - p),
- * h = a^(2 - p), both in units of cap / c, the largest label.
+ * Predictions mu are in units of the released mean of labels, m. Labels are capped, and in units of
+ * their mean after the cap, c. So the trees fit the ratio of a prediction to the mean, even for few
+ * large amounts, and the mean stays m. The Hessian is the expected one, which does not depend on
+ * the label. With a = mu / m: g = (a - min(y, cap) / c) a^(1 - p), h = a^(2 - p), both in units of
+ * cap / c, the largest label.
  */
 class PowerLoss : public Loss {
  public:
@@ -91,9 +80,9 @@ class PowerLoss : public Loss {
         upper_{cap_ / capped_mean_} {}
 
   [[nodiscard]] double Start() const override { return start_; }
-  [[nodiscard]] double MeanOf(double margin) const override { return std::exp(margin); }
-  [[nodiscard]] double LargestMean() const override { return kMostMeans * mean_; }
-  // The variance of a count is its mean. That of amounts has a factor that nobody has released.
+  [[nodiscard]] double PredictMean(double margin) const override { return std::exp(margin); }
+  [[nodiscard]] double LargestMean() const override { return kMaxMeans * mean_; }
+  // The variance of a count is its mean. The variance of amounts has an unknown factor.
   [[nodiscard]] double RowVariance() const override { return power_ == 1.0 ? 1.0 / cap_ : 0.0; }
 
   void Pairs(LossRows const& rows, double* g, double* h) const override {
@@ -115,7 +104,7 @@ class PowerLoss : public Loss {
   }
 
  private:
-  static constexpr double kMostMeans = 16.0;  // predictions are rarely above so many
+  static constexpr double kMaxMeans = 16.0;  // predictions rarely exceed it
 
   struct Point {
     double mean, factor;  // a = mu / m, and its power of 1 - p in the unit
@@ -127,7 +116,20 @@ class PowerLoss : public Loss {
 
   double power_, mean_, log_mean_, start_, cap_, capped_mean_, unit_, lower_, upper_;
 };
-
-AddLoss const kPower{"power", {"count:poisson", "reg:gamma", "reg:tweedie"}, MakeLoss<PowerLoss>};
 }  // namespace
+
+std::shared_ptr<Loss const> MakeShareLoss(JsonReader const&, LabelRange range) {
+  // A share varies less than the label of a single case, whose variance is its Hessian. The row
+  // bound leaves about half of that.
+  return std::make_shared<LogisticLoss>(range, 1, 0.25);
+}
+
+std::shared_ptr<Loss const> MakeMultiLabelLoss(JsonReader const& in, LabelRange) {
+  // The variance of a label is its Hessian; the row bound leaves about half of it.
+  return std::make_shared<LogisticLoss>(LabelRange{0.0, 1.0}, in.Int("count", 2, 1 << 16), 0.5);
+}
+
+std::shared_ptr<Loss const> MakePowerLoss(JsonReader const& in, LabelRange range) {
+  return std::make_shared<PowerLoss>(in, range);
+}
 }  // namespace xgboost::dp

@@ -1,15 +1,15 @@
 /**
- * A loss of the user's, as a list of arithmetic instructions on the numbers of one row.
- *
- * It has no memory and no loops, and reads one row: so it cannot couple rows, whatever it computes.
+ * A loss of the user, as a list of arithmetic instructions on the numbers of one row. It has no
+ * memory and no loops and reads one row, so it cannot couple rows.
  *
  * Proof: docs/proofs/sensitivity.md
  */
 #include <cmath>    // for abs, atan, cos, exp, expm1, fmax, fmin, log, log1p, pow, sin, sqrt, tanh
+#include <memory>   // for make_shared
 #include <utility>  // for pair
 #include <vector>   // for vector
 
-#include "plugin_cpp/loss/loss.h"  // for Loss, AddLoss
+#include "plugin_cpp/loss/loss.h"  // for Loss
 #include "xgboost/json.h"          // for Json, Array, Integer, String
 #include "xgboost/logging.h"       // for CHECK
 
@@ -41,7 +41,7 @@ std::vector<std::pair<std::string, Two>> const kTwo{
     {"mul", [](double a, double b) { return a * b; }},
     {"div", [](double a, double b) { return a / b; }},
     {"pow", [](double a, double b) { return std::pow(a, b); }},
-    // Not-a-number stays what it is.
+    // NaN stays NaN.
     {"max", [](double a, double b) { return a > b || a != a ? a : b; }},
     {"min", [](double a, double b) { return a < b || a != a ? a : b; }},
     {"lt", [](double a, double b) { return a < b ? 1.0 : 0.0; }},
@@ -63,7 +63,7 @@ constexpr char kWrong[] =
     "The plan (`dp_plan`) is not valid: `loss.program` is not a list of instructions that read "
     "earlier ones.";
 
-/** @param earlier How many instructions came before, which this one may read. */
+/** @param earlier Number of earlier instructions, which this one may read. */
 Instruction ReadInstruction(Json const& json, std::size_t earlier) {
   CHECK(IsA<Array>(json) && !get<Array const>(json).empty()) << kWrong;
   auto const& words = get<Array const>(json);
@@ -82,7 +82,7 @@ Instruction ReadInstruction(Json const& json, std::size_t earlier) {
     out.kind = name == "margin" ? Kind::kMargin : name == "label" ? Kind::kLabel : Kind::kWeight;
   } else if (name == "number") {
     CHECK(words.size() == 2 && IsA<String>(words[1])) << kWrong;
-    out.number = JsonReader::NumberOf("program", get<String const>(words[1]));
+    out.number = JsonReader::ParseNumber("program", get<String const>(words[1]));
     return out;
   } else if (name == "where") {
     out.kind = Kind::kWhere;
@@ -113,7 +113,7 @@ Instruction ReadInstruction(Json const& json, std::size_t earlier) {
 
 class ProgramLoss : public Loss {
  public:
-  static constexpr std::size_t kMost = 1000;  // instructions
+  static constexpr std::size_t kMaxInstructions = 1000;
 
   ProgramLoss(JsonReader const& in, LabelRange) : unit_{in.Real("unit", 1e-30, 1e38)} {
     auto const& json = in.At("program");
@@ -122,7 +122,7 @@ class ProgramLoss : public Loss {
       program_.push_back(ReadInstruction(v, program_.size()));
       is_weighted_ = is_weighted_ || program_.back().kind == Instruction::Kind::kWeight;
     }
-    CHECK(!program_.empty() && program_.size() <= kMost) << kWrong;
+    CHECK(!program_.empty() && program_.size() <= kMaxInstructions) << kWrong;
     auto last = static_cast<std::int64_t>(program_.size()) - 1;
     gradient_ = in.Int("gradient", 0, last);
     hessian_ = in.Int("hessian", 0, last);
@@ -138,7 +138,7 @@ class ProgramLoss : public Loss {
       for (std::size_t k = 0; k < program_.size(); ++k) {
         values[k] = this->Value(program_[k], rows, i, values);
       }
-      // The loss in units of that of margins, so that gradients are the user's.
+      // The unit of margins, so that the gradient is that of the user.
       g[i] = values[gradient_];
       h[i] = values[hessian_] * unit_;
     }
@@ -174,7 +174,9 @@ class ProgramLoss : public Loss {
   std::size_t gradient_{0}, hessian_{0};
   bool is_weighted_{false};
 };
-
-AddLoss const kAdded{"program", {"reg:squarederror"}, MakeLoss<ProgramLoss>};
 }  // namespace
+
+std::shared_ptr<Loss const> MakeProgramLoss(JsonReader const& in, LabelRange range) {
+  return std::make_shared<ProgramLoss>(in, range);
+}
 }  // namespace xgboost::dp

@@ -1,27 +1,27 @@
 /**
  * The check loss of one or several quantiles, smoothed by Epanechnikov's kernel.
  *
- * Its gradient is a probability less a level, its Hessian a density, so that leaves can take Newton
- * steps. The kernel has a public width, which is the unit of margins, and falls over the rounds.
+ * Its gradient is a probability minus a level and its Hessian a density, so leaves can use Newton
+ * steps. The kernel has a public width, which is the unit of margins and decreases over the rounds.
  *
- * The first rounds may fit the median, whatever the levels are: it has the least bound of a row,
- * and what moves it moves all quantiles. All outputs start at one number and have the same trees
- * there. From then on each goes its own way.
+ * The first rounds may fit the median for any levels: it has the smallest row bound, and its
+ * effects move all quantiles. In these rounds all outputs have the same trees.
  *
  * Proof: docs/proofs/sensitivity.md
  */
 #include <algorithm>  // for clamp, fill_n, max
 #include <cmath>      // for pow, sqrt
 #include <limits>     // for numeric_limits
+#include <memory>     // for make_shared
 #include <vector>     // for vector
 
-#include "plugin_cpp/loss/loss.h"  // for Loss, AddLoss
+#include "plugin_cpp/loss/loss.h"  // for Loss
 
 namespace xgboost::dp {
 namespace {
-/** @brief Largest norm squared of a row at the median over all labels, with its Hessian. */
-double LargestOfMedian(double r) {
-  // With t = u^2 it is t (3 - t)^2 / 16 + r (9/16) (1 - t)^2, which has one maximum inside at most.
+/** @brief Largest squared norm of a row at the median over all labels. */
+double LargestMedianNorm(double r) {
+  // With t = u^2 it is t (3 - t)^2 / 16 + r (9/16) (1 - t)^2, with at most one inner maximum.
   auto square = [&](double t) {
     return t * (3.0 - t) * (3.0 - t) / 16.0 + 0.5625 * r * (1.0 - t) * (1.0 - t);
   };
@@ -59,24 +59,23 @@ class QuantileLoss : public Loss {
     if (this->IsCentre(rows.round)) {
       std::fill_n(g, rows.n * levels_.size(), 0.0);
       std::fill_n(h, rows.n * levels_.size(), 0.0);
-      this->PairsOf(rows, 0, 0.5, centre_scale_, g, h);
+      this->OutputPairs(rows, 0, 0.5, centre_scale_, g, h);
       return;
     }
     for (std::size_t k = 0; k < levels_.size(); ++k) {
-      this->PairsOf(rows, k, levels_[k], 1.0, g, h);
+      this->OutputPairs(rows, k, levels_[k], 1.0, g, h);
     }
   }
 
   void LargestNorms(LossRows const& rows, double r, double* norms) const override {
     if (this->IsCentre(rows.round)) {
-      std::fill_n(norms, rows.n, centre_scale_ * std::sqrt(LargestOfMedian(r)));
+      std::fill_n(norms, rows.n, centre_scale_ * std::sqrt(LargestMedianNorm(r)));
       return;
     }
-    // Labels at one end of the range make all gradients alike. Only where quantiles cross can some
-    // of them lie on the far side of the others.
+    // Labels at one end of the range have the largest gradients, unless quantiles cross.
     double above = 0, below = 0, crossed = 0;
     for (auto level : levels_) {
-      // Of one output, with the Hessian of the middle of the kernel.
+      // A label in the middle of the kernel.
       auto middle = (level - 0.5) * (level - 0.5) + r * 0.5625;
       above += std::max(level * level, middle);
       below += std::max((1.0 - level) * (1.0 - level), middle);
@@ -96,9 +95,9 @@ class QuantileLoss : public Loss {
  private:
   [[nodiscard]] bool IsCentre(std::int32_t round) const { return round < centre_rounds_; }
 
-  /** @brief Of one output, times a public factor that a Newton step does not see. */
-  void PairsOf(LossRows const& rows, std::size_t output, double level, double factor, double* g,
-               double* h) const {
+  /** @brief Pairs of one output, times a public factor that cancels in Newton steps. */
+  void OutputPairs(LossRows const& rows, std::size_t output, double level, double factor, double* g,
+                   double* h) const {
     auto width = this->Unit(rows.round, output);
     auto first = output * rows.n;
     for (std::size_t i = 0; i < rows.n; ++i) {
@@ -114,8 +113,9 @@ class QuantileLoss : public Loss {
   double centre_scale_, centre_width_, first_, last_, decay_;
   std::vector<double> levels_;
 };
-
-AddLoss const kAdded{
-    "quantile", {"reg:absoluteerror", "reg:quantileerror"}, MakeLoss<QuantileLoss>};
 }  // namespace
+
+std::shared_ptr<Loss const> MakeQuantileLoss(JsonReader const& in, LabelRange range) {
+  return std::make_shared<QuantileLoss>(in, range);
+}
 }  // namespace xgboost::dp

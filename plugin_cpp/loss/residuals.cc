@@ -1,19 +1,20 @@
 /**
- * Losses of residuals: pseudo-Huber, squared error of logarithms, and of several targets.
+ * Losses of residuals: pseudo-Huber, squared error of logarithms, and squared error of several
+ * targets.
  *
  * Proof: docs/proofs/sensitivity.md
  */
 #include <algorithm>  // for max, min, clamp
 #include <cmath>      // for abs, sqrt, log1p
+#include <memory>     // for make_shared
 #include <vector>     // for vector
 
-#include "plugin_cpp/loss/loss.h"  // for Loss, AddLoss
+#include "plugin_cpp/loss/loss.h"  // for Loss
 
 namespace xgboost::dp {
 namespace {
 /**
- * @brief Pseudo-Huber loss of a public slope, which is the unit of margins: squared near the label
- * and absolute far from it.
+ * @brief Pseudo-Huber loss with a public slope, which is the unit of margins.
  */
 class PseudoHuberLoss : public Loss {
  public:
@@ -51,10 +52,9 @@ class PseudoHuberLoss : public Loss {
   LabelRange range_;
 };
 
-AddLoss const kPseudoHuber{"pseudo_huber", {"reg:pseudohubererror"}, MakeLoss<PseudoHuberLoss>};
 /**
- * @brief Squared error of log(1 + prediction), in half widths of the declared range. Residuals are
- *        clipped on the scale of the logarithm.
+ * @brief Squared error of log(1 + prediction), in half widths of the declared range. Residuals of
+ *        logarithms are clipped.
  */
 class SquaredLogLoss : public Loss {
  public:
@@ -70,7 +70,7 @@ class SquaredLogLoss : public Loss {
       auto slope = this->Slope(rows.margins[i]);
       auto off = std::log1p(this->Within(rows.margins[i])) - std::log1p(rows.labels[i]);
       g[i] = slope * std::clamp(off, -clip_, clip_);
-      // The Hessian without the part of the residual, which may be negative.
+      // The Hessian without the part that depends on the residual and may be negative.
       h[i] = slope * slope;
     }
   }
@@ -86,7 +86,7 @@ class SquaredLogLoss : public Loss {
   }
 
  private:
-  /** @brief Predictions beyond the range count as its ends; keeps not-a-number. */
+  /** @brief Clamp predictions to the range; keeps NaN. */
   [[nodiscard]] double Within(double margin) const {
     return margin != margin ? margin : std::clamp(margin, range_.lower, range_.upper);
   }
@@ -98,11 +98,9 @@ class SquaredLogLoss : public Loss {
   double half_;
 };
 
-AddLoss const kSquaredLog{"squared_log", {"reg:squaredlogerror"}, MakeLoss<SquaredLogLoss>};
 /**
- * @brief Of several targets, each with a label, a range and an output. Every residual is in half
- *        widths of its range and clipped at a public number, so that all of a row have one bound
- *        together, which no label changes.
+ * @brief Squared error of several targets, each with a label, a range and an output. Every residual
+ *        is in half widths of its range and clipped, so a row has one joint bound.
  */
 class TargetsLoss : public Loss {
  public:
@@ -111,7 +109,7 @@ class TargetsLoss : public Loss {
 
   [[nodiscard]] std::size_t NumOutputs() const override { return ranges_.size(); }
   [[nodiscard]] std::size_t NumLabels() const override { return ranges_.size(); }
-  [[nodiscard]] LabelRange RangeOf(std::size_t label, LabelRange) const override {
+  [[nodiscard]] LabelRange TargetRange(std::size_t label, LabelRange) const override {
     return ranges_[label];
   }
   [[nodiscard]] double Unit(std::int32_t, std::size_t output) const override {
@@ -123,7 +121,7 @@ class TargetsLoss : public Loss {
       auto half = this->Unit(rows.round, k);
       for (auto at = k * rows.n; at < (k + 1) * rows.n; ++at) {
         auto off = (rows.margins[at] - rows.labels[at]) / half;
-        g[at] = off != off ? off : std::clamp(off, -clip_, clip_);  // keeps not-a-number
+        g[at] = off != off ? off : std::clamp(off, -clip_, clip_);  // keeps NaN
         h[at] = 1.0;
       }
     }
@@ -133,7 +131,7 @@ class TargetsLoss : public Loss {
     for (std::size_t i = 0; i < rows.n; ++i) {
       double squares = 0;
       for (std::size_t k = 0; k < ranges_.size(); ++k) {
-        // The label that is furthest from the prediction is at an end of the range.
+        // The worst label is at an end of the range.
         auto f = rows.margins[k * rows.n + i];
         auto off = std::max(std::abs(f - ranges_[k].lower), std::abs(ranges_[k].upper - f));
         off = std::min(off / this->Unit(rows.round, k), clip_);
@@ -147,7 +145,17 @@ class TargetsLoss : public Loss {
   double clip_;
   std::vector<LabelRange> ranges_;
 };
-
-AddLoss const kTargets{"targets", {"reg:squarederror"}, MakeLoss<TargetsLoss>};
 }  // namespace
+
+std::shared_ptr<Loss const> MakePseudoHuberLoss(JsonReader const& in, LabelRange range) {
+  return std::make_shared<PseudoHuberLoss>(in, range);
+}
+
+std::shared_ptr<Loss const> MakeSquaredLogLoss(JsonReader const& in, LabelRange range) {
+  return std::make_shared<SquaredLogLoss>(in, range);
+}
+
+std::shared_ptr<Loss const> MakeTargetsLoss(JsonReader const& in, LabelRange range) {
+  return std::make_shared<TargetsLoss>(in, range);
+}
 }  // namespace xgboost::dp

@@ -1,22 +1,17 @@
 #include "plugin_cpp/plan/plan.h"
 
-#include <algorithm>   // for adjacent_find, binary_search, count, min
 #include <cmath>       // for isfinite
-#include <cstddef>     // for size_t
 #include <functional>  // for greater_equal
-#include <limits>      // for numeric_limits
-#include <string>      // for string, to_string
 #include <utility>     // for move
-#include <vector>      // for vector
 
 #include "xgboost/json.h"         // for Json, get, Integer, Number
-#include "xgboost/logging.h"      // for CHECK
 #include "xgboost/string_view.h"  // for StringView
 
 namespace xgboost::dp {
 namespace {
-/** @brief What a state may override; see Plan::Apply. */
-std::vector<std::string> const kOfState{"scale", "weight_unit", "alpha", "rows", "loss", "offered"};
+/** @brief Fields of a state, see Plan::Apply. */
+std::vector<std::string> const kStateFields{"scale", "weight_unit", "alpha",
+                                            "rows",  "loss",        "offered"};
 
 std::vector<float> ReadCuts(JsonReader const& in, std::string const& key) {
   std::vector<float> cuts;
@@ -57,7 +52,7 @@ std::vector<FeaturePlan> ReadFeatures(JsonReader const& in) {
 std::vector<std::vector<bst_feature_t>> Plan::ReadInteractions() const {
   std::vector<std::vector<bst_feature_t>> out;
   for (auto const& set : this->List("interactions")) {
-    out.push_back(IntsOf<bst_feature_t>(set, "interactions", 0, n_features - 1));
+    out.push_back(ParseInts<bst_feature_t>(set, "interactions", 0, n_features - 1));
   }
   return out;
 }
@@ -105,7 +100,7 @@ void Plan::LimitCandidates() {
       if (left > 0) {
         --left;
       } else {
-        // PRESENT of xgb_dp/releases/column_sums.py: whether a cell is above 0
+        // PRESENT of xgb_dp/releases/column_sums.py: a cell above 0
         features[f] = {FeaturePlan::Kind::kCuts, {std::numeric_limits<float>::min()}, {}, 0};
       }
     }
@@ -115,9 +110,9 @@ void Plan::LimitCandidates() {
 Plan ParsePlan(std::string const& plan_text, std::string const& state_text) {
   auto json = Json::Load(StringView{plan_text}), state = Json::Load(StringView{state_text});
   JsonReader in{json, ""}, of_state{state, "state."};
-  CHECK_EQ(in.Int("version", 1, 1), 1);
+  static_cast<void>(in.Int("version", 1, 1));
   for (auto const& [name, _] : get<Object const>(state)) {
-    Require(std::count(kOfState.cbegin(), kOfState.cend(), name) == 1,
+    Require(std::count(kStateFields.cbegin(), kStateFields.cend(), name) == 1,
             "`" + name + "` is not a part of the state.");
   }
   Plan plan{in, of_state};
@@ -125,7 +120,7 @@ Plan ParsePlan(std::string const& plan_text, std::string const& state_text) {
   return plan;
 }
 
-RoundEvent EventOfRound(Plan const& plan, std::int32_t round) {
+RoundEvent MakeRoundEvent(Plan const& plan, std::int32_t round) {
   RoundEvent out;
   if (plan.IsSampled()) {
     out.rate_num = plan.sampling_num;
@@ -139,7 +134,7 @@ RoundEvent EventOfRound(Plan const& plan, std::int32_t round) {
   auto trees = static_cast<std::uint64_t>(plan.parallel_trees);
   if (plan.split == SplitChoice::kExponential) {
     auto chosen = static_cast<std::uint64_t>(plan.SharesSplits() ? 1 : plan.num_class);
-    out.entries.emplace_back(SplitEvent(plan), plan.SelectionsOfTree() * chosen * trees);
+    out.entries.emplace_back(SplitEvent(plan), plan.SelectionsPerTree() * chosen * trees);
   }
   if (plan.HasNoisySums()) {
     out.entries.emplace_back(HistogramEvent(plan), trees * plan.depth);

@@ -1,27 +1,26 @@
 #include "plugin_cpp/plan/row_bound.h"
 
 #include <algorithm>  // for clamp, max, min
-#include <cmath>      // for isfinite, sqrt, floor, ceil, abs, trunc
 
 #include "plugin_cpp/simd.h"  // for XGB_DP_SIMD
 #include "xgboost/logging.h"  // for CHECK
 
 namespace xgboost::dp {
 namespace {
-/** @brief Whether a pair is of numbers. A row that is not must not count differently from none. */
+/** @brief Whether both are finite. A row without finite numbers must count nothing. */
 inline bool IsNumber(double g, double h) {
-  int is_g = std::isfinite(g), is_h = std::isfinite(h);  // no branch between the two
+  int is_g = std::isfinite(g), is_h = std::isfinite(h);  // without a branch
   return (is_g & is_h) != 0;
 }
 
 struct ToGrid {
   double root, to_grid, unit, h_max;
 
-  /** @brief The integers of a finite pair times a factor: in the ball, whatever all three are. */
+  /** @brief The integers of a finite pair times a factor: in the ball for any numbers. */
   void operator()(double g, double h, double factor, double* out_g, double* out_h) const {
     auto q_g = RoundWithin(g * factor * to_grid, -unit, unit);
     auto q_h = RoundWithin(root * h * factor * to_grid, 0.0, h_max);
-    // Integers below 2^40: the floor of the floating point root is that of the root.
+    // Integers below 2^40: the floor of the floating-point root is exact.
     *out_g = q_g;
     *out_h = std::min(q_h, std::floor(std::sqrt(unit * unit - q_g * q_g)));
   }
@@ -30,8 +29,7 @@ struct ToGrid {
 /**
  * @brief Scale pairs to the bound by their own norms.
  *
- * Without branches, which about half of the rows would take. Roots and quotients, nearly all of the
- * time, are wider where the processor has it.
+ * Without branches, for vector instructions: roots and quotients take nearly all of the time.
  */
 XGB_DP_SIMD void ScaleRows(double c, double r, ToGrid quantise, double* g, double* h,
                            std::size_t n) {
@@ -44,26 +42,25 @@ XGB_DP_SIMD void ScaleRows(double c, double r, ToGrid quantise, double* g, doubl
   }
 }
 
-/** @brief What the factor of a row depends on besides the row. */
 struct LargestNorm {
   double c, r;
   double positive;      // weight of positive rows
-  double least_weight;  // that of which a row has the norm, if its own is smaller
+  double least_weight;  // smallest weight in the norm of a row
   double unit_hessian;  // 1 for unit Hessians, else 0
 };
 
 /**
- * @brief Scale pairs of logistic loss by the largest norm of both labels, without branches too.
+ * @brief Scale pairs of logistic loss by the larger norm of both labels, without branches.
  *
- * The prediction is recovered from the gradient, which is w (p - y): to about 1e-7, as gradients
- * are 32-bit floats.
+ * The prediction is recovered from the gradient w (p - y), to about 1e-7 because gradients are
+ * 32-bit floats.
  */
 XGB_DP_SIMD void ScaleByPrediction(LargestNorm norm, ToGrid quantise, double const* y,
                                    double const* w, double* g, double* h, double* norms,
                                    std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) {
     auto p = g[i] / (y[i] == 1.0 ? norm.positive * w[i] : w[i]) + y[i];
-    p = p > 0.0 ? p : 0.0;  // in an order in which not-a-number falls to 0
+    p = p > 0.0 ? p : 0.0;  // NaN becomes 0
     p = p < 1.0 ? p : 1.0;
     auto weight = std::max(w[i], norm.least_weight);
     auto unit_h = std::max(p * (1.0 - p), norm.unit_hessian);
@@ -85,7 +82,7 @@ std::int64_t RowBound::MaxHessian() const {
   }
   double largest = std::ceil(std::sqrt(hessian_weight) * hessian_bound / gradient_bound *
                              static_cast<double>(Unit()));
-  // Blocks of some rows must fit half a word (PackedPair). Written so that NaN fails too.
+  // Blocks of rows must fit half a word (PackedPair). NaN fails too.
   CHECK(largest >= 0.0 && largest < 16777216.0)
       << "The plan (`dp_plan`) is not valid: the Hessian bound exceeds 2^24 steps of the grid. "
          "Lower `dp_max_weight` or `dp_hessian_weight`, or raise `dp_gradient_bound`.";
@@ -105,7 +102,7 @@ RowQuantiser::RowQuantiser(RowBound const& bound)
       unit_{static_cast<double>(bound.Unit())},
       h_max_{static_cast<double>(bound.MaxHessian())},
       positive_{bound.positive_weight},
-      // Weights keep their ratios up to their public bound, or up to one where there is none.
+      // Weights keep their ratios up to their public bound, or up to 1 without one.
       least_weight_{bound.max_weight > 0 ? bound.max_weight : 1.0} {}
 
 void RowQuantiser::operator()(double const* y, double const* w, double* g, double* h, double* norms,
@@ -139,7 +136,7 @@ ClassQuantiser::ClassQuantiser(RowBound const& bound, std::size_t n_class)
       unit_{static_cast<double>(bound.Unit())},
       most_g_{static_cast<double>(bound.OutputGradient())},
       most_h_{static_cast<double>(bound.OutputHessian())},
-      // Weights keep their ratios up to their public bound, or up to one where there is none.
+      // Weights keep their ratios up to their public bound, or up to 1 without one.
       least_weight_{bound.max_weight > 0 ? bound.max_weight : 1.0} {}
 
 double ClassQuantiser::LargestNorm(double label, double weight, double const* g, double const* h,
@@ -148,14 +145,14 @@ double ClassQuantiser::LargestNorm(double label, double weight, double const* g,
   for (std::size_t k = 0; k < n_class_; ++k) {
     // The gradient is w (p - [k is the label]), in 32 bits.
     double p = g[k * stride] / weight + (label == static_cast<double>(k) ? 1.0 : 0.0);
-    p = p > 0.0 ? p : 0.0;  // in an order in which not-a-number falls to 0
+    p = p > 0.0 ? p : 0.0;  // NaN becomes 0
     p = p < 1.0 ? p : 1.0;
     squares += p * p;
     least = std::min(least, p);
     double h_k = h[k * stride] / weight;
     hessians += h_k * h_k;
   }
-  // The label that is least expected is the furthest from the prediction.
+  // The least likely label is the furthest from the prediction.
   return std::sqrt(squares + 1.0 - 2.0 * least + r_ * hessians);
 }
 
@@ -167,23 +164,22 @@ double ClassQuantiser::operator()(double label, double weight, double* g, double
 
 double ClassQuantiser::Bound(double norm, double weight, double* g, double* h,
                              std::size_t stride) const {
-  // 1, or the factor that takes the largest norm of all labels to C.
+  // At most 1; scales the largest norm of all labels to C.
   double s = weight > 0.0 ? c_ / std::max(std::max(weight, least_weight_) * norm, c_) : 1.0;
   bool is_number = std::isfinite(s);
   for (std::size_t k = 0; k < n_class_; ++k) {
-    // Times the root too: an infinite product and a factor of 0 have no product.
+    // Times the root too: infinity times a factor of 0 is NaN.
     is_number = is_number && std::isfinite(g[k * stride]) && std::isfinite(root_ * h[k * stride]);
   }
   double sum2 = 0;
   for (std::size_t k = 0; k < n_class_; ++k) {
     auto &g_k = g[k * stride], &h_k = h[k * stride];
-    // A row that is not a number must not count differently from one that is.
     g_k = is_number ? RoundWithin(g_k * s * to_grid_, -most_g_, most_g_) : 0.0;
     h_k = is_number ? RoundWithin(root_ * h_k * s * to_grid_, 0.0, most_h_) : 0.0;
-    sum2 += g_k * g_k + h_k * h_k;  // integers: exact below 2^53, which is far beyond the bound
+    sum2 += g_k * g_k + h_k * h_k;  // integers: exact below 2^53, far beyond the bound
   }
   if (sum2 > unit_ * unit_) {
-    // A little below 1, for the rounding of this and of large sums.
+    // Slightly less, for rounding errors.
     double shrink = 0.999999999 * (unit_ / std::sqrt(sum2));
     for (std::size_t k = 0; k < n_class_; ++k) {
       g[k * stride] = std::trunc(g[k * stride] * shrink);

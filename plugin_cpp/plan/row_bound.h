@@ -1,11 +1,10 @@
 /**
- * The row bound: how much one row can contribute, and the integer grid on which it does; and with
- * it, how much all rows of a person can.
+ * The row bound: the largest contribution of a row, or of all rows of a person, on an integer grid.
  *
- * All sensitivities and score ranges follow from it, in xgb_dp/accounting. Every row's gradient
- * pair becomes a pair of integers (q_g, q_h), in units of C / 2^grid_bits and
- * C / (sqrt(r) 2^grid_bits); the bound is enforced on these integers, after all floating-point
- * arithmetic, so it holds exactly for any objective, weight, label and platform.
+ * All sensitivities and score ranges follow from it in xgb_dp/accounting. The gradient pair of a
+ * row becomes a pair of integers (q_g, q_h), in units of C / 2^grid_bits and C / (sqrt(r)
+ * 2^grid_bits). The bound is enforced on these integers, after all floating-point arithmetic. So it
+ * holds exactly for any objective, weight, label and platform.
  *
  * Proof: docs/proofs/integer-grid.md
  * Proof: docs/proofs/neighbours.md
@@ -24,13 +23,12 @@
 namespace xgboost::dp {
 /** @brief Counts and label sums are multiplied by up to 2^26 and must stay below 2^62. */
 inline constexpr std::int64_t kMaxRows = std::int64_t{1} << 35;
-/** @brief The most rows that a person may be declared to count. */
+/** @brief Upper limit of the declared bound of a person, in rows. */
 inline constexpr double kMaxRowsPerPerson = 1024;
 
 /**
- * @brief Nearest integer, ties to even, clamped first: a later cast out of range is undefined.
- *
- * Both ends are of absolute values below 2^51.
+ * @brief Nearest integer, ties to even, clamped first because a cast out of range is undefined. The
+ *        absolute values of both ends are below 2^51.
  */
 inline double RoundWithin(double value, double lower, double upper) {
   constexpr double kShift = 6755399441055744.0;  // 1.5 * 2^52: the sum has no fractional bits
@@ -42,35 +40,35 @@ inline double RoundWithin(double value, double lower, double upper) {
 
 struct RowBound : private JsonReader {
   enum class Mode {
-    kPrediction,  // both entries scaled so that g^2 + r h^2 <= C^2, by a factor without the
-                  // label; several classes all together
-    kRowWeight,   // the same, by the norm of the row itself
+    kPrediction,  // both entries scaled so that g^2 + r h^2 <= C^2, by a factor that does not
+                  // depend on the label; several classes together
+    kRowWeight,   // the same, by the norm of the row
     kClip,        // |g| clipped to C, and 0 <= h <= h_max
-    kFilter,      // the same, but rows with |g| > C take no part
+    kFilter,      // the same, but rows with |g| > C count nothing
   };
   static constexpr char const* kModes[] = {"prediction", "row_weight", "clip", "filter"};
 
-  bool person_level;       // whether it bounds all rows of a person together
+  bool person_level;       // whether the bound is for all rows of a person together
   std::int32_t grid_bits;  // of C
-  bool clamp_target;       // whether gradients are those of the squared loss of XGBoost
+  bool clamp_target;       // whether gradients are from the squared loss of XGBoost
   Mode mode = Enum<Mode>("mode", kModes);
-  // Far from the ends of the range of doubles, so that no product of them overflows or vanishes.
+  // No product of them overflows or vanishes.
   double gradient_bound = Real("gradient_bound", 1e-6, 1e6);   // C
   double hessian_weight = Real("hessian_weight", 1e-12, 1e6);  // r
   double hessian_bound = Real("hessian_bound", 0.0, 1e9);      // h_max, mode kClip
-  // Largest |g| of one of several outputs, and sqrt(r) h of one of them, where C = 1.
+  // Largest |g| and sqrt(r) h of a single output, for C = 1.
   double output_gradient = Real("output_gradient", 1e-9, 1.0);
   double output_hessian = Real("output_hessian", 1e-9, 1.0);
   double max_weight = Real("max_weight", 0.0, 1e9);  // public bound of row weights, 0: unbounded
-  // What they are divided by before that; at least as in the proof of all classes.
+  // Divisor of weights before that; its lower end is as in the proof for all classes.
   double weight_unit = Has("weight_unit") ? Real("weight_unit", 1e-3, 1e9) : 1.0;
   // XGBoost's scale_pos_weight.
   double positive_weight = mode == Mode::kPrediction ? Real("positive_weight", 0.0, 1e38) : 1.0;
   double scale = Real("scale", 1e-30, 1e38);  // regression: half the width of the target domain
   double target_lower = Real("target_lower");
   double target_upper = Real("target_upper", target_lower);
-  bool unit_hessian = Bool("unit_hessian");  // gradient boosting: weights stand in for Hessians
-  // K: what a person counts at most, in rows.
+  bool unit_hessian = Bool("unit_hessian");  // gradient boosting: Hessians are weights
+  // K, the bound of a person in rows.
   double rows_per_person = Real("rows_per_person", 1.0, person_level ? kMaxRowsPerPerson : 1.0);
 
   RowBound(JsonReader const& in, bool person_level, std::int64_t grid_bits, bool clamp_target)
@@ -79,7 +77,7 @@ struct RowBound : private JsonReader {
         grid_bits{static_cast<std::int32_t>(grid_bits)},
         clamp_target{clamp_target} {}
 
-  /** @brief Whether each row's pair is in the ball g^2 + r h^2 <= C^2. */
+  /** @brief Whether the pair of a row is in the ball g^2 + r h^2 <= C^2. */
   [[nodiscard]] bool IsBall() const {
     return mode == Mode::kPrediction || mode == Mode::kRowWeight;
   }
@@ -88,24 +86,24 @@ struct RowBound : private JsonReader {
   /** @brief Largest q_h of a row. */
   [[nodiscard]] std::int64_t MaxHessian() const;
   /**
-   * @brief What the unit of privacy, a row or a person, adds at most to sum |q_g| and to sum q_h:
-   *        K B or B, and the same multiple of the largest q_h.
+   * @brief The largest contribution of a unit of privacy to sum |q_g| and to sum q_h: B or K B, and
+   *        the same multiple of the largest q_h.
    */
   [[nodiscard]] std::int64_t MaxGradientSum() const { return this->OnGrid(rows_per_person); }
   [[nodiscard]] std::int64_t MaxHessianSum() const {
     return MaxGradientSum() * MaxHessian() / Unit();
   }
   /**
-   * @brief The norm of the Hessians that a person with several rows adds to spread leaves: a
-   *        quarter of that of gradients, as a row by default; MaxHessianSum() in the other modes.
+   * @brief The largest norm of the Hessians of a person in spread leaves: a quarter of the norm of
+   *        gradients, as for a row by default; MaxHessianSum() in the other modes.
    */
   [[nodiscard]] std::int64_t MaxLeafHessian() const {
     return IsBall() ? (MaxGradientSum() + 3) / 4 : MaxHessianSum();
   }
-  /** @brief Largest |q_g| and q_h of a row in one of several outputs. */
+  /** @brief Largest |q_g| and q_h of a row in a single output. */
   [[nodiscard]] std::int64_t OutputGradient() const { return this->OnGrid(output_gradient); }
   [[nodiscard]] std::int64_t OutputHessian() const { return this->OnGrid(output_hessian); }
-  /** @brief Whether outputs have bounds besides that of all of them together. */
+  /** @brief Whether single outputs have bounds, besides the joint bound. */
   [[nodiscard]] bool HasOutputBounds() const { return output_gradient < 1 || output_hessian < 1; }
   /** @brief Real value of one grid step of G and of H. */
   [[nodiscard]] double GradientStep() const { return gradient_bound / static_cast<double>(Unit()); }
@@ -114,35 +112,34 @@ struct RowBound : private JsonReader {
   }
 
  private:
-  /** @brief A number of C, rounded up to the grid. */
+  /** @brief A multiple of C, rounded up to the grid. */
   [[nodiscard]] std::int64_t OnGrid(double share) const {
     return static_cast<std::int64_t>(std::ceil(share * static_cast<double>(Unit())));
   }
 };
 
-/** @brief Applies a row bound to rows: the constants of the bound, computed once. */
+/** @brief Applies a row bound, with precomputed constants. */
 class RowQuantiser {
  public:
   explicit RowQuantiser(RowBound const& bound);
 
   /**
-   * @brief The integers of some rows, in place of their gradients. NaN or infinite input becomes
-   *        (0, 0).
+   * @brief Replace the gradients of rows by integers. NaN or infinite input becomes (0, 0).
    */
   void operator()(double* g, double* h, std::size_t n) const;
   /**
    * @brief The same in the mode kPrediction, for pairs of logistic loss.
    *
-   * The factor of a row is min(1, C / the norm of the label that has the larger one), at the
-   * prediction and the weight of the row. The row bound does not rest on what is given.
+   * The factor of a row is min(1, C / the larger norm of both labels), at the prediction and the
+   * weight of the row. The row bound holds for any input.
    *
    * @param y     Labels, 0 or 1.
-   * @param w     Weights of the rows, within the public bound, without `positive_weight`.
-   * @param norms The norms that rows have with the larger label, where C = 1.
+   * @param w     Weights within the public bound, without `positive_weight`.
+   * @param norms Output: the larger norm of both labels, for C = 1.
    */
   void operator()(double const* y, double const* w, double* g, double* h, double* norms,
                   std::size_t n) const;
-  /** @brief The integers of one row; of its own norm in the mode kPrediction. */
+  /** @brief The integers of one row; the mode kPrediction uses its own norm. */
   [[nodiscard]] std::pair<std::int64_t, std::int64_t> operator()(double g, double h) const {
     (*this)(&g, &h, 1);
     return {static_cast<std::int64_t>(g), static_cast<std::int64_t>(h)};
@@ -154,31 +151,28 @@ class RowQuantiser {
 };
 
 /**
- * @brief The row bound over several classes together: all gradients and Hessians of a row have one
- *        norm.
+ * @brief The joint row bound of several classes: all gradients and Hessians of a row have one norm.
  *
- * A row is scaled by one factor, which depends on its predictions and its weight but not on its
- * label: the norm that it is scaled to is the largest over all labels that the row might have. So
- * no class counts less for being rare, and what the leaves make of it has the true probabilities as
- * its fixed point. The bound itself is enforced on the integers, whatever the factor was.
+ * The factor of a row depends on its predictions and weight, but not on its label: it is from the
+ * largest norm over all possible labels. So rare classes do not count less, and the true
+ * probabilities are a fixed point of the leaves. The bound is enforced on the integers, for any
+ * factor.
  */
 class ClassQuantiser {
  public:
   ClassQuantiser(RowBound const& bound, std::size_t n_class);
 
   /**
-   * @brief The integers of one row, in place of its gradients w (p - e_label) and its Hessians.
+   * @brief Replace the gradients w (p - e_label) and Hessians of a row by integers. If one is not
+   *        finite, all become 0.
    *
-   * One that is not a number makes all of them 0.
-   *
-   * @param g,h    Of the first class; those of the next ones follow at the stride.
+   * @param g,h    Of the first class; the next classes follow at the stride.
    * @param weight w.
    *
-   * @return The norm that the row has with the worst label, where C = 1.
+   * @return The norm of the row with the worst label, for C = 1.
    */
   double operator()(double label, double weight, double* g, double* h, std::size_t stride) const;
-  /** @brief The same for a row whose largest norm for a weight of one, over all labels, is known.
-   */
+  /** @brief The same with a known largest norm over all labels, for a weight of 1. */
   double Bound(double norm, double weight, double* g, double* h, std::size_t stride) const;
 
  private:

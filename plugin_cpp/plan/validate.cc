@@ -1,12 +1,10 @@
 /**
- * What must hold between the fields of a plan: where a proof asks for it, or where a number would
- * not fit.
+ * Conditions between the fields of a plan: assumptions of the proofs, and limits against overflow.
  */
 #include <algorithm>   // for adjacent_find, all_of, max
 #include <cstddef>     // for size_t
 #include <cstdint>     // for uint64_t
 #include <functional>  // for greater_equal
-#include <string>      // for string
 
 #include "plugin_cpp/json_reader.h"  // for Require
 #include "plugin_cpp/plan/plan.h"    // for Plan
@@ -65,22 +63,22 @@ void CheckRowBound(Plan const& plan) {
   auto hessian = plan.row_bound.IsBall() && !plan.leaf.spread
                      ? 0.0
                      : static_cast<double>(plan.row_bound.MaxLeafHessian());
-  // Spread leaves release a third of all sums beside them.
+  // Spread leaves also release a third of all sums.
   double most = plan.leaf.spread ? 8e18 : 9e18;
   Require(plan.num_class * (gradient * gradient + hessian * hessian) < most,
           "the sensitivity of leaves overflows.");
 }
 
-/** @brief Whether every row has the same Hessian, so that sums of Hessians count rows. */
+/** @brief Whether every row has the same Hessian, so sums of Hessians count rows. */
 bool HessiansCountRows(Plan const& plan) {
-  // Squared loss or gradient boosting, and a clip that leaves the Hessian alone. The row-weight
-  // clip shrinks it for rows with large residuals, and a unit of weights shrinks it for all.
+  // Squared loss or gradient boosting, with a clip that does not change the Hessian. The row-weight
+  // clip shrinks it for rows with large residuals, and a unit of weights for all rows.
   auto const& bound = plan.row_bound;
   return (plan.IsSquaredLoss() || bound.unit_hessian) && !bound.IsBall() &&
          (bound.max_weight == 0.0 || bound.max_weight >= 1.0) && bound.weight_unit == 1.0;
 }
 
-/** @brief What has a proved bound for one row, and none for all rows of a person. */
+/** @brief Refuse combinations without a proved bound for all rows of a person. */
 void CheckPersons(Plan const& plan) {
   Require(
       !plan.leaf.spread || (plan.IsPersonLevel() && plan.leaf.noise == LeafNoise::kGaussian &&
@@ -122,13 +120,13 @@ void CheckLeaves(Plan const& plan) {
           "leaves that are read from noisy histograms have no noise of their own.");
   Require(!output || HessiansCountRows(plan),
           "the sensitivity of a leaf value is proved for Hessians that count rows.");
-  // Rows are counted by the integer that stands for a Hessian of one.
+  // The integer of a Hessian of one counts rows.
   Require(
       (!output && plan.score != Score::kGain) || RowQuantiser{plan.row_bound}(0.0, 1.0).second >= 1,
       "`hessian_weight` is too small: on the grid of gradients a row counts nothing.");
   Require(!plan.leaf.geometric_clip || plan.leaf.eta_start == 1.0,
           "the geometric clip follows one learning rate of all rounds.");
-  // The arithmetic of output perturbation is exact enough up to here.
+  // Up to here the arithmetic of output perturbation is accurate enough.
   Require(!output || plan.leaf.min_child_weight + plan.leaf.lambda <= 1048576.0,
           "`min_child_weight` or `lambda` is too large for output perturbation.");
 }
@@ -171,7 +169,7 @@ void CheckCandidates(Plan const& plan) {
           "noisy histograms need a public grid.");
 }
 
-/** @brief Masked sums are proved for Gaussian noise on sums of all rows, and for nothing else. */
+/** @brief Masked sums are proved for Gaussian noise on sums of all rows only. */
 void CheckMasking(Plan const& plan) {
   if (!plan.masking.IsOn()) {
     return;
@@ -184,7 +182,7 @@ void CheckMasking(Plan const& plan) {
   if (plan.noise_free) {
     return;
   }
-  // Throw if a share does not fit.
+  // Throws if a share does not fit.
   static_cast<void>(
       plan.masking.ShareOf(plan.HasNoisySums() ? plan.histogram_sigma2 : plan.leaf.sigma2));
   if (plan.NumPrivateFeatures() > 0) {

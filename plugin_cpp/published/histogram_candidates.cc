@@ -1,7 +1,7 @@
 /**
- * Candidates from noisy histograms on public edges: equal mass (Sarus' DP-XGBoost; DP-EBM), or
- * edges that are moved to where the mass is (iterative Hessian splitting; the DP-TR paper,
- * algorithm 2). Both are post-processing of the released sums and read no data.
+ * Candidates from noisy histograms on public edges: with equal mass (Sarus' DP-XGBoost; DP-EBM), or
+ * with edges that adapt to the mass (iterative Hessian splitting; the DP-TR paper, algorithm 2).
+ * Both are post-processing of the released sums.
  *
  * Proof: docs/proofs/candidates.md
  */
@@ -11,22 +11,20 @@
 #include <cstdint>      // for int32_t, int64_t
 #include <iterator>     // for distance
 #include <limits>       // for numeric_limits
-#include <type_traits>  // for is_invocable_v
 #include <vector>       // for vector
 
 #include "plugin_cpp/plan/plan.h"                       // for CandidateEvent
-#include "plugin_cpp/releases/candidates/candidates.h"  // for Candidates, CandidateKinds
+#include "plugin_cpp/releases/candidates/candidates.h"  // for CellSums, ReleaseHistogramCuts
 
 namespace xgboost::dp {
 namespace {
-/** @brief Inner edges such that about 1 / max_bin of the mass lies between two of them. */
+/** @brief Inner edges with about 1 / max_bin of the mass between neighbours. */
 std::vector<float> EqualMassCuts(std::vector<float> const& edges, std::vector<NoisyInt> const& mass,
                                  std::int32_t max_bin) {
   std::int64_t total{0};
   for (auto m : mass) {
     total += std::max<std::int64_t>(m.Value(), 0);
   }
-  // Whole numbers: mass passed since the last cut against total / max_bin.
   std::int64_t passed{0};
   std::vector<float> cuts;
   for (std::size_t i = 0; i + 1 < mass.size(); ++i) {
@@ -39,7 +37,7 @@ std::vector<float> EqualMassCuts(std::vector<float> const& edges, std::vector<No
   return cuts;
 }
 
-/** @brief A bin, or light neighbours merged to one, and the pieces that it is cut into. */
+/** @brief A bin, or merged light neighbours, and its number of pieces. */
 struct Merged {
   float begin, end;
   double mass;
@@ -59,7 +57,7 @@ std::vector<Merged> MergeLight(std::vector<float> const& edges, std::vector<Nois
   for (std::size_t i = 0; i < mass.size(); ++i) {
     auto m = static_cast<double>(mass[i].Value());
     if (m >= target && begin < edges[i]) {
-      close(edges[i]);  // a heavy bin stands alone
+      close(edges[i]);  // a heavy bin is not merged
     }
     passed += m;
     if (passed >= target || i + 1 == mass.size()) {
@@ -69,7 +67,7 @@ std::vector<Merged> MergeLight(std::vector<float> const& edges, std::vector<Nois
   return out;
 }
 
-/** @brief Edges of at most max_bin bins: light neighbours merged, heavy bins cut into pieces. */
+/** @brief Edges of at most max_bin bins: light neighbours are merged, heavy bins are split. */
 std::vector<float> RefineEdges(std::vector<float> const& edges, std::vector<NoisyInt> const& mass,
                                std::int32_t max_bin) {
   double total{0};
@@ -77,9 +75,9 @@ std::vector<float> RefineEdges(std::vector<float> const& edges, std::vector<Nois
     total += static_cast<double>(m.Value());
   }
   auto bins = MergeLight(edges, mass, std::max(total / max_bin, 1.0));
-  // The heaviest pieces are cut, one by one, for as long as there is room and mass.
-  auto room = max_bin - static_cast<std::int32_t>(bins.size());
-  for (; room > 0; --room) {
+  // Split the heaviest pieces, one by one.
+  auto n_left = max_bin - static_cast<std::int32_t>(bins.size());
+  for (; n_left > 0; --n_left) {
     auto it = std::max_element(bins.begin(), bins.end(), [](Merged const& a, Merged const& b) {
       return a.mass / a.pieces < b.mass / b.pieces;
     });
@@ -105,64 +103,44 @@ std::vector<float> RefineEdges(std::vector<float> const& edges, std::vector<Nois
   return out;
 }
 
-// Exact masses do not compile.
-template <typename Sums>
-constexpr bool kMakesCuts =
-    std::is_invocable_v<decltype(EqualMassCuts), std::vector<float>, Sums, std::int32_t> ||
-    std::is_invocable_v<decltype(RefineEdges), std::vector<float>, Sums, std::int32_t>;
-static_assert(kMakesCuts<std::vector<NoisyInt>>);
-static_assert(!kMakesCuts<std::vector<LocalInt>> && !kMakesCuts<std::vector<std::int64_t>>);
-
-class NoisyHistograms : public Candidates {
- public:
-  explicit NoisyHistograms(CandidateParts const& parts) : Candidates{parts} {
-    for (auto f : features_) {
-      edges_.push_back(plan_.features[f].grid);
-    }
-  }
-
- protected:
-  [[nodiscard]] std::vector<std::vector<float>> ReleaseCuts(CandidateRows const& rows) override {
-    auto const& plan = plan_.candidates;
-    std::vector<std::size_t> n_cells;
-    for (auto const& edges : edges_) {
-      n_cells.push_back(edges.size() - 1);
-    }
-    CellSums sums{ctx_, features_, n_cells};
-    // Values beyond the public edges belong to the first and the last cell.
-    auto cell = [&](std::size_t k, float value) {
-      auto const& edges = edges_[k];
-      auto it = std::upper_bound(edges.cbegin() + 1, edges.cend() - 1, value);
-      return static_cast<std::size_t>(std::distance(edges.cbegin() + 1, it));
-    };
-    this->AddRows(rows, cell, &sums);
-    std::vector<LocalInt> exact;
-    for (std::size_t k = 0; k < features_.size(); ++k) {
-      for (std::size_t c = 0; c < n_cells[k]; ++c) {
-        exact.emplace_back(sums.Sum(k, c, c + 1));
-      }
-    }
-    auto all = release_->AddNoise(CandidateEvent(plan_), exact).values;
-    std::vector<std::vector<float>> out;
-    auto next = all.cbegin();
-    for (std::size_t k = 0; k < features_.size(); ++k) {
-      std::vector<NoisyInt> noisy(next, next + n_cells[k]);
-      next += n_cells[k];
-      if (plan.kind == CandidateKind::kHistogram) {
-        out.push_back(EqualMassCuts(edges_[k], noisy, plan.max_bin));
-      } else {
-        edges_[k] = RefineEdges(edges_[k], noisy, plan.max_bin);
-        out.emplace_back(edges_[k].cbegin() + 1, edges_[k].cend() - 1);
-      }
-    }
-    return out;
-  }
-
- private:
-  std::vector<std::vector<float>> edges_;
-};
-
-CandidateKinds::Add<NoisyHistograms> const kEqualMass{CandidateKind::kHistogram},
-    kMoved{CandidateKind::kAdaptive};
 }  // namespace
+
+std::vector<std::vector<float>> ReleaseHistogramCuts(CandidateParts const& parts,
+                                                     CandidateRows const& rows,
+                                                     std::vector<bst_feature_t> const& features,
+                                                     std::vector<std::vector<float>>* p_edges) {
+  auto& edges = *p_edges;
+  auto const& plan = parts.plan.candidates;
+  std::vector<std::size_t> n_cells;
+  for (auto const& of_feature : edges) {
+    n_cells.push_back(of_feature.size() - 1);
+  }
+  CellSums sums{parts.ctx, features, n_cells};
+  // Values beyond the public edges belong to the first and the last cell.
+  auto cell = [&](std::size_t k, float value) {
+    auto it = std::upper_bound(edges[k].cbegin() + 1, edges[k].cend() - 1, value);
+    return static_cast<std::size_t>(std::distance(edges[k].cbegin() + 1, it));
+  };
+  AddRows(parts, rows, cell, &sums);
+  std::vector<LocalInt> exact;
+  for (std::size_t k = 0; k < features.size(); ++k) {
+    for (std::size_t c = 0; c < n_cells[k]; ++c) {
+      exact.emplace_back(sums.Sum(k, c, c + 1));
+    }
+  }
+  auto all = parts.release->AddNoise(CandidateEvent(parts.plan), exact).values;
+  std::vector<std::vector<float>> out;
+  auto next = all.cbegin();
+  for (std::size_t k = 0; k < features.size(); ++k) {
+    std::vector<NoisyInt> noisy(next, next + n_cells[k]);
+    next += n_cells[k];
+    if (plan.kind == CandidateKind::kHistogram) {
+      out.push_back(EqualMassCuts(edges[k], noisy, plan.max_bin));
+    } else {
+      edges[k] = RefineEdges(edges[k], noisy, plan.max_bin);
+      out.emplace_back(edges[k].cbegin() + 1, edges[k].cend() - 1);
+    }
+  }
+  return out;
+}
 }  // namespace xgboost::dp

@@ -1,20 +1,21 @@
 /**
- * Splits read from noisy sums: every sum of a level is released with Gaussian noise, and all that
- * follows, the best split and the sums of its children, costs nothing more.
+ * Splits from noisy sums: every sum of a level is released with Gaussian noise. The best split and
+ * the sums of its children are post-processing.
  *
- * Histograms (FEVERLESS; DP-GBM): the sums of all bins of all features. Partially random (Maddock
- * et al. 2022, section 4.3.2): one random cut of each feature, and the sums of its two sides. A row
- * is in one node of a level and, with its missing values as a bin of their own, in one bin or on
- * one side of each feature: the squared L2 sensitivity of a level is that of a tree's leaves times
- * the number of features.
+ * Histograms (FEVERLESS; DP-GBM) are the sums of all bins of all features. Partially random splits
+ * (Maddock et al. 2022, section 4.3.2) have one random cut of each feature, and the sums of its two
+ * sides. A row is in one node of a level and, with a bin for missing values, in one bin or on one
+ * side of each feature. So the squared L2 sensitivity of a level is the number of features times
+ * the sensitivity of leaves.
  *
  * Proof: docs/proofs/sensitivity.md
  */
 #include <algorithm>  // for max
 #include <cmath>      // for sqrt
 #include <cstddef>    // for size_t
-#include <cstdint>    // for int32_t, int64_t
+#include <cstdint>    // for int32_t
 #include <limits>     // for numeric_limits
+#include <memory>     // for make_unique, unique_ptr
 #include <utility>    // for pair
 #include <vector>     // for vector
 
@@ -38,7 +39,7 @@ class NoisySplits : public Splitter {
     CHECK_EQ(gradients.size(), 1);
     levels_.Begin(gradients, {gradients[0].total});
   }
-  /** @brief The split with the largest gain on noisy sums, for each node or for all of them. */
+  /** @brief The split with the largest gain on noisy sums, for each node or for the level. */
   [[nodiscard]] Partitions Choose(std::vector<OpenNode> const& nodes, TreeSpec const& tree,
                                   std::int32_t n_levels) override;
   void Follow(std::vector<OpenNode> const& nodes, Partitions const& partitions,
@@ -47,7 +48,7 @@ class NoisySplits : public Splitter {
                                           std::vector<bst_node_t>* positions) override;
 
  private:
-  /** @brief A feature of a node, with its released cells and, where there is only one, its cut. */
+  /** @brief A feature of a node, its released cells, and its random cut, if any. */
   struct Cells {
     bst_feature_t feature{0};
     std::size_t cut{0};
@@ -55,15 +56,15 @@ class NoisySplits : public Splitter {
   };
   using NodeCells = std::vector<Cells>;
 
-  /** @brief Features of all nodes, in the order in which their sums are released. */
+  /** @brief Features of all nodes, in the order of their release. */
   [[nodiscard]] std::vector<NodeCells> List(std::vector<OpenNode> const& nodes, bool oblivious);
   /** @brief Release the sums of all cells. */
   void ReleaseSums(std::vector<OpenNode> const& nodes, std::size_t class_idx,
                    std::vector<NodeCells>* cells);
-  /** @brief Call fn(index, left, right) for what one feature candidates. */
+  /** @brief Call fn(index, left, right) for the candidates of a feature. */
   template <typename Fn>
   void ForEachCandidate(Cells const& cells, Fn&& fn) const;
-  /** @brief The best offer for some nodes together: a feature's position and an offer of it. */
+  /** @brief The best candidate for some nodes: indices of the feature and the candidate. */
   [[nodiscard]] std::pair<std::size_t, std::size_t> Best(NodeCells const* begin,
                                                          NodeCells const* end) const;
   [[nodiscard]] double Gain(NoisySum const& s) const;
@@ -179,7 +180,7 @@ std::pair<std::size_t, std::size_t> NoisySplits::Best(NodeCells const* begin,
 Partitions NoisySplits::Choose(std::vector<OpenNode> const& nodes, TreeSpec const& tree,
                                std::int32_t) {
   auto cells = this->List(nodes, tree.oblivious);
-  // Every sum of every feature is released, node by node, before anything is chosen.
+  // All sums are released before anything is chosen.
   this->ReleaseSums(nodes, tree.class_idx, &cells);
   Partitions partitions;
   chosen_.clear();
@@ -220,7 +221,9 @@ std::vector<LeafSums> NoisySplits::End(std::vector<bst_node_t> const& leaves,
   return {out};
 }
 
-Splitters::Add<NoisySplits> const kHistograms{SplitChoice::kHistogram},
-    kPartial{SplitChoice::kPartial};
 }  // namespace
+
+std::unique_ptr<Splitter> MakeNoisySplits(SplitterParts const& parts) {
+  return std::make_unique<NoisySplits>(parts);
+}
 }  // namespace xgboost::dp

@@ -1,9 +1,9 @@
 /**
  * Output perturbation: Laplace noise on the values of leaves.
  *
- * The value of a leaf with n rows is V = -G / (max(n, N) + lambda). The floor N in the denominator
- * stands where published systems test n >= N, which is not private; its sensitivity is
- * (2 N + lambda) / ((N + lambda)(N + 1 + lambda)) for |g| <= 1, whatever n. A row is in one leaf.
+ * The value of a leaf with n rows is V = -G / (max(n, N) + lambda). The floor N replaces the test
+ * n >= N of published systems, which is not private. The sensitivity of V is
+ * (2 N + lambda) / ((N + lambda)(N + 1 + lambda)) for |g| <= 1 and any n. A row is in one leaf.
  *
  * Proof: docs/proofs/leaves.md
  * Proof: docs/proofs/sensitivity.md
@@ -16,14 +16,14 @@
 
 #include "plugin_cpp/plan/plan.h"               // for LeafEvent
 #include "plugin_cpp/plan/row_bound.h"          // for RowQuantiser
-#include "plugin_cpp/releases/leaves/leaves.h"  // for LeafRelease, LeafReleases
+#include "plugin_cpp/releases/leaves/leaves.h"  // for ReleaseLeafValues
 
 namespace xgboost::dp {
 namespace {
-/** @brief A leaf value is released as an integer of which this many are its sensitivity. */
+/** @brief The sensitivity of a leaf value in integer units. */
 constexpr std::int64_t kOutputUnits = std::int64_t{1} << 20;
 
-/** @brief Output perturbation: the value of a leaf and its sensitivity, where C = 1. */
+/** @brief The value of a leaf and its sensitivity, for C = 1. */
 class LeafValue {
  public:
   LeafValue(Plan const& plan, std::int32_t round)
@@ -34,7 +34,7 @@ class LeafValue {
     double d = floor_ + lambda_;
     sensitivity_ = (2.0 * floor_ + lambda_) / (d * (d + 1.0));
     if (plan.leaf.geometric_clip) {
-      // Trees of one ensemble count from its start. Never so small that it would vanish.
+      // Trees count from the start of their ensemble. The clip stays positive.
       auto age = plan.ensemble == 1 ? round : round % plan.ensemble;
       clip_ = std::max(std::pow(1.0 - plan.leaf.eta, static_cast<double>(age)), 1e-12);
       sensitivity_ = std::min(sensitivity_, 2.0 * clip_);
@@ -56,32 +56,22 @@ class LeafValue {
   double clip_{1.0};  // |V| < 1 in any case
 };
 
-class OutputLeaves : public LeafRelease {
- public:
-  explicit OutputLeaves(LeafParts const& parts) : parts_{parts} {}
-
-  [[nodiscard]] std::vector<NodeSum> operator()(TreeOfRound of, LeafSums const& leaves,
-                                                TreeTilt*) const override {
-    auto const& [plan, release] = parts_;
-    auto const* local = std::get_if<std::vector<LocalSum>>(&leaves);
-    LeafValue value{plan, of.round};
-    std::vector<GlobalInt> exact;
-    for (auto const& sum :
-         local ? release->SumOverWorkers(*local) : std::get<std::vector<GlobalSum>>(leaves)) {
-      exact.push_back(value.AsInteger(sum));
-    }
-    auto unit = value.Sensitivity() / static_cast<double>(kOutputUnits);
-    std::vector<NodeSum> out;
-    for (auto noisy : release->AddNoise(LeafEvent(plan), exact, of.class_idx).values) {
-      out.emplace_back(noisy, unit, plan.row_bound);
-    }
-    return out;
-  }
-
- private:
-  LeafParts parts_;
-};
-
-LeafReleases::Add<OutputLeaves> const kAdded{LeafNoise::kOutput};
 }  // namespace
+
+std::vector<NodeSum> ReleaseLeafValues(Plan const& plan, TreeIndex idx, LeafSums const& leaves,
+                                       Release* release) {
+  auto const* local = std::get_if<std::vector<LocalSum>>(&leaves);
+  LeafValue value{plan, idx.round};
+  std::vector<GlobalInt> exact;
+  for (auto const& sum :
+       local ? release->SumOverWorkers(*local) : std::get<std::vector<GlobalSum>>(leaves)) {
+    exact.push_back(value.AsInteger(sum));
+  }
+  auto unit = value.Sensitivity() / static_cast<double>(kOutputUnits);
+  std::vector<NodeSum> out;
+  for (auto noisy : release->AddNoise(LeafEvent(plan), exact, idx.class_idx).values) {
+    out.emplace_back(noisy, unit, plan.row_bound);
+  }
+  return out;
+}
 }  // namespace xgboost::dp

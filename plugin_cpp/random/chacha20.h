@@ -30,21 +30,20 @@ using ChaChaKey = std::array<std::uint8_t, 32>;
 void SecureWipe(void* data, std::size_t n_bytes);
 
 /**
- * @brief Overwrite the part of the stack that the functions which the caller has called have used.
- *
- * What the compiler parked there, registers with key or stream, is named by no variable.
+ * @brief Overwrite the stack memory of earlier function calls, in which the compiler may have saved
+ *        registers with parts of the key or stream.
  */
 void WipeStack();
 
 /**
- * @brief How often sources of this process have made key stream so far.
+ * @brief The number of refills of all sources of this process.
  *
- * A new source makes none before its first draw: where the number stands still, nothing was drawn
- * from any source made since.
+ * A new source has none before its first draw: if the number does not change, nothing was drawn
+ * from new sources.
  */
 [[nodiscard]] std::uint64_t NumRefills();
 
-/** @brief How many forks lie between the first process and this one. */
+/** @brief The number of forks between the first process and this one. */
 [[nodiscard]] std::uint64_t ForkGeneration();
 
 /**
@@ -75,7 +74,7 @@ class ChaCha20Source final : public RandomSource {
   std::uint64_t Next64() override;
 
  private:
-  // Many blocks at a time: vector instructions, and one look at the process id for all of them.
+  // Many blocks at a time, for vector instructions and a single check of the process id.
   static constexpr std::size_t kBlocks = 32;
   static constexpr std::size_t kBufferWords = kBlocks * 16;
 

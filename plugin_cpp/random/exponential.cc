@@ -9,11 +9,11 @@
 
 namespace xgboost::dp {
 namespace {
-/** @brief Whether a candidate stays whose weight is exp(-deficit * eps_num / den). */
-bool Stays(RandomSource* rng, std::uint64_t deficit, std::uint64_t eps_num, std::uint64_t den) {
+/** @brief Accept a candidate with probability exp(-deficit * eps_num / den). */
+bool Accept(RandomSource* rng, std::uint64_t deficit, std::uint64_t eps_num, std::uint64_t den) {
   auto const numerator = u128{deficit} * eps_num;
   auto const quotient = numerator / den;
-  // The quotient may be huge: the coin stops at its first failure.
+  // The quotient may be huge: BernoulliExp stops at the first failure.
   return BernoulliExp(rng, quotient, numerator - quotient * den, den);
 }
 
@@ -22,7 +22,7 @@ void CheckScale(std::uint64_t eps_num, std::uint64_t den) {
   CHECK(den >= 1 && den < kMaxSelectionDen) << "den must be in [1, 2^63).";
 }
 
-/** @brief Groups by descending bounds, the lowest of several first, with their largest utility. */
+/** @brief Groups by descending bounds, then ascending index, with their largest utility. */
 class GroupsInOrder {
  public:
   explicit GroupsInOrder(GroupedUtilities* utilities)
@@ -40,8 +40,7 @@ class GroupsInOrder {
   /** @brief Take the top group. @return Its largest utility. */
   [[nodiscard]] std::int64_t Pop() {
     if (at_ == next_.size()) {
-      // More at a time the more there have been, so that several threads have something to do.
-      // What is computed too early changes nothing.
+      // Growing batches, for several threads. Early computation does not change the result.
       n_batch_ = std::min(2 * n_batch_, left_.size());
       next_.resize(n_batch_);
       for (auto& group : next_) {
@@ -67,7 +66,7 @@ class GroupsInOrder {
   GroupedUtilities* utilities_;
   std::int64_t const* bounds_;
   std::vector<std::size_t> left_;  // a heap
-  std::vector<std::size_t> next_;  // those after each other whose utilities are known
+  std::vector<std::size_t> next_;  // the next groups, with known utilities
   std::vector<std::int64_t> largest_;
   std::size_t n_batch_{1};
   std::size_t at_{0};
@@ -86,7 +85,7 @@ std::size_t SelectExponential(RandomSource* rng, common::Span<std::int64_t const
 
   while (true) {
     auto const c = UniformBelow(rng, n);
-    if (Stays(rng, static_cast<std::uint64_t>(best - u[c]), eps_num, den)) {
+    if (Accept(rng, static_cast<std::uint64_t>(best - u[c]), eps_num, den)) {
       return c;
     }
   }
@@ -95,8 +94,8 @@ std::size_t SelectExponential(RandomSource* rng, common::Span<std::int64_t const
 std::size_t SelectExponential(RandomSource* rng, GroupedUtilities* utilities, std::uint64_t eps_num,
                               std::uint64_t den) {
   CheckScale(eps_num, den);
-  // Groups are looked at, from the one with the largest bound down, until no other can be better
-  // than the best so far by more than one nat: a looser `most` would only lengthen the loop below.
+  // Visit groups by descending bounds until no other can exceed the best so far by more than one
+  // nat: a looser `most` would only lengthen the loop below.
   auto const nat = eps_num == 0 ? std::uint64_t{1} << 63 : den / eps_num;
   GroupsInOrder groups{utilities};
   auto const bounds = utilities->Bounds();
@@ -114,14 +113,14 @@ std::size_t SelectExponential(RandomSource* rng, GroupedUtilities* utilities, st
   auto const per_group = utilities->PerGroup();
   while (true) {
     auto const c = UniformBelow(rng, bounds.size() * per_group);
-    // One coin for the bound of the group, and one for what the candidate is below it.
+    // One trial for the bound of the group, and one for the distance of the candidate to it.
     auto const bound = std::min(bounds.data()[c / per_group], most);
-    if (!Stays(rng, static_cast<std::uint64_t>(most - bound), eps_num, den)) {
+    if (!Accept(rng, static_cast<std::uint64_t>(most - bound), eps_num, den)) {
       continue;
     }
     auto const u = utilities->At(c / per_group, c % per_group);
     CHECK(u <= bound && u > -kMaxUtility) << "A utility is above its bound.";
-    if (Stays(rng, static_cast<std::uint64_t>(bound - u), eps_num, den)) {
+    if (Accept(rng, static_cast<std::uint64_t>(bound - u), eps_num, den)) {
       return c;
     }
   }
@@ -130,7 +129,6 @@ std::size_t SelectExponential(RandomSource* rng, GroupedUtilities* utilities, st
 std::size_t SelectArgmax(common::Span<std::int64_t const> utilities) {
   CHECK(!utilities.empty()) << "There is no candidate to choose from.";
   auto const* u = utilities.data();
-  // The first one of several.
   return static_cast<std::size_t>(std::max_element(u, u + utilities.size()) - u);
 }
 

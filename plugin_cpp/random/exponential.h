@@ -39,30 +39,30 @@ inline constexpr std::uint64_t kMaxSelectionDen = std::uint64_t{1} << 63;
                                             std::uint64_t eps_num, std::uint64_t den);
 
 /**
- * @brief The utilities of candidates in groups of one size. They are computed when they are asked
- *        for; a bound of each group is known before. Not private.
+ * @brief Exact utilities of candidates in groups of equal size, computed on demand, with known
+ * upper bounds of each group.
  */
 class GroupedUtilities {
  public:
   virtual ~GroupedUtilities() = default;
   [[nodiscard]] virtual std::size_t PerGroup() const = 0;
-  /** @brief Of each group: no utility of it is larger. At least one group. */
+  /** @brief Upper bounds of the utilities of each group. At least one group. */
   [[nodiscard]] virtual common::Span<std::int64_t const> Bounds() const = 0;
   [[nodiscard]] virtual std::int64_t At(std::size_t group, std::size_t i) = 0;
-  /** @brief The largest utility of each of some groups. */
+  /** @brief The largest utility of each of these groups. */
   virtual void Largest(common::Span<std::size_t const> groups, std::int64_t* out) = 0;
 };
 
 /**
- * @brief The same choice among all candidates of all groups. Few utilities are computed where the
- *        bounds are close to each other on the scale of the mechanism.
+ * @brief The same choice among all candidates of all groups. It computes few utilities if the
+ * bounds are close to each other on the scale of the mechanism.
  *
  * @return The index group * PerGroup() + i.
  */
 [[nodiscard]] std::size_t SelectExponential(RandomSource* rng, GroupedUtilities* utilities,
                                             std::uint64_t eps_num, std::uint64_t den);
 
-/** @brief Index of the largest utility, the lowest one of several. Not private: for tests. */
+/** @brief The first index of the largest utility. Not private: for tests. */
 [[nodiscard]] std::size_t SelectArgmax(common::Span<std::int64_t const> utilities);
 [[nodiscard]] std::size_t SelectArgmax(GroupedUtilities* utilities);
 }  // namespace xgboost::dp

@@ -1,7 +1,6 @@
 /**
- * Words that anybody may compute, for choices that read no data: SplitMix64 (Steele, Lea and Flood
- * 2014) from a public name. Any word of a name is there without those before it, so that of many
- * choices only those are made that are looked at.
+ * Public random words, for choices that read no data: SplitMix64 (Steele, Lea and Flood 2014) from
+ * a public name. Every word can be computed alone, so only used choices need to be made.
  *
  * Proof: docs/proofs/exponential-mechanism.md
  */
@@ -15,7 +14,7 @@
 namespace xgboost::dp {
 inline constexpr std::uint64_t kGoldenStep = 0x9e3779b97f4a7c15ULL;
 
-/** @brief The finaliser of SplitMix64. It needs no secrecy: what follows from it is public. */
+/** @brief The finaliser of SplitMix64. Its results are public. */
 [[nodiscard]] inline std::uint64_t Scatter(std::uint64_t z) {
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
@@ -24,7 +23,7 @@ inline constexpr std::uint64_t kGoldenStep = 0x9e3779b97f4a7c15ULL;
 
 class PublicWords final : public RandomSource {
  public:
-  /** @param path Which of the many sources of a name this is. */
+  /** @param path Identifies one of the many sources of a name. */
   PublicWords(std::uint64_t name, std::initializer_list<std::uint64_t> path) : state_{name} {
     for (auto step : path) {
       state_ = Scatter(state_ + kGoldenStep * (step + 1));

@@ -6,8 +6,8 @@
 
 namespace xgboost::dp {
 namespace {
-// A geometric count of e^-1 coins above this has probability e^-16384: the bound only lets the
-// compiler's integers stay integers, and it does not depend on any data.
+// A geometric number of trials of probability e^-1 above this has probability e^-16384: the bound
+// only lets the compiler's integers stay integers, and it does not depend on any data.
 constexpr std::uint64_t kMaxGeometric = std::uint64_t{1} << 14;
 
 int BitLength(std::uint64_t x) { return x == 0 ? 0 : 64 - __builtin_clzll(x); }
@@ -51,7 +51,7 @@ bool BernoulliExpFrac(RandomSource* rng, u128 a, u128 b) {
   return k % 2 == 1;
 }
 
-// The same for a = b = 1: the first coin always comes up and takes no word.
+// The same for a = b = 1: the first trial always succeeds and needs no word.
 bool BernoulliExpOne(RandomSource* rng) {
   std::uint64_t k = 1;
   while (UniformUpTo(rng, k - 1) == 0) {

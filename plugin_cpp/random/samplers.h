@@ -4,7 +4,7 @@
  *
  * No floating point number takes part: the rounding of a floating point sampler leaves gaps in the
  * support of its noise, from which the value under the noise can be read off. The probabilities
- * below are exact given independent uniform words. What the accounting needs is the exact law, so
+ * below are exact given independent uniform words. The accounting needs the exact distribution, so
  * every bound is checked and a violation is fatal.
  *
  * The number of words drawn depends on the noise: the running time is not private.

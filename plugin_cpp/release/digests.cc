@@ -4,12 +4,12 @@
 #include <cstdint>  // for uint64_t
 
 #include "plugin_cpp/release/sha256.h"  // for Sha256, ToHex
-#include "xgboost/json.h"               // for Json, get, Object, String, TypedArray
+#include "xgboost/json.h"               // for Json, get, Object, String
 #include "xgboost/logging.h"            // for CHECK
 
 namespace xgboost::dp {
 namespace {
-/** @brief Numbers as doubles, which hold 32-bit floats and indices exactly. */
+/** @brief Append numbers as doubles, which represent 32-bit floats and indices exactly. */
 template <typename T>
 bool AppendNumbers(Json const& value, Sha256* hash) {
   if (!IsA<T>(value)) {
@@ -50,8 +50,8 @@ std::string TreeDigest(RegTree const& tree) {
   return ToHex(hash.Finish().data(), kBytes);
 }
 
-std::string PlanDigest(std::string const& text) {
-  auto digest = Sha256{}.Append(text).Finish();
+std::string PlanDigest(std::string const& plan_text) {
+  auto digest = Sha256{}.Append(plan_text).Finish();
   return ToHex(digest.data(), digest.size());
 }
 }  // namespace xgboost::dp

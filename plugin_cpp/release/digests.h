@@ -1,6 +1,5 @@
 /**
- * Names by which a ledger knows what it pays for: of a tree, a digest of all its numbers; of a
- * plan, a digest of its text.
+ * Digests of trees and plans, which identify them in a ledger.
  *
  * Proof: docs/proofs/accounting.md
  */
@@ -16,6 +15,6 @@ namespace xgboost::dp {
  *        xgb_dp/engine/model_json.py computes it from a file.
  */
 [[nodiscard]] std::string TreeDigest(RegTree const& tree);
-/** @brief The SHA-256 of a plan in hexadecimal digits. */
-[[nodiscard]] std::string PlanDigest(std::string const& text);
+/** @brief The SHA-256 of the JSON of a plan in hexadecimal digits. */
+[[nodiscard]] std::string PlanDigest(std::string const& plan_text);
 }  // namespace xgboost::dp

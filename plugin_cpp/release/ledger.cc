@@ -10,7 +10,7 @@
 #include "plugin_cpp/release/sha256.h"    // for Digest, Sha256, ToHex
 
 namespace xgboost::dp {
-// Not in the unnamed namespace: variants and vectors of events look for them here.
+// Not in the unnamed namespace: comparisons of variants and vectors need to find them.
 static bool operator==(NoiseEvent const& a, NoiseEvent const& b) {
   return std::tie(a.release, a.is_laplace, a.parameter) ==
          std::tie(b.release, b.is_laplace, b.parameter);
@@ -26,10 +26,10 @@ static bool operator==(RoundEvent const& a, RoundEvent const& b) {
 }
 
 namespace {
-/** @brief The ledgers under which a training of this process may still begin. */
+/** @brief Claims that a training of this process may still use. */
 struct Claims {
   std::mutex mutex;
-  // Held, so that no others get the address of these persons.
+  // Shared ownership, so that no other persons get the same address.
   std::map<Digest, std::shared_ptr<void const>> persons;
 };
 
@@ -38,8 +38,8 @@ Claims& OpenClaims() {
   return claims;
 }
 
-/** @brief What a claim is good for: one matrix, one worker, and the process that has opened it. */
-Digest KeyOf(std::string const& ledger, DMatrix const* train) {
+/** @brief A claim is valid for one matrix, one worker, and the process that opened it. */
+Digest ClaimKey(std::string const& ledger, DMatrix const* train) {
   Sha256 hash;
   hash.Append(ledger);
   for (auto part : {static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(train)),
@@ -56,27 +56,26 @@ LedgerEntry* Find(std::vector<LedgerEntry>* entries, DrawEvent const& event) {
   return it == entries->end() ? nullptr : &*it;
 }
 
-Integer Whole(std::uint64_t v) { return Integer{static_cast<Integer::Int>(v)}; }
+Integer ToInteger(std::uint64_t v) { return Integer{static_cast<Integer::Int>(v)}; }
 
 void Save(NoiseEvent const& event, Json* out) {
   (*out)["mechanism"] = String{event.is_laplace ? "laplace" : "gaussian"};
-  (*out)[event.is_laplace ? "scale" : "sigma2"] = Whole(event.parameter);
+  (*out)[event.is_laplace ? "scale" : "sigma2"] = ToInteger(event.parameter);
 }
 void Save(SelectionEvent const& event, Json* out) {
   (*out)["mechanism"] = String{"exponential"};
-  (*out)["eps_num"] = Whole(event.eps_num);
+  (*out)["eps_num"] = ToInteger(event.eps_num);
   (*out)["eps_bits"] = Integer{kEpsBits};
-  (*out)["range"] = Whole(event.range);
+  (*out)["range"] = ToInteger(event.range);
 }
 
-/** @brief An event that names no unit holds for rows. */
+/** @brief The unit of an event is a row by default. */
 void NameUnit(bool person_level, Json* out) {
   if (person_level) {
     (*out)["unit"] = String{"person"};
   }
 }
 
-/** @brief What a ledger holds of it. */
 Json ToJson(LedgerEntry const& entry, bool person_level) {
   Json out{Object{}};
   std::visit(
@@ -85,22 +84,22 @@ Json ToJson(LedgerEntry const& entry, bool person_level) {
         out["release"] = String{event.release};
       },
       entry.event);
-  out["count"] = Whole(entry.count);
+  out["count"] = ToInteger(entry.count);
   NameUnit(person_level, &out);
   return out;
 }
 
-/** @brief The same of so many rounds, without their entries. */
+/** @brief `count` equal rounds, without their entries. */
 Json ToJson(RoundEvent const& round, std::uint64_t count, bool person_level) {
   Json out{Object{}};
-  out["count"] = Whole(count);
+  out["count"] = ToInteger(count);
   if (round.rate_num > 0) {
     out["mechanism"] = String{"poisson"};
-    out["rate_num"] = Whole(round.rate_num);
+    out["rate_num"] = ToInteger(round.rate_num);
     out["rate_bits"] = Integer{kSampleBits};
   } else {
     out["mechanism"] = String{"parallel"};
-    out["parts"] = Whole(round.ensemble);
+    out["parts"] = ToInteger(round.ensemble);
   }
   NameUnit(person_level, &out);
   return out;
@@ -120,7 +119,7 @@ std::string NewTrainingId() {
 
 void OpenClaim(std::string const& ledger, DMatrix const* train,
                std::shared_ptr<void const> persons) {
-  auto digest = KeyOf(ledger, train);
+  auto digest = ClaimKey(ledger, train);
   auto& open = OpenClaims();
   std::lock_guard lock{open.mutex};
   open.persons[digest] = std::move(persons);
@@ -128,7 +127,7 @@ void OpenClaim(std::string const& ledger, DMatrix const* train,
 
 bool UseClaim(std::string const& ledger, DMatrix const* train,
               std::shared_ptr<void const> const& persons) {
-  auto digest = KeyOf(ledger, train);
+  auto digest = ClaimKey(ledger, train);
   auto& open = OpenClaims();
   std::lock_guard lock{open.mutex};
   auto it = open.persons.find(digest);

@@ -1,14 +1,13 @@
 /**
- * What was drawn. Every event is recorded by the draw that it pays for, never from the calibration.
- * What a unit of privacy can change of it follows from the plan, and epsilon from both, in
- * xgb_dp/accounting.
+ * The record of draws. Every event is recorded by its draw, never from the calibration.
+ * xgb_dp/accounting computes the sensitivities from the plan, and epsilon from both.
  *
  * Proof: docs/proofs/accounting.md
  */
 #pragma once
 
 #include <cstddef>  // for size_t
-#include <cstdint>  // for int32_t, int64_t, uint64_t
+#include <cstdint>  // for int32_t, uint64_t
 #include <map>      // for map
 #include <memory>   // for shared_ptr
 #include <string>   // for string
@@ -19,7 +18,7 @@
 #include "xgboost/json.h"  // for Json
 
 namespace xgboost::dp {
-/** @brief Texts of a booster by name; one of them is its ledger. */
+/** @brief Attributes of a booster by name, including its ledger. */
 using Attributes = std::map<std::string, std::string>;
 inline constexpr char kLedgerAttribute[] = "dp_ledger";
 
@@ -27,16 +26,16 @@ inline constexpr char kLedgerAttribute[] = "dp_ledger";
 [[nodiscard]] std::string NewTrainingId();
 
 /**
- * @brief Allow one training on this matrix, by this worker, to draw what a ledger claims.
+ * @brief Allow one training on this matrix, by this worker, to draw the claim of a ledger.
  *
- * @param persons Who the rows of the matrix belong to; null where each row counts one.
+ * @param persons The persons of the matrix; null if the unit is a row.
  *
- * Kept in memory only, and not for forked processes: a checkpoint, a pickle or a copy of a booster
- * holds the ledger but cannot draw under it again.
+ * Claims are in memory only, and not valid in forked processes: a checkpoint, pickle or copy of a
+ * booster has the ledger but cannot draw under it again.
  */
 void OpenClaim(std::string const& ledger, DMatrix const* train,
                std::shared_ptr<void const> persons);
-/** @return Whether the claim was open for these rows and worker; it is not afterwards. */
+/** @return Whether the claim was open for these rows and this worker. It closes the claim. */
 bool UseClaim(std::string const& ledger, DMatrix const* train,
               std::shared_ptr<void const> const& persons);
 
@@ -45,7 +44,7 @@ inline constexpr std::int32_t kEpsBits = 40;
 /** @brief The rate of a sample is rate_num / 2^kSampleBits. */
 inline constexpr std::int32_t kSampleBits = 32;
 
-/** @brief Sums with discrete noise. `release` names what they are. */
+/** @brief Sums with discrete noise. `release` names them. */
 struct NoiseEvent {
   std::string release;
   bool is_laplace{false};      // else Gaussian
@@ -64,43 +63,40 @@ using DrawEvent = std::variant<NoiseEvent, SelectionEvent>;
 struct LedgerEntry {
   DrawEvent event;
   std::uint64_t count{0};
-  std::vector<std::uint64_t> drawn;  // of each part of the event
+  std::vector<std::uint64_t> drawn;  // by part of the event
 
   LedgerEntry(DrawEvent event, std::uint64_t count) : event{std::move(event)}, count{count} {}
-  /** @return How often the part has been drawn, this draw included. */
+  /** @return The number of draws of the part, including this one. */
   std::uint64_t Draw(std::size_t part);
 };
 
-/** @brief A round that reads some of the rows, and all that it may release. */
+/** @brief A round that reads only some of the rows, with all of its releases. */
 struct RoundEvent {
   std::uint64_t rate_num{0};  // of a Poisson sample; else 0
-  std::uint64_t ensemble{0};  // rounds that read disjoint parts: a row is in one; else 0
+  std::uint64_t ensemble{0};  // number of rounds on disjoint parts of the rows; else 0
   std::vector<LedgerEntry> entries;
 };
 
 /**
- * @brief The events of one training, merged per mechanism, which the accounting allows: Gaussian
- * and Laplace noise are moved to the front of all selections there, and the selections of one
- *        training have equal ranges.
+ * @brief The events of one training, merged by mechanism. The accounting allows this: it moves
+ *        Gaussian and Laplace noise before all selections, which have equal ranges.
  */
 class Ledger {
  public:
-  /** @param person_level The unit of privacy of all events, see ToJson. */
   explicit Ledger(bool person_level) : person_level_{person_level} {}
   /**
-   * @brief Draws from here on are those of a round that reads some of the rows.
+   * @brief Begin a round that reads only some of the rows.
    *
-   * @param record Whether the round is an event of its own, or part of the ensemble begun before.
+   * @param record Whether the round is a new event, or part of the current ensemble.
    */
   void BeginRound(RoundEvent const& round, bool record);
   /**
    * @brief Record a draw, before it is made.
    *
-   * What the round has announced is paid for by the round. Any other draw is an event of its own,
+   * The event of the round covers the draws that it has announced. Any other draw is a new event,
    * as if it read all rows.
    *
-   * @param part Of several draws that the event's bound holds for together. The same part again is
-   *             another event.
+   * @param part Index among several draws with a joint bound. A repeated part is a new event.
    */
   void Record(DrawEvent const& event, std::size_t part);
   /** @brief Noise first, then selections, then rounds. */

@@ -1,7 +1,6 @@
 #include "plugin_cpp/release/masked_sums.h"
 
 #include <algorithm>  // for copy_n, equal
-#include <cstddef>    // for size_t
 #include <tuple>      // for tuple_size_v
 #include <utility>    // for exchange, move
 
@@ -17,20 +16,20 @@ constexpr char kPads[] = "dp-pads.";
 constexpr char kSums[] = "dp-sums.";
 constexpr char kAcknowledged[] = "dp-heard";
 constexpr std::size_t kTag = std::tuple_size_v<Tag>;
-// Exact sums are below 2^62 and noise is below 2^53: what is larger, some worker has made up.
-constexpr std::int64_t kMostOfSum = (std::int64_t{1} << 62) + (std::int64_t{1} << 53);
+// Exact sums are below 2^62 and noise is below 2^53: a larger number is made up by a worker.
+constexpr std::int64_t kMaxSum = (std::int64_t{1} << 62) + (std::int64_t{1} << 53);
 
 struct Kept {
   std::string id;
   std::shared_ptr<MaskedSums> sums;
 };
 
-Kept& OfThread() {
+Kept& ThreadSums() {
   static thread_local Kept kept;
   return kept;
 }
 
-// All parts have a fixed length, so that no two lists of parts are one text.
+// All parts have a fixed length, so the encoding is unique.
 std::string Text(std::string const& kind, std::int32_t sender, Digest const& context,
                  Digest const& said) {
   CHECK_EQ(kind.size(), kKind);
@@ -82,8 +81,8 @@ void PairKeys::Mask(Digest const& context, std::vector<std::uint64_t>* values) c
   WipeStack();
 }
 
-Tag PairKeys::TagOf(std::int32_t peer, std::int32_t sender, std::string const& kind,
-                    Digest const& context, Digest const& said) const {
+Tag PairKeys::MakeTag(std::int32_t peer, std::int32_t sender, std::string const& kind,
+                      Digest const& context, Digest const& said) const {
   CHECK(kind != kPads && peer != rank_);
   auto digest = Hmac(keys_.at(peer), Text(kind, sender, context, said));
   Tag tag{};
@@ -105,14 +104,14 @@ void MaskedSums::Go(Step from, Step to) {
 void MaskedSums::AppendTags(std::string const& kind, Digest const& said, Words* out) const {
   for (std::int32_t peer = 0; peer < this->World(); ++peer) {
     auto tag =
-        peer == this->Rank() ? Tag{} : keys_.TagOf(peer, this->Rank(), kind, transcript_, said);
+        peer == this->Rank() ? Tag{} : keys_.MakeTag(peer, this->Rank(), kind, transcript_, said);
     out->insert(out->end(), tag.cbegin(), tag.cend());
   }
 }
 
 bool MaskedSums::IsFrom(std::int32_t sender, std::string const& kind, Digest const& said,
                         std::uint64_t const* tags) const {
-  auto right = keys_.TagOf(sender, sender, kind, transcript_, said);
+  auto right = keys_.MakeTag(sender, sender, kind, transcript_, said);
   std::uint64_t differs = 0;
   for (std::size_t i = 0; i < kTag; ++i) {
     differs |= right[i] ^ tags[kTag * this->Rank() + i];
@@ -181,7 +180,7 @@ std::vector<std::int64_t> MaskedSums::Unmask(Words const& heard) {
   std::vector<std::int64_t> out;
   for (auto word : std::exchange(sums_, {})) {
     out.push_back(static_cast<std::int64_t>(word));
-    CHECK(out.back() >= -kMostOfSum && out.back() <= kMostOfSum)
+    CHECK(out.back() >= -kMaxSum && out.back() <= kMaxSum)
         << "Masked sums: a sum is larger than rows and noise can make it, so a worker has sent "
            "numbers that cannot come from its rows. The training has ended: find out which party "
            "runs "
@@ -196,13 +195,13 @@ Digest MaskedSums::SharedBytes(std::string const& purpose) const {
 }
 
 void KeepSums(std::string const& id, std::shared_ptr<MaskedSums> sums) {
-  OfThread() = {id, std::move(sums)};
+  ThreadSums() = {id, std::move(sums)};
 }
 
-void DropSums() { OfThread() = {}; }
+void DropSums() { ThreadSums() = {}; }
 
 std::shared_ptr<MaskedSums> FindSums(std::string const& id, bool take) {
-  auto& kept = OfThread();
+  auto& kept = ThreadSums();
   CHECK(kept.sums && kept.id == id)
       << "The workers have agreed on no keys for this masked training: call `xgboost.train` with "
          "`dp_secure_sum` on every worker, in the thread that has joined the communicator.";

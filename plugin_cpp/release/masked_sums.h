@@ -1,11 +1,10 @@
 /**
- * Masked sums, as one worker takes part in them. What a pair of workers shares are one-time pads,
- * which hide the numbers of one worker and cancel in the sum of all, and tags, which prove to the
- * other one who has said something and what.
+ * Masked sums: the protocol of one worker. Each pair of workers shares one-time pads, which hide
+ * the numbers of a worker and cancel in the sum, and authentication tags.
  *
- * Each sum is two exchanges: every worker says its masked numbers, then that it has heard those of
- * all. Every message has a tag for each of the others, over all that was said before it, so that
- * nobody else can change, repeat or move one.
+ * Each sum has two exchanges: every worker sends its masked numbers, then acknowledges the numbers
+ * of all. Every message has a tag for each other worker over the whole transcript, so nobody else
+ * can change, repeat or move a message.
  *
  * Proof: docs/proofs/masked-sums.md
  */
@@ -21,48 +20,49 @@
 #include "plugin_cpp/release/sha256.h"  // for Digest
 
 namespace xgboost::dp {
-/** @brief A proof for one reader, of 128 bits. */
+/** @brief An authentication tag for one receiver, of 128 bits. */
 using Tag = std::array<std::uint64_t, 2>;
 
-/** @brief The secrets that one worker shares with each of the others. */
+/** @brief The secrets that one worker shares with each other worker. */
 class PairKeys {
  public:
-  /** @param seeds `world` keys of 32 bytes, by rank; the worker's own is not used. */
+  /** @param seeds `world` keys of 32 bytes, by rank; the own entry is not used. */
   PairKeys(std::int32_t rank, std::int32_t world, std::uint8_t const* seeds);
   ~PairKeys();
   PairKeys(PairKeys const&) = delete;
   PairKeys& operator=(PairKeys const&) = delete;
 
   /**
-   * @brief Mask numbers with the pads of a context, modulo 2^64: the worker of the lower rank adds
-   *        what the pair shares, the other one subtracts it.
+   * @brief Mask numbers with the pads of a context, modulo 2^64: the worker with the lower rank
+   * adds the shared pad, the other one subtracts it.
    *
-   * @param context Never given twice. Pads of two workers cancel if both give the same, and are
-   *                independent of each other if not.
+   * @param context Unique. Pads of two workers cancel for equal contexts, and are independent for
+   *                different ones.
    */
   void Mask(Digest const& context, std::vector<std::uint64_t>* values) const;
   /**
-   * @brief What proves to one worker of a pair that the other one says something.
+   * @brief The tag of a message between this worker and a peer.
    *
-   * @param sender  Rank of who says it, this worker or the peer.
-   * @param kind    What is said: a text of 8 characters.
-   * @param context Of all that was said before.
+   * @param sender  Rank of the sender: this worker or the peer.
+   * @param kind    Kind of message, 8 characters.
+   * @param context Digest of the transcript.
+   * @param said    Digest of the message.
    */
-  [[nodiscard]] Tag TagOf(std::int32_t peer, std::int32_t sender, std::string const& kind,
-                          Digest const& context, Digest const& said) const;
+  [[nodiscard]] Tag MakeTag(std::int32_t peer, std::int32_t sender, std::string const& kind,
+                            Digest const& context, Digest const& said) const;
 
   [[nodiscard]] std::int32_t Rank() const { return rank_; }
   [[nodiscard]] std::int32_t World() const { return static_cast<std::int32_t>(keys_.size()); }
 
  private:
   std::int32_t rank_;
-  std::vector<Digest> keys_;  // that of the worker itself: zeros
+  std::vector<Digest> keys_;  // zeros for this worker
 };
 
 /**
- * @brief The sums of one training: for each one SendShares, Acknowledge and Unmask, in this order.
+ * @brief The sums of one training: SendShares, Acknowledge and Unmask for each, in this order.
  *
- * Once anything fails no sum can follow. It reads no data but the numbers that it masks.
+ * After a failure there are no more sums.
  */
 class MaskedSums {
  public:
@@ -70,35 +70,35 @@ class MaskedSums {
 
   /**
    * @param seeds   See PairKeys.
-   * @param session What the workers have agreed on: no two trainings have the same.
+   * @param session Unique digest of the agreement of the workers.
    */
   MaskedSums(std::int32_t rank, std::int32_t world, std::uint8_t const* seeds,
              Digest const& session);
 
   /**
-   * @brief What this worker tells all others: its numbers, masked, and a tag for each of them.
+   * @brief The first message to all workers: masked numbers, and a tag for each worker.
    *
-   * @param what   Which release it is, with its noise. Workers with another one share no pads.
-   * @param values Of this worker, with its noise.
+   * @param what   Name of the release and its noise. Workers with another name share no pads.
+   * @param values Numbers of this worker, with its share of the noise.
    */
   [[nodiscard]] Words SendShares(std::string const& what, Words values);
   /**
-   * @brief Check and add up what all have said.
+   * @brief Check and add the messages of all workers.
    *
-   * @param said What this worker was told as said by each, by rank.
+   * @param said The messages that this worker received, by rank.
    *
-   * @return What it tells all others: a tag for each, over all that it has heard. If that was not
-   *         right, the tags are zeros, and Unmask fails here too.
+   * @return The second message: a tag for each worker over the received messages. After a wrong
+   *         message the tags are zeros, and Unmask fails here too.
    */
   [[nodiscard]] Words Acknowledge(Words const& said);
   /**
-   * @brief The sums, if all workers have heard the same.
+   * @brief The sums, if all workers received the same messages.
    *
-   * @param heard What this worker was told as the answers of Acknowledge, by rank.
+   * @param heard The acknowledgements that this worker received, by rank.
    */
   [[nodiscard]] std::vector<std::int64_t> Unmask(Words const& heard);
 
-  /** @brief 32 bytes that all workers have alike, and anybody may know. */
+  /** @brief 32 public bytes, equal on all workers. */
   [[nodiscard]] Digest SharedBytes(std::string const& purpose) const;
 
   [[nodiscard]] std::int32_t Rank() const { return keys_.Rank(); }
@@ -108,33 +108,31 @@ class MaskedSums {
   enum class Step { kSendShares, kAcknowledge, kUnmask, kFailed };
 
   void Go(Step from, Step to);
-  /** @brief Tags of a message of this worker, by reader; zeros for itself. */
+  /** @brief Tags of a message of this worker, by receiver; zeros for itself. */
   void AppendTags(std::string const& kind, Digest const& said, Words* out) const;
-  /** @brief Whether the tags of a sender, by reader, hold the right one for this worker. */
+  /** @brief Whether a sender's tag for this worker is correct. */
   [[nodiscard]] bool IsFrom(std::int32_t sender, std::string const& kind, Digest const& said,
                             std::uint64_t const* tags) const;
 
   PairKeys keys_;
-  Digest transcript_;  // of all releases so far, and of what all have said in them
+  Digest transcript_;  // of all releases and messages so far
   Step step_{Step::kSendShares};
-  std::size_t size_{0};    // of the sum under way
-  Words said_;             // of this worker
-  Words sums_;             // of the sum under way
-  std::int32_t wrong_{0};  // rank of a worker whose message was not right
+  std::size_t size_{0};    // of the current sum
+  Words said_;             // by this worker
+  Words sums_;             // of the current sum
+  std::int32_t wrong_{0};  // rank of a worker with a wrong message
 };
 
 /**
- * @brief Keep the masked sums of the training `id` for this thread, which is also the reach of
- *        XGBoost's communicator, in place of any earlier ones.
- *
- * They are nowhere else: not in the plan, the configuration or the model.
+ * @brief Keep the masked sums of the training `id` for this thread, which also has the communicator
+ *        of XGBoost. They replace earlier ones, and are not in the plan, configuration or model.
  */
 void KeepSums(std::string const& id, std::shared_ptr<MaskedSums> sums);
 void DropSums();
 /**
- * @brief The masked sums that were kept for the training `id`; fails without.
+ * @brief The masked sums of the training `id`; fails if there are none.
  *
- * @param take No longer keep them: whoever has them now wipes them.
+ * @param take Whether to transfer ownership.
  */
 [[nodiscard]] std::shared_ptr<MaskedSums> FindSums(std::string const& id, bool take);
 }  // namespace xgboost::dp

@@ -1,6 +1,6 @@
 /**
- * Masked sums: who adds which part of the noise. Of W workers up to c collude, or only know their
- * own noise; the shares of the other W - c are the noise that the ledger claims.
+ * The shares of noise in masked sums. Up to c of W workers collude, or just know their own noise.
+ * The shares of the other W - c are the noise that the ledger claims.
  *
  * Proof: docs/proofs/masked-sums.md
  */
@@ -13,29 +13,27 @@
 
 namespace xgboost::dp {
 struct Masking {
-  std::int32_t workers{0};  // 0: sums travel in the clear, and rank 0 adds the noise
+  std::int32_t workers{0};  // 0: sums are not masked, and rank 0 adds the noise
   std::int32_t colluders{0};
 
   static constexpr std::int32_t kMaxWorkers = 1 << 16;
-  /** @brief Below, sums of shares would not be as close to a discrete Gaussian as is proved. */
+  /** @brief Smaller shares do not sum to a discrete Gaussian as closely as proved. */
   static constexpr std::uint64_t kMinShare = std::uint64_t{1} << 10;
 
   [[nodiscard]] bool IsOn() const { return workers > 0; }
-  /** @brief Variance parameter of one worker's share, where the ledger claims `sigma2`. */
+  /** @brief Variance parameter of one worker's share, if the ledger claims `sigma2`. */
   [[nodiscard]] std::uint64_t ShareOf(std::uint64_t sigma2) const {
     CHECK(IsOn() && sigma2 >= 1 && sigma2 <= kMaxGaussianSigma2);
     auto honest = static_cast<std::uint64_t>(workers - colluders);
-    // One more than the fair part: it pays for what a sum of shares is not quite a discrete
-    // Gaussian.
+    // One more than the equal share, because a sum of shares is not exactly a discrete Gaussian.
     auto share = (sigma2 + honest - 1) / honest + 1;
     CHECK(share >= kMinShare && share <= kMaxGaussianSigma2)
         << "One worker's share of the noise is too small or too large to be accounted for. Take "
            "fewer workers; with a very small `dp_epsilon`, a larger one.";
     return share;
   }
-  /** @brief Variance of the noise on a released sum: that of the shares of all workers together. */
+  /** @brief Variance of the noise on a released sum, from the shares of all workers. */
   [[nodiscard]] double DrawnVariance(std::uint64_t sigma2) const {
-    // Zero without noise.
     return IsOn() && sigma2 > 0 ? static_cast<double>(ShareOf(sigma2)) * workers
                                 : static_cast<double>(sigma2);
   }

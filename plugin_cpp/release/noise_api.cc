@@ -1,6 +1,5 @@
 /**
- * C entry points of noise and of masked sums, for xgb_dp/engine/native.py and
- * xgb_dp/request/masking.py.
+ * C API of noise and masked sums, for xgb_dp/engine/native.py and xgb_dp/request/masking.py.
  */
 #include "xgboost/c_api.h"  // for XGB_DLL
 
@@ -17,7 +16,7 @@
 #include "xgboost/logging.h"                 // for CHECK
 
 namespace xgboost::dp {
-/** @brief n numbers of discrete Gaussian noise, under a fresh key of the operating system. */
+/** @brief n discrete Gaussian numbers, with a fresh key of the operating system. */
 XGB_DLL int XGDPDiscreteGaussian(std::uint64_t sigma2, std::size_t n, std::int64_t* out) {
   API_BEGIN();
   CHECK(n == 0 || out);
@@ -29,7 +28,7 @@ XGB_DLL int XGDPDiscreteGaussian(std::uint64_t sigma2, std::size_t n, std::int64
 /**
  * @brief Keep `world` pairwise keys of 32 bytes for the training `id` of this thread.
  *
- * @param session 32 bytes of what the workers have agreed on.
+ * @param session Digest of the agreement of the workers, 32 bytes.
  */
 XGB_DLL int XGDPKeepPads(char const* id, std::int32_t rank, std::int32_t world,
                          std::uint8_t const* seeds, std::uint8_t const* session) {
@@ -41,7 +40,7 @@ XGB_DLL int XGDPKeepPads(char const* id, std::int32_t rank, std::int32_t world,
   API_END();
 }
 
-/** @brief Wipe the keys that this thread keeps, if any. */
+/** @brief Wipe the keys of this thread, if any. */
 XGB_DLL int XGDPDropPads() {
   API_BEGIN();
   DropSums();

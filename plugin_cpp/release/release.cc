@@ -3,20 +3,19 @@
 #include <algorithm>  // for copy
 #include <utility>    // for move
 
-#include "collective/allgather.h"           // for Allgather
-#include "collective/communicator-inl.h"    // for GetRank, GetWorldSize
-#include "plugin_cpp/random/exponential.h"  // for SelectArgmax, SelectExponential
-#include "plugin_cpp/random/samplers.h"     // for DiscreteGaussian, DiscreteLaplace
-#include "plugin_cpp/release/sha256.h"      // for Sha256
-#include "plugin_cpp/release/workers.h"     // for SumOverWorkers, TakeFromRankZero
-#include "xgboost/logging.h"                // for CHECK
+#include "collective/allgather.h"         // for Allgather
+#include "collective/communicator-inl.h"  // for GetRank, GetWorldSize
+#include "plugin_cpp/random/samplers.h"   // for DiscreteGaussian, DiscreteLaplace
+#include "plugin_cpp/release/sha256.h"    // for Sha256
+#include "plugin_cpp/release/workers.h"   // for SumOverWorkers, TakeFromRankZero
+#include "xgboost/logging.h"              // for CHECK
 
 namespace xgboost::dp {
 namespace {
 constexpr char kStays[] = "Exact sums of a masked training stay with their worker.";
 
-/** @brief What every worker says, by rank. */
-MaskedSums::Words TellAll(Context const* ctx, MaskedSums::Words const& mine) {
+/** @brief The messages of all workers, by rank. */
+MaskedSums::Words ExchangeAll(Context const* ctx, MaskedSums::Words const& mine) {
   MaskedSums::Words all(mine.size() * collective::GetWorldSize());
   std::copy(mine.cbegin(), mine.cend(), all.begin() + mine.size() * collective::GetRank());
   auto result = collective::Allgather(ctx, linalg::MakeVec(all.data(), all.size()));
@@ -28,7 +27,7 @@ MaskedSums::Words TellAll(Context const* ctx, MaskedSums::Words const& mine) {
   return all;
 }
 
-/** @brief A release, in words that no other release of the round has. */
+/** @brief A unique name of a release within its round. */
 std::string NameOf(NoiseEvent const& event, std::size_t part) {
   return event.release + " " + std::to_string(event.parameter) + " " + std::to_string(part);
 }
@@ -144,10 +143,10 @@ std::vector<std::int64_t> Release::SumMasked(std::vector<std::int64_t> local,
     }
   }
   SecureWipe(local.data(), local.size() * sizeof(std::int64_t));
-  // From here until the sum has come out right there is no other one.
+  // No other sum is possible until this one succeeds.
   auto masked = std::move(masked_);
-  auto said = TellAll(ctx_, masked->SendShares(NameOf(event, part), std::move(words)));
-  auto heard = TellAll(ctx_, masked->Acknowledge(said));
+  auto said = ExchangeAll(ctx_, masked->SendShares(NameOf(event, part), std::move(words)));
+  auto heard = ExchangeAll(ctx_, masked->Acknowledge(said));
   local = masked->Unmask(heard);
   masked_ = std::move(masked);
   return local;
@@ -174,9 +173,9 @@ std::vector<std::int64_t> Release::Select(SelectionEvent const& event, std::size
 }
 
 template std::vector<std::int64_t> Release::Select(SelectionEvent const&, std::size_t,
-                                                   UtilitiesOf const&);
+                                                   UtilityFn const&);
 template std::vector<std::int64_t> Release::Select(SelectionEvent const&, std::size_t,
-                                                   GroupsOf const&);
+                                                   GroupedUtilityFn const&);
 
 void Release::BeginRound(RoundEvent const& round, bool record) {
   if (rng_) {

@@ -1,10 +1,10 @@
 /**
- * The one room that draws. Exact sums go in with their bound, noisy ones come out, the same on
- * every worker, and the draw is in the ledger before it is made. Here alone are the source of the
- * noise, the masks, rank 0 with its broadcast, and the noise-free algorithm, which lets sums pass.
+ * The only class that draws noise. It takes exact sums with their bound and returns noisy sums,
+ * equal on all workers. The ledger has a draw before it is made. The source of noise, masks,
+ * broadcasts of rank 0, and the noise-free algorithm are only here.
  *
- * In the clear rank 0 adds the noise to the sums over all workers. Masked sums are those of no
- * worker: each adds its share of the noise to its own.
+ * Without masks rank 0 adds the noise to the sums over all workers. With masks no worker sees these
+ * sums, and each adds its share of the noise to its own sums.
  *
  * Proof: docs/proofs/distributed.md
  * Proof: docs/proofs/masked-sums.md
@@ -12,7 +12,7 @@
 #pragma once
 
 #include <cstddef>     // for size_t
-#include <cstdint>     // for int64_t, uint32_t, uint64_t
+#include <cstdint>     // for int64_t, uint32_t
 #include <functional>  // for function
 #include <memory>      // for shared_ptr, unique_ptr
 #include <string>      // for string
@@ -28,68 +28,65 @@
 #include "xgboost/span.h"                    // for Span
 
 namespace xgboost::dp {
-/** @brief Released numbers, and the variance of the noise on each; 0 without noise. */
+/** @brief Released numbers, and the variance of their noise; 0 without noise. */
 template <typename T>
 struct Released {
   std::vector<T> values;
   double variance{0};
 };
 
-/** @brief An exact number over all workers. Fails where they mask their sums. */
+/** @brief The exact sum over all workers. Fails for masked sums. */
 [[nodiscard]] GlobalInt SumOverWorkers(Context const* ctx, Masking const& masking, LocalInt value);
 
-/** @brief The utilities of the candidates of a choice, exact over all workers. */
-using UtilitiesOf = std::function<common::Span<std::int64_t const>(std::size_t choice)>;
-/** @brief The same where they are computed when they are asked for. */
-using GroupsOf = std::function<GroupedUtilities*(std::size_t choice)>;
+/** @brief The exact utilities of the candidates of a choice, over all workers. */
+using UtilityFn = std::function<common::Span<std::int64_t const>(std::size_t choice)>;
+/** @brief The same, computed on demand. */
+using GroupedUtilityFn = std::function<GroupedUtilities*(std::size_t choice)>;
 
 class Release {
  public:
   /**
-   * @param noise_free Release exact values, for tests and comparisons; nothing is recorded.
-   * @param test_key   Of noise that somebody knows, or empty; see MakeRandomSource.
-   * @param stream     Of the source.
-   * @param person_level The unit of privacy of what is released, see Ledger.
+   * @param noise_free   Release exact values without a record, for tests and comparisons.
+   * @param test_key     Key of known noise, or empty; see MakeRandomSource.
+   * @param stream       Stream of the source.
+   * @param person_level Whether the unit of privacy is a person.
    */
   Release(Context const* ctx, bool noise_free, std::string const& test_key, Masking const& masking,
           std::uint32_t stream, bool person_level);
 
   /**
-   * @brief Take the pads that the workers have agreed on, where sums are masked. Fails for those of
-   *        other workers.
+   * @brief For masked sums, use the pads of a training. Fails for pads of other workers.
    *
-   * @param plan_id Of the training that they were made for.
-   * @param last    Whether no other release of this training needs them.
+   * @param last Whether no other release of this training needs them.
    */
   void OpenPads(std::string const& plan_id, bool last);
 
   /**
-   * @brief Fail on all workers where one has another plan than rank 0, which alone draws noise
-   *        that is not masked.
+   * @brief Fail on all workers if one has a different plan from rank 0, which draws noise without
+   *        masks.
    */
   void CheckAgreement(std::string const& plan_text) const;
 
   /**
-   * @brief A source of the same words on all workers, for choices that read no data and are public.
+   * @brief A source of the same words on all workers, for public choices that read no data.
    *
-   * Where sums are masked its key follows from what the workers have proved to each other, and
-   * nobody is asked for it.
+   * With masked sums its key follows from the authenticated transcript of the workers.
    */
   [[nodiscard]] std::unique_ptr<RandomSource> SharedSource(std::string const& test_key,
                                                            std::uint32_t stream) const;
 
-  /** @brief Whether this worker has the rows of all. */
+  /** @brief Whether this worker has all rows. */
   [[nodiscard]] bool HasAllRows() const;
-  /** @brief Exact sums over all workers. Fails where they are masked. */
+  /** @brief Exact sums over all workers. Fails for masked sums. */
   [[nodiscard]] std::vector<GlobalSum> SumOverWorkers(std::vector<LocalSum> sums) const;
-  /** @brief The same into memory of the caller, with room for as many. */
+  /** @brief The same, into memory of the caller. */
   void SumOverWorkers(std::vector<LocalSum>* sums, GlobalSum* out) const;
 
   /**
-   * @brief Add the noise of an event, whose bound holds for these numbers.
+   * @brief Add the noise of an event, whose bound must hold for these numbers.
    *
-   * @param exact Sums or integers: of this worker, equally many on all, or of all workers.
-   * @param part  Of several draws that the event's bound holds for together.
+   * @param exact Sums or integers of this worker, or of all workers; the same number on each.
+   * @param part  Index among several draws with a joint bound.
    *
    * @return NoisySums or NoisyInts, in order.
    */
@@ -111,11 +108,11 @@ class Release {
   }
 
   /**
-   * @brief Make some choices by the exponential mechanism, whose rows are disjoint: one event.
+   * @brief Make choices on disjoint rows by the exponential mechanism, as one event.
    *
-   * @param utilities UtilitiesOf or GroupsOf: called on rank 0 alone, for one choice after another.
+   * @param utilities UtilityFn or GroupedUtilityFn, called on rank 0 for each choice in order.
    *
-   * @return The index that was chosen, for each choice.
+   * @return The chosen index, for each choice.
    */
   template <typename Utilities>
   [[nodiscard]] std::vector<std::int64_t> Select(SelectionEvent const& event, std::size_t n_choices,
@@ -127,7 +124,7 @@ class Release {
  private:
   [[nodiscard]] Released<NoisyInt> Draw(NoiseEvent const& event, std::vector<std::int64_t> exact,
                                         bool is_local, std::size_t part);
-  /** @brief Add this worker's shares of the noise, and sum over workers under masks. */
+  /** @brief Add this worker's shares of the noise, and sum under masks. */
   [[nodiscard]] std::vector<std::int64_t> SumMasked(std::vector<std::int64_t> local,
                                                     NoiseEvent const& event, std::size_t part);
 

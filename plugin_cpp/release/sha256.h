@@ -1,6 +1,6 @@
 /**
- * SHA-256 (FIPS 180-4) and HMAC with it (FIPS 198-1), for what workers of masked sums prove to each
- * other. Never for noise.
+ * SHA-256 (FIPS 180-4) and HMAC-SHA-256 (FIPS 198-1), for digests of plans and trees and for the
+ * authentication of masked sums. Never for noise.
  *
  * Proof: docs/proofs/masked-sums.md
  */
@@ -14,7 +14,7 @@
 namespace xgboost::dp {
 using Digest = std::array<std::uint8_t, 32>;
 
-/** @brief A hash of what is appended, in order. Its state is wiped. */
+/** @brief A hash of the appended bytes. Its state is wiped. */
 class Sha256 {
  public:
   Sha256() = default;
@@ -25,9 +25,9 @@ class Sha256 {
   Sha256& Append(void const* data, std::size_t n_bytes);
   Sha256& Append(std::string const& text) { return this->Append(text.data(), text.size()); }
   Sha256& Append(Digest const& digest) { return this->Append(digest.data(), digest.size()); }
-  /** @brief As 8 bytes, the lowest first. */
+  /** @brief Append 8 little-endian bytes. */
   Sha256& Append(std::uint64_t number);
-  /** @brief The hash; nothing can be appended after. */
+  /** @brief The hash. Nothing can be appended afterwards. */
   [[nodiscard]] Digest Finish();
 
  private:

@@ -3,7 +3,6 @@
 #include <cstddef>  // for size_t
 
 #include "collective/communicator-inl.h"  // for GetRank
-#include "plugin_cpp/random/chacha20.h"   // for SystemKey
 #include "plugin_cpp/release/workers.h"   // for TakeFromRankZero
 #include "xgboost/logging.h"              // for CHECK
 
@@ -23,7 +22,7 @@ ChaChaKey MakeKey(std::string const& test_key) {
   return key;
 }
 
-std::unique_ptr<RandomSource> SourceOf(ChaChaKey* key, std::uint32_t stream_id) {
+std::unique_ptr<RandomSource> SourceFromKey(ChaChaKey* key, std::uint32_t stream_id) {
   auto source = std::make_unique<ChaCha20Source>(*key, stream_id);
   SecureWipe(key->data(), key->size());
   WipeStack();
@@ -34,12 +33,12 @@ std::unique_ptr<RandomSource> SourceOf(ChaChaKey* key, std::uint32_t stream_id) 
 std::unique_ptr<RandomSource> MakeRandomSource(std::string const& test_key,
                                                std::uint32_t stream_id) {
   auto key = MakeKey(test_key);
-  return SourceOf(&key, stream_id);
+  return SourceFromKey(&key, stream_id);
 }
 
 std::unique_ptr<RandomSource> MakeShareSource(std::string const& test_key,
                                               std::uint32_t stream_id) {
-  constexpr std::uint32_t kStreams = 2;  // of the intercept and of a training
+  constexpr std::uint32_t kStreams = 2;  // kLabelSumsStream and kTrainingStream
   CHECK_LT(stream_id, kStreams);
   auto rank = static_cast<std::uint32_t>(collective::GetRank());
   return MakeRandomSource(test_key, kShareStream + kStreams * rank + stream_id);
@@ -53,7 +52,7 @@ std::unique_ptr<RandomSource> MakeSharedSource(Context const* ctx, std::string c
                                                std::uint32_t stream_id) {
   auto key = MakeKey(test_key);
   TakeFromRankZero(ctx, key.data(), key.size());
-  return SourceOf(&key, stream_id);
+  return SourceFromKey(&key, stream_id);
 }
 
 std::unique_ptr<RandomSource> MakePublicSource(ChaChaKey const& bytes, std::uint32_t stream_id) {

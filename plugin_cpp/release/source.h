@@ -16,45 +16,43 @@ inline constexpr std::uint32_t kLabelSumsStream = 0;
 inline constexpr std::uint32_t kTrainingStream = 1;
 /** @brief Stream of the random features and splits of trees, which read no data. */
 inline constexpr std::uint32_t kStructureStream = 2;
-/** @brief Stream of the subsampling coins of the worker of rank 0; others count up from it. */
+/** @brief Stream of the row samples of rank 0; the other ranks follow. */
 inline constexpr std::uint32_t kSamplingStream = 3;
 
-/** @brief Stream of a discovery, between the coins of all workers and their shares. */
+/** @brief Stream of a discovery, between the samples of all workers and their shares. */
 inline constexpr std::uint32_t kDiscoveryStream = std::uint32_t{1} << 30;
-/** @brief Stream of the release of cells by class and column. */
 inline constexpr std::uint32_t kColumnSumsStream = kDiscoveryStream + 1;
-/** @brief Stream of the release of the cells that labels lie in. */
 inline constexpr std::uint32_t kLabelRangeStream = kDiscoveryStream + 2;
-/** @brief First of the streams of a worker's own shares of noise, where sums are masked. */
+/** @brief First stream of the shares of noise in masked sums. */
 inline constexpr std::uint32_t kShareStream = std::uint32_t{1} << 31;
 
 /**
  * @brief A source with a fresh key of the operating system, or with a known key for tests.
  *
- * @param test_key Empty, or 64 hexadecimal digits; the caller marks what it trains as non-private.
+ * @param test_key Empty, or 64 hexadecimal digits; then the caller marks the model as non-private.
  */
 [[nodiscard]] std::unique_ptr<RandomSource> MakeRandomSource(std::string const& test_key,
                                                              std::uint32_t stream_id);
 
 /**
- * @brief The source of this worker's shares of noise, where each adds its own. A known key gives
- *        every worker another stream of it.
+ * @brief The source of this worker's shares of noise. With a known key, every worker has another
+ *        stream.
  */
 [[nodiscard]] std::unique_ptr<RandomSource> MakeShareSource(std::string const& test_key,
                                                             std::uint32_t stream_id);
 
-/** @brief The source of this worker's coins for its own rows. */
+/** @brief The source of samples of this worker's rows. */
 [[nodiscard]] std::unique_ptr<RandomSource> MakeSampleSource(std::string const& test_key);
 
 /**
- * @brief A source of the same words on all workers: of rank 0's key. For choices that read no data
- *        and are public, never for noise or samples.
+ * @brief A source of the same words on all workers, with the key of rank 0. For public choices that
+ *        read no data, never for noise or samples.
  */
 [[nodiscard]] std::unique_ptr<RandomSource> MakeSharedSource(Context const* ctx,
                                                              std::string const& test_key,
                                                              std::uint32_t stream_id);
 
-/** @brief The same of bytes that all workers have, where they have agreed on some. */
+/** @brief The same from public bytes that all workers have. */
 [[nodiscard]] std::unique_ptr<RandomSource> MakePublicSource(ChaChaKey const& bytes,
                                                              std::uint32_t stream_id);
 }  // namespace xgboost::dp

@@ -1,7 +1,7 @@
 /**
- * Whole numbers made from rows, by who may see them: this worker's own, those over all workers, and
- * those with noise. Each is a type of its own and none turns into another by itself, so that a slip
- * does not compile. Only the release (release.h) makes noisy numbers of exact ones.
+ * Types of integer sums over rows: exact on this worker, exact over all workers, and noisy. There
+ * are no implicit conversions, so a leak does not compile. Only Release makes noisy numbers from
+ * exact ones.
  *
  * Proof: docs/proofs/distributed.md
  */
@@ -11,7 +11,6 @@
 #include <type_traits>  // for is_same_v
 
 namespace xgboost::dp {
-/** @brief An exact number, not private. */
 template <typename Owner>
 struct ExactInt {
   static constexpr bool kIsLocal = std::is_same_v<Owner, struct OfThisWorker>;
@@ -21,7 +20,6 @@ struct ExactInt {
   explicit ExactInt(std::int64_t v) : value{v} {}
 };
 
-/** @brief Exact sums of the integers of a set of rows, not private. */
 template <typename Owner>
 struct ExactSum {
   static constexpr bool kIsLocal = std::is_same_v<Owner, struct OfThisWorker>;
@@ -44,10 +42,10 @@ struct ExactSum {
   }
 };
 
-/** @brief Over the rows of this worker alone. */
+/** @brief Exact, over the rows of this worker. */
 using LocalInt = ExactInt<struct OfThisWorker>;
 using LocalSum = ExactSum<struct OfThisWorker>;
-/** @brief Over the rows of all workers; there are none where sums are masked. */
+/** @brief Exact, over the rows of all workers; not available with masked sums. */
 using GlobalInt = ExactInt<struct OfAllWorkers>;
 using GlobalSum = ExactSum<struct OfAllWorkers>;
 
@@ -67,7 +65,7 @@ class NoisyInt {
   std::int64_t value_{0};
 };
 
-/** @brief Released sums over cells, and how many cells there are: each has noise of its own. */
+/** @brief Released sums over cells, and the number of cells, each with independent noise. */
 struct NoisySum {
   NoisyInt grad, hess;
   std::int64_t cells{0};

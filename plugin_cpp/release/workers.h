@@ -1,6 +1,6 @@
 /**
- * Exchanges between workers: they sum exact integers, rank 0 alone draws noise and selects, and all
- * go on with its released values. Without a cluster these are no-ops. Only for the release.
+ * Communication between workers: they sum exact integers, rank 0 draws noise and selects, and all
+ * use its released values. No-ops without a cluster. Only for Release.
  *
  * Proof: docs/proofs/distributed.md
  */
@@ -22,10 +22,10 @@
 
 namespace xgboost::dp {
 /**
- * @brief Exact sums over all workers, in place and in the clear.
+ * @brief Exact sums over all workers, in place, without masks.
  *
- * Up to 1,024 numbers for each worker go up the tree of a broadcast to rank 0, and down again. The
- * ring sends fewer bytes, in 2 W - 1 steps among W workers, each of which waits for a message.
+ * Up to 1,024 numbers per worker are reduced to rank 0 by a tree, and broadcast. A ring sends fewer
+ * bytes, but has 2 W - 1 steps among W workers, each with the latency of a message.
  */
 inline void SumOverWorkers(Context const* ctx, std::int64_t* values, std::size_t size) {
   if (!collective::IsDistributed() || size == 0) {
@@ -56,7 +56,7 @@ inline void SumOverWorkers(Context const* ctx, std::int64_t* values, std::size_t
   SafeColl(collective::Broadcast(ctx, all, 0));
 }
 
-/** @brief The numbers of rank 0, in place of those of the other workers. */
+/** @brief Replace the numbers of the other workers by the ones of rank 0. */
 template <typename T>
 void TakeFromRankZero(Context const* ctx, T* values, std::size_t size) {
   if (size > 0) {

@@ -1,7 +1,7 @@
 /**
- * For each of two classes, and each column in it, the sum over the rows whose cell of the column is
- * above 0: 1 over the root of how many such cells a row has. So a row adds a vector of at most one.
- * The unit is a row.
+ * Sums for each column and each of two classes, over the rows with a cell above 0: a row adds 1
+ * over the root of its number of such cells to each. So it adds a vector of norm at most one. The
+ * unit of privacy is a row.
  *
  * Proof: docs/proofs/sensitivity.md
  */
@@ -11,40 +11,35 @@
 #include <vector>   // for vector
 
 #include "plugin_cpp/random/samplers.h"      // for IntegerSqrt
-#include "plugin_cpp/release/source.h"       // for kColumnSumsStream
-#include "plugin_cpp/releases/label_sums.h"  // for Request, AddKind
+#include "plugin_cpp/releases/label_sums.h"  // for Request
 #include "plugin_cpp/rows/raw_pages.h"       // for ForEachPage
 #include "xgboost/json.h"                    // for Json
 
 namespace xgboost::dp {
-namespace {
-Json CellsByColumn(Request const& asked) {
-  auto n_columns = static_cast<std::size_t>(asked.in.Int("columns", 1, 1 << 30));
+Json ReleaseColumnSums(Request const& request) {
+  auto n_columns = static_cast<std::size_t>(request.in.Int("columns", 1, 1 << 30));
   std::vector<LocalInt> sums(2 * n_columns);
-  auto labels = asked.Info().labels.HostView();
-  std::vector<std::size_t> places;
+  auto labels = request.Info().labels.HostView();
+  std::vector<std::size_t> cells;
   std::size_t row = 0;
-  ForEachPage(asked.ctx, asked.matrix, [&](SparsePage const& page) {
+  ForEachPage(request.ctx, request.matrix, [&](SparsePage const& page) {
     auto view = page.GetView();
     for (std::size_t i = 0; i < view.Size(); ++i, ++row) {
       auto of_class = labels(row, 0) > 0.5f ? n_columns : 0;
-      places.clear();
+      cells.clear();
       for (auto const& entry : view[i]) {
         if (entry.fvalue >= std::numeric_limits<float>::min() && entry.index < n_columns) {
-          places.push_back(of_class + entry.index);
+          cells.push_back(of_class + entry.index);
         }
       }
-      // As many sums of that have a norm of 2^shift.
-      auto square = std::uint64_t{1} << (2 * asked.shift);
-      std::int64_t each = places.empty() ? 0 : IntegerSqrt(square / places.size());
-      for (auto k : places) {
+      // The norm of the row is at most 2^shift.
+      auto square = std::uint64_t{1} << (2 * request.shift);
+      std::int64_t each = cells.empty() ? 0 : IntegerSqrt(square / cells.size());
+      for (auto k : cells) {
         sums[k].value += each;
       }
     }
   });
-  return asked.Noisy(sums);
+  return request.Noisy(sums);
 }
-
-AddKind const kAdded{"columns", {CellsByColumn, "columns", kColumnSumsStream, true, true}};
-}  // namespace
 }  // namespace xgboost::dp

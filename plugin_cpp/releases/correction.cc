@@ -4,33 +4,32 @@
 #include <cmath>      // for exp, isfinite, log1p, nearbyint, sqrt
 #include <cstddef>    // for size_t
 
-#include "plugin_cpp/rows/persons.h"  // for SumUnits
-#include "tree/tree_view.h"           // for ScalarTreeView
-#include "xgboost/logging.h"          // for CHECK
+#include "tree/tree_view.h"   // for ScalarTreeView
+#include "xgboost/logging.h"  // for CHECK
 
 namespace xgboost::dp {
 namespace {
-// What a row adds at most to the two sums. The second needs less precision.
+// Largest contribution of a row to the two sums. The second needs less precision.
 constexpr std::int64_t kResidualUnit = std::int64_t{1} << 18;
 constexpr std::int64_t kInsideUnit = std::int64_t{1} << 16;
 // A residual lies in [-2, 2], in half widths of the range.
 constexpr double kLargest = 2.0;
-// By how many deviations of its noise the number of rows must be above 0.
-constexpr double kLeastDeviations = 16.0;
-// Deviation of what is left over after a correction, beside its noise, in half widths.
-constexpr double kLeft = 0.001;
-// Deviations of what is to be corrected: of a shift in half widths, and of a factor. It is large
-// where the clip has cut one side of a skewed target.
+// Smallest number of rows that is used, in standard deviations of its noise.
+constexpr double kMinDeviations = 16.0;
+// Standard deviation of the rest after a correction, besides its noise, in half widths.
+constexpr double kRest = 0.001;
+// Prior standard deviations of a shift in half widths, and of a factor; and of both for a skewed
+// target, with its prior odds.
 constexpr double kShift = 0.01;
 constexpr double kFactor = 0.05;
 constexpr double kSkewed = 0.2;
 constexpr double kSkewedOdds = 1.0 / 9.0;
 // The largest factor of one correction.
-constexpr double kMostFactor = 20.0;
+constexpr double kMaxFactor = 20.0;
 
 double HalfWidth(RowBound const& bound) { return (bound.target_upper - bound.target_lower) / 2; }
 
-/** @brief Whole units of a number of absolute value at most 1; what is none is none of them. */
+/** @brief A number of [-1, 1] in integer units; NaN counts as zero. */
 std::int64_t Units(double value, std::int64_t unit) {
   value = std::isfinite(value) ? std::clamp(value, -1.0, 1.0) : 0.0;
   return static_cast<std::int64_t>(std::nearbyint(value * static_cast<double>(unit)));
@@ -47,15 +46,15 @@ std::vector<LocalInt> SumResiduals(Context const* ctx, RowBound const& bound, Me
   auto labels = info.labels.HostView();
   auto weights = info.weights_.ConstHostSpan();
   auto view = tree.HostScView();
-  // Which counts in full.
+  // A row of this weight counts in full.
   double heaviest = (bound.max_weight > 0 ? bound.max_weight : 1.0) * bound.weight_unit;
   double half = own.loss ? HalfWidth(bound) : bound.scale;
   return SumUnits(ctx, n_rows, persons, 2, [&](std::size_t i, auto&& add) {
     double y = labels(i, 0), value = view.LeafValue(position[i]), weight, mean;
     if (own.loss) {
-      // The first tree has the start in it already.
+      // The first tree includes the start.
       weight = weights.empty() ? 1.0 : weights[i];
-      mean = own.loss->MeanOf(static_cast<double>(own.margins[i]) + value);
+      mean = own.loss->PredictMean(static_cast<double>(own.margins[i]) + value);
     } else {
       // Squared loss: the gradient is w (F - y), without the new tree.
       weight = gpair(i, 0).GetHess();
@@ -83,14 +82,14 @@ MeanCorrection::MeanCorrection(Plan const& plan)
       eta_{plan.leaf.eta},
       variance_{plan.loss ? kFactor * kFactor : kShift * kShift} {}
 
-double MeanCorrection::ShiftOf(Released<NoisyInt> const& released) {
+double MeanCorrection::EstimateShift(Released<NoisyInt> const& released) {
   double deviation = std::sqrt(released.variance);
   double unit = kLargest / static_cast<double>(kResidualUnit);
-  // Rows that a shift moves: a prediction beyond the range stays at its end. A factor moves the sum
-  // of the predictions.
+  // The rows that a shift moves: predictions beyond the range stay at its end. A factor moves the
+  // sum of the predictions.
   double rows = static_cast<double>(released.values[1].Value());
-  if (rows < kLeastDeviations * deviation || rows < 1.0) {
-    // A quotient by what may be noise alone can be anything. By all rows a shift is too small.
+  if (rows < kMinDeviations * deviation || rows < 1.0) {
+    // A quotient by mere noise can be anything. With all rows, the shift is too small.
     rows = rows_ * static_cast<double>(kInsideUnit);
   }
   if (rows < 1.0) {
@@ -98,8 +97,8 @@ double MeanCorrection::ShiftOf(Released<NoisyInt> const& released) {
   }
   bool is_factor = largest_mean_ > 0;
   double moved = rows / static_cast<double>(kInsideUnit) * (is_factor ? largest_mean_ : 1.0);
-  double most = is_factor ? kMostFactor - 1.0 : kLargest;
-  double least = is_factor ? 1.0 / kMostFactor - 1.0 : -kLargest;
+  double most = is_factor ? kMaxFactor - 1.0 : kLargest;
+  double least = is_factor ? 1.0 / kMaxFactor - 1.0 : -kLargest;
   double lacks = static_cast<double>(released.values[0].Value()) * unit / moved;
   lacks = std::clamp(lacks, least, most);
   double variance = (deviation * unit / moved) * (deviation * unit / moved);
@@ -107,12 +106,12 @@ double MeanCorrection::ShiftOf(Released<NoisyInt> const& released) {
   double odds = kSkewedOdds * std::sqrt(little / much) *
                 std::exp(std::min(lacks * lacks / 2.0 * (1.0 / little - 1.0 / much), 100.0));
   double kept = (variance_ / little + odds * kSkewed * kSkewed / much) / (1.0 + odds);
-  variance_ = std::max(kept * variance, kLeft * kLeft);
+  variance_ = std::max(kept * variance, kRest * kRest);
   return is_factor ? std::log1p(kept * lacks) : kept * lacks * scale_;
 }
 
 void MeanCorrection::Shift(Released<NoisyInt> const& released, RegTree* tree) {
-  double shift = this->ShiftOf(released);
+  double shift = this->EstimateShift(released);
   if (shift == 0.0) {
     return;
   }

@@ -1,8 +1,8 @@
 /**
- * The correction of the mean of a regression. Gradients are clipped, so that the trees fit less
- * than the mean of a skewed target. After the last tree the mean of what is left over is released,
- * of labels and predictions within their declared range and otherwise not clipped, and the tree is
- * shifted by it; then once more, since predictions beyond the range have come into it.
+ * The correction of the mean of a regression. Because gradients are clipped, the trees
+ * underestimate the mean of a skewed target. After the last tree the mean residual within the
+ * declared range is released, without another clip, and the tree is shifted by it. This is done
+ * twice, because predictions beyond the range can move into it.
  *
  * Proof: docs/proofs/leaves.md
  * Proof: docs/proofs/sensitivity.md
@@ -23,14 +23,13 @@
 
 namespace xgboost::dp {
 /**
- * @brief Sums over the rows of this worker: of what labels exceed predicted means by, both within
- *        their range; and of ones for means inside of it, or of the means themselves where the
- *        correction is a factor. A person counts the mean of its rows.
+ * @brief Sums over the rows of this worker: of labels minus predicted means, both within their
+ * range; and the number of means inside the range, or for a correction by a factor the sum of
+ * means. A person counts the mean of their rows.
  *
- * @param persons  Whom the rows belong to; null where each row counts one.
- * @param own      Margins before the tree, and the loss that says which means they predict; or
- * none.
- * @param gpair    Gradients of the squared loss as XGBoost makes them, before the tree.
+ * @param persons  The persons of the rows; null if the unit is a row.
+ * @param own      The loss of the plan with margins before the tree, or no loss.
+ * @param gpair    Gradients of the squared loss of XGBoost, before the tree.
  * @param position The leaf of each row in the tree.
  */
 [[nodiscard]] std::vector<LocalInt> SumResiduals(Context const* ctx, RowBound const& bound,
@@ -40,23 +39,22 @@ namespace xgboost::dp {
                                                  std::vector<bst_node_t> const& position,
                                                  RegTree const& tree);
 
-/** @brief Shifts the last tree by released means. Reads released sums only. */
+/** @brief Shifts the last tree by released means. */
 class MeanCorrection {
  public:
   explicit MeanCorrection(Plan const& plan);
   /**
-   * @brief Shift all leaves, so that the mean of the predictions is that of the labels, as far as
-   *        the released sums stand out of their noise.
+   * @brief Shift all leaves by an estimate of the mean residual, which shrinks with the noise.
    */
   void Shift(Released<NoisyInt> const& released, RegTree* tree);
 
  private:
-  [[nodiscard]] double ShiftOf(Released<NoisyInt> const& released);
+  [[nodiscard]] double EstimateShift(Released<NoisyInt> const& released);
 
   double scale_;
-  double rows_;          // released or public; 0 where they are not known
-  double largest_mean_;  // in half widths; 0 where the correction is no factor
+  double rows_;          // released or public; 0 if unknown
+  double largest_mean_;  // in half widths; 0 without a correction by a factor
   double eta_;
-  double variance_;  // of the shift to come, in half widths or logarithms squared
+  double variance_;  // prior variance of the next shift, in half widths or logarithms squared
 };
 }  // namespace xgboost::dp

@@ -14,12 +14,12 @@
 
 namespace xgboost::dp {
 namespace {
-/** @brief A number of a range as one on [-1, 1]: a grid integer of at most 2^shift. */
+/** @brief A number of a range, scaled to [-1, 1], as an integer of at most 2^shift. */
 std::int64_t OnGrid(double value, LabelRange range, std::int32_t shift) {
   double half = (range.upper - range.lower) / 2;
   double centred = (value - range.lower - half) / half;
-  // What is not a number is refused elsewhere; here it must only not break the bound. The
-  // logarithm of a time of 0 and the exponential of a large margin are infinite, and at an end.
+  // NaN is refused elsewhere; here it must not break the bound. The logarithm of 0 and the
+  // exponential of a large margin are infinite, and become an end.
   centred = std::isnan(centred) ? 0.0 : std::clamp(centred, -1.0, 1.0);
   return static_cast<std::int64_t>(std::nearbyint(std::ldexp(centred, shift)));
 }
@@ -32,128 +32,131 @@ LabelRange ReadRange(JsonReader const& in, std::string const& name) {
 
 std::size_t ReadCount(JsonReader const& in) { return in.Int("num_class", 2, 1 << 20); }
 
-/** @brief The number of rows: each adds one. */
-Json CountRows(Request const& asked) {
-  CHECK(!asked.in.Has("n_public"));
-  return asked.Noisy(asked.Sum(1, [&](std::size_t, auto&& add) { add(0, asked.One()); }));
+/** @brief The number of rows. */
+Json CountRows(Request const& request) {
+  CHECK(!request.in.Has("n_public"));
+  return request.Noisy(request.Sum(1, [&](std::size_t, auto&& add) { add(0, request.One()); }));
 }
 
-/** @brief The number of rows of each class: a row adds one to one of them. */
-Json CountClasses(Request const& asked) {
-  auto n_class = ReadCount(asked.in);
-  auto labels = asked.Info().labels.HostView();
-  return asked.Noisy(asked.Sum(n_class, [&](std::size_t i, auto&& add) {
+/** @brief The number of rows of each class. */
+Json CountClasses(Request const& request) {
+  auto n_class = ReadCount(request.in);
+  auto labels = request.Info().labels.HostView();
+  return request.Noisy(request.Sum(n_class, [&](std::size_t i, auto&& add) {
     auto label = labels(i, 0);
     if (label >= 0 && label < static_cast<float>(n_class)) {
-      add(static_cast<std::size_t>(label), asked.One());
+      add(static_cast<std::size_t>(label), request.One());
     }
   }));
 }
 
 /**
- * @brief The number of labels in equal cells of their range, those beyond it at its ends: a row
- *        adds one to one of them.
+ * @brief The number of labels in equal cells of their range. Labels beyond it count at its ends.
  */
-Json CountCells(Request const& asked) {
-  auto range = ReadRange(asked.in, "target");
-  auto n_cells = ReadCount(asked.in);
-  auto labels = asked.Info().labels.HostView();
+Json CountCells(Request const& request) {
+  auto range = ReadRange(request.in, "target");
+  auto n_cells = ReadCount(request.in);
+  auto labels = request.Info().labels.HostView();
   auto n = static_cast<double>(n_cells);
-  return asked.Noisy(asked.Sum(n_cells, [&](std::size_t i, auto&& add) {
+  return request.Noisy(request.Sum(n_cells, [&](std::size_t i, auto&& add) {
     double label = labels(i, 0);
     double cell = std::floor((label - range.lower) / (range.upper - range.lower) * n);
-    // A label that is not a number is refused elsewhere.
+    // NaN is refused elsewhere.
     cell = std::isfinite(cell) ? std::clamp(cell, 0.0, n - 1.0)
                                : (label > range.upper ? n - 1.0 : 0.0);
-    add(static_cast<std::size_t>(cell), asked.One());
+    add(static_cast<std::size_t>(cell), request.One());
   }));
 }
 
 /**
- * @brief The sums of labels on [-1, 1], then the number of rows where nobody knows it, and the sum
- *        of exp(base_margin) where it is asked for: a row adds at most one to each.
+ * @brief Sums of labels on [-1, 1], the number of rows if it is not public, and optionally the sum
+ *        of exp(base_margin). A row adds at most one to each.
  *
- * @param ranges Of the label, or of each of several targets.
- * @param times  Whether labels are logarithms of the first times of intervals.
+ * @param ranges Of the label, or of each target.
+ * @param times  Whether labels are logarithms of the lower ends of intervals.
  */
-std::vector<LocalInt> SumLabels(Request const& asked, std::vector<LabelRange> const& ranges,
+std::vector<LocalInt> SumLabels(Request const& request, std::vector<LabelRange> const& ranges,
                                 bool times, std::optional<LabelRange> exposures) {
-  bool of_rows = !asked.in.Has("n_public");
-  auto n_rows = asked.Info().num_row_;
-  auto labels = asked.Info().labels.HostView();
-  auto first_times = asked.Info().labels_lower_bound_.ConstHostSpan();
-  auto margins = asked.Info().base_margin_.HostView();
+  bool of_rows = !request.in.Has("n_public");
+  auto n_rows = request.Info().num_row_;
+  auto labels = request.Info().labels.HostView();
+  auto first_times = request.Info().labels_lower_bound_.ConstHostSpan();
+  auto margins = request.Info().base_margin_.HostView();
   auto n_labels = ranges.size();
   CHECK(!times || first_times.size() == n_rows);
   CHECK(!exposures || margins.Shape(0) == n_rows);
   CHECK(n_rows == 0 || times || n_labels == 1 || labels.Shape(1) == n_labels)
       << "The request for an intercept is for another number of targets.";
   auto n_sums = n_labels + (of_rows ? 1 : 0) + (exposures ? 1 : 0);
-  return asked.Sum(n_sums, [&](std::size_t i, auto&& add) {
+  return request.Sum(n_sums, [&](std::size_t i, auto&& add) {
     for (std::size_t k = 0; k < n_labels; ++k) {
       double label = times ? std::log(static_cast<double>(first_times[i])) : labels(i, k);
-      add(k, OnGrid(label, ranges[k], asked.shift));
+      add(k, OnGrid(label, ranges[k], request.shift));
     }
     if (of_rows) {
-      add(n_labels, asked.One());
+      add(n_labels, request.One());
     }
     if (exposures) {
       add(n_sums - 1,
-          OnGrid(std::exp(static_cast<double>(margins(i, 0))), *exposures, asked.shift));
+          OnGrid(std::exp(static_cast<double>(margins(i, 0))), *exposures, request.shift));
     }
   });
 }
 
-/** @brief The sum of the share of its columns that a row has: cells neither 0 nor missing. */
-LocalInt PresentCells(Request const& asked, std::int64_t n_columns) {
+/** @brief Sum over rows of the share of columns that are neither 0 nor missing. */
+LocalInt PresentCells(Request const& request, std::int64_t n_columns) {
   LocalInt sum{0};
-  ForEachPage(asked.ctx, asked.matrix, [&](SparsePage const& page) {
+  ForEachPage(request.ctx, request.matrix, [&](SparsePage const& page) {
     auto view = page.GetView();
     for (std::size_t i = 0; i < view.Size(); ++i) {
       std::int64_t present = 0;
       for (auto const& entry : view[i]) {
         present += entry.fvalue != 0.0f ? 1 : 0;
       }
-      sum.value += (std::min(present, n_columns) << asked.shift) / n_columns;
+      sum.value += (std::min(present, n_columns) << request.shift) / n_columns;
     }
   });
   return sum;
 }
 
-Json SumBinary(Request const& asked) {
-  auto sums = SumLabels(asked, {{0, 1}}, false, {});
-  if (asked.in.Has("columns")) {
-    sums.push_back(PresentCells(asked, asked.in.Int("columns", 1, 1 << 30)));
+Json SumBinary(Request const& request) {
+  auto sums = SumLabels(request, {{0, 1}}, false, {});
+  if (request.in.Has("columns")) {
+    sums.push_back(PresentCells(request, request.in.Int("columns", 1, 1 << 30)));
   }
-  return asked.Noisy(sums);
+  return request.Noisy(sums);
 }
 
-Json SumTargets(Request const& asked) {
-  return asked.Noisy(SumLabels(asked, ReadRanges(asked.in), false, {}));
+Json SumTargets(Request const& request) {
+  return request.Noisy(SumLabels(request, ReadRanges(request.in), false, {}));
 }
 
-Json SumRegression(Request const& asked) {
+Json SumRegression(Request const& request) {
   std::optional<LabelRange> exposures;
-  if (asked.in.Has("exposure_lower")) {
-    exposures = ReadRange(asked.in, "exposure");
+  if (request.in.Has("exposure_lower")) {
+    exposures = ReadRange(request.in, "exposure");
   }
-  bool times = asked.in.Has("times") && asked.in.Bool("times");
-  return asked.Noisy(SumLabels(asked, {ReadRange(asked.in, "target")}, times, exposures));
+  bool times = request.in.Has("times") && request.in.Bool("times");
+  return request.Noisy(SumLabels(request, {ReadRange(request.in, "target")}, times, exposures));
 }
 
-constexpr RequestKind Intercept(Json (*release)(Request const&), bool reads_columns = false) {
-  return {release, "intercept", kLabelSumsStream, true, reads_columns};
-}
+struct RequestKind {
+  Json (*release)(Request const& request);  // reads its fields of the request first
+  char const* name;                         // of the draw
+  std::uint32_t stream;       // of the key: no two releases before the same trees share one
+  bool reads_columns{false};  // then the unit is a row, and the number of rows is not public
+};
 
-AddKind const kRows{"rows", {CountRows, "rows", kLabelSumsStream}};
-AddKind const kBinary{"binary", Intercept(SumBinary, true)},
-    kClasses{"multiclass", Intercept(CountClasses)}, kCells{"cells", Intercept(CountCells)},
-    kTargets{"targets", Intercept(SumTargets)}, kRegression{"regression", Intercept(SumRegression)};
-
-std::map<std::string, RequestKind>& Kinds() {
-  static std::map<std::string, RequestKind> all;
-  return all;
-}
+std::map<std::string, RequestKind> const kKinds{
+    {"rows", {CountRows, "rows", kLabelSumsStream}},
+    {"binary", {SumBinary, "intercept", kLabelSumsStream, true}},
+    {"multiclass", {CountClasses, "intercept", kLabelSumsStream}},
+    {"cells", {CountCells, "intercept", kLabelSumsStream}},
+    {"targets", {SumTargets, "intercept", kLabelSumsStream}},
+    {"regression", {SumRegression, "intercept", kLabelSumsStream}},
+    {"range", {ReleaseLabelRange, "range", kLabelRangeStream}},
+    {"columns", {ReleaseColumnSums, "columns", kColumnSumsStream, true}},
+};
 
 std::string Answer(Json released, Release const& release) {
   Json out{Object{}};
@@ -168,10 +171,6 @@ std::string Answer(Json released, Release const& release) {
 }
 }  // namespace
 
-AddKind::AddKind(char const* kind, RequestKind how) {
-  CHECK(Kinds().emplace(kind, how).second) << "Two files add the same kind of request.";
-}
-
 Json Request::Noisy(std::vector<LocalInt> const& sums) const {
   Array out;
   for (auto sum : release->AddNoise(event, sums).values) {
@@ -182,29 +181,28 @@ Json Request::Noisy(std::vector<LocalInt> const& sums) const {
 
 std::string ReleaseBeforeTrees(Context const* ctx, std::shared_ptr<DMatrix> const& p_fmat,
                                std::shared_ptr<Persons const> const& persons,
-                               std::string const& text) {
-  auto json = Json::Load(StringView{text});
+                               std::string const& request_text) {
+  auto json = Json::Load(StringView{request_text});
   JsonReader in{json, "request."};
-  auto known_kind = Kinds().find(in.Text("kind"));
-  CHECK(known_kind != Kinds().cend()) << "The request before the trees is of an unknown kind.";
+  auto known_kind = kKinds.find(in.Text("kind"));
+  CHECK(known_kind != kKinds.cend()) << "The request before the trees is of an unknown kind.";
   auto const& kind = known_kind->second;
   auto shift = static_cast<std::int32_t>(in.Int("shift", 0, 26));
   auto known = ReadKnownNoise(in);
   NoiseEvent event{kind.name, false, ReadSigma2(in, known.is_none)};
-  auto person_level = in.Enum<bool>("unit", {{"row", false}, {"person", true}});
+  auto person_level = in.Enum<bool>("unit", kUnits);
   auto plan_id = in.Text("plan_id");
   auto masking = ReadMasking(in.Part("masking"));
-  CHECK(kind.may_be_masked || !masking.IsOn()) << "This release has no masked sums.";
   CHECK(!in.Has("columns") || (kind.reads_columns && !in.Has("n_public") && !person_level));
   CHECK((persons != nullptr) == person_level)
       << "The request before the trees and the DMatrix disagree on the unit of privacy: give the "
          "ids of persons as `dp_privacy_id`.";
 
   Release release{ctx, known.is_none, known.key, masking, kind.stream, person_level};
-  release.OpenPads(plan_id, false);  // the training goes on with them
+  release.OpenPads(plan_id, false);  // the training needs them too
   Persons::Keep(p_fmat, plan_id, persons, in.Has("again") && in.Bool("again"));
   CheckNumRows(ctx, masking, p_fmat->Info().num_row_, kMaxRows);
-  Request asked{in, ctx, p_fmat.get(), persons.get(), shift, event, &release};
-  return Answer(kind.release(asked), release);
+  Request request{in, ctx, p_fmat.get(), persons.get(), shift, event, &release};
+  return Answer(kind.release(request), release);
 }
 }  // namespace xgboost::dp

@@ -3,32 +3,29 @@
 #include <algorithm>  // for clamp, max, all_of, copy_n, fill_n, min
 #include <array>      // for array
 #include <cmath>      // for isinf, sqrt
-#include <cstddef>    // for size_t
 #include <memory>     // for unique_ptr
-#include <vector>     // for vector
 
 #include "common/threading_utils.h"        // for ParallelFor
-#include "plugin_cpp/plan/row_bound.h"     // for ClassQuantiser
-#include "plugin_cpp/rows/person_bound.h"  // for BoundPersons, NormsOfRows
+#include "plugin_cpp/rows/person_bound.h"  // for BoundPersons, WorstNorms
 #include "plugin_cpp/simd.h"               // for ResizeInLargePages
 #include "xgboost/logging.h"               // for CHECK
 
 namespace xgboost::dp {
 namespace {
-// Rows. At a power of two apart, the classes of a row would lie in few sets of a cache.
+// Rows. A power of two would map the classes of a row to few sets of the cache.
 constexpr std::size_t kBlock = 504;
 
-/** @brief What the rows of a block bring to their gradients. */
+/** @brief Weights, labels and norms of the rows of a block. */
 struct Block {
   std::size_t begin{0};
   std::size_t n{0};
   std::array<double, kBlock> given;    // weights
-  std::array<double, kBlock> weights;  // the same in their unit, within their public bound
-  std::array<double, kBlock> labels;   // in the mode kPrediction, for losses of XGBoost
-  std::array<double, kBlock> norms;    // the largest over the labels where C = 1, in that mode
+  std::array<double, kBlock> weights;  // in their unit, within their public bound
+  std::array<double, kBlock> labels;   // kPrediction with a loss of XGBoost
+  std::array<double, kBlock> norms;    // kPrediction: the largest over all labels, for C = 1
 };
 
-/** @brief The norms of all rows. Most often they are one number, and nothing is written. */
+/** @brief The norms of all rows. They are often one number, which needs no memory traffic. */
 class RowNorms {
  public:
   RowNorms() = default;
@@ -50,7 +47,7 @@ class RowNorms {
     }
   }
 
-  [[nodiscard]] NormsOfRows All() {
+  [[nodiscard]] WorstNorms All() {
     bool is_same = std::all_of(same_.cbegin(), same_.cend(),
                                [&](auto v) { return v == same_[0] && v != kDiffer; });
     for (std::size_t b = 0; !is_same && b < same_.size(); ++b) {
@@ -69,7 +66,7 @@ class RowNorms {
   std::unique_ptr<float[]> norms_;
 };
 
-/** @brief Gradients as the row bound takes them: of targets in range and of bounded weights. */
+/** @brief Inputs of the row bound: gradients for targets in range and for bounded weights. */
 class RowInputs {
  public:
   RowInputs(RowBound const& bound, MetaInfo const& info, RoundLoss const& own,
@@ -86,10 +83,9 @@ class RowInputs {
             double* hessians) const;
 
  private:
-  /** @param pairs Of the first row of the block; those of the next rows follow at the stride. */
   void Read(Block const& block, GradientPair const* pairs, std::size_t stride, double* gradients,
             double* hessians) const;
-  /** @brief The pairs of the plan's own loss, with the norms of rows in the mode kPrediction. */
+  /** @brief The pairs of the loss of the plan, and in the mode kPrediction the norms of rows. */
   void ReadLoss(Block* block, double* gradients, double* hessians) const;
 
   RowBound const& bound_;
@@ -106,7 +102,7 @@ void RowInputs::Begin(std::size_t begin, std::size_t n, Block* out) const {
   bool by_prediction = bound_.mode == RowBound::Mode::kPrediction;
   if (by_prediction || bound_.max_weight > 0 || bound_.unit_hessian || own_.loss) {
     if (weights_.empty()) {
-      out->given.fill(1.0);  // which may exceed the bound as well
+      out->given.fill(1.0);  // may exceed the bound too
     } else {
       std::copy_n(weights_.data() + begin, n, out->given.data());
     }
@@ -132,8 +128,8 @@ void RowInputs::Read(Block const& block, GradientPair const* pairs, std::size_t 
     hessians[k] = pairs[k * stride].GetHess();
   }
   if (bound_.clamp_target) {
-    // Squared loss: the gradient is w (F - y), so this is w (F - clamp(y)). Labels beyond their
-    // declared domain are clamped, not refused: the row bound holds in any case.
+    // Squared loss: w (F - y) becomes w (F - clamp(y)). Labels beyond their declared domain are
+    // clamped, not refused: the row bound holds in any case.
     for (std::size_t k = 0; k < n; ++k) {
       double y = labels_(begin + k, 0);
       gradients[k] += hessians[k] * (y - std::clamp(y, bound_.target_lower, bound_.target_upper));
@@ -168,7 +164,7 @@ void RowInputs::ReadLoss(Block* block, double* g, double* h) const {
   auto lasts = info_.labels_upper_bound_.ConstHostSpan();
   auto start = own_.round == 0 ? loss.Start() : 0.0;
   for (std::size_t l = 0; l < n_labels; ++l) {
-    auto range = loss.RangeOf(l, {bound_.target_lower, bound_.target_upper});
+    auto range = loss.TargetRange(l, {bound_.target_lower, bound_.target_upper});
     auto within = [&](double label) { return std::clamp(label, range.lower, range.upper); };
     for (std::size_t i = 0; i < n; ++i) {
       if (loss.IsInterval()) {
@@ -200,7 +196,7 @@ void RowInputs::ReadLoss(Block* block, double* g, double* h) const {
     }
   }
   if (bound_.mode == RowBound::Mode::kPrediction) {
-    // Unit Hessians are no function of the label: the loss is asked for its gradients alone.
+    // Unit Hessians do not depend on the label: use the norm of gradients only.
     auto r = bound_.hessian_weight;
     auto* norms = block->norms.data();
     loss.LargestNorms(rows, bound_.unit_hessian ? 0.0 : r, norms);
@@ -228,7 +224,7 @@ void RowInputs::Read(linalg::MatrixView<GradientPair const> gpair, Block* block,
   }
 }
 
-/** @brief From gradients of all classes of a block, class by class, to integers in their place. */
+/** @brief Replaces the gradients of a block, class by class, by integers. */
 class BlockQuantiser {
  public:
   BlockQuantiser(RowBound const& bound, bool has_loss, std::size_t n_class)
@@ -270,7 +266,7 @@ class BlockQuantiser {
 void QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const& info,
                        Persons const* persons, RoundLoss const& own,
                        linalg::MatrixView<GradientPair const> gpair,
-                       std::vector<std::uint8_t> const& sample, RowsOfPersons* several,
+                       std::vector<std::uint8_t> const& sample, PersonRows* several,
                        std::vector<ClassGradients>* out) {
   auto n_rows = info.num_row_;
   auto n_class = gpair.Shape(1);
@@ -304,7 +300,7 @@ void QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const
       LocalSum sum;
       auto* words = (*out)[k].pairs.data() + begin;
       for (std::size_t i = 0; i < n; ++i) {
-        // Both are of at most 2^24.
+        // Both are at most 2^24.
         auto g = static_cast<std::int32_t>(gradients[k * n + i]);
         auto h = static_cast<std::int32_t>(hessians[k * n + i]);
         words[i] = PackedPair{g, h};

@@ -1,15 +1,14 @@
 /**
- * From XGBoost's gradients, or those of a loss of the plan, to bounded integers: clip every row to
- * the row bound and quantise, and bound the rows of a person together.
+ * Bounded integers from the gradients of XGBoost or of a loss of the plan: every row is clipped to
+ * the row bound and quantised, and the rows of a person are bounded together.
  *
- * All sums are sums of integers, hence independent of threads, pages and workers.
+ * All sums are sums of integers, and do not depend on threads, pages and workers.
  *
  * Proof: docs/proofs/integer-grid.md
  * Proof: docs/proofs/sensitivity.md
  */
 #pragma once
 
-#include <cstddef>  // for size_t
 #include <cstdint>  // for int32_t, int64_t, uint64_t, uint8_t
 #include <vector>   // for vector
 
@@ -24,17 +23,17 @@
 #include "xgboost/span.h"               // for Span
 
 namespace xgboost::dp {
-/** @brief The loss of a round, and what its rows predict before it. */
+/** @brief The loss of a round, and the margins before it. */
 struct RoundLoss {
-  Loss const* loss{nullptr};          // null where the gradients are XGBoost's
+  Loss const* loss{nullptr};          // null for gradients of XGBoost
   common::Span<float const> margins;  // row by row, all outputs of each
   std::int32_t round{0};
 };
 
 /**
- * @brief The integers of a row in one word, which sums both by one addition: G 2^32 + H.
+ * @brief The integers of a row in one word, G 2^32 + H, so that one addition sums both.
  *
- * A sum of such words is right while the entries of all its rows together stay below kLimit.
+ * A sum of such words is correct while both sums stay below kLimit.
  */
 class PackedPair {
  public:
@@ -48,7 +47,7 @@ class PackedPair {
     word_ += that.word_;
     return *this;
   }
-  /** @brief Both entries; H is at least 0, so that nothing is borrowed from G. */
+  /** @brief Both entries; H is not negative, so nothing is borrowed from G. */
   [[nodiscard]] LocalSum Sum() const {
     return LocalSum{static_cast<std::int64_t>(word_) >> 32,
                     static_cast<std::int64_t>(word_ & 0xffffffffULL)};
@@ -64,26 +63,24 @@ struct ClassGradients {
 };
 
 /**
- * @brief The integers within the bound of a row, of each class, of persons with several rows, in
- *        the order of Persons::RowsOfSeveral.
- *
- * They lie anywhere in the matrix. What is done person by person reads them one after the other.
+ * @brief Row-bounded integers of persons with several rows, for each class, in the order of
+ *        Persons::GroupedRows: contiguous copies for loops over persons.
  */
-using RowsOfPersons = std::vector<std::vector<PackedPair>>;
+using PersonRows = std::vector<std::vector<PackedPair>>;
 
 /**
  * @brief Quantise the gradients of one round.
  *
- * @param persons Whose rows have a bound together, null where each row has its own.
- * @param own     The loss of the plan, which then makes the gradients; else none.
- * @param gpair   Gradients by row and class, as XGBoost makes them.
- * @param sample  Which rows take part; empty for all. The others count nothing.
- * @param several Rows of persons with several rows, if there are any; null if nobody asks.
+ * @param persons Persons whose rows share a bound; null if each row has its own.
+ * @param own     The loss of the plan, if it computes the gradients.
+ * @param gpair   Gradients of XGBoost, by row and class.
+ * @param sample  Whether a row takes part; empty for all rows.
+ * @param several Output for rows of persons with several rows, or null.
  * @param out     One entry for each class.
  */
 void QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const& info,
                        Persons const* persons, RoundLoss const& own,
                        linalg::MatrixView<GradientPair const> gpair,
-                       std::vector<std::uint8_t> const& sample, RowsOfPersons* several,
+                       std::vector<std::uint8_t> const& sample, PersonRows* several,
                        std::vector<ClassGradients>* out);
 }  // namespace xgboost::dp

@@ -5,29 +5,28 @@
 #include <cmath>      // for abs, ldexp, sqrt
 #include <limits>     // for numeric_limits
 
-#include "common/threading_utils.h"      // for ParallelFor, Sched
-#include "plugin_cpp/random/samplers.h"  // for IntegerSqrt
-#include "plugin_cpp/simd.h"             // for Prefetch, ResizeInLargePages, XGB_DP_SIMD
+#include "common/threading_utils.h"  // for ParallelFor, Sched
+#include "plugin_cpp/simd.h"         // for Prefetch, ResizeInLargePages, XGB_DP_SIMD
 
 namespace xgboost::dp {
 namespace {
-constexpr std::int32_t kBits = 10;    // fractional bits of a norm
-constexpr std::int32_t kTries = 4;    // to meet the bound with numbers that are rounded evenly
-constexpr std::size_t kGroups = 128;  // of a block
-constexpr std::size_t kAhead = 64;    // rows, whose integers lie anywhere
+constexpr std::int32_t kBits = 10;           // fractional bits of a norm
+constexpr std::int32_t kTries = 4;           // to meet the bound by scaling, with unbiased rounding
+constexpr std::size_t kGroups = 128;         // of a block
+constexpr std::size_t kAhead = 64;           // rows to prefetch
 constexpr std::uint32_t kManyRows = 100000;  // of one person
 
 /**
- * @brief Integers times a factor that is at most 1, none larger than it was.
+ * @brief Scale integers by a factor of at most 1, so that none grows.
  *
- * What rounding takes from a row the next ones get, so that sums over many rows of a person are
- * right although each of them is a few steps of the grid only.
+ * Rounding errors are carried to the next rows, so sums over many rows of a person are accurate
+ * even if each row has few steps of the grid.
  *
- * @param width Entries of a row. Entry e of row j of person l is at (j width + e) kLanes + l.
+ * @param width Entries per row. Entry e of row j of person l is at (j width + e) kLanes + l.
  */
 template <std::size_t kLanes>
-inline void Spread(double const* given, std::size_t n_rows, std::size_t width, double const* scale,
-                   double* out) {
+inline void ScaleRows(double const* given, std::size_t n_rows, std::size_t width,
+                      double const* scale, double* out) {
   for (std::size_t entry = 0; entry < width; ++entry) {
     double carry[kLanes] = {};
     for (std::size_t at = entry * kLanes; at < n_rows * width * kLanes; at += width * kLanes) {
@@ -42,11 +41,10 @@ inline void Spread(double const* given, std::size_t n_rows, std::size_t width, d
   }
 }
 
-/** @brief No less than the sizes of persons whose rows are in the ball, and rarely more. */
+/** @brief Upper bounds of the sizes of persons whose rows are in the ball, usually tight. */
 template <std::size_t kLanes>
-inline void NoLessThanSizes(double const* kept, std::size_t n_rows, std::size_t width,
-                            double* sizes) {
-  double sums[kLanes] = {};  // with `sizes` in their place the loop is not wide
+inline void SizeBounds(double const* kept, std::size_t n_rows, std::size_t width, double* sizes) {
+  double sums[kLanes] = {};  // a loop over `sizes` itself is not vectorised
   for (std::size_t j = 0; j < n_rows; ++j) {
     double squares[kLanes] = {};
     for (std::size_t entry = 0; entry < width; ++entry) {
@@ -56,8 +54,8 @@ inline void NoLessThanSizes(double const* kept, std::size_t n_rows, std::size_t 
       kept += kLanes;
     }
     for (std::size_t l = 0; l < kLanes; ++l) {
-      // The size of a row is less than one step of 2^-kBits above its root. The other half step is
-      // more than all roundings take.
+      // The size of a row is less than one step of 2^-kBits above its root. The additional half
+      // step covers all rounding.
       sums[l] += std::sqrt(squares[l]) * 1024.0 + 1.5;
     }
   }
@@ -65,9 +63,9 @@ inline void NoLessThanSizes(double const* kept, std::size_t n_rows, std::size_t 
 }
 
 /**
- * @brief From words to entries.
+ * @brief Unpack words to entries.
  *
- * @param pairs Of rows, side by side.
+ * @param pairs Of rows, interleaved by person.
  * @param step  Entries of a row of all persons.
  * @param out   The first entry of a class.
  */
@@ -82,7 +80,7 @@ inline void Unpack(PackedPair const* pairs, std::size_t n_rows, std::size_t step
   }
 }
 
-/** @brief From entries to words. @return What sums gain; right for up to 2^28 rows. */
+/** @brief Pack entries to words. @return The change of the sums; exact for up to 2^28 rows. */
 template <std::size_t kLanes>
 inline LocalSum Pack(double const* kept, double const* given, std::size_t n_rows, std::size_t step,
                      PackedPair* pairs) {
@@ -105,10 +103,9 @@ inline LocalSum Pack(double const* kept, double const* given, std::size_t n_rows
   return gained;
 }
 
-constexpr std::size_t kMost = PersonGroup::kMost;
+constexpr std::size_t kMost = PersonGroup::kMaxPersons;
 
-// The same for kMost persons, or one, in instructions that are as wide as the processor has them.
-// What is a template has no clones.
+// The same for kMost persons, or one. Templates cannot have clones for vector instructions.
 
 XGB_DP_SIMD void Unpack(bool many, PackedPair const* pairs, std::size_t n_rows, std::size_t step,
                         double* out) {
@@ -121,27 +118,26 @@ XGB_DP_SIMD LocalSum Pack(bool many, double const* kept, double const* given, st
               : Pack<1>(kept, given, n_rows, step, pairs);
 }
 
-XGB_DP_SIMD void Spread(bool many, double const* given, std::size_t n_rows, std::size_t width,
-                        double const* scale, double* out) {
-  many ? Spread<kMost>(given, n_rows, width, scale, out)
-       : Spread<1>(given, n_rows, width, scale, out);
+XGB_DP_SIMD void ScaleRows(bool many, double const* given, std::size_t n_rows, std::size_t width,
+                           double const* scale, double* out) {
+  many ? ScaleRows<kMost>(given, n_rows, width, scale, out)
+       : ScaleRows<1>(given, n_rows, width, scale, out);
 }
 
-XGB_DP_SIMD void NoLessThanSizes(bool many, double const* kept, std::size_t n_rows,
-                                 std::size_t width, double* sizes) {
-  many ? NoLessThanSizes<kMost>(kept, n_rows, width, sizes)
-       : NoLessThanSizes<1>(kept, n_rows, width, sizes);
+XGB_DP_SIMD void SizeBounds(bool many, double const* kept, std::size_t n_rows, std::size_t width,
+                            double* sizes) {
+  many ? SizeBounds<kMost>(kept, n_rows, width, sizes) : SizeBounds<1>(kept, n_rows, width, sizes);
 }
 
-/** @brief What all persons have to keep. */
-struct Limits {
+/** @brief Bounds of all persons. */
+struct PersonLimits {
   bool is_ball, by_prediction, has_outputs;
-  std::size_t joint;  // classes that have one norm
+  std::size_t joint;  // number of classes with a joint norm
   std::uint64_t unit, h_max, output_g, output_h;
-  std::uint64_t limit;  // of a size
-  double most;          // sum of norms, where C = 1
+  std::uint64_t limit;  // of the size of a person
+  double most;          // sum of norms, for C = 1
 
-  Limits(RowBound const& bound, std::size_t n_class)
+  PersonLimits(RowBound const& bound, std::size_t n_class)
       : is_ball{bound.IsBall()},
         by_prediction{bound.mode == RowBound::Mode::kPrediction},
         has_outputs{bound.HasOutputBounds()},
@@ -154,22 +150,21 @@ struct Limits {
         most{static_cast<double>(bound.MaxGradientSum()) / static_cast<double>(bound.Unit())} {}
 };
 
-/** @brief Bounds a group of at most kLanes persons in some classes that have one norm. */
+/** @brief Bounds a group of at most kLanes persons in the classes of one norm. */
 template <std::size_t kLanes>
 class GroupBound {
  public:
-  explicit GroupBound(Limits const& limits) : limits_{limits}, width_{2 * limits.joint} {}
+  explicit GroupBound(PersonLimits const& limits) : limits_{limits}, width_{2 * limits.joint} {}
 
   /**
-   * @param group  Of persons.
-   * @param rows   Theirs, side by side.
+   * @param rows   Rows of the group, interleaved.
    * @param norms  Of all rows.
-   * @param first  Of the classes.
-   * @param out    Of all classes: integers of rows, in whose place those of persons come.
+   * @param first  The first of the classes.
+   * @param out    Integers of all classes, to be replaced.
    * @param change Of the sums of these classes.
    */
-  void operator()(PersonGroup const& group, std::uint32_t const* rows, NormsOfRows norms,
-                  std::size_t first, RowsOfPersons* several, std::vector<ClassGradients>* out,
+  void operator()(PersonGroup const& group, std::uint32_t const* rows, WorstNorms norms,
+                  std::size_t first, PersonRows* several, std::vector<ClassGradients>* out,
                   LocalSum* change) {
     group_ = group;
     rows_ = rows;
@@ -183,7 +178,6 @@ class GroupBound {
       this->Read((*out)[first + k].pairs, k, several ? &(*several)[first + k] : nullptr);
     }
     if (limits_.by_prediction) {
-      // Only what the factor leaves is looked at.
       this->ScaleBy(norms);
     } else {
       this->FindSizes(given_);
@@ -225,7 +219,7 @@ class GroupBound {
         [&](auto j, auto l, auto i) { (*pairs)[rows_[i]] = words_[j * kLanes + l]; });
   }
 
-  void ScaleBy(NormsOfRows norms) {
+  void ScaleBy(WorstNorms norms) {
     std::array<double, kLanes> sums{};
     group_.ForEach<kLanes>([&](auto, auto l, auto i) {
       sums[l] += static_cast<double>(norms.of_rows ? norms.of_rows[rows_[i]] : norms.same);
@@ -236,15 +230,15 @@ class GroupBound {
   }
 
   void Scale() {
-    Spread(kLanes == kMost, given_.data(), group_.rows, width_, scale_.data(), kept_.data());
+    ScaleRows(kLanes == kMost, given_.data(), group_.rows, width_, scale_.data(), kept_.data());
   }
 
-  /** @brief Sizes of all persons, 0 for what is surely within the limit. */
+  /** @brief Sizes of all persons; 0 if they are certainly within the limit. */
   void FindSizes(std::vector<double> const& entries) {
     std::array<double, kLanes> no_less;
     no_less.fill(std::numeric_limits<double>::infinity());
     if (limits_.is_ball && !limits_.has_outputs && group_.rows < kManyRows) {
-      NoLessThanSizes(kLanes == kMost, entries.data(), group_.rows, width_, no_less.data());
+      SizeBounds(kLanes == kMost, entries.data(), group_.rows, width_, no_less.data());
     }
     for (std::size_t l = 0; l < kLanes; ++l) {
       bool is_within = no_less[l] <= static_cast<double>(limits_.limit);
@@ -252,19 +246,19 @@ class GroupBound {
     }
   }
 
-  /** @brief An entry over the most that it may be, times B: no less, in units of 2^-kBits. */
+  /** @brief An entry over its maximum, times B, rounded up in units of 2^-kBits. */
   [[nodiscard]] std::uint64_t Share(double entry, std::uint64_t most) const {
     auto scaled = (static_cast<std::uint64_t>(std::abs(entry)) * limits_.unit) << kBits;
     return (scaled + most - 1) / most;
   }
 
-  /** @brief No less than the sum of the norms of a person's rows, in units of 2^-kBits. */
+  /** @brief Sum of the norms of a person's rows, rounded up in units of 2^-kBits. */
   [[nodiscard]] std::uint64_t Size(double const* person) const {
     std::uint64_t size = 0;
     for (std::size_t j = 0; j < group_.rows; ++j) {
       auto const* row = person + j * width_ * kLanes;
       if (limits_.is_ball) {
-        // A row keeps its own bound: its squares sum to at most 2^40.
+        // A row keeps its own bound: the sum of squares is at most 2^40.
         std::uint64_t squares = 0;
         for (std::size_t entry = 0; entry < width_; ++entry) {
           auto value = static_cast<std::int64_t>(row[entry * kLanes]);
@@ -285,18 +279,18 @@ class GroupBound {
     return size;
   }
 
-  /** @brief Hold the limit, whatever the numbers are. */
+  /** @brief Enforce the limit for any numbers. */
   void Enforce() {
     auto is_over = [&](auto size) { return size > limits_.limit; };
     for (std::int32_t i = 0; i < kTries && std::any_of(sizes_.cbegin(), sizes_.cend(), is_over);
          ++i) {
-      double room = 1.0 - std::ldexp(1.0, 2 * i - 13);  // for the rounding that is new each time
+      double margin = 1.0 - std::ldexp(1.0, 2 * i - 13);  // for the rounding of each try
       for (std::size_t l = 0; l < kLanes; ++l) {
         if (is_over(sizes_[l])) {
-          scale_[l] *= static_cast<double>(limits_.limit) / static_cast<double>(sizes_[l]) * room;
+          scale_[l] *= static_cast<double>(limits_.limit) / static_cast<double>(sizes_[l]) * margin;
         }
       }
-      this->Scale();  // of the others nothing changes
+      this->Scale();  // does not change the others
       for (std::size_t l = 0; l < kLanes; ++l) {
         sizes_[l] = is_over(sizes_[l]) ? this->Size(kept_.data() + l) : sizes_[l];
       }
@@ -304,13 +298,13 @@ class GroupBound {
     for (std::size_t l = 0; l < kLanes; ++l) {
       for (auto at = l; is_over(sizes_[l]) && at < kept_.size(); at += kLanes) {
         kept_[at] = static_cast<double>(
-            CutTo(static_cast<std::int64_t>(kept_[at]), limits_.limit, sizes_[l]));
+            ScaleDown(static_cast<std::int64_t>(kept_[at]), limits_.limit, sizes_[l]));
       }
     }
   }
 
-  Limits const& limits_;
-  std::size_t width_;  // entries of a row, see Spread
+  PersonLimits const& limits_;
+  std::size_t width_;  // entries of a row, see ScaleRows
   PersonGroup group_{};
   std::uint32_t const* rows_{nullptr};
   std::vector<PackedPair> words_;     // of one class
@@ -321,11 +315,11 @@ class GroupBound {
 }  // namespace
 
 void BoundPersons(Context const* ctx, RowBound const& bound, Persons const& persons,
-                  NormsOfRows norms, RowsOfPersons* several, std::vector<ClassGradients>* out) {
+                  WorstNorms norms, PersonRows* several, std::vector<ClassGradients>* out) {
   auto n_class = out->size();
   auto const& groups = persons.Groups();
-  auto const& rows = persons.RowsOfSeveral();
-  Limits limits{bound, n_class};
+  auto const& rows = persons.GroupedRows();
+  PersonLimits limits{bound, n_class};
   if (several) {
     several->resize(n_class);
     for (auto& of_class : *several) {

@@ -1,29 +1,24 @@
 #include "plugin_cpp/rows/persons.h"
 
-#include <algorithm>  // for copy_n, count, lower_bound, min, sort, stable_sort, unique
+#include <algorithm>  // for count, lower_bound, sort, stable_sort, unique
 #include <cstring>    // for memcpy
 #include <iterator>   // for next
 #include <limits>     // for numeric_limits
 #include <map>        // for map
 #include <mutex>      // for mutex, lock_guard
-#include <utility>    // for move
 
-#include "common/threading_utils.h"          // for ParallelFor
 #include "plugin_cpp/random/public_words.h"  // for Scatter, kGoldenStep
 #include "plugin_cpp/rows/raw_pages.h"       // for ForEachPage
-#include "xgboost/context.h"                 // for Context
-#include "xgboost/logging.h"                 // for CHECK
 
 namespace xgboost::dp {
 namespace {
-/** @brief A weak pointer: another matrix at the address of one that is gone has no persons. */
-struct OfMatrix {
+/** @brief With a weak pointer, so that a new matrix at the same address has no persons. */
+struct MatrixEntry {
   std::weak_ptr<DMatrix const> matrix;
   std::shared_ptr<Persons const> persons;
 };
 
-/** @brief Weak pointers: an expired one never matches. */
-struct OfPlan {
+struct PlanEntry {
   std::weak_ptr<DMatrix const> matrix;
   std::weak_ptr<Persons const> persons;
   bool any;
@@ -38,17 +33,17 @@ std::mutex& Mutex() {
   return mutex;
 }
 
-std::map<DMatrix const*, OfMatrix>& Table() {
-  static std::map<DMatrix const*, OfMatrix> table;
+std::map<DMatrix const*, MatrixEntry>& Table() {
+  static std::map<DMatrix const*, MatrixEntry> table;
   return table;
 }
 
-std::map<std::pair<DMatrix const*, std::string>, OfPlan>& KeptTable() {
-  static std::map<std::pair<DMatrix const*, std::string>, OfPlan> table;
+std::map<std::pair<DMatrix const*, std::string>, PlanEntry>& KeptTable() {
+  static std::map<std::pair<DMatrix const*, std::string>, PlanEntry> table;
   return table;
 }
 
-/** @brief Leave out what is of matrices that are gone. */
+/** @brief Remove entries of deleted matrices. */
 template <typename Map>
 void Prune(Map* table) {
   for (auto it = table->begin(); it != table->end();) {
@@ -56,19 +51,18 @@ void Prune(Map* table) {
   }
 }
 
-/** @brief A number of a row, and where it stands there. */
+/** @brief A number of a row and its column. */
 std::uint64_t Word(std::uint32_t place, float value) {
   std::uint32_t bits;
   std::memcpy(&bits, &value, sizeof(bits));
   return (std::uint64_t{place} << 32) | bits;
 }
 
-/** @brief One more number of what a row holds. */
 void Mix(std::uint32_t place, float value, std::uint64_t* key) {
   *key = Scatter(*key + Word(place, value) + kGoldenStep);
 }
 
-/** @brief Calls a function with each number that a row holds beside its features. */
+/** @brief Call a function with each number of a row except its features. */
 template <typename Each>
 void ForEachOwn(MetaInfo const& info, std::size_t row, Each&& each) {
   auto labels = info.labels.HostView(), margins = info.base_margin_.HostView();
@@ -85,8 +79,8 @@ void ForEachOwn(MetaInfo const& info, std::size_t row, Each&& each) {
   }
 }
 
-/** @brief A number for what each row holds: label or its bounds, margins, weight and features. */
-std::vector<std::uint64_t> KeysOfRows(DMatrix* p_fmat) {
+/** @brief A hash of each row: labels, margins, weight and features. */
+std::vector<std::uint64_t> HashRows(DMatrix* p_fmat) {
   auto const* ctx = p_fmat->Ctx();
   auto const& info = p_fmat->Info();
   std::vector<std::uint64_t> keys(info.num_row_);
@@ -94,43 +88,20 @@ std::vector<std::uint64_t> KeysOfRows(DMatrix* p_fmat) {
     ForEachOwn(info, i, [&](float value) { Mix(0, value, &keys[i]); });
   });
   if (!p_fmat->PageExists<SparsePage>()) {
-    return keys;  // such a matrix is refused elsewhere
+    return keys;  // CheckMatrix refuses it
   }
   ForEachPage(ctx, p_fmat, [&](SparsePage const& page) {
     auto view = page.GetView();
-    constexpr std::size_t kSome = 4;  // rows, whose steps do not wait for each other
-    common::ParallelFor((view.Size() + kSome - 1) / kSome, ctx->Threads(), [&](auto block) {
-      auto begin = block * kSome, end = std::min(begin + kSome, view.Size());
-      auto* of_block = keys.data() + page.base_rowid + begin;
-      std::size_t common = end - begin < kSome ? 0 : view[begin].size();
-      for (auto i = begin; i < end; ++i) {
-        common = std::min(common, view[i].size());
-      }
-      if (common > 0) {
-        Entry const* rows[kSome];
-        std::uint64_t some[kSome];
-        for (std::size_t k = 0; k < kSome; ++k) {
-          rows[k] = view[begin + k].data();
-          some[k] = of_block[k];
-        }
-        for (std::size_t j = 0; j < common; ++j) {
-          for (std::size_t k = 0; k < kSome; ++k) {
-            Mix(rows[k][j].index + 1, rows[k][j].fvalue, &some[k]);
-          }
-        }
-        std::copy_n(some, kSome, of_block);
-      }
-      for (auto i = begin; i < end; ++i) {
-        for (auto const& entry : view[i].subspan(common)) {
-          Mix(entry.index + 1, entry.fvalue, &of_block[i - begin]);
-        }
+    common::ParallelFor(view.Size(), ctx->Threads(), [&](auto i) {
+      for (auto const& entry : view[i]) {
+        Mix(entry.index + 1, entry.fvalue, &keys[page.base_rowid + i]);
       }
     });
   });
   return keys;
 }
 
-/** @brief All that some rows hold, in words, of which two rows have the same if they are alike. */
+/** @brief The full contents of some rows; equal if and only if the rows are. */
 class Contents {
  public:
   Contents(DMatrix* p_fmat, std::vector<std::uint32_t> rows) : rows_(std::move(rows)) {
@@ -167,7 +138,7 @@ class Contents {
 
 Persons::Persons(common::Span<std::uint32_t const> codes, std::size_t n_persons)
     : codes_(codes.data(), codes.data() + codes.size()), counts_(n_persons) {
-  // Numbers of rows and of persons are private: no message has one.
+  // Numbers of rows and persons are private: they must not be in a message.
   CHECK(codes.size() < std::numeric_limits<std::uint32_t>::max() && n_persons <= codes.size())
       << "A worker takes less than 2^32 rows where the unit of privacy is a person, and each "
       << "person has a row.";
@@ -176,7 +147,7 @@ Persons::Persons(common::Span<std::uint32_t const> codes, std::size_t n_persons)
     ++counts_[code];
   }
   CHECK(std::count(counts_.cbegin(), counts_.cend(), 0U) == 0) << "A person has no row.";
-  // By their first rows, so that these at least are read in their order.
+  // In the order of their first rows.
   std::vector<std::uint32_t> several;  // codes
   std::vector<std::uint8_t> is_seen(n_persons);
   for (auto code : codes_) {
@@ -188,13 +159,13 @@ Persons::Persons(common::Span<std::uint32_t const> codes, std::size_t n_persons)
   std::stable_sort(several.begin(), several.end(),
                    [&](auto a, auto b) { return counts_[a] < counts_[b]; });
   constexpr auto kNone = std::numeric_limits<std::uint32_t>::max();
-  std::vector<std::uint32_t> next(n_persons, kNone);  // place of the next row of a person
+  std::vector<std::uint32_t> next(n_persons, kNone);  // position of the next row of a person
   std::vector<std::uint8_t> steps(n_persons);
   std::size_t n_rows = 0;
   for (std::size_t first = 0; first < several.size();) {
     auto rows = counts_[several[first]];
     PersonGroup group{n_rows, rows, 1};
-    while (rows <= PersonGroup::kShort && group.persons < PersonGroup::kMost &&
+    while (rows <= PersonGroup::kMaxRows && group.persons < PersonGroup::kMaxPersons &&
            first + group.persons < several.size() &&
            counts_[several[first + group.persons]] == rows) {
       ++group.persons;
@@ -218,12 +189,12 @@ Persons::Persons(common::Span<std::uint32_t const> codes, std::size_t n_persons)
   }
 }
 
-void Persons::Arrange(DMatrix* p_fmat) {
+void Persons::SortRows(DMatrix* p_fmat) {
   if (rows_.empty()) {
     return;
   }
   auto const* ctx = p_fmat->Ctx();
-  auto keys = KeysOfRows(p_fmat);
+  auto keys = HashRows(p_fmat);
   std::vector<std::uint8_t> has_ties(groups_.size());
   auto sort = [&](std::size_t i, auto&& is_before) {
     auto const& group = groups_[i];
@@ -241,7 +212,7 @@ void Persons::Arrange(DMatrix* p_fmat) {
   };
   common::ParallelFor(groups_.size(), ctx->Threads(),
                       [&](auto i) { sort(i, [&](auto a, auto b) { return keys[a] < keys[b]; }); });
-  // Rows that have one key are nearly always alike, but anybody can make others.
+  // Rows with equal keys are nearly always equal, but collisions can be constructed.
   std::vector<std::uint32_t> tied;
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     auto const& group = groups_[i];
@@ -274,7 +245,7 @@ void Persons::Set(std::shared_ptr<DMatrix> const& p_fmat, std::shared_ptr<Person
          "the "
          "rows have changed.";
   if (persons) {
-    persons->Arrange(p_fmat.get());
+    persons->SortRows(p_fmat.get());
   }
   std::lock_guard guard{Mutex()};
   auto& table = Table();

@@ -1,11 +1,11 @@
 /**
- * Who the rows of a matrix belong to, where the unit of privacy is a person, and sums over units.
+ * The persons of the rows of a matrix, if the unit of privacy is a person, and sums over units.
  *
- * The table lives beside the matrix, never in a model: no id, code or number of persons is saved.
- * XGBoost's own `qid` would have to be sorted, has 32 bits, and couples rows in objectives.
+ * They are kept beside the matrix and never in a model: no id, code or number of persons is saved.
+ * The `qid` of XGBoost would have to be sorted, has 32 bits, and couples rows in objectives.
  *
- * The rows of a person have an order that is theirs alone, whatever other rows there are and
- * however all of them came to lie: what is rounded row by row is a function of the person.
+ * The order of the rows of a person depends on these rows only, not on other rows or the order of
+ * the matrix. So numbers that are rounded row by row are a function of the person.
  *
  * Proof: docs/proofs/persons.md
  * Proof: docs/proofs/sensitivity.md
@@ -27,24 +27,24 @@
 #include "xgboost/span.h"             // for Span
 
 namespace xgboost::dp {
-/** @brief Persons with as many rows each, side by side in Persons::RowsOfSeveral. */
+/** @brief Persons with the same number of rows, interleaved in Persons::GroupedRows. */
 struct PersonGroup {
   std::size_t begin;
-  std::uint32_t rows;     // of each, several
-  std::uint32_t persons;  // kMost, or as many as are left; those with more than kShort rows: 1
+  std::uint32_t rows;     // per person, at least 2
+  std::uint32_t persons;  // up to kMaxPersons; 1 with more than kMaxRows rows
 
-  static constexpr std::uint32_t kMost = 16;
-  static constexpr std::uint32_t kShort = 16;
+  static constexpr std::uint32_t kMaxPersons = 16;
+  static constexpr std::uint32_t kMaxRows = 16;
 
   [[nodiscard]] std::size_t Size() const { return std::size_t{rows} * persons; }
-  /** @brief Where row j of person l is in Persons::RowsOfSeveral. */
+  /** @brief Position of row j of person l in Persons::GroupedRows. */
   [[nodiscard]] std::size_t At(std::size_t j, std::size_t l) const {
     return begin + j * persons + l;
   }
   /**
-   * @brief Calls a function with each j and l, and the place of that row among those of the group.
+   * @brief Call a function with each j and l, and the position of the row in the group.
    *
-   * @param kLanes At least as many as persons: a loop of a fixed length where they are equal.
+   * @tparam kLanes At least the number of persons; if equal, the loop has a constant length.
    */
   template <std::size_t kLanes, typename Each>
   void ForEach(Each&& each) const {
@@ -65,55 +65,57 @@ struct PersonGroup {
 class Persons {
  public:
   /**
-   * @param codes     Of the person of each row, below `n_persons`.
-   * @param n_persons Of this worker, on which all rows of each of them are.
+   * @param codes     The person of each row, below `n_persons`.
+   * @param n_persons Number of persons of this worker, which has all of their rows.
    */
   Persons(common::Span<std::uint32_t const> codes, std::size_t n_persons);
 
-  /** @brief The persons of a matrix from here on, whose rows get their order; null for none. */
+  /** @brief Set the persons of a matrix, and sort their rows; null for none. */
   static void Set(std::shared_ptr<DMatrix> const& p_fmat, std::shared_ptr<Persons> persons);
   [[nodiscard]] static std::shared_ptr<Persons const> Of(DMatrix const& fmat);
   /**
-   * @brief Remember that a release before the trees of a plan has read these persons, until
-   *        another first release. Setting others, or none, does not change that.
+   * @brief Record that a release before the trees of a plan has used these persons, until another
+   *        first release. Set does not change this.
    *
-   * @param again For the second release of a plan; fails if the first one has read others.
+   * @param again Whether it is the second release of a plan; fails if the first used others.
    */
   static void Keep(std::shared_ptr<DMatrix> const& p_fmat, std::string const& plan_id,
                    std::shared_ptr<Persons const> const& persons, bool again);
-  /** @brief Fails if the last release of this plan has read others. */
+  /** @brief Fail if the last release of this plan used other persons. */
   static void CheckKept(DMatrix const& fmat, std::string const& plan_id,
                         std::shared_ptr<Persons const> const& persons);
 
   [[nodiscard]] std::size_t NumRows() const { return codes_.size(); }
   [[nodiscard]] std::size_t NumPersons() const { return counts_.size(); }
   [[nodiscard]] std::vector<std::uint32_t> const& Codes() const { return codes_; }
-  [[nodiscard]] std::uint32_t RowsOf(std::size_t row) const { return counts_[codes_[row]]; }
+  [[nodiscard]] std::uint32_t NumRowsOfPerson(std::size_t row) const {
+    return counts_[codes_[row]];
+  }
 
-  /** @brief Those with several rows; the rows of each are ordered by what they hold. */
+  /** @brief Persons with several rows; the rows of each are sorted by their contents. */
   [[nodiscard]] std::vector<PersonGroup> const& Groups() const { return groups_; }
-  /** @brief The rows of all of them, group by group. */
-  [[nodiscard]] std::vector<std::uint32_t> const& RowsOfSeveral() const { return rows_; }
-  /** @brief The others, in order. */
-  [[nodiscard]] std::vector<std::uint32_t> const& RowsOfOne() const { return singles_; }
+  /** @brief Their rows, group by group. */
+  [[nodiscard]] std::vector<std::uint32_t> const& GroupedRows() const { return rows_; }
+  /** @brief Rows of persons with one row, in order. */
+  [[nodiscard]] std::vector<std::uint32_t> const& SingleRows() const { return singles_; }
 
  private:
-  /** @brief Order the rows of each person by what they hold; rows alike are interchangeable. */
-  void Arrange(DMatrix* p_fmat);
+  /** @brief Sort the rows of each person by their contents. */
+  void SortRows(DMatrix* p_fmat);
 
   std::vector<std::uint32_t> codes_;   // of each row
   std::vector<std::uint32_t> counts_;  // rows of each person
-  std::vector<PersonGroup> groups_;    // of persons with several rows
-  std::vector<std::uint32_t> rows_;    // theirs
+  std::vector<PersonGroup> groups_;    // persons with several rows
+  std::vector<std::uint32_t> rows_;    // their rows
   std::vector<std::uint32_t> singles_;
 };
 
 /**
- * @brief Exact sums over the rows of this worker. A person adds the mean of what its rows add, each
- *        entry rounded towards zero: no more than one row may.
+ * @brief Exact sums over the rows of this worker. A person adds the mean of their rows, each entry
+ *        rounded towards zero, and so at most as much as one row.
  *
- * @param persons Whom the rows belong to; null where each row counts one.
- * @param add_row add_row(row, add): calls add(k, value) for what the row adds to the k-th sum.
+ * @param persons The persons of the rows; null if the unit is a row.
+ * @param add_row add_row(row, add): calls add(k, value) with the contribution to the k-th sum.
  */
 template <typename AddRow>
 [[nodiscard]] std::vector<LocalInt> SumUnits(Context const* ctx, std::size_t n_rows,
@@ -127,7 +129,7 @@ template <typename AddRow>
     std::vector<std::int64_t> sums(n_sums), own(n_sums);
     std::vector<std::size_t> touched;
     for (auto i = n_rows * part / n_parts; i < n_rows * (part + 1) / n_parts; ++i) {
-      if (!persons || persons->RowsOf(i) == 1) {
+      if (!persons || persons->NumRowsOfPerson(i) == 1) {
         add_row(i, [&](std::size_t k, std::int64_t value) { sums[k] += value; });
       }
     }
@@ -135,15 +137,15 @@ template <typename AddRow>
       auto const& group = persons->Groups()[g];
       for (std::size_t l = 0; l < group.persons; ++l) {
         for (std::size_t j = 0; j < group.rows; ++j) {
-          add_row(persons->RowsOfSeveral()[group.At(j, l)], [&](std::size_t k, std::int64_t value) {
+          add_row(persons->GroupedRows()[group.At(j, l)], [&](std::size_t k, std::int64_t value) {
             own[k] += value;
-            if (touched.size() < n_sums) {  // memory does not grow with the rows of a person
+            if (touched.size() < n_sums) {  // bounds the memory
               touched.push_back(k);
             }
           });
         }
         for (std::size_t t = 0; t < touched.size(); ++t) {
-          auto k = touched.size() < n_sums ? touched[t] : t;  // a full list may lack some
+          auto k = touched.size() < n_sums ? touched[t] : t;  // a full list may be incomplete
           sums[k] += std::exchange(own[k], 0) / static_cast<std::int64_t>(group.rows);
         }
         touched.clear();

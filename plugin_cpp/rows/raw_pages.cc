@@ -10,17 +10,17 @@
 
 namespace xgboost::dp {
 namespace {
-/** @brief What the entries of all rows of a page have in common. Each row decides for itself. */
-struct RowsOfPage {
-  bool known;   // no entry in a column that the matrix does not have
-  bool rising;  // each row has rising column indices, and so none twice
+/** @brief Properties of all rows of a page. */
+struct PageColumns {
+  bool known;   // all columns are below n_features
+  bool rising;  // each row has rising column indices, without repetitions
 
-  RowsOfPage(Context const* ctx, SparsePage const& page, bst_feature_t n_features) {
+  PageColumns(Context const* ctx, SparsePage const& page, bst_feature_t n_features) {
     auto view = page.GetView();
     std::atomic<bool> all_known{true};
     std::atomic<bool> all_rising{true};
     common::ParallelFor(view.Size(), ctx->Threads(), [&](auto i) {
-      // Without branches, so that entries are compared several at a time.
+      // Without branches, for vector instructions.
       auto const* row = view[i].data();
       auto n = view[i].size();
       bool is_known = true, is_rising = true;
@@ -42,7 +42,6 @@ struct RowsOfPage {
   }
 };
 
-/** @brief Copy of a page whose rows have their columns in order. */
 SparsePage Sorted(SparsePage const& page) {
   SparsePage out;
   auto& offset = out.offset.HostVector();
@@ -62,7 +61,7 @@ void ForEachPage(Context const* ctx, DMatrix* p_fmat,
                  std::function<void(SparsePage const&)> const& fn) {
   auto n_features = static_cast<bst_feature_t>(p_fmat->Info().num_col_);
   for (auto const& page : p_fmat->GetBatches<SparsePage>(ctx)) {
-    RowsOfPage rows{ctx, page, n_features};
+    PageColumns rows{ctx, page, n_features};
     CHECK(rows.known)
         << "A row has an entry in a column that the matrix does not have. Give the matrix its "
            "number of columns, and drop such rows.";
@@ -71,9 +70,9 @@ void ForEachPage(Context const* ctx, DMatrix* p_fmat,
       continue;
     }
     auto sorted = Sorted(page);
-    // XGBoost keeps one of such entries by what the rows around it look like, and takes a row with
-    // as many entries as there are columns for a complete one.
-    CHECK((RowsOfPage{ctx, sorted, n_features}.rising))
+    // XGBoost keeps one of the entries, depending on the rows around it, and treats a row with as
+    // many entries as columns as complete.
+    CHECK((PageColumns{ctx, sorted, n_features}.rising))
         << "A row has two entries in one column. Give every cell of a sparse matrix once, and drop "
            "or mend such rows one by one.";
     fn(sorted);
@@ -120,7 +119,7 @@ void CheckFeatures(Context const* ctx, Plan const& plan, SparsePage const& page)
 void CheckNumRows(Context const* ctx, Masking const& masking, std::uint64_t n_rows,
                   std::int64_t most) {
   LocalInt local{static_cast<std::int64_t>(n_rows)};
-  // Workers that do not tell their numbers of rows may have an equal part of the bound each.
+  // Workers that hide their number of rows get an equal part of the bound each.
   bool fits = masking.IsOn() ? local.value <= most / masking.workers
                              : SumOverWorkers(ctx, masking, local).value <= most;
   // Not CHECK_LE, which would print the number of rows.

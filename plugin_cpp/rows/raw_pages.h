@@ -1,9 +1,8 @@
 /**
- * The rows of a DMatrix as private training sees them: at most one entry per (row, feature).
+ * The rows of a DMatrix for private training: at most one entry per (row, feature).
  *
- * A DMatrix keeps a column that a sparse row stores twice. Such a row would count twice in a
- * histogram and break every sensitivity, and what XGBoost predicts for it depends on other rows. It
- * is refused by itself.
+ * A sparse row of a DMatrix may store a column twice. It would count twice in a histogram and break
+ * every sensitivity, and its prediction by XGBoost depends on other rows. Such a row is refused.
  *
  * Proof: docs/proofs/candidates.md
  */
@@ -19,20 +18,20 @@
 
 namespace xgboost::dp {
 /**
- * @brief Refuse infinite features and categories outside their declared domain. Each is a defect of
- *        one row by itself, so that the error tells no more than that; it names no value.
+ * @brief Refuse infinite features and categories outside their declared domain. Both depend on one
+ *        row only, so the error reveals only that there is such a row. It contains no value.
  */
 void CheckFeatures(Context const* ctx, Plan const& plan, SparsePage const& page);
 
 /**
- * @brief Call fn(page) for every page of `p_fmat`, with the columns of each row in order.
+ * @brief Call fn(page) for every page, with the columns of each row in order.
  *
- * Refuses a row that has a column twice, or one that the matrix does not have.
+ * Refuses a row with a repeated column, or with a column that the matrix does not have.
  */
 void ForEachPage(Context const* ctx, DMatrix* p_fmat,
                  std::function<void(SparsePage const&)> const& fn);
 
-/** @brief Refuse more rows, of all workers together, than sums are proved for. */
+/** @brief Refuse more than `most` rows over all workers. */
 void CheckNumRows(Context const* ctx, Masking const& masking, std::uint64_t n_rows,
                   std::int64_t most);
 }  // namespace xgboost::dp

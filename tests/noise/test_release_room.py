@@ -9,7 +9,7 @@ PLUGIN = Path(__file__).parents[2] / "plugin_cpp"
 SOURCES = sorted(p for p in PLUGIN.rglob("*") if p.suffix in (".h", ".cc"))
 # From the bottom up. What is not in a folder may include everything.
 # Files beside the folders, which any of them may include.
-PLUMBING = {"json_reader.h", "registry.h", "simd.h", "upstream.h"}
+PLUMBING = {"json_reader.h", "simd.h", "upstream.h"}
 LAYERS = ["random", "release", "loss", "plan", "rows", "grow", "releases", "published"]
 # What only release/ may name. random/ defines the samplers, and their test entry points.
 ROOM = {
@@ -17,16 +17,16 @@ ROOM = {
     "selection": r"\bSelect(?:Exponential|Argmax)\b",
     "keys": r"\b(?:SystemKey|ChaCha20Source)\b",
     "masks": r"\b(?:SumMasked|MaskedSums|PairKeys|FindSums|Sha256|Hmac)\b",
-    "exchange": r"\b(?:TakeFromRankZero|Broadcast|Allreduce|Allgather\w*|GetRank|TellAll|Chan)\b"
+    "exchange": r"\b(?:TakeFromRankZero|Broadcast|Allreduce|Allgather\w*|GetRank|ExchangeAll|Chan)\b"
     r"|GlobalCommGroup|workers\.h",
     "noisy numbers": r"\bNoisyInt\s*[({]\s*[^)}\s]|friend\s+class\s+(?!Release;)",
     "ledger": r"\bledger_\b|\bRecord\(",
 }
 # What release/ offers, and who may use words of its sources: choices that read no data, and coins.
 SHARED = {"UniformBelow": {"grow/features.cc", "published/noisy_splits.cc",
-                           "published/random_splits.cc", "published/sampling.cc",
-                           "releases/splits/partitions.cc"},
-          "Next64": {"published/sampling.cc"}}  # fmt: skip
+                           "published/random_splits.cc", "published/row_samples.cc",
+                           "releases/splits/splits.cc"},
+          "Next64": {"published/row_samples.cc"}}  # fmt: skip
 
 
 def code(path: Path) -> str:

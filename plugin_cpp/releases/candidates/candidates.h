@@ -1,9 +1,9 @@
 /**
  * The private release of split candidates: once, or again in each of the first rounds.
  *
- * A row is in one cell of every feature, and on one path of every quantile tree, with a weight of
- * one or with its bounded Hessian; the rows of a person share a weight of one. That gives the
- * sensitivity; what is made of the noisy sums is free.
+ * A row is in one cell of every feature, and on one path of every quantile tree. It weighs one or
+ * its bounded Hessian; the rows of a person share a weight of one. The sensitivity follows from
+ * this. Cuts are post-processing of the noisy sums.
  *
  * Proof: docs/proofs/candidates.md
  */
@@ -11,36 +11,33 @@
 
 #include <algorithm>  // for lower_bound, min
 #include <cstddef>    // for size_t
-#include <cstdint>    // for int32_t, int64_t, uint64_t
+#include <cstdint>    // for int64_t
 #include <memory>     // for make_unique, unique_ptr
 #include <utility>    // for move
 #include <vector>     // for vector
 
-#include "common/hist_util.h"                              // for HistogramCuts
-#include "common/threading_utils.h"                        // for ParallelFor
-#include "plugin_cpp/plan/plan.h"                          // for FeaturePlan, Plan, QuantilePlan
-#include "plugin_cpp/registry.h"                           // for Registry
-#include "plugin_cpp/release/ledger.h"                     // for NoiseEvent
-#include "plugin_cpp/release/release.h"                    // for Release, LocalInt
-#include "plugin_cpp/releases/candidates/quantile_tree.h"  // for KeyCells, QuantileTree, WalkQuantileTrees
-#include "plugin_cpp/rows/gradient.h"                      // for PackedPair
-#include "plugin_cpp/rows/persons.h"                       // for Persons
-#include "plugin_cpp/rows/raw_pages.h"                     // for ForEachPage
-#include "xgboost/base.h"                                  // for bst_feature_t
-#include "xgboost/context.h"                               // for Context
-#include "xgboost/data.h"                                  // for SparsePage, Entry, DMatrix
-#include "xgboost/json.h"                                  // for Json, Object
+#include "common/hist_util.h"            // for HistogramCuts
+#include "common/threading_utils.h"      // for ParallelFor
+#include "plugin_cpp/plan/plan.h"        // for Plan
+#include "plugin_cpp/release/release.h"  // for Release
+#include "plugin_cpp/rows/gradient.h"    // for PackedPair
+#include "plugin_cpp/rows/persons.h"     // for Persons
+#include "plugin_cpp/rows/raw_pages.h"   // for ForEachPage
+#include "xgboost/base.h"                // for bst_feature_t
+#include "xgboost/context.h"             // for Context
+#include "xgboost/data.h"                // for SparsePage, Entry, DMatrix
+#include "xgboost/json.h"                // for Json, Object
 
 namespace xgboost::dp {
 /**
- * @brief Sums for a block of features, over the rows of this worker. A row is in at most one cell
- * of each. Not private.
+ * @brief Exact sums of cells for a block of features, over the rows of this worker. A row is in at
+ *        most one cell of each feature.
  */
 class CellSums {
  public:
   /**
    * @param features Ascending, at least one.
-   * @param n_cells  Number of cells of each of the features.
+   * @param n_cells  Number of cells of each feature.
    */
   CellSums(Context const* ctx, std::vector<bst_feature_t> features,
            std::vector<std::size_t> const& n_cells)
@@ -50,7 +47,7 @@ class CellSums {
     for (std::size_t k = 0; k < features_.size(); ++k) {
       position_[features_[k]] = k;
       chunks_.emplace_back((n_cells[k] + kChunk - 1) / kChunk);
-      cells_of_chunk_.push_back(std::min(n_cells[k], kChunk));
+      cells_per_chunk_.push_back(std::min(n_cells[k], kChunk));
     }
   }
 
@@ -58,13 +55,13 @@ class CellSums {
    * @brief Add the rows of a page.
    *
    * @param cell   cell(k, value): the cell of a value of the k-th feature.
-   * @param weight weight(row): what a row of this worker adds to its cells.
+   * @param weight weight(row): the weight of a local row.
    */
   template <typename CellFn, typename WeightFn>
   void Add(SparsePage const& page, CellFn&& cell, WeightFn&& weight) {
     auto view = page.GetView();
     auto n_rows = view.Size();
-    // Each thread has features of its own, so that one table serves all.
+    // Each thread has its own features, so all threads share one table.
     auto n_threads = std::min(static_cast<std::size_t>(ctx_->Threads()), features_.size());
     common::ParallelFor(n_threads, ctx_->Threads(), [&](auto tid) {
       auto begin = features_.size() * tid / n_threads;
@@ -82,7 +79,7 @@ class CellSums {
             std::size_t c = cell(k, e->fvalue);
             auto& chunk = chunks_[k][c / kChunk];
             if (!chunk) {
-              chunk = std::make_unique<std::int64_t[]>(cells_of_chunk_[k]);
+              chunk = std::make_unique<std::int64_t[]>(cells_per_chunk_[k]);
             }
             chunk[c % kChunk] += w;
           }
@@ -91,7 +88,7 @@ class CellSums {
     });
   }
 
-  /** @brief Sum of the cells from `begin` to before `end` of the k-th feature. */
+  /** @brief Sum of the cells [begin, end) of the k-th feature. */
   [[nodiscard]] std::int64_t Sum(std::size_t k, std::size_t begin, std::size_t end) const {
     std::int64_t sum = 0;
     while (begin < end) {
@@ -107,73 +104,19 @@ class CellSums {
   }
 
  private:
-  // Nearly all cells of a quantile tree stay empty: there is memory only for chunks in which a row
-  // falls.
+  // Nearly all cells of a quantile tree are empty: only chunks with rows are allocated.
   static constexpr std::size_t kChunk = 256;
 
   Context const* ctx_;
   std::vector<bst_feature_t> features_;
-  std::vector<std::size_t> position_;  // of a feature; their number for one that is not counted
-  std::vector<std::size_t> cells_of_chunk_;
+  std::vector<std::size_t> position_;  // by feature; features_.size() if it is not counted
+  std::vector<std::size_t> cells_per_chunk_;
   std::vector<std::vector<std::unique_ptr<std::int64_t[]>>> chunks_;
 };
 
-/** @brief Of what quantile trees are made, and how they are released. */
-struct TreeParts {
-  Context const* ctx;
-  QuantilePlan const& plan;
-  NoiseEvent event;
-  Release* release;
-};
-
-/** @brief The features of kind `kPrivate`, ascending. */
-[[nodiscard]] std::vector<bst_feature_t> PrivateFeatures(std::vector<FeaturePlan> const& all);
-
-/**
- * @brief Release the quantile trees of the features of kind `kPrivate`, in order.
- *
- * @param add_rows add_rows(cell, sums): adds all rows to the sums, see CellSums::Add.
- */
-template <typename AddRows>
-[[nodiscard]] std::vector<QuantileTree> ReleaseTrees(TreeParts const& parts,
-                                                     std::vector<FeaturePlan> const& all,
-                                                     AddRows&& add_rows) {
-  // Cells that one pass over the rows may count: 512 features at 16 key bits, and 256 MiB if a row
-  // fell in every chunk; in practice it is a tenth.
-  constexpr std::size_t kCellsOfPass = std::size_t{1} << 25;
-  auto key_bits = parts.plan.levels - 1;
-  auto n_cells = std::size_t{1} << key_bits;
-  auto features_of_pass = kCellsOfPass / n_cells;
-  // All levels of all trees are one release, of which each exchange is a part.
-  std::size_t part = 0;
-  auto noise = [&](std::vector<LocalInt> const& exact) {
-    return parts.release->AddNoise(parts.event, exact, part++);
-  };
-  auto features = PrivateFeatures(all);
-  std::vector<QuantileTree> out;
-  for (std::size_t begin = 0; begin < features.size(); begin += features_of_pass) {
-    auto end = std::min(features.size(), begin + features_of_pass);
-    std::vector<bst_feature_t> block(features.begin() + begin, features.begin() + end);
-    std::vector<KeyCells> cells;
-    for (auto f : block) {
-      cells.emplace_back(parts.plan.levels, all[f].grid);
-    }
-    CellSums sums{parts.ctx, std::move(block), std::vector<std::size_t>(cells.size(), n_cells)};
-    add_rows([&](std::size_t k, float value) { return cells[k](value); }, &sums);
-    auto count = [&](std::size_t k, std::int32_t level, std::uint64_t cell) {
-      auto width = key_bits - level;
-      return sums.Sum(k, cell << width, (cell + 1) << width);
-    };
-    auto trees = WalkQuantileTrees(parts.plan, cells, count, noise);
-    out.insert(out.end(), trees.begin(), trees.end());
-  }
-  return out;
-}
-
-/** @brief What rows weigh in the counts of candidates. */
 struct CandidateRows {
   DMatrix* matrix;
-  Persons const* persons;                // whom they belong to; null where each row counts one
+  Persons const* persons;                // null where the unit of privacy is a row
   std::vector<PackedPair> const& gpair;  // integer gradients, whose Hessians may be weights
 };
 
@@ -183,45 +126,48 @@ struct CandidateParts {
   Release* release;
 };
 
+/** @brief Add all rows to the sums, with their Hessian or unit weight. See CellSums::Add. */
+template <typename CellFn>
+void AddRows(CandidateParts const& parts, CandidateRows const& rows, CellFn&& cell,
+             CellSums* sums) {
+  auto one = std::int64_t{1} << parts.plan.candidates.shift;
+  ForEachPage(parts.ctx, rows.matrix, [&](SparsePage const& page) {
+    if (parts.plan.candidates.hessian) {
+      sums->Add(page, cell, [&](auto i) { return rows.gpair[i].Sum().hess; });
+    } else if (rows.persons) {
+      // Rounded down, so that the rows of a person weigh at most one together.
+      sums->Add(page, cell, [&](auto i) { return one / rows.persons->NumRowsOfPerson(i); });
+    } else {
+      sums->Add(page, cell, [&](auto) { return one; });
+    }
+  });
+}
+
 class Candidates {
  public:
   explicit Candidates(CandidateParts const& parts);
-  virtual ~Candidates() = default;
 
-  /** @brief Release the candidates of features of kind `kPrivate`, look up those of the others. */
+  /** @brief Release the candidates of private features, and look up those of public ones. */
   [[nodiscard]] common::HistogramCuts MakeCuts(CandidateRows const& rows);
 
-  /** @brief By index the features of which a release has shown a @ref NarrowRange. */
+  /** @brief The features with a @ref NarrowRange in a release, by index. */
   [[nodiscard]] Json const& Narrow() const { return narrow_; }
 
- protected:
-  [[nodiscard]] virtual std::vector<std::vector<float>> ReleaseCuts(CandidateRows const& rows) = 0;
-  /**
-   * @brief Add all rows to the sums, each with its Hessian or what it counts.
-   *
-   * @param cell See CellSums::Add.
-   */
-  template <typename CellFn>
-  void AddRows(CandidateRows const& rows, CellFn&& cell, CellSums* sums) const {
-    auto one = std::int64_t{1} << plan_.candidates.shift;
-    ForEachPage(ctx_, rows.matrix, [&](SparsePage const& page) {
-      if (plan_.candidates.hessian) {
-        sums->Add(page, cell, [&](auto i) { return rows.gpair[i].Sum().hess; });
-      } else if (rows.persons) {
-        // Rounded downwards, so that all rows of a person count at most one.
-        sums->Add(page, cell, [&](auto i) { return one / rows.persons->RowsOf(i); });
-      } else {
-        sums->Add(page, cell, [&](auto) { return one; });
-      }
-    });
-  }
+ private:
+  [[nodiscard]] std::vector<std::vector<float>> ReleaseQuantileTrees(CandidateRows const& rows);
 
-  Context const* ctx_;
-  Plan const& plan_;
-  Release* release_;
-  std::vector<bst_feature_t> features_;  // those of kind `kPrivate`, ascending
+  CandidateParts parts_;
+  std::vector<bst_feature_t> features_;    // of kind `kPrivate`, ascending
+  std::vector<std::vector<float>> edges_;  // of histograms
   Json narrow_{Object{}};
 };
 
-using CandidateKinds = Registry<Candidates, CandidateKind, CandidateParts>;
+/**
+ * @brief Release noisy histograms of private features, and derive cuts (histogram_candidates.cc).
+ *
+ * @param edges Public or released edges of each feature; CandidateKind::kAdaptive moves them.
+ */
+[[nodiscard]] std::vector<std::vector<float>> ReleaseHistogramCuts(
+    CandidateParts const& parts, CandidateRows const& rows,
+    std::vector<bst_feature_t> const& features, std::vector<std::vector<float>>* edges);
 }  // namespace xgboost::dp

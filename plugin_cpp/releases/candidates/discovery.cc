@@ -16,11 +16,11 @@
 
 namespace xgboost::dp {
 namespace {
-constexpr std::int64_t kMostColumns = 1 << 16;
+constexpr std::int64_t kMaxColumns = 1 << 16;
 
-/** @brief Exact sums of the weights of a column by the leading bits of its keys. Not private. */
+/** @brief Exact sums of the weights of a column by the leading bits of its keys. */
 struct ColumnSums {
-  std::vector<std::int64_t> below;  // sum of the cells before each
+  std::vector<std::int64_t> below;  // cumulative sums of cells
   std::int64_t missing{0};
 
   ColumnSums(common::Span<float const> values, common::Span<std::int64_t const> weights,
@@ -49,7 +49,7 @@ std::string DiscoverNumbers(Context const* ctx, common::Span<float const> values
   auto known = ReadKnownNoise(in);
   QuantilePlan plan{in, known.is_none};
   auto n_rows = weights.size();
-  CHECK(n_columns > 0 && n_columns <= kMostColumns) << "Too many columns, or none.";
+  CHECK(n_columns > 0 && n_columns <= kMaxColumns) << "Too many columns, or none.";
   CHECK_LT(std::ldexp(static_cast<double>(n_columns) * plan.levels, 2 * plan.shift), 4.6e18)
       << "The sensitivity of a discovery overflows.";
   CHECK_EQ(values.size(), n_rows * n_columns) << "Every column must have a value for each row.";
@@ -64,7 +64,7 @@ std::string DiscoverNumbers(Context const* ctx, common::Span<float const> values
     columns.emplace_back(values.subspan(k * n_rows, n_rows), weights, key_bits, cells);
   }
   Release release{ctx, known.is_none, known.key, Masking{}, kDiscoveryStream, in.Bool("persons")};
-  // All levels of all trees are one release, of which each exchange is a part.
+  // All levels of all trees are one release; each exchange is a part of it.
   std::size_t part = 0;
   auto noise = [&](std::vector<LocalInt> const& exact) {
     return release.AddNoise({"ranges", false, plan.sigma2}, exact, part++);

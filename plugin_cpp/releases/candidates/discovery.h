@@ -1,10 +1,10 @@
 /**
- * Rough quantiles of columns of numbers for xgb_dp.discover, by the quantile trees of training.
+ * Rough quantiles of numeric columns for xgb_dp.discover, by the quantile trees of training.
  *
- * A column is an array of values, of which NaN is missing. A row weighs 2^shift or, where a person
- * has several, a part of it, so that the rows of a person weigh 2^shift at most together. On every
- * level of a tree a row is in one node, or in none and in the count of missing cells: one row, or
- * one person, changes the counts of a column by a vector of squared length levels * 4^shift.
+ * A row weighs 2^shift, or less if its person has several rows: all rows of a person weigh at most
+ * 2^shift together. On every level of a tree a row is in one node, or it is missing and only in the
+ * count of missing cells. So one row, or one person, changes the counts of a column by a vector of
+ * squared length at most levels * 4^shift.
  *
  * Proof: docs/proofs/discovery.md
  */
@@ -19,10 +19,10 @@
 
 namespace xgboost::dp {
 /**
- * @brief Release the counts of all columns, and make of them what is free.
+ * @brief Release the counts of all columns, and derive cuts from them.
  *
- * @param values    Of one column after the other; finite, or NaN.
- * @param weights   What each row weighs, from 0 to 2^shift.
+ * @param values    Column by column; finite, or NaN for missing values.
+ * @param weights   The weight of each row, from 0 to 2^shift.
  * @param n_columns At least one.
  * @param request   JSON: levels, max_bin, shift, sigma2, persons, private, noise_free, test_key.
  *

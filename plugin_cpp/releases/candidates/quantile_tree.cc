@@ -1,17 +1,14 @@
 #include "plugin_cpp/releases/candidates/quantile_tree.h"  // for KeyToFloat, FloatKey
 
-#include <algorithm>  // for max, min, sort
-#include <cmath>      // for sqrt, ceil, floor, ldexp, fpclassify
-#include <limits>     // for numeric_limits
-#include <numeric>    // for accumulate
-#include <set>        // for set
-#include <utility>    // for move
-
-#include "xgboost/json.h"  // for Json, Object, Array, Number, Integer
+#include <cmath>    // for sqrt, ceil, floor, ldexp, fpclassify
+#include <limits>   // for numeric_limits
+#include <numeric>  // for accumulate
+#include <set>      // for set
+#include <utility>  // for move
 
 namespace xgboost::dp {
 namespace {
-/** @brief Everything in this class up to the noisy counts is the private part. */
+/** @brief The walk. Only exact counts are private. */
 class Walk {
  public:
   Walk(QuantilePlan const& plan, std::vector<KeyCells> const& cells, CellCount const& count,
@@ -64,7 +61,7 @@ class Walk {
     return out;
   }
 
-  /** @brief Close the nodes of a level that are light. @return The children of the others. */
+  /** @brief Close the nodes with small counts. @return The children of the others. */
   std::vector<Node> Descend(std::int32_t level, std::vector<Node> const& nodes) {
     std::vector<Node> children;
     std::vector<double> parents;
@@ -84,7 +81,7 @@ class Walk {
     for (std::size_t i = 0; i < parents.size(); ++i) {
       auto left = noisy[2 * i];
       auto right = noisy[2 * i + 1];
-      // Free post-processing: children consistent with their parent, no negative counts.
+      // Post-processing: children sum to their parent, and no count is negative.
       auto excess = (parents[i] - left - right) / 2;
       left += excess;
       right += excess;
@@ -110,7 +107,7 @@ class Walk {
 };
 
 constexpr std::uint64_t kOctave = std::uint64_t{1} << 23;
-constexpr std::uint64_t kMostPieces = 16;  // into which cuts part a heavy cell
+constexpr std::uint64_t kMaxPieces = 16;  // of a heavy cell
 
 /** @brief Public grid values inside a cell that spans zero or several octaves. */
 void InsertPublicGrid(QuantileCell const& cell, std::set<std::uint64_t>* cuts) {
@@ -135,8 +132,8 @@ bool SpansZero(QuantileCell const& cell) {
 }
 
 /**
- * Cuts from the noisy counts. Reads no data: a cut where enough rows have passed, cuts around and,
- * without further budget, inside heavy cells, so that point masses stand alone.
+ * Cuts from the noisy counts: after enough rows, and around and inside heavy cells, so that point
+ * masses get their own bins.
  */
 std::set<std::uint64_t> PlaceCuts(QuantileTree const& tree) {
   auto target = tree.target;
@@ -156,7 +153,7 @@ std::set<std::uint64_t> PlaceCuts(QuantileTree const& tree) {
       InsertPublicGrid(cell, &cuts);
     } else {
       auto pieces =
-          std::min(kMostPieces, static_cast<std::uint64_t>(std::ceil(cell.count / target)));
+          std::min(kMaxPieces, static_cast<std::uint64_t>(std::ceil(cell.count / target)));
       for (std::uint64_t i = 1; i < pieces; ++i) {
         cuts.insert(cell.begin + i * (cell.end - cell.begin) / pieces);
       }
@@ -167,7 +164,7 @@ std::set<std::uint64_t> PlaceCuts(QuantileTree const& tree) {
 }
 }  // namespace
 
-std::vector<float> CutsOf(QuantileTree const& tree) {
+std::vector<float> PlaceTreeCuts(QuantileTree const& tree) {
   std::vector<float> out;
   for (auto key : PlaceCuts(tree)) {
     if (!tree.cells.Parts(key)) {
@@ -176,7 +173,7 @@ std::vector<float> CutsOf(QuantileTree const& tree) {
     auto value = KeyToFloat(key);
     auto kind = std::fpclassify(value);
     if (kind == FP_SUBNORMAL && value > 0) {
-      // The end of the cell of zero: a cut there would be treated as zero by some processors.
+      // The end of the cell of zero: some processors would treat this cut as zero.
       value = std::numeric_limits<float>::min();
       kind = FP_NORMAL;
     }
@@ -195,10 +192,10 @@ std::optional<NarrowRange> FindNarrowRange(QuantileTree const& tree) {
   auto total =
       std::accumulate(leaves.cbegin(), leaves.cend(), 0.0,
                       [](double sum, QuantileCell const& leaf) { return sum + leaf.count; });
-  if (width <= kMostPieces || total <= 50.0 * tree.deviation) {
+  if (width <= kMaxPieces || total <= 50.0 * tree.deviation) {
     return std::nullopt;
   }
-  // On each level of the walk noise moves some of the count to cells beside the path.
+  // On each level, noise moves some of the count to cells beside the path.
   auto few = 0.02 * total + 8.0 * tree.deviation;
   for (std::size_t n : {1, 2}) {
     for (std::size_t i = 0; i + n <= leaves.size(); ++i) {
@@ -208,11 +205,11 @@ std::optional<NarrowRange> FindNarrowRange(QuantileTree const& tree) {
         continue;
       }
       NarrowRange out{KeyToFloat(first.begin), KeyToFloat(last.end - 1),
-                      KeyToFloat(first.begin + width / kMostPieces)};
+                      KeyToFloat(first.begin + width / kMaxPieces)};
       out.step -= out.low;
       auto n_whole = std::floor(static_cast<double>(out.high)) - std::ceil(out.low) + 1;
-      bool is_parted = n_whole >= 1 && n_whole <= static_cast<double>(n);
-      return is_parted ? std::nullopt : std::optional{out};
+      bool is_separated = n_whole >= 1 && n_whole <= static_cast<double>(n);
+      return is_separated ? std::nullopt : std::optional{out};
     }
   }
   return std::nullopt;
@@ -230,14 +227,14 @@ Json ToJson(QuantileTree const& tree) {
   Json out{Object{}};
   Array leaves, cuts;
   for (auto const& leaf : tree.leaves) {
-    // Keys are whole numbers of 32 bits; a real number of JSON would have 24.
+    // Keys have 32 bits; a JSON number would have 24.
     Array cell;
     cell.GetArray().emplace_back(Integer{static_cast<std::int64_t>(leaf.begin)});
     cell.GetArray().emplace_back(Integer{static_cast<std::int64_t>(leaf.end)});
     cell.GetArray().emplace_back(Number{static_cast<float>(leaf.count)});
     leaves.GetArray().emplace_back(std::move(cell));
   }
-  for (auto cut : CutsOf(tree)) {
+  for (auto cut : PlaceTreeCuts(tree)) {
     cuts.GetArray().emplace_back(Number{cut});
   }
   out["leaves"] = Json{std::move(leaves)};

@@ -2,12 +2,12 @@
  * Private quantile candidates, with or without public bounds.
  *
  * Each feature has a binary tree over order-preserving integer keys of 32-bit floats: a grid over
- * all floats, or over those between the bounds of the feature, that depends on no data and adapts
- * to any scale. All trees are walked from their roots, level by level; noisy counts are released
- * only below nodes whose estimated count is large. The number of levels is fixed before the walk,
- * so one row touches one node per level and feature: the squared L2 sensitivity of all counts is
- * levels * features (times the square of the counts' integer unit). One release serves a level of
- * all trees, so that workers exchange a few sums once a level.
+ * all floats, or between the bounds of the feature, that does not depend on data and adapts to any
+ * scale. All trees are walked from their roots, level by level; noisy counts are released only
+ * below nodes with a large estimated count. The number of levels is fixed, so a row is in one node
+ * per level and feature: the squared L2 sensitivity of all counts is levels * features (times the
+ * square of the integer unit of counts). A level of all trees is one release, so workers exchange
+ * few sums.
  *
  * Proof: docs/proofs/candidates.md
  */
@@ -51,15 +51,15 @@ inline constexpr std::uint64_t kKeyEnd = std::uint64_t{1} << 32;
 }
 
 /**
- * @brief The finest cells of a tree: public runs of 2^shift keys, as few keys as the levels allow.
+ * @brief The finest cells of a tree: public runs of 2^shift keys, as short as the levels allow.
  *
- * Cells begin at multiples of 2^shift, so that one of them begins at zero.
+ * Cells begin at multiples of 2^shift, and one of them at zero.
  */
 class KeyCells {
  public:
   /**
    * @param levels Of the tree.
-   * @param bounds Public, ascending: the first and the last one count. Empty for all floats.
+   * @param bounds Public, ascending; only the first and the last are used. Empty for all floats.
    */
   explicit KeyCells(std::int32_t levels, std::vector<float> const& bounds = {})
       : low_{bounds.empty() ? 0 : FloatKey(bounds.front())},
@@ -68,18 +68,18 @@ class KeyCells {
       ++shift_;
     }
   }
-  /** @brief The cell of a value; values beyond the bounds are in the first and the last one. */
+  /** @brief The cell of a value; values beyond the bounds are in the first or last cell. */
   [[nodiscard]] std::size_t operator()(float value) const {
     auto key = std::clamp<std::uint64_t>(FloatKey(value), low_, high_);
     return (key >> shift_) - (low_ >> shift_);
   }
-  /** @brief The first key of a cell within the bounds; their end for cells beyond them. */
+  /** @brief The first key of a cell, clamped to the bounds. */
   [[nodiscard]] std::uint64_t Begin(std::uint64_t cell) const {
     return std::clamp(((low_ >> shift_) + cell) << shift_, low_, high_ + 1);
   }
-  /** @brief The keys of a cell. */
+  /** @brief The number of keys of a cell. */
   [[nodiscard]] std::uint64_t Width() const { return std::uint64_t{1} << shift_; }
-  /** @brief Whether a cut at this key parts values within the bounds. */
+  /** @brief Whether a cut at this key separates values within the bounds. */
   [[nodiscard]] bool Parts(std::uint64_t key) const { return key > low_ && key <= high_; }
 
  private:
@@ -87,25 +87,25 @@ class KeyCells {
   std::int32_t shift_{0};
 };
 
-/** @brief Exact count, times 2^shift, of this worker's part of node `cell` of `level` of a tree. */
+/** @brief Exact local count, times 2^shift, of node `cell` on a level of a tree. */
 using CellCount =
     std::function<std::int64_t(std::size_t tree, std::int32_t level, std::uint64_t cell)>;
 
-/** @brief Such exact counts of this worker to noisy ones over all workers; in order. */
+/** @brief Releases local counts: noisy counts over all workers, in order. */
 using CountRelease = std::function<Released<NoisyInt>(std::vector<LocalInt> const&)>;
 
-/** @brief A leaf of a walk: an interval of keys and its estimated count, which is not negative. */
+/** @brief A leaf of a walk: an interval of keys and its estimated count, not negative. */
 struct QuantileCell {
   std::uint64_t begin;
   std::uint64_t end;
   double count;
 };
 
-/** @brief What the noisy counts of a tree tell. All of it is public. */
+/** @brief A released tree. */
 struct QuantileTree {
   KeyCells cells;
-  double target{1};                  // of the count of a bin
-  double deviation{0};               // of the noise of a count
+  double target{1};                  // count of a bin
+  double deviation{0};               // standard deviation of a count
   std::vector<QuantileCell> leaves;  // ascending
 };
 
@@ -115,27 +115,27 @@ struct QuantileTree {
                                                           CellCount const& count,
                                                           CountRelease const& release);
 
-/** @brief Cuts from one tree, in ascending order: finite, and normal or zero. Reads no data. */
-[[nodiscard]] std::vector<float> CutsOf(QuantileTree const& tree);
+/** @brief Ascending cuts from a tree: finite, and normal or zero. Reads no data. */
+[[nodiscard]] std::vector<float> PlaceTreeCuts(QuantileTree const& tree);
 
-/** @brief A range of values that nearly all rows share, and that has few cuts. */
+/** @brief A range with nearly all values, and few cuts. */
 struct NarrowRange {
   float low;
   float high;
-  float step;  // from one cut in it to the next, at least
+  float step;  // smallest distance of cuts
 
   [[nodiscard]] Json ToJson() const;
 };
 
 /**
- * @brief The one or two finest cells of a tree in which nearly all values are, if its counts show
- *        that beyond their noise.
+ * @brief The one or two finest cells of a tree with nearly all values, if the counts clearly exceed
+ *        their noise. Reads no data.
  *
- * None for cells with one whole number each, which is taken for the only value there, and for cells
- * of so few keys that cuts part them all. Reads no data.
+ * Cells with one integer each do not count, because it is probably the only value, nor do cells
+ * with so few keys that cuts separate all of them.
  */
 [[nodiscard]] std::optional<NarrowRange> FindNarrowRange(QuantileTree const& tree);
 
-/** @brief Its `leaves` as [begin, end, count], its `cuts`, and its `narrow` range, or none. */
+/** @brief `leaves` as [begin, end, count], `cuts`, and the `narrow` range, or an empty list. */
 [[nodiscard]] Json ToJson(QuantileTree const& tree);
 }  // namespace xgboost::dp

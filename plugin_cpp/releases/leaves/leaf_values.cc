@@ -1,22 +1,166 @@
 #include "plugin_cpp/releases/leaves/leaf_values.h"
 
-#include <algorithm>  // for clamp, max, all_of
-#include <cmath>      // for abs, copysign
+#include <algorithm>  // for all_of, clamp, max, max_element
+#include <array>      // for array
+#include <cmath>      // for abs, copysign, exp, log, sqrt
 #include <cstddef>    // for size_t
+#include <cstdint>    // for uint32_t
+#include <cstring>    // for memcpy
 #include <limits>     // for numeric_limits
+#include <map>        // for map
 
-#include "plugin_cpp/plan/plan.h"                  // for LeafPlan
-#include "plugin_cpp/releases/leaves/covers.h"     // for EstimateCovers, ExplainedGains
-#include "plugin_cpp/releases/leaves/shrinkage.h"  // for NodeSum
-#include "tree/tree_view.h"                        // for ScalarTreeView
+#include "tree/tree_view.h"  // for ScalarTreeView
 
 namespace xgboost::dp {
 namespace {
+constexpr double kMinShare = 1e-4;
+constexpr double kMinCover = 1e-6;
+// Standard deviation of the log-odds of the share of a split between the nodes of a level.
+constexpr double kSpread = 0.5;
+
+double LogOdds(double share) { return std::log(share / (1.0 - share)); }
+
+/** @brief A share with normal noise. */
+struct MeasuredShare {
+  double value;
+  double deviation;
+
+  /** @brief The share of the right child in a cover, estimated from both children. */
+  MeasuredShare(double cover, NodeSum const& left, NodeSum const& right) {
+    auto both = left.cover_noise2 + right.cover_noise2;
+    auto of_right = both > 0 ? left.cover_noise2 / both : 0.5;
+    value = (of_right * right.cover + (1.0 - of_right) * (cover - left.cover)) / cover;
+    deviation = std::sqrt(of_right * right.cover_noise2) / cover;
+  }
+
+  /**
+   * @brief The posterior mean for a normal prior of the log-odds.
+   *
+   * @param spread Standard deviation of the prior; infinity for a uniform prior.
+   */
+  [[nodiscard]] double Mean(double centre, double spread) const {
+    if (!(deviation > 0)) {
+      return std::clamp(value, 0.0, 1.0);
+    }
+    constexpr std::size_t kPoints = 64;
+    constexpr double kDeviations = 6.0;
+    auto end = [&](double sign) {
+      return LogOdds(
+          std::clamp(value + sign * kDeviations * deviation, kMinShare, 1.0 - kMinShare));
+    };
+    auto begin = end(-1.0), step = (end(1.0) - begin) / (kPoints - 1);
+    std::array<double, kPoints> share, log_density;
+    for (std::size_t i = 0; i < kPoints; ++i) {
+      auto odds = begin + step * static_cast<double>(i);
+      share[i] = 1.0 / (1.0 + std::exp(-odds));
+      auto noise = (share[i] - value) / deviation, prior = (odds - centre) / spread;
+      log_density[i] = -0.5 * (noise * noise + prior * prior);
+    }
+    auto top = *std::max_element(log_density.cbegin(), log_density.cend());
+    double sum = 0, total = 0;
+    for (std::size_t i = 0; i < kPoints; ++i) {
+      auto density = std::exp(log_density[i] - top);
+      sum += density * share[i];
+      total += density;
+    }
+    return sum / total;
+  }
+};
+
+using Key = std::vector<std::uint32_t>;
+
+/** @brief Depth and split of a node, and the path to it by splits on the same feature. */
+Key SplitKey(tree::ScalarTreeView const& view, bst_node_t nidx) {
+  auto feature = view.SplitIndex(nidx);
+  Key key{static_cast<std::uint32_t>(view.GetDepth(nidx)), feature};
+  for (auto node = nidx, below = RegTree::kInvalidNodeId; node != RegTree::kInvalidNodeId;
+       below = node, node = view.IsRoot(node) ? RegTree::kInvalidNodeId : view.Parent(node)) {
+    if (view.SplitIndex(node) != feature) {
+      continue;
+    }
+    key.push_back(view.DefaultLeft(node) ? 1 : 0);
+    key.push_back(below == view.RightChild(node) ? 1 : 0);
+    if (view.SplitType(node) == FeatureType::kCategorical) {
+      auto categories = view.NodeCats(node);
+      key.insert(key.end(), categories.cbegin(), categories.cend());
+    } else {
+      auto threshold = view.SplitCond(node);
+      std::memcpy(&key.emplace_back(), &threshold, sizeof(threshold));
+    }
+  }
+  return key;
+}
+
+/**
+ * @brief Covers of all nodes: positive, and without noise the sums of the leaves.
+ *
+ * The noise of a leaf does not depend on its number of rows. So the share of the cover of a node in
+ * its right child is estimated with a prior that allows for most of a node on one side. Nodes of a
+ * level with the same split share their information.
+ *
+ * @param sums Of all nodes.
+ */
+std::vector<double> EstimateCovers(RegTree const& tree, std::vector<NodeSum> const& sums) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  auto view = tree.HostScView();
+  std::map<Key, std::vector<bst_node_t>> groups;  // by depth, as keys begin with it
+  for (bst_node_t nidx = 0; nidx < tree.NumNodes(); ++nidx) {
+    if (!view.IsLeaf(nidx)) {
+      groups[SplitKey(view, nidx)].push_back(nidx);
+    }
+  }
+  std::vector<double> covers(tree.NumNodes());
+  auto const& root = sums[RegTree::kRoot];
+  covers[RegTree::kRoot] = std::max({root.cover, std::sqrt(root.cover_noise2), kMinCover});
+  for (auto const& [_, nodes] : groups) {
+    double cover = 0;
+    NodeSum left, right;
+    for (auto nidx : nodes) {
+      cover += covers[nidx];
+      left = left + sums[view.LeftChild(nidx)];
+      right = right + sums[view.RightChild(nidx)];
+    }
+    auto of_all = MeasuredShare{cover, left, right}.Mean(0.0, kInf);
+    for (auto nidx : nodes) {
+      auto l = view.LeftChild(nidx), r = view.RightChild(nidx);
+      auto share = nodes.size() == 1 ? of_all
+                                     : MeasuredShare{covers[nidx], sums[l], sums[r]}.Mean(
+                                           LogOdds(of_all), kSpread);
+      covers[l] = std::max(covers[nidx] * (1.0 - share), kMinCover);
+      covers[r] = std::max(covers[nidx] * share, kMinCover);
+    }
+  }
+  return covers;
+}
+
+/**
+ * @brief Gains of the splits: the variance of the leaf weights that they explain, weighted by the
+ *        covers in the tree.
+ *
+ * @param weights Of the leaves; inner nodes are ignored.
+ */
+std::vector<double> ExplainedGains(RegTree const& tree, std::vector<double> weights) {
+  auto view = tree.HostScView();
+  std::vector<double> gains(tree.NumNodes(), 0.0);
+  // Children have larger ids than their parent.
+  for (bst_node_t nidx = tree.NumNodes() - 1; nidx >= 0; --nidx) {
+    if (view.IsLeaf(nidx)) {
+      continue;
+    }
+    auto l = view.LeftChild(nidx), r = view.RightChild(nidx);
+    double of_left = view.stats[l].sum_hess, of_right = view.stats[r].sum_hess;
+    auto difference = weights[r] - weights[l], share = of_right / (of_left + of_right);
+    weights[nidx] = weights[l] + share * difference;
+    gains[nidx] = of_left * share * difference * difference;
+  }
+  return gains;
+}
+
 /** @brief Regularised Newton steps of released sums. */
 class Newton {
  public:
   explicit Newton(LeafPlan const& leaf) : clip_{leaf.max_delta_step} {
-    // With output perturbation no sums were released: nothing is left to regularise.
+    // Output perturbation releases no sums to regularise.
     if (leaf.noise != LeafNoise::kOutput) {
       lambda_ = leaf.lambda;
       alpha_ = leaf.alpha;
@@ -38,7 +182,7 @@ class Newton {
   double clip_, lambda_{0}, alpha_{0};
 };
 
-/** @brief Fill in sums and weights of the inner nodes, from those of the leaves. */
+/** @brief Set sums and weights of the inner nodes from the leaves. */
 void SumUp(Newton const& newton, RegTree const& tree, std::vector<NodeSum>* p_sums,
            std::vector<double>* weights) {
   auto& sums = *p_sums;
@@ -52,7 +196,7 @@ void SumUp(Newton const& newton, RegTree const& tree, std::vector<NodeSum>* p_su
   }
 }
 
-/** @brief Make the leaf weights follow the monotone constraints of the plan. */
+/** @brief Apply the monotone constraints of the plan to leaf weights. */
 void OrderLeaves(Plan const& plan, RegTree const& tree, std::vector<NodeSum> const& sums,
                  std::vector<double>* p_weight) {
   if (std::all_of(plan.monotone.cbegin(), plan.monotone.cend(), [](auto c) { return c == 0; })) {
@@ -86,8 +230,7 @@ void OrderLeaves(Plan const& plan, RegTree const& tree, std::vector<NodeSum> con
     }
     auto below = direction > 0 ? l : r;
     auto above = direction > 0 ? r : l;
-    // Where the released weights are in order any value between them parts them; where they are
-    // not, both sides meet in their mean.
+    // Ordered weights are separated by their middle; otherwise both sides meet in their mean.
     auto middle =
         weight[below] <= weight[above] ? 0.5 * (weight[below] + weight[above]) : mean(l, r);
     middle = std::clamp(middle, lower[nidx], upper[nidx]);
@@ -96,7 +239,7 @@ void OrderLeaves(Plan const& plan, RegTree const& tree, std::vector<NodeSum> con
   }
 }
 
-/** @brief Cover must be additive in 32-bit floats, or SHAP values would not sum to the margin. */
+/** @brief Covers must be additive as 32-bit floats, or SHAP values do not sum to the margin. */
 float AddCover(RegTree* tree, bst_node_t nidx) {
   auto& stat = tree->Stat(nidx);
   auto const& node = (*tree)[nidx];
@@ -106,10 +249,10 @@ float AddCover(RegTree* tree, bst_node_t nidx) {
   return stat.sum_hess;
 }
 
-void Write(Plan const& plan, TreeOfRound of, std::vector<NodeSum> const& sums,
+void Write(Plan const& plan, TreeIndex idx, std::vector<NodeSum> const& sums,
            std::vector<double> const& weights, RegTree* tree) {
-  double eta = plan.Step(of.round), unit = plan.MarginUnit(of);
-  double start = plan.loss && of.round == 0 ? plan.loss->Start() / plan.parallel_trees : 0.0;
+  double eta = plan.Step(idx.round), unit = plan.MarginUnit(idx);
+  double start = plan.loss && idx.round == 0 ? plan.loss->Start() / plan.parallel_trees : 0.0;
   auto covers = EstimateCovers(*tree, sums);
   for (bst_node_t nidx = 0; nidx < tree->NumNodes(); ++nidx) {
     auto& stat = tree->Stat(nidx);
@@ -129,7 +272,6 @@ void Write(Plan const& plan, TreeOfRound of, std::vector<NodeSum> const& sums,
 
 std::vector<double> LeafWeights(Plan const& plan, bool oblivious,
                                 std::vector<NodeSum> const& leaves, LeafShrinkage* shrinkage) {
-  // Shrunk by strata of effects, each to a shared prior, or not.
   auto const& leaf = plan.leaf;
   Newton newton{leaf};
   bool shrink = leaf.shrinkage && leaf.noise != LeafNoise::kOutput;
@@ -144,7 +286,7 @@ std::vector<double> LeafWeights(Plan const& plan, bool oblivious,
       s.grad = newton.Soft(s.grad);
     }
     auto& prior = oblivious ? shrinkage->oblivious : shrinkage->per_node;
-    weights = prior.Fit(soft, newton.Lambda(), row_variance, StrataOf(plan, oblivious));
+    weights = prior.Fit(soft, newton.Lambda(), row_variance, MakeStrata(plan, oblivious));
     for (auto& weight : weights) {
       weight = newton.Clip(weight);
     }
@@ -159,7 +301,7 @@ std::vector<double> LeafWeights(Plan const& plan, bool oblivious,
 }
 
 std::vector<NodeSum> FinishTree(std::vector<double> const& of_leaves, Plan const& plan,
-                                TreeOfRound of, std::vector<bst_node_t> const& leaves,
+                                TreeIndex idx, std::vector<bst_node_t> const& leaves,
                                 std::vector<NodeSum> const& released, RegTree* tree) {
   Newton newton{plan.leaf};
   std::vector<NodeSum> sums(tree->NumNodes());
@@ -170,7 +312,7 @@ std::vector<NodeSum> FinishTree(std::vector<double> const& of_leaves, Plan const
   }
   SumUp(newton, *tree, &sums, &weights);
   OrderLeaves(plan, *tree, sums, &weights);
-  Write(plan, of, sums, weights, tree);
+  Write(plan, idx, sums, weights, tree);
   return sums;
 }
 }  // namespace xgboost::dp

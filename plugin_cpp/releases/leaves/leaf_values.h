@@ -1,9 +1,8 @@
 /**
- * Leaf values from what was released: Newton steps with empirical-Bayes shrinkage, gradient steps
- * where Hessians count rows, or the released values themselves, in the order that monotone
- * constraints ask for.
+ * Leaf values from released sums: Newton steps with empirical-Bayes shrinkage, gradient steps if
+ * Hessians count rows, or released values, ordered by monotone constraints.
  *
- * Reads no data. Leaf values, cover, gain and base weights of all nodes are post-processing.
+ * Leaf values, covers, gains and base weights of all nodes are post-processing.
  *
  * Proof: docs/proofs/constraints.md
  * Proof: docs/proofs/leaves.md
@@ -12,7 +11,7 @@
 
 #include <vector>  // for vector
 
-#include "plugin_cpp/plan/plan.h"                  // for Plan, TreeOfRound
+#include "plugin_cpp/plan/plan.h"                  // for Plan, TreeIndex
 #include "plugin_cpp/releases/leaves/shrinkage.h"  // for LeafShrinkage, NodeSum
 #include "xgboost/base.h"                          // for bst_node_t
 #include "xgboost/tree_model.h"                    // for RegTree
@@ -21,19 +20,19 @@ namespace xgboost::dp {
 /**
  * @brief The weights of leaves, from their released sums.
  *
- * @param oblivious Whether one split serves a whole level.
+ * @param oblivious Whether a level has one split.
  */
 std::vector<double> LeafWeights(Plan const& plan, bool oblivious,
                                 std::vector<NodeSum> const& released, LeafShrinkage* shrinkage);
 /**
  * @brief Set values and statistics of a grown tree from the weights of its leaves.
  *
- * @param leaves    By ascending id, which is from left to right in a complete tree.
- * @param released  Their sums.
+ * @param leaves   By ascending id, which is from left to right in a complete tree.
+ * @param released Sums of the leaves.
  *
- * @return The released sums of all nodes; without noisy sums, of counts of one.
+ * @return The released sums of all nodes; for output perturbation, of counts of one.
  */
 std::vector<NodeSum> FinishTree(std::vector<double> const& of_leaves, Plan const& plan,
-                                TreeOfRound of, std::vector<bst_node_t> const& leaves,
+                                TreeIndex idx, std::vector<bst_node_t> const& leaves,
                                 std::vector<NodeSum> const& released, RegTree* tree);
 }  // namespace xgboost::dp

@@ -8,19 +8,17 @@
 #include <utility>      // for exchange, move
 #include <variant>      // for get, get_if
 
-#include "common/threading_utils.h"                // for ParallelFor, Sched
-#include "plugin_cpp/plan/plan.h"                  // for LeafEvent
-#include "plugin_cpp/random/samplers.h"            // for IntegerSqrt128, u128
-#include "plugin_cpp/releases/leaves/shrinkage.h"  // for RowVariance
-#include "plugin_cpp/rows/person_bound.h"          // for CutTo
-#include "plugin_cpp/simd.h"                       // for Prefetch, ResizeInLargePages, XGB_DP_SIMD
-#include "xgboost/logging.h"                       // for CHECK
+#include "common/threading_utils.h"        // for ParallelFor, Sched
+#include "plugin_cpp/random/samplers.h"    // for IntegerSqrt128, u128
+#include "plugin_cpp/rows/person_bound.h"  // for ScaleDown
+#include "plugin_cpp/simd.h"               // for Prefetch, ResizeInLargePages, XGB_DP_SIMD
+#include "xgboost/logging.h"               // for CHECK
 
 namespace xgboost::dp {
 namespace {
 /**
- * @brief Shift leaves, in which persons count more the further they spread, towards the mean of all
- *        rows, which stands behind the leaves: by what this and earlier trees say of the tilt.
+ * @brief Shift spread leaves towards the mean of all rows, which follows the leaves, by the tilt in
+ *        this and earlier trees.
  */
 void Centre(TreeTilt* tilt, std::vector<NodeSum>* leaves) {
   auto root = leaves->back();
@@ -37,54 +35,26 @@ void Centre(TreeTilt* tilt, std::vector<NodeSum>* leaves) {
   }
 }
 
-class NoisyLeaves : public LeafRelease {
- public:
-  explicit NoisyLeaves(LeafParts const& parts) : parts_{parts} {}
+constexpr std::int32_t kBlocks = 4;  // per thread
+constexpr std::size_t kAhead = 64;   // rows to prefetch
 
-  [[nodiscard]] std::vector<NodeSum> operator()(TreeOfRound of, LeafSums const& leaves,
-                                                TreeTilt* tilt) const override {
-    auto const& plan = parts_.plan;
-    auto const* local = std::get_if<std::vector<LocalSum>>(&leaves);
-    auto const* global = std::get_if<std::vector<GlobalSum>>(&leaves);
-    auto released = local    ? parts_.release->AddNoise(LeafEvent(plan), *local, of.class_idx)
-                    : global ? parts_.release->AddNoise(LeafEvent(plan), *global, of.class_idx)
-                             : std::get<Released<NoisySum>>(leaves);
-    std::vector<NodeSum> out;
-    for (auto const& sum : released.values) {
-      out.emplace_back(sum, released.variance, plan.row_bound, plan.leaf.min_child_weight);
-    }
-    if (plan.leaf.spread) {
-      Centre(tilt, &out);
-    }
-    return out;
-  }
-
- private:
-  LeafParts parts_;
-};
-
-LeafReleases::Add<NoisyLeaves> const kGaussian{LeafNoise::kGaussian}, kLaplace{LeafNoise::kLaplace};
-constexpr std::int32_t kBlocks = 4;  // of each thread
-constexpr std::size_t kAhead = 64;   // rows, whose leaves lie anywhere
-
-/** @brief The largest integer whose quotient by `n` is at most that of `value`. */
+/** @brief value / n, rounded down. */
 std::int64_t FloorDiv(std::int64_t value, std::int64_t n) {
   return value / n - (value % n < 0 ? 1 : 0);
 }
 
-/** @brief A group of persons with few rows: row j of person l is at j kMost + l. */
+/** @brief A group of persons with few rows. Row j of person l is at j kMost + l. */
 struct ShortPersons {
-  static constexpr std::size_t kMost = PersonGroup::kMost, kRows = kMost * PersonGroup::kShort;
+  static constexpr std::size_t kMost = PersonGroup::kMaxPersons,
+                               kRows = kMost * PersonGroup::kMaxRows;
 
-  // A row has the sums of its leaf if none before it is there, and else 0: at most 2^28.
+  // The first row of a leaf has its sums, and the others have 0: at most 2^28.
   std::int32_t leaf[kRows], grad[kRows], hess[kRows];
-  std::int64_t squares_g[kMost], squares_h[kMost];  // sums of those of a person
+  std::int64_t squares_g[kMost], squares_h[kMost];  // sums of squares of a person
 };
 
 /**
- * @brief From rows to leaves: those of a leaf are added up and scaled, see LeavesOfPersons.
- *
- * In instructions that are as wide as the processor has them.
+ * @brief Sum the rows of each leaf, and scale the sums, see PersonLeaves.
  */
 XGB_DP_SIMD void AddUp(std::size_t n_rows, double most, double of_hessian, ShortPersons* p) {
   constexpr auto kMost = ShortPersons::kMost;
@@ -127,18 +97,18 @@ XGB_DP_SIMD void AddUp(std::size_t n_rows, double most, double of_hessian, Short
   }
 }
 
-/** @brief What persons add to the leaves of trees that share a structure. */
-class LeavesOfPersons {
+/** @brief Contributions of persons to the leaves of trees with the same structure. */
+class PersonLeaves {
  public:
-  LeavesOfPersons(Plan const& plan, std::size_t n_leaves)
+  PersonLeaves(Plan const& plan, std::size_t n_leaves)
       : most_g_{static_cast<std::uint64_t>(plan.row_bound.MaxGradientSum())},
         most_h_{static_cast<std::uint64_t>(plan.row_bound.MaxLeafHessian())},
         sums_(n_leaves * plan.num_class) {
     auto const& bound = plan.row_bound;
     auto unit = static_cast<double>(bound.Unit());
     most_ = static_cast<double>(most_g_) / unit;
-    // A bounded gradient has at most twice the variance that leaves expect. Where that is not
-    // known, a row at the largest Hessian has the largest gradient.
+    // A bounded gradient has at most twice the variance that leaves expect. If it is unknown,
+    // assume that a row with the largest Hessian has the largest gradient.
     auto variance = RowVariance(plan);
     of_hessian_ = variance > 0
                       ? 2.0 * variance / (std::sqrt(bound.hessian_weight) * bound.gradient_bound)
@@ -147,13 +117,13 @@ class LeavesOfPersons {
   }
 
   /**
-   * @param rows  Of the group.
-   * @param given Of all persons.
-   * @param leaf  Of each row.
-   * @param out   Sums of the leaves, class by class for each of them.
+   * @param rows  Rows of the group.
+   * @param given Rows of all persons.
+   * @param leaf  The leaf of each row.
+   * @param out   Sums of the leaves, class by class for each leaf.
    */
   template <typename LeafT>
-  void operator()(PersonGroup const& group, std::uint32_t const* rows, RowsOfPersons const& given,
+  void operator()(PersonGroup const& group, std::uint32_t const* rows, PersonRows const& given,
                   std::vector<LeafT> const& leaf, std::vector<LocalSum>* out) {
     if (group.persons == 1 || given.size() > 1) {
       for (std::size_t l = 0; l < group.persons; ++l) {
@@ -188,10 +158,9 @@ class LeavesOfPersons {
   /** @brief The same for person number `l`. */
   template <typename LeafT>
   void AddOne(PersonGroup const& group, std::size_t l, std::uint32_t const* rows,
-              RowsOfPersons const& given, std::vector<LeafT> const& leaf,
-              std::vector<LocalSum>* out) {
+              PersonRows const& given, std::vector<LeafT> const& leaf, std::vector<LocalSum>* out) {
     auto n_class = given.size(), n_leaves = sums_.size() / n_class;
-    // The leaf of each row, which may come again: then nothing is left of its sums. Or all leaves.
+    // The leaves of all rows, of which repetitions have no sums left; or all leaves.
     bool is_short = group.rows <= n_leaves;
     auto n_listed = is_short ? group.rows : n_leaves;
     first_.resize(n_listed);
@@ -244,7 +213,7 @@ class LeavesOfPersons {
     return static_cast<u128>(size) * size;
   }
 
-  /** @brief Hold the norm of the gradients or Hessians, whatever they are. */
+  /** @brief Enforce the norm of gradients or Hessians for any numbers. */
   template <typename Entry>
   static void Cut(u128 squares, std::uint64_t most, std::size_t n, Entry&& entry) {
     if (squares <= static_cast<u128>(most) * most) {
@@ -253,42 +222,40 @@ class LeavesOfPersons {
     auto size = IntegerSqrt128(squares);
     size += static_cast<u128>(size) * size < squares ? 1 : 0;
     for (std::size_t i = 0; i < n; ++i) {
-      *entry(i) = static_cast<std::decay_t<decltype(*entry(i))>>(CutTo(*entry(i), most, size));
+      *entry(i) = static_cast<std::decay_t<decltype(*entry(i))>>(ScaleDown(*entry(i), most, size));
     }
   }
 
   std::uint64_t most_g_, most_h_;
-  double most_;                     // of gradients, in rows
-  double of_hessian_;               // variance of gradients, where C = 1, of a step of Hessian
-  std::vector<LocalSum> sums_;      // of all leaves; 0 between persons
-  std::vector<std::size_t> first_;  // in these, of leaves of the person
-  std::vector<LocalSum> sums_of_leaves_;  // what the person adds to these
+  double most_;                           // of gradients, in rows
+  double of_hessian_;                     // variance of gradients for C = 1, per step of Hessian
+  std::vector<LocalSum> sums_;            // of all leaves; 0 between persons
+  std::vector<std::size_t> first_;        // index in sums_ of the leaves of a person
+  std::vector<LocalSum> sums_of_leaves_;  // contributions of the person
   ShortPersons short_;
 };
 
 /**
- * @brief Sums of the rows of this worker that are in each leaf, class by class.
- *
- * @param position The leaf of each row.
+ * @brief Sums of the local rows in each leaf, class by class.
  */
 template <typename LeafT>
-std::vector<LocalSum> SumsOfLeaves(Context const* ctx, Plan const& plan, Persons const& persons,
-                                   RowsOfPersons const& given,
-                                   std::vector<ClassGradients> const& gradients,
-                                   std::vector<bst_node_t> const& leaves,
-                                   std::vector<bst_node_t> const& position) {
+std::vector<LocalSum> SumLeaves(Context const* ctx, Plan const& plan, Persons const& persons,
+                                PersonRows const& given,
+                                std::vector<ClassGradients> const& gradients,
+                                std::vector<bst_node_t> const& leaves,
+                                std::vector<bst_node_t> const& position) {
   std::vector<LeafT> index(static_cast<std::size_t>(leaves.back()) + 1);
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     index[leaves[i]] = static_cast<LeafT>(i);
   }
-  // Read in no order: where it is small, it is in a near cache.
+  // Small, because random reads need the cache.
   std::vector<LeafT> leaf;
   ResizeInLargePages(position.size(), &leaf);
   common::ParallelFor(position.size(), ctx->Threads(),
                       [&](auto i) { leaf[i] = index[position[i]]; });
 
   auto const& groups = persons.Groups();
-  auto const& singles = persons.RowsOfOne();
+  auto const& singles = persons.SingleRows();
   auto n_class = gradients.size();
   auto n_blocks = static_cast<std::size_t>(ctx->Threads() * kBlocks);
   std::vector<std::vector<LocalSum>> sums(n_blocks);
@@ -299,8 +266,8 @@ std::vector<LocalSum> SumsOfLeaves(Context const* ctx, Plan const& plan, Persons
         sums[b][leaf[singles[i]] * n_class + k] += gradients[k].pairs[singles[i]].Sum();
       }
     }
-    LeavesOfPersons add{plan, leaves.size()};
-    auto const& all = persons.RowsOfSeveral();
+    PersonLeaves add{plan, leaves.size()};
+    auto const& all = persons.GroupedRows();
     auto far = all.size() - std::min(all.size(), kAhead);
     for (auto i = b * groups.size() / n_blocks; i < (b + 1) * groups.size() / n_blocks; ++i) {
       auto const* rows = all.data() + groups[i].begin;
@@ -320,14 +287,34 @@ std::vector<LocalSum> SumsOfLeaves(Context const* ctx, Plan const& plan, Persons
 }
 }  // namespace
 
+std::vector<NodeSum> ReleaseLeaves(Plan const& plan, TreeIndex idx, LeafSums const& leaves,
+                                   TreeTilt* tilt, Release* release) {
+  if (plan.leaf.noise == LeafNoise::kOutput) {
+    return ReleaseLeafValues(plan, idx, leaves, release);
+  }
+  auto const* local = std::get_if<std::vector<LocalSum>>(&leaves);
+  auto const* global = std::get_if<std::vector<GlobalSum>>(&leaves);
+  auto released = local    ? release->AddNoise(LeafEvent(plan), *local, idx.class_idx)
+                  : global ? release->AddNoise(LeafEvent(plan), *global, idx.class_idx)
+                           : std::get<Released<NoisySum>>(leaves);
+  std::vector<NodeSum> out;
+  for (auto const& sum : released.values) {
+    out.emplace_back(sum, released.variance, plan.row_bound, plan.leaf.min_child_weight);
+  }
+  if (plan.leaf.spread) {
+    Centre(tilt, &out);
+  }
+  return out;
+}
+
 void SpreadPersons(Context const* ctx, Plan const& plan, Persons const& persons,
-                   RowsOfPersons const& given, std::vector<ClassGradients> const& gradients,
+                   PersonRows const& given, std::vector<ClassGradients> const& gradients,
                    std::vector<bst_node_t> const& leaves, std::vector<bst_node_t> const& position,
                    Release const& release, std::vector<LeafSums>* p_sums) {
   auto& sums = *p_sums;
   auto n_class = gradients.size(), n_leaves = leaves.size();
   CHECK(sums.size() == n_class && position.size() == persons.NumRows());
-  auto sums_of = n_leaves <= 256 ? SumsOfLeaves<std::uint8_t> : SumsOfLeaves<std::uint32_t>;
+  auto sums_of = n_leaves <= 256 ? SumLeaves<std::uint8_t> : SumLeaves<std::uint32_t>;
   auto of_leaves = sums_of(ctx, plan, persons, given, gradients, leaves, position);
 
   constexpr auto kThird = std::int64_t{3};
@@ -339,7 +326,7 @@ void SpreadPersons(Context const* ctx, Plan const& plan, Persons const& persons,
     }
     added.push_back(gradients[k].total);
   }
-  // Of all workers, so that the quotient does not depend on how rows lie on them.
+  // Over all workers, so that the quotient does not depend on the distribution of rows.
   auto all = release.SumOverWorkers(std::move(added));
   for (std::size_t k = 0; k < n_class; ++k) {
     std::vector<GlobalSum> of_class(all.cbegin() + k * each, all.cbegin() + (k + 1) * each);

@@ -7,15 +7,15 @@
 
 namespace xgboost::dp {
 namespace {
-// Weight on the past (shared estimates over trees, after Efron and Morris).
+// Weight of earlier trees in shared estimates (after Efron and Morris).
 constexpr double kPast = 0.8;
-constexpr double kLeastVariance = 1e-9;
-// Share of the rows' variance in the noise of priors: none, but without noise all is finite.
-constexpr double kLeastRowVariance = 1e-6;
+constexpr double kMinVariance = 1e-9;
+// Share of the variance of rows in priors: nearly none, but finite without noise.
+constexpr double kMinRowVariance = 1e-6;
 
 /**
- * @brief Sums over the leaves with the signs of each Walsh function, or over the functions with
- * those at each leaf: function k is -1 for every right turn that k counts.
+ * @brief Sums over leaves with the signs of each Walsh function, or the inverse. Function k has a
+ *        factor of -1 for every right turn in the bits of k.
  */
 void WalshTransform(std::vector<double>* values) {
   auto& v = *values;
@@ -33,8 +33,8 @@ void WalshTransform(std::vector<double>* values) {
 constexpr std::size_t kRowsAtOnce = 4;
 
 /**
- * @brief Subtract some rows, at most kRowsAtOnce, each times its factor: at once, so that the
- * result is read and written less often, and in their order.
+ * @brief Subtract at most kRowsAtOnce rows times their factors, in order, with fewer reads and
+ * writes of the result.
  */
 XGB_DP_SIMD void SubtractRows(double const* rows, double const* factors, std::size_t n_rows,
                               std::size_t stride, std::size_t begin, std::size_t end, double* out) {
@@ -60,7 +60,7 @@ XGB_DP_SIMD void Divide(double by, std::size_t begin, std::size_t end, double* o
   }
 }
 
-/** @brief Add what a row of the inverse says: of means by its factor, and of variances. */
+/** @brief Add a row of the inverse to the means, with its factor, and to the variances. */
 XGB_DP_SIMD void AddRow(double const* row, double factor, std::size_t n, double* mean,
                         double* variance) {
   for (std::size_t c = 0; c < n; ++c) {
@@ -81,8 +81,7 @@ class EffectModel {
       right_.push_back(-d * leaf.grad / variance);
       walsh_.push_back(d * d / variance);
     }
-    // The product of two Walsh functions is the one of their difference: sums of precisions fill
-    // the matrix.
+    // The product of Walsh functions j and k is function j ^ k: a transform fills the matrix.
     WalshTransform(&right_);
     WalshTransform(&walsh_);
   }
@@ -90,7 +89,7 @@ class EffectModel {
   /** @brief Posterior means and variances of the effects. */
   void Solve(std::vector<double> const& prior_variance, std::vector<double>* mean,
              std::vector<double>* variance) {
-    // Cholesky factor of the precision matrix, column by column: all inner loops run along memory.
+    // Cholesky factor of the precision matrix, column by column for contiguous inner loops.
     factor_.resize(n_ * n_);
     for (std::size_t j = 0; j < n_; ++j) {
       auto* column = factor_.data() + j * n_;
@@ -117,7 +116,7 @@ class EffectModel {
       }
       Divide(factor_[i * n_ + i], 0, i + 1, row);
     }
-    // Column by column: no addition waits for the one before.
+    // Column by column, for independent additions.
     std::vector<double> half(n_, 0.0);
     for (std::size_t c = 0; c < n_; ++c) {
       for (auto i = c; i < n_; ++i) {
@@ -152,10 +151,10 @@ double RowVariance(Plan const& plan) {
     return plan.loss->RowVariance();
   }
   if (plan.IsSquaredLoss()) {
-    return 0.0;  // the variance of the residuals is not known: no release says it
+    return 0.0;  // the variance of the residuals is unknown
   }
-  // A label has the variance p (1 - p), which is the Hessian, or half of it where there are several
-  // classes; the row bound shortens gradients, so about half of that is left.
+  // A label has the variance p (1 - p), which is the Hessian, or half of it for several classes.
+  // The row bound leaves about half of that.
   constexpr double kLeft = 0.5, kLargest = 0.25;
   if (plan.row_bound.unit_hessian) {
     return std::min(kLeft * kLargest,
@@ -185,16 +184,16 @@ double LeafPrior::Update(std::vector<NodeSum> const& leaves, double prior_max) {
     hessian_ = hessian;
     started_ = true;
   }
-  return std::min(std::max(2.0 * std::max(signal_, 0.0) / hessian_, kLeastVariance), prior_max);
+  return std::min(std::max(2.0 * std::max(signal_, 0.0) / hessian_, kMinVariance), prior_max);
 }
 
-std::vector<std::size_t> StrataOf(Plan const& plan, bool oblivious) {
+std::vector<std::size_t> MakeStrata(Plan const& plan, bool oblivious) {
   auto n = std::size_t{1} << plan.depth;
   std::vector<std::size_t> stratum(n, 0);
   for (std::size_t k = 0; k < n; ++k) {
     std::size_t involved = 0, deepest = 0;
     for (std::int32_t depth = 0; depth < plan.depth; depth += plan.split_levels) {
-      // The turns of this selection; the root's is the highest bit.
+      // The turns of this selection; the root has the highest bit.
       auto last = std::min(depth + plan.split_levels, plan.depth);
       auto mask = (n >> depth) - (n >> last);
       if ((k & mask) != 0) {
@@ -217,13 +216,13 @@ std::vector<double> StrataPrior::Fit(std::vector<NodeSum> const& leaves, double 
       variance_[o] = 0.1 * std::pow(0.25, static_cast<double>(o));
     }
   }
-  // The priors are those of what these rows show, which later trees add to: a prior that knew how
-  // little of it is more than chance would end the boosting of a strong signal too soon.
-  EffectModel shown{leaves, lambda, kLeastRowVariance * row_variance};
+  // Priors without the variance of rows: otherwise they would end the boosting of a strong signal
+  // too soon.
+  EffectModel shown{leaves, lambda, kMinRowVariance * row_variance};
   std::vector<double> mean, variance, prior(n);
   auto solve = [&](EffectModel* model, auto const& of_stratum) {
     for (std::size_t k = 0; k < n; ++k) {
-      prior[k] = std::max(of_stratum[stratum[k]], kLeastVariance);
+      prior[k] = std::max(of_stratum[stratum[k]], kMinVariance);
     }
     model->Solve(prior, &mean, &variance);
   };

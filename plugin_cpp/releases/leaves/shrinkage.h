@@ -1,11 +1,10 @@
 /**
- * Empirical-Bayes shrinkage of leaf weights. Reads released sums only; it is free.
+ * Empirical-Bayes shrinkage of leaf weights: post-processing of released sums.
  *
- * Complete trees: the weights of the leaves are the sum of effects of the selections above them,
- * and of their interactions (the Walsh functions of the leaf's path). Effects of one stratum share
- * a normal prior whose variance is estimated over all trees of the same shape, and the weights are
- * the posterior mean given the noise of the sums and what the rows themselves vary by. Other trees:
- * all leaves share one prior.
+ * In complete trees the weight of a leaf is a sum of effects of the selections above it and of
+ * their interactions (the Walsh functions of its path). The effects of a stratum share a normal
+ * prior, whose variance is estimated over all trees of the same shape. The weights are the
+ * posterior mean, given the variances of noise and rows. In other trees all leaves share one prior.
  *
  * Proof: docs/proofs/leaves.md
  */
@@ -20,21 +19,21 @@
 #include "plugin_cpp/release/sums.h"  // for NoisyInt, NoisySum
 
 namespace xgboost::dp {
-/** @brief Real-valued released sums of a node, and the variance of their noise. */
+/** @brief Released sums of a node as real numbers, and the variance of their noise. */
 struct NodeSum {
   double grad{0};
-  double hess{0};    // at least its deviation in each leaf
+  double hess{0};    // at least its standard deviation in each leaf
   double noise2{0};  // of grad
-  double cover{0};   // the Hessian without that floor
+  double cover{0};   // the Hessian without this floor
   double cover_noise2{0};
 
   NodeSum() = default;
   /**
    * @param variance Of the noise on each sum.
-   * @param least    Floor of the Hessian, beside the deviation of its noise.
+   * @param least    Floor of the Hessian, besides the standard deviation of its noise.
    */
   NodeSum(NoisySum const& sum, double variance, RowBound const& bound, double least);
-  /** @brief Of a leaf value that was released itself, where C = 1: the sums of a count of one. */
+  /** @brief From a released leaf value for C = 1: sums of a count of one. */
   NodeSum(NoisyInt value, double unit, RowBound const& bound)
       : grad{-(static_cast<double>(value.Value()) * unit) * bound.gradient_bound},
         hess{1.0},
@@ -50,13 +49,13 @@ struct NodeSum {
   }
 };
 
-/** @brief Variance of the gradients of a leaf's rows for each unit of its Hessian. */
+/** @brief Variance of the gradients of rows per unit of Hessian. */
 [[nodiscard]] double RowVariance(Plan const& plan);
 
 /** @brief Largest depth with strata: the fit takes the cube of the number of leaves. */
 inline constexpr std::int32_t kMaxStrataDepth = 8;
 
-/** @brief Prior variance of leaf weights, shared by all leaves and estimated over the trees. */
+/** @brief Prior variance of leaf weights, estimated over all leaves and trees. */
 class LeafPrior {
  public:
   /** @return The prior variance after another tree with these leaves. */
@@ -74,8 +73,8 @@ class StrataPrior {
    * @brief Posterior means of the leaf weights of a complete tree.
    *
    * @param leaves       From left to right, 2^depth of them; grad after the L1 penalty.
-   * @param row_variance Of the gradients for each unit of Hessian; above 0, or the sums are noisy.
-   * @param stratum      Of the Walsh function of each index.
+   * @param row_variance See RowVariance; positive if the sums have no noise.
+   * @param stratum      Of each Walsh function.
    */
   [[nodiscard]] std::vector<double> Fit(std::vector<NodeSum> const& leaves, double lambda,
                                         double row_variance,
@@ -87,23 +86,22 @@ class StrataPrior {
 };
 
 /**
- * @brief By how much persons that spread over leaves tilt the mean of a tree.
+ * @brief The tilt of the mean of a tree by persons with rows in several leaves.
  *
- * Nearly the same in all trees, so that what one of them says is filtered: by its noise, against
- * what is expected of the first tree and of the way from one tree to the next.
+ * It is nearly the same in all trees, so a Kalman filter combines their noisy measurements.
  */
 class TreeTilt {
  public:
   /**
    * @param measured In this tree, as a leaf weight.
    * @param noise2   Variance of its noise.
-   * @return What to shift the gradients of this tree by, for each unit of Hessian.
+   * @return The shift of the gradients of this tree, per unit of Hessian.
    */
   double Update(double measured, double noise2);
 
  private:
-  static constexpr double kFirst = 0.1;  // deviation of the tilt, as a leaf weight
-  static constexpr double kStep = 0.01;  // and of its change between trees
+  static constexpr double kFirst = 0.1;  // standard deviation of the tilt, as a leaf weight
+  static constexpr double kStep = 0.01;  // standard deviation of its change between trees
   double tilt_{0};
   double variance_{kFirst * kFirst};
 };
@@ -115,8 +113,8 @@ struct LeafShrinkage {
 };
 
 /**
- * @brief Strata of the Walsh functions of a complete tree. One choice for a level: how many
- *        selections an effect involves. One for each node: the deepest selection that it involves.
+ * @brief Strata of the Walsh functions of a complete tree: for oblivious trees the number of
+ *        selections in an effect, otherwise the deepest selection.
  */
-[[nodiscard]] std::vector<std::size_t> StrataOf(Plan const& plan, bool oblivious);
+[[nodiscard]] std::vector<std::size_t> MakeStrata(Plan const& plan, bool oblivious);
 }  // namespace xgboost::dp

@@ -10,8 +10,8 @@ namespace xgboost::dp {
 void SplitHistory::Update(std::size_t class_idx, RegTree const& tree,
                           std::vector<NodeSum> const& sums) {
   constexpr double kPast = 0.9;
-  auto* gain = gain_.data() + plan_.SplitsOf(class_idx) * plan_.n_features;
-  if (plan_.SplitsOf(class_idx) == class_idx) {
+  auto* gain = gain_.data() + plan_.SplitClass(class_idx) * plan_.n_features;
+  if (plan_.SplitClass(class_idx) == class_idx) {
     std::for_each(gain, gain + plan_.n_features, [](double& g) { g *= kPast; });
   }
   auto view = tree.HostScView();
@@ -31,7 +31,7 @@ void SplitHistory::Update(std::size_t class_idx, RegTree const& tree,
 std::vector<std::int64_t> SplitHistory::Offsets(std::size_t class_idx,
                                                 FeatureList const& features) const {
   std::vector<std::int64_t> offsets(features.size(), 0);
-  auto const* gain = gain_.data() + plan_.SplitsOf(class_idx) * plan_.n_features;
+  auto const* gain = gain_.data() + plan_.SplitClass(class_idx) * plan_.n_features;
   double total = 0;
   for (auto f : features) {
     total += std::max(gain[f], 0.0);
@@ -39,7 +39,7 @@ std::vector<std::int64_t> SplitHistory::Offsets(std::size_t class_idx,
   if (!(total > 0) || plan_.split_prior == 0.0 || plan_.noise_free) {
     return offsets;
   }
-  // The utility that counts for one nat in a selection: range / eps0.
+  // The utility of one nat in a selection: range / eps0.
   double nat = plan_.eps_num == 0 ? 0.0
                                   : std::ldexp(static_cast<double>(plan_.score_range), kEpsBits) /
                                         static_cast<double>(plan_.eps_num);

@@ -1,9 +1,9 @@
 /**
- * What earlier trees say about which features are worth a split. Reads released leaf sums only.
+ * Gains of features in earlier trees, from released leaf sums.
  *
- * The exponential mechanism starts from a prior over its candidates, uniform without a history. Any
- * prior that does not depend on the data given what was released leaves its range as it is: it adds
- * the same number to a utility under both of two neighbours.
+ * The exponential mechanism has a prior over its candidates, uniform without a history. A prior
+ * that depends on releases only does not change the range: it adds the same number to a utility for
+ * both neighbours.
  *
  * Proof: docs/proofs/exponential-mechanism.md
  */
@@ -19,21 +19,21 @@
 #include "xgboost/tree_model.h"                    // for RegTree
 
 namespace xgboost::dp {
-/** @brief Gains of the features in the trees of each class, the noise's part taken off. */
+/** @brief Gains of the features in the trees of each class, corrected for noise. */
 class SplitHistory {
  public:
   explicit SplitHistory(Plan const& plan)
       : plan_{plan}, gain_(static_cast<std::size_t>(plan.n_features) * plan.num_class, 0.0) {}
 
   /**
-   * @brief Count the splits of a tree of a class, from the released sums of all of its nodes. Where
-   *        the classes share their splits their gains add up, and there is one list of them.
+   * @brief Add the splits of a tree, from the released sums of all nodes. Classes with shared
+   * splits have one list of gains.
    */
   void Update(std::size_t class_idx, RegTree const& tree, std::vector<NodeSum> const& sums);
 
   /**
-   * @brief What to add to the utilities of the candidates of each feature: (range / eps0) log of
-   *        its prior relative to the uniform one. Zero without a history.
+   * @brief The additive term of the utilities of each feature: (range / eps0) log of its prior
+   *        relative to the uniform one. Zero without a history.
    */
   [[nodiscard]] std::vector<std::int64_t> Offsets(std::size_t class_idx,
                                                   FeatureList const& features) const;

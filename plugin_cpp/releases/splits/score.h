@@ -1,9 +1,9 @@
 /**
- * Utilities of split candidates, as integers, and their ranges.
+ * Integer utilities of split candidates.
  *
- * The range is sup(change) - inf(change) of a utility when one row is added, over all candidates
- * and valid rows; the exponential mechanism divides by it. A utility that is computed with error at
- * most e has its range enlarged by 4 e.
+ * Their range is sup(change) - inf(change) when one row is added, over all candidates and valid
+ * rows; the exponential mechanism divides by it. An error of at most e in the computation of a
+ * utility enlarges its range by 4 e.
  *
  * Proof: docs/proofs/constraints.md
  * Proof: docs/proofs/exponential-mechanism.md
@@ -22,8 +22,8 @@
 
 namespace xgboost::dp {
 /**
- * @brief A real utility as an integer. Clamping to a public interval shortens changes, if anything,
- *        and keeps the floor and the arithmetic before it within the slack of the range.
+ * @brief A real utility as an integer. Clamping to a public interval cannot enlarge changes, and
+ *        keeps rounding errors within the slack of the range.
  */
 [[nodiscard]] inline std::int64_t AsUtility(double u) {
   constexpr double kLargest = 1125899906842624.0;  // 2^50
@@ -35,14 +35,14 @@ struct RealSum {
   double denominator;  // of the weight: Hessians or rows, and lambda
 };
 
-/** @brief One unit of utility is C / B, so that all scores of C = 1 have comparable scales. */
+/** @brief A unit of utility is C / B, so all scores for C = 1 have comparable scales. */
 [[nodiscard]] inline double UtilityUnit(Plan const& plan) {
   return static_cast<double>(plan.row_bound.Unit());
 }
 
-// Every score is a supremum over the weights of the two children. `operator()` is the part of one
-// child; `Ordered` is the supremum over pairs with the weight of the first child at most that of
-// the second, for monotone constraints. A supremum over fewer weights has no larger range.
+// Every score is a supremum over the weights of both children. `operator()` is the part of one
+// child. `Ordered` is the supremum over pairs in which the first weight is at most the second, for
+// monotone constraints. A supremum over fewer weights has no larger range.
 
 /** @brief |G_L| + |G_R|, exact on grid integers. */
 class L1Score {
@@ -71,7 +71,7 @@ class NewtonScore {
     auto [g_b, d_b] = this->Real(below);
     auto [g_a, d_a] = this->Real(above);
     double w_b = this->Weight(g_b, d_b), w_a = this->Weight(g_a, d_a);
-    // Children that share a weight are one leaf: their two values could be large and cancel.
+    // Children with equal weights are one leaf: their two values could be large and cancel.
     double value = w_b <= w_a
                        ? this->Value(g_b, d_b, w_b) + this->Value(g_a, d_a, w_a)
                        : this->Value(g_b + g_a, d_b + d_a, this->Weight(g_b + g_a, d_b + d_a));
@@ -108,7 +108,7 @@ class GainScore {
   [[nodiscard]] std::int64_t Ordered(GlobalSum const& below, GlobalSum const& above) const {
     auto [g_b, d_b] = this->Real(below);
     auto [g_a, d_a] = this->Real(above);
-    // The weights are -g / d: in order, or else both children share one.
+    // The weights are -g / d, in order; otherwise both children share one.
     bool ordered = g_b * d_a >= g_a * d_b;
     return AsUtility((ordered ? Value(g_b, d_b) + Value(g_a, d_a) : Value(g_b + g_a, d_b + d_a)) *
                      unit_);
@@ -125,8 +125,8 @@ class GainScore {
 };
 
 /**
- * @brief The L2 norm of the sums of gradients of all classes, whose trees share the splits: rounded
- *        down, and exactly that.
+ * @brief The L2 norm of the sums of gradients of all classes, for shared splits; the floor is
+ * exact.
  */
 class ClassNorm {
  public:

@@ -1,29 +1,326 @@
 /**
- * The private choice of splits: one exponential mechanism for a node, or one for a whole level.
+ * The private choice of splits by the exponential mechanism: one selection for a node, or one for a
+ * whole level.
  *
- * Per node: the nodes of a level hold disjoint rows, so one row touches one of the selections of a
+ * Per node: the nodes of a level have disjoint rows, so a row affects one of the selections of a
  * level, and the level costs one selection. Oblivious: the utility is summed over the nodes of the
- * level; a row is in one of them, so that the range is the same.
+ * level. A row is in one of them, so the range is the same.
+ *
+ * One selection can also fill m levels. It chooses a feature and a partition of its values into 2^m
+ * cells, from a few random partitions of each feature that are drawn without looking at the data.
+ * The utility is the sum of the score over all cells. A row is in one cell, so the range is that of
+ * a single split, and m levels cost one selection.
  *
  * Proof: docs/proofs/exponential-mechanism.md
  */
-#include <algorithm>  // for fill, upper_bound
+#include <algorithm>  // for fill, max_element, min, sort, transform, upper_bound
 #include <cmath>      // for floor
 #include <cstddef>    // for size_t
-#include <cstdint>    // for int32_t, int64_t
-#include <utility>    // for move
+#include <cstdint>    // for int32_t, int64_t, uint64_t
+#include <cstdlib>    // for abs
+#include <memory>     // for make_unique, unique_ptr
+#include <utility>    // for move, swap
 #include <vector>     // for vector
 
-#include "common/threading_utils.h"                 // for ParallelFor
-#include "plugin_cpp/grow/exact_levels.h"           // for ExactLevels
-#include "plugin_cpp/grow/splitter.h"               // for Splitter
-#include "plugin_cpp/plan/plan.h"                   // for SplitEvent
-#include "plugin_cpp/releases/splits/history.h"     // for SplitHistory
-#include "plugin_cpp/releases/splits/partitions.h"  // for PartitionSelector
-#include "plugin_cpp/releases/splits/score.h"       // for ClassNorm, DispatchScore
+#include "common/threading_utils.h"              // for ParallelFor
+#include "plugin_cpp/grow/exact_levels.h"        // for ExactLevels
+#include "plugin_cpp/grow/splitter.h"            // for Splitter
+#include "plugin_cpp/plan/plan.h"                // for SplitEvent
+#include "plugin_cpp/random/exponential.h"       // for GroupedUtilities
+#include "plugin_cpp/random/public_words.h"      // for PublicWords
+#include "plugin_cpp/random/samplers.h"          // for UniformBelow, kMaxUniform
+#include "plugin_cpp/releases/splits/history.h"  // for SplitHistory
+#include "plugin_cpp/releases/splits/score.h"    // for ClassNorm, DispatchScore
 
 namespace xgboost::dp {
 namespace {
+/**
+ * @brief Ranks of the cuts in heap order: the middle cut splits the node `at`, and so on below.
+ */
+void RankHeap(std::size_t begin, std::size_t end, std::size_t at, std::vector<std::size_t>* rank) {
+  if (begin == end) {
+    return;
+  }
+  auto middle = begin + (end - begin) / 2;
+  (*rank)[at] = middle;
+  RankHeap(begin, middle, 2 * at + 1, rank);
+  RankHeap(middle + 1, end, 2 * at + 2, rank);
+}
+
+/**
+ * @brief Random partitions of one selection, a fixed number for each feature of each choice. They
+ * do not depend on data. A public name determines them, so they can be made on demand.
+ */
+class NamedPartitions {
+ public:
+  NamedPartitions(SplitCandidates const& candidates, std::uint64_t name, std::size_t n_splits)
+      : candidates_{candidates}, name_{name}, rank_(n_splits) {
+    RankHeap(0, n_splits, 0, &rank_);
+  }
+
+  /** @brief The i-th partition of a feature, or its only partition. */
+  [[nodiscard]] Partition Make(std::size_t choice, bst_feature_t f, std::size_t i) {
+    PublicWords words{name_, {choice, f, i}};
+    made_.clear();
+    if (candidates_.IsCategorical(f)) {
+      this->DrawCategorical(f, &words);
+    } else {
+      this->DrawNumeric(f, &words);
+    }
+    return {made_.data(), made_.size()};
+  }
+  /**
+   * @brief Whether a numeric feature has so few bins that each bin, and missing values, can have
+   *        their own cell. No other partition is better.
+   */
+  [[nodiscard]] bool IsOnlyOne(bst_feature_t f) const {
+    return !candidates_.IsCategorical(f) && candidates_.NumBins(f) <= rank_.size();
+  }
+
+ private:
+  void DrawNumeric(bst_feature_t f, RandomSource* words) {
+    // Cuts between two bins. The last cut of a feature isolates missing values.
+    auto n_cuts = candidates_.NumBins(f) - 1;
+    bool is_only_one = this->IsOnlyOne(f);
+    if (is_only_one) {
+      for (std::size_t i = 0; i < rank_.size(); ++i) {
+        cuts_.push_back(static_cast<bst_bin_t>(std::min(i, n_cuts)));
+      }
+    } else {
+      this->DrawCuts(n_cuts, words);
+    }
+    for (auto rank : rank_) {
+      bool default_left = !is_only_one && UniformBelow(words, 2) == 0;
+      made_.push_back({f, cuts_[rank], default_left, false, 0});
+    }
+    cuts_.clear();
+  }
+
+  /** @brief Ascending cuts, distinct if there are enough. */
+  void DrawCuts(std::size_t n_cuts, RandomSource* words) {
+    auto n_splits = rank_.size();
+    if (n_cuts > n_splits) {
+      for (auto i = pool_.size(); i < n_cuts; ++i) {
+        pool_.push_back(static_cast<bst_bin_t>(i));
+      }
+      taken_.clear();
+      for (std::size_t i = 0; i < n_splits; ++i) {
+        taken_.push_back(i + UniformBelow(words, n_cuts - i));
+        std::swap(pool_[i], pool_[taken_[i]]);
+        cuts_.push_back(pool_[i]);
+      }
+      // Restore the pool.
+      for (std::size_t i = 0; i < n_splits; ++i) {
+        pool_[i] = static_cast<bst_bin_t>(i);
+        pool_[taken_[i]] = static_cast<bst_bin_t>(taken_[i]);
+      }
+    } else {
+      for (std::size_t i = 0; i < n_splits; ++i) {
+        cuts_.push_back(static_cast<bst_bin_t>(UniformBelow(words, n_cuts)));
+      }
+    }
+    std::sort(cuts_.begin(), cuts_.end());
+  }
+
+  /** @brief At every split, one category and a random half of the others go right. */
+  void DrawCategorical(bst_feature_t f, RandomSource* words) {
+    for (std::size_t i = 0; i < rank_.size(); ++i) {
+      bool default_left = UniformBelow(words, 2) == 0;
+      auto bin = static_cast<bst_bin_t>(UniformBelow(words, candidates_.NumBins(f)));
+      auto subset = 1 + UniformBelow(words, kMaxUniform);
+      made_.push_back({f, bin, default_left, true, subset});
+    }
+  }
+
+  SplitCandidates const& candidates_;
+  std::uint64_t name_;
+  std::vector<std::size_t> rank_;  // of the cuts of a partition, in heap order
+  std::vector<bst_bin_t> pool_;    // 0, 1, 2, ...
+  std::vector<bst_bin_t> cuts_;    // of the current partition
+  std::vector<std::size_t> taken_;
+  std::vector<Split> made_;
+};
+
+/** @brief Memory of a thread, reused for all features. */
+struct Workspace {
+  NamedPartitions partitions;
+  std::vector<GlobalSum> bins;
+  FeatureSums<GlobalSum> sums;
+  std::vector<GlobalSum> cells;
+  std::vector<ClassNorm> norms;         // of the cells of all partitions of a feature
+  std::vector<std::int64_t> utilities;  // of the partitions of a feature
+};
+
+/** @brief The utilities of the partitions of one choice, grouped by feature. */
+class PartitionUtilities final : public GroupedUtilities {
+ public:
+  PartitionUtilities(Context const* ctx, Plan const& plan, SplitCandidates const& candidates,
+                     ExactLevels<GlobalSum> const& levels, NamedPartitions const& partitions,
+                     std::size_t n_splits)
+      : ctx_{ctx},
+        plan_{plan},
+        candidates_{candidates},
+        levels_{levels},
+        n_splits_{n_splits},
+        per_group_{static_cast<std::size_t>(plan.split_candidates)},
+        is_bounded_{!plan.SharesSplits() && plan.score == Score::kL1},
+        workspaces_(ctx->Threads(), Workspace{partitions, {}, {}, {}, {}, {}}) {}
+
+  /**
+   * @param nodes  The nodes that share the choice, at least one.
+   * @param priors Additive terms of the features.
+   */
+  void Begin(std::size_t choice, common::Span<OpenNode const> nodes,
+             std::vector<std::int64_t> priors) {
+    choice_ = choice;
+    nodes_ = nodes;
+    priors_ = std::move(priors);
+    sums_.clear();
+    for (auto const& node : nodes) {
+      sums_.push_back(levels_.Sums(node.nidx));
+    }
+    auto const& features = nodes.front().features;
+    bounds_.resize(features.size());
+    if (!is_bounded_) {
+      utilities_.resize(features.size() * per_group_);
+    }
+    common::ParallelFor(features.size(), ctx_->Threads(), [&](auto j) {
+      if (is_bounded_) {
+        bounds_[j] = priors_[j] + this->UpperBound(features[j]);
+        return;
+      }
+      auto& work = workspaces_[omp_get_thread_num()];
+      this->Compute(j, &work);
+      bounds_[j] = *std::max_element(work.utilities.cbegin(), work.utilities.cend());
+      for (std::size_t i = 0; i < per_group_; ++i) {
+        utilities_[j * per_group_ + i] = work.utilities[i % work.utilities.size()];
+      }
+    });
+  }
+
+  [[nodiscard]] std::size_t PerGroup() const override { return per_group_; }
+  [[nodiscard]] common::Span<std::int64_t const> Bounds() const override {
+    return {bounds_.data(), bounds_.size()};
+  }
+  [[nodiscard]] std::int64_t At(std::size_t j, std::size_t i) override {
+    return is_bounded_ ? this->ComputeOne(j, i) : utilities_[j * per_group_ + i];
+  }
+  void Largest(common::Span<std::size_t const> groups, std::int64_t* out) override {
+    if (!is_bounded_) {
+      std::transform(groups.cbegin(), groups.cend(), out, [&](auto j) { return bounds_[j]; });
+      return;
+    }
+    common::ParallelFor(groups.size(), ctx_->Threads(), [&](auto k) {
+      auto& work = workspaces_[omp_get_thread_num()];
+      this->Compute(groups[k], &work);
+      out[k] = *std::max_element(work.utilities.cbegin(), work.utilities.cend());
+    });
+  }
+
+ private:
+  /**
+   * @brief The score of the finest partition, with a cell for each bin and for missing values.
+   * Cells of other partitions are unions of these, and |G| is subadditive.
+   */
+  [[nodiscard]] std::int64_t UpperBound(bst_feature_t f) const {
+    std::int64_t bound = 0;
+    for (auto const& sums : sums_) {
+      auto missing = sums.total.grad;
+      candidates_.ForEachSum(f, sums, [&](GlobalSum const& bin) {
+        bound += std::abs(bin.grad);
+        missing -= bin.grad;
+      });
+      bound += std::abs(missing);
+    }
+    return bound;
+  }
+
+  [[nodiscard]] std::size_t NumMade(bst_feature_t f, Workspace const& work) const {
+    return work.partitions.IsOnlyOne(f) ? 1 : per_group_;
+  }
+
+  /** @brief The utilities of all partitions of a feature. */
+  void Compute(std::size_t j, Workspace* work) const {
+    auto f = nodes_.front().features[j];
+    work->utilities.assign(this->NumMade(f, *work), priors_[j]);
+    if (plan_.SharesSplits()) {
+      this->AddNorms(f, work);
+      return;
+    }
+    DispatchScore(plan_, [&](auto const& score) {
+      for (auto const& sums : sums_) {
+        work->sums.Reset(candidates_.Bins(f, sums, &work->bins), sums.total);
+        for (std::size_t i = 0; i < work->utilities.size(); ++i) {
+          work->utilities[i] += this->Utility(score, f, i, work);
+        }
+      }
+    });
+  }
+
+  /** @brief The utility of one partition, for a choice with bounds. */
+  [[nodiscard]] std::int64_t ComputeOne(std::size_t j, std::size_t i) {
+    auto f = nodes_.front().features[j];
+    auto& work = workspaces_.front();
+    auto utility = priors_[j];
+    for (auto const& sums : sums_) {
+      work.sums.Reset(candidates_.Bins(f, sums, &work.bins), sums.total);
+      utility += this->Utility(L1Score{plan_}, f, i % this->NumMade(f, work), &work);
+    }
+    return utility;
+  }
+
+  template <typename ScoreT>
+  [[nodiscard]] std::int64_t Utility(ScoreT const& score, bst_feature_t f, std::size_t i,
+                                     Workspace* work) const {
+    work->sums.Cells(work->partitions.Make(choice_, f, i), &work->cells);
+    std::int64_t utility = 0;
+    for (auto const& cell : work->cells) {
+      utility += score(cell);
+    }
+    return utility;
+  }
+
+  /** @brief The same for splits shared by all classes. */
+  void AddNorms(bst_feature_t f, Workspace* work) const {
+    auto n_cells = n_splits_ + 1;
+    Partitions partitions;
+    for (std::size_t i = 0; i < work->utilities.size(); ++i) {
+      auto partition = work->partitions.Make(choice_, f, i);
+      partitions.Add(partition.data(), partition.size());
+    }
+    for (auto const& node : nodes_) {
+      work->norms.assign(work->utilities.size() * n_cells, ClassNorm{});
+      for (std::size_t k = 0; k < levels_.NumClasses(); ++k) {
+        auto sums = levels_.Sums(node.nidx, k);
+        work->sums.Reset(candidates_.Bins(f, sums, &work->bins), sums.total);
+        auto norm = work->norms.begin();
+        for (std::size_t i = 0; i < work->utilities.size(); ++i) {
+          work->sums.Cells(partitions[i], &work->cells);
+          for (auto const& cell : work->cells) {
+            (norm++)->Add(cell.grad);
+          }
+        }
+      }
+      for (std::size_t at = 0; at < work->norms.size(); ++at) {
+        work->utilities[at / n_cells] += work->norms[at].Floor();
+      }
+    }
+  }
+
+  Context const* ctx_;
+  Plan const& plan_;
+  SplitCandidates const& candidates_;
+  ExactLevels<GlobalSum> const& levels_;
+  std::size_t n_splits_;
+  std::size_t per_group_;
+  bool is_bounded_;  // otherwise all utilities are computed
+  std::size_t choice_{0};
+  common::Span<OpenNode const> nodes_;
+  std::vector<NodeSums<GlobalSum>> sums_;  // of the nodes, of the first class
+  std::vector<std::int64_t> priors_, bounds_;
+  std::vector<std::int64_t> utilities_;  // of all partitions, without bounds
+  std::vector<Workspace> workspaces_;    // of each thread
+};
 class SelectedSplits : public Splitter {
  public:
   explicit SelectedSplits(SplitterParts const& parts)
@@ -31,8 +328,8 @@ class SelectedSplits : public Splitter {
         plan_{parts.plan},
         candidates_{parts.candidates},
         release_{parts.release},
-        levels_{parts},
-        partitions_{parts} {}
+        structure_{parts.structure},
+        levels_{parts} {}
 
   void Begin(common::Span<ClassGradients const> gradients) override;
   [[nodiscard]] Partitions Choose(std::vector<OpenNode> const& nodes, TreeSpec const& tree,
@@ -46,18 +343,21 @@ class SelectedSplits : public Splitter {
 
  private:
   [[nodiscard]] Partitions ChooseSplits(std::vector<OpenNode> const& nodes, TreeSpec const& tree);
+  /** @brief Choose the splits of `n_levels` levels below every node. */
+  [[nodiscard]] Partitions ChoosePartitions(std::vector<OpenNode> const& nodes,
+                                            TreeSpec const& tree, std::int32_t n_levels);
   void ListCandidates(FeatureList const& features);
   void AddUtilities(OpenNode const& node);
-  /** @brief The same where the trees of all classes share the splits. */
+  /** @brief The same for splits shared by all classes. */
   void AddNorms(OpenNode const& node);
 
   Context const* ctx_;
   Plan const& plan_;
   SplitCandidates const& candidates_;
   Release* release_;
+  RandomSource* structure_;
   ExactLevels<GlobalSum> levels_;
-  PartitionSelector partitions_;
-  std::vector<std::size_t> offsets_;  // first offer of each allowed feature
+  std::vector<std::size_t> offsets_;  // first candidate of each allowed feature
   std::vector<std::int64_t> utilities_;
 };
 
@@ -71,7 +371,7 @@ void SelectedSplits::Begin(common::Span<ClassGradients const> gradients) {
 
 Partitions SelectedSplits::Choose(std::vector<OpenNode> const& nodes, TreeSpec const& tree,
                                   std::int32_t n_levels) {
-  return n_levels > 1 ? partitions_.Select(nodes, tree, n_levels, levels_)
+  return n_levels > 1 ? this->ChoosePartitions(nodes, tree, n_levels)
                       : this->ChooseSplits(nodes, tree);
 }
 
@@ -162,7 +462,7 @@ void SelectedSplits::AddUtilities(OpenNode const& node) {
 
 Partitions SelectedSplits::ChooseSplits(std::vector<OpenNode> const& nodes, TreeSpec const& tree) {
   auto n_choices = tree.oblivious ? std::size_t{1} : nodes.size();
-  UtilitiesOf utilities = [&](std::size_t choice) {
+  UtilityFn utilities = [&](std::size_t choice) {
     auto const& features = nodes[choice].features;
     this->ListCandidates(features);
     utilities_.assign(offsets_.back() + (plan_.no_split ? 1 : 0), 0);
@@ -174,7 +474,7 @@ Partitions SelectedSplits::ChooseSplits(std::vector<OpenNode> const& nodes, Tree
       this->AddUtilities(nodes[i]);
     }
     if (plan_.no_split) {
-      // A public bonus: it moves with no row, so the range stays.
+      // A public bonus does not change the range.
       utilities_.back() += static_cast<std::int64_t>(
           std::floor(plan_.gamma * static_cast<double>(plan_.row_bound.Unit())));
     }
@@ -197,6 +497,34 @@ Partitions SelectedSplits::ChooseSplits(std::vector<OpenNode> const& nodes, Tree
   return partitions;
 }
 
-Splitters::Add<SelectedSplits> const kAdded{SplitChoice::kExponential};
+Partitions SelectedSplits::ChoosePartitions(std::vector<OpenNode> const& nodes,
+                                            TreeSpec const& tree, std::int32_t n_levels) {
+  auto n_splits = (std::size_t{1} << n_levels) - 1;
+  auto per_feature = static_cast<std::size_t>(plan_.split_candidates);
+  auto n_choices = tree.oblivious ? std::size_t{1} : nodes.size();
+  NamedPartitions named{candidates_, UniformBelow(structure_, kMaxUniform), n_splits};
+  PartitionUtilities all_utilities{ctx_, plan_, candidates_, levels_, named, n_splits};
+  common::Span<OpenNode const> all{nodes};
+  GroupedUtilityFn utilities = [&](std::size_t choice) {
+    all_utilities.Begin(choice, tree.oblivious ? all : all.subspan(choice, 1),
+                        tree.history->Offsets(tree.class_idx, nodes[choice].features));
+    return &all_utilities;
+  };
+  auto chosen = release_->Select(SplitEvent(plan_), n_choices, utilities);
+
+  Partitions partitions;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    auto choice = tree.oblivious ? 0 : i;
+    auto idx = static_cast<std::size_t>(chosen[choice]);
+    auto partition =
+        named.Make(choice, nodes[choice].features[idx / per_feature], idx % per_feature);
+    partitions.Add(partition.data(), n_splits);
+  }
+  return partitions;
+}
 }  // namespace
+
+std::unique_ptr<Splitter> MakeSelectedSplits(SplitterParts const& parts) {
+  return std::make_unique<SelectedSplits>(parts);
+}
 }  // namespace xgboost::dp

@@ -1,8 +1,7 @@
-#include "plugin_cpp/published/sampling.h"
+#include "plugin_cpp/published/row_samples.h"
 
 #include <algorithm>  // for transform
 
-#include "plugin_cpp/plan/plan.h"        // for EventOfRound
 #include "plugin_cpp/random/samplers.h"  // for UniformBelow
 #include "plugin_cpp/release/source.h"   // for MakeSampleSource
 #include "xgboost/logging.h"             // for CHECK
@@ -10,7 +9,7 @@
 namespace xgboost::dp {
 RowSample::RowSample(Plan const& plan, std::string const& test_key) : plan_{plan} {
   if (plan.ReadsSomeRows()) {
-    coins_ = MakeSampleSource(test_key);
+    source_ = MakeSampleSource(test_key);
   }
 }
 
@@ -18,12 +17,12 @@ std::vector<std::uint8_t> const& RowSample::Draw(std::int32_t round, std::size_t
                                                  Persons const* persons, Release* release) {
   CHECK(!persons || persons->NumRows() == n_rows);
   if (plan_.ReadsSomeRows()) {
-    release->BeginRound(EventOfRound(plan_, round),
+    release->BeginRound(MakeRoundEvent(plan_, round),
                         plan_.IsSampled() || round % plan_.ensemble == 0);
   }
   auto n_units = persons ? persons->NumPersons() : n_rows;
   if (plan_.IsSampled()) {
-    this->DrawCoins(n_units);
+    this->DrawSample(n_units);
   } else if (plan_.ensemble > 1) {
     if (round % plan_.ensemble == 0) {
       this->DrawParts(n_units);
@@ -42,20 +41,20 @@ std::vector<std::uint8_t> const& RowSample::Draw(std::int32_t round, std::size_t
   return rows_;
 }
 
-void RowSample::DrawCoins(std::size_t n_units) {
+void RowSample::DrawSample(std::size_t n_units) {
   units_.resize(n_units);
-  std::uint64_t coins{0};
+  std::uint64_t bits{0};
   for (std::size_t i = 0; i < n_units; ++i) {
-    // Two coins of 32 bits from each word.
-    coins = i % 2 == 0 ? coins_->Next64() : coins >> 32;
-    units_[i] = static_cast<std::int64_t>(coins & 0xffffffffU) < plan_.sampling_num;
+    // Each word serves two units.
+    bits = i % 2 == 0 ? source_->Next64() : bits >> 32;
+    units_[i] = static_cast<std::int64_t>(bits & 0xffffffffU) < plan_.sampling_num;
   }
 }
 
 void RowSample::DrawParts(std::size_t n_units) {
   parts_.resize(n_units);
   for (auto& part : parts_) {
-    part = static_cast<std::uint16_t>(UniformBelow(coins_.get(), plan_.ensemble));
+    part = static_cast<std::uint16_t>(UniformBelow(source_.get(), plan_.ensemble));
   }
 }
 }  // namespace xgboost::dp
