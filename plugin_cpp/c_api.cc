@@ -10,20 +10,20 @@
 #include <string>   // for string
 #include <utility>  // for move
 
-#include "c_api/c_api_error.h"                         // for API_BEGIN, API_END
-#include "data/sparse_page_dmatrix.h"                  // for SparsePageDMatrix
-#include "plugin_cpp/checks.h"                         // for CheckMatrix, CheckRows, CheckSums
-#include "plugin_cpp/plan/plan.h"                      // for ParsePlan
-#include "plugin_cpp/release/ledger.h"                 // for NewTrainingId, OpenClaim
-#include "plugin_cpp/releases/candidates/discovery.h"  // for DiscoverNumbers
-#include "plugin_cpp/releases/label_sums.h"            // for ReleaseBeforeTrees
-#include "plugin_cpp/rows/persons.h"                   // for Persons
-#include "plugin_cpp/rows/raw_pages.h"                 // for ForEachPage
-#include "xgboost/data.h"                              // for DMatrix, SparsePage
-#include "xgboost/json.h"                              // for Json, Object
-#include "xgboost/learner.h"                           // for Learner
-#include "xgboost/logging.h"                           // for CHECK
-#include "xgboost/span.h"                              // for Span
+#include "c_api/c_api_error.h"                           // for API_BEGIN, API_END
+#include "data/sparse_page_dmatrix.h"                    // for SparsePageDMatrix
+#include "plugin_cpp/checks.h"                           // for CheckMatrix, CheckRows, CheckSums
+#include "plugin_cpp/mechanisms/candidates/discovery.h"  // for DiscoverNumbers
+#include "plugin_cpp/mechanisms/label_sums.h"            // for ReleaseBeforeTrees
+#include "plugin_cpp/plan/plan.h"                        // for ParsePlan
+#include "plugin_cpp/release/ledger.h"                   // for NewTrainingId, OpenClaim
+#include "plugin_cpp/rows/persons.h"                     // for Persons
+#include "plugin_cpp/rows/raw_pages.h"                   // for ForEachPage
+#include "xgboost/data.h"                                // for DMatrix, SparsePage
+#include "xgboost/json.h"                                // for Json, Object
+#include "xgboost/learner.h"                             // for Learner
+#include "xgboost/logging.h"                             // for CHECK
+#include "xgboost/span.h"                                // for Span
 
 namespace xgboost::dp {
 namespace {
@@ -72,7 +72,7 @@ XGB_DLL int XGDPSetThreads(int n_threads, int* before) {
   API_END();
 }
 
-/** @brief Release sums before the first tree, see plugin_cpp/releases/label_sums.h. */
+/** @brief Release sums before the first tree, see plugin_cpp/mechanisms/label_sums.h. */
 XGB_DLL int XGDPReleaseBeforeTrees(DMatrixHandle handle, char const* request, char const** out) {
   API_BEGIN();
   CHECK(request && out);
@@ -185,7 +185,7 @@ XGB_DLL int XGDPCloseClaim(DMatrixHandle handle, char const* ledger) {
 }
 
 /**
- * @brief Release rough quantiles of numeric columns (plugin_cpp/releases/candidates/discovery.h).
+ * @brief Release rough quantiles of numeric columns (plugin_cpp/mechanisms/candidates/discovery.h).
  *
  * @param values  n_columns * n_rows floats, one column after the other
  * @param weights n_rows integers

@@ -11,29 +11,29 @@
 
 #include "common/timer.h"  // for Monitor
 #include "plugin_cpp/checks.h"  // for CheckFirstArgs, CheckLaterArgs, Find, CheckMatrix, CheckRows, CheckSums, TakeClaim
-#include "plugin_cpp/grow/bins.h"      // for BinRows
-#include "plugin_cpp/grow/features.h"  // for SelectFeatures
-#include "plugin_cpp/grow/grower.h"    // for TreeGrower
-#include "plugin_cpp/guard.h"          // for PrivateUpdater
-#include "plugin_cpp/plan/plan.h"      // for CorrectionEvent, kPlanKey, kStateKey, Plan, ParsePlan
-#include "plugin_cpp/published/row_samples.h"              // for RowSample
-#include "plugin_cpp/release/digests.h"                 // for TreeDigest
-#include "plugin_cpp/release/ledger.h"                  // for kLedgerAttribute
-#include "plugin_cpp/release/release.h"                 // for Release
-#include "plugin_cpp/releases/candidates/candidates.h"  // for Candidates
-#include "plugin_cpp/releases/correction.h"             // for MeanCorrection, SumResiduals
-#include "plugin_cpp/releases/leaves/leaf_values.h"     // for FinishTree, LeafShrinkage
-#include "plugin_cpp/releases/leaves/leaves.h"          // for ReleaseLeaves, SpreadPersons
-#include "plugin_cpp/releases/splits/history.h"         // for SplitHistory
-#include "plugin_cpp/rows/gradient.h"                   // for QuantiseGradients, RoundLoss
-#include "plugin_cpp/rows/persons.h"                    // for Persons
-#include "plugin_cpp/upstream.h"                        // for PlainUpdater
-#include "tree/param.h"                                 // for TrainParam
-#include "xgboost/gradient.h"                           // for GradientContainer
-#include "xgboost/host_device_vector.h"                 // for HostDeviceVector
-#include "xgboost/json.h"                               // for Json
-#include "xgboost/logging.h"                            // for CHECK
-#include "xgboost/task.h"                               // for ObjInfo
+#include "plugin_cpp/grow/bins.h"                         // for BinRows
+#include "plugin_cpp/grow/features.h"                     // for SelectFeatures
+#include "plugin_cpp/grow/grower.h"                       // for TreeGrower
+#include "plugin_cpp/guard.h"                             // for PrivateUpdater
+#include "plugin_cpp/mechanisms/candidates/candidates.h"  // for Candidates
+#include "plugin_cpp/mechanisms/correction.h"             // for MeanCorrection, SumResiduals
+#include "plugin_cpp/mechanisms/leaves/leaf_values.h"     // for FinishTree, LeafShrinkage
+#include "plugin_cpp/mechanisms/leaves/leaves.h"          // for ReleaseLeaves, SpreadPersons
+#include "plugin_cpp/mechanisms/sampling.h"               // for RowSample
+#include "plugin_cpp/mechanisms/splits/history.h"         // for SplitHistory
+#include "plugin_cpp/plan/plan.h"  // for CorrectionEvent, kPlanKey, kStateKey, Plan, ParsePlan
+#include "plugin_cpp/release/digests.h"  // for TreeDigest
+#include "plugin_cpp/release/ledger.h"   // for kLedgerAttribute
+#include "plugin_cpp/release/release.h"  // for Release
+#include "plugin_cpp/rows/gradient.h"    // for QuantiseGradients, RoundLoss
+#include "plugin_cpp/rows/persons.h"     // for Persons
+#include "plugin_cpp/upstream.h"         // for PlainUpdater
+#include "tree/param.h"                  // for TrainParam
+#include "xgboost/gradient.h"            // for GradientContainer
+#include "xgboost/host_device_vector.h"  // for HostDeviceVector
+#include "xgboost/json.h"                // for Json
+#include "xgboost/logging.h"             // for CHECK
+#include "xgboost/task.h"                // for ObjInfo
 
 namespace xgboost::dp {
 DMLC_REGISTRY_FILE_TAG(updater_dp);

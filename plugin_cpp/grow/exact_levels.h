@@ -14,7 +14,7 @@
 
 #include "common/timer.h"                      // for Monitor
 #include "plugin_cpp/grow/bins.h"              // for BinnedPages
-#include "plugin_cpp/grow/histograms.h"        // for Siblings, DenseHistograms, SparseHistograms
+#include "plugin_cpp/grow/node_histograms.h"   // for Siblings, DenseHistograms, SparseHistograms
 #include "plugin_cpp/grow/row_sets.h"          // for RowSets, Branching
 #include "plugin_cpp/grow/split_candidates.h"  // for SplitCandidates, NodeSums, OpenNode
 #include "plugin_cpp/grow/splitter.h"          // for SplitterParts

@@ -13,14 +13,14 @@
 #include <cstdint>    // for uint32_t
 #include <vector>     // for vector
 
-#include "common/hist_util.h"            // for HistogramCuts
-#include "plugin_cpp/grow/features.h"    // for FeatureList
-#include "plugin_cpp/grow/histograms.h"  // for SparseBins
-#include "plugin_cpp/grow/partition.h"   // for Split, Partition, FeatureSums
-#include "plugin_cpp/plan/plan.h"        // for Plan
-#include "plugin_cpp/rows/gradient.h"    // for PackedPair
-#include "xgboost/base.h"                // for bst_feature_t, bst_node_t
-#include "xgboost/span.h"                // for Span
+#include "common/hist_util.h"                 // for HistogramCuts
+#include "plugin_cpp/grow/features.h"         // for FeatureList
+#include "plugin_cpp/grow/node_histograms.h"  // for SparseBins
+#include "plugin_cpp/grow/partition.h"        // for Split, Partition, FeatureSums
+#include "plugin_cpp/plan/plan.h"             // for Plan
+#include "plugin_cpp/rows/gradient.h"         // for PackedPair
+#include "xgboost/base.h"                     // for bst_feature_t, bst_node_t
+#include "xgboost/span.h"                     // for Span
 
 namespace xgboost::dp {
 struct OpenNode {

@@ -8,10 +8,10 @@
 #include <type_traits>  // for is_constructible_v, is_convertible_v, is_invocable_v
 #include <vector>       // for vector
 
-#include "plugin_cpp/release/sums.h"                 // for LocalSum, GlobalSum, NoisySum
-#include "plugin_cpp/releases/leaves/leaf_values.h"  // for FinishTree
-#include "plugin_cpp/releases/leaves/leaves.h"       // for LeafSums
-#include "plugin_cpp/releases/splits/score.h"        // for L1Score
+#include "plugin_cpp/mechanisms/leaves/leaf_values.h"  // for FinishTree
+#include "plugin_cpp/mechanisms/leaves/leaves.h"       // for LeafSums
+#include "plugin_cpp/mechanisms/splits/score.h"        // for L1Score
+#include "plugin_cpp/release/sums.h"                   // for LocalSum, GlobalSum, NoisySum
 
 namespace xgboost::dp {
 namespace {

@@ -10,7 +10,7 @@ SOURCES = sorted(p for p in PLUGIN.rglob("*") if p.suffix in (".h", ".cc"))
 # From the bottom up. What is not in a folder may include everything.
 # Files beside the folders, which any of them may include.
 PLUMBING = {"json_reader.h", "simd.h", "upstream.h"}
-LAYERS = ["random", "release", "loss", "plan", "rows", "grow", "releases", "published"]
+LAYERS = ["random", "release", "loss", "plan", "rows", "grow", "mechanisms"]
 # What only release/ may name. random/ defines the samplers, and their test entry points.
 ROOM = {
     "noise": r"\b(?:DiscreteGaussian|DiscreteLaplace|BernoulliExp|UniformBelow128)\b",
@@ -23,10 +23,10 @@ ROOM = {
     "ledger": r"\bledger_\b|\bRecord\(",
 }
 # What release/ offers, and who may use words of its sources: choices that read no data, and coins.
-SHARED = {"UniformBelow": {"grow/features.cc", "published/noisy_splits.cc",
-                           "published/random_splits.cc", "published/row_samples.cc",
-                           "releases/splits/splits.cc"},
-          "Next64": {"published/row_samples.cc"}}  # fmt: skip
+SHARED = {"UniformBelow": {"grow/features.cc", "mechanisms/histograms.cc",
+                           "mechanisms/sampling.cc", "mechanisms/splits/random_splits.cc",
+                           "mechanisms/splits/splits.cc"},
+          "Next64": {"mechanisms/sampling.cc"}}  # fmt: skip
 
 
 def code(path: Path) -> str:
@@ -74,4 +74,4 @@ def test_folders_include_no_upper_ones(layer):
 def test_exact_numbers_of_all_workers_are_made_in_two_places():
     """By the sum over workers, and by the one value of exact sums that is released itself."""
     users = {name(p) for p in SOURCES if re.search(r"\bGlobal(?:Int|Sum)\s*[({]", code(p))}
-    assert users == {"release/release.cc", "published/output_leaves.cc"}
+    assert users == {"release/release.cc", "mechanisms/leaves/output_leaves.cc"}

@@ -100,7 +100,7 @@ def _share(part: float, total: float) -> float:
 def _value(key: int) -> float:
     """The 32-bit float of a key; infinite at the ends.
 
-    See plugin_cpp/releases/candidates/quantile_tree.h.
+    See plugin_cpp/mechanisms/candidates/quantile_tree.h.
     """
     key = min(max(key, 0), (1 << 32) - 1)
     bits = key ^ (1 << 31) if key & (1 << 31) else key ^ 0xFFFFFFFF

@@ -201,7 +201,7 @@ def check_rows(matrix: Any, text: str | None = None) -> None:
 
 
 def release_intercept(dtrain: Any, request: dict[str, Any]) -> dict[str, Any]:
-    """Release what a request before the trees asks for (``plugin_cpp/releases/label_sums.h``)."""
+    """Release what a request before the trees asks for (``plugin_cpp/mechanisms/label_sums.h``)."""
     text = ctypes.c_char_p(json.dumps(request).encode())
     return json.loads(answer("XGDPReleaseBeforeTrees", dtrain.handle, text))
 
@@ -209,7 +209,7 @@ def release_intercept(dtrain: Any, request: dict[str, Any]) -> dict[str, Any]:
 def discover_numbers(
     values: npt.NDArray[np.float32], weights: npt.NDArray[np.int64], request: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Release rough quantiles of columns (``plugin_cpp/releases/candidates/discovery.cc``)."""
+    """Release rough quantiles of columns (``plugin_cpp/mechanisms/candidates/discovery.cc``)."""
     values = np.ascontiguousarray(values, dtype=np.float32)
     weights = np.ascontiguousarray(weights, dtype=np.int64)
     columns, rows = values.shape

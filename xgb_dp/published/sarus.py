@@ -1,7 +1,7 @@
 """DP-XGBoost of Sarus (Grislain and Gonzalvez 2021): its formulas, its budgets and its settings.
 
 docs/sarus.md is the page for its users. The trainer computes the same in
-``plugin_cpp/releases/leaves/leaves.cc`` and from the shares of the budget; tests compare them.
+``plugin_cpp/mechanisms/leaves/leaves.cc`` and from the shares of the budget; tests compare them.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@
 #include <utility>    // for pair
 #include <vector>     // for vector
 
-#include "plugin_cpp/releases/label_sums.h"  // for Request
-#include "xgboost/json.h"                    // for Json
-#include "xgboost/logging.h"                 // for CHECK
+#include "plugin_cpp/mechanisms/label_sums.h"  // for Request
+#include "xgboost/json.h"                      // for Json
+#include "xgboost/logging.h"                   // for CHECK
 
 namespace xgboost::dp {
 Json ReleaseLabelRange(Request const& request) {

@@ -13,10 +13,10 @@
 #include <cstdint>  // for int64_t
 #include <vector>   // for vector
 
-#include "plugin_cpp/grow/features.h"              // for FeatureList
-#include "plugin_cpp/plan/plan.h"                  // for Plan
-#include "plugin_cpp/releases/leaves/shrinkage.h"  // for NodeSum
-#include "xgboost/tree_model.h"                    // for RegTree
+#include "plugin_cpp/grow/features.h"                // for FeatureList
+#include "plugin_cpp/mechanisms/leaves/shrinkage.h"  // for NodeSum
+#include "plugin_cpp/plan/plan.h"                    // for Plan
+#include "xgboost/tree_model.h"                      // for RegTree
 
 namespace xgboost::dp {
 /** @brief Gains of the features in the trees of each class, corrected for noise. */

@@ -1,4 +1,4 @@
-#include "plugin_cpp/releases/label_sums.h"
+#include "plugin_cpp/mechanisms/label_sums.h"
 
 #include <algorithm>  // for clamp, min
 #include <cmath>      // for exp, floor, isfinite, isnan, ldexp, log, nearbyint

@@ -1,10 +1,10 @@
-#include "plugin_cpp/releases/splits/history.h"
+#include "plugin_cpp/mechanisms/splits/history.h"
 
 #include <algorithm>  // for max, for_each
 #include <cmath>      // for ldexp, log
 
-#include "plugin_cpp/releases/splits/score.h"  // for AsUtility
-#include "tree/tree_view.h"                    // for ScalarTreeView
+#include "plugin_cpp/mechanisms/splits/score.h"  // for AsUtility
+#include "tree/tree_view.h"                      // for ScalarTreeView
 
 namespace xgboost::dp {
 void SplitHistory::Update(std::size_t class_idx, RegTree const& tree,

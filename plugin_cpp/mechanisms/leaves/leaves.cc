@@ -1,4 +1,4 @@
-#include "plugin_cpp/releases/leaves/leaves.h"
+#include "plugin_cpp/mechanisms/leaves/leaves.h"
 
 #include <algorithm>    // for copy_n, max, min
 #include <cmath>        // for abs, sqrt

@@ -1,4 +1,4 @@
-#include "plugin_cpp/releases/candidates/quantile_tree.h"  // for KeyToFloat, FloatKey
+#include "plugin_cpp/mechanisms/candidates/quantile_tree.h"  // for KeyToFloat, FloatKey
 
 #include <cmath>    // for sqrt, ceil, floor, ldexp, fpclassify
 #include <limits>   // for numeric_limits

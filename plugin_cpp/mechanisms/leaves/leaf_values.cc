@@ -1,4 +1,4 @@
-#include "plugin_cpp/releases/leaves/leaf_values.h"
+#include "plugin_cpp/mechanisms/leaves/leaf_values.h"
 
 #include <algorithm>  // for all_of, clamp, max, max_element
 #include <array>      // for array

@@ -16,14 +16,14 @@
 
 #include <vector>  // for vector
 
-#include "plugin_cpp/grow/splitter.h"              // for LeafSums
-#include "plugin_cpp/plan/plan.h"                  // for Plan
-#include "plugin_cpp/release/release.h"            // for Release
-#include "plugin_cpp/releases/leaves/shrinkage.h"  // for NodeSum, TreeTilt
-#include "plugin_cpp/rows/gradient.h"              // for ClassGradients, PersonRows
-#include "plugin_cpp/rows/persons.h"               // for Persons
-#include "xgboost/base.h"                          // for bst_node_t
-#include "xgboost/context.h"                       // for Context
+#include "plugin_cpp/grow/splitter.h"                // for LeafSums
+#include "plugin_cpp/mechanisms/leaves/shrinkage.h"  // for NodeSum, TreeTilt
+#include "plugin_cpp/plan/plan.h"                    // for Plan
+#include "plugin_cpp/release/release.h"              // for Release
+#include "plugin_cpp/rows/gradient.h"                // for ClassGradients, PersonRows
+#include "plugin_cpp/rows/persons.h"                 // for Persons
+#include "xgboost/base.h"                            // for bst_node_t
+#include "xgboost/context.h"                         // for Context
 
 namespace xgboost::dp {
 /**
@@ -35,7 +35,7 @@ namespace xgboost::dp {
 [[nodiscard]] std::vector<NodeSum> ReleaseLeaves(Plan const& plan, TreeIndex idx,
                                                  LeafSums const& leaves, TreeTilt* tilt,
                                                  Release* release);
-/** @brief The same by output perturbation (published/output_leaves.cc). */
+/** @brief The same by output perturbation (output_leaves.cc). */
 [[nodiscard]] std::vector<NodeSum> ReleaseLeafValues(Plan const& plan, TreeIndex idx,
                                                      LeafSums const& leaves, Release* release);
 

@@ -11,10 +11,10 @@
 
 #include <vector>  // for vector
 
-#include "plugin_cpp/plan/plan.h"                  // for Plan, TreeIndex
-#include "plugin_cpp/releases/leaves/shrinkage.h"  // for LeafShrinkage, NodeSum
-#include "xgboost/base.h"                          // for bst_node_t
-#include "xgboost/tree_model.h"                    // for RegTree
+#include "plugin_cpp/mechanisms/leaves/shrinkage.h"  // for LeafShrinkage, NodeSum
+#include "plugin_cpp/plan/plan.h"                    // for Plan, TreeIndex
+#include "xgboost/base.h"                            // for bst_node_t
+#include "xgboost/tree_model.h"                      // for RegTree
 
 namespace xgboost::dp {
 /**

@@ -14,9 +14,9 @@
 #include <variant>    // for get, get_if
 #include <vector>     // for vector
 
-#include "plugin_cpp/plan/plan.h"               // for LeafEvent
-#include "plugin_cpp/plan/row_bound.h"          // for RowQuantiser
-#include "plugin_cpp/releases/leaves/leaves.h"  // for ReleaseLeafValues
+#include "plugin_cpp/mechanisms/leaves/leaves.h"  // for ReleaseLeafValues
+#include "plugin_cpp/plan/plan.h"                 // for LeafEvent
+#include "plugin_cpp/plan/row_bound.h"            // for RowQuantiser
 
 namespace xgboost::dp {
 namespace {

@@ -1,4 +1,4 @@
-#include "plugin_cpp/releases/leaves/shrinkage.h"
+#include "plugin_cpp/mechanisms/leaves/shrinkage.h"
 
 #include <algorithm>  // for max, min, max_element
 #include <cmath>      // for sqrt, pow

@@ -22,15 +22,15 @@
 #include <utility>    // for move, swap
 #include <vector>     // for vector
 
-#include "common/threading_utils.h"              // for ParallelFor
-#include "plugin_cpp/grow/exact_levels.h"        // for ExactLevels
-#include "plugin_cpp/grow/splitter.h"            // for Splitter
-#include "plugin_cpp/plan/plan.h"                // for SplitEvent
-#include "plugin_cpp/random/exponential.h"       // for GroupedUtilities
-#include "plugin_cpp/random/public_words.h"      // for PublicWords
-#include "plugin_cpp/random/samplers.h"          // for UniformBelow, kMaxUniform
-#include "plugin_cpp/releases/splits/history.h"  // for SplitHistory
-#include "plugin_cpp/releases/splits/score.h"    // for ClassNorm, DispatchScore
+#include "common/threading_utils.h"                // for ParallelFor
+#include "plugin_cpp/grow/exact_levels.h"          // for ExactLevels
+#include "plugin_cpp/grow/splitter.h"              // for Splitter
+#include "plugin_cpp/mechanisms/splits/history.h"  // for SplitHistory
+#include "plugin_cpp/mechanisms/splits/score.h"    // for ClassNorm, DispatchScore
+#include "plugin_cpp/plan/plan.h"                  // for SplitEvent
+#include "plugin_cpp/random/exponential.h"         // for GroupedUtilities
+#include "plugin_cpp/random/public_words.h"        // for PublicWords
+#include "plugin_cpp/random/samplers.h"            // for UniformBelow, kMaxUniform
 
 namespace xgboost::dp {
 namespace {

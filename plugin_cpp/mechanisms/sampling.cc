@@ -1,4 +1,4 @@
-#include "plugin_cpp/published/row_samples.h"
+#include "plugin_cpp/mechanisms/sampling.h"
 
 #include <algorithm>  // for transform
 

@@ -1,4 +1,4 @@
-#include "plugin_cpp/grow/histograms.h"
+#include "plugin_cpp/grow/node_histograms.h"
 
 #include <algorithm>    // for all_of, clamp, copy, copy_n, fill_n, find, max, min, transform
 #include <cstdlib>      // for abs

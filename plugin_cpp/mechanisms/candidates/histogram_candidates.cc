@@ -5,16 +5,16 @@
  *
  * Proof: docs/proofs/candidates.md
  */
-#include <algorithm>    // for max, max_element, upper_bound
-#include <cmath>        // for abs
-#include <cstddef>      // for size_t
-#include <cstdint>      // for int32_t, int64_t
-#include <iterator>     // for distance
-#include <limits>       // for numeric_limits
-#include <vector>       // for vector
+#include <algorithm>  // for max, max_element, upper_bound
+#include <cmath>      // for abs
+#include <cstddef>    // for size_t
+#include <cstdint>    // for int32_t, int64_t
+#include <iterator>   // for distance
+#include <limits>     // for numeric_limits
+#include <vector>     // for vector
 
-#include "plugin_cpp/plan/plan.h"                       // for CandidateEvent
-#include "plugin_cpp/releases/candidates/candidates.h"  // for CellSums, ReleaseHistogramCuts
+#include "plugin_cpp/mechanisms/candidates/candidates.h"  // for CellSums, ReleaseHistogramCuts
+#include "plugin_cpp/plan/plan.h"                         // for CandidateEvent
 
 namespace xgboost::dp {
 namespace {

@@ -1,18 +1,18 @@
-#include "plugin_cpp/releases/candidates/discovery.h"
+#include "plugin_cpp/mechanisms/candidates/discovery.h"
 
 #include <cmath>    // for isnan, ldexp
 #include <utility>  // for move
 #include <vector>   // for vector
 
-#include "plugin_cpp/json_reader.h"                        // for JsonReader, ReadKnownNoise
-#include "plugin_cpp/plan/plan.h"                          // for QuantilePlan
-#include "plugin_cpp/plan/row_bound.h"                     // for kMaxRows
-#include "plugin_cpp/release/release.h"                    // for Release, LocalInt
-#include "plugin_cpp/release/source.h"                     // for kDiscoveryStream
-#include "plugin_cpp/releases/candidates/quantile_tree.h"  // for KeyCells, WalkQuantileTrees, ToJson
-#include "plugin_cpp/rows/raw_pages.h"                     // for CheckNumRows
-#include "xgboost/json.h"                                  // for Json, Object, Array, Number
-#include "xgboost/logging.h"                               // for CHECK
+#include "plugin_cpp/json_reader.h"                          // for JsonReader, ReadKnownNoise
+#include "plugin_cpp/mechanisms/candidates/quantile_tree.h"  // for KeyCells, WalkQuantileTrees, ToJson
+#include "plugin_cpp/plan/plan.h"                            // for QuantilePlan
+#include "plugin_cpp/plan/row_bound.h"                       // for kMaxRows
+#include "plugin_cpp/release/release.h"                      // for Release, LocalInt
+#include "plugin_cpp/release/source.h"                       // for kDiscoveryStream
+#include "plugin_cpp/rows/raw_pages.h"                       // for CheckNumRows
+#include "xgboost/json.h"                                    // for Json, Object, Array, Number
+#include "xgboost/logging.h"                                 // for CHECK
 
 namespace xgboost::dp {
 namespace {

@@ -1,9 +1,9 @@
-#include "plugin_cpp/releases/candidates/candidates.h"
+#include "plugin_cpp/mechanisms/candidates/candidates.h"
 
 #include <string>  // for to_string
 
-#include "plugin_cpp/grow/bins.h"                          // for MakeCuts
-#include "plugin_cpp/releases/candidates/quantile_tree.h"  // for PlaceTreeCuts, FindNarrowRange, KeyCells
+#include "plugin_cpp/grow/bins.h"                            // for MakeCuts
+#include "plugin_cpp/mechanisms/candidates/quantile_tree.h"  // for PlaceTreeCuts, FindNarrowRange, KeyCells
 
 namespace xgboost::dp {
 Candidates::Candidates(CandidateParts const& parts) : parts_{parts} {

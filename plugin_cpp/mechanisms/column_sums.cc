@@ -10,10 +10,10 @@
 #include <limits>   // for numeric_limits
 #include <vector>   // for vector
 
-#include "plugin_cpp/random/samplers.h"      // for IntegerSqrt
-#include "plugin_cpp/releases/label_sums.h"  // for Request
-#include "plugin_cpp/rows/raw_pages.h"       // for ForEachPage
-#include "xgboost/json.h"                    // for Json
+#include "plugin_cpp/mechanisms/label_sums.h"  // for Request
+#include "plugin_cpp/random/samplers.h"        // for IntegerSqrt
+#include "plugin_cpp/rows/raw_pages.h"         // for ForEachPage
+#include "xgboost/json.h"                      // for Json
 
 namespace xgboost::dp {
 Json ReleaseColumnSums(Request const& request) {

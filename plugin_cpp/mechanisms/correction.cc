@@ -1,4 +1,4 @@
-#include "plugin_cpp/releases/correction.h"
+#include "plugin_cpp/mechanisms/correction.h"
 
 #include <algorithm>  // for clamp, max, min
 #include <cmath>      // for exp, isfinite, log1p, nearbyint, sqrt
