@@ -19,7 +19,6 @@
 
 namespace xgboost::dp {
 namespace {
-/** @brief Whether workers hold columns instead of rows. */
 template <typename Info>
 auto IsColumnSplit(Info const* info) -> decltype(info->IsColumnSplit()) {
   return info->IsColumnSplit();

@@ -14,7 +14,6 @@
 #include "xgboost/host_device_vector.h"  // for HostDeviceVector
 
 namespace xgboost::dp {
-/** @brief Interface of the private updater for the guard. */
 class PrivateUpdater {
  public:
   virtual ~PrivateUpdater() = default;

@@ -140,7 +140,6 @@ class JsonReader {
   std::string path_;
 };
 
-/** @brief Absent or known noise, for tests and comparisons. */
 struct KnownNoise {
   bool is_none;
   std::string key;  // empty for fresh noise

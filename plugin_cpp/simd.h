@@ -48,7 +48,6 @@ inline void AskForLargePages([[maybe_unused]] void* address, [[maybe_unused]] st
 #endif  // defined(__linux__) && defined(MADV_HUGEPAGE)
 }
 
-/** @brief Resize, and request large pages for new memory. */
 template <typename T>
 void ResizeInLargePages(std::size_t n, std::vector<T>* out) {
   if (n > out->capacity()) {

@@ -82,7 +82,6 @@ std::string CachePath(DMatrix* p_fmat) {
   return on_disk ? paged->CachePrefix() : std::string{};
 }
 
-/** @brief Memory layout of a binned page. */
 struct Layout {
   std::size_t code_bytes{0};  // of a dense page; 0 for a sparse one
   std::size_t n_bytes{0};
@@ -103,7 +102,7 @@ struct Layout {
   }
 };
 
-void WriteSparse(Context const* ctx, BinFinder const& bin_of, BinOffsets const& offsets,
+void WriteSparse(Context const* ctx, BinFinder const& find_bin, BinOffsets const& offsets,
                  SparsePage const& page, std::uint8_t* bytes) {
   auto view = page.GetView();
   auto const* offset = page.offset.ConstHostVector().data();
@@ -114,13 +113,13 @@ void WriteSparse(Context const* ctx, BinFinder const& bin_of, BinOffsets const& 
     row_ptr[i + 1] = offset[i + 1] - offset[0];
     auto* at = entries + (offset[i] - offset[0]);
     for (auto const& entry : view[i]) {
-      *at++ = offsets[entry.index] + bin_of(entry);
+      *at++ = offsets[entry.index] + find_bin(entry);
     }
   });
 }
 
 template <typename CodeT>
-void WriteDense(Context const* ctx, BinFinder const& bin_of, BinOffsets const& offsets,
+void WriteDense(Context const* ctx, BinFinder const& find_bin, BinOffsets const& offsets,
                 SparsePage const& page, DenseCodes<CodeT> const&, std::uint8_t* bytes) {
   auto view = page.GetView();
   auto n_features = offsets.NumFeatures();
@@ -133,12 +132,12 @@ void WriteDense(Context const* ctx, BinFinder const& bin_of, BinOffsets const& o
       }
     }
     for (auto const& entry : view[i]) {
-      row[entry.index] = static_cast<CodeT>(bin_of(entry));
+      row[entry.index] = static_cast<CodeT>(find_bin(entry));
     }
   });
 }
 
-BinPage MakeBinPage(Context const* ctx, BinFinder const& bin_of, BinOffsets const& offsets,
+BinPage MakeBinPage(Context const* ctx, BinFinder const& find_bin, BinOffsets const& offsets,
                     SparsePage const& page) {
   std::uint32_t most_bins{0};
   for (bst_feature_t f = 0; f < offsets.NumFeatures(); ++f) {
@@ -156,9 +155,9 @@ BinPage MakeBinPage(Context const* ctx, BinFinder const& bin_of, BinOffsets cons
   out.bytes = {bytes, std::default_delete<std::uint8_t[]>{}};
   if (out.IsDense()) {
     WithDenseCodes(
-        out, [&](auto const& codes) { WriteDense(ctx, bin_of, offsets, page, codes, bytes); });
+        out, [&](auto const& codes) { WriteDense(ctx, find_bin, offsets, page, codes, bytes); });
   } else {
-    WriteSparse(ctx, bin_of, offsets, page, bytes);
+    WriteSparse(ctx, find_bin, offsets, page, bytes);
   }
   return out;
 }
@@ -231,10 +230,10 @@ void CheckDiskSpace(DMatrix* p_fmat, std::uint64_t n_bytes) {
 }
 
 BinnedPages BinRows(Context const* ctx, common::HistogramCuts const& cuts, DMatrix* p_fmat) {
-  BinFinder bin_of{cuts, p_fmat->Info().feature_types.ConstHostSpan()};
+  BinFinder find_bin{cuts, p_fmat->Info().feature_types.ConstHostSpan()};
   BinnedPages out{cuts, CachePath(p_fmat)};
   ForEachPage(ctx, p_fmat, [&](SparsePage const& page) {
-    out.Add(MakeBinPage(ctx, bin_of, out.Offsets(), page));
+    out.Add(MakeBinPage(ctx, find_bin, out.Offsets(), page));
   });
   return out;
 }

@@ -134,7 +134,6 @@ class BinnedPages {
   [[nodiscard]] std::size_t Size() const { return pages_.size(); }
   /** @brief A page. Read the pages in order, and keep one at a time. */
   [[nodiscard]] BinPage operator[](std::size_t i) const;
-  /** @brief A page without its bytes. */
   [[nodiscard]] BinPage const& Head(std::size_t i) const { return pages_[i]; }
   [[nodiscard]] std::size_t NumRows() const;
   [[nodiscard]] BinOffsets const& Offsets() const { return offsets_; }

@@ -63,14 +63,14 @@ class ExactLevels {
   }
   [[nodiscard]] std::size_t NumClasses() const { return classes_.size(); }
   [[nodiscard]] NodeSums<Sum> Sums(bst_node_t nidx, std::size_t k = 0) const {
-    auto const& of_class = classes_[k];
+    auto const& class_level = classes_[k];
     if constexpr (std::is_same_v<Sum, GlobalSum>) {
       if (use_sparse_) {
-        return {of_class.totals[nidx], {}, &of_class.stored[nidx]};
+        return {class_level.totals[nidx], {}, &class_level.stored[nidx]};
       }
     }
-    auto const& histograms = of_class.histograms;
-    return {of_class.totals[nidx], histograms[nidx], nullptr, histograms.Words(nidx)};
+    auto const& histograms = class_level.histograms;
+    return {class_level.totals[nidx], histograms[nidx], nullptr, histograms.Words(nidx)};
   }
   [[nodiscard]] Sum const& Total(bst_node_t nidx, std::size_t k) const {
     return classes_[k].totals[nidx];
@@ -100,8 +100,8 @@ class ExactLevels {
       branchings_.emplace_back(pages_.Offsets(), nidx, partitions[i], children[i]);
     }
     if (!last && !families.empty()) {
-      for (auto& of_class : classes_) {
-        this->WithSums(&of_class, [&](auto* sums) { sums->Begin(families); });
+      for (auto& class_level : classes_) {
+        this->WithSums(&class_level, [&](auto* sums) { sums->Begin(families); });
       }
       this->SumLevel();
     }
@@ -127,8 +127,8 @@ class ExactLevels {
       }
     }
     if (!this->EndsAtOnce()) {
-      for (auto& of_class : classes_) {
-        this->WithSums(&of_class, [](auto* sums) { sums->End(); });
+      for (auto& class_level : classes_) {
+        this->WithSums(&class_level, [](auto* sums) { sums->End(); });
       }
     }
     branchings_.clear();
@@ -144,7 +144,6 @@ class ExactLevels {
     std::vector<Sum> totals;  // by node
   };
 
-  /** @brief Whether to keep only nonzero bins. */
   [[nodiscard]] static bool UseSparse(BinnedPages const& pages, Release const& release) {
     bool is_sparse = std::is_same_v<Sum, GlobalSum> && release.HasAllRows();
     for (std::size_t p = 0; p < pages.Size(); ++p) {
@@ -153,11 +152,11 @@ class ExactLevels {
     return is_sparse;
   }
   template <typename Fn>
-  void WithSums(ClassLevels* of_class, Fn&& fn) const {
+  void WithSums(ClassLevels* class_level, Fn&& fn) const {
     if (use_sparse_) {
-      fn(&of_class->stored);
+      fn(&class_level->stored);
     } else {
-      fn(&of_class->histograms);
+      fn(&class_level->histograms);
     }
   }
 

@@ -13,9 +13,10 @@ InteractionSets::InteractionSets(Plan const& plan) : sets_{plan.interactions} {
   }
 }
 
-FeatureList InteractionSets::Allowed(FeatureList const& of_tree, FeatureList const& above) const {
+FeatureList InteractionSets::Allowed(FeatureList const& tree_features,
+                                     FeatureList const& above) const {
   if (sets_.empty() || above.empty()) {
-    return of_tree;
+    return tree_features;
   }
   auto normalise = [](FeatureList* list) {
     std::sort(list->begin(), list->end());
@@ -31,8 +32,8 @@ FeatureList InteractionSets::Allowed(FeatureList const& of_tree, FeatureList con
   }
   normalise(&wanted);
   FeatureList out;
-  std::set_intersection(wanted.cbegin(), wanted.cend(), of_tree.cbegin(), of_tree.cend(),
-                        std::back_inserter(out));
+  std::set_intersection(wanted.cbegin(), wanted.cend(), tree_features.cbegin(),
+                        tree_features.cend(), std::back_inserter(out));
   return out;
 }
 

@@ -25,8 +25,9 @@ using FeatureList = std::vector<bst_feature_t>;
 class InteractionSets {
  public:
   explicit InteractionSets(Plan const& plan);
-  /** @param of_tree Features of the tree, ascending; they include the features above. */
-  [[nodiscard]] FeatureList Allowed(FeatureList const& of_tree, FeatureList const& above) const;
+  /** @param tree_features Features of the tree, ascending; they include the features above. */
+  [[nodiscard]] FeatureList Allowed(FeatureList const& tree_features,
+                                    FeatureList const& above) const;
 
  private:
   std::vector<FeatureList> sets_;

@@ -71,17 +71,17 @@ void SumDense(DenseCodes<CodeT> const& codes, Tile const& tile,
     }
     auto pair = gpair[rows[i]];
     auto const* row = codes.codes + rows[i] * codes.n_features;
-    auto* of_first = words;
+    auto* first_words = words;
     auto f = tile.begin;
     for (; f + kFeaturesAtOnce <= tile.end; f += kFeaturesAtOnce) {
       for (std::size_t k = 0; k < kFeaturesAtOnce; ++k) {
-        of_first[tile[f + k] - tile[f] + row[f + k]] += pair;
+        first_words[tile[f + k] - tile[f] + row[f + k]] += pair;
       }
-      of_first += tile[f + kFeaturesAtOnce] - tile[f];
+      first_words += tile[f + kFeaturesAtOnce] - tile[f];
     }
     // With a constant limit this loop is unrolled too.
     for (std::size_t k = 0; k < kFeaturesAtOnce - 1 && f + k < tile.end; ++k) {
-      of_first[tile[f + k] - tile[f] + row[f + k]] += pair;
+      first_words[tile[f + k] - tile[f] + row[f + k]] += pair;
     }
   }
 }
@@ -90,13 +90,13 @@ void SumDense(DenseCodes<CodeT> const& codes, Tile const& tile,
 template <typename Tile>
 void MoveSums(BinOffsets const& offsets, Tile const& tile, PackedPair* words, LocalSum* sums) {
   for (auto f = tile.begin; f < tile.end; ++f) {
-    auto* of_feature = words + tile[f];
+    auto* feature_words = words + tile[f];
     auto* out = sums + (offsets[f] - f);
     auto n_bins = offsets.NumBins(f);
     for (std::size_t i = 0; i < n_bins; ++i) {
-      out[i] += of_feature[i].Sum();
+      out[i] += feature_words[i].Sum();
     }
-    std::fill_n(of_feature, n_bins + 1, PackedPair{});
+    std::fill_n(feature_words, n_bins + 1, PackedPair{});
   }
 }
 
@@ -371,14 +371,14 @@ void SparseHistograms::End() {
     rest.sums.shrink_to_fit();
     below.push_back(std::move(rest));
   }
-  for (auto& of_node : below) {
-    of_node.begins.assign(1, 0);
+  for (auto& node_bins : below) {
+    node_bins.begins.assign(1, 0);
     std::uint32_t i = 0;
     for (bst_feature_t f = 0; f < offsets_.NumFeatures(); ++f) {
-      while (i < of_node.offsets.size() && of_node.offsets[i] < offsets_[f + 1]) {
+      while (i < node_bins.offsets.size() && node_bins.offsets[i] < offsets_[f + 1]) {
         ++i;
       }
-      of_node.begins.push_back(i);
+      node_bins.begins.push_back(i);
     }
   }
   this->EndNodes();

@@ -24,7 +24,6 @@
 #include "xgboost/span.h"                // for Span
 
 namespace xgboost::dp {
-/** @brief The children of a node. */
 struct Siblings {
   bst_node_t parent{0};
   std::vector<bst_node_t> nodes;

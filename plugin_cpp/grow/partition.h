@@ -81,9 +81,9 @@ class FeatureSums {
    */
   void Reset(common::Span<Sum const> bins, Sum const& total) {
     bins_ = bins;
-    left_of_.resize(bins.size() + 1);
+    cumulative_.resize(bins.size() + 1);
     Sum left;
-    auto* out = left_of_.data();
+    auto* out = cumulative_.data();
     *out++ = left;
     for (auto const *bin = bins.data(), *end = bin + bins.size(); bin != end; ++bin) {
       left += *bin;
@@ -96,7 +96,7 @@ class FeatureSums {
     // The leaves of a heap of n splits are n, ..., 2 n, from left to right.
     auto n_splits = partition.size();
     auto const* splits = partition.data();
-    auto leaf_of = [&](auto goes_left) {
+    auto find_leaf = [&](auto goes_left) {
       std::size_t at = 0;
       while (at < n_splits) {
         at = 2 * at + (goes_left(splits[at]) ? 1 : 2);
@@ -122,10 +122,10 @@ class FeatureSums {
           begin = is_left ? begin : std::max(begin, cut);
           end = is_left ? std::min(end, cut) : end;
         }
-        cells[leaf] = begin < end ? left_of_[end] - left_of_[begin] : Sum{};
+        cells[leaf] = begin < end ? cumulative_[end] - cumulative_[begin] : Sum{};
       }
     }
-    cells[leaf_of([](Split const& s) { return s.default_left; })] += missing_;
+    cells[find_leaf([](Split const& s) { return s.default_left; })] += missing_;
   }
   [[nodiscard]] std::vector<Sum> Cells(Partition partition) {
     std::vector<Sum> cells;
@@ -135,7 +135,7 @@ class FeatureSums {
 
  private:
   common::Span<Sum const> bins_;
-  std::vector<Sum> left_of_;  // cumulative sums of bins
+  std::vector<Sum> cumulative_;  // cumulative sums of bins
   CategoryLeaves leaves_;
   Sum missing_;
 };

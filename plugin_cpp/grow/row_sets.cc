@@ -203,12 +203,12 @@ void RowSets::Positions(Context const* ctx, BinnedPages const& pages,
   for (std::size_t p = 0; p < ranges_.size(); ++p) {
     auto const* rows = rows_.data() + begins_[p];
     auto base_row = pages.Head(p).base_row;
-    std::vector<Branching const*> of_node(ranges_[p].size(), nullptr);
+    std::vector<Branching const*> branching_of_node(ranges_[p].size(), nullptr);
     for (auto const& branching : branchings) {
-      of_node[branching.node] = &branching;
+      branching_of_node[branching.node] = &branching;
     }
     std::vector<Block> blocks;
-    for (std::size_t nidx = 0; nidx < of_node.size(); ++nidx) {
+    for (std::size_t nidx = 0; nidx < branching_of_node.size(); ++nidx) {
       AddBlocks(nidx, ranges_[p][nidx].begin, ranges_[p][nidx].size, &blocks);
     }
     BinPage page;
@@ -220,7 +220,7 @@ void RowSets::Positions(Context const* ctx, BinnedPages const& pages,
       common::ParallelFor(blocks.size(), ctx->Threads(), [&](auto b) {
         auto const& block = blocks[b];
         auto const* members = rows + block.begin;
-        auto const* branching = of_node[block.node];
+        auto const* branching = branching_of_node[block.node];
         if (!branching) {
           for (std::size_t i = 0; i < block.size; ++i) {
             (*positions)[base_row + members[i]] = static_cast<bst_node_t>(block.node);

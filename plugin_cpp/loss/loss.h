@@ -28,7 +28,6 @@ struct LossRows {
   std::int32_t round{0};
 };
 
-/** @brief The public range of a label. */
 struct LabelRange {
   double lower{0}, upper{0};
 };

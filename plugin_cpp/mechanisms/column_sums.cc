@@ -25,11 +25,11 @@ Json ReleaseColumnSums(Request const& request) {
   ForEachPage(request.ctx, request.matrix, [&](SparsePage const& page) {
     auto view = page.GetView();
     for (std::size_t i = 0; i < view.Size(); ++i, ++row) {
-      auto of_class = labels(row, 0) > 0.5f ? n_columns : 0;
+      auto first_column = labels(row, 0) > 0.5f ? n_columns : 0;
       cells.clear();
       for (auto const& entry : view[i]) {
         if (entry.fvalue >= std::numeric_limits<float>::min() && entry.index < n_columns) {
-          cells.push_back(of_class + entry.index);
+          cells.push_back(first_column + entry.index);
         }
       }
       // The norm of the row is at most 2^shift.

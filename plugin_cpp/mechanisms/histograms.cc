@@ -129,9 +129,9 @@ void NoisySplits::ReleaseSums(std::vector<OpenNode> const& nodes, std::size_t cl
   }
   released_ = release_->AddNoise(HistogramEvent(plan_), exact, class_idx);
   auto begin = begins.cbegin();
-  for (auto& of_node : *cells) {
-    for (auto& of_feature : of_node) {
-      of_feature.sums = released_.values.data() + *begin++;
+  for (auto& node_cells : *cells) {
+    for (auto& feature_cells : node_cells) {
+      feature_cells.sums = released_.values.data() + *begin++;
     }
   }
 }
@@ -189,14 +189,15 @@ Partitions NoisySplits::Choose(std::vector<OpenNode> const& nodes, TreeSpec cons
     if (i == 0 || !tree.oblivious) {
       best = this->Best(&cells[i], tree.oblivious ? cells.data() + cells.size() : &cells[i] + 1);
     }
-    auto const& of_feature = cells[i][best.first];
-    auto split = candidates_.At(of_feature.feature, best.second);
+    auto const& feature_cells = cells[i][best.first];
+    auto split = candidates_.At(feature_cells.feature, best.second);
     partitions.Add(&split, 1);
-    this->ForEachCandidate(of_feature, [&](auto idx, NoisySum const& left, NoisySum const& right) {
-      if (idx == best.second) {
-        chosen_.emplace_back(left, right);
-      }
-    });
+    this->ForEachCandidate(feature_cells,
+                           [&](auto idx, NoisySum const& left, NoisySum const& right) {
+                             if (idx == best.second) {
+                               chosen_.emplace_back(left, right);
+                             }
+                           });
   }
   return partitions;
 }

@@ -18,14 +18,14 @@ Json ReleaseLabelRange(Request const& request) {
   constexpr double kLargest = 1e38;
   bool times = request.in.Has("times") && request.in.Bool("times");
   std::vector<std::pair<bool, std::vector<double>>> lists;  // is it for weights; edges
-  for (auto [key, of_weights] : {std::pair{"edges", false}, {"weight_edges", true}}) {
+  for (auto [key, is_weight] : {std::pair{"edges", false}, {"weight_edges", true}}) {
     if (request.in.Has(key)) {
-      lists.emplace_back(of_weights, request.in.Reals(key, -kLargest, kLargest));
+      lists.emplace_back(is_weight, request.in.Reals(key, -kLargest, kLargest));
     }
   }
   CHECK(!lists.empty());
   std::size_t n_cells = request.in.Int("num_class", 2, 1 << 20);
-  for (auto const& [of_weights, edges] : lists) {
+  for (auto const& [is_weight, edges] : lists) {
     CHECK((edges.size() + 1) * lists.size() == n_cells);
     CHECK(std::is_sorted(edges.cbegin(), edges.cend()));
   }
@@ -35,10 +35,10 @@ Json ReleaseLabelRange(Request const& request) {
   CHECK(!times || first_times.size() == request.Info().num_row_);
   return request.Noisy(request.Sum(n_cells, [&](std::size_t i, auto&& add) {
     std::size_t first = 0;
-    for (auto const& [of_weights, edges] : lists) {
-      double number = of_weights ? (weights.empty() ? 1.0f : weights[i])
-                      : times    ? first_times[i]
-                                 : labels(i, 0);
+    for (auto const& [is_weight, edges] : lists) {
+      double number = is_weight ? (weights.empty() ? 1.0f : weights[i])
+                      : times   ? first_times[i]
+                                : labels(i, 0);
       // Every row has a cell, even with NaN, which is refused elsewhere.
       auto cell = std::upper_bound(edges.cbegin(), edges.cend(), number) - edges.cbegin();
       add(first + static_cast<std::size_t>(cell), request.One());

@@ -32,13 +32,11 @@ LabelRange ReadRange(JsonReader const& in, std::string const& name) {
 
 std::size_t ReadCount(JsonReader const& in) { return in.Int("num_class", 2, 1 << 20); }
 
-/** @brief The number of rows. */
 Json CountRows(Request const& request) {
   CHECK(!request.in.Has("n_public"));
   return request.Noisy(request.Sum(1, [&](std::size_t, auto&& add) { add(0, request.One()); }));
 }
 
-/** @brief The number of rows of each class. */
 Json CountClasses(Request const& request) {
   auto n_class = ReadCount(request.in);
   auto labels = request.Info().labels.HostView();
@@ -77,7 +75,7 @@ Json CountCells(Request const& request) {
  */
 std::vector<LocalInt> SumLabels(Request const& request, std::vector<LabelRange> const& ranges,
                                 bool times, std::optional<LabelRange> exposures) {
-  bool of_rows = !request.in.Has("n_public");
+  bool counts_rows = !request.in.Has("n_public");
   auto n_rows = request.Info().num_row_;
   auto labels = request.Info().labels.HostView();
   auto first_times = request.Info().labels_lower_bound_.ConstHostSpan();
@@ -87,13 +85,13 @@ std::vector<LocalInt> SumLabels(Request const& request, std::vector<LabelRange> 
   CHECK(!exposures || margins.Shape(0) == n_rows);
   CHECK(n_rows == 0 || times || n_labels == 1 || labels.Shape(1) == n_labels)
       << "The request for an intercept is for another number of targets.";
-  auto n_sums = n_labels + (of_rows ? 1 : 0) + (exposures ? 1 : 0);
+  auto n_sums = n_labels + (counts_rows ? 1 : 0) + (exposures ? 1 : 0);
   return request.Sum(n_sums, [&](std::size_t i, auto&& add) {
     for (std::size_t k = 0; k < n_labels; ++k) {
       double label = times ? std::log(static_cast<double>(first_times[i])) : labels(i, k);
       add(k, OnGrid(label, ranges[k], request.shift));
     }
-    if (of_rows) {
+    if (counts_rows) {
       add(n_labels, request.One());
     }
     if (exposures) {

@@ -9,7 +9,6 @@
 
 namespace xgboost::dp {
 namespace {
-/** @brief Fields of a state, see Plan::Apply. */
 std::vector<std::string> const kStateFields{"scale", "weight_unit", "alpha",
                                             "rows",  "loss",        "offered"};
 
@@ -109,13 +108,13 @@ void Plan::LimitCandidates() {
 
 Plan ParsePlan(std::string const& plan_text, std::string const& state_text) {
   auto json = Json::Load(StringView{plan_text}), state = Json::Load(StringView{state_text});
-  JsonReader in{json, ""}, of_state{state, "state."};
+  JsonReader in{json, ""}, state_reader{state, "state."};
   static_cast<void>(in.Int("version", 1, 1));
   for (auto const& [name, _] : get<Object const>(state)) {
     Require(std::count(kStateFields.cbegin(), kStateFields.cend(), name) == 1,
             "`" + name + "` is not a part of the state.");
   }
-  Plan plan{in, of_state};
+  Plan plan{in, state_reader};
   CheckPlan(plan);
   return plan;
 }

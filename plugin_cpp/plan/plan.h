@@ -113,10 +113,10 @@ struct LeafPlan : private JsonReader {
   bool strata = Bool("strata");  // shrink the effects of the selections of a complete tree
   double prior_max = Real("prior_max", 1e-9, 1e12);
 
-  /** @param of_splits Whether leaves use the last noisy sums of splits. */
-  LeafPlan(JsonReader const& in, bool is_silent, bool of_splits)
+  /** @param from_splits Whether leaves use the last noisy sums of splits. */
+  LeafPlan(JsonReader const& in, bool is_silent, bool from_splits)
       : JsonReader{in},
-        sigma2{ReadSigma2(in, is_silent || of_splits || noise != LeafNoise::kGaussian)},
+        sigma2{ReadSigma2(in, is_silent || from_splits || noise != LeafNoise::kGaussian)},
         scale{ReadScale(in, is_silent || noise == LeafNoise::kGaussian)} {}
 };
 

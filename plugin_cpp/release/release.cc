@@ -46,9 +46,9 @@ void Release::CheckAgreement(std::string const& plan_text) const {
     return;
   }
   auto mine = Sha256{}.Append(plan_text).Finish();
-  auto of_first = mine;
-  TakeFromRankZero(ctx_, of_first.data(), of_first.size());
-  std::int64_t n_others = mine == of_first ? 0 : 1;
+  auto first = mine;
+  TakeFromRankZero(ctx_, first.data(), first.size());
+  std::int64_t n_others = mine == first ? 0 : 1;
   xgboost::dp::SumOverWorkers(ctx_, &n_others, 1);
   CHECK_EQ(n_others, 0)
       << "The workers follow different plans or states: something has replaced the booster of one "
@@ -162,10 +162,10 @@ std::vector<std::int64_t> Release::Select(SelectionEvent const& event, std::size
   }
   std::vector<std::int64_t> chosen(n_choices);
   for (std::size_t i = 0; collective::GetRank() == 0 && i < n_choices; ++i) {
-    auto of_choice = utilities(i);
+    auto candidates = utilities(i);
     chosen[i] = static_cast<std::int64_t>(
-        rng_ ? SelectExponential(rng_.get(), of_choice, event.eps_num, event.range << kEpsBits)
-             : SelectArgmax(of_choice));
+        rng_ ? SelectExponential(rng_.get(), candidates, event.eps_num, event.range << kEpsBits)
+             : SelectArgmax(candidates));
     WipeStack();
   }
   TakeFromRankZero(ctx_, chosen.data(), n_choices);

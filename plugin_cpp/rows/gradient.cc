@@ -15,7 +15,6 @@ namespace {
 // Rows. A power of two would map the classes of a row to few sets of the cache.
 constexpr std::size_t kBlock = 504;
 
-/** @brief Weights, labels and norms of the rows of a block. */
 struct Block {
   std::size_t begin{0};
   std::size_t n{0};
@@ -274,8 +273,8 @@ void QuantiseGradients(Context const* ctx, RowBound const& bound, MetaInfo const
   CHECK(sample.empty() || sample.size() == n_rows);
   CHECK(bound.person_level == (persons != nullptr));
   out->resize(n_class);
-  for (auto& of_class : *out) {
-    ResizeInLargePages(n_rows, &of_class.pairs);
+  for (auto& class_gradients : *out) {
+    ResizeInLargePages(n_rows, &class_gradients.pairs);
   }
   CHECK(!own.loss || (own.loss->NumOutputs() == n_class && own.margins.size() == n_rows * n_class));
   RowInputs inputs{bound, info, own, sample};

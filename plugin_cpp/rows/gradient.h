@@ -23,7 +23,6 @@
 #include "xgboost/span.h"               // for Span
 
 namespace xgboost::dp {
-/** @brief The loss of a round, and the margins before it. */
 struct RoundLoss {
   Loss const* loss{nullptr};          // null for gradients of XGBoost
   common::Span<float const> margins;  // row by row, all outputs of each

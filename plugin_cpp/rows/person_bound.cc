@@ -129,7 +129,6 @@ XGB_DP_SIMD void SizeBounds(bool many, double const* kept, std::size_t n_rows, s
   many ? SizeBounds<kMost>(kept, n_rows, width, sizes) : SizeBounds<1>(kept, n_rows, width, sizes);
 }
 
-/** @brief Bounds of all persons. */
 struct PersonLimits {
   bool is_ball, by_prediction, has_outputs;
   std::size_t joint;  // number of classes with a joint norm
@@ -222,7 +221,7 @@ class GroupBound {
   void ScaleBy(WorstNorms norms) {
     std::array<double, kLanes> sums{};
     group_.ForEach<kLanes>([&](auto, auto l, auto i) {
-      sums[l] += static_cast<double>(norms.of_rows ? norms.of_rows[rows_[i]] : norms.same);
+      sums[l] += static_cast<double>(norms.by_row ? norms.by_row[rows_[i]] : norms.same);
     });
     for (std::size_t l = 0; l < kLanes; ++l) {
       scale_[l] = sums[l] > limits_.most ? limits_.most / sums[l] : 1.0;  // also if not a number
@@ -322,8 +321,8 @@ void BoundPersons(Context const* ctx, RowBound const& bound, Persons const& pers
   PersonLimits limits{bound, n_class};
   if (several) {
     several->resize(n_class);
-    for (auto& of_class : *several) {
-      ResizeInLargePages(rows.size(), &of_class);
+    for (auto& class_rows : *several) {
+      ResizeInLargePages(rows.size(), &class_rows);
     }
   }
   auto n_blocks = (groups.size() + kGroups - 1) / kGroups;
@@ -336,16 +335,16 @@ void BoundPersons(Context const* ctx, RowBound const& bound, Persons const& pers
     auto end = std::min((b + 1) * kGroups, groups.size());
     for (std::size_t i = b * kGroups; i < end; ++i) {
       auto const& group = groups[i];
-      auto const* of_group = rows.data() + group.begin;
+      auto const* group_rows = rows.data() + group.begin;
       for (auto at = group.begin; at < std::min(group.begin + group.Size(), far); ++at) {
         Prefetch(first + rows[at + kAhead]);
       }
       for (std::size_t k = 0; k < n_class; k += limits.joint) {
         auto* change = &changes[b * n_class + k];
         if (group.persons > 1) {
-          many(group, of_group, norms, k, several, out, change);
+          many(group, group_rows, norms, k, several, out, change);
         } else {
-          one(group, of_group, norms, k, several, out, change);
+          one(group, group_rows, norms, k, several, out, change);
         }
       }
     }

@@ -34,8 +34,8 @@ namespace xgboost::dp {
 
 /** @brief Norms of rows with the worst label, for C = 1, in the mode kPrediction. */
 struct WorstNorms {
-  float same{0};                  // the norm of all rows, unless
-  float const* of_rows{nullptr};  // each row has its own
+  float same{0};                 // the norm of all rows, unless
+  float const* by_row{nullptr};  // each row has its own
 };
 
 /**

@@ -43,7 +43,6 @@ std::map<std::pair<DMatrix const*, std::string>, PlanEntry>& KeptTable() {
   return table;
 }
 
-/** @brief Remove entries of deleted matrices. */
 template <typename Map>
 void Prune(Map* table) {
   for (auto it = table->begin(); it != table->end();) {
@@ -51,7 +50,6 @@ void Prune(Map* table) {
   }
 }
 
-/** @brief A number of a row and its column. */
 std::uint64_t Word(std::uint32_t place, float value) {
   std::uint32_t bits;
   std::memcpy(&bits, &value, sizeof(bits));

@@ -10,7 +10,6 @@
 
 namespace xgboost::dp {
 namespace {
-/** @brief Properties of all rows of a page. */
 struct PageColumns {
   bool known;   // all columns are below n_features
   bool rising;  // each row has rising column indices, without repetitions

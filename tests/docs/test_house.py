@@ -16,7 +16,7 @@ SAY_NOTHING = {"found", "own", "made", "told"}
 """Names of locals that do not say what a thing is."""
 FACES = {"__init__", "__main__"}
 IN_BOTH = {
-    "bounded_range", "candidates", "claim", "column_sums", "correction", "histograms",
+    "bounded_range", "candidates", "column_sums", "correction", "histograms",
     "label_range", "label_sums", "leaves",
     "ledger", "persons", "plan", "program", "sampling", "splits",
 }  # fmt: skip

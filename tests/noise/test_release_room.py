@@ -17,8 +17,8 @@ ROOM = {
     "selection": r"\bSelect(?:Exponential|Argmax)\b",
     "keys": r"\b(?:SystemKey|ChaCha20Source)\b",
     "masks": r"\b(?:SumMasked|MaskedSums|PairKeys|FindSums|Sha256|Hmac)\b",
-    "exchange": r"\b(?:TakeFromRankZero|Broadcast|Allreduce|Allgather\w*|GetRank|ExchangeAll|Chan)\b"
-    r"|GlobalCommGroup|workers\.h",
+    "exchange": r"\b(?:TakeFromRankZero|Broadcast|Allreduce|Allgather\w*|GetRank)\b"
+    r"|\b(?:ExchangeAll|Chan)\b|GlobalCommGroup|workers\.h",
     "noisy numbers": r"\bNoisyInt\s*[({]\s*[^)}\s]|friend\s+class\s+(?!Release;)",
     "ledger": r"\bledger_\b|\bRecord\(",
 }

@@ -155,19 +155,11 @@ class Candidates {
 
  private:
   [[nodiscard]] std::vector<std::vector<float>> ReleaseQuantileTrees(CandidateRows const& rows);
+  [[nodiscard]] std::vector<std::vector<float>> ReleaseHistograms(CandidateRows const& rows);
 
   CandidateParts parts_;
   std::vector<bst_feature_t> features_;    // of kind `kPrivate`, ascending
-  std::vector<std::vector<float>> edges_;  // of histograms
+  std::vector<std::vector<float>> edges_;  // of histograms, public or released
   Json narrow_{Object{}};
 };
-
-/**
- * @brief Release noisy histograms of private features, and derive cuts (histogram_candidates.cc).
- *
- * @param edges Public or released edges of each feature; CandidateKind::kAdaptive moves them.
- */
-[[nodiscard]] std::vector<std::vector<float>> ReleaseHistogramCuts(
-    CandidateParts const& parts, CandidateRows const& rows,
-    std::vector<bst_feature_t> const& features, std::vector<std::vector<float>>* edges);
 }  // namespace xgboost::dp

@@ -101,7 +101,6 @@ struct QuantileCell {
   double count;
 };
 
-/** @brief A released tree. */
 struct QuantileTree {
   KeyCells cells;
   double target{1};                  // count of a bin
@@ -109,7 +108,6 @@ struct QuantileTree {
   std::vector<QuantileCell> leaves;  // ascending
 };
 
-/** @brief Walk the trees of some features together. */
 [[nodiscard]] std::vector<QuantileTree> WalkQuantileTrees(QuantilePlan const& plan,
                                                           std::vector<KeyCells> const& cells,
                                                           CellCount const& count,

@@ -20,7 +20,6 @@ constexpr double kSpread = 0.5;
 
 double LogOdds(double share) { return std::log(share / (1.0 - share)); }
 
-/** @brief A share with normal noise. */
 struct MeasuredShare {
   double value;
   double deviation;
@@ -28,9 +27,9 @@ struct MeasuredShare {
   /** @brief The share of the right child in a cover, estimated from both children. */
   MeasuredShare(double cover, NodeSum const& left, NodeSum const& right) {
     auto both = left.cover_noise2 + right.cover_noise2;
-    auto of_right = both > 0 ? left.cover_noise2 / both : 0.5;
-    value = (of_right * right.cover + (1.0 - of_right) * (cover - left.cover)) / cover;
-    deviation = std::sqrt(of_right * right.cover_noise2) / cover;
+    auto right_weight = both > 0 ? left.cover_noise2 / both : 0.5;
+    value = (right_weight * right.cover + (1.0 - right_weight) * (cover - left.cover)) / cover;
+    deviation = std::sqrt(right_weight * right.cover_noise2) / cover;
   }
 
   /**
@@ -120,12 +119,12 @@ std::vector<double> EstimateCovers(RegTree const& tree, std::vector<NodeSum> con
       left = left + sums[view.LeftChild(nidx)];
       right = right + sums[view.RightChild(nidx)];
     }
-    auto of_all = MeasuredShare{cover, left, right}.Mean(0.0, kInf);
+    auto common_share = MeasuredShare{cover, left, right}.Mean(0.0, kInf);
     for (auto nidx : nodes) {
       auto l = view.LeftChild(nidx), r = view.RightChild(nidx);
-      auto share = nodes.size() == 1 ? of_all
+      auto share = nodes.size() == 1 ? common_share
                                      : MeasuredShare{covers[nidx], sums[l], sums[r]}.Mean(
-                                           LogOdds(of_all), kSpread);
+                                           LogOdds(common_share), kSpread);
       covers[l] = std::max(covers[nidx] * (1.0 - share), kMinCover);
       covers[r] = std::max(covers[nidx] * share, kMinCover);
     }
@@ -148,10 +147,10 @@ std::vector<double> ExplainedGains(RegTree const& tree, std::vector<double> weig
       continue;
     }
     auto l = view.LeftChild(nidx), r = view.RightChild(nidx);
-    double of_left = view.stats[l].sum_hess, of_right = view.stats[r].sum_hess;
-    auto difference = weights[r] - weights[l], share = of_right / (of_left + of_right);
+    double left_cover = view.stats[l].sum_hess, right_cover = view.stats[r].sum_hess;
+    auto difference = weights[r] - weights[l], share = right_cover / (left_cover + right_cover);
     weights[nidx] = weights[l] + share * difference;
-    gains[nidx] = of_left * share * difference * difference;
+    gains[nidx] = left_cover * share * difference * difference;
   }
   return gains;
 }
@@ -182,7 +181,6 @@ class Newton {
   double clip_, lambda_{0}, alpha_{0};
 };
 
-/** @brief Set sums and weights of the inner nodes from the leaves. */
 void SumUp(Newton const& newton, RegTree const& tree, std::vector<NodeSum>* p_sums,
            std::vector<double>* weights) {
   auto& sums = *p_sums;
@@ -300,7 +298,7 @@ std::vector<double> LeafWeights(Plan const& plan, bool oblivious,
   return weights;
 }
 
-std::vector<NodeSum> FinishTree(std::vector<double> const& of_leaves, Plan const& plan,
+std::vector<NodeSum> FinishTree(std::vector<double> const& leaf_weights, Plan const& plan,
                                 TreeIndex idx, std::vector<bst_node_t> const& leaves,
                                 std::vector<NodeSum> const& released, RegTree* tree) {
   Newton newton{plan.leaf};
@@ -308,7 +306,7 @@ std::vector<NodeSum> FinishTree(std::vector<double> const& of_leaves, Plan const
   std::vector<double> weights(tree->NumNodes());
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     sums[leaves[i]] = released[i];
-    weights[leaves[i]] = of_leaves[i];
+    weights[leaves[i]] = leaf_weights[i];
   }
   SumUp(newton, *tree, &sums, &weights);
   OrderLeaves(plan, *tree, sums, &weights);

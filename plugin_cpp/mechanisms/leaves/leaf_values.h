@@ -32,7 +32,7 @@ std::vector<double> LeafWeights(Plan const& plan, bool oblivious,
  *
  * @return The released sums of all nodes; for output perturbation, of counts of one.
  */
-std::vector<NodeSum> FinishTree(std::vector<double> const& of_leaves, Plan const& plan,
+std::vector<NodeSum> FinishTree(std::vector<double> const& leaf_weights, Plan const& plan,
                                 TreeIndex idx, std::vector<bst_node_t> const& leaves,
                                 std::vector<NodeSum> const& released, RegTree* tree);
 }  // namespace xgboost::dp

@@ -38,7 +38,6 @@ void Centre(TreeTilt* tilt, std::vector<NodeSum>* leaves) {
 constexpr std::int32_t kBlocks = 4;  // per thread
 constexpr std::size_t kAhead = 64;   // rows to prefetch
 
-/** @brief value / n, rounded down. */
 std::int64_t FloorDiv(std::int64_t value, std::int64_t n) {
   return value / n - (value % n < 0 ? 1 : 0);
 }
@@ -56,7 +55,8 @@ struct ShortPersons {
 /**
  * @brief Sum the rows of each leaf, and scale the sums, see PersonLeaves.
  */
-XGB_DP_SIMD void AddUp(std::size_t n_rows, double most, double of_hessian, ShortPersons* p) {
+XGB_DP_SIMD void AddUp(std::size_t n_rows, double most, double variance_per_hessian,
+                       ShortPersons* p) {
   constexpr auto kMost = ShortPersons::kMost;
   std::int32_t hessian[kMost] = {};
   double factor[kMost];
@@ -80,7 +80,7 @@ XGB_DP_SIMD void AddUp(std::size_t n_rows, double most, double of_hessian, Short
     }
   }
   for (std::size_t l = 0; l < kMost; ++l) {
-    auto root = std::sqrt(of_hessian * static_cast<double>(hessian[l]));
+    auto root = std::sqrt(variance_per_hessian * static_cast<double>(hessian[l]));
     factor[l] = most / (root > most ? root : most);
     p->squares_g[l] = p->squares_h[l] = 0;
   }
@@ -110,10 +110,10 @@ class PersonLeaves {
     // A bounded gradient has at most twice the variance that leaves expect. If it is unknown,
     // assume that a row with the largest Hessian has the largest gradient.
     auto variance = RowVariance(plan);
-    of_hessian_ = variance > 0
-                      ? 2.0 * variance / (std::sqrt(bound.hessian_weight) * bound.gradient_bound)
-                      : most_ * unit / static_cast<double>(most_h_);
-    of_hessian_ /= unit;
+    variance_per_hessian_ =
+        variance > 0 ? 2.0 * variance / (std::sqrt(bound.hessian_weight) * bound.gradient_bound)
+                     : most_ * unit / static_cast<double>(most_h_);
+    variance_per_hessian_ /= unit;
   }
 
   /**
@@ -142,7 +142,7 @@ class PersonLeaves {
       short_.grad[at] = static_cast<std::int32_t>(pair.grad);
       short_.hess[at] = static_cast<std::int32_t>(pair.hess);
     });
-    AddUp(group.rows, most_, of_hessian_, &short_);
+    AddUp(group.rows, most_, variance_per_hessian_, &short_);
     for (std::size_t l = 0; l < kMost; ++l) {
       Cut(short_.squares_g[l], most_g_, group.rows,
           [&](auto j) { return &short_.grad[j * kMost + l]; });
@@ -180,30 +180,31 @@ class PersonLeaves {
     for (std::size_t i = 0; i < n_leaves && !is_short; ++i) {
       first_[i] = i * n_class;
     }
-    double factor = most_ / std::max(most_, std::sqrt(of_hessian_ * static_cast<double>(hessian)));
+    double factor =
+        most_ / std::max(most_, std::sqrt(variance_per_hessian_ * static_cast<double>(hessian)));
     auto scaled = [&](std::int64_t sum) {
       return static_cast<std::int64_t>(
           RoundWithin(static_cast<double>(sum) * factor, -0x1p50, 0x1p50));
     };
     sums_of_leaves_.resize(n_listed * n_class);
     u128 squares_g = 0, squares_h = 0;
-    auto* of_leaf = sums_of_leaves_.data();
+    auto* leaf_sum = sums_of_leaves_.data();
     for (auto first : first_) {
-      for (std::size_t k = 0; k < n_class; ++k, ++of_leaf) {
+      for (std::size_t k = 0; k < n_class; ++k, ++leaf_sum) {
         auto sum = std::exchange(sums_[first + k], {});
-        *of_leaf = LocalSum{scaled(sum.grad), scaled(sum.hess)};
-        squares_g += Square(of_leaf->grad);
-        squares_h += Square(of_leaf->hess);
+        *leaf_sum = LocalSum{scaled(sum.grad), scaled(sum.hess)};
+        squares_g += Square(leaf_sum->grad);
+        squares_h += Square(leaf_sum->hess);
       }
     }
     Cut(squares_g, most_g_, sums_of_leaves_.size(),
         [this](auto i) { return &sums_of_leaves_[i].grad; });
     Cut(squares_h, most_h_, sums_of_leaves_.size(),
         [this](auto i) { return &sums_of_leaves_[i].hess; });
-    of_leaf = sums_of_leaves_.data();
+    leaf_sum = sums_of_leaves_.data();
     for (auto first : first_) {
-      for (std::size_t k = 0; k < n_class; ++k, ++of_leaf) {
-        (*out)[first + k] += *of_leaf;
+      for (std::size_t k = 0; k < n_class; ++k, ++leaf_sum) {
+        (*out)[first + k] += *leaf_sum;
       }
     }
   }
@@ -228,7 +229,7 @@ class PersonLeaves {
 
   std::uint64_t most_g_, most_h_;
   double most_;                           // of gradients, in rows
-  double of_hessian_;                     // variance of gradients for C = 1, per step of Hessian
+  double variance_per_hessian_;           // variance of gradients for C = 1, per step of Hessian
   std::vector<LocalSum> sums_;            // of all leaves; 0 between persons
   std::vector<std::size_t> first_;        // index in sums_ of the leaves of a person
   std::vector<LocalSum> sums_of_leaves_;  // contributions of the person
@@ -314,26 +315,26 @@ void SpreadPersons(Context const* ctx, Plan const& plan, Persons const& persons,
   auto& sums = *p_sums;
   auto n_class = gradients.size(), n_leaves = leaves.size();
   CHECK(sums.size() == n_class && position.size() == persons.NumRows());
-  auto sums_of = n_leaves <= 256 ? SumLeaves<std::uint8_t> : SumLeaves<std::uint32_t>;
-  auto of_leaves = sums_of(ctx, plan, persons, given, gradients, leaves, position);
+  auto sum_leaves = n_leaves <= 256 ? SumLeaves<std::uint8_t> : SumLeaves<std::uint32_t>;
+  auto leaf_sums = sum_leaves(ctx, plan, persons, given, gradients, leaves, position);
 
   constexpr auto kThird = std::int64_t{3};
   auto each = n_leaves + 1;  // the last: all rows
   std::vector<LocalSum> added;
   for (std::size_t k = 0; k < n_class; ++k) {
     for (std::size_t i = 0; i < n_leaves; ++i) {
-      added.push_back(of_leaves[i * n_class + k]);
+      added.push_back(leaf_sums[i * n_class + k]);
     }
     added.push_back(gradients[k].total);
   }
   // Over all workers, so that the quotient does not depend on the distribution of rows.
   auto all = release.SumOverWorkers(std::move(added));
   for (std::size_t k = 0; k < n_class; ++k) {
-    std::vector<GlobalSum> of_class(all.cbegin() + k * each, all.cbegin() + (k + 1) * each);
-    auto& root = of_class.back();
+    std::vector<GlobalSum> class_sums(all.cbegin() + k * each, all.cbegin() + (k + 1) * each);
+    auto& root = class_sums.back();
     root.grad = FloorDiv(root.grad, kThird);
     root.hess = FloorDiv(root.hess, kThird);
-    sums[k] = std::move(of_class);
+    sums[k] = std::move(class_sums);
   }
 }
 }  // namespace xgboost::dp

@@ -86,7 +86,6 @@ class EffectModel {
     WalshTransform(&walsh_);
   }
 
-  /** @brief Posterior means and variances of the effects. */
   void Solve(std::vector<double> const& prior_variance, std::vector<double>* mean,
              std::vector<double>* variance) {
     // Cholesky factor of the precision matrix, column by column for contiguous inner loops.
@@ -220,9 +219,9 @@ std::vector<double> StrataPrior::Fit(std::vector<NodeSum> const& leaves, double 
   // too soon.
   EffectModel shown{leaves, lambda, kMinRowVariance * row_variance};
   std::vector<double> mean, variance, prior(n);
-  auto solve = [&](EffectModel* model, auto const& of_stratum) {
+  auto solve = [&](EffectModel* model, auto const& stratum_variance) {
     for (std::size_t k = 0; k < n; ++k) {
-      prior[k] = std::max(of_stratum[stratum[k]], kMinVariance);
+      prior[k] = std::max(stratum_variance[stratum[k]], kMinVariance);
     }
     model->Solve(prior, &mean, &variance);
   };

@@ -55,7 +55,6 @@ struct NodeSum {
 /** @brief Largest depth with strata: the fit takes the cube of the number of leaves. */
 inline constexpr std::int32_t kMaxStrataDepth = 8;
 
-/** @brief Prior variance of leaf weights, estimated over all leaves and trees. */
 class LeafPrior {
  public:
   /** @return The prior variance after another tree with these leaves. */

@@ -124,10 +124,10 @@ std::vector<LocalSum> RandomSplits::Route(std::vector<bst_node_t>* positions) co
 
 std::vector<LeafSums> RandomSplits::End(std::vector<bst_node_t> const& leaves,
                                         std::vector<bst_node_t>* positions) {
-  auto of_nodes = this->Route(positions);
+  auto node_sums = this->Route(positions);
   std::vector<LocalSum> sums;
   for (auto nidx : leaves) {
-    sums.push_back(of_nodes[nidx]);
+    sums.push_back(node_sums[nidx]);
   }
   return {sums};
 }

@@ -239,7 +239,6 @@ class PartitionUtilities final : public GroupedUtilities {
     return work.partitions.IsOnlyOne(f) ? 1 : per_group_;
   }
 
-  /** @brief The utilities of all partitions of a feature. */
   void Compute(std::size_t j, Workspace* work) const {
     auto f = nodes_.front().features[j];
     work->utilities.assign(this->NumMade(f, *work), priors_[j]);
@@ -363,8 +362,8 @@ class SelectedSplits : public Splitter {
 
 void SelectedSplits::Begin(common::Span<ClassGradients const> gradients) {
   std::vector<LocalSum> totals;
-  for (auto const& of_class : gradients) {
-    totals.push_back(of_class.total);
+  for (auto const& class_gradients : gradients) {
+    totals.push_back(class_gradients.total);
   }
   levels_.Begin(gradients, release_->SumOverWorkers(std::move(totals)));
 }
