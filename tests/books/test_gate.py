@@ -20,7 +20,7 @@ import xgboost as xgb
 from tests.conftest import private
 from xgb_dp import Budget, BudgetError, DPXGBClassifier, select
 from xgb_dp.accounting import GaussianEvent, Unit
-from xgb_dp.budget import authorization
+from xgb_dp.record import authorization
 
 from ..conftest import arrays
 

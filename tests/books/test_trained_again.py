@@ -12,7 +12,7 @@ import xgboost as xgb
 import xgb_dp
 from xgb_dp.record.ledger import read_ledger
 from xgb_dp.training import reuse_warning
-from xgb_dp.training.ledger_callback import LedgerCallback
+from xgb_dp.training.run import LedgerCallback
 
 PARAMS = {
     "tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 1.0, "dp_delta": 1e-6,

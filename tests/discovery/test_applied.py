@@ -17,7 +17,7 @@ from xgb_dp import BudgetError, PrivacyParameterError
 from xgb_dp.accounting import make_accountant
 from xgb_dp.discovery.result import FoundColumn
 from xgb_dp.domain.domain import stored_domain
-from xgb_dp.training.ledger_callback import DISCOVERY
+from xgb_dp.training.run import DISCOVERY
 
 N = 3000
 TARGET = {"epsilon": 1.0, "delta": 1e-6}

@@ -18,9 +18,9 @@ pytest.importorskip("click")
 
 from click.testing import CliRunner
 
+from xgb_dp import policy
 from xgb_dp.cli.group import load_commands
 from xgb_dp.errors import POLICY, RowDomainError
-from xgb_dp.record import policy
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 OTHERS = [DOCS / f"{name}.md" for name in ("sarus", "reproducibility")]

@@ -37,7 +37,7 @@ OTHERS = {
     ("training/continuation.py", "then"),
     ("training/continuation.py", "now"),  # what the ledger will say
     # XGBoost's own settings of the process.
-    ("record/policy.py", "get_config()"),
+    ("policy.py", "get_config()"),
     # Whether ids of persons are given at all, whatever they are.
     ("cli/options.py", "params"),
     # Which table was given, before it is read.

@@ -10,8 +10,8 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
+from xgb_dp import policy
 from xgb_dp.errors import POLICY, RowDomainError
-from xgb_dp.record import policy
 
 TEXT = """\
 unit: person

@@ -11,8 +11,8 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
+from xgb_dp import policy
 from xgb_dp.errors import POLICY
-from xgb_dp.record import policy
 
 from .conftest import TEXT, matrix, params, table
 

@@ -23,8 +23,7 @@ from xgb_dp.engine import native
 from xgb_dp.errors import LedgerError, PrivacyRefusal
 from xgb_dp.record import ledger
 from xgb_dp.record.ledger_model import Ledger
-from xgb_dp.training.ledger_callback import LedgerCallback
-from xgb_dp.training.run import Training
+from xgb_dp.training.run import LedgerCallback, Training
 
 ROUNDS = 6
 STOCK = """

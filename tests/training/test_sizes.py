@@ -23,9 +23,8 @@ from xgb_dp.request.default_plans import SIZES
 from xgb_dp.request.params import DEFAULT_ROUNDS
 from xgb_dp.request.schema import read_schema
 from xgb_dp.testing import fixed_noise
-from xgb_dp.training.ledger_callback import LedgerCallback
 from xgb_dp.training.prepare import prepare
-from xgb_dp.training.run import Training
+from xgb_dp.training.run import LedgerCallback, Training
 
 from ..conftest import OBJECTIVE, arrays
 from ..models import starts

@@ -17,6 +17,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from .. import policy
 from ..accounting import PERSON, ROW, Event, SelectionEvent, Unit, one_unit
 from ..accounting.filter import Capacity, Charge, Filter, charge_of, plain_charge
 from ..accounting.gaussian import gaussian_epsilon
@@ -25,7 +26,7 @@ from ..engine import tape
 from ..engine.workers import this_worker
 from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal, PrivacyWarning
 from ..parameters.parse import parse_flag, parse_int, parse_number
-from ..record import policy
+from ..record.authorization import ReleaseRequest, authorize, authorized_by
 from ..record.formatting import visible
 from ..record.privacy_report import privacy_report
 from ..record.privacy_warnings import concerns, scope, warn
@@ -33,7 +34,6 @@ from ..request.arguments import takes
 from ..request.names import flatten
 from ..request.params import DEFAULT_ROUNDS
 from . import file as budget_file
-from .authorization import ReleaseRequest, authorize, authorized_by
 from .entries import (
     MOST,
     RESERVED,

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import click
 import numpy as np
 
+from .. import policy
 from ..data.cells import MISSING
 from ..discovery.column_reader import KINDS, column_kinds
 from ..domain.csv_text import Csv, check_columns, is_parquet, read_header
 from ..domain.domain import read_domain
 from ..domain.yaml_text import format_flow
 from ..errors import PrivacyParameterError, PrivacyRefusal, spelling
-from ..record import policy
 from ..request.names import looks_like_id
 from . import options
 from .files import note_path, note_text, save

@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from .. import policy
 from ..budget.budget import Budget
 from ..errors import (
     POLICY,
@@ -24,7 +25,6 @@ from ..errors import (
     RowDomainError,
     spelling,
 )
-from ..record import policy
 from ..record.formatting import visible
 from ..record.privacy_report import PrivacyReport
 from .files import Output, check_places, save

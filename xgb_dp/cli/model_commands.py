@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
+from .. import policy
 from ..accounting import ACCOUNTANTS
 from ..budget.budget import Budget
 from ..domain.domain import Domain, read_model_domain
@@ -20,7 +21,6 @@ from ..engine.model_json import ModelJson
 from ..engine.models import load_booster
 from ..engine.predictions import levels_of_model, objective_of, probabilities, within
 from ..errors import PrivacyParameterError, PrivacyRefusal
-from ..record import policy
 from ..record.formatting import round_up
 from ..record.model_card import model_card, registry_entry
 from ..record.privacy_report import privacy_report

@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from .. import policy
 from ..domain.columns import (
     Column,
     Unquoted,
@@ -28,7 +29,6 @@ from ..domain.csv_text import Csv
 from ..domain.domain import Domain, read_domain
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..parameters.parse import parse_range
-from ..record import policy
 from .group import Arguments
 
 _ENDINGS = {b"PAR1": ".parquet", b"\x1f\x8b": ".csv.gz"}  # by the first bytes

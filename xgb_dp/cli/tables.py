@@ -27,6 +27,7 @@ import pandas as pd
 import pyarrow as pa
 import xgboost
 
+from .. import policy
 from ..data.ids import Persons, persons_of
 from ..data.parts import Part
 from ..data.split_rows import SplitTable, split_matrix
@@ -35,7 +36,6 @@ from ..domain.csv_text import Csv, check_columns, read_header
 from ..domain.domain import Domain
 from ..domain.row_files import join_batches, read_batches, read_ids, to_frame
 from ..errors import PrivacyParameterError, PrivacyWarning, RowDomainError
-from ..record import policy
 from .files import part_of_file
 
 T = TypeVar("T")

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from .. import policy
 from ..accounting import ThresholdEvent, Unit, make_accountant
 from ..accounting.curve import narrow
 from ..accounting.threshold import failure_of
 from ..accounting.units import ONE_ROW
 from ..budget import Budget
-from ..budget.authorization import check_free
 from ..budget.budget import book_and_draw, check_single_process, choose_unit
 from ..data.arrays import collected
 from ..data.cells import MISSING
@@ -33,7 +33,7 @@ from ..errors import BudgetError, PrivacyParameterError, spelling
 from ..mechanisms.mechanism import count_noise
 from ..noisy_sums import LEVELS, ColumnPlan, release_numbers, release_texts
 from ..parameters.parse import parse_target
-from ..record import policy
+from ..record.authorization import check_free
 from ..record.privacy_warnings import concerns, warn
 from ..request.arguments import takes
 from .column_reader import DATES, cells_by_name, column_kinds, read_numbers, read_texts

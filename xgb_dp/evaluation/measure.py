@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 from ..accounting import PERSON
-from ..budget.authorization import check_free
 from ..budget.budget import Budget, book_and_draw, check_single_process, choose_unit
 from ..data.ids import column_of, persons_of
 from ..data.split_rows import part_of
@@ -20,6 +19,7 @@ from ..engine.progress import progress
 from ..errors import PrivacyParameterError, spelling
 from ..noisy_sums import release
 from ..parameters import parse
+from ..record.authorization import check_free
 from ..record.privacy_warnings import concerns, warn
 from .classification import MOST_CLASSES, Binary, MultipleClasses, PairedModels
 from .kinds import ModelKind, events_for

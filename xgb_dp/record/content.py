@@ -25,7 +25,7 @@ from ..engine.predictions import CLASSES, CURVE, MarginCurve, class_names
 from ..engine.saved_model import SavedModel, is_number
 from ..errors import LedgerError
 from ..request.params import PARAMETERS
-from . import policy
+from .authorization import POLICY_KEY
 from .consistency import parameters_of
 from .ledger import ATTRIBUTE, dump_checksummed, read_ledger, store
 from .ledger_model import Ledger, TrainingRecord
@@ -45,7 +45,7 @@ _PUBLIC = {
     "public_cuts", "public_grids", "categories", "feature_weights", "classes", "target_bounds",
     "exposure_bounds", "n_public", "max_weight", "own_objective", "base_score", "evals",
     "public_data", "masked_sums", "hyperparameters", "part", "plan_choice", "target_seen",
-    "preprocessing", "evaluations", policy.LEDGER_KEY,
+    "preprocessing", "evaluations", POLICY_KEY,
 }  # fmt: skip
 """What a ledger may say of a training's public inputs, besides parameters of its objective."""
 _PARTS = {

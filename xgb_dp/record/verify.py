@@ -29,6 +29,7 @@ from ..errors import LedgerError, PrivacyParameterError
 from ..parameters.parse import Choice, Number
 from ..request.arguments import takes
 from . import ledger
+from .authorization import read_policy
 from .consistency import contradictions
 from .content import uncovered
 from .formatting import json_number, visible
@@ -36,7 +37,6 @@ from .ledger import ATTRIBUTE, check_trees, parse_ledger
 from .ledger_model import VERSION as LEDGER_VERSION
 from .ledger_model import Ledger
 from .pipelines import fitted_in
-from .policy import Policy
 from .privacy_report import PrivacyReport, as_booster, as_dict
 
 # Namespaces: what the signer says of a model.
@@ -350,7 +350,7 @@ def _within(
         detail = f"one {ledger.unit.name}, expected {unit}"
         yield Check("unit", ledger.unit.name == unit, detail)
     if policy is not None:
-        rules = Policy.read(policy)
+        rules = read_policy(policy)
         follows = f"every training names the policy {rules.digest[:16]} and is within it"
         yield _check("policy", rules.faults(ledger), follows)
 

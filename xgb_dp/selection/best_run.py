@@ -19,7 +19,6 @@ import numpy as np
 import xgboost as xgb
 
 from ..accounting import Event, Repetitions
-from ..budget.authorization import ReleaseRequest, authorized_by, check_free
 from ..budget.budget import Budget, as_budget, book_release, check_single_process
 from ..data import persons
 from ..data.ids import Persons, persons_of
@@ -32,6 +31,7 @@ from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal, Privacy
 from ..evaluation.row_split import Split, halves
 from ..parameters import parse
 from ..record import ledger
+from ..record.authorization import ReleaseRequest, authorized_by, check_free
 from ..record.privacy_report import PrivacyReport, privacy_report
 from ..record.privacy_warnings import concerns, warn
 from ..record.selection_record import Run, best_of, complete
@@ -40,9 +40,8 @@ from ..request.names import flatten
 from ..request.params import DEFAULT_ROUNDS
 from ..request.schema import Schema, read_schema
 from ..training.input_checks import CallSite, check_rows, read_matrix
-from ..training.ledger_callback import released_by, with_look
 from ..training.prepare import prepare
-from ..training.run import Training
+from ..training.run import Training, released_by, with_look
 from . import SCORES
 from .plans import ACCOUNTANT, Trial, TuningPlan, plan_runs, trials
 from .scores import Predicted, Score, ScoreValue, choose_score, predicted_kind

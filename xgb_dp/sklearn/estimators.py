@@ -21,6 +21,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from xgboost import XGBClassifier, XGBModel, XGBRegressor
 
+from .. import policy
 from ..budget.budget import Budget, as_budget
 from ..data.cells import read_data
 from ..data.class_codes import codes_of, declared, label_array
@@ -44,7 +45,6 @@ from ..engine.json_texts import check_carried
 from ..engine.predictions import CLASSES, MarginCurve, objective_of, within
 from ..engine.saved_model import names_of_categories
 from ..errors import LedgerError, PrivacyParameterError, spelling
-from ..record import policy
 from ..record.content import attach
 from ..record.ledger import ATTRIBUTE as LEDGER
 from ..record.ledger import parse_ledger, read_ledger

@@ -16,7 +16,6 @@ from typing import Any
 from xgboost.callback import TrainingCallback
 from xgboost.collective import Config
 
-from ..budget.authorization import check_here, in_force
 from ..data import persons
 from ..data.dask_rows import bring_together
 from ..data.ids import persons_of
@@ -30,6 +29,7 @@ from ..engine.once import Once
 from ..errors import PrivacyRefusal
 from ..planning import calibrated
 from ..record import privacy_warnings
+from ..record.authorization import check_here, in_force
 from ..record.pipelines import fitted_steps, of_steps
 from ..request.names import flatten, read_one
 from ..request.schema import common_schema

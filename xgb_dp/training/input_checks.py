@@ -26,7 +26,6 @@ from xgboost.callback import (
 )
 from xgboost.core import DMatrix, ExtMemQuantileDMatrix, QuantileDMatrix
 
-from ..budget.authorization import check_here
 from ..data import row_checks
 from ..data.arrays import cells_of
 from ..data.frames import has_column, without_column
@@ -37,6 +36,7 @@ from ..data.row_checks import check_class_labels
 from ..data.split_rows import MATRICES, SplitMatrix, split_matrix
 from ..engine import native
 from ..errors import PrivacyParameterError, PrivacyRefusal, named, spelt
+from ..record.authorization import check_here
 from ..request.names import read_one
 from ..request.objectives import OBJECTIVES
 from ..request.params import DEFAULT_ROUNDS

@@ -12,8 +12,8 @@ import warnings
 from types import FrameType
 from typing import Any, NoReturn
 
-from ..budget.authorization import in_force
 from ..errors import PrivacyRefusal, PrivacyWarning
+from ..record.authorization import in_force
 from ..record.pipelines import callers
 
 _SELECT = (

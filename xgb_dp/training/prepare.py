@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import spelt
 from ..planning import Prepared, calibrated
-from ..record import policy
+from ..record.authorization import policy_in_force
 from ..request.names import check_names, flatten
 from ..request.params import ARGUMENTS, DEFAULT_ROUNDS
 from ..request.schema import Schema
@@ -44,7 +44,7 @@ def checked(
     flat = flatten(user)
     check_names(flat)
     flat = {name: value for name, value in flat.items() if value is not None}
-    if (rules := policy.in_force()) is not None:
+    if (rules := policy_in_force()) is not None:
         rules.check_params(flat, schema.names if schema.width else [])
     given = DEFAULT_ROUNDS if rounds is None else rounds
     count = ARGUMENTS["num_boost_round"].read(spelt("num_boost_round"), given, None)

@@ -14,11 +14,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ..accounting import PERSON, ROW, Event, Unit, make_accountant
-from ..domain.columns import check_mapping, parse_column_name, parse_strings, read_schema_file
-from ..domain.csv_text import Csv
-from ..domain.domain import Domain, from_mapping
-from ..errors import (
+from .accounting import PERSON, ROW, Event, Unit, make_accountant
+from .domain.columns import check_mapping, parse_column_name, parse_strings, read_schema_file
+from .domain.csv_text import Csv
+from .domain.domain import Domain, from_mapping
+from .errors import (
     POLICY,
     BudgetError,
     PrivacyError,
@@ -27,13 +27,12 @@ from ..errors import (
     RowDomainError,
     named,
 )
-from ..parameters.parse import parse_target
-from ..request.names import check_names, flatten, read_one
-from .ledger import checksum
-from .ledger_model import Ledger
+from .parameters.parse import parse_target
+from .record.authorization import POLICY_KEY
+from .record.ledger import checksum
+from .record.ledger_model import Ledger
+from .request.names import check_names, flatten, read_one
 
-LEDGER_KEY = "policy"
-"""Where a training's public record names the digest of its policy."""
 _KEYS = {"unit", "epsilon", "delta", "total_epsilon", "total_delta", "book", "schema"}
 _CLAIMS = {
     "public evals": ("dp_public_evals",),
@@ -229,7 +228,7 @@ class Policy:
     def faults(self, ledger: Ledger) -> list[str]:
         """What in a model's ledger does not follow the policy."""
         out = []
-        if any(training.public.get(LEDGER_KEY) != self.digest for training in ledger.trainings):
+        if any(training.public.get(POLICY_KEY) != self.digest for training in ledger.trainings):
             out.append("a training does not name this policy")
         if ledger.unit.name != self.unit or ledger.unit.column != self.id:
             out.append(f"it does not protect each {self.unit} of the policy")

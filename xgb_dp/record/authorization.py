@@ -11,18 +11,19 @@ processes started in it: nothing that runs in the block passes by its budget uns
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TypeAlias
+from pkgutil import resolve_name
+from typing import Any, Protocol, TypeAlias
 
 from ..accounting import Event, Unit, one_unit
 from ..data.parts import Part
-from ..errors import BudgetError
-from ..record import policy
-from ..record.ledger_model import Released
+from ..errors import POLICY, BudgetError
+from .ledger_model import Released
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,49 @@ class ReleaseRequest:
 Gate: TypeAlias = Callable[[ReleaseRequest], Sequence[str | None]]
 """Refuses by raising. Returns the names of the book's entries: of each of the earlier releases, and
 of this one; nothing where there is no book."""
+
+POLICY_KEY = "policy"
+"""Where a training's public record names the digest of its policy."""
+_POLICY_MODULE = "xgb_dp.policy"
+
+
+class PolicyRules(Protocol):
+    """What a training asks of the policy of its process (:class:`xgb_dp.policy.Policy`)."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the policy."""
+
+    def check_params(self, params: dict[str, Any], names: Sequence[str]) -> None:
+        """Refuse parameters that the policy does not allow."""
+
+    def check_weights(self, proved_for_unit_weights: str) -> None:
+        """Refuse a choice that is proved for unit weights only, where rows may have weights."""
+
+    def unbooked(self) -> BudgetError:
+        """The refusal of a release that no budget books."""
+
+    def faults(self, ledger: Any) -> list[str]:
+        """What in a ledger does not follow the policy."""
+
+
+def policy_in_force() -> PolicyRules | None:
+    """The policy of this process; None without.
+
+    Its module is imported where the environment names a policy. Without that module the import
+    fails, and nothing is released.
+    """
+    if POLICY not in os.environ and _POLICY_MODULE not in sys.modules:
+        return None
+    rules: PolicyRules | None = resolve_name(f"{_POLICY_MODULE}:in_force")()
+    return rules
+
+
+def read_policy(path: str | os.PathLike[str]) -> PolicyRules:
+    """Read a policy from a file."""
+    rules: PolicyRules = resolve_name(f"{_POLICY_MODULE}:Policy.read")(path)
+    return rules
+
 
 VARIABLE = "XGB_DP_OPEN_BUDGET"
 """Environment variable that names an open block's budget to the processes started in it."""
@@ -117,7 +161,7 @@ def check_booked() -> None:
 
     Under a policy everything is booked.
     """
-    if (rules := policy.in_force()) is not None:
+    if (rules := policy_in_force()) is not None:
         raise rules.unbooked()
     if _blocks:
         raise BudgetError(
