@@ -296,9 +296,10 @@ def _context() -> Any:
 
 def commands_page() -> str:
     """Text of ``docs/commands.md``."""
-    from xgb_dp.cli.group import EXIT_CODES, load_commands
+    from xgb_dp.cli.commands import cli
+    from xgb_dp.cli.group import EXIT_CODES
 
-    commands = load_commands().commands
+    commands = cli.commands
     given, options = (
         {
             name: [p for p in command.params if p.param_type_name == kind]

@@ -62,11 +62,11 @@ def _run() -> None:
         m for m in ("click", "pandas", "pyarrow", "yaml") if importlib.util.find_spec(m) is None
     ]
     if not absent:
-        from .cli.group import load_commands
+        from .cli.commands import cli
 
         # It takes a second to load, and no command uses it.
         sys.modules.setdefault("sklearn", None)  # type: ignore[arg-type]
-        load_commands()(prog_name="xgb-dp")
+        cli(prog_name="xgb-dp")
     else:
         raise SystemExit(
             f"The command line needs packages that are not installed: {', '.join(absent)}. "

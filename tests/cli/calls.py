@@ -39,9 +39,9 @@ def invoke(*arguments, **options):
     """What a command did: its output, its exit code, and no error but that of the command."""
     from click.testing import CliRunner  # an optional dependency
 
-    from xgb_dp.cli.group import load_commands
+    from xgb_dp.cli.commands import cli
 
-    result = CliRunner().invoke(load_commands(), [str(a) for a in arguments], **options)
+    result = CliRunner().invoke(cli, [str(a) for a in arguments], **options)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result

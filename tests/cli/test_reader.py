@@ -16,8 +16,8 @@ from pyarrow import parquet
 from xgb_dp.cli.tables import read_table
 from xgb_dp.domain import csv_text
 from xgb_dp.domain.columns import Column, read_features, read_numbers
-from xgb_dp.domain.csv_text import Csv, read_header
-from xgb_dp.domain.domain import Domain, from_mapping
+from xgb_dp.domain.csv_text import Csv
+from xgb_dp.domain.domain import Domain, from_mapping, read_header
 from xgb_dp.domain.row_files import read_batches, read_cells
 from xgb_dp.errors import PrivacyParameterError, RowDomainError
 

@@ -19,7 +19,7 @@ pytest.importorskip("click")
 from click.testing import CliRunner
 
 from xgb_dp import policy
-from xgb_dp.cli.group import load_commands
+from xgb_dp.cli.commands import cli
 from xgb_dp.errors import POLICY, RowDomainError
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -43,7 +43,7 @@ def run_command(line: str) -> None:
     if words[0] != "xgb-dp":
         assert words[0] in ("pip", "make", "python", "private/bin/pip"), line
         return
-    result = CliRunner().invoke(load_commands(), words[1:])
+    result = CliRunner().invoke(cli, words[1:])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     assert result.exit_code == 0, f"{line}\n{result.output}"

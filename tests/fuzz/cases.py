@@ -365,7 +365,7 @@ def _plan(rng: Random, data: Rows, params: dict[Any, Any], folder: Path) -> Case
     """The command line's calibration, whose parameters are texts."""
     from click.testing import CliRunner
 
-    from xgb_dp.cli.group import load_commands
+    from xgb_dp.cli.commands import cli
 
     del folder
     shared = ("dp_epsilon", "dp_delta", "objective", "num_class", "dp_target_bounds", "tree_method")
@@ -380,7 +380,7 @@ def _plan(rng: Random, data: Rows, params: dict[Any, Any], folder: Path) -> Case
             arguments += ["--param", f"{show(key).strip(chr(39))}={show(value).strip(chr(39))}"]
 
     def call() -> Any:
-        result = CliRunner().invoke(load_commands(), arguments)
+        result = CliRunner().invoke(cli, arguments)
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         if "An unexpected" in result.output:

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 import xgb_dp
 from xgb_dp.audit import PreparedTraining
-from xgb_dp.cli.group import load_commands
+from xgb_dp.cli.commands import cli
 from xgb_dp.request.schema import read_schema
 from xgb_dp.training.prepare import prepare
 
@@ -49,6 +49,6 @@ def test_one_road(preset, epsilon, tmp_path):
     )
     arguments = ["calibrate", "--epsilon", epsilon, "--delta", 1e-6, "--rounds", 2]
     arguments += ["--preset", preset, "--schema", given, "--json"]
-    done = CliRunner().invoke(load_commands(), [str(a) for a in arguments], catch_exceptions=False)
+    done = CliRunner().invoke(cli, [str(a) for a in arguments], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     assert json.loads(done.output)[0]["epsilon"] == prepared.noise.epsilon

@@ -13,7 +13,7 @@ import xgb_dp
 from xgb_dp import planning
 from xgb_dp.accounting import ChoiceEvent, make_accountant
 from xgb_dp.calibrate import calibrate, calibrate_family
-from xgb_dp.cli.group import load_commands
+from xgb_dp.cli.commands import cli
 from xgb_dp.engine import native
 from xgb_dp.errors import BudgetError, LedgerError
 from xgb_dp.record.ledger import read_ledger
@@ -170,7 +170,7 @@ def test_every_interface_follows_the_rows(short, tmp_path):
     np.savetxt(
         file, np.c_[np.nan_to_num(X), y], delimiter=",", header="a,b,c,d,y", comments="", fmt="%.1f"
     )
-    done = CliRunner().invoke(load_commands(), [str(a) for a in arguments], catch_exceptions=False)
+    done = CliRunner().invoke(cli, [str(a) for a in arguments], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     models = {
         "budget": budget.train(asked(), xgb.DMatrix(X, y)),

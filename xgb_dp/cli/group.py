@@ -210,13 +210,6 @@ def cli(ctx: click.Context, name: str | None) -> None:
         )
 
 
-def load_commands() -> click.Group:
-    """The group, once the modules of all commands have registered them."""
-    from . import data_commands, model_commands, training_commands  # noqa: F401
-
-    return cli
-
-
 class Arguments(SimpleNamespace):
     """The arguments and options that a command was given, by name."""
 

@@ -32,8 +32,8 @@ from ..data.ids import Persons, persons_of
 from ..data.parts import Part
 from ..data.split_rows import SplitTable, split_matrix
 from ..domain.columns import read_codes, read_features, read_numbers
-from ..domain.csv_text import Csv, check_columns, read_header
-from ..domain.domain import Domain
+from ..domain.csv_text import Csv, check_columns
+from ..domain.domain import Domain, read_header
 from ..domain.row_files import join_batches, read_batches, read_ids, to_frame
 from ..errors import PrivacyParameterError, PrivacyWarning, RowDomainError
 from .files import part_of_file

@@ -18,8 +18,7 @@ import click
 from ..accounting.units import UNITS
 from ..budget.budget import Budget
 from ..domain.columns import Column, parse_scalar
-from ..domain.csv_text import read_header
-from ..domain.domain import ATTRIBUTE, Domain
+from ..domain.domain import ATTRIBUTE, Domain, read_header
 from ..engine.models import load_booster
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..record.content import attach

@@ -143,16 +143,6 @@ def refuse_line(path: Path, line: int, wrong: str) -> NoReturn:
     raise RowDomainError(f"{path.name}, line {line}: {wrong}")
 
 
-def read_header(path: Path, form: Csv | None = None) -> list[str]:
-    """Names of the columns of a CSV or Parquet file; no row is read."""
-    if is_parquet(path):
-        from .row_files import typed_header
-
-        return typed_header(path)
-    form = form or Csv()
-    return parse_header(path, form, next(read_blocks(path, form), (1, b""))[1])[0]
-
-
 def parse_header(path: Path, form: Csv, block: bytes) -> tuple[list[str], int, bytes]:
     """Names in the first line that is not empty, the number of the next line, and the rest."""
     text = block.lstrip(b"\r\n")

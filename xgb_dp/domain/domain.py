@@ -43,6 +43,7 @@ from .columns import (
     read_schema_file,
     short,
 )
+from .csv_text import Csv, is_parquet, parse_header, read_blocks
 
 ATTRIBUTE = "dp_schema"
 _PARAMETERS_OF_COLUMNS = {
@@ -401,3 +402,13 @@ def read_model_domain(booster: Any, path: Path, schema_file: Path | None) -> Dom
         names = np.arange(max(config.classes, 2))
     classes = None if names is None else tuple(names.tolist())
     return Domain(classes=classes, columns=dict.fromkeys(booster.feature_names, Column()))
+
+
+def read_header(path: Path, form: Csv | None = None) -> list[str]:
+    """Names of the columns of a CSV or Parquet file; no row is read."""
+    if is_parquet(path):
+        from .row_files import typed_header
+
+        return typed_header(path)
+    form = form or Csv()
+    return parse_header(path, form, next(read_blocks(path, form), (1, b""))[1])[0]
