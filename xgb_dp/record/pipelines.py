@@ -1,22 +1,18 @@
 """Steps of a scikit-learn pipeline in front of a private estimator that are fitted on all rows.
 
-An estimator is not told who fits it, so pipelines are recognised by their frames on the call stack,
-those of scikit-learn and of imbalanced-learn. What a step learns of the rows, a scale, a dictionary
-or the rows that it makes up, reaches the model without noise, and no ledger knows of it.
+What a step learns from the rows, a scale, a dictionary or the rows that it makes up, reaches the
+model without noise, and no ledger knows of it.
 """
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections.abc import Iterator
-from types import FrameType
 from typing import Any
 
 from ..data.cells import read_data
 from ..errors import PrivacyRefusal
 
-_PIPELINES = ("sklearn.pipeline.", "imblearn.pipeline.")
 _ENCODERS = ("OneHotEncoder", "OrdinalEncoder")
 _BY_ROW = ("PolynomialFeatures", "FrozenEstimator")
 _INSTEAD = (
@@ -48,27 +44,6 @@ _ELSE = (
 )
 
 
-def callers() -> Iterator[tuple[str, FrameType]]:
-    """Module and name of each function on the call stack, and its frame."""
-    frame = inspect.currentframe()
-    while frame is not None:
-        yield f"{frame.f_globals.get('__name__', '')}.{frame.f_code.co_name}", frame
-        frame = frame.f_back
-
-
-def fitted_steps() -> list[tuple[str, str]]:
-    """Steps that were fitted on the training rows before this training, as far as can be told."""
-    fitted: list[tuple[str, str]] = []
-    seen: list[Any] = []
-    for name, frame in callers():
-        pipeline = frame.f_locals.get("self") if name.startswith(_PIPELINES) else None
-        steps = getattr(pipeline, "steps", None)
-        if isinstance(steps, list) and not any(pipeline is other for other in seen):
-            seen.append(pipeline)
-            fitted += _of_steps(steps[:-1], sparse=_is_sparse(frame.f_locals.get("X")))
-    return fitted
-
-
 def steps_of(model: Any) -> list[Any]:
     """Names and objects of the steps of a pipeline; none of anything else."""
     kinds = (f"{base.__module__}.{base.__name__}" for base in type(model).__mro__)
@@ -87,7 +62,7 @@ def taken_apart(model: Any) -> tuple[list[Any], Any]:
 
 def fitted_in(model: Any, table: Any = None) -> list[tuple[str, str]]:
     """Steps of a pipeline that were fitted on rows, each with what to do instead."""
-    return list(_of_steps(taken_apart(model)[0], sparse=_is_sparse(table)))
+    return list(rows_read_by(taken_apart(model)[0], sparse=is_sparse_table(table)))
 
 
 def transformed(model: Any, table: Any) -> Any:
@@ -112,12 +87,14 @@ def _listed(steps: list[tuple[str, str]]) -> str:
     return "; ".join(f"{name}: {instead}" for name, instead in steps)
 
 
-def _is_sparse(table: Any) -> bool:
+def is_sparse_table(table: Any) -> bool:
+    """Whether a table has sparse columns, in which 0 may be missing."""
     kinds = getattr(table, "dtypes", ())
     return hasattr(table, "nnz") or any("Sparse" in str(kind) for kind in kinds)
 
 
-def _of_steps(steps: Any, *, sparse: bool) -> Iterator[tuple[str, str]]:
+def rows_read_by(steps: Any, *, sparse: bool) -> Iterator[tuple[str, str]]:
+    """Names of the steps that are fitted on rows, each with what to do instead."""
     for name, step, *columns in steps:
         yield from _of_step(str(name), step, sparse=sparse)
         if any(map(callable, columns)):
@@ -133,7 +110,7 @@ def _of_step(name: str, step: Any, *, sparse: bool) -> Iterator[tuple[str, str]]
         if isinstance(parts, list):
             rest = getattr(step, "remainder", None)
             yield from (
-                (f"{name}, {inside}", why) for inside, why in _of_steps(parts, sparse=sparse)
+                (f"{name}, {inside}", why) for inside, why in rows_read_by(parts, sparse=sparse)
             )
             yield from _of_step(f"{name}, remainder", rest, sparse=sparse)
             parts = [*(part for _, part, *_ in parts), rest]

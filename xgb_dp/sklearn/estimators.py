@@ -52,8 +52,8 @@ from ..record.privacy_report import PrivacyReport, privacy_report
 from ..request.names import read_one
 from ..request.objectives import OBJECTIVES
 from ..selection.best_run import select
+from ..training.call_stack import warn_of_exact_fits
 from ..training.input_checks import check_eval_set, check_sample, refuse_margins
-from ..training.meta_estimators import warn_of_exact_fits
 from ..training.reuse_warning import made_of
 
 

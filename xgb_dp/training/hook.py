@@ -30,10 +30,11 @@ from ..errors import PrivacyRefusal
 from ..planning import calibrated
 from ..record import privacy_warnings
 from ..record.authorization import check_here, in_force
-from ..record.pipelines import fitted_steps, of_steps
+from ..record.pipelines import of_steps
 from ..request.names import flatten, read_one
 from ..request.schema import common_schema
 from . import input_checks, reuse_warning
+from .call_stack import fitted_steps, refuse_meta_estimators
 from .input_checks import (
     CallSite,
     check_dask,
@@ -44,7 +45,6 @@ from .input_checks import (
     estimator_matrix,
     read_matrix,
 )
-from .meta_estimators import refuse_meta_estimators
 from .prepare import checked
 from .run import Training
 

@@ -1,20 +1,23 @@
-"""Meta-estimators of scikit-learn that fit a private model: which are refused, and why.
+"""Callers that only the call stack shows: meta-estimators and pipelines of scikit-learn.
 
-An estimator is not told who fits it, so callers are recognised by their frames on the call stack.
-What one row changes must be what it adds to one training: refused are callers that train on rows,
-labels or weights made from other rows, that let the rows decide how many models there are, or that
-release exact results of them.
+scikit-learn does not tell an estimator who fits it, so this module looks at the frames of its
+callers. What one row changes must be what it adds to one training. So callers are refused that
+train on rows, labels or weights made from other rows, that let the rows decide how many models
+there are, or that release exact results of them. Steps of a pipeline that were fitted on the rows
+are named in the ledger.
 """
 
 from __future__ import annotations
 
+import inspect
 import warnings
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any, NoReturn
 
 from ..errors import PrivacyRefusal, PrivacyWarning
 from ..record.authorization import in_force
-from ..record.pipelines import callers
+from ..record.pipelines import is_sparse_table, rows_read_by
 
 _SELECT = (
     "Use xgb_dp.select, which chooses among settings privately and accounts for it. "
@@ -194,3 +197,28 @@ def _refuse(caller: str, reason: str, instead: str) -> NoReturn:
     raise PrivacyRefusal(
         f"Private training is refused inside {caller}: {reason}, which no epsilon covers. {instead}"
     )
+
+
+_PIPELINES = ("sklearn.pipeline.", "imblearn.pipeline.")
+
+
+def callers() -> Iterator[tuple[str, FrameType]]:
+    """Module and name of each function on the call stack, and its frame."""
+    frame = inspect.currentframe()
+    while frame is not None:
+        yield f"{frame.f_globals.get('__name__', '')}.{frame.f_code.co_name}", frame
+        frame = frame.f_back
+
+
+def fitted_steps() -> list[tuple[str, str]]:
+    """Steps that were fitted on the training rows before this training, as far as can be told."""
+    fitted: list[tuple[str, str]] = []
+    seen: list[Any] = []
+    for name, frame in callers():
+        pipeline = frame.f_locals.get("self") if name.startswith(_PIPELINES) else None
+        steps = getattr(pipeline, "steps", None)
+        if isinstance(steps, list) and not any(pipeline is other for other in seen):
+            seen.append(pipeline)
+            sparse = is_sparse_table(frame.f_locals.get("X"))
+            fitted += rows_read_by(steps[:-1], sparse=sparse)
+    return fitted
