@@ -230,24 +230,6 @@ def test_what_could_not_be_read_again_is_never_written(budget):
     assert budget.path.read_bytes() == before
 
 
-def test_an_edited_entry_is_found_by_its_events(budget):
-    budget.reserve([QUIET])
-    budget.verify()
-
-    def charge(mu2: float) -> None:
-        def change(content: Any) -> Any:
-            return {**content, "entries": [{**e, "mu2": mu2} for e in content["entries"]]}
-
-        budget_file.update(budget.path, change)
-
-    charge(1e-9)
-    with pytest.raises(BudgetError, match="costs more"):
-        budget.verify()
-    charge(-1.0)
-    with pytest.raises(BudgetError, match="damaged"):
-        budget.reserve([QUIET])
-
-
 def test_statement(budget):
     budget.train(PARAMS, data(), 2, note="first model")
     text = str(budget)

@@ -9,13 +9,16 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from xgb_dp import Budget, BudgetError
 from xgb_dp.accounting import GaussianEvent
+from xgb_dp.record import ledger
 
+from ..mutations import mutations
 from .test_budget import PARAMS, QUIET, budget, data
 
 __all__ = ["budget"]
@@ -45,6 +48,22 @@ def test_a_damaged_file_is_refused(budget, kind):
     with pytest.raises(BudgetError):
         budget.train(PARAMS, data(), 2)
     assert budget.path.read_bytes() == before
+
+
+def test_a_changed_file_with_a_right_digest_is_refused_or_costs_as_much(budget, tmp_path):
+    """Whatever field is changed, nothing is raised but our error: no entry becomes cheaper."""
+    budget.train(PARAMS, data(), 1)
+    budget.reserve([QUIET])
+    content = ledger.load_checksummed(budget.path.read_text())
+    for number, (what, changed) in enumerate(mutations(content)):
+        path = tmp_path / f"{number}.json"
+        with suppress(BudgetError, UnicodeEncodeError, ValueError):
+            path.write_text(ledger.dump_checksummed(changed))
+            book = Budget(path)
+            book.verify()
+            assert book.statement() and book.remaining() >= 0.0
+            costs = [entry.charge.mu2 for entry in book.entries]
+            assert set(costs) <= {entry.charge.mu2 for entry in budget.entries}, what
 
 
 def test_a_lost_or_swapped_file_is_refused(budget, tmp_path):

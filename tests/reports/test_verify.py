@@ -22,6 +22,7 @@ from xgb_dp.record.verify import EXIT_CODES, read_model
 
 from ..conftest import OBJECTIVE, arrays
 from ..models import as_xgboost_writes
+from ..mutations import mutations
 
 SCHEMA = json.loads(
     files("xgb_dp.record").joinpath("templates/verification.schema.json").read_text("utf-8")
@@ -207,6 +208,16 @@ def test_other_trees_are_unknown(model, tmp_path, place, value):
     answer = xgb_dp.verify(change(model, tmp_path / "m.json", f"{TREES}.trees.0.{place}", value))
     assert answer.exit_code == 3 and not checked(answer)["trees"]
     assert answer.claim is None
+
+
+def test_no_changed_field_passes(model, tmp_path):
+    """Removed, doubled or of another value: what is read as another number is not this model."""
+    content, path = json.loads(model.save_raw("json")), tmp_path / "model.json"
+    for what, changed in mutations(content, 211):
+        text = as_xgboost_writes(changed)
+        path.write_text(text, encoding="utf-8", errors="surrogatepass")
+        free = what.startswith("('version'")  # which XGBoost wrote it
+        assert free or xgb_dp.verify(path).verdict != "passed", what
 
 
 NOT_MENTIONED = [

@@ -10,6 +10,8 @@ from typing import Any
 ROW, PERSON = "row", "person"
 UNITS = (ROW, PERSON)
 """What neighbours differ by: one row, or all rows of one person, however many they are."""
+MOST_GROUP = 1 << 31
+"""There are fewer of them, so that bounds for a group are numbers."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Unit:
     column: str | None = None
 
     def __post_init__(self) -> None:
-        sound = self.name in UNITS and type(self.group) is int and self.group >= 1
+        sound = self.name in UNITS and type(self.group) is int and 1 <= self.group < MOST_GROUP
         named = isinstance(self.column, str) and self.column and self.name == PERSON
         if not sound or not (named or self.column is None):
             raise ValueError("A unit of privacy is so many rows or persons.")

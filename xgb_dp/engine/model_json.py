@@ -91,7 +91,7 @@ class ModelJson:
         features = {tree["tree_param"]["num_feature"] for tree in trees["trees"]}
         if not features <= {self._numbers["num_feature"]}:
             raise ValueError("its trees are of another number of features")
-        if not all(0 <= group < groups for group in trees["tree_info"]):
+        if not all(type(group) is int and 0 <= group < groups for group in trees["tree_info"]):
             raise ValueError("a tree is of an unknown class")
         if not _ascends(trees["iteration_indptr"], len(trees["trees"])):
             raise ValueError("its rounds are in no order")
@@ -107,18 +107,21 @@ def _bytes_of(value: Any) -> bytes:
     kinds = set(map(type, value))
     if kinds - {int} and kinds - {float}:
         raise ValueError("numbers of a tree are not of one kind")
-    numbers = np.asarray(value, dtype="<f4" if kinds == {float} else "<f8").astype("<f8")
+    with np.errstate(over="ignore"):
+        numbers = np.asarray(value, dtype="<f4" if kinds == {float} else "<f8").astype("<f8")
     return len(value).to_bytes(8, "little") + numbers.tobytes()
 
 
 def _ascends(ends: list[int], last: int) -> bool:
-    return ends[:1] == [0] and ends[-1] == last and all(a <= b for a, b in pairwise(ends))
+    """Whether whole numbers go from 0 to the last, and none is smaller than the one before."""
+    known = ends[:1] == [0] and ends[-1] == last and all(type(end) is int for end in ends)
+    return known and all(a <= b for a, b in pairwise(ends))
 
 
 def _check_categories(stored: dict[str, Any]) -> None:
     """Where the categories of each column end, and the order in which they are sorted."""
     columns, ends, order = stored["enc"], stored["feature_segments"], stored["sorted_idx"]
-    if not columns and not ends and not order:
+    if columns == ends == order == []:
         return
     if len(ends) != len(columns) + 1 or not _ascends(ends, len(order)):
         raise ValueError("its categories are not those of its features")

@@ -62,11 +62,13 @@ class SavedModel(ModelJson):
     @property
     def has_order(self) -> bool:
         """Whether each round has the trees of the outputs in turn, and no others."""
-        outputs = range(max(1, self.classes, self.targets))
-        of_round = [output for output in outputs for _ in range(self.parallel_trees)]
-        ends = [i * len(of_round) for i in range(self.rounds + 1)]
+        groups, rounds = max(1, self.classes, self.targets), self.rounds
+        if groups * self.parallel_trees * rounds != self.tree_count:  # or lists without an end
+            return False
+        of_round = [output for output in range(groups) for _ in range(self.parallel_trees)]
+        ends = [i * len(of_round) for i in range(rounds + 1)]
         return (self._trees["tree_info"], self._trees["iteration_indptr"]) == (
-            of_round * self.rounds,
+            of_round * rounds,
             ends,
         )
 
@@ -126,7 +128,7 @@ class SavedModel(ModelJson):
         ):
             yield "version"
         parallel = self._trees["gbtree_model_param"].get("num_parallel_tree", "")
-        if not parallel.isdecimal() or parallel != str(int(parallel)):
+        if type(parallel) is not str or not parallel.isdecimal() or parallel != str(int(parallel)):
             yield "learner.gradient_booster.model.gbtree_model_param.num_parallel_tree"
         if self.part(BOOSTER).get("name") != "gbtree":
             yield "learner.gradient_booster.name"

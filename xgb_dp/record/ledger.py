@@ -107,13 +107,15 @@ def read_ledger(booster: Any) -> Ledger:
     return ledger
 
 
-def parse_ledger(text: str | None) -> Ledger:
+def parse_ledger(text: Any) -> Ledger:
     """A ledger as a model stores it."""
     if text is None:
         raise LedgerError(
             "This model carries no privacy ledger: it was not trained with tree_method='dp_hist', "
             "or its attributes were removed. Nothing can be said about its privacy."
         )
+    if not isinstance(text, str):
+        raise _unreadable("it is not a text")
     try:
         record = load_checksummed(text)
     except ValueError as error:
@@ -155,7 +157,7 @@ def _tree_digests(model: ModelJson) -> tuple[list[str], int]:
     try:
         model.check_trees()
         return model.tree_names(), model.rounds
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ArithmeticError, LookupError, AttributeError, RecursionError, TypeError, ValueError):
         raise LedgerError(
             "The trees of this model cannot be read: it is damaged, or its booster is not gbtree."
         ) from None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,6 +22,7 @@ from ..errors import LedgerError
 from ..mechanisms.plan import Mechanisms
 
 _MOST = 1 << 31  # rounds
+_LARGEST = sys.float_info.max
 _NEEDED = {"rounds", "group", "budget_shares", "num_parallel_tree"}
 _ENTRY = re.compile(r"[0-9a-f]{16}")
 _NAME = re.compile(r"[0-9a-f]{32}")
@@ -48,7 +50,7 @@ def is_count(value: Any) -> bool:
 
 
 def _is_number(value: Any, low: float = -math.inf, below: float = math.inf) -> bool:
-    return type(value) in (int, float) and low <= value < below
+    return type(value) in (int, float) and low <= value < below and abs(value) <= _LARGEST
 
 
 def _is_name(value: Any) -> bool:
@@ -68,7 +70,7 @@ def _is_digest(value: Any) -> bool:
 
 def read_content(data: Any) -> dict[str, str]:
     """Digests of the parts of a model file besides its trees, by name."""
-    if not isinstance(data, Mapping) or not all(map(_is_digest, data.values())):
+    if not isinstance(data, Mapping) or not data or not all(map(_is_digest, data.values())):
         raise damaged("it does not name the parts of its model")
     return dict(data)
 
@@ -513,7 +515,7 @@ class Ledger:
             private=data["private"],
             noise=data["noise"],
             trainings=tuple(TrainingRecord.from_json(t) for t in data["trainings"]),
-            content=read_content(data.get("content", {})),
+            content=read_content(data["content"]) if "content" in data else {},
         )
         if len({t.id for t in ledger.trainings}) < len(ledger.trainings):
             raise damaged("two of its trainings are the same one")

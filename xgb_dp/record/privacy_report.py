@@ -19,7 +19,7 @@ import numpy as np
 
 from ..accounting import ACCOUNTANTS, Event, SelectionEvent, Unit, make_accountant
 from ..accounting.events import release_counts
-from ..accounting.units import all_same
+from ..accounting.units import MOST_GROUP, all_same
 from ..engine.models import load_booster
 from ..errors import LedgerError, PrivacyParameterError, named
 from ..mechanisms.plan import MECHANISMS
@@ -267,7 +267,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_group(value: Any) -> bool:
-    return _is_number(value) and math.isfinite(value) and int(value) == value and value >= 1
+    return _is_number(value) and 1 <= value < MOST_GROUP and int(value) == value
 
 
 def as_booster(model: Any) -> Any:
