@@ -41,7 +41,7 @@ def schema(n=4, **kwargs):
 
 
 def resolve(p, rounds=10, continues=False, **kwargs):
-    return prepare.checked(p, schema(**kwargs), rounds, continues=continues)
+    return prepare.checked(names.flatten(p), schema(**kwargs), rounds, continues=continues)
 
 
 def built_of(s, key=None):

@@ -93,7 +93,12 @@ def flatten(params: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> dict[str, 
 
 def read_one(params: Mapping[str, Any] | Iterable[tuple[str, Any]], name: str) -> Any:
     """One parameter as the user gave it, where it is needed before the training is prepared."""
-    value = flatten(params).get(name)
+    return read_flat(flatten(params), name)
+
+
+def read_flat(flat: Mapping[str, Any], name: str) -> Any:
+    """The same of parameters that :func:`flatten` has returned."""
+    value = flat.get(name)
     return None if value is None else PARAMETERS[name].read(spelt(name), value, None)
 
 

@@ -113,7 +113,7 @@ def _trial(
             raise PrivacyParameterError(
                 f"Leave {name} out: the single trainings take theirs from that of the selection."
             )
-    settings = checked({**user, "dp_epsilon": epsilon, "dp_delta": 1e-6}, schema, rounds)
+    settings = checked({**flatten(user), "dp_epsilon": epsilon, "dp_delta": 1e-6}, schema, rounds)
     for name, reason in _REFUSED.items():
         if name in user and settings[name]:
             raise PrivacyRefusal(f"`{name}` is refused in a selection: {reason}.")

@@ -31,7 +31,7 @@ from ..planning import calibrated
 from ..record import privacy_warnings
 from ..record.authorization import check_here, in_force
 from ..record.pipelines import of_steps
-from ..request.names import flatten, read_one
+from ..request.names import flatten, read_flat, read_one
 from ..request.schema import common_schema
 from . import input_checks, reuse_warning
 from .call_stack import fitted_steps, refuse_meta_estimators
@@ -149,32 +149,38 @@ def before_train(
     if isinstance(xgb_model, (str, os.PathLike)):  # read once: what is checked is what is continued
         xgb_model = ModelFile(xgb_model)
     call_site = CallSite(evals=list(evals or []), callbacks=list(callbacks or []), **others)
-    with native.threads(read_one(params, "nthread")):
-        prepared = _prepared(params, dtrain, num_boost_round, xgb_model, call_site)
+    flat = flatten(params)
+    with native.threads(read_flat(flat, "nthread")):
+        prepared = _prepared(flat, dtrain, num_boost_round, xgb_model, call_site)
     return (*prepared, xgb_model)
 
 
 def _prepared(
-    params: Mapping[str, Any] | Iterable[tuple[str, Any]],
+    flat: dict[str, Any],
     dtrain: Any,
     num_boost_round: int,
     xgb_model: Any,
     call_site: CallSite,
 ) -> tuple[dict[str, Any], list[Any], int]:
-    # What is asked for, and with which noise. No row is looked at.
+    # 1. Public inputs: the schema of the columns, and what comes with the parameters. No row of the
+    # training data is looked at.
     schema = common_schema(workers.check_together(lambda: read_matrix(dtrain)))
-    flat, ids = persons.taken_out(flatten(params), dtrain)
+    flat, ids = persons.taken_out(flat, dtrain)
 
     def public_rows() -> tuple[dict[str, Any], Any]:
         check_evals(dtrain, schema, call_site.evals)
         return input_checks.taken_out(flat, dtrain, schema)
 
     flat, sample = workers.check_together(public_rows)
+
+    # 2. Settings, plans and their noise.
     settings = checked(flat, schema, num_boost_round, continues=xgb_model is not None)
     prepared = calibrated(input_checks.declared(settings, sample))
     settings = prepared.settings
     call_site.refuse_leaks(public_evals=settings["dp_public_evals"])
     refuse_meta_estimators(binary=settings.kind == "binary")
+
+    # 3. The claim, and warnings about it.
     steps = fitted_steps()
     training = Training.of(prepared, xgb_model, part_of(dtrain, ids))
     training = replace(training, steps=tuple(name for name, _ in steps))
@@ -190,7 +196,7 @@ def _prepared(
     ]
     privacy_warnings.warn(texts, stacklevel=5)
 
-    # All workers train the same, on rows of the declared domain, each of which is judged by itself.
+    # 4. The rows, each of which is judged by itself. All workers train the same.
     workers.check_agreement(f"{training.texts}\n{schema.names}")
     training = training.with_id()
     training.check_sums(dtrain)
@@ -200,16 +206,20 @@ def _prepared(
     hold = workers.check_together(lambda: persons.hold(dtrain, who))
     try:
         workers.check_together(lambda: check_rows(dtrain, training.settings, training.widest))
-        # What XGBoost would refuse it refuses now; then the intercept is drawn.
+        # What XGBoost would refuse it refuses now.
         training.rehearse(dtrain, xgb_model, call_site)
         workers.check_together(lambda: hold.check(dtrain))
         if unbooked:  # what an interrupt leaves behind may have been released
             notify(claimed)
+
+        # 5. The authorization, and the releases before the first tree.
         low, callback = training.start(dtrain, [data for data, _ in call_site.evals])
         workers.check_together(lambda: hold.check(dtrain))
     except BaseException:
         hold.release(dtrain)
         raise
+
+    # 6. Parameters of XGBoost, and callbacks that complete the ledger.
     if unbooked:
         callback.notify = notify
     first, last = _Holds(dtrain, hold), _Holds(dtrain, hold)

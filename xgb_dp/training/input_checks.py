@@ -37,7 +37,7 @@ from ..data.split_rows import MATRICES, SplitMatrix, split_matrix
 from ..engine import native
 from ..errors import PrivacyParameterError, PrivacyRefusal, named, spelt
 from ..record.authorization import check_here
-from ..request.names import read_one
+from ..request.names import read_flat, read_one
 from ..request.objectives import OBJECTIVES
 from ..request.params import DEFAULT_ROUNDS
 from ..request.schema import Schema, read_schema
@@ -350,7 +350,7 @@ def estimator_matrix(estimator: Any, ref: Any, *, data: Any, **kwargs: Any) -> A
     if column is not None and (ref is None or has_column(data, column)):
         data, ids = without_column(data, column)
         persons = persons_of(ids, column=column) if ref is None else None
-    categories = read_one(params, "dp_categories")
+    categories = read_flat(params, "dp_categories")
     matrix = private_matrix(data, categories=categories, persons=persons, **kwargs)
     return split_matrix(matrix, getattr(estimator, "_part", None) if ref is None else None)
 
@@ -378,7 +378,7 @@ def taken_out(params: dict[str, Any], dtrain: Any, schema: Schema) -> tuple[dict
     if isinstance(given, (tuple, list)) and len(given) == 2:
         X, y = given
         given = private_matrix(
-            X, categories=read_one(params, "dp_categories"), label=y, enable_categorical=True
+            X, categories=read_flat(params, "dp_categories"), label=y, enable_categorical=True
         )
     if not isinstance(given, DMatrix):
         raise PrivacyParameterError(

@@ -30,18 +30,17 @@ def prepare(
 
     Privacy: reads no rows and spends nothing.
     """
-    return calibrated(checked(user, schema, rounds, continues=continues))
+    return calibrated(checked(flatten(user), schema, rounds, continues=continues))
 
 
 def checked(
-    user: Mapping[str, Any] | Iterable[tuple[str, Any]],
+    flat: Mapping[str, Any],
     schema: Schema,
     rounds: Any,
     *,
     continues: bool = False,
 ) -> Settings:
-    """The first half of :func:`prepare`: the checked settings, without any noise."""
-    flat = flatten(user)
+    """The settings of one training, of parameters that :func:`flatten` has returned."""
     check_names(flat)
     flat = {name: value for name, value in flat.items() if value is not None}
     if (rules := policy_in_force()) is not None:
