@@ -60,109 +60,47 @@ SHARED: dict[str, Any] = {
 MODEL = DPXGBClassifier(classes=2, **SHARED)
 GRID = {"param_grid": {"max_depth": [1, 2]}, "cv": 2}
 SEARCHES: dict[str, tuple[Any, str, str]] = {  # training, reason, remedy
-    "grid": (
-        lambda m, X, y: GridSearchCV(m, **GRID, error_score="raise").fit(X, y),
-        "scores them exactly",
-        "xgb_dp.select",
-    ),
-    "scores": (
-        lambda m, X, y: cross_val_score(m, X, y, cv=2, error_score="raise"),
-        "scores them exactly",
-        "xgb_dp.evaluate",
-    ),
-    "learning curve": (
-        lambda m, X, y: learning_curve(m, X, y, cv=2, error_score="raise"),
-        "scores them exactly",
-        "xgb_dp.evaluate",
-    ),
-    "permutations": (
-        lambda m, X, y: permutation_test_score(m, X, y, cv=2, n_permutations=2),
-        "scores them exactly",
-        "xgb_dp.evaluate",
-    ),
-    "predictions": (
-        lambda m, X, y: cross_val_predict(m, X, y, cv=2),
-        "returns a prediction of each row",
-        "xgb_dp.split",
-    ),
-    "threshold": (
-        lambda m, X, y: TunedThresholdClassifierCV(m, cv=2).fit(X, y),
-        "chooses a threshold",
-        "threshold(cost=...)",
-    ),
-    "stacking": (
-        lambda m, X, y: StackingClassifier([("m", m)], cv=2).fit(X, y),
-        "predictions of other models",
-        "its own `fit`",
-    ),
-    "calibration": (
-        lambda m, X, y: CalibratedClassifierCV(m, cv=2).fit(X, y),
-        "exact calibrations",
-        "calibrated(model)",
-    ),
-    "recursive": (
-        lambda m, X, y: RFECV(m, cv=2).fit(X, y),
-        "sets of columns",
-        "xgb_dp.select",
-    ),
-    "columns": (
-        lambda m, X, y: SequentialFeatureSelector(m, cv=2).fit(X, y),
-        "sets of columns",
-        "xgb_dp.select",
-    ),
-    "boosting": (
-        lambda m, X, y: AdaBoostClassifier(m, n_estimators=2).fit(X, y),
-        "exact errors",
-        "n_estimators",
-    ),
-    "exact boosting": (
-        lambda m, X, y: GradientBoostingClassifier(init=m, n_estimators=2).fit(X, y),
-        "exact trees",
-        "n_estimators",
-    ),
-    "stacking on fitted models": (
-        lambda m, X, y: StackingClassifier(
-            [("m", LogisticRegression().fit(X, y))], final_estimator=m, cv="prefit"
-        ).fit(X, y),
-        "predictions of other models",
-        "its own `fit`",
-    ),
-    "labels of earlier models": (
-        lambda m, X, y: SelfTrainingClassifier(m).fit(X, np.where(np.arange(len(y)) % 2, y, -1)),
-        "earlier models",
-        "its own `fit`",
-    ),
-    "chain of predictions": (
-        lambda m, X, y: ClassifierChain(m, cv=2).fit(X, np.stack([y, 1 - y], axis=1)),
-        "predictions of other models",
-        "Leave `cv` out",
-    ),
-    "columns without a budget": (
-        lambda m, X, y: RFE(m, n_features_to_select=3).fit(X, y),
-        "ledger that remains shows one",
-        "xgb_dp.select",
-    ),
-    "bagging": (
-        lambda m, X, y: BaggingClassifier(m, n_estimators=2).fit(X, y),
-        "counts several times",
-        "n_estimators",
-    ),
-    "one against the rest": (
-        lambda m, X, y: OneVsRestClassifier(m).fit(X, y),
-        "decide how many models",
-        "Declare all classes",
-    ),
-    "one against one": (
-        lambda m, X, y: OneVsOneClassifier(m).fit(X, y),
-        "decide how many models",
-        "Declare all classes",
-    ),
-    "codes": (
-        lambda m, X, y: OutputCodeClassifier(m, random_state=0).fit(X, y),
-        "decide how many models",
-        "Declare all classes",
-    ),
-}
+    "grid": (lambda m, X, y: GridSearchCV(m, **GRID, error_score="raise").fit(X, y),
+        "scores them exactly", "xgb_dp.select"),
+    "scores": (lambda m, X, y: cross_val_score(m, X, y, cv=2, error_score="raise"),
+        "scores them exactly", "xgb_dp.evaluate"),
+    "learning curve": (lambda m, X, y: learning_curve(m, X, y, cv=2, error_score="raise"),
+        "scores them exactly", "xgb_dp.evaluate"),
+    "permutations": (lambda m, X, y: permutation_test_score(m, X, y, cv=2, n_permutations=2),
+        "scores them exactly", "xgb_dp.evaluate"),
+    "predictions": (lambda m, X, y: cross_val_predict(m, X, y, cv=2),
+        "returns a prediction of each row", "xgb_dp.split"),
+    "threshold": (lambda m, X, y: TunedThresholdClassifierCV(m, cv=2).fit(X, y),
+        "chooses a threshold", "threshold(cost=...)"),
+    "stacking": (lambda m, X, y: StackingClassifier([("m", m)], cv=2).fit(X, y),
+        "predictions of other models", "its own `fit`"),
+    "calibration": (lambda m, X, y: CalibratedClassifierCV(m, cv=2).fit(X, y),
+        "exact calibrations", "calibrated(model)"),
+    "recursive": (lambda m, X, y: RFECV(m, cv=2).fit(X, y), "sets of columns", "xgb_dp.select"),
+    "columns": (lambda m, X, y: SequentialFeatureSelector(m, cv=2).fit(X, y),
+        "sets of columns", "xgb_dp.select"),
+    "boosting": (lambda m, X, y: AdaBoostClassifier(m, n_estimators=2).fit(X, y),
+        "exact errors", "n_estimators"),
+    "exact boosting": (lambda m, X, y: GradientBoostingClassifier(init=m, n_estimators=2).fit(X, y),
+        "exact trees", "n_estimators"),
+    "stacking on fitted models": (lambda m, X, y: StackingClassifier(
+        [("m", LogisticRegression().fit(X, y))], final_estimator=m, cv="prefit").fit(X, y),
+        "predictions of other models", "its own `fit`"),
+    "labels of earlier models": (lambda m, X, y: SelfTrainingClassifier(m).fit(
+        X, np.where(np.arange(len(y)) % 2, y, -1)), "earlier models", "its own `fit`"),
+    "chain of predictions": (lambda m, X, y: ClassifierChain(m, cv=2).fit(
+        X, np.stack([y, 1 - y], axis=1)), "predictions of other models", "Leave `cv` out"),
+    "columns without a budget": (lambda m, X, y: RFE(m, n_features_to_select=3).fit(X, y),
+        "ledger that remains shows one", "xgb_dp.select"),
+    "bagging": (lambda m, X, y: BaggingClassifier(m, n_estimators=2).fit(X, y),
+        "counts several times", "n_estimators"),
+    "one against the rest": (lambda m, X, y: OneVsRestClassifier(m).fit(X, y),
+        "decide how many models", "Declare all classes"),
+    "one against one": (lambda m, X, y: OneVsOneClassifier(m).fit(X, y),
+        "decide how many models", "Declare all classes"),
+    "codes": (lambda m, X, y: OutputCodeClassifier(m, random_state=0).fit(X, y),
+        "decide how many models", "Declare all classes"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SEARCHES)
@@ -191,21 +129,18 @@ def test_one_row_does_not_decide_how_many_models_there_are(kind):
     X, y = arrays()
     X, y = np.nan_to_num(X), y.astype(int)
     y[-1] = 2
-    for rows in (len(y) - 1, len(y)):
-        for jobs in (1, 2):
-            with pytest.raises(PrivacyRefusal, match="decide how many models"):
-                kind(clone(MODEL), n_jobs=jobs).fit(X[:rows], y[:rows])
+    for rows, jobs in ((len(y) - 1, 1), (len(y), 1), (len(y), 2)):
+        with pytest.raises(PrivacyRefusal, match="decide how many models"):
+            kind(clone(MODEL), n_jobs=jobs).fit(X[:rows], y[:rows])
 
 
 REGRESSIONS = {
     "rows by errors": lambda m, X, y: RANSACRegressor(m, min_samples=50).fit(X, y),
     "cells by models": lambda m, X, y: IterativeImputer(m, max_iter=1).fit(
-        np.where(X > 1, np.nan, X)
-    ),
+        np.where(X > 1, np.nan, X)),
     "labels of all rows": lambda m, X, y: TransformedTargetRegressor(
-        m, transformer=MaxAbsScaler()
-    ).fit(X, y),
-}
+        m, transformer=MaxAbsScaler()).fit(X, y),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", REGRESSIONS)
