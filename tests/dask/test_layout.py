@@ -21,44 +21,22 @@ N, F = 2400, 4
 COMMON: dict[str, Any] = {"dp_epsilon": 4.0, "dp_delta": 1e-6, "max_depth": 4, "verbosity": 0}
 KINDS: dict[str, dict[str, Any]] = {
     "binary": {"tree_method": "dp_hist", "objective": "binary:logistic"},
-    "regression": {
-        "tree_method": "dp_approx",
-        "objective": "reg:squarederror",
-        "dp_target_bounds": (-3.0, 3.0),
-    },
+    "regression": {"tree_method": "dp_approx", "objective": "reg:squarederror",
+        "dp_target_bounds": (-3.0, 3.0)},
     "multiclass": {"tree_method": "dp_hist", "objective": "multi:softprob", "num_class": 3},
-    "noisy histograms": {
-        "tree_method": "dp_hist",
-        "objective": "binary:logistic",
-        "dp_split": "histogram",
-        "max_depth": 3,
-    },
+    "noisy histograms": {"tree_method": "dp_hist", "objective": "binary:logistic",
+        "dp_split": "histogram", "max_depth": 3},
     "random": {"tree_method": "dp_hist", "objective": "binary:logistic", "dp_split": "random"},
-    "counts": {
-        "tree_method": "dp_hist",
-        "objective": "count:poisson",
-        "dp_target_bounds": (0, 10),
-        "dp_base_margin": True,
-        "dp_exposure_bounds": (0.2, 1.0),
-    },
-    "quantiles": {
-        "tree_method": "dp_hist",
-        "objective": "reg:quantileerror",
-        "quantile_alpha": [0.25, 0.75],
-        "dp_target_bounds": (-4, 4),
-    },
-    "times": {
-        "tree_method": "dp_hist",
-        "objective": "survival:aft",
-        "dp_target_bounds": (0.1, 500.0),
-    },
-    "targets": {
-        "tree_method": "dp_hist",
-        "objective": "reg:squarederror",
-        "dp_target_bounds": [(-4, 4), (10, 90)],
-    },
+    "counts": {"tree_method": "dp_hist", "objective": "count:poisson", "dp_target_bounds": (0, 10),
+        "dp_base_margin": True, "dp_exposure_bounds": (0.2, 1.0)},
+    "quantiles": {"tree_method": "dp_hist", "objective": "reg:quantileerror",
+        "quantile_alpha": [0.25, 0.75], "dp_target_bounds": (-4, 4)},
+    "times": {"tree_method": "dp_hist", "objective": "survival:aft",
+        "dp_target_bounds": (0.1, 500.0)},
+    "targets": {"tree_method": "dp_hist", "objective": "reg:squarederror",
+        "dp_target_bounds": [(-4, 4), (10, 90)]},
     "labels": {"tree_method": "dp_hist", "objective": "binary:logistic"},
-}
+}  # fmt: skip
 # Rows of each partition; more partitions than workers lie together.
 LAYOUTS = [(N,), (1, N - 1), (0, N), (800, 800, 800), (500, 0, 700, 300, 900)]
 

@@ -56,18 +56,13 @@ BROKEN: dict[str, dict[str, Any]] = {
     "labels of the objective are in the range": COUNTS | {"dp_target_bounds": (-1, 5)},
     "exposures have a range": COUNTS | {"dp_base_margin": True},
     "exposures are of rows with margins": COUNTS | {"dp_exposure_bounds": (0.1, 1)},
-    "logarithms differ in the range": {
-        "objective": "reg:squaredlogerror",
-        "dp_target_bounds": (5.0, 5.05),
-    },
-    "slope of the range": {
-        "objective": "reg:pseudohubererror",
-        "dp_target_bounds": (0, 1),
-        "huber_slope": 1e-6,
-    },
+    "logarithms differ in the range": {"objective": "reg:squaredlogerror",
+        "dp_target_bounds": (5.0, 5.05)},
+    "slope of the range": {"objective": "reg:pseudohubererror", "dp_target_bounds": (0, 1),
+        "huber_slope": 1e-6},
     "an own objective predicts margins": {"dp_objective": _own, "dp_target_bounds": (0, 1)},
-    "an own objective has no norm of predictions": REGRESSION
-    | {"dp_objective": _own, "dp_gradient_clip": "prediction"},
+    "an own objective has no norm of predictions": REGRESSION | {"dp_objective": _own,
+        "dp_gradient_clip": "prediction"},
     "dp_score needs selections": {"dp_split": "random", "dp_score": "l1"},
     "dp_score_clip needs selections": {"dp_split": "random", "dp_score_clip": 1},
     "dp_no_split needs selections": {"dp_split": "random", "dp_no_split": True},
@@ -75,10 +70,10 @@ BROKEN: dict[str, dict[str, Any]] = {
     "score clip needs score newton": {"dp_score_clip": 1},
     "several levels need complete selections": {"dp_no_split": True, "dp_split_levels": 2},
     "trees of one class": {"dp_class_trees": "joint"},
-    "joint trees need rows bounded jointly": SEVERAL
-    | {"dp_class_trees": "joint", "dp_gradient_clip": "row_weight"},
-    "joint trees need selections by norms": SEVERAL
-    | {"dp_class_trees": "joint", "dp_split": "random"},
+    "joint trees need rows bounded jointly": SEVERAL | {"dp_class_trees": "joint",
+        "dp_gradient_clip": "row_weight"},
+    "joint trees need selections by norms": SEVERAL | {"dp_class_trees": "joint",
+        "dp_split": "random"},
     "gamma needs no_split": {"gamma": 1},
     "one number of features": {"colsample_bytree": 0.5, "dp_features_per_tree": 1},
     "weights of columns that are drawn": {},
@@ -94,8 +89,8 @@ BROKEN: dict[str, dict[str, Any]] = {
     "output leaves need unit weights": OUTPUT | {"dp_max_weight": 1},
     "denominators of output leaves": OUTPUT | {"lambda": 2.0**20, "min_child_weight": 1},
     "geometric clip needs output leaves": {"dp_geometric_clip": True},
-    "one learning rate of a geometric clip": OUTPUT
-    | {"dp_geometric_clip": True, "dp_eta_start": 0.5},
+    "one learning rate of a geometric clip": OUTPUT | {"dp_geometric_clip": True,
+        "dp_eta_start": 0.5},
     "the mean of a regression is corrected": {"dp_mean_correction": True},
     "a unit is released of one target": {"dp_target_unit": "released"},
     "a unit is released of bounded weights": {"dp_weight_unit": "released"},
@@ -104,29 +99,20 @@ BROKEN: dict[str, dict[str, Any]] = {
     "quantile trees are Gaussian": {"dp_candidate_noise": "laplace"},
     "dp_approx releases always": {"tree_method": "dp_approx", "dp_candidate_rounds": 1},
     "Hessians of the rows of a round": {"dp_candidate_weight": "hessian", "subsample": 0.5},
-    "adaptive edges are those of bins": GRID
-    | {"dp_candidates": "adaptive", "dp_candidate_cells": 9, "max_bin": 8},
+    "adaptive edges are those of bins": GRID | {"dp_candidates": "adaptive",
+        "dp_candidate_cells": 9, "max_bin": 8},
     "cells need histograms": {"dp_candidate_cells": 9},
     "a look for others": PERSONS | {"dp_discovered": LOOK},
-    "a look at other persons": {
-        "dp_privacy_id": "patient",
-        "dp_discovered": {
-            "delta": 1e-6,
-            "column": "household",
-            "events": [GaussianEvent("ranges", 1, 400, 1, 1, unit="person").to_json()],
-        },
-    },
+    "a look at other persons": {"dp_privacy_id": "patient",
+        "dp_discovered": {"delta": 1e-6, "column": "household",
+        "events": [GaussianEvent("ranges", 1, 400, 1, 1, unit="person").to_json()]}},
     "rows of persons": {"dp_rows_per_person": 2},
     "score gain of rows": PERSONS | REGRESSION | {"dp_score": "gain"},
     "output leaves of rows": PERSONS | OUTPUT,
     "rows left out of rows": PERSONS | REGRESSION | {"dp_gradient_clip": "filter"},
     "joint bound of classes": SEVERAL | {"dp_gradient_clip": "clip"},
-    "joint bound of outputs": REGRESSION
-    | {
-        "objective": "reg:quantileerror",
-        "quantile_alpha": [0.1, 0.9],
-        "dp_gradient_clip": "clip",
-    },
+    "joint bound of outputs": REGRESSION | {"objective": "reg:quantileerror",
+        "quantile_alpha": [0.1, 0.9], "dp_gradient_clip": "clip"},
     "row weights of classes": REGRESSION | {"dp_gradient_clip": "row_weight"},
     "a default bound that fits": COUNTS | {"objective": "reg:quantileerror", "dp_max_weight": 1e-6},
     "a clip of several targets that fits": REGRESSION | {"dp_gradient_bound": 1e4},
@@ -136,17 +122,16 @@ BROKEN: dict[str, dict[str, Any]] = {
     "colluders of masked sums": {"dp_secure_colluders": 1},
     "keys of masked sums": {"dp_secure_parties": "parties"},
     "masked sums of several workers": {"dp_secure_sum": True},
-    "masked sums are no sums over persons": MASKED
-    | {"dp_privacy_id": True, "dp_epsilon": float("inf")},
+    "masked sums are no sums over persons": MASKED | {"dp_privacy_id": True,
+        "dp_epsilon": float("inf")},
     "masked sums need no selections": {"dp_secure_sum": True},
     "masked sums have Gaussian leaves": MASKED | {"dp_leaf_noise": "laplace"},
-    "masked sums have Gaussian candidates": MASKED
-    | GRID
-    | {"dp_candidates": "histogram", "dp_candidate_noise": "laplace"},
+    "masked sums have Gaussian candidates": MASKED | GRID | {"dp_candidates": "histogram",
+        "dp_candidate_noise": "laplace"},
     "masked sums read all rows": MASKED | {"subsample": 0.5},
     "masked sums are no sums by column": MASKED | NUMBERS,
     "masked sums of known parties": MASKED | {"dp_secure_key": None},
-}
+}  # fmt: skip
 
 
 TIMES: dict[str, Any] = {"objective": "survival:aft"}

@@ -25,25 +25,17 @@ KINDS: list[tuple[str, dict[str, Any]]] = [
     ("binary", {"dp_split": "random", "dp_leaf_noise": "laplace"}),
     ("binary", {"tree_method": "dp_approx", "dp_gradient_clip": "clip"}),
     ("binary", {"dp_candidates": "histogram", "dp_feature_bounds": BOUNDS}),
-    (
-        "binary",
-        {
-            "dp_candidates": "histogram",
-            "dp_feature_bounds": BOUNDS,
-            "dp_candidate_noise": "laplace",
-        },
-    ),
-    (
-        "binary",
-        {"dp_candidates": "adaptive", "dp_feature_bounds": BOUNDS, "dp_rows_per_person": 3.0},
-    ),
+    ("binary", {"dp_candidates": "histogram", "dp_feature_bounds": BOUNDS,
+        "dp_candidate_noise": "laplace"}),
+    ("binary", {"dp_candidates": "adaptive", "dp_feature_bounds": BOUNDS,
+        "dp_rows_per_person": 3.0}),
     ("binary", {"dp_n_public": 500}),
     ("regression", {}),
     ("regression", {"dp_ensemble": 2}),
     ("regression", {"dp_mean_correction": True, "dp_max_weight": 2.0}),
     ("multiclass", {}),
     ("multiclass", {"dp_class_trees": "per_class", "dp_gradient_clip": "row_weight"}),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("kind", "changes"), KINDS, ids=str)

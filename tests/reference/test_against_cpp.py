@@ -95,32 +95,23 @@ CASES = {
     "private_only": Case({}, features=PRIVATE),
     "clip": Case({"row_bound": {"mode": "clip"}}),
     "prediction_mode": Case({"row_bound": BY_PREDICTION}, objectives=(LOGISTIC, RAW)),
-    "prediction_mode_tight": Case(
-        {"row_bound": BY_PREDICTION | {"gradient_bound": "0.05", "hessian_weight": "11.0"}},
-        objectives=(LOGISTIC,),
-    ),
-    "prediction_mode_loose": Case(
-        {"row_bound": BY_PREDICTION | {"gradient_bound": "0.9"}}, objectives=(LOGISTIC,)
-    ),
-    "prediction_mode_weighted": Case(
-        {"row_bound": BY_PREDICTION}, objectives=(LOGISTIC, RAW), weighted=True
-    ),
-    "prediction_mode_unit_of_weights": Case(
-        {"row_bound": BY_PREDICTION | {"weight_unit": "2.0"}}, objectives=(LOGISTIC,), weighted=True
-    ),
+    "prediction_mode_tight": Case({"row_bound": BY_PREDICTION | {"gradient_bound": "0.05",
+        "hessian_weight": "11.0"}}, objectives=(LOGISTIC,)),
+    "prediction_mode_loose": Case({"row_bound": BY_PREDICTION | {"gradient_bound": "0.9"}},
+        objectives=(LOGISTIC,)),
+    "prediction_mode_weighted": Case({"row_bound": BY_PREDICTION}, objectives=(LOGISTIC, RAW),
+        weighted=True),
+    "prediction_mode_unit_of_weights": Case({"row_bound": BY_PREDICTION | {"weight_unit": "2.0"}},
+        objectives=(LOGISTIC,), weighted=True),
     "unit_of_weights": Case({"row_bound": {"weight_unit": "2.0"}}, weighted=True),
     "small_unit_of_weights": Case({"row_bound": {"weight_unit": "0.25"}}, weighted=True),
-    "prediction_mode_any_weight": Case(
-        {"row_bound": BY_PREDICTION | {"max_weight": "0"}}, objectives=(LOGISTIC,), weighted=True
-    ),
-    "prediction_mode_gradient_leaves": Case(
-        {"row_bound": BY_PREDICTION | {"unit_hessian": True}}, objectives=(LOGISTIC,)
-    ),
-    "prediction_mode_hessian_candidates": Case(
-        {"row_bound": BY_PREDICTION, "candidates": {"hessian": True, "shift": 0, "rounds": 3}},
-        objectives=(LOGISTIC,),
-        noise=(True,),
-    ),
+    "prediction_mode_any_weight": Case({"row_bound": BY_PREDICTION | {"max_weight": "0"}},
+        objectives=(LOGISTIC,), weighted=True),
+    "prediction_mode_gradient_leaves": Case({"row_bound": BY_PREDICTION | {"unit_hessian": True}},
+        objectives=(LOGISTIC,)),
+    "prediction_mode_hessian_candidates": Case({"row_bound": BY_PREDICTION,
+        "candidates": {"hessian": True, "shift": 0, "rounds": 3}}, objectives=(LOGISTIC,),
+        noise=(True,)),
     "tight_bound": Case({"row_bound": {"gradient_bound": "0.05", "hessian_weight": "11.0"}}),
     "loose_bound": Case({"row_bound": {"gradient_bound": "3.0"}}),
     "row_weights": Case({}, objectives=OBJECTIVES, weighted=True),
@@ -132,10 +123,8 @@ CASES = {
     "no_shrinkage": Case({"leaf": {"shrinkage": False, "max_delta_step": "0.0"}}),
     "small_prior": Case({"leaf": {"prior_max": "0.001"}}, noise=(False,)),
     "tight_clip": Case({"leaf": {"max_delta_step": "0.05", "lambda": "0.0", "eta": "1.0"}}),
-    "rising_steps": Case(
-        {"rounds": 4, "parallel_trees": 2, "leaf": {"eta_start": "0.3", "eta": "0.7"}},
-        objectives=OBJECTIVES,
-    ),
+    "rising_steps": Case({"rounds": 4, "parallel_trees": 2,
+        "leaf": {"eta_start": "0.3", "eta": "0.7"}}, objectives=OBJECTIVES),
     "rising_steps_of_one_round": Case({"rounds": 1, "leaf": {"eta_start": "0.3"}}, noise=(True,)),
     "min_child_weight": Case({"leaf": {"min_child_weight": "30.0"}}),
     "few_levels": Case({"candidates": {"levels": 6, "max_bin": 8}}),
@@ -152,53 +141,36 @@ CASES = {
     "random_splits": Case({"split": "random"}, objectives=OBJECTIVES, noise=(False,)),
     "random_splits_oblivious": Case({"split": "random", "shape": "oblivious"}, noise=(False,)),
     "histogram": Case(HISTOGRAM, objectives=OBJECTIVES, noise=(False,)),
-    "histogram_exact": Case(
-        {"split": "histogram", "leaf": {"shrinkage": False}}, objectives=OBJECTIVES, noise=(True,)
-    ),
+    "histogram_exact": Case({"split": "histogram", "leaf": {"shrinkage": False}},
+        objectives=OBJECTIVES, noise=(True,)),
     "histogram_oblivious": Case(HISTOGRAM | {"shape": "oblivious", "depth": 4}, noise=(False,)),
-    "histogram_few_features": Case(
-        HISTOGRAM | {"features_per_tree": 2, "interactions": [[0, 1], [1, 3]]}, noise=(False,)
-    ),
+    "histogram_few_features": Case(HISTOGRAM | {"features_per_tree": 2,
+        "interactions": [[0, 1], [1, 3]]}, noise=(False,)),
     "cyclic_features": Case({"features_per_tree": 3, "cyclic_features": True, "rounds": 5}),
     "random_features": Case({"features_per_tree": 2, "rounds": 5}, noise=(False,)),
-    "weighted_features": Case(
-        {"features_per_tree": 2, "feature_weights": [1, 7, 1 << 31, 1 << 30], "rounds": 5},
-        noise=(False,),
-    ),
-    "forest": Case(
-        {"parallel_trees": 6, "rounds": 1, "split": "random", "features_per_tree": 1},
-        noise=(False,),
-    ),
-    "few_features_and_interactions": Case(
-        {"features_per_tree": 2, "interactions": [[0, 1], [2, 3]], "depth": 4}, noise=(False,)
-    ),
+    "weighted_features": Case({"features_per_tree": 2, "feature_weights": [1, 7, 1 << 31, 1 << 30],
+        "rounds": 5}, noise=(False,)),
+    "forest": Case({"parallel_trees": 6, "rounds": 1, "split": "random", "features_per_tree": 1},
+        noise=(False,)),
+    "few_features_and_interactions": Case({"features_per_tree": 2, "interactions": [[0, 1], [2, 3]],
+        "depth": 4}, noise=(False,)),
     "alpha": Case({"leaf": {"alpha": "4.0"}}, objectives=OBJECTIVES),
     "monotone": Case({"monotone": [1, -1, 1, 0], "depth": 4}, objectives=OBJECTIVES),
     "monotone_newton": Case({"monotone": [-1, -1, 1, 0], "score": "newton"}),
-    "monotone_gain": Case(
-        {"monotone": [-1, 1, 1, 0], "score": "gain", "row_bound": {"mode": "clip"}},
-        objectives=(SQUARED,),
-    ),
+    "monotone_gain": Case({"monotone": [-1, 1, 1, 0], "score": "gain",
+        "row_bound": {"mode": "clip"}}, objectives=(SQUARED,)),
     "interactions": Case({"interactions": [[0, 1], [1, 3]], "depth": 4}, objectives=OBJECTIVES),
     "interactions_per_node": Case({"interactions": [[2, 3], []], "shape": "per_node"}),
     "subsample": Case({"sampling_num": 1 << 31}, objectives=OBJECTIVES, noise=(False,), n=151),
     "correction": Case({"correction": {"on": True}}, objectives=(SQUARED,), noise=(True,)),
-    "noisy_correction": Case(
-        {"correction": {"on": True, "sigma2": 1 << 40}, "row_bound": {"mode": "clip"}},
-        objectives=(SQUARED,),
-        noise=(False,),
-        weighted=True,
-    ),
-    "correction_of_noise": Case(
-        {"correction": {"on": True, "sigma2": 1 << 50}}, objectives=(SQUARED,), noise=(False,)
-    ),
-    "correction_of_few_rows": Case(
-        {"correction": {"on": True, "sigma2": 1 << 40, "rows": "150.0"}},
-        objectives=(SQUARED,),
-        noise=(False,),
-    ),
+    "noisy_correction": Case({"correction": {"on": True, "sigma2": 1 << 40},
+        "row_bound": {"mode": "clip"}}, objectives=(SQUARED,), noise=(False,), weighted=True),
+    "correction_of_noise": Case({"correction": {"on": True, "sigma2": 1 << 50}},
+        objectives=(SQUARED,), noise=(False,)),
+    "correction_of_few_rows": Case({"correction": {"on": True, "sigma2": 1 << 40, "rows": "150.0"}},
+        objectives=(SQUARED,), noise=(False,)),
     "no_cut": Case({}, features=[{"kind": "cuts", "cuts": []}] * 4),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -124,11 +124,8 @@ def test_bad_target_bounds(params, matrix, bounds):
 
 @pytest.mark.usefixtures("no_noise")
 def test_call_site(params, matrix):
-    d, other = matrix(), matrix()
+    d = matrix()
     cases = [
-        ({"evals": [(d, "train")]}, {}, "evals"),
-        ({"evals": [(d, "train")]}, {"dp_public_evals": True}, "evals"),
-        ({"evals": [(other, "test")]}, {}, "evals"),
         ({"early_stopping_rounds": 2}, {"dp_public_evals": True}, "early_stopping_rounds"),
         ({"callbacks": [xgb.callback.EarlyStopping(rounds=2)]}, {}, "early_stopping_rounds"),
         ({"callbacks": [xgb.callback.LearningRateScheduler([0.1, 0.1])]}, {}, "eta"),

@@ -31,35 +31,16 @@ BOUNDS = dict.fromkeys(range(3), (0, 10))
 KINDS: dict[str, dict[str, Any]] = {
     # Candidates by the quantile tree, and a released intercept.
     "random": {"objective": "binary:logistic", "dp_split": "random"},
-    "partial": {
-        "objective": "reg:squarederror",
-        "dp_target_bounds": (0, 15),
-        "dp_split": "partial",
-        "dp_candidates": "adaptive",
-        "dp_feature_bounds": BOUNDS,
-        "max_bin": 16,
-    },
-    "histogram": {
-        "objective": "multi:softprob",
-        "num_class": 3,
-        "dp_split": "histogram",
-        "dp_feature_bounds": BOUNDS,
-        "base_score": [0.0, 0.0, 0.0],
-    },
-    "several targets": {
-        "objective": "reg:squarederror",
-        "dp_target_bounds": [(-4, 20), (30, 60)],
-        "dp_split": "random",
-        "dp_feature_bounds": BOUNDS,
-    },
-    "cyclic, in ensembles": {
-        "dp_preset": "dp_ebm_newton",
-        "objective": "binary:logistic",
-        "dp_feature_bounds": BOUNDS,
-        "dp_ensemble": 2,
-        "dp_accountant": "exact",  # that of the preset leaves a part unspent
-    },
-}
+    "partial": {"objective": "reg:squarederror", "dp_target_bounds": (0, 15), "dp_split": "partial",
+        "dp_candidates": "adaptive", "dp_feature_bounds": BOUNDS, "max_bin": 16},
+    "histogram": {"objective": "multi:softprob", "num_class": 3, "dp_split": "histogram",
+        "dp_feature_bounds": BOUNDS, "base_score": [0.0, 0.0, 0.0]},
+    "several targets": {"objective": "reg:squarederror", "dp_target_bounds": [(-4, 20), (30, 60)],
+        "dp_split": "random", "dp_feature_bounds": BOUNDS},
+    # The accountant of the preset leaves a part unspent.
+    "cyclic, in ensembles": {"dp_preset": "dp_ebm_newton", "objective": "binary:logistic",
+        "dp_feature_bounds": BOUNDS, "dp_ensemble": 2, "dp_accountant": "exact"},
+}  # fmt: skip
 ROWS = {"partial": "regression", "histogram": "multiclass", "several targets": "targets"}
 # Whose parts, if any, do not hang on coins of workers.
 EXACT = ["random", "partial", "histogram", "several targets"]
