@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from xgb_dp.accounting.sensitivity import Labels, RowBound
+from xgb_dp.accounting.sensitivity import LabelSumSizes, RowBound
 from xgb_dp.mechanisms.candidates import Candidates
 from xgb_dp.mechanisms.label_sums import LabelSums
 from xgb_dp.mechanisms.leaves import Leaves
@@ -23,7 +23,7 @@ class Releases(NamedTuple):
 
 def label_sums(bound: RowBound, kind: str, outputs: int = 1) -> LabelSums:
     """Sums of labels and of the number of rows."""
-    return LabelSums(bound, Labels(kind, 0, False, outputs, False, False))
+    return LabelSums(bound, LabelSumSizes(kind, 0, False, outputs, False, False))
 
 
 def releases(

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from xgb_dp.accounting import sensitivity
-from xgb_dp.accounting.sensitivity import Labels, RowBound
+from xgb_dp.accounting.sensitivity import LabelSumSizes, RowBound
 from xgb_dp.accounting.units import PERSON
 from xgb_dp.engine import native
 from xgb_dp.mechanisms.plan import Mechanisms, Plan, planned_noise
@@ -65,7 +65,7 @@ def describe_intercept(request: Mapping[str, Any]) -> dict[str, Any]:
     if request["kind"] == "columns":
         measure = sensitivity.columns_sens2(request["shift"]), request["columns"]
     else:
-        measure = Labels.from_request(request).measure(person=request["unit"] == PERSON)
+        measure = LabelSumSizes.from_request(request).measure(person=request["unit"] == PERSON)
     kinds = {"rows", "columns", "range"}
     name = request["kind"] if request["kind"] in kinds else "intercept"
     sens2, coordinates = measure

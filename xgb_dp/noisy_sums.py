@@ -160,14 +160,14 @@ class Layout:
 
 
 @dataclass(frozen=True, eq=False)
-class Released:
+class NoisySums:
     """The noisy sums, and what is known about their noise."""
 
     layout: Layout
     sums: tuple[Floats, ...]  # (copies, sums) for each block, in the units of its matrix
     noise: float  # standard deviation of the noise, in the same unit
     events: tuple[GaussianEvent, ...] = ()  # what it cost
-    aimed: Released | None = None  # the second step, if there was one
+    aimed: NoisySums | None = None  # the second step, if there was one
 
 
 def release(
@@ -175,9 +175,9 @@ def release(
     events: Sequence[GaussianEvent],
     cells: Sequence[Ints],
     persons: Codes | None = None,
-    aim: Callable[[Released], tuple[Block, ...]] | None = None,
+    aim: Callable[[NoisySums], tuple[Block, ...]] | None = None,
     later: Sequence[Ints] | None = None,
-) -> Released:
+) -> NoisySums:
     """Draw the noise and release the sums. The exact ones leave this function in no form.
 
     A second step has blocks that `aim` makes of what the first has released, and of nothing else.
@@ -200,7 +200,7 @@ def release(
         noisy = exact + discrete_gaussian(booked.sigma2, exact.size).reshape(exact.shape)
         sums.append(noisy / float(1 << layout.shift))
     noise = math.sqrt(booked.sigma2) / (1 << layout.shift)
-    first = Released(layout, tuple(sums), noise, (booked,))
+    first = NoisySums(layout, tuple(sums), noise, (booked,))
     if aim is None:
         return first
     second = replace(layout, blocks=aim(first), later=None)
@@ -264,7 +264,7 @@ class Texts:
 
 
 @dataclass(frozen=True)
-class Tree:
+class CountTree:
     """What is released of a column of numbers; cells are by keys of 32-bit floats."""
 
     leaves: tuple[tuple[int, int, float], ...]  # (low, high, noisy count), ascending
@@ -326,7 +326,7 @@ def numbers_request(plan: ColumnPlan, **changes: Any) -> dict[str, Any]:
 
 def release_numbers(
     plan: ColumnPlan, columns: npt.NDArray[np.float32], persons: Codes | None = None
-) -> list[Tree]:
+) -> list[CountTree]:
     """Quantile trees of columns of numbers, (columns, rows)."""
     plan.check(0, len(columns), persons)
     _check_rows(columns, persons)
@@ -336,7 +336,7 @@ def release_numbers(
     if draws != [("ranges", plan.number_sigma2, 1)]:
         raise LedgerError("A discovery has drawn other noise than planned. Please report it.")
     return [
-        Tree(
+        CountTree(
             tuple((int(low), int(high), float(count)) for low, high, count in column["leaves"]),
             tuple(map(float, column["cuts"])),
             float(column["missing"]),

@@ -17,7 +17,7 @@ from xgb_dp.discovery.discover import plan_discovery
 from xgb_dp.discovery.result import found_number
 from xgb_dp.domain.domain import from_mapping, read_domain
 from xgb_dp.domain.yaml_text import format_yaml
-from xgb_dp.noisy_sums import Tree
+from xgb_dp.noisy_sums import CountTree
 from xgb_dp.testing import fixed_noise
 
 DELTA = 1e-6
@@ -171,7 +171,7 @@ def test_noise_in_empty_cells_begins_no_range():
     ends = [0, 1 << 30, *range(1 << 31, (1 << 31) + 21 * (1 << 23), 1 << 23), 0xE0000000, 1 << 32]
     empty, full = [1.4 * noise, 1.3 * noise], [3.0 * noise] * 20
     counts = [*empty, *full, *empty[::-1]]
-    tree = Tree(tuple(zip(ends[:-1], ends[1:], counts, strict=True)), (), 0.0)
+    tree = CountTree(tuple(zip(ends[:-1], ends[1:], counts, strict=True)), (), 0.0)
     look = found_number(tree, "number", plan)
     assert look.range is not None
     assert look.range[0] >= 0.0

@@ -18,7 +18,7 @@ from xgb_dp.evaluation.counts import value_cells
 from xgb_dp.evaluation.figures import value_matrix
 from xgb_dp.evaluation.regression import Regression
 from xgb_dp.evaluation.rows import Groups, group_codes
-from xgb_dp.noisy_sums import Layout, Released
+from xgb_dp.noisy_sums import Layout, NoisySums
 
 EXAMPLES = settings(max_examples=60, deadline=None)
 ANY = st.floats(width=32)
@@ -71,7 +71,7 @@ def aimed_pair(seed: int) -> tuple[PairedModels, Any]:
     """A plan, and its second step after noise alone: it takes a second, and no row decides it."""
     plan, rng = PairedModels.from_models(Model(), Model()), np.random.default_rng(seed)
     noisy = tuple(rng.normal(0.0, 5000.0, (1, len(b.matrix))) for b in plan.blocks)
-    return plan, plan.aimed(Released(Layout(plan.blocks), noisy, 2000.0))
+    return plan, plan.aimed(NoisySums(Layout(plan.blocks), noisy, 2000.0))
 
 
 @EXAMPLES

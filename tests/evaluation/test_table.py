@@ -16,7 +16,7 @@ from xgb_dp.evaluation.classification import Binary
 from xgb_dp.evaluation.counts import BINS, CELLS, UNIT, ScoreGrid, counts_matrix
 from xgb_dp.evaluation.kinds import events_for
 from xgb_dp.evaluation.rows import Groups
-from xgb_dp.noisy_sums import Block, Later, Layout, Released, release, weights
+from xgb_dp.noisy_sums import Block, Later, Layout, NoisySums, release, weights
 
 EXAMPLES = settings(max_examples=100, deadline=None)
 SURE = 1e-7
@@ -134,7 +134,7 @@ def test_one_row_moves_the_second_step_within_its_room(seed, rows):
         + rng.exponential(rows, (b.copies, 2 * CELLS)) @ b.matrix.T
         for b in plan.blocks
     )
-    blocks = plan.aimed(Released(Layout(plan.blocks), first, 2000.0))
+    blocks = plan.aimed(NoisySums(Layout(plan.blocks), first, 2000.0))
     for shift in range(17):
         second = Layout(blocks, shift, "person")
         assert second.sensitivity2 <= plan.later.norm2 << (2 * shift)

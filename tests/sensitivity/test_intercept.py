@@ -81,14 +81,14 @@ def test_cells_of_weights(data):
             ]
             for n in (len(w), len(w) - 1)
         )
-        bound, touched = sensitivity.Labels.from_request(request).measure(person=False)
+        bound, touched = sensitivity.LabelSumSizes.from_request(request).measure(person=False)
         assert squared_distance(one, other) == bound == len(lists) << (2 * shift)
         assert np.count_nonzero(np.subtract(one, other)) == touched == len(lists)
         cells = np.searchsorted(weight_edges(most), w, side="right")
         expected = np.bincount(cells, minlength=sensitivity.LABEL_CELLS) << shift
         assert one[-sensitivity.LABEL_CELLS :] == expected.tolist()
     with pytest.raises(ValueError, match="another length"):
-        sensitivity.Labels.from_request(request | {"num_class": sensitivity.LABEL_CELLS})
+        sensitivity.LabelSumSizes.from_request(request | {"num_class": sensitivity.LABEL_CELLS})
 
 
 TARGETS: dict[str, Any] = {"lower": ["-4.0", "0.1", "-1e30"], "upper": ["4.0", "0.3", "1e30"]}

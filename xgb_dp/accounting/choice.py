@@ -20,7 +20,7 @@ from .curve import Curve, GridCurve, narrow
 from .events import GaussianEvent
 from .gaussian import BETA, GaussianTotals, gaussian_delta
 from .gaussian_domination import dominating_gaussian
-from .simplify import Choice, Terms
+from .simplify import ChoiceTerm, Terms
 
 _POINTS = 3  # of the envelope, for each standard deviation of the first release's loss
 _ABOVE = 5.0  # deviations above the mean that the envelope covers; the rest counts its last value
@@ -66,7 +66,7 @@ class _Envelope:
 class ChoiceCurve(Curve):
     """(epsilon, delta) of one choice among plans, by the exact curves of the plans."""
 
-    def __init__(self, choice: Choice, rows: int, work: float = 1e8) -> None:
+    def __init__(self, choice: ChoiceTerm, rows: int, work: float = 1e8) -> None:
         self._choice, self._rows, self._work = choice, rows, work
         self._unbounded = any(plan.others for plan in choice.plans)
         self._first = GaussianTotals.of(choice.first.gaussians, rows).mu
@@ -226,7 +226,7 @@ class WithChoices(Curve):
         return self._compose(self._terms.without_choices(*gaussians))
 
 
-def hull(choice: Choice, rows: int, selection_mu2: Callable[[float], float]) -> GaussianEvent:
+def hull(choice: ChoiceTerm, rows: int, selection_mu2: Callable[[float], float]) -> GaussianEvent:
     """A Gaussian release that costs at least as much, for accountants that add up mu^2."""
     worst = 0.0
     for way in choice.ways:

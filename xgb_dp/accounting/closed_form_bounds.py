@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from .curve import Curve
 from .events import GaussianEvent
-from .simplify import BoundedRange, Choice, Terms
+from .simplify import BoundedRange, ChoiceTerm, Terms
 
 _PURE_FROM = 8.0  # above, eps0 is less than eps0^2 / 8
 # One grid for every query: a smallest over a fixed set is monotone in all that the curves are.
@@ -111,7 +111,7 @@ class RDPCurve(Curve):
 
     def of_term(self, term: Any) -> Array:
         """The divergences of one term at each order; infinite where there is no bound."""
-        if isinstance(term, Choice):  # docs/proofs/choice.md: at each order the worst plan
+        if isinstance(term, ChoiceTerm):  # docs/proofs/choice.md: at each order the worst plan
             plans = [RDPCurve(way, self._rows).divergences for way in term.ways]
             return np.asarray(term.count * np.max(plans, axis=0) * _UP) if term.count else _NOTHING
         if isinstance(term, GaussianEvent):

@@ -21,7 +21,7 @@ from .curve import Curve, narrow, root_above
 from .events import Event, Repetitions, SelectionEvent
 from .gaussian import BETA, GaussianTotals, gaussian_delta
 from .pure import pure_curve
-from .simplify import Choice, Neighbours, OtherTerm, Terms, parts_of_run, simplify
+from .simplify import ChoiceTerm, Neighbours, OtherTerm, Terms, parts_of_run, simplify
 
 _UP = 1.0 + 1e-12
 # Below, the curve is not computed in doubles. What is mu-GDP, and discrete noise of the same mu, is
@@ -62,7 +62,9 @@ def _with_hulls(terms: Terms, coins: int, selection_mu2: Callable[[float], float
     in proportion to the group, and that of a selection grows less.
     """
     return Terms(
-        tuple(hull(t, coins, selection_mu2) if isinstance(t, Choice) else t for t in terms.listed)
+        tuple(
+            hull(t, coins, selection_mu2) if isinstance(t, ChoiceTerm) else t for t in terms.listed
+        )
     )
 
 
@@ -186,7 +188,7 @@ class _PrivateSelection(OtherTerm):
         return cls(event.count, event.repetitions, tuple(runs))
 
 
-class _RDPCurve(RDPCurve):
+class _SampledRDPCurve(RDPCurve):
     """The same with private selections."""
 
     def of_term(self, term: Any) -> npt.NDArray[np.float64]:
@@ -229,7 +231,7 @@ class RDPAccountant(Accountant):
                 listed.append(_PrivateSelection.of(event, neighbours.rows))
             else:
                 listed += simplify([event], neighbours.coins).listed
-        return _RDPCurve(Terms(tuple(listed)), neighbours.rows)
+        return _SampledRDPCurve(Terms(tuple(listed)), neighbours.rows)
 
 
 class GDPAccountant(Accountant):

@@ -271,7 +271,7 @@ def intercept_coordinates(
 
 
 @dataclass(frozen=True)
-class Labels:
+class LabelSumSizes:
     """The sums of labels that are released before the first tree."""
 
     kind: str
@@ -282,7 +282,7 @@ class Labels:
     exposures: bool  # whether exposures are summed too
 
     @classmethod
-    def from_request(cls, request: Mapping[str, Any]) -> Labels:
+    def from_request(cls, request: Mapping[str, Any]) -> LabelSumSizes:
         """The sums of a request in a plan."""
         kind = request["kind"]
         lists = sum(name in request for name in ("edges", "weight_edges"))

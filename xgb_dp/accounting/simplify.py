@@ -58,7 +58,7 @@ class BoundedRange:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChoiceTerm:
     """`count` choices among plans after a first release; `ways` are both together."""
 
     first: Terms
@@ -87,7 +87,7 @@ class OtherTerm(abc.ABC):
 class Terms:
     """What accountants compose, in an order that costs the most."""
 
-    listed: tuple[GaussianEvent | BoundedRange | Choice | OtherTerm, ...] = ()
+    listed: tuple[GaussianEvent | BoundedRange | ChoiceTerm | OtherTerm, ...] = ()
 
     @cached_property
     def gaussians(self) -> tuple[GaussianEvent, ...]:
@@ -102,9 +102,9 @@ class Terms:
         return tuple(r for r in each if r.count and r.eps0)
 
     @cached_property
-    def choices(self) -> tuple[Choice, ...]:
+    def choices(self) -> tuple[ChoiceTerm, ...]:
         """Choices among plans that happen."""
-        return tuple(t for t in self.listed if isinstance(t, Choice) and t.count)
+        return tuple(t for t in self.listed if isinstance(t, ChoiceTerm) and t.count)
 
     @cached_property
     def others(self) -> tuple[OtherTerm, ...]:
@@ -118,7 +118,7 @@ class Terms:
 
     def without_choices(self, *instead: GaussianEvent) -> Terms:
         """Some Gaussians, and everything that is no choice."""
-        return Terms((*instead, *(t for t in self.listed if not isinstance(t, Choice))))
+        return Terms((*instead, *(t for t in self.listed if not isinstance(t, ChoiceTerm))))
 
 
 def simplify(events: Iterable[Event], coins: int) -> Terms:
@@ -139,7 +139,7 @@ def touched(event: Event, coins: int) -> Sequence[Event]:
 
 
 @singledispatch
-def term_of(event: Event, coins: int) -> GaussianEvent | BoundedRange | Choice | OtherTerm:
+def term_of(event: Event, coins: int) -> GaussianEvent | BoundedRange | ChoiceTerm | OtherTerm:
     """What accountants compose for one event. Kinds that are defined elsewhere register theirs."""
     if isinstance(event, GaussianEvent):
         return event
@@ -151,7 +151,7 @@ def term_of(event: Event, coins: int) -> GaussianEvent | BoundedRange | Choice |
         first = simplify(event.first, coins)
         plans = tuple(simplify(option, coins) for option in event.options)
         ways = tuple(Terms((*first.listed, *plan.listed)) for plan in plans)
-        return Choice(first, plans, ways, event.count)
+        return ChoiceTerm(first, plans, ways, event.count)
     raise TypeError(f"Accountants do not know what the event {type(event).__name__} costs.")
 
 

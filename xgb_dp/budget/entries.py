@@ -15,7 +15,7 @@ from ..accounting.units import ONE_ROW, ROW, UNITS
 from ..data.parts import Part
 from ..errors import BudgetError, PrivacyParameterError, named, spelt
 from ..parameters.parse import parse_int
-from ..record.ledger_model import Released
+from ..record.ledger_model import RecordedRelease
 
 MOST = 1 << 20
 """Rows of a person, or persons together, that a total can be for."""
@@ -201,7 +201,7 @@ def read_entry(line: Mapping[str, Any]) -> Entry:
     return Entry(name, note, time, state, charge, events, unit, charged, part)
 
 
-def is_booked(release: Released, entries: Iterable[Entry]) -> bool:
+def is_booked(release: RecordedRelease, entries: Iterable[Entry]) -> bool:
     """Whether a release of a model is the one that an entry names: its name and its events."""
     if not any(event.count for event in release.events):
         return True

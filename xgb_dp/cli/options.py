@@ -35,7 +35,7 @@ _ENDINGS = {b"PAR1": ".parquet", b"\x1f\x8b": ".csv.gz"}  # by the first bytes
 _STDIN = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 
 
-class _Rows(click.Path):
+class _RowsPath(click.Path):
     """A file or folder of rows, or ``-`` for standard input: CSV, packed by gzip, or Parquet.
 
     Standard input is kept in memory, because commands read the names of columns first.
@@ -67,7 +67,7 @@ class _Rows(click.Path):
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FOLDER = click.Path(exists=True, file_okay=False, writable=True, path_type=Path)
 OUT = click.Path(dir_okay=False, path_type=Path)
-ROWS = _Rows(exists=True, allow_dash=True, path_type=Path)
+ROWS = _RowsPath(exists=True, allow_dash=True, path_type=Path)
 
 GROUP = "Rows, or persons, that epsilon protects together; by default as in the budget, or 1."
 

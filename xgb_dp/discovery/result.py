@@ -19,7 +19,7 @@ from ..accounting import Event, Unit, make_accountant
 from ..domain.domain import from_mapping
 from ..domain.yaml_text import format_yaml
 from ..errors import PrivacyParameterError
-from ..noisy_sums import ColumnPlan, Texts, Tree
+from ..noisy_sums import ColumnPlan, CountTree, Texts
 from ..record.formatting import round_up, visible
 from .column_reader import DATES
 
@@ -74,7 +74,7 @@ def found_text(released: Texts, total: float | None) -> FoundColumn:
     )
 
 
-def found_number(tree: Tree, kind: str, plan: ColumnPlan) -> FoundColumn:
+def found_number(tree: CountTree, kind: str, plan: ColumnPlan) -> FoundColumn:
     """A column of numbers or dates, from what was released of it."""
     present = sum(count for *_, count in tree.leaves)
     noise = math.sqrt(plan.number_sigma2) / 2**plan.number_shift
@@ -111,14 +111,14 @@ def _value(key: int) -> float:
     return 0.0 if abs(value) < float(np.finfo(np.float32).tiny) else value
 
 
-def _at(tree: Tree, mass: float, *, below: bool) -> float:
+def _at(tree: CountTree, mass: float, *, below: bool) -> float:
     """The end of the cell in which so many rows have passed: the lower one, or the upper one."""
     passed = np.cumsum([count for *_, count in tree.leaves])
     cells = np.flatnonzero(passed >= mass)
     return _value(tree.leaves[cells[0]][0 if below else 1]) if len(cells) else math.inf
 
 
-def _between(tree: Tree, mass: float, least: float, most: float) -> float:
+def _between(tree: CountTree, mass: float, least: float, most: float) -> float:
     """About the value below which so many rows lie, even within a cell in the order of floats."""
     passed = 0.0
     for low, high, count in tree.leaves:

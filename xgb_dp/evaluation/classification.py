@@ -23,7 +23,7 @@ import numpy.typing as npt
 from scipy.linalg import block_diag
 from scipy.special import expit, gammaincinv, ndtri
 
-from ..noisy_sums import Block, Floats, Ints, Later, Released
+from ..noisy_sums import Block, Floats, Ints, Later, NoisySums
 from .counts import (
     BINS,
     CELLS,
@@ -400,7 +400,7 @@ class Binary(ModelKind):
     def _cells(self, predictions: Floats, labels: Floats) -> list[Ints]:
         return [self.grid.cell(predictions) + CELLS * (labels > 0.5).astype(np.int64)]
 
-    def aimed(self, released: Released) -> tuple[Block, ...]:
+    def aimed(self, released: NoisySums) -> tuple[Block, ...]:
         """The blocks of the second step, from what the first has released."""
         share, noise = self.share * _AIMED_SHARE, released.noise / UNIT
         overall, *by_group = (
@@ -410,10 +410,10 @@ class Binary(ModelKind):
             return (Block(overall),)
         return Block(overall), Block(np.asarray(block_diag(*by_group), dtype=np.int64))
 
-    def _each(self, released: Released, level: float) -> list[TwoClasses]:
+    def _each(self, released: NoisySums, level: float) -> list[TwoClasses]:
         return [TwoClasses(one, level) for one in self._posteriors(released, draws=DRAWS)]
 
-    def _posteriors(self, released: Released, *, draws: int) -> list[Posterior]:
+    def _posteriors(self, released: NoisySums, *, draws: int) -> list[Posterior]:
         """What all steps so far say of all rows, and of each group."""
         matrix, size, posteriors = self.blocks[0].matrix, 2 * CELLS, []
         for number, ([sums], part) in enumerate(self._sets(released)):
@@ -593,7 +593,7 @@ class PairedModels(ModelKind):
     def _scores(self, margins: tuple[Floats, ...]) -> list[Ints]:
         return [grid.cell(m) for grid, m in zip(self.grids, margins, strict=True)]
 
-    def aimed(self, released: Released) -> tuple[Block, ...]:
+    def aimed(self, released: NoisySums) -> tuple[Block, ...]:
         """The blocks of the second step, from what the first has released."""
         pulls, limit = _pulls(*self._views(released, draws=1))
         ranks = math.sqrt(_AIMED_AUC) * np.clip(pulls.ravel() / limit, -1.0, 1.0)
@@ -604,19 +604,19 @@ class PairedModels(ModelKind):
             Block(np.trunc(_UNIT * whole).astype(np.int64)[np.newaxis]) for whole in (ranks, loss)
         )
 
-    def _views(self, released: Released, draws: int) -> tuple[Posterior, ...]:
+    def _views(self, released: NoisySums, draws: int) -> tuple[Posterior, ...]:
         return tuple(
             two_classes(grid, Solver.from_matrix(block.matrix), sums[0], released.noise, draws)
             for grid, block, sums in zip(self.grids, self.blocks, released.sums, strict=False)
         )
 
-    def _losses(self, released: Released, level: float) -> Values:
+    def _losses(self, released: NoisySums, level: float) -> Values:
         """Differences of the log loss as the first step tells them."""
         solver, sums = Solver.from_matrix(self.blocks[2].matrix), released.sums[2][0]
         return Values.from_sums(solver, sums, released.noise, 0.0, _LARGEST, level, _POWER)
 
     def report(
-        self, released: Released, cost: Cost, level: float, model: Any = None
+        self, released: NoisySums, cost: Cost, level: float, model: Any = None
     ) -> ComparisonReport:
         """Figures of both models and of their differences."""
         second = released.aimed

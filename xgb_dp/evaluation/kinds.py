@@ -15,7 +15,7 @@ from ..accounting import GaussianEvent, make_accountant
 from ..accounting.curve import doubled, narrow
 from ..accounting.gaussian import gaussian_mu
 from ..errors import BudgetError
-from ..noisy_sums import MOST_SIGMA2, Block, Floats, Ints, Later, Layout, Released
+from ..noisy_sums import MOST_SIGMA2, Block, Floats, Ints, Later, Layout, NoisySums
 from .report import EvaluationReport
 from .rows import Groups, Judged
 
@@ -76,13 +76,13 @@ class ModelKind(ABC):
         """The cells of a second step; None for those of the first."""
         return None
 
-    def views(self, released: Released, level: float) -> tuple[Any, Mapping[str, Any]]:
+    def views(self, released: NoisySums, level: float) -> tuple[Any, Mapping[str, Any]]:
         """Figures of all rows, and of each group."""
         overall, *by_group = self._each(released, level)
         names = () if self.groups is None else self.groups.names
         return overall, dict(zip(names, by_group, strict=True))
 
-    def _each(self, released: Released, level: float) -> list[Any]:
+    def _each(self, released: NoisySums, level: float) -> list[Any]:
         """Figures of all rows, then of each group."""
         return [self._view(s, released.noise * part, level) for s, part in self._sets(released)]
 
@@ -90,12 +90,12 @@ class ModelKind(ABC):
         """Figures of one set of rows, from the sums of all blocks."""
         raise NotImplementedError
 
-    def report(self, released: Released, cost: Any, level: float, model: Judged) -> Any:
+    def report(self, released: NoisySums, cost: Any, level: float, model: Judged) -> Any:
         """Figures of all rows and of each group, with what they cost."""
         overall, by_group = self.views(released, level)
         return EvaluationReport(model.kind, overall, by_group, cost, level, model.trees)
 
-    def _sets(self, released: Released) -> list[tuple[list[Floats], float]]:
+    def _sets(self, released: NoisySums) -> list[tuple[list[Floats], float]]:
         """Sums of all rows and of each group, with the part of the noise that they have."""
         if self.groups is None:
             return [([sums[0] for sums in released.sums], 1.0)]

@@ -10,7 +10,7 @@ from ..accounting.events import GaussianEvent, LaplaceEvent, PlainEvent
 from ..accounting.sensitivity import RowBound, candidate_cells, candidates_sens2
 from ..errors import PrivacyRefusal
 from ..parameters.parameter import PUBLIC, SPENDS, Config, Parameter, Rule, Table
-from ..parameters.parse import Choice, Whole
+from ..parameters.parse import OneOf, Whole
 from . import column_sums
 from .mechanism import (
     EXACT_BITS,
@@ -54,17 +54,17 @@ def _cells(s: Config) -> int | None:
 _PARAMETERS = (
     Parameter("dp_candidates", "where private split candidates come from: a tree of noisy counts "
               "over all floats, or noisy histograms on dp_feature_bounds, cut at equal mass or "
-              "refined round by round", Choice(("quantile_tree", "histogram", "adaptive")),
+              "refined round by round", OneOf(("quantile_tree", "histogram", "adaptive")),
               "quantile_tree", SPENDS, "candidates", Table.PUBLISHED, plan="candidates.kind"),
     Parameter("dp_candidate_rounds", "in how many rounds, from the first one on, candidates are "
               "released", _rounds, _default_rounds, SPENDS, "candidates", Table.PUBLISHED,
               unit="rounds", values="int >= 1", shown="1; 'adaptive' 5; tree_method='dp_approx' "
               "all", plan="candidates.rounds"),
     Parameter("dp_candidate_weight", "what a row adds to the counts of candidates: 1, or its "
-              "Hessian", Choice(("count", "hessian")), _weight, PUBLIC, "candidates",
+              "Hessian", OneOf(("count", "hessian")), _weight, PUBLIC, "candidates",
               Table.PUBLISHED, shown="'count'; 'adaptive' and tree_method='dp_approx' 'hessian'"),
     Parameter("dp_candidate_noise", "the noise of the counts of candidates",
-              Choice(("gaussian", "laplace")), "gaussian", SPENDS, "candidates", Table.PUBLISHED),
+              OneOf(("gaussian", "laplace")), "gaussian", SPENDS, "candidates", Table.PUBLISHED),
     Parameter("dp_candidate_cells", "the number of cells of the public grid under noisy histograms",
               Whole(2, 65536), _cells, PUBLIC, "candidates", Table.PUBLISHED, unit="cells",
               shown="'histogram' 256; 'adaptive' max_bin"),

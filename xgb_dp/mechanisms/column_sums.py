@@ -12,7 +12,7 @@ from ..accounting.events import GaussianEvent, PlainEvent
 from ..accounting.sensitivity import RowBound, columns_sens2
 from ..errors import PrivacyRefusal
 from ..parameters.parameter import SPENDS, Config, Parameter, Rule, Table
-from ..parameters.parse import Choice
+from ..parameters.parse import OneOf
 from .mechanism import EXACT_BITS, DrawBudget, Mechanism, Noise, count_noise
 
 SHARE = 2.0 / 3.0
@@ -24,7 +24,7 @@ _PARAMETERS = (
     Parameter("dp_start", "what the trees start from: the intercept; or noisy sums of the cells "
               "above 0 of each class in each column. With these and dp_features_per_tree the other "
               "trees are offered the columns that say most",
-              Choice(("intercept", "columns")), "intercept", SPENDS, "sensitivity",
+              OneOf(("intercept", "columns")), "intercept", SPENDS, "sensitivity",
               Table.DEFAULT, shown="'intercept'; open rounds, two classes: may be 'columns'"),
 )
 _RULES = (

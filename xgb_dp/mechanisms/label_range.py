@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..accounting.events import GaussianEvent, PlainEvent
-from ..accounting.sensitivity import LABEL_CELLS, Labels, RowBound
+from ..accounting.sensitivity import LABEL_CELLS, LabelSumSizes, RowBound
 from ..parameters.parameter import SPENDS, Config, Parameter, Rule, Table
-from ..parameters.parse import Choice
+from ..parameters.parse import OneOf
 from .label_sums import labels_request
 from .mechanism import EXACT_BITS, DrawBudget, Mechanism, Noise, count_noise
 
@@ -56,14 +56,14 @@ _PARAMETERS = (
     Parameter("dp_target_unit", "the unit of the gradients of a regression, and of the range of "
               "its labels. 'released' follows noisy counts of the labels, so that a range that is "
               "declared too wide costs little; 'declared' is half of "
-              "dp_target_bounds", Choice(("released", "declared")), _pays, SPENDS, "sensitivity",
+              "dp_target_bounds", OneOf(("released", "declared")), _pays, SPENDS, "sensitivity",
               Table.DEFAULT, shown="'declared'; regression by the default without "
               "dp_gradient_bound and dp_budget_shares 'released'"),
     Parameter("dp_weight_unit", "what the weight of a row is divided by, so that rows count at "
               "most one. 'released' follows noisy counts of the weights; heavier rows "
               "count as that unit, and penalties and min_child_weight are in it. "
               "'declared' keeps weights as they are",
-              Choice(("released", "declared")), _weights_pay, SPENDS, "sensitivity",
+              OneOf(("released", "declared")), _weights_pay, SPENDS, "sensitivity",
               Table.DEFAULT, shown="'declared'; with dp_max_weight above 1 by the default without "
               "dp_gradient_bound, dp_hessian_weight and dp_budget_shares 'released'",
               recorded=False),
@@ -156,11 +156,11 @@ class LabelRange(Mechanism):
         if request is None:
             return None
         return cls(
-            bound, Labels.from_request(request).count // LABEL_CELLS, request.get("shift", 0)
+            bound, LabelSumSizes.from_request(request).count // LABEL_CELLS, request.get("shift", 0)
         )
 
     def _measure(self, shift: int) -> tuple[int, int]:
-        cells = Labels("range", shift, True, self.lists * LABEL_CELLS, False, False)
+        cells = LabelSumSizes("range", shift, True, self.lists * LABEL_CELLS, False, False)
         return cells.measure(person=self.persons)
 
     def noise(self, budget: DrawBudget, grid_bits: int) -> Noise:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..accounting.events import GaussianEvent, PlainEvent
-from ..accounting.sensitivity import LABEL_CELLS, Labels, RowBound
+from ..accounting.sensitivity import LABEL_CELLS, LabelSumSizes, RowBound
 from ..errors import PrivacyParameterError
 from ..parameters import parse
 from ..parameters.parameter import PUBLIC, Config, Parameter, Rule, Table
@@ -132,7 +132,7 @@ class LabelSums(Mechanism):
     parameters = _PARAMETERS
     rules = _RULES
 
-    labels: Labels  # the sums
+    labels: LabelSumSizes  # the sums
     draws: int = 1  # how often they are released, of labels clipped elsewhere each time
 
     @classmethod
@@ -178,7 +178,7 @@ class LabelSums(Mechanism):
         request = plan["before"].get("intercept")
         if request is None:
             return None
-        return cls(bound, Labels.from_request(request), request["draws"])
+        return cls(bound, LabelSumSizes.from_request(request), request["draws"])
 
     @property
     def label(self) -> str:

@@ -10,7 +10,7 @@ from ..accounting.events import GaussianEvent, LaplaceEvent, PlainEvent
 from ..accounting.sensitivity import RowBound, leaf_coordinates, leaf_sens
 from ..errors import PrivacyRefusal
 from ..parameters.parameter import FREE, PUBLIC, SPENDS, Config, Parameter, Rule, Table
-from ..parameters.parse import Choice, Flag, Number
+from ..parameters.parse import Flag, Number, OneOf
 from .mechanism import DrawBudget, Mechanism, Noise, grid_sigma2, laplace_scale
 from .splits import NOISY_SUMS
 
@@ -30,11 +30,11 @@ def _shrinkage(name: str, value: Any, s: Config) -> bool:
 # fmt: off
 _PARAMETERS = (
     Parameter("dp_leaf", "how a leaf gets its value: by a Newton step, or as a mean gradient, in "
-              "which every row counts 1 instead of its Hessian", Choice(("newton", "gradient")),
+              "which every row counts 1 instead of its Hessian", OneOf(("newton", "gradient")),
               "newton", PUBLIC, "leaves", Table.PUBLISHED),
     Parameter("dp_leaf_noise", "what gets the noise in a leaf: its sums (Gaussian or Laplace), or "
               "its value (Laplace). With 'output' min_child_weight is a floor in the denominator",
-              Choice(LEAF_NOISES), "gaussian", SPENDS, "leaves",
+              OneOf(LEAF_NOISES), "gaussian", SPENDS, "leaves",
               Table.PUBLISHED, plan="leaf.noise"),
     Parameter("dp_geometric_clip", "clips the values of round t to (1 - eta)^t gradient bounds",
               Flag(), False, PUBLIC, "leaves", Table.PUBLISHED,

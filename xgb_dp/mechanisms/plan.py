@@ -22,7 +22,7 @@ from ..accounting.events import (
     event_from_json,
     with_unit,
 )
-from ..accounting.sensitivity import Labels, RowBound
+from ..accounting.sensitivity import LabelSumSizes, RowBound
 from ..accounting.units import PERSON, ROW
 from ..errors import LedgerError
 from .candidates import Candidates
@@ -256,8 +256,8 @@ def _read(kind: type[Any], data: Mapping[str, Any]) -> Any:
     values = dict(data)
     for item in fields(kind):
         value = values[item.name]
-        if item.type == "Labels":
-            values[item.name] = _read(Labels, value)
+        if item.type == "LabelSumSizes":
+            values[item.name] = _read(LabelSumSizes, value)
         elif type(value) not in _TYPES[str(item.type)]:
             raise TypeError(item.name)
         elif type(value) is int:

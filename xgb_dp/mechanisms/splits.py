@@ -11,7 +11,7 @@ from ..accounting.events import ExponentialEvent, PlainEvent
 from ..accounting.sensitivity import MAX_RANGE, RowBound, range_int
 from ..errors import BudgetError, LedgerError, PrivacyRefusal
 from ..parameters.parameter import FREE, PUBLIC, SPENDS, Config, Parameter, Rule, Table
-from ..parameters.parse import Choice, Flag, Number, Whole
+from ..parameters.parse import Flag, Number, OneOf, Whole
 from .mechanism import DrawBudget, Mechanism, Noise
 
 SPLITS = ("exponential", "random", "partial", "histogram")
@@ -73,19 +73,19 @@ def _selections_only(name: str) -> Rule:
 
 # fmt: off
 _PARAMETERS = (
-    Parameter("dp_score", "the utility of a split", Choice(SCORES), "l1", PUBLIC,
+    Parameter("dp_score", "the utility of a split", OneOf(SCORES), "l1", PUBLIC,
               "exponential-mechanism", Table.PUBLISHED, plan="score"),
     Parameter("dp_score_clip", "the largest leaf weight tau in the score 'newton'",
               Number(0, 1e6, open_low=True), 0.5, PUBLIC, "exponential-mechanism", Table.PUBLISHED,
               unit="leaf weight", values="> 0", plan="score_clip"),
     Parameter("dp_tree_shape", "whether a split is chosen for each node, for each level, or both "
-              "in turn", Choice(("alternate", "per_node", "oblivious")), of_trees("dp_tree_shape"),
+              "in turn", OneOf(("alternate", "per_node", "oblivious")), of_trees("dp_tree_shape"),
               PUBLIC, "exponential-mechanism", Table.DEFAULT, shown="open rounds: follows the "
               "rows; else 'alternate', classification with dp_epsilon / dp_group >= 1 'oblivious'",
               plan="shape"),
     Parameter("dp_class_trees", "how trees of several classes or targets are split: one choice for "
               "all trees of a round, by the norm over the classes, or one choice for each tree",
-              Choice(("joint", "per_class")), _class_trees, SPENDS, "exponential-mechanism",
+              OneOf(("joint", "per_class")), _class_trees, SPENDS, "exponential-mechanism",
               Table.DEFAULT, shown="several classes with dp_split='exponential', dp_score='l1' and "
               "dp_gradient_clip='prediction' 'joint'; else, and in other presets, 'per_class'",
               plan="class_trees"),

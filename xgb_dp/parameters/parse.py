@@ -196,7 +196,7 @@ parse_flag = Flag()
 
 
 @dataclass(frozen=True)
-class Choice:
+class OneOf:
     """Reads one of some names."""
 
     names: tuple[str, ...]

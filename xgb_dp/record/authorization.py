@@ -23,7 +23,7 @@ from typing import Any, Protocol, TypeAlias
 from ..accounting import Event, Unit, one_unit
 from ..data.parts import Part
 from ..errors import POLICY, BudgetError
-from .ledger_model import Released
+from .ledger_model import RecordedRelease
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class ReleaseRequest:
     private: bool  # whether noise is drawn, from the operating system's key
     unit: Unit  # whom it was calibrated for
     part: Part | None = None  # the part of the rows that is read; None for all, or if not known
-    earlier: tuple[Released, ...] = ()  # what the model that is continued has released
+    earlier: tuple[RecordedRelease, ...] = ()  # what the model that is continued has released
 
 
 Gate: TypeAlias = Callable[[ReleaseRequest], Sequence[str | None]]
@@ -110,7 +110,7 @@ def authorize(
     private: bool,
     unit: Unit | None = None,
     part: Part | None = None,
-    earlier: Sequence[Released] = (),
+    earlier: Sequence[RecordedRelease] = (),
 ) -> tuple[str | None, ...]:
     """Ask the gate in force, if there is one. Reads no data."""
     held = _GATE.get()

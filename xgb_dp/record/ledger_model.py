@@ -302,7 +302,7 @@ _OPTIONAL = {"mechanisms", "drawn", "trees", "start", "entry"}  # where they are
 
 
 @dataclass(frozen=True)
-class Released:
+class RecordedRelease:
     """What was released at once, fixed before the first of its events."""
 
     name: str  # what it is, in words
@@ -349,15 +349,15 @@ class TrainingRecord:
         return self.public.get("evaluations", ())
 
     @property
-    def releases(self) -> tuple[Released, ...]:
+    def releases(self) -> tuple[RecordedRelease, ...]:
         """The training itself and the evaluations after it."""
         sizes = [evaluation["events"] for evaluation in self.evaluations]
         ends = [len(self.events) - sum(sizes[i:]) for i in range(len(sizes) + 1)]
-        out = [Released("training", self.events[: ends[0]], self.entry)]
+        out = [RecordedRelease("training", self.events[: ends[0]], self.entry)]
         for number, evaluation in enumerate(self.evaluations):
             events = self.events[ends[number] : ends[number + 1]]
             what = DISCOVERY if evaluation.get("method") == DISCOVERY else "evaluation"
-            out.append(Released(f"{what} {number + 1}", events, evaluation.get("entry")))
+            out.append(RecordedRelease(f"{what} {number + 1}", events, evaluation.get("entry")))
         return tuple(out)
 
     def booked(self, entries: Sequence[str | None]) -> TrainingRecord:
@@ -556,7 +556,7 @@ class Ledger:
         return self.private and self.noise == "os" and self.is_complete
 
     @property
-    def releases(self) -> tuple[Released, ...]:
+    def releases(self) -> tuple[RecordedRelease, ...]:
         """What was released at once, in order."""
         return tuple(
             replace(

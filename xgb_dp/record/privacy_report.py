@@ -34,7 +34,7 @@ from .formatting import (
     visible,
 )
 from .ledger import read_ledger
-from .ledger_model import Ledger, Released, TrainingRecord
+from .ledger_model import Ledger, RecordedRelease, TrainingRecord
 from .pipelines import fitted_in, taken_apart
 from .privacy_warnings import concerns, doubts, scope
 from .spending import Spending, spending
@@ -430,7 +430,7 @@ def _may_be_same(a: TrainingRecord, b: TrainingRecord) -> bool:
     )  # fmt: skip
 
 
-def _name(training: TrainingRecord, number: int, release: Released) -> object:
+def _name(training: TrainingRecord, number: int, release: RecordedRelease) -> object:
     """What tells a release apart from all others: its training, or its entry in a book."""
     if not number:
         return training.id, release.events

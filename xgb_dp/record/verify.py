@@ -26,7 +26,7 @@ from ..engine import json_texts, ubjson
 from ..engine.models import file_bytes, is_json
 from ..engine.saved_model import SavedModel
 from ..errors import LedgerError, PrivacyParameterError
-from ..parameters.parse import Choice, Number
+from ..parameters.parse import Number, OneOf
 from ..request.arguments import takes
 from . import ledger
 from .authorization import read_policy
@@ -238,7 +238,7 @@ def verify(
     if max_epsilon is not None:
         max_epsilon = Number(0.0, open_low=True, finite=False)("max_epsilon", max_epsilon)
     if unit is not None:
-        Choice(tuple(UNITS))("unit", unit)
+        OneOf(tuple(UNITS))("unit", unit)
     checks: list[Check] = []
     data, file = _content(model, signed=signers is not None)
     described = {

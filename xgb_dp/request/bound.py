@@ -10,7 +10,7 @@ import math
 from ..accounting.sensitivity import BALLS, RowBound
 from ..errors import PrivacyRefusal
 from ..parameters.parameter import PUBLIC, Config, Parameter, Rule, Table
-from ..parameters.parse import Choice, Number
+from ..parameters.parse import Number, OneOf
 from .objectives import CLIPS, TARGETS
 
 _COARSEST_GRID = 16  # steps of a gradient C
@@ -89,7 +89,7 @@ PARAMETERS = (
               "Hessian by a factor of the prediction, which does not bias probabilities; "
               "'row_weight' scales by the norm of the row; 'clip' clips the gradient alone; "
               "'filter' leaves rows beyond the bound out of a round",
-              Choice(("prediction", "row_weight", "clip", "filter")), _gradient_clip, PUBLIC,
+              OneOf(("prediction", "row_weight", "clip", "filter")), _gradient_clip, PUBLIC,
               "sensitivity", Table.DEFAULT, shown="'prediction'; regression and dp_leaf='gradient' "
               "'clip'"),
     Parameter("dp_hessian_weight", "the weight r of the second derivative in the norm sqrt(g^2 + r "

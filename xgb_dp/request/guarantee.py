@@ -10,7 +10,7 @@ from typing import Any
 from ..accounting import ACCOUNTANTS, Unit, event_from_json, one_unit
 from ..errors import PrivacyParameterError, named, spelt
 from ..parameters.parameter import PUBLIC, SPENDS, Config, Parameter, Rule, Table
-from ..parameters.parse import Choice, Flag, Number, Whole
+from ..parameters.parse import Flag, Number, OneOf, Whole
 from ..published.systems import PRESETS
 from .budget_shares import resolve_shares
 
@@ -112,10 +112,10 @@ PARAMETERS = (
               "then has a smaller epsilon. With dp_privacy_id it counts persons, such as those of "
               "a household", Whole(1, 1 << 20), 1, SPENDS, "neighbours", unit="rows or persons"),
     Parameter("dp_preset", "a published system. It sets the components below; keys that you give "
-              "override it", Choice(tuple(PRESETS)), "default", PUBLIC, "presets",
+              "override it", OneOf(tuple(PRESETS)), "default", PUBLIC, "presets",
               values="a name of xgb_dp.presets.PRESETS"),
     Parameter("dp_accountant", "the accountant that certifies dp_epsilon. The report can recompute "
-              "epsilon with any of them", Choice(tuple(ACCOUNTANTS)), "exact", SPENDS, "accounting",
+              "epsilon with any of them", OneOf(tuple(ACCOUNTANTS)), "exact", SPENDS, "accounting",
               Table.DEFAULT, shown="'exact', the tightest"),
     Parameter("dp_budget_shares", "how mu^2, the budget in Gaussian terms, is divided among the "
               "releases", lambda name, value, s: resolve_shares(value, s),

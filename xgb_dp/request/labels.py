@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import PrivacyParameterError, PrivacyRefusal, named, spelt
 from ..parameters import parse
 from ..parameters.parameter import PUBLIC, Config, Parameter, Rule, Table
-from ..parameters.parse import Choice, Number, Whole
+from ..parameters.parse import Number, OneOf, Whole
 from .objectives import OBJECTIVES, OWN_PARAMETERS, REFUSED_OBJECTIVES
 from .program import own_objective
 
@@ -164,7 +164,7 @@ PARAMETERS = (
               values="number in (1, 2); reg:tweedie only", shown="1.5", xgboost=True,
               recorded=False),
     Parameter("aft_loss_distribution", "law of the logarithm of times",
-              Choice(("normal", "logistic", "extreme")),
+              OneOf(("normal", "logistic", "extreme")),
               _of_objective("aft_loss_distribution", "logistic"), PUBLIC, "XGBoost", Table.LOSSES,
               values="'normal', 'logistic' or 'extreme'; survival:aft only",
               shown="'logistic', whose gradients are bounded", xgboost=True, recorded=False),

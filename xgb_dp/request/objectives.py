@@ -162,7 +162,7 @@ class Measured:
         return asdict(self)
 
 
-class _Means(Loss):
+class _MeanLoss(Loss):
     """Means on the log scale.
 
     The mean of the labels is released first, and after it the mean of labels that are cut at a few
@@ -194,7 +194,7 @@ class _Means(Loss):
         return {"power": power, **Measured(mean, self.cap(s, mean), mean, start).to_plan()}
 
 
-class _Times(Loss):
+class _SurvivalLoss(Loss):
     """Times on the log scale."""
 
     name = "survival"
@@ -275,7 +275,7 @@ class _Shares(Loss):
         return 0.5
 
 
-class _Labels(_Shares):
+class _LabelsLoss(_Shares):
     """Logistic loss of several labels of 0 and 1. Their norm follows from the predictions."""
 
     name = "labels"
@@ -365,8 +365,8 @@ class _Own(Loss):
         return dict(s["dp_objective"].plan(s))
 
 
-QUANTILES, MEANS, TIMES, TARGETS = _Quantiles(), _Means(), _Times(), _Targets()
-SHARES, LABELS, PSEUDO_HUBER, SQUARED_LOG = _Shares(), _Labels(), _PseudoHuber(), _SquaredLog()
+QUANTILES, MEANS, TIMES, TARGETS = _Quantiles(), _MeanLoss(), _SurvivalLoss(), _Targets()
+SHARES, LABELS, PSEUDO_HUBER, SQUARED_LOG = _Shares(), _LabelsLoss(), _PseudoHuber(), _SquaredLog()
 OWN_LOSS = _Own()
 
 

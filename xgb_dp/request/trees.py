@@ -8,7 +8,7 @@ from ..errors import PrivacyRefusal
 from ..mechanisms import sampling
 from ..mechanisms.splits import SPLITS, of_trees
 from ..parameters.parameter import PUBLIC, SPENDS, Config, Parameter, Rule, Table
-from ..parameters.parse import Choice, Flag, Number, Reader, Whole, plain, shown
+from ..parameters.parse import Flag, Number, OneOf, Reader, Whole, plain, shown
 from .schema import by_column, interaction_sets, monotone_directions
 
 
@@ -56,7 +56,7 @@ PARAMETERS = (
     Parameter("dp_split", "choice of splits: the exponential mechanism; a random feature and cut, "
               "which reads no data and costs nothing; the best of one random cut for each feature, "
               "or of all, on noisy sums, which give the leaves too",
-              Choice(SPLITS), "exponential", SPENDS,
+              OneOf(SPLITS), "exponential", SPENDS,
               "exponential-mechanism", Table.PUBLISHED, plan="split"),
     *sampling.PARAMETERS,
     Parameter("dp_features_per_tree", "the number of features that a tree may use",
@@ -65,7 +65,7 @@ PARAMETERS = (
               "exponential-mechanism", Table.PUBLISHED, unit="features", values="int >= 1",
               shown="all (or colsample_bytree)", plan="features_per_tree"),
     Parameter("dp_feature_order", "whether trees take their features at random or in turn",
-              Choice(("random", "cyclic")), "random", PUBLIC, "exponential-mechanism",
+              OneOf(("random", "cyclic")), "random", PUBLIC, "exponential-mechanism",
               Table.PUBLISHED),
     Parameter("tree_method", "selects private training. 'dp_approx' releases candidates for every "
               "tree", _tree_method, _no_tree_method, PUBLIC, "XGBoost",

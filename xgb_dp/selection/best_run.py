@@ -281,7 +281,7 @@ def _repetitions(family: str | None, mean_runs: float | None, settings: int) -> 
 
 
 @dataclass(frozen=True)
-class _Run(Run):
+class _SelectionRun(Run):
     trial: Trial
     score: ScoreValue
 
@@ -323,10 +323,10 @@ def _best_run(
     judge: Score,
     fit: RowsWithPersons,
     valid: RowsWithPersons,
-) -> _Run:
+) -> _SelectionRun:
     """The best of a secret number of runs. Everything else about them is forgotten."""
 
-    def run() -> _Run:
+    def run() -> _SelectionRun:
         position = secrets.randbelow(len(candidates))
         trial = candidates[position]
         booster = _train(trial, plan, plan.runs[position], fit)
@@ -338,7 +338,7 @@ def _best_run(
             None if valid.persons is None else valid.persons.codes,
             Predicted.from_settings(trial.settings),
         )
-        return _Run(booster, value.rank, value.events, trial, value)
+        return _SelectionRun(booster, value.rank, value.events, trial, value)
 
     return best_of(plan.event, run)
 
@@ -410,7 +410,7 @@ def _chosen(trial: Trial, taken: int | None) -> dict[str, Any]:
 
 
 def _result(
-    best: _Run,
+    best: _SelectionRun,
     judge: Score,
     target: tuple[float, float],
     part: Part | None,

@@ -46,7 +46,7 @@ from ..record.authorization import (
 )
 from ..record.claim import Draws
 from ..record.content import content_of_booster, store_bound
-from ..record.ledger_model import DISCOVERY, Ledger, PublicStart, Released, TrainingRecord
+from ..record.ledger_model import DISCOVERY, Ledger, PublicStart, RecordedRelease, TrainingRecord
 from ..request import masking
 from ..request.settings import ReleasedRange, Settings
 from . import start
@@ -311,7 +311,7 @@ class Training:
         return low, callback
 
     @property
-    def _released(self) -> tuple[Released, ...]:
+    def _released(self) -> tuple[RecordedRelease, ...]:
         """What the model rests on: what the one that it continues has released, and the look."""
         continued = () if self.earlier is None else self.earlier.releases
         return (*continued, *released_by(self.settings["dp_discovered"]))
@@ -458,9 +458,9 @@ def _fixed_content(model: Any) -> dict[str, str]:
     return {name: v for name, v in content_of_booster(model).items() if name != "categories"}
 
 
-def released_by(look: Mapping[str, Any] | None) -> tuple[Released, ...]:
+def released_by(look: Mapping[str, Any] | None) -> tuple[RecordedRelease, ...]:
     """What a look has released, as a budget sees it; empty where there was none."""
-    return () if look is None else (Released(DISCOVERY, look["events"], look["entry"]),)
+    return () if look is None else (RecordedRelease(DISCOVERY, look["events"], look["entry"]),)
 
 
 def with_look(model: Any, record: Ledger, look: Mapping[str, Any] | None) -> Ledger:
