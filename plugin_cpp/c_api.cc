@@ -34,7 +34,7 @@ void Return(std::string text, char const** out) {
 }
 
 std::shared_ptr<DMatrix> const& GetMatrix(DMatrixHandle handle) {
-  CHECK(handle) << "There is no DMatrix: give one that was made.";
+  CHECK(handle) << "The handle of the DMatrix is null.";
   return *static_cast<std::shared_ptr<DMatrix>*>(handle);
 }
 }  // namespace

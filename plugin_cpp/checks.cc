@@ -124,8 +124,7 @@ void CheckRows(Context const* ctx, Plan const& plan, DMatrix* p_fmat) {
     CheckFeatures(ctx, plan, page);
     CHECK(page.Size() <= Limits().batch)  // CHECK_LE would print the number of rows
         << "There are too many rows in one batch, which takes fewer than 2^32: give the rows in "
-           "several "
-        << "batches, by a `DataIter`.";
+           "several batches, by a `DataIter`.";
     n_bytes += BinnedSize(plan, page);
   });
   CheckDiskSpace(p_fmat, n_bytes);

@@ -138,7 +138,7 @@ class ProgramLoss : public Loss {
       for (std::size_t k = 0; k < program_.size(); ++k) {
         values[k] = this->Value(program_[k], rows, i, values);
       }
-      // The unit of margins, so that the gradient is that of the user.
+      // The unit of margins, so that the gradient is the gradient of the user.
       g[i] = values[gradient_];
       h[i] = values[hessian_] * unit_;
     }

@@ -84,7 +84,7 @@ std::vector<LocalInt> SumLabels(Request const& request, std::vector<LabelRange> 
   CHECK(!times || first_times.size() == n_rows);
   CHECK(!exposures || margins.Shape(0) == n_rows);
   CHECK(n_rows == 0 || times || n_labels == 1 || labels.Shape(1) == n_labels)
-      << "The request for an intercept is for another number of targets.";
+      << "The request before the trees is for another number of targets.";
   auto n_sums = n_labels + (counts_rows ? 1 : 0) + (exposures ? 1 : 0);
   return request.Sum(n_sums, [&](std::size_t i, auto&& add) {
     for (std::size_t k = 0; k < n_labels; ++k) {

@@ -165,7 +165,7 @@ MaskedSums::Words MaskedSums::Acknowledge(Words const& said) {
 
 std::vector<std::int64_t> MaskedSums::Unmask(Words const& heard) {
   this->Go(Step::kUnmask, Step::kFailed);
-  CHECK(wrong_ < 0) << "Masked sums: what this worker was told as the numbers of worker " << wrong_
+  CHECK(wrong_ < 0) << "Masked sums: the message received from worker " << wrong_
                     << " does not come from there, was changed on its way, or belongs to another "
                        "release, another training or other results than this worker has seen. The "
                        "training has ended. Let the parties look at the links between them.";
@@ -183,8 +183,7 @@ std::vector<std::int64_t> MaskedSums::Unmask(Words const& heard) {
     CHECK(out.back() >= -kMaxSum && out.back() <= kMaxSum)
         << "Masked sums: a sum is larger than rows and noise can make it, so a worker has sent "
            "numbers that cannot come from its rows. The training has ended: find out which party "
-           "runs "
-           "another program.";
+           "runs another program.";
   }
   step_ = Step::kSendShares;
   return out;

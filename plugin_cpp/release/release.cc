@@ -21,8 +21,7 @@ MaskedSums::Words ExchangeAll(Context const* ctx, MaskedSums::Words const& mine)
   auto result = collective::Allgather(ctx, linalg::MakeVec(all.data(), all.size()));
   CHECK(result.OK())
       << "A worker has dropped out of a masked sum, or cannot be reached. The training has ended; "
-         "what was released before it is in the ledger. Start a new training with the workers that "
-         "are left. "
+         "earlier releases are in the ledger. Start a new training with the other workers. "
       << result.Report();
   return all;
 }
@@ -64,7 +63,7 @@ void Release::OpenPads(std::string const& plan_id, bool last) {
   CHECK(masking_.workers == collective::GetWorldSize() && sums->World() == masking_.workers &&
         sums->Rank() == collective::GetRank())
       << "The noise of this masked training was divided among " << masking_.workers
-      << " workers, which are not those that train.";
+      << " workers, but other workers train.";
   masked_ = std::move(sums);
 }
 
@@ -155,8 +154,7 @@ std::vector<std::int64_t> Release::SumMasked(std::vector<std::int64_t> local,
 template <typename Utilities>
 std::vector<std::int64_t> Release::Select(SelectionEvent const& event, std::size_t n_choices,
                                           Utilities const& utilities) {
-  CHECK(!masking_.IsOn())
-      << "A selection needs exact sums, which no worker has of a masked training.";
+  CHECK(!masking_.IsOn()) << "A selection needs exact sums, which a masked training does not have.";
   if (rng_) {
     ledger_.Record(event, 0);
   }

@@ -56,7 +56,7 @@ inline void SumOverWorkers(Context const* ctx, std::int64_t* values, std::size_t
   SafeColl(collective::Broadcast(ctx, all, 0));
 }
 
-/** @brief Replace the numbers of the other workers by the ones of rank 0. */
+/** @brief Broadcast the numbers of rank 0. */
 template <typename T>
 void TakeFromRankZero(Context const* ctx, T* values, std::size_t size) {
   if (size > 0) {

@@ -138,8 +138,9 @@ Persons::Persons(common::Span<std::uint32_t const> codes, std::size_t n_persons)
     : codes_(codes.data(), codes.data() + codes.size()), counts_(n_persons) {
   // Numbers of rows and persons are private: they must not be in a message.
   CHECK(codes.size() < std::numeric_limits<std::uint32_t>::max() && n_persons <= codes.size())
-      << "A worker takes less than 2^32 rows where the unit of privacy is a person, and each "
-      << "person has a row.";
+      << "With persons as the unit of privacy, a worker takes fewer than 2^32 rows, and each "
+         "person "
+         "has a row.";
   for (auto code : codes_) {
     CHECK(code < n_persons) << "The code of a person is out of range.";
     ++counts_[code];
@@ -240,8 +241,7 @@ void Persons::Set(std::shared_ptr<DMatrix> const& p_fmat, std::shared_ptr<Person
   // Not CHECK_EQ, which would print the number of rows.
   CHECK(!persons || persons->NumRows() == p_fmat->Info().num_row_)
       << "`dp_privacy_id` must have one id for each row of the DMatrix. Give the ids anew after "
-         "the "
-         "rows have changed.";
+         "the rows have changed.";
   if (persons) {
     persons->SortRows(p_fmat.get());
   }

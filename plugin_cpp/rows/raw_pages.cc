@@ -109,8 +109,7 @@ void CheckFeatures(Context const* ctx, Plan const& plan, SparsePage const& page)
     }
   });
   CHECK(finite) << "A row has an infinite feature. Features are finite or missing. Drop or replace "
-                   "such cells "
-                   "row by row.";
+                   "such cells row by row.";
   CHECK(declared) << "A row has a category outside the domain declared in `dp_categories`. Declare "
                   << "every category that may occur, or map unknown ones to missing.";
 }

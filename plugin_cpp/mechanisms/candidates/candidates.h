@@ -147,7 +147,7 @@ class Candidates {
  public:
   explicit Candidates(CandidateParts const& parts);
 
-  /** @brief Release the candidates of private features, and look up those of public ones. */
+  /** @brief Release the candidates of private features, and look up public ones. */
   [[nodiscard]] common::HistogramCuts MakeCuts(CandidateRows const& rows);
 
   /** @brief The features with a @ref NarrowRange in a release, by index. */

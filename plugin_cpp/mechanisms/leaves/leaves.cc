@@ -160,7 +160,7 @@ class PersonLeaves {
   void AddOne(PersonGroup const& group, std::size_t l, std::uint32_t const* rows,
               PersonRows const& given, std::vector<LeafT> const& leaf, std::vector<LocalSum>* out) {
     auto n_class = given.size(), n_leaves = sums_.size() / n_class;
-    // The leaves of all rows, of which repetitions have no sums left; or all leaves.
+    // The leaf of each row, or all leaves. A repeated leaf has no sums left.
     bool is_short = group.rows <= n_leaves;
     auto n_listed = is_short ? group.rows : n_leaves;
     first_.resize(n_listed);

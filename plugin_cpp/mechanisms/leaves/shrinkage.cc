@@ -225,7 +225,7 @@ std::vector<double> StrataPrior::Fit(std::vector<NodeSum> const& leaves, double 
     }
     model->Solve(prior, &mean, &variance);
   };
-  // Expectation maximisation for the variances of this tree, mixed with those of earlier ones.
+  // Expectation maximisation for the variances of this tree, mixed with earlier estimates.
   auto current = variance_;
   for (std::int32_t i = 0; i < kIterations; ++i) {
     solve(&shown, current);

@@ -143,14 +143,14 @@ class ClassNorm {
 };
 
 template <typename Fn>
-auto DispatchScore(Plan const& plan, Fn&& fn) {
+void DispatchScore(Plan const& plan, Fn&& fn) {
   switch (plan.score) {
+    case Score::kL1:
+      return fn(L1Score{plan});
     case Score::kNewton:
       return fn(NewtonScore{plan});
     case Score::kGain:
       return fn(GainScore{plan});
-    default:
-      return fn(L1Score{plan});
   }
 }
 }  // namespace xgboost::dp
