@@ -24,7 +24,7 @@ import numpy.typing as npt
 import xgboost as xgb
 from sklearn import metrics
 
-from xgb_dp.engine.blas import one_thread
+from xgb_dp.evaluation.counts import one_thread
 from xgb_dp.evaluation.figures import outside
 from xgb_dp.evaluation.kinds import events_for
 from xgb_dp.evaluation.measure import plan_evaluation

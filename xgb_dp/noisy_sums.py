@@ -23,7 +23,7 @@ from scipy.sparse import csr_array
 from .accounting.events import Event, GaussianEvent, ThresholdEvent
 from .accounting.units import PERSON, ROW
 from .engine import native
-from .engine.native import coins, discrete_gaussian
+from .engine.native import discrete_gaussian, draw_words
 from .errors import LedgerError, RowDomainError
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -274,7 +274,7 @@ class CountTree:
 
 def votes(persons: Codes) -> Ints:
     """One row of each person, by an even draw among the person's rows."""
-    order = np.lexsort((coins(len(persons)), persons))
+    order = np.lexsort((draw_words(len(persons)), persons))
     first = np.ones(len(persons), dtype=bool)
     first[1:] = persons[order][1:] != persons[order][:-1]
     return order[first]

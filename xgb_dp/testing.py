@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from .engine.tape import fix_noise_of_process, fixed_noise, noise_key
+from .engine.fixed_noise import fix_noise_of_process, fixed_noise, noise_key
 from .errors import PrivacyParameterError
 
 if TYPE_CHECKING:

@@ -20,10 +20,11 @@ from tests.reference import grow
 from tests.reference import trainer as reference
 from tests.reference.draws import Noise
 from tests.reference.splits import left_sides
-from xgb_dp.audit import AuditResult, __main__
+from xgb_dp.audit import AuditResult
+from xgb_dp.audit import __main__ as library_audits
 from xgb_dp.calibrate import Calibration, calibrate
 from xgb_dp.discovery.discover import plan_discovery
-from xgb_dp.engine.tree_json import LEAF, Tree
+from xgb_dp.engine.saved_model import LEAF, StoredTree
 from xgb_dp.testing import train_with_plan
 
 from . import discovery, evaluation, mechanisms, persons, scenarios
@@ -84,7 +85,7 @@ def half_range(plan: Calibration) -> Calibration:
 # ------------------------------------------------------------------- the algorithm is another one
 def reference_outcome(model: reference.Model) -> Outcome:
     trees = [
-        Tree(
+        StoredTree(
             left=t["left"],
             right=t["right"],
             features=t["split_index"],
@@ -278,4 +279,4 @@ def cases(size: Size) -> Iterator[Callable[[], AuditResult]]:
     yield from of_mechanisms(size)
     yield from of_discoveries(size)
     yield from of_trainings(size)
-    yield from __main__.broken_cases(size)
+    yield from library_audits.broken_cases(size)

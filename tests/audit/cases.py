@@ -4,14 +4,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from xgb_dp.audit import AuditResult, __main__
+from xgb_dp.audit import AuditResult
+from xgb_dp.audit import __main__ as library_audits
 from xgb_dp.calibrate import calibrate
 
 from . import discovery, evaluation, mechanisms, persons, scenarios
 
 
 @dataclass(frozen=True)
-class Size(__main__.AuditSize):
+class Size(library_audits.AuditSize):
     """How much is drawn."""
 
     draws: int
@@ -19,8 +20,8 @@ class Size(__main__.AuditSize):
     few: int
 
 
-FULL = Size(**vars(__main__.FULL), draws=1_000_000, broken=8_000, few=1_000)
-FAST = Size(**vars(__main__.FAST), draws=100_000, broken=1_500, few=120)
+FULL = Size(**vars(library_audits.FULL), draws=1_000_000, broken=8_000, few=1_000)
+FAST = Size(**vars(library_audits.FAST), draws=100_000, broken=1_500, few=120)
 
 
 def seeded(rows: scenarios.Rows, seed: int) -> scenarios.Outcome:
@@ -74,4 +75,4 @@ def cases(size: Size) -> Iterator[Callable[[], AuditResult]]:
     yield from of_trainings(size)
     yield partial(discovery.audit_texts, "discovery, texts", size.draws // 20)
     yield partial(discovery.audit_numbers, "discovery, numbers", size.draws // 40)
-    yield from __main__.cases(size)
+    yield from library_audits.cases(size)

@@ -60,7 +60,7 @@ def _scenario(
 
     def score(training: PreparedTraining, outcome: Outcome) -> float:
         tree = outcome.trees[0]
-        leaves = {tree.leaf_of(place): place for place in places}
+        leaves = {tree.find_leaf(place): place for place in places}
         return sum(sums_of(tree, place, training)[0] for place in leaves.values())
 
     params |= {**TWO_CUTS, "dp_epsilon": 4.0, "dp_budget_shares": shares(splits=0.02)}

@@ -15,8 +15,7 @@ import numpy.typing as npt
 
 from xgb_dp.audit import AuditResult, PreparedTraining, audit_neighbours
 from xgb_dp.audit.__main__ import PLAIN
-from xgb_dp.engine.saved_model import SavedModel
-from xgb_dp.engine.tree_json import LEAF, Tree
+from xgb_dp.engine.saved_model import LEAF, SavedModel, StoredTree
 
 Floats = npt.NDArray[np.float32]
 
@@ -31,7 +30,7 @@ class Rows(NamedTuple):
 class Outcome(NamedTuple):
     """What is published: trees and intercept."""
 
-    trees: Sequence[Tree]
+    trees: Sequence[StoredTree]
     base_score: float
 
 
@@ -104,16 +103,18 @@ def shares(splits: float, intercept: float = 0.0) -> dict[str, float]:
 
 def outcome_of(booster: Any) -> Outcome:
     """What a model publishes, as a reader of its file sees it."""
-    saved = SavedModel.of(booster)
+    saved = SavedModel.from_booster(booster)
     return Outcome(saved.trees, saved.base_score)
 
 
-def sums_of(tree: Tree, row: Sequence[float], training: PreparedTraining) -> tuple[float, float]:
+def sums_of(
+    tree: StoredTree, row: Sequence[float], training: PreparedTraining
+) -> tuple[float, float]:
     """Noisy (G, H) of the row's leaf, undone from its value and cover.
 
     Exact where the leaf is neither shrunk nor clipped; otherwise still a function of the model.
     """
-    node, s = tree.leaf_of(row), training.settings
+    node, s = tree.find_leaf(row), training.settings
     cover = tree.covers[node]
     return -tree.conditions[node] / s["eta"] * (cover + s["lambda"]), cover
 
@@ -132,14 +133,14 @@ _CORNER = ([0.0, 0.0], 0.0)
 TWO_CUTS = {"dp_feature_cuts": {0: [0.5], 1: [0.5]}}
 
 
-def _chosen_side(tree: Tree) -> int:
+def _chosen_side(tree: StoredTree) -> int:
     """+1 if the root is split by the feature that the canary strengthens, -1 for the other."""
     if tree.left[0] == LEAF or tree.conditions[0] != 0.5:
         return 0
     return 1 if tree.features[0] == 0 else -1
 
 
-def _of_tree(score: Callable[[Tree], float]) -> Score:
+def _of_tree(score: Callable[[StoredTree], float]) -> Score:
     """A score of the first tree alone."""
     return lambda _, outcome: float(score(outcome.trees[0]))
 
@@ -234,7 +235,7 @@ def reused_noise() -> Scenario:
     def score(training: PreparedTraining, outcome: Outcome) -> float:
         if any(tree.left[0] == LEAF or tree.conditions[0] != 0.5 for tree in outcome.trees):
             return -1e9
-        first, second = (tree.conditions[tree.leaf_of([0.0])] for tree in outcome.trees)
+        first, second = (tree.conditions[tree.find_leaf([0.0])] for tree in outcome.trees)
         return -abs(first - second)
 
     params = {"dp_feature_cuts": {0: [0.5]}}

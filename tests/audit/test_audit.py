@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from tests.reference import grow, trainer
-from xgb_dp.audit import ApproximateClaim, AuditResult, __main__, audit_one_run
+from xgb_dp.audit import ApproximateClaim, AuditResult, audit_one_run
 from xgb_dp.audit import __main__ as command
 from xgb_dp.calibrate import calibrate
 from xgb_dp.discovery.discover import plan_discovery
@@ -172,7 +172,7 @@ def test_commands_explain_themselves(module, option):
 
 
 def test_the_command_of_users_passes_and_finds_a_trainer_without_noise(capsys, monkeypatch):
-    monkeypatch.setattr(command, "FAST", __main__.AuditSize(trainings=30, canaries=400))
+    monkeypatch.setattr(command, "FAST", command.AuditSize(trainings=30, canaries=400))
     assert command.main(["--fast"]) == 0
     shown = capsys.readouterr().out
     assert shown.count("| no violation |") == 4

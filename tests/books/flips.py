@@ -16,7 +16,7 @@ import pandas as pd
 import xgboost as xgb
 
 import xgb_dp
-from xgb_dp.engine.models import load_booster
+from xgb_dp.engine.saved_model import load_booster
 from xgb_dp.errors import LedgerError
 
 KINDS = ("numbers", "names", "classes")

@@ -9,7 +9,7 @@ import pytest
 import xgboost as xgb
 
 from tests.conftest import OBJECTIVE, arrays, private
-from xgb_dp.engine import json_texts
+from xgb_dp.engine import model_json
 
 DEEP = 100_000
 
@@ -48,9 +48,9 @@ def test_every_command_ends_with_an_error(arguments, folder):
 
 
 def test_depth_is_that_of_brackets_outside_of_texts():
-    json_texts.check_depth(json.dumps({"a": "[" * 1000, 'b"\\': ["{" * 1000]}))
-    json_texts.check_depth("[" * 100 + "]" * 100)
-    assert json_texts.loads('{"a": [1]}') == {"a": [1]}
+    model_json.check_depth(json.dumps({"a": "[" * 1000, 'b"\\': ["{" * 1000]}))
+    model_json.check_depth("[" * 100 + "]" * 100)
+    assert model_json.loads('{"a": [1]}') == {"a": [1]}
     for text in ("[" * 101, b'{"a":' * 101, '["\\"", ' + "[" * 100):
         with pytest.raises(ValueError, match="too deeply"):
-            json_texts.check_depth(text)
+            model_json.check_depth(text)

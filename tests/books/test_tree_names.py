@@ -24,7 +24,7 @@ EDGES = (
 
 
 def trees(booster: xgb.Booster) -> list[dict[str, Any]]:
-    model: list[dict[str, Any]] = ModelJson.of(booster).part(TREES)["trees"]
+    model: list[dict[str, Any]] = ModelJson.from_booster(booster).part(TREES)["trees"]
     return model
 
 
@@ -55,7 +55,7 @@ def test_names_of_trained_trees(changes):
     d = xgb.DMatrix(X, y, enable_categorical=True)
     model = xgb.train(DP | changes, d, 4)
     model = xgb.train(DP | changes, d, 2, xgb_model=model)
-    assert [name_of(tree) for tree in trees(model)] == ModelJson.of(model).tree_names()
+    assert [name_of(tree) for tree in trees(model)] == ModelJson.from_booster(model).tree_names()
     record = xgb_dp.privacy_report(model).ledger
     names = [name for training in record["trainings"] for name in training["trees"]]
     assert names == ledger.tree_names(model)
@@ -79,4 +79,4 @@ def test_names_of_every_form_of_a_number():
     edited = xgb.Booster(model_file=bytearray(json.dumps(saved).encode()))
     assert max(len(tree["loss_changes"]) for tree in stored[:3]) >= len(EDGES)
     assert any(tree["categories"] for tree in stored)
-    assert [name_of(tree) for tree in trees(edited)] == ModelJson.of(edited).tree_names()
+    assert [name_of(tree) for tree in trees(edited)] == ModelJson.from_booster(edited).tree_names()

@@ -20,7 +20,7 @@ from distributed import Client, LocalCluster
 from xgboost import dask as dxgb
 
 from tests.conftest import private
-from xgb_dp.engine.once import Once
+from xgb_dp.data.clusters import SingleRun
 from xgb_dp.errors import PrivacyRefusal
 
 PATIENCE = 300  # seconds, for what takes one or two on an idle machine
@@ -87,12 +87,12 @@ def restarted(tmp_path: Path) -> Iterator[Client]:
 @pytest.mark.slow
 def test_a_worker_that_is_started_anew_at_its_address(restarted, tmp_path):
     """Its task is run again, on rows that are read again; nothing is drawn for it."""
-    before = restarted.sync(Once.now, restarted).workers
+    before = restarted.sync(SingleRun.start, restarted).workers
     d, file = one_part(restarted), tmp_path / "rounds"
     with pytest.raises(PrivacyRefusal, match="about to begin this training again"):
         dxgb.train(restarted, PARAMS, d, 4, callbacks=[Fail(file, dies=True)])
     check_begun_once(file)
-    now = restarted.sync(Once.now, restarted).workers
+    now = restarted.sync(SingleRun.start, restarted).workers
     assert len(before) == len(now) == 1
     assert before != now
 
@@ -112,11 +112,11 @@ def test_a_task_that_is_retried(client, tmp_path):
 
 
 def test_a_worker_begins_a_training_once(monkeypatch):
-    def begin(once: Once, worker: str) -> None:
+    def begin(once: SingleRun, worker: str) -> None:
         monkeypatch.setattr(distributed, "get_worker", lambda: SimpleNamespace(id=worker))
         once.begin()
 
-    one, other = (Once(frozenset({"Worker-1", "Worker-2"})) for _ in range(2))
+    one, other = (SingleRun(frozenset({"Worker-1", "Worker-2"})) for _ in range(2))
     for once in (one, other):
         for worker in ("Worker-1", "Worker-2"):
             begin(once, worker)

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 import xgboost as xgb
 
 import xgb_dp
-from xgb_dp.data.ids import persons_of
+from xgb_dp.data.ids import encode_persons
 from xgb_dp.data.worker_rows import worker_matrix
 from xgb_dp.errors import PrivacyError, PrivacyParameterError, PrivacyRefusal, RowDomainError
 from xgb_dp.request.schema import read_schema
@@ -253,7 +253,7 @@ def test_each_part_has_an_entry_for_each_row(name):
 def test_persons_are_given_in_all_parts_or_in_none():
     part = {"data": np.zeros((2, 2)), "label": np.zeros(2)}
     with pytest.raises(PrivacyParameterError, match="differ in `dp_privacy_id`"):
-        matrix({**part, "persons": persons_of([1, 2])}, part)
+        matrix({**part, "persons": encode_persons([1, 2])}, part)
 
 
 def test_what_is_not_a_table_of_rows_is_refused():

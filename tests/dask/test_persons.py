@@ -15,7 +15,7 @@ from distributed import Client
 from xgboost import dask as dxgb
 
 from tests.conftest import private
-from xgb_dp.data import dask_rows
+from xgb_dp.data import clusters
 from xgb_dp.errors import PrivacyParameterError, RowDomainError
 
 from ..conftest import arrays
@@ -62,7 +62,7 @@ def test_each_person_is_brought_to_one_worker(client):
     X, y = frame(rows.drop(columns="w"))
     weight = dd.from_pandas(rows["w"], npartitions=5, sort=False)
     d = dxgb.DaskDMatrix(client, X, y, weight=weight)
-    params, together = client.sync(dask_rows.bring_together, client, COLUMN, d)
+    params, together = client.sync(clusters.bring_together, client, COLUMN, d)
     assert params["dp_privacy_id"] == "patient"
     held = rows_of_workers(client, together)
     assert sorted(v for ids in held for v in ids) == sorted(WHO)
@@ -191,9 +191,9 @@ def test_tasks_raise_nothing(client):
         def __getitem__(self, rows: Any) -> Any:
             raise ValueError(SECRET)
 
-    error = dask_rows._divided({"data": Odd()}, [1, 2], None, bytes(32), 2)
+    error = clusters._divided({"data": Odd()}, [1, 2], None, bytes(32), 2)
     assert isinstance(error, RowDomainError)
     assert SECRET not in str(error)
-    refused = dask_rows._divided({"data": np.zeros((2, 1))}, [SECRET, None], None, bytes(32), 2)
+    refused = clusters._divided({"data": np.zeros((2, 1))}, [SECRET, None], None, bytes(32), 2)
     assert isinstance(refused, RowDomainError)
     assert refused.__context__ is None

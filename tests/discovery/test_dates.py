@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from xgb_dp.data.dates import PARTS, parts_of_dates
+from xgb_dp.data.arrays import PARTS, parts_of_dates
 from xgb_dp.domain.columns import PUBLIC_CUTS, read_day
 from xgb_dp.errors import PrivacyParameterError, RowDomainError
 

@@ -15,8 +15,8 @@ from xgb_dp.discovery import discover
 from xgb_dp.discovery.column_reader import read_texts
 from xgb_dp.discovery.discover import plan_discovery
 from xgb_dp.discovery.result import found_number
+from xgb_dp.domain.columns import format_yaml
 from xgb_dp.domain.domain import from_mapping, read_domain
-from xgb_dp.domain.yaml_text import format_yaml
 from xgb_dp.noisy_sums import CountTree
 from xgb_dp.testing import fixed_noise
 

@@ -220,7 +220,7 @@ def test_a_target_too_small():
 @pytest.mark.parametrize("persons", [None, np.zeros(5, dtype=np.uint32)])
 def test_more_than_the_plan_pays_for_is_not_drawn(persons, monkeypatch):
     """Another column, or rows where the plan is for persons and the other way round."""
-    for name in ("discrete_gaussian", "coins"):
+    for name in ("discrete_gaussian", "draw_words"):
         monkeypatch.setattr(noisy_sums, name, lambda *_: pytest.fail("drawn"))
     monkeypatch.setattr(native, "discover_numbers", lambda *_: pytest.fail("drawn"))
     text, values = (np.zeros(5, dtype=np.int64), ["a"]), np.zeros((2, 5), dtype=np.float32)

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 import xgb_dp
 from xgb_dp import DPXGBClassifier, DPXGBRegressor
-from xgb_dp.data.frames import prepared
+from xgb_dp.data.frames import prepare_table
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
 
 from ..conftest import arrays
@@ -316,7 +316,7 @@ def test_undeclared_categories_are_refused_without_being_shown(kind):
 def test_codes_are_positions_in_the_declaration(kind):
     data, _ = frame()
     data.loc[3, "grade"] = None
-    coded = prepared(as_table(data, kind), {1: NAMES})
+    coded = prepare_table(as_table(data, kind), {1: NAMES})
     matrix = xgb.DMatrix(coded, enable_categorical=True)
     assert matrix.feature_types[1] == "c"
     codes = matrix.get_data().toarray()[:, 1]
@@ -347,8 +347,8 @@ def test_undeclared_columns_of_texts_are_refused(kind):
 
 def test_other_tables_are_left_alone():
     X, _ = arrays()
-    assert prepared(X, {0: NAMES}) is X
+    assert prepare_table(X, {0: NAMES}) is X
     data, _ = frame()
     data = data.drop(columns="grade")
-    assert prepared(data, None) is data
-    assert prepared(data, {"x": 3}) is data
+    assert prepare_table(data, None) is data
+    assert prepare_table(data, {"x": 3}) is data

@@ -14,7 +14,7 @@ import xgboost as xgb
 import xgb_dp
 from tests.evaluation.tasks import COMMON, PRIVATE, TARGET, refused, rows, stock
 from xgb_dp.accounting import Unit, make_accountant
-from xgb_dp.data.parts import Part
+from xgb_dp.data.ids import SplitPart
 from xgb_dp.evaluation import measure
 from xgb_dp.record.ledger import read_ledger
 from xgb_dp.selection import best_run
@@ -89,8 +89,8 @@ def test_parts_of_a_split_cost_in_parallel(budget, data):
     assert "on the part 'test' of a split" in budget.statement()
     assert "the larger sum of releases counts" in budget.statement()
     assert [e.part for e in budget.entries] == [
-        Part(parts.name, "train", "row"),
-        Part(parts.name, "test", "row"),
+        SplitPart(parts.name, "train", "row"),
+        SplitPart(parts.name, "test", "row"),
     ]
     # On all rows it would have added up, and so does what reads all rows now.
     xgb_dp.evaluate(model, data, epsilon=0.1, delta=1e-6, budget=budget)

@@ -15,28 +15,30 @@ from scipy.sparse import csr_matrix
 import xgb_dp
 from tests.evaluation.tasks import COMMON, PRIVATE, TARGET, rows, stock
 from xgb_dp.accounting import GaussianEvent
-from xgb_dp.data.parts import Part, apart
-from xgb_dp.data.split_rows import SplitMatrix, part_of
+from xgb_dp.data.ids import SplitPart, are_disjoint
+from xgb_dp.data.matrices import SplitMatrix, find_part
 from xgb_dp.record.ledger import read_ledger
 
 
 def test_coins_of_rows_do_not_divide_persons():
-    row, other = (Part("1f", name, "row") for name in ("train", "test"))
-    assert apart(row, other, "row") and not apart(row, other, "person")
-    person, second = (Part("2f", name, "person") for name in ("train", "test"))
-    assert apart(person, second, "person") and apart(person, second, "row")
-    assert not any(apart(one, two, "row") for one, two in ((row, second), (row, row), (None, row)))
+    row, other = (SplitPart("1f", name, "row") for name in ("train", "test"))
+    assert are_disjoint(row, other, "row") and not are_disjoint(row, other, "person")
+    person, second = (SplitPart("2f", name, "person") for name in ("train", "test"))
+    assert are_disjoint(person, second, "person") and are_disjoint(person, second, "row")
+    assert not any(
+        are_disjoint(one, two, "row") for one, two in ((row, second), (row, row), (None, row))
+    )
 
 
-def charge(budget: xgb_dp.Budget, part: Part | None, unit: str = "row") -> None:
+def charge(budget: xgb_dp.Budget, part: SplitPart | None, unit: str = "row") -> None:
     budget.reserve([GaussianEvent("x", 1 << 20, 400 << 20, 1, 1, unit=unit)], part=part)
 
 
 def test_the_book_takes_the_larger_of_two_parts(tmp_path):
     budget = xgb_dp.Budget(tmp_path / "b.json", epsilon=3.0, delta=1e-5)
     one = 1 / 400
-    a, b = (Part("aa", name, "row") for name in ("train", "test"))
-    c, d = (Part("cc", name, "row") for name in ("train", "test"))
+    a, b = (SplitPart("aa", name, "row") for name in ("train", "test"))
+    c, d = (SplitPart("cc", name, "row") for name in ("train", "test"))
     for part, expected in ((a, 1), (b, 1), (b, 2), (a, 2), (None, 3), (c, 4), (d, 4), (d, 5)):
         charge(budget, part)
         assert budget.spent.mu2 == pytest.approx(expected * one, rel=1e-2)
@@ -44,29 +46,29 @@ def test_the_book_takes_the_larger_of_two_parts(tmp_path):
     assert stored["entries"][0]["part"] == {"split": "aa", "name": "train", "unit": "row"}
     # A part that is damaged is refused, not taken for all rows or none.
     with pytest.raises(ValueError, match="part"):
-        Part.from_json({"split": "aa", "name": "both", "unit": "row"})
+        SplitPart.from_json({"split": "aa", "name": "both", "unit": "row"})
 
 
 def test_coins_of_rows_add_up_for_persons_in_the_book(tmp_path):
     budget = xgb_dp.Budget(tmp_path / "b.json", epsilon=3.0, delta=1e-5, unit="person")
     for name in ("train", "test"):
-        charge(budget, Part("aa", name, "row"), "person")
+        charge(budget, SplitPart("aa", name, "row"), "person")
     assert budget.spent.mu2 == pytest.approx(2 / 400, rel=1e-2)
 
 
 def test_a_part_is_an_object_of_the_split_and_nothing_made_of_it():
     X, y = rows(200)
     parts = xgb_dp.split((X, y))
-    assert part_of(parts.test) == parts.test.part == Part(parts.name, "test", "row")
+    assert find_part(parts.test) == parts.test.part == SplitPart(parts.name, "test", "row")
     for rest in (parts.test.copy(), parts.test.copy()[0], (X, y), parts):
-        assert part_of(rest) is None
+        assert find_part(rest) is None
     parts = xgb_dp.split(xgb.DMatrix(X, y))
-    assert part_of(parts.train) == Part(parts.name, "train", "row")
+    assert find_part(parts.train) == SplitPart(parts.name, "train", "row")
     copied = parts.train.slice(np.arange(parts.train.num_row()))
-    assert type(copied) is xgb.DMatrix and part_of(copied) is None
-    assert part_of(xgb.DMatrix(X, y)) is None
+    assert type(copied) is xgb.DMatrix and find_part(copied) is None
+    assert find_part(xgb.DMatrix(X, y)) is None
     again = xgb_dp.split(parts.train)  # a part may be divided further, by a split of its own
-    assert part_of(again.train).split == again.name != parts.name
+    assert find_part(again.train).split == again.name != parts.name
 
 
 def table_of(kind: str, X: np.ndarray, y: np.ndarray) -> Any:
@@ -191,11 +193,11 @@ def test_other_persons_than_those_of_the_coins_add_up(tmp_path):
     model = stock(X, y)
     book = xgb_dp.Budget(tmp_path / "p.json", epsilon=20.0, delta=1e-5, unit="person")
 
-    def judge(ids: Any) -> Part | None:
+    def judge(ids: Any) -> SplitPart | None:
         xgb_dp.evaluate(model, parts.test, privacy_id=ids, budget=book, **TARGET)
         return book.entries[-1].part
 
-    own_part = part_of(parts.test)
+    own_part = find_part(parts.test)
     assert own_part is not None
     assert judge(None) == judge(True) == judge("patient") == judge(parts.test.persons) == own_part
     assert judge(hospitals[here]) is None and judge(patients[here]) is None

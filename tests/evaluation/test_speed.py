@@ -10,7 +10,7 @@ import pytest
 import xgb_dp
 from tests.evaluation.tasks import TARGET, rows, stock
 from xgb_dp import noisy_sums
-from xgb_dp.engine.blas import one_thread
+from xgb_dp.evaluation.counts import one_thread
 
 threadpoolctl = pytest.importorskip("threadpoolctl")
 

@@ -11,7 +11,7 @@ import pytest
 import xgboost as xgb
 
 from xgb_dp import DPXGBClassifier
-from xgb_dp.data import persons
+from xgb_dp.data import matrices
 
 from .scan import COMMON, OBJECTIVE, Watch, artefacts, small
 
@@ -74,4 +74,4 @@ def test_nothing_is_kept_after_a_training_or_an_error():
     xgb.train(params, small(n=N), 1)
     with pytest.raises(ValueError, match="one id for each row"):
         xgb.train(params, small(n=N - 1), 1)
-    assert not persons._ATTACHED
+    assert not matrices._ATTACHED

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from xgb_dp.data import persons
+from xgb_dp.data import matrices
 from xgb_dp.engine import native
 
 
@@ -35,7 +35,7 @@ def no_noise(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
     monkeypatch.setattr(native, "release_intercept", fail)
     yield
-    assert not persons._ATTACHED
+    assert not matrices._ATTACHED
 
 
 def alike(codes: np.ndarray, ids: Any) -> bool:

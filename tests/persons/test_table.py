@@ -14,8 +14,8 @@ from tests.batches import Batches
 from tests.conftest import arrays
 from tests.reference.comparison import make_plan
 from tests.sensitivity.cpp import IN_THE_CLEAR
-from xgb_dp.data import persons
-from xgb_dp.data.ids import persons_of
+from xgb_dp.data import matrices
+from xgb_dp.data.ids import encode_persons
 from xgb_dp.engine import native
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
 from xgb_dp.testing import train_with_plan
@@ -201,7 +201,7 @@ def test_nothing_comes_of_a_tree_or_intercept_of_other_persons(params, where, mo
     seen = []
 
     def with_other_persons(*args: Any, **kwargs: Any) -> Any:
-        persons.hold(d, persons_of(np.arange(6)))
+        matrices.hold(d, encode_persons(np.arange(6)))
         return inner(*args, **kwargs)
 
     class Sees(xgb.callback.TrainingCallback):
@@ -271,12 +271,12 @@ def test_of_two_threads_one_gets_a_matrix_whole(monkeypatch):
         set_for.append(len(set(codes.tolist())))
 
     def train() -> None:
-        kept = persons.hold(d, persons_of(CODES))
+        kept = matrices.hold(d, encode_persons(CODES))
         assert done.wait(300)  # a hold ends with its thread
         kept.check(d)
 
     def other() -> None:
-        said.append(in_a_thread(lambda: persons.hold(d, persons_of(np.arange(6)))))
+        said.append(in_a_thread(lambda: matrices.hold(d, encode_persons(np.arange(6)))))
 
     monkeypatch.setattr(native, "set_persons", slow)
     first, second = threading.Thread(target=train), threading.Thread(target=other)
@@ -297,7 +297,7 @@ def test_a_matrix_on_disk_is_read_by_one_thread(params, tmp_path):
     """XGBoost ends a training that meets another one there, when both have been booked."""
     X, y = arrays()
     d = xgb.DMatrix(Batches([(X[:150], y[:150]), (X[150:], y[150:])], tmp_path))
-    kept = persons.hold(d, None)
+    kept = matrices.hold(d, None)
     assert "on disk" in in_a_thread(lambda: xgb.train(params(), d, 2))
     assert xgb.train(params(), d, 2).num_boosted_rounds() == 2  # the same thread does not meet it
     kept.release(d)

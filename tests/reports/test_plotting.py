@@ -11,7 +11,7 @@ import xgboost as xgb
 import xgb_dp
 from xgb_dp import plotting
 from xgb_dp.errors import LedgerError, PrivacyParameterError, PrivacyRefusal
-from xgb_dp.plotting.shapes import _leaf_noise
+from xgb_dp.plotting.explanations import _leaf_noise
 from xgb_dp.testing import fixed_noise
 
 BOUNDS = {0: (-4.0, 4.0), 1: (-4.0, 4.0)}

@@ -187,7 +187,7 @@ def test_evaluations_are_no_part_of_the_calibration():
     twin = xgb_dp.evaluate(model, data, epsilon=0.5, delta=1e-6).calibrated(model)
     ledger = xgb_dp.privacy_report(twin).record
     assert len(ledger.trainings[0].releases) == 2
-    assert contradictions(ledger, SavedModel.of(twin)) == []
+    assert contradictions(ledger, SavedModel.from_booster(twin)) == []
 
 
 def test_every_recorded_parameter_is_read():

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.sensitivity.strategies import EXAMPLES
-from xgb_dp.data.ids import joined, persons_of
+from xgb_dp.data.ids import encode_persons, join_persons
 from xgb_dp.errors import PrivacyParameterError, RowDomainError
 
 WHO = [3, 0, 1, 3, 2, 0, 0, 4, 1]
@@ -94,7 +94,7 @@ CONTAINERS: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", CONTAINERS)
 def test_codes_are_exact_in_every_container(name):
-    codes = persons_of(CONTAINERS[name]).codes
+    codes = encode_persons(CONTAINERS[name]).codes
     assert codes.dtype == np.uint32
     assert same(codes, WHO)
 
@@ -103,7 +103,7 @@ def test_codes_are_exact_in_every_container(name):
 @given(st.lists(st.integers()) | st.lists(st.text()) | st.lists(st.binary()) | st.lists(st.uuids()))
 def test_codes_are_those_of_a_dictionary(ids):
     table = {v: i for i, v in enumerate(dict.fromkeys(ids))}
-    codes = persons_of(ids).codes
+    codes = encode_persons(ids).codes
     assert len(codes) == len(ids)
     assert not ids or same(codes, [table[v] for v in ids])
 
@@ -114,7 +114,7 @@ def test_codes_are_those_of_a_dictionary(ids):
      pa.chunked_array([], pa.string())],
 )  # fmt: skip
 def test_no_rows_have_no_persons(ids):
-    persons = persons_of(ids, 0)
+    persons = encode_persons(ids, 0)
     assert (len(persons.codes), persons.kind, persons.listed) == (0, "", [])
 
 
@@ -159,7 +159,7 @@ ALONE: dict[str, Any] = {  # wrong by a row alone
 @pytest.mark.parametrize("name", ALONE)
 def test_a_wrong_id_is_refused_and_not_shown(name):
     with pytest.raises(RowDomainError, match="dp_privacy_id") as caught:
-        persons_of(ALONE[name])
+        encode_persons(ALONE[name])
     assert SECRET not in "".join(traceback.format_exception(caught.value))
     assert "91" not in str(caught.value)
 
@@ -175,13 +175,13 @@ def test_what_is_no_column_of_ids_is_refused_by_its_type():
         pa.array([True]),
     ):  # fmt: skip
         with pytest.raises(PrivacyParameterError, match="dp_privacy_id") as caught:
-            persons_of(ids)
+            encode_persons(ids)
         assert "1991" not in str(caught.value)
 
 
 def test_another_number_of_ids_than_rows_is_refused_without_a_number():
     with pytest.raises(PrivacyParameterError, match="one id for each row") as caught:
-        persons_of([1, 2, 3], rows=4)
+        encode_persons([1, 2, 3], rows=4)
     assert not any(c.isdigit() for c in str(caught.value))
 
 
@@ -199,14 +199,14 @@ class Strange(str):
 
 def test_ids_with_an_equality_of_their_own_are_refused():
     with pytest.raises(RowDomainError, match="not a whole number"):
-        persons_of([Strange("a"), Strange("b")])
+        encode_persons([Strange("a"), Strange("b")])
 
 
 @pytest.mark.parametrize("make", [list, np.array, pd.Series, pl.Series], ids=lambda f: f.__name__)
 def test_hashes_of_persons_agree_between_workers_of_one_training(make):
     """However each of them holds the ids, and in whichever order; another key, other hashes."""
     key = bytes(range(32))
-    one, other = persons_of([5, 2**60, -3, 5]), persons_of(make([-3, 7, 2**60]))
+    one, other = encode_persons([5, 2**60, -3, 5]), encode_persons(make([-3, 7, 2**60]))
     first, second = (
         dict(zip(p.listed, map(tuple, p.hashes(key).tolist()), strict=True)) for p in (one, other)
     )
@@ -219,9 +219,9 @@ def test_hashes_of_persons_agree_between_workers_of_one_training(make):
 @pytest.mark.parametrize("name", CONTAINERS)
 def test_parts_are_joined_as_if_they_were_one(name):
     """Also those that a worker makes of the rows of some of the persons."""
-    whole = persons_of(CONTAINERS[name])
+    whole = encode_persons(CONTAINERS[name])
     rows = np.isin(whole.codes, [0, 2])
-    persons = joined([whole.some(rows), whole.some(~rows), whole.some(rows & ~rows)])
+    persons = join_persons([whole.some(rows), whole.some(~rows), whole.some(rows & ~rows)])
     who = np.concatenate([whole.codes[rows], whole.codes[~rows]])
     assert same(persons.codes, who.tolist())
     assert [persons.listed[c] for c in persons.codes] == [whole.listed[c] for c in who]
@@ -230,9 +230,9 @@ def test_parts_are_joined_as_if_they_were_one(name):
 
 def test_parts_of_several_kinds_are_not_joined():
     with pytest.raises(RowDomainError, match="several kinds"):
-        joined([persons_of([1]), persons_of(["1"])])
-    assert joined([persons_of([1]), persons_of([])]).kind == "whole numbers"
-    assert joined([]).listed == []
+        join_persons([encode_persons([1]), encode_persons(["1"])])
+    assert join_persons([encode_persons([1]), encode_persons([])]).kind == "whole numbers"
+    assert join_persons([]).listed == []
 
 
 @pytest.mark.parametrize(
@@ -243,16 +243,16 @@ def test_parts_of_several_kinds_are_not_joined():
 def test_persons_have_a_place_by_their_id_and_a_key(persons):
     """The same in every part, whatever it is held in; another key, other places."""
     keys = [bytes([k]) * 32 for k in range(4)]
-    whole = persons_of(list(persons))
+    whole = encode_persons(list(persons))
     assert len({tuple(whole.places(key, 2)) for key in keys}) == 4
     for key in keys:
         place = dict(zip(whole.listed, whole.places(key, 2).tolist(), strict=True))
         assert 15 < sum(place.values()) < 55
-        huge = persons_of([*persons, *([2**70] if whole.kind == "whole numbers" else [])][::-2])
+        huge = encode_persons([*persons, *([2**70] if whole.kind == "whole numbers" else [])][::-2])
         for value, place_now in zip(huge.listed, huge.places(key, 2), strict=True):
             assert place.get(value, place_now) == place_now
 
 
 def test_ids_are_in_no_text_of_persons():
-    persons = persons_of([SECRET])
+    persons = encode_persons([SECRET])
     assert SECRET not in repr(persons) + str(persons)

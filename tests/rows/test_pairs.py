@@ -17,11 +17,10 @@ import pyarrow as pa
 import pytest
 
 from tests.pairs import HIDDEN, Converted, Reader, check_pairs, masked, objects
-from xgb_dp.data.arrays import cells_of, numbers
+from xgb_dp.data.arrays import as_cells, as_numbers, parts_of_dates
 from xgb_dp.data.cells import MISSING
-from xgb_dp.data.class_codes import codes_of, declared, label_array
-from xgb_dp.data.dates import parts_of_dates
-from xgb_dp.data.ids import persons_of
+from xgb_dp.data.frames import encode_labels, label_array, parse_classes
+from xgb_dp.data.ids import encode_persons
 from xgb_dp.data.matrices import private_matrix
 from xgb_dp.discovery.column_reader import read_numbers, read_texts
 from xgb_dp.domain.columns import read_codes as declared_codes
@@ -230,12 +229,12 @@ def test_groups(kind):
 
 
 def class_reader(names: Any) -> Reader:
-    classes = declared(names)
-    return lambda labels: codes_of(label_array(labels), classes).ravel().tolist()
+    classes = parse_classes(names)
+    return lambda labels: encode_labels(label_array(labels), classes).ravel().tolist()
 
 
 def number_reader(what: str) -> Reader:
-    return lambda cells: numbers(cells, what).astype(np.float64).ravel()
+    return lambda cells: as_numbers(cells, what).astype(np.float64).ravel()
 
 
 CLASSES = [class_reader(names) for names in (2, ["a", "1"], [0.5, LARGE])]
@@ -259,7 +258,7 @@ def test_lists_of_labels():
     check_pairs(Converted, UNCERTAIN, class_reader(["a", "1"]))
     assert class_reader([1, LARGE])([1, LARGE, float(2**53)]) == [0, 1, 1]  # as 64-bit floats
     with pytest.raises(PrivacyParameterError, match="same value twice"):
-        declared([LARGE, LARGE - 1])
+        parse_classes([LARGE, LARGE - 1])
 
 
 def texts(cells: Any) -> list[str | None]:
@@ -316,7 +315,7 @@ IDS: dict[str, list[Any]] = {
 
 
 def people(cells: Any) -> list[Any]:
-    persons = persons_of(cells)
+    persons = encode_persons(cells)
     listed = persons.listed
     return [listed[code] for code in persons.codes.tolist()]
 
@@ -332,7 +331,7 @@ def test_ids_that_are_no_unicode_are_refused():
     names = pd.Categorical.from_codes([0, 1], pd.Index(column, dtype=object))
     for ids in (column.tolist(), column.to_numpy(), column, pd.Series(names)):
         with pytest.raises(RowDomainError, match="surrogate"):
-            persons_of(ids)
+            encode_persons(ids)
 
 
 @every("kind", COLUMNS)
@@ -370,4 +369,4 @@ def test_cells_are_those_of_a_list(kind):
     as_list = group_codes(Groups(0, tuple(levels)), None, [[cell] for cell in cells]).tolist()
     if kind not in ("pandas object", "polars Object", "pandas category", "pandas inferred"):
         assert column == as_list, kind
-    assert len(cells_of(column_of(make(cells)), "label")) == len(cells)
+    assert len(as_cells(column_of(make(cells)), "label")) == len(cells)

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from tests.children import run_workers
 from tests.secure.cluster import make_key, make_parties
 from xgb_dp.engine import workers as network
-from xgb_dp.engine.parties import Handshake, load_party
+from xgb_dp.engine.key_exchange import Handshake, load_party
 from xgb_dp.errors import PrivacyError, PrivacyParameterError, PrivacyRefusal
 from xgb_dp.request import masking
 

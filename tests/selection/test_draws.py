@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import chisquare, norm
 
 from xgb_dp.accounting import Repetitions
-from xgb_dp.engine.native import discrete_gaussian, rows_apart
+from xgb_dp.engine.native import discrete_gaussian, split_rows
 from xgb_dp.record import selection_record
 from xgb_dp.selection.scores import Score
 
@@ -54,13 +54,13 @@ def test_number_of_runs(family, mean):
 
 
 def test_rows_are_apart_by_fair_coins():
-    kept, apart = rows_apart(200_000, 1 << 30)
+    kept, apart = split_rows(200_000, 1 << 30)
     assert np.array_equal(np.sort(np.concatenate([kept, apart])), np.arange(200_000))
     z = (len(apart) - 50_000) / math.sqrt(200_000 * 0.25 * 0.75)
     assert abs(z) < norm.isf(SURE)
-    other = rows_apart(200_000, 1 << 30)[1]
+    other = split_rows(200_000, 1 << 30)[1]
     assert not np.array_equal(apart, other)
-    assert [len(part) for part in rows_apart(0, 1 << 30)] == [0, 0]
+    assert [len(part) for part in split_rows(0, 1 << 30)] == [0, 0]
 
 
 def test_noise_is_that_of_the_event():

@@ -9,7 +9,7 @@ import xgboost as xgb
 
 import xgb_dp
 from xgb_dp.accounting import PERSON, SelectionEvent, Unit, make_accountant
-from xgb_dp.engine.native import rows_apart
+from xgb_dp.engine.native import split_rows
 from xgb_dp.errors import PrivacyParameterError
 from xgb_dp.evaluation.counts import CELLS, UNIT, ScoreGrid, counts_matrix
 from xgb_dp.selection import SCORES
@@ -35,11 +35,11 @@ def sizes_of(rng: np.random.Generator, persons: int, most: int) -> np.ndarray:
 # ----------------------------------------------------------------------------------------- coins
 def test_all_rows_of_a_person_share_a_coin():
     codes = sizes_of(np.random.default_rng(1), 4000, 9).astype(np.uint32)
-    kept, apart = rows_apart(len(codes), 1 << 30, codes)
+    kept, apart = split_rows(len(codes), 1 << 30, codes)
     assert sorted([*kept, *apart]) == list(range(len(codes)))
     assert not set(codes[kept]) & set(codes[apart])
     assert len(set(codes[apart])) == pytest.approx(1000, abs=6 * np.sqrt(750))
-    assert [len(part) for part in rows_apart(0, 1 << 30, codes[:0])] == [0, 0]
+    assert [len(part) for part in split_rows(0, 1 << 30, codes[:0])] == [0, 0]
 
 
 # ---------------------------------------------------------------------------------------- scores

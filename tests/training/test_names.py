@@ -11,7 +11,7 @@ import xgboost as xgb
 import xgb_dp
 from tests.cli.calls import fails
 from tests.conftest import arrays, private
-from xgb_dp.engine.json_texts import check_carried
+from xgb_dp.engine.model_json import check_carried
 from xgb_dp.errors import PrivacyParameterError
 
 LOST = ["C:\\users", "µ\\u", "a\\u0041", "a\x08b", "a\x1bb", "\x0c"]

@@ -9,7 +9,7 @@ import xgboost as xgb
 
 import xgb_dp
 from tests.conftest import arrays
-from xgb_dp.engine.predictions import probabilities
+from xgb_dp.engine.saved_model import probabilities
 from xgb_dp.errors import PrivacyParameterError
 from xgb_dp.testing import fixed_noise
 

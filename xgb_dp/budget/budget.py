@@ -21,8 +21,8 @@ from .. import policy
 from ..accounting import PERSON, ROW, Event, SelectionEvent, Unit, one_unit
 from ..accounting.filter import Capacity, Charge, Filter, charge_of, plain_charge
 from ..accounting.gaussian import gaussian_epsilon
-from ..data.parts import Part
-from ..engine import tape
+from ..data.ids import SplitPart
+from ..engine import fixed_noise
 from ..engine.workers import this_worker
 from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal, PrivacyWarning
 from ..parameters.parse import parse_flag, parse_int, parse_number
@@ -365,7 +365,7 @@ class Budget:
                 booked.append(names[-1])
             return names
 
-        with authorized_by(book, block=block, look=partial(book, write=False)):
+        with authorized_by(book, block=block, check=partial(book, write=False)):
             yield booked
         # Not after an error: how much was released is not known. Forked processes book in the file.
         close = self._close if booked else self._commit
@@ -384,7 +384,7 @@ class Budget:
         *,
         delta: float | None = None,
         unit: Unit | None = None,
-        part: Part | None = None,
+        part: SplitPart | None = None,
     ) -> str:
         """Book releases that are about to be made. Call it before anything is released.
 
@@ -620,7 +620,7 @@ def check_single_process(what: str, secret: str, several: str) -> None:
     """Refuse to release where noise would not be secret, or be drawn by each of several workers."""
     if this_worker()[1] > 1:
         raise PrivacyRefusal(several)
-    if tape.noise_key() is not None:
+    if fixed_noise.noise_key() is not None:
         raise PrivacyRefusal(
             f"Noise from a fixed key is refused in {what}: {secret} always secret. Call it outside "
             "of the block that fixes the key."
@@ -635,7 +635,7 @@ def book_and_draw(
     *,
     delta: float | None = None,
     unit: Unit | None = None,
-    part: Part | None = None,
+    part: SplitPart | None = None,
 ) -> tuple[T, str | None]:
     """Release once it is booked: a process that dies in between has paid and shown nothing."""
     if budget is None:

@@ -12,7 +12,7 @@ from typing import Any
 from ..accounting import Event, Unit, event_from_json, one_unit
 from ..accounting.filter import Charge
 from ..accounting.units import ONE_ROW, ROW, UNITS
-from ..data.parts import Part
+from ..data.ids import SplitPart
 from ..errors import BudgetError, PrivacyParameterError, named, spelt
 from ..parameters.parse import parse_int
 from ..record.ledger_model import RecordedRelease
@@ -148,7 +148,7 @@ class Entry:
     events: tuple[Event, ...]
     unit: Unit
     charged: int
-    part: Part | None = None
+    part: SplitPart | None = None
 
 
 def make_line(
@@ -158,7 +158,7 @@ def make_line(
     charge: Charge,
     unit: Unit,
     charged: int,
-    part: Part | None,
+    part: SplitPart | None,
     group: str | None,
 ) -> dict[str, Any]:
     """A line of the file; :func:`read_entry` is the inverse."""
@@ -186,7 +186,7 @@ def read_entry(line: Mapping[str, Any]) -> Entry:
         # As `json` reads numbers; nan is none of them.
         sound = sound and all(type(v) in (int, float) and 0.0 <= v < math.inf for v in numbers)
         events = tuple(event_from_json(event) for event in line["events"])
-        part = Part.from_json(line["part"]) if "part" in line else None
+        part = SplitPart.from_json(line["part"]) if "part" in line else None
         unit, charged = Unit(**line["unit"]), line["charged"]
         sound = sound and type(charged) is int and charged >= 1
         if not sound or (events and one_unit(events) != unit.name):
@@ -210,7 +210,7 @@ def is_booked(release: RecordedRelease, entries: Iterable[Entry]) -> bool:
     return any(sorted(entry.events, key=repr) == sorted(release.events, key=repr) for entry in same)
 
 
-def total_charge(entries: Iterable[Entry], part: Part | None = None) -> Charge:
+def total_charge(entries: Iterable[Entry], part: SplitPart | None = None) -> Charge:
     """What entries take of the total, for the unit of privacy that has paid most.
 
     Of the two parts of a division, a row is in one. So entries of one part add nothing to those of
@@ -230,7 +230,7 @@ def total_charge(entries: Iterable[Entry], part: Part | None = None) -> Charge:
     return Charge.total(common)
 
 
-def divides(part: Part | None, events: Iterable[Event], charged: int) -> bool:
+def divides(part: SplitPart | None, events: Iterable[Event], charged: int) -> bool:
     """Whether no unit of privacy of these releases is in both parts of a division."""
     unit = next((event.unit for event in events), ROW)
     return part is not None and charged == 1 and (unit == ROW or part.unit == unit)

@@ -13,9 +13,9 @@ import numpy as np
 from .. import policy
 from ..data.cells import MISSING
 from ..discovery.column_reader import KINDS, column_kinds
+from ..domain.columns import format_flow
 from ..domain.csv_text import Csv, check_columns, is_parquet
 from ..domain.domain import read_domain, read_header
-from ..domain.yaml_text import format_flow
 from ..errors import PrivacyParameterError, PrivacyRefusal, spelling
 from ..request.names import looks_like_id
 from . import options

@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TypeAlias
 
-from ..data.parts import Part
+from ..data.ids import SplitPart
 from ..errors import PrivacyParameterError, PrivacyWarning
 
 Content: TypeAlias = "str | bytes | Callable[[Path], object]"
@@ -155,13 +155,13 @@ def note_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.part.json")
 
 
-def note_text(path: Path, part: Part, column: str | None) -> str:
+def note_text(path: Path, part: SplitPart, column: str | None) -> str:
     """The note that a file is this part, by the column of ids if the split was made by person."""
     note = {"form": _FORM, "part": part.to_json(), "column": column, **_state(path)}
     return json.dumps(note, indent=2) + "\n"
 
 
-def part_of_file(path: Path) -> tuple[Part | None, str | None]:
+def part_of_file(path: Path) -> tuple[SplitPart | None, str | None]:
     """The part that a file is, and the column of ids by which it was made.
 
     None where that is not known, as after any change of the file.
@@ -173,7 +173,7 @@ def part_of_file(path: Path) -> tuple[Part | None, str | None]:
         content = json.loads(note.read_text(encoding="utf-8"))
         if not isinstance(content, Mapping) or content.get("form") != _FORM:
             raise ValueError("another form")
-        part, column = Part.from_json(content.get("part")), content.get("column")
+        part, column = SplitPart.from_json(content.get("part")), content.get("column")
         if set(content) != _FIELDS or not (column is None or isinstance(column, str)):
             raise ValueError("other fields")
     except ValueError:

@@ -126,7 +126,7 @@ def booked_on(path: Path | None, note: str) -> Iterator[Budget | None]:
     book = None if path is None else Budget(path)
     before = set() if book is None else {entry.id for entry in book.entries}
 
-    def words() -> str:
+    def booking_text() -> str:
         if book is None:
             return "No budget was given, so nothing is booked."
         names = [e.id for e in book.entries if e.id not in before and e.note == note]
@@ -137,10 +137,10 @@ def booked_on(path: Path | None, note: str) -> Iterator[Budget | None]:
     try:
         yield book
     except KeyboardInterrupt:
-        raise Interrupted(f"Interrupted. {words()}") from None
+        raise Interrupted(f"Interrupted. {booking_text()}") from None
     except BaseException:
         with suppress(Exception):
-            if "counts" in (message := words()):
+            if "counts" in (message := booking_text()):
                 say(message, err=True)
         raise
 
@@ -171,8 +171,8 @@ PASSED_ON = {"ignore_unknown_options": True, "help_option_names": []}
 """Settings of a command that hands its arguments to a program."""
 
 
-def _version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
-    if asked:
+def _version(ctx: click.Context, _: click.Parameter, requested: bool) -> None:
+    if requested:
         from .standalone import print_versions
 
         ctx.exit(print_versions())

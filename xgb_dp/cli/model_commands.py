@@ -18,8 +18,13 @@ from ..accounting import ACCOUNTANTS
 from ..budget.budget import Budget
 from ..domain.domain import Domain, read_model_domain
 from ..engine.model_json import ModelJson
-from ..engine.models import load_booster
-from ..engine.predictions import levels_of_model, objective_of, probabilities, within
+from ..engine.saved_model import (
+    clip_to_bounds,
+    load_booster,
+    probabilities,
+    read_objective,
+    read_quantile_levels,
+)
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..record.formatting import round_up
 from ..record.model_card import model_card, registry_entry
@@ -115,7 +120,7 @@ def predict(given: Arguments) -> None:
 
 def _predictions(booster: xgboost.Booster, matrix: Any, domain: Domain) -> dict[str, Any]:
     """The columns of predictions by their names."""
-    config = ModelJson.config_of(booster)
+    config = ModelJson.from_config(booster)
     several = max(config.classes, config.targets)
     # XGBoost does not know the shape of what it predicts for no rows.
     values = np.empty((0, several) if several > 1 else 0)
@@ -125,10 +130,10 @@ def _predictions(booster: xgboost.Booster, matrix: Any, domain: Domain) -> dict[
         bounds = domain.target_bounds
         # What an exposure multiplies has no declared range.
         if bounds is not None and domain.exposure is None:
-            values = within(bounds, values)
+            values = clip_to_bounds(bounds, values)
         if values.ndim == 1:
             return {"prediction": values}
-        if levels_of_model(booster) is not None:
+        if read_quantile_levels(booster) is not None:
             values = np.sort(values)  # noise may cross quantiles
         return dict(zip(_outputs(booster, domain), values.T, strict=True))
     odds = values if values.ndim == 2 else np.column_stack([1.0 - values, values])
@@ -139,7 +144,7 @@ def _predictions(booster: xgboost.Booster, matrix: Any, domain: Domain) -> dict[
 
 def _outputs(booster: xgboost.Booster, domain: Domain) -> list[str]:
     """What a model with several outputs predicts: its classes, quantiles or targets."""
-    levels, targets = levels_of_model(booster), ModelJson.config_of(booster).targets
+    levels, targets = read_quantile_levels(booster), ModelJson.from_config(booster).targets
     if levels is not None:
         return [f"quantile_{level:g}" for level in levels]
     if domain.classes is not None and targets == 1:
@@ -152,7 +157,7 @@ def _contributions(booster: xgboost.Booster, matrix: Any, table: FileRows) -> pd
     import pandas as pd
 
     names = [*table.frame.columns, "bias"]
-    config = ModelJson.config_of(booster)
+    config = ModelJson.from_config(booster)
     several = max(config.classes, config.targets) > 1
     outputs = _outputs(booster, table.domain) if several else []
     labels = [f"contribution_{c}_{n}" for c in outputs for n in names]
@@ -172,7 +177,7 @@ def _print_score(booster: xgboost.Booster, matrix: Any, table: FileRows) -> None
         raise PrivacyRefusal(
             "The file has no rows to score. Give a file with rows, or leave --score out."
         )
-    objective, classes = objective_of(booster), table.domain.classes
+    objective, classes = read_objective(booster), table.domain.classes
     metrics = ["auc", "error", "logloss"]
     if classes is None:
         # Of objectives without one of their own XGBoost has the right default.

@@ -28,9 +28,8 @@ import pyarrow as pa
 import xgboost
 
 from .. import policy
-from ..data.ids import Persons, persons_of
-from ..data.parts import Part
-from ..data.split_rows import SplitTable, split_matrix
+from ..data.ids import Persons, SplitPart, encode_persons
+from ..data.matrices import SplitTable, split_matrix
 from ..domain.columns import read_codes, read_features, read_numbers
 from ..domain.csv_text import Csv, check_columns
 from ..domain.domain import Domain, read_header
@@ -55,7 +54,7 @@ class FileRows:
     upper: Floats | None  # the latest times where labels are times, infinite where none is known
     exposure: Floats | None
     paged: Any = None  # the matrix, where the rows are on a disk
-    part: Part | None = None  # of `xgb-dp split`; None for all rows
+    part: SplitPart | None = None  # of `xgb-dp split`; None for all rows
     split_by: str | None = None  # the column of ids by which that split was made
 
     @property
@@ -91,13 +90,13 @@ class FileRows:
         """Whose the rows are; None where each row counts for itself."""
         if self.ids is None:
             return None
-        persons = persons_of(self.ids)
+        persons = encode_persons(self.ids)
         return replace(persons, part=self.part) if self.split_by == persons.column else persons
 
 
-def read_table(path: Path, domain: Domain, **asked: Any) -> FileRows:
+def read_table(path: Path, domain: Domain, **options: Any) -> FileRows:
     """Read the rows of a file; for what can be asked see :class:`FileColumns`."""
-    wanted = FileColumns(path, domain, **asked)
+    wanted = FileColumns(path, domain, **options)
     kept: list[pa.RecordBatch] = []
 
     def pieces() -> Iterator[pa.RecordBatch]:

@@ -19,7 +19,7 @@ from ..accounting.units import UNITS
 from ..budget.budget import Budget
 from ..domain.columns import Column, parse_scalar
 from ..domain.domain import ATTRIBUTE, Domain, read_header
-from ..engine.models import load_booster
+from ..engine.saved_model import load_booster
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..record.content import attach
 from ..record.formatting import json_number, round_up
@@ -100,7 +100,7 @@ def calibrate(given: Arguments) -> None:
         say(f"epsilon {target:g}: certified {certified} at delta {delta:g} for {unit}")
         for limit, plan in _plans(prepared):
             if limit is not None:
-                say(f" {_words(limit, plan)}")
+                say(f" {_plan_line(limit, plan)}")
             for s in _spending(plan, delta):
                 say(f"  {s.release:<11} {s.count:>5}x  {100 * s.share:5.1f}%  {s.noise}")
 
@@ -116,7 +116,7 @@ def _spending(plan: Prepared, delta: float) -> list[Spending]:
     return spending(plan.noise.events, delta, plan.settings.privacy_unit.group)
 
 
-def _words(limit: float, plan: Prepared) -> str:
+def _plan_line(limit: float, plan: Prepared) -> str:
     s = plan.settings
     where = "for more" if math.isinf(limit) else f"below about {limit:,.0f} rows"
     return f"{where}: {s.rounds} rounds, depth {s['max_depth']}, eta {s['eta']:g}"
@@ -218,14 +218,14 @@ def rows_and_params(given: Arguments, **target: float) -> tuple[FileRows, dict[s
     """The rows of DATA as they are declared, and the parameters that options and schema give."""
     domain = options.domain_from(given)
     domain.check_target()
-    asked = options.params_from(domain, given)
+    given_params = options.params_from(domain, given)
     for name, value in target.items():
-        if asked.setdefault(f"dp_{name}", value) != value:
+        if given_params.setdefault(f"dp_{name}", value) != value:
             raise PrivacyParameterError(
                 f"`dp_{name}` is given twice with different values: keep --{name}."
             )
     # Wrong names are found before pandas is loaded and the file is read.
-    check_names(flatten(asked))
+    check_names(flatten(given_params))
     domain.resolved(read_header(given.data, given.csv), training=True).checked()
     folder = getattr(given, "disk", None)
     if folder is None:
@@ -236,7 +236,7 @@ def rows_and_params(given: Arguments, **target: float) -> tuple[FileRows, dict[s
         from .tables import paged_table
 
         table = paged_table(given.data, domain, folder, given.csv)
-    params = {"tree_method": "dp_hist", "verbosity": 1, **table.domain.parameters(), **asked}
+    params = {"tree_method": "dp_hist", "verbosity": 1, **table.domain.parameters(), **given_params}
     if table.ids is not None:
         params["dp_privacy_id"] = table.persons
     return table, params

@@ -1,5 +1,5 @@
-"""What callers hand in, read row by row: cells, labels, frames, ids, matrices and their checks.
+"""The callers' data, read row by row: cells, labels, frames, ids, matrices and their checks.
 
-Whether anything here raises is decided by one row alone, by what is public, or by both, and no
-error holds a cell. The page of the kernel says in which order to read the files.
+Whether anything here raises an error depends on one row alone, on public inputs, or on both, and no
+error shows a cell. The page of the kernel says in which order to read the files.
 """

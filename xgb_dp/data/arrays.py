@@ -3,14 +3,19 @@
 pandas, polars, Arrow, NumPy and lists become arrays here: of features, labels, weights, groups and
 dates. The type of an array follows from the declared type of the column and never from its cells,
 except that the names in a data frame's own dictionary become objects. Codes of such dictionaries
-are never taken for anything.
+are never used.
+
+Dates become numbers by a public rule that looks at one cell at a time. In a sparse matrix each cell
+is given once, in a column that exists.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from datetime import date, datetime
 from itertools import chain
 from typing import Any
 
@@ -18,7 +23,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import PrivacyParameterError, RowDomainError
-from .cells import DATES, is_sequence, number_of, numbers_of, read_data
+from .cells import (
+    DATES,
+    is_sequence,
+    read_cell_numbers,
+    read_data,
+    read_number,
+    read_value,
+    spellings,
+)
 
 Codes = npt.NDArray[np.int64]
 _TABLES = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "Table"}
@@ -27,7 +40,7 @@ _EXPECTED = (
 )
 
 
-def library_of(values: Any) -> str:
+def find_library(values: Any) -> str:
     """The library of a table or column: "pandas", "polars", "pyarrow", or else an empty text."""
     roots = (base.__module__.partition(".")[0] for base in type(values).__mro__)
     return next((root for root in roots if root in _TABLES and root in sys.modules), "")
@@ -35,7 +48,7 @@ def library_of(values: Any) -> str:
 
 def is_table(values: Any) -> bool:
     """Whether something is a table of named columns in memory."""
-    library = library_of(values)
+    library = find_library(values)
     return bool(library) and isinstance(values, getattr(sys.modules[library], _TABLES[library]))
 
 
@@ -46,15 +59,15 @@ def collected(values: Any) -> Any:
             f"A Dask {type(values).__name__} was given where rows in memory were expected. Call "
             "its compute() if they fit, or train with `xgboost.dask`."
         )
-    if library_of(values) == "polars" and hasattr(values, "collect"):
+    if find_library(values) == "polars" and hasattr(values, "collect"):
         return read_data(values.collect)
     return values
 
 
-def cells_of(values: Any, what: str) -> np.ndarray:
+def as_cells(values: Any, what: str) -> np.ndarray:
     """The cells of a column, or of a table of one kind, each as it is by itself."""
     values = collected(values)
-    if library_of(values):
+    if find_library(values):
         return read_data(_table if hasattr(values, "columns") else _column, values)
     if isinstance(values, (np.ndarray, np.generic)):
         return read_data(_array, np.asanyarray(values))
@@ -67,14 +80,14 @@ def cells_of(values: Any, what: str) -> np.ndarray:
     )
 
 
-def codes_in(values: Any, read: Callable[[np.ndarray], Codes], what: str) -> Codes:
+def encode(values: Any, read: Callable[[np.ndarray], Codes], what: str) -> Codes:
     """The code of each cell of a column by a function of cells, which reads a listed name once."""
-    return _column(values, read) if library_of(values) else read(cells_of(values, what))
+    return _column(values, read) if find_library(values) else read(as_cells(values, what))
 
 
-def numbers(values: Any, what: str) -> npt.NDArray[Any]:
+def as_numbers(values: Any, what: str) -> npt.NDArray[Any]:
     """Cells as numbers, each by itself; missing ones are NaN."""
-    array = cells_of(values, what)
+    array = as_cells(values, what)
     if what == "weight" and array.ndim == 2 and array.shape[1] != 1:
         raise RowDomainError("A row has another number of weights than one. Give each row one.")
     if array.dtype.kind in "mM":
@@ -83,7 +96,7 @@ def numbers(values: Any, what: str) -> npt.NDArray[Any]:
         # Whole numbers of 64 bits, and floats of more, count as 64-bit floats.
         return array if array.dtype.itemsize < 8 else array.astype(np.float64, copy=False)
     with suppress(ValueError):
-        return numbers_of(array.ravel().tolist()).reshape(array.shape)
+        return read_cell_numbers(array.ravel().tolist()).reshape(array.shape)
     # Outside of the handler, whose error quotes the cell.
     raise RowDomainError(
         f"A row has a {what} that is not a number: a text, a date, an object or a number beyond "
@@ -154,7 +167,7 @@ def _converted(values: Any) -> np.ndarray:
             f"A row of a {type(values).__name__} has a cell that is not a number. Give texts as "
             f"{_EXPECTED}. {DATES}"
         )
-    return np.array([number_of(cell) for cell in cells], np.float64).reshape(array.shape)
+    return np.array([read_number(cell) for cell in cells], np.float64).reshape(array.shape)
 
 
 def _table(values: Any) -> np.ndarray:
@@ -163,7 +176,7 @@ def _table(values: Any) -> np.ndarray:
         columns = [values.iloc[:, i] for i in range(values.shape[1])]
     else:
         columns = values.get_columns() if hasattr(values, "get_columns") else values.columns
-    arrays = [cells_of(column, "label") for column in columns]
+    arrays = [as_cells(column, "label") for column in columns]
     if any(array.dtype.kind in "mM" for array in arrays):
         raise PrivacyParameterError(f"A column contains dates or durations. {DATES}")
     numeric = all(array.dtype.kind in "biuf" for array in arrays)
@@ -187,7 +200,7 @@ Piece = tuple[np.ndarray, "Codes | None"]
 
 def _pieces(values: Any) -> Iterator[Piece]:
     """A column of pandas, polars or Arrow, piece by piece."""
-    library = library_of(values)
+    library = find_library(values)
     if library == "pandas":
         import pandas as pd
 
@@ -272,13 +285,13 @@ def _chunk(values: Any) -> Piece:
     return _objects(values.to_pylist()), None
 
 
-def type_of(column: Any) -> str:
+def describe_column_type(column: Any) -> str:
     """What a column contains by its type alone, which is public; no cell is read.
 
     "number", "decimal" (numbers beyond 64 bits), "complex", "date", "datetime", "time", "text",
     "names" (a dictionary), "object" (each cell says what it is), "other", or empty without a type.
     """
-    library = library_of(column)
+    library = find_library(column)
     kind: Any = getattr(column, "dtype", None)
     if library == "polars":
         if _is_wide(kind) or str(kind) == "Object":
@@ -317,3 +330,147 @@ def _arrow_type(kind: Any) -> str:
     texts = ("string", "large_string", "string_view")
     other = "text" if str(kind) in texts else "other"
     return next((name for test, name in tests if test(kind)), other)
+
+
+_TWICE = (
+    "A row has two entries in one column. Give every cell of a sparse matrix once, and drop or "
+    "mend such rows one by one."
+)
+_OUTSIDE = (
+    "A row has an entry in a column that the matrix does not have, or an entry is in no row. Give "
+    "the matrix its number of columns, and drop such rows."
+)
+_BLOCKS = (
+    "A sparse matrix in the format bsr stores a cell of 0 where another cell of its block is none: "
+    "other rows say whether a cell is 0 or missing. Give it as csr: matrix.tocsr()."
+)
+_ILL_FORMED = (
+    "A row of the sparse matrix does not say which entries it has: `indptr`, `indices` and `data` "
+    "do not fit each other. Build the matrix anew from its cells."
+)
+
+Integers = npt.NDArray[np.integer[Any]]
+
+
+def is_sparse(table: Any) -> bool:
+    """Whether something is a matrix or array of SciPy, which has then been loaded."""
+    scipy = sys.modules.get("scipy.sparse")
+    return scipy is not None and bool(scipy.issparse(table))
+
+
+def check_sparse(table: Any) -> None:
+    """Refuse rows of a SciPy matrix or array that are no function of themselves."""
+    if not is_sparse(table) or len(table.shape) != 2:
+        return
+    if table.format == "bsr":
+        raise PrivacyParameterError(_BLOCKS)
+    if table.format == "dia":  # an offset is there once, and what lies outside is no cell
+        return
+    lines, places = _entries(table)
+    n_lines, n_places = table.shape[::-1] if table.format == "csc" else table.shape
+    inside = (lines >= 0) & (lines < n_lines) & (places >= 0) & (places < n_places)
+    if not inside.all():
+        raise RowDomainError(_OUTSIDE)
+    if _is_rising(lines, places):
+        return
+    order = np.lexsort((places, lines))
+    if not _is_rising(lines[order], places[order]):
+        raise RowDomainError(_TWICE)
+
+
+def _is_rising(lines: Integers, places: Integers) -> bool:
+    """Whether each entry comes behind the one before, line by line."""
+    same_line = lines[1:] == lines[:-1]
+    behind = (lines[1:] > lines[:-1]) | (same_line & (places[1:] > places[:-1]))
+    return bool(behind.all())
+
+
+def _entries(table: Any) -> tuple[Integers, Integers]:
+    """The line (a row, or a column of csc) of each entry, and its place there."""
+    if table.format == "dok":
+        keys = np.array(list(table.keys()), dtype=np.int64).reshape(-1, 2)
+        return keys[:, 0], keys[:, 1]
+    if table.format == "coo":
+        if not len(table.row) == len(table.col) == len(table.data):
+            raise RowDomainError(_ILL_FORMED)
+        return np.asarray(table.row), np.asarray(table.col)
+    if table.format == "lil":
+        rows = [np.asarray(row, dtype=np.int64) for row in table.rows]
+        lengths = np.array([len(row) for row in rows], dtype=np.int64)
+        places = np.concatenate([*rows, np.empty(0, dtype=np.int64)])
+    else:
+        indptr = np.asarray(table.indptr).astype(np.int64)
+        lengths, places = np.diff(indptr), np.asarray(table.indices)
+        n_lines = table.shape[1] if table.format == "csc" else table.shape[0]
+        fits = len(indptr) == n_lines + 1 and len(places) == len(table.data)
+        if not fits or indptr[0] != 0 or (lengths < 0).any() or indptr[-1] > len(places):
+            raise RowDomainError(_ILL_FORMED)
+        places = places[: indptr[-1]]
+    kind = np.int32 if len(lengths) < 1 << 31 else np.int64
+    return np.repeat(np.arange(len(lengths), dtype=kind), lengths), places
+
+
+EPOCH = "1970-01-01"
+"""The day that days are counted from where nothing else is declared."""
+PARTS = ("days", "month", "weekday", "hour")
+"""Days since a day that is declared; month 1 to 12; weekday 0 (Monday) to 6; hour 0 to 23."""
+_TEXT = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)"
+    r"(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,]\d+)?)?\s?(?:Z|[+-]\d\d(?::?\d\d)?)?)?"
+)
+_NO_DATE = (
+    "a row has a cell that is not a date. Dates are written as in ISO 8601, such as 2024-02-29 or "
+    "2024-02-29T13:45; texts that stand for missing cells are listed under `missing` in a schema "
+    "file."
+)
+
+
+def parts_of_dates(
+    cells: Any, parts: Sequence[str], since: str = EPOCH, missing: Sequence[str] = ()
+) -> dict[str, npt.NDArray[np.float64]]:
+    """Dates as columns of numbers."""
+    seconds = _seconds(cells, missing)
+    absent = np.isnat(seconds)
+    days = seconds.astype("datetime64[D]")
+    number = days.astype(np.int64)  # since 1970-01-01, a Thursday
+    months = seconds.astype("datetime64[M]").astype(np.int64)
+    first = np.datetime64(since, "D").astype(np.int64)
+    values = {
+        "days": number - first,
+        "month": months % 12 + 1,
+        "weekday": (number + 3) % 7,
+        "hour": (seconds - days).astype("timedelta64[h]").astype(np.int64),
+    }
+    return {part: np.where(absent, np.nan, values[part].astype(np.float64)) for part in parts}
+
+
+def _seconds(cells: Any, missing: Sequence[str]) -> npt.NDArray[np.datetime64]:
+    """Date and time of each cell as they are written."""
+    array = as_cells(cells, "date")
+    if array.ndim != 1:
+        raise RowDomainError(_NO_DATE)
+    if array.dtype.kind == "M":
+        return array.astype("datetime64[s]")
+    cells = list(array) if array.dtype.kind == "m" else array.tolist()
+    # Texts are read once; of other cells, equal ones may be different times.
+    known = {cell: _second(cell, missing) for cell in {c for c in cells if type(c) is str}}
+    seconds = [known[c] if type(c) is str else _second(c, missing) for c in cells]
+    return np.array(seconds, dtype="datetime64[s]")
+
+
+def _second(cell: Any, missing: Sequence[str]) -> np.datetime64:
+    if type(cell) is np.datetime64:
+        return cell.astype("datetime64[s]")
+    text: Any = None
+    with suppress(ValueError):
+        text = read_value(cell)
+        if text is None or not {*missing, "NaT"}.isdisjoint(spellings(cell)):
+            return np.datetime64("NaT", "s")
+    if isinstance(cell, date):  # a Timestamp of pandas is one, too
+        text = cell.isoformat(sep=" ") if isinstance(cell, datetime) else cell.isoformat()
+    match = _TEXT.fullmatch(text.strip()) if isinstance(text, str) else None
+    if match is not None:
+        clock = ":".join(part or "00" for part in match.groups()[3:])
+        with suppress(ValueError):
+            return np.datetime64(f"{match[1]}-{match[2]}-{match[3]}T{clock}", "s")
+    raise RowDomainError(_NO_DATE)

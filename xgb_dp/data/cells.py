@@ -96,7 +96,7 @@ def _reader(kind: type) -> Callable[[Any], float | str | None] | None:
     return known
 
 
-def value_of(cell: Any) -> float | str | None:
+def read_value(cell: Any) -> float | str | None:
     """What a cell means: a number (truth values are 0 and 1), a text, or None for a missing one."""
     read = _reader(type(cell))
     if read is None:
@@ -109,7 +109,7 @@ def value_of(cell: Any) -> float | str | None:
 
 def spellings(cell: Any) -> tuple[str, ...]:
     """The texts that a cell counts as: whole numbers in digits, truth values also as words."""
-    value = value_of(cell)
+    value = read_value(cell)
     if isinstance(value, str):
         return (value.strip(),)
     if value is None:
@@ -120,9 +120,9 @@ def spellings(cell: Any) -> tuple[str, ...]:
     return (digits,)
 
 
-def number_of(cell: Any) -> float:
+def read_number(cell: Any) -> float:
     """A cell as a number; NaN where it is missing. Texts of numbers count as numbers."""
-    value = value_of(cell)
+    value = read_value(cell)
     if value is None:
         return math.nan
     if isinstance(value, str):
@@ -132,11 +132,11 @@ def number_of(cell: Any) -> float:
     return value
 
 
-def numbers_of(cells: Sequence[Any]) -> npt.NDArray[np.float64]:
+def read_cell_numbers(cells: Sequence[Any]) -> npt.NDArray[np.float64]:
     """Cells as numbers, each by itself."""
     kinds = set(map(type, cells))
     plain = kinds <= {bool, int, float} or (kinds == {str} and "_" not in "".join(cells))
-    read: Callable[[Any], float] = float if plain else number_of
+    read: Callable[[Any], float] = float if plain else read_number
     try:
         return np.fromiter(map(read, cells), dtype=np.float64, count=len(cells))
     except OverflowError:
@@ -148,7 +148,7 @@ def numbers_among(texts: Iterable[str]) -> list[float]:
     numbers = []
     for text in texts:
         with suppress(ValueError):
-            numbers.append(number_of(text))
+            numbers.append(read_number(text))
     return [number for number in numbers if not math.isnan(number)]
 
 
@@ -208,7 +208,7 @@ class Names:
 
     def _code(self, cell: Any) -> int:
         try:
-            value = value_of(cell)
+            value = read_value(cell)
         except ValueError:
             return UNREADABLE
         if value is None:
@@ -218,7 +218,7 @@ class Names:
                 return self._codes[name]
         if self._numeric and isinstance(value, str):
             with suppress(ValueError):
-                number = number_of(value)
+                number = read_number(value)
                 return self._absent if math.isnan(number) else self._codes.get(number, UNKNOWN)
         return UNKNOWN
 
@@ -240,7 +240,7 @@ class Names:
 
 def _declared(name: Any, what: str) -> float | str | None:
     try:
-        value = value_of(name)
+        value = read_value(name)
     except ValueError:
         raise PrivacyParameterError(
             f"{what} has a {type(name).__name__}, which is not a name. Names are texts or finite "

@@ -1,17 +1,24 @@
-"""Whose row each row is: ids of any kind as dense codes, exactly.
+"""Privacy ids: the person of each row as an exact code, and the part of a split that rows are.
 
-Two ids get the same code exactly where they are equal, so that two persons never become one, nor
-one person two. Ids are compared as they come: a text with a space at its end is another id. Ids are
+Two ids get the same code exactly if they are equal, so that two persons never become one, nor one
+person two. Ids are compared as they come: a string with a space at its end is another id. Ids are
 read here and nowhere else, and no message shows one.
+
+A part is stored by its name in ledgers and budgets. Releases on the two parts of one split cost the
+larger of both. A release is counted on a part only if its rows came as a
+:class:`~xgb_dp.data.matrices.SplitMatrix` or :class:`~xgb_dp.data.matrices.SplitTable`; every other
+release is counted on all rows.
+
+Proof: docs/proofs/evaluation.md
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, NoReturn
 from uuid import UUID
 
@@ -19,9 +26,41 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import PrivacyParameterError, RowDomainError, named
-from .arrays import library_of
+from .arrays import find_library
 from .cells import is_sequence, is_unicode, read_data
-from .parts import Part
+
+TRAIN, TEST = "train", "test"
+
+
+@dataclass(frozen=True)
+class SplitPart:
+    """One of the two parts of a split."""
+
+    split: str  # random name of the split
+    name: str  # "train" or "test"
+    unit: str  # "row" or "person": what was assigned to a part
+
+    def to_json(self) -> dict[str, str]:
+        """The form of ledgers and budgets."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Any) -> SplitPart:
+        """The inverse of :meth:`to_json`."""
+        sound = isinstance(data, Mapping) and set(data) == {"split", "name", "unit"}
+        sound = sound and type(data["split"]) is str and data["split"].isalnum()
+        sound = sound and data["name"] in (TRAIN, TEST) and data["unit"] in ("row", "person")
+        if not sound:
+            raise ValueError("a part consists of the name of its split, its own name and its unit")
+        return cls(**data)
+
+
+def are_disjoint(one: SplitPart | None, other: SplitPart | None, unit: str) -> bool:
+    """Whether no row, or no person, is in both parts."""
+    if one is None or other is None or one.split != other.split or one.name == other.name:
+        return False
+    return unit == "row" or one.unit == other.unit == "person"
+
 
 Codes = npt.NDArray[np.uint32]
 Coded = tuple[Codes, str, np.ndarray]
@@ -49,7 +88,7 @@ class Persons:
     kind: str  # "whole numbers", "texts", "bytes" or "UUIDs"; empty without rows
     distinct: np.ndarray  # the ids by code, 64-bit numbers or objects; UUIDs as whole numbers
     column: str | None = None  # name of the column that they come from; public
-    part: Part | None = None  # of the split by person whose part they are
+    part: SplitPart | None = None  # of the split by person whose part they are
 
     @property
     def listed(self) -> list[Any]:
@@ -78,13 +117,13 @@ class Persons:
         return Persons(codes.astype(np.uint32), kind, self.distinct[used], self.column)
 
 
-def persons_of(ids: Any, rows: int | None = None, column: str | None = None) -> Persons:
+def encode_persons(ids: Any, rows: int | None = None, column: str | None = None) -> Persons:
     """Who the rows belong to. No message and no exception behind one shows an id."""
     if isinstance(ids, Persons):
         persons = ids
     else:
         wrong = f"{_expected()} What was given cannot be read as that."
-        persons = Persons(*read_data(_read, ids, wrong=wrong), column or column_of(ids))
+        persons = Persons(*read_data(_read, ids, wrong=wrong), column or read_id_column(ids))
     if rows is not None and len(persons.codes) != rows:
         raise PrivacyParameterError(
             f"{named.dp_privacy_id} must have one id for each row of the data, in the order of the "
@@ -93,13 +132,13 @@ def persons_of(ids: Any, rows: int | None = None, column: str | None = None) -> 
     return persons
 
 
-def joined(parts: Sequence[Persons]) -> Persons:
+def join_persons(parts: Sequence[Persons]) -> Persons:
     """The persons of several parts of the rows, one part after the other."""
     kinds = {part.kind for part in parts} - {""}
     if len(kinds) > 1:
         raise several_kinds()
     column = next((part.column for part in parts), None)
-    parts = [part for part in parts if part.kind] or [persons_of([])]
+    parts = [part for part in parts if part.kind] or [encode_persons([])]
     places: npt.NDArray[Any]
     if all(part.distinct.dtype == np.int64 for part in parts):
         distinct = np.concatenate([part.distinct for part in parts])
@@ -111,7 +150,7 @@ def joined(parts: Sequence[Persons]) -> Persons:
     return Persons(np.concatenate(codes).astype(np.uint32), parts[0].kind, distinct, column)
 
 
-def column_of(ids: Any) -> str | None:
+def read_id_column(ids: Any) -> str | None:
     """Name of the column that ids come from, where they bring one along; public."""
     name = ids.column if isinstance(ids, Persons) else getattr(ids, "name", None)
     return name if isinstance(name, str) and name else None
@@ -120,8 +159,8 @@ def column_of(ids: Any) -> str | None:
 def _read(ids: Any) -> Coded:
     """Codes, kind and distinct ids of any container."""
     readers = {"pandas": _pandas, "polars": _polars, "pyarrow": _arrow}
-    if library_of(ids):
-        return readers[library_of(ids)](ids)
+    if find_library(ids):
+        return readers[find_library(ids)](ids)
     if isinstance(ids, np.ndarray):
         return _array(ids)
     if not is_sequence(ids):  # whatever else becomes an array may give all ids one type
@@ -190,7 +229,7 @@ _KINDS: dict[type, str] = {
 }
 
 
-def _kind_of(kind: type) -> str:
+def _id_kind(kind: type) -> str:
     """What ids of a type are; empty for what is none."""
     if kind.__module__.partition(".")[0] == "pandas" and kind.__name__ in ("NAType", "NaTType"):
         return "missing"
@@ -201,7 +240,7 @@ def _kind_of(kind: type) -> str:
 
 def _objects(ids: list[Any]) -> Coded:
     """Ids as Python has them, each told by its own type."""
-    kinds = {_kind_of(kind) for kind in set(map(type, ids))}
+    kinds = {_id_kind(kind) for kind in set(map(type, ids))}
     if "missing" in kinds:
         _refuse_missing()
     if "" in kinds:

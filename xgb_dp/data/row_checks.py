@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import PrivacyError, PrivacyParameterError, RowDomainError, named
-from .arrays import numbers
+from .arrays import as_numbers
 
 
 def check_labels(labels: np.ndarray, kind: str, classes: int) -> None:
@@ -26,7 +26,7 @@ def check_labels(labels: np.ndarray, kind: str, classes: int) -> None:
 def check_class_labels(labels: np.ndarray, classes: int) -> None:
     """Every label is one of the declared classes 0..K-1."""
     try:
-        values = numbers(labels, "label").astype(np.float64).ravel()
+        values = as_numbers(labels, "label").astype(np.float64).ravel()
     except PrivacyError:
         values = np.array([np.nan])
     with np.errstate(invalid="ignore"):

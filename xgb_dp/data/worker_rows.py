@@ -18,12 +18,11 @@ import scipy.sparse as sp
 
 from ..engine import workers
 from ..errors import PrivacyParameterError, PrivacyRefusal
-from .arrays import numbers
+from .arrays import as_numbers, check_sparse, is_sparse
 from .cells import read_data
-from .frames import columns_of, prepared
-from .ids import Persons, joined
+from .frames import list_columns, prepare_table
+from .ids import Persons, join_persons
 from .matrices import META, check_shape, checked, private_matrix
-from .sparse import check_sparse, is_sparse
 
 Layout: TypeAlias = Mapping[str, Any]
 """What must be the same in all parts, by the name that errors have for it; of JSON's types."""
@@ -95,16 +94,16 @@ def _cells(table: Any, categories: Any) -> tuple[str, Any, Any]:
     check_shape(table)
     if hasattr(table, "columns") and hasattr(table, "iloc"):
         names = _names(table)
-        table = prepared(table, categories)
+        table = prepare_table(table, categories)
         for index in _dictionaries(table):
             codes = table.iloc[:, index].cat.codes.to_numpy()
             table.isetitem(index, np.where(codes < 0, np.nan, codes.astype(np.float64)))
         return "data frame", names, _floats(table.to_numpy(dtype=np.float64, na_value=np.nan))
-    table = prepared(table, categories)
+    table = prepare_table(table, categories)
     if is_sparse(table):
         check_sparse(table)  # rows of other formats may be added up on their way
         table = table.tocsr()
-        stored = _floats(numbers(table.data, "feature"))
+        stored = _floats(as_numbers(table.data, "feature"))
         rows = sp.csr_matrix((stored, table.indices, table.indptr), shape=table.shape)
         return "sparse matrix", table.shape[1], rows
     if type(table) is np.ndarray:
@@ -128,7 +127,7 @@ def _floats(values: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
 
 def _names(table: Any) -> list[Any]:
     """Names of columns as other workers read them: a text, a number, or a list for a tuple."""
-    return [_spelt(name) for name in columns_of(table)]
+    return [_spelt(name) for name in list_columns(table)]
 
 
 def _spelt(name: Any) -> Any:
@@ -161,7 +160,7 @@ def _no_rows(layout: Layout) -> Rows:
     for name in META:
         if f"`{name}`" in layout:
             rows[name] = np.empty((0, *layout[f"`{name}`"][0]))
-    return {**rows, "persons": joined([])} if layout[_PERSONS] else rows
+    return {**rows, "persons": join_persons([])} if layout[_PERSONS] else rows
 
 
 def _joined(layout: Layout, parts: Sequence[Rows], categories: Any) -> Rows:
@@ -174,7 +173,7 @@ def _joined(layout: Layout, parts: Sequence[Rows], categories: Any) -> Rows:
 
 def _stacked(values: Sequence[Any]) -> Any:
     if isinstance(values[0], Persons):
-        return joined(values)
+        return join_persons(values)
     if is_sparse(values[0]):
         return sp.vstack(values, format="csr")
     return np.concatenate(values)
@@ -185,7 +184,7 @@ def _frame(cells: npt.NDArray[np.float32], names: Sequence[Any], categories: Any
     import pandas as pd
 
     columns = pd.Index([tuple(name) if isinstance(name, list) else name for name in names])
-    declared = prepared(pd.DataFrame(columns=columns, dtype=object), categories)
+    declared = prepare_table(pd.DataFrame(columns=columns, dtype=object), categories)
     table = pd.DataFrame(cells, columns=columns, copy=False)
     for index, kind in _dictionaries(declared).items():
         codes = np.nan_to_num(cells[:, index], nan=-1).astype(np.int32)

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..data.arrays import cells_of, type_of
-from ..data.cells import is_unicode, read_data, spellings, value_of
-from ..data.dates import parts_of_dates
-from ..data.frames import columns_of
+from ..data.arrays import as_cells, describe_column_type, parts_of_dates
+from ..data.cells import is_unicode, read_data, read_value, spellings
+from ..data.frames import list_columns
 from ..domain.columns import read_numbers as declared_numbers
 from ..errors import PrivacyParameterError, RowDomainError
 
@@ -72,14 +71,14 @@ def _names(data: Any) -> list[Any]:
             "`data` must be a data frame, or a mapping of names of columns to arrays; got a "
             f"{type(data).__name__}."
         )
-    return columns_of(data)
+    return list_columns(data)
 
 
 def _kind_of_type(data: Any, name: Any) -> str:
     """The kind of a column by its type alone, which is public; no cell is read."""
     if _names(data).count(name) != 1:
         return ""
-    kind = type_of(data[name])
+    kind = describe_column_type(data[name])
     if kind in ("", "object"):  # one missing cell makes truth values objects
         raise PrivacyParameterError(
             f"The type of column {name!r} does not say what the column contains. Give `columns` "
@@ -92,7 +91,7 @@ def _kind_of_type(data: Any, name: Any) -> str:
 
 def cells_by_name(data: Any, names: Sequence[str]) -> dict[str, np.ndarray]:
     """The cells of some columns, which all have the same number."""
-    cells = {name: cells_of(data[name], "value") for name in names}
+    cells = {name: as_cells(data[name], "value") for name in names}
     if any(column.ndim != 1 for column in cells.values()):
         raise RowDomainError(_SEVERAL)
     if len(set(map(len, cells.values()))) > 1:
@@ -104,7 +103,7 @@ def read_texts(cells: Any, missing: Sequence[str]) -> tuple[npt.NDArray[np.int64
     """Texts of a column by code; -1 for a missing cell."""
     code: dict[str, int] = {}
     known: dict[Any, int] = {}
-    column = cells_of(cells, "value")
+    column = as_cells(cells, "value")
     out = np.empty(len(column), dtype=np.int64)
     readable = column.dtype.kind not in "mM" and column.ndim == 1
     for i, cell in enumerate(column.tolist() if readable else ()):
@@ -132,7 +131,7 @@ def _text(cell: Any) -> str | None:
     None for what is not a cell, or a number beyond the range of floats.
     """
     try:
-        value = value_of(cell)
+        value = read_value(cell)
     except ValueError:
         return None
     if value is None:
@@ -144,7 +143,7 @@ def _text(cell: Any) -> str | None:
 
 def read_numbers(cells: Any, kind: str, since: str, missing: Sequence[str]) -> npt.NDArray[Any]:
     """Numbers of a column as 32-bit floats; of a date its days."""
-    column = cells_of(cells, "number")
+    column = as_cells(cells, "number")
     values: npt.NDArray[Any]
     if kind in DATES:
         values = read_data(parts_of_dates, column, ("days",), since, missing)["days"]

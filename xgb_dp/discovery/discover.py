@@ -21,11 +21,10 @@ from ..accounting.threshold import failure_of
 from ..accounting.units import ONE_ROW
 from ..budget import Budget
 from ..budget.budget import book_and_draw, check_single_process, choose_unit
-from ..data.arrays import collected
+from ..data.arrays import EPOCH, collected
 from ..data.cells import MISSING
-from ..data.dates import EPOCH
-from ..data.frames import columns_of
-from ..data.ids import column_of, persons_of
+from ..data.frames import list_columns
+from ..data.ids import encode_persons, read_id_column
 from ..domain.columns import read_day
 from ..engine import native
 from ..engine.progress import progress
@@ -59,7 +58,7 @@ def discover(
     budget: Budget | str | os.PathLike[str] | None = None,
     note: str = "discovery",
 ) -> Discovery:
-    """What the columns of a table may contain, found privately: the beginning of a schema.
+    """Find privately what the columns of a table may contain: the beginning of a schema.
 
     Texts show what enough rows have, numbers and dates rough quantiles, all the share of missing.
 
@@ -73,14 +72,14 @@ def discover(
         epsilon: Of the whole discovery, in nats, > 0.
         delta: Of the whole discovery, in (0, 1).
         privacy_id: One id for each row, or the name of the column of ids; by default each row.
-        missing: Texts that stand for a missing cell. Public.
+        missing: Strings of missing cells. Public.
         since: Day that days are counted from, as YYYY-MM-DD. Public.
         group: Rows of one person, or persons, who are meant together; by default as the budget.
         budget: A budget, or its path, on which it draws.
-        note: What it is, for the book of the budget.
+        note: A note for the entry in the budget.
 
     Returns:
-        Discovery: What was found and what it cost; :meth:`Discovery.save` writes a schema file.
+        Discovery: The result and its cost; :meth:`Discovery.save` writes a schema file.
 
     Raises:
         PrivacyParameterError: An argument is out of range, or names a column that is not there.
@@ -132,7 +131,7 @@ class _ColumnCells:
         kinds, ids = _apart(data, columns, privacy_id)
         cells = cells_by_name(data, list(kinds))
         rows = len(next(iter(cells.values())))
-        codes = None if ids is None else persons_of(ids, rows).codes
+        codes = None if ids is None else encode_persons(ids, rows).codes
         texts, numbers = {}, {}
         with progress("discover", len(kinds)) as step:
             for name, kind in kinds.items():
@@ -141,15 +140,15 @@ class _ColumnCells:
                     texts[name] = read_texts(cells[name], missing)
                 else:
                     numbers[name] = read_numbers(cells[name], kind, since, missing)
-        column = privacy_id if isinstance(privacy_id, str) else column_of(privacy_id)
+        column = privacy_id if isinstance(privacy_id, str) else read_id_column(privacy_id)
         return cls(kinds, texts, numbers, codes, column, tuple(missing), since)
 
 
 def _apart(data: Any, columns: Any, privacy_id: Any) -> tuple[dict[str, str], Any]:
-    """The kinds of the columns without that of ids, and the ids."""
+    """The kinds of the columns other than the ids, and the ids."""
     if not isinstance(privacy_id, str):
         return column_kinds(data, columns), privacy_id
-    names = list(data) if isinstance(data, Mapping) else columns_of(data)
+    names = list(data) if isinstance(data, Mapping) else list_columns(data)
     if names.count(privacy_id) != 1:
         raise PrivacyParameterError(
             f"`privacy_id` names the column {privacy_id!r}, and the data does not have exactly "
@@ -195,7 +194,7 @@ _THRESHOLD_SHARE = 0.25  # of delta
 
 
 def compute_epsilon(plan: ColumnPlan, delta: float, group: int = 1) -> float:
-    """Certified epsilon of all of it, in nats, for so many rows or persons."""
+    """Certified epsilon of the whole discovery, in nats, for a group of rows or persons."""
     return make_accountant("exact", plan.events).get_epsilon(delta, group)
 
 
@@ -204,12 +203,12 @@ def plan_discovery(
 ) -> ColumnPlan:
     """The least noise that meets the target; every column has the same part of the budget."""
 
-    def of(mu: float) -> ColumnPlan:
+    def plan_at(mu: float) -> ColumnPlan:
         return _with_noise(texts, numbers, unit, mu * mu / (texts + numbers), delta)
 
     def fits(mu: float) -> bool:
         try:
-            return compute_epsilon(of(mu), delta, unit.group) <= epsilon
+            return compute_epsilon(plan_at(mu), delta, unit.group) <= epsilon
         except BudgetError:  # so much noise that no grid holds it
             return True
 
@@ -218,7 +217,7 @@ def plan_discovery(
     while fits(high) and high < 1e4:
         low, high = high, 2.0 * high
     mu, _ = narrow(fits, low, high, 40)
-    plan = of(mu)
+    plan = plan_at(mu)
     if compute_epsilon(plan, delta, unit.group) > epsilon:
         raise BudgetError(
             f"No noise meets epsilon={epsilon:g} at delta={delta:g} for so many columns. Look at "

@@ -1,4 +1,4 @@
-"""The result of a discovery, and the schema file that declares it.
+"""The result of a discovery, and the schema that follows from it.
 
 All of it is computed from noisy counts, so it costs nothing to look at and to keep.
 """
@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from ..accounting import Event, Unit, make_accountant
+from ..domain.columns import format_yaml
 from ..domain.domain import from_mapping
-from ..domain.yaml_text import format_yaml
 from ..errors import PrivacyParameterError
 from ..noisy_sums import ColumnPlan, CountTree, Texts
 from ..record.formatting import round_up, visible
@@ -34,7 +34,7 @@ _EMPTY_CELLS = 4.0
 
 @dataclass(frozen=True)
 class FoundColumn:
-    """What was found of one column. Every number is noisy.
+    """The result for one column. Every number is noisy.
 
     Attributes:
         kind: "text", "number", "date" or "datetime".
@@ -64,7 +64,7 @@ class FoundColumn:
 
 
 def found_text(released: Texts, total: float | None) -> FoundColumn:
-    """A text column, from what was released of it."""
+    """A text column, from its released counts."""
     shown = sum(released.counts.values()) + released.missing
     return FoundColumn(
         kind="text",
@@ -75,7 +75,7 @@ def found_text(released: Texts, total: float | None) -> FoundColumn:
 
 
 def found_number(tree: CountTree, kind: str, plan: ColumnPlan) -> FoundColumn:
-    """A column of numbers or dates, from what was released of it."""
+    """A column of numbers or dates, from its released counts."""
     present = sum(count for *_, count in tree.leaves)
     noise = math.sqrt(plan.number_sigma2) / 2**plan.number_shift
     total = present + tree.missing
@@ -112,14 +112,14 @@ def _value(key: int) -> float:
 
 
 def _at(tree: CountTree, mass: float, *, below: bool) -> float:
-    """The end of the cell in which so many rows have passed: the lower one, or the upper one."""
+    """The lower or upper end of the cell at which the given number of rows is reached."""
     passed = np.cumsum([count for *_, count in tree.leaves])
     cells = np.flatnonzero(passed >= mass)
     return _value(tree.leaves[cells[0]][0 if below else 1]) if len(cells) else math.inf
 
 
 def _between(tree: CountTree, mass: float, least: float, most: float) -> float:
-    """About the value below which so many rows lie, even within a cell in the order of floats."""
+    """Estimate the value below which a number of rows lie, interpolating in the order of floats."""
     passed = 0.0
     for low, high, count in tree.leaves:
         if count > 0.0 and passed + count >= mass:
@@ -131,17 +131,17 @@ def _between(tree: CountTree, mass: float, least: float, most: float) -> float:
 
 @dataclass(frozen=True)
 class Discovery:
-    """What a discovery has found, and what it cost.
+    """The result of a discovery, and its cost.
 
     Attributes:
         columns: By name, in the order of the table.
         units: About how many rows (or persons) there are; None where no column of numbers tells.
-        unit: Whom the cost is about.
-        delta: Of the whole discovery.
-        events: What was drawn, in the form of ledgers.
+        unit: The privacy unit of the cost.
+        delta: Delta of the whole discovery.
+        events: The draws, in the form of ledgers.
         since: Day that days of dates are counted from; None without dates.
-        missing: Texts that stand for missing cells.
-        entry: Name of its entry in a budget; None where it was not booked.
+        missing: Strings of missing cells.
+        entry: Name of its entry in a budget; None if it was not booked.
 
     Examples:
         >>> columns, kinds = {"days": table[:, 2]}, {"days": "number"}
@@ -168,16 +168,16 @@ class Discovery:
         """Certified epsilon at another delta, or for several rows or persons.
 
         Args:
-            delta: Failure probability; below that of the thresholds of categories it is infinite.
-            group: Rows (or persons) that are added or removed together.
+            delta: Failure probability; below the delta of the thresholds of categories, epsilon
+            is infinite. group: Rows (or persons) that are added or removed together.
         """
         return make_accountant("exact", self.events).get_epsilon(delta, group)
 
     def statement(self) -> str:
-        """What the discovery cost, in a sentence."""
+        """The cost of the discovery, in a sentence."""
         return (
             f"These findings are ({round_up(self.epsilon)}, {self.delta:g})-differentially private "
-            f"for {self.unit.phrase} added or removed. What they cost adds up with everything else "
+            f"for {self.unit.phrase} added or removed. Their cost adds up with everything else "
             "that is released from the same rows."
         )
 
@@ -198,7 +198,7 @@ class Discovery:
             least: Categories with a smaller share of rows go to "other".
 
         Returns:
-            Mappings, lists, texts and numbers. Text columns in which no category was found are
+            Mappings, lists, strings and numbers. Text columns in which no category was found are
             dropped. The key ``discovered`` says what it cost.
 
         Raises:
@@ -208,7 +208,7 @@ class Discovery:
             raise PrivacyParameterError("`use` must be 'cuts', 'bounds' or 'nothing'.")
         schema: dict[str, Any] = {}
         if target is not None:
-            schema = {"target": target, **self._of_target(target)}
+            schema = {"target": target, **self._target_schema(target)}
         if self.unit.column is not None:
             schema["privacy_id"] = self.unit.column
         if self.missing:
@@ -234,7 +234,7 @@ class Discovery:
         return schema
 
     def params(self, target: str | None = None, **how: Any) -> dict[str, Any]:
-        """What it declares, and what it cost, as parameters of ``xgboost.train``.
+        """Its declarations and its cost, as parameters of ``xgboost.train``.
 
         The ledger of a model that is trained with them has the cost of the look, too.
 
@@ -268,7 +268,7 @@ class Discovery:
         """
         return from_mapping(self.schema()).applied(table)
 
-    def _of_target(self, name: str) -> dict[str, Any]:
+    def _target_schema(self, name: str) -> dict[str, Any]:
         column = self.columns.get(name)
         if column is None:
             raise PrivacyParameterError(
@@ -333,7 +333,7 @@ class Discovery:
         return f"# {self.statement()}\n{format_yaml(self.schema(target, **how))}"
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as numbers, lists and texts that JSON can hold."""
+        """The result as numbers, lists and strings that JSON can store."""
         return {
             "epsilon": self.epsilon,
             "delta": self.delta,
@@ -349,7 +349,7 @@ class Discovery:
         if self.units is not None:
             lines[1:] = [f"About {self.units:.0f} {self.unit.plural}.", ""]
         for name, column in self.columns.items():
-            lines.append(f"{name} ({column.kind}): {'; '.join(_words(column))}")
+            lines.append(f"{name} ({column.kind}): {'; '.join(_column_summary(column))}")
         return "\n".join(map(visible, lines))
 
     def __repr__(self) -> str:
@@ -363,18 +363,18 @@ def _listed(column: FoundColumn) -> dict[str, Any]:
     return {k: list(v) if isinstance(v, tuple) else v for k, v in out.items()}
 
 
-def _words(column: FoundColumn) -> Sequence[str]:
-    words = []
+def _column_summary(column: FoundColumn) -> Sequence[str]:
+    parts = []
     if column.categories is not None:
         counted = [f"{name} {count:.0f}" for name, count in column.categories.items()]
-        words.append(", ".join(counted) or "no category reached the threshold")
+        parts.append(", ".join(counted) or "no category reached the threshold")
     if column.other is not None:
-        words.append(f"other {column.other:.1%}")
+        parts.append(f"other {column.other:.1%}")
     if column.range is not None and column.quantiles is not None:
-        words.append(f"about {column.range[0]:g} to {column.range[1]:g}")
-        words.append(f"median about {column.quantiles[0.5]:g}")
+        parts.append(f"about {column.range[0]:g} to {column.range[1]:g}")
+        parts.append(f"median about {column.quantiles[0.5]:g}")
     elif column.categories is None:
-        words.append("noise hides its range")
+        parts.append("noise hides its range")
     if column.missing is not None:
-        words.append(f"missing {column.missing:.1%}")
-    return words
+        parts.append(f"missing {column.missing:.1%}")
+    return parts

@@ -8,6 +8,8 @@ of them are.
 Every cell is read alone, and no type, category or class is taken from the cells. A cell outside its
 declaration raises an error, which says nothing else about it; see "Errors" in
 ``docs/guarantee.md``.
+
+Writes the YAML of schema files, with keys that read back as strings.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 import datetime
 import json
 import math
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,10 +29,19 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..data.arrays import cells_of, codes_in, is_arrow, is_table, library_of, type_of
-from ..data.cells import ABSENT, Names, numbers_among, numbers_of, read_data
-from ..data.dates import EPOCH, PARTS, parts_of_dates
-from ..data.frames import columns_of
+from ..data.arrays import (
+    EPOCH,
+    PARTS,
+    as_cells,
+    describe_column_type,
+    encode,
+    find_library,
+    is_arrow,
+    is_table,
+    parts_of_dates,
+)
+from ..data.cells import ABSENT, Names, numbers_among, read_cell_numbers, read_data
+from ..data.frames import list_columns
 from ..errors import PrivacyParameterError, RowDomainError
 from ..parameters.parse import parse_number, parse_range
 
@@ -424,7 +436,7 @@ def column_names(table: Any) -> list[Any]:
             "A schema is for a data frame, or a mapping of names of columns to arrays; got a "
             f"{type(table).__name__}."
         )
-    return columns_of(table)
+    return list_columns(table)
 
 
 def read_features(
@@ -501,10 +513,10 @@ def read_numbers(cells: Any, missing: Sequence[str]) -> Floats:
     values: npt.NDArray[Any] | None = None
     with suppress(ValueError):
         column = cells.array.__arrow_array__() if is_arrow(cells) else cells
-        if library_of(column) == "pyarrow" and type_of(column) == "text":
+        if find_library(column) == "pyarrow" and describe_column_type(column) == "text":
             values = _numbers_from_strings(column, texts)
         else:
-            array = read_data(cells_of, cells, "number")
+            array = read_data(as_cells, cells, "number")
             if array.dtype.kind in "biuf":
                 values = array
             elif array.dtype.kind == "O":
@@ -528,7 +540,7 @@ def read_numbers(cells: Any, missing: Sequence[str]) -> Floats:
 
 def _numbers_from_cells(cells: Sequence[Any], missing: Sequence[str]) -> npt.NDArray[np.float64]:
     absent = frozenset(missing)
-    return numbers_of(
+    return read_cell_numbers(
         ["nan" if isinstance(cell, str) and cell.strip() in absent else cell for cell in cells]
     )
 
@@ -584,7 +596,7 @@ def read_codes(
 ) -> npt.NDArray[np.int64]:
     """Code of each cell, -1 for missing; see :class:`..data.cells.Names`."""
     names = Names(declared, "A list of categories or classes", absent=missing)
-    indices = read_data(codes_in, cells, names.codes, "category")
+    indices = read_data(encode, cells, names.codes, "category")
     outside = indices < ABSENT
     if other == "error" and outside.any():
         raise RowDomainError(
@@ -596,3 +608,46 @@ def read_codes(
         indices[outside] = list(map(str, declared)).index(other)
     indices[indices < ABSENT] = ABSENT
     return indices
+
+
+_WORDS = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
+
+
+def format_yaml(content: dict[str, Any], indent: int = 0) -> str:
+    """A mapping of texts to mappings, lists, texts and numbers."""
+    lines = []
+    for key, value in content.items():
+        head = f"{' ' * indent}{_key(key)}:"
+        if isinstance(value, dict) and indent < 2 and value:
+            lines += [head, format_yaml(value, indent + 2).rstrip("\n")]
+        else:
+            lines.append(f"{head} {format_flow(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def format_flow(value: Any) -> str:
+    """A mapping, list, text or number on one line."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_key(k)}: {format_flow(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(format_flow, value)) + "]"
+    return _scalar(value)
+
+
+def _key(name: str) -> str:
+    plain = re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII)
+    return name if plain and name.lower() not in _WORDS else _scalar(name)
+
+
+def _scalar(value: Any) -> str:
+    if not isinstance(value, str):
+        return repr(value)
+    return '"' + "".join(map(_character, value)) + '"'
+
+
+def _character(c: str) -> str:
+    if c in '"\\':
+        return "\\" + c
+    if c.isprintable():
+        return c
+    return f"\\U{ord(c):08X}"

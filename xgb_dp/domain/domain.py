@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from ..data.arrays import collected, library_of
-from ..data.cells import MISSING, number_of
-from ..engine import json_texts
+from ..data.arrays import collected, find_library
+from ..data.cells import MISSING, read_number
+from ..engine import model_json
 from ..engine.model_json import ModelJson
-from ..engine.predictions import CLASSES, class_names
+from ..engine.saved_model import CLASSES, class_names
 from ..errors import LedgerError, PrivacyError, PrivacyParameterError
 from ..parameters.parse import parse_number, parse_range
 from ..request.names import check_names, flatten, read_one
@@ -145,7 +145,7 @@ class Domain:
         read = read_features(
             [table], self.for_table(column_names(table)).columns or {}, self.missing
         )
-        return pd.DataFrame(read, index=table.index if library_of(table) == "pandas" else None)
+        return pd.DataFrame(read, index=table.index if find_library(table) == "pandas" else None)
 
     def check_target(self) -> None:
         """Refuse what does not say what is learnt, before any row is read."""
@@ -239,7 +239,7 @@ class Domain:
 
     def checked(self) -> Domain:
         """The same, if a model can store its names."""
-        json_texts.check_carried(json.loads(self.to_json()), "the names of the schema")
+        model_json.check_carried(json.loads(self.to_json()), "the names of the schema")
         return self
 
 
@@ -342,7 +342,7 @@ def stored_domain(booster: Any) -> Domain | None:
     if text is None:
         return None
     try:
-        content = json_texts.loads(text)
+        content = model_json.loads(text)
     except ValueError:
         raise LedgerError("The schema in the model is damaged. Take a sound copy.") from None
     return from_mapping(content)
@@ -360,10 +360,10 @@ def stored_classes(booster: Any) -> np.ndarray | None:
         if names is None:
             return None
         with suppress(ValueError):
-            return np.array([int(v) if v.is_integer() else v for v in map(number_of, names)])
+            return np.array([int(v) if v.is_integer() else v for v in map(read_number, names)])
         return np.array(names)
     try:
-        return np.array(class_names(text, max(ModelJson.config_of(booster).classes, 2)))
+        return np.array(class_names(text, max(ModelJson.from_config(booster).classes, 2)))
     except ValueError:
         raise PrivacyParameterError(
             f"The attribute {CLASSES!r} of the model does not name its classes: the file is "
@@ -396,7 +396,7 @@ def read_model_domain(booster: Any, path: Path, schema_file: Path | None) -> Dom
             f"{path} was not trained by `xgb-dp train`, so it does not say how to read a file. "
             "Give --schema with its columns in their order."
         )
-    names, config = stored_classes(booster), ModelJson.config_of(booster)
+    names, config = stored_classes(booster), ModelJson.from_config(booster)
     known = OBJECTIVES.get(config.objective)
     if names is None and (known is None or known.kind != "regression"):
         names = np.arange(max(config.classes, 2))

@@ -1,4 +1,4 @@
-"""Doors to libxgboost: loading it, opening models, talking to other workers, noise of tests.
+"""The private build of libxgboost: loading it, saved models, other workers, and the noise of tests.
 
 Imports nothing of this package but its errors.
 """

@@ -1,18 +1,68 @@
-"""XGBoost's JSON of a model; with ``tree_json.py`` and ``saved_model.py`` all that knows its keys.
+"""XGBoost's JSON of a model, read from untrusted files to a limited depth.
 
-A part is looked up when it is asked for, so a damaged model raises KeyError, TypeError or
-ValueError where it is damaged. Nothing here needs a compiled library.
+With ``saved_model.py`` this is all that knows its keys. A part is looked up when it is asked for,
+so a damaged model raises KeyError, TypeError or ValueError where it is damaged. Nothing here needs
+a compiled library. Strings that this JSON cannot store are refused here too.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
+
+from ..errors import PrivacyParameterError
+
+_DEEPEST = 100  # levels; a model has about ten, and readers that recurse end the process
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+# XGBoost writes other control characters, and a backslash before a "u", as what it cannot read.
+_LOST = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]|\\u")
+
+
+def check_depth(text: str | bytes | bytearray) -> None:
+    """Raise ValueError for JSON that is nested deeper than anything of ours, without recursion."""
+    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)
+    brackets = np.frombuffer(_STRING.sub(b"", data).translate(None, _NO_BRACKETS), np.uint8)
+    steps = np.where((brackets == ord("[")) | (brackets == ord("{")), 1, -1)
+    if np.cumsum(steps).max(initial=0) > _DEEPEST:
+        raise ValueError("it is nested too deeply")
+
+
+def loads(text: str | bytes | bytearray, **hooks: Any) -> Any:
+    """``json.loads`` after a check of the depth."""
+    check_depth(text)
+    return json.loads(text, **hooks)
+
+
+def check_carried(value: Any, what: str) -> None:
+    """Refuse strings that XGBoost's JSON would lose, or that would make a model unreadable.
+
+    Args:
+        value: Strings in nested lists, arrays and mappings; other objects are ignored.
+        what: Names the strings in the error.
+    """
+    rest = [value]
+    while rest:
+        one = rest.pop()
+        if isinstance(one, Mapping):
+            rest += [*one.keys(), *one.values()]
+        elif isinstance(one, np.ndarray):
+            rest += one.ravel().tolist() if one.dtype.kind in "OU" else []
+        elif isinstance(one, (list, tuple, set, frozenset)):
+            rest += list(one)
+        elif isinstance(one, str) and _LOST.search(one):
+            raise PrivacyParameterError(
+                f"{one[:80]!a} among {what} cannot be stored in a model file: XGBoost's JSON "
+                "carries no control characters, and no backslash before a 'u'. Nothing was "
+                "released. Rename it."
+            )
+
 
 NUMBERS = ("learner", "learner_model_param")
 BOOSTER = ("learner", "gradient_booster")
@@ -34,12 +84,12 @@ class ModelJson:
         self.content = content
 
     @classmethod
-    def of(cls: type[AnyModel], booster: Any) -> AnyModel:
+    def from_booster(cls: type[AnyModel], booster: Any) -> AnyModel:
         """The whole model."""
         return cls(json.loads(booster.save_raw("json")))
 
     @classmethod
-    def config_of(cls: type[AnyModel], booster: Any) -> AnyModel:
+    def from_config(cls: type[AnyModel], booster: Any) -> AnyModel:
         """The configuration, which has no trees, and what its updaters keep."""
         return cls(json.loads(booster.save_config()))
 
@@ -80,7 +130,7 @@ class ModelJson:
     def tree_names(self) -> list[str]:
         """Digests of all numbers of each tree, as in `plugin_cpp/release/digests.cc`."""
         return [
-            hashlib.sha256(_bytes_of({k: v for k, v in tree.items() if k != "id"})).hexdigest()[:32]
+            hashlib.sha256(_to_bytes({k: v for k, v in tree.items() if k != "id"})).hexdigest()[:32]
             for tree in self._trees["trees"]
         ]
 
@@ -98,12 +148,12 @@ class ModelJson:
         _check_categories(trees["cats"])
 
 
-def _bytes_of(value: Any) -> bytes:
+def _to_bytes(value: Any) -> bytes:
     """A part of a tree: texts, and numbers as doubles after how many there are."""
     if isinstance(value, str):
         return value.encode()
     if isinstance(value, dict):
-        return b"".join(f"{name}=".encode() + _bytes_of(value[name]) for name in sorted(value))
+        return b"".join(f"{name}=".encode() + _to_bytes(value[name]) for name in sorted(value))
     kinds = set(map(type, value))
     if kinds - {int} and kinds - {float}:
         raise ValueError("numbers of a tree are not of one kind")

@@ -226,17 +226,17 @@ def discover_numbers(
     return json.loads(text)
 
 
-def coins(size: int) -> npt.NDArray[np.uint32]:
+def draw_words(size: int) -> npt.NDArray[np.uint32]:
     """Independent uniform 32-bit numbers of the operating system's generator."""
     return np.frombuffer(secrets.token_bytes(4 * size), dtype=np.uint32)
 
 
-def rows_apart(
+def split_rows(
     rows: int, share_num: int, persons: npt.NDArray[np.uint32] | None = None
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Divide rows by a secret coin for each of them, or for each person."""
     tossed = rows if persons is None else int(persons.max(initial=0)) + 1
-    apart = coins(tossed) < np.uint64(share_num)
+    apart = draw_words(tossed) < np.uint64(share_num)
     if persons is not None:
         apart = apart[persons]
     return np.flatnonzero(~apart), np.flatnonzero(apart)

@@ -1,7 +1,7 @@
-"""What the workers of a distributed training agree on before anything is released.
+"""Agreement of the workers of a distributed training, before anything is released.
 
 Every worker runs :func:`xgb_dp.training.hook.before_train` on its own rows. All derive the same
-plan from the same parameters; what they could differ in is what is checked or shared here. Sums of
+plan from the same parameters; whatever could differ between them is checked or shared here. Sums of
 rows are added up in C++: exact ones (``plugin_cpp/release/workers.h``,
 ``docs/proofs/distributed.md``), or noisy and masked ones (``plugin_cpp/release/``,
 ``docs/proofs/masked-sums.md``).

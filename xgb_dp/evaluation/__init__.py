@@ -3,7 +3,7 @@
 All noise is drawn in ``noisy_sums``.
 """
 
-from ..data.split_rows import SplitMatrix, SplitTable
+from ..data.matrices import SplitMatrix, SplitTable
 from .classification import ComparisonReport, SeveralClasses, TwoClasses
 from .figures import Figure, Values
 from .measure import evaluate

@@ -646,8 +646,8 @@ def _gap(margins: tuple[Floats, ...], labels: Floats) -> Floats:
 
 def _mean_square(values: Values) -> float:
     """Of the differences; what noise may have taken from it is added."""
-    drawn = float(np.std(values.mean_of(values.draws, 2)))
-    return max(float(values.mean_of(values.counts, 2)), 0.0) + drawn
+    drawn = float(np.std(values.weighted_mean(values.draws, 2)))
+    return max(float(values.weighted_mean(values.counts, 2)), 0.0) + drawn
 
 
 def _limit(values: Values) -> float:

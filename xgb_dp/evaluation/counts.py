@@ -16,6 +16,8 @@ Proof: docs/proofs/evaluation.md
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -403,3 +405,20 @@ def _fit(prior: _Prior, seen: Floats, error: Floats, curve: float, before: _Fit 
         prior, smooth, curve, to_density, to_curve, variance, expected, covariance, factor, weights,
         evidence, density, shift,
     )  # fmt: skip
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Limit BLAS of this process to one thread in a block, if threadpoolctl is installed.
+
+    Threads of BLAS wait for each other by spinning. On matrices of some hundreds of rows they save
+    little on an idle machine. If other programs want the same cores, a factorization takes fifty
+    times as long as on one thread.
+    """
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        yield
+        return
+    with threadpool_limits(limits=1, user_api="blas"):
+        yield

@@ -408,17 +408,17 @@ class Values:
         """
         return figure_from_draws(self, of, low, high)
 
-    def points_of(self, power: int = 1) -> Floats:
+    def power_points(self, power: int = 1) -> Floats:
         """A power of the value of each cell."""
         points = np.asarray(self.points**power)
         if power == 2:  # of a cell, whose values are not all in its middle
             points = points + (self.half * np.diff(value_ends(self.power))) ** 2 / 12.0
         return points
 
-    def mean_of(self, counts: Floats, power: int = 1) -> Floats:
+    def weighted_mean(self, counts: Floats, power: int = 1) -> Floats:
         """Mean of a power of the values, around 0."""
         total = np.maximum(counts.sum(axis=-1), 1.0)
-        return np.asarray((counts @ self.points_of(power)) / total)
+        return np.asarray((counts @ self.power_points(power)) / total)
 
     def mean_figure(self, points: Floats, low: float = -np.inf, high: float = np.inf) -> Figure:
         """Mean over the rows of what each cell stands for.

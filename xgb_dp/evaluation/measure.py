@@ -11,10 +11,9 @@ from typing import Any
 
 from ..accounting import PERSON
 from ..budget.budget import Budget, book_and_draw, check_single_process, choose_unit
-from ..data.ids import column_of, persons_of
-from ..data.split_rows import part_of
+from ..data.ids import encode_persons, read_id_column
+from ..data.matrices import find_part
 from ..engine import native
-from ..engine.blas import one_thread
 from ..engine.progress import progress
 from ..errors import PrivacyParameterError, spelling
 from ..noisy_sums import release
@@ -22,6 +21,7 @@ from ..parameters import parse
 from ..record.authorization import check_free
 from ..record.privacy_warnings import concerns, warn
 from .classification import MOST_CLASSES, Binary, MultipleClasses, PairedModels
+from .counts import one_thread
 from .kinds import ModelKind, events_for
 from .regression import Regression
 from .report import Cost
@@ -105,16 +105,16 @@ def evaluate(
         groups = read_groups(by, models[0])
         part_rows = data.test if isinstance(data, Split) else data
         table, ids = rows_and_ids(part_rows, privacy_id)
-        unit = choose_unit(ids is not None, column_of(ids), group, budget)
+        unit = choose_unit(ids is not None, read_id_column(ids), group, budget)
         plan = plan_evaluation(models, groups, error_bound, target_bounds)
-        part = part_of(part_rows, ids)
+        part = find_part(part_rows, ids)
         for_persons = any(m.public.get("unit") == PERSON for m in models)
         only_rows = for_persons and not unit.of_persons
         warn([*concerns(*target, None, unit), *([_FOR_ROWS] if only_rows else ())])
 
         with progress("evaluate: predict"):
             rows = read_rows(models, table, groups)
-        persons = None if ids is None else persons_of(ids, len(rows.labels)).codes
+        persons = None if ids is None else encode_persons(ids, len(rows.labels)).codes
         layout = plan.layout(*target, unit.group, persons=persons is not None)
         events = events_for(layout, *target, unit.group)
         predictions = rows.predictions if isinstance(plan, PairedModels) else rows.predictions[0]

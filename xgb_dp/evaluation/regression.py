@@ -263,13 +263,13 @@ class Means:
 
 
 def _tweedie(model: Judged) -> float:
-    config = SavedModel.config_of(model.booster)
+    config = SavedModel.from_config(model.booster)
     return float(config.objective_parameter("tweedie_variance_power"))
 
 
 def _usual_margin(model: Judged) -> float:
     """The margin of the average row, by the covers in the model; public like the model."""
-    saved = SavedModel.of(model.booster)
+    saved = SavedModel.from_booster(model.booster)
     margin = saved.intercept_margin
     for tree in saved.trees:
         cover = np.maximum(np.array(tree.covers)[tree.leaves], 0.0) + 1e-9
@@ -358,7 +358,7 @@ class Errors:
     beyond: SharesBeyond = field(default_factory=SharesBeyond)
 
     @property
-    def _of_errors(self) -> Moments:
+    def _error_moments(self) -> Moments:
         if self.quantiles:
             raise _no_quantiles()
         return self.sums
@@ -383,7 +383,7 @@ class Errors:
     @property
     def rmse(self) -> Figure:
         """Root of the mean squared error."""
-        sums = self._of_errors
+        sums = self._error_moments
         full, full_low, inner = (
             sums.mean(of, self._fourth(of), 0.0, 1.0, level) for of, level in self._ends
         )
@@ -403,7 +403,7 @@ class Errors:
         return share.moved(lambda error: self.bound * error)
 
     def _mean(self, name: str, low: float) -> Figure:
-        sums = self._of_errors
+        sums = self._error_moments
         return sums.mean({name: 1.0}, sums.total(_SQUARE), low, 1.0)
 
     @property
@@ -469,7 +469,7 @@ class Errors:
             raise _no_quantiles()
         return self.errors.quantile(share)
 
-    def _of_level(self, level: float | None) -> tuple[float, Moments]:
+    def _pinball_at(self, level: float | None) -> tuple[float, Moments]:
         if level is None and len(self.quantiles) == 1:
             [level] = self.quantiles
         values = None if level is None else self.quantiles.get(level)
@@ -489,7 +489,7 @@ class Errors:
         Raises:
             PrivacyParameterError: The model does not predict this quantile.
         """
-        level, sums = self._of_level(level)
+        level, sums = self._pinball_at(level)
         slope = 0.5 - level
         square = {"square": 0.25 + slope**2, "signed square": slope}
         share = sums.mean({"size": 0.5, "error": slope}, sums.total(square), 0.0, 1.0)
@@ -497,7 +497,7 @@ class Errors:
 
     def coverage(self, level: float | None = None) -> Figure:
         """Share of the rows whose label is at most the quantile; see :meth:`pinball_loss`."""
-        _, sums = self._of_level(level)
+        _, sums = self._pinball_at(level)
         share = {"side": 0.5, "rows": 0.5}
         return sums.mean(share, sums.total(share), 0.0, 1.0)
 

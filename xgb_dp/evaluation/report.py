@@ -22,8 +22,7 @@ from scipy.optimize import isotonic_regression
 from scipy.special import expit
 
 from ..accounting import GaussianEvent, Unit, make_accountant
-from ..engine.model_writing import ChangedModel
-from ..engine.predictions import CURVE, MarginCurve, probabilities
+from ..engine.saved_model import CURVE, ChangedModel, MarginCurve, probabilities
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal
 from ..noisy_sums import Floats
 from ..parameters.parse import mapped, parse_number
@@ -388,7 +387,7 @@ def with_booster(model: Any, booster: Any) -> Any:
 
 def _two_class_model(booster: Any) -> ChangedModel:
     """The content of a model that can be calibrated."""
-    content = ChangedModel.of(booster)
+    content = ChangedModel.from_booster(booster)
     trees = content.booster == "gbtree"
     if content.objective not in ("binary:logistic", "binary:logitraw") or not trees:
         raise PrivacyParameterError(
@@ -426,7 +425,7 @@ class CalibratedModel:
 
     def __init__(self, model: Any) -> None:
         self.booster: Any = as_booster(model)
-        curve = MarginCurve.of(self.booster)
+        curve = MarginCurve.from_booster(self.booster)
         if curve is None:
             raise PrivacyParameterError(
                 "The model carries no curve of probabilities: calibrate it by "

@@ -13,14 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..data.arrays import cells_of, collected
+from ..data.arrays import as_cells, check_sparse, collected
 from ..data.cells import read_data
 from ..data.frames import without_column
-from ..data.ids import Persons, persons_of
-from ..data.parts import TEST, TRAIN, Part
-from ..data.sparse import check_sparse
-from ..data.split_rows import MATRICES, SplitTable, persons_of_part, split_matrix
-from ..engine.native import rows_apart
+from ..data.ids import TEST, TRAIN, Persons, SplitPart, encode_persons
+from ..data.matrices import MATRICES, SplitTable, read_part_persons, split_matrix
+from ..engine.native import split_rows
 from ..errors import PrivacyParameterError, PrivacyRefusal, spelling, spelt
 from ..noisy_sums import Ints
 from ..parameters.parse import parse_number
@@ -92,17 +90,17 @@ def split(data: Any, *, test: float = 0.2, privacy_id: Any = None) -> Split:
     rows = _rows(data)
     with spelling({"dp_privacy_id": "privacy_id"}):
         _, privacy_id = ids_apart(data, privacy_id)
-        persons = None if privacy_id is None else persons_of(privacy_id, rows)
+        persons = None if privacy_id is None else encode_persons(privacy_id, rows)
     sides = halves(data, share, None if persons is None else persons.codes)
     name, unit = secrets.token_hex(8), "row" if persons is None else "person"
     train, held_out = (
-        part_with(taken, Part(name, which, unit), persons and persons.some(indices))
+        part_with(taken, SplitPart(name, which, unit), persons and persons.some(indices))
         for (indices, taken), which in zip(sides, (TRAIN, TEST), strict=True)
     )
     return Split(train, held_out, name, unit)
 
 
-def part_with(rows: Any, part: Part, persons: Persons | None) -> Any:
+def part_with(rows: Any, part: SplitPart, persons: Persons | None) -> Any:
     """Rows that nobody else holds, as a part of a split."""
     if persons is not None:
         persons = replace(persons, part=part)
@@ -115,7 +113,7 @@ def part_with(rows: Any, part: Part, persons: Persons | None) -> Any:
 
 def rows_and_ids(data: Any, ids: Any) -> tuple[Any, Any]:
     """Rows, a pair without the column of ids, and whose they are; of a part as it was made."""
-    rows, persons = data, persons_of_part(data, True if ids is None else ids)
+    rows, persons = data, read_part_persons(data, True if ids is None else ids)
     if isinstance(data, SplitTable):
         X, y, ids = data.taken(ids=ids)
         rows = X, y
@@ -128,7 +126,7 @@ def ids_apart(data: Any, ids: Any) -> tuple[Any, Any]:
     if not isinstance(ids, str) or not isinstance(data, (tuple, list)) or len(data) != 2:
         return data, ids
     table, cells = without_column(data[0], ids)
-    return (table, data[1]), persons_of(cells, column=ids)
+    return (table, data[1]), encode_persons(cells, column=ids)
 
 
 def halves(
@@ -136,7 +134,7 @@ def halves(
 ) -> tuple[tuple[Ints, Any], tuple[Ints, Any]]:
     """Divide rows at random, without a note of who is where."""
     num = min(max(1, round(share * 2**_COIN_BITS)), 2**_COIN_BITS - 1)
-    kept, apart = rows_apart(_rows(data), num, codes)
+    kept, apart = split_rows(_rows(data), num, codes)
     return (kept, _taken(data, kept)), (apart, _taken(data, apart))
 
 
@@ -147,7 +145,7 @@ def _rows(data: Any) -> int:
     if isinstance(data, (tuple, list)) and len(data) == 2 and hasattr(data[0], "shape"):
         check_sparse(data[0])  # before it is divided
         n = int(collected(data[0]).shape[0])
-        if np.shape(cells_of(data[1], "label"))[:1] == (n,):
+        if np.shape(as_cells(data[1], "label"))[:1] == (n,):
             return n
         raise PrivacyParameterError("`y` must have one label for each row of `X`.")
     raise PrivacyParameterError(
@@ -168,7 +166,7 @@ def _taken(data: Any, rows: Ints) -> Any:
             "one DMatrix. Nothing was spent."
         )
     X, y = data
-    return _some(X, rows), np.asarray(cells_of(y, "label"))[rows]
+    return _some(X, rows), np.asarray(as_cells(y, "label"))[rows]
 
 
 def _some(table: Any, rows: Ints) -> Any:

@@ -15,18 +15,23 @@ from typing import Any
 import numpy as np
 from scipy.special import logit
 
-from ..data.arrays import cells_of, codes_in, collected, is_table, numbers
+from ..data.arrays import as_cells, as_numbers, collected, encode, is_table
 from ..data.cells import Names, read_data
-from ..data.class_codes import codes_of
-from ..data.frames import columns_of, has_column, without_column
-from ..data.matrices import private_matrix
-from ..data.parts import Part, apart
+from ..data.frames import encode_labels, has_column, list_columns, without_column
+from ..data.ids import SplitPart, are_disjoint
+from ..data.matrices import MATRICES, private_matrix
 from ..data.row_checks import check_base_margin, check_intervals, check_labels
-from ..data.split_rows import MATRICES
 from ..domain.domain import stored_classes, stored_domain
 from ..engine import native
-from ..engine.predictions import MarginCurve, levels_of_model, objective_of, probabilities
-from ..engine.saved_model import SavedModel, names_of_categories, stored_categories
+from ..engine.saved_model import (
+    MarginCurve,
+    SavedModel,
+    names_of_categories,
+    probabilities,
+    read_objective,
+    read_quantile_levels,
+    stored_categories,
+)
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal, RowDomainError
 from ..noisy_sums import Floats, Ints
 from ..parameters.parse import listed, mapped
@@ -50,7 +55,7 @@ class Judged:
     public: Mapping[str, Any]  # what its last training took as public; empty without a ledger
     # The part that each of its trainings has read, None where that is not known, or where it was
     # calibrated by an evaluation, of other rows; empty without a ledger.
-    parts: tuple[Part | None, ...]
+    parts: tuple[SplitPart | None, ...]
     private: bool  # whether it has the ledger of a private model
     record: Ledger | None = None  # of its trainings
     curve: MarginCurve | None = None  # by which its probabilities are calibrated
@@ -65,9 +70,9 @@ class Judged:
             return tuple(tree_names(self.booster))
         return None
 
-    def is_apart(self, part: Part | None, unit: str) -> bool:
+    def is_apart(self, part: SplitPart | None, unit: str) -> bool:
         """Whether each of its trainings has read the other part of the same division."""
-        return bool(self.parts) and all(apart(one, part, unit) for one in self.parts)
+        return bool(self.parts) and all(are_disjoint(one, part, unit) for one in self.parts)
 
     @property
     def names(self) -> Any:
@@ -87,7 +92,7 @@ class Judged:
         if self.curve is not None:
             low, high = logit(np.array(self.curve.probabilities)[[0, -1]]).tolist()
             return low, high
-        model = SavedModel.of(self.booster)
+        model = SavedModel.from_booster(self.booster)
         if model.booster != "gbtree":
             return -math.inf, math.inf
         low = high = model.intercept_margin
@@ -108,14 +113,14 @@ class Rows:
 def judged(model: Any) -> Judged:
     """The model, checked."""
     booster = as_booster(model)
-    objective = objective_of(booster)
+    objective = read_objective(booster)
     if objective not in OBJECTIVES:
         raise PrivacyParameterError(
             f"A model of the objective {objective!r} cannot be evaluated. Evaluate one of the "
             f"objectives {', '.join(map(repr, OBJECTIVES))}."
         )
     kind = OBJECTIVES[objective].kind
-    config = SavedModel.config_of(booster)
+    config = SavedModel.from_config(booster)
     if config.targets > 1 and objective != "reg:quantileerror":
         raise PrivacyParameterError(
             "A model of several targets cannot be evaluated. Train and evaluate one model for "
@@ -128,14 +133,14 @@ def judged(model: Any) -> Judged:
     public: Mapping[str, Any] = record.trainings[-1].public if record else {}
     private = record is not None and record.is_private
     parts = tuple(map(_training_part, record.trainings)) if record else ()
-    curve = MarginCurve.of(booster) if kind == "binary" else None
-    levels = tuple(levels_of_model(booster) or ())
+    curve = MarginCurve.from_booster(booster) if kind == "binary" else None
+    levels = tuple(read_quantile_levels(booster) or ())
     known = (public, parts, private, record)
     return Judged(booster, taken_apart(model)[1], kind, classes, *known, curve, objective, levels,
                   model if steps_of(model) else None)  # fmt: skip
 
 
-def _training_part(training: TrainingRecord) -> Part | None:
+def _training_part(training: TrainingRecord) -> SplitPart | None:
     """The part that a training has read, whatever a look at the columns before it has read.
 
     None where that is not known, or where the model has noisy sums of an evaluation besides.
@@ -143,7 +148,7 @@ def _training_part(training: TrainingRecord) -> Part | None:
     if any(e.get("method") != DISCOVERY for e in training.evaluations):
         return None
     try:
-        return Part.from_json(training.public.get("part"))
+        return SplitPart.from_json(training.public.get("part"))
     except ValueError:
         return None
 
@@ -240,7 +245,7 @@ def _matrix(model: Judged, data: Any) -> tuple[Any, Any, Any]:
     if y is None:
         raise PrivacyParameterError("`data` has no labels. Give a pair (X, y).")
     names = None if model.kind == "regression" else model.names
-    return matrix, numbers(y, "label") if names is None else codes_of(y, names), named
+    return matrix, as_numbers(y, "label") if names is None else encode_labels(y, names), named
 
 
 def _check_dictionary(model: Judged, matrix: Any) -> None:
@@ -252,7 +257,7 @@ def _check_dictionary(model: Judged, matrix: Any) -> None:
     dictionaries = dictionaries_of(matrix)
     if not dictionaries:
         return
-    stored = stored_categories(SavedModel.of(model.booster))
+    stored = stored_categories(SavedModel.from_booster(model.booster))
     for i, names in dictionaries.items():
         if i not in stored:
             raise PrivacyParameterError(
@@ -360,13 +365,13 @@ def _codes_of_column(groups: Groups, table: Any) -> Ints:
     column = groups.column
     table = collected(table)
     if hasattr(table, "columns") or hasattr(table, "column_names"):
-        names = columns_of(table)
+        names = list_columns(table)
         if column not in names and isinstance(column, (int, np.integer)) and column < len(names):
             column = names[int(column)]
         if column not in names:
             raise _no_column(column)
-        return read_data(codes_in, table[column], groups.table.codes, "feature")
-    values = cells_of(table, "feature") if not hasattr(table, "tocsc") else None
+        return read_data(encode, table[column], groups.table.codes, "feature")
+    values = as_cells(table, "feature") if not hasattr(table, "tocsc") else None
     known = isinstance(column, (int, np.integer)) and column >= 0
     if not known or (values is not None and (values.ndim != 2 or column >= values.shape[1])):
         raise _no_column(column)

@@ -5,7 +5,15 @@ costs nothing. That does not cover what you supply, such as scores or rows to ex
 """
 
 from ..record.model_card import importance
-from .explanations import contributions, importance_noise, plot_contributions, plot_importance
+from .explanations import (
+    ShapeFunction,
+    contributions,
+    importance_noise,
+    plot_contributions,
+    plot_importance,
+    plot_shapes,
+    shape_functions,
+)
 from .reports import (
     plot_budget,
     plot_calibration,
@@ -15,7 +23,6 @@ from .reports import (
     plot_roc,
     plot_scores,
 )
-from .shapes import ShapeFunction, plot_shapes, shape_functions
 
 __all__ = [
     "ShapeFunction",

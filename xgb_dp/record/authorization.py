@@ -21,25 +21,25 @@ from pkgutil import resolve_name
 from typing import Any, Protocol, TypeAlias
 
 from ..accounting import Event, Unit, one_unit
-from ..data.parts import Part
+from ..data.ids import SplitPart
 from ..errors import POLICY, BudgetError
 from .ledger_model import RecordedRelease
 
 
 @dataclass(frozen=True)
 class ReleaseRequest:
-    """What is about to be released, as a gate sees it."""
+    """The releases for which a training asks authorization."""
 
     events: tuple[Event, ...]  # those of the whole plan, in release order
     private: bool  # whether noise is drawn, from the operating system's key
     unit: Unit  # whom it was calibrated for
-    part: Part | None = None  # the part of the rows that is read; None for all, or if not known
+    part: SplitPart | None = None  # the part of the rows that is read; None for all, or unknown
     earlier: tuple[RecordedRelease, ...] = ()  # what the model that is continued has released
 
 
-Gate: TypeAlias = Callable[[ReleaseRequest], Sequence[str | None]]
-"""Refuses by raising. Returns the names of the book's entries: of each of the earlier releases, and
-of this one; nothing where there is no book."""
+Authorization: TypeAlias = Callable[[ReleaseRequest], Sequence[str | None]]
+"""Raises an error to refuse. Returns the names of entries of the budget, of each earlier release
+and for this one, or nothing if there is no budget."""
 
 POLICY_KEY = "policy"
 """Where a training's public record names the digest of its policy."""
@@ -90,15 +90,15 @@ VARIABLE = "XGB_DP_OPEN_BUDGET"
 
 @dataclass(eq=False)
 class _Held:
-    """A gate in force, and whether its block still lasts."""
+    """An authorization in force, and whether its block is still open."""
 
-    ask: Gate
+    authorize: Authorization
     block: str | None
-    look: Gate | None = None
+    check: Authorization | None = None
     open: bool = True
 
 
-_GATE: ContextVar[_Held | None] = ContextVar("xgb_dp_gate", default=None)
+_IN_FORCE: ContextVar[_Held | None] = ContextVar("xgb_dp_gate", default=None)
 _INHERITED = os.environ.get(VARIABLE)  # of the process that has started this one
 _blocks: list[_Held] = []  # open ones, of all threads
 _lock = threading.Lock()
@@ -109,11 +109,15 @@ def authorize(
     *,
     private: bool,
     unit: Unit | None = None,
-    part: Part | None = None,
+    part: SplitPart | None = None,
     earlier: Sequence[RecordedRelease] = (),
 ) -> tuple[str | None, ...]:
-    """Ask the gate in force, if there is one. Reads no data."""
-    held = _GATE.get()
+    """Ask for the authorization of a release, if one is in force. Reads no data.
+
+    Returns:
+        The names of the entries of the budget: of each earlier release, and of this one.
+    """
+    held = _IN_FORCE.get()
     names: Sequence[str | None] = ()
     if held is None:
         check_booked()
@@ -125,28 +129,28 @@ def authorize(
         )
     else:
         whom = Unit(one_unit(events)) if unit is None else unit
-        names = held.ask(ReleaseRequest(tuple(events), private, whom, part, tuple(earlier)))
+        names = held.authorize(ReleaseRequest(tuple(events), private, whom, part, tuple(earlier)))
     return tuple(names) or (*(old.entry for old in earlier), None)
 
 
 def check_before(release: ReleaseRequest) -> None:
-    """Whether the gate in force will let a training through; nothing is booked. Reads no data.
+    """Refuse a release that would not be authorized. Books nothing and reads no data.
 
-    Parties with a book each ask it before any of them books.
+    Parties that have a budget each check it before any of them books.
     """
-    held = _GATE.get()
-    if held is not None and held.open and held.look is not None:
-        held.look(release)
+    held = _IN_FORCE.get()
+    if held is not None and held.open and held.check is not None:
+        held.check(release)
 
 
 def in_force() -> bool:
-    """Whether a budget or a selection will be asked before what is trained here releases."""
-    held = _GATE.get()
+    """Whether a training here asks a budget or a selection before it releases anything."""
+    held = _IN_FORCE.get()
     return held is not None and held.open
 
 
 def check_here() -> None:
-    """Refuse to have a cluster train what a gate of this process would not see."""
+    """Refuse a training on a cluster that no authorization of this process would see."""
     if in_force():
         raise BudgetError(
             "A budget or a selection is in force here, and workers of a cluster would train past "
@@ -157,7 +161,7 @@ def check_here() -> None:
 
 
 def check_booked() -> None:
-    """Refuse what a block of a budget would not see, though it may have been started in it.
+    """Refuse a release that the open block of a budget would not see.
 
     Under a policy everything is booked.
     """
@@ -181,7 +185,7 @@ def check_booked() -> None:
 
 
 def check_free(*, booked: bool = True) -> None:
-    """Refuse what would go past a gate that is in force."""
+    """Refuse a release that an authorization in force would not see."""
     if in_force():
         raise BudgetError(
             "Budgets and selections do not nest: the outer one would not see what is drawn inside. "
@@ -194,23 +198,23 @@ def check_free(*, booked: bool = True) -> None:
 
 @contextmanager
 def authorized_by(
-    gate: Gate, *, block: str | None = None, look: Gate | None = None
+    authorization: Authorization, *, block: str | None = None, check: Authorization | None = None
 ) -> Iterator[None]:
-    """Put a gate in force for the trainings that follow."""
+    """Put an authorization in force for the trainings in a block."""
     check_free()
-    held = _Held(gate, block, look)
+    held = _Held(authorization, block, check)
     if block is not None:
         _change_blocks(_blocks.append, held)
-    token = _GATE.set(held)
+    token = _IN_FORCE.set(held)
     try:
         yield
     finally:
         held.open = False  # also for contexts that were copied from this one
         if block is not None:
             _change_blocks(_blocks.remove, held)
-        # A generator may be closed elsewhere: the context that opened it keeps a closed gate.
+        # A generator may be closed elsewhere: the context that opened it keeps a closed one.
         with suppress(ValueError):
-            _GATE.reset(token)
+            _IN_FORCE.reset(token)
 
 
 def _change_blocks(change: Callable[[_Held], None], held: _Held) -> None:

@@ -124,7 +124,7 @@ def drawn(booster: Any, claimed: Plan | None = None) -> Drawn:
         booster: xgboost.Booster.
         claimed: The plan that the ledger claims; None for the one that the booster has followed.
     """
-    for updater in ModelJson.config_of(booster).updaters:
+    for updater in ModelJson.from_config(booster).updaters:
         if updater.get(ATTRIBUTE) and updater["dp_live"]:
             record = json.loads(updater[ATTRIBUTE])
             text = updater["dp_train_param"]["dp_plan"]

@@ -19,10 +19,16 @@ from dataclasses import replace
 from typing import Any
 
 from ..engine import ubjson
-from ..engine.models import is_json
 from ..engine.native import model_content
-from ..engine.predictions import CLASSES, CURVE, MarginCurve, class_names
-from ..engine.saved_model import SavedModel, is_number
+from ..engine.saved_model import (
+    CLASSES,
+    CURVE,
+    MarginCurve,
+    SavedModel,
+    class_names,
+    is_json,
+    is_number,
+)
 from ..errors import LedgerError
 from ..request.params import PARAMETERS
 from .authorization import POLICY_KEY

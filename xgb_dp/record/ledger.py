@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..accounting import Event
-from ..engine import json_texts
+from ..engine import model_json
 from ..engine.model_json import ModelJson
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal, spelt
 from .ledger_model import Ledger, TrainingRecord
@@ -47,7 +47,7 @@ def dump_checksummed(content: Mapping[str, Any], indent: int | None = None) -> s
 def load_checksummed(text: str | bytes) -> dict[str, Any]:
     """Read a JSON object that carries a digest."""
     try:
-        content = json_texts.loads(
+        content = model_json.loads(
             text,
             object_pairs_hook=refuse_duplicate_keys,
             parse_constant=_refuse,
@@ -147,7 +147,7 @@ def check_trees(ledger: Ledger, model: ModelJson) -> None:
 def _model_json(booster: Any) -> ModelJson:
     """A model as JSON; empty if it cannot be read, and no ledger is its."""
     try:
-        return ModelJson.of(booster)
+        return ModelJson.from_booster(booster)
     except (ValueError, RecursionError):
         return ModelJson({})
 

@@ -20,7 +20,7 @@ import numpy as np
 from ..accounting import ACCOUNTANTS, Event, SelectionEvent, Unit, make_accountant
 from ..accounting.events import release_counts
 from ..accounting.units import MOST_GROUP, all_same
-from ..engine.models import load_booster
+from ..engine.saved_model import load_booster
 from ..errors import LedgerError, PrivacyParameterError, named
 from ..mechanisms.plan import MECHANISMS
 from .formatting import (

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..accounting.events import RATE_BITS, SHAPE_BITS, Event, Repetitions, SelectionEvent
-from ..engine.native import coins
+from ..engine.native import draw_words
 from ..errors import BudgetError
 from . import ledger
 
@@ -97,7 +97,7 @@ def _geometric(num: int) -> int:
     block = min(max(16, (1 << RATE_BITS) // num), 1 << 16)
     failed = 0
     while True:
-        heads = coins(block) < np.uint64(num)
+        heads = draw_words(block) < np.uint64(num)
         if heads.any():
             return failed + int(np.argmax(heads)) + 1
         failed += block

@@ -22,9 +22,8 @@ from typing import Any
 
 from ..accounting.events import release_counts
 from ..accounting.units import UNITS
-from ..engine import json_texts, ubjson
-from ..engine.models import file_bytes, is_json
-from ..engine.saved_model import SavedModel
+from ..engine import model_json, ubjson
+from ..engine.saved_model import SavedModel, file_bytes, is_json
 from ..errors import LedgerError, PrivacyParameterError
 from ..parameters.parse import Number, OneOf
 from ..request.arguments import takes
@@ -370,7 +369,7 @@ def read_model(data: bytes) -> SavedModel:
     try:
         if is_json(data):
             model = SavedModel(
-                json_texts.loads(data, object_pairs_hook=ledger.refuse_duplicate_keys)
+                model_json.loads(data, object_pairs_hook=ledger.refuse_duplicate_keys)
             )
         else:
             model = SavedModel(ubjson.loads(data))

@@ -52,7 +52,7 @@ def _no_delta(s: Config) -> float:
 def _privacy_id(name: str, value: Any, s: Config) -> str | bool:
     """The name of the column of ids, or True where they have none.
 
-    Ids are never read here, nor kept: see :mod:`xgb_dp.data.persons`.
+    Ids are never read here, nor kept: see :mod:`xgb_dp.data.matrices`.
     """
     if value is True or (isinstance(value, str) and value):
         if isinstance(value, str) and s is not None and value in s.schema.names and s.schema.named:

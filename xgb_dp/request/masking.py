@@ -3,9 +3,8 @@
 Every worker adds its own share of the noise to its sums and masks them with pads that it shares
 with each of the others; the pads cancel in the sum of all. The sums are made in C++
 (``plugin_cpp/release/``). Here is the agreement on the keys of the pads: every party proves who it
-is (``engine/parties.py``), and each pair derives a secret, for the pads and to prove who says what.
-Secrets go to C++ and nowhere else: not
-into the plan, the model, a message or a pickle.
+is (``engine/key_exchange.py``), and each pair derives a secret, for the pads and to prove who says
+what. Secrets go to C++ and nowhere else: not into the plan, the model, a message or a pickle.
 
 Proof: docs/proofs/masked-sums.md
 """
@@ -16,7 +15,7 @@ import ctypes
 from dataclasses import dataclass
 from typing import Any
 
-from ..engine import native, parties
+from ..engine import key_exchange, native
 from ..engine.workers import check_together, tell_all, this_worker
 from ..parameters.parameter import PUBLIC, SPENDS, Parameter, Table
 from ..parameters.parse import FileName, Flag, Whole
@@ -61,12 +60,12 @@ class Masking:
 def agree_on_pads(plan_id: str, agreed: str, files: tuple[Any, Any]) -> None:
     """Agree with every other worker on a secret of the two, and hand these to C++.
 
-    Privacy: reads no data. Whoever is in between, and whoever is not on the list of parties, learns
+    Privacy: reads no data. An attacker in between, or one who is not on the list of parties, learns
     nothing about the secrets and ends the training on all workers that notice.
     """
     rank, world = this_worker()
-    me = check_together(lambda: parties.load_party(*files))
-    handshake = parties.Handshake(me, agreed, rank, world)
+    me = check_together(lambda: key_exchange.load_party(*files))
+    handshake = key_exchange.Handshake(me, agreed, rank, world)
     hellos = tell_all(handshake.hello)
     signatures = tell_all(check_together(lambda: handshake.sign(hellos)))
     seeds = check_together(lambda: handshake.secrets(signatures))

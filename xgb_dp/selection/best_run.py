@@ -20,13 +20,11 @@ import xgboost as xgb
 
 from ..accounting import Event, Repetitions
 from ..budget.budget import Budget, as_budget, book_release, check_single_process
-from ..data import persons
-from ..data.ids import Persons, persons_of
-from ..data.parts import Part, apart
-from ..data.split_rows import part_of
+from ..data.ids import Persons, SplitPart, are_disjoint, encode_persons
+from ..data.matrices import find_part, hold, take_ids
 from ..engine import native
-from ..engine.predictions import probabilities
 from ..engine.progress import progress
+from ..engine.saved_model import probabilities
 from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal, PrivacyWarning, spelling
 from ..evaluation.row_split import Split, halves
 from ..parameters import parse
@@ -71,7 +69,7 @@ class SelectionRows:
 
     matrices: tuple[Any, ...]
     ids: tuple[Any, ...]  # of the rows of each matrix; None where every row counts for itself
-    part: Part | None  # of another division that the rows are; None for all rows
+    part: SplitPart | None  # of another division that the rows are; None for all rows
 
     @classmethod
     def from_data(
@@ -80,12 +78,12 @@ class SelectionRows:
         """The rows, and parameters that say of ids only that there are some."""
         if not isinstance(data, Split):
             read_matrix(data)
-            flat, ids = persons.taken_out(flatten(params), data)
-            return flat, cls((data,), (ids,), part_of(data, ids))
+            flat, ids = take_ids(flatten(params), data)
+            return flat, cls((data,), (ids,), find_part(data, ids))
         matrices = (data.train, data.test)
         for matrix in matrices:
             read_matrix(matrix)
-        if not apart(part_of(data.train), part_of(data.test), data.unit):
+        if not are_disjoint(find_part(data.train), find_part(data.test), data.unit):
             raise PrivacyRefusal(
                 "A selection takes the two parts of one xgb_dp.split: a part was put in by hand, "
                 "so that a row may be in both, and cost more than the selection counts. Nothing "
@@ -99,14 +97,16 @@ class SelectionRows:
                 f"xgb_dp.split(..., privacy_id=ids), and here {_IDS}=True, or the name of their "
                 "column."
             )
-        flat, train_ids = persons.taken_out(flat, data.train)
+        flat, train_ids = take_ids(flat, data.train)
         return flat, cls(matrices, (train_ids, train_ids and data.test.persons), None)
 
     def with_persons(self, column: str | None) -> tuple[RowsWithPersons, ...]:
         """Each matrix with its persons."""
         pairs = zip(self.matrices, self.ids, strict=True)
         return tuple(
-            RowsWithPersons(m, None if ids is None else persons_of(ids, m.num_row(), column=column))
+            RowsWithPersons(
+                m, None if ids is None else encode_persons(ids, m.num_row(), column=column)
+            )
             for m, ids in pairs
         )
 
@@ -117,10 +117,10 @@ class SelectionRows:
         if len(sides) == 2:
             return sides[0], sides[1]
         whole = sides[0]
-        whose = whole.persons
-        parts = halves(whole.matrix, share, None if whose is None else whose.codes)
+        persons = whole.persons
+        parts = halves(whole.matrix, share, None if persons is None else persons.codes)
         first, second = (
-            RowsWithPersons(taken, whose and whose.some(rows)) for rows, taken in parts
+            RowsWithPersons(taken, persons and persons.some(rows)) for rows, taken in parts
         )
         return first, second
 
@@ -237,7 +237,7 @@ def select(
         candidates = trials(params, _listed(settings), num_boost_round, schema, target[0])
         s = candidates[0].settings
         judge = choose_score(score, predicted_kind([trial.settings for trial in candidates]))
-        unit, look = s.privacy_unit, s["dp_discovered"]
+        unit, discovery = s.privacy_unit, s["dp_discovered"]
         warn(concerns(*target, s["dp_n_public"], unit), stacklevel=3)
         runs = _repetitions(repetitions, mean_runs, len(candidates))
         share = parse.parse_probability("validation", validation)
@@ -251,12 +251,12 @@ def select(
         fit, valid = rows.divide(parts, share)
         entry = None
         if budget is not None:
-            release = ReleaseRequest((plan.event,), True, unit, rows.part, released_by(look))
-            *look_entry, entry = book_release(as_budget(budget), release, note, target[1])
-            look = {**look, "entry": look_entry[0]} if look_entry else look
+            release = ReleaseRequest((plan.event,), True, unit, rows.part, released_by(discovery))
+            *discovery_entry, entry = book_release(as_budget(budget), release, note, target[1])
+            discovery = {**discovery, "entry": discovery_entry[0]} if discovery_entry else discovery
         with progress("select: train and score"):  # how many runs there are is secret
             best = _best_run(candidates, plan, judge, fit, valid)
-        return _result(best, judge, target, rows.part, entry, look)
+        return _result(best, judge, target, rows.part, entry, discovery)
 
 
 def _refuse(unknown: Mapping[str, Any]) -> None:
@@ -297,12 +297,12 @@ def _rehearse(
     for trial in candidates:
         training = Training.of(prepare(_training_params(trial, plan), schema, trial.rounds), None)
         training.check_sums(rows.matrix)
-        hold = persons.hold(rows.matrix, rows.persons)
+        held = hold(rows.matrix, rows.persons)
         try:
             check_rows(rows.matrix, training.settings, training.widest)
             training.rehearse(rows.matrix, None, CallSite())
         finally:
-            hold.release(rows.matrix)
+            held.release(rows.matrix)
 
 
 def _training_params(trial: Trial, plan: TuningPlan) -> dict[str, Any]:
@@ -413,9 +413,9 @@ def _result(
     best: _SelectionRun,
     judge: Score,
     target: tuple[float, float],
-    part: Part | None,
+    part: SplitPart | None,
     entry: str | None,
-    look: Mapping[str, Any] | None,
+    discovery: Mapping[str, Any] | None,
 ) -> Selection:
     """The model with the ledger of the whole selection in place of that of its own training.
 
@@ -426,7 +426,7 @@ def _result(
     if part is not None:
         public["part"] = part.to_json()
     complete(best.booster, target, public, entry)
-    ledger.store(best.booster, with_look(best.booster, ledger.read_ledger(best.booster), look))
+    ledger.store(best.booster, with_look(best.booster, ledger.read_ledger(best.booster), discovery))
     taken = public.get("plan_choice", {}).get("taken")
     return Selection(
         best.booster,

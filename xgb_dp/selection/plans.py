@@ -137,19 +137,19 @@ class _Gaussian(Curve):
 
 
 def plan_runs(
-    settings: Sequence[Trial], law: Repetitions, score: Score, epsilon: float, delta: float
+    settings: Sequence[Trial], repetitions: Repetitions, score: Score, epsilon: float, delta: float
 ) -> TuningPlan:
     """Noise of the trainings and of the score, as little as the target allows."""
     unit = settings[0].settings.privacy_unit
-    run_delta = delta / law.mean
-    mu = _guess(law, epsilon, delta)
+    run_delta = delta / repetitions.mean
+    mu = _guess(repetitions, epsilon, delta)
     run_epsilon = gaussian_epsilon(mu, run_delta) or epsilon
     best: TuningPlan | None = None
     for _ in range(_ATTEMPTS):
         scored = score.event(_SCORE_MU * mu / unit.group, of_persons=unit.of_persons)
         target = {"dp_epsilon": run_epsilon, "dp_delta": run_delta, "dp_accountant": ACCOUNTANT}
         runs = tuple(calibrated(trial.settings.changed(target)).events for trial in settings)
-        event = SelectionEvent(law, tuple(dict.fromkeys(runs)), (scored,), 1)
+        event = SelectionEvent(repetitions, tuple(dict.fromkeys(runs)), (scored,), 1)
         certified = make_accountant(ACCOUNTANT, [event]).get_epsilon(delta, unit.group)
         if certified <= epsilon and (best is None or run_epsilon > best.epsilon):
             best = TuningPlan(event, runs, run_epsilon, run_delta)
@@ -166,10 +166,10 @@ def plan_runs(
 
 
 @lru_cache(maxsize=64)
-def _guess(law: Repetitions, epsilon: float, delta: float) -> float:
+def _guess(repetitions: Repetitions, epsilon: float, delta: float) -> float:
     """mu of the Gaussian whose selection meets the target."""
 
     def fits(mu: float) -> bool:
-        return SelectionCurve(law, [_Gaussian(mu)]).epsilon(delta) < epsilon
+        return SelectionCurve(repetitions, [_Gaussian(mu)]).epsilon(delta) < epsilon
 
     return max(narrow(fits, *doubled(fits, 1e3), 30)[0], 1e-9)

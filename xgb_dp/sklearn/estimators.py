@@ -24,13 +24,24 @@ from xgboost import XGBClassifier, XGBModel, XGBRegressor
 from .. import policy
 from ..budget.budget import Budget, as_budget
 from ..data.cells import read_data
-from ..data.class_codes import codes_of, declared, label_array
-from ..data.frames import has_column, prepared, without_column
-from ..data.ids import Persons, persons_of
-from ..data.matrices import check_shape, private_matrix
-from ..data.parts import Part
-from ..data.persons import id_column
-from ..data.split_rows import SplitTable, part_of, persons_of_part, split_matrix
+from ..data.frames import (
+    encode_labels,
+    has_column,
+    label_array,
+    parse_classes,
+    prepare_table,
+    without_column,
+)
+from ..data.ids import Persons, SplitPart, encode_persons
+from ..data.matrices import (
+    SplitTable,
+    check_shape,
+    find_part,
+    id_column,
+    private_matrix,
+    read_part_persons,
+    split_matrix,
+)
 from ..discovery.result import Discovery
 from ..domain.columns import column_names, read_column
 from ..domain.domain import (
@@ -41,9 +52,14 @@ from ..domain.domain import (
     stored_classes,
     stored_domain,
 )
-from ..engine.json_texts import check_carried
-from ..engine.predictions import CLASSES, MarginCurve, objective_of, within
-from ..engine.saved_model import names_of_categories
+from ..engine.model_json import check_carried
+from ..engine.saved_model import (
+    CLASSES,
+    MarginCurve,
+    clip_to_bounds,
+    names_of_categories,
+    read_objective,
+)
 from ..errors import LedgerError, PrivacyParameterError, spelling
 from ..record.content import attach
 from ..record.ledger import ATTRIBUTE as LEDGER
@@ -69,7 +85,7 @@ def store(booster: Any, domain: Domain | None, classes: np.ndarray | None) -> No
 
 
 def column_of_ids(booster: Any) -> str | None:
-    """The column that said whose row each row was, by the ledger; None where there was none."""
+    """The column of ids that the ledger names; None if there was none."""
     with suppress(LedgerError):
         return parse_ledger(booster.attr(LEDGER)).unit.column
     return None
@@ -86,12 +102,12 @@ def refuse_ids(arguments: Mapping[str, Any]) -> None:
 
 def coded_labels(labels: Any, classes: np.ndarray | None) -> Any:
     """Labels as positions in the declared classes; as they are where there are no classes."""
-    return label_array(labels) if classes is None else codes_of(label_array(labels), classes)
+    return label_array(labels) if classes is None else encode_labels(label_array(labels), classes)
 
 
 def in_order(classes: Any) -> np.ndarray:
     """The declared classes; refuses another order than that of the columns of probabilities."""
-    labels = declared(classes)
+    labels = parse_classes(classes)
     if not isinstance(classes, (int, np.integer)) and list(labels) != list(classes):
         raise PrivacyParameterError(
             "`classes` must be in increasing order, in which scikit-learn keeps them and "
@@ -130,7 +146,7 @@ class PrivateEstimator(XGBModel):
     """What both estimators share. Comes before XGBoost's class."""
 
     _persons: Persons | None = None  # while a model is fitted; never saved
-    _part: Part | None = None  # the part of a split that it is fitted on, meanwhile
+    _part: SplitPart | None = None  # the part of a split that it is fitted on, meanwhile
     _id_column: str | None = None
     _domain: Domain | None = None  # of the features that a model was fitted on, by its schema
 
@@ -189,7 +205,7 @@ class PrivateEstimator(XGBModel):
             if params.get(f"dp_{name}") is not None:
                 raise PrivacyParameterError(f"`{name}` is also given with dp_ in front: keep one.")
             # Labels are coded by the declared classes before XGBoost sees them.
-            params[f"dp_{name}"] = len(declared(value)) if name == "classes" else value
+            params[f"dp_{name}"] = len(parse_classes(value)) if name == "classes" else value
         domain = self._domain if self._domain is not None else self._declared()
         if domain is not None:
             domain.declare(params)
@@ -236,7 +252,7 @@ class PrivateEstimator(XGBModel):
     def _rows_of_persons(
         self, X: Any, y: Any, privacy_id: Any, given: Iterable[Any] = ()
     ) -> Iterator[tuple[Any, Any]]:
-        """The features without the column of ids, and the labels; meanwhile whose rows they are.
+        """Yield the features without the column of ids, and the labels, while their ids are set.
 
         Weights and margins that are `given` may be those of other rows than the part of a split.
         """
@@ -257,10 +273,10 @@ class PrivateEstimator(XGBModel):
         if domain is not None:
             self._domain = domain.for_table(column_names(X)).checked()
         if privacy_id is not None:
-            of_part = persons_of_part(rows, self._id_column)
-            self._persons = of_part or persons_of(privacy_id, column=self._id_column)
+            of_part = read_part_persons(rows, self._id_column)
+            self._persons = of_part or encode_persons(privacy_id, column=self._id_column)
         if all(one is None for one in given):
-            self._part = part_of(rows, self._persons)
+            self._part = find_part(rows, self._persons)
         try:
             yield X, y
         finally:
@@ -304,8 +320,8 @@ class PrivateEstimator(XGBModel):
         objective: Any = self.objective  # type: ignore[has-type]
         budget = getattr(self, "budget", None)
         booking = as_budget(budget).one_training if budget is not None else nullcontext
-        whose = self._rows_of_persons(X, y, privacy_id, map(kwargs.get, _OF_ROWS))
-        with whose as (features, y), made_of(X):
+        person_rows = self._rows_of_persons(X, y, privacy_id, map(kwargs.get, _OF_ROWS))
+        with person_rows as (features, y), made_of(X):
             if eval_set:
                 kwargs["eval_set"] = [
                     (self._coded(a, fitting=True), coded_labels(b, classes)) for a, b in eval_set
@@ -352,8 +368,8 @@ class PrivateEstimator(XGBModel):
             PrivacyError: As of ``fit``.
         """
         classes = self._permitted_classes()
-        whose = self._rows_of_persons(X, y, privacy_id, [sample_weight])
-        with whose as (features, y):
+        person_rows = self._rows_of_persons(X, y, privacy_id, [sample_weight])
+        with person_rows as (features, y):
             params = self._params_to_select(classes)
             target = {name: params.pop(f"dp_{name}", None) for name in ("epsilon", "delta")}
             if None in target.values():
@@ -439,7 +455,7 @@ class PrivateEstimator(XGBModel):
         categories = read_one(self.get_xgb_params(), "dp_categories")
         if categories is None and known:
             categories = names_of_categories(self.get_booster())
-        coded = read_data(prepared, X, categories)
+        coded = read_data(prepare_table, X, categories)
         check_shape(coded)
         return coded
 
@@ -531,7 +547,7 @@ class DPXGBClassifier(PrivateEstimator, XGBClassifier):
         if hasattr(self, "_classes"):
             return self._classes
         count: np.ndarray = super().classes_  # of a model that was loaded, or an AttributeError
-        return count if self.classes is None else declared(self.classes)
+        return count if self.classes is None else parse_classes(self.classes)
 
     def load_model(self, fname: Any) -> None:
         """Load a model with the names of its classes; see :meth:`DPXGBRegressor.load_model`."""
@@ -545,7 +561,7 @@ class DPXGBClassifier(PrivateEstimator, XGBClassifier):
     @property
     def _curve(self) -> MarginCurve | None:
         """By which the probabilities of the model are calibrated; None without."""
-        return MarginCurve.of(self.get_booster())
+        return MarginCurve.from_booster(self.get_booster())
 
     def predict(self, X: Any, **kwargs: Any) -> np.ndarray:
         """Most probable class of every row, or margins with ``output_margin=True``.
@@ -557,7 +573,7 @@ class DPXGBClassifier(PrivateEstimator, XGBClassifier):
         codes: np.ndarray = super().predict(self._coded(X), **kwargs)
         if kwargs.get("output_margin"):
             return codes
-        if codes.ndim == 2 and OBJECTIVES[objective_of(self.get_booster())].kind == "multiclass":
+        if codes.ndim == 2 and OBJECTIVES[read_objective(self.get_booster())].kind == "multiclass":
             codes = codes.argmax(axis=1)  # XGBoost takes two classes of these for two labels
         return self.classes_[codes.astype(np.int64)]
 
@@ -617,4 +633,4 @@ class DPXGBRegressor(PrivateEstimator, XGBRegressor):
         if bounds is None:  # a private model that was loaded knows its own
             with suppress(LedgerError):
                 bounds = read_ledger(self.get_booster()).trainings[-1].public.get("target_bounds")
-        return values if bounds is None else within(bounds, values)
+        return values if bounds is None else clip_to_bounds(bounds, values)

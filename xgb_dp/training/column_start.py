@@ -20,7 +20,7 @@ from xgboost.core import Booster
 
 from ..calibrate import Calibration
 from ..engine import native, workers
-from ..engine.model_writing import ChangedModel, complete_tree
+from ..engine.saved_model import ChangedModel, complete_tree
 from ..mechanisms.column_sums import PRESENT
 from ..request.settings import Settings
 from .start import Sums
@@ -163,7 +163,7 @@ def booster_with(
     trees: list[dict[str, Any]], model: Any, params: Mapping[str, Any], cache: Sequence[Any]
 ) -> Booster:
     """A booster with these trees, each a round of its own, in place of one that has none."""
-    content = ChangedModel.of(model)
+    content = ChangedModel.from_booster(model)
     content.set_trees(trees)
     with native.threads(params.get("nthread")):  # XGBoost loads models with as many as there are
         return Booster(dict(params), list(cache), content.to_bytes())

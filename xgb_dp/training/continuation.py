@@ -11,8 +11,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..engine.models import load_booster
-from ..engine.saved_model import SavedModel, stored_categories
+from ..engine.saved_model import SavedModel, load_booster, stored_categories
 from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal, named, spelt
 from ..planning import public_inputs
 from ..record import ledger
@@ -97,7 +96,7 @@ def public_start(xgb_model: Any, s: Settings) -> PublicStart:
     """
     try:
         booster = load_booster(xgb_model)
-        model = SavedModel.of(booster)
+        model = SavedModel.from_booster(booster)
         names = ledger.tree_names(booster)
     except (LedgerError, ValueError) as error:
         raise _misfit(f"it cannot be read ({error})") from None
@@ -117,7 +116,7 @@ def check_categories(booster: Any, s: Settings) -> None:
     """Refuse a model that stores other names of categories than the training data bring."""
     # XGBoost compares only how many there are, and that after the first release.
     if s.schema.dictionaries:
-        _check_categories(SavedModel.of(booster), s)
+        _check_categories(SavedModel.from_booster(booster), s)
 
 
 def _check_categories(model: SavedModel, s: Settings) -> None:

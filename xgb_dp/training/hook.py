@@ -16,16 +16,13 @@ from typing import Any
 from xgboost.callback import TrainingCallback
 from xgboost.collective import Config
 
-from ..data import persons
-from ..data.dask_rows import bring_together
-from ..data.ids import persons_of
-from ..data.persons import id_column
-from ..data.spark_rows import spark_matrices, spark_rows
-from ..data.split_rows import part_of
+from ..data import matrices
+from ..data.clusters import SingleRun, bring_together, spark_matrices, spark_rows
+from ..data.ids import encode_persons
+from ..data.matrices import find_part, id_column
 from ..data.worker_rows import worker_matrix
 from ..engine import native, workers
-from ..engine.models import ModelFile
-from ..engine.once import Once
+from ..engine.saved_model import ModelFile
 from ..errors import PrivacyRefusal
 from ..planning import calibrated
 from ..record import privacy_warnings
@@ -69,7 +66,7 @@ class _Holds(TrainingCallback):
     any of them sees that tree. Behind them nothing of Python comes between it and the tree.
     """
 
-    def __init__(self, dtrain: Any, hold: persons.Hold) -> None:
+    def __init__(self, dtrain: Any, hold: matrices.Hold) -> None:
         super().__init__()
         self.dtrain, self.hold = dtrain, hold
 
@@ -108,7 +105,7 @@ async def before_dask(
     check_dask(dtrain, evals)
     config = _on_network_of_cluster(client, config or Config())
     params, dtrain = await bring_together(client, params, dtrain)
-    return params, dtrain, config, partial(_begin, params, await Once.now(client))
+    return params, dtrain, config, partial(_begin, params, await SingleRun.start(client))
 
 
 def _on_network_of_cluster(client: Any, config: Config) -> Config:
@@ -125,7 +122,7 @@ def _on_network_of_cluster(client: Any, config: Config) -> Config:
     return replace(config, tracker_host_ip=get_address_host(client.scheduler_info()["address"]))
 
 
-def _begin(params: Mapping[str, Any], once: Once) -> Callable[..., Any]:
+def _begin(params: Mapping[str, Any], once: SingleRun) -> Callable[..., Any]:
     """Called by a worker that begins this training; makes its matrix later on."""
     once.begin()
     return partial(worker_matrix, read_one(params, "dp_categories"))
@@ -165,7 +162,7 @@ def _prepared(
     # 1. Public inputs: the schema of the columns, and what comes with the parameters. No row of the
     # training data is looked at.
     schema = common_schema(workers.check_together(lambda: read_matrix(dtrain)))
-    flat, ids = persons.taken_out(flat, dtrain)
+    flat, ids = matrices.take_ids(flat, dtrain)
 
     def public_rows() -> tuple[dict[str, Any], Any]:
         check_evals(dtrain, schema, call_site.evals)
@@ -182,7 +179,7 @@ def _prepared(
 
     # 3. The claim, and warnings about it.
     steps = fitted_steps()
-    training = Training.of(prepared, xgb_model, part_of(dtrain, ids))
+    training = Training.of(prepared, xgb_model, find_part(dtrain, ids))
     training = replace(training, steps=tuple(name for name, _ in steps))
     claimed, unbooked = training.claim(), not in_force()
     texts = [
@@ -200,10 +197,12 @@ def _prepared(
     workers.check_agreement(f"{training.texts}\n{schema.names}")
     training = training.with_id()
     training.check_sums(dtrain)
-    who = workers.check_together(lambda: None if ids is None else persons_of(ids, dtrain.num_row()))
-    persons.check_apart(who)
+    who = workers.check_together(
+        lambda: None if ids is None else encode_persons(ids, dtrain.num_row())
+    )
+    matrices.check_apart(who)
     notify = partial(reuse_warning.keep, dtrain, object())
-    hold = workers.check_together(lambda: persons.hold(dtrain, who))
+    hold = workers.check_together(lambda: matrices.hold(dtrain, who))
     try:
         workers.check_together(lambda: check_rows(dtrain, training.settings, training.widest))
         # What XGBoost would refuse it refuses now.

@@ -27,13 +27,11 @@ from xgboost.callback import (
 from xgboost.core import DMatrix, ExtMemQuantileDMatrix, QuantileDMatrix
 
 from ..data import row_checks
-from ..data.arrays import cells_of
+from ..data.arrays import as_cells
 from ..data.frames import has_column, without_column
-from ..data.ids import persons_of
-from ..data.matrices import private_matrix
-from ..data.persons import id_column
+from ..data.ids import encode_persons
+from ..data.matrices import MATRICES, SplitMatrix, id_column, private_matrix, split_matrix
 from ..data.row_checks import check_class_labels
-from ..data.split_rows import MATRICES, SplitMatrix, split_matrix
 from ..engine import native
 from ..errors import PrivacyParameterError, PrivacyRefusal, named, spelt
 from ..record.authorization import check_here
@@ -339,7 +337,7 @@ def declared_classes(estimator: Any, y: Any = None) -> np.ndarray:
             f"e.g. XGBClassifier(..., {spelt('dp_classes')}=[0, 1])."
         )
     if y is not None:
-        check_class_labels(cells_of(y, "label"), k)
+        check_class_labels(as_cells(y, "label"), k)
     return np.arange(k)
 
 
@@ -349,7 +347,7 @@ def estimator_matrix(estimator: Any, ref: Any, *, data: Any, **kwargs: Any) -> A
     column, persons = id_column(params), None
     if column is not None and (ref is None or has_column(data, column)):
         data, ids = without_column(data, column)
-        persons = persons_of(ids, column=column) if ref is None else None
+        persons = encode_persons(ids, column=column) if ref is None else None
     categories = read_flat(params, "dp_categories")
     matrix = private_matrix(data, categories=categories, persons=persons, **kwargs)
     return split_matrix(matrix, getattr(estimator, "_part", None) if ref is None else None)

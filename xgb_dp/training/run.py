@@ -18,10 +18,9 @@ from xgboost.callback import TrainingCallback
 from xgboost.core import Booster, XGBoostError
 
 from .. import planning
-from ..data.parts import Part
-from ..engine import native, tape, workers
-from ..engine.json_texts import check_carried
-from ..engine.model_json import ModelJson
+from ..data.ids import SplitPart
+from ..engine import fixed_noise, native, workers
+from ..engine.model_json import ModelJson, check_carried
 from ..errors import (
     BudgetError,
     LedgerError,
@@ -94,7 +93,7 @@ class Training:
     options: tuple[Option, ...]
     draws: Draws  # what it claims, and what it will have drawn before its first tree
     # the part of an :func:`xgb_dp.split` that it reads; None where that is not known
-    part: Part | None = None
+    part: SplitPart | None = None
     id: str = ""  # of this training alone: random, the same on all workers
     # what was fitted on the rows before, without noise; see ``pipelines.py``
     steps: tuple[str, ...] = ()
@@ -105,11 +104,11 @@ class Training:
         cls,
         prepared: Prepared,
         xgb_model: Any,
-        part: Part | None = None,
+        part: SplitPart | None = None,
     ) -> Training:
         """A training with these settings, on top of an earlier model or of none."""
         s = prepared.settings
-        key = None if s.noise_free else tape.noise_key()
+        key = None if s.noise_free else fixed_noise.noise_key()
         names, types = s.schema.names if s.schema.named else None, None
         if s.schema.typed:
             types = ["c" if f.kind == "categorical" else "float" for f in s.features]
@@ -423,7 +422,7 @@ class LedgerCallback(TrainingCallback):
         native.close_claim(self.dtrain, self.opened)
         record = workers.check_together(lambda: self._complete(model))
         narrow: dict[int, Sequence[float]] = {}  # columns with few cuts where nearly all values are
-        for updater in ModelJson.config_of(model).updaters:
+        for updater in ModelJson.from_config(model).updaters:
             narrow |= {int(i): where for i, where in updater.get("dp_narrow", {}).items()}
         self._store(model, record)
         with suppress(PrivacyWarning):  # the model is paid for

@@ -1,4 +1,4 @@
-"""Which package the name ``xgboost`` stands for in this process; see ``cmake/door``."""
+"""The package that the name ``xgboost`` means in this process; see ``cmake/door``."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Who trains together with masked sums: keys of the parties, and the exchange that proves them.
+"""The parties of a training with masked sums: their keys, and the exchange that proves them.
 
-Every party has a key of its own to sign with (Ed25519), and a list of the public keys of all that
-may take part. Each training draws a fresh X25519 key at every worker; a worker accepts those of the
-others only with signatures over everything that was said and agreed on. So nobody in between can
-put keys of their own in place of them, and whoever is not on the list is refused. Keys are made by
-``ssh-keygen -t ed25519`` and kept in its formats.
+Every party has a key to sign with (Ed25519), and a list of the public keys of all that may take
+part. Each training draws a fresh X25519 key at every worker. A worker accepts those of the others
+only with signatures over everything that was said and agreed on. So nobody in between can replace
+them, and a party that is not on the list is refused. Keys are made by ``ssh-keygen -t ed25519`` and
+kept in its formats.
 
 Proof: docs/proofs/masked-sums.md
 """

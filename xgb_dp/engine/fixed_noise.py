@@ -1,6 +1,6 @@
-"""The fixed noise of tests: a key that everybody knows, instead of one of the operating system.
+"""The fixed noise of tests: a public key instead of one of the operating system.
 
-Models made with it are marked non-private, in the plan, in the ledger and in the report.
+Models made with it are marked as not private, in the plan, in the ledger and in the report.
 """
 
 from __future__ import annotations
