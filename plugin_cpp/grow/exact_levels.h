@@ -140,7 +140,7 @@ class ExactLevels {
 
   struct ClassLevels {
     DenseHistograms<Sum> histograms;
-    SparseHistograms stored;  // one of the two is used
+    SparseHistograms stored;  // the alternative
     std::vector<Sum> totals;  // by node
   };
 

@@ -28,7 +28,7 @@ struct OpenNode {
   FeatureList features;
 };
 
-/** @brief Exact sums of a node: its total and all bins, in one of three forms. */
+/** @brief Exact sums of a node: its total and all bins, in three alternative forms. */
 template <typename Sum>
 struct NodeSums {
   Sum total;

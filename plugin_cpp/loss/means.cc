@@ -94,7 +94,7 @@ class PowerLoss : public Loss {
   }
 
   void LargestNorms(LossRows const& rows, double r, double* norms) const override {
-    // The gradient is linear in the label: it is largest at one of the ends.
+    // The gradient is linear in the label: it is largest at an end of the range.
     for (std::size_t i = 0; i < rows.n; ++i) {
       auto at = this->At(rows.margins[i]);
       auto g = at.factor * std::max(std::abs(at.mean - lower_), std::abs(at.mean - upper_));
@@ -125,7 +125,7 @@ std::shared_ptr<Loss const> MakeShareLoss(JsonReader const&, LabelRange range) {
 }
 
 std::shared_ptr<Loss const> MakeMultiLabelLoss(JsonReader const& in, LabelRange) {
-  // The variance of a label is its Hessian; the row bound leaves about half of it.
+  // The variance of a label is its Hessian; about half is left by the row bound.
   return std::make_shared<LogisticLoss>(LabelRange{0.0, 1.0}, in.Int("count", 2, 1 << 16), 0.5);
 }
 

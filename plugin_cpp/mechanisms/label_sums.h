@@ -48,7 +48,7 @@ struct Request {
 /**
  * @brief Answer a request.
  *
- * @param persons The persons of the rows, each of whom adds the mean of their rows; null if the
+ * @param persons The persons of the rows, who add the mean of their rows each; null if the
  * unit is a row. The trees of the plan must use the same persons.
  * @param request JSON: unit, sigma2, shift, the kind, and its domain. The second release of a plan
  *                has `again`, and must use the same persons as the first.

@@ -5,7 +5,7 @@
  * rows contribute nothing to the round, which amplifies privacy. The sample is as secret as the
  * noise.
  *
- * Disjoint parts: before an ensemble each row is assigned to one of its rounds, uniformly and
+ * Disjoint parts: before an ensemble each row is assigned to a round, uniformly and
  * independently of all values and other rows. So the rounds of an ensemble cost as much as a single
  * one (parallel composition).
  *

@@ -52,7 +52,7 @@ struct RowBound : private JsonReader {
   std::int32_t grid_bits;  // of C
   bool clamp_target;       // whether gradients are from the squared loss of XGBoost
   Mode mode = Enum<Mode>("mode", kModes);
-  // No product of them overflows or vanishes.
+  // Their products do not overflow or vanish.
   double gradient_bound = Real("gradient_bound", 1e-6, 1e6);   // C
   double hessian_weight = Real("hessian_weight", 1e-12, 1e6);  // r
   double hessian_bound = Real("hessian_bound", 0.0, 1e9);      // h_max, mode kClip

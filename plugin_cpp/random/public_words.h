@@ -23,7 +23,7 @@ inline constexpr std::uint64_t kGoldenStep = 0x9e3779b97f4a7c15ULL;
 
 class PublicWords final : public RandomSource {
  public:
-  /** @param path Identifies one of the many sources of a name. */
+  /** @param path Identifies a source among the many of a name. */
   PublicWords(std::uint64_t name, std::initializer_list<std::uint64_t> path) : state_{name} {
     for (auto step : path) {
       state_ = Scatter(state_ + kGoldenStep * (step + 1));

@@ -130,7 +130,7 @@ class MaskedSums {
 void KeepSums(std::string const& id, std::shared_ptr<MaskedSums> sums);
 void DropSums();
 /**
- * @brief The masked sums of the training `id`; fails if there are none.
+ * @brief The masked sums of the training `id`; fails without any.
  *
  * @param take Whether to transfer ownership.
  */

@@ -69,7 +69,7 @@ void ForEachPage(Context const* ctx, DMatrix* p_fmat,
       continue;
     }
     auto sorted = Sorted(page);
-    // XGBoost keeps one of the entries, depending on the rows around it, and treats a row with as
+    // XGBoost keeps a single entry, depending on the rows around it, and treats a row with as
     // many entries as columns as complete.
     CHECK((PageColumns{ctx, sorted, n_features}.rising))
         << "A row has two entries in one column. Give every cell of a sparse matrix once, and drop "

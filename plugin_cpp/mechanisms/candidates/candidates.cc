@@ -108,14 +108,14 @@ Candidates::Candidates(CandidateParts const& parts) : parts_{parts} {
 }
 
 std::vector<std::vector<float>> Candidates::ReleaseQuantileTrees(CandidateRows const& rows) {
-  // Cells counted in one pass over the rows: 512 features at 16 key bits, and at most 256 MiB, in
-  // practice a tenth of it.
+  // Cells counted in one pass over the rows: 512 features at 16 key bits, and at most 256 MiB,
+  // usually a tenth.
   constexpr std::size_t kCellsPerPass = std::size_t{1} << 25;
   auto const& plan = parts_.plan.candidates;
   auto key_bits = plan.levels - 1;
   auto n_cells = std::size_t{1} << key_bits;
   auto features_per_pass = kCellsPerPass / n_cells;
-  // All levels of all trees are one release; each exchange is a part of it.
+  // All levels of all trees are one release; an exchange is a part.
   std::size_t part = 0;
   auto noise = [&](std::vector<LocalInt> const& exact) {
     return parts_.release->AddNoise(CandidateEvent(parts_.plan), exact, part++);

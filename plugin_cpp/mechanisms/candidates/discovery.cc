@@ -64,7 +64,7 @@ std::string DiscoverNumbers(Context const* ctx, common::Span<float const> values
     columns.emplace_back(values.subspan(k * n_rows, n_rows), weights, key_bits, cells);
   }
   Release release{ctx, known.is_none, known.key, Masking{}, kDiscoveryStream, in.Bool("persons")};
-  // All levels of all trees are one release; each exchange is a part of it.
+  // All levels of all trees are one release; an exchange is a part.
   std::size_t part = 0;
   auto noise = [&](std::vector<LocalInt> const& exact) {
     return release.AddNoise({"ranges", false, plan.sigma2}, exact, part++);

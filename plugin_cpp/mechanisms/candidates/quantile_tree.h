@@ -53,7 +53,7 @@ inline constexpr std::uint64_t kKeyEnd = std::uint64_t{1} << 32;
 /**
  * @brief The finest cells of a tree: public runs of 2^shift keys, as short as the levels allow.
  *
- * Cells begin at multiples of 2^shift, and one of them at zero.
+ * Cells begin at multiples of 2^shift, including zero.
  */
 class KeyCells {
  public:
@@ -130,7 +130,7 @@ struct NarrowRange {
  *        their noise. Reads no data.
  *
  * Cells with one integer each do not count, because it is probably the only value, nor do cells
- * with so few keys that cuts separate all of them.
+ * with so few keys that cuts separate them all.
  */
 [[nodiscard]] std::optional<NarrowRange> FindNarrowRange(QuantileTree const& tree);
 

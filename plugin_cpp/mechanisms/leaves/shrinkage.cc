@@ -152,8 +152,8 @@ double RowVariance(Plan const& plan) {
   if (plan.IsSquaredLoss()) {
     return 0.0;  // the variance of the residuals is unknown
   }
-  // A label has the variance p (1 - p), which is the Hessian, or half of it for several classes.
-  // The row bound leaves about half of that.
+  // A label has the variance p (1 - p), which is the Hessian, or half the Hessian for several
+  // classes. The row bound leaves about half of that.
   constexpr double kLeft = 0.5, kLargest = 0.25;
   if (plan.row_bound.unit_hessian) {
     return std::min(kLeft * kLargest,

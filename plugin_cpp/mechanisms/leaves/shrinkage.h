@@ -71,7 +71,7 @@ class StrataPrior {
   /**
    * @brief Posterior means of the leaf weights of a complete tree.
    *
-   * @param leaves       From left to right, 2^depth of them; grad after the L1 penalty.
+   * @param leaves       2^depth leaves from left to right; grad after the L1 penalty.
    * @param row_variance See RowVariance; positive if the sums have no noise.
    * @param stratum      Of each Walsh function.
    */

@@ -1,5 +1,5 @@
 /**
- * Random splits: a feature and then one of its candidates, each with equal probability.
+ * Random splits: a feature and then a candidate of the feature, with equal probabilities.
  *
  * They read no data and cost nothing, so no histogram is built. One pass sends each row down the
  * finished tree. Sums of integers have no order: the sums of the leaves are exact in any case.

@@ -2,9 +2,9 @@
  * The private choice of splits by the exponential mechanism: one selection for a node, or one for a
  * whole level.
  *
- * Per node: the nodes of a level have disjoint rows, so a row affects one of the selections of a
+ * Per node: the nodes of a level have disjoint rows, so a row affects a single selection of a
  * level, and the level costs one selection. Oblivious: the utility is summed over the nodes of the
- * level. A row is in one of them, so the range is the same.
+ * level. A row is in a single node, so the range is the same.
  *
  * One selection can also fill m levels. It chooses a feature and a partition of its values into 2^m
  * cells, from a few random partitions of each feature that are drawn without looking at the data.
