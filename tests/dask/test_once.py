@@ -20,7 +20,7 @@ from distributed import Client, LocalCluster
 from xgboost import dask as dxgb
 
 from tests.conftest import private
-from xgb_dp.data.clusters import SingleRun
+from xgb_dp.clusters import SingleRun
 from xgb_dp.errors import PrivacyRefusal
 
 PATIENCE = 300  # seconds, for what takes one or two on an idle machine

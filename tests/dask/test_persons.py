@@ -15,7 +15,7 @@ from distributed import Client
 from xgboost import dask as dxgb
 
 from tests.conftest import private
-from xgb_dp.data import clusters
+from xgb_dp import clusters
 from xgb_dp.errors import PrivacyParameterError, RowDomainError
 
 from ..conftest import arrays

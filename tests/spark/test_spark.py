@@ -16,7 +16,7 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
-from xgb_dp.data.clusters import spark_rows
+from xgb_dp.clusters import spark_rows
 from xgb_dp.errors import PrivacyRefusal
 from xgb_dp.request.params import DEFAULT_ROUNDS
 

@@ -8,19 +8,17 @@ that can be wrong is found before any noise is drawn, and rows are read last.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pkgutil import resolve_name
 from typing import Any
 
 from xgboost.callback import TrainingCallback
-from xgboost.collective import Config
 
 from ..data import matrices
-from ..data.clusters import SingleRun, bring_together, spark_matrices, spark_rows
 from ..data.ids import encode_persons
 from ..data.matrices import find_part, id_column
-from ..data.worker_rows import worker_matrix
 from ..engine import native, workers
 from ..engine.saved_model import ModelFile
 from ..errors import PrivacyRefusal
@@ -28,13 +26,12 @@ from ..planning import calibrated
 from ..record import privacy_warnings
 from ..record.authorization import check_here, in_force
 from ..record.pipelines import of_steps
-from ..request.names import flatten, read_flat, read_one
-from ..request.schema import common_schema
+from ..request.names import flatten, read_flat
+from ..request.schema import Schema, common_schema
 from . import input_checks, reuse_warning
 from .call_stack import fitted_steps, refuse_meta_estimators
 from .input_checks import (
     CallSite,
-    check_dask,
     check_evals,
     check_rows,
     declared_classes,
@@ -46,7 +43,6 @@ from .prepare import checked
 from .run import Training
 
 __all__ = [
-    "before_dask",
     "before_train",
     "check_here",
     "declared_classes",
@@ -54,9 +50,17 @@ __all__ = [
     "estimator_matrix",
     "id_column",
     "refuse_cv",
-    "spark_matrices",
-    "spark_rows",
 ]
+
+
+_FOR_CLUSTERS = {"before_dask", "spark_matrices", "spark_rows"}
+
+
+def __getattr__(name: str) -> Any:
+    """Entry points for Dask and Spark, which the core does without."""
+    if name in _FOR_CLUSTERS:
+        return resolve_name(f"xgb_dp.clusters:{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class _Holds(TrainingCallback):
@@ -92,40 +96,6 @@ def refuse_cv(params: Any) -> None:
         "were held out, and trains several models on the same rows. Judge private models on "
         "public data or on a test set set aside for good, and count every training in the budget."
     )
-
-
-async def before_dask(
-    client: Any,
-    params: Mapping[str, Any],
-    dtrain: Any,
-    evals: Sequence[Any] | None,
-    config: Config | None,
-) -> tuple[Mapping[str, Any], Any, Config, Callable[[], Callable[..., Any]]]:
-    """Check what ``xgboost.dask`` is about to train on, and bring the rows of persons together."""
-    check_dask(dtrain, evals)
-    config = _on_network_of_cluster(client, config or Config())
-    params, dtrain = await bring_together(client, params, dtrain)
-    return params, dtrain, config, partial(_begin, params, await SingleRun.start(client))
-
-
-def _on_network_of_cluster(client: Any, config: Config) -> Config:
-    """Let the tracker listen on the scheduler's address, unless the user names another one.
-
-    XGBoost guesses an address of the scheduler's host, which may be a public one. The workers
-    listen on the interface through which they reach the tracker.
-    """
-    import dask
-    from distributed.comm import get_address_host
-
-    if config.tracker_host_ip or dask.config.get("xgboost.scheduler_address", None):
-        return config
-    return replace(config, tracker_host_ip=get_address_host(client.scheduler_info()["address"]))
-
-
-def _begin(params: Mapping[str, Any], once: SingleRun) -> Callable[..., Any]:
-    """Called by a worker that begins this training; makes its matrix later on."""
-    once.begin()
-    return partial(worker_matrix, read_one(params, "dp_categories"))
 
 
 def before_train(
@@ -182,16 +152,8 @@ def _prepared(
     training = Training.of(prepared, xgb_model, find_part(dtrain, ids))
     training = replace(training, steps=tuple(name for name, _ in steps))
     claimed, unbooked = training.claim(), not in_force()
-    texts = [
-        *privacy_warnings.of_target(settings),
-        *of_steps(steps),
-        *privacy_warnings.of_columns(schema, ids is not None),
-        *privacy_warnings.of_model(claimed),
-        # Without a public number of rows it has yet to be released.
-        *(privacy_warnings.of_last(claimed) if settings["dp_n_public"] is not None else ()),
-        *(reuse_warning.of_total(dtrain, claimed) if unbooked else ()),
-    ]
-    privacy_warnings.warn(texts, stacklevel=5)
+    warnings = _warnings(dtrain, training, schema, has_ids=ids is not None, unbooked=unbooked)
+    privacy_warnings.warn([*warnings, *of_steps(steps)], stacklevel=5)
 
     # 4. The rows, each of which is judged by itself. All workers train the same.
     workers.check_agreement(f"{training.texts}\n{schema.names}")
@@ -223,3 +185,18 @@ def _prepared(
         callback.notify = notify
     first, last = _Holds(dtrain, hold), _Holds(dtrain, hold)
     return low, [callback, first, *call_site.callbacks, last], callback.rounds
+
+
+def _warnings(
+    dtrain: Any, training: Training, schema: Schema, *, has_ids: bool, unbooked: bool
+) -> list[str]:
+    """Warnings about a training that follow from public inputs and its claim."""
+    settings, claimed = training.settings, training.claim()
+    return [
+        *privacy_warnings.of_target(settings),
+        *privacy_warnings.of_columns(schema, has_ids),
+        *privacy_warnings.of_model(claimed),
+        # Without a public number of rows it has yet to be released.
+        *(privacy_warnings.of_last(claimed) if settings["dp_n_public"] is not None else ()),
+        *(reuse_warning.of_total(dtrain, claimed) if unbooked else ()),
+    ]

@@ -17,16 +17,22 @@ from __future__ import annotations
 import copy
 import secrets
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
-from ..engine import workers
-from ..errors import PrivacyError, PrivacyParameterError, PrivacyRefusal, RowDomainError, named
-from .arrays import check_sparse
-from .frames import without_column
-from .ids import Persons, encode_persons, join_persons, read_id_column
-from .matrices import attach, id_column
+from xgboost.collective import Config
+
+from .data.arrays import check_sparse
+from .data.frames import without_column
+from .data.ids import Persons, encode_persons, join_persons, read_id_column
+from .data.matrices import attach, id_column
+from .data.worker_rows import worker_matrix
+from .engine import workers
+from .errors import PrivacyError, PrivacyParameterError, PrivacyRefusal, RowDomainError, named
+from .request.names import read_one
+from .training.input_checks import check_dask
 
 _NAME = "dp_privacy_id"
 _EXPECTED = (
@@ -248,3 +254,37 @@ class SingleRun:
                 "spent, find out what ended the first run, and start another training yourself."
             )
         _BEGUN.add((self.name, worker))
+
+
+async def before_dask(
+    client: Any,
+    params: Mapping[str, Any],
+    dtrain: Any,
+    evals: Sequence[Any] | None,
+    config: Config | None,
+) -> tuple[Mapping[str, Any], Any, Config, Callable[[], Callable[..., Any]]]:
+    """Check what ``xgboost.dask`` is about to train on, and bring the rows of persons together."""
+    check_dask(dtrain, evals)
+    config = _on_network_of_cluster(client, config or Config())
+    params, dtrain = await bring_together(client, params, dtrain)
+    return params, dtrain, config, partial(_begin, params, await SingleRun.start(client))
+
+
+def _on_network_of_cluster(client: Any, config: Config) -> Config:
+    """Let the tracker listen on the scheduler's address, unless the user names another one.
+
+    XGBoost guesses an address of the scheduler's host, which may be a public one. The workers
+    listen on the interface through which they reach the tracker.
+    """
+    import dask
+    from distributed.comm import get_address_host
+
+    if config.tracker_host_ip or dask.config.get("xgboost.scheduler_address", None):
+        return config
+    return replace(config, tracker_host_ip=get_address_host(client.scheduler_info()["address"]))
+
+
+def _begin(params: Mapping[str, Any], once: SingleRun) -> Callable[..., Any]:
+    """Called by a worker that begins this training; makes its matrix later on."""
+    once.begin()
+    return partial(worker_matrix, read_one(params, "dp_categories"))
