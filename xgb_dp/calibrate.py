@@ -263,7 +263,8 @@ def _searched(
         try:
             plan = certified(guess)
         except BudgetError as error:
-            refusal, low = error, (guess, None)
+            # Without its frames, which would keep the training data alive until a collection.
+            refusal, low = error.with_traceback(None), (guess, None)
         else:
             ratio = plan.epsilon / epsilon
             if ratio <= _HIGHEST and (best is None or plan.epsilon > best.epsilon):

@@ -1,6 +1,8 @@
 """Private training from end to end, as a user calls it."""
 
+import gc
 import json
+import weakref
 
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ import scipy.sparse as sp
 import xgboost as xgb
 
 import xgb_dp
-from tests.conftest import private
+from tests.conftest import arrays, private
 from xgb_dp.testing import fixed_noise
 
 from ..models import events, trees
@@ -214,3 +216,17 @@ def test_within_a_model_no_leaf_repeats():
     # Two of 640 leaves coincide as 32-bit floats with a chance of 1%, four pairs with one of 1e-9.
     assert len(leaves) > 600
     assert len(set(leaves)) >= len(leaves) - 3
+
+
+@pytest.mark.parametrize("rounds", [2, None])
+def test_training_data_is_free_when_its_matrix_is_deleted(rounds):
+    """No cycle holds it until a collection: frames, errors of the calibration or callbacks."""
+    data = xgb.DMatrix(*arrays())
+    kept = weakref.ref(data)
+    gc.disable()
+    try:
+        xgb.train(private(objective="binary:logistic"), data, *([] if rounds is None else [rounds]))
+        del data
+        assert kept() is None
+    finally:
+        gc.enable()

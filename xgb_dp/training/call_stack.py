@@ -203,10 +203,14 @@ _PIPELINES = ("sklearn.pipeline.", "imblearn.pipeline.")
 
 
 def callers() -> Iterator[tuple[str, FrameType]]:
-    """Module and name of each function on the call stack, and its frame."""
+    """Module and name of each function on the call stack above this module, and its frame.
+
+    A frame of this module that listed itself would keep the training data alive in a cycle.
+    """
     frame = inspect.currentframe()
     while frame is not None:
-        yield f"{frame.f_globals.get('__name__', '')}.{frame.f_code.co_name}", frame
+        if frame.f_code.co_filename != __file__:
+            yield f"{frame.f_globals.get('__name__', '')}.{frame.f_code.co_name}", frame
         frame = frame.f_back
 
 
