@@ -1,8 +1,10 @@
 """A ledger or model file that was damaged is refused; it never claims less than the true cost."""
 
+import contextlib
 import json
 import math
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -140,6 +142,32 @@ def test_a_changed_ledger_is_refused_or_means_what_it_says(model: xgb.Booster, k
         computed[events] = report._cache
         assert report.statement(), what
     assert refused > tried / 4
+
+
+LOSSES = "gradient_bound hessian_bound hessian_weight max_weight rows_per_person score_clip"
+READ = {  # by change, the fields that are read all the same
+    "0": "coordinates count delta depth draws ensemble eps_num epsilon grid_bits leaves levels "
+         "max_weight outputs rounds rows_per_person sampling_num scale score_clip selections "
+         "sensitivity2 shape_num sigma2",
+    "0.5": f"delta epsilon leaves output_gradient output_hessian {LOSSES}",
+    "1e+300": f"epsilon leaves {LOSSES}", "-1": "leaves shape_num",
+    "True": "joint of_person spread unit_hessian",
+    "'inf'": "epsilon release", "'0'": "release", "'\\ud800'": "release",
+    "{}": "budget_shares mechanisms", "[]": "runs score", "removed": "leaves runs score",
+    "doubled": "budget_shares events group hyperparameters leaves num_parallel_tree rounds runs "
+               "score",
+}  # fmt: skip
+
+
+def test_no_other_change_of_a_ledger_is_read() -> None:
+    read: dict[str, set[str]] = {}
+    for kind in range(len(KINDS)):
+        for what, changed in mutations(by_hand(kind)):
+            with contextlib.suppress(LedgerError):
+                Ledger.from_json(changed)
+                place, change = what.rsplit(" ", 1)
+                read.setdefault(change, set()).add(re.findall("'([a-z0-9_]+)'", place)[-1])
+    assert read == {change: set(fields.split()) for change, fields in READ.items()}
 
 
 @pytest.mark.parametrize("form", ["json", "ubj"])

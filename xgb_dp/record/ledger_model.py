@@ -203,6 +203,7 @@ def _is_public(data: Any) -> bool:
     n_public = data.get("n_public", 1)
     return (
         is_count(settings["rounds"])
+        and is_count(settings["num_parallel_tree"] or None)
         and _are_shares(settings["budget_shares"])
         and _is_number(data.get("rows_per_person", 1), 1)
         and type(n_public) is int
