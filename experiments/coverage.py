@@ -26,9 +26,8 @@ from sklearn import metrics
 
 from xgb_dp.evaluation.counts import one_thread
 from xgb_dp.evaluation.figures import outside
-from xgb_dp.evaluation.kinds import events_for
 from xgb_dp.evaluation.measure import plan_evaluation
-from xgb_dp.evaluation.rows import Groups, judged
+from xgb_dp.evaluation.rows import Groups, events_for, judged
 from xgb_dp.noisy_sums import Layout, release
 
 from . import losses

@@ -21,8 +21,7 @@ from sklearn import metrics
 
 from xgb_dp.data.matrices import private_matrix
 from xgb_dp.evaluation.classification import Binary
-from xgb_dp.evaluation.kinds import events_for
-from xgb_dp.evaluation.rows import judged
+from xgb_dp.evaluation.rows import events_for, judged
 from xgb_dp.noisy_sums import Layout, release
 
 from .datasets import Dataset, load

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from xgb_dp.accounting import ExactAccountant
-from xgb_dp.evaluation.kinds import events_for
 from xgb_dp.evaluation.measure import plan_evaluation
-from xgb_dp.evaluation.rows import Groups, judged
+from xgb_dp.evaluation.rows import Groups, events_for, judged
 from xgb_dp.noisy_sums import Layout
 
 from .mechanisms import Mechanism, gaussian_scores

@@ -9,7 +9,7 @@ the claim is .84. The test draws half as many again.
 import pytest
 
 from tests.audit import evaluation, mechanisms
-from xgb_dp.evaluation.kinds import events_for
+from xgb_dp.evaluation.rows import events_for
 
 SURE = 1.0 - 1e-6
 

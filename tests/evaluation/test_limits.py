@@ -9,9 +9,8 @@ import xgboost as xgb
 import xgb_dp
 from tests.evaluation.tasks import stock
 from xgb_dp.evaluation.figures import Limits, outside
-from xgb_dp.evaluation.kinds import events_for
 from xgb_dp.evaluation.measure import plan_evaluation
-from xgb_dp.evaluation.rows import judged
+from xgb_dp.evaluation.rows import events_for, judged
 from xgb_dp.noisy_sums import Block, Layout, release
 
 CLEAR = {"epsilon": 10.0, "delta": 1e-3}

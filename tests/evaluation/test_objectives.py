@@ -12,9 +12,8 @@ from sklearn import metrics
 
 import xgb_dp
 from tests.evaluation.tasks import TARGET, refused
-from xgb_dp.evaluation.kinds import events_for
 from xgb_dp.evaluation.regression import Deviance, Regression
-from xgb_dp.evaluation.rows import Groups, judged
+from xgb_dp.evaluation.rows import Groups, events_for, judged
 from xgb_dp.noisy_sums import Block, Layout
 from xgb_dp.testing import fixed_noise
 

@@ -8,9 +8,8 @@ import xgboost as xgb
 from sklearn import metrics
 
 import xgb_dp
-from xgb_dp.evaluation.kinds import events_for
 from xgb_dp.evaluation.measure import plan_evaluation
-from xgb_dp.evaluation.rows import Groups, judged
+from xgb_dp.evaluation.rows import Groups, events_for, judged
 from xgb_dp.noisy_sums import Layout, release
 
 BOUNDS = (0.0, 500_001.0)  # of the labels of houses, which many of them reach

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from xgb_dp.evaluation.kinds import events_for, shift_for
+from xgb_dp.evaluation.rows import events_for, shift_for
 from xgb_dp.noisy_sums import Block, Later, Layout
 
 

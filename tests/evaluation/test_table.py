@@ -14,8 +14,7 @@ from xgb_dp.accounting import GaussianEvent, make_accountant
 from xgb_dp.errors import BudgetError, LedgerError
 from xgb_dp.evaluation.classification import Binary
 from xgb_dp.evaluation.counts import BINS, CELLS, UNIT, ScoreGrid, counts_matrix
-from xgb_dp.evaluation.kinds import events_for
-from xgb_dp.evaluation.rows import Groups
+from xgb_dp.evaluation.rows import Groups, events_for
 from xgb_dp.noisy_sums import Block, Later, Layout, NoisySums, release, weights
 
 EXAMPLES = settings(max_examples=100, deadline=None)

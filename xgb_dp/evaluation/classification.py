@@ -38,9 +38,8 @@ from .counts import (
     value_points,
 )
 from .figures import Figure, Values, as_json, rising, value_matrix
-from .kinds import ModelKind, scaled
 from .report import Cost
-from .rows import Groups, Judged
+from .rows import Groups, Judged, ModelKind, scaled
 
 Losses = Callable[[Floats, Floats], tuple[npt.ArrayLike, npt.ArrayLike]]
 Of = Callable[[Floats, Floats], Floats]

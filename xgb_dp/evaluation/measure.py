@@ -22,11 +22,10 @@ from ..record.authorization import check_free
 from ..record.privacy_warnings import concerns, warn
 from .classification import MOST_CLASSES, Binary, MultipleClasses, PairedModels
 from .counts import one_thread
-from .kinds import ModelKind, events_for
 from .regression import Regression
 from .report import Cost
 from .row_split import Split, rows_and_ids
-from .rows import Groups, Judged, judged, read_groups, read_rows
+from .rows import Groups, Judged, ModelKind, events_for, judged, read_groups, read_rows
 from .survival import Survival
 
 _ONE_MACHINE = (

@@ -41,8 +41,7 @@ from .figures import (
     quotient_from_draws,
     smoothed,
 )
-from .kinds import ModelKind, scaled
-from .rows import Groups, Judged
+from .rows import Groups, Judged, ModelKind, scaled
 
 _PLACES, _LABELS = 64, 128  # cells of the prediction, values of the label
 _COUNT, _COUNT_TREE, _SUM, _SUM_TREE = 0.1, 0.2, 0.3, 0.4  # of the squared norm of a row

@@ -19,8 +19,7 @@ from ..errors import PrivacyParameterError
 from ..noisy_sums import Floats, Ints
 from .counts import DRAWS, log_cells, tree_matrix
 from .figures import Figure, Limits, SharesBeyond, figure_from_draws, outside, quotient_from_draws
-from .kinds import ModelKind, scaled
-from .rows import Groups, Judged
+from .rows import Groups, Judged, ModelKind, scaled
 
 _UNIT = 1 << 12  # grid units of what one row adds: in a tree of two directions all are small
 _PLACES = 32  # cells of the prediction, and of the time
