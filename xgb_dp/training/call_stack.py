@@ -148,6 +148,8 @@ def _is_fixed_threshold(caller: str, frame: FrameType) -> bool:
 
 def _refuse_some(caller: str, frame: FrameType) -> None:
     """Refuse callers that are sound with other arguments."""
+    if not caller.startswith("sklearn."):
+        return  # reading the variables of a frame of the user would keep a copy of them
     target: Any = frame.f_locals.get("self")
     if caller == "sklearn.feature_selection._rfe._fit" and not in_force():
         _refuse(
