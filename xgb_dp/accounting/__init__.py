@@ -1,8 +1,8 @@
-"""What a training released (events) and what that costs (accountants).
+"""Events (the releases of a training) and accountants (their privacy loss).
 
-:func:`make_accountant` takes the events in release order; accountants answer ``get_epsilon(delta,
-group)`` and ``get_delta(epsilon, group)``. The page of the kernel says in which order to read the
-files. Events and accountants that only published systems use are loaded on demand. Proofs:
+:func:`make_accountant` takes the events in release order; accountants provide ``get_epsilon(delta,
+group)`` and ``get_delta(epsilon, group)``. The kernel page lists the files in reading order. Events
+and accountants that only published systems use are loaded on demand. Proofs:
 ``docs/proofs/accounting.md``.
 """
 

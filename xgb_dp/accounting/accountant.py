@@ -1,4 +1,4 @@
-"""The interface of accountants, and the cost of groups of rows from the cost of fewer rows.
+"""The interface of accountants, and group privacy from the privacy curve of smaller groups.
 
 Proof: docs/proofs/neighbours.md, "In steps"
 """
@@ -24,25 +24,21 @@ ACCOUNTANTS: dict[str, type[Accountant] | str] = {
     "classic": "xgb_dp.accounting.published_accountants:ClassicAccountant",
     "pure": "xgb_dp.accounting.pure:PureAccountant",
 }
-"""Accountants, or where they are defined, by the name that ``dp_accountant`` takes.
-
-The first is the tightest.
-"""
+"""Accountant classes, or their import paths, by ``dp_accountant`` name; the first is tightest."""
 
 
 class Accountant(abc.ABC):
-    """Certified (epsilon, delta) of a list of events that are adaptively composed.
+    """Certified (epsilon, delta) of the adaptive composition of a list of events.
 
-    Neighbours differ by `group` rows, of which some may be added and others removed. With
-    `replaced` they differ by `group` rows that are exchanged for others. Proof:
-    docs/proofs/neighbours.md
+    Neighbours differ by `group` rows, each of them added or removed. With `replaced`, neighbours
+    differ by `group` replaced rows. Proof: docs/proofs/neighbours.md
 
     Args:
         events: In release order.
 
     Raises:
-        TypeError: Something is not an event, or an event that is not known.
-        LedgerError: Some of the events hold for rows and some for persons.
+        TypeError: An item is not an event, or its type is unknown.
+        LedgerError: The events mix the units "row" and "person".
     """
 
     name: ClassVar[str]
@@ -65,10 +61,10 @@ class Accountant(abc.ABC):
         Args:
             delta: In [0, 1].
             group: Rows added or removed together, >= 1.
-            replaced: Whether so many rows are exchanged for others instead.
+            replaced: Whether these rows are replaced instead of added or removed.
 
         Returns:
-            float: Upper bound in nats, >= 0; infinite if there is none.
+            float: Upper bound in nats, >= 0; infinite if no bound is known.
 
         Raises:
             ValueError: ``delta`` or ``group`` is out of range.
@@ -84,7 +80,7 @@ class Accountant(abc.ABC):
         Args:
             epsilon: In nats, >= 0.
             group: Rows added or removed together, >= 1.
-            replaced: Whether so many rows are exchanged for others instead.
+            replaced: Whether these rows are replaced instead of added or removed.
 
         Returns:
             float: Upper bound in [0, 1].
@@ -98,7 +94,7 @@ class Accountant(abc.ABC):
 
     @usual_floats
     def privacy_curve(self, group: int = 1, *, replaced: bool = False) -> Curve:
-        """The curve of all events, for neighbours as in :meth:`get_epsilon`."""
+        """The privacy curve of all events, for neighbours as in :meth:`get_epsilon`."""
         if not isinstance(group, int) or group < 1:
             raise ValueError("`group` must be an int of at least 1.")
         return self._curve_for(Neighbours.of(group, replaced=replaced))
@@ -114,7 +110,7 @@ class Accountant(abc.ABC):
         return self._curves[neighbours]
 
     def _composed(self, events: Sequence[Event], neighbours: Neighbours) -> Curve:
-        """The curve of events without thresholds; here without a bound of private selections."""
+        """The curve of all events except thresholds; infinite here with private selections."""
         if any(isinstance(event, SelectionEvent) and event.count for event in events):
             return ZCDPCurve(math.inf, [])  # no bound
         rest = [event for event in events if not isinstance(event, SelectionEvent)]
@@ -126,15 +122,15 @@ class Accountant(abc.ABC):
 
 
 def make_accountant(name: str, events: Iterable[Event]) -> Accountant:
-    """The accountant of a name, for these events.
+    """Create an accountant of the given name for these events.
 
     Args:
         name: A key of :data:`ACCOUNTANTS`.
         events: In release order.
 
     Raises:
-        ValueError: There is no accountant of that name.
-        LedgerError: Some of the events hold for rows and some for persons.
+        ValueError: The name is unknown.
+        LedgerError: The events mix the units "row" and "person".
 
     Examples:
         >>> from xgb_dp.accounting import GaussianEvent
@@ -149,16 +145,16 @@ def make_accountant(name: str, events: Iterable[Event]) -> Accountant:
     return (resolve_name(accountant) if isinstance(accountant, str) else accountant)(events)
 
 
-MOST_ROWS = 20  # in one step; of more rows at once only a coarse bound of sampled rounds is known
+MOST_ROWS = 20  # in one step; for more rows, sampled rounds have only a coarse bound
 
 _UP = 1.0 + 1e-12
-_LOWEST = -560.0  # log of a step's delta: no curve holds a smaller one
-_LOWEST_DELTA = 1e-200  # of a step that a curve still shows
-_ENOUGH = 1e-3  # of epsilon
+_LOWEST = -560.0  # log of a step's delta: no curve resolves a smaller one
+_LOWEST_DELTA = 1e-200  # smallest delta of a step that a curve resolves
+_ENOUGH = 1e-3  # relative tolerance of epsilon
 
 
 def epsilon_in_steps(curve: Curve, delta: float, steps: int) -> float:
-    """Epsilon of several rows: the sum over steps, each of few rows and at a smaller delta."""
+    """Group epsilon: the sum over steps; each step changes fewer rows, at a smaller delta."""
     if delta <= 0.0:
         return steps * curve.epsilon(0.0) * _UP
     epsilons: dict[float, float] = {}
@@ -167,10 +163,10 @@ def epsilon_in_steps(curve: Curve, delta: float, steps: int) -> float:
         epsilon = epsilons[log_delta] = curve.epsilon(math.exp(log_delta))
         return log_delta + _log_growth(epsilon, steps) <= math.log(delta)
 
-    # Each answer says how small the delta of a step has to be at its epsilon.
+    # Each epsilon determines how small the delta of a step has to be.
     unsafe = math.log(delta)
     safe = unsafe - math.log(steps)
-    lowest = _LOWEST  # from here on there is no answer
+    lowest = _LOWEST  # no curve is known at or below
     while not is_safe(safe):
         if math.isinf(epsilons[safe]):
             lowest = safe
@@ -190,7 +186,7 @@ def epsilon_in_steps(curve: Curve, delta: float, steps: int) -> float:
 
 
 def delta_in_steps(curve: Curve, epsilon: float, steps: int) -> float:
-    """Delta of several rows at an epsilon, of which every step takes the same part."""
+    """Group delta at an epsilon that is divided equally among the steps."""
     if math.isinf(epsilon):
         return curve.delta(epsilon)
     part = epsilon_of_step(epsilon, steps)
@@ -198,26 +194,29 @@ def delta_in_steps(curve: Curve, epsilon: float, steps: int) -> float:
 
 
 def epsilon_of_step(epsilon: float, steps: int) -> float:
-    """The part of an epsilon, in nats, that each of so many steps takes."""
+    """The share of epsilon of each step, in nats."""
     return epsilon / steps * (1.0 - 1e-15)
 
 
 def delta_of_steps(delta: float, part: float, steps: int) -> float:
-    """Delta of all rows together, where that of every step is `delta` at the epsilon `part`."""
+    """Group delta, given the delta of one step at the epsilon `part`."""
     if delta == 0.0:
         return 0.0
     return math.exp(min(0.0, math.log(delta) + _log_growth(part, steps)))
 
 
 def _log_growth(epsilon: float, steps: int) -> float:
-    """The logarithm of 1 + e^epsilon + ... + e^((steps-1) epsilon), raised by its rounding."""
+    """Upper bound of the logarithm of 1 + e^epsilon + ... + e^((steps-1) epsilon)."""
     terms = math.expm1(-steps * epsilon) / math.expm1(-epsilon) if epsilon else float(steps)
-    largest = (steps - 1) * epsilon  # taken out of the sum
+    largest = (steps - 1) * epsilon  # factored out of the sum
     return largest + math.log(terms) + 1e-12 * (1.0 + largest)
 
 
 class Smallest(Curve):
-    """The smallest bound: of all rows, in steps, or of pure losses (Laplace noise has no tail)."""
+    """The minimum of three bounds: all rows at once, rows in steps, and pure composition.
+
+    Pure composition matters for Laplace noise, which has a bounded loss.
+    """
 
     def __init__(
         self, whole: Curve, pure: Curve, step: Curve | None = None, steps: int = 1
@@ -243,7 +242,7 @@ class Smallest(Curve):
         deltas = self._whole.deltas(points, lowest)
         if self._step is not None:
             parts = [epsilon_of_step(x, self._steps) for x in points]
-            # What a step may be loose by grows at most so much.
+            # The looseness of a step grows at most by the inverse of this factor.
             growth = math.exp(-min(max(points), 300.0))
             of_step = self._step.deltas(parts, max(lowest * growth / self._steps, _LOWEST_DELTA))
             stepped = map(delta_of_steps, of_step, parts, [self._steps] * len(parts))

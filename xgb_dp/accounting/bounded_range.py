@@ -1,9 +1,9 @@
-"""Computes the curve of composed selections on a grid, by a recursion over them.
+"""Computes the hockey-stick curve of composed selections on a grid, by backward recursion.
 
-A step of the recursion is compiled, too (``plugin_cpp/accounting/bounded_range.cc``), operation by
-operation, so both give the same numbers. It is about ten times as fast, and is used in a process
-that has loaded libxgboost. Proof: docs/proofs/accounting.md, "Selections". Any grid gives a valid
-bound. The choice decides only how tight and how fast it is.
+``plugin_cpp/accounting/bounded_range.cc`` implements a recursion step with the same operations and
+the same results, about ten times as fast; processes that have loaded libxgboost use it. Every grid
+gives a valid bound; the choice affects only tightness and speed. Proof: docs/proofs/accounting.md,
+"Selections".
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _LARGEST_STEP = 0.5
 _FINE_STEP = 0.05
 _STEPS_PER_DEVIATION = 3000.0
 _USUAL_LOG_TAIL = -40.0  # for the estimate of the work only
-_TAIL_MARGIN = math.log(1e3)  # the zCDP estimate of the tail knows nothing of the grid
-_MOST_WORK = 10.0  # in units of the target; beyond, there is no curve
+_TAIL_MARGIN = math.log(1e3)  # the zCDP estimate of the tail ignores the rounding to the grid
+_MOST_WORK = 10.0  # in units of the target; no curve is computed beyond
 _MOST_CANDIDATES = 64
 _UNIT_ROUNDOFF = 2.0**-53
 
@@ -48,7 +48,7 @@ class Grid:
 
 
 def width(eps0: float, h: float) -> int:
-    """Steps of the grid that one range takes."""
+    """Number of grid steps in one range, rounded up."""
     # m * h >= eps0 also in exact arithmetic: a larger range dominates a smaller one.
     m = max(1, math.ceil(eps0 / h))
     while m * h < eps0 * (1.0 + 4.0 * _UNIT_ROUNDOFF):
@@ -57,7 +57,7 @@ def width(eps0: float, h: float) -> int:
 
 
 def _reach(steps: Sequence[tuple[float, int]], log_tail: float) -> float:
-    """Loss beyond which the curve is below exp(log_tail), by the zCDP of bounded range."""
+    """Privacy loss above which the curve is below exp(log_tail), by the zCDP of bounded range."""
     rho = math.fsum(n * e * e for e, n in steps) / 8.0
     return min(rho + math.sqrt(4.0 * rho * -log_tail), math.fsum(n * e for e, n in steps))
 
@@ -65,7 +65,7 @@ def _reach(steps: Sequence[tuple[float, int]], log_tail: float) -> float:
 def choose_grid(
     steps: Sequence[tuple[float, int]], mu: float, log_tail: float, work: float
 ) -> Grid | None:
-    """A grid on which the bound is tight and costs about `work` elementary operations."""
+    """A grid that gives a tight bound in about `work` elementary operations."""
     largest = max(e for e, _ in steps)
     deviation = math.sqrt(mu * mu + math.fsum(n * e * e for e, n in steps) / 4.0)
     if deviation > _STEPS_PER_DEVIATION * _LARGEST_STEP:
@@ -84,29 +84,29 @@ def choose_grid(
     if cost(h) > _MOST_WORK * work:
         return None
 
-    # Every range is rounded up to whole steps: of the steps nearby, take the one that fits best.
+    # Ranges are rounded up to multiples of the step. Among nearby steps, choose the best fit.
     def excess(h: float) -> float:
         return math.fsum(n * (width(e, h) * h) ** 2 for e, n in steps)
 
-    nudge = 1.0 + 1e-13  # so that m steps are not a rounding error short of the range
+    nudge = 1.0 + 1e-13  # rounding must not make m steps shorter than the range
     candidates = [h]
     for e in {e for e, _ in steps}:
         first = math.ceil(e / h)
         last = min(math.floor(e / (0.75 * h)), first + _MOST_CANDIDATES)
         candidates += [e / m * nudge for m in range(first, last + 1)]
     candidates = [c for c in candidates if c <= _LARGEST_STEP]
-    # Of equally good ones the largest: the choice must not depend on rounding, or epsilon would not
-    # be monotone in the noise.
+    # Ties go to the largest step: if the choice depended on rounding, epsilon would not be monotone
+    # in the noise.
     excesses = [excess(c) for c in candidates]
     best = min(excesses) * (1.0 + 1e-9)
     step = max(c for c, x in zip(candidates, excesses, strict=True) if x <= best)
-    # The domain is that of the ranges as the kernel rounds them.
+    # The domain covers the ranges after rounding.
     rounded = [(width(e, step) * step, n) for e, n in steps]
     points = math.ceil(_reach(rounded, log_tail) / step) + 1
     return Grid(step, points, points)
 
 
-@lru_cache(maxsize=128)  # of public numbers; the report of a training asks what its plan has asked
+@lru_cache(maxsize=128)  # the arguments are public; a plan and its report compute the same curves
 def tail_curve(
     steps: tuple[tuple[float, int], ...],
     mu: float,
@@ -114,13 +114,13 @@ def tail_curve(
     work: float,
     laplace: tuple[tuple[float, int], ...] = (),
 ) -> tuple[Grid, Array] | None:
-    """A grid and the curve on it, which ends below exp(log_tail); None if that is too much work."""
-    # In variance, in tails and in work, Laplace noise is like four selections of its epsilon.
+    """A grid and a curve that falls below exp(log_tail) on it; None if it takes too much work."""
+    # In variance, tails and work, Laplace noise resembles four selections of its epsilon.
     alike = [*((epsilon, 4 * n) for epsilon, n in laplace), *steps]
     grid = choose_grid(alike, mu, log_tail - _TAIL_MARGIN, work)
     if grid is None:
         return None
-    # Nothing loses more than this.
+    # The largest possible privacy loss, in steps.
     most = 1 + sum(n * width(e, grid.step) for e, n in alike)
     while True:
         curve = selection_curve(steps, grid)
@@ -133,31 +133,34 @@ def tail_curve(
 
 
 def _laws(m: int, h: float) -> Array:
-    """The two-point laws {t_j, t_j - eps0}, t_j = j h, eps0 = m h: rows q, p, dq and kappa."""
+    """Two-point loss distributions {t_j, t_j - eps0}, t_j = j h, eps0 = m h.
+
+    The rows of the result are q, p, dq and kappa.
+    """
     denominator = -math.expm1(-(m * h))
     growth = math.expm1(h)
     left = [(m - j) * h for j in range(m + 1)]  # eps0 - t_j
     scaled = [math.exp(-x) / denominator for x in left]
     q = [-math.expm1(-x) / denominator for x in left]  # P-probability of the loss t_j
-    p = [-math.expm1(-j * h) * s for j, s in enumerate(scaled)]  # 1 - q, as exactly
+    p = [-math.expm1(-j * h) * s for j, s in enumerate(scaled)]  # 1 - q, with the same precision
     dq = [s * growth for s in scaled]  # q_j - q_{j+1}
     return np.array([q, p, dq, [d * growth for d in dq]])  # kappa: q's departure from its chord
 
 
 def _step(v: Array, n: int, m: int, laws: Array) -> Array:
-    """One step of the recursion at n points. v has m more points on either side."""
+    """One step of the recursion at n points. `v` has m additional points on either side."""
     out = np.zeros(n)
     q, p, dq, kappa = laws.tolist()
 
     def at(j: int) -> tuple[Array, Array]:
-        """The mean over the distribution of t_j, and the difference of its two values."""
+        """Mean under the distribution of t_j, and the difference between its two values."""
         near, far = v[m - j : m - j + n], v[2 * m - j : 2 * m - j + n]
         return q[j] * near + p[j] * far, near - far
 
     left, gap_left = at(0)
     for j in range(m):
         right, gap_right = at(j + 1)
-        # Between t_j and t_{j+1} the value is at most a chord plus a parabola of this bend.
+        # Between t_j and t_{j+1} the value is at most a chord plus a parabola of this curvature.
         bend = dq[j] * (gap_right - gap_left) + kappa[j] * np.maximum(gap_left, gap_right)
         bump = bend - np.abs(right - left)
         np.maximum(out, np.maximum(left, right) + 0.25 * np.maximum(bump, 0.0), out=out)
@@ -166,7 +169,7 @@ def _step(v: Array, n: int, m: int, laws: Array) -> Array:
 
 
 def _compiled_step(v: Array, n: int, m: int, laws: Array) -> Array:
-    """The same, in libxgboost."""
+    """:func:`_step`, in libxgboost."""
     out = np.empty(n)
     curve, rows, to = (ctypes.c_void_p(array.ctypes.data) for array in (v, laws, out))
     native.call("XGDPBoundedRangeStep", curve, ctypes.c_int64(n), ctypes.c_int64(m), rows, to)
@@ -174,7 +177,7 @@ def _compiled_step(v: Array, n: int, m: int, laws: Array) -> Array:
 
 
 def selection_curve(steps: Sequence[tuple[float, int]], grid: Grid) -> Array:
-    """Upper bounds of the hockey-stick curve of selections at the points of `grid`."""
+    """Upper bounds of the hockey-stick divergence of composed selections at the grid points."""
     h, below, n = grid.step, grid.below, grid.below + grid.above + 1
     if not 0.0 < h <= 0.5:
         raise RuntimeError("The grid step must lie in (0, 0.5].")
@@ -185,11 +188,11 @@ def selection_curve(steps: Sequence[tuple[float, int]], grid: Grid) -> Array:
     curve = np.zeros(n)
     curve[:below] = [-math.expm1(-(below - i) * h) for i in range(below)]  # nothing released
     step = _compiled_step if native.is_loaded() else _step
-    rounding = 64.0  # relative error in units of 2^-53; every step is a sum of positives
+    rounding = 64.0  # relative error in units of 2^-53; every step adds positive terms
     for eps0, count in reversed(steps):
         m = width(eps0, h)
         laws = _laws(m, h)
-        # The curve falls by at most the growth of e^x: below the grid it is bounded by this.
+        # The curve falls by at most the growth of e^x, which bounds it below the grid.
         growth = np.array([math.exp(-below * h) * -math.expm1(-d * h) for d in range(m, 0, -1)])
         padded = np.empty(n + 2 * m)
         for _ in range(count):
@@ -198,16 +201,16 @@ def selection_curve(steps: Sequence[tuple[float, int]], grid: Grid) -> Array:
             padded[m + n :] = curve[-1]
             curve = step(padded, n, m, laws)
         rounding += count * (64.0 + 8.0 * m * h)
-    # The true curve does not increase, so a smaller bound to the left bounds what follows too.
+    # The true curve does not increase, so a smaller bound to the left holds to the right too.
     raised = np.minimum(curve * (1.0 + rounding * _UNIT_ROUNDOFF) + 1e-300, 1.0)
     return np.minimum.accumulate(raised)
 
 
 def _after_laplace(curve: Array, grid: Grid, epsilon: float, count: int) -> Array:
-    """The curve after `count` releases of Laplace noise: a mean over their losses.
+    """The curve after `count` Laplace releases: the expectation over their privacy losses.
 
-    On the grid the losses are those of discrete Laplace noise. Its curve is that of continuous
-    noise at the points, and the chords of this between them.
+    The grid losses follow discrete Laplace noise. Its curve equals the curve of continuous noise at
+    the grid points, and the chords of that curve between the points.
     """
     h, m = grid.step, width(epsilon, grid.step)
     at = np.arange(-m, m + 1)

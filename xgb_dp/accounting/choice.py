@@ -1,7 +1,7 @@
-"""The exact cost of choosing one of several plans after a first release.
+"""The exact privacy loss of choosing one of several plans after a first release.
 
-The curve of what follows the first release is at most the largest curve of the plans, point by
-point. That envelope is integrated over the loss of the first release, which is Gaussian.
+The pointwise maximum of the plans' curves bounds all releases after the first. This envelope is
+integrated over the privacy loss of the first release, which is Gaussian.
 
 Proof: docs/proofs/choice.md
 """
@@ -23,16 +23,16 @@ from .gaussian_domination import dominating_gaussian
 from .simplify import ChoiceTerm, Terms
 
 _POINTS = 3  # of the envelope, for each standard deviation of the first release's loss
-_ABOVE = 5.0  # deviations above the mean that the envelope covers; the rest counts its last value
-_BELOW = 1e-4  # share of delta beyond which it ends below
+_ABOVE = 5.0  # deviations above the mean that the envelope covers; its last value extends it
+_BELOW = 1e-4  # share of delta for the probability below the envelope
 _ROUNDS = 4
-_EXTRA = 1e-4  # share of delta by which a choice among other releases may exceed a Gaussian
+_EXTRA = 1e-4  # share of delta by which a choice may exceed its dominating Gaussian
 _LOG_TINY = -640.0
 _UP = 1.0 + 1e-12
 
 
 class _Envelope:
-    """Hockey-stick curve of a Gaussian of shift `first`, followed by the worst of some curves."""
+    """Hockey-stick curve of a Gaussian with mu = `first`, then the worst of several curves."""
 
     def __init__(self, first: float, plans: Sequence[Composition], log_low: float) -> None:
         self.first, self.plans = first, list(plans)
@@ -42,7 +42,7 @@ class _Envelope:
         self._known: dict[int, float] = {}
 
     def delta(self, epsilon: float) -> float:
-        """Upper bound of the hockey stick at any real epsilon."""
+        """Upper bound of the hockey-stick divergence at any real epsilon."""
         if math.isinf(self.first):
             return 1.0
         if self.first == 0.0:
@@ -50,7 +50,7 @@ class _Envelope:
         middle = math.floor((epsilon - self.first * self.first / 2.0) / self._step)
         known = range(middle - self._below, middle + math.ceil(_ABOVE * _POINTS) + 1)
         values = np.array([self._at(i) for i in known])
-        values = np.maximum.accumulate(values[::-1])[::-1]  # it does not rise
+        values = np.maximum.accumulate(values[::-1])[::-1]  # make it non-increasing
         points = np.array(known, dtype=np.float64) * self._step
         return GridCurve(points, values, self._step).convolved(epsilon, self.first)
 
@@ -64,13 +64,13 @@ class _Envelope:
 
 
 class ChoiceCurve(Curve):
-    """(epsilon, delta) of one choice among plans, by the exact curves of the plans."""
+    """(epsilon, delta) of one choice among plans, from the exact curves of the plans."""
 
     def __init__(self, choice: ChoiceTerm, rows: int, work: float = 1e8) -> None:
         self._choice, self._rows, self._work = choice, rows, work
         self._unbounded = any(plan.others for plan in choice.plans)
         self._first = GaussianTotals.of(choice.first.gaussians, rows).mu
-        # The largest totals of the Gaussians on any path.
+        # The largest totals of the Gaussians over all plans, each with the first release.
         each = [GaussianTotals.of(way.gaussians, rows) for way in choice.ways]
         self._totals = GaussianTotals(
             mu=max(t.mu for t in each),
@@ -86,7 +86,7 @@ class ChoiceCurve(Curve):
 
     @cached_property
     def _coarse(self) -> list[Curve]:
-        """Bounds that need no grid; infinite ones where a plan has rounds of another module."""
+        """Bounds without a grid; infinite if a plan has events of another module."""
         whole = RDPCurve(Terms((self._choice,)), self._rows)
         if self._unbounded:
             return [whole]
@@ -105,7 +105,7 @@ class ChoiceCurve(Curve):
         if inner < LOWEST:
             return coarse
         curve, alone = self._curves(math.log(delta))
-        # No plan alone costs more than the worst choice, and it costs little more.
+        # The worst choice costs at least as much as any single plan, and only slightly more.
         low = max(solve(one, inner, -eta) for one in alone)
         return min(coarse, max(0.0, _least(curve, inner, low) + eta))
 
@@ -126,24 +126,24 @@ class ChoiceCurve(Curve):
         return [1.0] * len(points) if delta is None else [delta(x) for x in points]
 
     def dominating(self, extra: float) -> float | None:
-        """See :func:`dominating_gaussian`; 0 if nothing was released."""
+        """See :func:`dominating_gaussian`; 0 if the choice releases nothing."""
         delta = self._raised(extra)
         if delta is None:
             return None
         target = delta(0.0)
-        if target <= extra:  # above the whole curve, with any mu
+        if target <= extra:  # `extra` alone is above the curve, for any mu
             return 1e-9 if target else 0.0
         return dominating_gaussian(lambda points, _: [delta(x) for x in points], extra, target)
 
     def _raised(self, lowest: float) -> Callable[[float], float] | None:
-        """The curve with the slack of discrete noise, known down to a delta; None without one."""
+        """The curve with discreteness slack, down to `lowest`; None if there is no bound."""
         if self._unbounded or math.isinf(self._totals.mu):
             return None
         curve, _ = self._curves(math.log(lowest))
         return lambda epsilon: self._totals.raised(curve.delta, epsilon, lowest * BETA)
 
     def _curves(self, log_delta: float) -> tuple[_Envelope, list[Composition]]:
-        """The curve of the choice, and those of each plan with the first release."""
+        """The curve of the choice, and each plan's curve composed with the first release."""
         log_low = max(log_delta, _LOG_TINY - math.log(TAIL))
         work = self._work / len(self._plans)
         plans = [plan.composition(log_low + math.log(TAIL), work) for plan in self._plans]
@@ -152,7 +152,7 @@ class ChoiceCurve(Curve):
 
 
 def _least(curve: _Envelope, delta: float, low: float) -> float:
-    """Some epsilon at which the curve is at most delta, close above one at which it may not be."""
+    """An epsilon >= low at which the curve is at most delta, close to the smallest."""
     value = curve.delta(low)
     if value <= delta:
         return low
@@ -163,7 +163,7 @@ def _least(curve: _Envelope, delta: float, low: float) -> float:
         if reached <= delta:
             high = point
             break
-        # Where a line through the logarithms would be there, and a little beyond.
+        # Secant step on the logarithms, extended slightly.
         slope = max((math.log(value) - math.log(reached)) / step, 1e-3)
         low, value = point, reached
         step = max(1.05 * (math.log(reached) - math.log(delta)) / slope, 1e-9 * max(low, 1e-3))
@@ -177,7 +177,7 @@ def _least(curve: _Envelope, delta: float, low: float) -> float:
 
 
 class WithChoices(Curve):
-    """Choices among plans together with other releases: each choice is bounded by a Gaussian."""
+    """Choices composed with other releases, by a dominating Gaussian for each choice."""
 
     def __init__(self, terms: Terms, rows: int, compose: Callable[[Terms], Curve]) -> None:
         self._terms, self._rows, self._compose = terms, rows, compose
@@ -195,7 +195,7 @@ class WithChoices(Curve):
     def delta(self, epsilon: float) -> float:
         """See :class:`Curve`."""
         best, each = 1.0, 1e-9
-        for _ in range(_ROUNDS):  # until `each` is the share of delta that `epsilon` takes
+        for _ in range(_ROUNDS):  # until `each` matches the delta of this epsilon
             rest = self._with_gaussians(each)
             value = 1.0 if rest is None else rest.delta(epsilon)
             best = min(best, (value + each * self._number) * _UP)
@@ -214,13 +214,16 @@ class WithChoices(Curve):
         return [min(1.0, (delta + each * self._number) * _UP) for delta in deltas]
 
     def _with_gaussians(self, each: float) -> Curve | None:
-        """Everything else, and a Gaussian for each choice, up to `each`; None without one."""
+        """All other releases and one Gaussian per choice, which it exceeds by at most `each`.
+
+        None if some choice has no such Gaussian.
+        """
         gaussians = []
         for choice in self._terms.choices:
             mu = ChoiceCurve(choice, self._rows).dominating(each)
             if mu is None:
                 return None
-            # Almost continuous, so that it adds nothing to the slack of discrete noise.
+            # The grid is so fine that the Gaussian adds no discreteness slack.
             sens2 = math.ceil(math.ldexp(mu * mu * _UP / self._rows**2, 100))
             gaussians.append(GaussianEvent("plan", sens2, 1 << 100, 0, choice.count))
         return self._compose(self._terms.without_choices(*gaussians))
@@ -235,7 +238,7 @@ def hull(choice: ChoiceTerm, rows: int, selection_mu2: Callable[[float], float])
             e.count * (e.sensitivity2 / e.sigma2) if e.sigma2 else math.inf for e in way.gaussians
         )
         worst = max(worst, gaussians + math.fsum(selections) / rows**2)
-    if math.isinf(worst) or any(way.others for way in choice.ways):  # costs everything
+    if math.isinf(worst) or any(way.others for way in choice.ways):  # no finite bound
         return GaussianEvent("plan", 1, 0, 1, choice.count)
     sums = max(sum(e.count * max(e.coordinates, 1) for e in way.gaussians) for way in choice.ways)
     sigma2 = min((e.sigma2 for way in choice.ways for e in way.gaussians), default=1 << 60)

@@ -1,6 +1,6 @@
-"""Coarse bounds of any composition, which take no time: concentrated and Rényi privacy.
+"""Fast, coarse bounds of any composition: zero-concentrated and Rényi differential privacy.
 
-They are within a percent or so of the truth where losses are large, and a grid becomes too large.
+They are within about one percent where losses are large, which is where grids become too large.
 Proof: docs/proofs/accounting.md, "zCDP" and "Rényi".
 """
 
@@ -19,7 +19,7 @@ from .events import GaussianEvent
 from .simplify import BoundedRange, ChoiceTerm, Terms
 
 _PURE_FROM = 8.0  # above, eps0 is less than eps0^2 / 8
-# One grid for every query: a smallest over a fixed set is monotone in all that the curves are.
+# Every query uses the same orders: a minimum over a fixed set keeps the monotonicity of the curves.
 ORDERS = 1.0 + np.logspace(-3.0, 7.0, 4001)
 _NOTHING = np.zeros_like(ORDERS)
 _UP = 1.0 + 1e-12
@@ -28,12 +28,12 @@ Array = npt.NDArray[np.float64]
 
 
 def zcdp_mu2(eps0: float) -> float:
-    """A selection of range eps0 is eps0^2 / 8-zCDP, as is a Gaussian of this mu^2."""
+    """The mu^2 of a Gaussian with the zCDP of a selection of range eps0: rho = eps0^2 / 8."""
     return eps0 * eps0 / 4.0
 
 
 class ZCDPCurve(Curve):
-    """Bounds a Gaussian total `mu` and selections by zCDP, some selections being charged purely.
+    """Bounds a Gaussian total `mu` and selections by zCDP; large ranges may use pure epsilon.
 
     A selection of range eps0 is eps0^2 / 8-zCDP (Cesar and Rogers 2021), and a Gaussian release is
     sensitivity^2 / (2 sigma^2)-zCDP. Source of the conversion: Bun and Steinke (2016).
@@ -41,14 +41,14 @@ class ZCDPCurve(Curve):
 
     def __init__(self, mu: float, steps: Sequence[tuple[float, int]]) -> None:
         self._free = mu == 0.0 and not steps
-        self._ways: list[tuple[float, float]] = []  # (what is charged purely, rho of the rest)
+        self._ways: list[tuple[float, float]] = []  # (pure epsilon of some, rho of the others)
         for limit in {math.inf, _PURE_FROM}:
             pure = math.fsum(n * e for e, n in steps if e >= limit)
             rho = mu * mu / 2.0 + math.fsum(n * e * e for e, n in steps if e < limit) / 8.0
             self._ways.append((pure * _UP, rho * _UP))
 
     def epsilon(self, delta: float) -> float:
-        """See :class:`Curve`; without any delta it has no bound."""
+        """See :class:`Curve`; infinite at delta = 0, unless nothing is released."""
         if delta >= 1.0 or self._free:
             return 0.0
         if delta == 0.0:
@@ -76,26 +76,26 @@ class ZCDPCurve(Curve):
 def bounded_range_rdp(eps0: float, orders: Array) -> Array:
     """Rényi divergence of a selection of bounded range.
 
-    It is the largest over pairs of distributions whose loss is in an interval of length eps0. The
-    worst pair has a loss of two values, and the upper one is t with e^t = (a - 1) A / (a B).
+    This is the maximum over all pairs of distributions with losses in an interval of length eps0.
+    The worst pair has two loss values; the upper one is t with e^t = (a - 1) A / (a B).
     """
     a = orders
     log_whole = np.log(-np.expm1(-a * eps0))  # log A, A = 1 - e^{-a eps0}
     log_b = -eps0 + np.log(-np.expm1(-(a - 1.0) * eps0))  # log B
     t = np.log((a - 1.0) / a) + log_whole - log_b
     value = t + (log_whole - np.log(a) - math.log(-math.expm1(-eps0))) / (a - 1.0)
-    # Differences of numbers of about these sizes; the rounding counts upwards.
+    # The terms of the differences have about these sizes. Round up.
     size = np.abs(t) + eps0 + np.abs(np.log(a)) + np.abs(log_whole) + abs(math.log(eps0)) + 1.0
     value = value + 1e-15 * size * (1.0 + 1.0 / (a - 1.0))
     return np.minimum(np.minimum(value, eps0), a * eps0 * eps0 / 8.0) * _UP
 
 
 class RDPCurve(Curve):
-    """(epsilon, delta) by Rényi divergences of all orders.
+    """(epsilon, delta) from the Rényi divergences at all orders.
 
-    Selections have the curve of bounded range (Dong, Durfee and Rogers 2020; theorem 1 of the
-    DP-XGB paper), and Gaussian sums have that of their noise. Source of the conversion: Canonne,
-    Kamath and Steinke (2020), proposition 12.
+    Selections use the bounded-range curve (Dong, Durfee and Rogers 2020; theorem 1 of the DP-XGB
+    paper); Gaussian sums use the curve of their noise. Source of the conversion: Canonne, Kamath
+    and Steinke (2020), proposition 12.
     """
 
     def __init__(self, terms: Terms, rows: int) -> None:
@@ -103,15 +103,15 @@ class RDPCurve(Curve):
 
     @cached_property
     def divergences(self) -> Array:
-        """The sum of the divergences of all releases at each order."""
+        """Rényi divergence of all releases together at each order."""
         total = np.zeros_like(ORDERS)
         for term in self._terms.listed:
             total += self.of_term(term)
         return total
 
     def of_term(self, term: Any) -> Array:
-        """The divergences of one term at each order; infinite where there is no bound."""
-        if isinstance(term, ChoiceTerm):  # docs/proofs/choice.md: at each order the worst plan
+        """Rényi divergence of one term at each order; infinite if no bound is known."""
+        if isinstance(term, ChoiceTerm):  # docs/proofs/choice.md: the worst plan at each order
             plans = [RDPCurve(way, self._rows).divergences for way in term.ways]
             return np.asarray(term.count * np.max(plans, axis=0) * _UP) if term.count else _NOTHING
         if isinstance(term, GaussianEvent):
@@ -161,7 +161,7 @@ def _range(term: BoundedRange, rows: int) -> Array:
 
 
 def _laplace(term: BoundedRange, rows: int) -> Array:
-    """Of continuous Laplace noise. Source: Mironov (2017), proposition 6."""
+    """Rényi divergence of continuous Laplace noise. Source: Mironov (2017), proposition 6."""
     epsilon, a = term.laplace_epsilon(rows), ORDERS
     log_value = np.logaddexp(
         np.log(a / (2.0 * a - 1.0)) + (a - 1.0) * epsilon,

@@ -1,8 +1,8 @@
-"""Composes selections and Gaussian sums of all rows exactly, as a rigorous upper bound.
+"""Composes releases of all rows exactly, as a rigorous upper bound.
 
-Selections compose by the backward recursion for bounded-range mechanisms. A Gaussian bounds many
-equal selections. All Gaussians together are convolved last, and a slack pays for noise on integers.
-What is too large for a grid has bounds by zCDP and Rényi divergences. The smallest bound counts.
+Selections compose by the backward recursion for bounded-range mechanisms; a Gaussian dominates long
+runs of equal selections. The total Gaussian is convolved last, and a slack covers the discreteness
+of the noise. If a grid would be too large, zCDP and Rényi bounds apply. The smallest bound counts.
 Proof: docs/proofs/accounting.md.
 """
 
@@ -21,14 +21,14 @@ from .gaussian import BETA, GaussianTotals, gaussian_delta, gaussian_epsilon
 from .gaussian_domination import merge_blocks
 from .simplify import Terms
 
-TAIL = 1e-4  # share of delta beyond which the domain of the recursion may end
-_BLOCKS = 1e-5  # share of delta by which blocks of selections may exceed a Gaussian
+TAIL = 1e-4  # share of delta for the tail beyond the domain of the recursion
+_BLOCKS = 1e-5  # share of delta by which blocks of selections may exceed their Gaussian
 _MOST_LAPLACE = 1000
 _MARGIN = 20.0
 _LOUD = 10.0  # standard deviations
 _LOG_TINY = -640.0
-LOWEST = 1e-250  # delta of a curve in doubles
-WORK = 1e8  # elementary operations of a curve
+LOWEST = 1e-250  # smallest delta of a curve in doubles
+WORK = 1e8  # elementary operations per curve
 
 
 class Composition:
@@ -42,9 +42,10 @@ class Composition:
         work: float,
         laplace: Sequence[tuple[float, int]] = (),
     ) -> None:
-        self.far = math.sqrt(2.0 * (_MARGIN - log_tail))  # too rare to matter
+        self.far = math.sqrt(2.0 * (_MARGIN - log_tail))  # deviations; more are too rare to matter
         if sum(n for _, n in laplace) > _MOST_LAPLACE:
-            # So many are as good as selections, which have blocks; at the front, as Laplace noise.
+            # Charge them as selections, which a block bound covers. Like Laplace noise, they come
+            # first.
             steps = [*((2.0 * e, n) for e, n in laplace), *steps]
             laplace = ()
         self.pure = math.fsum(n * e for e, n in (*steps, *laplace)) * (1.0 + 1e-15)
@@ -57,7 +58,7 @@ class Composition:
             added, self.steps, self.extra = merge_blocks(steps, log_extra, work)
             self.mu = math.hypot(mu, added) * (1.0 + 1e-15)
         if (self.steps or self.laplace) and math.isfinite(mu):
-            # Where there is no curve, its losses are charged purely.
+            # Without a curve, the remaining selections and Laplace noise cost their pure epsilon.
             self.left = math.fsum(n * e for e, n in (*self.steps, *self.laplace)) * (1.0 + 1e-15)
             tail = tail_curve(tuple(self.steps), self.mu, log_tail, work, tuple(self.laplace))
             if tail is not None:
@@ -66,12 +67,12 @@ class Composition:
 
     @property
     def scale(self) -> float:
-        """About how far all releases move, in standard deviations. It bounds nothing."""
+        """Approximate mu of all releases together; an estimate and not a bound."""
         selections = math.fsum(n * e * e for e, n in self.steps) / 4.0
         return math.sqrt(self.mu**2 + selections + math.fsum(n * e * e for e, n in self.laplace))
 
     def near(self, delta: float) -> float | None:
-        """About the epsilon of a delta, where this saves time in a search. It bounds nothing."""
+        """Initial guess of epsilon at a delta; None if a guess would not save time."""
         return gaussian_epsilon(self.scale, delta) if self.scale > _LOUD else None
 
     def after(self, mu: float) -> Composition:
@@ -82,7 +83,7 @@ class Composition:
         return other
 
     def delta(self, epsilon: float) -> float:
-        """Upper bound of the hockey stick at any real epsilon."""
+        """Upper bound of the hockey-stick divergence at any real epsilon."""
         if math.isinf(self.mu):
             return 1.0
         if self.bounded and epsilon >= self.pure:
@@ -99,7 +100,7 @@ class Composition:
 
 
 class FlatCurve(Curve):
-    """(epsilon, delta) of releases that read all rows, adaptively composed."""
+    """(epsilon, delta) of the adaptive composition of releases that read all rows."""
 
     def __init__(self, terms: Terms, rows: int, work: float = WORK) -> None:
         self._terms, self._rows, self._work = terms, rows, work
@@ -119,7 +120,7 @@ class FlatCurve(Curve):
         if delta == 0.0:
             return self._pure
         coarse = min(curve.epsilon(delta) for curve in self._coarse)
-        if delta < LOWEST:  # no grid holds such a delta; the coarse bounds work on its logarithm
+        if delta < LOWEST:  # too small for a grid; the coarse bounds use the logarithm of delta
             return min(self._pure, coarse) if mu == 0.0 else coarse
         curve = self.composition(math.log(delta * TAIL))
         if mu == 0.0:
@@ -159,11 +160,11 @@ class FlatCurve(Curve):
 
     @property
     def scale(self) -> float:
-        """About how far all releases move, in standard deviations. It bounds nothing."""
+        """Approximate mu of all releases together; an estimate and not a bound."""
         return math.sqrt(self.totals.mu**2 + math.fsum(n * e * e for e, n in self._steps) / 4.0)
 
     def composition(self, log_tail: float, work: float | None = None) -> Composition:
-        """The curve of continuous noise; see :class:`Composition` for the arguments."""
+        """The curve with continuous noise; see :class:`Composition` for the arguments."""
         selections = [t for t in self._terms.ranges if not t.scale]
         laplace = [t for t in self._terms.ranges if t.scale]
         return Composition(
@@ -176,16 +177,16 @@ class FlatCurve(Curve):
 
 
 class Falling(Protocol):
-    """A non-increasing bound of delta, and about how far its losses reach."""
+    """A non-increasing bound of delta, and its approximate scale `mu`."""
 
     mu: float
 
     def delta(self, epsilon: float) -> float:
-        """Upper bound at an epsilon."""
+        """Upper bound of delta at an epsilon."""
 
 
 def solve(curve: Falling, delta: float, lowest: float, near: float | None = None) -> float:
-    """Some epsilon >= lowest with curve.delta(epsilon) <= delta, close to the smallest."""
+    """An epsilon >= lowest with curve.delta(epsilon) <= delta, close to the smallest."""
     if curve.delta(lowest) <= delta:
         return lowest
     target = math.log(delta)

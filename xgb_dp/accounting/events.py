@@ -1,7 +1,7 @@
-"""Events of a ledger: what a training released, as plain data, in the integers of the sampler.
+"""Events of a ledger: the releases of a training as plain data, in the integers of the sampler.
 
-An event has fields, checks of their ranges and a form in JSON; one that is not known is an error,
-and never skipped. Accountants compute what events cost.
+An event checks the ranges of its fields and has a JSON form. An unknown event is an error and is
+never skipped. Accountants compute the privacy loss of events.
 
 Proofs: docs/proofs/choice.md; docs/proofs/selection.md.
 """
@@ -32,14 +32,14 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Repetitions:
-    """Law of the secret number of runs, K >= 1.
+    """Distribution of the secret number of runs, K >= 1.
 
     Attributes:
         family: "negative_binomial", truncated to K >= 1: P(K = k) is proportional to
             (1 - gamma)^k (eta + 1) ... (eta + k - 1) / k!, which is logarithmic for eta = 0 and
-            geometric for eta = 1; or "poisson", given K >= 1.
+            geometric for eta = 1; or "poisson", conditional on K >= 1.
         shape_num: eta in units of 2**-16, -1 < eta <= 1; 0 for Poisson.
-        rate_num: gamma in (0, 1), or the rate of the Poisson law, in units of 2**-32.
+        rate_num: gamma in (0, 1), or the Poisson rate, in units of 2**-32.
 
     Examples:
         >>> from xgb_dp.accounting import Repetitions
@@ -75,14 +75,14 @@ class Repetitions:
 
     @classmethod
     def of(cls, family: str, mean: float) -> Repetitions:
-        """The law of a name with about this mean.
+        """Create the named distribution with approximately this mean.
 
         Args:
             family: "logarithmic", "geometric", "negative_binomial" (eta = -1/2) or "poisson".
             mean: Expected number of runs, above 1 and at most 1000 ("negative_binomial": 100).
 
         Raises:
-            ValueError: Another name, or a mean out of range.
+            ValueError: The name is unknown, or the mean is out of range.
         """
         shapes = {"logarithmic": 0.0, "geometric": 1.0, "negative_binomial": -0.5}
         if family != "poisson" and family not in shapes:
@@ -110,7 +110,7 @@ class Repetitions:
 
     @property
     def rate(self) -> float:
-        """Gamma, or the rate of the Poisson law."""
+        """Gamma, or the Poisson rate."""
         return self.rate_num / 2.0**RATE_BITS
 
     @property
@@ -121,7 +121,7 @@ class Repetitions:
         return _mean(self.shape, self.rate) * (1.0 + 1e-9)
 
     def weight(self, better: Array) -> Array:
-        """f'(F) / f'(1) where a run is better with chance 1 - F; f(x) = E x^K."""
+        """f'(1 - better) / f'(1), where `better` = P(a run is better) and f(x) = E x^K."""
         if self.family == "poisson":
             return np.asarray(np.exp(-self.rate * better))
         grown = 1.0 + better * (1.0 - self.rate) / self.rate
@@ -129,7 +129,7 @@ class Repetitions:
 
     @property
     def ranks(self) -> Array:
-        """Chances from 0 to 1 between which the weight changes by a little."""
+        """Probabilities from 0 to 1 between which the weight changes only slightly."""
         parts = np.linspace(0.0, 1.0, _RANKS)
         if self.family == "poisson":
             return parts
@@ -143,18 +143,19 @@ def _mean(shape: float, gamma: float) -> float:
     return shape * (1.0 - gamma) / (gamma * -math.expm1(shape * math.log(gamma)))
 
 
-_BITS = 200  # no number of a ledger comes near; much larger ones are no doubles
-LISTS = {"events": 1, "first": 1, "score": 1, "options": 2, "runs": 2}  # of events, by field
+_BITS = 200  # far above all numbers of real ledgers, and within the range of doubles
+# Fields that contain lists of events, and the nesting depth of these lists.
+LISTS = {"events": 1, "first": 1, "score": 1, "options": 2, "runs": 2}
 
 
 class Event:
-    """Noisy releases of one kind, as the sampler made them.
+    """Noisy releases of one kind, with the parameters of the sampler.
 
-    A new kind is a subclass. Ledgers then read and write it under its `mechanism`.
+    Each kind is a subclass. Ledgers identify it by its `mechanism`.
 
     Attributes:
         mechanism: Name of the kind in ledgers.
-        count: How often it happened, >= 0.
+        count: Number of releases, >= 0.
 
     Examples:
         >>> from xgb_dp.accounting import GaussianEvent
@@ -166,8 +167,8 @@ class Event:
     mechanism: ClassVar[str]
     count: int
     _several: ClassVar[str] = ""
-    _least: ClassVar[Mapping[str, int]] = {}  # of whole numbers, where it is not 0
-    # Fields of which an event with more costs at least as much as one with less.
+    _least: ClassVar[Mapping[str, int]] = {}  # minima of integer fields other than 0
+    # Fields in which the privacy loss is non-decreasing.
     _costly: ClassVar[tuple[str, ...]] = ()
     _kinds: ClassVar[dict[str, type[Event]]] = {}
 
@@ -189,38 +190,38 @@ class Event:
             )
 
     def _check(self) -> None:
-        """Refuse fields that do not fit each other."""
+        """Refuse inconsistent fields."""
 
     @property
     def label(self) -> str:
-        """What was released; "rounds" or "plan" where several things are."""
+        """Name of the release; "rounds" or "plan" for an event that contains others."""
         return getattr(self, "release", self._several)
 
     @property
     def unit(self) -> str:
-        """Whom its cost holds for, "row" or "person".
+        """The privacy unit of the event, "row" or "person".
 
-        Wherever something is said of one row, it then holds for all rows of one person. An event
-        that consists of others has their unit.
+        For "person", statements about one row apply to all rows of one person together. An event
+        that contains others has their unit.
         """
         return one_unit(plain_events(self))
 
     def to_json(self) -> dict[str, Any]:
-        """The event as the ledger writes it. An event that names no unit is about rows."""
+        """The event in the ledger's JSON form. The unit is omitted if it is "row"."""
         content = {name: _written(getattr(self, name)) for name in self._names()}
         named = {} if self.unit == ROW else {"unit": self.unit}
         return {"mechanism": self.mechanism, **content, **named}
 
     @classmethod
     def _names(cls) -> list[str]:
-        """Names of the fields in JSON, in their order there."""
+        """Names of the JSON fields, in order."""
         names = [item.name for item in fields(cls) if item.name != "unit"]  # type: ignore[arg-type]
         return sorted(names, key=lambda name: name != "release")
 
 
 @dataclass(frozen=True)
 class PlainEvent(Event):
-    """Releases of one mechanism, which may be part of a round."""
+    """Releases of one mechanism. A round may contain such events."""
 
     release: str
     unit: str = field(default=ROW, kw_only=True)
@@ -231,13 +232,13 @@ class GaussianEvent(PlainEvent):
     """`count` releases of integer sums with discrete Gaussian noise.
 
     Attributes:
-        release: What was released: "intercept", "candidates", "leaves".
-        sensitivity2: Squared L2 norm of what one row adds to the sums of one release, in grid
-            units squared, >= 0.
-        sigma2: Parameter of the noise, about its variance, in the same unit, >= 1; 0 stands for
-            no noise, which costs everything.
-        coordinates: Sums of one release that one row can touch, >= 0. Only the discreteness
-            slack depends on it.
+        release: Name of the release: "intercept", "candidates", "leaves".
+        sensitivity2: Squared L2 sensitivity: the squared norm of one row's contribution to the
+            sums of one release, in grid units squared, >= 0.
+        sigma2: Parameter of the noise, approximately its variance, in the same unit, >= 1; 0 means
+            no noise and therefore no privacy.
+        coordinates: Number of sums of one release that one row can touch, >= 0. It affects only
+            the discreteness slack.
         count: Number of releases, >= 0.
 
     Examples:
@@ -260,8 +261,8 @@ class ExponentialEvent(PlainEvent):
     """`count` selections by the exponential mechanism, each of bounded range eps0.
 
     Attributes:
-        release: What was selected: "splits".
-        eps_num: eps0 in units of 2**-eps_bits nats, >= 0. With 0 the choice ignores the data.
+        release: Name of the selection: "splits".
+        eps_num: eps0 in units of 2**-eps_bits nats, >= 0. With 0 the selection ignores the data.
         eps_bits: 0 to 60.
         count: Number of selections that one row takes part in, >= 0. The selections in the
             disjoint nodes of one level count as one.
@@ -293,11 +294,10 @@ class LaplaceEvent(PlainEvent):
     """`count` releases of integers with discrete Laplace noise.
 
     Attributes:
-        release: What was released.
-        sensitivity: L1 norm of what one row changes in the numbers of one release, in grid units,
-            >= 0.
-        scale: Scale of the noise in the same unit, >= 1; 0 stands for no noise, which costs
-            everything.
+        release: Name of the release.
+        sensitivity: L1 sensitivity: the largest L1 norm of the change by one row in one release,
+            in grid units, >= 0.
+        scale: Scale of the noise in the same unit, >= 1; 0 means no noise and therefore no privacy.
         count: Number of releases, >= 0.
 
     Examples:
@@ -322,24 +322,24 @@ class LaplaceEvent(PlainEvent):
 
 @dataclass(frozen=True)
 class ThresholdEvent(PlainEvent):
-    """Cells that appear in a release only where their noisy count reaches a threshold.
+    """Cells that are published only if their noisy count reaches a threshold.
 
-    The event pays for the fact that a cell appears which one row (or person) alone has made. The
-    counts themselves are a Gaussian event of their own.
+    The event accounts for the publication of cells to which only one row (or person) contributes.
+    The counts themselves are a separate Gaussian event.
 
     Attributes:
-        release: What is shown: "categories".
-        sensitivity: What one row adds to a cell at most, in grid units, >= 1.
-        sigma2: Parameter of the noise of the count, in the same unit squared, >= 1; 0 stands for no
-            noise, which costs everything.
-        threshold: The least noisy count that is shown, in grid units, >= 0.
-        count: How many such cells one row can make, >= 0; one in each column.
+        release: Name of the release: "categories".
+        sensitivity: Largest contribution of one row to a cell, in grid units, >= 1.
+        sigma2: Parameter of the noise of the count, in the same unit squared, >= 1; 0 means no
+            noise and therefore no privacy.
+        threshold: Smallest published noisy count, in grid units, >= 0.
+        count: Number of such cells that one row can create, >= 0; one in each column.
 
     Examples:
         >>> from xgb_dp.accounting import ThresholdEvent
         >>> event = ThresholdEvent("categories", sensitivity=1, sigma2=16, threshold=25, count=1)
         >>> from xgb_dp.accounting.threshold import failure_of
-        >>> failure_of(event, rows=1) < 1e-8  # what one row alone has made appears this rarely
+        >>> failure_of(event, rows=1) < 1e-8  # probability that a single row's cell appears
         True
     """
 
@@ -352,7 +352,7 @@ class ThresholdEvent(PlainEvent):
 
 
 def _check_int(name: str, value: Any, low: int) -> None:
-    """Refuse what is not an int of at least `low`, or too large for a double."""
+    """Refuse a value that is not an int in [low, 2**_BITS)."""
     if type(value) is not int or not low <= value < 1 << _BITS:
         shown = f"{value.bit_length()} bits" if type(value) is int and value > low else repr(value)
         raise LedgerError(
@@ -362,7 +362,7 @@ def _check_int(name: str, value: Any, low: int) -> None:
 
 
 def plain_events(value: Any) -> Iterator[PlainEvent]:
-    """All releases inside an event, or inside lists of them, in release order."""
+    """Iterate over the plain events in an event or in nested lists, in release order."""
     if isinstance(value, PlainEvent):
         yield value
     elif isinstance(value, (tuple, list)):
@@ -377,12 +377,12 @@ Kind = TypeVar("Kind", bound=Event)
 
 
 def counted(event: Kind, count: int) -> Kind:
-    """The same event, `count` times."""
+    """A copy of the event with another `count`."""
     return replace(event, count=count)  # type: ignore[type-var]
 
 
 def with_unit(event: Kind, unit: str) -> Kind:
-    """The same event with its cost for another unit. The caller has to prove that cost."""
+    """A copy of the event with another unit. The caller must prove the bound for that unit."""
     if isinstance(event, PlainEvent):
         return replace(event, unit=unit)
 
@@ -394,7 +394,7 @@ def with_unit(event: Kind, unit: str) -> Kind:
 
 
 def is_within(event: Event, limit: Event) -> bool:
-    """Whether the event costs no more than another one with the same noise."""
+    """Whether the event has the noise of `limit` and at most its privacy loss."""
     same = [(e.mechanism, e.label, e.unit) for e in (event, limit)]
     if same[0] != same[1] or event.count > limit.count:
         return False
@@ -405,7 +405,7 @@ def _is_covered(event: Event, limit: Event, name: str) -> bool:
     value, most = getattr(event, name), getattr(limit, name)
     if name in event._costly:
         return bool(value <= most)
-    if name == "threshold":  # below a lower one more cells are shown
+    if name == "threshold":  # a lower threshold publishes more cells
         return bool(value >= most)
     if name == "events":
         return len(value) == len(most) and all(map(is_within, value, most))
@@ -413,11 +413,10 @@ def _is_covered(event: Event, limit: Event, name: str) -> bool:
 
 
 def one_unit(events: Iterable[Event]) -> str:
-    """The unit that all events hold for; "row" if there are no events.
+    """The common unit of all events; "row" if there are no events.
 
     Raises:
-        LedgerError: There are two units. Their costs are about different neighbours and do not
-            add up.
+        LedgerError: The units differ. Guarantees for different neighbours do not compose.
 
     Examples:
         >>> from xgb_dp.accounting import GaussianEvent, one_unit
@@ -436,7 +435,7 @@ def one_unit(events: Iterable[Event]) -> str:
 
 
 def release_counts(events: Iterable[Event]) -> dict[str, int]:
-    """How often each release was made, by name, including those of rounds."""
+    """Number of releases by name, including releases within rounds."""
     out: dict[str, int] = {}
     for event in events:
         rounds: tuple[Event, ...] | None = getattr(event, "events", None)
@@ -447,7 +446,7 @@ def release_counts(events: Iterable[Event]) -> dict[str, int]:
 
 
 def _written(value: Any) -> Any:
-    """The value of a field as JSON has it."""
+    """The JSON form of a field's value."""
     if isinstance(value, Event):
         return value.to_json()
     if isinstance(value, Repetitions):
@@ -460,14 +459,14 @@ _MOST_SELECTIONS = 1 << 16  # each has a curve of its own
 
 
 class RoundsEvent(Event):
-    """Rounds that each release the same, `events`, in release order.
+    """Rounds that each release the same `events`, in release order.
 
-    A module that defines a kind of them registers what it costs with :func:`pure.pure_of`,
+    A module that defines a subclass registers its privacy loss with :func:`pure.pure_of`,
     :func:`simplify.touched` and :func:`simplify.term_of`. Otherwise accountants refuse it.
     """
 
     def factor_of_mu2(self, mu2: float) -> float:
-        """About the factor by which all rounds multiply this mu^2 of a round; it bounds nothing."""
+        """Approximate ratio of the mu^2 of all rounds to this mu^2 of one round; not a bound."""
         return float(self.count)
 
     _several = "rounds"
@@ -481,16 +480,16 @@ class RoundsEvent(Event):
 
 @dataclass(frozen=True)
 class ChoiceEvent(Event):
-    """A first release, and then one of several plans, whichever the first release led to.
+    """A first release, followed by one of several plans that depends on the first release.
 
-    It costs as much as the worst way to choose. Whoever has seen the first release, and everything
-    before it, may take any of the plans.
+    The privacy loss is the worst case over all rules of choice. The choice may use the first
+    release and all earlier releases in any way.
     """
 
     mechanism = "choice"
     _several = "plan"
-    first: tuple[Event, ...]  # what is released before the choice; Gaussian
-    # what each of the plans releases after it, in release order
+    first: tuple[Event, ...]  # Gaussian releases before the choice
+    # releases of each plan after the choice, in release order
     options: tuple[tuple[Event, ...], ...]
     count: int = 1  # number of choices, >= 0
 
@@ -507,21 +506,22 @@ class ChoiceEvent(Event):
 
     @property
     def ways(self) -> tuple[tuple[Event, ...], ...]:
-        """Everything that is released, for each of the plans."""
+        """All releases of each plan, including the first."""
         return tuple((*self.first, *option) for option in self.options)
 
 
 @dataclass(frozen=True)
 class SelectionEvent(Event):
-    """The best, by a noisy score, of a secret number of runs.
+    """Private selection: the run with the best noisy score among a secret number of runs.
 
-    Each run draws one of the settings without looking at the data, trains on one part of the rows
-    and scores on the other part; which part a row belongs to is drawn without looking at the data.
+    Each run draws one of the settings independently of the data, trains on one part of the rows and
+    scores on the other part. The assignment of rows to parts is also independent of the data.
 
     Attributes:
         repetitions: Distribution of the number of runs.
-        runs: What a run trains, for each different cost among the settings, in release order.
-        score: What its score releases from the other part.
+        runs: Releases of the training of a run, in release order, for each distinct privacy loss
+            among the settings.
+        score: Releases of the score, from the other part of the rows.
         count: Number of selections, >= 0.
 
     Examples:
@@ -558,14 +558,14 @@ def _are_lists(values: tuple[Any, ...]) -> bool:
 
 
 def charged(rounds: int, events: Iterable[Event]) -> int:
-    """How many rounds a row takes part in: those on disjoint parts are recorded as one."""
+    """Number of rounds that a row takes part in; rounds on disjoint parts count as one."""
     return -(-rounds // max((getattr(e, "parts", 1) for e in events), default=1))
 
 
 def ways_of(events: Sequence[Event]) -> Iterable[Sequence[Event]]:
-    """What may have made the trees: the events, or one of the runs of a selection."""
+    """Possible releases of the published trees: the events, or one run of a selection."""
     for i, event in enumerate(events):
-        if isinstance(event, ChoiceEvent):  # the run of a selection, which says no more
+        if isinstance(event, ChoiceEvent):  # runs of a selection do not record the plan they used
             for way in event.ways:
                 yield from ways_of([*events[:i], *way, *events[i + 1 :]])
             return
@@ -580,8 +580,8 @@ SAMPLED_EVENTS = {
     "poisson": "xgb_dp.accounting.sampled_rounds:SampledEvent",
     "parallel": "xgb_dp.accounting.sampled_rounds:ParallelEvent",
 }
-"""Events of rounds that read some of the rows. Their module is imported when a ledger has one."""
-_LEVELS = 4  # a selection among runs that choose among plans of rounds
+"""Events of rounds that read some of the rows. Their module is imported on demand."""
+_LEVELS = 4  # a selection of runs, their choices of plans, rounds of a plan, releases of a round
 
 
 def event_from_json(data: Mapping[str, Any]) -> Event:
@@ -591,8 +591,8 @@ def event_from_json(data: Mapping[str, Any]) -> Event:
         data: One entry of a ledger's ``events``.
 
     Raises:
-        LedgerError: The event is unknown or ill-formed. It is never skipped, because its cost
-            would then be left out.
+        LedgerError: The event is unknown or ill-formed. It is never skipped, because the total
+            would then miss its privacy loss.
 
     Examples:
         >>> from xgb_dp.accounting import GaussianEvent, event_from_json
@@ -604,7 +604,7 @@ def event_from_json(data: Mapping[str, Any]) -> Event:
 
 
 def _read(data: Any, levels: int) -> Event:
-    """An event that contains at most so many levels of events, itself one of them."""
+    """Read an event with at most this many levels of nested events, including itself."""
     name = data.get("mechanism") if isinstance(data, Mapping) else None
     if type(name) is str and name in SAMPLED_EVENTS:
         resolve_name(SAMPLED_EVENTS[name])  # registers it
@@ -653,7 +653,7 @@ def events_from_ledger(ledger: Mapping[str, Any]) -> list[Event]:
     """All events of all trainings of a model, in release order.
 
     Args:
-        ledger: A whole ledger, see ``xgb_dp.record.ledger``.
+        ledger: A complete ledger, see ``xgb_dp.record.ledger``.
 
     Raises:
         LedgerError: An event is unknown or ill-formed.

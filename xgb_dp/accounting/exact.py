@@ -1,7 +1,7 @@
-"""The exact accountant: the tightest proved bound for everything that a training can release.
+"""The exact accountant: the tightest proved bound for all releases of a training.
 
-Proofs: docs/proofs/accounting.md, docs/proofs/choice.md, docs/proofs/selection.md; for rounds that
-read a sample of the rows docs/proofs/sampling.md.
+Proofs: docs/proofs/accounting.md, docs/proofs/choice.md, docs/proofs/selection.md, and
+docs/proofs/sampling.md for rounds that read a sample of the rows.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from .simplify import Neighbours, Terms, parts_of_run, simplify
 
 
 class ExactAccountant(Accountant):
-    """(epsilon, delta) of a list of events that are adaptively composed, by their exact curve.
+    """(epsilon, delta) of the adaptive composition of a list of events, from its exact curve.
 
     Args:
         events: In release order.
-        work: Elementary operations that one curve may take; a second is about 1e9 of them. More
-            make the bound tighter. Every value gives a valid bound.
+        work: Limit of elementary operations per curve; about 1e9 take a second. Every value gives a
+            valid bound, and larger values give tighter bounds.
 
     Examples:
         >>> from xgb_dp.accounting import GaussianEvent
@@ -51,7 +51,7 @@ class ExactAccountant(Accountant):
         return Smallest(whole, pure_curve(events, neighbours.rows), step, steps)
 
     def _at_once(self, events: Sequence[Event], neighbours: Neighbours) -> Curve:
-        """The curve for all rows together."""
+        """The curve for all rows in one step."""
         rest = [e for e in events if not isinstance(e, SelectionEvent)]
         selections: list[Curve] = []
         for event in events:
@@ -67,21 +67,21 @@ class ExactAccountant(Accountant):
         return WithSelections(selections, None if alone else self._of_rest(rest, neighbours))
 
     def _of_rest(self, events: Sequence[Event], neighbours: Neighbours) -> Curve:
-        """The curve of everything but private selections."""
+        """The curve of all events except private selections."""
         happened = [event for event in events if event.count]
         if not any(isinstance(event, ChoiceEvent) for event in happened):
             return compose(simplify(events, neighbours.coins), neighbours, self._work)
         if len(happened) == 1 and happened[0].count == 1:
             [choice] = simplify(happened, neighbours.coins).choices
             return ChoiceCurve(choice, neighbours.rows)
-        # As if every row had a coin of its own, which costs no less.
+        # Sampling every row independently costs at least as much.
         apart = Neighbours(neighbours.rows, neighbours.rows)
         of_terms = partial(compose, neighbours=apart)
         return WithChoices(simplify(happened, apart.coins), apart.rows, of_terms)
 
 
 def compose(terms: Terms, neighbours: Neighbours, work: float = WORK) -> Curve:
-    """The exact curve of Gaussians, selections, Laplace noise and, by their own module, others."""
+    """The exact curve of Gaussians, selections, Laplace noise and terms of other modules."""
     for other in terms.others:
         if not other.is_empty:
             return other.compose(terms, neighbours, work)

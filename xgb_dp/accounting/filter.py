@@ -1,7 +1,7 @@
-"""Keeps a fixed total for releases that are chosen one after another, each by what came before.
+"""A privacy filter: enforces a fixed total (epsilon, delta) under fully adaptive composition.
 
-This is a privacy filter: all that it accepts satisfies the (epsilon, delta) of the total, however
-it was chosen.
+All accepted releases together satisfy the total, even if each release and its noise are chosen
+after the results of the earlier ones.
 
 Proof: docs/proofs/filter.md
 """
@@ -23,17 +23,17 @@ from .gaussian_domination import dominating_gaussian
 from .simplify import Neighbours, simplify
 from .threshold import failure_of
 
-_EXTRA = 0.25  # share of delta for what exceeds a Gaussian
-_EXTRA_EACH = 1e-4  # of delta, for one training
-_MARGIN = 0.004  # by which a training may cost more than the Gaussian of its epsilon
+_EXTRA = 0.25  # share of delta for the excess over Gaussian curves
+_EXTRA_EACH = 1e-4  # share of delta for the excess of one training
+_MARGIN = 0.004  # relative excess of a training's mu over the Gaussian of its epsilon
 _POINTS_PER_MU = 30
-_POINTS_OF_ROUNDS = 12  # a point of their curve costs more
+_POINTS_OF_ROUNDS = 12  # fewer, because each point of their curve takes longer
 _UP = 1.0 + 1e-12
 
 
 @dataclass(frozen=True)
 class Charge:
-    """What a release takes of a total. Its curve is at most G_mu(x - shift) + extra.
+    """Charge of a release against a total. Its privacy curve is at most G_mu(x - shift) + extra.
 
     Attributes:
         mu2: mu^2 of the Gaussian G_mu.
@@ -52,7 +52,7 @@ class Charge:
 
     @classmethod
     def total(cls, charges: Iterable[Charge]) -> Charge:
-        """All of them together, rounded upwards to the next double."""
+        """The sum of all charges, rounded up to the next double."""
         held = list(charges)
         return cls(
             _sum_up([c.mu2 for c in held]),
@@ -62,7 +62,7 @@ class Charge:
 
 
 def _sum_up(values: Sequence[float]) -> float:
-    """The smallest double that is not below the sum of some that are not negative."""
+    """Sum of non-negative doubles, rounded up to the next double."""
     if not all(map(math.isfinite, values)):
         return math.inf
     exact = sum(map(Fraction, values), Fraction(0))
@@ -71,7 +71,7 @@ def _sum_up(values: Sequence[float]) -> float:
 
 
 def _left(total: float, spent: float) -> float:
-    """The largest double that the total has room for besides `spent`, at least 0."""
+    """`total` - `spent`, rounded down to the next double, but at least 0."""
     exact = Fraction(total) - Fraction(spent)
     near = float(exact)
     return max(0.0, near if near <= exact else math.nextafter(near, -math.inf))
@@ -79,12 +79,12 @@ def _left(total: float, spent: float) -> float:
 
 @dataclass(frozen=True)
 class Capacity:
-    """What (epsilon, delta) has room for.
+    """Limits of the total charge under an (epsilon, delta).
 
     Attributes:
-        mu2: For releases with a Gaussian bound, which compose in mu^2.
-        shift: For others, whose epsilons add up; in nats.
-        extra: For the deltas of both.
+        mu2: Limit for releases with a Gaussian bound, which add up in mu^2.
+        shift: Limit for other releases, which add up in epsilon; in nats.
+        extra: Limit for the deltas of both.
 
     Examples:
         >>> from xgb_dp.accounting.filter import Capacity, Charge
@@ -99,12 +99,12 @@ class Capacity:
 
     @classmethod
     def of(cls, epsilon: float, delta: float, selection_epsilon: float = 0.0) -> Capacity:
-        """Room of a total.
+        """Compute the limits for a total (epsilon, delta).
 
         Args:
             epsilon: In nats, > 0.
             delta: In (0, 1).
-            selection_epsilon: The part of epsilon set aside for what has no Gaussian bound.
+            selection_epsilon: Part of epsilon reserved for releases without a Gaussian bound.
         """
         extra = _EXTRA * delta
         inner, rest = (delta - extra) * (1.0 - 1e-9), epsilon - selection_epsilon
@@ -116,31 +116,32 @@ class Capacity:
         return cls(mu * mu * (1.0 - 1e-12), selection_epsilon, extra)
 
     def holds(self, total: Charge) -> bool:
-        """Whether all this fits."""
+        """Whether the total charge is within the limits."""
         return total.mu2 <= self.mu2 and total.shift <= self.shift and total.extra <= self.extra
 
 
 @dataclass(frozen=True)
 class Filter:
-    """Which releases a total accepts: those whose charges fit one of two rooms.
+    """The filter of one total: accepts a release if its charge fits under one of two rules.
 
-    The first release that costs anything decides, before anything was shown, by which rule all
-    charges add up: Gaussian charges in mu^2, or epsilons and deltas as they are. The second rule is
-    for what the first has no room for, above all a single training that takes the whole total.
+    The first release with a positive charge fixes the rule for all later charges, before any result
+    is published: Gaussian charges add up in mu^2, or epsilons and deltas add up (basic
+    composition). The second rule is for releases that do not fit under the first, above all a
+    single training that spends the entire total.
     """
 
     epsilon: float
     delta: float
-    selection_epsilon: float = 0.0  # set aside for what has no Gaussian bound; then mu^2 add up
+    selection_epsilon: float = 0.0  # reserved for releases without a Gaussian bound; implies mu^2
 
     def adds_up(self, spent: Charge) -> bool:
-        """Whether epsilons add up as they are, which follows from what was spent."""
-        # A charge by a Gaussian has mu > 0 where it takes any delta.
+        """Whether basic composition applies, given the charges so far."""
+        # A Gaussian charge with a positive delta has mu > 0.
         plain = spent.shift > 0.0 or (spent.mu2 == 0.0 and spent.extra > 0.0)
         return self.selection_epsilon == 0.0 and plain
 
     def room(self, spent: Charge) -> Capacity:
-        """The room, by the rule that the first release decided."""
+        """The limits under the rule that the first release fixed."""
         return _room(self, self.adds_up(spent))
 
     def charge(
@@ -151,14 +152,14 @@ class Filter:
         group: int = 1,
         paid: Charge | None = None,
     ) -> Charge | None:
-        """What is to be booked for a release; None if there is no room for it.
+        """The charge to record for a release; None if the total does not permit the release.
 
         Args:
-            spent: The sum of all earlier charges, which decides by which rule charges add up.
-            events: What is released.
-            charge: Its charge with a Gaussian bound, as :func:`charge_of` gives it.
-            group: Rows (or persons) by which the neighbours of the total differ.
-            paid: What the units that this release reads have paid; by default all that was spent.
+            spent: Sum of all earlier charges. It determines the composition rule.
+            events: Events of the release.
+            charge: Charge with a Gaussian bound, from :func:`charge_of`.
+            group: Number of rows (or persons) by which the neighbours of the total differ.
+            paid: Earlier charges to the units that this release reads; default: `spent`.
         """
         paid = spent if paid is None else paid
         if not self.adds_up(spent):
@@ -167,7 +168,7 @@ class Filter:
             selects = any(isinstance(e, SelectionEvent) for e in events)
             if spent != Charge() or self.selection_epsilon or selects:
                 return None
-        # First without delta, which leaves it to others; then with all that is left.
+        # First without delta, to leave it for later releases; then with all remaining delta.
         for delta in (0.0, _left(self.delta, paid.extra)):
             plain = plain_charge(events, delta, group)
             if _room(self, True).holds(Charge.total([paid, plain])):
@@ -175,7 +176,7 @@ class Filter:
         return None
 
     def remaining(self, spent: Charge, delta: float, paid: Charge | None = None) -> float:
-        """About the largest epsilon that one more training with this delta can have."""
+        """Approximately the largest epsilon for one more training with this delta."""
         paid, left = spent if paid is None else paid, 0.0
         plain = self.adds_up(spent) or (spent == Charge() and not self.selection_epsilon)
         if plain and delta <= _left(self.delta, paid.extra):
@@ -197,7 +198,7 @@ def _room(total: Filter, plain: bool) -> Capacity:
 
 
 def plain_charge(events: Sequence[Event], delta: float, group: int = 1) -> Charge:
-    """The epsilon and delta of these releases as they are."""
+    """Charge the epsilon of these releases at `delta`, without a Gaussian bound."""
     return Charge(0.0, ExactAccountant(events).get_epsilon(delta, group), delta)
 
 
@@ -205,20 +206,20 @@ def plain_charge(events: Sequence[Event], delta: float, group: int = 1) -> Charg
 def charge_of(
     events: Sequence[Event], delta: float, own_delta: float | None = None, group: int = 1
 ) -> Charge:
-    """The smallest known charge of these releases, which is a function of them alone.
+    """The smallest known charge of these releases. It depends on no other releases.
 
     Args:
-        events: In release order, all fixed before the first of them.
-        delta: Delta of the total, of which an allowance for the Gaussian bound is taken.
-        own_delta: Delta at which releases without a Gaussian bound are charged; by default a
-            hundredth of `delta`.
-        group: Rows (or persons) by which the neighbours of the total differ.
+        events: In release order; all parameters are fixed before the first release.
+        delta: Delta of the total. A small share covers the excess over the Gaussian curve.
+        own_delta: Delta of the charge of releases without a Gaussian bound; default: a hundredth of
+            `delta`.
+        group: Number of rows (or persons) by which the neighbours of the total differ.
 
     Returns:
-        Charge: Infinite if there is no bound.
+        Charge: Infinite if no bound is known.
 
     Raises:
-        LedgerError: Some of the events hold for rows and some for persons.
+        LedgerError: The events mix the units "row" and "person".
 
     Examples:
         >>> from xgb_dp.accounting import GaussianEvent
@@ -230,7 +231,7 @@ def charge_of(
     one_unit(events)
     events = [event for event in events if event.count]
     thresholds = [e for e in events if isinstance(e, ThresholdEvent)]
-    if thresholds:  # their failures add up, whatever the rest is
+    if thresholds:  # their failure probabilities add up, regardless of the other events
         rest = [e for e in events if not isinstance(e, ThresholdEvent)]
         failures = math.fsum(failure_of(e, group) for e in thresholds)
         added = Charge(extra=min(1.0, failures * _UP))
@@ -253,7 +254,7 @@ def _gaussian_charge(mu: float, extra: float) -> Charge:
 def _with_choices(
     choices: Sequence[ChoiceEvent], events: Sequence[Event], delta: float, group: int
 ) -> Charge:
-    """The sum of the charges of each choice among plans and of all the rest."""
+    """Sum of the charges of each choice among plans and of the other events."""
     rest = [e for e in events if not isinstance(e, ChoiceEvent)]
     charges = [charge_of(rest, delta, group=group)] if rest else []
     for choice in simplify(choices, group).choices:
@@ -264,7 +265,7 @@ def _with_choices(
 
 
 def _gaussian(events: Sequence[Event], extra: float, group: int) -> float | None:
-    """mu of a Gaussian whose curve, raised by `extra`, is above that of the events."""
+    """A mu such that the Gaussian curve plus `extra` bounds the curve of the events."""
     at_once = simplify(events, group)
     at_zero = compose(at_once, Neighbours(group, group)).delta(0.0)
     if at_zero == 0.0:

@@ -1,4 +1,4 @@
-"""Composes Gaussian mechanisms: their exact curve, and what noise on integers adds to it.
+"""Composes Gaussian mechanisms: the exact curve, and the slack for discrete noise.
 
 Proofs: docs/proofs/accounting.md, "Gaussians last" and "Discrete noise".
 """
@@ -14,13 +14,13 @@ import scipy
 from .curve import doubled, narrow
 from .events import GaussianEvent
 
-BETA = 1e-6  # share of delta that pays for noise beyond the bound of the discreteness slack
-_UP = 1.0 + 1e-12  # outweighs the rounding of a sum of positive doubles
+BETA = 1e-6  # share of delta for noise beyond the bound of the discreteness slack
+_UP = 1.0 + 1e-12  # exceeds the rounding error of a sum of positive doubles
 
 
 @dataclass(frozen=True)
 class Slack:
-    """What discrete noise costs more than continuous noise.
+    """Additional privacy loss of discrete noise over continuous noise.
 
     epsilon' = epsilon + eta_to + eta_from and delta' = exp(eta_to) * delta + beta, where beta is
     the probability of noise beyond the bound.
@@ -31,24 +31,24 @@ class Slack:
 
     @property
     def eta(self) -> float:
-        """How much epsilon grows by."""
+        """The increase of epsilon."""
         return self.eta_to + self.eta_from
 
     def raised(self, delta: float, beta: float) -> float:
-        """The delta' that belongs to a delta of continuous noise."""
-        # No factor that fits a double would be large enough beyond.
+        """The delta' for a delta of continuous noise."""
+        # Beyond 700 the factor would overflow.
         return min(1.0, math.exp(self.eta_to) * delta + beta) if self.eta_to < 700.0 else 1.0
 
 
 @dataclass(frozen=True)
 class GaussianTotals:
-    """Sums over all Gaussian releases of one composition, of which `a` are over coordinates."""
+    """Sums over all Gaussian releases of one composition; the `a` sums run over coordinates."""
 
     mu: float  # sqrt(sum sensitivity2 / sigma2), the mean shift in standard deviations
     shift: float  # sqrt(sum sensitivity2 / sigma2**2)
     a1: float  # sum of 1 / sigma2
-    a2: float  # Euclidean norm of the same
-    a_max: float  # largest of the same
+    a2: float  # Euclidean norm of 1 / sigma2
+    a_max: float  # maximum of 1 / sigma2
 
     @classmethod
     def of(cls, events: Sequence[GaussianEvent], group: int) -> GaussianTotals:
@@ -77,12 +77,12 @@ class GaussianTotals:
         )
 
     def continuous(self, delta: float) -> tuple[float, float]:
-        """What epsilon grows by at a delta, and the delta at which continuous noise has it."""
+        """The increase of epsilon at a delta, and the corresponding delta of continuous noise."""
         slack = self.slack(math.log(delta * BETA))
         return slack.eta, delta * (1.0 - BETA) * math.exp(-slack.eta_to)
 
     def raised(self, curve: Callable[[float], float], epsilon: float, beta: float) -> float:
-        """Delta at an epsilon, by the curve of continuous noise and a chance of larger noise."""
+        """Delta at an epsilon, from the curve of continuous noise; `beta` is the failure share."""
         slack = self.slack(math.log(beta))
         return slack.raised(curve(epsilon - slack.eta), beta)
 
@@ -100,16 +100,16 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
     if a < -700.0:
         return 1e-300
     b = epsilon + float(scipy.special.log_ndtr(-mu / 2.0 - epsilon / mu))
-    # The difference of two nearly equal numbers: its error relative to itself, with room.
+    # A difference of two nearly equal numbers: bound its relative error generously.
     gap = max(a - b, 1e-300)
     rounding = 1e-9 + 1e-14 * (1.0 + abs(a) + abs(epsilon) + abs(epsilon) / mu) / gap
-    if a - b < 1e-300:  # rounding is all there is: the gap alone times e^a would be too small
+    if a - b < 1e-300:  # only the rounding error is left; e^a times the gap would be too small
         return min(1.0, math.exp(a) * (gap * (1.0 + rounding)))
     return min(1.0, math.exp(a) * -math.expm1(-gap) * (1.0 + rounding))
 
 
 def gaussian_mu(epsilon: float, delta: float) -> float:
-    """The mu whose Gaussian mechanism is (epsilon, delta)-private; a first guess, not a bound."""
+    """Approximate mu of an (epsilon, delta)-private Gaussian mechanism; a guess and not a bound."""
 
     def is_safe(mu: float) -> bool:
         return gaussian_delta(epsilon, mu) < delta
@@ -118,7 +118,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
-    """About the epsilon at which a Gaussian mechanism of this mu has this delta; not a bound."""
+    """Approximate epsilon of a Gaussian mechanism with this mu, at this delta; not a bound."""
     if mu == 0.0 or gaussian_delta(0.0, mu) <= delta:
         return 0.0
 

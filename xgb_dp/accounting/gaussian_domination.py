@@ -1,7 +1,7 @@
-"""Bounds many selections of one range by Gaussians, block by block.
+"""Bounds many selections of equal range by Gaussians, block by block.
 
-Proof: docs/proofs/accounting.md, "Blocks". The mu of the Gaussian exceeds that of the central limit
-by a share of about 0.4 / selections of a block.
+Proof: docs/proofs/accounting.md, "Blocks". The mu of the Gaussian exceeds the central limit by a
+relative 0.4 / (selections of a block), approximately.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from .bounded_range import tail_curve
 from .curve import doubled, narrow
 from .gaussian import gaussian_delta
 
-_FEW = 1000  # selections that are composed one by one
-_FEWEST = 100  # shorter runs are not worth it
-_BLOCK_SIZES = (1000, 250, 60)  # the curve of a smaller one has fewer values that round to 1
+_FEW = 1000  # up to this number, selections are composed one by one
+_FEWEST = 100  # minimum length of a run that is divided into blocks
+_BLOCK_SIZES = (1000, 250, 60)  # the curve of a smaller block has fewer values that round to 1
 _LOWEST_LOG = -640.0
 _REACH = 1.25
 
@@ -27,7 +27,7 @@ _REACH = 1.25
 def merge_blocks(
     steps: Sequence[tuple[float, int]], log_extra: float, work: float
 ) -> tuple[float, list[tuple[float, int]], float]:
-    """mu of Gaussians for long runs of selections (eps0, count), the other runs, the excess."""
+    """mu of Gaussians for long runs (eps0, count) of selections, the other runs, and the excess."""
     if sum(n for _, n in steps) <= _FEW:
         return 0.0, list(steps), 0.0
     long = {step for step in steps if step[1] >= _FEWEST}
@@ -47,7 +47,7 @@ def merge_blocks(
 
 
 def _fit(eps0: float, count: int, log_extra: float, work: float) -> tuple[float, float] | None:
-    """mu^2 of all blocks of a run, and what their curve may exceed it by; None if none is found."""
+    """mu^2 of all blocks of a run, and the excess over their Gaussian; None if no mu is found."""
     for size in _BLOCK_SIZES:
         number = -(-count // size)
         log_each = max(log_extra - math.log(number), _LOWEST_LOG)
@@ -58,7 +58,7 @@ def _fit(eps0: float, count: int, log_extra: float, work: float) -> tuple[float,
 
 
 def block_mu(eps0: float, count: int, log_extra: float, work: float) -> float | None:
-    """A mu whose Gaussian curve, raised by exp(log_extra), is above that of `count` selections."""
+    """A mu such that the Gaussian curve plus exp(log_extra) bounds `count` selections."""
     tail = tail_curve(((eps0, count),), 0.0, log_extra, work)
     if tail is None:
         return None
@@ -73,7 +73,7 @@ def dominating_gaussian(
     at_zero: float,
     points_per_mu: int = 30,
 ) -> float | None:
-    """A mu whose Gaussian curve, raised by `extra`, is above a curve that holds in both orders."""
+    """A mu such that the Gaussian curve plus `extra` bounds a curve that holds in both orders."""
     if at_zero >= 1.0:
         return None
 
@@ -90,7 +90,7 @@ def dominating_gaussian(
 def dominating_mu(
     curve: npt.NDArray[np.float64], step: float, extra: float, guess: float, most: float = 1.5
 ) -> float | None:
-    """A mu whose Gaussian curve, raised by `extra`, is above a curve that holds in both orders."""
+    """A mu whose Gaussian curve plus `extra` bounds a curve, given on a grid, in both orders."""
     extra *= 1.0 - 1e-9
     if curve[-1] > extra:
         return None
@@ -109,16 +109,16 @@ def _is_above(
     curve: npt.NDArray[np.float64],
     extra: float,
 ) -> bool:
-    """Whether the Gaussian curve plus `extra` is above all chords of `curve`, for sure.
+    """Whether the Gaussian curve plus `extra` is provably above all chords of `curve`.
 
-    It is convex in e^x, so it is above its tangent in the middle of each segment. The tangent must
-    be above both ends of the chord.
+    The Gaussian curve is convex in e^x, so it lies above its tangent at the middle of each segment.
+    This tangent must lie above both ends of the chord.
     """
     far = mu / 2.0 + middles / mu
     log_a = scipy.special.log_ndtr(mu / 2.0 - middles / mu)
     log_b = middles + scipy.special.log_ndtr(-far)
     a, b = np.exp(log_a), np.exp(log_b)
-    # More than the rounding of everything here, of which the exponents have the most.
+    # Exceeds all rounding errors in this function; the exponents dominate them.
     error = 1e-15 * (32.0 + 4.0 * far * far + middles) * (a + b)
     middle = a - b - error + extra
     left = middle - b * math.expm1(-0.5 * step)

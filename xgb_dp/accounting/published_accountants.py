@@ -1,6 +1,6 @@
-"""Accountants of published systems, which presets use to show what those systems would claim.
+"""Accountants of published systems. Presets use them to show the claims of those systems.
 
-Each is valid by itself, and none is tighter than the exact one. Proof: docs/proofs/accounting.md.
+Each is valid, and the exact accountant is at least as tight. Proof: docs/proofs/accounting.md.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from .pure import pure_curve
 from .simplify import ChoiceTerm, Neighbours, OtherTerm, Terms, parts_of_run, simplify
 
 _UP = 1.0 + 1e-12
-# Below, the curve is not computed in doubles. What is mu-GDP, and discrete noise of the same mu, is
-# mu^2 / 2-zCDP, whose bound works on the logarithm of delta.
+# Smaller deltas do not fit doubles. A mu-GDP mechanism, and discrete noise of the same mu, are
+# mu^2 / 2-zCDP, and this bound uses the logarithm of delta.
 _LOWEST = 1e-250
 
 
 def bounded_range_mu(eps0: float) -> float:
     """The mu for which every selection of bounded range eps0 is mu-GDP; infinite for a huge eps0.
 
-    mu = 2 Phi^-1(1 / (1 + e^(-eps0 / 2))). For small ranges this is about 0.627 eps0, while the
-    limit of many selections has eps0 / 2.
+    mu = 2 Phi^-1(1 / (1 + e^(-eps0 / 2))). For small ranges this is about 0.627 eps0, compared with
+    eps0 / 2 per selection in the limit of many selections.
     """
     low = math.exp(-eps0 / 2.0) / (1.0 + math.exp(-eps0 / 2.0))
     if low < 1e-280:
@@ -46,8 +46,7 @@ def bounded_range_mu(eps0: float) -> float:
 def laplace_mu(epsilon: float) -> float:
     """The mu for which continuous Laplace noise of this epsilon is mu-GDP.
 
-    mu = 2 Phi^-1(1 - e^(-epsilon / 2) / 2), which is at most the mu of a selection of range
-    2 epsilon.
+    mu = 2 Phi^-1(1 - e^(-epsilon / 2) / 2), at most the mu of a selection of range 2 epsilon.
     """
     low = 0.5 * math.exp(-epsilon / 2.0)
     if low < 1e-280 or epsilon < 1e-6:
@@ -56,10 +55,10 @@ def laplace_mu(epsilon: float) -> float:
 
 
 def _with_hulls(terms: Terms, coins: int, selection_mu2: Callable[[float], float]) -> Terms:
-    """The terms with a Gaussian for each choice among plans.
+    """Replace each choice among plans by a Gaussian.
 
-    One that stands for the selections of a group stands for those of a larger one too: its mu grows
-    in proportion to the group, and that of a selection grows less.
+    A Gaussian that bounds the selections for some group bounds them for larger groups too: its mu
+    grows in proportion to the group, and the mu of a selection grows more slowly.
     """
     return Terms(
         tuple(
@@ -75,7 +74,7 @@ def _gdp_mu2(eps0: float) -> float:
 class _GDPCurve(Curve):
     """Gaussian differential privacy of some terms, with the slack of discrete noise.
 
-    Each mechanism has one number mu, and the squares add up. Source: Dong, Roth and Su (2022).
+    Each mechanism has one mu, and the squares add up. Source: Dong, Roth and Su (2022).
     """
 
     def __init__(self, terms: Terms, rows: int) -> None:
@@ -127,9 +126,9 @@ class _GDPCurve(Curve):
 
 
 class _ClassicCurve(Curve):
-    """Heterogeneous composition of releases, each (epsilon_i, delta_i).
+    """Heterogeneous composition of (epsilon_i, delta_i)-private releases.
 
-    Half of delta goes to the Gaussian releases in equal parts, and half goes to the composition.
+    The Gaussian releases share half of delta equally; the composition uses the other half.
     Source: Kairouz, Oh and Viswanath (2017), theorem 3.5.
     """
 
@@ -176,26 +175,26 @@ class _ClassicCurve(Curve):
 
 @dataclass(frozen=True)
 class _PrivateSelection(OtherTerm):
-    """`count` private selections: alternatives for one run, of which the worst counts."""
+    """`count` private selections; `runs` lists alternatives for one run, and the worst counts."""
 
     law: Repetitions
     runs: tuple[Terms, ...]
 
     @classmethod
     def of(cls, event: SelectionEvent, rows: int) -> _PrivateSelection:
-        # Its rows are charged as if none shared a coin.
+        # Sampling the rows independently of each other costs at least as much.
         runs = (simplify(part, rows) for part in parts_of_run(event, rows))
         return cls(event.count, event.repetitions, tuple(runs))
 
 
 class _SampledRDPCurve(RDPCurve):
-    """The same with private selections."""
+    """:class:`RDPCurve` with private selections."""
 
     def of_term(self, term: Any) -> npt.NDArray[np.float64]:
         """See :class:`RDPCurve`.
 
-        Source: Papernot and Steinke (2022), theorem 2, for the truncated negative binomial law.
-        There is no curve for Poisson repetitions here.
+        Source: Papernot and Steinke (2022), theorem 2, for the truncated negative binomial
+        distribution. Poisson repetitions have no bound here.
         """
         if not (isinstance(term, _PrivateSelection) and term.count):
             return super().of_term(term)
@@ -209,10 +208,10 @@ class _SampledRDPCurve(RDPCurve):
 
 
 class RDPAccountant(Accountant):
-    """(epsilon, delta) by Rényi divergences of all orders.
+    """(epsilon, delta) from Rényi divergences at all orders.
 
     Args:
-        events: In any order. With sampled rounds, which have no curve here, the answer is infinite.
+        events: In any order. Sampled rounds have no RDP bound here; epsilon is then infinite.
 
     Examples:
         >>> from xgb_dp.accounting import GaussianEvent
@@ -238,8 +237,7 @@ class GDPAccountant(Accountant):
     """(epsilon, delta) by Gaussian differential privacy, with the slack of discrete noise.
 
     Args:
-        events: In any order. With sampled rounds, which are not Gaussian private, the answer is
-            infinite.
+        events: In any order. Sampled rounds are not Gaussian private; epsilon is then infinite.
 
     Examples:
         >>> from xgb_dp.accounting import GaussianEvent
@@ -256,12 +254,12 @@ class GDPAccountant(Accountant):
 
 
 class ClassicAccountant(Accountant):
-    """(epsilon, delta) by heterogeneous composition of the releases, each (epsilon_i, delta_i).
+    """(epsilon, delta) by heterogeneous composition of (epsilon_i, delta_i)-private releases.
 
-    DP-EBM calls this classic. It is looser than every other accountant here.
+    DP-EBM calls this "classic". It is looser than all other accountants here.
 
     Args:
-        events: In any order. With sampled rounds the answer is infinite.
+        events: In any order. With sampled rounds, epsilon is infinite.
 
     Examples:
         >>> from xgb_dp.accounting import ExponentialEvent

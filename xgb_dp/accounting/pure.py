@@ -24,7 +24,7 @@ from .simplify import Neighbours, parts_of_run
 
 
 class PureCurve(Curve):
-    """What is epsilon-private at delta 0; for an infinite epsilon, what has no bound at all."""
+    """The curve of pure epsilon-differential privacy; an infinite epsilon means no bound."""
 
     def __init__(self, epsilon: float) -> None:
         self._epsilon = epsilon
@@ -39,18 +39,18 @@ class PureCurve(Curve):
 
 
 def pure_curve(events: Sequence[Event], rows: int) -> PureCurve:
-    """The curve of basic composition. k rows cost k times as much, as k steps of one row each."""
+    """The curve of basic composition. Group privacy multiplies epsilon by the number of rows."""
     return PureCurve(rows * pure_sum(events) * (1.0 + 1e-14))
 
 
 def pure_sum(events: Iterable[Event]) -> float:
-    """Pure epsilon of these events for one row, in nats; infinite if there is none."""
+    """Pure epsilon of these events for one row, in nats; infinite if there is no bound."""
     return math.fsum(pure_of(event) if event.count else 0.0 for event in events)
 
 
 @singledispatch
 def pure_of(event: Event) -> float:
-    """Pure epsilon of an event that happens. Kinds that are defined elsewhere register theirs."""
+    """Pure epsilon of an event with count > 0. Modules that define other kinds register them."""
     if isinstance(event, GaussianEvent):
         return math.inf if event.sensitivity2 else 0.0
     if isinstance(event, ThresholdEvent):
@@ -67,7 +67,7 @@ def pure_of(event: Event) -> float:
 
 
 def _best_run(event: SelectionEvent) -> float:
-    """What the best of a random number of runs costs: docs/proofs/selection.md."""
+    """Pure epsilon of the best of a random number of runs: docs/proofs/selection.md."""
     run, law = max(map(pure_sum, parts_of_run(event, 1))), event.repetitions
     if law.family == "poisson":
         return run - law.rate * math.expm1(-run)
@@ -78,8 +78,8 @@ class PureAccountant(Accountant):
     """(epsilon, 0) of a list of events by basic composition.
 
     A selection of range eps0 is eps0-private, and so is Laplace noise of scale sensitivity / eps0.
-    Rounds on disjoint parts cost as much as one of them. A round that reads a Poisson sample of
-    rate q costs log(1 + q (e^eps - 1)) (docs/proofs/sampling.md).
+    Rounds on disjoint parts cost as much as one round (parallel composition). A round on a Poisson
+    sample of rate q costs log(1 + q (e^eps - 1)) (docs/proofs/sampling.md).
 
     Args:
         events: In any order.
@@ -94,7 +94,7 @@ class PureAccountant(Accountant):
     name = "pure"
 
     def get_epsilon(self, delta: float = 0.0, group: int = 1, *, replaced: bool = False) -> float:
-        """Epsilon, the same for every delta, and infinite with any Gaussian noise."""
+        """Epsilon, which does not depend on delta and is infinite with Gaussian noise."""
         return super().get_epsilon(delta, group, replaced=replaced)
 
     def _composed(self, events: Sequence[Event], neighbours: Neighbours) -> Curve:

@@ -1,4 +1,4 @@
-"""Rounds that read a random sample or a part of the rows, and what they cost.
+"""Rounds that read a random sample or a disjoint part of the rows, and their privacy curves.
 
 Proofs: docs/proofs/sampling.md; docs/proofs/accounting.md, "Disjoint parts".
 """
@@ -29,21 +29,21 @@ _LARGEST_MU = 30.0
 _TILTS = 6
 _LAWS = 5
 _CLEARLY = 0.8
-_DRIFT = 4e-16  # of one round's loss
+_DRIFT = 4e-16  # rounding error of one round's loss
 _LARGEST_STEP = 0.25
-_SMALLEST_STEP = 1e-12  # so that all losses in steps are integers of 64 bits
+_SMALLEST_STEP = 1e-12  # losses in steps must fit 64-bit integers
 
 
 @dataclass(frozen=True)
 class SampledTerm(OtherTerm):
-    """`count` rounds that each release `inner` of rows that they read with probability `rate`."""
+    """`count` rounds, each with the releases `inner` on a Poisson sample of rate `rate`."""
 
     inner: Terms
     rate: float
 
     @property
     def is_empty(self) -> bool:
-        """Whether they show nothing."""
+        """Whether the rounds release nothing."""
         return not self.inner.listed
 
     def compose(self, terms: Terms, neighbours: Neighbours, work: float) -> Curve:
@@ -51,14 +51,14 @@ class SampledTerm(OtherTerm):
         return SampledCurve(terms, neighbours, work)
 
     def rate_of(self, coins: int) -> float:
-        """Probability with which one of the coins, at least, lets its rows take part."""
+        """Probability that at least one of this many independent draws includes its rows."""
         if coins == 1 or self.rate == 1.0:
             return self.rate
         return -math.expm1(coins * math.log1p(-self.rate))
 
 
 class SampledCurve(Curve):
-    """Rounds that each read rows nobody knows, together with releases that read all rows."""
+    """Rounds on secret samples, composed with releases that read all rows."""
 
     def __init__(self, terms: Terms, neighbours: Neighbours, work: float) -> None:
         self._terms, self._work = terms, work
@@ -76,16 +76,16 @@ class SampledCurve(Curve):
         unsampled = self._unsampled
         if unsampled is None:
             return best
-        # All rows cost more, unless nearly all are read; far from there the bound is not needed.
+        # Without sampling the bound is worse, unless the rate is near 1. Skip it if it is far off.
         about = gaussian_epsilon(unsampled.scale, delta)
         if best < _CLEARLY * about:
             return best
         return min(best, unsampled.epsilon(delta))
 
     def _from_laws(self, rounds: Sequence[sampled.Rounds], delta: float) -> float:
-        """The bound by the composed laws of the rounds."""
+        """The bound from the composed loss distributions of the rounds."""
         best = math.inf
-        # A law is accurate near one loss; the first one is Chernoff's guess of where that is.
+        # A tilted distribution is accurate near one loss; the first guess uses Chernoff's bound.
         near: float | None = None
         for _ in range(_TILTS):
             composed = self._composed(rounds, delta, near)
@@ -103,7 +103,7 @@ class SampledCurve(Curve):
     def delta(self, epsilon: float) -> float:
         """See :class:`Curve`."""
         best = self._unsampled.delta(epsilon) if self._unsampled else 1.0
-        scale, coarse = 1e-9, False  # what is called infinite is a part of this
+        scale, coarse = 1e-9, False  # the mass of infinite losses is a share of `scale`
         while scale > _LOWEST_DELTA and not math.isinf(epsilon):
             rounds = self._rounds(scale)
             composed = self._composed(rounds, scale, epsilon) if rounds else None
@@ -111,7 +111,7 @@ class SampledCurve(Curve):
                 return best
             value = composed.delta(epsilon - self._drift)
             best = min(best, value)
-            if value > 10.0 * scale and not coarse:  # where less slack is enough for discrete noise
+            if value > 10.0 * scale and not coarse:  # a larger delta needs less discreteness slack
                 scale, coarse = min(value, 0.03), True
                 continue
             if coarse or value > scale or value < 1e-30:
@@ -124,7 +124,7 @@ class SampledCurve(Curve):
         best = np.ones(len(points))
         if self._unsampled is not None:
             best = np.array(self._unsampled.deltas(points, lowest))
-        # A law is accurate near one loss, for a delta of about this size.
+        # A tilted distribution is accurate near one loss, for a delta of about this size.
         for scale in np.geomspace(0.03, lowest, _LAWS):
             rounds = self._rounds(float(scale))
             composed = self._composed(rounds, float(scale), None) if rounds else None
@@ -136,16 +136,16 @@ class SampledCurve(Curve):
 
     @property
     def _drift(self) -> float:
-        """How much the rounding of losses near log(1 - q) may add up to."""
+        """Total rounding error of losses near log(1 - q)."""
         return _DRIFT * sum(term.count for term in self._sampled)
 
     @cached_property
     def _unsampled(self) -> FlatCurve | None:
-        """The same releases from all rows, which cost at least as much.
+        """The same releases without sampling, which cost at least as much.
 
-        Close to a rate of 1 this is the better bound. The sampled bound takes the worst round at
-        every loss, and the selections of many rounds together have a smaller curve. It is None
-        where selections of unequal range take turns: runs of them would not be in release order.
+        This bound is better close to a rate of 1: the sampled bound takes the worst round at every
+        loss, while the selections of many rounds together have a smaller curve. None if selections
+        of unequal range alternate, because grouping them would change their release order.
         """
         flat: list[Any] = []
         for term in self._terms.listed:
@@ -161,7 +161,7 @@ class SampledCurve(Curve):
         return FlatCurve(Terms(tuple(flat)), self._rows, self._work)
 
     def _rounds(self, delta: float) -> list[sampled.Rounds] | None:
-        """The curves of one round each; None if one is too loud for a grid."""
+        """The curve of one round of each kind; None if a loss is too large for a grid."""
         rounds: list[sampled.Rounds] = []
         for term in self._sampled:
             if FlatCurve(term.inner, self._rows).scale == 0.0:
@@ -173,7 +173,7 @@ class SampledCurve(Curve):
         return rounds
 
     def _round(self, term: SampledTerm, delta: float) -> sampled.Rounds | None:
-        """The curve of one round; None if it is too loud for a grid."""
+        """The curve of one round; None if its loss is too large for a grid."""
         rows, count = self._rows, term.count
         mu = FlatCurve(term.inner, rows).scale
         if mu > _LARGEST_MU:
@@ -203,7 +203,7 @@ class SampledCurve(Curve):
     def _composed(
         self, rounds: Sequence[sampled.Rounds], delta: float, epsilon: float | None
     ) -> _Worst | None:
-        """Losses of all rounds, in every order that counts; None if they fit no grid."""
+        """Total losses for each order of neighbours; None if the coarsest grid is too large."""
         step = min(r.size for r in rounds)
         step = min(max(step / 16.0, _SMALLEST_STEP), _LARGEST_STEP)
         while (laws := self._laws(rounds, step, delta, epsilon)) is None:
@@ -219,7 +219,7 @@ class SampledCurve(Curve):
         if flat == 0.0:
             return ChordTable(np.array([0.0, 1.0]), np.array([0.0, 0.0]))
         middle, reach = flat * flat / 2.0, flat * 40.0
-        low = max(0.0, middle - reach)  # below, the curve is 1 for all that doubles can tell
+        low = max(0.0, middle - reach)  # below, the curve is 1 in double precision
         return _table(self._rest, middle + reach, flat / 64.0, _LOWEST, low)
 
     def _laws(
@@ -229,7 +229,7 @@ class SampledCurve(Curve):
         delta: float,
         epsilon: float | None,
     ) -> list[sampled.Composed] | None:
-        """The sums of losses in every order, on a grid of this step; None if it is too large."""
+        """Total losses for each order of neighbours on this grid; None if it is too large."""
         if (delta, step) not in self._pairs:
             self._pairs[delta, step] = [
                 sampled.sampled_pairs(r, step, delta * 1e-5 / r.count) for r in rounds
@@ -249,14 +249,14 @@ class SampledCurve(Curve):
 def _table(
     curve: FlatCurve, top: float, step: float, lowest: float, low: float = 0.0
 ) -> ChordTable:
-    """Upper bounds of a curve from `low` to `top`, down to a delta of `lowest`."""
+    """Upper bounds of a curve between `low` and `top`, down to a delta of `lowest`."""
     x = low + np.arange(math.ceil((top - low) / step) + 1, dtype=np.float64) * step
     x = x if low == 0.0 else np.concatenate([[0.0], x])
     return ChordTable(x, np.array(curve.deltas(list(x), lowest)))
 
 
 class _Worst:
-    """The largest curve of all orders."""
+    """The larger curve of both orders of neighbours."""
 
     def __init__(
         self, laws: Sequence[sampled.Composed], rest: ChordTable, deviation: float
@@ -264,7 +264,7 @@ class _Worst:
         self.laws, self.rest, self.mu = laws, rest, deviation
 
     def delta(self, epsilon: float) -> float:
-        """Upper bound at an epsilon >= 0."""
+        """Upper bound of delta at an epsilon >= 0."""
         return max(
             law.expect(np.clip(both_signs(self.rest, epsilon - law.losses), 0.0, 1.0))
             for law in self.laws
@@ -273,13 +273,13 @@ class _Worst:
 
 @dataclass(frozen=True)
 class SampledEvent(RoundsEvent):
-    """`count` rounds, each of which reads its own Poisson sample of the rows.
+    """`count` rounds that each read an independent Poisson sample of the rows.
 
     Attributes:
-        rate_num: A row is in the sample of a round with probability rate_num / 2**rate_bits,
-            independently of everything else; 1 to 2**rate_bits.
+        rate_num: Each row is in the sample of a round with probability rate_num / 2**rate_bits,
+            independently; 1 to 2**rate_bits.
         rate_bits: 1 to 60.
-        events: What one round releases from its sample, in release order.
+        events: Releases of one round from its sample, in release order.
         count: Number of rounds, >= 0.
 
     Examples:
@@ -303,11 +303,11 @@ class SampledEvent(RoundsEvent):
 
     @property
     def rate(self) -> float:
-        """Probability with which a round reads a row."""
+        """Probability that a round reads a row."""
         return self.rate_num / 2**self.rate_bits
 
     def factor_of_mu2(self, mu2: float) -> float:
-        """About q^2 (e^(mu^2) - 1) is left of a round."""
+        """See :class:`RoundsEvent`. Sampling reduces mu^2 to about q^2 (e^(mu^2) - 1)."""
         return self.count * self.rate**2 * _grown(mu2)
 
 
@@ -315,12 +315,12 @@ class SampledEvent(RoundsEvent):
 class ParallelEvent(RoundsEvent):
     """`count` ensembles of rounds that read disjoint parts of the rows.
 
-    Which part a row belongs to is drawn for each ensemble without looking at the data, so that one
-    row touches one round of an ensemble.
+    Each ensemble assigns rows to parts independently of the data, so each row affects one round of
+    an ensemble.
 
     Attributes:
-        parts: Rounds of one ensemble, >= 1.
-        events: What one round releases from its part, in release order.
+        parts: Number of rounds in an ensemble, >= 1.
+        events: Releases of one round from its part, in release order.
         count: Number of ensembles, >= 0.
 
     Examples:
@@ -328,7 +328,7 @@ class ParallelEvent(RoundsEvent):
         >>> event = GaussianEvent("leaves", sensitivity2=1, sigma2=400, coordinates=1, count=10)
         >>> parts = ParallelEvent(parts=8, events=(event,), count=1)
         >>> both = (xgb_dp.accounting.make_accountant("exact", [e]) for e in (event, parts))
-        >>> [round(a.get_epsilon(1e-6), 2) for a in both]  # a row is in one part only
+        >>> [round(a.get_epsilon(1e-6), 2) for a in both]  # a row is in only one part
         [0.66, 0.66]
     """
 
@@ -342,7 +342,7 @@ class ParallelEvent(RoundsEvent):
     def _check(self) -> None:
         super()._check()
         ranges = {e.eps0 for e in self.events if isinstance(e, ExponentialEvent) and e.count}
-        if len(ranges - {0.0}) > 1:  # accountants put all rounds of a kind together
+        if len(ranges - {0.0}) > 1:  # accountants group all rounds of one kind
             raise LedgerError(
                 "An ensemble of the privacy ledger has selections of different ranges, and the "
                 "order of their costs is not known."
@@ -351,24 +351,24 @@ class ParallelEvent(RoundsEvent):
 
 @pure_of.register
 def _(event: SampledEvent) -> float:
-    """A round that reads a Poisson sample costs log(1 + q (e^eps - 1))."""
+    """A round on a Poisson sample costs log(1 + q (e^eps - 1))."""
     inner, rate = pure_sum(event.events), event.rate
     if inner < 30.0:
         one = math.log1p(rate * math.expm1(inner))
-    else:  # the same, where e^inner may overflow
+    else:  # the same value without overflow of e^inner
         one = inner + math.log(rate + (1.0 - rate) * math.exp(-inner))
     return event.count * one * (1.0 + 1e-13)
 
 
 @pure_of.register
 def _(event: ParallelEvent) -> float:
-    """What one row sees of an ensemble, once."""
+    """By parallel composition, an ensemble costs as much as one round."""
     return event.count * pure_sum(event.events)
 
 
 @touched.register
 def _(event: ParallelEvent, coins: int) -> Sequence[Event]:
-    """Releases that rows with so many coins take part in, each with all of them at worst."""
+    """In the worst case, all rows are in each of min(coins, parts) rounds of an ensemble."""
     rounds = min(coins, event.parts)
     return [counted(e, e.count * event.count * rounds) for e in event.events]
 
@@ -379,5 +379,5 @@ def _(event: SampledEvent, coins: int) -> SampledTerm:
 
 
 def _grown(mu2: float) -> float:
-    """(e^(mu^2) - 1) / mu^2 of a round."""
+    """(e^(mu^2) - 1) / mu^2, for the mu^2 of a round."""
     return math.expm1(min(mu2, 700.0)) / mu2 if mu2 else 0.0

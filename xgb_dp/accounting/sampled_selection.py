@@ -1,9 +1,9 @@
 """Composition of rounds that each read a Poisson sample of the rows, as a rigorous upper bound.
 
-Proof: docs/proofs/sampling.md. The curve of one round is bounded at a grid of points; sampling maps
-it to one curve for a row added and one for a row removed; each is met by a pair of laws on a grid
-(the lower convex hull of its points); rounds are convolved by a tilted Fourier transform, and what
-was released without sampling is integrated over the result.
+Proof: docs/proofs/sampling.md. The curve of one round is bounded at grid points. Sampling maps it
+to one curve for adding a row and one for removing a row. Each curve has a dominating pair of
+distributions on a grid (the lower convex hull of its points). A tilted Fourier transform convolves
+the rounds, and the releases without sampling are integrated over the result.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _GROUPS_UP = 1.0 + 1e-10
 
 @dataclass(frozen=True)
 class Pair:
-    """Two laws whose privacy loss lies on a grid."""
+    """A dominating pair of distributions with privacy losses on a grid."""
 
     step: float  # of the grid, in nats
     at: Indices  # losses in steps, ascending
-    p: Array  # probability of each loss under the first law
+    p: Array  # probability of each loss under the first distribution
     infinite: float  # probability of an infinite loss
 
     @cached_property
@@ -53,25 +53,25 @@ class Pair:
 
 @dataclass(frozen=True)
 class Rounds:
-    """`count` rounds of one kind, with bounds of hockey sticks at losses >= 0 in both orders."""
+    """`count` equal rounds, with hockey-stick bounds at losses >= 0 that hold in both orders."""
 
-    rate: float  # probability with which a round reads the row (or one of several)
-    mu: float  # about how far a round that reads it moves, in standard deviations
-    curve: Curve  # of such a round
-    nodes: Array  # losses at which it has its corners
+    rate: float  # probability that a round reads the row (or one of several rows)
+    mu: float  # approximate mu of a round that reads the row
+    curve: Curve  # curve of a round that reads the row
+    nodes: Array  # losses at which `curve` has corners
     count: int
-    mixed: Curve | None = None  # of a round with its sample where several rows differ
+    mixed: Curve | None = None  # curve of a sampled round if several rows differ
 
     @property
     def size(self) -> float:
-        """About the standard deviation of the loss of a round; steers the grid, bounds nothing."""
+        """Approximate standard deviation of a round's loss, to choose the grid; not a bound."""
         return min(self.mu, self.rate * math.sqrt(math.expm1(min(self.mu**2, 50.0))))
 
     def ways(self) -> list[tuple[Curve, Array]]:
-        """Hockey sticks of a round with its sample, one for both orders or one for each."""
+        """Hockey-stick curves of a sampled round and their corners, for both orders or for each."""
         q = self.rate
         nodes = np.concatenate([-self.nodes[:0:-1], self.nodes])
-        # Where the corners of the curve come to lie; points elsewhere would be valid, but idle.
+        # Sampling maps the corners to these points; other points would be valid but useless.
         with np.errstate(divide="ignore"):
             removed = np.logaddexp(np.log1p(-q), math.log(q) + nodes)
             added = -np.logaddexp(np.log1p(-q), math.log(q) - nodes)
@@ -81,13 +81,13 @@ class Rounds:
 
 
 def _logsumexp(terms: Array) -> float:
-    """log of the sum of e^terms; scipy's own takes longer than the rounds that are summed here."""
+    """log of the sum of e^terms; much faster than scipy's for short arrays."""
     most = float(np.max(terms))
     return most + math.log(float(np.sum(np.exp(terms - most)))) if math.isfinite(most) else most
 
 
 def removed_curve(rounds: Rounds, x: Array) -> Array:
-    """Hockey stick of (1-q) Q + q P against Q: q D(log((e^x - 1 + q) / q))."""
+    """Hockey-stick divergence of (1-q) Q + q P from Q: q D(log((e^x - 1 + q) / q))."""
     q = rounds.rate
     odds = 1.0 + np.expm1(x) / q
     inside = odds > 0.0
@@ -96,7 +96,10 @@ def removed_curve(rounds: Rounds, x: Array) -> Array:
 
 
 def added_curve(rounds: Rounds, x: Array) -> Array:
-    """Hockey stick of P against (1-q) P + q Q: (1 - (1-q) e^x) D(log(q e^x / (1 - (1-q) e^x)))."""
+    """Hockey-stick divergence of P from (1-q) P + q Q.
+
+    It is (1 - (1-q) e^x) D(log(q e^x / (1 - (1-q) e^x))).
+    """
     q = rounds.rate
     lack = (1.0 - q) * np.expm1(x) / q  # 1 - r/q
     inside = lack < 1.0
@@ -119,10 +122,10 @@ def hull(s: Array, v: Array) -> npt.NDArray[np.intp]:
 
 
 def hull_masses(s: Array, v: Array) -> Array:
-    """The second law's mass at each corner of a hull but the first, at s = 0: more than it.
+    """Upper bounds of the second distribution's mass at each corner of a hull except s = 0.
 
-    At each corner the slope grows by that much, and beyond the last one it is 0. The rounding of
-    the difference counts upwards: more mass at any loss is safe.
+    The mass at a corner is the increase of the slope, which is 0 after the last corner. Rounding
+    errors of the difference are added: more mass at any loss is safe.
     """
     slopes = np.append(np.diff(v) / np.diff(s), 0.0)
     size = np.abs(slopes[1:]) + np.abs(slopes[:-1])
@@ -130,42 +133,43 @@ def hull_masses(s: Array, v: Array) -> Array:
 
 
 def _pair(step: float, at: Indices, v: Array, rounding: float) -> Pair:
-    """The pair whose hockey stick is the lower convex hull of points, constant from the last on.
+    """The pair with the lower convex hull of the points as its hockey-stick curve.
 
-    Every curve is convex in s = e^x and 1 at s = 0, so the hull of upper bounds bounds it.
+    The curve is constant after the last point. Every hockey-stick curve is convex in s = e^x and 1
+    at s = 0, so the hull of upper bounds is an upper bound.
     """
     x = step * at
-    v = np.minimum.accumulate(np.minimum(v, 1.0))  # the curve does not rise
+    v = np.minimum.accumulate(np.minimum(v, 1.0))  # the curve is non-increasing
     s = np.concatenate([[0.0], np.exp(x)])
     v = np.concatenate([[1.0], v])
     kept = hull(s, v)
-    # The second law's mass is e^-x of the first one's.
+    # The first distribution's mass is e^x times the second's.
     p = hull_masses(s[kept], v[kept]) * s[kept[1:]] * _UP
     return Pair(step, at[kept[1:] - 1], p, float(v[-1]) + rounding)
 
 
 def sampled_pairs(rounds: Rounds, step: float, tail: float) -> list[Pair]:
-    """Laws that dominate one sampled round: for a row removed and a row added, or one for both."""
+    """Dominating pairs of one sampled round: for removing and for adding a row, or one for both."""
     pairs = []
     for curve, corners in rounds.ways():
         below = np.floor(corners / step).astype(np.int64)
         at = np.unique(np.concatenate([below, below + 1, [-1, 0, 1]]))
         v = curve(at * step)
-        # Any end is valid: above the curve does not rise, below the hull goes straight up to 1.
+        # Any ends are valid: above, the curve does not rise; below, the hull is a line up to 1.
         last = int(np.argmax(v <= tail)) if v[-1] <= tail else len(v) - 1
         first = int(np.argmax((v + np.expm1(at * step) > 1e-9) | (at >= -1)))
         first = max(0, first - 1)
-        last = max(first, last)  # a pair has a loss, however rare all of them are
+        last = max(first, last)  # a pair needs at least one loss
         pairs.append(_pair(step, at[first : last + 1], v[first : last + 1], 2.0**-50 * rounds.rate))
     return pairs
 
 
 class TooManyPoints(Exception):
-    """The losses need a coarser grid."""
+    """The losses do not fit the grid; use a larger step."""
 
 
 class Composed:
-    """The losses of many rounds together: their law, with all errors on the safe side."""
+    """Distribution of the total loss of many rounds, with all errors on the safe side."""
 
     def __init__(self, parts: Sequence[tuple[Pair, int]], tilt: float, lost: float) -> None:
         self.step = parts[0][0].step
@@ -190,8 +194,8 @@ class Composed:
             rounding += n * 8.0 * math.log2(size) * 2.0**-52
         spectrum = np.exp(log_spectrum)
         law = np.fft.irfft(spectrum, size)
-        # A part's transform errs by `rounding` at most, which its power multiplies by the other
-        # factors; the transform back errs in proportion to the spectrum.
+        # The error of each transform is at most `rounding`, and the power multiplies it by the
+        # other factors; the error of the inverse transform is proportional to the spectrum.
         errors = rounding * float(np.sum(others)) + 2.0**-46 * float(np.sum(np.abs(spectrum)))
         error = errors * 2.0 / size
         at = np.arange(low, high + 1)
@@ -200,7 +204,7 @@ class Composed:
         self.infinite = dropped + math.fsum(n * pair.infinite for pair, n in parts)
 
     def expect(self, values: Array) -> float:
-        """Upper bound of the mean of `values`, in [0, 1] at each loss; 1 at infinite ones."""
+        """Upper bound of the mean of `values` in [0, 1]; infinite losses have the value 1."""
         with np.errstate(divide="ignore"):
             terms = np.log(self.p) + self.log_m - self.tilt * self.losses
             terms = np.minimum(terms, 0.0) + np.log(values)
@@ -213,7 +217,7 @@ def _log_moment(parts: Sequence[tuple[Pair, int]], power: float) -> float:
 
 
 def _powers(parts: Sequence[tuple[Pair, int]], mu: float) -> tuple[float, float]:
-    """Between which powers to look for Chernoff's best one, as logarithms."""
+    """Logarithmic search interval for the best power in Chernoff's bound."""
     scale = math.sqrt(variance(parts) + mu * mu + parts[0][0].step ** 2)
     farthest = max(float(np.max(np.abs(pair.losses))) for pair, _ in parts)
     return math.log(1e-3 / (scale + farthest)), math.log(100.0 / scale)
@@ -222,7 +226,7 @@ def _powers(parts: Sequence[tuple[Pair, int]], mu: float) -> tuple[float, float]
 def best_tilt(
     parts: Sequence[tuple[Pair, int]], mu: float, *, delta: float, epsilon: float | None
 ) -> float:
-    """The power at which Chernoff's bound is best; steers the search, bounds nothing."""
+    """The best power in Chernoff's bound, approximately; it only guides the search."""
 
     def bound(log_power: float) -> float:
         power = math.exp(log_power)
@@ -234,7 +238,7 @@ def best_tilt(
 
 
 def variance(parts: Sequence[tuple[Pair, int]]) -> float:
-    """Variance of the finite losses of all rounds; steers the search, bounds nothing."""
+    """Approximate variance of the finite losses of all rounds; it only guides the search."""
     total = 0.0
     for pair, n in parts:
         mean = float(np.sum(pair.p * pair.losses))
@@ -243,9 +247,10 @@ def variance(parts: Sequence[tuple[Pair, int]]) -> float:
 
 
 def _tail(parts: Sequence[tuple[Pair, int]], tilt: float, side: float, log_lost: float) -> float:
-    """Some x with P(side * loss > x) <= e^log_lost under the law tilted by `tilt`, near the least.
+    """An x with P(side * loss > x) <= e^log_lost under the distribution tilted by `tilt`.
 
-    By Chernoff's bound, P(L > x) <= E e^(a L) e^(-a x), whose best power a is searched.
+    By Chernoff's bound, P(L > x) <= E e^(a L) e^(-a x). A search for the best power a makes x
+    nearly minimal.
     """
     whole = _log_moment(parts, tilt)
 
@@ -260,15 +265,15 @@ def _tail(parts: Sequence[tuple[Pair, int]], tilt: float, side: float, log_lost:
 
 
 def _window(parts: Sequence[tuple[Pair, int]], tilt: float, lost: float) -> tuple[int, int, float]:
-    """Indices between which the sum of losses counts, and the chance that it is elsewhere.
+    """First and last index of the total loss, and the probability of a total outside.
 
-    What lies outside comes back inside at another place, where it can only raise the result; it is
-    dropped where it belongs and counted as infinite.
+    Losses outside wrap around to other indices, which can only raise the result. They are omitted
+    at their true place and counted as infinite.
     """
     step = parts[0][0].step
     low = sum(n * int(pair.at[0]) for pair, n in parts)
     high = sum(n * int(pair.at[-1]) for pair, n in parts)
-    # Under the law itself nothing may be lost, under the tilted one little should come back.
+    # The distribution itself must lose at most `lost`; little tilted mass should wrap around.
     above = max(_tail(parts, 0.0, 1.0, math.log(lost)), _tail(parts, tilt, 1.0, -30.0))
     below = _tail(parts, 0.0, -1.0, math.log(lost))
     high = min(high, math.ceil(above / step))
@@ -277,7 +282,7 @@ def _window(parts: Sequence[tuple[Pair, int]], tilt: float, lost: float) -> tupl
 
 
 def several_rows(rate: float, mu: float, curves: Sequence[Curve], *, replaced: bool) -> Curve:
-    """Upper bound at losses >= 0 of the hockey stick of a sampled round, in both orders."""
+    """Upper bound of a sampled round's hockey-stick curve at losses >= 0, in both orders."""
     rows = len(curves)
     if rate >= 1.0:
         return curves[-1]
@@ -291,7 +296,7 @@ def several_rows(rate: float, mu: float, curves: Sequence[Curve], *, replaced: b
 
 
 def _log_binomial(rows: int, rate: float) -> Array:
-    """Logarithms of the chances that 0, 1, ... of so many rows are read."""
+    """Log-probabilities that a round reads 0, 1, ..., `rows` rows."""
     k = np.arange(rows + 1)
     gammaln = scipy.special.gammaln
     ways = gammaln(rows + 1) - gammaln(k + 1) - gammaln(rows - k + 1)
@@ -301,14 +306,14 @@ def _log_binomial(rows: int, rate: float) -> Array:
 def _bound(
     rate: float, mu: float, curves: Sequence[Curve], first: int, second: int, x: Array
 ) -> Array:
-    """The hockey stick of A, with `first` rows of its own, and B, with `second` rows, at x >= 0.
+    """Hockey-stick divergence at x >= 0 of A from B with `first` and `second` additional rows.
 
-    A - e^x B = sum a_j A_j - sum b_k B_k, where j and k are the rows that are read. Each A_j is
+    A - e^x B = sum a_j A_j - sum b_k B_k, where j and k are the numbers of rows read. Each A_j is
     compared with each B_k, in proportions that give the thresholds of one test for Gaussian noise.
     """
     log_a = np.repeat(_log_binomial(first, rate)[:, None], x.size, axis=1)
     log_b = _log_binomial(second, rate)[:, None] + x
-    # What reads none of the rows is the same on both sides.
+    # If no row is read, both sides have the same distribution.
     gap = x + (second - first) * math.log1p(-rate)
     with np.errstate(divide="ignore"):
         log_b[0] = log_a[0] + gap + np.log(np.maximum(-np.expm1(-gap), 0.0))
@@ -316,7 +321,7 @@ def _bound(
     j, k = np.arange(first + 1)[:, None], np.arange(second + 1)[:, None]
 
     def at(test: Array) -> tuple[Array, Array]:
-        """Densities of A_j and B_k at the threshold of a test, against that of reading none."""
+        """Log-densities of A_j and B_k at a threshold, relative to the density without rows."""
         return j * mu * test - (j * mu) ** 2 / 2.0, -k * mu * test - (k * mu) ** 2 / 2.0
 
     logsumexp = scipy.special.logsumexp
@@ -334,10 +339,10 @@ def _bound(
     for m in range(first + 1):
         for n in range(second + 1):
             if m + n == 0:
-                continue  # one of the two has nothing left
+                continue  # the common part is already cancelled
             weight = np.exp(log_a[m] + log_b[n] + dense_b[n] - whole)
             threshold = dense_a[m] - dense_b[n] - scale
-            # A threshold that is off by this much moves a probability by no more.
+            # A rounding error of the threshold changes a probability by at most as much.
             size = np.abs(dense_a[m]) + np.abs(dense_b[n]) + np.abs(log_b[n]) + np.abs(whole)
             error = 2.0**-50 * (16.0 + np.where(weight > 0.0, size, 0.0))
             total += weight * (curves[m + n - 1](threshold) + error)

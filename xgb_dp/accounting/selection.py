@@ -1,4 +1,4 @@
-"""Accounts for the best of a random number of runs, which private selection releases.
+"""Privacy curves of private selection: the best of a random number of runs.
 
 Proof: docs/proofs/selection.md
 """
@@ -17,35 +17,35 @@ from .events import Repetitions
 Array = npt.NDArray[np.float64]
 
 _UP = 1.0 + 1e-12
-_POINTS = 400  # of the curve of a run
-_BEYOND = 1e-4  # of delta, for losses of a run above its last point
+_POINTS = 400  # points of the curve of a run
+_BEYOND = 1e-4  # share of delta for losses of a run above its last point
 _LOWEST = 1e-200
 _CHORDS = (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4)
-# Shares of delta that each of several selections is tried with: any of them gives a bound.
+# Candidates for the share of delta of each of several selections; every share gives a bound.
 _EACH = (1e-3, 1e-2, 0.1, 0.03, 0.3, *(10.0**-digits for digits in range(4, 21)))
-_LINES = 400  # whose largest is the bound of a weight
-_FEWEST = math.exp(-6.0)  # of the factors at which the bound has corners
-_FLATTEST = 1e-250  # slope of a line; flatter ones do not end the sum, and a constant is left
-_TINY = 1e-320  # more than what a weight below all normal numbers is off by
+_LINES = 400  # chords of the bound of the weights
+_FEWEST = math.exp(-6.0)  # smallest factor z at which the bound has a corner
+_FLATTEST = 1e-250  # smallest slope of a line; flatter lines leave a constant
+_TINY = 1e-320  # exceeds the error of a subnormal weight
 
 
 class BestOfRuns:
-    """Upper bound of the hockey stick of the best run, in both orders."""
+    """Upper bound of the hockey-stick divergence of the best run, in both orders."""
 
     def __init__(self, law: Repetitions, run: ChordTable) -> None:
         weight, ranks, mean = law.weight, law.ranks, law.mean
-        # What a set of chance u may have under the other law, at most.
+        # Largest probability, under the other distribution, of a set with probability `ranks`.
         grown = np.exp(np.minimum(run.x, 700.0))[:, None] * ranks + run.v[:, None]
         left = 1.0 - np.exp(-run.x)[:, None] * np.maximum(1.0 - ranks - run.v[:, None], 0.0)
         left += 1e-15
         other = np.minimum(np.min(np.minimum(grown, left), axis=0) * (1.0 + 1e-12), 1.0)
         other = np.maximum.accumulate(other)
-        # Between two ranks the weight is at most that of the better, and under the other law at
-        # least that of the worse.
+        # Between two ranks, the better rank bounds the weight from above, and the worse rank bounds
+        # the weight under the other distribution from below.
         first = mean * (weight(ranks[:-1]) * (1.0 + 1e-12) + _TINY)
         second = mean * np.maximum(weight(other[1:]) * (1.0 - 1e-12) - _TINY, 0.0)
-        # The largest of first - z second, z = e^(x - loss), and 0, by its chords up to where it is
-        # 0, or hardly falls any more.
+        # Chords of max(first - z second, 0), z = e^(x - loss), up to the z where it is 0 or almost
+        # constant.
         most = float(np.max(first / np.maximum(second, mean * _FLATTEST))) * (1.0 + 1e-12)
         z = np.concatenate([[0.0], np.geomspace(min(_FEWEST, 0.5 * most), most, _LINES)])
         top = np.array([float(np.max(first - at * second)) for at in z])
@@ -57,19 +57,19 @@ class BestOfRuns:
 
     @property
     def end(self) -> float:
-        """Where the curve ends. Beyond, its last value counts."""
+        """Last point of the curve. Its last value holds beyond."""
         return float(self._logs[-1] + self._run.x[-1]) * (1.0 + 1e-12) + 1e-14
 
     def delta(self, epsilon: float) -> float:
-        """Upper bound at any epsilon."""
+        """Upper bound of delta at any epsilon."""
         values = both_signs(self._run, epsilon - self._logs)
         return min(1.0, (float(np.sum(self._weights * values)) + self._rest) * (1.0 + 1e-9))
 
 
 def _chord(epsilon: float, end: float, delta: float) -> float:
-    """Bound of the hockey stick at `epsilon` for whatever is (end, delta)-private in both orders.
+    """Hockey-stick bound at `epsilon` of a release that is (end, delta)-private in both orders.
 
-    The hockey stick is convex in e^x. It is at most delta at `end`, and at most
+    The hockey-stick divergence is convex in e^x, at most delta at `end`, and at most
     1 - (1 - delta) e^-end at -end.
     """
     if not epsilon < end or end > 700.0:
@@ -79,7 +79,7 @@ def _chord(epsilon: float, end: float, delta: float) -> float:
 
 
 class SelectionCurve(Curve):
-    """(epsilon, delta) of one selection."""
+    """(epsilon, delta) of one private selection."""
 
     def __init__(self, repetitions: Repetitions, runs: Sequence[Curve]) -> None:
         self._law, self._runs = repetitions, list(runs)
@@ -111,12 +111,12 @@ class SelectionCurve(Curve):
             if value > lowest or value == 0.0:
                 break
             lowest *= 1e-6
-        if value > 1e-3:  # near 0 the chord from a larger epsilon to the other order is lower
+        if value > 1e-3:  # near 0, the chord between +epsilon and -epsilon can be lower
             value = min(value, *(_chord(epsilon, self.epsilon(d), d) for d in _CHORDS))
         return value
 
     def _best(self, lowest: float) -> BestOfRuns | None:
-        """The curve of the best run, from that of a run down to this delta; None without one."""
+        """The best run's curve, from a run's curve down to `lowest`; None without a bound."""
         if lowest not in self._known:
             self._known[lowest] = self._curve(lowest)
         return self._known[lowest]
@@ -132,18 +132,18 @@ class SelectionCurve(Curve):
 
 
 class WithSelections(Curve):
-    """Composes selections with everything else: epsilons add up, and so do deltas."""
+    """Basic composition of selections with other releases: epsilons and deltas add up."""
 
     def __init__(self, selections: Sequence[Curve], rest: Curve | None) -> None:
         self._selections, self._rest = list(selections), rest
 
     def epsilon(self, delta: float) -> float:
-        """See :class:`Curve`; all parts have equal shares of delta."""
+        """See :class:`Curve`; delta is divided equally."""
         curves = [*self._selections, *([] if self._rest is None else [self._rest])]
         return math.fsum(c.epsilon(delta / len(curves)) for c in curves) * (1.0 + 1e-14)
 
     def delta(self, epsilon: float) -> float:
-        """See :class:`Curve`; the smallest that some divisions of delta give."""
+        """See :class:`Curve`; the minimum over several divisions of delta."""
         if self._rest is None and len(self._selections) == 1:
             return self._selections[0].delta(epsilon)
         best = 1.0
@@ -155,10 +155,10 @@ class WithSelections(Curve):
         return best
 
     def _after(self, loss: float, delta: float, epsilon: float) -> float:
-        """Delta of the rest together with what is (loss, delta)-private in both orders.
+        """Delta of the rest composed with a release that is (loss, delta)-private in both orders.
 
-        The worst release that is so private shows everything with probability delta. Otherwise its
-        loss is +loss or -loss, in proportion e^loss to 1.
+        The worst such release has an infinite loss with probability delta. Otherwise its loss is
+        +loss or -loss, in proportion e^loss to 1.
         """
         if math.isinf(loss):
             return 1.0
@@ -168,7 +168,7 @@ class WithSelections(Curve):
         return min(1.0, (delta + (1.0 - delta) * value) * _UP)
 
     def _of_rest(self, epsilon: float) -> float:
-        """Delta of the rest at any real epsilon. Below zero the other order gives it."""
+        """Delta of the rest at any real epsilon; the other order gives it for negative epsilon."""
         if epsilon < 0.0:
             return -math.expm1(epsilon) + math.exp(epsilon) * self._of_rest(-epsilon)
         return 0.0 if self._rest is None else self._rest.delta(epsilon)

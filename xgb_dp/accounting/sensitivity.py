@@ -1,9 +1,9 @@
 """Computes every sensitivity and range, as exact integers on the grid.
 
-C++ enforces the bounds from which they follow (``plugin_cpp/plan/row_bound.cc``), and computes none
-of them. All figures are for adding or removing one unit of privacy, a row or all rows of a person.
-Replacing one doubles ranges and sensitivities (:func:`replace_one`). Nothing here looks at data.
-Proofs: docs/proofs/sensitivity.md.
+C++ enforces the underlying bounds (``plugin_cpp/plan/row_bound.cc``) but computes no sensitivity.
+All values are for adding or removing one privacy unit: a row, or all rows of a person. Replacing a
+unit doubles ranges and sensitivities (:func:`replace_one`). This module reads no data. Proofs:
+docs/proofs/sensitivity.md.
 """
 
 from __future__ import annotations
@@ -19,38 +19,38 @@ BALLS = ("prediction", "row_weight")
 """Modes that scale both derivatives of a row together."""
 # A utility is evaluated with an error of less than 16 units; four times that enlarges the range.
 UTILITY_SLACK = 64
-# A leaf value is released as an integer of which this many are its sensitivity.
+# Leaf values are released as integers; this integer is the sensitivity of a value.
 OUTPUT_UNITS = 1 << 20
 # The denominator of the exponential mechanism is range * 2^40 and must stay below 2^63.
 MAX_RANGE = 1 << 23
-# Cells of equal width of the range of labels, in which they are counted for quantiles.
+# Number of equal-width cells of the label range; their counts give quantiles.
 LABEL_CELLS = 64
 _KINDS = ("binary", "regression", "targets", "multiclass", "cells", "range", "rows")
 
 
 @dataclass(frozen=True)
 class RowBound:
-    """How much one row, or all rows of a person, can contribute to the sums of one tree."""
+    """Contribution bound of one row, or all rows of a person, to the sums of one tree."""
 
-    # BALLS: the pair is scaled so that g^2 + r h^2 <= C^2, by a factor of the prediction or by the
-    # norm of the row. "clip": |g| clipped to C, and 0 <= h <= h_max. "filter": the same, but rows
-    # with |g| > C take no part.
+    # BALLS: the pair is scaled so that g^2 + r h^2 <= C^2, by a factor that depends on the
+    # prediction or by the norm of the row. "clip": |g| is clipped to C, and 0 <= h <= h_max.
+    # "filter": like "clip", but rows with |g| > C are dropped.
     mode: str
     gradient_bound: float  # C > 0, in units of the gradient (regression: half widths of the range)
     hessian_weight: float  # r > 0, weight of h in the norm
     hessian_bound: float = 1.0  # h_max > 0, used by the modes "clip" and "filter"
-    max_weight: float = 1.0  # public bound of row weights, > 0; 0 if there is none
-    unit_hessian: bool = False  # whether a row's weight stands in for its Hessian
-    rows_per_person: float = 1.0  # K >= 1: what a person counts at most, in rows
+    max_weight: float = 1.0  # public bound of row weights, > 0; 0 if no bound is declared
+    unit_hessian: bool = False  # whether a row's weight replaces its Hessian
+    rows_per_person: float = 1.0  # K >= 1: largest total weight of a person, in rows
     output_gradient: float = 1.0  # largest gradient of one of several outputs, in units of C
-    output_hessian: float = 1.0  # largest sqrt(r) h of one of them, in units of C
-    of_person: bool = False  # whether it bounds all rows of a person together
+    output_hessian: float = 1.0  # largest sqrt(r) h of one of several outputs, in units of C
+    of_person: bool = False  # whether the bound is for all rows of a person together
 
     @classmethod
     def from_plan(cls, plan: Mapping[str, Any]) -> RowBound:
-        """The bound that a plan enforces on rows, or on persons."""
+        """The bound that a plan enforces on rows or on persons."""
         bound = {f.name: plan["row_bound"][f.name] for f in fields(cls)[:-1]}
-        for name, value in bound.items():  # real numbers travel as strings
+        for name, value in bound.items():  # plans encode real numbers as strings
             bound[name] = float(value) if isinstance(value, str) and name != "mode" else value
         return cls(**bound, of_person=plan["unit"] == PERSON)
 
@@ -71,11 +71,11 @@ class RowBound:
         return self.mode in BALLS
 
     def unit(self, grid_bits: int) -> int:
-        """B = 2**grid_bits, the integer of a gradient C."""
+        """B = 2**grid_bits, the grid integer of the gradient bound C."""
         return 1 << grid_bits
 
     def max_hessian(self, grid_bits: int) -> int:
-        """Hmax, the largest integer of sqrt(r) h of one row."""
+        """Hmax, the largest grid integer of sqrt(r) h of one row."""
         b = self.unit(grid_bits)
         if self.ball:
             return b
@@ -83,22 +83,22 @@ class RowBound:
         return math.ceil(ratio * b)
 
     def most_gradient(self, grid_bits: int) -> int:
-        r"""P = ceil(K B), the most that a person adds to a sum of \|g\|; B for rows."""
+        r"""P = ceil(K B), the largest contribution of a person to a sum of \|g\|; B for rows."""
         return math.ceil(self.rows_per_person * self.unit(grid_bits))
 
     def most_hessian(self, grid_bits: int) -> int:
-        """The most that a person adds to a sum of h: floor(P Hmax / B); Hmax for rows."""
+        """Largest contribution of a person to a sum of h: floor(P Hmax / B); Hmax for rows."""
         most = self.most_gradient(grid_bits) * self.max_hessian(grid_bits)
         return most // self.unit(grid_bits)
 
     def most_leaf_hessian(self, grid_bits: int) -> int:
-        """The norm of the Hessians that a person with several rows adds to spread leaves."""
+        """Largest norm of the Hessian sums of a person with several rows, in spread leaves."""
         if self.ball:
             return -(-self.most_gradient(grid_bits) // 4)
         return self.most_hessian(grid_bits)
 
     def most_gradient_of_output(self, grid_bits: int) -> int:
-        r"""The most that a unit adds to a sum of \|g\| of one output."""
+        r"""Largest contribution of a privacy unit to a sum of \|g\| of one output."""
         b = self.unit(grid_bits)
         return self.most_gradient(grid_bits) * math.ceil(self.output_gradient * b) // b
 
@@ -113,12 +113,12 @@ class RowBound:
             return self.tree_sens2(grid_bits)
         if self.mode != "row_weight":
             raise ValueError("Several classes need the mode 'row_weight'.")
-        if self.of_person:  # the worst classes of their rows may differ
+        if self.of_person:  # the worst class may differ between their rows
             return n_class * self.tree_sens2(grid_bits)
         b = self.unit(grid_bits)
         most = n_class * b * b
         if self.unit_hessian or self.max_weight == 0.0:
-            return most  # the bound below needs Hessians that vanish with p_k
+            return most  # the bound below requires Hessians that vanish with p_k
         r = self.hessian_weight
         a = (
             (1.0 + 1e-5) * self.max_weight * math.sqrt(1.0 + 4.0 * r)
@@ -129,7 +129,7 @@ class RowBound:
         return min(most, b * b + n_class + math.ceil(a * (b * b + 1.5 * b)))
 
     def spread_sens2(self, grid_bits: int, n_class: int = 1) -> int:
-        """Squared L2 sensitivity of leaves with spread persons, and a third of all sums."""
+        """Squared L2 sensitivity of spread leaves together with a third of the sums of all rows."""
         s2 = self.round_sens2(grid_bits, n_class)
         several = self.most_gradient(grid_bits) ** 2 + self.most_leaf_hessian(grid_bits) ** 2
         # Each of the 2 K sums of all rows is rounded.
@@ -143,15 +143,15 @@ class RowBound:
 
 
 def leaf_coordinates(n_class: int = 1) -> int:
-    """Noisy leaf sums of one round that one row touches: G and H of one leaf per tree."""
+    """Number of noisy leaf sums that one row touches in a round: G and H of one leaf per tree."""
     return 2 * n_class
 
 
 def leaf_sens(release: str, row_bound: RowBound, grid_bits: int, n_class: int = 1) -> int:
-    """L1 sensitivity of the leaves of all classes that are released with Laplace noise.
+    """L1 sensitivity of the leaves of all classes, for Laplace noise.
 
-    Those of "laplace" are sums, in grid units. Those of "output" are leaf values, in units of
-    2**-20 of a value's sensitivity, with two more for rounding.
+    "laplace" releases sums, in grid units. "output" releases leaf values, in units of 2**-20 of a
+    value's sensitivity, with two additional units for rounding.
     """
     if release == "laplace":
         return row_bound.round_sens1(grid_bits, n_class)
@@ -168,12 +168,12 @@ def range_int(
     joint: bool = False,
     depth: int = 0,
 ) -> int:
-    """Range of a split utility: sup - inf of its change over candidates, for any one unit.
+    """Range of a split utility: sup - inf of its change over all candidates, for one privacy unit.
 
-    It is in utility units, of which B = 2**grid_bits are one unit of utility in units of C = 1.
-    `tau` clips the leaf weight of "newton", in units of C. With `joint` one selection serves the
-    trees of all classes, and the rows of a person may be anywhere in a tree of this depth: the part
-    for rounding is that of all cells of a level.
+    The result is in utility units; B = 2**grid_bits of them are a utility of 1 for C = 1. `tau`
+    clips the leaf weight of "newton", in units of C. With `joint`, one selection serves the trees
+    of all classes. The rows of a person may be anywhere in a tree of this depth, so the range
+    includes the rounding of all cells of a level.
     """
     b = row_bound.most_gradient(grid_bits)
     cells = 1 << depth if row_bound.of_person else 1
@@ -216,20 +216,23 @@ def _newton_range(row_bound: RowBound, grid_bits: int, tau: float) -> float:
 
 
 def candidates_sens2(features: int, levels: int, shift: int) -> int:
-    """Squared L2 sensitivity of candidate trees: L F 4^shift; a person counts one in each level."""
+    """Squared L2 sensitivity of candidate trees: L F 4^shift; a person adds 1 to each level."""
     return features * levels << (2 * shift)
 
 
 def candidate_cells(edges: Sequence[int], levels: int, max_bin: int) -> int:
-    """All sums that one release of candidates may have; no levels stand for histograms on grids."""
+    """Largest number of sums in one release of candidates; 0 levels mean histograms on grids."""
     if levels:
         return len(edges) * ((1 << levels) - 1)
-    # Edges that move become no more than there were, or than the bins.
+    # Moving edges never outnumber the larger of the present edges and the bins.
     return sum(max(n - 1, max_bin) for n in edges)
 
 
 def feature_cells(features: Sequence[tuple[str, int]], max_bin: int, *, tree: bool) -> int:
-    """Most sums of a histogram in a node; a feature is its kind, and cuts, categories or edges."""
+    """Largest number of sums of a node's histogram for one feature.
+
+    Each feature is a pair of its kind and its number of cuts, categories or edges.
+    """
     cells = {
         "cuts": lambda size: size + 1,
         "categorical": lambda size: size,
@@ -239,7 +242,7 @@ def feature_cells(features: Sequence[tuple[str, int]], max_bin: int, *, tree: bo
 
 
 def intercept_sens2(kind: str, shift: int, **sums: Any) -> int:
-    """Squared L2 sensitivity of label sums: 4^shift for each touched; a person adds their mean."""
+    """Squared L2 sensitivity of label sums: 4^shift per touched sum; a person adds their mean."""
     return intercept_coordinates(kind, **sums) << (2 * shift)
 
 
@@ -252,12 +255,12 @@ def intercept_coordinates(
     presence: bool = False,
     exposures: bool = False,
 ) -> int:
-    """Label sums that one unit touches, whose labels, presences and exposures are in [-1, 1].
+    """Number of label sums that one unit touches; labels, presences and exposures are in [-1, 1].
 
-    "binary" and "regression" have a label and 1, which a public number of rows makes needless;
-    "targets" has `k` labels. "multiclass" counts `k` classes, "cells" and "range" cells of the
-    range of labels, and "rows" the rows alone; a row is in one of them. "range" has `k` lists of
-    cells, of labels and of weights, and a row is in one of each.
+    "binary" and "regression" sum labels, and count rows unless their number is public; "targets"
+    sums `k` labels. "multiclass" counts `k` classes, "cells" and "range" count cells of the label
+    range, and "rows" counts only rows; a row is in one class or cell. "range" has `k` lists of
+    cells, for labels and weights, and a row is in one cell of each list.
     """
     if kind not in _KINDS:
         raise ValueError(f"`kind` must be one of {', '.join(_KINDS)}.")
@@ -272,18 +275,18 @@ def intercept_coordinates(
 
 @dataclass(frozen=True)
 class LabelSumSizes:
-    """The sums of labels that are released before the first tree."""
+    """Sizes of the label sums that are released before the first tree."""
 
     kind: str
     shift: int  # sums are multiplied by 2**shift
     n_public: bool  # whether the number of rows is public
     count: int  # classes, cells or targets
-    presence: bool  # whether the cells that are present are summed too
-    exposures: bool  # whether exposures are summed too
+    presence: bool  # whether present cells are also summed
+    exposures: bool  # whether exposures are also summed
 
     @classmethod
     def from_request(cls, request: Mapping[str, Any]) -> LabelSumSizes:
-        """The sums of a request in a plan."""
+        """Read the sizes from a request in a plan."""
         kind = request["kind"]
         lists = sum(name in request for name in ("edges", "weight_edges"))
         if kind == "range" and request["num_class"] != LABEL_CELLS * lists:
@@ -298,7 +301,7 @@ class LabelSumSizes:
         )
 
     def measure(self, *, person: bool) -> tuple[int, int]:
-        """Squared L2 sensitivity of the sums, and how many of them one unit can touch."""
+        """Squared L2 sensitivity of the sums, and the number of sums that one unit can touch."""
         k = self.count // LABEL_CELLS if self.kind == "range" else self.count
         if self.kind == "range" and self.count not in (LABEL_CELLS, 2 * LABEL_CELLS):
             raise ValueError("A list of cells has another length than its sensitivity is for.")
@@ -311,19 +314,19 @@ class LabelSumSizes:
 
 
 def columns_sens2(shift: int) -> int:
-    """Squared L2 sensitivity of cells by class and column: a norm of 2^shift."""
+    """Squared L2 sensitivity of cells by class and column; the L2 norm is 2^shift."""
     return 1 << (2 * shift)
 
 
 def correction_sens2() -> int:
     """Squared L2 sensitivity of the two sums of a correction of the mean.
 
-    A row adds at most 2^18 to the sum of residuals and 2^16 to that of predictions in the range. A
-    person adds the mean of their rows.
+    A row adds at most 2^18 to the sum of residuals and at most 2^16 to the sum of predictions in
+    the range. A person adds the mean of their rows.
     """
     return (1 << 36) + (1 << 32)
 
 
 def replace_one(sens2: int) -> int:
-    """Squared sensitivity when one row is replaced: a removal and an addition double the norm."""
+    """Squared sensitivity to the replacement of a row: removal and addition double the norm."""
     return 4 * sens2

@@ -1,6 +1,6 @@
-"""Writes events as what accountants compose: Gaussians, losses of bounded range, choices.
+"""Converts events to the terms of accountants: Gaussians, bounded-range losses and choices.
 
-Every step may only raise the cost. Proofs: docs/proofs/accounting.md, "Laplace" and "Disjoint
+No conversion reduces the privacy loss. Proofs: docs/proofs/accounting.md, "Laplace" and "Disjoint
 parts"; docs/proofs/neighbours.md; docs/proofs/choice.md; docs/proofs/selection.md.
 """
 
@@ -24,23 +24,26 @@ from .events import (
 
 @dataclass(frozen=True)
 class Neighbours:
-    """What two data sets differ by."""
+    """The difference between two neighbouring data sets."""
 
-    rows: int  # added or removed together (or persons), >= 1; a row that is replaced is two
-    coins: int  # that decide where they take part; a row and the one that replaces it share one
+    # Rows (or persons) added or removed together, >= 1; a replaced row counts as two.
+    rows: int
+    # Independent draws that assign these rows to samples or parts; a row and its replacement share
+    # one draw.
+    coins: int
 
     @classmethod
     def of(cls, group: int, *, replaced: bool) -> Neighbours:
-        """So many rows added or removed, or replaced by others."""
+        """Neighbours that differ by `group` rows, added or removed or else replaced."""
         return cls(group * (1 + replaced), group)
 
 
 @dataclass(frozen=True)
 class BoundedRange:
-    """`count` selections of range `eps0`, or Laplace noise, whose loss has a range too.
+    """`count` selections of range `eps0`, or Laplace releases with a loss of this range.
 
-    Laplace noise has a `scale` of at least 1, in grid units. It costs less than any selection of
-    its range, and may be charged as one.
+    Laplace noise has a `scale` of at least 1, in grid units. It costs less than the worst selection
+    of its range and may be charged as a selection.
     """
 
     eps0: float
@@ -49,7 +52,7 @@ class BoundedRange:
 
     @property
     def pure(self) -> float:
-        """Pure epsilon of all of them together, for one row."""
+        """Pure epsilon of all `count` releases together, for one row."""
         return self.count * self.eps0 * (0.5 * (1.0 + 1e-15) if self.scale else 1.0)
 
     def laplace_epsilon(self, rows: int) -> float:
@@ -59,7 +62,7 @@ class BoundedRange:
 
 @dataclass(frozen=True)
 class ChoiceTerm:
-    """`count` choices among plans after a first release; `ways` are both together."""
+    """`count` choices among plans after a first release; each of `ways` is `first` and a plan."""
 
     first: Terms
     plans: tuple[Terms, ...]
@@ -69,63 +72,63 @@ class ChoiceTerm:
 
 @dataclass(frozen=True)
 class OtherTerm(abc.ABC):
-    """`count` events of a kind that is defined outside of this package."""
+    """`count` events of a kind that another module defines."""
 
     count: int
 
     @property
     def is_empty(self) -> bool:
-        """Whether it shows nothing."""
+        """Whether the term releases nothing."""
         return not self.count
 
     def compose(self, terms: Terms, neighbours: Neighbours, work: float) -> Curve:
-        """The exact curve of all these terms, of which this is one."""
+        """The exact curve of `terms`, including this term."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What accountants compose, in an order that costs the most."""
+    """The terms that accountants compose, in a worst-case order."""
 
     listed: tuple[GaussianEvent | BoundedRange | ChoiceTerm | OtherTerm, ...] = ()
 
     @cached_property
     def gaussians(self) -> tuple[GaussianEvent, ...]:
-        """Gaussian releases that show anything."""
+        """Gaussian releases with a positive privacy loss."""
         each = (t for t in self.listed if isinstance(t, GaussianEvent))
         return tuple(e for e in each if e.count and e.sensitivity2)
 
     @cached_property
     def ranges(self) -> tuple[BoundedRange, ...]:
-        """Selections and Laplace noise that show anything."""
+        """Selections and Laplace releases with a positive privacy loss."""
         each = (t for t in self.listed if isinstance(t, BoundedRange))
         return tuple(r for r in each if r.count and r.eps0)
 
     @cached_property
     def choices(self) -> tuple[ChoiceTerm, ...]:
-        """Choices among plans that happen."""
+        """Choices among plans with count > 0."""
         return tuple(t for t in self.listed if isinstance(t, ChoiceTerm) and t.count)
 
     @cached_property
     def others(self) -> tuple[OtherTerm, ...]:
-        """What happens and has no bound in this package."""
+        """Terms of other modules with count > 0."""
         return tuple(t for t in self.listed if isinstance(t, OtherTerm) and t.count)
 
     @cached_property
     def flat(self) -> Terms:
-        """What reads all rows."""
+        """The terms that read all rows."""
         return Terms(tuple(t for t in self.listed if isinstance(t, (GaussianEvent, BoundedRange))))
 
     def without_choices(self, *instead: GaussianEvent) -> Terms:
-        """Some Gaussians, and everything that is no choice."""
+        """The terms with these Gaussians instead of the choices."""
         return Terms((*instead, *(t for t in self.listed if not isinstance(t, ChoiceTerm))))
 
 
 def simplify(events: Iterable[Event], coins: int) -> Terms:
-    """What accountants compose for rows with so many coins.
+    """Convert events to terms, for rows with this many independent draws (`coins`).
 
-    Laplace noise comes first, because its worst pair of distributions is the same whatever was
-    released before. Selections of unequal range keep their order.
+    Laplace noise comes first, because its dominating pair does not depend on earlier releases.
+    Selections of unequal range keep their order.
     """
     flat = [inner for event in events for inner in touched(event, coins)]
     flat.sort(key=lambda event: not isinstance(event, LaplaceEvent))  # a stable sort
@@ -134,13 +137,13 @@ def simplify(events: Iterable[Event], coins: int) -> Terms:
 
 @singledispatch
 def touched(event: Event, coins: int) -> Sequence[Event]:
-    """What rows with so many coins take part in; of most kinds the event itself."""
+    """Events that affect rows with this many independent draws; by default the event itself."""
     return [event]
 
 
 @singledispatch
 def term_of(event: Event, coins: int) -> GaussianEvent | BoundedRange | ChoiceTerm | OtherTerm:
-    """What accountants compose for one event. Kinds that are defined elsewhere register theirs."""
+    """Convert one event to a term. Modules that define other kinds register them."""
     if isinstance(event, GaussianEvent):
         return event
     if isinstance(event, ExponentialEvent):
@@ -164,9 +167,9 @@ def _laplace(event: LaplaceEvent) -> GaussianEvent | BoundedRange:
 
 
 def parts_of_run(event: SelectionEvent, coins: int) -> Sequence[tuple[Event, ...]]:
-    """Alternatives for what one run shows of some rows, of which the worst counts.
+    """Alternatives for the releases of one run that affect the differing rows; the worst counts.
 
-    One row is in one part, together with the row that replaces it. Several rows may be in both.
+    A row and its replacement are in the same part. Several rows may be in both parts.
     """
     if coins == 1:
         return (*event.runs, event.score)

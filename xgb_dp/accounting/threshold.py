@@ -1,4 +1,4 @@
-"""Accounts for noisy counts of cells that only the rows name, where the large ones are shown.
+"""Accounts for noisy counts of cells whose names come from the data, published above a threshold.
 
 Proof: docs/proofs/discovery.md
 """
@@ -18,7 +18,7 @@ _SHARES = (*(10.0**-k for k in range(11, 0, -1)), 0.5, 0.9)
 
 
 def tail(sigma2: int, least: int) -> float:
-    """Upper bound of the chance that discrete Gaussian noise is at least a number."""
+    """Upper bound of the probability that discrete Gaussian noise is at least `least`."""
     if least < 1:
         return 1.0
     # The normalising sum is at least sqrt(2 pi sigma2), and the tail below the integral.
@@ -26,7 +26,7 @@ def tail(sigma2: int, least: int) -> float:
 
 
 def failure_of(event: ThresholdEvent, rows: int) -> float:
-    """What the event adds to delta for rows added or removed together. It may be above 1."""
+    """The event's contribution to delta if `rows` rows are added or removed. It may exceed 1."""
     if not event.count:
         return 0.0
     least = event.threshold - rows * event.sensitivity
@@ -35,12 +35,12 @@ def failure_of(event: ThresholdEvent, rows: int) -> float:
 
 
 class WithThresholds(Curve):
-    """Composes thresholds with everything else: the failures of thresholds are added to delta."""
+    """Composes thresholds with other releases: failure probabilities of thresholds add to delta."""
 
     def __init__(self, rest: Curve, events: Sequence[ThresholdEvent], rows: int) -> None:
         self._rest, self._several = rest, rows > 1
         self._failure = math.fsum(failure_of(event, rows) for event in events) * _UP
-        # Another bound, for several rows: e^epsilon times this is added to delta.
+        # Alternative bound for several rows: e^epsilon times this is added to delta.
         each = ((e, tail(e.sigma2, e.threshold) if e.sigma2 else 1.0) for e in events)
         self._tail = math.fsum(rows * e.count * chance for e, chance in each) * _UP
 
@@ -51,7 +51,7 @@ class WithThresholds(Curve):
         best = math.inf
         if self._failure < delta:
             best = self._rest.epsilon(delta - self._failure)
-        value = 0.0  # of a smaller share, which is no larger
+        value = 0.0  # epsilon of a smaller share, which is not larger
         for share in _SHARES if self._several and 0.0 < self._tail < delta else ():
             if value < 700.0 and math.exp(value) * self._tail * _UP <= delta * share:
                 value = self._rest.epsilon(delta * (1.0 - share))

@@ -1,4 +1,4 @@
-"""Defines the units of privacy: what neighbours differ by, and how a guarantee says so."""
+"""Privacy units: the difference between neighbouring data sets, and its wording in guarantees."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from typing import Any
 
 ROW, PERSON = "row", "person"
 UNITS = (ROW, PERSON)
-"""What neighbours differ by: one row, or all rows of one person, however many they are."""
+"""Neighbours differ by one row, or by all rows of one person, regardless of their number."""
 MOST_GROUP = 1 << 31
-"""There are fewer of them, so that bounds for a group are numbers."""
+"""Groups must be smaller, so that group bounds are finite."""
 
 
 @dataclass(frozen=True)
 class Unit:
-    """Whom a guarantee is about: one of two neighbours has one more of them.
+    """The privacy unit of a guarantee: one of two neighbouring data sets has one more unit.
 
     Attributes:
-        name: "row", or "person" for all rows of one person, however many they are.
-        group: How many of them are added or removed together, >= 1: so many rows of one person, or
-            so many persons, such as those of a household.
-        column: Name of the column that says whose a row is; None for rows and where it has none.
+        name: "row", or "person" for all rows of one person, regardless of their number.
+        group: Number of units added or removed together, >= 1: rows of one person, or persons,
+            such as a household.
+        column: Name of the column that identifies the person of each row; None for rows or if the
+            column has no name.
 
     Examples:
         >>> unit = xgb_dp.accounting.Unit("person", column="patient")
@@ -44,12 +45,12 @@ class Unit:
 
     @property
     def of_persons(self) -> bool:
-        """Whether neighbours differ by all rows of persons."""
+        """Whether the unit is a person."""
         return self.name == PERSON
 
     @property
     def plural(self) -> str:
-        """Name of several."""
+        """Plural of the name."""
         return f"{self.name}s"
 
     @property
@@ -59,7 +60,7 @@ class Unit:
 
     @property
     def phrase(self) -> str:
-        """The same in a sentence, such as "one person (column patient)"."""
+        """The unit in a sentence, such as "one person (column patient)"."""
         return self.counted() + self._where
 
     @property
@@ -67,32 +68,32 @@ class Unit:
         return f" (column {self.column})" if self.column else ""
 
     def counted(self) -> str:
-        """How many it is: "one row", "5 rows of one person", "one person", "3 persons"."""
+        """The group size in words: "one row", "5 rows of one person", "one person", "3 persons"."""
         if self.group == 1:
             return f"one {self.name}"
         return f"{self.group} {self.plural}{'' if self.of_persons else ' of one person'}"
 
     def neighbours(self) -> str:
-        """What is added or removed: "any one row", "all rows of any one person, ..."."""
+        """The added or removed rows: "any one row", "all rows of any one person, ..."."""
         if self.of_persons:
             return f"all rows of any {self.counted()}"
         return f"any {self.counted()}"
 
     def same(self, other: Unit) -> bool:
-        """Whether both are about the same neighbours, as far as names tell.
+        """Whether both define the same neighbours, judging by their names.
 
         Args:
-            other: Another unit. Where only one of them names its column, that is no difference.
+            other: Another unit. A column that only one of the two units names is ignored.
         """
         columns = {self.column, other.column} - {None}
         return (self.name, self.group) == (other.name, other.group) and len(columns) <= 1
 
     @classmethod
     def of_record(cls, public: Any) -> Unit:
-        """The unit that the public record of a training names.
+        """Read the unit from the public record of a training.
 
         Args:
-            public: See ``xgb_dp.record.ledger_model.TrainingRecord``; without a unit one row.
+            public: See ``xgb_dp.record.ledger_model.TrainingRecord``; the default unit is one row.
 
         Raises:
             ValueError: The record is ill-formed.
@@ -101,7 +102,7 @@ class Unit:
         return cls(public.get("unit", ROW), group, public.get("unit_column"))
 
     def to_record(self) -> dict[str, Any]:
-        """What a public record says of it, besides the group among the hyperparameters."""
+        """The fields of a public record, except the group, which is a hyperparameter."""
         return {
             "unit": self.name if self.of_persons else None,
             "unit_column": self.column,
@@ -109,9 +110,9 @@ class Unit:
 
 
 ONE_ROW = Unit()
-"""What a guarantee is about where nobody says otherwise."""
+"""The default unit."""
 
 
 def all_same(units: Iterable[Unit]) -> bool:
-    """Whether all of them are about the same neighbours."""
+    """Whether all units define the same neighbours."""
     return all(one.same(other) for one, other in combinations(units, 2))
