@@ -1,6 +1,6 @@
-"""The mechanisms of private training, one module for each: everything that reads rows with noise.
+"""The mechanisms of private training, one module each: all noisy releases of rows.
 
-A mechanism has parameters, a place in the plan, a sensitivity, noise and an event in the ledger.
-``plan.py`` lists all of them and is the only place where a plan becomes events. Imports
-``accounting`` and ``parameters``; reads no rows.
+A mechanism has parameters, a section of the plan, a sensitivity, noise and an event in the ledger.
+``plan.py`` lists all mechanisms and is the only place that converts a plan to events. This package
+imports ``accounting`` and ``parameters`` and reads no rows.
 """

@@ -1,4 +1,4 @@
-"""Counts from which the split candidates of columns without public ones follow."""
+"""Noisy counts that determine the split candidates of columns without public candidates."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from .mechanism import (
 
 
 def _rounds(name: str, value: Any, s: Config) -> int:
-    """Rounds that release candidates, at most all."""
+    """Number of rounds that release candidates, at most the number of rounds."""
     return min(Whole(1, 1 << 20)(name, value), s.rounds)
 
 
 def _default_rounds(s: Config) -> int:
-    """All of dp_approx, the first five of adaptive candidates, else the first."""
+    """All rounds with dp_approx, the first five with adaptive candidates, otherwise the first."""
     if s["tree_method"] == "dp_approx":
         return s.rounds
     return min(5, s.rounds) if s["dp_candidates"] == "adaptive" else 1
 
 
 def _weight(s: Config) -> str:
-    """Hessians where candidates are released again and again."""
+    """Hessians if candidates are released repeatedly and a row has one Hessian."""
     again = s["tree_method"] == "dp_approx" or s["dp_candidates"] == "adaptive"
     return "hessian" if again and s.trees_per_round == 1 else "count"
 
 
 def _cells(s: Config) -> int | None:
-    """At least 256 where bins are cut at equal mass; a quantile tree has none."""
+    """max(max_bin, 256) for histograms, max_bin for adaptive bins, None for a quantile tree."""
     if s["dp_candidates"] == "quantile_tree":
         return None
     bins = int(s["max_bin"])
@@ -124,33 +124,33 @@ class Candidates(Mechanism):
     rules = _RULES
 
     features: int  # features with private candidates, F > 0
-    # cells of one feature that a row is in: released levels of each quantile tree, or 1 for
+    # cells of one feature that contain a row: released levels of each quantile tree, or 1 for
     # histograms
     levels: int = 17
-    # all sums of one release, any of which the rows of a person may be in
+    # all sums of one release; the rows of a person may touch every sum
     cells: int = 0
-    rounds: int = 1  # rounds that release candidates, from the first one on
-    # whether these are all rounds, and each weighs the rows that it reads
+    rounds: int = 1  # rounds that release candidates, starting with the first
+    # whether every round releases candidates, with Hessians of the rows that it reads
     of_all_rounds: bool = False
-    hessian: bool = False  # whether a row weighs its bounded Hessian, instead of one
+    hessian: bool = False  # whether a row adds its bounded Hessian instead of 1
     laplace: bool = False  # whether the noise is Laplace instead of Gaussian
     shift: int = 0  # counts are multiplied by 2**shift
 
     @classmethod
     def is_enabled(cls, s: Config) -> bool:
-        """Where a column has no public candidates."""
+        """Whether some column has no public candidates."""
         return s.private_features > 0
 
     @classmethod
     def default_share(cls, s: Config, given: Mapping[str, float]) -> float:
-        """A tenth of what the sums of columns leave over."""
+        """A tenth of the budget, after the share of the column sums."""
         enabled = column_sums.ColumnSums.is_enabled(s)
         by_column = given.get(column_sums.ColumnSums.share, column_sums.SHARE)
         return 0.1 * (1.0 - by_column) if enabled else 0.1
 
     @classmethod
     def plan_section(cls, s: Config) -> dict[str, Any]:
-        """The candidates of each column, and the counts from which private ones are read."""
+        """The candidates of each column, and the counts that determine private candidates."""
         section: dict[str, Any] = {
             "features": [f.to_plan() for f in s.features],
             "candidates": {
@@ -158,13 +158,13 @@ class Candidates(Mechanism):
                 "laplace": s["dp_candidate_noise"] == "laplace",
             },
         }
-        if s.starts_from_columns:  # until a release tells which columns matter most
+        if s.starts_from_columns:  # until a release shows which columns matter most
             section["offered"] = list(range(s["dp_features_per_tree"]))
         return section
 
     @classmethod
     def from_plan(cls, plan: Mapping[str, Any], bound: RowBound) -> Candidates | None:
-        """Counts of all columns without public candidates."""
+        """The counts of all columns without public candidates."""
         grids = [len(f["grid"]) for f in plan["features"] if f["kind"] == "private"]
         if "offered" in plan:  # the other columns have one public candidate
             grids = grids[: len(plan["offered"])]
@@ -187,7 +187,7 @@ class Candidates(Mechanism):
 
     @property
     def draws(self) -> int:
-        """One in each round that releases candidates."""
+        """One draw in each round that releases candidates."""
         return 1 if self.of_all_rounds else self.rounds
 
     @property
@@ -197,12 +197,12 @@ class Candidates(Mechanism):
 
     @property
     def gaussian(self) -> bool:
-        """Unless it is Laplace noise."""
+        """Whether the noise is Gaussian."""
         return not self.laplace
 
     @property
     def touched(self) -> int:
-        """Counts that one row is in."""
+        """Number of counts that one row touches."""
         return self.features * self.levels
 
     def _sens2(self, grid_bits: int, shift: int) -> int:
@@ -221,7 +221,7 @@ class Candidates(Mechanism):
         return self._sens2(grid_bits, 0) / budget.mu2
 
     def exact(self) -> Noise:
-        """The shares of a person's rows are not rounded to 0."""
+        """A shift that keeps the shares of a person's rows from being rounded to 0."""
         return Noise(shift=EXACT_BITS if self.persons and not self.hessian else 0)
 
     def noise(self, budget: DrawBudget, grid_bits: int) -> Noise:
@@ -237,7 +237,7 @@ class Candidates(Mechanism):
         return Noise(sigma2=grid_sigma2(self._sens2(grid_bits, 0) / budget.mu2))
 
     def event(self, noise: Noise, grid_bits: int, count: int) -> PlainEvent:
-        """Counts of all columns."""
+        """The event of the counts of all columns."""
         if self.laplace:
             sens = self._sens1(grid_bits, noise.shift)
             return LaplaceEvent(self.name, sens, noise.scale, count)

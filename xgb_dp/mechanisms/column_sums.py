@@ -1,4 +1,4 @@
-"""Sums of the cells by class and column before the first tree, of wide sparse tables."""
+"""Sums of the cells by class and column before the first tree, for wide sparse tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .mechanism import EXACT_BITS, DrawBudget, Mechanism, Noise, count_noise
 
 SHARE = 2.0 / 3.0
 PRESENT = float(str(np.finfo(np.float32).tiny))
-"""The least cell above 0, from which on a cell is present: the smallest normal 32-bit float."""
+"""Smallest cell that counts as present: the smallest normal 32-bit float."""
 
 # fmt: off
 _PARAMETERS = (
@@ -58,7 +58,7 @@ _RULES = (
 
 @dataclass(frozen=True)
 class ColumnSums(Mechanism):
-    """For each class and column the weight of the cells above 0.
+    """Total weight of the cells above 0, for each class and column.
 
     Proof: docs/proofs/sensitivity.md, "A start from columns"
     """
@@ -67,7 +67,7 @@ class ColumnSums(Mechanism):
     section = ("before", "columns")
     integers = ("sigma2", "shift")
     share = "columns"
-    of_all = SHARE  # the first trees follow from it, see docs/accuracy.md
+    of_all = SHARE  # it determines the first trees, see docs/accuracy.md
     exact_shift = EXACT_BITS  # weights of cells are not integers
     words = (("columns", "what each column says of the label (noisy sums of its cells by class)"),)
     always_listed = False
@@ -92,7 +92,7 @@ class ColumnSums(Mechanism):
 
     @classmethod
     def from_plan(cls, plan: Mapping[str, Any], bound: RowBound) -> ColumnSums | None:
-        """A sum of each class and column."""
+        """One sum for each class and column."""
         request = plan["before"].get("columns")
         if request is None:
             return None
@@ -103,6 +103,6 @@ class ColumnSums(Mechanism):
         return count_noise(columns_sens2(0), budget.mu2, persons=False)
 
     def event(self, noise: Noise, grid_bits: int, count: int) -> PlainEvent:
-        """The cells above 0 by class and column."""
+        """The event of the sums by class and column."""
         sens2 = columns_sens2(noise.shift)
         return GaussianEvent(self.name, sens2, noise.sigma2, self.columns, count)

@@ -13,11 +13,13 @@ from ..parameters.parameter import SPENDS, Config, Parameter, Rule, Table
 from ..parameters.parse import Flag
 from .mechanism import MAX_SIGMA2, DrawBudget, Mechanism, Noise, grid_sigma2
 
-_LEAST_EPSILON = {True: 0.25, False: 1.0}  # of means that are shifted, and of factors
+# Smallest epsilon at which a correction is useful, by whether the loss is squared: then the mean is
+# shifted, otherwise it is multiplied by a factor.
+_LEAST_EPSILON = {True: 0.25, False: 1.0}
 
 
 def _reads_all_rows(s: Config) -> bool:
-    """Whether every round has one tree, on Gaussian sums of all rows that are in the clear."""
+    """Whether every round has one tree, on Gaussian, unmasked sums of all rows."""
     return not (
         s["dp_accountant"] == "pure"
         or s["dp_ensemble"] > 1
@@ -33,7 +35,7 @@ def _has_mean(s: Config) -> bool:
 
 
 def _pays(s: Config) -> bool:
-    """On for means by the default, where epsilon pays and the user divides nothing."""
+    """Whether the default corrects means: epsilon is large enough and no shares are given."""
     return (
         _has_mean(s)
         and s["dp_preset"] == "default"
@@ -69,7 +71,7 @@ _RULES = (
 
 @dataclass(frozen=True)
 class Correction(Mechanism):
-    """Sums of residuals and of predictions in the range, released twice.
+    """Sums of residuals and of predictions within the range, released twice.
 
     Proof: docs/proofs/sensitivity.md
     """
@@ -78,8 +80,8 @@ class Correction(Mechanism):
     section = ("correction",)
     integers = ("sigma2",)
     share = "correction"
-    of_all = 0.05  # which makes a good intercept less expensive
-    draws = 2  # the mean is corrected, and corrected again
+    of_all = 0.05  # a correction permits a less precise intercept
+    draws = 2  # the mean is corrected twice
     words = (("correction", "the mean residual (noisy sums)"),)
     parameters = _PARAMETERS
     rules = _RULES
@@ -91,12 +93,12 @@ class Correction(Mechanism):
 
     @classmethod
     def plan_section(cls, s: Config) -> dict[str, Any]:
-        """The number of rows, which is not known before the first release."""
+        """The number of rows, which is unknown before the first release."""
         return {"correction": {"rows": 0.0}}
 
     @classmethod
     def from_plan(cls, plan: Mapping[str, Any], bound: RowBound) -> Correction | None:
-        """Two sums."""
+        """The two sums."""
         return cls(bound) if plan["correction"]["on"] else None
 
     def noise(self, budget: DrawBudget, grid_bits: int) -> Noise:
@@ -110,5 +112,5 @@ class Correction(Mechanism):
         return Noise(sigma2=sigma2)
 
     def event(self, noise: Noise, grid_bits: int, count: int) -> PlainEvent:
-        """The mean residual."""
+        """The event of the mean residual."""
         return GaussianEvent(self.name, correction_sens2(), noise.sigma2, 2, count)

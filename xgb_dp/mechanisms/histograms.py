@@ -1,4 +1,4 @@
-"""Noisy sums of every bin of a node, from which both splits and leaves are read."""
+"""Noisy sums of every bin of a node, which determine both splits and leaves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .splits import NOISY_SUMS
 
 
 def _cells(plan: Mapping[str, Any]) -> int:
-    """Sums that the noisy histogram of one feature of one node has at most."""
+    """Largest number of sums in the noisy histogram of one feature of one node."""
     if plan["split"] == "partial":
         return 2
     sizes = [
@@ -27,7 +27,7 @@ def _cells(plan: Mapping[str, Any]) -> int:
 
 @dataclass(frozen=True)
 class Histograms(Mechanism):
-    """Noisy sums of each level of each tree.
+    """Noisy histograms of each level of each tree.
 
     Proof: docs/proofs/leaves.md
     """
@@ -35,24 +35,24 @@ class Histograms(Mechanism):
     name = "histograms"
     section = ("histogram",)
     integers = ("sigma2",)
-    share = "leaves"  # they stand in for splits and leaves
+    share = "leaves"  # histograms replace splits and leaves
     of_rest = 0.7
     of_rounds = True
     words = (("histograms", "the noisy sums of split candidates (splits and leaf values)"),)
 
-    outputs: int  # trees of a round on gradients of their own, K >= 1
+    outputs: int  # outputs (classes, quantiles or targets) with separate gradients, K >= 1
     levels: int  # levels of all trees of each output in one round
-    features: int  # features of one tree, of which the sums hold one cell each for a row
+    features: int  # features of one tree; a row is in one cell of each
     cells: int  # sums of one feature of one level that a unit can touch
 
     @classmethod
     def is_enabled(cls, s: Config) -> bool:
-        """With ``dp_split`` "histogram" or "partial"."""
+        """Whether ``dp_split`` is "histogram" or "partial"."""
         return s.noisy_sums
 
     @classmethod
     def plan_section(cls, s: Config) -> dict[str, Any]:
-        """Its noise alone."""
+        """Only the noise."""
         return {"histogram": {}}
 
     @classmethod
@@ -66,7 +66,7 @@ class Histograms(Mechanism):
 
     @property
     def draws(self) -> int:
-        """One for each level."""
+        """One draw for each level."""
         return self.levels
 
     def sens2(self, grid_bits: int) -> int:
@@ -82,6 +82,6 @@ class Histograms(Mechanism):
         return Noise(sigma2=grid_sigma2(self.variance(budget, grid_bits)))
 
     def event(self, noise: Noise, grid_bits: int, count: int) -> PlainEvent:
-        """The sums of one level of one tree of each output."""
+        """The event of the sums of one level of one tree of each output."""
         coordinates = self.features * self.cells * leaf_coordinates(self.outputs)
         return GaussianEvent(self.name, self.sens2(grid_bits), noise.sigma2, coordinates, count)

@@ -1,4 +1,4 @@
-"""Counts of labels and of row weights in cells of what is declared, by which that is narrowed."""
+"""Noisy counts of labels and row weights in cells, to narrow their declared ranges."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .label_sums import labels_request
 from .mechanism import EXACT_BITS, DrawBudget, Mechanism, Noise, count_noise
 
 _SHARE = 0.015
-# Cells of weights between 1 and their bound, of all cells.
+# Number of weight cells between 1 and the bound; the others are below 1.
 _ABOVE_ONE = 44
 JUST_ABOVE = 1.0 + 2.0**-20
 """Factor above an edge between weights, so that a weight of 1 or of an edge is below it."""
 
 
 def _may_be_released(s: Config) -> bool:
-    """Whether one target has a declared range by which a loss measures, and noise is Gaussian.
+    """Whether there is one target with a declared range and a scaled loss, and Gaussian noise.
 
     Workers that mask their sums agree on the range of labels beforehand.
     """
@@ -32,20 +32,20 @@ def _may_be_released(s: Config) -> bool:
 
 
 def _pays(s: Config) -> str:
-    """Released by the default, where the user divides nothing and has set no bound in the unit."""
+    """Default: "released", unless the user sets budget shares or a bound in this unit."""
     chosen = {"dp_budget_shares", "dp_gradient_bound", "huber_slope"} & set(s.given)
     released = _may_be_released(s) and s["dp_preset"] == "default" and not chosen
     return "released" if released else "declared"
 
 
 def _may_count_weights(s: Config) -> bool:
-    """Whether weights have a bound above 1 that scales gradients, and noise is Gaussian."""
+    """Whether a weight bound above 1 scales gradients, and noise is Gaussian."""
     bounded = (s["dp_max_weight"] or 1.0) > 1.0 and s["dp_objective"] is None
     return bounded and s.may_draw_gaussian and not s["dp_secure_sum"]
 
 
 def _weights_pay(s: Config) -> str:
-    """Released by the default, where the user divides nothing and sets no bound of a row."""
+    """Default: "released", unless the user sets budget shares or a row bound."""
     chosen = {"dp_budget_shares", "dp_gradient_bound", "dp_hessian_weight"} & set(s.given)
     released = _may_count_weights(s) and s["dp_preset"] == "default" and not chosen
     return "released" if released else "declared"
@@ -84,7 +84,7 @@ _RULES = (
 
 
 def edges(low: float, high: float) -> list[float]:
-    """The edges between the cells of a range, rising."""
+    """Edges between the cells of a range, in ascending order."""
     anchor = min(max(0.0, low), high)
     sides = [side for side in (low - anchor, high - anchor) if side]
     count = LABEL_CELLS // len(sides) - 1
@@ -94,20 +94,19 @@ def edges(low: float, high: float) -> list[float]:
 
 
 def weight_edges(most: float) -> list[float]:
-    """The edges between cells of weights up to a bound above 1, rising; 1 is at one of them."""
+    """Edges between weight cells up to a bound above 1, in ascending order; 1 is an edge."""
     steps = np.arange(1 - LABEL_CELLS + _ABOVE_ONE, _ABOVE_ONE)
     return [min(float(v), most) for v in JUST_ABOVE * most ** (steps / _ABOVE_ONE)]
 
 
 def _lists(s: Config) -> int:
-    """Number of lists of cells: of the label, and of the weight of a row."""
+    """Number of lists of cells: labels, row weights, or both."""
     return (s["dp_target_unit"] == "released") + s.counts_weights
 
 
 @dataclass(frozen=True)
 class LabelRange(Mechanism):
-    """Counts of labels by their distance from the end of the range that is nearest to 0, and of
-    weights below their bound.
+    """Counts of labels by distance from the point of the range nearest to 0, and of weights.
 
     Proof: docs/proofs/sensitivity.md
     """
@@ -117,7 +116,7 @@ class LabelRange(Mechanism):
     integers = ("sigma2", "shift")
     share = "range"
     always_listed = False
-    exact_shift = EXACT_BITS  # rows of a person have shares of a count
+    exact_shift = EXACT_BITS  # the rows of a person share one count
     decides = True
     words = (("range", "where the labels lie, or row weights (noisy counts)"),)
     parameters = _PARAMETERS
@@ -128,12 +127,12 @@ class LabelRange(Mechanism):
 
     @classmethod
     def is_enabled(cls, s: Config) -> bool:
-        """With ``dp_target_unit='released'`` or ``dp_weight_unit='released'``."""
+        """Whether ``dp_target_unit`` or ``dp_weight_unit`` is "released"."""
         return _lists(s) > 0
 
     @classmethod
     def default_share(cls, s: Config, given: Mapping[str, float]) -> float:
-        """Enough for the scale of the labels, up to a factor, and for the largest weights."""
+        """Enough to find the scale of the labels up to a factor, and the largest weights."""
         return _SHARE * max(_lists(s), 1)
 
     @classmethod
@@ -151,7 +150,7 @@ class LabelRange(Mechanism):
 
     @classmethod
     def from_plan(cls, plan: Mapping[str, Any], bound: RowBound) -> LabelRange | None:
-        """One count of each cell."""
+        """One count for each cell."""
         request = plan["before"].get("range")
         if request is None:
             return None
@@ -168,6 +167,6 @@ class LabelRange(Mechanism):
         return count_noise(self._measure(0)[0], budget.mu2, persons=self.persons)
 
     def event(self, noise: Noise, grid_bits: int, count: int) -> PlainEvent:
-        """Labels and weights in cells of their declared range."""
+        """The event of the counts of labels and weights."""
         sens2, coordinates = self._measure(noise.shift)
         return GaussianEvent(self.name, sens2, noise.sigma2, coordinates, count)

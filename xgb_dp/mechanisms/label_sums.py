@@ -1,4 +1,4 @@
-"""Sums of the labels before the first tree, or the number of rows alone."""
+"""Sums of the labels before the first tree, or only the number of rows."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ..parameters import parse
 from ..parameters.parameter import PUBLIC, Config, Parameter, Rule, Table
 from .mechanism import EXACT_BITS, DrawBudget, Mechanism, Noise, count_noise
 
-_COUNT = 0.009  # share of the label sums, and of the number of rows where it is released alone
+_COUNT = 0.009  # budget share of the label sums, or of the number of rows alone
 _MEAN = 0.027
-_LARGEST, _LARGEST_EXPOSURE = 1e30, 1e12  # of means, and of exposures; the least is its inverse
+_LARGEST, _LARGEST_EXPOSURE = 1e30, 1e12  # largest means and exposures; the smallest are inverses
 
 
 def _exposures(name: str, value: Any, s: Config) -> tuple[float, float]:
@@ -33,7 +33,7 @@ def _exposures(name: str, value: Any, s: Config) -> tuple[float, float]:
 
 
 def _intercepts(name: str, value: Any, s: Config) -> float | list[float]:
-    """A public intercept: one number, or one for each of several classes."""
+    """A public intercept: one number, or one number per class."""
     scores = parse.listed(value)
     if scores is None:
         return _one(name, value, s)
@@ -66,7 +66,7 @@ def _one(name: str, value: Any, s: Config) -> float:
 
 
 def _finite(name: str, value: Any) -> float:
-    """A number that XGBoost, which keeps 32-bit floats, takes for finite."""
+    """A number that is finite as a 32-bit float, which is XGBoost's precision."""
     largest = float(np.finfo(np.float32).max)
     return parse.parse_number(name, value, low=-largest, high=largest)
 
@@ -102,7 +102,7 @@ _RULES = (
 
 
 def labels_request(s: Config, kind: str) -> dict[str, Any]:
-    """The labels that a release before the first tree reads, and their declared range."""
+    """Request for the labels, with their declared range, for a release before the first tree."""
     low, high = s.target if s.target is not None else (0.0, 0.0)
     request: dict[str, Any] = {"kind": kind}
     if s.objective.intervals and kind in ("regression", "range"):
@@ -113,7 +113,7 @@ def labels_request(s: Config, kind: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class LabelSums(Mechanism):
-    """Sums of the labels and of rows, from which the intercept follows.
+    """Sums of labels and rows, which determine the intercept.
 
     Proof: docs/proofs/sensitivity.md
     """
@@ -133,16 +133,16 @@ class LabelSums(Mechanism):
     rules = _RULES
 
     labels: LabelSumSizes  # the sums
-    draws: int = 1  # how often they are released, of labels clipped elsewhere each time
+    draws: int = 1  # number of releases, each with another clipping of the labels
 
     @classmethod
     def is_enabled(cls, s: Config) -> bool:
-        """Where the intercept is released. A count of the rows alone is asked for by `counts`."""
+        """Whether the intercept is released. :meth:`plan_section` can request only a row count."""
         return s.intercept == "released" or s.needs_label_mean
 
     @classmethod
     def default_share(cls, s: Config, given: Mapping[str, float]) -> float:
-        """More where the mean of a regression is not corrected after training."""
+        """A larger share if the mean of a regression is not corrected after training."""
         return _MEAN if s.kind == "regression" and not s["dp_mean_correction"] else _COUNT
 
     @classmethod
@@ -153,8 +153,8 @@ class LabelSums(Mechanism):
 
         Args:
             s: Checked settings.
-            counts: Whether the number of rows is released where no intercept is.
-            presence: Whether the cells that are present are released with them.
+            counts: Whether to release the number of rows if no intercept is released.
+            presence: Whether to release the number of present cells as well.
         """
         if not (cls.is_enabled(s) or counts):
             return {}
@@ -174,7 +174,7 @@ class LabelSums(Mechanism):
 
     @classmethod
     def from_plan(cls, plan: Mapping[str, Any], bound: RowBound) -> LabelSums | None:
-        """The sums of the request; the number of rows alone has the kind "rows"."""
+        """The sums of the request. The kind "rows" has only the number of rows."""
         request = plan["before"].get("intercept")
         if request is None:
             return None
@@ -182,7 +182,7 @@ class LabelSums(Mechanism):
 
     @property
     def label(self) -> str:
-        """Name of its events."""
+        """Name of the events."""
         return "rows" if self.labels.kind == "rows" else self.name
 
     @property
@@ -198,6 +198,6 @@ class LabelSums(Mechanism):
         return count_noise(self._measure(0)[0], budget.mu2, persons=self.persons)
 
     def event(self, noise: Noise, grid_bits: int, count: int) -> PlainEvent:
-        """Sums of the labels, or the number of rows."""
+        """The event of the label sums or of the number of rows."""
         sens2, coordinates = self._measure(noise.shift)
         return GaussianEvent(self.label, sens2, noise.sigma2, coordinates, count)

@@ -15,11 +15,11 @@ from .mechanism import DrawBudget, Mechanism, Noise, grid_sigma2, laplace_scale
 from .splits import NOISY_SUMS
 
 LEAF_NOISES = ("gaussian", "laplace", "output")
-_LARGEST_ALPHA = 1e12  # half widths
+_LARGEST_ALPHA = 1e12  # in half widths of the label range
 
 
 def _has_sums(s: Config) -> bool:
-    """Output perturbation releases no sums, by which signal could be told from noise."""
+    """Whether sums are released, which distinguish signal from noise; "output" releases values."""
     return bool(s["dp_leaf_noise"] != "output")
 
 
@@ -126,20 +126,20 @@ class Leaves(Mechanism):
     parameters = _PARAMETERS
     rules = _RULES
 
-    outputs: int = 1  # trees of a round on gradients of their own, K >= 1
+    outputs: int = 1  # outputs (classes, quantiles or targets) with separate gradients, K >= 1
     draws: int = 1  # trees of each output in one round
     depth: int = 0  # largest depth of a tree
     mechanism: str = "gaussian"  # noise on sums, "gaussian" or "laplace"; or on values, "output"
-    spread: bool = False  # whether persons count more whose rows are in several leaves
+    spread: bool = False  # whether persons with rows in several leaves count more
 
     @classmethod
     def is_enabled(cls, s: Config) -> bool:
-        """Where leaves are not read from the noisy sums of splits."""
+        """Whether leaves have noise of their own, unlike leaves of noisy histograms."""
         return not s.noisy_sums
 
     @classmethod
     def plan_section(cls, s: Config) -> dict[str, Any]:
-        """Figures of leaves that follow from several parameters."""
+        """Settings of leaves that depend on several parameters."""
         return {"leaf": {"alpha": s.alpha, "prior_max": s.prior_max, "spread": s.spread_leaves}}
 
     @classmethod
@@ -153,7 +153,7 @@ class Leaves(Mechanism):
 
     @property
     def gaussian(self) -> bool:
-        """Unless it is Laplace noise."""
+        """Whether the noise is Gaussian."""
         return self.mechanism == "gaussian"
 
     def sens2(self, grid_bits: int) -> int:
@@ -169,16 +169,16 @@ class Leaves(Mechanism):
         return leaf_sens(self.mechanism, self.bound, grid_bits, self.outputs)
 
     def noise(self, budget: DrawBudget, grid_bits: int) -> Noise:
-        """Noise on each sum, or on each value."""
+        """Noise on each sum or on each value."""
         if not self.gaussian:
             return Noise(scale=laplace_scale(self._sens1(grid_bits), budget.laplace))
         return Noise(sigma2=grid_sigma2(self.variance(budget, grid_bits)))
 
     def event(self, noise: Noise, grid_bits: int, count: int) -> PlainEvent:
-        """The leaves of one tree of each output.
+        """The event of the leaves of one tree of each output.
 
-        A row is in one leaf of a tree, and in the sum of all rows where that is released too. The
-        rows of a person may be in all leaves.
+        A row is in one leaf of a tree, and in the sum of all rows if that sum is released. The rows
+        of a person may be in all leaves.
         """
         if not self.gaussian:
             return LaplaceEvent(self.name, self._sens1(grid_bits), noise.scale, count)

@@ -1,7 +1,7 @@
-"""Plans: what a training releases, with how much noise, and the ledger events of that.
+"""Plans: the releases of a training, their noise and their ledger events.
 
-``Mechanisms.events`` is the only place where a plan becomes events. Calibration searches over it,
-the claim of a training and its ledger hold what it returns, and ``verify`` computes it again.
+Only ``Mechanisms.events`` converts a plan to events. Calibration searches over it, the claim and
+the ledger of a training contain its result, and ``verify`` recomputes it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ MECHANISMS: tuple[type[Mechanism], ...] = (
     Histograms,
     Leaves,
 )
-"""All mechanisms, in the order of the ledger: those before the rounds first."""
+"""All mechanisms in the order of the ledger: mechanisms before the rounds come first."""
 SHARE_NAMES = tuple(dict.fromkeys(kind.share for kind in MECHANISMS))
 """Names in ``dp_budget_shares``."""
 AnyMechanism = TypeVar("AnyMechanism", bound=Mechanism)
@@ -54,7 +54,7 @@ AnyMechanism = TypeVar("AnyMechanism", bound=Mechanism)
 
 @dataclass(frozen=True)
 class Mechanisms:
-    """The mechanisms of a plan, without their noise, and the rounds that draw them.
+    """The mechanisms of a plan without noise, and the rounds that draw them.
 
     Attributes:
         each: The mechanisms, in the order of the ledger.
@@ -62,7 +62,8 @@ class Mechanisms:
         rounds: Boosting rounds T >= 0.
         grid_bits: The gradient bound C is 2**grid_bits grid units.
         sampling_num: A round reads each row with probability sampling_num / 2**32.
-        ensemble: Rounds of an ensemble, which read disjoint parts of the rows; 1 for none.
+        ensemble: Number of rounds in an ensemble, which read disjoint parts of the rows; 1 without
+            ensembles.
 
     Examples:
         >>> from xgb_dp.accounting.sensitivity import RowBound
@@ -96,12 +97,12 @@ class Mechanisms:
         )
 
     def find(self, kind: type[AnyMechanism]) -> AnyMechanism | None:
-        """The mechanism of a kind; None without."""
+        """The mechanism of this class, or None."""
         return next((m for m in self.each if isinstance(m, kind)), None)
 
     @property
     def unit(self) -> str:
-        """Unit of privacy, "row" or "person"."""
+        """Privacy unit, "row" or "person"."""
         return PERSON if self.bound.of_person else ROW
 
     @property
@@ -111,19 +112,19 @@ class Mechanisms:
 
     @property
     def charged_rounds(self) -> int:
-        """Number of rounds that a row takes part in, one of each ensemble."""
+        """Number of rounds that a row takes part in: one round of each ensemble."""
         return -(-self.rounds // self.ensemble)
 
     @property
     def gaussian(self) -> bool:
-        """Whether any noise is Gaussian, which no pure epsilon bounds."""
+        """Whether any noise is Gaussian, which has no finite pure epsilon."""
         return any(mechanism.gaussian for mechanism in self.each)
 
     def events(self, noise: Mapping[str, Noise]) -> tuple[Event, ...]:
-        """Everything that the plan releases at most, in the order of the ledger.
+        """All releases that the plan permits, in the order of the ledger.
 
         Args:
-            noise: The integers of the samplers by name of the mechanism.
+            noise: Noise parameters by name of the mechanism.
         """
         once: list[Event] = []
         of_round: list[PlainEvent] = []
@@ -134,7 +135,7 @@ class Mechanisms:
         return tuple(with_unit(event, self.unit) for event in events)
 
     def _rounds_of(self, of_round: Sequence[PlainEvent]) -> Sequence[Event]:
-        """The events of all rounds, each of which releases `of_round` from the rows it reads."""
+        """The events of all rounds; each round releases `of_round` from the rows it reads."""
         if self.sampling_num < 1 << SAMPLE_BITS:
             rate = {"rate_num": self.sampling_num, "rate_bits": SAMPLE_BITS}
             rounds = {"mechanism": "poisson", **rate, "count": self.rounds}
@@ -145,7 +146,7 @@ class Mechanisms:
         return [event_from_json({**rounds, "events": [event.to_json() for event in of_round]})]
 
     def event_of_draw(self, draw: Mapping[str, Any]) -> Event:
-        """The event of a draw that the library has recorded, which names no sensitivity."""
+        """The event of a draw that the library recorded without its sensitivity."""
         if "events" in draw:
             inner = [self.event_of_draw(one).to_json() for one in draw["events"]]
             return event_from_json({**draw, "events": inner})
@@ -162,7 +163,7 @@ class Mechanisms:
         return event
 
     def check(self, event: Event) -> None:
-        """Refuse an event whose sensitivity is not the one of its mechanism."""
+        """Refuse an event with a sensitivity that differs from its mechanism's."""
         for one in event.events if isinstance(event, RoundsEvent) else (event,):
             try:
                 same = isinstance(one, PlainEvent) and self.with_sensitivity(one) == one
@@ -175,11 +176,11 @@ class Mechanisms:
                 )
 
     def with_sensitivity(self, event: PlainEvent) -> PlainEvent:
-        """An event of the same draws with the sensitivity of its mechanism."""
+        """The same draws as an event with the sensitivity of their mechanism."""
         return self._event(self._labelled(event.label), vars(event))
 
     def check_ranges(self) -> None:
-        """Refuse a range of a utility below the one that the bound leads to."""
+        """Refuse a utility range below the range that follows from the bound."""
         splits = self.find(Splits)
         if splits is not None:
             splits.check_range(self.grid_bits)
@@ -191,13 +192,13 @@ class Mechanisms:
         raise LedgerError(f"Something was released that the plan does not contain: {label!r}.")
 
     def _event(self, mechanism: Mechanism, drawn: Mapping[str, Any]) -> PlainEvent:
-        """The event of draws whose noise and number are recorded."""
+        """The event of draws with recorded noise and number."""
         integers = {name: drawn[name] for name in ("sigma2", "scale", "eps_num") if name in drawn}
         noise = Noise(**integers, shift=getattr(mechanism, "shift", 0))
         return with_unit(mechanism.event(noise, self.grid_bits, drawn["count"]), self.unit)
 
     def to_json(self) -> dict[str, Any]:
-        """The mechanisms as a ledger writes them."""
+        """The mechanisms in the ledger's JSON form."""
         return {
             "bound": asdict(self.bound),
             "mechanisms": {mechanism.name: mechanism.to_json() for mechanism in self.each},
@@ -235,7 +236,7 @@ class Mechanisms:
         return out
 
 
-# What a request shares with its plan: whose noise and pads it uses.
+# Fields that a request copies from its plan: unit, noise source and masking.
 _SHARED = ("unit", "test_key", "noise_free", "masking")
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "str": (str,),
@@ -250,7 +251,7 @@ _MOST_OF_ANY = 1 << 40
 
 
 def _read(kind: type[Any], data: Mapping[str, Any]) -> Any:
-    """An object with exactly these fields, each of its type and within its range."""
+    """Create an object from exactly its fields, and check their types and ranges."""
     if set(data) != {item.name for item in fields(kind)}:
         raise ValueError
     values = dict(data)
@@ -274,7 +275,7 @@ def _check_int(name: str, value: Any) -> None:
 
 @dataclass(frozen=True)
 class Plan:
-    """The plan of one training, as the library reads it. It never changes.
+    """The immutable plan of one training, as the library reads it.
 
     Attributes:
         text: The plan as JSON (``plugin_cpp/plan/plan.h``).
@@ -290,24 +291,24 @@ class Plan:
 
     @property
     def digest(self) -> str:
-        """SHA-256 by which a ledger claims the plan, and the library knows the claim."""
+        """SHA-256 that identifies the plan in the claim of a ledger."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
     @cached_property
     def mechanisms(self) -> Mechanisms:
-        """What it releases."""
+        """The mechanisms of the plan."""
         mechanisms = Mechanisms.from_plan(self.body)
         mechanisms.check_ranges()
         return mechanisms
 
     @property
     def noise(self) -> dict[str, Noise]:
-        """The integers of the samplers by name of the mechanism."""
+        """Noise parameters by name of the mechanism."""
         return {m.name: planned_noise(m, self.body) for m in self.mechanisms.each}
 
     @cached_property
     def events(self) -> tuple[Event, ...]:
-        """Everything that it releases at most, in the order of the ledger."""
+        """All releases that the plan permits, in the order of the ledger."""
         return () if self.body["noise_free"] else self.mechanisms.events(self.noise)
 
     def request(self, name: str) -> dict[str, Any]:
@@ -317,7 +318,7 @@ class Plan:
 
     @property
     def deciding(self) -> int:
-        """Number of its events before a plan is chosen."""
+        """Number of events before a plan is chosen."""
         return sum(mechanism.decides for mechanism in self.mechanisms.each)
 
 
@@ -330,11 +331,11 @@ def planned_noise(mechanism: Mechanism, plan: Mapping[str, Any]) -> Noise:
 
 
 def charged_events(ways: Sequence[Sequence[Event]], before: int = 1) -> tuple[Event, ...]:
-    """Events with which a training is charged that follows one of several plans.
+    """Events to charge for a training that follows one of several plans.
 
     Args:
         ways: The events of each plan.
-        before: Number of events before the plan is chosen, which all plans share.
+        before: Number of common events before the plan is chosen.
     """
     if len(ways) == 1:
         return tuple(ways[0])

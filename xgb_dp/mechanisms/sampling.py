@@ -1,4 +1,4 @@
-"""Rounds that read a random sample or a part of the rows: the parameters."""
+"""Parameters of rounds that read a random sample or a disjoint part of the rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SAMPLE_BITS = 32
 
 
 def _subsample(name: str, value: Any, s: Config) -> float:
-    """A whole number out of 2^32, which is what is drawn and accounted."""
+    """Round to a multiple of 2^-32, the precision of sampling and accounting."""
     rate = Number(0, 1, open_low=True)(name, value)
     return max(1, round(rate * 2**SAMPLE_BITS)) / 2**SAMPLE_BITS
 

@@ -1,4 +1,4 @@
-"""Choice of splits by the exponential mechanism."""
+"""Selection of splits by the exponential mechanism."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .mechanism import DrawBudget, Mechanism, Noise
 
 SPLITS = ("exponential", "random", "partial", "histogram")
 NOISY_SUMS = ("histogram", "partial")
-"""Choices of splits that read splits and leaves from the same noisy histograms."""
+"""Values of ``dp_split`` that use the same noisy histograms for splits and leaves."""
 SCORES = ("l1", "newton", "gain")
 EPS_BITS = 40
 _MAX_EPS_NUM = 2**47 - 1
@@ -28,21 +28,21 @@ _SHALLOW = {"max_depth": 4, "dp_tree_shape": "alternate", "max_bin": 64}
 
 
 def of_epsilon(s: Config) -> dict[str, Any]:
-    """What the default makes of epsilon, which is public: the trees of a classifier.
+    """Default tree parameters of a classifier, which depend on the public epsilon.
 
-    From epsilon 1 on the leaves of deeper trees stand out of the noise; docs/accuracy.md has the
-    evidence. A user who chooses any parameter of the trees has the defaults of small epsilon.
+    For epsilon >= 1, the leaves of deeper trees exceed the noise; docs/accuracy.md has the
+    evidence. If the user sets any tree parameter, the defaults for small epsilon apply.
     """
     if s["dp_preset"] != "default" or s.kind == "regression" or set(s.given) & OF_TREES:
         return {}
     trees = dict(_DEEP if s.unit_epsilon >= 1.0 else _SHALLOW)
-    if "dp_candidates" in s.given:  # bins are also the cells of other candidates
+    if "dp_candidates" in s.given:  # max_bin also sets the cells of other candidates
         del trees["max_bin"]
     return {name: value for name, value in trees.items() if name not in s.given}
 
 
 def of_trees(name: str) -> Callable[[Config], Any]:
-    """Default of a parameter of the trees."""
+    """Default of a tree parameter, as a function of the settings."""
 
     def value(s: Config) -> Any:
         return of_epsilon(s).get(name, _SHALLOW[name])
@@ -51,14 +51,14 @@ def of_trees(name: str) -> Callable[[Config], Any]:
 
 
 def _class_trees(s: Config) -> str:
-    """Joint where trees of several classes or quantiles have the selections of the default."""
+    """Default: "joint" if trees of several classes or quantiles use the default selections."""
     selected = s["dp_split"] == "exponential" and s["dp_score"] == "l1"
     bounded = s.trees_per_round > 1 and s["dp_gradient_clip"] == "prediction"
     return "joint" if s["dp_preset"] == "default" and selected and bounded else "per_class"
 
 
 def _complete(s: Config) -> bool:
-    """Whether selections alone make trees, complete to max_depth."""
+    """Whether only selections grow the trees, complete to max_depth."""
     return s["dp_split"] == "exponential" and not s["dp_no_split"]
 
 
@@ -154,7 +154,7 @@ _RULES = (
 
 @dataclass(frozen=True)
 class Splits(Mechanism):
-    """Selections of one round that a row takes part in, on its way down every tree.
+    """Selections of one round on the path of a row through every tree.
 
     Proof: docs/proofs/exponential-mechanism.md
     """
@@ -172,19 +172,19 @@ class Splits(Mechanism):
 
     selections: int  # number of selections, > 0
     score: str = "l1"  # utility of a split
-    score_clip: float = 0.0  # its clip of the leaf weight
+    score_clip: float = 0.0  # clip of the leaf weight in the score
     joint: bool = False  # whether one selection serves the trees of all classes
     depth: int = 0  # largest depth of a tree
-    range: int = 0  # range of the utility, with which selections are drawn; 0 before the grid
+    range: int = 0  # utility range that the selections use; 0 before the grid is known
 
     @classmethod
     def is_enabled(cls, s: Config) -> bool:
-        """Where splits are chosen by looking at the rows."""
+        """Whether splits are selected from the rows."""
         return bool(s["dp_split"] == "exponential")
 
     @classmethod
     def plan_section(cls, s: Config) -> dict[str, Any]:
-        """Its noise alone."""
+        """Only the noise."""
         return {"selection": {}}
 
     @classmethod
@@ -205,7 +205,7 @@ class Splits(Mechanism):
         )
 
     def check_range(self, grid_bits: int) -> None:
-        """Refuse a range below the one that the bound leads to, with which choices cost more."""
+        """Refuse a range below the bound's: the privacy loss of a selection would exceed eps0."""
         least = range_int(
             self.score, self.bound, grid_bits, self.score_clip, joint=self.joint, depth=self.depth
         )
@@ -216,7 +216,7 @@ class Splits(Mechanism):
 
     @property
     def draws(self) -> int:
-        """All selections of a round."""
+        """Number of selections in a round."""
         return self.selections
 
     def noise(self, budget: DrawBudget, grid_bits: int) -> Noise:
@@ -224,18 +224,18 @@ class Splits(Mechanism):
         return Noise(eps_num=min(max(1, math.floor(budget.selection * 2**EPS_BITS)), _MAX_EPS_NUM))
 
     def event(self, noise: Noise, grid_bits: int, count: int) -> PlainEvent:
-        """The selections on the way of one row."""
+        """The event of the selections on the path of one row."""
         return ExponentialEvent(self.name, noise.eps_num, EPS_BITS, count)
 
 
 def plan_range(plan: Mapping[str, Any], bound: RowBound) -> int:
-    """Range of the utility of splits under the bound and the grid of a plan."""
+    """Range of the split utility under the bound and the grid of a plan."""
     places = {"joint": plan["class_trees"] == "joint", "depth": plan["depth"]}
     return range_int(plan["score"], bound, plan["grid_bits"], float(plan["score_clip"]), **places)
 
 
 def finest_grid(score: str, bound: RowBound, tau: float, **places: Any) -> int:
-    """Bits of the finest grid on which the range of a score fits the exponential mechanism."""
+    """Bits of the finest grid on which the utility range is below ``MAX_RANGE``."""
     for bits in range(18, 3, -1):
         if range_int(score, bound, bits, tau, **places) < MAX_RANGE:
             return bits
