@@ -1,4 +1,4 @@
-"""What a parameter is: the values that it takes, a row of the table, and a rule between rows.
+"""Building blocks of parameters: readers of values, rows of the parameter table, and rules.
 
-Which parameters there are is said by the releases that have them, and by ``request``.
+The mechanisms and ``request`` define the parameters themselves.
 """

@@ -2,10 +2,9 @@
 
 The privacy effect of a parameter is one of
 
-- ``public``: the value is taken as known to everybody; it must not be chosen by looking at the
-  data;
-- ``spends budget``: it decides how much privacy is spent, or on what;
-- ``free post-processing``: it acts on already released values only.
+- ``public``: the value is public and must not depend on the data;
+- ``spends budget``: it affects the amount of privacy budget or its allocation;
+- ``free post-processing``: it acts only on values that are already released.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from .parse import Reader
 
 
 class Config(Protocol):
-    """Checked parameters by name, ``config["eta"]``, and public facts that follow from them.
+    """Checked parameters by name, ``config["eta"]``, and public values derived from them.
 
     :class:`xgb_dp.request.settings.Settings` implements it.
     """
@@ -32,7 +31,7 @@ class Config(Protocol):
 
     @property
     def given(self) -> Mapping[str, Any]:
-        """Values that the user and the preset have set, by name."""
+        """Values set by the user or the preset, by name."""
 
     @property
     def schema(self) -> Any:
@@ -48,7 +47,7 @@ class Config(Protocol):
 
     @property
     def unit(self) -> str:
-        """Unit of privacy, "row" or "person"."""
+        """Privacy unit, "row" or "person"."""
 
     @property
     def delta(self) -> float:
@@ -56,7 +55,7 @@ class Config(Protocol):
 
     @property
     def privacy_unit(self) -> Unit:
-        """The unit of privacy and the group size of the target."""
+        """The privacy unit and group size of the target."""
 
     @property
     def unit_epsilon(self) -> float:
@@ -72,11 +71,11 @@ class Config(Protocol):
 
     @property
     def objective(self) -> Any:
-        """The objective: its labels, its intercept and its loss."""
+        """The objective: labels, intercept and loss."""
 
     @property
     def loss(self) -> Any:
-        """The loss of the library; None where XGBoost computes the gradients."""
+        """The loss of the library; None if XGBoost computes the gradients."""
 
     @property
     def kind(self) -> str:
@@ -84,7 +83,7 @@ class Config(Protocol):
 
     @property
     def squared(self) -> bool:
-        """Whether the loss is the squared error, where every row has the same Hessian."""
+        """Whether the loss is the squared error, with the same Hessian for every row."""
 
     @property
     def classes(self) -> int:
@@ -100,7 +99,7 @@ class Config(Protocol):
 
     @property
     def target(self) -> tuple[float, float] | None:
-        """Range of the label; None for classes and several labels."""
+        """Range of the label; None for classes or several labels."""
 
     @property
     def targets(self) -> tuple[tuple[float, float], ...]:
@@ -108,7 +107,7 @@ class Config(Protocol):
 
     @property
     def label_bounds(self) -> tuple[float, float]:
-        """Range in which labels are summed."""
+        """Range to which labels are clipped before they are summed."""
 
     @property
     def half_width(self) -> float:
@@ -132,11 +131,11 @@ class Config(Protocol):
 
     @property
     def intercept_kind(self) -> str:
-        """Kind of the label sums from which the intercept follows."""
+        """Kind of the label sums that determine the intercept."""
 
     @property
     def needs_label_mean(self) -> bool:
-        """Whether the loss takes means of the labels from label sums."""
+        """Whether the loss needs label means from label sums."""
 
     @property
     def exposures(self) -> tuple[float, float] | None:
@@ -152,7 +151,7 @@ class Config(Protocol):
 
     @property
     def starts_from_columns(self) -> bool:
-        """Whether the first trees follow from column sums."""
+        """Whether column sums determine the first trees."""
 
     @property
     def counts_weights(self) -> bool:
@@ -172,11 +171,11 @@ class Config(Protocol):
 
     @property
     def spread_leaves(self) -> bool:
-        """Whether persons count more whose rows are in several leaves."""
+        """Whether persons with rows in several leaves count more."""
 
     @property
     def noisy_sums(self) -> bool:
-        """Whether splits and leaves are read from the same noisy histograms."""
+        """Whether the same noisy histograms determine splits and leaves."""
 
     @property
     def sampling_num(self) -> int:
@@ -193,7 +192,7 @@ FREE = "free post-processing"
 
 
 class Table(Enum):
-    """Tables of docs/parameters.md in their order, by what brought the parameters."""
+    """Tables of docs/parameters.md, in order, by the origin of the parameters."""
 
     USUAL = "Parameters of most trainings"
     DEFAULT = "The default, in detail"
@@ -206,61 +205,61 @@ class Table(Enum):
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter."""
+    """A row of the parameter table."""
 
     name: str  # name in the user's dictionary
-    meaning: str  # what it means
-    read: Reader  # reads and checks a value; its text says which values there are
-    default: Any  # what holds when it is unset: a value, or a function of the settings read so far
+    meaning: str  # description for the parameter table
+    read: Reader  # reads and checks a value; ``str(read)`` describes the valid values
+    default: Any  # default: a value, or a function of the settings read so far
     effect: str  # privacy effect: ``public``, ``spends budget`` or ``free post-processing``
-    page: str  # where its proof or explanation is: a page of ``docs/``, or XGBoost
-    table: Table = Table.USUAL  # where the page of parameters lists it
-    unit: str = ""  # its unit
-    values: str = ""  # the values it takes in words, where the reader's own text does not do
-    shown: str = ""  # the default in words, where it is a function
-    aliases: tuple[str, ...] = ()  # other accepted names (XGBoost's own aliases)
-    # where the plan has it (``plugin_cpp/plan/plan.h``), if it travels there as it is
+    page: str  # proof or explanation: a page of ``docs/``, or XGBoost
+    table: Table = Table.USUAL  # table of docs/parameters.md
+    unit: str = ""  # unit of the value
+    values: str = ""  # valid values in words, if the description of the reader does not fit
+    shown: str = ""  # default in words, if it is a function
+    aliases: tuple[str, ...] = ()  # other accepted names (XGBoost's aliases)
+    # path in the plan (``plugin_cpp/plan/plan.h``), if the plan contains the value unchanged
     plan: str = ""
     xgboost: bool = False  # whether XGBoost reads it as well
-    recorded: bool = True  # whether the public record of a model has it among its hyperparameters
+    recorded: bool = True  # whether the public record lists it among the hyperparameters
 
     def value(self, settings: Config) -> Any:
-        """What holds in these settings."""
+        """The checked value in these settings, or the default."""
         if self.name in settings.given:
             return self.read(spelt(self.name), settings.given[self.name], settings)
         return self.default(settings) if callable(self.default) else self.default
 
     @property
     def domain(self) -> str:
-        """The values it takes, in words."""
+        """The valid values, in words."""
         return self.values or str(self.read)
 
     @property
     def unset(self) -> str:
-        """What holds when it is unset, in words."""
+        """The default, in words."""
         return self.shown or repr(self.default)
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A demand on parameters."""
+    """A constraint between parameters."""
 
     name: str  # short name
-    broken: Callable[[Config], bool]  # whether settings break it
-    # what does not go together, why, and how to mend it. ``{name}`` stands for the value of a
-    # parameter, and the same with backticks inside the braces for its name
+    broken: Callable[[Config], bool]  # whether settings violate the rule
+    # the conflict, its reason and the fix. ``{name}`` is replaced by the value of a parameter, and
+    # ``{`name`}`` by its spelling
     message: str
-    # :class:`PrivacyRefusal` where the combination would not be private, or is not proved to be
+    # :class:`PrivacyRefusal` if the combination is not private or not proved to be private
     error: type[PrivacyError] = PrivacyParameterError
 
     def check(self, settings: Config) -> None:
-        """Raise its error if the settings break it."""
+        """Raise the error if the settings violate the rule."""
         if self.broken(settings):
             raise self.error(self.message.format_map(_Fields(settings)))
 
 
 class _Fields(dict[str, Any]):
-    """What the message of a rule may show."""
+    """Values and names of parameters for the message of a rule."""
 
     def __init__(self, settings: Config) -> None:
         super().__init__()

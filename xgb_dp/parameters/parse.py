@@ -1,7 +1,7 @@
-"""Readers of user-given values: each checks one value and names the parameter at fault.
+"""Readers of user input: each checks one value, and errors name the parameter.
 
-Whatever a caller hands in, even an object whose methods raise, ends as a value or as an error of
-ours. Messages show the type of a value, or the value itself where it is a number or a text.
+Every input, even an object with methods that raise, gives a value or a ``PrivacyParameterError``.
+Messages show the type of a value, or the value itself if it is a number or a string.
 """
 
 from __future__ import annotations
@@ -17,48 +17,48 @@ import numpy as np
 from ..errors import PrivacyParameterError
 
 Reader = Callable[[str, Any, Any], Any]
-"""Reads one value: name of the parameter, what the user gave, and the settings read so far."""
+"""Reads one value. Arguments: parameter name, user value, and the settings read so far."""
 
 
 class OpenRounds(int):
-    """A number of rounds that nobody has given: the plan may follow how many rows there are."""
+    """A default number of rounds: the plan may depend on the number of rows."""
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two parameter values are equal; arrays never are."""
+    """Whether two parameter values are equal; arrays are never equal."""
     try:
         return bool(a == b)
-    except Exception:  # an object of the caller may do anything
+    except Exception:  # methods of user objects may raise anything
         return False
 
 
 def listed(value: Any) -> list[Any] | None:
-    """The entries of a list, a tuple or an array of one dimension; None for anything else."""
+    """The entries of a list, tuple or one-dimensional array; None for other values."""
     if isinstance(value, np.ndarray):
         return list(value) if value.ndim == 1 else None
     if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
         return None
     try:
         return list(value)
-    except Exception:  # an object of the caller may do anything
+    except Exception:  # methods of user objects may raise anything
         return None
 
 
 def mapped(value: Any) -> dict[Any, Any] | None:
-    """The entries of a mapping; None for anything else."""
+    """The entries of a mapping; None for other values."""
     try:
         return dict(value.items()) if isinstance(value, Mapping) else None
-    except Exception:  # an object of the caller may do anything
+    except Exception:  # methods of user objects may raise anything
         return None
 
 
 def shown(value: Any) -> str:
-    """A text as Python writes it, in which no character is out of place; else the type."""
+    """The ``repr`` of the first 60 characters of a string; the type of other values."""
     return repr(str.__str__(value)[:60]) if isinstance(value, str) else f"a {type(value).__name__}"
 
 
 def _digits(number: float, form: str = "") -> str:
-    """A number as people write it: whole ones up to a million without a point."""
+    """Format a number; integers up to 2^20 have no decimal point."""
     if math.isfinite(number) and number == int(number) and abs(number) <= 1 << 20:
         return str(int(number))
     return format(number, form)
@@ -76,7 +76,7 @@ class Number:
     whole: bool = False
 
     def __call__(self, name: str, value: Any, settings: Any = None) -> float:
-        """The number, or an error that names the parameter."""
+        """Return the number, or raise an error that names the parameter."""
         kind = "whole" if self.whole else "finite" if self.finite and math.isinf(self.high) else ""
         expected = (
             f"{_tick(name)} must be {' '.join(filter(None, ('a', kind, 'number', self._range())))}"
@@ -87,7 +87,7 @@ class Number:
             number = float(value)
         except OverflowError:
             raise PrivacyParameterError(f"{expected}; got a number beyond 1e308.") from None
-        except Exception:  # an object of the caller may do anything
+        except Exception:  # methods of user objects may raise anything
             raise PrivacyParameterError(f"{expected}; got a {type(value).__name__}.") from None
         below = number <= self.low if self.open_low else number < self.low
         above = number >= self.high if self.open_high else number > self.high
@@ -97,7 +97,7 @@ class Number:
         return number
 
     def _range(self) -> str:
-        """The range in words; empty where every number will do."""
+        """The range in words; empty if unlimited."""
         least, most = _digits(self.low, ".6g"), _digits(self.high, ".6g")
         closed = math.isfinite(self.low) and math.isfinite(self.high)
         if closed and not (self.open_low or self.open_high):
@@ -120,13 +120,13 @@ class Number:
 
 @dataclass(frozen=True)
 class Whole:
-    """Reads a whole number from `low` to `high`."""
+    """Reads an integer from `low` to `high`."""
 
     low: int
     high: int
 
     def __call__(self, name: str, value: Any, settings: Any = None) -> int:
-        """The number, or an error that names the parameter."""
+        """Return the integer, or raise an error that names the parameter."""
         return int(Number(self.low, self.high, whole=True)(name, value))
 
     def __str__(self) -> str:
@@ -134,28 +134,28 @@ class Whole:
 
 
 def parse_number(name: str, value: Any, **limits: Any) -> float:
-    """A real number within the limits of :class:`Number`, or an error that names the parameter."""
+    """Read a real number within the limits of :class:`Number`; errors name the parameter."""
     return Number(**limits)(name, value)
 
 
 def parse_probability(name: str, value: Any) -> float:
-    """A number in (0, 1), or an error that names the parameter."""
+    """Read a number in (0, 1); errors name the parameter."""
     return parse_number(name, value, low=0.0, high=1.0, open_low=True, open_high=True)
 
 
 def parse_target(epsilon: Any, delta: Any) -> tuple[float, float]:
-    """What a release may cost: epsilon above 0, and delta in (0, 1)."""
+    """Read a target (epsilon, delta): epsilon above 0, and delta in (0, 1)."""
     number = parse_number("epsilon", epsilon, low=0.0, open_low=True)
     return number, parse_probability("delta", delta)
 
 
 def parse_int(name: str, value: Any, low: int, high: int) -> int:
-    """A whole number in [low, high], or an error that names the parameter."""
+    """Read an integer in [low, high]; errors name the parameter."""
     return Whole(low, high)(name, value)
 
 
 def parse_range(name: str, value: Any) -> tuple[float, float]:
-    """A pair (low, high) of finite numbers with low < high; errors name the parameter."""
+    """Read a pair (low, high) of finite numbers with low < high; errors name the parameter."""
     pair = listed(value)
     if pair is None or len(pair) != 2:
         raise PrivacyParameterError(
@@ -178,7 +178,7 @@ class Flag:
     """Reads a bool, or 0, 1, 'true', 'false'."""
 
     def __call__(self, name: str, value: Any, settings: Any = None) -> bool:
-        """The truth value, or an error that names the parameter."""
+        """Return the bool, or raise an error that names the parameter."""
         if isinstance(value, (bool, np.bool_)) or (isinstance(value, int) and value in (0, 1)):
             return bool(value)
         words = {"true": True, "false": False, "1": True, "0": False}
@@ -197,12 +197,12 @@ parse_flag = Flag()
 
 @dataclass(frozen=True)
 class OneOf:
-    """Reads one of some names."""
+    """Reads one of `names`."""
 
     names: tuple[str, ...]
 
     def __call__(self, name: str, value: Any, settings: Any = None) -> str:
-        """The name, or an error that lists all."""
+        """Return the name, or raise an error that lists all names."""
         if isinstance(value, str) and value in self.names:
             return self.names[self.names.index(value)]
         raise PrivacyParameterError(
@@ -216,13 +216,13 @@ class OneOf:
 
 @dataclass(frozen=True)
 class FileName:
-    """Reads the name of a file, which is not opened here."""
+    """Reads a file name without opening the file."""
 
     def __call__(self, name: str, value: Any, settings: Any = None) -> str:
-        """The name, or an error that does not show it."""
+        """Return the name, or raise an error that does not show it."""
         try:
             path = os.fspath(value)
-        except Exception:  # an object of the caller may do anything
+        except Exception:  # methods of user objects may raise anything
             path = b""
         if not isinstance(path, str) or not path or "\0" in path:
             raise PrivacyParameterError(
@@ -235,7 +235,7 @@ class FileName:
 
 
 def plain(name: str, value: Any, settings: Any = None) -> Any:
-    """What XGBoost reads itself, as it is: a number, a truth value, a text or a list of texts."""
+    """Pass a value through to XGBoost: a number, a bool, a string, or a list of such values."""
     if isinstance(value, list):
         entries = listed(value)
         if entries is not None:
