@@ -1,9 +1,9 @@
-"""Calibration: the noise of every mechanism for an (epsilon, delta), always on the safe side.
+"""Calibrates the noise of every mechanism to an (epsilon, delta), always on the safe side.
 
-Budgets are divided in mu^2, in which Gaussians add up exactly. A selection of range eps0 costs
-about eps0^2 / 4, and Laplace noise of pure epsilon costs about epsilon^2. The pure accountant
+Budget shares are shares of mu^2, in which Gaussians add up exactly. A selection of range eps0 costs
+about eps0^2 / 4, and Laplace noise of a pure epsilon costs about epsilon^2. The pure accountant
 divides epsilon itself. Every integer is rounded to more noise. The search certifies the epsilon of
-the very integers that the trainer will use, so no approximation enters the guarantee.
+exactly the integers that the trainer uses, so no approximation enters the guarantee.
 """
 
 from __future__ import annotations
@@ -23,28 +23,29 @@ from .mechanisms.plan import SHARE_NAMES, Mechanisms
 from .mechanisms.sampling import SAMPLE_BITS
 
 _MIN_GRID_BITS, _MAX_GRID_BITS = 4, 20
-# Log epsilon grows about as log mu while mu is small, and twice as fast where mu is large.
+# The slope of log epsilon over log mu is about 1 for small mu and 2 for large mu.
 _STEEPEST, _STEEPEST_LOUD, _LOUD = 1.0, 2.0, math.log(10.0)
 _LOWEST, _AIM, _HIGHEST = 0.998, 0.9994, 1.0  # certified epsilon / target
-_BELOW = -0.0015  # log of where the search for a family begins: its curve takes long
+_BELOW = -0.0015  # offset of the first log mu for families, whose curves are expensive
 
 Found = TypeVar("Found", "Calibration", "FamilyCalibration")
 Shares = tuple[tuple[str, float], ...]
-"""Fractions of mu^2 by name of a share; hashable."""
+"""Pairs of names and fractions of mu^2; hashable."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Noise of every mechanism, as the integers that the samplers take.
+    """Noise of every mechanism, as integer parameters of the samplers.
 
-    ``calibration["leaves"].sigma2`` is that of a mechanism; one that is not released has noise 0.
+    ``calibration["leaves"].sigma2`` is the noise variance of the leaves; disabled mechanisms have
+    noise 0.
 
     Attributes:
         grid_bits: Gradients are integers in units of C / 2**grid_bits.
-        epsilon: Certified epsilon of the whole, at most the target; infinite without noise.
+        epsilon: Certified epsilon of the training, at most the target; infinite without noise.
         delta: Target failure probability.
         noise: Noise by name of the mechanism.
-        events: The events of the ledger when the training is complete.
+        events: The ledger events of the complete training.
 
     Examples:
         >>> from xgb_dp.accounting.sensitivity import RowBound
@@ -70,10 +71,10 @@ class Calibration:
 
 @dataclass(frozen=True)
 class FamilyCalibration:
-    """Noise of several plans, of which one is taken after their common first release."""
+    """Noise of alternative plans with a common first release, which selects the plan."""
 
-    plans: tuple[Calibration, ...]  # noise of each, with the same noise of the first release
-    event: ChoiceEvent  # charged to the ledger, whichever plan is taken
+    plans: tuple[Calibration, ...]  # noise of each plan, equal for the first release
+    event: ChoiceEvent  # event of the ledger, for every choice
     epsilon: float  # certified epsilon of the choice
 
     @property
@@ -90,23 +91,23 @@ def calibrate(
     accountant: str = "exact",
     group: int = 1,
 ) -> Calibration:
-    """Smallest noise whose certified epsilon at `delta` is at most `epsilon`.
+    """Find the smallest noise with a certified epsilon of at most `epsilon` at `delta`.
 
-    It is a function of public numbers only, so it answers from memory what it has found before.
-    Many trainings with the same parameters are calibrated once.
+    All arguments are public, so results are cached: trainings with equal parameters are calibrated
+    once.
 
     Args:
-        mechanisms: Everything that is released.
-        shares: Fractions of mu^2 by name of a share, >= 0. A share of something that is not
-            released goes to the others in proportion.
+        mechanisms: All mechanisms of the training.
+        shares: Fractions of mu^2 by name of a share, >= 0. Shares of disabled mechanisms go to the
+            others in proportion.
         epsilon: Target in nats, > 0; infinite for a plan without noise.
-        delta: In (0, 1); 0 too where no noise is Gaussian.
-        accountant: Name of the accountant that certifies it, see
+        delta: In (0, 1); 0 is also valid without Gaussian noise.
+        accountant: Name of the certifying accountant, see
             :data:`xgb_dp.accounting.ACCOUNTANTS`.
-        group: Rows added or removed together for which it is the target, >= 1.
+        group: Number of rows added or removed together, to which the target applies; >= 1.
 
     Returns:
-        Calibration: Its certified epsilon is within [0.99, 1] of the target, as a rule above 0.998.
+        Calibration: Its certified epsilon / target is in [0.99, 1], usually above 0.998.
 
     Raises:
         BudgetError: No noise on the supported grids meets the target, shares do not fit, or the
@@ -154,7 +155,7 @@ def _calibrate(
     linear = accountant == "pure"
 
     def certified(guess: float) -> Calibration:
-        total = math.exp(guess) / group  # mu and pure epsilon grow with the group, about
+        total = math.exp(guess) / group  # mu and pure epsilon are about proportional to the group
         noise = noise_of_total(mechanisms, shares, total if linear else total**2, linear=linear)
         return replace(noise, epsilon=_epsilon(noise.events, delta, accountant, group), delta=delta)
 
@@ -169,10 +170,10 @@ def calibrate_family(
     accountant: str = "exact",
     group: int = 1,
 ) -> FamilyCalibration:
-    """Smallest noise for which one of several plans may be taken once a first release is known.
+    """Find the smallest noise for alternative plans, if the first release selects the plan.
 
-    All of them have the same mu^2 in total, and the first release takes the same part of it. So it
-    has the same noise whichever plan follows.
+    All plans have the same total mu^2, and the first release has the same share in each plan.
+    Therefore its noise does not depend on the plan.
 
     Proof: docs/proofs/choice.md
     """
@@ -218,7 +219,7 @@ def _epsilon(events: Sequence[Event], delta: float, accountant: str, group: int)
 
 
 def _check_accountant(mechanisms: Mechanisms, accountant: str) -> None:
-    """Refuse an accountant that would answer infinity whatever the noise."""
+    """Refuse an accountant whose epsilon is infinite for every amount of noise."""
     if accountant not in ACCOUNTANTS:
         raise ValueError(f"`accountant` must be one of {', '.join(ACCOUNTANTS)}.")
     if accountant == "pure" and mechanisms.gaussian:
@@ -243,7 +244,7 @@ def _search(
     linear: bool = False,
     below: float = 0.0,
 ) -> Found:
-    """Root search for the mu of the group, or its pure epsilon, with its progress."""
+    """Search for the mu or pure epsilon of the group, and report progress."""
     guess = math.log(epsilon if linear or delta == 0.0 else gaussian_mu(epsilon, delta)) + below
     with progress("calibrate") as step:
         return _searched(certified, guess, epsilon, delta, step)
@@ -252,7 +253,7 @@ def _search(
 def _searched(
     certified: Callable[[float], Found], guess: float, epsilon: float, delta: float, step: Step
 ) -> Found:
-    """Search a log mu; epsilon grows with it, and some mu fits no grid."""
+    """Search for a log mu. Epsilon increases with mu, and a small mu may fit no grid."""
     best: Found | None = None
     refusal: BudgetError | None = None
     low: tuple[float, float | None] | None = None  # (log mu, log of certified epsilon / target)
@@ -279,7 +280,7 @@ def _searched(
             if ratio > _HIGHEST:
                 high = (guess, log_ratio)
             elif best is not None and best is not plan and best.events == plan.events:
-                break  # the least noise there is
+                break  # the noise has reached its minimum
             else:
                 low = (guess, log_ratio)
         guess = _next_guess(low, high, aim, slope, bisect=attempt % 3 == 2)
@@ -301,9 +302,9 @@ def _next_guess(
     *,
     bisect: bool,
 ) -> float:
-    """The next log mu to try, from the best points on either side."""
+    """The next log mu, from the best points on either side."""
     if low is None or high is None:
-        # Epsilon grows about in proportion to mu, or as it did from the last two.
+        # Extrapolate with the slope of the last two points, initially 1.
         mu, log_ratio = low or high or (0.0, aim)
         return mu + (2.0 if log_ratio is None else max(-2.0, min(2.0, (aim - log_ratio) / slope)))
     width = high[0] - low[0]
@@ -316,7 +317,7 @@ def _next_guess(
 
 
 def _shares_of(mechanisms: Mechanisms, shares: Mapping[str, float]) -> Shares:
-    """Shares of each mechanism by its name, which sum to 1."""
+    """Shares by name of the mechanism, which sum to 1."""
     if not set(shares) <= set(SHARE_NAMES):
         raise BudgetError(
             "`dp_budget_shares` names a release that does not exist. Its names are "
@@ -336,10 +337,10 @@ def _shares_of(mechanisms: Mechanisms, shares: Mapping[str, float]) -> Shares:
 def noise_of_total(
     mechanisms: Mechanisms, shares: Shares, total: float, *, linear: bool = False
 ) -> Calibration:
-    """The integers for a total budget, rounded to more noise. Their epsilon is not known yet.
+    """Noise parameters for a total budget, rounded to more noise. The epsilon is not yet certified.
 
     Args:
-        mechanisms: Everything that is released.
+        mechanisms: All mechanisms of the training.
         shares: Fractions of the total by name of the mechanism.
         total: mu^2, or a pure epsilon.
         linear: Whether the total is a pure epsilon.
@@ -359,10 +360,10 @@ def noise_of_total(
 
 
 def _amplification(mechanisms: Mechanisms, each: float, *, linear: bool) -> float:
-    """How much more a round may spend that reads a sample of the rows; it bounds nothing.
+    """Approximate factor by which sampling increases the budget of a round; not a bound.
 
-    With many rounds q^2 (e^(mu^2) - 1) is left of mu^2 (Bu, Dong, Long and Su 2020). A row is in
-    one round of an ensemble, and pays for that round.
+    Over many rounds, sampling reduces mu^2 to q^2 (e^(mu^2) - 1) (Bu, Dong, Long and Su 2020). In
+    an ensemble, a row is in one round and only this round counts.
     """
     rate = mechanisms.sampling_num / 2**SAMPLE_BITS
     if rate == 1.0 or each <= 0.0:
@@ -373,7 +374,7 @@ def _amplification(mechanisms: Mechanisms, each: float, *, linear: bool) -> floa
 
 
 def _finest_grid(mechanisms: Mechanisms, budgets: Mapping[str, DrawBudget]) -> int:
-    """Bits of the finest grid on which the noise of Gaussian sums fits."""
+    """Bits of the finest grid that can represent the noise of all Gaussian sums."""
     if not _MIN_GRID_BITS <= mechanisms.grid_bits <= _MAX_GRID_BITS:
         raise ValueError(f"`grid_bits` must lie in [{_MIN_GRID_BITS}, {_MAX_GRID_BITS}].")
     for bits in range(mechanisms.grid_bits, _MIN_GRID_BITS - 1, -1):

@@ -1,9 +1,9 @@
-"""Draws everything that an evaluation, a selection and a look at columns release of private rows.
+"""Noisy sums of private rows for evaluation, private selection and column discovery.
 
-Callers hand in exact cells, texts or numbers of rows, and whose the rows are. A unit, which is a
-row or a person with all their rows, counts as one row at most: the weights that hold this are
-computed here, from the ids alone. The events follow from the same fields as the bound and the
-noise, so a caller cannot book less than what is drawn.
+Callers pass the exact cells, strings or numbers of rows, and the person of each row. A privacy unit
+(a row, or a person with all their rows) counts as at most one row; this module computes the
+necessary weights from the ids alone. Events are derived from the same fields as the bound and the
+noise, so a caller cannot charge less than the drawn noise costs.
 
 Proofs: docs/proofs/evaluation.md, docs/proofs/selection.md, docs/proofs/discovery.md
 """
@@ -31,17 +31,17 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 Codes: TypeAlias = npt.NDArray[np.uint32]
 
 MOST_SIGMA2 = 1 << 56
-"""Largest parameter of the noise that the sampler takes."""
+"""Largest noise parameter of the sampler."""
 LEVELS = 13
 """Levels of a quantile tree: sign, exponent and 3 bits of the fraction, an eighth of an octave."""
 _MAX_BIN = 64
-_FEWER_ROWS = 1 << 32  # of which every sum stays within 64 bits, see Layout
+_FEWER_ROWS = 1 << 32  # with fewer rows, every sum fits 64 bits, see Layout
 _REPORT = "This is a defect of xgb_dp: please report it."
 _MORE = f"This would release more than was booked, or for another unit of privacy. {_REPORT}"
 
 
 def _check_rows(columns: Iterable[npt.NDArray[Any]], persons: Codes | None) -> None:
-    """Every column has one entry for each row, and every row belongs to one person."""
+    """Require one entry per row in every column, and one person per row."""
     arrays = [*columns, *(() if persons is None else (persons,))]
     if any(array.ndim != 1 for array in arrays) or len(set(map(len, arrays))) > 1:
         raise LedgerError(f"A row would count several times. Nothing was released. {_REPORT}")
@@ -50,7 +50,7 @@ def _check_rows(columns: Iterable[npt.NDArray[Any]], persons: Codes | None) -> N
 
 
 def weights(persons: Codes | None, rows: int, shift: int) -> Ints:
-    """What each row weighs: 2**shift, or an equal part of it for each row of a person."""
+    """Weight of each row: 2**shift, divided equally among the rows of a person."""
     if persons is None:
         return np.full(rows, 1 << shift, dtype=np.int64)
     return (1 << shift) // np.bincount(persons)[persons] if rows else np.zeros(0, dtype=np.int64)
@@ -58,30 +58,30 @@ def weights(persons: Codes | None, rows: int, shift: int) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Sums over the cells of a division, or of copies of it: a row adds the column of one cell."""
+    """Sums over the cells of a partition or of its copies: a row adds the column of one cell."""
 
-    matrix: Ints  # what a row in each cell adds, in grid units; (sums, cells)
+    matrix: Ints  # contribution of a row in each cell, in grid units; (sums, cells)
     copies: int = 1
 
     def __post_init__(self) -> None:
         if self.matrix.dtype != np.int64:
             raise LedgerError(f"What a row adds must be whole numbers of 64 bits. {_REPORT}")
-        self.matrix.setflags(write=False)  # the sensitivity is that of these numbers
+        self.matrix.setflags(write=False)  # the sensitivity is computed from these numbers
 
     @property
     def cells(self) -> int:
-        """Cells of all copies."""
+        """Number of cells of all copies."""
         return self.matrix.shape[1] * self.copies
 
     @cached_property
     def norm2(self) -> int:
-        """Squared norm of what one row adds at most."""
+        """Largest squared norm of one row's contribution."""
         return int((self.matrix**2).sum(axis=0).max())
 
     def sums(self, cells: Ints, persons: Codes | None = None, shift: int = 0) -> Ints:
-        """The exact sums: (copies, sums). They must get noise before anybody sees them.
+        """The exact sums: (copies, sums). They must get noise before they are published.
 
-        Without a shift a person counts with the mean of what their rows add, rounded towards 0.
+        Without a shift, a person adds the mean of their rows' contributions, rounded towards 0.
         """
         inside = (cells >= 0) & (cells < self.cells)
         if persons is not None and shift == 0:
@@ -106,29 +106,29 @@ class Block:
 
 @dataclass(frozen=True)
 class Later:
-    """What a second step may release; fixed before the first."""
+    """Limits of a second step, fixed before the first step."""
 
-    norm2: int  # squared norm of what one row adds at most, in the unit of the blocks
-    sums: int
+    norm2: int  # largest squared norm of one row's contribution, in the unit of the blocks
+    sums: int  # largest number of sums
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Blocks that are released together, and what that may cost; public."""
+    """Blocks that are released together, and the parameters of their events; public."""
 
     blocks: tuple[Block, ...]
-    shift: int = 0  # a unit counts 2**shift at most
+    shift: int = 0  # a privacy unit counts at most 2**shift
     unit: str = ROW
-    later: Later | None = None  # room of a second step
-    name: str = "evaluation"  # of the release, in ledgers and budgets
-    all_sums: bool = True  # whether a row is said to touch every sum, which is never too few
+    later: Later | None = None  # limits of a second step
+    name: str = "evaluation"  # name of the release in ledgers and budgets
+    all_sums: bool = True  # whether to charge every sum as touched by a row, the safe upper bound
 
     @property
     def sensitivity2(self) -> int:
-        """Squared L2 norm of what one unit adds to all sums."""
+        """Squared L2 sensitivity of all sums to one privacy unit."""
         for matrix in (block.matrix for block in self.blocks):
             largest = max(int(matrix.max()), -int(matrix.min()))
-            # Of fewer than 2^32 rows, every sum stays within 64 bits; so does a column's norm.
+            # With fewer than 2^32 rows, every sum fits 64 bits; so does the norm of a column.
             if largest >= 1 << (31 - self.shift) or len(matrix) * largest**2 >= 1 << 62:
                 raise LedgerError(
                     "A row would count more than its sums can hold. Nothing of this step was "
@@ -138,7 +138,7 @@ class Layout:
 
     @property
     def coordinates(self) -> int:
-        """Sums that one unit may touch; the rows of a person may touch all."""
+        """Number of sums that one unit may touch; the rows of a person may touch all sums."""
         if self.all_sums or self.unit == PERSON:
             return sum(len(block.matrix) * block.copies for block in self.blocks)
         return sum(int(np.count_nonzero(b.matrix, axis=0).max()) for b in self.blocks)
@@ -152,7 +152,7 @@ class Layout:
         return [first, (self.later.norm2 << (2 * self.shift), self.later.sums)]
 
     def events(self, sigma2: int) -> tuple[GaussianEvent, ...]:
-        """What each step costs with this noise."""
+        """The event of each step with this noise."""
         return tuple(
             GaussianEvent(self.name, sensitivity2, sigma2, coordinates, 1, unit=self.unit)
             for sensitivity2, coordinates in self.steps
@@ -161,12 +161,12 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class NoisySums:
-    """The noisy sums, and what is known about their noise."""
+    """The noisy sums and their public noise parameters."""
 
     layout: Layout
     sums: tuple[Floats, ...]  # (copies, sums) for each block, in the units of its matrix
     noise: float  # standard deviation of the noise, in the same unit
-    events: tuple[GaussianEvent, ...] = ()  # what it cost
+    events: tuple[GaussianEvent, ...] = ()  # charged events
     aimed: NoisySums | None = None  # the second step, if there was one
 
 
@@ -178,11 +178,11 @@ def release(
     aim: Callable[[NoisySums], tuple[Block, ...]] | None = None,
     later: Sequence[Ints] | None = None,
 ) -> NoisySums:
-    """Draw the noise and release the sums. The exact ones leave this function in no form.
+    """Draw the noise and release the noisy sums. The exact sums never leave this function.
 
-    A second step has blocks that `aim` makes of what the first has released, and of nothing else.
+    In a second step, `aim` computes the blocks from nothing but the first release.
 
-    Privacy: spends `events`, which must cover what is drawn.
+    Privacy: spends `events`, which must cover all drawn noise.
     """
     booked = events[0]
     drawn = layout.events(booked.sigma2)[0]
@@ -210,20 +210,20 @@ def release(
 
 @dataclass(frozen=True)
 class ColumnPlan:
-    """What a look at columns releases, with its noise, which counts times 2**shift get; public."""
+    """Releases of column discovery and their noise, in units of 2**-shift counts; public."""
 
     texts: int  # text columns
     numbers: int  # columns of numbers, dates included
     unit: str
     text_shift: int = 0
     text_sigma2: int = 0
-    threshold: int = 0  # the least noisy count of a text that is shown, in units of 2**-text_shift
+    threshold: int = 0  # smallest published noisy count of a string, in units of 2**-text_shift
     number_shift: int = 0
     number_sigma2: int = 0
 
     @property
     def events(self) -> list[Event]:
-        """In release order."""
+        """The events in release order."""
         out: list[Event] = []
         if self.numbers:
             norm2 = self.numbers * LEVELS << (2 * self.number_shift)
@@ -250,14 +250,14 @@ class ColumnPlan:
         return out
 
     def check(self, texts: int, numbers: int, persons: Codes | None) -> None:
-        """Refuse to look at more columns than are paid for, or for another unit."""
+        """Refuse more columns than the plan charges, or another privacy unit."""
         if texts > self.texts or numbers > self.numbers or (persons is None) != (self.unit == ROW):
             raise LedgerError(_MORE)
 
 
 @dataclass(frozen=True)
 class Texts:
-    """What is released of a text column: noisy counts of the texts shown, and of missing cells."""
+    """Release of a text column: noisy counts of the published strings and of missing cells."""
 
     counts: dict[str, float]
     missing: float
@@ -265,7 +265,7 @@ class Texts:
 
 @dataclass(frozen=True)
 class CountTree:
-    """What is released of a column of numbers; cells are by keys of 32-bit floats."""
+    """Release of a numeric column; keys of 32-bit floats delimit its cells."""
 
     leaves: tuple[tuple[int, int, float], ...]  # (low, high, noisy count), ascending
     cuts: tuple[float, ...]  # split points for training
@@ -273,7 +273,7 @@ class CountTree:
 
 
 def votes(persons: Codes) -> Ints:
-    """One row of each person, by an even draw among the person's rows."""
+    """One row of each person, drawn uniformly from the person's rows."""
     order = np.lexsort((draw_words(len(persons)), persons))
     first = np.ones(len(persons), dtype=bool)
     first[1:] = persons[order][1:] != persons[order][:-1]
@@ -285,10 +285,10 @@ def release_texts(
     columns: Mapping[str, tuple[Ints, Sequence[str]]],
     persons: Codes | None = None,
 ) -> dict[str, Texts]:
-    """Noisy counts of the texts that reach the threshold, and of missing cells, of each column.
+    """Release each column's noisy counts of missing cells, and of strings that reach the threshold.
 
-    A column has the code of the text of each row, -1 for a missing cell, and the texts. Only one
-    row of a person counts.
+    A column consists of the string code of each row, -1 for a missing cell, and the strings. Only
+    one row of each person counts.
     """
     plan.check(len(columns), 0, persons)
     _check_rows((codes for codes, _ in columns.values()), persons)
@@ -298,13 +298,13 @@ def release_texts(
         voted = codes if persons is None else codes[votes(persons)]
         exact = np.bincount(voted + 1, minlength=len(texts) + 1).astype(np.int64) * unit
         noisy = exact + discrete_gaussian(plan.text_sigma2, len(exact))
-        # A text without a row here is one that another row may have named: it is not shown.
+        # Strings without rows are not published: they may come from rows outside of this data.
         shown = [
             (int(count), text)
             for count, rows, text in zip(noisy[1:], exact[1:], texts, strict=True)
             if rows and count >= plan.threshold
         ]
-        # By noisy counts: the order of the rows is theirs.
+        # Sort by noisy counts: the original order would reveal the order of the rows.
         shown.sort(key=lambda pair: (-pair[0], pair[1]))
         counts = {text: count / unit for count, text in shown}
         released[name] = Texts(counts, float(noisy[0]) / unit)
@@ -312,7 +312,7 @@ def release_texts(
 
 
 def numbers_request(plan: ColumnPlan, **changes: Any) -> dict[str, Any]:
-    """What C++ is asked for; `changes` are those of tests."""
+    """The request to C++; tests pass `changes`."""
     return {
         "levels": LEVELS,
         "max_bin": _MAX_BIN,
@@ -327,7 +327,7 @@ def numbers_request(plan: ColumnPlan, **changes: Any) -> dict[str, Any]:
 def release_numbers(
     plan: ColumnPlan, columns: npt.NDArray[np.float32], persons: Codes | None = None
 ) -> list[CountTree]:
-    """Quantile trees of columns of numbers, (columns, rows)."""
+    """Release quantile trees of numeric columns, an array of shape (columns, rows)."""
     plan.check(0, len(columns), persons)
     _check_rows(columns, persons)
     each = weights(persons, columns.shape[1], plan.number_shift)

@@ -1,8 +1,8 @@
-"""Plans of a training: what its checked settings release, with calibrated noise.
+"""Plans of a training: the releases of its checked settings, with calibrated noise.
 
-A plan is all that the C++ trainer needs to know, as one JSON parameter. Integers are JSON integers;
+A plan contains all inputs of the C++ trainer as one JSON parameter. Integers are JSON integers;
 real numbers are JSON strings, because XGBoost reads JSON numbers as 32-bit floats. Cuts are 32-bit
-floats and travel as numbers. Nothing here reads a row.
+floats and therefore JSON numbers. This module reads no rows.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .request.settings import Settings
 
 
 def without_reals(value: Any) -> Any:
-    """Reals as texts, and tuples as lists."""
+    """Convert floats to strings and tuples to lists, except in ``features``."""
     if isinstance(value, dict):
         return {k: v if k == "features" else without_reals(v) for k, v in value.items()}
     if isinstance(value, (tuple, list)):
@@ -45,8 +45,8 @@ def draft(s: Settings, *, counts: bool = False, presence: bool = False) -> dict[
 
     Args:
         s: Checked settings.
-        counts: Whether the number of rows is released where no intercept is.
-        presence: Whether the cells that are present are released with the label sums.
+        counts: Whether to release the number of rows if no intercept is released.
+        presence: Whether to release the number of present cells with the label sums.
     """
     bound = asdict(s.row_bound)
     del bound["of_person"]
@@ -93,14 +93,14 @@ def with_noise(
     test_key: str | None = None,
     earlier: int = 0,
 ) -> dict[str, Any]:
-    """A plan with its noise, and with a name.
+    """Complete a plan with its noise and a name.
 
     Args:
         plan: A plan without noise; see :func:`draft`.
         noise: The calibrated noise.
-        test_key: Key of fixed noise in tests; None for noise of the operating system.
-        earlier: Number of earlier trainings of the model. Two trainings of one model never have
-            the same plan, however alike their settings are.
+        test_key: Key of fixed noise in tests; None for noise from the operating system.
+        earlier: Number of earlier trainings of the model. It makes the plans of one model distinct
+            even if their settings are equal.
     """
     out: dict[str, Any] = json.loads(dump(plan))
     out |= {"grid_bits": noise.grid_bits, "earlier": earlier}
@@ -119,7 +119,7 @@ def with_noise(
 
 
 def name_together(plans: Sequence[dict[str, Any]]) -> None:
-    """Give plans of which one is taken a common name."""
+    """Give alternative plans a common name."""
     if len(plans) > 1:
         name = _name("\n".join(map(dump, plans)))
         for plan in plans:
@@ -127,7 +127,7 @@ def name_together(plans: Sequence[dict[str, Any]]) -> None:
 
 
 def dump(plan: Mapping[str, Any]) -> str:
-    """A plan or a state as compact JSON."""
+    """Serialise a plan or a state as compact JSON."""
     return json.dumps(plan, separators=(",", ":"), allow_nan=False)
 
 
@@ -136,10 +136,10 @@ def _name(text: str) -> str:
 
 
 def low_level(s: Settings) -> dict[str, Any]:
-    """Ordinary XGBoost parameters with the private defaults; no intercept.
+    """Ordinary XGBoost parameters with the private defaults, without an intercept.
 
-    XGBoost keeps 32-bit floats, and refuses texts of smaller numbers: these are 0 for it. The plan
-    has them as they are.
+    XGBoost stores 32-bit floats and refuses strings of smaller numbers, so these become 0 here. The
+    plan contains them unchanged.
     """
     low = {p.name: s[p.name] for p in PARAMETERS.values() if p.xgboost and s[p.name] is not None}
     tiny = float(np.finfo(np.float32).tiny)
@@ -153,7 +153,7 @@ def low_level(s: Settings) -> dict[str, Any]:
 
 
 def public_inputs(s: Settings) -> dict[str, Any]:
-    """Everything that the training took as public, for the ledger and the statement."""
+    """All inputs that the training treats as public, for the ledger and the statement."""
     named = list(zip(s.schema.names, s.features, strict=True))
     out: dict[str, Any] = {
         "objective": s["objective"],
@@ -190,14 +190,14 @@ def public_inputs(s: Settings) -> dict[str, Any]:
 
 
 def _bounds(s: Settings) -> list[Any] | None:
-    """The range of the target, or a list of those of several; None for classes."""
+    """The range of the target, or a list of ranges for several targets; None for classes."""
     if s.target is not None:
         return list(s.target)
     return [list(bounds) for bounds in s.targets] or None
 
 
 def choice(plans: Sequence[Settings], position: int, count: float | None) -> dict[str, Any]:
-    """Which of several plans was taken, for the ledger: what they differ in, and by what number."""
+    """The choice of a plan for the ledger: differences of the plans, position and row count."""
     shown = [public_inputs(s)["hyperparameters"] for s in plans]
     differ = [name for name in shown[0] if any(s.get(name) != shown[0][name] for s in shown)]
     return {
@@ -208,7 +208,7 @@ def choice(plans: Sequence[Settings], position: int, count: float | None) -> dic
 
 
 def _recorded(value: Any) -> Any:
-    """A value as JSON has it; None for constraints that bind nothing."""
+    """The JSON form of a value; None for constraints without effect."""
     if isinstance(value, tuple):
         return without_reals(value) if any(value) else None
     return value
@@ -216,48 +216,48 @@ def _recorded(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A training that has been checked and calibrated, and has read nothing yet."""
+    """A checked and calibrated training that has not read any rows."""
 
-    settings: Settings  # what the user asked for, checked, with every default filled in
+    settings: Settings  # the user's checked settings with all defaults
     draft: Mapping[str, Any]  # the plan without noise
-    mechanisms: Mechanisms  # what the plan releases
-    noise: Calibration  # how much noise each mechanism gets
-    # where the plan follows the number of rows: the plans of which one is taken, and what they are
-    # charged with together. None where this plan is the only one. All but the plan itself is then
-    # the first of them
+    mechanisms: Mechanisms  # the mechanisms of the plan
+    noise: Calibration  # the noise of each mechanism
+    # the alternative plans and their joint event, if the plan depends on the number of rows; the
+    # other fields then describe the first plan. None if there is only one plan
     family: Family | None = None
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What the training is charged with, before it starts as after it is complete."""
+        """The events charged for the training, the same before it starts and after it ends."""
         return self.noise.events if self.family is None else (self.family.event,)
 
     @property
     def plans(self) -> tuple[Prepared, ...]:
-        """Every plan that may be taken, each as if it were the only one."""
+        """All possible plans, each as if it were the only one."""
         return (self,) if self.family is None else self.family.plans
 
 
 @dataclass(frozen=True)
 class Family:
-    """Plans of which one is taken by what is released first: the noisy number of rows, and that of
-    cells where they may be few.
+    """Alternative plans. The first release, the noisy number of rows, selects the plan.
+
+    If tables may be sparse, the first release also contains the noisy number of present cells.
     """
 
-    # each plan by itself. If the last one starts from columns, it is that of sparse tables
+    # each plan by itself. If the last plan starts from columns, it is for sparse tables
     plans: tuple[Prepared, ...]
-    # below which number of rows each is taken, rising; the last one from there on. Of the plan of
-    # sparse tables: that of rows in which two columns may meet
+    # ascending upper limits of the number of rows of each plan; the last plan has no upper limit.
+    # The limit of the plan for sparse tables is the number of rows in which two columns may meet
     limits: tuple[float, ...]
-    event: ChoiceEvent  # what the choice among them is charged with
+    event: ChoiceEvent  # the event charged for the choice
 
     @property
     def presence(self) -> bool:
-        """Whether the cells that are present decide too."""
+        """Whether the number of present cells also affects the choice."""
         return self.plans[-1].settings.starts_from_columns
 
     def taken(self, rows: float, present: float = math.inf) -> int:
-        """Position of the plan that is taken. Free post-processing of released numbers."""
+        """Position of the selected plan. This is post-processing of released numbers."""
         last = len(self.plans) - 1
         if not self.presence:
             return position(self.limits, rows)
@@ -267,7 +267,7 @@ class Family:
 
 
 def calibrated(settings: Settings) -> Prepared:
-    """The plans that checked settings lead to, with their noise. Reads no rows."""
+    """Plan and calibrate a training with checked settings. Reads no rows."""
     target = settings.epsilon, settings.delta, settings["dp_accountant"], settings["dp_group"]
     limits, variants = settings_of_sizes(settings)
     several = len(variants) > 1
