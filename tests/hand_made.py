@@ -15,16 +15,22 @@ BOUND = RowBound("prediction", 1.0, 1.0)
 
 
 def hand_made(
-    split: str = "exponential", leaf_noise: str = "gaussian", **changes: Any
+    split: str = "exponential",
+    leaf_noise: str = "gaussian",
+    *,
+    selections: int = 3,
+    levels: int = 3,
+    draws: int = 1,
+    **changes: Any,
 ) -> Mechanisms:
     """Rows whose gradients and Hessians together have the norm 2^20, in two sums of one leaf."""
     each: tuple[Mechanism, ...] = ()
     if split == "exponential":
-        each = (Splits(BOUND, 3, "l1", 1.0, depth=3, range=2 << 20),)
+        each = (Splits(BOUND, selections, "l1", 1.0, depth=3, range=2 << 20),)
     if split in ("histogram", "partial"):
-        each = (Histograms(BOUND, outputs=1, levels=3, features=1, cells=1),)
+        each = (Histograms(BOUND, outputs=1, levels=levels, features=1, cells=1),)
     else:
-        each += (Leaves(BOUND, depth=3, mechanism=leaf_noise),)
+        each += (Leaves(BOUND, draws=draws, depth=3, mechanism=leaf_noise),)
     return Mechanisms(**({"each": each, "bound": BOUND, "rounds": 10, "grid_bits": 20} | changes))
 
 

@@ -99,7 +99,7 @@ void Plan::LimitCandidates() {
       if (left > 0) {
         --left;
       } else {
-        // PRESENT of xgb_dp/releases/column_sums.py: a cell above 0
+        // PRESENT of xgb_dp/mechanisms/column_sums.py: a cell above 0
         features[f] = {FeaturePlan::Kind::kCuts, {std::numeric_limits<float>::min()}, {}, 0};
       }
     }

@@ -200,3 +200,27 @@ def test_no_tree_is_grown_that_the_ledger_does_not_claim(
     with pytest.raises(xgb.core.XGBoostError, match="does not account for this training"):
         xgb.train(PARAMS, xgb.DMatrix(*arrays()), 3, callbacks=[Grown()])
     assert not grown
+
+
+def sampled_model() -> xgb.Booster:
+    return xgb.train(PARAMS | {"subsample": 0.5}, xgb.DMatrix(*arrays()), 2)
+
+
+CHEAPER = {
+    "a smaller rate": lambda t: t["events"][-1].update(rate_num=1),
+    "fewer rounds": lambda t: t["events"][-1].update(count=1),
+    "fewer selections": lambda t: t["events"][-1]["events"][1].update(count=0),
+    "labels from samples": lambda t: t["events"][-1]["events"].append(t["events"].pop(0)),
+    "all rows in the plan": lambda t: t["mechanisms"][0].update(sampling_num=1 << 32),
+    "an event twice": lambda t: t["events"].append(t["events"][0]),
+}
+
+
+@pytest.mark.parametrize("name", list(CHEAPER))
+def test_events_are_all_of_the_plan(name: str) -> None:
+    """Each event alone has a right sensitivity; together they are not those of the plan."""
+    record = ledger_of(sampled_model())
+    assert Ledger.from_json(record)
+    CHEAPER[name](record["trainings"][0])
+    with pytest.raises(LedgerError):
+        Ledger.from_json(record)

@@ -105,7 +105,12 @@ def text(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-SPLITS = ("exponential", "random", "histogram", "random")
+PLANS: list[dict[str, Any]] = [
+    {"selections": 2},
+    {"split": "random", "leaf_noise": "laplace", "sampling_num": 2**30},
+    {"split": "histogram", "levels": 1, "ensemble": 2},
+    {"split": "random"},
+]
 
 
 def by_hand(kind: int) -> dict[str, Any]:
@@ -113,7 +118,7 @@ def by_hand(kind: int) -> dict[str, Any]:
     public = {"rounds": 4, "budget_shares": {"leaves": 1.0}, "group": 1, "num_parallel_tree": 1}
     training = {
         "id": "0" * 32, "plans": ["0" * 64], "complete": True,
-        "mechanisms": mechanisms(SPLITS[kind], "laplace" if kind == 1 else "gaussian"),
+        "mechanisms": mechanisms(**PLANS[kind], rounds=4),
         "events": [e.to_json() for e in KINDS[kind]], "rounds": 4,
         "target": {"epsilon": 1.0, "delta": 1e-6}, "public": {"hyperparameters": public},
         "trees": ["0123456789abcdef" * 2] * 8,
@@ -144,16 +149,15 @@ def test_a_changed_ledger_is_refused_or_means_what_it_says(model: xgb.Booster, k
     assert refused > tried / 4
 
 
-LOSSES = "gradient_bound hessian_bound hessian_weight max_weight rows_per_person score_clip"
+LOSSES = "gradient_bound hessian_bound hessian_weight max_weight score_clip"
 READ = {  # by change, the fields that are read all the same
-    "0": "coordinates count delta depth draws ensemble eps_num epsilon grid_bits leaves levels "
-         "max_weight outputs rounds rows_per_person sampling_num scale score_clip selections "
+    "0": "coordinates count delta depth eps_num epsilon leaves max_weight rounds scale score_clip "
          "sensitivity2 shape_num sigma2",
     "0.5": f"delta epsilon leaves output_gradient output_hessian {LOSSES}",
     "1e+300": f"epsilon leaves {LOSSES}", "-1": "leaves shape_num",
-    "True": "joint of_person spread unit_hessian",
+    "True": "joint spread unit_hessian",
     "'inf'": "epsilon release", "'0'": "release", "'\\ud800'": "release",
-    "{}": "budget_shares mechanisms", "[]": "runs score", "removed": "leaves runs score",
+    "{}": "budget_shares", "[]": "runs score", "removed": "leaves runs score",
     "doubled": "budget_shares events group hyperparameters leaves num_parallel_tree rounds runs "
                "score",
 }  # fmt: skip

@@ -409,3 +409,17 @@ def test_a_run_that_scores_with_less_noise_ends_the_selection(monkeypatch):
     monkeypatch.setattr(Score, "release", louder)
     with pytest.raises(BudgetError, match="something else than was accounted for"):
         quick()
+
+
+def test_a_selection_with_open_rounds_is_verified(tmp_path):
+    """Enough rows that the plan of the default that is followed is not the first one."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6000, 4))
+    data = xgb.DMatrix(X, X[:, 0] + rng.normal(size=6000) > 0)
+    params = {"tree_method": "dp_hist", "nthread": 1, **OBJECTIVE["binary"]}
+    model = select(params, data, [{}], epsilon=3.0, delta=1e-6).booster
+    path = tmp_path / "model.json"
+    model.save_model(path)
+    public = json.loads(model.attr("dp_ledger"))["trainings"][0]["public"]
+    assert public["plan_choice"]["taken"] > 0
+    assert xgb_dp.verify(path).verdict == "passed"

@@ -62,6 +62,8 @@ class RowBound:
             raise ValueError("C, r and h_max must be positive and finite.")
         if not (math.isfinite(self.max_weight) and self.max_weight >= 0.0):
             raise ValueError("`max_weight` must be finite and at least 0.")
+        if not (math.isfinite(self.rows_per_person) and self.rows_per_person >= 1.0):
+            raise ValueError("`rows_per_person` must be finite and at least 1.")
         if not all(0.0 < v <= 1.0 for v in (self.output_gradient, self.output_hessian)):
             raise ValueError("The bounds of an output must lie in (0, 1].")
 

@@ -20,6 +20,7 @@ from ..accounting.events import (
     RoundsEvent,
     counted,
     event_from_json,
+    plain_events,
     with_unit,
 )
 from ..accounting.sensitivity import LabelSumSizes, RowBound
@@ -151,6 +152,10 @@ class Mechanisms:
             inner = [self.event_of_draw(one).to_json() for one in draw["events"]]
             return event_from_json({**draw, "events": inner})
         recorded = dict(draw)
+        if recorded.get("unit", ROW) != self.unit:
+            raise LedgerError(
+                "The library has drawn for another unit of privacy than its plan says."
+            )
         mechanism = self._labelled(recorded["release"])
         if isinstance(mechanism, Splits) and recorded.pop("range", None) != mechanism.range:
             raise LedgerError("Splits were chosen with another range than the plan says.")
@@ -175,6 +180,20 @@ class Mechanisms:
                     "mechanism has."
                 )
 
+    def check_all(self, events: Sequence[Event]) -> None:
+        """Refuse events that are not everything that these mechanisms release, with some noise."""
+        drawn = {self._labelled(event.label).name: event for event in plain_events(tuple(events))}
+        noise = {m.name: _noise_of(m, vars(drawn[m.name])) for m in self.each if m.name in drawn}
+        if set(noise) != {m.name for m in self.each}:
+            raise LedgerError("The privacy ledger leaves out something that its plan releases.")
+        for event in events:
+            self.check(event)
+        if sorted(map(_sortable, self.events(noise))) != sorted(map(_sortable, events)):
+            raise LedgerError(
+                "The privacy ledger counts another number of releases than its plan has, or rounds "
+                "that read other rows."
+            )
+
     def with_sensitivity(self, event: PlainEvent) -> PlainEvent:
         """The same draws as an event with the sensitivity of their mechanism."""
         return self._event(self._labelled(event.label), vars(event))
@@ -192,10 +211,9 @@ class Mechanisms:
         raise LedgerError(f"Something was released that the plan does not contain: {label!r}.")
 
     def _event(self, mechanism: Mechanism, drawn: Mapping[str, Any]) -> PlainEvent:
-        """The event of draws with recorded noise and number."""
-        integers = {name: drawn[name] for name in ("sigma2", "scale", "eps_num") if name in drawn}
-        noise = Noise(**integers, shift=getattr(mechanism, "shift", 0))
-        return with_unit(mechanism.event(noise, self.grid_bits, drawn["count"]), self.unit)
+        """The event of draws whose noise and number are recorded."""
+        event = mechanism.event(_noise_of(mechanism, drawn), self.grid_bits, drawn["count"])
+        return with_unit(event, self.unit)
 
     def to_json(self) -> dict[str, Any]:
         """The mechanisms in the ledger's JSON form."""
@@ -217,6 +235,8 @@ class Mechanisms:
                 raise ValueError
             bound = _read(RowBound, data["bound"])
             kinds = {kind.name: kind for kind in MECHANISMS}
+            if any("bound" in written for written in data["mechanisms"].values()):
+                raise ValueError
             each = [
                 _read(kinds[name], {**written, "bound": bound})
                 for name, written in data["mechanisms"].items()
@@ -225,6 +245,8 @@ class Mechanisms:
                 raise ValueError
             for name, value in numbers.items():
                 _check_int(name, value)
+            if not 1 <= numbers["sampling_num"] <= 1 << SAMPLE_BITS or numbers["ensemble"] < 1:
+                raise ValueError
             out = cls(tuple(each), bound, **numbers)
             out.check_ranges()
         except LedgerError:
@@ -271,6 +293,20 @@ def _read(kind: type[Any], data: Mapping[str, Any]) -> Any:
 def _check_int(name: str, value: Any) -> None:
     if type(value) is not int or not 0 <= value <= _MOST.get(name, _MOST_OF_ANY):
         raise ValueError(name)
+
+
+def _noise_of(mechanism: Mechanism, drawn: Mapping[str, Any]) -> Noise:
+    """The noise of draws that are recorded."""
+    integers = {name: drawn[name] for name in ("sigma2", "scale", "eps_num") if name in drawn}
+    return Noise(**integers, shift=getattr(mechanism, "shift", 0))
+
+
+def _sortable(event: Event) -> str:
+    """An event as text, whatever the order of the events inside a round."""
+    content = event.to_json()
+    if "events" in content:
+        content["events"] = sorted(json.dumps(one, sort_keys=True) for one in content["events"])
+    return json.dumps(content, sort_keys=True)
 
 
 @dataclass(frozen=True)

@@ -66,16 +66,20 @@ class PolicyRules(Protocol):
         """What in a ledger does not follow the policy."""
 
 
+_ask_policy: list[Callable[[], PolicyRules | None]] = []  # of this process, once it was imported
+
+
 def policy_in_force() -> PolicyRules | None:
     """The policy of this process; None without.
 
     Its module is imported where the environment names a policy. Without that module the import
-    fails, and nothing is released.
+    fails, and nothing is released. Once imported, it is asked whatever becomes of the environment.
     """
-    if POLICY not in os.environ and _POLICY_MODULE not in sys.modules:
-        return None
-    rules: PolicyRules | None = resolve_name(f"{_POLICY_MODULE}:in_force")()
-    return rules
+    if not _ask_policy:
+        if POLICY not in os.environ and _POLICY_MODULE not in sys.modules:
+            return None
+        _ask_policy.append(resolve_name(f"{_POLICY_MODULE}:in_force"))
+    return _ask_policy[0]()
 
 
 def read_policy(path: str | os.PathLike[str]) -> PolicyRules:

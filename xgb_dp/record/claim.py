@@ -62,8 +62,13 @@ class Draws:
             position: Position of the plan.
         """
         plan, state = self._plans[position], state or {}
-        mechanism = next(m for m in plan.mechanisms.each if m.name == name)
-        if self._times[name] >= mechanism.draws or not set(state) <= _STATE:
+        mechanism = next((m for m in plan.mechanisms.each if m.name == name), None)
+        if (
+            mechanism is None
+            or name not in plan.body["before"]
+            or self._times[name] >= mechanism.draws
+            or not set(state) <= _STATE
+        ):
             raise _defect("A request is for one more release than was claimed, or for other sums")
         request = {**plan.request(name), **state, "again": bool(self._times)}
         self._times[name] += 1

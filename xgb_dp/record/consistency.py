@@ -226,14 +226,16 @@ def _of_model(training: TrainingRecord, model: SavedModel) -> Iterator[str]:
 
 
 def _of_mechanisms(training: TrainingRecord) -> Iterator[str]:
-    """The mechanisms of the plan that was followed, against the settings."""
-    followed, faults = training.mechanisms[training.taken or 0], []
+    """The mechanisms of each plan that might have been followed, against the settings."""
+    but, faults = _vague(training, "cells"), []
     for plans in recorded_plans(training.public, training.target):
-        expected = plans.mechanisms[plans.taken or 0]
-        faults.append(mechanism_differences(followed, expected, but=_vague(training, "cells")))
+        if len(plans.mechanisms) != len(training.mechanisms):
+            continue
+        pairs = zip(training.mechanisms, plans.mechanisms, strict=True)
+        faults.append([fault for pair in pairs for fault in mechanism_differences(*pair, but=but)])
         if not faults[-1]:
             return
-    yield from min(faults, key=len)
+    yield from min(faults, key=len, default=["it has another number of plans than its settings"])
 
 
 def _vague(training: TrainingRecord, name: str) -> frozenset[str]:

@@ -11,7 +11,7 @@ import hashlib
 import math
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -424,26 +424,40 @@ class TrainingRecord:
         return record
 
     def check_sensitivities(self) -> None:
-        """The sensitivities of its events are those of its mechanisms."""
-        for event in self.releases[0].events:
-            if isinstance(event, SelectionEvent):
-                continue  # the other runs had plans of their own
-            if not isinstance(event, ChoiceEvent):
-                self._check_each([event], self.taken or 0)
-                continue
-            if len(event.options) != len(self.mechanisms):
-                raise damaged("a training does not list the mechanisms of each of its plans")
-            for position, way in enumerate(event.ways):
-                self._check_each(way, position)
+        """Its events are all releases of its mechanisms, each with the sensitivity they lead to."""
+        events = self.releases[0].events
+        runs = [run for event in events if isinstance(event, SelectionEvent) for run in event.runs]
+        if not runs:
+            self._check_run(events)
+        elif not any(map(self._is_run, runs)):  # the other runs had plans of their own
+            raise damaged("no run of a selection has the mechanisms of the model")
         evaluated = sum(evaluation["events"] for evaluation in self.evaluations)
         drawn = self.drawn or ()
-        self._check_each(drawn[: len(drawn) - evaluated], self.taken or 0)
+        for event in drawn[: len(drawn) - evaluated]:
+            self._mechanisms_at(self.taken or 0).check(event)
 
-    def _check_each(self, events: Iterable[Event], position: int) -> None:
-        for event in events:
-            if position >= len(self.mechanisms):
-                raise damaged("a training does not list its mechanisms")
-            self.mechanisms[position].check(event)
+    def _check_run(self, events: Sequence[Event]) -> None:
+        """Refuse events of a run that are not those of its plan, or of its plans."""
+        choice = events[0] if len(events) == 1 else None
+        if not isinstance(choice, ChoiceEvent):
+            self._mechanisms_at(0).check_all(events)
+            return
+        if len(choice.options) != len(self.mechanisms):
+            raise damaged("a training does not list the mechanisms of each of its plans")
+        for position, way in enumerate(choice.ways):
+            self._mechanisms_at(position).check_all(way)
+
+    def _is_run(self, events: Sequence[Event]) -> bool:
+        try:
+            self._check_run(events)
+        except LedgerError:
+            return False
+        return True
+
+    def _mechanisms_at(self, position: int) -> Mechanisms:
+        if position >= len(self.mechanisms):
+            raise damaged("a training does not list its mechanisms")
+        return self.mechanisms[position]
 
     def check_private(self) -> None:
         """The events account for the rounds and for everything that the plan gave a share."""
