@@ -26,8 +26,8 @@ from . import broken, discovery, mechanisms, persons, scenarios
 from .cases import Size
 
 SURE = 1.0 - 1e-6
-ASKED = mechanisms.small_training()
-PLAN = calibrate(ASKED, 4.0, 1e-6)
+ASKED, SHARES = mechanisms.small_training()
+PLAN = calibrate(ASKED, SHARES, 4.0, 1e-6)
 TINY = Size(draws=20_000, trainings=40, broken=40, few=100, canaries=300)
 
 
