@@ -263,7 +263,7 @@ async def before_dask(
     evals: Sequence[Any] | None,
     config: Config | None,
 ) -> tuple[Mapping[str, Any], Any, Config, Callable[[], Callable[..., Any]]]:
-    """Check what ``xgboost.dask`` is about to train on, and bring the rows of persons together."""
+    """Check the data of ``xgboost.dask``, and move the rows of each person to one worker."""
     check_dask(dtrain, evals)
     config = _on_network_of_cluster(client, config or Config())
     params, dtrain = await bring_together(client, params, dtrain)
@@ -271,10 +271,10 @@ async def before_dask(
 
 
 def _on_network_of_cluster(client: Any, config: Config) -> Config:
-    """Let the tracker listen on the scheduler's address, unless the user names another one.
+    """Let the tracker listen on the scheduler's address, unless the user sets another one.
 
-    XGBoost guesses an address of the scheduler's host, which may be a public one. The workers
-    listen on the interface through which they reach the tracker.
+    XGBoost guesses an address of the scheduler's host, possibly a public one. Workers listen on the
+    interface that reaches the tracker.
     """
     import dask
     from distributed.comm import get_address_host
@@ -285,6 +285,6 @@ def _on_network_of_cluster(client: Any, config: Config) -> Config:
 
 
 def _begin(params: Mapping[str, Any], once: SingleRun) -> Callable[..., Any]:
-    """Called by a worker that begins this training; makes its matrix later on."""
+    """Start the training on a worker, and return the function that builds its matrix."""
     once.begin()
     return partial(worker_matrix, read_one(params, "dp_categories"))

@@ -1,6 +1,6 @@
-"""What ``xgboost.train`` calls for private parameters: preparing, checking, releasing, recording.
+"""Private training behind ``xgboost.train``: prepare, check, release, record.
 
-``hook`` is the door. Imports everything below it: ``budget``, ``record``, ``calibrate``,
-``request``, ``data``, ``engine``; nothing that trains with
-it, such as ``selection`` or ``sklearn``.
+``hook`` is the entry point. This folder imports ``budget``, ``record``, ``calibrate``, ``request``,
+``data`` and ``engine``. It imports nothing that trains with it, such as ``selection`` or
+``sklearn``.
 """

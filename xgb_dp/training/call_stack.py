@@ -1,10 +1,10 @@
-"""Callers that only the call stack shows: meta-estimators and pipelines of scikit-learn.
+"""Detects scikit-learn's meta-estimators and pipelines from the call stack.
 
-scikit-learn does not tell an estimator who fits it, so this module looks at the frames of its
-callers. What one row changes must be what it adds to one training. So callers are refused that
-train on rows, labels or weights made from other rows, that let the rows decide how many models
-there are, or that release exact results of them. Steps of a pipeline that were fitted on the rows
-are named in the ledger.
+scikit-learn does not tell an estimator who fits it, so this module inspects the callers' frames.
+The privacy bound requires that one row changes only its own contribution to one training. Callers
+are therefore refused if they train on rows, labels or weights made from other rows, let the rows
+decide the number of models, or release exact results. The ledger names pipeline steps that were
+fitted on the rows.
 """
 
 from __future__ import annotations
@@ -113,20 +113,21 @@ _REFUSED = {
         _ALONE,
     ),
 }
-"""Callers of ``fit`` by module or function: why they are refused, and what to do instead.
+"""Callers of ``fit``, by module or function, with the reason for the refusal and an alternative.
 
-The first that is on the call stack gives the reason, so special ones come before general ones.
+The first entry that is on the call stack gives the reason, so specific entries precede general
+ones.
 """
 _EXACT_FITS = (
     "sklearn.calibration",
     "sklearn.ensemble._stacking",
     "sklearn.model_selection",
 )
-"""Modules whose functions that fit read predictions of a model that was fitted before."""
+"""Modules whose fitting functions use the predictions of an already fitted model."""
 
 
 def refuse_meta_estimators(*, binary: bool) -> None:
-    """Refuse a training that scikit-learn has called with rows or for a use that nothing bounds.
+    """Refuse to train inside a scikit-learn caller whose use of the rows has no privacy bound.
 
     Args:
         binary: Whether the model has two declared classes.
@@ -141,13 +142,13 @@ def refuse_meta_estimators(*, binary: bool) -> None:
 
 
 def _is_fixed_threshold(caller: str, frame: FrameType) -> bool:
-    """Whether it compares the scores of one model with a public threshold."""
+    """Whether the caller compares the scores of one model with a public threshold."""
     known = caller.startswith("sklearn.model_selection._classification_threshold.")
     return known and type(frame.f_locals.get("self")).__name__ == "FixedThresholdClassifier"
 
 
 def _refuse_some(caller: str, frame: FrameType) -> None:
-    """Refuse callers that are sound with other arguments."""
+    """Refuse callers that are safe only with other arguments."""
     if not caller.startswith("sklearn."):
         return  # reading the variables of a frame of the user would keep a copy of them
     target: Any = frame.f_locals.get("self")
@@ -180,7 +181,7 @@ def _refuse_some(caller: str, frame: FrameType) -> None:
 
 
 def warn_of_exact_fits() -> None:
-    """Warn where predictions of a fitted private model are fitted or scored without noise."""
+    """Warn if a caller fits or scores the predictions of a private model without noise."""
     functions = [caller.rpartition(".") for caller, _ in callers()]
     for module in _EXACT_FITS:
         if any(m.startswith(module) and f.startswith(("fit", "_fit")) for m, _, f in functions):
@@ -217,7 +218,7 @@ def callers() -> Iterator[tuple[str, FrameType]]:
 
 
 def fitted_steps() -> list[tuple[str, str]]:
-    """Steps that were fitted on the training rows before this training, as far as can be told."""
+    """Pipeline steps known to be fitted on the training rows before this training."""
     fitted: list[tuple[str, str]] = []
     seen: list[Any] = []
     for name, frame in callers():

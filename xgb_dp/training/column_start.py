@@ -1,7 +1,7 @@
-"""What each column says of the label, from noisy sums of its cells by class, and the first trees.
+"""The effect of each column on the label, from noisy sums of cells by class, and the first trees.
 
-A tree of a few columns splits on each of them in turn, whether a cell is above 0, so that its
-leaves hold every sum of their effects. All is made of what was released and of public numbers.
+A tree covers a few columns and splits on each in turn at "cell above 0", so its leaves hold every
+sum of their effects. Everything here is computed from released sums and public numbers.
 
 Proof: docs/proofs/sensitivity.md
 """
@@ -27,46 +27,46 @@ from .start import Sums
 
 Floats = npt.NDArray[np.float64]
 
-_LEAST = 3.0  # deviations of noise: the least weight of a column's cells, so that rare ones are few
-# Deviations of effects, of which a prior is a mixture: few columns may say much. As log-odds,
-# whatever the number of cells; or beside the chance of which cells there are, so that rare ones say
-# more.
+_LEAST = 3.0  # minimum weight of a column's cells, in standard deviations of the noise
+# Prior standard deviations of effects. The prior is a mixture, because few columns may be
+# informative. The first scale is in log-odds, independent of the number of cells. The second is
+# relative to the sampling error of the cells, so rare columns may have larger effects.
 _OF_ALL = np.concatenate([[0.0], np.geomspace(0.01, 4.0, 14)])
 _OF_CHANCE = np.geomspace(0.1, 60.0, 14)
-# Of the share of a class: no column is taken to rule it out, whatever a step from the mean says.
+# Minimum predicted share of a class, relative to its share: a linear step rules out no class.
 _LEAST_SHARE = 0.02
-_ITERATIONS = 60  # of the estimate of the parts of the mixture
-# Columns that say the same add up to more than they say together.
+_ITERATIONS = 60  # EM iterations for the weights of the mixture
+# The effects of correlated columns overlap, so their sum is too large.
 _STEP = 0.75
 _COLUMNS_OF_TREE = 8
 _MOST_COLUMNS = 1024
-_LEAST_EFFECT = 1e-3  # of a column that a tree is grown for, in log-odds
-_BITS = 20  # of covers, so that 32-bit floats add them up exactly
+_LEAST_EFFECT = 1e-3  # in log-odds; columns with smaller effects get no tree
+_BITS = 20  # bits of covers, so that their sums are exact in 32-bit floats
 
 
 @dataclass(frozen=True)
 class ColumnEffects:
-    """What a cell above 0 in each column adds to the log-odds of label 1."""
+    """The effect of a cell above 0 in each column on the log-odds of label 1."""
 
-    effects: Floats  # log-odds, of each column
-    rates: Floats  # share of rows that have such a cell, in [0, 1]
-    offered: tuple[int, ...]  # the columns that say most, ascending
+    effects: Floats  # in log-odds, by column
+    rates: Floats  # share of rows with such a cell, in [0, 1], by column
+    offered: tuple[int, ...]  # the most informative columns, ascending
     share: float  # of rows with label 1, in (0, 1)
-    rows: float  # at least what noise alone may be
-    centre: float  # log-odds of a row without any cell
+    rows: float  # noisy number of rows, at least one standard deviation of its noise
+    centre: float  # log-odds of a row without cells above 0
 
     @classmethod
     def of(
         cls, s: Settings, noise: Calibration, first: Sequence[int], by_column: Sequence[int]
     ) -> ColumnEffects:
-        """Estimate the effects. Post-processing, costs nothing."""
+        """Estimate the effects. Privacy: post-processing, costs nothing."""
         sums = Sums.of(s, noise, first)
         share = min(max(0.5 + 0.5 * sums.label, 0.001), 0.999)
         cells = np.ldexp(np.array(by_column, dtype=np.float64), -noise["columns"].shift)
         variance = math.ldexp(float(noise["columns"].sigma2), -2 * noise["columns"].shift)
         effects, rates, scores = _estimate(cells.reshape(2, -1), variance, share, sums.rows)
         values = [effects.tolist(), rates.tolist(), scores.tolist()]
-        # All workers take those of the first one, down to the last bits of its floats.
+        # All workers use the first worker's values, identical to the last bit.
         text = json.dumps([*values, centre_of(effects, rates, share)]).encode()
         *values, centre = json.loads(workers.told_by(0, text))
         effects, rates, scores = map(np.array, values)
@@ -75,16 +75,15 @@ class ColumnEffects:
 
 
 def _grown(effects: Floats, rates: Floats) -> npt.NDArray[np.int64]:
-    """The columns that trees are grown for, those that move most predictions first."""
+    """The columns that get trees, largest effect on predictions first."""
     order = np.argsort(-(effects**2) * rates, kind="stable")
     return order[np.abs(effects[order]) >= _LEAST_EFFECT][:_MOST_COLUMNS]
 
 
 def centre_of(effects: Floats, rates: Floats, share: float) -> float:
-    """The log-odds of a row without any cell.
+    """The log-odds of a row without cells above 0.
 
-    Where one class is rare and columns are independent of each other, the mean odds of that class
-    are then those of its share.
+    If one class is rare and the columns are independent, its mean odds then match its share.
     """
     grown = _grown(effects, rates)
     up, down = (
@@ -96,18 +95,18 @@ def centre_of(effects: Floats, rates: Floats, share: float) -> float:
 def _estimate(
     cells: Floats, variance: float, share: float, rows: float
 ) -> tuple[Floats, Floats, Floats]:
-    """Effects, rates, and what each column says: its chi-squared less what noise makes of it."""
+    """Effects, rates, and a score for each column: its chi-squared less the expected noise."""
     zeros, ones = cells
     odd = share * (1.0 - share)
-    # The root of the number of cells of a row: each of k cells weighs 1 / root(k).
+    # The square root of the number of cells per row: each of k cells weighs 1 / sqrt(k).
     root = min(max(float(cells.sum()) / rows, 1.0), math.sqrt(len(ones)))
     weight = np.maximum(zeros + ones, max(_LEAST * math.sqrt(2.0 * variance), 1.0))
     off = (1.0 - share) * ones - share * zeros
-    # Of noise, and of the chance of which rows are there.
+    # Variance of the noise and of the sampling of rows.
     spread = variance * (1.0 - 2.0 * odd) + weight * odd / root
-    deviation2 = 1.0 / (odd * weight)  # of an effect, by chance alone
+    deviation2 = 1.0 / (odd * weight)  # variance of an effect by sampling alone
     seen, spreads = off * deviation2, spread * deviation2**2
-    # Two kinds of tables, each as likely as what is seen makes it.
+    # Two priors, averaged by their posterior probability.
     priors = (np.tile(_OF_ALL**2, (len(ones), 1)), np.outer(deviation2, _OF_CHANCE**2))
     means, logs = zip(*(_posterior(seen, spreads, prior) for prior in priors), strict=True)
     effects = means[0] + (means[1] - means[0]) * math.exp(logs[1] - np.logaddexp(*logs))
@@ -116,9 +115,9 @@ def _estimate(
 
 
 def as_log_odds(effects: Floats, share: float) -> Floats:
-    """Effects as log-odds of the share that they predict, where those are nearer to 0.
+    """Effects as log-odds of the predicted share, unless the linear effect is nearer to 0.
 
-    A step from the mean goes too far towards the rarer class.
+    A linear step from the mean goes too far towards the rarer class.
     """
     predicted = share + share * (1.0 - share) * effects
     predicted = np.clip(predicted, _LEAST_SHARE * share, 1.0 - _LEAST_SHARE * (1.0 - share))
@@ -127,12 +126,12 @@ def as_log_odds(effects: Floats, share: float) -> Floats:
 
 
 def _posterior(seen: Floats, variance: Floats, prior: Floats) -> tuple[Floats, float]:
-    """Posterior means of effects, and how likely they are, as a logarithm.
+    """Posterior means of effects, and the log-likelihood of the prior.
 
     Args:
-        seen: What was seen of each column, with noise.
-        variance: Of the noise.
-        prior: Variances of each column, of which it has one: the shares are found by EM.
+        seen: Noisy effect of each column.
+        variance: Variance of the noise.
+        prior: Candidate variances for each column. EM estimates their weights.
     """
     total = variance[:, None] + prior
     log_density = -0.5 * (np.log(total) + seen[:, None] ** 2 / total)
@@ -150,7 +149,7 @@ def _posterior(seen: Floats, variance: Floats, prior: Floats) -> tuple[Floats, f
 
 
 def trees_of(effects: ColumnEffects) -> list[dict[str, Any]]:
-    """The trees as XGBoost stores them in JSON, the columns that move most predictions first."""
+    """The trees in XGBoost's JSON format, columns with the largest effect on predictions first."""
     columns = _grown(effects.effects, effects.rates)
     cover = max(effects.rows * effects.share * (1.0 - effects.share), 1.0)
     return [
@@ -162,17 +161,17 @@ def trees_of(effects: ColumnEffects) -> list[dict[str, Any]]:
 def booster_with(
     trees: list[dict[str, Any]], model: Any, params: Mapping[str, Any], cache: Sequence[Any]
 ) -> Booster:
-    """A booster with these trees, each a round of its own, in place of one that has none."""
+    """A booster with these trees, one per round, in place of an empty one."""
     content = ChangedModel.from_booster(model)
     content.set_trees(trees)
-    with native.threads(params.get("nthread")):  # XGBoost loads models with as many as there are
+    with native.threads(params.get("nthread")):  # XGBoost loads models with all threads
         return Booster(dict(params), list(cache), content.to_bytes())
 
 
 def _tree(
     columns: npt.NDArray[np.int64], effects: ColumnEffects, total: float, number: int
 ) -> dict[str, Any]:
-    """A complete tree, level by level: to the left of a split the cell is not above 0."""
+    """A complete tree, level by level; the left child has the cells that are not above 0."""
     weights, covers = np.zeros(1), np.full(1, total)
     for column in columns:
         rate = effects.rates[column]

@@ -1,8 +1,7 @@
-"""The model that a training continues, private or public.
+"""Checks of the model that a training continues, private or public.
 
-Only the model and the public schema are looked at. The caller vouches that a stock model was made
-without a private row (``dp_public_model``). Whether it fits the training is found here, before
-anything is released.
+These checks read only the model and the public schema, before anything is released. The caller
+vouches that a public model was made without private rows (``dp_public_model``).
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from ..request.settings import Settings
 
 
 def check_earlier(earlier: Ledger, s: Settings) -> None:
-    """A model has one unit of privacy; XGBoost keeps one objective and number of parallel trees."""
+    """Check that the privacy unit, objective and number of parallel trees match the training."""
     now = public_inputs(s)
     for training in earlier.trainings:
         if not training.unit.same(s.privacy_unit):
@@ -61,7 +60,7 @@ def check_earlier(earlier: Ledger, s: Settings) -> None:
 
 
 def _targets_of(public: Mapping[str, Any]) -> int:
-    """For how many targets a training has declared ranges; 1 for classes."""
+    """Number of targets with declared ranges; 1 for classes."""
     bounds = public.get("target_bounds") or [0]
     return len(bounds) if isinstance(bounds[0], list) else 1
 
@@ -69,7 +68,7 @@ def _targets_of(public: Mapping[str, Any]) -> int:
 def grown_on(
     xgb_model: Any, s: Settings, private: bool, names: list[str] | None, types: list[str] | None
 ) -> tuple[Ledger | None, PublicStart | None]:
-    """The ledger of the model that is continued, or the public model that is started from."""
+    """The ledger of the continued model, or the public model to start from."""
     if s["dp_public_model"]:
         return None, public_start(xgb_model, s)
     if xgb_model is None:
@@ -89,10 +88,10 @@ _KEEP = "Train the public model with the same, or start without it."
 
 
 def public_start(xgb_model: Any, s: Settings) -> PublicStart:
-    """The public model that a training starts from, as its ledger will name it.
+    """The record of the public start of a training, for its ledger.
 
-    Privacy: free; reads no row. The row bound holds for every start, since it bounds a gradient at
-    whatever prediction (``docs/proofs/sensitivity.md``).
+    Privacy: free; reads no row. The row bound holds for every start, since it bounds the gradient
+    at every prediction (``docs/proofs/sensitivity.md``).
     """
     try:
         booster = load_booster(xgb_model)
@@ -113,8 +112,8 @@ def public_start(xgb_model: Any, s: Settings) -> PublicStart:
 
 
 def check_categories(booster: Any, s: Settings) -> None:
-    """Refuse a model that stores other names of categories than the training data bring."""
-    # XGBoost compares only how many there are, and that after the first release.
+    """Refuse a model whose stored category names differ from the training data."""
+    # XGBoost compares only the number of categories, after the first release.
     if s.schema.dictionaries:
         _check_categories(SavedModel.from_booster(booster), s)
 
@@ -146,8 +145,8 @@ def _misfit(what: str, mend: str = _KEEP) -> PrivacyParameterError:
 
 
 def _problems(model: SavedModel, s: Settings) -> Iterable[str]:
-    """What does not fit, in words."""
-    if model.booster != "gbtree":  # tree_names has refused others; dart brings weights of trees
+    """Descriptions of every mismatch between model and training."""
+    if model.booster != "gbtree":  # tree_names has refused other boosters; dart weights its trees
         yield f"its booster is {model.booster}, not gbtree"
     if model.has_dropout:
         yield "its booster is gbtree with dropout, which gives its trees weights"

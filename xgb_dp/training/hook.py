@@ -1,8 +1,8 @@
-"""The entry points that the patched ``xgboost`` package calls for private training.
+"""Entry points that the patched ``xgboost`` package calls for private training.
 
-``xgboost.train`` hands its arguments to :func:`before_train`, which checks them, calibrates the
-noise, releases the intercept and returns ordinary low-level parameters. Order matters: everything
-that can be wrong is found before any noise is drawn, and rows are read last.
+``xgboost.train`` passes its arguments to :func:`before_train`, which checks them, calibrates the
+noise, releases the intercept and returns ordinary low-level parameters. The order matters: all
+errors are found before any noise is drawn, and rows are read last.
 """
 
 from __future__ import annotations
@@ -64,10 +64,11 @@ def __getattr__(name: str) -> Any:
 
 
 class _Holds(TrainingCallback):
-    """Keeps who the rows of a matrix belong to until its training has ended.
+    """Holds the privacy ids of a matrix until its training ends.
 
-    In front of the other callbacks it ends a training whose tree may be of other persons, before
-    any of them sees that tree. Behind them nothing of Python comes between it and the tree.
+    As the first callback, it ends a training whose latest tree may use other ids before another
+    callback sees the tree. As the last callback, it leaves no Python code between the check and the
+    next tree.
     """
 
     def __init__(self, dtrain: Any, hold: matrices.Hold) -> None:
@@ -75,7 +76,7 @@ class _Holds(TrainingCallback):
         self.dtrain, self.hold = dtrain, hold
 
     def before_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-        """The persons are those of this training."""
+        """Check that the ids are unchanged."""
         del model, epoch, evals_log
         self.hold.check(self.dtrain)
         return False
@@ -83,7 +84,7 @@ class _Holds(TrainingCallback):
     after_iteration = before_iteration
 
     def after_training(self, model: Any) -> Any:
-        """The matrix is free for others."""
+        """Release the matrix for other trainings."""
         self.hold.release(self.dtrain)
         return model
 
@@ -108,12 +109,12 @@ def before_train(
     callbacks: Sequence[Any] | None = None,
     **others: Any,
 ) -> tuple[dict[str, Any], list[Any], int, Any]:
-    """Turn the arguments of ``xgboost.train`` into those of a calibrated private training.
+    """Return the arguments of ``xgboost.train`` for a calibrated private training.
 
     Privacy: spends the intercept's share of the budget; the trees spend the rest.
     """
     native.lib()
-    if isinstance(xgb_model, (str, os.PathLike)):  # read once: what is checked is what is continued
+    if isinstance(xgb_model, (str, os.PathLike)):  # check and continue the same file
         xgb_model = ModelFile(xgb_model)
     call_site = CallSite(evals=list(evals or []), callbacks=list(callbacks or []), **others)
     flat = flatten(params)
@@ -129,8 +130,7 @@ def _prepared(
     xgb_model: Any,
     call_site: CallSite,
 ) -> tuple[dict[str, Any], list[Any], int]:
-    # 1. Public inputs: the schema of the columns, and what comes with the parameters. No row of the
-    # training data is looked at.
+    # 1. Public inputs: the schema of the columns and the public rows. Reads no training row.
     schema = common_schema(workers.check_together(lambda: read_matrix(dtrain)))
     flat, ids = matrices.take_ids(flat, dtrain)
 
@@ -155,7 +155,7 @@ def _prepared(
     warnings = _warnings(dtrain, training, schema, has_ids=ids is not None, unbooked=unbooked)
     privacy_warnings.warn([*warnings, *of_steps(steps)], stacklevel=5)
 
-    # 4. The rows, each of which is judged by itself. All workers train the same.
+    # 4. The rows, each checked independently. All workers must train the same plan.
     workers.check_agreement(f"{training.texts}\n{schema.names}")
     training = training.with_id()
     training.check_sums(dtrain)
@@ -167,10 +167,10 @@ def _prepared(
     hold = workers.check_together(lambda: matrices.hold(dtrain, who))
     try:
         workers.check_together(lambda: check_rows(dtrain, training.settings, training.widest))
-        # What XGBoost would refuse it refuses now.
+        # Errors that XGBoost would raise are raised now.
         training.rehearse(dtrain, xgb_model, call_site)
         workers.check_together(lambda: hold.check(dtrain))
-        if unbooked:  # what an interrupt leaves behind may have been released
+        if unbooked:  # an interrupted training may have released something
             notify(claimed)
 
         # 5. The authorization, and the releases before the first tree.
@@ -180,7 +180,7 @@ def _prepared(
         hold.release(dtrain)
         raise
 
-    # 6. Parameters of XGBoost, and callbacks that complete the ledger.
+    # 6. XGBoost's parameters, and the callbacks that complete the ledger.
     if unbooked:
         callback.notify = notify
     first, last = _Holds(dtrain, hold), _Holds(dtrain, hold)
@@ -196,7 +196,7 @@ def _warnings(
         *privacy_warnings.of_target(settings),
         *privacy_warnings.of_columns(schema, has_ids),
         *privacy_warnings.of_model(claimed),
-        # Without a public number of rows it has yet to be released.
+        # Without a public number of rows, this warning needs a release first.
         *(privacy_warnings.of_last(claimed) if settings["dp_n_public"] is not None else ()),
         *(reuse_warning.of_total(dtrain, claimed) if unbooked else ()),
     ]

@@ -1,8 +1,8 @@
-"""Checks of everything that a caller hands to ``xgboost.train`` besides parameters.
+"""Checks of the arguments of ``xgboost.train`` besides its parameters.
 
 Data sets, callbacks and metrics must not publish an exact statistic of the training rows
 (``docs/leaks.md``), and must not fail after budget has been spent. Rows must lie in the declared
-domain; each is judged by itself. Public cuts follow from a sample of public rows
+domain; each is checked independently. Public cuts are quantiles of a sample of public rows
 (``dp_public_data``).
 """
 
@@ -45,7 +45,7 @@ _METRICS = "its exact metrics would be published every round. Remove it."
 
 
 def read_matrix(dtrain: Any) -> Schema:
-    """The schema of an ordinary matrix of independent rows; anything else is refused."""
+    """The schema of a plain matrix of independent rows; other matrices are refused."""
     if not isinstance(dtrain, DMatrix):
         raise PrivacyParameterError(
             f"`dtrain` must be an xgboost.DMatrix; got {type(dtrain).__name__}."
@@ -60,8 +60,8 @@ def read_matrix(dtrain: Any) -> Schema:
 
 
 def _check_plain(matrix: Any, name: str) -> None:
-    """The allow-list: exactly ``xgboost.DMatrix``, over rows that are stored as they are."""
-    # What the type says does not settle it: DMatrix(other.handle) is another name for any matrix.
+    """Accept only an ``xgboost.DMatrix`` over rows that are stored as they are."""
+    # The type is not enough: DMatrix(other.handle) aliases any matrix.
     if type(matrix) in MATRICES and native.is_plain(matrix):
         return
     quantiles = isinstance(matrix, (QuantileDMatrix, ExtMemQuantileDMatrix))
@@ -82,10 +82,10 @@ def _of_quantiles(name: str, kind: str, instead: str) -> PrivacyRefusal:
 
 
 def check_evals(dtrain: Any, schema: Schema, evals: Sequence[Any]) -> None:
-    """Refuse evaluation sets that carry statistics of the training rows, or are none.
+    """Refuse invalid evaluation sets, and sets with statistics of the training rows.
 
-    Whether the rows of a set are public is the caller's word (``dp_public_evals``): to compare them
-    with the training rows would tell which rows are there.
+    The caller vouches that the rows of a set are public (``dp_public_evals``). A comparison with
+    the training rows would reveal which rows they contain.
     """
     for pair in evals:
         if not _is_list(pair) or len(pair) != 2 or not isinstance(pair[1], str):
@@ -100,7 +100,7 @@ def check_evals(dtrain: Any, schema: Schema, evals: Sequence[Any]) -> None:
 
 
 def check_public(dtrain: Any, schema: Schema, data: Any, name: str, leak: str) -> Schema:
-    """Refuse public rows that carry statistics of the training rows, or do not fit their schema."""
+    """Refuse public rows that contain statistics of the training rows or have another schema."""
     if data is dtrain or data.handle.value == getattr(dtrain.handle, "value", None):
         raise PrivacyRefusal(f"{name} holds the training data: {leak}")
     if isinstance(data, SplitMatrix):
@@ -115,15 +115,15 @@ def check_public(dtrain: Any, schema: Schema, data: Any, name: str, leak: str) -
 
 
 def _read_alike(data: Any, schema: Schema, name: str) -> Schema:
-    """The schema of a matrix with the columns and the number of labels of the training data.
+    """The schema of a matrix; its columns and number of labels must match the training data.
 
-    XGBoost would take the number of targets of a model from its sets, too.
+    XGBoost would otherwise infer the number of targets from evaluation sets, too.
     """
     theirs = read_schema(data, name)
-    times = data.get_float_info("label_lower_bound").size  # of survival:aft, instead of labels
+    times = data.get_float_info("label_lower_bound").size  # survival:aft has bounds of labels
     if data.get_label().size != data.num_row() * theirs.labels and times != data.num_row():
         raise PrivacyParameterError(f"{name} must have labels for each of its rows.")
-    # The part of a worker without rows of the set has no labels to count.
+    # A worker without rows of this set has no labels to count.
     counted = data.num_row() > 0 or theirs.labels > 1
     if counted and theirs.labels != schema.labels:
         raise PrivacyParameterError(
@@ -131,7 +131,7 @@ def _read_alike(data: Any, schema: Schema, name: str) -> Schema:
             "one for each target."
         )
     if not schema.width or not theirs.width:
-        return theirs  # the part of a worker without rows
+        return theirs  # a worker without rows
     same_names = not (schema.named and theirs.named) or schema.names == theirs.names
     same_kinds = schema.categorical == theirs.categorical
     if schema.width != theirs.width or not same_kinds or not same_names:
@@ -167,13 +167,13 @@ def _is_list(values: Any) -> bool:
 
 
 def _is_part_of(table: Any, X: Any) -> bool:
-    """Whether a table is another one or a view of it; to compare rows would tell which it has."""
+    """Whether a table is `X` or a view of it; comparing rows would reveal which rows it has."""
     arrays = isinstance(table, np.ndarray) and isinstance(X, np.ndarray)
     return table is X or (arrays and bool(np.shares_memory(table, X)))
 
 
 def check_dask(dtrain: Any, evals: Sequence[Any] | None) -> None:
-    """Refuse matrices of Dask, and budgets that do not see the workers, before a start."""
+    """Refuse other matrices than Dask's, and budgets that cannot see the workers."""
     from xgboost.dask import DaskDMatrix
 
     check_here()
@@ -192,7 +192,7 @@ def check_dask(dtrain: Any, evals: Sequence[Any] | None) -> None:
 
 @dataclass(frozen=True)
 class CallSite:
-    """The arguments of ``xgboost.train`` besides parameters, data, rounds and an earlier model."""
+    """The arguments of ``xgboost.train`` besides parameters, data, rounds and earlier model."""
 
     evals: Sequence[Any] = ()
     obj: Any = None
@@ -204,7 +204,7 @@ class CallSite:
     callbacks: Sequence[Any] = field(default_factory=list)
 
     def refuse_leaks(self, *, public_evals: bool) -> None:
-        """Refuse what is not a parameter but would release statistics or break the bound."""
+        """Refuse arguments that would release statistics or break the privacy bound."""
         if self.obj is not None:
             raise PrivacyRefusal(
                 "`obj` is refused in private training: nothing bounds how much one row changes the "
@@ -238,7 +238,7 @@ class CallSite:
             )
 
     def rehearse(self, booster: Any, dtrain: Any) -> None:
-        """Do once what every round does besides growing trees: metrics, stopping, printing."""
+        """Run the metrics, early stopping and printing of a round once, without a tree."""
         try:
             CallbackContainer(self.callbacks, metric=self.custom_metric)
             container = CallbackContainer(
@@ -260,7 +260,7 @@ class CallSite:
             ) from error
 
     def _stand_ins(self) -> list[TrainingCallback]:
-        """XGBoost's own callbacks as this training has them, which print nothing."""
+        """Copies of XGBoost's own callbacks that print nothing."""
         stand_ins: list[TrainingCallback] = []
         for c in self.callbacks:
             if type(c) is EarlyStopping:
@@ -282,21 +282,21 @@ def _say_nothing(text: str) -> None:
 
 
 def _is_used(callback: Any) -> bool:
-    """Whether a callback of XGBoost has kept metrics of an earlier training."""
+    """Whether a callback of XGBoost holds metrics of an earlier training."""
     if isinstance(callback, EarlyStopping):
         return bool(callback.stopping_history or callback.best_scores)
     return isinstance(callback, EvaluationMonitor) and callback._latest is not None
 
 
 def _check_folder(callback: Any) -> None:
-    """A checkpoint that cannot be written ends a training in the middle."""
+    """Raise if a checkpoint cannot be written, which would end the training half-way."""
     local = type(callback) is TrainingCheckPoint and "://" not in callback._path
     if local and not os.path.isdir(callback._path):
         raise FileNotFoundError("The folder of `TrainingCheckPoint` does not exist.")
 
 
 def check_rows(dtrain: Any, s: Settings, plan_text: str) -> None:
-    """Refuse rows that are not what these settings declare."""
+    """Refuse rows outside the declared domain."""
     labels, n = dtrain.get_label(), dtrain.num_row()
     lower, upper = (dtrain.get_float_info(f"label_{side}_bound") for side in ("lower", "upper"))
     if s.objective.intervals:
@@ -321,12 +321,12 @@ def check_rows(dtrain: Any, s: Settings, plan_text: str) -> None:
 
 
 def default_rounds() -> int:
-    """Boosting rounds of a private training where neither caller nor estimator says."""
+    """Boosting rounds of a private training, unless the caller or estimator sets them."""
     return DEFAULT_ROUNDS
 
 
 def declared_classes(estimator: Any, y: Any = None) -> np.ndarray:
-    """Classes of a private classifier: those declared, never those seen in `y`."""
+    """The declared classes of a private classifier, never the classes in `y`."""
     params = estimator if isinstance(estimator, dict) else estimator.get_xgb_params()
     refuse_margins(params)
     k = read_one(params, "dp_classes")
@@ -342,8 +342,8 @@ def declared_classes(estimator: Any, y: Any = None) -> np.ndarray:
 
 
 def estimator_matrix(estimator: Any, ref: Any, *, data: Any, **kwargs: Any) -> Any:
-    """A matrix of an estimator, under the name that XGBoost has for it."""
-    params = estimator.get_xgb_params()  # once: it draws a seed from a `random_state`
+    """Build the matrix of an estimator, under XGBoost's name for this function."""
+    params = estimator.get_xgb_params()  # called once: it draws a seed from a `random_state`
     column, persons = id_column(params), None
     if column is not None and (ref is None or has_column(data, column)):
         data, ids = without_column(data, column)
@@ -354,7 +354,7 @@ def estimator_matrix(estimator: Any, ref: Any, *, data: Any, **kwargs: Any) -> A
 
 
 def refuse_margins(params: Mapping[str, Any]) -> None:
-    """Refuse an objective whose predictions a classifier would take for probabilities."""
+    """Refuse an objective whose raw margins a classifier would use as probabilities."""
     if read_one(params, "objective") == "binary:logitraw":
         raise PrivacyParameterError(
             "`objective`='binary:logitraw' predicts margins, which a classifier would take for "
@@ -367,7 +367,7 @@ _NAME = "dp_public_data"
 
 
 def taken_out(params: dict[str, Any], dtrain: Any, schema: Schema) -> tuple[dict[str, Any], Any]:
-    """Parameters without the public rows, which say only that there are some; and the rows."""
+    """Replace the public rows in the parameters by True, and return both."""
     from xgboost import DMatrix
 
     given = params.get(_NAME)
@@ -396,7 +396,7 @@ def taken_out(params: dict[str, Any], dtrain: Any, schema: Schema) -> tuple[dict
 
 
 def declared(s: Settings, sample: Any) -> Settings:
-    """Settings with the quantiles of the sample as public cuts of the columns without any."""
+    """Settings with quantiles of the sample as cuts of all columns without public cuts."""
     if sample is None:
         return s
     values = _columns(sample)
@@ -406,16 +406,16 @@ def declared(s: Settings, sample: Any) -> Settings:
 
 
 def _columns(sample: Any) -> list[npt.NDArray[np.float32]]:
-    """The values of each column that are there."""
+    """The values of each column without missing cells."""
     table = sample.get_data().tocsc()
     return [table.data[a:b] for a, b in zip(table.indptr[:-1], table.indptr[1:], strict=True)]
 
 
 def _quantiles(values: npt.NDArray[np.float32], count: int) -> list[float]:
-    """At most so many cuts that part the values evenly; each is a value, as XGBoost's cuts are."""
+    """At most `count` evenly spaced quantiles; each is a value of the column, as in XGBoost."""
     cuts = np.unique(values)
     if len(cuts) > count + 1:
         cuts = np.unique(np.quantile(values, np.linspace(0, 1, count + 2)[1:-1], method="nearest"))
     elif len(cuts) > 1:
-        cuts = cuts[1:]  # below the least value there is no row
+        cuts = cuts[1:]  # no row lies below the smallest value
     return [float(v) for v in cuts] or [0.0]

@@ -1,8 +1,7 @@
-"""The one road from a user's parameters to a calibrated plan.
+"""Turns a user's parameters into a calibrated plan.
 
-Training, selection, the command line and the audit all come this way, so that what one of them says
-about a training holds for the others. Nothing here looks at a row: only at parameters and at the
-public schema of the columns.
+Training, selection, the command line and the audit share this code, so they agree about a training.
+It reads only parameters and the public schema of the columns, never a row.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def checked(
     *,
     continues: bool = False,
 ) -> Settings:
-    """The settings of one training, of parameters that :func:`flatten` has returned."""
+    """The settings of one training, from the parameters that :func:`flatten` returns."""
     check_names(flat)
     flat = {name: value for name, value in flat.items() if value is not None}
     if (rules := policy_in_force()) is not None:

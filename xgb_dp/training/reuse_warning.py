@@ -1,8 +1,8 @@
-"""Warns of several trainings of the same rows, where no budget counts them.
+"""Warns about repeated trainings on the same rows that no budget counts.
 
-Rows are known by the object that holds them: a matrix, or the table that an estimator is fitted on.
-A copy of the rows is another object, so trainings of copies are not counted together. What a
-training has spent is kept for as long as the object lives.
+Rows are identified by their object: a matrix, or the table that an estimator is fitted on. A copy
+is another object, so trainings on copies are not counted together. Records live as long as the
+object.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _TABLE: ContextVar[Any] = ContextVar("xgb_dp_table", default=None)
 
 
 class _Spent(NamedTuple):
-    """What the warning needs of a training."""
+    """The cost of a training, for the warning."""
 
-    noisy: bool  # whether it is private, with noise of the operating system
+    noisy: bool  # whether it is private, with noise from the operating system
     unit: Unit
     targets: tuple[tuple[float, float], ...]  # epsilon and delta of each training of the model
-    last: str | None  # name of its last tree; None before there is one
+    last: str | None  # name of the last tree; None before the first tree
 
     @classmethod
     def of(cls, record: Ledger) -> _Spent:
@@ -39,13 +39,13 @@ class _Spent(NamedTuple):
         return cls(record.private and record.noise == "os", record.unit, targets, trees[-1])
 
 
-_trained: dict[int, dict[object, _Spent]] = {}  # of each object by id(), by training
+_trained: dict[int, dict[object, _Spent]] = {}  # by id() of the object, then by training
 _lock = threading.Lock()
 
 
 @contextmanager
 def made_of(table: Any) -> Iterator[None]:
-    """Say which table the matrix of a training is made of."""
+    """Set the table that the matrix of a training is built from."""
     token = _TABLE.set(table)
     try:
         yield
@@ -58,21 +58,21 @@ def _rows(dtrain: Any) -> Any:
 
 
 def keep(dtrain: Any, training: object, record: Ledger) -> None:
-    """Note what a training claims to release of its rows, and at its end what it has released."""
+    """Record the claim of a training, and replace it by the final ledger at the end."""
     rows = _rows(dtrain)
     with _lock:
         if id(rows) not in _trained:
-            with suppress(TypeError):  # it takes no weak references
+            with suppress(TypeError):  # the object does not support weak references
                 weakref.finalize(rows, _trained.pop, id(rows), None).atexit = False
                 _trained[id(rows)] = {}
         _trained.get(id(rows), {})[training] = _Spent.of(record)
 
 
 def of_total(dtrain: Any, claimed: Ledger) -> list[str]:
-    """A warning before the second training of the same rows, the fourth, ...; else none."""
+    """A warning before the second, fourth, eighth, ... training on the same rows."""
     with _lock:
         kept = list(_trained.get(id(_rows(dtrain)), {}).values())
-    # A model that this one continues is a part of it.
+    # The new model includes the model that it continues.
     records = [*(r for r in kept if r.last not in claimed.tree_names), _Spent.of(claimed)]
     count = len(records)
     if count < 2 or count & (count - 1) or not all(r.noisy for r in records):
@@ -81,7 +81,7 @@ def of_total(dtrain: Any, claimed: Ledger) -> list[str]:
     if all_same(record.unit for record in records):
         targets = [target for record in records for target in record.targets]
         delta, total = max(d for _, d in targets), math.fsum(epsilon for epsilon, _ in targets)
-        if all(d for _, d in targets):  # as if each were a Gaussian
+        if all(d for _, d in targets):  # treat each as a Gaussian mechanism
             mu = math.hypot(*(gaussian_mu(*target) for target in targets))
             total = min(total, gaussian_epsilon(mu, delta))
         cost = f"together they cost about epsilon {total:.3g} at delta {delta:g}"
@@ -92,7 +92,7 @@ def of_total(dtrain: Any, claimed: Ledger) -> list[str]:
     ]
 
 
-if hasattr(os, "register_at_fork"):  # a fork must not catch the lock of another thread
+if hasattr(os, "register_at_fork"):  # a fork must not copy a lock that another thread holds
     os.register_at_fork(
         before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
     )

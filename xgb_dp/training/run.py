@@ -1,6 +1,6 @@
-"""One private training, from its calibrated noise to the parameters of XGBoost and the ledger.
+"""One private training: from calibrated noise to XGBoost's parameters and the ledger.
 
-The callback that keeps the ledger in the booster.
+The module includes the callback that stores the ledger in the booster.
 """
 
 from __future__ import annotations
@@ -54,16 +54,16 @@ from .continuation import grown_on
 from .input_checks import CallSite
 
 Draw: TypeAlias = Callable[..., list[Any]]
-"""Draws what a request asks for, of the plan at a position."""
+"""Draws one release of the plan at a position."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """A plan that a training may follow, from its first tree on."""
+    """A plan that a training may follow from its first tree."""
 
     prepared: Prepared  # checked settings and calibrated noise
-    plan: Plan  # the plan of the C++ trainer, which never changes
-    # values that follow from releases before the first tree; see Plan::Apply in plan.cc
+    plan: Plan  # immutable plan of the C++ trainer
+    # values derived from releases before the first tree; see Plan::Apply in plan.cc
     state: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -72,7 +72,7 @@ class Option:
         return self.prepared.settings
 
     def with_released_range(self, released: ReleasedRange | None, weight_unit: float) -> Option:
-        """The same in the units of labels and weights that a release has told."""
+        """The same option with the released units of labels and weights."""
         settings = self.settings.with_released_range(released, weight_unit)
         prepared = replace(self.prepared, settings=settings)
         return replace(self, prepared=prepared, state=start.state_in_unit(settings, self.plan.body))
@@ -80,24 +80,24 @@ class Option:
 
 @dataclass(frozen=True)
 class Training:
-    """What a training is about to do; nothing was drawn and no row was read."""
+    """A training before it starts; no noise was drawn and no row was read."""
 
     prepared: Prepared  # checked settings and calibrated noise
     # key of a fixed noise tape (tests only); None for noise of the operating system
     key: str | None
-    names: list[str] | None  # names of the columns, None without
-    # "c" for categorical columns and "float" for others, None where the data has none
+    names: list[str] | None  # column names, if any
+    # "c" for categorical columns and "float" for others; None for untyped data
     types: list[str] | None
     earlier: Ledger | None  # ledger of the continued model
-    # the plan, or those of which one is taken by the noisy number of rows
+    # the plan, or several plans if the noisy number of rows chooses one
     options: tuple[Option, ...]
-    draws: Draws  # what it claims, and what it will have drawn before its first tree
-    # the part of an :func:`xgb_dp.split` that it reads; None where that is not known
+    draws: Draws  # the claim, and the releases before the first tree
+    # the part of an :func:`xgb_dp.split` with the training rows; None if unknown
     part: SplitPart | None = None
-    id: str = ""  # of this training alone: random, the same on all workers
-    # what was fitted on the rows before, without noise; see ``pipelines.py``
+    id: str = ""  # identifies this training: random, equal on all workers
+    # steps fitted earlier on the rows, without noise; see ``pipelines.py``
     steps: tuple[str, ...] = ()
-    public_start: PublicStart | None = None  # the public model that it starts from; None without
+    public_start: PublicStart | None = None  # the public model to start from
 
     @classmethod
     def of(
@@ -106,7 +106,7 @@ class Training:
         xgb_model: Any,
         part: SplitPart | None = None,
     ) -> Training:
-        """A training with these settings, on top of an earlier model or of none."""
+        """Build a training from its settings, with or without an earlier model."""
         s = prepared.settings
         key = None if s.noise_free else fixed_noise.noise_key()
         names, types = s.schema.names if s.schema.named else None, None
@@ -141,22 +141,22 @@ class Training:
 
     @property
     def settings(self) -> Settings:
-        """What the user asked for; where plans differ, those of the first of them."""
+        """The checked settings of the first plan."""
         return self.prepared.settings
 
     @property
     def texts(self) -> str:
-        """All plans, and the name of a public start, on which workers agree."""
+        """All plans, and the name of a public start, for the agreement of workers."""
         start = [] if self.public_start is None else [self.public_start.digest]
         return "\n".join([*(option.plan.text for option in self.options), *start])
 
     @property
     def plan_id(self) -> str:
-        """Names the plan, or the family of plans."""
+        """The id of the plan, or of the family of plans."""
         return str(self.options[0].plan.body["id"])
 
     def with_id(self) -> Training:
-        """The same with an identifier, random if it is private; workers call it together."""
+        """The same training with an id, random if private; collective over workers."""
         if self.private:
             return replace(self, id=str(workers.first_of_all(native.training_id())))
         text = f"{self.plan_id} {self.key}"
@@ -164,11 +164,11 @@ class Training:
 
     @property
     def private(self) -> bool:
-        """Whether all noise is drawn, from the operating system's key."""
+        """Whether all noise uses the operating system's key."""
         return not self.settings.noise_free and self.key is None
 
     def claim(self, position: int = 0, count: float | None = None) -> Ledger:
-        """The ledger while it goes on, which claims its whole plan, or family, as spent."""
+        """The ledger of a training in progress, which claims the whole plan or family as spent."""
         s = self.options[position].settings
         public = planning.public_inputs(s)
         if self.part is not None:
@@ -199,16 +199,16 @@ class Training:
 
     @property
     def widest(self) -> str:
-        """The plan with the most bins: rows that suit it suit whichever is taken."""
+        """The plan with the most bins: rows that fit this plan fit every plan."""
         return max(self.options, key=lambda option: int(option.settings["max_bin"])).plan.text
 
     def check_sums(self, dtrain: Any) -> None:
-        """Refuse more rows than can be summed exactly; all workers call it together."""
+        """Refuse more rows than exact sums allow; collective over workers."""
         for option in self.options:
             native.check_sums(dtrain, option.plan.text)
 
     def rehearse(self, dtrain: Any, xgb_model: Any, call_site: CallSite) -> None:
-        """Find whatever XGBoost itself refuses, before anything is released or booked."""
+        """Raise XGBoost's own errors before anything is released or booked."""
         check_carried([self.names, self.claim().to_json()], "the names of this training")
         for position, option in enumerate(self.options):
             trial = {**planning.low_level(option.settings), "dp_plan": option.plan.text}
@@ -216,17 +216,17 @@ class Training:
                 trial["base_score"] = [0.5] * self.settings.trees_per_round
             matrices = [dtrain, *(data for data, _ in call_site.evals)]
             booster = _configured(trial, matrices, xgb_model)
-            if position == 0:  # the plans differ in nothing that the rest depends on
+            if position == 0:  # the rest is the same for every plan
                 LedgerCallback(self, position, None).prepare(booster)
                 call_site.rehearse(booster, dtrain)
 
     def start(
         self, dtrain: Any, evals: Sequence[Any] = ()
     ) -> tuple[dict[str, Any], LedgerCallback]:
-        """Ask the gate, release the intercept, and say how XGBoost grows the trees.
+        """Ask for authorization, release the intercept, and return parameters and a callback.
 
-        Privacy: spends the shares of the range and of the intercept; the trees spend the rest.
-        Which plan they follow may depend on what was released here.
+        Privacy: spends the shares of the range and of the intercept; the trees spend the rest. The
+        choice of plan may depend on these releases.
         """
         masked = bool(self.settings.masking.workers)
         if masked:
@@ -250,7 +250,7 @@ class Training:
             raise
 
     def _in_unit(self, draw: Draw) -> Training:
-        """Release where labels or weights lie, and go on in the units that follow from it."""
+        """Release the range of labels or weights, and continue in the released units."""
         if self.prepared.mechanisms.find(LabelRange) is None:
             return self
         sums = draw(LabelRange.name)
@@ -288,7 +288,7 @@ class Training:
         if s.intercept == "public":
             low["base_score"] = s["base_score"]
         elif s.intercept == "base_margin":
-            # The first tree has the start of a loss that measures it.
+            # A loss with exposures starts its first tree from its own measured start.
             low["base_score"] = s.neutral_base_score if s.exposures is None else 1.0
         taken = self.options[position]
         state = dict(taken.state)
@@ -311,12 +311,12 @@ class Training:
 
     @property
     def _released(self) -> tuple[RecordedRelease, ...]:
-        """What the model rests on: what the one that it continues has released, and the look."""
+        """Releases that the model depends on: the continued model's, and column discovery."""
         continued = () if self.earlier is None else self.earlier.releases
         return (*continued, *released_by(self.settings["dp_discovered"]))
 
     def _check_book(self) -> None:
-        """Look whether this party's book has room, before that of any party counts the training."""
+        """Check that this party's budget has room before any party books the training."""
         unit, events = self.settings.privacy_unit, self.draws.claimed
         try:
             check_before(ReleaseRequest(events, self.private, unit, self.part, self._released))
@@ -328,7 +328,7 @@ class Training:
 
 
 def _configured(params: dict[str, Any], matrices: Sequence[Any], xgb_model: Any) -> Booster:
-    """A booster that has read its parameters."""
+    """A configured booster."""
 
     def made(**changes: Any) -> Booster:
         booster = Booster({**params, **changes}, matrices, xgb_model)
@@ -339,7 +339,7 @@ def _configured(params: dict[str, Any], matrices: Sequence[Any], xgb_model: Any)
         return made()
     except XGBoostError:
         given = params.get("eval_metric", [])
-        made(eval_metric=[])  # without metrics: else none of them is at fault
+        made(eval_metric=[])  # if this fails, no metric is at fault
         for name in map(str, given if isinstance(given, (list, tuple)) else [given]):
             try:
                 made(eval_metric=[name])
@@ -354,14 +354,13 @@ def _configured(params: dict[str, Any], matrices: Sequence[Any], xgb_model: Any)
 class LedgerCallback(TrainingCallback):
     """Stores the privacy ledger in the booster.
 
-    Before the first round it claims the whole plan as spent; after training, also when another
-    callback ends it early, it writes what was really drawn.
+    Before the first round it claims the whole plan as spent. After training, even if another
+    callback ends it early, it records the actual draws.
     """
 
-    # makes the booster with the first trees that follow from them, in place of one that has none;
-    # None where there are no such trees
+    # replaces an empty booster by one with the first trees; None without such trees
     first: Callable[[Any], Booster] | None = None
-    notify: Callable[[Ledger], None] | None = None  # who is told what the training releases
+    notify: Callable[[Ledger], None] | None = None  # receives each stored ledger
 
     def __init__(
         self,
@@ -373,8 +372,8 @@ class LedgerCallback(TrainingCallback):
     ) -> None:
         super().__init__()
         self.dtrain = dtrain
-        self.opened = ""  # the ledger under which the training draws, once it has begun
-        self.content: dict[str, str] = {}  # of the booster that it began with
+        self.opened = ""  # the claimed ledger, once the training has begun
+        self.content: dict[str, str] = {}  # content of the booster at the start
         self.training = training
         self.rounds = training.options[position].settings.rounds
         self.claimed = training.claim(position, count)
@@ -387,7 +386,7 @@ class LedgerCallback(TrainingCallback):
         self.start = 0
 
     def before_training(self, model: Any) -> Any:
-        """Claim the plan as spent, and fix the public schema of the model."""
+        """Claim the plan as spent, and set the public schema of the model."""
         if self.opened:
             raise PrivacyRefusal(
                 "A training has begun already with this callback, and its budget pays for one "
@@ -395,7 +394,7 @@ class LedgerCallback(TrainingCallback):
             )
         if self.first is not None:
             model = self.first(model)
-            self.first = None  # and with it the matrices
+            self.first = None  # also frees the matrices
             if names := ledger.tree_names(model):
                 start = PublicStart.of(names, len(names), released=True)
                 self.claimed = self.claimed.starting_from(start)
@@ -407,21 +406,21 @@ class LedgerCallback(TrainingCallback):
         return model
 
     def prepare(self, model: Any) -> None:
-        """Store the claim in the model, and its public schema."""
+        """Store the claim and the public schema in the model."""
         self._store(model, self.claimed)
-        # Names also for a matrix without rows, and types as declared: whether pandas calls a column
-        # an integer or a float can depend on a single row.
+        # A matrix without rows needs names, too. Types are the declared ones: pandas' choice
+        # between integer and float can depend on a single row.
         model.feature_names = self.training.names
         model.feature_types = self.training.types
         if self.training.public_start is not None:
-            # By these the estimators of XGBoost would predict with the public rounds alone.
+            # With these attributes XGBoost's estimators would predict with the public rounds alone.
             model.set_attr(best_iteration=None, best_score=None)
 
     def after_training(self, model: Any) -> Any:
-        """Write what was drawn."""
+        """Record the actual draws."""
         native.close_claim(self.dtrain, self.opened)
         record = workers.check_together(lambda: self._complete(model))
-        narrow: dict[int, Sequence[float]] = {}  # columns with few cuts where nearly all values are
+        narrow: dict[int, Sequence[float]] = {}  # columns with nearly all values between few cuts
         for updater in ModelJson.from_config(model).updaters:
             narrow |= {int(i): where for i, where in updater.get("dp_narrow", {}).items()}
         self._store(model, record)
@@ -450,20 +449,20 @@ class LedgerCallback(TrainingCallback):
 
 
 def _fixed_content(model: Any) -> dict[str, str]:
-    """Digests of what stays as it is from the first round on.
+    """Digests of the content that is fixed from the first round.
 
-    The categories do not: XGBoost takes the declared ones from the matrix of the first round.
+    This excludes categories: XGBoost takes the declared ones from the matrix of the first round.
     """
     return {name: v for name, v in content_of_booster(model).items() if name != "categories"}
 
 
 def released_by(look: Mapping[str, Any] | None) -> tuple[RecordedRelease, ...]:
-    """What a look has released, as a budget sees it; empty where there was none."""
+    """The releases of a column discovery, for a budget; empty without one."""
     return () if look is None else (RecordedRelease(DISCOVERY, look["events"], look["entry"]),)
 
 
 def with_look(model: Any, record: Ledger, look: Mapping[str, Any] | None) -> Ledger:
-    """The ledger with the events of the look by which the columns were declared."""
+    """The ledger with the events of the column discovery."""
     if look is None:
         return record
     said = {"method": DISCOVERY, "delta": look["delta"]}

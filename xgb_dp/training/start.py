@@ -1,7 +1,7 @@
-"""Everything that follows from the releases before the first tree.
+"""Values derived from the releases before the first tree.
 
-Label counts give the unit of labels and weights, label sums give the intercept, the number of rows
-and the parameters of a loss. All of it is post-processing of noisy sums and costs nothing.
+Label counts give the unit of labels and weights. Label sums give the intercept, the number of rows
+and the parameters of a loss. Privacy: post-processing of noisy sums, costs nothing.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from ..planning import without_reals
 from ..request.objectives import MEANS, QUANTILES, Measured
 from ..request.settings import ReleasedRange, Settings
 
-# Deviations of the noise of a cell, of which all of them together must have as many rows: two of
-# the sum of all cells.
+# Standard deviations of the noise of a cell. All cells together must have at least this many rows:
+# twice the standard deviation of the sum of all cells.
 _KNOWN = 2.0 * math.sqrt(LABEL_CELLS)
-_MOST_ALPHA = 1e12  # that the trainer takes; no leaf is left long before
-_MOST_ODDS = 12.0  # of a base score, in log-odds: further out a 32-bit probability is 0 or 1
+_MOST_ALPHA = 1e12  # upper limit of the trainer; no leaf survives far smaller values
+_MOST_ODDS = 12.0  # of a base score, in log-odds: beyond it a 32-bit probability is 0 or 1
 
 
 def released_units(
     s: Settings, noise: Calibration, sums: list[int]
 ) -> tuple[ReleasedRange | None, float]:
-    """What these cells say of labels, and the unit of weights; post-processing, costs nothing."""
+    """The label range and the weight unit from noisy counts. Post-processing, costs nothing."""
     unit = float(2 ** noise["range"].shift)
     deviation = math.sqrt(noise["range"].sigma2) / unit
     counts, released, weight_unit = [v / unit for v in sums], s.released_range, s.weight_unit
@@ -45,7 +45,7 @@ def released_units(
 
 
 def label_bounds_state(s: Settings) -> dict[str, Any]:
-    """The state of a request for label sums: the released range of the labels."""
+    """The state for a release of label sums: the released range of the labels."""
     if s.released_range is None:
         return {}
     low, high = s.label_bounds
@@ -65,7 +65,7 @@ def state_in_unit(s: Settings, plan: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def base_score_from_sums(s: Settings, noise: Calibration, sums: list[int]) -> float | list[float]:
-    """Intercept from the released label sums; post-processing, costs nothing."""
+    """The intercept from the released label sums. Post-processing, costs nothing."""
     unit = float(2 ** noise["intercept"].shift)
     floor = max(math.sqrt(noise["intercept"].sigma2) / unit, 1.0)
     if s.intercept_kind == "cells":
@@ -88,14 +88,14 @@ def base_score_from_sums(s: Settings, noise: Calibration, sums: list[int]) -> fl
     low, high = s.label_bounds
     if s.objective.intervals:
         return math.exp(first.mean(math.log(low), math.log(high)))
-    if s.objective.link == "log":  # a mean that is told from 0, at least by its noise
+    if s.objective.link == "log":  # the mean is at least its noise above 0
         return first.mean(low, high)
     centre = (low + high) / 2 + (high - low) / 2 * first.label
     return min(max(centre, 0.001), 0.999) if s.objective.link == "logit" else centre
 
 
 def base_score_of_columns(s: Settings, centre: float) -> float:
-    """The intercept below the first trees, whose log-odds are these."""
+    """The intercept below the first trees, from their log-odds."""
     odds = min(max(centre, -_MOST_ODDS), _MOST_ODDS)
     return 1.0 / (1.0 + math.exp(-odds)) if s["objective"] == "binary:logistic" else odds
 
@@ -107,7 +107,7 @@ def state_after_release(
     sums: list[int],
     capped: list[int] | None = None,
 ) -> dict[str, Any]:
-    """The state that the loss and the mean correction derive from the released label sums.
+    """The state of the loss and of the mean correction, from the released label sums.
 
     Post-processing, costs nothing.
 
@@ -131,7 +131,7 @@ def state_after_release(
 
 
 def rows_from_sums(kind: str, noise: Calibration, sums: list[int]) -> float:
-    """The noisy number of rows in what was released first; post-processing, costs nothing."""
+    """The noisy number of rows from the first release. Post-processing, costs nothing."""
     if kind in ("multiclass", "cells"):
         counts = sums
     elif kind == "targets":  # the sums of the labels come first
@@ -142,34 +142,33 @@ def rows_from_sums(kind: str, noise: Calibration, sums: list[int]) -> float:
 
 
 def present_from_sums(noise: Calibration, sums: list[int]) -> float:
-    """The sum over rows of the share of its cells that a row has; at least that, as a rule.
+    """The noisy sum over rows of the share of present cells, plus one standard deviation of noise.
 
-    One standard deviation of the noise is added: a table is taken for sparse where it is seen to
-    be.
+    The margin makes it usually an upper bound, so only a clearly sparse table is treated as sparse.
     """
     return math.ldexp(sums[2] + math.sqrt(noise["intercept"].sigma2), -noise["intercept"].shift)
 
 
 def _of_classes(s: Settings, label: float) -> float:
-    """The intercept of two classes from their mean label, of which one is -1 and one 1."""
+    """The intercept of two classes from the mean of their labels, -1 and 1."""
     share = min(max(0.5 + 0.5 * label, 0.001), 0.999)
     return share if s["objective"] == "binary:logistic" else _logit(share)
 
 
 def _logit(share: float) -> float:
-    """The margin that XGBoost makes of a probability, in 32-bit floats as there."""
+    """The margin that XGBoost computes from a probability, in the same 32-bit floats."""
     odds = np.float32(1.0) / np.float32(share) - np.float32(1.0)
     return -float(np.float32(math.log(float(odds))))
 
 
-_DEVIATIONS = 2.5631  # between the first and the last decile of a normal distribution
-# Deviations of the noise of a sum that tell it from none, in any of the cells.
+_DEVIATIONS = 2.5631  # distance of the first and last decile of the standard normal distribution
+# Standard deviations of a sum's noise that make it significant, in any cell.
 _CLEAR = 5.0
-# The least spread, in widths of the declared range.
+# The smallest spread, in widths of the declared range.
 _LEAST = 1e-9
-# Share of the rows that the spread leaves out at the far end.
+# Share of rows at the far end that the spread ignores.
 _TAIL = 0.01
-_LOST = 0.05  # share of all weight that may be cut off
+_LOST = 0.05  # share of all weight that clipping may remove
 
 Floats = npt.NDArray[np.float64]
 
@@ -177,8 +176,8 @@ Floats = npt.NDArray[np.float64]
 def label_quantiles(
     sums: list[int], levels: tuple[float, ...], low: float, high: float, floor: float
 ) -> list[float]:
-    """Values below which the given shares of the labels lie, in rising order."""
-    # The nearest sequence that never falls, by squares.
+    """Quantiles of the labels at increasing levels."""
+    # The nearest increasing sequence, in least squares.
     below = isotonic_regression(np.cumsum(np.asarray(sums, dtype=np.float64))).x
     total = float(below[-1])
     edges = np.linspace(low, high, len(sums) + 1)
@@ -189,13 +188,13 @@ def label_quantiles(
 
 
 def label_spread(sums: list[int], low: float, high: float, floor: float) -> float:
-    """About the standard deviation of the labels, at least half a cell; in their unit."""
+    """The approximate standard deviation of the labels, at least half a cell, in their unit."""
     first, last = label_quantiles(sums, (0.1, 0.9), low, high, floor)
     return max((last - first) / _DEVIATIONS, (high - low) / (2 * len(sums)))
 
 
 def top_weight(counts: Sequence[float], deviation: float, most: float) -> float:
-    """A weight above which rows have a small share of all weight; 1 where noise hides all of it.
+    """A weight that few rows exceed, measured by their share of all weight; 1 if noise hides it.
 
     Args:
         counts: Noisy numbers of rows, cell by cell.
@@ -217,7 +216,7 @@ def top_weight(counts: Sequence[float], deviation: float, most: float) -> float:
 def label_range_from_counts(
     counts: Sequence[float], deviation: float, low: float, high: float
 ) -> ReleasedRange | None:
-    """What counts of the cells say; None where noise hides all of it."""
+    """The range and spread of labels from noisy counts of cells; None if noise hides them."""
     ends = np.array([low, *edges(low, high), high])
     left, right = ends[:-1], ends[1:]
     anchor = min(max(0.0, low), high)
@@ -227,31 +226,31 @@ def label_range_from_counts(
     sides = [places[right <= anchor], places[left >= anchor][::-1]]
     there = np.concatenate([side[_holding(values[side], deviation)] for side in sides])
     if set(there) <= {side[-1] for side in sides if len(side)}:
-        return None  # next to the anchor, no cell has a scale
+        return None  # cells next to the anchor have no scale
     rows = np.zeros_like(values)
     rows[there] = np.maximum(values[there], 0.0)
     low_end, high_end = float(left[there.min()]), float(right[there.max()])
-    for side in sides:  # few rows far away say nothing of the others
+    for side in sides:  # a few distant rows are not representative
         rows[side[np.cumsum(rows[side]) < _TAIL * rows.sum()]] = 0.0
     middles = (left + right) / 2.0
     mean = math.fsum(rows * middles) / math.fsum(rows)
-    # Labels are spread evenly in a cell, as far as anybody knows.
+    # Labels are assumed uniform within a cell.
     squares = (middles - mean) ** 2 + (right - left) ** 2 / 12.0
     spread = math.sqrt(math.fsum(rows * squares) / math.fsum(rows))
-    # So far below the declared width, 32-bit labels do not differ: it is noise in an empty cell.
+    # 32-bit labels cannot differ this far below the declared width: it is noise in an empty cell.
     return ReleasedRange(low_end, high_end, spread) if spread > _LEAST * (high - low) else None
 
 
 def _holding(counts: Floats, deviation: float) -> slice:
-    """The cells from the first to the last that hold rows, as far as noise shows them."""
+    """The cells from the first to the last with a significant number of rows."""
     first = _first_holding(counts, deviation)
     return slice(first, max(len(counts) - _first_holding(counts[::-1], deviation), first))
 
 
 def _first_holding(counts: Floats, deviation: float) -> int:
-    """Where the sum of some adjacent counts first stands out, and most of all; else their number.
+    """Index of the first significant run of adjacent counts, at its best start; else their number.
 
-    That of counts without rows does so with a probability of about 0.0003.
+    Counts without rows are significant with a probability of about 0.0003.
     """
     sums = np.concatenate([[0.0], np.cumsum(counts)])
     for last in range(1, len(sums)):
@@ -263,12 +262,12 @@ def _first_holding(counts: Floats, deviation: float) -> int:
 
 @dataclass(frozen=True)
 class Sums:
-    """What one release of label sums has said, per row."""
+    """Means per row from one release of label sums."""
 
-    rows: float  # their number, at least what noise alone may be
+    rows: float  # number of rows, at least one standard deviation of the noise
     floor: float  # standard deviation of the noise of a sum, in rows, at least 1
     label: float  # mean of labels, on [-1, 1]
-    exposure: float | None  # the same of exposures; None where they are not released
+    exposure: float | None  # mean of exposures, on [-1, 1]; None if not released
 
     @classmethod
     def of(cls, s: Settings, noise: Calibration, sums: Sequence[int], position: int = 0) -> Sums:
@@ -281,14 +280,14 @@ class Sums:
         return cls(rows, floor, _expected(sums[position] / unit / rows, floor / rows), exposure)
 
     def mean(self, low: float, high: float) -> float:
-        """The mean of labels of a range."""
+        """The mean label in the given range."""
         half = (high - low) / 2
-        # At least the standard deviation of its noise, so that it has a logarithm.
+        # At least one standard deviation of noise above the lower end, so that a logarithm exists.
         least = min(low + half * self.floor / self.rows, low + half)
         return max(low + half + half * self.label, least)
 
     def mean_exposure(self, low: float, high: float) -> float:
-        """The mean of exposures of a range above 0."""
+        """The mean exposure in the given range above 0."""
         assert self.exposure is not None
         return max((low + high) / 2 + (high - low) / 2 * self.exposure, low)
 
@@ -298,11 +297,11 @@ def _within(value: float) -> float:
 
 
 def _expected(mean: float, noise: float) -> float:
-    """The mean in [-1, 1] to expect where it is told with noise, and was as likely anywhere.
+    """The posterior mean in [-1, 1] of a noisy mean, under a uniform prior.
 
-    An intercept at an end of its range, where noise has put it, would be worse than none.
+    Noise may put the mean at an end of its range, and such an intercept is worse than none.
     """
-    noise *= math.sqrt(1.0 + _within(mean) ** 2)  # that of the number of rows besides
+    noise *= math.sqrt(1.0 + _within(mean) ** 2)  # includes the noise of the number of rows
     mean = min(max(mean, -1.0 - 3.0 * noise), 1.0 + 3.0 * noise)
     ends = ((-1.0 - mean) / noise, (1.0 - mean) / noise)
     low, high = (0.5 * math.erfc(-end / math.sqrt(2.0)) for end in ends)
@@ -311,14 +310,14 @@ def _expected(mean: float, noise: float) -> float:
 
 
 def label_cap(s: Settings, noise: Calibration, sums: Sequence[int]) -> float:
-    """Where labels are cut, from the first release."""
+    """The cap of labels, from the first release."""
     return MEANS.cap(s, Sums.of(s, noise, sums).mean(*s.label_bounds))
 
 
 def label_means(
     s: Settings, noise: Calibration, sums: Sequence[int], capped: Sequence[int]
 ) -> Measured:
-    """What a loss of means takes from both releases."""
+    """The values that a loss of means takes from both releases."""
     first = Sums.of(s, noise, sums)
     mean, at = first.mean(*s.label_bounds), label_cap(s, noise, sums)
     capped_mean = Sums.of(s, noise, capped).mean(s.label_bounds[0], at)
