@@ -1,5 +1,5 @@
-"""From a user's parameters to checked settings: the table of parameters, its readers, its rules.
+"""Checked settings from a user's parameters: the table of parameters, its readers, its rules.
 
-Reads the public schema of the columns and no row. Imports ``accounting``, ``engine`` and
-``published``, whose mechanisms and presets enter by ``mechanisms/plan.py`` and ``dp_preset``.
+This folder reads the public schema of the columns and no row. It imports ``accounting``, ``engine``
+and ``published``. Mechanisms enter by ``mechanisms/plan.py``, and presets by ``dp_preset``.
 """

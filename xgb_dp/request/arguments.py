@@ -1,4 +1,4 @@
-"""Kinds of arguments of public functions, checked before anything else looks at them."""
+"""Checks the types of arguments of public functions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def _is_text(value: Any) -> bool:
-    """Whether a value is a text that UTF-8 can hold, as every file and model must."""
+    """Whether a value is a string that UTF-8 can encode, as every file and model requires."""
     return isinstance(value, str) and is_unicode(value)
 
 
@@ -35,7 +35,7 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def takes(**kinds: str) -> Callable[[_Function], _Function]:
-    """Refuse arguments of another kind with an error that names them."""
+    """Refuse arguments of the wrong kind with an error that names them."""
 
     def decorate(function: _Function) -> _Function:
         signature = inspect.signature(function)
@@ -45,7 +45,7 @@ def takes(**kinds: str) -> Callable[[_Function], _Function]:
             try:
                 given = signature.bind(*args, **kwargs).arguments
             except TypeError:
-                return function(*args, **kwargs)  # whose own error names it
+                return function(*args, **kwargs)  # Python's own error names the argument
             for name in (name for name in kinds if name in given):
                 (is_kind, words), value = _KINDS[kinds[name]], given[name]
                 optional = signature.parameters[name].default is None

@@ -1,4 +1,4 @@
-"""Parameters of the bound of one row, and the bound; the figures are those of the proofs.
+"""Parameters of the bound of one row, and the bound itself; the constants are from the proofs.
 
 Proof: docs/proofs/sensitivity.md
 """
@@ -13,24 +13,24 @@ from ..parameters.parameter import PUBLIC, Config, Parameter, Rule, Table
 from ..parameters.parse import Number, OneOf
 from .objectives import CLIPS, TARGETS
 
-_COARSEST_GRID = 16  # steps of a gradient C
-_LARGEST_HESSIAN = 60  # times C, in the norm of a row
-_LEAST_BOUND = 1e-6  # of C; at most its inverse
+_COARSEST_GRID = 16  # in gradient bounds C
+_LARGEST_HESSIAN = 60  # in C, within the norm of a row
+_LEAST_BOUND = 1e-6  # smallest C; its inverse is the largest
 
 
 def _largest_hessian(s: Config) -> float:
-    """Largest Hessian of a row within the bound of weights."""
+    """Largest Hessian of a row within the weight bound."""
     logistic = s.kind == "binary" and s["dp_leaf"] == "newton"  # p (1 - p)
     largest = 1.0 if s.loss is None else s.loss.largest_hessian
     return s.max_weight * (0.25 if logistic else largest)
 
 
 def row_bound(s: Config) -> RowBound:
-    """Bound of one row."""
+    """The bound of one row."""
     declared = "dp_max_weight" in s.given
     mode = s["dp_gradient_clip"]
-    # The clip of both derivatives together bounds every row whatever its weight; several
-    # classes share one row, and their joint bound is smaller when the weight is bounded too.
+    # A joint clip of gradient and Hessian bounds every row, whatever its weight. The classes of a
+    # row share one bound, which is smaller with a weight bound.
     weighted = s.kind == ("multiclass" if mode in BALLS else "regression") or (
         s.loss is not None and s.kind == "regression"
     )
@@ -50,7 +50,7 @@ def row_bound(s: Config) -> RowBound:
 
 
 def _gradient_clip(s: Config) -> str:
-    """Both derivatives together where they shrink together, by a factor without the label."""
+    """The default clip: joint if a factor independent of the label scales both derivatives."""
     if s.loss is not None:
         return s.loss.clip
     clipped = s.kind == "regression" or s["dp_leaf"] == "gradient"
@@ -68,7 +68,7 @@ def _gradient_bound(s: Config) -> float:
 
 
 def _hessian_weight(s: Config) -> float:
-    """By default the largest Hessian of a row counts a quarter of the gradient bound."""
+    """By default the largest Hessian of a row counts as a quarter of the gradient bound."""
     if s["dp_gradient_clip"] in BALLS:
         if s.loss is not None:
             return s.loss.hessian_weight(s)

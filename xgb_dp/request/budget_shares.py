@@ -1,4 +1,4 @@
-"""Division of the budget over what is released."""
+"""Division of the privacy budget among the releases."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OF_REST = {kind.share: kind.of_rest for kind in MECHANISMS if kind.of_rest}
 
 
 def resolve_shares(given: Any, s: Config) -> dict[str, float]:
-    """Division of mu^2 over the releases."""
+    """The shares of mu^2 for all releases."""
     fractions = parse.mapped({} if given is None else given)
     if fractions is None or not set(fractions) <= set(SHARE_NAMES):
         raise PrivacyParameterError(
@@ -43,7 +43,7 @@ def resolve_shares(given: Any, s: Config) -> dict[str, float]:
 
 
 def _divide_rest(fixed: dict[str, float], rest: float, wanted: Collection[str]) -> dict[str, float]:
-    """Shares of those that divide the rest; the last one takes what remains."""
+    """Divide the rest among the remaining releases; the last one takes the remainder."""
     shares = {name: share for name, share in fixed.items() if name in _OF_REST}
     free = [name for name in _OF_REST if name not in fixed]
     shares |= {name: _OF_REST[name] * rest if name in wanted else 0.0 for name in free[:-1]}
@@ -53,7 +53,7 @@ def _divide_rest(fixed: dict[str, float], rest: float, wanted: Collection[str]) 
 
 
 def _of_released(shares: dict[str, float], wanted: Collection[str]) -> dict[str, float]:
-    """The same shares, of which what is not released leaves its part to what takes the rest."""
+    """Give the shares of disabled releases to the releases that divide the rest."""
     listed = {kind.share for kind in MECHANISMS if kind.always_listed} | set(wanted)
     out = {name: shares[name] if name in wanted else 0.0 for name in shares if name in listed}
     free = 1.0 - math.fsum(share for name, share in out.items() if name not in _OF_REST)
@@ -62,7 +62,7 @@ def _of_released(shares: dict[str, float], wanted: Collection[str]) -> dict[str,
 
 
 def shares_of(s: Config, *, counts: bool = False) -> dict[str, float]:
-    """The division of a training; with `counts` also of the number of rows, released alone."""
+    """The shares of a training; with `counts`, also the share of a separate count of rows."""
     shares = dict(s["dp_budget_shares"])
     if counts:
         shares |= {

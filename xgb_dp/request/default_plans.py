@@ -1,11 +1,10 @@
-"""The plans among which an open number of rounds lets the data choose, by how large they are.
+"""The default plans, chosen by the number of rows if the number of rounds is open.
 
-What pays is decided by the number of rows times what a row is worth at this epsilon: few and
-shallow trees where that is small, many and deep ones where it is large. The number that decides is
-a noisy one, released before the first tree; the plans are public, and so is the rule. For a table
-with many columns the number of cells that are neither 0 nor missing is released as well: where they
-are few, the plan releases the cells of each class by column, and starts from what they say.
-docs/accuracy.md has the evidence.
+The best plan depends on the number of rows times the worth of a row at this epsilon: few shallow
+trees for a small product, many deep trees for a large one. A noisy number of rows, released before
+the first tree, decides. The plans and the rule are public. For a table with many columns the number
+of cells that are neither 0 nor missing is released as well. If it is small, the plan releases the
+cells of each class by column and starts from these sums. docs/accuracy.md has the evidence.
 
 Proof: docs/proofs/choice.md
 """
@@ -24,21 +23,21 @@ from .settings import Settings
 
 @dataclass(frozen=True)
 class Size:
-    """A plan of the default for some numbers of rows."""
+    """A default plan for a range of numbers of rows."""
 
-    below: float  # it is taken where the number of rows times :func:`worth` is below this
+    below: float  # upper limit of the number of rows times :func:`worth`
     rounds: int  # boosting rounds
-    trees: tuple[int, str, int, int]  # depth, shape, bins, and levels that one selection fills
-    eta: float = 0.5  # learning rate, of the last round where it rises
-    start: float = 1.0  # that of the first round, as a share of it
+    trees: tuple[int, str, int, int]  # depth, shape, bins, and levels per selection
+    eta: float = 0.5  # learning rate, of the last round if it rises
+    start: float = 1.0  # learning rate of the first round, relative to `eta`
 
 
-# Numbers of columns for which a start from columns is offered: of fewer, trees find the best.
+# Numbers of columns that allow a start from columns; with fewer, trees find the best columns.
 COLUMNS = range(32, 1 << 16)
-# It is taken below this share of cells, and while two columns meet in few rows: where they meet in
-# many, trees find how they act together. In rows times what each is worth.
+# The start from columns needs a share of present cells below SPARSE, and two columns that share few
+# rows: otherwise trees find their interactions. MEETINGS counts rows times their worth.
 SPARSE, MEETINGS = 0.08, 100.0
-# Who sets one of these knows which trees to grow, or has no room for the sums of columns.
+# These parameters choose the trees, or leave no room for the column sums.
 NOT_FROM_COLUMNS = OF_TREES | {
     "colsample_bytree", "dp_budget_shares", "dp_candidates", "dp_feature_order",
     "dp_features_per_tree", "dp_leaf_noise", "dp_score", "dp_secure_sum", "dp_start",
@@ -49,7 +48,7 @@ _SHALLOW = (4, "alternate", 64, 2)
 _DEEP = (6, "oblivious", 256, 2)
 _DEEPER = (8, "oblivious", 256, 2)
 _DEEP_COARSE = (6, "oblivious", 64, 2)
-# After a start from columns, whatever the number of rows.
+# The plan after a start from columns, for any number of rows.
 AFTER_COLUMNS = Size(math.inf, 25, _SHALLOW)
 
 SIZES: dict[str, tuple[Size, ...]] = {
@@ -90,33 +89,30 @@ SIZES: dict[str, tuple[Size, ...]] = {
         Size(math.inf, 200, _SHALLOW, 0.2),
     ),
 }
-"""The plans by the kind of the labels, or of the objective, for growing numbers of rows.
-
-The one place of them all.
-"""
+"""The plans by kind of label or objective, for increasing numbers of rows."""
 
 
 def worth(epsilon: float) -> float:
-    """What a row is worth: epsilon while noise hides it, at most 2 where the chance of rows does.
+    """The worth of a row: near epsilon if noise dominates, at most 2 if sampling error does.
 
-    Trees are limited by the noise of privacy, which falls with epsilon times the number of rows,
-    and by the chance of which rows there are, which no epsilon lessens.
+    Two errors limit the trees: the noise, which falls with epsilon times the number of rows, and
+    the sampling error of the rows, independent of epsilon.
     """
     return epsilon / (1.0 + 0.5 * epsilon)
 
 
 def position(limits: Sequence[float], rows: float) -> int:
-    """Which plan a number of rows leads to. A function of what is public and was released."""
+    """The position of the plan for a number of rows. Reads only public and released numbers."""
     return next((i for i, limit in enumerate(limits) if rows < limit), len(limits) - 1)
 
 
 def is_sparse(rows: float, present: float, meetings: float) -> bool:
-    """Whether a table has so few cells that trees start from its columns."""
+    """Whether a table has so few present cells that trees start from its columns."""
     return present < SPARSE * rows and present * present < meetings * rows
 
 
 def settings_of_sizes(s: Settings) -> tuple[list[float], list[Settings]]:
-    """The plans that these settings leave open; what the user has set is in all of them."""
+    """The plans that these settings leave open; every plan has the user's settings."""
     if not isinstance(s.rounds, OpenRounds):
         return [math.inf], [s]
     limits, sizes = _open_sizes(s)
@@ -124,7 +120,7 @@ def settings_of_sizes(s: Settings) -> tuple[list[float], list[Settings]]:
 
 
 def _open_sizes(s: Settings) -> tuple[list[float], list[tuple[int, dict[str, Any]]]]:
-    """Below which numbers of rows each plan is taken; its rounds, and what else it changes."""
+    """The limits on the number of rows, and the rounds and other changes of each plan."""
     if not _follows_rows(s):
         return [math.inf], [(int(s.rounds), {})]
     # Classes share the budget of a round.
@@ -147,7 +143,7 @@ def _open_sizes(s: Settings) -> tuple[list[float], list[tuple[int, dict[str, Any
 
 
 def _may_start_from_columns(s: Settings) -> bool:
-    """Whether the number of cells that are present may decide on the plan."""
+    """Whether the number of present cells may choose the plan."""
     return (
         s.kind == "binary"
         and s.labels == 1
@@ -161,21 +157,21 @@ def _may_start_from_columns(s: Settings) -> bool:
 
 
 def _follows_rows(s: Settings) -> bool:
-    """Whether a number of rows may decide on rounds that are open."""
+    """Whether the number of rows may choose the rounds."""
     return (
         s["dp_preset"] == "default"
         and not s.noise_free
         and s.delta > 0.0
-        # What has no curve of its own next to others: docs/proofs/choice.md.
+        # These have no privacy curve of their own among several plans: docs/proofs/choice.md.
         and s["dp_ensemble"] == 1
         and s["subsample"] == 1.0
     )
 
 
 def _changes(s: Settings, size: Size) -> dict[str, Any]:
-    """What a size makes of parameters that the user has not set."""
+    """The values that a plan gives to parameters the user has not set."""
     changes: dict[str, Any] = {"eta": size.eta}
-    # Who gives a learning rate has it in all rounds, and a geometric clip follows one.
+    # A learning rate from the user holds in all rounds, and a geometric clip follows one rate.
     if "eta" not in s.given and not s["dp_geometric_clip"]:
         changes["dp_eta_start"] = size.start
     if not set(s.given) & OF_TREES:

@@ -1,4 +1,4 @@
-"""Parameters of the guarantee: how much privacy, for whom, and what is public beforehand."""
+"""Parameters of the guarantee: the privacy budget, the privacy unit, and public inputs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _no_epsilon(s: Config) -> float:
 
 
 def _delta(name: str, value: Any, s: Config) -> float:
-    """In (0, 1); 0 too under the pure accountant."""
+    """In (0, 1); the pure accountant also allows 0."""
     try:
         number = Number(0, 1, open_high=True)(name, value)
     except PrivacyParameterError:
@@ -40,7 +40,7 @@ def _delta(name: str, value: Any, s: Config) -> float:
 
 
 def _no_delta(s: Config) -> float:
-    """0 where no noise is Gaussian, or none is drawn."""
+    """0 without Gaussian noise, or without any noise."""
     if math.isinf(s["dp_epsilon"]) or s["dp_accountant"] == "pure":
         return 0.0
     raise PrivacyParameterError(
@@ -50,7 +50,7 @@ def _no_delta(s: Config) -> float:
 
 
 def _privacy_id(name: str, value: Any, s: Config) -> str | bool:
-    """The name of the column of ids, or True where they have none.
+    """The name of the id column, or True for ids without a name.
 
     Ids are never read here, nor kept: see :mod:`xgb_dp.data.matrices`.
     """
@@ -67,7 +67,7 @@ def _privacy_id(name: str, value: Any, s: Config) -> str | bool:
 
 
 def _discovered(name: str, value: Any, s: Config | None) -> Mapping[str, Any]:
-    """What a look at the columns has drawn."""
+    """The cost of a column discovery."""
     try:
         cost = dict(value)
         events, entry = tuple(map(event_from_json, cost["events"])), cost.get("entry")
@@ -76,7 +76,7 @@ def _discovered(name: str, value: Any, s: Config | None) -> Mapping[str, Any]:
             raise ValueError
         unit = Unit(one_unit(events), column=cost.get("column"))
         return {"events": events, "unit": unit, "delta": delta, "entry": entry}
-    except Exception:  # an object of the caller may do anything
+    except Exception:  # an object of the caller may raise anything
         raise PrivacyParameterError(
             f"`{name}` does not say what was drawn. Take it from `params()` of what "
             "xgb_dp.discover has found, or from the schema file that it has saved."
@@ -84,12 +84,12 @@ def _discovered(name: str, value: Any, s: Config | None) -> Mapping[str, Any]:
 
 
 def _same_persons(look: str | None, training: str | None) -> bool:
-    """Whether columns of ids are the same one, as far as they have names."""
+    """Whether two id columns may be the same; columns without a name match all."""
     return look is None or training is None or look == training
 
 
 def _public_data(name: str, value: Any, s: Config) -> bool:
-    """Whether there are public rows, which were taken out before."""
+    """Whether there are public rows, which were removed from the parameters before."""
     if isinstance(value, bool):
         return value
     raise PrivacyParameterError(

@@ -25,7 +25,7 @@ _LEAST_TIME = 1e-30
 
 
 def _objective(name: str, value: Any, s: Config) -> str:
-    """A loss whose gradients have a proved bound."""
+    """A loss with a proved bound on its gradients."""
     if isinstance(value, str) and value in OBJECTIVES:
         return value
     reason = REFUSED_OBJECTIVES.get(value) if isinstance(value, str) else None
@@ -41,7 +41,7 @@ def _objective(name: str, value: Any, s: Config) -> str:
 
 
 def _default_objective(s: Config) -> str:
-    """As in XGBoost, but only where the range of a target is declared."""
+    """XGBoost's default, but only with a declared range of the target."""
     if "dp_target_bounds" in s.given or "dp_objective" in s.given:
         return "reg:squarederror"
     raise PrivacyParameterError(
@@ -50,14 +50,14 @@ def _default_objective(s: Config) -> str:
 
 
 def _of_objective(name: str, value: Any) -> Callable[[Config], Any]:
-    """XGBoost's default of a parameter of some objectives; None for the others."""
+    """XGBoost's default of a parameter of some objectives; None for other objectives."""
     return lambda s: value if name in s.objective.parameters else None
 
 
 def _target_bounds(
     name: str, value: Any, s: Config | None
 ) -> tuple[float, float] | tuple[tuple[float, float], ...]:
-    """A public range, or one for each of several targets; a list of one is that of one target."""
+    """A public range, or one for each of several targets; a list of one is one target's range."""
     pairs = parse.listed(list(value) if isinstance(value, np.ndarray) and value.ndim else value)
     if not pairs or any(parse.listed(v) is None for v in pairs):
         return _target_range(name, value)
@@ -68,7 +68,7 @@ def _target_bounds(
 
 
 def _target_range(name: str, value: Any) -> tuple[float, float]:
-    """A range that 32-bit labels can distinguish, with room for what is computed of them."""
+    """A range that 32-bit labels can resolve, with room for computations."""
     low, high = parse.parse_range(name, value)
     largest = max(-low, high)
     if largest > _LARGEST_LABEL or high - low < max(_LEAST_WIDTH, _LEAST_SHARE * largest):
@@ -81,7 +81,7 @@ def _target_range(name: str, value: Any) -> tuple[float, float]:
 
 
 def _default_target_bounds(s: Config) -> tuple[float, float] | None:
-    """There is none for regression but the range that an objective has; no target for classes."""
+    """The finite range of the objective itself; None for classes, and an error for regression."""
     objective = s.objective
     if math.isfinite(objective.lowest) and math.isfinite(objective.highest):
         return objective.lowest, objective.highest
@@ -113,7 +113,7 @@ def _classes(name: str, value: Any, s: Config | None) -> int:
 
 
 def _levels(name: str, value: Any, s: Config) -> tuple[float, ...]:
-    """One level in (0, 1), or a list of them in rising order."""
+    """One level in (0, 1), or an increasing list of them."""
     values = parse.listed(value)
     read = Number(0, 1, open_low=True, open_high=True)
     out = tuple(read(name, v) for v in ([value] if values is None else values))
@@ -126,7 +126,7 @@ def _levels(name: str, value: Any, s: Config) -> tuple[float, ...]:
 
 
 def _huber_slope(s: Config) -> float | None:
-    """A tenth of the range; XGBoost's own is 1, whatever the unit of the target is."""
+    """A tenth of the range; XGBoost's default is 1, whatever the unit of the target."""
     return s.half_width / 5.0 if "huber_slope" in s.objective.parameters else None
 
 
@@ -190,7 +190,7 @@ def _of_objectives(name: str) -> Rule:
 
 
 def _takes(s: Config, low: float, high: float) -> bool:
-    """Whether an objective has labels of a range; means above 0 may have one from 0 on."""
+    """Whether an objective allows labels of a range; for means above 0 it may start at 0."""
     objective = s.objective
     above = objective.intervals or (objective.above and objective.link == "identity")
     least = max(objective.lowest, _LEAST_TIME) if objective.intervals else objective.lowest

@@ -1,4 +1,4 @@
-"""Masked sums: what they go with, and the keys that the workers agree on.
+"""Masked sums: their parameters, and the workers' key agreement.
 
 Every worker adds its own share of the noise to its sums and masks them with pads that it shares
 with each of the others; the pads cancel in the sum of all. The sums are made in C++
@@ -46,19 +46,19 @@ PARAMETERS = (
 
 @dataclass(frozen=True)
 class Masking:
-    """How the noise is divided; public."""
+    """The public division of the noise."""
 
-    # workers W that each add a share of the noise; 0 where sums travel in the clear
+    # number of workers W that each add a share of the noise; 0 for sums in the clear
     workers: int = 0
-    colluders: int = 0  # how many of them may put together what they know, 0 to W - 1
+    colluders: int = 0  # number of workers that may collude, 0 to W - 1
 
     def to_json(self) -> dict[str, int]:
-        """As the plan has it."""
+        """The entry in the plan."""
         return {"workers": self.workers, "colluders": self.colluders}
 
 
 def agree_on_pads(plan_id: str, agreed: str, files: tuple[Any, Any]) -> None:
-    """Agree with every other worker on a secret of the two, and hand these to C++.
+    """Agree on a secret with every other worker, and pass the secrets to C++.
 
     Privacy: reads no data. An attacker in between, or one who is not on the list of parties, learns
     nothing about the secrets and ends the training on all workers that notice.
@@ -78,5 +78,5 @@ def agree_on_pads(plan_id: str, agreed: str, files: tuple[Any, Any]) -> None:
 
 
 def drop_pads() -> None:
-    """Wipe the secrets of a training that does not take place."""
+    """Wipe the secrets of a training that will not run."""
     native.call("XGDPDropPads")

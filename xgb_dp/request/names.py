@@ -1,6 +1,6 @@
-"""Names of parameters that are known or refused, with suggestions, and names of columns like ids.
+"""Accepted and refused parameter names, with suggestions, and column names that look like ids.
 
-Private training accepts only what is known to be safe, so a name that is in no table is refused.
+Private training accepts only parameters that are known to be safe and refuses every unknown name.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NEUTRAL: dict[str, Any] = {
     "process_type": "default",
     "multi_strategy": "one_output_per_tree",
 }
-"""Refused parameters that are accepted with the value that switches them off."""
+"""Refused parameters, with the value that turns them off and is accepted."""
 
 _DART = ("rate_drop", "one_drop", "skip_drop", "sample_type", "normalize_type")
 _BY_SUMS = ("max_cat_to_onehot", "max_cat_threshold")
@@ -57,14 +57,14 @@ REFUSED: dict[str, str] = {
     "dp_plan": "it is the calibrated result, written by xgb_dp; give dp_epsilon and dp_delta",
     "dp_state": "it follows from what was released, and is written by xgb_dp",
 }
-"""Why a parameter is refused, by name. What is in neither table is refused as unknown."""
+"""The reason for refusing a parameter, by name. Names in neither table are refused as unknown."""
 
 
 def flatten(params: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """One dictionary from XGBoost's two forms of parameters, without unset (None) values."""
+    """Merge XGBoost's two forms of parameters into one dictionary, without unset (None) values."""
     try:
         pairs = [(n, v) for n, v in (params.items() if isinstance(params, Mapping) else params)]
-    except Exception:  # an object of the caller may do anything
+    except Exception:  # an object of the caller may raise anything
         raise PrivacyParameterError(
             "`params` must be a dictionary, or a list of pairs of a name and a value; got a "
             f"{type(params).__name__}."
@@ -92,18 +92,18 @@ def flatten(params: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> dict[str, 
 
 
 def read_one(params: Mapping[str, Any] | Iterable[tuple[str, Any]], name: str) -> Any:
-    """One parameter as the user gave it, where it is needed before the training is prepared."""
+    """One parameter as the user gave it, before the training is prepared."""
     return read_flat(flatten(params), name)
 
 
 def read_flat(flat: Mapping[str, Any], name: str) -> Any:
-    """The same of parameters that :func:`flatten` has returned."""
+    """One parameter from the result of :func:`flatten`."""
     value = flat.get(name)
     return None if value is None else PARAMETERS[name].read(spelt(name), value, None)
 
 
 def check_names(params: Mapping[str, Any]) -> None:
-    """Refuse every parameter that private training does not know to be safe."""
+    """Refuse every parameter that is not known to be safe."""
     for name, value in params.items():
         if name in PARAMETERS:
             continue
@@ -124,7 +124,7 @@ def check_names(params: Mapping[str, Any]) -> None:
 
 
 def _shown(name: str) -> str:
-    """A name that can be printed, whatever characters it has."""
+    """A printable form of any name."""
     return name[:80].encode("utf-8", "backslashreplace").decode()
 
 
@@ -132,7 +132,7 @@ def _neutral(value: Any, neutral: Any) -> bool:
     if isinstance(neutral, int) and not isinstance(value, bool):
         try:
             return float(value) == neutral
-        except Exception:  # an object of the caller may do anything
+        except Exception:  # an object of the caller may raise anything
             return False
     return type(value) is type(neutral) and same(value, neutral)
 
@@ -148,7 +148,7 @@ _GLUED = re.compile(f"({'|'.join(_PERSONS)})s?({'|'.join(_ENDINGS + _NUMBERS)})"
 
 
 def looks_like_id(name: object) -> bool:
-    """Whether the name of a column is that of an id: of persons, or of rows."""
+    """Whether a column name looks like an id of persons or rows."""
     if not isinstance(name, str):
         return False
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)

@@ -1,8 +1,8 @@
-"""The supported objectives: their labels, their intercept, their losses and the bound of a row.
+"""The supported objectives: labels, intercepts, losses and the bound of a row.
 
-Most objectives take the gradients that XGBoost computes. For the others ``plugin_cpp/loss``
-computes the pair of every row from its margins and its label within ``dp_target_bounds``; the model
-keeps the name of XGBoost's objective, which says what it predicts.
+Most objectives use XGBoost's gradients. For the others ``plugin_cpp/loss`` computes the gradient
+and Hessian of every row from its margins and its label within ``dp_target_bounds``. The model keeps
+the name of XGBoost's objective, which defines its predictions.
 
 Proof: docs/proofs/sensitivity.md
 """
@@ -21,30 +21,30 @@ def _weight(s: Config) -> float:
 
 
 class Loss:
-    """A loss of the plugin's own; everything follows from checked settings."""
+    """A loss that the plugin computes; everything follows from checked settings."""
 
-    name: str  # as the plan calls it
+    name: str  # name in the plan
     clip = "prediction"  # default of ``dp_gradient_clip``
-    largest_hessian = 1.0  # that of a row of weight one
+    largest_hessian = 1.0  # for a row of weight one
 
     def plan(self, s: Config) -> dict[str, Any]:
-        """Its parameters in the plan."""
+        """Parameters of the loss in the plan."""
         return {}
 
     def gradient_bound(self, s: Config) -> float:
-        """C: the largest norm of a row of weight one, which is then never shortened."""
+        """C: the largest norm of a row of weight one, which clipping never changes."""
         raise NotImplementedError
 
     def hessian_weight(self, s: Config) -> float:
-        """r of that norm."""
+        """The weight r of the Hessian in that norm."""
         return 0.25
 
     def outputs(self, s: Config) -> int:
-        """Predictions of a row, each with a tree in a round."""
+        """Predictions of a row, each with one tree per round."""
         return 1
 
     def bound_ratio(self, s: Config) -> float:
-        """The bound of a row over that of the loss for which ``default_plans.py`` has plans."""
+        """The bound of a row, relative to the loss that ``default_plans.py`` has plans for."""
         return 1.0
 
     def of_output(self, s: Config) -> tuple[float, float]:
@@ -53,17 +53,17 @@ class Loss:
 
 
 _MEDIAN = 0.5
-# Width of the kernel of a median, in deviations of the labels. It has no bias where labels lie
-# evenly around their median, and many rows within it make a steady Hessian.
+# Width of the median's kernel, in standard deviations of the labels. It adds no bias if labels are
+# symmetric around their median, and it covers enough rows for a stable Hessian.
 _CENTRE_WIDTH = 0.25
-# Widths for other levels in the first and the last of their rounds.
+# Widths for other levels in their first and last round.
 _FIRST, _LAST = 0.5, 0.1
-# Share of the rounds that fit the median, and how many the quantiles need at least to leave it.
+# Share of the rounds that fit the median, and the least number of rounds for the quantiles.
 _CENTRE_SHARE, _LEAST_OWN = 0.6, 12
 
 
 def _one_sided(alphas: tuple[float, ...]) -> float:
-    """The norm of a row on one side of all levels, the worse one."""
+    """The larger norm of a row above or below all levels."""
     ends = alphas, [1 - a for a in alphas]
     return math.sqrt(max(math.fsum(a * a for a in end) for end in ends))
 
@@ -74,7 +74,7 @@ class _Quantiles(Loss):
     name = "quantile"
 
     def levels(self, s: Config) -> tuple[float, ...]:
-        """Levels of all outputs; the median where none are given."""
+        """Levels of all outputs; the median by default."""
         alphas: tuple[float, ...] = s["quantile_alpha"] or (_MEDIAN,)
         return alphas
 
@@ -82,7 +82,7 @@ class _Quantiles(Loss):
         return len(self.levels(s))
 
     def _has_centre(self, s: Config) -> bool:
-        """Whether the first rounds may fit the median: all outputs start there and share splits."""
+        """Whether the first rounds may fit the median, as a common start with shared splits."""
         return (
             self.levels(s) != (_MEDIAN,)
             and s.intercept in ("public", "released")
@@ -92,7 +92,7 @@ class _Quantiles(Loss):
         )
 
     def _centre_rounds(self, s: Config) -> int:
-        """How many rounds fit the median, whatever the levels are."""
+        """Number of rounds that fit the median, independent of the levels."""
         if not self._has_centre(s):
             return 0
         return max(0, min(round(_CENTRE_SHARE * s.rounds), s.rounds - _LEAST_OWN))
@@ -103,11 +103,11 @@ class _Quantiles(Loss):
         return (_MEDIAN,) * len(alphas) if self._centre_rounds(s) else alphas
 
     def gradient_bound(self, s: Config) -> float:
-        """The norm of a row whose label lies at the worse end, all quantiles being in order."""
+        """The norm of a row with its label at the worse end, if the quantiles are in order."""
         return _one_sided(self.levels(s)) * _weight(s)
 
     def hessian_weight(self, s: Config) -> float:
-        """The largest r with which a row near its quantile has no larger norm than one far away."""
+        """The largest r that gives a row near its quantile no larger norm than a distant row."""
         alphas = (*self.levels(s), *([_MEDIAN] if self._has_centre(s) else []))
         return 2.0 / 3.0 * min(max(a, 1.0 - a) for a in alphas)
 
@@ -115,17 +115,17 @@ class _Quantiles(Loss):
         return _one_sided(self.levels(s)) / _one_sided((_MEDIAN,))
 
     def plan(self, s: Config) -> dict[str, Any]:
-        """The widths are those of labels that fill the declared range."""
+        """The widths assume labels that fill the declared range."""
         return {
             "levels": list(self.levels(s)),
             "centre_rounds": self._centre_rounds(s),
-            # What brings a row at the median to the bound of all levels together.
+            # Scales a row at the median to the joint bound of all levels.
             "centre_scale": self.bound_ratio(s),
             **self.widths(s, s.half_width / 2),
         }
 
     def widths(self, s: Config, spread: float) -> dict[str, float]:
-        """Widths of the kernel for labels of some deviation, in the unit of the target."""
+        """Widths of the kernel from the standard deviation of labels, in the unit of the target."""
         others = max(s.rounds - self._centre_rounds(s) - 1, 1)
         median = self.levels(s) == (_MEDIAN,)
         first, last = (_CENTRE_WIDTH, _CENTRE_WIDTH) if median else (_FIRST, _LAST)
@@ -137,38 +137,37 @@ class _Quantiles(Loss):
         }
 
 
-# Labels are cut at so many means: of few and large amounts, how many there are says most of what
-# can be told of their sum.
+# Cap of labels, in means. The number of rare large amounts contains most of the learnable
+# information about their sum.
 _CAP = 2.0
-# Of counts not below one event.
+# Smallest cap of counts, in events.
 _LEAST_COUNT = 1.0
 
 POWERS = {"count:poisson": 1.0, "reg:gamma": 2.0}
-"""The power of the mean that is the variance; reg:tweedie has a parameter for it."""
+"""The power of the mean in the variance; reg:tweedie has a parameter for it."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What a loss of means takes from the first releases; public numbers where there are none."""
+    """Label means from the first releases for a loss of means, or public values."""
 
-    mean: float  # of labels within the declared range, above 0
-    cap: float  # where labels are cut
-    capped_mean: float  # of labels after the cut, above 0
-    # logarithm of what a margin of 0 predicts, where rows bring their own margins
+    mean: float  # mean of labels within the declared range, above 0
+    cap: float  # cap of labels
+    capped_mean: float  # mean of capped labels, above 0
+    # logarithm of the prediction at margin 0, if rows have their own base margins
     start: float = 0.0
 
     def to_plan(self) -> dict[str, float]:
-        """As the plan has it."""
+        """The entry in the plan."""
         return asdict(self)
 
 
 class _MeanLoss(Loss):
-    """Means on the log scale.
+    """Losses of means on the log scale.
 
-    The mean of the labels is released first, and after it the mean of labels that are cut at a few
-    means. Gradients are measured in that cap, so that a row counts at most one, however far the
-    declared range reaches; the mean itself is kept, because labels after the cut are set beside
-    their own mean.
+    The mean of the labels is released first, and then the mean of labels capped at a few means. The
+    cap is the unit of gradients, so that a row counts at most one, however wide the declared range
+    is. Capped labels are divided by their own mean, so the loss keeps the overall mean.
     """
 
     name = "power"
@@ -177,15 +176,15 @@ class _MeanLoss(Loss):
         return _weight(s)
 
     def cap(self, s: Config, mean: float) -> float:
-        """Where labels are cut, of a mean that was released or is public."""
+        """The cap of labels, from a released or public mean."""
         assert s.target is not None
         least = _LEAST_COUNT if s["objective"] == "count:poisson" else 0.0
         low, high = s.label_bounds
-        # Above the lower end of the range, which is the mean where it is all noise.
+        # Above the lower end of the range, which a mean of pure noise is set to.
         return min(max(_CAP * mean, least, low + 1e-3 * (high - low)), high)
 
     def plan(self, s: Config) -> dict[str, Any]:
-        """What holds before anything is released, and where the intercept is public."""
+        """The values before any release, and for a public intercept."""
         assert s.target is not None
         score = s["base_score"]
         mean = (s.target[0] + s.target[1]) / 2 if score is None else float(score)
@@ -195,13 +194,13 @@ class _MeanLoss(Loss):
 
 
 class _SurvivalLoss(Loss):
-    """Times on the log scale."""
+    """Accelerated failure times, on the log scale."""
 
     name = "survival"
     clip = "row_weight"
 
     def gradient_bound(self, s: Config) -> float:
-        """The largest norm of a logistic error; of others, which have none, two scales."""
+        """The largest norm for logistic errors; two scales for errors with unbounded norms."""
         return (1.0 if s["aft_loss_distribution"] == "logistic" else 2.0) * _weight(s)
 
     def plan(self, s: Config) -> dict[str, Any]:
@@ -210,21 +209,21 @@ class _SurvivalLoss(Loss):
 
 
 CLIPS = (1e-9, 1e3)
-"""Clips that the trainer takes, in half widths of the range of a target."""
+"""Clips that the trainer accepts, in half widths of the range of a target."""
 
-# Largest residual, in half widths of its range: that of a single target by default.
+# Default clip of residuals, in half widths of the range; the same as for a single target.
 _CLIP = 0.3
-# What the Hessian of a target counts in the norm of a row, in clipped residuals.
+# Hessian of a target in the norm of a row, in clipped residuals.
 _HESSIAN = 0.25
-# Smallest bound of a single target that the trainer takes. A larger one is enforced as well.
+# Smallest bound of a single target that the trainer accepts. It enforces a raised bound, too.
 _LEAST = 1e-9
 
 
 class _Targets(Loss):
     """Squared error of several targets.
 
-    Every target has residuals in half widths of its own range, clipped at one number. So a row has
-    a largest norm over all targets, which follows from how many there are.
+    Every target has residuals in half widths of its own range, clipped at one number. The largest
+    norm of a row therefore follows from the number of targets.
     """
 
     name = "targets"
@@ -237,14 +236,14 @@ class _Targets(Loss):
         return self._of_clip(s) * _CLIP
 
     def hessian_weight(self, s: Config) -> float:
-        """The Hessian of a target counts a quarter of its clip."""
+        """The Hessian of a target counts as a quarter of its clip."""
         return min(max((_HESSIAN * self.residual(s)) ** 2, 1e-12), 1e6)
 
     def bound_ratio(self, s: Config) -> float:
         return math.sqrt(len(s.targets))
 
     def residual(self, s: Config) -> float:
-        """Largest residual of a target, in half widths: what the bound of a row leaves to each."""
+        """The clip of each target's residual, in half widths, from the bound of a row."""
         return float(s["dp_gradient_bound"]) / self._of_clip(s)
 
     def of_output(self, s: Config) -> tuple[float, float]:
@@ -261,12 +260,12 @@ class _Targets(Loss):
 
     @staticmethod
     def _of_clip(s: Config) -> float:
-        """The norm of a row over the clip of its targets."""
+        """The norm of a row, relative to the clip of its targets."""
         return math.sqrt(len(s.targets)) * math.hypot(1.0, _HESSIAN) * _weight(s)
 
 
 class _Shares(Loss):
-    """Logistic loss of shares."""
+    """Logistic loss of shares in [0, 1]."""
 
     name = "logistic"
     largest_hessian = 0.25
@@ -276,7 +275,7 @@ class _Shares(Loss):
 
 
 class _LabelsLoss(_Shares):
-    """Logistic loss of several labels of 0 and 1. Their norm follows from the predictions."""
+    """Logistic loss of several 0/1 labels; the predictions determine its norm."""
 
     name = "labels"
 
@@ -290,10 +289,10 @@ class _LabelsLoss(_Shares):
         return math.sqrt(s.labels)
 
     def of_output(self, s: Config) -> tuple[float, float]:
-        """What a row scaled to C has in one label at most: sure of it, and unsure of all others.
+        """The largest entries of one label in a row scaled to C: sure of this label alone.
 
-        A gradient is at most 1 and those of the other labels at least 1/2; a Hessian is at most
-        1/4, where all gradients are at least 1/2. With dp_leaf="gradient" all Hessians are 1.
+        The gradient of one label is at most 1 while the others are at least 1/2. A Hessian is at
+        most 1/4 while all gradients are at least 1/2. With dp_leaf="gradient" all Hessians are 1.
         """
         k, r = s.labels, s["dp_hessian_weight"]
         most, units = (1.0, k * r) if s["dp_leaf"] == "gradient" else (0.25, 0.0)
@@ -320,7 +319,7 @@ class _PseudoHuber(Loss):
 
     @staticmethod
     def _slopes(s: Config) -> float:
-        """Half the range in slopes."""
+        """Half the range, in slopes."""
         return s.half_width / float(s["huber_slope"])
 
 
@@ -347,13 +346,13 @@ class _SquaredLog(Loss):
 
     @staticmethod
     def _slope(s: Config) -> float:
-        """Derivative of the logarithm by half a range, at its upper end."""
+        """Derivative of the logarithm at the upper end of the range, per half range."""
         assert s.target is not None
         return s.half_width / (1.0 + s.target[1])
 
 
 class _Own(Loss):
-    """A loss of the user's; see ``program.py``."""
+    """A loss from the user; see ``program.py``."""
 
     name = "program"
     clip = "row_weight"
@@ -372,39 +371,37 @@ OWN_LOSS = _Own()
 
 @dataclass(frozen=True)
 class Objective:
-    """What is known of an objective of XGBoost."""
+    """Properties of an XGBoost objective."""
 
-    # that of its labels: "binary", "multiclass", or "regression" for numbers within
+    # kind of labels: "binary", "multiclass", or "regression" for numbers within
     # ``dp_target_bounds``
     kind: str
-    loss: Loss | None = None  # its own loss; None where the gradients are those of XGBoost
-    # what a prediction is of a margin: "identity", "log" for its exponential, or "logit" for its
-    # share
+    loss: Loss | None = None  # the plugin's loss; None for XGBoost's gradients
+    # prediction from a margin: "identity", "log" for its exponential, or "logit" for its share
     link: str = "identity"
-    # what is released for it: "mean" of the labels; "means" of each of several labels; "capped
-    # mean", that of labels and that of labels cut at a cap; "log mean" of the first times of
-    # intervals; or "quantiles"
+    # released values for the intercept: "mean" of the labels; "means" of each of several labels;
+    # "capped mean", the mean of labels and the mean of capped labels; "log mean" of the first times
+    # of intervals; or "quantiles"
     intercept: str = "mean"
-    lowest: float = -math.inf  # least label that the objective knows
-    above: bool = False  # whether labels must be above that
-    # largest label that the objective knows. With a finite range of labels ``dp_target_bounds`` is
-    # that by default
+    lowest: float = -math.inf  # smallest label of the objective
+    above: bool = False  # whether labels must exceed `lowest`
+    # largest label of the objective. A finite label range is the default of ``dp_target_bounds``
     highest: float = math.inf
-    sizes: str = ""  # its plans in ``default_plans.py``; those of the kind if empty
+    sizes: str = ""  # name of its plans in ``default_plans.py``; by default the kind
     # whether labels are intervals, ``label_lower_bound`` and ``label_upper_bound``
     intervals: bool = False
-    parameters: tuple[str, ...] = ()  # parameters of XGBoost that belong to it and to few others
-    # what it is where a row has several labels; None where it takes one
+    parameters: tuple[str, ...] = ()  # XGBoost parameters of this objective and few others
+    # the objective for rows with several labels; None if it takes only one
     several: Objective | None = None
 
     @property
     def has_unit(self) -> bool:
-        """Whether the library measures its gradients, or sums its labels, in the unit of labels."""
+        """Whether gradients or label sums are measured in the unit of the labels."""
         return self.kind == "regression" and self.link != "logit" and self.loss is not OWN_LOSS
 
 
 OWN = Objective("regression", OWN_LOSS)
-"""An objective of the user's, whose model predicts margins as that of squared error does."""
+"""An objective from the user; its model predicts margins, as for squared error."""
 
 _BINARY = Objective(
     "binary", several=Objective("binary", LABELS, intercept="means", lowest=0.0, highest=1.0)
@@ -444,15 +441,15 @@ OBJECTIVES: dict[str, Objective] = {
 }
 """Supported objectives.
 
-Objectives of one kind of classification have the same gradients: they differ in what is predicted
-(binary:logitraw: margins; multi:softmax: the most probable class).
+Binary objectives share their gradients, and so do multi-class objectives. They differ in their
+predictions (binary:logitraw: margins; multi:softmax: the most probable class).
 """
 
 OWN_PARAMETERS = sorted({name for one in OBJECTIVES.values() for name in one.parameters})
-"""Parameters of single objectives, which others refuse."""
+"""Parameters of single objectives; other objectives refuse them."""
 
 _COUPLES = "the gradient of a row depends on the other rows, so that one row changes all of them"
 REFUSED_OBJECTIVES = dict.fromkeys(
     ("survival:cox", "rank:ndcg", "rank:map", "rank:pairwise"), _COUPLES
 )
-"""Objectives of XGBoost that no bound of a row can make private, with the reason."""
+"""XGBoost objectives without a bound of a row, with the reason."""

@@ -1,10 +1,10 @@
-"""All parameters of private training and the rules between them, as two tables that are executed.
+"""The two tables of private training: all parameters, and the rules between them.
 
-A row says what a parameter means, which values it takes and what holds when it is unset. Readers,
-error messages, the page of the documentation, the plan, the parameters of XGBoost and the public
-record of a model come from these rows. No other module reads what the user gave.
+A row defines the meaning of a parameter, its values and its default. Readers, error messages, the
+documentation page, the plan, XGBoost's parameters and the public record of a model are derived from
+these rows. No other module reads the user's parameters.
 
-The rows and rules of a parameter of one mechanism stand with the mechanism.
+A mechanism defines the rows and rules of its own parameters.
 """
 
 from __future__ import annotations
@@ -82,21 +82,21 @@ RULES = (
     *bound.RULES,
     *_MASKED,
 )
-"""All rules, in the order in which they are checked."""
+"""All rules, in the order of their checks."""
 
 
 DEFAULT_ROUNDS = OpenRounds(50)
-"""Boosting rounds where none are given, in every interface, and no plan follows the rows."""
+"""Default number of boosting rounds in every interface, unless a plan follows the rows."""
 
 
 def _rounds(name: str, value: Any, s: Any = None) -> int:
-    """Boosting rounds; a number that is rounded would not be what is calibrated."""
+    """Boosting rounds; rounding would train another number than the calibrated one."""
     if isinstance(value, OpenRounds):
         return value
     try:
-        # An array of one float has `__index__` as well, and fails only when it is called.
+        # An array of one float also has `__index__`, which fails only when called.
         whole = None if isinstance(value, bool) else operator.index(value)
-    except Exception:  # an object of the caller may do anything
+    except Exception:  # an object of the caller may raise anything
         whole = None
     if whole is None:
         raise PrivacyParameterError(
@@ -120,7 +120,7 @@ ARGUMENTS: dict[str, Parameter] = {
         aliases=("n_estimators", "--rounds"),
     )
 }
-"""Arguments that are not parameters."""
+"""Arguments of training functions that are not parameters."""
 
 _ROWS = (
     *guarantee.PARAMETERS,

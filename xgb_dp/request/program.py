@@ -1,8 +1,8 @@
-"""A loss of the user's own, as a list of instructions on the numbers of one row.
+"""Compiles a user's loss to a list of instructions on the numbers of one row.
 
-The function is called once, before any row is read, with symbols instead of numbers. What it
-does with them is written down; the function itself is never called again and sees no row. So it
-cannot couple rows, keep anything of them or send it anywhere, whatever it closes over.
+The function is called once, before any row is read, with symbols instead of numbers. The symbols
+record every operation. The function itself is never called again and sees no row. So it cannot
+couple rows, store them or send them anywhere, whatever it closes over.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ _USE = (
 class Program:
     """Gradient and Hessian of one row, as instructions that read earlier ones."""
 
-    # each a name and the positions of what it reads, or the text of a number
+    # each a name with the positions of its operands, or a number as a string
     instructions: tuple[tuple[Any, ...], ...]
     gradient: int  # position of the gradient
     hessian: int  # position of the Hessian
 
     def plan(self, s: Config) -> dict[str, Any]:
-        """What ``plugin_cpp/loss/program.cc`` reads. The unit of margins is half the range."""
+        """The entry in the plan, with margins in units of half the range."""
         return {
             "unit": s.half_width,
             "program": [list(one) for one in self.instructions],
@@ -58,7 +58,7 @@ class Program:
         }
 
     def to_record(self) -> dict[str, str]:
-        """For the public record of a model: both formulas, and a digest of the whole."""
+        """The entry in a model's public record: both formulas, and a digest of the whole."""
         text = json.dumps([self.instructions, self.gradient, self.hessian])
         return {
             "gradient": self._text(self.gradient),
@@ -67,7 +67,7 @@ class Program:
         }
 
     def _text(self, at: int) -> str:
-        """A formula in one line; cut where it is long."""
+        """A formula in one line, cut if it is long."""
         texts: list[str] = []
         for name, *read in self.instructions:
             if name == "number":
@@ -80,17 +80,17 @@ class Program:
 
 
 class _UntracedError(TypeError):
-    """Something that is not written down as arithmetic; what it was."""
+    """An operation that cannot be recorded as arithmetic; the message names it."""
 
 
 class _Trace:
-    """Instructions that were met so far, each once."""
+    """The distinct instructions so far."""
 
     def __init__(self) -> None:
         self.instructions: dict[tuple[Any, ...], int] = {}
 
     def add(self, name: str, *read: Any) -> _Symbol:
-        """The symbol of an instruction."""
+        """Add an instruction and return its symbol."""
         at = self.instructions.setdefault((name, *read), len(self.instructions))
         if len(self.instructions) > _MOST:
             raise PrivacyParameterError(
@@ -99,7 +99,7 @@ class _Trace:
         return _Symbol(self, at)
 
     def at(self, value: Any) -> int:
-        """Position of a symbol, or of a number."""
+        """Position of a symbol or a number."""
         if isinstance(value, _Symbol):
             if value.trace is not self:
                 raise _UntracedError("a symbol of another function")
@@ -117,7 +117,7 @@ class _Trace:
 
 
 class _Symbol(NDArrayOperatorsMixin):
-    """A number of a row that is not known: what is done with it is written down."""
+    """An unknown number of a row, which records its operations."""
 
     __slots__ = ("at", "trace")
 
@@ -125,7 +125,7 @@ class _Symbol(NDArrayOperatorsMixin):
         self.trace, self.at = trace, at
 
     def __array_ufunc__(self, ufunc: Any, method: str, *given: Any, **options: Any) -> Any:
-        """Arithmetic, comparisons and functions of NumPy."""
+        """Record arithmetic, comparisons and NumPy functions."""
         name = ufunc.__name__
         if method != "__call__" or options:
             raise _UntracedError(f"np.{name} with options")
@@ -143,7 +143,7 @@ class _Symbol(NDArrayOperatorsMixin):
         return trace.add(_ARITHMETIC[name], *map(trace.at, given))
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        """``np.where`` and ``np.clip``."""
+        """Record ``np.where`` and ``np.clip``."""
         trace = self.trace
         if func is np.where and len(args) == 3 and not kwargs:
             return trace.add("where", *map(trace.at, args))
@@ -172,7 +172,7 @@ def _traced(function: Callable[..., Any]) -> Program:
     except PrivacyParameterError:
         raise
     except Exception as error:
-        # A message of the function's own could show what it closes over.
+        # The function's own message could show values that it closes over.
         what = str(error) if isinstance(error, _UntracedError) else type(error).__name__
         raise PrivacyParameterError(
             "`dp_objective` must be a function of (prediction, label, weight) of one row that "
@@ -182,7 +182,7 @@ def _traced(function: Callable[..., Any]) -> Program:
 
 
 def _needed(instructions: tuple[tuple[Any, ...], ...], gradient: int, hessian: int) -> Program:
-    """The program without what neither result reads, and with the weight if it has none."""
+    """The program without unused instructions; an unused weight is a factor of both results."""
     kept = {gradient, hessian}
     for at in reversed(range(len(instructions))):
         name, *read = instructions[at]
@@ -197,7 +197,7 @@ def _needed(instructions: tuple[tuple[Any, ...], ...], gradient: int, hessian: i
 
 
 def own_objective(name: str, value: Any, s: Any = None) -> Program:
-    """A function of (prediction, label, weight) of one row: its gradient and its Hessian."""
+    """Compile a function of (prediction, label, weight) of one row to gradient and Hessian."""
     if isinstance(value, Program):
         return value
     if not callable(value):

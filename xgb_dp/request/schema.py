@@ -1,6 +1,6 @@
-"""The columns of a training: their public schema, their split candidates and their constraints.
+"""The columns of a training: public schema, split candidates and constraints.
 
-A declaration names a column or gives its index. Split candidates are private, public cuts or
+A declaration uses the name or the index of a column. Split candidates are private, public cuts or
 categories.
 """
 
@@ -21,24 +21,24 @@ from ..parameters import parse
 from ..parameters.parameter import Config
 
 MOST_COLUMNS = (1 << 20) - 1
-"""Columns of a training: :func:`xgb_dp.verify` computes what such a plan releases once more."""
+"""Largest number of columns; :func:`xgb_dp.verify` can still recompute the releases of a plan."""
 LARGEST_WEIGHT = 1 << 31
-"""What the largest of the ``feature_weights`` becomes, of which 2^31 columns sum within 64 bits."""
+"""Integer value of the largest ``feature_weights`` entry; 2^31 columns sum within 64 bits."""
 
 
 @dataclass(frozen=True)
 class Schema:
-    """Public schema of a DMatrix: what is not a secret of any row."""
+    """Public schema of a DMatrix, without information about any row."""
 
-    names: list[str]  # column names, or "0", "1", ... if there are none
-    named: bool  # whether the columns have names of their own
+    names: list[str]  # column names, or "0", "1", ... without names
+    named: bool  # whether the columns have their own names
     categorical: frozenset[int]  # indices of categorical columns
-    # category names that the data frame brought along, by column index
+    # category names from the data frame, by column index
     dictionaries: dict[int, list[bytes]]
-    typed: bool = False  # whether the matrix says which columns are categorical
-    # XGBoost's ``feature_weights``, by which columns are drawn; None where all have the same chance
+    typed: bool = False  # whether the matrix declares categorical columns
+    # XGBoost's ``feature_weights`` for sampling columns; None for equal weights
     weights: tuple[float, ...] | None = None
-    labels: int = 1  # columns of labels: one, or one for each of several targets
+    labels: int = 1  # number of label columns, one per target
 
     @property
     def width(self) -> int:
@@ -47,7 +47,7 @@ class Schema:
 
 
 def dictionaries_of(dtrain: Any) -> dict[int, list[bytes]]:
-    """Category names stored in a DMatrix, by index of the column; a model would store them."""
+    """Category names in a DMatrix, by column index; a model would store them."""
     from xgboost._data_utils import from_array_interface
     from xgboost.core import _LIB, _check_call
 
@@ -101,14 +101,14 @@ _DOUBTS = {
 
 
 def check_source(matrix: Any, name: str) -> None:
-    """Refuse a matrix of which one row may change the columns, or what the other rows are."""
+    """Refuse a matrix if one row may change its columns or its other rows."""
     doubt = getattr(matrix, "_dp_doubt", "handle")
     if doubt:
         raise PrivacyRefusal(f"{name} {_DOUBTS[doubt]}")
 
 
 def read_schema(dtrain: Any, name: str = "`dtrain`") -> Schema:
-    """Public schema of the training data, or of public rows that go with it."""
+    """Public schema of the training data, or of accompanying public rows."""
     check_source(dtrain, name)
     names = dtrain.feature_names
     width = dtrain.num_col()
@@ -132,8 +132,8 @@ def read_schema(dtrain: Any, name: str = "`dtrain`") -> Schema:
 
 def common_schema(schema: Schema) -> Schema:
     """The public schema, also for a worker whose matrix has neither rows nor columns."""
-    # The categories that a data frame comes with are data of its worker, until they have been
-    # compared with the declared ones.
+    # The category names of a data frame are private data of its worker until they match the
+    # declared names.
     public = [
         schema.names, schema.named, sorted(schema.categorical), schema.typed, schema.weights,
         schema.labels,
@@ -157,13 +157,13 @@ def common_schema(schema: Schema) -> Schema:
 
 
 def columns_of_labels(dtrain: Any) -> int:
-    """How many labels each row of a DMatrix has; one where it has none. Public, no cell is read."""
+    """Number of labels per row; one without labels. The number is public, and no cell is read."""
     shape = dtrain.get_label().shape
     return max(shape[1], 1) if len(shape) == 2 else 1
 
 
 def _weights(dtrain: Any, name: str, width: int) -> tuple[float, ...] | None:
-    """The ``feature_weights`` of a matrix, which XGBoost has found finite and not negative."""
+    """The ``feature_weights`` of a matrix, already checked by XGBoost: finite, not negative."""
     weights = tuple(float(w) for w in dtrain.get_float_info("feature_weights"))
     if weights and len(weights) != width:
         raise PrivacyParameterError(
@@ -174,9 +174,9 @@ def _weights(dtrain: Any, name: str, width: int) -> tuple[float, ...] | None:
 
 
 def whole_weights(weights: tuple[float, ...] | None) -> list[int]:
-    """Chances of columns as integers that sum without rounding, the largest ``LARGEST_WEIGHT``.
+    """Integer sampling weights of columns, whose sum is exact; the largest is ``LARGEST_WEIGHT``.
 
-    As in XGBoost, a weight below 1e-6 counts as 1e-6, and no chance is 0.
+    As in XGBoost, a weight below 1e-6 counts as 1e-6, so no weight is 0.
     """
     if weights is None:
         return []
@@ -185,7 +185,7 @@ def whole_weights(weights: tuple[float, ...] | None) -> list[int]:
 
 
 def by_column(param: str, given: Any, s: Config | None) -> dict[Any, Any]:
-    """Declarations of single columns by index; as the user names them where no schema is known."""
+    """Declarations of single columns by index, or by the user's keys without a schema."""
     declared = parse.mapped(given)
     if declared is None:
         raise PrivacyParameterError(
@@ -211,7 +211,7 @@ def column_index(param: str, key: Any, schema: Schema) -> int:
     if isinstance(key, (int, np.integer)) and 0 <= key < len(schema.names):
         return int(key)
     if isinstance(key, str) and not schema.named:
-        positions = [f"f{i}" for i in range(schema.width)]  # as XGBoost calls them without names
+        positions = [f"f{i}" for i in range(schema.width)]  # XGBoost's names of unnamed columns
         if key in positions:
             return positions.index(key)
     shown = "a feature with a larger index"
@@ -229,25 +229,25 @@ _MOST_CATEGORIES = 65536
 
 @dataclass(frozen=True)
 class Feature:
-    """Candidates of one feature."""
+    """Split candidates of one feature."""
 
     kind: str  # "private" (released), "cuts" (public) or "categorical" (declared)
     cuts: tuple[float, ...] = ()  # public split points, float32 values in increasing order
     size: int = 0  # declared number of categories
-    # of a private feature: public edges of its noisy histogram, or the ends that cuts lie between
+    # for a private feature: public edges of its noisy histogram, or the two bounds of its cuts
     grid: tuple[float, ...] = ()
 
     def to_plan(self) -> dict[str, Any]:
-        """Its entry in the plan."""
+        """The entry in the plan."""
         if self.kind == "categorical":
             return {"kind": self.kind, "size": self.size}
         name, edges = ("cuts", self.cuts) if self.kind == "cuts" else ("grid", self.grid)
-        # The shortest decimals that read back as the same 32-bit floats.
+        # The shortest decimals that parse to the same 32-bit floats.
         return {"kind": self.kind, name: [float(str(np.float32(edge))) for edge in edges]}
 
 
 def public_cuts(name: str, values: Any) -> tuple[float, ...]:
-    """Public split points as XGBoost can hold them: increasing, finite, normal 32-bit floats."""
+    """Public split points in XGBoost's form: increasing, finite, normal 32-bit floats."""
     entries = parse.listed(values)
     if entries is None:
         raise PrivacyParameterError(f"{name} must be a list of finite numbers.")
@@ -290,7 +290,7 @@ def grid_edges(name: str, bounds: Any, bins: int) -> tuple[float, ...]:
 
 
 def _same_names(dictionary: list[bytes], declared: list[str]) -> bool:
-    """Whether a DMatrix holds exactly the declared names."""
+    """Whether a DMatrix contains exactly the declared names."""
     if dictionary == [name.encode() for name in declared]:
         return True
     # XGBoost 3.2.0 cuts names from pandas at counts of characters instead of bytes.
@@ -303,7 +303,7 @@ def _category(where: str, value: Any) -> str:
     try:
         text = str(int(value) if isinstance(value, (bool, np.bool_)) else value)
         text.encode()
-    except Exception:  # an object of the caller may do anything
+    except Exception:  # an object of the caller may raise anything
         raise PrivacyParameterError(
             f"{where} has a {type(value).__name__} that cannot be "
             "written as a text of Unicode characters. Give its name as a text."
@@ -342,15 +342,15 @@ def _category_count(name: str, value: Any, dictionary: list[bytes] | None) -> in
 
 
 def _counts_all_floats(s: Config) -> bool:
-    """Whether bounds narrow the search for private cuts. Else cuts are an even grid of them.
+    """Whether bounds narrow the search for private cuts; otherwise they define an even grid.
 
-    Published systems have such grids, and so does whoever draws no Gaussian noise on counts.
+    Published systems use such grids, and so do trainings without Gaussian noise on counts.
     """
     return s["dp_preset"] == "default" and s.may_draw_gaussian
 
 
 def _feature(s: Config, index: int) -> Feature:
-    """Candidates of a column from the declarations."""
+    """Candidates of a column, from its declarations."""
     schema, cells = s.schema, s["dp_candidate_cells"] or 0
     name = repr(schema.names[index])
     bounds, cuts, categories = s["dp_feature_bounds"], s["dp_feature_cuts"], s["dp_categories"]

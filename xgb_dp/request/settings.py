@@ -1,6 +1,6 @@
-"""What the user asked for, checked, with every private default filled in.
+"""The user's checked parameters, with all private defaults.
 
-Only the public schema of the data is looked at here: number, names and types of the columns.
+This module reads only the public schema of the data: the number, names and types of the columns.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ from .objectives import OBJECTIVES, OWN, Loss, Objective
 from .params import PARAMETERS, RULES
 from .schema import Feature, Schema, resolve_features
 
-_UNIT = 10.0 / 3.0  # deviations of the labels in the unit: the default clips residuals at one
+_UNIT = 10.0 / 3.0  # standard deviations of the labels in their unit: residuals are clipped at one
 
 
 @dataclass(frozen=True)
 class ReleasedRange:
-    """What a release has told of labels, in their unit."""
+    """A released range of labels, in their unit."""
 
-    low: float  # nearly all labels lie between this
-    high: float  # and this
-    spread: float  # about their standard deviation, above 0
+    low: float  # lower end; nearly all labels are in the range
+    high: float  # upper end
+    spread: float  # approximate standard deviation, above 0
 
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """Settings of one training; every value is public. ``settings["eta"]`` is that of a parameter.
+    """Settings of one training; every value is public. ``settings["eta"]`` is the value of `eta`.
 
-    A parameter is read when it is first asked for, so that defaults may follow from others.
-    :func:`resolve` has read and checked all of them.
+    A parameter is parsed on first access, because defaults may depend on other parameters.
+    :func:`resolve` parses and checks all parameters.
     """
 
-    given: Mapping[str, Any]  # what the user and the preset have set, by name of the parameter
+    given: Mapping[str, Any]  # parameters from the user and the preset, by name
     schema: Schema  # public schema of the training data
     rounds: int  # boosting rounds
-    continues: bool  # whether trees are added to an earlier model, which brings its intercept
+    continues: bool  # whether the training continues an earlier model and keeps its intercept
     _values: dict[str, Any] = field(default_factory=dict, repr=False)
     released_range: ReleasedRange | None = None  # None before its release
-    weight_unit: float = 1.0  # what weights are divided by, where a release tells it
+    weight_unit: float = 1.0  # divisor of weights, if it was released
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._values:
@@ -56,40 +56,40 @@ class Settings:
         return self._values[name]
 
     def changed(self, changes: Mapping[str, Any], rounds: int | None = None) -> Settings:
-        """The same with other values of some parameters, checked."""
+        """The same settings with other values of some parameters, checked."""
         count = self.rounds if rounds is None else rounds
         return resolve({**self.given, **changes}, self.schema, count, self.continues)
 
     def with_released_range(self, released: ReleasedRange | None, weight_unit: float) -> Settings:
-        """The same once a release has told of labels and weights. What is claimed stays."""
+        """The same settings after a release of label range and weights. The claim is unchanged."""
         open_ = {"huber_slope"} - set(self.given)
         values = {name: value for name, value in self._values.items() if name not in open_}
         return replace(self, _values=values, released_range=released, weight_unit=weight_unit)
 
     @property
     def epsilon(self) -> float:
-        """Target, in nats; infinite for a training without noise."""
+        """Target epsilon, in nats; infinite for a training without noise."""
         return float(self["dp_epsilon"])
 
     @property
     def delta(self) -> float:
-        """Target failure probability."""
+        """Target delta, a probability."""
         return float(self["dp_delta"])
 
     @property
     def may_draw_gaussian(self) -> bool:
-        """Whether sums over all rows may have Gaussian noise, beside that of leaves."""
+        """Whether sums over all rows may have Gaussian noise; leaves have their own parameter."""
         return bool(self["dp_accountant"] != "pure")
 
     @property
     def privacy_unit(self) -> Unit:
-        """Whom the target is about, with how many of them are added or removed together."""
+        """The privacy unit of the target, with the size of a group."""
         column = self["dp_privacy_id"]
         return Unit(self.unit, int(self["dp_group"]), column if isinstance(column, str) else None)
 
     @property
     def unit_epsilon(self) -> float:
-        """About the epsilon of one row, or of one person, which the defaults follow."""
+        """Approximate epsilon of one row or person, used by the defaults."""
         return self.epsilon / int(self["dp_group"])
 
     @property
@@ -99,7 +99,7 @@ class Settings:
 
     @property
     def unit(self) -> str:
-        """Unit of privacy, of which neighbours have one more or less: "row" or "person"."""
+        """The privacy unit that neighbouring data sets differ in: "row" or "person"."""
         return PERSON if self["dp_privacy_id"] else ROW
 
     @property
@@ -109,18 +109,18 @@ class Settings:
 
     @property
     def objective(self) -> Objective:
-        """What is known of the objective."""
+        """Properties of the objective."""
         one = OBJECTIVES[self["objective"]] if self["dp_objective"] is None else OWN
         return one if one.several is None or self.labels == 1 else one.several
 
     @property
     def loss(self) -> Loss | None:
-        """The plugin's own loss; None where the gradients are those of XGBoost."""
+        """The plugin's own loss; None for XGBoost's gradients."""
         return self.objective.loss
 
     @property
     def squared(self) -> bool:
-        """Whether the loss is the squared error, where every row has the same Hessian."""
+        """Whether the loss is the squared error, so that every row has the same Hessian."""
         return self.kind == "regression" and self.loss is None
 
     @property
@@ -139,7 +139,7 @@ class Settings:
 
     @property
     def labels(self) -> int:
-        """Labels of a row: one for each range of a list, or for each column of the labels."""
+        """Labels per row: one for each range of a list, or for each label column."""
         bounds = self["dp_target_bounds"] if "dp_target_bounds" in self.given else None
         if bounds is None or not isinstance(bounds[0], tuple):
             return self.schema.labels
@@ -161,9 +161,7 @@ class Settings:
 
     @property
     def scale(self) -> float:
-        """Unit of gradients and leaf weights: that of labels for squared error, else 1, for which a
-        loss of its own has its own unit.
-        """
+        """The unit of gradients and leaf weights: the unit of labels for squared error, else 1."""
         return self.half_width if self.squared else 1.0
 
     @property
@@ -173,7 +171,7 @@ class Settings:
 
     @property
     def label_bounds(self) -> tuple[float, float]:
-        """Where labels are summed: the range of the target, or what was seen of it."""
+        """The range for label sums: the declared range of the target, or the released one."""
         assert self.target is not None
         return (
             self.target
@@ -183,9 +181,7 @@ class Settings:
 
     @property
     def half_width(self) -> float:
-        """The unit of labels: half the width of the range of the target, or of what was seen of
-        it; 1 for classification.
-        """
+        """The unit of labels: half the declared range, or less after a release; 1 for classes."""
         if self.target is None:
             return 1.0
         half = (self.target[1] - self.target[0]) / 2
@@ -195,7 +191,7 @@ class Settings:
 
     @property
     def intercept(self) -> str:
-        """Where the intercept comes from: "public", "released", "model" or "base_margin"."""
+        """The source of the intercept: "public", "released", "model" or "base_margin"."""
         if self.continues:
             return "model"
         if self["base_score"] is not None:
@@ -204,12 +200,12 @@ class Settings:
 
     @property
     def needs_label_mean(self) -> bool:
-        """Whether the loss takes means of the labels from releases before the first tree."""
+        """Whether the loss needs released label means before the first tree."""
         return self.objective.intercept == "capped mean" and self["base_score"] is None
 
     @property
     def exposures(self) -> tuple[float, float] | None:
-        """Range of the exposures that are released with these means; None without margins."""
+        """Range of the exposures released with these means; None without margins."""
         if not (self.needs_label_mean and self["dp_base_margin"] and not self.continues):
             return None
         bounds: tuple[float, float] | None = self["dp_exposure_bounds"]
@@ -217,15 +213,13 @@ class Settings:
 
     @property
     def intercept_kind(self) -> str:
-        """What an intercept is released from: the kind of the labels, "targets" for several of
-        them, or "cells" for quantiles.
-        """
+        """The kind of release: the kind of labels, "targets" for several, "cells" for quantiles."""
         kinds = {"quantiles": "cells", "means": "targets"}
         return kinds.get(self.objective.intercept, self.kind)
 
     @property
     def neutral_base_score(self) -> float | list[float]:
-        """An intercept that tells nothing: even odds, the middle of the range, equal margins."""
+        """An intercept without information: even odds, the middle of the range, equal margins."""
         if self.kind == "multiclass":
             return [0.0] * self.classes
         if self.kind == "regression" and self.targets:
@@ -243,17 +237,17 @@ class Settings:
 
     @property
     def private_features(self) -> int:
-        """Number of features whose candidates are released privately.
+        """Number of features with privately released candidates.
 
-        A start from columns has no more of them than trees are offered. The others have one public
-        candidate, which no tree takes.
+        With a start from columns, this is at most the number of features offered to the trees. The
+        others have one public candidate, which no tree uses.
         """
         private = sum(f.kind == "private" for f in self.features)
         return min(private, self["dp_features_per_tree"]) if self.starts_from_columns else private
 
     @property
     def spread_leaves(self) -> bool:
-        """Whether persons count more in leaves where their rows are in several of them."""
+        """Whether a person's rows in several leaves count more than in one leaf."""
         return bool(
             self.unit == "person"
             and self["dp_leaf_noise"] == "gaussian"
@@ -263,12 +257,12 @@ class Settings:
 
     @property
     def noisy_sums(self) -> bool:
-        """Whether splits and leaves are read from the same noisy sums."""
+        """Whether splits and leaves use the same noisy sums."""
         return self["dp_split"] in ("histogram", "partial")
 
     @property
     def starts_from_columns(self) -> bool:
-        """Whether the first trees follow from released sums of the cells of each column."""
+        """Whether the first trees are computed from released sums of cells by column."""
         return bool(self["dp_start"] == "columns")
 
     @property
@@ -283,23 +277,23 @@ class Settings:
 
     @property
     def max_weight(self) -> float:
-        """The largest weight of a row in the unit of weights; 1 where there is none."""
+        """The largest weight of a row in the unit of weights; 1 by default."""
         return 1.0 if self.counts_weights else float(self["dp_max_weight"] or 1.0)
 
     @property
     def row_bound(self) -> RowBound:
-        """Bound of one row."""
+        """The bound of one row."""
         return row_bound(self)
 
     @property
     def rows_count_alike(self) -> bool:
-        """Whether every row has the same Hessian, so that sums of them count rows."""
+        """Whether every row has the same Hessian, so that Hessian sums count rows."""
         alike = self.squared or self["dp_leaf"] == "gradient"
         return alike and self.trees_per_round == 1 and self["dp_gradient_clip"] not in BALLS
 
     @property
     def unit_weights(self) -> str:
-        """The choice whose bound is proved for weights of one only, or an empty text."""
+        """The setting that is proved only for unit weights, or an empty string."""
         if self["dp_score"] == "gain":
             return "dp_score='gain'"
         return "dp_leaf_noise='output'" if self["dp_leaf_noise"] == "output" else ""
@@ -312,22 +306,22 @@ class Settings:
 
     @cached_property
     def workers(self) -> int:
-        """Number of workers that train together; 1 on one machine."""
+        """Number of workers in this training; 1 on one machine."""
         return this_worker()[1]
 
     @property
     def masking(self) -> Masking:
-        """Whether workers mask their sums, and how they divide the noise."""
+        """Whether workers mask their sums, and the division of the noise."""
         if not self["dp_secure_sum"]:
             return Masking()
         return Masking(self.workers, self["dp_secure_colluders"])
 
 
 def resolve(given: Mapping[str, Any], schema: Schema, rounds: int, continues: bool) -> Settings:
-    """Read every parameter and check what they demand of each other."""
+    """Parse every parameter and check the rules between them."""
     settings = Settings(given, schema, rounds, continues)
     for name in ("tree_method", "dp_epsilon", "dp_delta", "objective"):
-        settings[name]  # what every training needs comes first
+        settings[name]  # parameters of every training come first
     if not schema.width:
         raise PrivacyParameterError("The training data has no columns. Give at least one feature.")
     for rule in RULES:
@@ -341,7 +335,7 @@ def resolve(given: Mapping[str, Any], schema: Schema, rounds: int, continues: bo
 def with_preset(
     user: Mapping[str, Any], schema: Schema, rounds: int, continues: bool
 ) -> dict[str, Any]:
-    """The user's parameters on top of those of the preset that they name."""
+    """The user's parameters on top of the chosen preset."""
     preset = PRESETS[Settings(user, schema, rounds, continues)["dp_preset"]]
     draft = Settings({**preset.params, **user}, schema, rounds, continues)
     params = {
@@ -351,7 +345,7 @@ def with_preset(
     if preset.name != "default" and not continues and draft.trees_per_round == 1:
         params["base_score"] = draft.neutral_base_score
     if "tree_method" in params and draft["tree_method"] == "dp_hist":
-        # dp_hist asks for private training; which of both methods is the preset's choice.
+        # dp_hist asks for private training; the preset chooses between the two methods.
         user = {name: value for name, value in user.items() if name != "tree_method"}
     if "dp_features_per_tree" in params and "colsample_bytree" in user:
         del params["dp_features_per_tree"]

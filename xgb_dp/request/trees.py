@@ -1,4 +1,4 @@
-"""Parameters of the trees that are about no single release, and what XGBoost reads itself."""
+"""Parameters of the trees that belong to no single release, and XGBoost's own parameters."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _refusal(got: str) -> PrivacyRefusal:
 
 
 def _stock(name: str, meaning: str, values: str, read: Reader = plain, **others: Any) -> Parameter:
-    """A parameter that XGBoost alone reads, with its own default."""
+    """A parameter that only XGBoost reads, with XGBoost's default."""
     others |= {"values": values, "shown": "XGBoost's", "xgboost": True, "recorded": False}
     return Parameter(name, meaning, read, None, PUBLIC, "XGBoost", Table.STOCK, **others)
 
