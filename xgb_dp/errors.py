@@ -1,8 +1,8 @@
 """Errors and warnings of private training, one class for each purpose.
 
-Every message says what was wrong, what was expected and how to mend it, and names the parameter. No
-message holds a value of the data or a statistic of it: an error is an output like any other, and
-one that depends on a second row would tell neighbouring data sets apart (``docs/guarantee.md``).
+Every message states the problem, the expectation and the fix, and names the parameter. No message
+contains a value or a statistic of the data: an error is an output like any other, and a message
+that depends on a second row would distinguish neighbouring data sets (``docs/guarantee.md``).
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ __all__ = [
 
 
 POLICY = "XGB_DP_POLICY"
-"""Environment variable that names the policy of the holder of the rows."""
+"""Environment variable with the path of the data holder's policy."""
 _OUTSIDE = "The rows do not fit what is declared of them. Their holder finds out more."
 _SPELLING: ContextVar[Mapping[str, str]] = ContextVar("spelling", default={})  # noqa: B039
 
 
 @contextmanager
 def spelling(names: Mapping[str, str]) -> Iterator[None]:
-    """Let errors name parameters of ``xgboost.train`` as the outermost interface does."""
+    """Use the parameter names of the outermost interface in errors."""
     token = _SPELLING.set({**names, **_SPELLING.get()})
     try:
         yield
@@ -42,12 +42,12 @@ def spelling(names: Mapping[str, str]) -> Iterator[None]:
 
 
 def spelt(parameter: str) -> str:
-    """The name of a parameter in the interface that was called."""
+    """The name of a parameter in the called interface."""
     return _SPELLING.get().get(parameter, parameter)
 
 
 class _Named:
-    """``named.dp_epsilon``: the name of a parameter as errors show it."""
+    """``named.dp_epsilon``: the name of a parameter for error messages."""
 
     def __getattr__(self, parameter: str) -> str:
         return f"`{spelt(parameter)}`"
@@ -104,12 +104,12 @@ class BudgetError(PrivacyError):
         True
     """
 
-    what: str = ""  # of a book that failed: what is wrong with it
-    mend: str = ""  # and how to mend it
+    what: str = ""  # for a failed budget: the problem
+    mend: str = ""  # and its fix
 
 
 class RowDomainError(PrivacyError):
-    """A row lies outside the declared domain: something that this one row shows by itself.
+    """A row lies outside the declared domain, which this one row shows by itself.
 
     Examples:
         >>> wrong = xgb.DMatrix(table, np.full(2000, 7.0))
@@ -120,7 +120,7 @@ class RowDomainError(PrivacyError):
         A row has a label outside the declared classes 0..1
     """
 
-    exact: ClassVar[bool | None] = None  # whether the policy allows it to say what is outside
+    exact: ClassVar[bool | None] = None  # whether the policy allows messages to name the deviation
 
     def __init__(self, text: str) -> None:
         exact = self.exact if self.exact is not None else POLICY not in os.environ
@@ -128,7 +128,7 @@ class RowDomainError(PrivacyError):
 
 
 class LedgerError(PrivacyError):
-    """The model carries no privacy ledger, one that is damaged, or one of other trees.
+    """The privacy ledger of a model is missing or damaged, or belongs to other trees.
 
     Examples:
         >>> stock = xgb.train({"objective": "binary:logistic"}, data, 2)
@@ -141,11 +141,11 @@ class LedgerError(PrivacyError):
 
 
 class PrivacyWarning(UserWarning):
-    """A guarantee that says little, or none at all; what was asked for is done all the same.
+    """The guarantee is weak or missing; the request is carried out all the same.
 
-    After a training, also what its noisy counts say against the model. This is never an error,
-    since the model is paid for. All else is: ``warnings.simplefilter("error",
-    xgb_dp.PrivacyWarning)`` raises it before anything is released.
+    After a training, it also reports problems shown by the noisy counts. That warning is never an
+    error, since the model is paid for. All other warnings precede any release, so
+    ``warnings.simplefilter("error", xgb_dp.PrivacyWarning)`` stops the training in time.
 
     Examples:
         >>> import warnings

@@ -1,7 +1,8 @@
-"""What the holder of the rows permits: a file that every interface obeys and nobody raises.
+"""The data holder's policy: limits in a file that bind every interface.
 
-``XGB_DP_POLICY`` names it, or ``xgb-dp --policy``. A process keeps the first policy that it has
-read. It binds whoever cannot change the process: docs/howto/policy.md says who that is.
+``XGB_DP_POLICY`` or ``xgb-dp --policy`` names the file. A process keeps the first policy that it
+reads. The policy binds everybody who cannot change the process: docs/howto/policy.md has the
+details.
 """
 
 from __future__ import annotations
@@ -45,27 +46,27 @@ _DECLARING = (
     "dp_base_margin", "dp_max_weight", "dp_n_public", "dp_categories", "dp_feature_bounds",
     "dp_feature_cuts",
 )  # fmt: skip
-"""Parameters that say what rows are; whether a row fits them is an answer about it."""
+"""Parameters that describe rows; whether a row fits them reveals something about it."""
 
 
 @dataclass(frozen=True)
 class Policy:
-    """Limits of one data set. All of it is public, and none of it is read from rows."""
+    """Limits for one data set. All limits are public, and none is computed from rows."""
 
     path: Path
     unit: str  # "row" or "person"
-    id: str | None  # the column that says who a row belongs to
-    target: tuple[float, float]  # (epsilon, delta) of a model with all that it continues, at most
-    total: tuple[float, float]  # of the book, at most
+    id: str | None  # the id column
+    target: tuple[float, float]  # limit of (epsilon, delta) for a model and its earlier trainings
+    total: tuple[float, float]  # limit of (epsilon, delta) for the budget
     book: Path
     domain: Domain
     allow: tuple[str, ...]
-    csv: Csv  # how files of rows are written
+    csv: Csv  # format of files of rows
     digest: str  # SHA-256 of the content
 
     @classmethod
     def read(cls, name: str | os.PathLike[str]) -> Policy:
-        """Read a policy; what is not understood in full is an error."""
+        """Read a policy; anything that is not fully understood is an error."""
         path = Path(name).resolve()
         try:
             return cls._of(path, read_schema_file(path))
@@ -112,7 +113,7 @@ class Policy:
         )
 
     def check_book(self, book: Any) -> None:
-        """Refuse another book than that of the policy, or one with more room."""
+        """Refuse another budget than the policy's, or one with a larger total."""
         if book.path != self.book.resolve():
             raise self.unbooked()
         larger = book.epsilon > self.total[0] or book.delta > self.total[1]
@@ -124,7 +125,7 @@ class Policy:
             )
 
     def unbooked(self) -> BudgetError:
-        """What is not drawn on the policy's book."""
+        """The error for a release without the policy's budget."""
         return BudgetError(
             f"The policy of these rows has every release drawn on its book {self.book.name!r}. "
             "Nothing was released. Train by xgb_dp.Budget(book).train, or pass `budget` with that "
@@ -132,7 +133,7 @@ class Policy:
         )
 
     def check_release(self, events: Iterable[Event], unit: Unit, group: int) -> None:
-        """Refuse what costs more than one model may, or protects somebody else. Reads no row."""
+        """Refuse a release above one model's limit or with another unit. Reads no row."""
         if unit.name != self.unit or unit.column != self.id:
             whom = self.unit if self.id is None else f"{self.unit} by the column {self.id!r}"
             raise BudgetError(
@@ -154,7 +155,7 @@ class Policy:
         return {**self.domain.parameters(), **named}
 
     def check_params(self, flat: Mapping[str, Any], names: Sequence[str] | None = None) -> None:
-        """Refuse claims about the rows that their holder has not made. Reads no row."""
+        """Refuse claims about the rows that the data holder has not made. Reads no row."""
         for claim, parameters in _CLAIMS.items():
             if claim not in self.allow:
                 for name in parameters:
@@ -162,9 +163,9 @@ class Policy:
                         raise PrivacyRefusal(f"`{name}` is refused: {self._without(claim)}")
         talk = read_one(flat, "verbosity")
         if talk is None:
-            from xgboost import get_config  # not on top: `verify` needs no library
+            from xgboost import get_config  # not at the top: `verify` needs no library
 
-            talk = get_config()["verbosity"]  # of the process
+            talk = get_config()["verbosity"]  # the process-wide setting
         if "exact errors" not in self.allow and talk > 1:
             raise PrivacyRefusal(f"`verbosity` is at most 1: {self._without('exact errors')}")
         known = set(self.domain.features)
@@ -187,7 +188,7 @@ class Policy:
                 )
 
     def check_weights(self, of_one: str) -> None:
-        """Refuse a choice that asks whether all weights are 1. Reads no row."""
+        """Refuse a setting that would reveal whether all weights are 1. Reads no row."""
         if of_one and self.domain.weight is not None:
             raise PrivacyRefusal(
                 f"{of_one} is proved for weights of 1 only, and whether all are 1 is an answer "
@@ -195,7 +196,7 @@ class Policy:
             )
 
     def check_classes(self, classes: Iterable[Any] | None) -> None:
-        """Refuse other names of classes than those of the schema. Reads no row."""
+        """Refuse class names that differ from the schema. Reads no row."""
         declared = self.domain.classes
         if classes is not None and sorted(map(str, classes)) != sorted(map(str, declared or ())):
             raise PrivacyRefusal(
@@ -204,7 +205,7 @@ class Policy:
             )
 
     def permitted(self, domain: Domain, *, some: bool = False) -> Domain:
-        """The policy's domain, where another one is equal or, if ``some``, has fewer columns."""
+        """The policy's domain, if the other is equal or, with ``some``, has fewer columns."""
         declared, taken = self.domain.columns or {}, domain.columns or {}
         columns = {n: c for n, c in declared.items() if n in taken} if some else declared
         same = replace(self.domain, params=domain.params)
@@ -218,7 +219,7 @@ class Policy:
         return same
 
     def check_allowed(self, what: str) -> None:
-        """Refuse what the policy does not list under `allow`."""
+        """Refuse anything that the policy does not list under `allow`."""
         if what not in self.allow:
             raise PrivacyRefusal(f"This is refused: {self._without(what)}")
 
@@ -226,7 +227,7 @@ class Policy:
         return f"the policy of these rows does not allow {what!r}. Ask their holder."
 
     def faults(self, ledger: Ledger) -> list[str]:
-        """What in a model's ledger does not follow the policy."""
+        """Violations of the policy in a model's ledger."""
         out = []
         if any(training.public.get(POLICY_KEY) != self.digest for training in ledger.trainings):
             out.append("a training does not name this policy")
@@ -240,15 +241,15 @@ class Policy:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON holds it, by which forms of the same declaration are equal."""
+    """A value in JSON form, equal for all forms of the same declaration."""
     return json.loads(json.dumps(value, default=repr))
 
 
-_first: list[Policy] = []  # of this process
+_first: list[Policy] = []  # the policy of this process, once read
 
 
 def in_force() -> Policy | None:
-    """The policy of this process; None without. An environment that names another is an error."""
+    """The policy of this process, if any. An environment that names another policy is an error."""
     name = os.environ.get(POLICY)
     if name is not None and not _first:
         _first.append(Policy.read(name))

@@ -1,6 +1,6 @@
-"""Helpers for tests: fixed noise and training from a hand-made plan.
+"""Helpers for tests: fixed noise, and training from a hand-made plan.
 
-Models made with them are marked non-private, in the plan, in the ledger and in the report.
+Their models are marked non-private in the plan, the ledger and the report.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ def train_with_plan(
     base_score: float | list[float] = 0.5,
     **extra: Any,
 ) -> Any:
-    """Train from a low-level plan, without parameters, checks and calibration.
+    """Train from a low-level plan, without parameters, checks or calibration.
 
-    Privacy: none; only plans marked non-private are taken.
+    Privacy: none; only plans marked non-private are accepted.
 
     Args:
         plan: Fields of ``plugin_cpp/plan/plan.h``, with a test key or without noise.
         dtrain: xgboost.DMatrix.
-        num_boost_round: Rounds to train; the plan's by default.
+        num_boost_round: Number of rounds; by default the plan's.
         base_score: Intercept.
-        extra: More XGBoost parameters, e.g. ``nthread``.
+        extra: Other XGBoost parameters, e.g. ``nthread``.
 
     Returns:
-        xgboost.Booster: With the ledger of what was drawn.
+        xgboost.Booster: With a ledger of the draws.
 
     Raises:
-        PrivacyParameterError: The plan draws noise that nobody knows.
+        PrivacyParameterError: The plan draws secret noise.
 
     Examples:
         >>> from xgb_dp.audit import PreparedTraining
@@ -71,7 +71,7 @@ def train_with_plan(
         "num_parallel_tree": plan["parallel_trees"],
         "dp_plan": (text := dump(plan)),
     }
-    if plan["num_class"] > 1 and "loss" not in plan:  # outputs of a loss are no classes
+    if plan["num_class"] > 1 and "loss" not in plan:  # outputs of a loss are not classes
         params["num_class"] = plan["num_class"]
     booster = Booster({**params, **extra}, [dtrain])
     claim = claim_plan(booster, text, dtrain)
@@ -87,15 +87,15 @@ def train_with_plan(
 
 
 def claim_plan(booster: Any, text: str, dtrain: Any) -> Ledger:
-    """Let a booster grow the trees of a low-level plan, under a ledger that is marked non-private.
+    """Claim a low-level plan for a booster, under a ledger that is marked non-private.
 
     Args:
-        booster: xgboost.Booster with this parameter ``dp_plan``.
+        booster: xgboost.Booster with the parameter ``dp_plan`` for this plan.
         text: The plan as JSON.
         dtrain: xgboost.DMatrix of the training.
 
     Returns:
-        Ledger: The claim, which the booster now carries.
+        Ledger: The claim, which is stored in the booster.
     """
     from .engine import native
     from .mechanisms.plan import Plan

@@ -257,7 +257,7 @@ class SavedModel(ModelJson):
             raise ValueError("a part of it is not a mapping")
         if not isinstance(self.feature_names, list):
             raise ValueError("its columns are not a list")
-        json.dumps(self.content, ensure_ascii=False).encode()  # no half of a pair of surrogates
+        json.dumps(self.content, ensure_ascii=False).encode()  # refuse unpaired surrogates
 
     def unknown_parts(self, parameters: Mapping[str, Any]) -> Iterator[str]:
         """Names of what a model of trees does not need, or holds as text, other than attributes.
@@ -442,7 +442,7 @@ def _param(width: int, nodes: int) -> dict[str, str]:
 
 
 def _shortest(values: Floats) -> list[float]:
-    """The shortest decimals that read back as the same 32-bit floats."""
+    """The shortest decimals that parse to the same 32-bit floats."""
     return [float(str(v)) for v in values.astype(np.float32)]
 
 

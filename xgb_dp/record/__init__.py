@@ -1,4 +1,4 @@
-"""What a model says of its privacy: the ledger, the report computed from it, the model card.
+"""A model's privacy record: the ledger, and the report and model card computed from it.
 
-Imports ``accounting`` and ``engine``, and what is said of public settings from ``request``.
+This folder imports ``accounting`` and ``engine``, and public settings from ``request``.
 """

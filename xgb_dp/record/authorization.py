@@ -1,11 +1,11 @@
-"""The authorization of a release, which is asked for before anything is released.
+"""Authorizations, which every training asks for before it releases anything.
 
 A budget books the release; a selection checks that it has accounted for the release. Both refuse by
-raising an error, and then nothing was released.
+raising an error, before anything is released.
 
-An authorization holds for the thread or task that sets it, and for those that are given its
-context. While a block of a budget is open, other threads of the process are refused, and so are
-processes started in it: nothing that runs in the block passes by its budget unseen.
+An authorization holds for the thread or task that sets it, and for threads and tasks with a copy of
+its context. While a block of a budget is open, other threads of the process are refused, and so are
+processes started in the block. So nothing in the block bypasses its budget.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from .ledger_model import RecordedRelease
 class ReleaseRequest:
     """The releases for which a training asks authorization."""
 
-    events: tuple[Event, ...]  # those of the whole plan, in release order
-    private: bool  # whether noise is drawn, from the operating system's key
-    unit: Unit  # whom it was calibrated for
+    events: tuple[Event, ...]  # events of the whole plan, in release order
+    private: bool  # whether noise is drawn, with the operating system's key
+    unit: Unit  # privacy unit of the calibration
     part: SplitPart | None = None  # the part of the rows that is read; None for all, or unknown
-    earlier: tuple[RecordedRelease, ...] = ()  # what the model that is continued has released
+    earlier: tuple[RecordedRelease, ...] = ()  # releases that the model depends on
 
 
 Authorization: TypeAlias = Callable[[ReleaseRequest], Sequence[str | None]]
@@ -42,12 +42,12 @@ Authorization: TypeAlias = Callable[[ReleaseRequest], Sequence[str | None]]
 and for this one, or nothing if there is no budget."""
 
 POLICY_KEY = "policy"
-"""Where a training's public record names the digest of its policy."""
+"""Key of the policy's digest in a training's public record."""
 _POLICY_MODULE = "xgb_dp.policy"
 
 
 class PolicyRules(Protocol):
-    """What a training asks of the policy of its process (:class:`xgb_dp.policy.Policy`)."""
+    """The interface of the process's policy for trainings (:class:`xgb_dp.policy.Policy`)."""
 
     @property
     def digest(self) -> str:
@@ -57,20 +57,20 @@ class PolicyRules(Protocol):
         """Refuse parameters that the policy does not allow."""
 
     def check_weights(self, proved_for_unit_weights: str) -> None:
-        """Refuse a choice that is proved for unit weights only, where rows may have weights."""
+        """Refuse a setting that is proved only for unit weights, if rows may have weights."""
 
     def unbooked(self) -> BudgetError:
-        """The refusal of a release that no budget books."""
+        """The refusal of a release without a budget."""
 
     def faults(self, ledger: Any) -> list[str]:
-        """What in a ledger does not follow the policy."""
+        """Violations of the policy in a ledger."""
 
 
 _ask_policy: list[Callable[[], PolicyRules | None]] = []  # of this process, once it was imported
 
 
 def policy_in_force() -> PolicyRules | None:
-    """The policy of this process; None without.
+    """The policy of this process, if any.
 
     Its module is imported where the environment names a policy. Without that module the import
     fails, and nothing is released. Once imported, it is asked whatever becomes of the environment.
@@ -89,7 +89,7 @@ def read_policy(path: str | os.PathLike[str]) -> PolicyRules:
 
 
 VARIABLE = "XGB_DP_OPEN_BUDGET"
-"""Environment variable that names an open block's budget to the processes started in it."""
+"""Environment variable with the open block's budget, for processes started in the block."""
 
 
 @dataclass(eq=False)
@@ -103,8 +103,8 @@ class _Held:
 
 
 _IN_FORCE: ContextVar[_Held | None] = ContextVar("xgb_dp_gate", default=None)
-_INHERITED = os.environ.get(VARIABLE)  # of the process that has started this one
-_blocks: list[_Held] = []  # open ones, of all threads
+_INHERITED = os.environ.get(VARIABLE)  # from the parent process
+_blocks: list[_Held] = []  # open blocks of all threads
 _lock = threading.Lock()
 
 
@@ -167,7 +167,7 @@ def check_here() -> None:
 def check_booked() -> None:
     """Refuse a release that the open block of a budget would not see.
 
-    Under a policy everything is booked.
+    Under a policy every training needs a budget.
     """
     if (rules := policy_in_force()) is not None:
         raise rules.unbooked()
@@ -213,7 +213,7 @@ def authorized_by(
     try:
         yield
     finally:
-        held.open = False  # also for contexts that were copied from this one
+        held.open = False  # also for copies of this context
         if block is not None:
             _change_blocks(_blocks.remove, held)
         # A generator may be closed elsewhere: the context that opened it keeps a closed one.
@@ -222,7 +222,7 @@ def authorized_by(
 
 
 def _change_blocks(change: Callable[[_Held], None], held: _Held) -> None:
-    """Open or close a block, and name the open one to the processes that start from now on."""
+    """Open or close a block, and set the environment variable for new processes."""
     with _lock:
         change(held)
         name = _blocks[-1].block if _blocks else _INHERITED
@@ -232,7 +232,7 @@ def _change_blocks(change: Callable[[_Held], None], held: _Held) -> None:
             os.environ[VARIABLE] = name
 
 
-if hasattr(os, "register_at_fork"):  # a fork must not catch the lock of another thread
+if hasattr(os, "register_at_fork"):  # a fork must not copy a lock that another thread holds
     os.register_at_fork(
         before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
     )

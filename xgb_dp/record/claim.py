@@ -1,7 +1,7 @@
-"""What a training claims before it draws, and what it has drawn: the events of its ledger.
+"""The claim of a training before its draws, and its actual draws: the events of its ledger.
 
-Clients choose plans and noise. The events that a ledger is charged with are made here, of the very
-plans that the library is told and of the draws that it records.
+Clients choose plans and noise. This module derives the charged events from the plans that the
+library receives and from the draws that it records.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .ledger import ATTRIBUTE
 from .ledger_model import Ledger, TrainingRecord
 
 _STATE = frozenset({"target_lower", "target_upper"})
-"""Fields of a request that may follow from an earlier release: where labels are clipped."""
+"""Fields of a request that earlier releases may set: the range for clipping labels."""
 
 
 def _defect(what: str) -> BudgetError:
@@ -36,9 +36,9 @@ class Draws:
 
     def __init__(self, plans: Sequence[Plan]) -> None:
         self._plans = tuple(plans)
-        self.mechanisms = tuple(plan.mechanisms for plan in plans)  # by plan that may be taken
+        self.mechanisms = tuple(plan.mechanisms for plan in plans)  # one for each possible plan
         self.plans = tuple(plan.digest for plan in plans)
-        # What the training is charged with before it starts, whichever plan it takes.
+        # The charge before the training starts, for every possible plan.
         self.claimed = charged_events([plan.events for plan in plans], plans[0].deciding)
         self._before: list[Event] = []
         self._times: Counter[str] = Counter()
@@ -52,13 +52,13 @@ class Draws:
     ) -> list[Any]:
         """Draw sums before the first tree, and record them.
 
-        Privacy: spends what the plan says of it. Noise and sensitivity are those of the plan; a
-        state moves the ends of the range at which labels are clipped.
+        Privacy: spends the plan's share for this mechanism. The plan fixes noise and sensitivity; a
+        state moves only the ends of the range that labels are clipped to.
 
         Args:
             dtrain: ``xgboost.DMatrix`` of the training.
             name: Name of the mechanism.
-            state: Values that follow from earlier releases.
+            state: Values from earlier releases.
             position: Position of the plan.
         """
         plan, state = self._plans[position], state or {}
@@ -83,32 +83,32 @@ class Draws:
         return list(answer["sums"])
 
     def complete(self, claim: Ledger, booster: Any, rounds: int) -> Ledger:
-        """The whole ledger of a model."""
+        """The complete ledger of a model."""
         grown = drawn(booster, self._plans[claim.trainings[-1].taken or 0])
         return completed(claim, replace(grown, events=(*self._before, *grown.events)), rounds)
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """What the library has recorded of a training."""
+    """The library's record of a training."""
 
     private: bool
     noise: str
     events: tuple[Event, ...]
-    trees: tuple[str, ...]  # names of the trees, each recorded when it was grown
+    trees: tuple[str, ...]  # names of the trees, recorded as they grew
 
 
 def completed(claim: Ledger, grown: Drawn, rounds: int) -> Ledger:
-    """The ledger of a training that has drawn what it claimed, or less.
+    """The ledger of a training that has drawn its claim, or less.
 
     A training that released less than planned (a callback stopped it, or "no split" won somewhere)
-    counts as the whole plan: when it ended is itself an outcome of the mechanisms, and the
-    composition is proved for releases fixed in advance. ``drawn`` then holds what was drawn.
+    counts as the whole plan: its end is itself an outcome of the mechanisms, and the composition is
+    proved for releases fixed in advance. ``drawn`` then holds the actual draws.
     """
     *earlier, plan = claim.trainings
     events = grown.events
     _check_drawn(events, plan, rounds)
-    # A choice among plans is charged as a whole, too.
+    # A choice among plans is also charged as a whole.
     short = plan.taken is not None or _counts(events) != _counts(plan.events)
     last = replace(
         plan,
@@ -123,11 +123,11 @@ def completed(claim: Ledger, grown: Drawn, rounds: int) -> Ledger:
 
 
 def drawn(booster: Any, claimed: Plan | None = None) -> Drawn:
-    """The draws and trees of the updater of this booster; a copy of a booster has made none.
+    """The draws and trees of this booster's updater; a copy of a booster has no draws.
 
     Args:
         booster: xgboost.Booster.
-        claimed: The plan that the ledger claims; None for the one that the booster has followed.
+        claimed: The plan that the ledger claims; None for the booster's own plan.
     """
     for updater in ModelJson.from_config(booster).updaters:
         if updater.get(ATTRIBUTE) and updater["dp_live"]:
@@ -157,7 +157,7 @@ def _counts(events: Sequence[Event]) -> dict[tuple[str, str], int]:
 
 
 def _check_drawn(events: Sequence[Event], plan: TrainingRecord, rounds: int) -> None:
-    """Everything drawn was planned, with at least as much noise, and every round was drawn."""
+    """Check that all draws were planned, with at least the planned noise, in every round."""
     limits = {_key(e): e for e in plan.planned}
     for event in events:
         limit = limits.pop(_key(event), None)  # a second entry of a kind has no limit left

@@ -1,7 +1,7 @@
-"""Whether the figures of a ledger agree: its mechanisms and its events with its settings.
+"""Checks that the mechanisms and events of a ledger follow from its settings.
 
-A ledger names every setting that the calibration reads, so anybody who holds the file can calibrate
-again. A checksum finds damage; a file that was written on purpose, or by a faulty program, has a
+A ledger names every setting of the calibration, so anybody with the file can repeat the
+calibration. A checksum detects only damage: a forged file, or the output of a faulty program, has a
 valid checksum. Nothing here reads a row.
 """
 
@@ -25,23 +25,23 @@ from ..request.settings import Settings
 from .ledger_model import Ledger, TrainingRecord
 
 NOISE = frozenset({"sigma2", "scale", "eps_num"})
-"""Fields of events that a calibration finds."""
+"""Fields of events that a calibration computes."""
 SLACK = 0.998
-"""Share of its target that a search uses at least, as a rule."""
+"""Minimum share of its target that a search usually reaches."""
 _TOLERANCE = 0.02
-"""Of noise: other machines round otherwise, and the search ends within so much of its target."""
+"""Relative tolerance for noise, for rounding and for the stopping point of the search."""
 
 
 @dataclass(frozen=True)
 class RecordedPlans:
-    """The plans of which a training may have followed one, as its settings lead to them."""
+    """The plans that the recorded settings allow."""
 
     settings: tuple[Settings, ...]
     mechanisms: tuple[Mechanisms, ...]
-    taken: int | None  # position of the plan that was followed; None where there was one only
+    taken: int | None  # position of the executed plan; None for a single plan
 
     def events(self) -> list[Event]:
-        """The events with which the training is charged, calibrated again."""
+        """The charged events of the training, from a new calibration."""
         s = self.settings[self.taken or 0]
         target = s.epsilon, s.delta, s["dp_accountant"], s["dp_group"]
         if self.taken is None:
@@ -53,14 +53,14 @@ class RecordedPlans:
 def recorded_plans(
     public: Mapping[str, Any], target: tuple[float, float]
 ) -> Iterator[RecordedPlans]:
-    """What the settings in a ledger may lead to; likely first."""
+    """The possible plans of the settings in a ledger, the most likely first."""
     choice = public.get("plan_choice")
     plans = [{}] if choice is None else choice["plans"]
     settings = tuple(settings_of_record(public, target, plan) for plan in plans)
     taken = None if choice is None else choice["taken"]
     if settings[taken or 0].private_features != public["private_candidates"]:
         raise ValueError("`private_candidates` are not those of the columns")
-    # A plan of sparse tables that has no noise is left out, but its number of cells is released.
+    # A plan for sparse tables without noise is left out, but its number of cells is released.
     ways = {settings[-1].starts_from_columns, True} if choice else {False}
     for presence in sorted(ways):
         drafts = [draft(s, counts=taken is not None, presence=presence) for s in settings]
@@ -70,7 +70,7 @@ def recorded_plans(
 def settings_of_record(
     public: Mapping[str, Any], target: tuple[float, float], plan: Mapping[str, Any]
 ) -> Settings:
-    """The settings that a ledger names."""
+    """The settings in a ledger."""
     recorded = {**public["hyperparameters"], **plan}
     names = {p.name: p.name.removeprefix("dp_") for p in PARAMETERS.values() if p.recorded}
     given = {name: recorded[key] for name, key in names.items() if recorded[key] is not None}
@@ -108,7 +108,7 @@ def settings_of_record(
 
 
 def _columns(public: Mapping[str, Any], recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """Declarations of so many columns of each kind: which ones they are does not matter."""
+    """Declarations of columns with the recorded number of each kind, in any order."""
     place = itertools.count()
     sizes = public["categories"].values()
     return {
@@ -125,7 +125,7 @@ def _ranges(bounds: Any) -> Any:
 
 
 def _numbers(value: Any) -> Any:
-    """Reals, which ledgers have as texts; names stay."""
+    """Real numbers, which ledgers store as strings; names stay."""
     if isinstance(value, list):
         return [_numbers(v) for v in value]
     try:
@@ -137,13 +137,13 @@ def _numbers(value: Any) -> Any:
 def differences(
     recorded: Sequence[Event], expected: Sequence[Event], *, but: frozenset[str] = frozenset()
 ) -> list[str]:
-    """What is otherwise in the events of a ledger than follows from its settings, in words."""
+    """Differences between a ledger's events and the events of its settings, in words."""
     one, other = ([event.to_json() for event in events] for events in (recorded, expected))
     return list(_differ(one, other, "the training", but))
 
 
 def _kind(event: Any) -> tuple[str, str]:
-    """Name of what is released, and of the mechanism; of no event none."""
+    """Names of the release and of the mechanism; empty for other values."""
     if not isinstance(event, dict):
         return "", ""
     return str(event.get("release", "")), str(event.get("mechanism"))
@@ -164,7 +164,7 @@ def _differ(one: Any, other: Any, where: str, but: frozenset[str]) -> Iterator[s
     elif isinstance(one, list) and isinstance(other, list):
         if len(one) != len(other):
             yield f"{where}: {len(one)} kinds of releases instead of {len(other)}"
-        # In one order: the trainer writes events as it draws them.
+        # Sort both: the trainer writes events in the order of its draws.
         if where != "choice":
             one, other = sorted(one, key=_kind), sorted(other, key=_kind)
         for a, b in zip(one, other, strict=False):
@@ -182,7 +182,7 @@ def _same(key: str, one: Any, other: Any) -> bool:
 def mechanism_differences(
     recorded: Mechanisms, expected: Mechanisms, *, but: frozenset[str] = frozenset()
 ) -> list[str]:
-    """How recorded mechanisms differ from expected ones, in what is fixed before calibration."""
+    """Differences of mechanisms in fields that are fixed before calibration."""
     free = {"shift", "range", "grid_bits", *but}
     return list(_mechanisms_differ(recorded.to_json(), expected.to_json(), "the training", free))
 
@@ -196,21 +196,21 @@ def _mechanisms_differ(one: Any, other: Any, where: str, free: set[str]) -> Iter
 
 
 _LEAST = 0.5
-"""Share of its target that a selection uses at least."""
+"""Minimum share of its target that a selection uses."""
 _OF_GRIDS = frozenset({"sensitivity", "sensitivity2", *NOISE})
 
 
 def contradictions(ledger: Ledger, model: SavedModel) -> list[str]:
-    """What in a ledger does not follow from the settings that it names, in words."""
+    """Contradictions between a ledger and its settings, in words."""
     out = []
     for number, training in enumerate(ledger.trainings, 1):
         try:
             faults = [*_of_model(training, model), *_of_rounds(training), *_of_events(training)]
             if training.events:
                 faults += _of_mechanisms(training)
-            if training is ledger.trainings[-1]:  # XGBoost keeps what was set last
+            if training is ledger.trainings[-1]:  # XGBoost keeps only the last values
                 faults += _of_parameters(training, model)
-        # Whoever writes a ledger may write anything, and every reader of a setting may meet it.
+        # A forged ledger may have any content, and every reader of a setting may fail on it.
         except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, MemoryError):
             faults = ["its settings lead to no plan"]
         out += [f"training {number}: {text}" for text in faults]
@@ -226,7 +226,7 @@ def _of_model(training: TrainingRecord, model: SavedModel) -> Iterator[str]:
 
 
 def _of_mechanisms(training: TrainingRecord) -> Iterator[str]:
-    """The mechanisms of each plan that might have been followed, against the settings."""
+    """Check the mechanisms of each possible plan against the settings."""
     but, faults = _vague(training, "cells"), []
     for plans in recorded_plans(training.public, training.target):
         if len(plans.mechanisms) != len(training.mechanisms):
@@ -239,16 +239,16 @@ def _of_mechanisms(training: TrainingRecord) -> Iterator[str]:
 
 
 def _vague(training: TrainingRecord, name: str) -> frozenset[str]:
-    """A figure that does not follow from the settings of a training.
+    """A field that the settings of a training do not determine.
 
-    How many cells public columns have is not in the ledger; only persons may be in all of them.
+    The ledger lacks the number of cells of public columns; only a person can be in all cells.
     """
     vague = training.unit.of_persons and training.hyperparameters["split"] == "histogram"
     return frozenset({name} if vague else ())
 
 
 def parameters_of(training: TrainingRecord) -> dict[str, Any]:
-    """Parameters of the objective that a training was given, by name."""
+    """The objective's parameters in a training, by name."""
     objective = OBJECTIVES.get(str(training.public.get("objective")))
     if objective is None:
         return {}
@@ -294,7 +294,7 @@ def _of_events(training: TrainingRecord) -> Iterator[str]:
 
 
 def _of_selection(training: TrainingRecord, but: frozenset[str]) -> Iterator[str]:
-    """A ledger names the settings of the run that was selected, and not what it was given."""
+    """Check a selection. Its ledger has the settings of the best run, but not that run's target."""
     [event, *others] = training.releases[0].events
     if others or not isinstance(event, SelectionEvent) or event.count != 1:
         yield "a selection is not all that it has released"
@@ -306,7 +306,7 @@ def _of_selection(training: TrainingRecord, but: frozenset[str]) -> Iterator[str
         ways = recorded_plans(training.public, training.target)
         if all(differences(run, plans.events(), but=_OF_GRIDS) for plans in ways):
             continue
-        # What the run was given follows from its own events, up to the slack of the search.
+        # The run's own events determine its target, up to the slack of the search.
         part = delta / event.repetitions.mean
         spent = make_accountant("exact", run).get_epsilon(part, group)
         faults = [

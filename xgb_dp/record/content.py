@@ -1,11 +1,11 @@
-"""The parts of a model file besides its trees, and which of them the ledger binds.
+"""The parts of a model file besides its trees, and their digests in the ledger.
 
-A file can carry anything in a key that XGBoost skips, in white space or in digits that are rounded
-away. So every key is known here or reported, and the text must be in the form that XGBoost writes.
+A file can hide anything in a key that XGBoost skips, in white space or in digits that are rounded
+away. So every key is known here or reported, and the file must have exactly XGBoost's form.
 
-Names, types, categories, objective, intercept and calibration decide what a prediction means. The
-ledger binds them by digests. They are public or follow from released numbers, so the digests cost
-nothing.
+Names, types, categories, objective, intercept and calibration determine the meaning of a
+prediction. The ledger binds them by digests. They are public or follow from released numbers, so
+the digests cost nothing.
 """
 
 from __future__ import annotations
@@ -42,8 +42,7 @@ _TOKEN = re.compile(
     rb"(?![0-9.E+-])"
     rb"|NaN|true|false|null|[{}\[\],:]"
 )
-"""A token of JSON as XGBoost writes it: 32-bit floats have at most nine digits, and no zeros at the
-end."""
+"""A token of XGBoost's JSON: 32-bit floats have at most nine digits, without trailing zeros."""
 _OF_EVALS = {"best_iteration", "best_score"}  # computed from evaluation sets, which were public
 _SCIKIT_LEARN = {json.dumps({"_estimator_type": kind}) for kind in ("classifier", "regressor")}
 _PUBLIC = {
@@ -53,7 +52,7 @@ _PUBLIC = {
     "public_data", "masked_sums", "hyperparameters", "part", "plan_choice", "target_seen",
     "preprocessing", "evaluations", POLICY_KEY,
 }  # fmt: skip
-"""What a ledger may say of a training's public inputs, besides parameters of its objective."""
+"""Allowed public inputs of a training in a ledger, besides parameters of its objective."""
 _PARTS = {
     "evaluations": {"events", "entry", "method", "delta", "parallel", "offset", "slope"},
     "masked_sums": {"workers", "colluders"},
@@ -67,11 +66,11 @@ _HYPERPARAMETERS = {"rounds", "weight_unit"} | {
 
 
 def uncovered(model: SavedModel, ledger: Ledger, data: bytes) -> Iterator[str]:
-    """Names of what a file holds besides its model, and of what differs from the ledger.
+    """Names of additional content in a file, and of parts that differ from the ledger.
 
     Args:
-        model: The file, read.
-        ledger: The ledger in it.
+        model: The parsed file.
+        ledger: The ledger in the file.
         data: The bytes of the file, in JSON or UBJSON.
     """
     yield from model.unknown_parts(parameters_of(ledger.trainings[-1]))
@@ -114,7 +113,7 @@ def _is_canonical_json(data: bytes, model: SavedModel) -> bool:
 
 
 def _is_sorted(value: Any) -> bool:
-    """Whether the keys of all objects in a value are in the order in which XGBoost has them."""
+    """Whether the keys of all objects in a value are sorted, as in XGBoost's files."""
     if isinstance(value, list):
         return all(_is_sorted(item) for item in value if isinstance(item, (dict, list)))
     if isinstance(value, dict):
@@ -123,12 +122,12 @@ def _is_sorted(value: Any) -> bool:
 
 
 def _is_canonical(text: Any) -> bool:
-    """Whether a text is a number as Python writes it, which leaves no digits to choose."""
+    """Whether a string is a number in Python's form, which leaves no choice of digits."""
     return is_number(text) and text in (repr(float(text)), f"{float(text):.0f}")
 
 
 def _unknown_inputs(training: TrainingRecord) -> Iterator[str]:
-    """Public inputs of a training that no training writes."""
+    """Public inputs that no training writes."""
     yield from sorted(set(training.public) - _PUBLIC - set(parameters_of(training)))
     yield from sorted(set(training.hyperparameters) - _HYPERPARAMETERS)
     for name, known in _PARTS.items():
@@ -141,7 +140,7 @@ def _unknown_inputs(training: TrainingRecord) -> Iterator[str]:
 
 
 def _is_curve(text: Any, ledger: Ledger) -> bool:
-    """Whether it is a curve of probabilities, of an evaluation of which the ledger speaks."""
+    """Whether a value is a probability curve, and the ledger has an evaluation."""
     evaluated = any(training.public.get("evaluations") for training in ledger.trainings)
     try:
         return evaluated and bool(MarginCurve.from_json(text))
@@ -150,7 +149,7 @@ def _is_curve(text: Any, ledger: Ledger) -> bool:
 
 
 def _are_classes(text: Any, model: SavedModel) -> bool:
-    """Whether it names each class of the model, and nothing else."""
+    """Whether a value names each class of the model, and nothing else."""
     try:
         return bool(class_names(text, max(model.classes, 2)))
     except (ValueError, TypeError):
@@ -158,11 +157,11 @@ def _are_classes(text: Any, model: SavedModel) -> bool:
 
 
 BOUND = ("dp_schema", "dp_calibration", "dp_classes")
-"""Attributes of a model whose text a ledger names by digest."""
+"""Attributes of a model that a ledger binds by digests."""
 
 
 def store_bound(booster: Any, ledger: Ledger) -> None:
-    """Write the ledger of a finished model, bound to all of the model."""
+    """Store the ledger of a finished model, bound to the whole model."""
     store(booster, replace(ledger, content=content_of_booster(booster)))
 
 
@@ -172,7 +171,7 @@ def content_of_booster(booster: Any) -> dict[str, str]:
 
 
 def check_bound(booster: Any, ledger: Ledger) -> None:
-    """Refuse a model of which a part, but for its trees, is not the one that its ledger names."""
+    """Refuse a model with changed parts, apart from its trees; the ledger has their digests."""
     content = content_of_booster(booster)
     if any(ledger.content.get(name) != digest for name, digest in content.items()):
         raise LedgerError(
@@ -192,17 +191,17 @@ def content_of(model: SavedModel) -> dict[str, str]:
 
 
 def unescaped(text: str) -> str:
-    r"""The text of an attribute without its escapes of Unicode.
+    r"""The text of an attribute with resolved Unicode escapes.
 
-    XGBoost writes the escapes ``\uXXXX`` of an attribute as they are, so that reading its file as
-    JSON resolves them, and reading it as UBJSON or in memory does not.
+    XGBoost writes the escapes ``\uXXXX`` of an attribute unchanged. Reading its file as JSON
+    resolves them, while reading UBJSON or a model in memory does not.
     """
     plain = re.sub(r"\\u([0-9a-fA-F]{4})", lambda match: chr(int(match[1], 16)), text)
     return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def attach(booster: Any, **attributes: str) -> None:
-    """Set attributes that the ledger binds to the model: those named in :data:`BOUND`."""
+    """Set attributes that the ledger binds to the model, named in :data:`BOUND`."""
     if booster.attr(ATTRIBUTE) is None:
         booster.set_attr(**attributes)
         return

@@ -1,7 +1,7 @@
-"""Figures and texts of others, made safe to show in a terminal, in Markdown or in HTML.
+"""Formats numbers and foreign strings safely for a terminal, Markdown or HTML.
 
-Names in a file, a schema or a budget may be meant to fool a terminal or a browser, so everything
-that is shown goes through one of these functions.
+Names in a file, a schema or a budget may attack a terminal or a browser, so all output goes through
+one of these functions.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ _MARKUP = re.compile(r"[\\`*\[\]|~]|(?<![^\W_])_|_(?![^\W_])")
 
 
 def visible(text: str, keep: str = "") -> str:
-    r"""A text for one line of a terminal: control and format characters as ``\x1b``.
+    r"""A string for one line of a terminal: control and format characters become ``\x1b``.
 
     Args:
-        text: Any text, with halves of surrogate pairs, too.
-        keep: Characters that stay, such as ``"\n"`` where the lines are ours.
+        text: Any string, even with unpaired surrogates.
+        keep: Characters that stay, such as ``"\n"`` between lines of our own.
     """
     if text.isprintable():
         return text
@@ -27,22 +27,22 @@ def visible(text: str, keep: str = "") -> str:
 
 
 def html_text(text: str) -> str:
-    """A text that an HTML page shows as it is."""
+    """Escape a string for HTML."""
     return html.escape(visible(text, "\n"))
 
 
 def markdown_text(text: str) -> str:
-    """A text that Markdown shows as it is, in a line or a cell of a table."""
+    """Escape a string for a line or a table cell in Markdown."""
     return _MARKUP.sub(r"\\\g<0>", html.escape(visible(text), quote=False))
 
 
 def markdown_prose(text: str) -> str:
-    """Markdown that the author of a card has written, without HTML."""
+    """Markdown from the author of a card, without HTML."""
     return html.escape(visible(text, "\n"), quote=False)
 
 
 def markdown_code(text: str) -> str:
-    """A text as code in a line or a cell of a table of Markdown."""
+    """A string as code in a line or a table cell in Markdown."""
     text = visible(text).replace("|", "\\|")
     fence = "`" * (max(map(len, re.findall("`+", text)), default=0) + 1)
     pad = " " if text[:1] == "`" or text[-1:] == "`" else ""
@@ -60,12 +60,12 @@ def round_up(value: float) -> str:
 
 
 def json_number(value: float) -> float | str:
-    """A number as JSON can hold it: infinity is the text "inf"."""
+    """A number in JSON form: infinity is the string "inf"."""
     return "inf" if math.isinf(value) else value
 
 
 def text_columns(rows: Sequence[Sequence[str]]) -> str:
-    """Aligned columns of text, of which the first row is the head."""
+    """Aligned columns of text; the first row is the header."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = [
         "  " + "  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows
@@ -74,7 +74,7 @@ def text_columns(rows: Sequence[Sequence[str]]) -> str:
 
 
 def html_list(rows: Sequence[tuple[str, str]]) -> str:
-    """A list of titles with their texts."""
+    """A list of titles and texts."""
     parts = "".join(
         f'<dt style="font-weight:600">{html_text(title)}</dt>'
         f'<dd style="margin:0 0 .6em 0">{html_text(text)}</dd>'
@@ -84,7 +84,7 @@ def html_list(rows: Sequence[tuple[str, str]]) -> str:
 
 
 def html_details(title: str, parts: Sequence[str]) -> str:
-    """A section that a click unfolds."""
+    """A section that opens on a click."""
     return (
         '<details style="margin:.6em 0"><summary style="cursor:pointer">'
         f"<b>{html_text(title)}</b></summary>{''.join(parts)}</details>"

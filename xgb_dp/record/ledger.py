@@ -1,11 +1,11 @@
-"""The privacy ledger as an attribute of a booster: a checksummed JSON text.
+"""The privacy ledger as an attribute of a booster: JSON with a checksum.
 
 The C++ trainer records the draws. This package adds the intercept, earlier trainings, the target
-and public inputs, and stores the whole as the attribute ``dp_ledger``, the one free-form field that
-survives ``save_model``, pickling and copying.
+and public inputs, and stores everything as the attribute ``dp_ledger``, the one free-form field
+that survives ``save_model``, pickling and copying.
 
-The checksum detects damage, by a disk or an editor. There is no key: it does not stop anybody who
-changes the text on purpose.
+The checksum detects damage by a disk or an editor. It has no key, so it does not stop deliberate
+changes.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from ..errors import LedgerError, PrivacyParameterError, PrivacyRefusal, spelt
 from .ledger_model import Ledger, TrainingRecord
 
 DIGEST = "digest"
-"""Key of the digest in a sealed text."""
-_LONGEST = 100  # digits of a number: no double and no integer of ours has more
+"""Key of the digest in checksummed JSON."""
+_LONGEST = 100  # digits of a number; our doubles and integers are shorter
 
 
 def checksum(content: Mapping[str, Any]) -> str:
@@ -35,7 +35,7 @@ def checksum(content: Mapping[str, Any]) -> str:
 
 
 def dump_checksummed(content: Mapping[str, Any], indent: int | None = None) -> str:
-    """The content as JSON with its digest, which replaces any that it had."""
+    """The content as JSON with a new digest."""
     content = {name: value for name, value in content.items() if name != DIGEST}
     sealed = {**content, DIGEST: checksum(content)}
     separators = (",", ":") if indent is None else None
@@ -45,7 +45,7 @@ def dump_checksummed(content: Mapping[str, Any], indent: int | None = None) -> s
 
 
 def load_checksummed(text: str | bytes) -> dict[str, Any]:
-    """Read a JSON object that carries a digest."""
+    """Read a JSON object and check its digest."""
     try:
         content = model_json.loads(
             text,
@@ -56,7 +56,7 @@ def load_checksummed(text: str | bytes) -> dict[str, Any]:
         )
         if not isinstance(content, dict):
             raise ValueError("it is not a JSON object")
-        json.dumps(content, ensure_ascii=False).encode()  # no half of a pair of surrogates
+        json.dumps(content, ensure_ascii=False).encode()  # refuse unpaired surrogates
         named = content.pop(DIGEST, None)
         if named is None:
             raise ValueError("it has no digest")
@@ -69,7 +69,7 @@ def load_checksummed(text: str | bytes) -> dict[str, Any]:
 
 
 def refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The object of these pairs; for ``json.loads``."""
+    """Build an object from pairs, for ``json.loads``; refuse duplicate keys."""
     content = dict(pairs)
     if len(content) != len(pairs):
         raise ValueError("a key is given twice")
@@ -95,7 +95,7 @@ ATTRIBUTE = "dp_ledger"
 
 
 def read_ledger(booster: Any) -> Ledger:
-    """The ledger of a booster: sound, its parts fit each other, and it accounts for all trees."""
+    """Read and check the ledger of a booster, which must account for all trees."""
     try:
         text = booster.attr(ATTRIBUTE)
     except UnicodeError:
@@ -108,7 +108,7 @@ def read_ledger(booster: Any) -> Ledger:
 
 
 def parse_ledger(text: Any) -> Ledger:
-    """A ledger as a model stores it."""
+    """Parse the ledger attribute of a model."""
     if text is None:
         raise LedgerError(
             "This model carries no privacy ledger: it was not trained with tree_method='dp_hist', "
@@ -131,12 +131,12 @@ def _unreadable(reason: str) -> LedgerError:
 
 
 def check_trees(ledger: Ledger, model: ModelJson) -> None:
-    """Refuse trees that the ledger does not name; the ledger of a checkpoint names none."""
+    """Refuse trees that the ledger does not name; a checkpoint's ledger names no trees."""
     digests, total = _tree_digests(model)
     if not ledger.is_complete:
         return
     public_rounds = ledger.start.rounds if ledger.start is not None else 0
-    named = iter(ledger.tree_names)  # in the order in which they were grown, as in every slice
+    named = iter(ledger.tree_names)  # in the order of growth, also in every slice
     if not all(name in named for name in digests) or total > public_rounds + ledger.rounds:
         raise LedgerError(
             "This model holds trees that its privacy ledger does not account for: it was changed "
@@ -145,7 +145,7 @@ def check_trees(ledger: Ledger, model: ModelJson) -> None:
 
 
 def _model_json(booster: Any) -> ModelJson:
-    """A model as JSON; empty if it cannot be read, and no ledger is its."""
+    """A model as JSON; empty if it cannot be read, so that no ledger fits it."""
     try:
         return ModelJson.from_booster(booster)
     except (ValueError, RecursionError):
@@ -153,7 +153,7 @@ def _model_json(booster: Any) -> ModelJson:
 
 
 def _tree_digests(model: ModelJson) -> tuple[list[str], int]:
-    """Names of trees by all their numbers, which saving and slicing keep, and how many rounds."""
+    """Names of trees, and the number of rounds. Names digest all numbers and survive slicing."""
     try:
         model.check_trees()
         return model.tree_names(), model.rounds
@@ -164,7 +164,7 @@ def _tree_digests(model: ModelJson) -> tuple[list[str], int]:
 
 
 def tree_names(booster: Any) -> list[str]:
-    """Short names of the trees of a model, with all their numbers."""
+    """Short names of the trees of a model, digests over all their numbers."""
     return _tree_digests(_model_json(booster))[0]
 
 
@@ -176,10 +176,10 @@ def with_evaluation(
     evaluation: Mapping[str, Any],
     entry: str | None,
 ) -> Ledger:
-    """The ledger of a model whose numbers follow from an evaluation of it.
+    """The ledger of a model with numbers from an evaluation.
 
-    The evaluation counts as a release of the last training: what it cost adds up with the rest,
-    also where it was on disjoint rows.
+    The evaluation counts as a release of the last training: its cost is added to the rest, even for
+    disjoint rows.
     """
     evaluation = {**evaluation, "events": len(events)} | ({} if entry is None else {"entry": entry})
     names = dict(zip(tree_names(booster), tree_names(changed), strict=True))
@@ -199,7 +199,7 @@ def with_evaluation(
 
 
 def not_continued(error: LedgerError) -> PrivacyRefusal:
-    """The refusal to continue a model whose ledger cannot be read."""
+    """The refusal to continue a model with an unreadable ledger."""
     return PrivacyRefusal(
         f"`xgb_model` is refused: {error} Private trees on top of it would not make it private. "
         "Train a new model; or, if it was made without any private row, say so with "
@@ -210,7 +210,7 @@ def not_continued(error: LedgerError) -> PrivacyRefusal:
 def earlier_ledger(
     booster: Any, *, private: bool, names: list[str] | None, types: list[str] | None
 ) -> Ledger:
-    """Ledger of the model to be continued."""
+    """Check and return the ledger of the model to continue."""
     try:
         ledger = read_ledger(booster)
     except LedgerError as error:
@@ -241,10 +241,10 @@ def earlier_ledger(
 
 
 def claim(earlier: Ledger | None, plan: TrainingRecord, *, private: bool, noise: str) -> Ledger:
-    """Ledger of a training under way, which claims the whole plan as spent.
+    """The ledger of a training in progress, which claims the whole plan as spent.
 
-    A checkpoint or a training that an exception ends keeps it, so that it never shows less than
-    what may have been released.
+    A checkpoint keeps it, and so does a training that an exception ends. So the ledger never shows
+    less than the possible releases.
     """
     if earlier is None:
         return Ledger(private, noise, (plan,))
@@ -253,7 +253,7 @@ def claim(earlier: Ledger | None, plan: TrainingRecord, *, private: bool, noise:
 
 
 def store(booster: Any, ledger: Ledger) -> None:
-    """Write the ledger into the booster's attributes, with its digest."""
+    """Write the ledger with its digest to the booster's attributes."""
     try:
         text = dump_checksummed(ledger.to_json())
     except ValueError as error:

@@ -1,7 +1,7 @@
-"""Ledgers as objects, with one reader and one writer of their JSON form.
+"""Ledgers as objects, with one parser and one writer of their JSON form.
 
-Each field is checked by itself, then whether the fields fit each other. A ledger that is not fully
-understood is refused: an unknown event would cost nothing, and a missing one would make epsilon too
+Each field is checked separately, and then the consistency of the fields. A ledger with unknown
+content is refused: an unknown event would cost nothing, and a missing one would make epsilon too
 small.
 """
 
@@ -34,18 +34,18 @@ _MEND = "What the model has cost is not known. Take a sound copy of the model, o
 
 
 def damaged(what: str) -> LedgerError:
-    """The error of a ledger that is not fully understood."""
+    """The error for a ledger that is not fully understood."""
     return LedgerError(f"The privacy ledger is damaged or incomplete: {what}. {_MEND}")
 
 
 def check_fields(data: Any, what: str, needed: Set[str], optional: Set[str] = frozenset()) -> None:
-    """Refuse what is no object, lacks a field or has one that is not known."""
+    """Refuse a value that is not an object, lacks a field or has an unknown one."""
     if not isinstance(data, Mapping) or not needed <= set(data) <= needed | optional:
         raise damaged(f"{what} must have the fields {', '.join(sorted(needed))}")
 
 
 def is_count(value: Any) -> bool:
-    """Whether this is a number of rounds, or a position among plans."""
+    """Whether a value is a number of rounds, or a position among plans."""
     return type(value) is int and 0 <= value < _MOST
 
 
@@ -54,29 +54,29 @@ def _is_number(value: Any, low: float = -math.inf, below: float = math.inf) -> b
 
 
 def _is_name(value: Any) -> bool:
-    """Whether this is the name of a tree, or of a training."""
+    """Whether a value is the name of a tree or a training."""
     return type(value) is str and _NAME.fullmatch(value) is not None
 
 
 def _is_entry(value: Any) -> bool:
-    """Whether this is the name of an entry in a budget."""
+    """Whether a value is the name of a budget entry."""
     return type(value) is str and _ENTRY.fullmatch(value) is not None
 
 
 def _is_digest(value: Any) -> bool:
-    """Whether this is a SHA-256 in hexadecimal digits."""
+    """Whether a value is a SHA-256 in hexadecimal digits."""
     return type(value) is str and _DIGEST.fullmatch(value) is not None
 
 
 def read_content(data: Any) -> dict[str, str]:
-    """Digests of the parts of a model file besides its trees, by name."""
+    """Parse the digests of the parts of a model file besides its trees, by name."""
     if not isinstance(data, Mapping) or not data or not all(map(_is_digest, data.values())):
         raise damaged("it does not name the parts of its model")
     return dict(data)
 
 
 def _are_digests(value: Any) -> bool:
-    """Whether it is a list of SHA-256, with at least one of them."""
+    """Whether a value is a non-empty list of SHA-256 digests."""
     return isinstance(value, list) and bool(value) and all(map(_is_digest, value))
 
 
@@ -92,16 +92,16 @@ def _are_shares(shares: Any) -> bool:
 
 @dataclass(frozen=True)
 class PublicStart:
-    """The model that private trees stand on, which costs nothing more.
+    """The model below the private trees, at no further cost.
 
-    It is public, made without a private row; or it follows from what the training itself has
-    released. Its trees are named one by one, so that nobody takes one of them for a private tree.
+    It is public, made without private rows, or follows from releases of the training itself. The
+    ledger names each of its trees, so that nobody mistakes them for private trees.
     """
 
-    digest: str  # SHA-256 of the names of its trees, which name all of its numbers
+    digest: str  # SHA-256 of the tree names, which digest all numbers
     rounds: int
-    trees: tuple[str, ...]  # their names, in order
-    released: bool = False  # it follows from sums that the training released, and is not public
+    trees: tuple[str, ...]  # tree names, in order
+    released: bool = False  # computed from sums that the training released, and not public
 
     @classmethod
     def of(cls, trees: Sequence[str], rounds: int, *, released: bool = False) -> PublicStart:
@@ -110,21 +110,21 @@ class PublicStart:
         return cls(digest, rounds, tuple(trees), released)
 
     def renamed(self, names: Mapping[str, str]) -> PublicStart:
-        """The same model, named by the same digest, after its numbers were scaled with the rest."""
+        """The same start with the same digest, after its numbers were scaled with the rest."""
         return replace(self, trees=tuple(names.get(n, n) for n in self.trees))
 
     def shown(self) -> dict[str, Any]:
-        """What a reader needs to know it by: digest, number of rounds and number of trees."""
+        """A short description: digest, number of rounds and number of trees."""
         return {"digest": self.digest, "rounds": self.rounds, "trees": len(self.trees)}
 
     def to_json(self) -> dict[str, Any]:
-        """As a ledger holds it."""
+        """The entry in a ledger."""
         out = {"digest": self.digest, "rounds": self.rounds, "trees": list(self.trees)}
         return out | {_RELEASED: True} if self.released else out
 
     @classmethod
     def from_json(cls, data: Any) -> PublicStart:
-        """Read what :meth:`to_json` has written."""
+        """Parse the result of :meth:`to_json`."""
         check_fields(data, "a public start", _START, {_RELEASED})
         digest, rounds, trees = data["digest"], data["rounds"], data["trees"]
         sound = (
@@ -144,7 +144,7 @@ class PublicStart:
 def _reader(
     is_sound: Callable[[Any], bool], lacks: str, kind: Callable[[Any], Any]
 ) -> Callable[[Any], Any]:
-    """Takes what is sound as it is, and refuses a training that does not do the rest."""
+    """A parser that accepts sound values and reports what a training does not do."""
 
     def read(data: Any) -> Any:
         if not is_sound(data):
@@ -155,7 +155,7 @@ def _reader(
 
 
 def _read_events(data: Any) -> tuple[Event, ...]:
-    """What a training has released, or claims."""
+    """Parse the released or claimed events of a training."""
     if not isinstance(data, list):
         raise damaged("a training does not list its events")
     try:
@@ -168,14 +168,14 @@ def _read_events(data: Any) -> tuple[Event, ...]:
 
 
 def _read_mechanisms(data: Any) -> tuple[Mechanisms, ...]:
-    """The mechanisms of each plan that a training might have followed."""
+    """Parse the mechanisms of each possible plan of a training."""
     if not isinstance(data, list):
         raise damaged("a training does not list its mechanisms")
     return tuple(map(Mechanisms.from_json, data))
 
 
 def _read_target(data: Any) -> tuple[float, float]:
-    """(epsilon, delta) that a training was calibrated for."""
+    """Parse the calibration target (epsilon, delta) of a training."""
     check_fields(data, "a target", {"epsilon", "delta"})
     epsilon = math.inf if data["epsilon"] == "inf" else data["epsilon"]
     if not (_is_number(epsilon, 0) or epsilon == math.inf) or not _is_number(data["delta"], 0, 1):
@@ -184,13 +184,13 @@ def _read_target(data: Any) -> tuple[float, float]:
 
 
 def _write_target(target: tuple[float, float]) -> dict[str, Any]:
-    """As :func:`_read_target` reads it."""
+    """The inverse of :func:`_read_target`."""
     epsilon, delta = target
     return {"epsilon": "inf" if math.isinf(epsilon) else epsilon, "delta": delta}
 
 
 def _is_public(data: Any) -> bool:
-    """Whether it says what was public, as far as the guarantee or the statement reads it."""
+    """Whether the public inputs are sound, in the parts used by the guarantee and the statement."""
     settings = data.get("hyperparameters") if isinstance(data, Mapping) else None
     if not isinstance(settings, Mapping) or not set(settings) >= _NEEDED:
         return False
@@ -217,14 +217,14 @@ def _is_public(data: Any) -> bool:
 
 
 def _is_masked(value: Any) -> bool:
-    """Whether it says how many workers there are, and how many may be curious together."""
+    """Whether a value has the numbers of workers and colluders."""
     return isinstance(value, Mapping) and all(
         type(value.get(name)) is int for name in ("workers", "colluders")
     )
 
 
 def _is_evaluation(value: Any) -> bool:
-    """Whether it says how many events it has, and which entry of a budget."""
+    """Whether a value has a number of events and an optional budget entry."""
     return (
         isinstance(value, Mapping)
         and is_count(value.get("events"))
@@ -251,11 +251,11 @@ TRAINING: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "start": (PublicStart.from_json, PublicStart.to_json),
     "entry": (_reader(_is_entry, "name its entry in a budget", str), str),
 }
-"""The fields of a training in the order in which they are written: what reads and writes each."""
+"""The fields of a training in writing order, each with its parser and writer."""
 
 
 def check_choice(events: Sequence[Event], public: Mapping[str, Any]) -> None:
-    """A choice among plans says which ones there were, and which one was taken."""
+    """Check that a choice among plans lists all plans and the executed one."""
     chosen = [e for e in events if isinstance(e, ChoiceEvent)]
     runs = [run for e in events if isinstance(e, SelectionEvent) for run in e.runs]
     inner = [e for run in runs for e in run if isinstance(e, ChoiceEvent)]
@@ -267,7 +267,7 @@ def check_choice(events: Sequence[Event], public: Mapping[str, Any]) -> None:
     if not all(sum(release_counts(e.first).values()) for e in (*chosen, *inner)):
         raise damaged("a training has chosen its plan after no release")
     if inner and not chosen and choice is None:
-        return  # the run that was selected had one plan only
+        return  # the selected run had a single plan
     if choice is None or not _is_choice(choice) or not (chosen or inner):
         raise damaged("a training does not say which of its plans it followed")
     sizes = {len(e.options) for e in chosen or inner}
@@ -280,7 +280,7 @@ def check_choice(events: Sequence[Event], public: Mapping[str, Any]) -> None:
 
 
 def _is_choice(value: Any) -> bool:
-    """Whether this is what a ledger says of a choice; see ``planning.choice``."""
+    """Whether a value describes a choice among plans; see ``planning.choice``."""
     if not isinstance(value, Mapping) or set(value) != {"plans", "taken", "rows"}:
         return False
     plans, taken, rows = value["plans"], value["taken"], value["rows"]
@@ -297,56 +297,55 @@ def _is_choice(value: Any) -> bool:
 
 VERSION = 1
 DISCOVERY = "discovery"
-"""The method of an "evaluation" that was a look at the columns, before the training."""
+"""The method of an "evaluation" that was a column discovery before the training."""
 _NOISE = ("os", "fixed", "none")
-_OPTIONAL = {"mechanisms", "drawn", "trees", "start", "entry"}  # where they are as by default
+_OPTIONAL = {"mechanisms", "drawn", "trees", "start", "entry"}  # left out at their defaults
 
 
 @dataclass(frozen=True)
 class RecordedRelease:
-    """What was released at once, fixed before the first of its events."""
+    """Events released together and fixed before the first one."""
 
-    name: str  # what it is, in words
+    name: str  # description in words
     events: tuple[Event, ...]  # in release order
-    entry: str | None  # name of its entry in a budget; None where it was not booked
+    entry: str | None  # name of its budget entry; None if unbooked
 
 
 @dataclass(frozen=True)
 class TrainingRecord:
     """One training of a model."""
 
-    id: str  # random, 128 bits in hexadecimal digits: tells it from every other training
-    plans: tuple[str, ...]  # SHA-256 of each plan that it might have followed
-    complete: bool  # whether it came to its end; a training under way claims its whole plan
-    events: tuple[Event, ...]  # what it is charged with, in release order
-    rounds: int  # boosting rounds that it added; of a training under way those of its plan
-    target: tuple[float, float]  # (epsilon, delta) that it was calibrated for
-    public: Mapping[str, Any]  # what it took as public
-    # the mechanisms of each plan that it might have followed, from which the sensitivities of its
-    # events follow; empty for a training without a plan
+    id: str  # random, 128 bits in hexadecimal digits; unique to this training
+    plans: tuple[str, ...]  # SHA-256 of each possible plan
+    complete: bool  # whether it has ended; a training in progress claims its whole plan
+    events: tuple[Event, ...]  # charged events, in release order
+    rounds: int  # boosting rounds added; planned rounds during training
+    target: tuple[float, float]  # calibration target (epsilon, delta)
+    public: Mapping[str, Any]  # public inputs
+    # mechanisms of each possible plan, which determine the sensitivities of its events; empty for a
+    # training without a plan
     mechanisms: tuple[Mechanisms, ...] = ()
-    drawn: tuple[Event, ...] | None = None  # what was drawn, where that is less than `events`
-    trees: tuple[str, ...] | None = None  # names of its trees; None while they are not known
-    # the model that its trees stand on, public or made of what this training has released; None
-    # without, or after another training
+    drawn: tuple[Event, ...] | None = None  # actual draws, if fewer than `events`
+    trees: tuple[str, ...] | None = None  # names of its trees; None if unknown
+    # the model below its trees, public or from releases of this training; always None after another
+    # training
     start: PublicStart | None = None
-    # name of its entry in a budget, which is drawn and says nothing of a row; None where it was not
-    # booked
+    # random name of its budget entry, independent of the rows; None if unbooked
     entry: str | None = None
 
     @property
     def hyperparameters(self) -> Any:
-        """Those that the training took as public, by name."""
+        """Public hyperparameters, by name."""
         return self.public["hyperparameters"]
 
     @property
     def unit(self) -> Unit:
-        """Whom its target is about."""
+        """The privacy unit of the target."""
         return Unit.of_record(self.public)
 
     @property
     def evaluations(self) -> Any:
-        """What was made of evaluations of the model, in order; their events are the last ones."""
+        """Evaluations of the model, in order; their events are the last ones."""
         return self.public.get("evaluations", ())
 
     @property
@@ -373,7 +372,7 @@ class TrainingRecord:
 
     @property
     def planned(self) -> tuple[Event, ...]:
-        """What the plan that it followed releases; :attr:`events`, or one of the plans there."""
+        """Events of the executed plan: :attr:`events` with the choice resolved."""
         if self.taken is None:
             return self.events
         out: list[Event] = []
@@ -383,25 +382,25 @@ class TrainingRecord:
 
     @property
     def taken(self) -> int | None:
-        """Position of the plan that was taken after a release; None where there was one only."""
+        """Position of the plan chosen after a release; None for a single plan."""
         if not any(isinstance(event, ChoiceEvent) for event in self.events):
             return None
         return int(self.public["plan_choice"]["taken"])
 
     @property
     def stopped(self) -> bool:
-        """Whether it released less than its plan."""
+        """Whether the training released less than its plan."""
         if not self.complete:
             return True
         return self.drawn is not None and release_counts(self.drawn) != release_counts(self.planned)
 
     @property
     def released(self) -> tuple[Event, ...]:
-        """What was really drawn."""
+        """The actual draws."""
         return self.events if self.drawn is None else self.drawn
 
     def to_json(self) -> dict[str, Any]:
-        """One entry of a ledger's ``trainings``; what is as by default is left out."""
+        """One entry of a ledger's ``trainings``, without fields at their defaults."""
         out = {}
         for name, (_, write) in TRAINING.items():
             value = getattr(self, name)
@@ -411,7 +410,7 @@ class TrainingRecord:
 
     @classmethod
     def from_json(cls, data: Any) -> TrainingRecord:
-        """Read one entry of a ledger's ``trainings``."""
+        """Parse one entry of a ledger's ``trainings``."""
         check_fields(data, "a training", set(TRAINING) - _OPTIONAL, _OPTIONAL)
         record = cls(**{n: read(data[n]) for n, (read, _) in TRAINING.items() if n in data})
         events, public = record.events, record.public
@@ -429,7 +428,7 @@ class TrainingRecord:
         runs = [run for event in events if isinstance(event, SelectionEvent) for run in event.runs]
         if not runs:
             self._check_run(events)
-        elif not any(map(self._is_run, runs)):  # the other runs had plans of their own
+        elif not any(map(self._is_run, runs)):  # the other runs had their own plans
             raise damaged("no run of a selection has the mechanisms of the model")
         evaluated = sum(evaluation["events"] for evaluation in self.evaluations)
         drawn = self.drawn or ()
@@ -460,7 +459,7 @@ class TrainingRecord:
         return self.mechanisms[position]
 
     def check_private(self) -> None:
-        """The events account for the rounds and for everything that the plan gave a share."""
+        """Check that the events pay for the rounds and for every planned release."""
         self.check_sensitivities()
         choice = self.public.get("plan_choice")
         followed = 1 if choice is None else len(choice["plans"])
@@ -489,13 +488,13 @@ class TrainingRecord:
                 raise damaged("a training has drawn more than it is charged with")
 
     def _pays(self, events: Sequence[Event], position: int) -> bool:
-        """Whether events pay for all rounds, and for everything that a plan releases."""
+        """Whether events pay for all rounds, and for every release of a plan."""
         counts = release_counts(events)
         leaves = counts.get("leaves", 0) + counts.get("histograms", 0)
         rounds = self.hyperparameters["rounds"]
         if position == (self.taken or 0):
             rounds = max(rounds, self.rounds)
-        else:  # the claim is that of all plans, also of those that were not taken
+        else:  # the claim covers all plans, executed or not
             rounds = self.public["plan_choice"]["plans"][position].get("rounds", rounds)
         planned = charged(rounds, events)
         known = position < len(self.mechanisms)
@@ -508,15 +507,15 @@ class TrainingRecord:
 class Ledger:
     """All trainings of a model."""
 
-    private: bool  # whether the trees were grown with noise that nobody knows
+    private: bool  # whether the trees have secret noise
     noise: str  # "os", "fixed" (a key for tests) or "none"
     trainings: tuple[TrainingRecord, ...]  # in order
-    # SHA-256 of the parts of the model file besides its trees, by name; empty while it is trained
+    # SHA-256 of the parts of the model file besides its trees, by name; empty during training
     content: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_json(cls, data: Any) -> Ledger:
-        """Read a ledger without its digest."""
+        """Parse a ledger without its digest."""
         check_fields(data, "it", {"version", "private", "noise", "trainings"}, {"content"})
         if type(data["version"]) is not int or data["version"] != VERSION:
             raise LedgerError(
@@ -546,7 +545,7 @@ class Ledger:
         return ledger
 
     def to_json(self) -> dict[str, Any]:
-        """The ledger as JSON holds it, without a digest."""
+        """The ledger in JSON form, without a digest."""
         return {
             "version": VERSION,
             "private": self.private,
@@ -556,23 +555,23 @@ class Ledger:
         }
 
     def starting_from(self, start: PublicStart) -> Ledger:
-        """The ledger with a start of its last training, which is its only one."""
+        """The ledger with a start of its only training."""
         [training] = self.trainings
         return replace(self, trainings=(replace(training, start=start),))
 
     @property
     def is_complete(self) -> bool:
-        """Whether every training has ended, and named its trees, which a checkpoint does not."""
+        """Whether every training has ended and named its trees; false for a checkpoint."""
         return all(t.complete for t in self.trainings)
 
     @property
     def is_private(self) -> bool:
-        """Whether its events bound the privacy loss of the model."""
+        """Whether the events bound the privacy loss of the model."""
         return self.private and self.noise == "os" and self.is_complete
 
     @property
     def releases(self) -> tuple[RecordedRelease, ...]:
-        """What was released at once, in order."""
+        """All releases, in order."""
         return tuple(
             replace(
                 release,
@@ -593,27 +592,27 @@ class Ledger:
 
     @property
     def events(self) -> list[Event]:
-        """What all trainings are charged with, in release order."""
+        """Charged events of all trainings, in release order."""
         return [event for training in self.trainings for event in training.events]
 
     @property
     def unit(self) -> Unit:
-        """Whom the targets of its trainings are about."""
+        """The privacy unit of all trainings."""
         units = [t.unit for t in self.trainings]
         return next((unit for unit in units if unit.column), units[0])
 
     @property
     def rounds(self) -> int:
-        """Boosting rounds of its trainings; those of a public start are none of them."""
+        """Boosting rounds of all trainings, without the rounds of a public start."""
         return sum(t.rounds for t in self.trainings)
 
     @property
     def start(self) -> PublicStart | None:
-        """The public model that the first training started from; None without."""
+        """The start of the first training, if any."""
         return self.trainings[0].start
 
     @property
     def tree_names(self) -> list[str]:
-        """Names of all trees that are known, in order, those of a public start first."""
+        """Names of all known trees, in order, the start's first."""
         start = () if self.start is None else self.start.trees
         return [*start, *(name for t in self.trainings for name in t.trees or ())]

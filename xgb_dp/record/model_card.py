@@ -1,8 +1,8 @@
 """Model cards, entries of the deployments registry and feature importance of private models.
 
-Cards fill in ``templates/model_card.md``, a ``string.Template``. The caller provides whatever a
-ledger cannot know, or the card says that it is not stated. Gains and covers in private models
-come from noisy sums (``docs/leaks.md``), so importance is free post-processing.
+Cards fill in ``templates/model_card.md``, a ``string.Template``. The caller provides the facts that
+a ledger lacks, or the card says that they are not stated. Gains and covers in private models come
+from noisy sums (``docs/leaks.md``), so importance is free post-processing.
 """
 
 from __future__ import annotations
@@ -54,28 +54,28 @@ def model_card(
     contact: str = "",
     template: str | None = None,
 ) -> str:
-    """A model card in Markdown: privacy, what was public, columns, quality and use of a model.
+    """A model card in Markdown: privacy, public inputs, columns, quality and use of a model.
 
     Privacy: free post-processing of the ledger. The texts and metrics are yours: an exact metric of
-    private rows is a release that no report covers, so the card says where metrics come from.
-    Texts other than `name` and `license` may be Markdown. HTML in them is shown and not rendered.
+    private rows is a release that no report covers, so the card states the source of the metrics.
+    Texts other than `name` and `license` may be Markdown. HTML in them is escaped, not rendered.
 
     Args:
-        model: A private model as :func:`xgb_dp.privacy_report` takes it; a pipeline, too.
+        model: A private model that :func:`xgb_dp.privacy_report` accepts; also a pipeline.
         name: Title.
-        description: What the model predicts.
-        intended_use: What it is for, and what not.
-        data: Where the training rows come from, and how many rows one person may have where the
-            unit of privacy is a row.
+        description: The purpose of the predictions.
+        intended_use: Intended and excluded uses.
+        data: Source of the training rows, and, if the privacy unit is a row, the largest number of
+            rows of one person.
         metrics: Names and values of scores.
-        metrics_source: The rows that they were computed on, and whether these are public. Needed
-            with `metrics`.
+        metrics_source: The rows of the metrics, and whether these rows are public. Required with
+            `metrics`.
         license: Licence of the model.
-        contact: Whom to ask.
+        contact: Contact for questions.
         template: Another template, with ``$epsilon`` and the other fields of the built-in one.
 
     Returns:
-        str: Markdown, with the front matter that model hubs read.
+        str: Markdown, with front matter for model hubs.
 
     Raises:
         PrivacyRefusal: The model is not private.
@@ -115,7 +115,7 @@ def _filled(template: str | None, fields: Mapping[str, str]) -> str:
 
 
 def _facts(booster: Any, report: PrivacyReport) -> dict[str, str]:
-    """What the ledger says of the model, and its columns."""
+    """The facts in the ledger and in the model's columns."""
     import xgboost
 
     last = report.record.trainings[-1]
@@ -145,7 +145,7 @@ def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _table(head: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
-    """A table of cells that are Markdown already."""
+    """A table of cells that already are Markdown."""
     lines = ["| " + " | ".join(row) + " |" for row in (head, *rows)]
     return "\n".join([lines[0], "|" + "---|" * len(head), *lines[1:]])
 
@@ -166,7 +166,7 @@ def _columns(booster: Any) -> str:
 
 
 def _public(ledger: Ledger) -> list[list[str]]:
-    """What each training took as public, hyperparameters included, as Markdown."""
+    """Public inputs of each training, including hyperparameters, as Markdown."""
     rows = []
     if ledger.start is not None and not ledger.start.released:
         shown = markdown_code(json.dumps(ledger.start.shown()))
@@ -207,14 +207,14 @@ def registry_entry(
     Privacy: free post-processing of the ledger.
 
     Args:
-        model: A private model as :func:`xgb_dp.privacy_report` takes it.
-        name: Of the deployment.
-        data: Where the rows come from.
-        intended_use: What the model is for.
-        contact: Whom to ask.
+        model: A private model that :func:`xgb_dp.privacy_report` accepts.
+        name: Name of the deployment.
+        data: Source of the rows.
+        intended_use: Purpose of the model.
+        contact: Contact for questions.
 
     Returns:
-        dict: What JSON can hold.
+        dict: A JSON object.
 
     Raises:
         PrivacyRefusal: The model is not private.
@@ -257,7 +257,7 @@ _KINDS = ("gain", "total_gain", "cover", "total_cover", "weight")
 
 
 def private_booster(model: Any) -> Any:
-    """The booster of a model that is private, so that its statistics may be shown."""
+    """The booster of a model, which must be private before its statistics are shown."""
     booster = as_booster(model)
     if not privacy_report(booster).private:
         raise PrivacyRefusal(
@@ -268,20 +268,20 @@ def private_booster(model: Any) -> Any:
 
 
 def column_names(booster: Any) -> list[str]:
-    """Names of the columns of a model, f0, f1, ... where it has none."""
+    """Column names of a model, or f0, f1, ... by default."""
     return list(booster.feature_names or [f"f{i}" for i in range(booster.num_features())])
 
 
 def importance(model: Any, kind: str = "total_gain") -> dict[str, float]:
-    """Importance of each feature, from the noisy statistics that the model holds.
+    """Importance of each feature, from the noisy statistics in the model.
 
-    Every split of a private tree is forced: where no feature helps, the mechanism picks one at
-    random. The number of a feature's splits and its gain per split therefore say little, and the
-    gain of a feature that is split rarely, and by luck, can be the largest. The total gain weighs
-    both, and is what XGBoost's own functions give for private models too where no kind is named.
+    Every split of a private tree is forced: if no feature helps, the mechanism picks one at random.
+    A feature's number of splits and its gain per split are therefore unreliable, and a rarely split
+    feature can have the largest gain by luck. The total gain combines both. XGBoost's own functions
+    also use it by default for private models.
 
     Gains and covers are shrunk for their noise, but not to 0: a feature without any signal still
-    has some where the mechanism chose it. :func:`importance_noise` says how much.
+    has some if the mechanism chose it. :func:`importance_noise` estimates the amount.
 
     Privacy: free post-processing.
 
@@ -291,7 +291,7 @@ def importance(model: Any, kind: str = "total_gain") -> dict[str, float]:
             (means over them), or "weight" (their number).
 
     Returns:
-        dict: Every feature, the most important first; 0 for those that no split uses.
+        dict: Every feature, the most important first; 0 for unused features.
 
     Raises:
         PrivacyParameterError: Unknown kind.

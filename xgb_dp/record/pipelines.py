@@ -1,7 +1,7 @@
-"""Steps of a scikit-learn pipeline in front of a private estimator that are fitted on all rows.
+"""Finds steps of a scikit-learn pipeline before a private estimator that are fitted on all rows.
 
-What a step learns from the rows, a scale, a dictionary or the rows that it makes up, reaches the
-model without noise, and no ledger knows of it.
+Results of such a step, for example a scale, a dictionary or synthetic rows, reach the model without
+noise, and no ledger accounts for them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SELECTOR = (
 _DENSE = ("OrdinalEncoder",)
 _AS_GIVEN = ("FunctionTransformer", "Normalizer", "Binarizer", "PolynomialFeatures",
              "SimpleImputer")  # fmt: skip
-"""Steps that make dense tables of dense ones."""
+"""Steps with dense output for dense input."""
 _ELSE = (
     "fit it on public rows and put it in a sklearn.frozen.FrozenEstimator, or replace it by a rule "
     "that looks at one row at a time (FunctionTransformer)"
@@ -45,7 +45,7 @@ _ELSE = (
 
 
 def steps_of(model: Any) -> list[Any]:
-    """Names and objects of the steps of a pipeline; none of anything else."""
+    """Names and objects of a pipeline's steps; empty for other models."""
     kinds = (f"{base.__module__}.{base.__name__}" for base in type(model).__mro__)
     pipeline = any(kind in ("sklearn.pipeline.Pipeline", "imblearn.pipeline.Pipeline")
                    for kind in kinds)  # fmt: skip
@@ -53,7 +53,7 @@ def steps_of(model: Any) -> list[Any]:
 
 
 def taken_apart(model: Any) -> tuple[list[Any], Any]:
-    """The steps in front of the last one of a pipeline, with those of pipelines in it; and that."""
+    """All steps before the last one, including nested pipelines, and the last step."""
     front: list[Any] = []
     while steps := steps_of(model):
         front, model = [*front, *steps[:-1]], steps[-1][1]
@@ -61,12 +61,12 @@ def taken_apart(model: Any) -> tuple[list[Any], Any]:
 
 
 def fitted_in(model: Any, table: Any = None) -> list[tuple[str, str]]:
-    """Steps of a pipeline that were fitted on rows, each with what to do instead."""
+    """Steps of a pipeline that were fitted on rows, each with an alternative."""
     return list(rows_read_by(taken_apart(model)[0], sparse=is_sparse_table(table)))
 
 
 def transformed(model: Any, table: Any) -> Any:
-    """A table as the last step of a pipeline sees it, by steps that look at one row at a time."""
+    """A table after the row-wise steps of a pipeline, as input of the last step."""
     fitted = fitted_in(model, table)
     if fitted:
         raise PrivacyRefusal(
@@ -76,7 +76,7 @@ def transformed(model: Any, table: Any) -> Any:
             "them, if the steps were fitted on public rows."
         )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a warning of a step may be about one row
+        warnings.simplefilter("ignore")  # a warning of a step may reveal one row
         for _, step, *_ in taken_apart(model)[0]:
             if step is not None and step != "passthrough":
                 table = read_data(step.transform, table)
@@ -88,13 +88,13 @@ def _listed(steps: list[tuple[str, str]]) -> str:
 
 
 def is_sparse_table(table: Any) -> bool:
-    """Whether a table has sparse columns, in which 0 may be missing."""
+    """Whether a table has sparse columns; 0 may then mean missing."""
     kinds = getattr(table, "dtypes", ())
     return hasattr(table, "nnz") or any("Sparse" in str(kind) for kind in kinds)
 
 
 def rows_read_by(steps: Any, *, sparse: bool) -> Iterator[tuple[str, str]]:
-    """Names of the steps that are fitted on rows, each with what to do instead."""
+    """Names of the steps that are fitted on rows, each with an alternative."""
     for name, step, *columns in steps:
         yield from _of_step(str(name), step, sparse=sparse)
         if any(map(callable, columns)):
@@ -102,7 +102,7 @@ def rows_read_by(steps: Any, *, sparse: bool) -> Iterator[tuple[str, str]]:
 
 
 def _of_step(name: str, step: Any, *, sparse: bool) -> Iterator[tuple[str, str]]:
-    """What of one step is fitted on rows, or follows from all of them; of sparse tables or not."""
+    """Parts of a step that are fitted on rows or depend on all rows."""
     if step is None or isinstance(step, str):  # "passthrough", "drop"
         return
     for inner in ("steps", "transformers", "transformer_list"):
@@ -124,7 +124,7 @@ def _of_step(name: str, step: Any, *, sparse: bool) -> Iterator[tuple[str, str]]
 
 
 def _is_dense(step: Any, sparse: bool) -> bool:
-    """Whether what a step makes of a table is known to be dense."""
+    """Whether the output of a step is known to be dense."""
     if step is None or step == "drop":
         return True
     if isinstance(getattr(step, "steps", None), list):
@@ -136,7 +136,7 @@ def _is_dense(step: Any, sparse: bool) -> bool:
 
 
 def _by_row(step: Any) -> bool:
-    """Whether a step is known to look at one row at a time."""
+    """Whether a step is known to process one row at a time."""
     kind = type(step).__name__
     ours = type(step).__module__.startswith("sklearn.")
     if ours and kind in _ENCODERS:
@@ -151,7 +151,7 @@ def _by_row(step: Any) -> bool:
     tags = getattr(step, "__sklearn_tags__", None)
     try:
         return tags is not None and not tags().requires_fit
-    except Exception:  # tags of somebody else's class
+    except Exception:  # a foreign class may raise anything
         return False
 
 
@@ -164,7 +164,7 @@ def _instead(step: Any) -> str:
 
 
 def of_steps(steps: list[tuple[str, str]]) -> list[str]:
-    """A warning that names the steps and what to do instead; none without steps."""
+    """A warning that names the steps and their alternatives; empty without steps."""
     text = (
         "Steps of the pipeline in front of this estimator are fitted on the training rows without "
         f"noise, and epsilon does not cover them. {_listed(steps)}."

@@ -1,6 +1,6 @@
-"""The privacy report of one model or several: figures, statement, text, JSON and HTML.
+"""The privacy report of one or several models: figures, statement, text, JSON and HTML.
 
-Everything is computed from ledgers, which hold noisy releases and public inputs only.
+All results are computed from ledgers, which contain only noisy releases and public inputs.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ from .spending import Spending, spending
 
 @dataclass(frozen=True)
 class PrivacyReport:
-    """Privacy of one model, of all trainings that made it.
+    """Privacy of one model over all of its trainings.
 
     Epsilon is recomputed from the ledger's events at every call and never copied from the target.
 
     Attributes:
-        ledger: The ledger as stored with the model.
-        record: The same, read and checked.
-        steps: Steps of a pipeline in front of the model that were fitted on rows, by name. No
-            epsilon covers them.
+        ledger: The ledger as stored in the model.
+        record: The parsed and checked ledger.
+        steps: Names of pipeline steps before the model that were fitted on rows. No epsilon covers
+            them.
 
     Examples:
         >>> report = xgb_dp.privacy_report(model)
@@ -72,26 +72,26 @@ class PrivacyReport:
 
     @property
     def private(self) -> bool:
-        """Whether the model is private: its training has ended, and nobody knows its noise."""
+        """Whether the model is private: its training has ended, and its noise is secret."""
         return self.record.is_private
 
     @property
     def delta(self) -> float:
-        """Target delta; of several trainings, or of a look at the columns, the largest."""
+        """Target delta; the largest over all trainings and column discoveries."""
         trainings = self.record.trainings
         looks = (e.get("delta", 0.0) for t in trainings for e in t.evaluations)
         return max(0.0, *(float(t.target[1]) for t in trainings), *looks)
 
     @property
     def unit(self) -> Unit:
-        """Whom the guarantee is about, such as one row, or all rows of one person."""
+        """The privacy unit, such as one row, or all rows of one person."""
         return self.record.unit
 
     @property
     def epsilon(self) -> float:
         """Certified epsilon of the whole model at :attr:`delta`; infinite if not private.
 
-        It is that of the :attr:`unit` that was asked for: of ``dp_group`` rows where that is set.
+        It applies to the declared :attr:`unit`: with ``dp_group``, to a group of that size.
         """
         return self.get_epsilon(self.delta)
 
@@ -106,18 +106,18 @@ class PrivacyReport:
         """Certified epsilon at a chosen delta.
 
         Args:
-            delta: Failure probability, 0 <= delta < 1; at 0 infinite with Gaussian noise.
+            delta: Failure probability, 0 <= delta < 1; Gaussian noise gives an infinite epsilon at
+                0.
             group: Rows added or removed together, e.g. the largest number of rows of one person;
-                persons, where the :attr:`unit` is a person. By default so many as the model was
-                calibrated for, ``dp_group``: 1 where that was not set.
+                persons, if the :attr:`unit` is a person. The default is ``dp_group`` of the
+                training, or 1.
             accountant: "exact" (the tightest), "rdp", "gdp", "classic" or "pure".
-            adjacency: "add_remove", or "replace_one" where neighbours have `group` rows (or
-                persons) exchanged; an exchange is a removal and an addition, which share their
-                coins.
+            adjacency: "add_remove", or "replace_one" for neighbours with `group` rows (or persons)
+                exchanged. An exchange is a removal and an addition with the same random numbers.
 
         Returns:
             float: Upper bound, in nats; infinite if the model is not private, or the accountant
-            has no bound for one of its mechanisms.
+            cannot bound one of its mechanisms.
 
         Raises:
             PrivacyParameterError: An argument is out of range.
@@ -143,7 +143,7 @@ class PrivacyReport:
         return self._cache[key]
 
     def get_delta(self, epsilon: float, group: int | None = None) -> float:
-        """Certified failure probability for a chosen epsilon, by the exact accountant.
+        """Certified failure probability at a chosen epsilon, by the exact accountant.
 
         Args:
             epsilon: In nats, >= 0.
@@ -169,13 +169,13 @@ class PrivacyReport:
     def attack_success(self) -> float:
         """Bound on the success of guessing, at even odds, whether one :attr:`unit` was used.
 
-        The best attack on any function of the model is right with probability (1 + delta(0)) / 2,
-        where delta(0) bounds the total variation of neighbours.
+        The best attack on any function of the model succeeds with probability (1 + delta(0)) / 2,
+        where delta(0) bounds the total variation distance of neighbours.
         """
         return (1.0 + self.get_delta(0.0)) / 2.0
 
     def epsilon_curve(self, deltas: Sequence[float] | None = None) -> list[tuple[float, float]]:
-        """Certified epsilon at several delta.
+        """Certified epsilon at several values of delta.
 
         Args:
             deltas: Failure probabilities; by default 1e-3, 1e-4, ..., 1e-12.
@@ -193,13 +193,13 @@ class PrivacyReport:
 
         Returns:
             list of Spending: One for each kind of release; see :mod:`xgb_dp.record.spending`.
-            Where one of several plans was taken, those of this plan.
+            With a choice among plans, the entries are for the executed plan.
         """
         planned = [event for t in self.record.trainings for event in t.planned]
         return spending(planned, self.delta if delta is None else delta, self.unit.group)
 
     def statement(self) -> str:
-        """The guarantee in prose: what it says, about what, and what it does not say."""
+        """The guarantee in prose: its meaning, its scope and its limits."""
         if not self.private:
             if self.record.private and not self.record.is_complete:
                 return (
@@ -216,36 +216,35 @@ class PrivacyReport:
         return "\n\n".join(self.paragraphs().values())
 
     def paragraphs(self) -> dict[str, str]:
-        """The paragraphs of the statement of a private model, by what they are about.
+        """The paragraphs of the statement of a private model, by topic.
 
-        Keys, in this order and only where there is something to say: guarantee, population,
-        concerns, preprocessing, released, chosen, masked, public, history and not
-        covered.
+        Keys, in this order and only for non-empty paragraphs: guarantee, population, concerns,
+        preprocessing, released, chosen, masked, public, history and not covered.
         """
         return paragraphs(self)
 
     def summary(self, width: int = 100, *, name: str = "", evaluation: Any = None) -> str:
-        """What somebody who signs a release must know, then the statement and tables as details.
+        """The facts for the person who signs a release, then the statement and tables as details.
 
         Args:
-            width: Characters of a line of prose.
+            width: Characters per line of prose.
             name: Name of the model, for the title.
-            evaluation: Result of :func:`xgb_dp.evaluate` to show. It has an epsilon of its own.
+            evaluation: Result of :func:`xgb_dp.evaluate` to show. It has its own epsilon.
         """
         return as_text(self, width, name=name, evaluation=evaluation)
 
     def to_json(self) -> str:
-        """The report as JSON text.
+        """The report as JSON.
 
         Keys: epsilon, delta, private, unit, group, attack_success, statement, budget,
-        epsilon_curve, groups and ledger. Where `group` is above 1, so many rows of one person, or
-        so many persons, are what all other figures are about but `groups`. An infinite epsilon is
-        the text "inf".
+        epsilon_curve, groups and ledger. With `group` above 1, all figures except `groups` are for
+        a group of that many rows of one person, or that many persons. An infinite epsilon is the
+        string "inf".
         """
         return json.dumps(as_dict(self), indent=2, allow_nan=False)
 
     def to_html(self, *, name: str = "", evaluation: Any = None) -> str:
-        """The report as a whole HTML page, with details folded away; it loads nothing.
+        """The report as a complete HTML page with collapsed details; it loads no other files.
 
         Args:
             name: As for :meth:`summary`.
@@ -298,23 +297,23 @@ def privacy_report(model: Any) -> PrivacyReport: ...
 
 
 def privacy_report(model: Any) -> PrivacyReport | PrivacyTotal:
-    """Privacy report of a model, read from the ledger that it carries; or of several together.
+    """Privacy report of a model from its ledger, or of several models together.
 
-    Only the trees are compared with the ledger. :func:`xgb_dp.verify` also finds names, intercepts
-    and attributes that were changed after the training.
+    Only the trees are compared with the ledger. :func:`xgb_dp.verify` also detects changes of
+    names, intercepts and attributes after the training.
 
     Args:
         model: xgboost.Booster, a fitted scikit-learn estimator of xgboost, a pipeline that ends in
-            one, or the path of a saved model. A list of them, trained on one table, gives the
-            total: trainings that two of them share count once.
+            one, or the path of a saved model. A list of models trained on one table gives the
+            total: trainings in several models count once.
 
     Returns:
-        PrivacyReport, or PrivacyTotal of a list: Recomputed from what was released. Costs no
+        PrivacyReport, or PrivacyTotal for a list: Recomputed from the releases. Costs no
         privacy.
 
     Raises:
-        LedgerError: The model carries no ledger, or one that is damaged or does not describe it.
-        PrivacyParameterError: Not a model.
+        LedgerError: The ledger is missing or damaged, or does not describe the model.
+        PrivacyParameterError: `model` is not a model.
 
     Examples:
         >>> report = xgb_dp.privacy_report(model)
@@ -332,7 +331,7 @@ class PrivacyTotal:
     """Privacy of several models together, composed by the exact accountant.
 
     Attributes:
-        reports: Those of the models.
+        reports: Reports of the models.
 
     Examples:
         >>> total = xgb_dp.privacy_report([model, xgb.train(params, data, 5)])
@@ -365,17 +364,17 @@ class PrivacyTotal:
 
     @property
     def delta(self) -> float:
-        """The largest delta of a model."""
+        """The largest delta of the models."""
         return max(report.delta for report in self.reports)
 
     @property
     def unit(self) -> Unit:
-        """Whom the guarantee is about, which is the same for all."""
+        """The privacy unit, the same for all models."""
         return self.reports[0].unit
 
     @cached_property
     def events(self) -> tuple[Event, ...]:
-        """What all of them have released; what several models share counts once."""
+        """Releases of all models; shared ones count once."""
         seen, events = set[object](), list[Event]()
         for report in self.reports:
             for training in report.record.trainings:
@@ -388,7 +387,7 @@ class PrivacyTotal:
 
     @property
     def epsilon(self) -> float:
-        """Certified epsilon of all of them at :attr:`delta`; infinite if one is not private."""
+        """Certified epsilon of all models at :attr:`delta`; infinite if one is not private."""
         return self.get_epsilon(self.delta)
 
     def get_epsilon(self, delta: float, group: int | None = None) -> float:
@@ -420,7 +419,7 @@ class PrivacyTotal:
 
 
 def _may_be_same(a: TrainingRecord, b: TrainingRecord) -> bool:
-    """Whether two records can be of one training; evaluations may have scaled its trees."""
+    """Whether two records may describe one training; evaluations may have scaled its trees."""
     if not (a.complete and b.complete):
         return True  # a checkpoint claims the plan, and is not private
     if not (a.evaluations or b.evaluations) and a.trees != b.trees:
@@ -431,15 +430,15 @@ def _may_be_same(a: TrainingRecord, b: TrainingRecord) -> bool:
 
 
 def _name(training: TrainingRecord, number: int, release: RecordedRelease) -> object:
-    """What tells a release apart from all others: its training, or its entry in a book."""
+    """A unique key of a release: its training, or its budget entry."""
     if not number:
         return training.id, release.events
     return None if release.entry is None else (release.entry, release.events)
 
 
 DELTAS = tuple(10.0**-k for k in range(3, 13))
-"""Failure probabilities at which reports and plots state epsilon."""
-_GROUPS = (1, 2, 3, 5, 10)  # rows of one person, or persons, for which reports state epsilon
+"""Values of delta for the epsilon curves of reports and plots."""
+_GROUPS = (1, 2, 3, 5, 10)  # group sizes of reports, in rows of one person or in persons
 _FIGURES = {
     "auc": "AUC",
     "log_loss": "log loss",
@@ -452,7 +451,7 @@ _FIGURES = {
 
 
 def meaning(report: PrivacyReport) -> str:
-    """What the guarantee says about guessing whether a row or a person was used, in words."""
+    """The meaning of the guarantee for guessing whether a row or a person was used."""
     success = f"{math.ceil(1000 * report.attack_success) / 10:g}%"
     unit = report.unit
     others = "the rows of all other persons" if unit.of_persons else "all other rows"
@@ -465,13 +464,13 @@ def meaning(report: PrivacyReport) -> str:
 
 
 def _groups(report: PrivacyReport) -> list[tuple[int, float]]:
-    """Epsilon of several rows of one person, or of several persons."""
+    """Epsilon for groups of several rows of one person, or several persons."""
     sizes = sorted({*_GROUPS, report.unit.group})
     return [(k, report.get_epsilon(report.delta, group=k)) for k in sizes]
 
 
 def tables(report: PrivacyReport) -> list[tuple[str, list[str], list[list[str]]]]:
-    """Title, head and rows of the tables of a private model: budget, epsilon(delta), groups."""
+    """Titles, headers and rows of a private model's tables: budget, epsilon(delta), groups."""
     budget = [
         [s.release, s.mechanism, str(s.count), s.noise, f"{s.share:.1%}", round_up(s.epsilon)]
         for s in report.spending()
@@ -492,7 +491,7 @@ def tables(report: PrivacyReport) -> list[tuple[str, list[str], list[list[str]]]
 
 
 def _release_sheet(report: PrivacyReport, evaluation: Any = None) -> list[tuple[str, str]]:
-    """What somebody who signs a release must know of a private model: titles and texts."""
+    """Titles and texts for the person who signs the release of a private model."""
     words = report.paragraphs()
     rows = [
         ("Date of this report", datetime.date.today().isoformat()),
@@ -509,13 +508,13 @@ def _release_sheet(report: PrivacyReport, evaluation: Any = None) -> list[tuple[
 
 
 def _untitled(paragraph: str) -> str:
-    """A paragraph without the words before its colon, which are those of the title."""
+    """A paragraph without the words before its colon, which the title repeats."""
     text = paragraph.partition(": ")[2]
     return text[0].upper() + text[1:]
 
 
 def _evaluated(evaluation: Any) -> str:
-    """The main figures of an evaluation, with what they cost."""
+    """The main figures of an evaluation, with their cost."""
     if evaluation is None:
         return ""
     figures = evaluation.figures()
@@ -526,7 +525,7 @@ def _evaluated(evaluation: Any) -> str:
 def as_text(
     report: PrivacyReport, width: int = 100, *, name: str = "", evaluation: Any = None
 ) -> str:
-    """What a release needs, then the statement and the tables."""
+    """The facts for a release, then the statement and the tables."""
     statement = [textwrap.fill(p, width) for p in report.statement().split("\n\n")]
     if not report.private:
         return "\n\n".join(statement)
@@ -541,12 +540,12 @@ def as_text(
 
 
 def spending_rows(spent: Sequence[Spending]) -> list[dict[str, Any]]:
-    """The budget by mechanism as JSON can hold it."""
+    """The budget by mechanism in JSON form."""
     return [{**asdict(s), "epsilon": json_number(s.epsilon)} for s in spent]
 
 
 def as_dict(report: PrivacyReport) -> dict[str, Any]:
-    """The report as numbers, lists and texts that JSON can hold; infinity is the text "inf"."""
+    """The report as JSON values; infinity is the string "inf"."""
     return {
         "epsilon": json_number(report.epsilon),
         "delta": report.delta,
@@ -579,7 +578,7 @@ _PAGE = """<!DOCTYPE html>
 def as_html(
     report: PrivacyReport, *, page: bool = False, name: str = "", evaluation: Any = None
 ) -> str:
-    """The report as HTML without scripts or anything loaded from elsewhere."""
+    """The report as HTML without scripts or external resources."""
     paragraphs = [f"<p>{html_text(p)}</p>" for p in report.statement().split("\n\n")]
     if report.private:
         head = (
@@ -609,7 +608,7 @@ _COLORS = ("#4477aa", "#cc4455", "#228833", "#8a6d00", "#2a7f94")
 
 
 def _bars(report: PrivacyReport) -> str:
-    """One bar, divided as the budget is."""
+    """The division of the budget as one bar."""
     x, parts = 0.0, []
     for i, s in enumerate(report.spending()):
         width = 600 * s.share
@@ -631,7 +630,7 @@ def _bars(report: PrivacyReport) -> str:
 
 
 def _curve(report: PrivacyReport) -> str:
-    """Epsilon against delta, with the target as a dot."""
+    """A plot of epsilon against delta, with the target as a dot."""
     points = [(d, e) for d, e in report.epsilon_curve() if math.isfinite(e)]
     if len(points) < 2:
         return ""
@@ -693,7 +692,7 @@ _NOT_COVERED = (
 
 
 def paragraphs(report: PrivacyReport) -> dict[str, str]:
-    """The paragraphs of the statement of a private model, by what they are about."""
+    """The paragraphs of the statement of a private model, by topic."""
     record = report.record
     every = {
         "guarantee": _guarantee(report),
@@ -723,7 +722,7 @@ def _guarantee(report: PrivacyReport) -> str:
 
 
 def _population(record: Ledger) -> str:
-    """Whom a model of persons answers for, which is not the population of its rows."""
+    """The population of a model with persons as privacy unit: people, not rows."""
     if not record.unit.of_persons:
         return ""
     rows = max(t.public.get("rows_per_person") or 1 for t in record.trainings)
@@ -735,7 +734,7 @@ def _population(record: Ledger) -> str:
 
 
 def _other_groups(report: PrivacyReport) -> str:
-    """What holds for more or fewer rows or persons than were asked for."""
+    """The epsilon for smaller or larger groups than declared."""
     unit = report.unit
     if unit.group > 1:
         alone = round_up(report.get_epsilon(report.delta, 1))
@@ -754,7 +753,7 @@ def _concerns(report: PrivacyReport) -> str:
 
 
 def _preprocessing(record: Ledger, more: tuple[str, ...]) -> str:
-    """What was fitted on the rows before training, without noise."""
+    """The steps fitted on the rows before training, without noise."""
     steps = [name for t in record.trainings for name in t.public.get("preprocessing", [])]
     steps += more
     if not steps:
@@ -779,7 +778,7 @@ def _released(record: Ledger) -> str:
 
 
 def _of_each(record: Ledger, key: str) -> Iterator[tuple[str, Any]]:
-    """Which training it is, in words, and what its public record says under a key."""
+    """Descriptions of the trainings with a public value for a key, and these values."""
     for number, training in enumerate(record.trainings, 1):
         value = training.public.get(key)
         if value:
@@ -787,7 +786,7 @@ def _of_each(record: Ledger, key: str) -> Iterator[tuple[str, Any]]:
 
 
 def _chosen(record: Ledger) -> str:
-    """Which of several plans was taken, and that this is a private release."""
+    """The choice among several plans, which is a private release."""
     parts = []
     counted = record.unit.plural
     for which, choice in _of_each(record, "plan_choice"):
@@ -806,7 +805,7 @@ def _chosen(record: Ledger) -> str:
 
 
 def _masked(record: Ledger) -> str:
-    """What the workers saw of each other, where it was not everything."""
+    """The workers' view of each other's sums, if they were masked."""
     parts = []
     for which, masked in _of_each(record, "masked_sums"):
         curious = int(masked["colluders"])

@@ -1,6 +1,6 @@
-"""Warns of a guarantee that is formally right and says little about anybody.
+"""Warnings about guarantees that are formally correct but weak.
 
-Trainings ask before anything is released, and reports ask again. Only public numbers count.
+Trainings check before any release, and reports check again. The checks use only public numbers.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from .ledger_model import Ledger, TrainingRecord
 
 _LARGE_EPSILON = 10.0
-_LARGE_DELTA = 1e-3  # however many rows there are
-_MOST_SHOWN = 10  # columns of one warning
-_FAR_TOO_WIDE = 8.0  # times where labels were seen: three octaves
+_LARGE_DELTA = 1e-3  # for any number of rows
+_MOST_SHOWN = 10  # columns per warning
+_FAR_TOO_WIDE = 8.0  # ratio to the released range of labels: three octaves
 
 
 def concerns(epsilon: float, delta: float, n_public: int | None, unit: Unit = ONE_ROW) -> list[str]:
-    """Why a guarantee says little: whole sentences, none if there is no reason."""
+    """Weaknesses of a guarantee, as whole sentences."""
     reasons = []
     if epsilon > _LARGE_EPSILON:
         reasons.append(
@@ -52,13 +52,13 @@ def concerns(epsilon: float, delta: float, n_public: int | None, unit: Unit = ON
 
 
 def warn(texts: Iterable[str], stacklevel: int = 2) -> None:
-    """Issue a ``PrivacyWarning`` for each of some texts."""
+    """Issue a ``PrivacyWarning`` for each text."""
     for text in texts:
         warnings.warn(text, PrivacyWarning, stacklevel=stacklevel + 1)
 
 
 def of_target(settings: Settings) -> list[str]:
-    """What the target of a training lacks."""
+    """Weaknesses of a training's target."""
     if math.isinf(settings.epsilon):
         return [
             "`dp_epsilon` is infinite: this trains without noise, for debugging, and the model is "
@@ -69,9 +69,9 @@ def of_target(settings: Settings) -> list[str]:
 
 
 def of_columns(schema: Schema, for_persons: bool) -> list[str]:
-    """Features with the name of an id.
+    """Features named like an id.
 
-    Declared categories are left alone: whoever lists them knows that they are no ids of persons.
+    Declared categories are exempt: a user who lists them knows that they are not ids of persons.
     """
     numbers = [name for i, name in enumerate(schema.names) if i not in schema.categorical]
     ids = [repr(name) for name in numbers if looks_like_id(name)]
@@ -90,7 +90,7 @@ def of_columns(schema: Schema, for_persons: bool) -> list[str]:
 
 
 def doubts(training: TrainingRecord, unit: Unit) -> list[str]:
-    """What the noisy counts that a training released say against it: post-processing, free."""
+    """Problems shown by the noisy counts of a training. Privacy: post-processing, free."""
     public, reasons = training.public, []
     rows = (public.get("plan_choice") or {}).get("rows") or public.get("n_public")
     if rows is not None:
@@ -128,10 +128,10 @@ def of_last(claimed: Ledger) -> list[str]:
 
 
 def of_narrow(columns: Mapping[str, Sequence[float]]) -> list[str]:
-    """Columns whose candidates hardly part their values: post-processing of the released counts.
+    """Columns with candidates too coarse for their values. Privacy: post-processing of counts.
 
     Args:
-        columns: Low end, high end and distance of the cuts, by name of the column.
+        columns: Low end, high end and distance of the cuts, by column name.
     """
     if not columns:
         return []
@@ -168,7 +168,7 @@ def of_model(claimed: Ledger) -> list[str]:
 
 
 def scope(unit: Unit) -> str:
-    """Whom a guarantee for this unit protects, as a whole sentence or two."""
+    """The people protected by a guarantee for this unit, in one or two sentences."""
     if unit.of_persons:
         together = "" if unit.group == 1 else f", for any {unit.group} persons together"
         return (

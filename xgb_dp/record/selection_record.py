@@ -1,7 +1,7 @@
-"""A private selection: how many runs it has, and the ledger of the best of them.
+"""Private selection: the secret number of runs, and the ledger of the best run.
 
-The number of runs comes from secret coins of the operating system. All arithmetic is on integers,
-so every law is exact.
+The number of runs is drawn from the operating system's secret random bits. All arithmetic uses
+integers, so every distribution is exact.
 
 Proof: docs/proofs/selection.md
 """
@@ -24,20 +24,20 @@ from . import ledger
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a selection: a private model, and what was released of its score."""
+    """One run of a selection: a private model and its released score."""
 
     booster: Any
-    rank: float  # of the score: the larger, the better
-    events: tuple[Event, ...]  # what the score has cost
+    rank: float  # rank of the score; larger is better
+    events: tuple[Event, ...]  # cost of the score
 
 
 AnyRun = TypeVar("AnyRun", bound=Run)
 
 
 def best_of(event: SelectionEvent, run: Callable[[], AnyRun]) -> AnyRun:
-    """The best of a secret number of runs, charged with all of them. The others are forgotten.
+    """The best of a secret number of runs, charged with all runs. The other models are discarded.
 
-    Privacy: spends `event`, with which the selection is charged before this is called.
+    Privacy: spends `event`. The caller charges the selection with it first.
     """
     paid = {_text(events) for events in event.runs}
     best: AnyRun | None = None
@@ -62,7 +62,7 @@ def best_of(event: SelectionEvent, run: Callable[[], AnyRun]) -> AnyRun:
 def complete(
     booster: Any, target: tuple[float, float], public: Mapping[str, Any], entry: str | None
 ) -> None:
-    """Say in the ledger of the best run what the selection was asked for."""
+    """Record the target of the selection in the ledger of the best run."""
     record = ledger.read_ledger(booster)
     [last] = record.trainings
     whole = replace(last, target=target, public=public, entry=entry)
@@ -70,7 +70,7 @@ def complete(
 
 
 def _text(events: Iterable[Event]) -> str:
-    """Events in an order of their own: that of a ledger is the order of draws."""
+    """Events as text in a canonical order; a ledger keeps the order of draws."""
     return "\n".join(sorted(json.dumps(e.to_json(), sort_keys=True) for e in events))
 
 
@@ -109,16 +109,16 @@ def _kept(count: int, num: int, den: int) -> bool:
 
 
 def _poisson(num: int, den: int) -> int:
-    """A Poisson number of rate num / den, as the sum of numbers of rate 1/2 or less."""
+    """A Poisson number with rate num / den, as a sum of numbers with rate 1/2 or less."""
     parts = -(-2 * num // den)
     return sum(_small_poisson(num, den * parts) for _ in range(parts))
 
 
 def _small_poisson(num: int, den: int) -> int:
-    """A Poisson number of rate g = num / den <= 1/2.
+    """A Poisson number with rate g = num / den <= 1/2.
 
-    The first k whose coin of probability g / (k + 1) fails has probability
-    g^k / k! (1 - g / (k + 1)); it is kept with probability (1 - g) / (1 - g / (k + 1)).
+    Trial k succeeds with probability g / (k + 1). The first failure is at k with probability g^k /
+    k! (1 - g / (k + 1)); k is accepted with probability (1 - g) / (1 - g / (k + 1)).
     """
     while True:
         count = 0

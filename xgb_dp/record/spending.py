@@ -1,8 +1,8 @@
-"""What each kind of release of a model cost: the budget by mechanism, for reports and plots.
+"""The cost of each kind of release of a model: the budget by mechanism, for reports and plots.
 
-Epsilons of parts do not add up to that of the whole, so a part is told in two ways: by its share of
-mu^2, the currency in which the budget was divided (``calibrate.py``), and by the certified
-epsilon that it would have had alone. All of it is computed from the ledger and costs nothing.
+Epsilons of parts do not add up to the total, so a part has two figures: its share of mu^2, the unit
+in which the budget is divided (``calibrate.py``), and the certified epsilon of the part alone. Both
+are computed from the ledger and cost nothing.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from ..accounting.gaussian import gaussian_mu
 
 @dataclass(frozen=True)
 class Spending:
-    """What the releases of one kind cost, over all trainings of a model.
+    """The cost of one kind of release, over all trainings of a model.
 
     Attributes:
         release: "intercept", "rows", "candidates", "splits", "histograms", "leaves" or "selection".
         mechanism: Name of the mechanism.
         count: Number of releases.
-        noise: The noise of one release in words; of several trainings, of each of them.
-        share: Part of mu^2 of the whole; the shares of a model sum to 1.
-        epsilon: Certified epsilon of these releases alone, in nats, at the delta asked for.
-            Infinite where the mechanism has none at that delta.
+        noise: The noise of one release in words; for several trainings, the noise of each.
+        share: Share of the model's total mu^2; the shares of a model sum to 1.
+        epsilon: Certified epsilon of these releases alone, in nats, at the chosen delta. Infinite
+            if the mechanism has no finite epsilon at that delta.
 
     Examples:
         >>> for spending in xgb_dp.privacy_report(model).spending():
@@ -88,12 +88,12 @@ def spending(events: Sequence[Event], delta: float, group: int = 1) -> list[Spen
 
 
 def _inner(event: Event) -> tuple[Event, ...]:
-    """The releases that the event consists of: itself, or those of one round."""
+    """The releases in the event: the event itself, or the events of one round."""
     return event.events if isinstance(event, RoundsEvent) else (event,)
 
 
 def _of_kind(events: Iterable[Event], kind: tuple[str, str]) -> list[Event]:
-    """The events with the releases of one kind only, (label, mechanism)."""
+    """The events, reduced to releases of one kind (label, mechanism)."""
     out: list[Event] = []
     for event in events:
         kept = tuple(e for e in _inner(event) if (e.label, e.mechanism) == kind)
@@ -124,18 +124,18 @@ def _noise_in_words(event: Event) -> str:
 
 
 def mu2_of_kind(event: Event, kind: tuple[str, str]) -> float:
-    """About mu^2 of the releases of one kind, in which budgets are divided."""
+    """Approximate mu^2 of the releases of one kind; budgets are divided in mu^2."""
     inner = [e for e in _inner(event) if (e.label, e.mechanism) == kind]
     return _factor(event) * _mu2_of(inner)
 
 
 def _mu2_of(events: Iterable[Event]) -> float:
-    """About mu^2 of all these releases."""
+    """Approximate mu^2 of all these releases."""
     return math.fsum(event.count * _mu2(event) for event in events)
 
 
 def _mu2(event: Event) -> float:
-    """About mu^2 of one such release."""
+    """Approximate mu^2 of one such release."""
     if isinstance(event, GaussianEvent):
         if not event.sensitivity2:
             return 0.0
@@ -147,12 +147,12 @@ def _mu2(event: Event) -> float:
     if isinstance(event, ChoiceEvent):
         ways = ([_factor(e) * _mu2_of(_inner(e)) for e in way] for way in event.ways)
         return max(map(math.fsum, ways))
-    if isinstance(event, SelectionEvent):  # of a Gaussian that is as private
+    if isinstance(event, SelectionEvent):  # equivalent Gaussian mechanism
         epsilon = make_accountant("exact", [replace(event, count=1)]).get_epsilon(1e-6)
         return gaussian_mu(epsilon, 1e-6) ** 2 if math.isfinite(epsilon) else math.inf
     return 0.0  # thresholds cost no mu
 
 
 def _factor(event: Event) -> float:
-    """About the factor by which the event multiplies mu^2 of all that it consists of."""
+    """Approximate ratio of the event's mu^2 to the mu^2 of its inner events."""
     return event.factor_of_mu2(_mu2_of(event.events)) if isinstance(event, RoundsEvent) else 1.0

@@ -1,10 +1,10 @@
-"""Checks a saved model and the signature of its file, for somebody who holds only the file.
+"""Checks a saved model and the signature of its file, from the file alone.
 
-Nothing here loads libxgboost: the file is read as JSON or UBJSON, the trees are compared with the
-ledger, and epsilon is recomputed from the events of the ledger. The answer has the form of
+This code does not load libxgboost. It parses the file as JSON or UBJSON, compares the trees with
+the ledger, and recomputes epsilon from the ledger's events. The result has the form of
 ``templates/verification.schema.json``.
 
-A signature is a file beside the model, in the form of ``ssh-keygen -Y sign``, so that anybody can
+A signature is a file next to the model, in the form of ``ssh-keygen -Y sign``, so that anybody can
 check it without this package. It covers the whole file with the ledger.
 """
 
@@ -38,7 +38,7 @@ from .ledger_model import Ledger
 from .pipelines import fitted_in
 from .privacy_report import PrivacyReport, as_booster, as_dict
 
-# Namespaces: what the signer says of a model.
+# Namespaces of signatures: the signer's statement about a model.
 BOOKED, SIGNED = "booked@xgb-dp", "signed@xgb-dp"
 _SAYS = {
     BOOKED: "whose book held every release of it",
@@ -49,14 +49,12 @@ _ENDING = ".sig"
 
 
 def signature_path(model: str | os.PathLike[str]) -> Path:
-    """Where the signature of a model file lies."""
+    """The path of the signature of a model file."""
     return Path(f"{os.fspath(model)}{_ENDING}")
 
 
 def create_signature(data: bytes, key: Path, *, booked: bool) -> bytes:
-    """The signature of a model file's content by a private key, or by the public one of a key that
-    an agent holds.
-    """
+    """Sign a model file with a private key, or with an agent's key given by its public key."""
     name = BOOKED if booked else SIGNED
     process = _ssh_keygen("-Y", "sign", "-f", key.resolve(), "-n", name, data=data)
     if process.returncode != 0:
@@ -68,7 +66,7 @@ def create_signature(data: bytes, key: Path, *, booked: bool) -> bytes:
 
 
 def signer(model: Path, data: bytes, signers: str | os.PathLike[str]) -> tuple[bool, str]:
-    """Whether one of the signers has signed the content of a model file, and what that says."""
+    """Whether one of the signers signed the content of a model file, and the signer's statement."""
     allowed, signature = Path(signers).resolve(), signature_path(model).resolve()
     if not allowed.is_file():
         raise PrivacyParameterError(
@@ -105,19 +103,19 @@ def _reason(process: subprocess.CompletedProcess[bytes]) -> str:
 
 
 VERSION = 1
-"""Of the form of :meth:`Verification.to_json`; it grows when a field changes or goes."""
+"""Version of the form of :meth:`Verification.to_json`; it grows when a field changes or goes."""
 EXIT_CODES = {"passed": 0, "failed": 1, "unknown": 3}
-"""Exit code of ``xgb-dp verify`` by verdict; 2 is a wrong call."""
+"""Exit code of ``xgb-dp verify`` by verdict; 2 is for a wrong call."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One question to the file.
+    """One check of a file.
 
     Attributes:
-        name: Which one; see ``docs/howto/deploy.md``.
-        passed: Whether the answer is good.
-        detail: What was found.
+        name: Name of the check; see ``docs/howto/deploy.md``.
+        passed: Whether the file passed.
+        detail: The finding.
 
     Examples:
         >>> model.save_model("model.json")
@@ -133,15 +131,15 @@ class Check:
 
 @dataclass(frozen=True)
 class Verification:
-    """What somebody who releases a model has to know of its file.
+    """The facts about a model file for the person who releases it.
 
     Attributes:
         verdict: "passed"; "failed", if the model is not private or exceeds a limit, or the file
-            contains something that the ledger does not mention; "unknown", if nothing can be said,
-            because the ledger is missing or damaged, or is not that of the trees.
-        checks: What was asked, up to the first check without which nothing more can be said.
+            contains something that the ledger does not mention; "unknown", if the ledger is missing
+            or damaged, or belongs to other trees.
+        checks: All checks, up to the first failure that makes further checks impossible.
         file: Name, size, SHA-256 and form of the file.
-        report: The privacy report of the model; None where it is not known.
+        report: The privacy report of the model; None if unknown.
 
     Examples:
         >>> model.save_model("model.json")
@@ -158,7 +156,7 @@ class Verification:
 
     @cached_property
     def claim(self) -> Mapping[str, Any] | None:
-        """The guarantee and what it rests on, as JSON can hold it; takes some seconds."""
+        """The guarantee and its basis, as a JSON object; takes some seconds."""
         return None if self.report is None else {**_claim(self.report), **self._said}
 
     @property
@@ -167,7 +165,7 @@ class Verification:
         return EXIT_CODES[self.verdict]
 
     def to_dict(self) -> dict[str, Any]:
-        """As numbers, lists and texts that JSON can hold; infinity is the text "inf"."""
+        """The result as JSON values; infinity is the string "inf"."""
         return {
             "format": "xgb-dp verification",
             "format_version": VERSION,
@@ -179,7 +177,7 @@ class Verification:
         }
 
     def to_json(self) -> str:
-        """:meth:`to_dict` as text, in the form of ``verification.schema.json``."""
+        """:meth:`to_dict` as a string, in the form of ``verification.schema.json``."""
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
 
     def __str__(self) -> str:
@@ -204,30 +202,30 @@ def verify(
     signers: str | os.PathLike[str] | None = None,
     allow: Sequence[str] = (),
 ) -> Verification:
-    """Check what a model file, or a model in memory, claims; a file without libxgboost.
+    """Check the claims of a model file, or of a model in memory; a file without libxgboost.
 
     Privacy: free post-processing of the ledger.
 
     Args:
-        model: Path of a model that the XGBoost that trained it has saved as JSON or UBJSON; or a
-            booster, an estimator or a pipeline, of which is checked what it would save. Steps of a
-            pipeline that were fitted on rows are not covered.
-        max_epsilon: The largest epsilon that passes, in nats; none by default.
-        delta: At which it is stated; by default that of the model.
-        group: Rows or persons that are added or removed together; by default that of the model.
+        model: Path of a JSON or UBJSON model, saved by the XGBoost that trained it; or a booster,
+            an estimator or a pipeline, checked as it would be saved. Pipeline steps that were
+            fitted on rows are not covered.
+        max_epsilon: The largest epsilon that passes, in nats; by default there is no limit.
+        delta: Delta for `max_epsilon`; by default the model's delta.
+        group: Rows or persons that are added or removed together; by default the model's group.
         adjacency: "add_remove" or "replace_one".
-        unit: The unit of privacy that is expected, "row" or "person"; either by default.
-        policy: Path of the policy that it has to follow (docs/howto/policy.md); none by default.
-        signers: Path of a file of SSH public keys, by one of which the file has to be signed
-            (``xgb-dp sign``); none by default.
+        unit: The expected unit of privacy, "row" or "person"; by default either.
+        policy: Path of the policy that the model must follow (docs/howto/policy.md); optional.
+        signers: Path of a file of SSH public keys; one of these keys must have signed the file
+            (``xgb-dp sign``). Optional.
         allow: Further attributes that the file may contain. No ledger covers them; look at them.
 
     Returns:
         Verification: Whether the model may be released, if its ledger is honest: it has no key.
 
     Raises:
-        PrivacyParameterError: An argument is out of range, or there is no such file; or there is
-            no OpenSSH for a signature, or a model in memory cannot have one.
+        PrivacyParameterError: An argument is out of range, the file does not exist, OpenSSH is
+            missing for a signature, or a model in memory cannot have one.
 
     Examples:
         >>> model.save_model("model.json")
@@ -284,7 +282,7 @@ def _check(name: str, faults: Sequence[str], well: str) -> Check:
 
 
 def _content(model: Any, *, signed: bool) -> tuple[bytes, Path]:
-    """What a file contains, or a model in memory would save, and its name."""
+    """The content of a file, or of a model in memory as it would be saved, and its name."""
     if isinstance(model, (str, os.PathLike)):
         return file_bytes(model), Path(model)
     if signed:
@@ -295,7 +293,7 @@ def _content(model: Any, *, signed: bool) -> tuple[bytes, Path]:
 
 
 def _opened(data: bytes, checks: list[Check]) -> tuple[SavedModel, Ledger]:
-    """The model and its ledger; each check that passes is added before the next one is made."""
+    """The model and its ledger; adds each passed check before the next one runs."""
     saved = read_model(data)
     checks.append(Check("file", True, f"a model in {'JSON' if is_json(data) else 'UBJ'}"))
     ledger = parse_ledger(saved.attributes.get(ATTRIBUTE))
@@ -339,7 +337,7 @@ def _within(
     unit: str | None,
     policy: str | os.PathLike[str] | None,
 ) -> Iterator[Check]:
-    """Whether the model keeps the limits of the caller."""
+    """Check the caller's limits."""
     if max_epsilon is not None:
         epsilon, delta = asked["epsilon"], asked["delta"]
         whom = replace(ledger.unit, group=int(asked["group"])).phrase
@@ -365,7 +363,7 @@ def _of_file(saved: SavedModel, ledger: Ledger) -> dict[str, Any]:
 
 
 def read_model(data: bytes) -> SavedModel:
-    """A saved model."""
+    """Parse a saved model."""
     try:
         if is_json(data):
             model = SavedModel(
@@ -385,7 +383,7 @@ def read_model(data: bytes) -> SavedModel:
 
 
 def unit_of(ledger: Ledger) -> dict[str, Any]:
-    """The unit of privacy of a model: whose addition or removal the guarantee is about."""
+    """The privacy unit of a model, as a JSON object."""
     unit, public = ledger.unit, ledger.trainings[-1].public
     return {
         "name": unit.name,
@@ -395,7 +393,7 @@ def unit_of(ledger: Ledger) -> dict[str, Any]:
 
 
 def _claim(report: PrivacyReport) -> dict[str, Any]:
-    """The guarantee, and what it rests on, by the ledger alone."""
+    """The guarantee and its basis, from the ledger alone."""
     fields, ledger = as_dict(report), report.record
     shown = ("private", "epsilon", "delta", "group", "epsilon_curve", "groups", "attack_success")
     start = ledger.start
