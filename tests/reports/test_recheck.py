@@ -267,3 +267,13 @@ def test_parameters_are_compared_as_floats_of_32_bits(tmp_path):
             content["learner"]["objective"]["reg_loss_param"]["scale_pos_weight"] = stored
         path.write_text(as_xgboost_writes(content), encoding="utf-8")
         assert xgb_dp.verify(path).verdict == verdict, stored
+
+
+@pytest.mark.parametrize(("name", "sound"), [("candidate_levels", True), ("max_depth", False)])
+def test_a_parameter_that_a_ledger_does_not_name_was_unset(models, name, sound):
+    """A version that did not know it has written the ledger, or it is left out on purpose."""
+    content = json.loads(json.dumps(models["plain"]))
+    record = ledger_of(content)
+    del record["trainings"][0]["public"]["hyperparameters"][name]
+    faults = contradictions(Ledger.from_json(record), SavedModel(content))
+    assert (not faults) == sound

@@ -73,7 +73,8 @@ def settings_of_record(
     """The settings in a ledger."""
     recorded = {**public["hyperparameters"], **plan}
     names = {p.name: p.name.removeprefix("dp_") for p in PARAMETERS.values() if p.recorded}
-    given = {name: recorded[key] for name, key in names.items() if recorded[key] is not None}
+    # A parameter that the ledger does not name was unset: an earlier version did not know it.
+    given = {name: recorded[key] for name, key in names.items() if recorded.get(key) is not None}
     score, unit = public["base_score"], public.get("unit")
     others = {
         "tree_method": "dp_hist",
