@@ -18,7 +18,10 @@ from xgb_dp.data import matrices
 from xgb_dp.data.ids import encode_persons
 from xgb_dp.engine import native
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
+from xgb_dp.planning import dump
 from xgb_dp.testing import train_with_plan
+
+from ..stated import check_plan
 
 CODES = np.array([1, 0, 1, 2, 0, 1])
 FEATURES = [{"kind": "cuts", "cuts": [0.5]}]
@@ -75,8 +78,12 @@ def test_matrix_without_rows():
     ids=str,
 )
 def test_rows_per_person_in_plans(bound, unit):
+    given = plan(unit, row_bound=bound)
+    selection = {**given["selection"], "range": 1 << 20}
     with pytest.raises(XGBoostError, match="rows_per_person"):
-        train_with_plan(plan(unit, row_bound=bound), small())
+        check_plan(dump({"id": "by hand", **given, "selection": selection}))
+    with pytest.raises((XGBoostError, ValueError), match="rows_per_person"):
+        train_with_plan(given, small())
 
 
 def test_a_plan_without_room_for_hessians_is_refused():
