@@ -19,7 +19,7 @@ from .accounting.gaussian import gaussian_mu
 from .engine.progress import Step, progress
 from .errors import BudgetError, named
 from .mechanisms.mechanism import MAX_SIGMA2, DrawBudget, Mechanism, Noise
-from .mechanisms.plan import SHARE_NAMES, Mechanisms
+from .mechanisms.plan import SHARE_NAMES, Mechanisms, choice_event
 from .mechanisms.sampling import SAMPLE_BITS
 
 _MIN_GRID_BITS, _MAX_GRID_BITS = 4, 20
@@ -194,18 +194,10 @@ def _calibrate_family(
     accountant: str,
     group: int,
 ) -> FamilyCalibration:
-    before = sum(mechanism.decides for mechanism in choices[0].each)
-
     def certified(guess: float) -> FamilyCalibration:
         total = math.exp(2.0 * guess) / group**2
         plans = [noise_of_total(c, share, total) for c, share in zip(choices, shares, strict=True)]
-        if len({plan.events[:before] for plan in plans}) != 1:
-            raise BudgetError(
-                "The plans of a family must begin with the same release. This is a defect of "
-                "xgb_dp: please report it."
-            )
-        first = plans[0].events[:before]
-        event = ChoiceEvent(first, tuple(plan.events[before:] for plan in plans))
+        event = choice_event([plan.events for plan in plans], choices[0].deciding)
         cost = _epsilon([event], delta, accountant, group)
         return FamilyCalibration(
             tuple(replace(plan, epsilon=cost, delta=delta) for plan in plans), event, cost

@@ -112,6 +112,11 @@ class Mechanisms:
         return {mechanism.label for mechanism in self.each}
 
     @property
+    def deciding(self) -> int:
+        """Number of events before a plan is chosen."""
+        return sum(mechanism.decides for mechanism in self.each)
+
+    @property
     def charged_rounds(self) -> int:
         """Number of rounds that a row takes part in: one round of each ensemble."""
         return -(-self.rounds // self.ensemble)
@@ -352,11 +357,6 @@ class Plan:
         shared = {key: self.body[key] for key in _SHARED if key in self.body}
         return {**self.body["before"][name], **shared, "plan_id": self.body["id"]}
 
-    @property
-    def deciding(self) -> int:
-        """Number of events before a plan is chosen."""
-        return sum(mechanism.decides for mechanism in self.mechanisms.each)
-
 
 def planned_noise(mechanism: Mechanism, plan: Mapping[str, Any]) -> Noise:
     """The noise of a mechanism in a plan."""
@@ -373,9 +373,12 @@ def charged_events(ways: Sequence[Sequence[Event]], before: int = 1) -> tuple[Ev
         ways: The events of each plan.
         before: Number of common events before the plan is chosen.
     """
-    if len(ways) == 1:
-        return tuple(ways[0])
+    return tuple(ways[0]) if len(ways) == 1 else (choice_event(ways, before),)
+
+
+def choice_event(ways: Sequence[Sequence[Event]], before: int) -> ChoiceEvent:
+    """The choice among plans after their common first events."""
     firsts = {tuple(way[:before]) for way in ways}
     if len(firsts) != 1:
         raise LedgerError("Plans of which one is taken must begin with the same release.")
-    return (ChoiceEvent(firsts.pop(), tuple(tuple(way[before:]) for way in ways)),)
+    return ChoiceEvent(firsts.pop(), tuple(tuple(way[before:]) for way in ways))

@@ -39,7 +39,7 @@ class Draws:
         self.mechanisms = tuple(plan.mechanisms for plan in plans)  # one for each possible plan
         self.plans = tuple(plan.digest for plan in plans)
         # The charge before the training starts, for every possible plan.
-        self.claimed = charged_events([plan.events for plan in plans], plans[0].deciding)
+        self.claimed = charged_events([plan.events for plan in plans], plans[0].mechanisms.deciding)
         self._before: list[Event] = []
         self._times: Counter[str] = Counter()
 
