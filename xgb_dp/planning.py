@@ -102,7 +102,7 @@ def with_noise(
         earlier: Number of earlier trainings of the model. It makes the plans of one model distinct
             even if their settings are equal.
     """
-    out: dict[str, Any] = json.loads(dump(plan))
+    out = {key: _sections(value) for key, value in plan.items()}
     out |= {"grid_bits": noise.grid_bits, "earlier": earlier}
     for kind in MECHANISMS:
         place = out
@@ -116,6 +116,11 @@ def with_noise(
         out["test_key"] = test_key
     out["id"] = _name(dump(out))
     return out
+
+
+def _sections(value: Any) -> Any:
+    """A copy of a section of a plan and of the sections in it; lists are shared."""
+    return {k: _sections(v) for k, v in value.items()} if isinstance(value, dict) else value
 
 
 def name_together(plans: Sequence[dict[str, Any]]) -> None:

@@ -202,6 +202,7 @@ def test_no_tree_is_grown_that_the_ledger_does_not_claim(
     assert not grown
 
 
+@pytest.fixture(scope="module")
 def sampled_model() -> xgb.Booster:
     return xgb.train(PARAMS | {"subsample": 0.5}, xgb.DMatrix(*arrays()), 2)
 
@@ -217,9 +218,9 @@ CHEAPER = {
 
 
 @pytest.mark.parametrize("name", list(CHEAPER))
-def test_events_are_all_of_the_plan(name: str) -> None:
+def test_events_are_all_of_the_plan(name: str, sampled_model: xgb.Booster) -> None:
     """Each event alone has a right sensitivity; together they are not those of the plan."""
-    record = ledger_of(sampled_model())
+    record = ledger_of(sampled_model)
     assert Ledger.from_json(record)
     CHEAPER[name](record["trainings"][0])
     with pytest.raises(LedgerError):

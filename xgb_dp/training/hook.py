@@ -25,9 +25,11 @@ from ..errors import PrivacyRefusal
 from ..planning import calibrated
 from ..record import privacy_warnings
 from ..record.authorization import check_here, in_force
+from ..record.ledger_model import Ledger
 from ..record.pipelines import of_steps
 from ..request.names import flatten, read_flat
-from ..request.schema import Schema, common_schema
+from ..request.schema import common_schema
+from ..request.settings import Settings
 from . import input_checks, reuse_warning
 from .call_stack import fitted_steps, refuse_meta_estimators
 from .input_checks import (
@@ -152,8 +154,13 @@ def _prepared(
     training = Training.of(prepared, xgb_model, find_part(dtrain, ids))
     training = replace(training, steps=tuple(name for name, _ in steps))
     claimed, unbooked = training.claim(), not in_force()
-    warnings = _warnings(dtrain, training, schema, has_ids=ids is not None, unbooked=unbooked)
-    privacy_warnings.warn([*warnings, *of_steps(steps)], stacklevel=5)
+    texts = [
+        *privacy_warnings.of_target(settings),
+        *of_steps(steps),
+        *privacy_warnings.of_columns(schema, ids is not None),
+        *_of_claim(dtrain, claimed, settings, unbooked=unbooked),
+    ]
+    privacy_warnings.warn(texts, stacklevel=5)
 
     # 4. The rows, each checked independently. All workers must train the same plan.
     workers.check_agreement(f"{training.texts}\n{schema.names}")
@@ -187,14 +194,9 @@ def _prepared(
     return low, [callback, first, *call_site.callbacks, last], callback.rounds
 
 
-def _warnings(
-    dtrain: Any, training: Training, schema: Schema, *, has_ids: bool, unbooked: bool
-) -> list[str]:
-    """Warnings about a training that follow from public inputs and its claim."""
-    settings, claimed = training.settings, training.claim()
+def _of_claim(dtrain: Any, claimed: Ledger, settings: Settings, *, unbooked: bool) -> list[str]:
+    """Warnings that follow from the claim of a training."""
     return [
-        *privacy_warnings.of_target(settings),
-        *privacy_warnings.of_columns(schema, has_ids),
         *privacy_warnings.of_model(claimed),
         # Without a public number of rows, this warning needs a release first.
         *(privacy_warnings.of_last(claimed) if settings["dp_n_public"] is not None else ()),
