@@ -86,7 +86,7 @@ def measure(point: Point, method: str, rounds: int) -> dict[str, float]:
     d = xgb.DMatrix(X, y, nthread=point.threads)
     del X, y
     start = time.perf_counter()
-    return _told(xgb.train(params, d, rounds, callbacks=[TellingClock()]), start)
+    return _timings(xgb.train(params, d, rounds, callbacks=[TellingClock()]), start)
 
 
 class TellingClock(Clock):
@@ -98,7 +98,7 @@ class TellingClock(Clock):
         return model
 
 
-def _told(model: Any, start: float) -> dict[str, float]:
+def _timings(model: Any, start: float) -> dict[str, float]:
     """The figures of a training that began at a time."""
     whole = time.perf_counter() - start
     noted = json.loads(model.attr("clock"))
@@ -134,7 +134,7 @@ def _measure_dask(point: Point, params: dict[str, Any], rounds: int) -> dict[str
         dxgb.train(client, quiet, d, 1)
         start = time.perf_counter()
         clock = TellingClock()
-        return _told(dxgb.train(client, quiet, d, more, callbacks=[clock])["booster"], start)
+        return _timings(dxgb.train(client, quiet, d, more, callbacks=[clock])["booster"], start)
 
 
 def run(point: Point, method: str, rounds: int) -> dict[str, float]:

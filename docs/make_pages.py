@@ -57,7 +57,7 @@ tree and takes the plan below that fits it. The budget covers whichever plan it 
 - A number of rounds that you give is kept; the trees then follow `dp_epsilon` alone. `eta` and
   `max_bin` are kept too. Where you give a parameter of the trees ({trees}),
   only rounds and `eta` follow.
-- With `dp_n_public` the choice is public.
+- With `dp_public_num_rows` the choice is public.
 - A table of two classes with {columns} numeric columns, of whose cells less than {sparse:.0%} are
   neither 0 nor missing, has {after} rounds that
   [start from columns](accuracy.md#sparse-tables) (`dp_start="columns"`), if the strength times the
@@ -68,7 +68,7 @@ tree and takes the plan below that fits it. The budget covers whichever plan it 
 
 {table}
 
-The column "start" is `dp_eta_start`, which is 1 where you give `eta`. The strength is
+The column "start" is `dp_eta_warmup`, which is 1 where you give `eta`. The strength is
 n ε / (1 + ε/2) / (K − 1), of n rows and K classes (2 for binary labels and for regression)."""
 
 

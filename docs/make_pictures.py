@@ -169,7 +169,7 @@ def persons() -> None:
     names = {
         "default": "people (dp_privacy_id)",
         "one row of each": "a random row of each",
-        "group of all rows": "dp_group of the most rows",
+        "group of all rows": "dp_group_size of the most rows",
         "rows without a guarantee": "rows; people are not protected",
         "not private": "XGBoost without privacy",
     }
@@ -297,12 +297,12 @@ def budget() -> None:
     params = {"tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 0.5,
               "dp_delta": 1e-7}  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
-        book = xgb_dp.Budget(Path(folder) / "book.json", epsilon=1.5, delta=1e-6)
-        left = [book.remaining()]
+        budget = xgb_dp.Budget(Path(folder) / "budget.json", epsilon=1.5, delta=1e-6)
+        left = [budget.remaining()]
         try:
             while True:
-                book.train(params, data, 10)
-                left.append(book.remaining())
+                budget.train(params, data, 10)
+                left.append(budget.remaining())
         except xgb_dp.BudgetError:
             pass
     _, axes = plt.subplots(figsize=(6.4, 3.2), layout="constrained")

@@ -23,7 +23,7 @@ from .datasets import Dataset
 from .train import delta_of, report
 
 CONSTANT = "constant"
-LAW = "logistic"  # of our own default
+DISTRIBUTION = "logistic"  # of our own default
 INNER = 0.2
 MOST_ROUNDS = 2000
 PATIENCE = 50
@@ -34,9 +34,13 @@ GRID: tuple[dict[str, Any], ...] = (
     {"max_depth": 7},
 )
 TIMES: tuple[dict[str, Any], ...] = tuple(
-    {"max_depth": depth, "aft_loss_distribution": law, "aft_loss_distribution_scale": scale}
+    {
+        "max_depth": depth,
+        "aft_loss_distribution": distribution,
+        "aft_loss_distribution_scale": scale,
+    }
     for depth in (3, 5)
-    for law in ("normal", "logistic")
+    for distribution in ("normal", "logistic")
     for scale in (1.0, 1.5, 2.0)
 )
 # Columns are sampled and leaves are large, as on data with as much chance as these have.
@@ -188,11 +192,13 @@ def scores(
             "coverage_gap": losses.coverage_gap(test.y, quantiles, data.quantiles),
         }
     if data.event:
-        law = str(params.get("aft_loss_distribution", LAW))
+        distribution = str(params.get("aft_loss_distribution", DISTRIBUTION))
         scale = float(params.get("aft_loss_distribution_scale", 1.0))
         return {
             "concordance": losses.concordance(test.y, test.seen, predicted),
-            "survival_gap": losses.survival_gap(test.y, test.seen, np.log(predicted), law, scale),
+            "survival_gap": losses.survival_gap(
+                test.y, test.seen, np.log(predicted), distribution, scale
+            ),
         }
     return {
         "deviance": losses.DEVIANCES[data.objective](test.y, predicted),

@@ -92,11 +92,11 @@ def by_epsilon(table: Table, results: Means) -> list[str]:
         lines = []
         for name in dict.fromkeys(f.system for f in published):
             values = {f.epsilon: f for f in published if f.system == name}
-            texts = [
+            strings = [
                 number(values[e].mean, values[e].sd, DIGITS[metric]) if e in values else ""
                 for e in epsilons
             ]
-            lines.append([f"{name} (published)", *texts])
+            lines.append([f"{name} (published)", *strings])
         names = {k[1] for k in results if k[0] == dataset}
         for name in order(names, system_names(table)):
             values_here = [cell(table, dataset, results.get((dataset, name, e))) for e in epsilons]

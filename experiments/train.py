@@ -143,7 +143,7 @@ def parameters(
     if system.persons == "id":
         params["dp_privacy_id"] = parts.who_train
     elif system.persons == "group":
-        params["dp_group"] = data.most_rows
+        params["dp_group_size"] = data.most_rows
     params |= dict(system.params)
     if len(y) >= LARGE:
         params |= dict(system.large)

@@ -47,7 +47,7 @@ def _trained(kind: str, rounds: int = 3, data: dict[str, Any] | None = None, **c
 def _presets() -> Iterator[tuple[str, Call]]:
     for name, preset in PRESETS.items():
         pure = preset.params.get("dp_accountant") == "pure"
-        more: dict[str, Any] = {"dp_preset": name, "dp_epsilon": 8.0, "dp_n_public": 300}
+        more: dict[str, Any] = {"dp_preset": name, "dp_epsilon": 8.0, "dp_public_num_rows": 300}
         more |= {"dp_feature_bounds": _FEATURES, "dp_delta": 0.0 if pure else 1e-6}
         for kind in OBJECTIVE:
             for rounds in (1, 4):
@@ -76,7 +76,7 @@ def _layouts() -> Iterator[tuple[str, Call]]:
         margins = {"base_margin": margin}
         yield f"margins {kind}", partial(_trained, kind, data=margins, dp_base_margin=True)
         yield f"persons {kind}", partial(_trained, kind, dp_privacy_id=ids)
-        three = {"dp_privacy_id": ids, "dp_rows_per_person": 3}
+        three = {"dp_privacy_id": ids, "dp_max_rows_per_person": 3}
         yield f"three rows a person {kind}", partial(_trained, kind, **three)
         yield f"threads {kind}", partial(_trained, kind, nthread=2)
         yield f"open rounds {kind}", partial(_open, kind)

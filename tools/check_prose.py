@@ -131,7 +131,7 @@ def _prose(text: str) -> list[tuple[int, str]]:
     return lines
 
 
-def _texts(path: Path, text: str) -> list[tuple[int, str]]:
+def _strings(path: Path, text: str) -> list[tuple[int, str]]:
     """Line number and text of everything in a file that somebody reads as prose."""
     if path.suffix == ".md":
         return _prose(text)
@@ -146,7 +146,7 @@ def _texts(path: Path, text: str) -> list[tuple[int, str]]:
 
 def odd_phrases(path: Path, text: str, listed: dict[str, re.Pattern[str]]) -> Iterator[str]:
     """Phrases of the list in one file."""
-    parts = _texts(path, text)
+    parts = _strings(path, text)
     if path.suffix == ".md":  # a phrase may go over the end of a line
         whole = "\n".join(line for _, line in parts)
         numbers = [number for number, _ in parts]

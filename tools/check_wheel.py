@@ -21,8 +21,8 @@ _NEEDED = (
     "xgb_dp/py.typed",
     "xgb_dp/record/templates/model_card.md",
     "xgb_dp/record/templates/verification.schema.json",
-    "_xgb_dp_door.py",
-    "xgb_dp_door.pth",
+    "_xgb_dp_import_redirect.py",
+    "xgb_dp_import_redirect.pth",
     "_xgb_dp_xgboost/xgboost/__init__.py",
     "_xgb_dp_xgboost/xgboost/LICENSE",
 )
@@ -44,7 +44,13 @@ def faults(wheel: Path) -> list[str]:
     if damaged:
         out.append(f"{damaged} is damaged")
     tops = {name.split("/")[0] for name in names}
-    allowed = {"_xgb_dp_xgboost", "_xgb_dp_door.py", "xgb_dp_door.pth", "xgb_dp", "xgb_dp.libs"}
+    allowed = {
+        "_xgb_dp_xgboost",
+        "_xgb_dp_import_redirect.py",
+        "xgb_dp_import_redirect.pth",
+        "xgb_dp",
+        "xgb_dp.libs",
+    }
     strange = {top for top in tops - allowed if not top.endswith(".dist-info")}
     if strange:
         out.append(f"it would install {', '.join(sorted(strange))} beside what belongs to it")

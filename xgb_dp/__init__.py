@@ -12,7 +12,7 @@ libxgboost.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .engine.import_redirect import take_door, warn_if_stock
+from .engine.import_redirect import use_private_build, warn_if_stock
 from .engine.native import is_dp_build, private_xgboost
 from .errors import (
     BudgetError,
@@ -114,5 +114,5 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
-take_door()
+use_private_build()
 warn_if_stock()

@@ -24,7 +24,7 @@ from .mechanisms.sampling import SAMPLE_BITS
 
 _MIN_GRID_BITS, _MAX_GRID_BITS = 4, 20
 # The slope of log epsilon over log mu is about 1 for small mu and 2 for large mu.
-_STEEPEST, _STEEPEST_LOUD, _LOUD = 1.0, 2.0, math.log(10.0)
+_STEEPEST, _STEEPEST_LARGE, _LARGE = 1.0, 2.0, math.log(10.0)
 _LOWEST, _AIM, _HIGHEST = 0.998, 0.9994, 1.0  # certified epsilon / target
 _BELOW = -0.0015  # offset of the first log mu for families, whose curves are expensive
 
@@ -266,7 +266,7 @@ def _searched(
                 return plan
             log_ratio = math.log(max(ratio, 1e-300))
             if guess != last[0]:
-                steepest = _STEEPEST_LOUD if guess > _LOUD else _STEEPEST
+                steepest = _STEEPEST_LARGE if guess > _LARGE else _STEEPEST
                 slope = min(max((log_ratio - last[1]) / (guess - last[0]), 0.02), steepest)
             last = (guess, log_ratio)
             if ratio > _HIGHEST:

@@ -105,7 +105,7 @@ class BudgetError(PrivacyError):
     """
 
     what: str = ""  # for a failed budget: the problem
-    mend: str = ""  # and its fix
+    fix: str = ""  # and its fix
 
 
 class RowDomainError(PrivacyError):

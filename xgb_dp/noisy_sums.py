@@ -212,7 +212,7 @@ def release(
 class ColumnPlan:
     """Releases of column discovery and their noise, in units of 2**-shift counts; public."""
 
-    texts: int  # text columns
+    strings: int  # text columns
     numbers: int  # columns of numbers, dates included
     unit: str
     text_shift: int = 0
@@ -232,10 +232,10 @@ class ColumnPlan:
             out.append(
                 GaussianEvent("ranges", norm2, self.number_sigma2, touched, 1, unit=self.unit)
             )
-        if self.texts:
-            norm2, sigma2 = self.texts << (2 * self.text_shift), self.text_sigma2
+        if self.strings:
+            norm2, sigma2 = self.strings << (2 * self.text_shift), self.text_sigma2
             out.append(
-                GaussianEvent("categories", norm2, sigma2, self.texts, 1, unit=self.unit),
+                GaussianEvent("categories", norm2, sigma2, self.strings, 1, unit=self.unit),
             )
             out.append(
                 ThresholdEvent(
@@ -243,20 +243,24 @@ class ColumnPlan:
                     1 << self.text_shift,
                     sigma2,
                     self.threshold,
-                    self.texts,
+                    self.strings,
                     unit=self.unit,
                 )
             )
         return out
 
-    def check(self, texts: int, numbers: int, persons: Codes | None) -> None:
+    def check(self, strings: int, numbers: int, persons: Codes | None) -> None:
         """Refuse more columns than the plan charges, or another privacy unit."""
-        if texts > self.texts or numbers > self.numbers or (persons is None) != (self.unit == ROW):
+        if (
+            strings > self.strings
+            or numbers > self.numbers
+            or (persons is None) != (self.unit == ROW)
+        ):
             raise LedgerError(_MORE)
 
 
 @dataclass(frozen=True)
-class Texts:
+class Strings:
     """Release of a text column: noisy counts of the published strings and of missing cells."""
 
     counts: dict[str, float]
@@ -280,11 +284,11 @@ def votes(persons: Codes) -> Ints:
     return order[first]
 
 
-def release_texts(
+def release_strings(
     plan: ColumnPlan,
     columns: Mapping[str, tuple[Ints, Sequence[str]]],
     persons: Codes | None = None,
-) -> dict[str, Texts]:
+) -> dict[str, Strings]:
     """Release each column's noisy counts of missing cells, and of strings that reach the threshold.
 
     A column consists of the string code of each row, -1 for a missing cell, and the strings. Only
@@ -294,20 +298,20 @@ def release_texts(
     _check_rows((codes for codes, _ in columns.values()), persons)
     unit = 1 << plan.text_shift
     released = {}
-    for name, (codes, texts) in columns.items():
+    for name, (codes, strings) in columns.items():
         voted = codes if persons is None else codes[votes(persons)]
-        exact = np.bincount(voted + 1, minlength=len(texts) + 1).astype(np.int64) * unit
+        exact = np.bincount(voted + 1, minlength=len(strings) + 1).astype(np.int64) * unit
         noisy = exact + discrete_gaussian(plan.text_sigma2, len(exact))
         # Strings without rows are not published: they may come from rows outside of this data.
         shown = [
             (int(count), text)
-            for count, rows, text in zip(noisy[1:], exact[1:], texts, strict=True)
+            for count, rows, text in zip(noisy[1:], exact[1:], strings, strict=True)
             if rows and count >= plan.threshold
         ]
         # Sort by noisy counts: the original order would reveal the order of the rows.
         shown.sort(key=lambda pair: (-pair[0], pair[1]))
         counts = {text: count / unit for count, text in shown}
-        released[name] = Texts(counts, float(noisy[0]) / unit)
+        released[name] = Strings(counts, float(noisy[0]) / unit)
     return released
 
 

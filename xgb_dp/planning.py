@@ -27,7 +27,7 @@ from .mechanisms.splits import finest_grid, plan_range
 from .request.budget_shares import shares_of
 from .request.default_plans import is_sparse, position, settings_of_sizes
 from .request.params import PARAMETERS
-from .request.schema import whole_weights
+from .request.schema import integer_weights
 from .request.settings import Settings
 
 
@@ -63,7 +63,7 @@ def draft(s: Settings, *, counts: bool = False, presence: bool = False) -> dict[
         "num_class": s.trees_per_round,
         "rounds": s.rounds,
         "cyclic_features": s["dp_feature_order"] == "cyclic",
-        "feature_weights": whole_weights(s.schema.weights),
+        "feature_weights": integer_weights(s.schema.weights),
         "sampling_num": s.sampling_num,
         "masking": s.masking.to_json(),
         "grid_bits": finest_grid(s["dp_score"], s.row_bound, s["dp_score_clip"], **places),
@@ -163,7 +163,7 @@ def public_inputs(s: Settings) -> dict[str, Any]:
     out: dict[str, Any] = {
         "objective": s["objective"],
         **s.privacy_unit.to_record(),
-        "rows_per_person": s["dp_rows_per_person"] if s.unit == PERSON else None,
+        "max_rows_per_person": s["dp_max_rows_per_person"] if s.unit == PERSON else None,
         "columns": s.schema.width,
         "private_candidates": s.private_features,
         "public_cuts": [n for n, f in named if f.kind == "cuts"],
@@ -173,7 +173,7 @@ def public_inputs(s: Settings) -> dict[str, Any]:
         "classes": s.classes or None,
         "target_bounds": _bounds(s),
         "exposure_bounds": list(s.exposures) if s.exposures is not None else None,
-        "n_public": s["dp_n_public"],
+        "public_num_rows": s["dp_public_num_rows"],
         "max_weight": s["dp_max_weight"] or s.row_bound.max_weight or None,
         **{name: without_reals(s[name]) for name in s.objective.parameters},
         "own_objective": None if s["dp_objective"] is None else s["dp_objective"].to_record(),
@@ -273,7 +273,7 @@ class Family:
 
 def calibrated(settings: Settings) -> Prepared:
     """Plan and calibrate a training with checked settings. Reads no rows."""
-    target = settings.epsilon, settings.delta, settings["dp_accountant"], settings["dp_group"]
+    target = settings.epsilon, settings.delta, settings["dp_accountant"], settings["dp_group_size"]
     limits, variants = settings_of_sizes(settings)
     several = len(variants) > 1
     presence = several and variants[-1].starts_from_columns

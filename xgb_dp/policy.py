@@ -34,16 +34,16 @@ from .record.ledger import checksum
 from .record.ledger_model import Ledger
 from .request.names import check_names, flatten, read_one
 
-_KEYS = {"unit", "epsilon", "delta", "total_epsilon", "total_delta", "book", "schema"}
+_KEYS = {"unit", "epsilon", "delta", "total_epsilon", "total_delta", "budget", "schema"}
 _CLAIMS = {
     "public evals": ("dp_public_evals",),
     "public rows": ("dp_public_data", "dp_public_model"),
     "own objectives": ("dp_objective",),
 }
-_ALLOW = (*_CLAIMS, "looks", "exact errors")
+_ALLOW = (*_CLAIMS, "discoveries", "exact errors")
 _DECLARING = (
     "objective", "num_class", "dp_classes", "dp_target_bounds", "dp_exposure_bounds",
-    "dp_base_margin", "dp_max_weight", "dp_n_public", "dp_categories", "dp_feature_bounds",
+    "dp_base_margin", "dp_max_weight", "dp_public_num_rows", "dp_categories", "dp_feature_bounds",
     "dp_feature_cuts",
 )  # fmt: skip
 """Parameters that describe rows; whether a row fits them reveals something about it."""
@@ -58,7 +58,7 @@ class Policy:
     id: str | None  # the id column
     target: tuple[float, float]  # limit of (epsilon, delta) for a model and its earlier trainings
     total: tuple[float, float]  # limit of (epsilon, delta) for the budget
-    book: Path
+    budget: Path
     domain: Domain
     allow: tuple[str, ...]
     csv: Csv  # format of files of rows
@@ -105,19 +105,19 @@ class Policy:
             name,
             parse_target(given["epsilon"], given["delta"]),
             parse_target(given["total_epsilon"], given["total_delta"]),
-            path.parent / str(given["book"]),
+            path.parent / str(given["budget"]),
             replace(domain, privacy_id=name, drop=(), discovered=None),
             allow,
             Csv.from_mapping(check_mapping("`csv` must be a mapping", given.get("csv", {}))),
             checksum(dict(given)),
         )
 
-    def check_book(self, book: Any) -> None:
+    def check_budget(self, budget: Any) -> None:
         """Refuse another budget than the policy's, or one with a larger total."""
-        if book.path != self.book.resolve():
+        if budget.path != self.budget.resolve():
             raise self.unbooked()
-        larger = book.epsilon > self.total[0] or book.delta > self.total[1]
-        if larger or book.unit.name != self.unit:
+        larger = budget.epsilon > self.total[0] or budget.delta > self.total[1]
+        if larger or budget.unit.name != self.unit:
             raise BudgetError(
                 "The book that the policy names has a larger total than the policy, or is for "
                 "another unit. Nothing was released. Its holder has to make it by `xgb-dp budget` "
@@ -127,7 +127,7 @@ class Policy:
     def unbooked(self) -> BudgetError:
         """The error for a release without the policy's budget."""
         return BudgetError(
-            f"The policy of these rows has every release drawn on its book {self.book.name!r}. "
+            f"The policy of these rows has every release drawn on its book {self.budget.name!r}. "
             "Nothing was released. Train by xgb_dp.Budget(book).train, or pass `budget` with that "
             "book. Trainings on a cluster are refused: its workers would not be booked."
         )

@@ -49,7 +49,7 @@ class Setting:
         high: Highest value.
         epsilon: None for stock XGBoost.
         preset: Of a published system; "default" is ours.
-        rows_per_person: Rows with one id, all of which are protected; None where a row is.
+        max_rows_per_person: Rows with one id, all of which are protected; None where a row is.
     """
 
     task: Task
@@ -59,7 +59,7 @@ class Setting:
     high: Floats
     epsilon: float | None = None
     preset: str = "default"
-    rows_per_person: int | None = None
+    max_rows_per_person: int | None = None
 
     @property
     def eta(self) -> float:
@@ -89,8 +89,8 @@ class Setting:
         }
         if self.task.is_regression:
             params["dp_target_bounds"] = self.target_bounds
-        if self.rows_per_person is not None:
-            params["dp_privacy_id"] = rows // self.rows_per_person
+        if self.max_rows_per_person is not None:
+            params["dp_privacy_id"] = rows // self.max_rows_per_person
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # epsilon above 10
             return xgb.train(params, matrix)
@@ -159,7 +159,7 @@ def attacked(
     for e in epsilons:
         trainers[f"private, epsilon {e:g}"] = {"epsilon": e}
         if "persons" in also:
-            of_persons = {"epsilon": e, "rows_per_person": 4}
+            of_persons = {"epsilon": e, "max_rows_per_person": 4}
             trainers[f"private, persons of 4 rows, epsilon {e:g}"] = of_persons
         if "published" in also and not task.is_regression:
             trainers |= {

@@ -72,7 +72,7 @@ def trained(s: Setting, rows: Any) -> Any:
     return model.fit(s.x[rows], s.y[rows].astype(int))
 
 
-def told(
+def reconstructed(
     s: Setting, model: Any, member: Any, held_out: Any, *, only_structure: bool
 ) -> Iterator[tuple[str, float]]:
     """The figures of all attacks on a model."""
@@ -117,7 +117,7 @@ def attacked(task: Task, splits: int, epsilons: list[float]) -> Iterator[tuple[s
             member, held_out = np.array_split(np.random.default_rng(split).permutation(len(s.y)), 2)
             model = trained(s, held_out if name == CONTROL else member)
             control = name == CONTROL
-            for figure, value in told(s, model, member, held_out, only_structure=control):
+            for figure, value in reconstructed(s, model, member, held_out, only_structure=control):
                 yield task.name, name, str(split), figure, f"{value:.4f}"
 
 

@@ -29,13 +29,13 @@ def attacked(task: Task, splits: int, epsilon: float | None) -> Iterator[tuple[s
     """The lines of a table and a trainer."""
     s = setting_of(task, epsilon)
     rows = np.arange(len(s.y))
-    coins = np.random.default_rng(0).random((splits + OTHERS, len(rows))) < 0.5
-    margins = np.array([s.margins(s.train(rows[seen]), rows) for seen in coins])
+    assignments = np.random.default_rng(0).random((splits + OTHERS, len(rows))) < 0.5
+    margins = np.array([s.margins(s.train(rows[seen]), rows) for seen in assignments])
     most = membership.allowed(np.inf if epsilon is None else epsilon, DELTA)
     name = "stock" if epsilon is None else f"private, epsilon {epsilon:g}"
     for split in range(splits):
         least = membership.ratios(
-            margins[split], margins[splits:], coins[splits:], s.y, coins[split]
+            margins[split], margins[splits:], assignments[splits:], s.y, assignments[split]
         )
         for figure, value in zip(FIGURES, (least[0], most[0], least[1], most[1]), strict=True):
             yield task.name, name, str(split), figure, f"{value:.4f}"

@@ -13,13 +13,13 @@ import numpy.typing as npt
 
 from .forest import Leaf, Model
 
-__all__ = ["Told", "found", "single_rows"]
+__all__ = ["Reconstruction", "found", "single_rows"]
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Told:
+class Reconstruction:
     """What the file says about a row.
 
     Attributes:
@@ -31,16 +31,16 @@ class Told:
     target: float
 
 
-def single_rows(model: Model, eta: float, penalty: float = 1.0) -> list[Told]:
+def single_rows(model: Model, eta: float, penalty: float = 1.0) -> list[Reconstruction]:
     """Rows that are alone in a leaf of the first tree, as far as the file tells."""
     return [
-        Told(leaf, model.margin + leaf.value / eta * (leaf.hessian + penalty))
+        Reconstruction(leaf, model.margin + leaf.value / eta * (leaf.hessian + penalty))
         for leaf in model.trees[0]
         if round(leaf.hessian) == 1
     ]
 
 
-def found(claims: list[Told], x: Floats, y: Floats, width: float) -> int:
+def found(claims: list[Reconstruction], x: Floats, y: Floats, width: float) -> int:
     """How many of them are right: a row in the leaf has that target.
 
     Args:

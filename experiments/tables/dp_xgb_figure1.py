@@ -92,11 +92,11 @@ def block(results: Means, eps0: float, names: dict[str, str], rows: list[str]) -
     lines = []
     for row in rows:
         values = {n: results.get((row, f"{kind} {n}", eps0)) for n in names}
-        texts = ["" if v is None else f"{v.mean:.4g}" for v in values.values()]
+        strings = ["" if v is None else f"{v.mean:.4g}" for v in values.values()]
         ours, line = values["rdp"], values["zCDP"]
-        texts.append(f"{line.mean / ours.mean:.3f}" if line and ours else "")
-        if any(texts):
-            lines.append([row, *texts])
+        strings.append(f"{line.mean / ours.mean:.3f}" if line and ours else "")
+        if any(strings):
+            lines.append([row, *strings])
     return grid(["", *names.values(), "zCDP / theorem 1"], lines) if lines else []
 
 

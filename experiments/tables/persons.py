@@ -29,7 +29,7 @@ TABLE = Table(
     systems=(
         system(DEFAULT.name, "id"),
         *(
-            replace(system(f"{k:g} rows a person", "id"), params={"dp_rows_per_person": k})
+            replace(system(f"{k:g} rows a person", "id"), params={"dp_max_rows_per_person": k})
             for k in ROWS_PER_PERSON
         ),
         system("average of the rows", "average"),
@@ -45,10 +45,10 @@ TABLE = Table(
     delta=1e-6,
     notes=(
         '`default` is told whom each row belongs to (`dp_privacy_id`); "K rows a person" has '
-        "`dp_rows_per_person=K` besides. Average: weights of 1 over the rows of the person, whose "
-        "guarantee is that of a row; its sums would have that of a person, its counts not. One "
-        "row: drawn beforehand, at random. Group: `dp_group` of the most rows that a person has, "
-        f"{PATIENTS.most_rows} and {VISITS.most_rows}.",
+        "`dp_max_rows_per_person=K` besides. Average: weights of 1 over the rows of the person, "
+        "whose guarantee is that of a row; its sums would have that of a person, its counts not. "
+        "One row: drawn beforehand, at random. Group: `dp_group_size` of the most rows that a "
+        f"person has, {PATIENTS.most_rows} and {VISITS.most_rows}.",
         f"{PATIENTS.name}: {PATIENTS.file}, any readmission; 71,518 persons, of whom 77% have one "
         f"row. {VISITS.name}: generated, {VISITS.size[0]:,} persons with 1 to {VISITS.most_rows:,} "
         "rows (log-normal), about 100,000 altogether, with effects of rows and of persons.",

@@ -29,18 +29,18 @@ STEPS = (2.0, 8.0, 32.0)
 LINEAR = "logistic regression"
 
 
-def texts(kind: str, rows: int, columns: int) -> Dataset:
+def strings(kind: str, rows: int, columns: int) -> Dataset:
     """A generated table."""
     return Dataset(f"{kind}, {columns:,} columns", generate=kind, size=(rows, columns))
 
 
 TASKS = (
     WEBDATA,
-    texts("few words", 20_000, 1_000),
-    texts("many words", 20_000, 1_000),
-    texts("topics", 20_000, 1_000),
-    texts("presence", 20_000, 1_000),
-    texts("few words", 40_000, 10_000),
+    strings("few words", 20_000, 1_000),
+    strings("many words", 20_000, 1_000),
+    strings("topics", 20_000, 1_000),
+    strings("presence", 20_000, 1_000),
+    strings("few words", 40_000, 10_000),
 )
 
 

@@ -17,7 +17,7 @@ PageFile::PageFile(std::string const& prefix) : prefix_{prefix} {
   auto name = prefix + ".dp_bins.page.XXXXXX";
   file_ = mkostemp(name.data(), O_CLOEXEC);  // readable by this user alone
   auto error = errno;                        // what builds the message may change it
-  CHECK(file_ >= 0) << "Cannot create `" << name << "`: " << std::strerror(error) << "." << kMend;
+  CHECK(file_ >= 0) << "Cannot create `" << name << "`: " << std::strerror(error) << "." << kFix;
   bool nameless = unlink(name.c_str()) == 0;
   error = errno;
   CHECK(nameless) << "Cannot take the name off `" << name << "`: " << std::strerror(error) << ".";
@@ -40,7 +40,7 @@ void PageFile::Reserve(std::uint64_t n_bytes) {
   int error = errno;
 #endif  // defined(__linux__)
   CHECK(room) << "There is no room for binned rows below `" << prefix_
-              << "`: " << std::strerror(error) << "." << kMend;
+              << "`: " << std::strerror(error) << "." << kFix;
   auto first = this->Map(0, 1);
 }
 
@@ -55,7 +55,7 @@ std::uint64_t PageFile::Append(std::uint8_t const* bytes, std::size_t n_bytes) {
       continue;
     }
     CHECK(n > 0) << "Cannot write a page of binned rows below `" << prefix_
-                 << "`: " << std::strerror(error) << "." << kMend;
+                 << "`: " << std::strerror(error) << "." << kFix;
     done += static_cast<std::size_t>(n);
   }
   end_ = begin + n_bytes;
@@ -69,7 +69,7 @@ std::shared_ptr<std::uint8_t const> PageFile::Map(std::uint64_t begin, std::size
   auto* at = mmap(nullptr, n_bytes, PROT_READ, MAP_SHARED, file_, static_cast<off_t>(begin));
   auto error = errno;
   CHECK(at != MAP_FAILED) << "Cannot map a page of binned rows: " << std::strerror(error) << "."
-                          << kMend;
+                          << kFix;
   return {static_cast<std::uint8_t const*>(at), [at, n_bytes](auto) { munmap(at, n_bytes); }};
 }
 

@@ -41,7 +41,7 @@ class PageFile {
 
   // A multiple of every system's page size, and of the allocation granularity of Windows.
   static constexpr std::uint64_t kAlignment = std::uint64_t{1} << 16;
-  static constexpr char kMend[] =
+  static constexpr char kFix[] =
       " Binned rows are kept where `cache_prefix` of the DataIter points to: choose a folder with "
       "room for a byte for each cell of the data, or two with many bins or categories.";
 

@@ -47,7 +47,7 @@ PageFile::PageFile(std::string const& prefix) : prefix_{prefix} {
     error = GetLastError();
   }
   CHECK(file_ != INVALID_HANDLE_VALUE)
-      << "Cannot create `" << name << "`: " << Reason(error) << "." << kMend;
+      << "Cannot create `" << name << "`: " << Reason(error) << "." << kFix;
 }
 
 PageFile::~PageFile() { CloseHandle(file_); }
@@ -61,7 +61,7 @@ void PageFile::Reserve(std::uint64_t n_bytes) {
   bool room = SetFilePointerEx(file_, size, nullptr, FILE_BEGIN) != 0 && SetEndOfFile(file_) != 0;
   auto error = GetLastError();
   CHECK(room) << "There is no room for binned rows below `" << prefix_ << "`: " << Reason(error)
-              << "." << kMend;
+              << "." << kFix;
   auto first = this->Map(0, 1);
 }
 
@@ -76,7 +76,7 @@ std::uint64_t PageFile::Append(std::uint8_t const* bytes, std::size_t n_bytes) {
     bool written = WriteFile(file_, bytes + done, n_now, &n, &at) != 0 && n > 0;
     auto error = GetLastError();
     CHECK(written) << "Cannot write a page of binned rows below `" << prefix_
-                   << "`: " << Reason(error) << "." << kMend;
+                   << "`: " << Reason(error) << "." << kFix;
     done += n;
   }
   end_ = begin + n_bytes;
@@ -95,7 +95,7 @@ std::shared_ptr<std::uint8_t const> PageFile::Map(std::uint64_t begin, std::size
     error = GetLastError();
     CloseHandle(mapping);  // the view keeps it
   }
-  CHECK(at != nullptr) << "Cannot map a page of binned rows: " << Reason(error) << "." << kMend;
+  CHECK(at != nullptr) << "Cannot map a page of binned rows: " << Reason(error) << "." << kFix;
   return {static_cast<std::uint8_t const*>(at), [at](auto) { UnmapViewOfFile(at); }};
 }
 

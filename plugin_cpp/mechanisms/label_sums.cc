@@ -33,7 +33,7 @@ LabelRange ReadRange(JsonReader const& in, std::string const& name) {
 std::size_t ReadCount(JsonReader const& in) { return in.Int("num_class", 2, 1 << 20); }
 
 Json CountRows(Request const& request) {
-  CHECK(!request.in.Has("n_public"));
+  CHECK(!request.in.Has("public_num_rows"));
   return request.Noisy(request.Sum(1, [&](std::size_t, auto&& add) { add(0, request.One()); }));
 }
 
@@ -75,7 +75,7 @@ Json CountCells(Request const& request) {
  */
 std::vector<LocalInt> SumLabels(Request const& request, std::vector<LabelRange> const& ranges,
                                 bool times, std::optional<LabelRange> exposures) {
-  bool counts_rows = !request.in.Has("n_public");
+  bool counts_rows = !request.in.Has("public_num_rows");
   auto n_rows = request.Info().num_row_;
   auto labels = request.Info().labels.HostView();
   auto first_times = request.Info().labels_lower_bound_.ConstHostSpan();
@@ -191,7 +191,7 @@ std::string ReleaseBeforeTrees(Context const* ctx, std::shared_ptr<DMatrix> cons
   auto person_level = in.Enum<bool>("unit", kUnits);
   auto plan_id = in.Text("plan_id");
   auto masking = ReadMasking(in.Part("masking"));
-  CHECK(!in.Has("columns") || (kind.reads_columns && !in.Has("n_public") && !person_level));
+  CHECK(!in.Has("columns") || (kind.reads_columns && !in.Has("public_num_rows") && !person_level));
   CHECK((persons != nullptr) == person_level)
       << "The request before the trees and the DMatrix disagree on the unit of privacy: give the "
          "ids of persons as `dp_privacy_id`.";

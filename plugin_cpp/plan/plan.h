@@ -102,7 +102,7 @@ struct LeafPlan : private JsonReader {
   std::uint64_t scale;   // scale of Laplace noise
   bool geometric_clip = Bool("geometric_clip");  // kOutput: clip to (1 - eta)^t, where C = 1
   double eta = Real("eta", 0.0, 1e6);
-  double eta_start = Real("eta_start", 1e-3, 1.0);  // rate of the first round over the last
+  double eta_warmup = Real("eta_warmup", 1e-3, 1.0);  // rate of the first round over the last
   double lambda = Real("lambda", 0.0, 1e12);
   double alpha = Real("alpha", 0.0, 1e12);
   double max_delta_step = Real("max_delta_step", 0.0, 1e12);  // 0: no clip
@@ -222,7 +222,7 @@ struct Plan : private JsonReader {
    */
   [[nodiscard]] double Step(std::int32_t round) const {
     double to_go = rounds > 1 ? static_cast<double>(rounds - 1 - round) / (rounds - 1) : 0.0;
-    return leaf.eta * (1.0 - (1.0 - leaf.eta_start) * to_go) / parallel_trees;
+    return leaf.eta * (1.0 - (1.0 - leaf.eta_warmup) * to_go) / parallel_trees;
   }
   [[nodiscard]] bool IsSampled() const { return sampling_num < kSampleAll; }
   /** @brief Whether a round reads only some of the rows. */

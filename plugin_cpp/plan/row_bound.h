@@ -69,7 +69,7 @@ struct RowBound : private JsonReader {
   double target_upper = Real("target_upper", target_lower);
   bool unit_hessian = Bool("unit_hessian");  // gradient boosting: Hessians are weights
   // K, the bound of a person in rows.
-  double rows_per_person = Real("rows_per_person", 1.0, person_level ? kMaxRowsPerPerson : 1.0);
+  double max_rows_per_person = Real("max_rows_per_person", 1.0, person_level ? kMaxRowsPerPerson : 1.0);
 
   RowBound(JsonReader const& in, bool person_level, std::int64_t grid_bits, bool clamp_target)
       : JsonReader{in},
@@ -89,7 +89,7 @@ struct RowBound : private JsonReader {
    * @brief The largest contribution of a unit of privacy to sum |q_g| and to sum q_h: B or K B, and
    *        the same multiple of the largest q_h.
    */
-  [[nodiscard]] std::int64_t MaxGradientSum() const { return this->OnGrid(rows_per_person); }
+  [[nodiscard]] std::int64_t MaxGradientSum() const { return this->OnGrid(max_rows_per_person); }
   [[nodiscard]] std::int64_t MaxHessianSum() const {
     return MaxGradientSum() * MaxHessian() / Unit();
   }

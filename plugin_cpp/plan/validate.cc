@@ -57,7 +57,7 @@ void CheckRowBound(Plan const& plan) {
           "a unit of weights needs a bound of weights.");
   static_cast<void>(plan.row_bound.MaxHessian());  // throws if it does not fit
   Require(static_cast<std::uint64_t>(plan.row_bound.MaxGradientSum()) < kMaxScoreRange,
-          "`rows_per_person` does not fit the grid.");
+          "`max_rows_per_person` does not fit the grid.");
   // As doubles, before any integer can overflow.
   auto gradient = static_cast<double>(plan.row_bound.MaxGradientSum());
   auto hessian = plan.row_bound.IsBall() && !plan.leaf.spread
@@ -124,7 +124,7 @@ void CheckLeaves(Plan const& plan) {
   Require(
       (!output && plan.score != Score::kGain) || RowQuantiser{plan.row_bound}(0.0, 1.0).second >= 1,
       "`hessian_weight` is too small: on the grid of gradients a row counts nothing.");
-  Require(!plan.leaf.geometric_clip || plan.leaf.eta_start == 1.0,
+  Require(!plan.leaf.geometric_clip || plan.leaf.eta_warmup == 1.0,
           "the geometric clip follows one learning rate of all rounds.");
   // Up to here the arithmetic of output perturbation is accurate enough.
   Require(!output || plan.leaf.min_child_weight + plan.leaf.lambda <= 1048576.0,

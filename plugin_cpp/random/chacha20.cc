@@ -78,7 +78,7 @@ std::int64_t ProcessId() {
 #endif  // defined(_WIN32)
 }
 
-constexpr char kMend[] =
+constexpr char kFix[] =
     " Noise from any other source could be guessed. Let the process ask the operating system for "
     "random bytes: a sandbox or a container's filter of system calls usually forbids it.";
 
@@ -180,7 +180,7 @@ ChaChaKey SystemKey() {
                                       BCRYPT_USE_SYSTEM_PREFERRED_RNG);
   if (status < 0) {
     LOG(FATAL) << "No random key for private noise: BCryptGenRandom failed with " << status
-               << ". Nothing was trained." << kMend;
+               << ". Nothing was trained." << kFix;
   }
 #elif defined(__linux__)
   std::size_t filled = 0;
@@ -191,13 +191,13 @@ ChaChaKey SystemKey() {
       filled += static_cast<std::size_t>(n);
     } else if (n == 0 || errno != EINTR) {
       LOG(FATAL) << "No random key for private noise: getrandom failed: " << std::strerror(errno)
-                 << ". Nothing was trained." << kMend;
+                 << ". Nothing was trained." << kFix;
     }
   }
 #else
   if (getentropy(key.data(), key.size()) != 0) {
     LOG(FATAL) << "No random key for private noise: getentropy failed: " << std::strerror(errno)
-               << ". Nothing was trained." << kMend;
+               << ". Nothing was trained." << kFix;
   }
 #endif  // defined(_WIN32)
   return key;

@@ -203,7 +203,7 @@ std::shared_ptr<MaskedSums> FindSums(std::string const& id, bool take) {
   auto& kept = ThreadSums();
   CHECK(kept.sums && kept.id == id)
       << "The workers have agreed on no keys for this masked training: call `xgboost.train` with "
-         "`dp_secure_sum` on every worker, in the thread that has joined the communicator.";
+         "`dp_secure_aggregation` on every worker, in the thread that has joined the communicator.";
   auto sums = kept.sums;
   if (take) {
     DropSums();

@@ -72,17 +72,19 @@ class Composed:
         kept = loss > -most
         cells = np.floor(np.minimum(loss[kept], most) / step).astype(int)
         span = int(cells.max() - cells.min()) * count + 1
-        law = np.bincount(cells - cells.min(), weights=p[kept], minlength=span)
+        distribution = np.bincount(cells - cells.min(), weights=p[kept], minlength=span)
         n = 1 << span.bit_length()
-        law = np.maximum(np.fft.irfft(np.fft.rfft(law, n) ** count, n)[:span], 0.0)
+        distribution = np.maximum(
+            np.fft.irfft(np.fft.rfft(distribution, n) ** count, n)[:span], 0.0
+        )
         first = int(cells.min()) * count
         positive = max(0, -first)  # only losses above an epsilon count, which is not negative
         self.loss = (first + np.arange(positive, span)) * step
-        self.law = law[positive:]
+        self.distribution = distribution[positive:]
 
     def delta(self, epsilon):
         over = self.loss > epsilon
-        return float(np.sum(self.law[over] * -np.expm1(epsilon - self.loss[over])))
+        return float(np.sum(self.distribution[over] * -np.expm1(epsilon - self.loss[over])))
 
     def epsilon(self, delta):
         """The largest grid point at which the curve is above delta; 0 where none is."""

@@ -175,9 +175,9 @@ def test_bad_queries(name):
 @pytest.mark.parametrize(("epsilon", "count"), [(0.01, 400), (0.1, 50), (0.7, 6), (4.0, 2)])
 def test_laplace_against_dp_accounting(epsilon, count):
     pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
-    law = pld.from_laplace_mechanism(1 / epsilon, value_discretization_interval=1e-4)
+    distribution = pld.from_laplace_mechanism(1 / epsilon, value_discretization_interval=1e-4)
     for delta in (1e-9, 1e-5):
-        want = law.self_compose(count).get_epsilon_for_delta(delta)
+        want = distribution.self_compose(count).get_epsilon_for_delta(delta)
         got = make_accountant("exact", [laplace(epsilon, count)]).get_epsilon(delta)
         assert want * (1 - 1e-3) <= got <= want * (1 + 1e-3)
     pure = make_accountant("pure", [laplace(epsilon, count)]).get_epsilon(0.0)

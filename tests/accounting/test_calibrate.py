@@ -178,9 +178,9 @@ def test_every_accountant_certifies_its_plans(name, epsilon, group):
     plan = calibrate(*releases(), epsilon, 1e-6, name, group)
     assert 0.998 * epsilon <= plan.epsilon <= epsilon
     assert make_accountant(name, plan.events).get_epsilon(1e-6, group) == plan.epsilon
-    books = ExactAccountant(plan.events)
-    assert books.get_epsilon(1e-6, group) <= epsilon
-    assert group == 1 or books.get_epsilon(1e-6) < epsilon / group
+    accountant = ExactAccountant(plan.events)
+    assert accountant.get_epsilon(1e-6, group) <= epsilon
+    assert group == 1 or accountant.get_epsilon(1e-6) < epsilon / group
     exact = calibrate(*releases(), epsilon, 1e-6, group=group)
     assert name == "exact" or plan["leaves"].sigma2 > exact["leaves"].sigma2
 

@@ -62,8 +62,8 @@ def test_the_dearest_plan_counts() -> None:
 
 def test_less_noise_is_refuted() -> None:
     claim = make_accountant("exact", [LEAVES, SPLITS]).get_epsilon(DELTA)
-    louder = GaussianEvent("leaves", 1 << 30, 63 << 30, 3, 20)
-    assert certify(ledger([louder, SPLITS]), DELTA).lower > claim
+    costlier = GaussianEvent("leaves", 1 << 30, 63 << 30, 3, 20)
+    assert certify(ledger([costlier, SPLITS]), DELTA).lower > claim
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def plain(size: float = 1.0) -> ChoiceEvent:
 
 
 @lru_cache
-def law(sigma2: int, shift: int) -> np.ndarray:
+def distribution(sigma2: int, shift: int) -> np.ndarray:
     """Discrete Gaussian noise around a shift, on a range that holds all but 1e-20 of it."""
     k = np.arange(-10 * math.isqrt(sigma2) - 40, 10 * math.isqrt(sigma2) + 41)
     mass = np.exp(-((k - shift) ** 2) / (2.0 * sigma2))
@@ -64,7 +64,9 @@ def pairs(event: Event) -> list[tuple[np.ndarray, np.ndarray]]:
     if isinstance(event, GaussianEvent):
         shift = math.isqrt(event.sensitivity2)
         assert shift**2 == event.sensitivity2
-        return [(law(event.sigma2, 0), law(event.sigma2, s)) for s in (shift, -shift)]
+        return [
+            (distribution(event.sigma2, 0), distribution(event.sigma2, s)) for s in (shift, -shift)
+        ]
     assert isinstance(event, ExponentialEvent)
     out = []
     for t in np.linspace(0.0, event.eps0, 41):
@@ -133,33 +135,33 @@ def test_pure_covers_the_worst_strategy():
 
 def test_gaussian_plans_have_a_closed_form():
     choice = ChoiceEvent((gaussian(0.3),), ((gaussian(1.0),), (gaussian(0.7),)))
-    books = make_accountant("exact", [choice])
+    accountant = make_accountant("exact", [choice])
     for epsilon in (0.5, 2.0, 4.0):
         exact = gaussian_delta(epsilon, math.hypot(0.3, 1.0))
-        assert exact <= books.get_delta(epsilon) <= exact * 1.02
+        assert exact <= accountant.get_delta(epsilon) <= exact * 1.02
 
 
 @pytest.mark.parametrize("size", [0.05, 0.25, 1.0])
 def test_a_choice_costs_little_more_than_its_worst_plan(size):
     choice = plain(size)
-    books = make_accountant("exact", [choice])
+    accountant = make_accountant("exact", [choice])
     for delta in (1e-4, 1e-6, 1e-10):
         each = [make_accountant("exact", way).get_epsilon(delta) for way in choice.ways]
-        assert max(each) * (1.0 - 1e-4) <= books.get_epsilon(delta) <= max(each) * 1.003
+        assert max(each) * (1.0 - 1e-4) <= accountant.get_epsilon(delta) <= max(each) * 1.003
 
 
 def test_epsilon_and_delta_belong_together():
-    books = make_accountant("exact", [plain()])
-    epsilons = [books.get_epsilon(d) for d in (1e-2, 1e-4, 1e-6, 1e-8, 1e-12)]
+    accountant = make_accountant("exact", [plain()])
+    epsilons = [accountant.get_epsilon(d) for d in (1e-2, 1e-4, 1e-6, 1e-8, 1e-12)]
     assert epsilons == sorted(epsilons)
     for delta in (1e-3, 1e-6, 1e-9):
-        epsilon = books.get_epsilon(delta)
-        assert delta * 0.99 <= books.get_delta(epsilon) <= delta * 1.01
-    assert books.get_epsilon(1.0) == 0.0
-    assert books.get_epsilon(0.0) == math.inf
-    assert 0.0 < books.get_epsilon(1e-300) < math.inf
-    assert books.get_delta(math.inf) == 0.0
-    assert 0.0 < books.get_delta(0.0) < 1.0
+        epsilon = accountant.get_epsilon(delta)
+        assert delta * 0.99 <= accountant.get_delta(epsilon) <= delta * 1.01
+    assert accountant.get_epsilon(1.0) == 0.0
+    assert accountant.get_epsilon(0.0) == math.inf
+    assert 0.0 < accountant.get_epsilon(1e-300) < math.inf
+    assert accountant.get_delta(math.inf) == 0.0
+    assert 0.0 < accountant.get_delta(0.0) < 1.0
 
 
 @pytest.mark.parametrize("name", ["exact", "rdp", "gdp", "classic"])
@@ -179,14 +181,14 @@ def test_a_plan_more_never_costs_less(name, group):
 def test_with_other_releases(group):
     """Before or after, and several choices: at least what any way through them costs."""
     choice, other = plain(0.4), (selections(0.05, 30), gaussian(0.5))
-    books = make_accountant("exact", [*other, choice, choice])
-    value = books.get_epsilon(1e-6, group)
+    accountant = make_accountant("exact", [*other, choice, choice])
+    value = accountant.get_epsilon(1e-6, group)
     for one, two in combinations_with_replacement(choice.ways[::2], 2):
         way = make_accountant("exact", [*other, *one, *two])
         epsilon = way.get_epsilon(1e-6, group)
         assert epsilon <= value <= 1.02 * epsilon
     delta = way.get_delta(1.0, group)
-    assert delta <= books.get_delta(1.0, group) <= 1.2 * delta
+    assert delta <= accountant.get_delta(1.0, group) <= 1.2 * delta
     doubled = make_accountant("exact", [*other, ChoiceEvent(choice.first, choice.options, 2)])
     assert doubled.get_epsilon(1e-6, group) == value
 
@@ -195,8 +197,8 @@ def test_with_other_releases(group):
 def test_epsilon_and_delta_belong_together_beside_others(delta):
     """What a choice may exceed its Gaussian by is a share of delta, however small delta is."""
     for others in ([selections(0.05, 30), gaussian(0.5)], [plain(0.3)]):
-        books = make_accountant("exact", [*others, plain(0.4)])
-        assert 0.99 * delta <= books.get_delta(books.get_epsilon(delta)) <= 1.01 * delta
+        accountant = make_accountant("exact", [*others, plain(0.4)])
+        assert 0.99 * delta <= accountant.get_delta(accountant.get_epsilon(delta)) <= 1.01 * delta
 
 
 def test_laplace_plans():
@@ -213,9 +215,9 @@ def test_sampled_plans_have_no_bound():
     sampled = SampledEvent(1 << 30, 32, (gaussian(0.5),), 10)  # type: ignore[arg-type]
     choice = ChoiceEvent((gaussian(0.2),), ((sampled,), (gaussian(0.5),)))
     for name in ("exact", "rdp", "gdp", "classic", "pure"):
-        books = make_accountant(name, [choice])
-        assert books.get_epsilon(1e-6) == math.inf
-        assert books.get_delta(10.0) == 1.0
+        accountant = make_accountant(name, [choice])
+        assert accountant.get_epsilon(1e-6) == math.inf
+        assert accountant.get_delta(10.0) == 1.0
         assert make_accountant(name, [choice, gaussian(0.1)]).get_epsilon(1e-6) == math.inf
     assert not math.isfinite(charge_of([choice], 1e-6).mu2 + charge_of([choice], 1e-6).shift)
 
@@ -225,18 +227,19 @@ def test_exact_releases_cost_everything():
         known = GaussianEvent("leaves", 1, sigma2, 1, 1)
         first, plan = (known, gaussian(1.0)) if place == "first" else (gaussian(1.0), known)
         for name in ("exact", "rdp", "gdp", "classic", "pure"):
-            books = make_accountant(name, [ChoiceEvent((first,), ((plan,), (gaussian(0.1),)))])
-            assert books.get_epsilon(1e-6) == math.inf, (name, place)
-            assert books.get_delta(1.0) == 1.0, (name, place)
+            accountant = make_accountant(name, [ChoiceEvent((first,), ((plan,), (gaussian(0.1),)))])
+            assert accountant.get_epsilon(1e-6) == math.inf, (name, place)
+            assert accountant.get_delta(1.0) == 1.0, (name, place)
 
 
 def test_charge_covers_the_curve():
     choice = plain(0.5)
     charge = charge_of([choice, gaussian(0.3)], 1e-6)
-    books = make_accountant("exact", [choice, gaussian(0.3)])
+    accountant = make_accountant("exact", [choice, gaussian(0.3)])
     for x in (0.0, 0.5, 1.5, 3.0):
         assert (
-            books.get_delta(x) <= (gaussian_delta(x, math.sqrt(charge.mu2)) + charge.extra) * 1.001
+            accountant.get_delta(x)
+            <= (gaussian_delta(x, math.sqrt(charge.mu2)) + charge.extra) * 1.001
         )
     assert charge.shift == 0.0
     tiny = charge_of([plain(1e-10)], 1e-6)  # below what is allowed beyond a Gaussian
@@ -250,12 +253,12 @@ def test_charge_covers_the_curve():
 @pytest.mark.parametrize("asked", [{}, {"group": 2}, {"group": 1, "replaced": True}])
 def test_a_curve_of_many_points_is_that_of_each(others, asked):
     """It is asked for by selections, in one go: each point by itself would take too long."""
-    books = make_accountant("exact", [*others, plain(0.3)])
+    accountant = make_accountant("exact", [*others, plain(0.3)])
     points = [0.1 * i for i in range(20)]
-    deltas = books.privacy_curve(**asked).deltas(points, 1e-9)
+    deltas = accountant.privacy_curve(**asked).deltas(points, 1e-9)
     assert deltas == sorted(deltas, reverse=True)
     for x, delta in list(zip(points, deltas, strict=True))[::6]:
-        assert delta == pytest.approx(books.get_delta(x, **asked), rel=0.02, abs=2e-9)
+        assert delta == pytest.approx(accountant.get_delta(x, **asked), rel=0.02, abs=2e-9)
 
 
 def test_runs_of_a_selection_may_choose():
@@ -267,8 +270,8 @@ def test_runs_of_a_selection_may_choose():
             one = SelectionEvent(selection.repetitions, (way,), (score,), 1)
             fixed = make_accountant("exact", [one]).get_epsilon(1e-6, group)
             assert fixed * 0.999 <= value <= fixed * 1.01
-    law = Repetitions.of("geometric", 3.0)
-    named = SelectionEvent(law, ((choice,),), (score,), 1)
+    distribution = Repetitions.of("geometric", 3.0)
+    named = SelectionEvent(distribution, ((choice,),), (score,), 1)
     assert math.isfinite(make_accountant("rdp", [named]).get_epsilon(1e-6))
 
 

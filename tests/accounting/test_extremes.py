@@ -18,10 +18,10 @@ MANY = [ParallelEvent(parts, (gaussian(1.0),), 1) for parts in (2**60, 2**199)]
 @pytest.mark.parametrize("event", [FAINT, *RARE, *MANY])
 @pytest.mark.parametrize("name", ["exact", "gdp", "classic", "rdp"])
 def test_extreme_events_have_a_bound(name, event):
-    books = make_accountant(name, [event])
-    epsilon = books.get_epsilon(1e-6)
+    accountant = make_accountant(name, [event])
+    epsilon = accountant.get_epsilon(1e-6)
     assert 0.0 <= epsilon < math.inf or (name != "exact" and isinstance(event, SampledEvent))
-    assert 0.0 <= books.get_delta(0.5) <= 1.0
+    assert 0.0 <= accountant.get_delta(0.5) <= 1.0
 
 
 @pytest.mark.parametrize("delta", [1e-6, 1e-200, 1e-300])
@@ -32,8 +32,8 @@ def test_faint_releases_cost_next_to_nothing(name, delta):
 
 def test_a_rare_selection_costs_next_to_nothing():
     rare = SampledEvent(1, 40, (selections(0.0625, 4),), 10)
-    books = make_accountant("exact", [rare])
-    assert books.get_epsilon(1e-6) <= books.get_epsilon(1e-12) < 1e-9
+    accountant = make_accountant("exact", [rare])
+    assert accountant.get_epsilon(1e-6) <= accountant.get_epsilon(1e-12) < 1e-9
 
 
 @pytest.mark.parametrize("mu", [1e-30, 1e-22, 1e-16])

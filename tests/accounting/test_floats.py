@@ -19,8 +19,8 @@ SAMPLED = [sampled(0.1, 20, selections(0.3, 4), gaussian(2.0)), gaussian(5.0)]
 @pytest.mark.parametrize("events", [FLAT, SAMPLED], ids=["flat", "sampled"])
 def test_costs_are_the_same(events):
     def costs() -> Any:
-        books = [make_accountant(name, events) for name in ACCOUNTANTS]
-        figures = [(b.get_epsilon(1e-6), b.get_epsilon(1e-9, 3), b.get_delta(0.5)) for b in books]
+        budgets = [make_accountant(name, events) for name in ACCOUNTANTS]
+        figures = [(b.get_epsilon(1e-6), b.get_epsilon(1e-9, 3), b.get_delta(0.5)) for b in budgets]
         return figures, charge_of(events, 1e-6)
 
     usual = costs()
@@ -31,7 +31,7 @@ def test_costs_are_the_same(events):
 def test_trainings_and_books(tmp_path, params, matrix):
     with np.errstate(all="raise"):
         xgb.train(params("multiclass"), matrix("multiclass"), 3)
-        book = xgb_dp.Budget(tmp_path / "book.json", epsilon=5.0, delta=1e-5)
-        model = book.train(params(), matrix(), 3)
+        budget = xgb_dp.Budget(tmp_path / "budget.json", epsilon=5.0, delta=1e-5)
+        model = budget.train(params(), matrix(), 3)
         assert xgb_dp.privacy_report(model).epsilon <= 1.0
         assert xgb_dp.evaluate(model, matrix(), epsilon=1.0, delta=1e-6).statement()

@@ -1,4 +1,4 @@
-"""`dp_group`: the epsilon that was asked for is that of k rows together, derived a second time."""
+"""`dp_group_size`: the requested epsilon holds for k rows together, derived a second time."""
 
 import math
 from typing import Any
@@ -59,23 +59,32 @@ def test_an_attack_on_selections_and_sums_stays_below_the_target(group):
     [selection] = [e for e in plan.events if isinstance(e, ExponentialEvent)]
     step = 2e-4
     loss = np.array([group * selection.eps0 / 2.0, -group * selection.eps0 / 2.0])
-    coin = np.exp(loss) / np.exp(loss).sum()
+    assignment = np.exp(loss) / np.exp(loss).sum()
     mu = group * math.sqrt(total_mu2(gaussians))
     edges = np.arange(-8.0 * mu, 8.0 * mu, step) + mu * mu / 2.0
     sums = np.diff(norm.cdf((edges - mu * mu / 2.0) / mu))
-    laws = [(edges[:-1], sums)] + [(np.floor(loss / step) * step, coin)] * selection.count
-    at, law = np.zeros(1), np.ones(1)
-    for losses, chances in laws:  # every loss rounded down: an attack at least as strong exists
+    distributions = [(edges[:-1], sums)] + [
+        (np.floor(loss / step) * step, assignment)
+    ] * selection.count
+    at, distribution = np.zeros(1), np.ones(1)
+    for (
+        losses,
+        chances,
+    ) in distributions:  # every loss rounded down: an attack at least as strong exists
         index = np.floor(losses / step + 1e-9).astype(int)
         low = int(index.min())
         masses = np.zeros(int(index.max()) - low + 1)
         np.add.at(masses, index - low, chances)
-        law = np.convolve(law, masses) if len(masses) < 100 or len(law) == 1 else _fft(law, masses)
-        at = (np.rint(at[0] / step) + low + np.arange(len(law))) * step
+        distribution = (
+            np.convolve(distribution, masses)
+            if len(masses) < 100 or len(distribution) == 1
+            else _fft(distribution, masses)
+        )
+        at = (np.rint(at[0] / step) + low + np.arange(len(distribution))) * step
 
     def delta(epsilon: float) -> float:
         over = at > epsilon
-        return float(np.sum(law[over] * -np.expm1(epsilon - at[over])))
+        return float(np.sum(distribution[over] * -np.expm1(epsilon - at[over])))
 
     reached = brentq(lambda e: delta(e) - DELTA, 0.0, 3.0)
     assert 0.9 < reached <= 1.0
@@ -117,8 +126,8 @@ def test_families_of_plans(group):
     choices = (releases(20, 3), releases(50, 4))
     family = calibrate_family(*zip(*choices, strict=True), 1.0, DELTA, group=group)
     assert 0.998 <= family.epsilon <= 1.0
-    books = make_accountant("exact", [family.event])
-    assert books.get_epsilon(DELTA, group) == family.epsilon
+    accountant = make_accountant("exact", [family.event])
+    assert accountant.get_epsilon(DELTA, group) == family.epsilon
     for plan in family.plans:  # each alone, and it costs no more than the choice
         assert make_accountant("exact", plan.events).get_epsilon(DELTA, group) <= 1.0
 
@@ -135,7 +144,7 @@ def params(**changes: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("preset", sorted(PRESETS))
 def test_every_preset_is_calibrated_for_the_group(preset):
-    prepared = prepare(params(dp_preset=preset, dp_group=3), SCHEMA, 20)
+    prepared = prepare(params(dp_preset=preset, dp_group_size=3), SCHEMA, 20)
     name = prepared.settings["dp_accountant"]
     of_group = make_accountant(name, prepared.events).get_epsilon(DELTA, 3)
     assert 0.99 <= of_group <= 1.0
@@ -149,13 +158,13 @@ def test_every_preset_is_calibrated_for_the_group(preset):
     [{"subsample": 0.2}, {"dp_ensemble": 5}, {"num_parallel_tree": 3}],
 )
 def test_rounds_of_every_kind(changes):
-    prepared = prepare(params(dp_group=3, **changes), SCHEMA, 10)
+    prepared = prepare(params(dp_group_size=3, **changes), SCHEMA, 10)
     of_group = make_accountant("exact", prepared.events).get_epsilon(DELTA, 3)
     assert 0.99 <= of_group <= 1.0
 
 
 def test_open_rounds_follow_what_a_row_is_worth():
-    prepared = prepare(params(dp_group=4), SCHEMA, None)
+    prepared = prepare(params(dp_group_size=4), SCHEMA, None)
     assert prepared.family is not None
     assert 0.99 <= make_accountant("exact", prepared.events).get_epsilon(DELTA, 4) <= 1.0
     alone = prepare(params(dp_epsilon=0.25), SCHEMA, None)
@@ -166,15 +175,15 @@ def test_open_rounds_follow_what_a_row_is_worth():
 
 def test_defaults_follow_the_epsilon_of_a_row():
     deep = prepare(params(), SCHEMA, 20).settings
-    shallow = prepare(params(dp_group=2), SCHEMA, 20).settings
-    again = prepare(params(dp_epsilon=2.0, dp_group=2), SCHEMA, 20).settings
+    shallow = prepare(params(dp_group_size=2), SCHEMA, 20).settings
+    again = prepare(params(dp_epsilon=2.0, dp_group_size=2), SCHEMA, 20).settings
     assert (deep["max_depth"], shallow["max_depth"], again["max_depth"]) == (6, 4, 6)
 
 
 @pytest.mark.parametrize("group", [0, -1, 1.5, "all", None, True, 1 << 21])
 def test_a_group_is_a_whole_number(group):
     if group is None:
-        assert prepare(params(dp_group=None), SCHEMA, 5).settings["dp_group"] == 1
+        assert prepare(params(dp_group_size=None), SCHEMA, 5).settings["dp_group_size"] == 1
         return
-    with pytest.raises(PrivacyParameterError, match="dp_group"):
-        prepare(params(dp_group=group), SCHEMA, 5)
+    with pytest.raises(PrivacyParameterError, match="dp_group_size"):
+        prepare(params(dp_group_size=group), SCHEMA, 5)

@@ -23,7 +23,7 @@ from xgb_dp.accounting.curve import Curve
 from .events import gaussian, laplace, sampled, selections
 from .oracle import Composed, stick
 
-Law = npt.NDArray[np.float64]
+Distribution = npt.NDArray[np.float64]
 
 
 # --------------------------------------------------------------------------- rows exchanged
@@ -34,18 +34,18 @@ def test_an_exchange_is_above_two_opposite_rows_and_close(rate, noise, count):
     """(1-q) N(0) + q N(-1) against (1-q) N(0) + q N(1): one coin for both rows."""
     z = np.linspace(-12 * noise, 12 * noise, 40_001)
 
-    def at(shift: float) -> Law:
-        law = np.exp(-((z - shift) ** 2) / (2 * noise**2))
-        return np.asarray(law / law.sum())
+    def at(shift: float) -> Distribution:
+        distribution = np.exp(-((z - shift) ** 2) / (2 * noise**2))
+        return np.asarray(distribution / distribution.sum())
 
     event = sampled(rate, count, gaussian(noise))
     low, high = ((1 - event.rate) * at(0.0) + event.rate * at(s) for s in (-1.0, 1.0))
     reached = Composed(high, low, count, 1e-4)
-    books = make_accountant("exact", [event])
+    accountant = make_accountant("exact", [event])
     for epsilon in (0.1, 0.5, 1.5):
-        assert reached.delta(epsilon) <= books.get_delta(epsilon, replaced=True) * (1 + 1e-6)
+        assert reached.delta(epsilon) <= accountant.get_delta(epsilon, replaced=True) * (1 + 1e-6)
     least = reached.epsilon(1e-6)
-    got = books.get_epsilon(1e-6, replaced=True)
+    got = accountant.get_epsilon(1e-6, replaced=True)
     assert least <= got <= 1.03 * least
     # Two coins of two rows would cost more.
     assert got < ExactAccountant([event]).get_epsilon(1e-6, group=2)
@@ -59,17 +59,17 @@ def test_several_rows_are_above_binomial_mixtures_and_close(rate, noise, count, 
     z = np.linspace(-(12 * noise + rows), 12 * noise + rows, 40_001)
     event = sampled(rate, count, gaussian(noise))
 
-    def of(shifts: npt.NDArray[np.float64]) -> Law:
+    def of(shifts: npt.NDArray[np.float64]) -> Distribution:
         """The law of a sum with rows of such values, of which any subset is read."""
-        law = np.zeros_like(z)
+        distribution = np.zeros_like(z)
         for read in range(2 ** len(shifts)):
             kept = np.array([read >> i & 1 for i in range(len(shifts))], dtype=bool)
             chance = event.rate ** kept.sum() * (1 - event.rate) ** (~kept).sum()
-            law += chance * np.exp(-((z - shifts[kept].sum()) ** 2) / (2 * noise**2))
-        return np.asarray(law / law.sum())
+            distribution += chance * np.exp(-((z - shifts[kept].sum()) ** 2) / (2 * noise**2))
+        return np.asarray(distribution / distribution.sum())
 
-    books = make_accountant("exact", [event])
-    got = books.get_epsilon(1e-6, rows)
+    accountant = make_accountant("exact", [event])
+    got = accountant.get_epsilon(1e-6, rows)
     reached = []
     for first in range(rows + 1):
         p, q = of(np.ones(first)), of(-np.ones(rows - first))
@@ -79,10 +79,10 @@ def test_several_rows_are_above_binomial_mixtures_and_close(rate, noise, count, 
 
 
 def test_very_many_rows_take_steps():
-    books = make_accountant("exact", [sampled(0.05, 5, gaussian(40.0))])
-    at_once, steps = (books.get_epsilon(1e-6, k) for k in (20, 60))
+    accountant = make_accountant("exact", [sampled(0.05, 5, gaussian(40.0))])
+    at_once, steps = (accountant.get_epsilon(1e-6, k) for k in (20, 60))
     assert at_once < steps <= 6 * at_once
-    assert books.get_delta(steps, 60) <= 1e-6 * (1 + 1e-2)
+    assert accountant.get_delta(steps, 60) <= 1e-6 * (1 + 1e-2)
 
 
 @settings(max_examples=25, deadline=None)
@@ -99,41 +99,44 @@ def test_an_exchange_is_above_any_selections(shifts, logs, eps0, rate, count):
     base = np.exp(np.array(logs))
     base /= base.sum()
     one, other = (base * np.exp(eps0 * np.array(s)) for s in shifts)
-    a, b = ((1 - event.rate) * base + event.rate * law / law.sum() for law in (one, other))
+    a, b = (
+        (1 - event.rate) * base + event.rate * distribution / distribution.sum()
+        for distribution in (one, other)
+    )
     p, q = np.ones(1), np.ones(1)
     for _ in range(count):
         p, q = np.outer(p, a).ravel(), np.outer(q, b).ravel()
-    books = make_accountant("exact", [event])
+    accountant = make_accountant("exact", [event])
     for x in (0.0, 0.05, 0.3, 1.0):
         reached = max(stick(p, q, x), stick(q, p, x))
-        assert reached <= books.get_delta(x, replaced=True) + 1e-9
+        assert reached <= accountant.get_delta(x, replaced=True) + 1e-9
 
 
 def test_an_exchange_costs_at_most_a_removal_and_an_addition():
     inner = (selections(0.2, 4), gaussian(3.0))
     score = (gaussian(6.0),)
-    law = Repetitions.of("geometric", 4.0)
+    distribution = Repetitions.of("geometric", 4.0)
     for events in (
         [sampled(0.1, 20, *inner)],
         [ParallelEvent(8, inner, 2)],
-        [SelectionEvent(law, (inner,), score, 1)],
+        [SelectionEvent(distribution, (inner,), score, 1)],
         [gaussian(9.0), sampled(0.3, 5, *inner)],
     ):
-        books = make_accountant("exact", events)
+        accountant = make_accountant("exact", events)
         one, swapped, two = (
-            books.get_epsilon(1e-6),
-            books.get_epsilon(1e-6, replaced=True),
-            books.get_epsilon(1e-6, 2),
+            accountant.get_epsilon(1e-6),
+            accountant.get_epsilon(1e-6, replaced=True),
+            accountant.get_epsilon(1e-6, 2),
         )
         assert one < swapped <= two * (1 + 1e-9), events
-        assert books.get_delta(swapped, replaced=True) <= 1e-6 * (1 + 1e-3)
+        assert accountant.get_delta(swapped, replaced=True) <= 1e-6 * (1 + 1e-3)
 
 
 def test_what_reads_all_rows_knows_no_coins():
     for name in ("exact", "rdp", "gdp", "classic", "pure"):
-        books = make_accountant(name, [selections(0.3, 4), laplace(0.2, 3)])
-        assert books.get_epsilon(1e-6, 2, replaced=True) == books.get_epsilon(1e-6, 4)
-        assert books.get_delta(0.5, 2, replaced=True) == books.get_delta(0.5, 4)
+        accountant = make_accountant(name, [selections(0.3, 4), laplace(0.2, 3)])
+        assert accountant.get_epsilon(1e-6, 2, replaced=True) == accountant.get_epsilon(1e-6, 4)
+        assert accountant.get_delta(0.5, 2, replaced=True) == accountant.get_delta(0.5, 4)
 
 
 # -------------------------------------------------------------------------------- in steps
@@ -143,7 +146,7 @@ class Shifts(Curve):
     The best test of shifts of a law whose logarithm is concave is a threshold.
     """
 
-    def __init__(self, cdf: Callable[[Law], Law], size: float, rows: int) -> None:
+    def __init__(self, cdf: Callable[[Distribution], Distribution], size: float, rows: int) -> None:
         self.cdf, self.size, self.rows = cdf, size, rows
 
     def delta(self, epsilon: float) -> float:
@@ -162,7 +165,7 @@ class Shifts(Curve):
 @pytest.mark.parametrize("mu", [0.1, 0.5, 1.0])
 @pytest.mark.parametrize("steps", [2, 3, 5])
 def test_steps_are_above_shifted_gaussians(mu, steps):
-    def cdf(x: Law) -> Law:
+    def cdf(x: Distribution) -> Distribution:
         return np.asarray(ndtr(mu * x))
 
     one, all_rows = Shifts(cdf, mu, 1), Shifts(cdf, mu, steps)
@@ -208,12 +211,12 @@ def test_steps_reach_the_worst_chain(steps):
     ],
 )
 def test_several_rows_of_rounds_cost_at_most_their_steps(event):
-    books = make_accountant("exact", [gaussian(20.0), event])
-    costs = [books.get_epsilon(1e-6, k) for k in (1, 2, 5)]
+    accountant = make_accountant("exact", [gaussian(20.0), event])
+    costs = [accountant.get_epsilon(1e-6, k) for k in (1, 2, 5)]
     assert costs == sorted(costs)
     for k, epsilon in zip((2, 5), costs[1:], strict=True):
-        assert epsilon <= epsilon_in_steps(books.privacy_curve(), 1e-6, k) * (1 + 1e-6)
-        assert books.get_delta(epsilon, k) <= 1e-6 * (1 + 1e-2)
-    assert books.get_epsilon(1e-300, 5) >= costs[-1]
-    assert books.get_epsilon(0.0, 2) == math.inf
-    assert books.get_delta(math.inf, 2) == 0.0
+        assert epsilon <= epsilon_in_steps(accountant.privacy_curve(), 1e-6, k) * (1 + 1e-6)
+        assert accountant.get_delta(epsilon, k) <= 1e-6 * (1 + 1e-2)
+    assert accountant.get_epsilon(1e-300, 5) >= costs[-1]
+    assert accountant.get_epsilon(0.0, 2) == math.inf
+    assert accountant.get_delta(math.inf, 2) == 0.0

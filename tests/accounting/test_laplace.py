@@ -16,24 +16,24 @@ from xgb_dp.accounting.published_accountants import bounded_range_mu, laplace_mu
 from .events import gaussian, laplace, sampled, selections
 from .oracle import stick
 
-Law = npt.NDArray[np.float64]
+Distribution = npt.NDArray[np.float64]
 
 
-def discrete(scale: int, shift: int, reach: int) -> Law:
+def discrete(scale: int, shift: int, reach: int) -> Distribution:
     """Discrete Laplace noise on -reach..reach, what is beyond added to the ends."""
     k = np.arange(-reach, reach + 1)
-    law = np.exp(-np.abs(k - shift) / scale)
+    distribution = np.exp(-np.abs(k - shift) / scale)
     decay = math.exp(-1.0 / scale)
-    law[0] /= 1.0 - decay
-    law[-1] /= 1.0 - decay
-    return np.asarray(law * (1.0 - decay) / (1.0 + decay))
+    distribution[0] /= 1.0 - decay
+    distribution[-1] /= 1.0 - decay
+    return np.asarray(distribution * (1.0 - decay) / (1.0 + decay))
 
 
 @pytest.mark.parametrize(("scale", "shifts"), [(3, (4,)), (2, (1, 3)), (5, (2, 2, 3)), (1, (2, 1))])
 def test_any_division_of_a_shift_among_numbers(scale, shifts):
     """All of it on one number is the worst, and of several releases the composition."""
     event = LaplaceEvent("leaves", sum(shifts), scale, 1)
-    books = make_accountant("exact", [event])
+    accountant = make_accountant("exact", [event])
     reach = 8 * scale + sum(shifts)
     for signs in itertools.product((1, -1), repeat=len(shifts)):
         p, q = np.ones(1), np.ones(1)
@@ -42,7 +42,7 @@ def test_any_division_of_a_shift_among_numbers(scale, shifts):
             q = np.outer(q, discrete(scale, sign * shift, reach)).ravel()
         for x in (0.0, 0.1, 0.5, 1.0, 1.7):
             for first, second in ((p, q), (q, p)):
-                assert stick(first, second, x) <= books.get_delta(x) * (1 + 1e-9) + 1e-12
+                assert stick(first, second, x) <= accountant.get_delta(x) * (1 + 1e-9) + 1e-12
 
 
 @settings(max_examples=40, deadline=None)
@@ -63,18 +63,18 @@ def test_above_an_adversary_that_selects_after_noise(scale, shift, count, eps0, 
         LaplaceEvent("leaves", shift, scale, count),
         ExponentialEvent("splits", math.ceil(eps0 * 2**40), 40, count),
     ]
-    books = make_accountant("exact", events)
+    accountant = make_accountant("exact", events)
     for x in (0.0, 0.2, 0.8, 2.0):
-        assert stick(p, q, x) <= books.get_delta(x) * (1 + 1e-9) + 1e-12
-        assert stick(q, p, x) <= books.get_delta(x) * (1 + 1e-9) + 1e-12
+        assert stick(p, q, x) <= accountant.get_delta(x) * (1 + 1e-9) + 1e-12
+        assert stick(q, p, x) <= accountant.get_delta(x) * (1 + 1e-9) + 1e-12
 
 
 @pytest.mark.parametrize("mu", [0.1, 1.0])
 def test_with_gaussians_and_samples_against_dp_accounting(mu):
     pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
-    law = pld.from_laplace_mechanism(1 / 0.4, value_discretization_interval=1e-4)
+    distribution = pld.from_laplace_mechanism(1 / 0.4, value_discretization_interval=1e-4)
     noise = pld.from_gaussian_mechanism(1 / mu, value_discretization_interval=1e-4)
-    want = law.self_compose(7).compose(noise).get_epsilon_for_delta(1e-6)
+    want = distribution.self_compose(7).compose(noise).get_epsilon_for_delta(1e-6)
     got = make_accountant("exact", [gaussian(1 / mu), laplace(0.4, 7)]).get_epsilon(1e-6)
     assert want * (1 - 1e-3) <= got <= want * (1 + 2e-3)
     part = pld.from_laplace_mechanism(

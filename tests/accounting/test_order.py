@@ -102,15 +102,15 @@ def test_a_report_of_laplace_leaves_is_the_calibrated_one(subsample):
 @pytest.mark.parametrize("delta", [1e-2, 1e-6])
 def test_a_round_that_reads_nearly_all_rows_before_louder_selections(delta):
     """A continued model: its first training is a round of rate 1 - 2^-32."""
-    quiet, loud = selections(0.2, 10), selections(1.0, 6)
+    quiet, costly = selections(0.2, 10), selections(1.0, 6)
     adversary = reaching(0.02, 10 * 0.2 + 6 * 1.0)
     for _ in range(6):
         adversary.select(50)
     for _ in range(10):
         adversary.select(10)
     nearly = SampledEvent(2**32 - 1, 32, (quiet,), 1)
-    assert make_accountant("exact", [nearly, loud]).get_epsilon(delta) >= adversary.epsilon(delta)
-    assert make_accountant("exact", [quiet, loud]).get_epsilon(delta) >= adversary.epsilon(delta)
+    assert make_accountant("exact", [nearly, costly]).get_epsilon(delta) >= adversary.epsilon(delta)
+    assert make_accountant("exact", [quiet, costly]).get_epsilon(delta) >= adversary.epsilon(delta)
 
 
 def test_rounds_of_unequal_selections_have_no_merged_order():

@@ -22,7 +22,7 @@ from xgb_dp.training.run import Training
 from ..conftest import arrays
 from ..hand_made import UNIT2, hand_made, mechanisms
 from ..stated import describe_plan
-from ..training.plans import texts_of
+from ..training.plans import strings_of
 
 PARAMS = private(objective="binary:logistic", dp_epsilon=2.0, max_depth=2, nthread=1)
 
@@ -112,10 +112,10 @@ def test_another_plan_than_was_claimed_is_not_completed():
 
     class Ends(xgb.callback.TrainingCallback):
         def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-            plan = json.loads(texts_of(model)[0])
+            plan = json.loads(strings_of(model)[0])
             with pytest.raises(LedgerError, match="another plan"):
                 claim.drawn(model, Plan(dump(plan | {"depth": plan["depth"] + 1})))
-            assert claim.drawn(model, Plan(texts_of(model)[0])).trees
+            assert claim.drawn(model, Plan(strings_of(model)[0])).trees
             return False
 
     xgb.train(PARAMS, xgb.DMatrix(*arrays()), 2, callbacks=[Ends()])
@@ -166,7 +166,7 @@ def test_a_plan_has_the_events_of_its_text(model):
     assert events == describe_plan(text)["events"]
 
 
-LOUDER = {
+COSTLIER = {
     "noise": lambda plan: {"leaf": {**plan["leaf"], "sigma2": 1 << 20}},
     "selections": lambda plan: {"selection": {**plan["selection"], "eps_num": (1 << 47) - 1}},
     "range": lambda plan: {"selection": {**plan["selection"], "range": 1}},
@@ -177,7 +177,7 @@ LOUDER = {
 }
 
 
-@pytest.mark.parametrize("name", list(LOUDER))
+@pytest.mark.parametrize("name", list(COSTLIER))
 def test_no_tree_is_grown_that_the_ledger_does_not_claim(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,7 +193,7 @@ def test_no_tree_is_grown_that_the_ledger_does_not_claim(
 
     def changed(self: Training, *args: Any) -> Any:
         [option] = self.options
-        plan = Plan(dump({**option.plan.body, **LOUDER[name](option.plan.body)}))
+        plan = Plan(dump({**option.plan.body, **COSTLIER[name](option.plan.body)}))
         return start(replace(self, options=(replace(option, plan=plan),)), *args)
 
     monkeypatch.setattr(Training, "_started", changed)

@@ -59,14 +59,14 @@ def test_each_neighbour_by_itself(pld, rate, noise, count):
     rounds = module.Rounds(rate, 1 / noise, known, nodes, count)
     pairs = module.sampled_pairs(rounds, min(rate / noise / 16, 0.1), 1e-14)
     scale = rate / noise * math.sqrt(count)
-    for pair, law in zip(pairs, (theirs._pmf_remove, theirs._pmf_add), strict=True):
+    for pair, distribution in zip(pairs, (theirs._pmf_remove, theirs._pmf_add), strict=True):
         for epsilon in (0.5 * scale, 2 * scale, 4 * scale):
-            want = law.get_delta_for_epsilon(epsilon)
+            want = distribution.get_delta_for_epsilon(epsilon)
             tilt = module.best_tilt([(pair, count)], 0.0, delta=1e-9, epsilon=epsilon)
             composed = module.Composed([(pair, count)], tilt, want * 1e-6)
             got = composed.expect(np.clip(-np.expm1(epsilon - composed.losses), 0.0, 1.0))
             assert want * (1 - 5e-3) <= got  # their grid rounds up as well
-            assert got <= law.get_delta_for_epsilon(0.995 * epsilon)
+            assert got <= distribution.get_delta_for_epsilon(0.995 * epsilon)
 
 
 @FEW
@@ -127,9 +127,9 @@ def test_selections_of_a_fixed_adversary(rate, eps0, inner, count):
             p, q = np.outer(p, p1).ravel(), np.outer(q, q1).ravel()
         mixed = (1 - rate) * q + rate * p
         for x, y in ((mixed, q), (q, mixed)):
-            law = Composed(x, y, count, scale / 2000)
+            distribution = Composed(x, y, count, scale / 2000)
             for epsilon in best:
-                best[epsilon] = max(best[epsilon], law.delta(epsilon))
+                best[epsilon] = max(best[epsilon], distribution.delta(epsilon))
     for epsilon, want in best.items():
         assert want <= accountant.get_delta(epsilon) * (1 + 1e-9)
         # One selection a round may be the worst one for each loss, which no single law is.

@@ -232,7 +232,7 @@ def of_discoveries(size: Size) -> Iterator[Callable[[], AuditResult]]:
     """The plan of a look at columns is not the one of its claim."""
     plan = plan_discovery(1, 0, 1.0, 0.04)
     low = replace(plan, threshold=2 * plan.threshold // 3)
-    yield partial(discovery.audit_texts, "texts shown too early", size.draws // 20, low)
+    yield partial(discovery.audit_strings, "texts shown too early", size.draws // 20, low)
     plan = plan_discovery(0, 1, 4.0, 1e-6)
     thin = replace(plan, number_sigma2=plan.number_sigma2 // 49)
     yield partial(discovery.audit_numbers, "thin noise of a discovery", size.draws // 20, thin)

@@ -73,6 +73,6 @@ def of_trainings(size: Size) -> Iterator[Callable[[], AuditResult]]:
 def cases(size: Size) -> Iterator[Callable[[], AuditResult]]:
     yield from of_mechanisms(size)
     yield from of_trainings(size)
-    yield partial(discovery.audit_texts, "discovery, texts", size.draws // 20)
+    yield partial(discovery.audit_strings, "discovery, strings", size.draws // 20)
     yield partial(discovery.audit_numbers, "discovery, numbers", size.draws // 40)
     yield from library_audits.cases(size)

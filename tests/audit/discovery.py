@@ -11,7 +11,7 @@ import numpy.typing as npt
 from xgb_dp.accounting import make_accountant
 from xgb_dp.audit import AuditResult, audit_scores
 from xgb_dp.discovery.discover import plan_discovery
-from xgb_dp.noisy_sums import ColumnPlan, release_numbers, release_texts
+from xgb_dp.noisy_sums import ColumnPlan, release_numbers, release_strings
 
 _KNOWN = 40  # rows that both neighbours have
 Score = Callable[[ColumnPlan, npt.NDArray], float]
@@ -39,7 +39,7 @@ def _audit(
 
 def _of_text(plan: ColumnPlan, codes: npt.NDArray) -> float:
     """Whether a text of one row is shown, and else the count of a text that all name."""
-    shown = release_texts(plan, {"text": (codes, ["known", "new"])})["text"].counts
+    shown = release_strings(plan, {"text": (codes, ["known", "new"])})["text"].counts
     return 1e6 if "new" in shown else shown.get("known", 0.0)
 
 
@@ -49,7 +49,7 @@ def _of_numbers(plan: ColumnPlan, values: npt.NDArray) -> float:
     return sum(count for *_, count in tree.leaves)
 
 
-audit_texts = _audit(
+audit_strings = _audit(
     plan_discovery(1, 0, 1.0, 0.04), _of_text, np.zeros(_KNOWN, dtype=np.int64), 1,
     "a text of one row",
 )  # fmt: skip

@@ -118,7 +118,7 @@ def test_trainings_for_persons_pass_the_same_audit(where):
 
 
 def test_one_run_finds_a_trainer_that_tells_everything():
-    def told(rate):
+    def reconstructed(rate):
         return audit_one_run(
             lambda included: included,
             lambda included: np.where(rng.random(400) < rate, included, rng.random(400)),
@@ -128,9 +128,9 @@ def test_one_run_finds_a_trainer_that_tells_everything():
         )
 
     rng = np.random.default_rng(5)
-    assert told(1.0).lower_bound > 3.0
-    assert told(1.0).violated
-    assert told(0.0).lower_bound < 1.0
+    assert reconstructed(1.0).lower_bound > 3.0
+    assert reconstructed(1.0).violated
+    assert reconstructed(0.0).lower_bound < 1.0
     for score, guesses, says in ((lambda i: i[:-1], None, "canary"), (lambda i: i, 51, "guesses")):
         with pytest.raises(ValueError, match=says):
             audit_one_run(lambda i: i, score, 50, ApproximateClaim(1.0), delta=0.0, guesses=guesses)
@@ -212,7 +212,7 @@ def test_only_audits_of_a_name_run(
 
 
 def test_a_real_look_at_columns_passes():
-    assert not discovery.audit_texts("texts", 5000, confidence=SURE).violated
+    assert not discovery.audit_strings("texts", 5000, confidence=SURE).violated
     assert not discovery.audit_numbers("numbers", 2000, confidence=SURE).violated
 
 
@@ -220,7 +220,7 @@ def test_a_threshold_that_is_too_low_is_found():
     plan = plan_discovery(1, 0, 1.0, 0.04)
     for threshold in (1, 2 * plan.threshold // 3):
         low = replace(plan, threshold=threshold)
-        assert discovery.audit_texts("texts", 5000, low).violated
+        assert discovery.audit_strings("texts", 5000, low).violated
 
 
 def test_thin_noise_of_a_look_is_found():

@@ -222,8 +222,8 @@ def test_without_noise(folder):
     (shown,) = json.loads(text, parse_constant=refuse)
     target = {"target": "inf", "epsilon": "inf", "delta": 1e-6, "unit": "row", "group": 1}
     assert shown == {**target, "budget": []}
-    loud = [*SPENT[:1], "inf", *SPENT[2:]]
-    predicted = run("train", "rows.csv", "--schema", "schema.yaml", *loud)
+    costly = [*SPENT[:1], "inf", *SPENT[2:]]
+    predicted = run("train", "rows.csv", "--schema", "schema.yaml", *costly)
     assert predicted.stderr.startswith("Warning: ")
     assert ".py" not in predicted.stderr
     assert "NOT differentially private" in predicted.stdout

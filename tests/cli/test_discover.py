@@ -14,7 +14,7 @@ from xgb_dp.errors import PrivacyParameterError
 
 from .calls import fails, run
 
-LOOK = ["--epsilon", "1", "--delta", "1e-6"]
+DISCOVERY = ["--epsilon", "1", "--delta", "1e-6"]
 DATED = """\
 target: buys
 classes: [no, yes]
@@ -51,29 +51,29 @@ def files(tmp_path, monkeypatch):
 
 
 def test_from_a_look_to_a_model(files):
-    run("budget", "book.json", "--epsilon", "3", "--delta", "1e-5")
+    run("budget", "budget.json", "--epsilon", "3", "--delta", "1e-5")
     kinds = ["--text", "pet,buys", "--number", "age", "--datetime", "joined"]
-    result = run("discover", "rows.csv", *LOOK, *kinds, "--target", "buys", "--out", "s.yaml",
-                 "--budget", "book.json")  # fmt: skip
+    result = run("discover", "rows.csv", *DISCOVERY, *kinds, "--target", "buys", "--out", "s.yaml",
+                 "--budget", "budget.json")  # fmt: skip
     assert "About " in result.stderr and result.stdout == ""
     domain = read_domain(Path("s.yaml"))
     assert domain.classes == ("no", "yes")
     assert set(domain.columns["pet"].categories) == {"cat", "dog", "a, b", "other"}
-    spent = ["--epsilon", "1", "--delta", "1e-6", "--rounds", "5", "--budget", "book.json"]
+    spent = ["--epsilon", "1", "--delta", "1e-6", "--rounds", "5", "--budget", "budget.json"]
     said = run("train", "rows.csv", "--schema", "s.yaml", *spent).output
     assert "counts the look at private rows by which its schema was found" in said
     names = xgb.Booster(model_file="model.json").feature_names
     assert names == ["age", "joined_days", "joined_month", "joined_weekday", "joined_hour", "pet"]
     run("predict", "model.json", "rows.parquet", "--out", "p.csv")
     assert len(pd.read_csv("p.csv")) == 6000
-    assert [e.note for e in xgb_dp.Budget("book.json").entries] == [
+    assert [e.note for e in xgb_dp.Budget("budget.json").entries] == [
         "look at rows.csv", "train model.json",
     ]  # fmt: skip
     assert xgb_dp.verify("model.json").verdict == "passed"
 
 
 def test_columns_of_parquet_have_types(files):
-    text = run("discover", "rows.parquet", *LOOK, "--privacy-id", "person").stdout
+    text = run("discover", "rows.parquet", *DISCOVERY, "--privacy-id", "person").stdout
     Path("s.yaml").write_text(text)
     domain = read_domain(Path("s.yaml"))
     assert list(domain.columns) == ["age", "joined", "pet", "buys"]
@@ -84,7 +84,7 @@ def test_columns_of_parquet_have_types(files):
 def test_one_missing_truth_value_changes_no_kind(files):
     for i, last in enumerate((True, None)):
         pd.DataFrame({"owns": [True, False] * 500 + [last]}).to_parquet(f"{i}.parquet")
-        assert "owns (number)" in run("discover", f"{i}.parquet", *LOOK).stderr
+        assert "owns (number)" in run("discover", f"{i}.parquet", *DISCOVERY).stderr
 
 
 def test_dates_in_files(files):
@@ -133,15 +133,15 @@ def test_wrong_dates_of_a_schema(column, message):
     [
         (["--epsilon", "1", "--text", "pet"], "--delta"),
         (["--text", "pet"], "--epsilon"),
-        ([*LOOK], "CSV"),
-        ([*LOOK, "--text", "nobody"], "nobody"),
-        ([*LOOK, "--text", "pet", "--number", "pet"], "two kinds"),
-        ([*LOOK, "--text", "pet", "--target", "buys"], "buys"),
-        ([*LOOK, "--text", "pet", "--privacy-id", "nobody"], "nobody"),
-        ([*LOOK, "--text", "pet", "--out", "s.toml"], ".yaml"),
-        ([*LOOK, "--text", "pet", "--out", "rows.csv"], "exists"),
-        ([*LOOK, "--number", "pet"], "number"),
-        ([*LOOK, "--date", "pet"], "date"),
+        ([*DISCOVERY], "CSV"),
+        ([*DISCOVERY, "--text", "nobody"], "nobody"),
+        ([*DISCOVERY, "--text", "pet", "--number", "pet"], "two kinds"),
+        ([*DISCOVERY, "--text", "pet", "--target", "buys"], "buys"),
+        ([*DISCOVERY, "--text", "pet", "--privacy-id", "nobody"], "nobody"),
+        ([*DISCOVERY, "--text", "pet", "--out", "s.toml"], ".yaml"),
+        ([*DISCOVERY, "--text", "pet", "--out", "rows.csv"], "exists"),
+        ([*DISCOVERY, "--number", "pet"], "number"),
+        ([*DISCOVERY, "--date", "pet"], "date"),
         (["--epsilon", "0", "--delta", "1e-6", "--text", "pet"], "epsilon"),
     ],
 )

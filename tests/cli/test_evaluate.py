@@ -34,12 +34,12 @@ def test_figures_for_a_program(model):
 
 
 def test_budgets_and_calibrated_models(model):
-    xgb_dp.Budget("book.json", epsilon=2.0, delta=1e-5)
-    run("evaluate", model, "rows.csv", *TARGET, "--budget", "book.json", "--calibrated", "b.json")
-    (entry,) = xgb_dp.Budget("book.json").entries
+    xgb_dp.Budget("budget.json", epsilon=2.0, delta=1e-5)
+    run("evaluate", model, "rows.csv", *TARGET, "--budget", "budget.json", "--calibrated", "b.json")
+    (entry,) = xgb_dp.Budget("budget.json").entries
     assert entry.note == "evaluate model.json" and entry.events[0].label == "evaluation"
     assert xgb_dp.privacy_report("b.json").epsilon > xgb_dp.privacy_report(model).epsilon
-    more = [*TARGET, "--epsilon", "2.5", "--budget", "book.json"]
+    more = [*TARGET, "--epsilon", "2.5", "--budget", "budget.json"]
     assert "exceed" in fails("evaluate", model, "rows.csv", *more)
 
 

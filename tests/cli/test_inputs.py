@@ -22,13 +22,13 @@ COMMANDS = {
     "card": (["card", "model.json", "--force", "--out"], ["model.json"]),
     "predict": (["predict", "model.json", "rows.csv", "--schema", "schema.json", "--force",
                  "--out"], ["model.json", "rows.csv", "schema.json"]),
-    "evaluate": (["evaluate", "model.json", "rows.csv", *TARGET, "--budget", "book.json", "--force",
-                  "--json"], ["model.json", "rows.csv", "book.json"]),
-    "train": ([*TRAIN, "--budget", "book.json", "--param", "dp_secure_key=key", "--force",
-               "--model"], ["rows.csv", "schema.yaml", "book.json", "key"]),
+    "evaluate": (["evaluate", "model.json", "rows.csv", *TARGET, "--budget", "budget.json",
+                  "--force", "--json"], ["model.json", "rows.csv", "budget.json"]),
+    "train": ([*TRAIN, "--budget", "budget.json", "--param", "dp_secure_key=key", "--force",
+               "--model"], ["rows.csv", "schema.yaml", "budget.json", "key"]),
     "schema": (["schema", "rows.csv", "--force", "--out"], ["rows.csv"]),
-    "discover": (["discover", "rows.csv", *TARGET, "--text", "pet", "--budget", "book.json",
-                  "--force", "--out"], ["rows.csv", "book.json"]),
+    "discover": (["discover", "rows.csv", *TARGET, "--text", "pet", "--budget", "budget.json",
+                  "--force", "--out"], ["rows.csv", "budget.json"]),
 }  # fmt: skip
 LINKS = {
     "itself": lambda path: path,
@@ -49,7 +49,7 @@ def model() -> bytes:
 def test_what_is_read_is_not_written(command, kind, folder, model, no_training, capsys):
     arguments, read = COMMANDS[command]
     Path("folder").mkdir()
-    xgb_dp.Budget("book.json", epsilon=5.0, delta=1e-5)
+    xgb_dp.Budget("budget.json", epsilon=5.0, delta=1e-5)
     Path("model.json").write_bytes(model)
     for name in ("model.json.sig", "rules.json", "signers", "schema.json", "key"):
         Path(name).write_text("precious")

@@ -56,11 +56,11 @@ def test_nobody_else_may_enter_the_folder_of_the_pages(small, monkeypatch):
     modes = []
     table_of = tables.FileColumns.table
 
-    def look(*given):
+    def discovery(*given):
         modes.extend(stat.filemode(path.stat().st_mode) for path in Path("pages").iterdir())
         return table_of(*given)
 
-    monkeypatch.setattr(tables.FileColumns, "table", look)
+    monkeypatch.setattr(tables.FileColumns, "table", discovery)
     run("train", "rows.csv", "--schema", "plain.yaml", *TRAIN[4:], "--disk", "pages")
     assert len(modes) > 5 and set(modes) == {"drwx------"}
 

@@ -13,10 +13,10 @@ import xgboost as xgb
 from xgb_dp.cli.tables import read_table
 from xgb_dp.domain.domain import read_domain
 
-from ..persons.conftest import alike, codes_told
+from ..persons.conftest import alike, codes_used
 from .calls import SCHEMA, SPENT, TRAIN, fails, rows, run
 
-__all__ = ["codes_told"]
+__all__ = ["codes_used"]
 
 WHO = [f"00{i % 70}" for i in range(200)]
 PERSONS = SCHEMA.replace("drop: [id]", "drop: [id]\nprivacy_id: patient")
@@ -31,9 +31,9 @@ def visits(folder: Path) -> Path:
     return folder
 
 
-def test_the_column_of_a_schema_file(visits, codes_told):
+def test_the_column_of_a_schema_file(visits, codes_used):
     run(*TRAIN)
-    assert alike(codes_told[0], WHO)
+    assert alike(codes_used[0], WHO)
     model = xgb.Booster(model_file="model.json")
     assert model.feature_names == ["age", "height", "zip", "pet"]
     run("predict", "model.json", "rows.csv", "--out", "with.csv")
@@ -42,23 +42,23 @@ def test_the_column_of_a_schema_file(visits, codes_told):
     assert Path("with.csv").read_text() == Path("out.csv").read_text()
 
 
-def test_the_column_of_an_option(visits, codes_told):
+def test_the_column_of_an_option(visits, codes_used):
     """It is taken out of a schema file; all other columns of a file alone are features."""
     given = [*CHOSEN, "--drop", "id", "--drop", "height", "--privacy-id", "patient"]
     run("train", "rows.csv", *given, *SPENT)
     assert xgb.Booster(model_file="model.json").feature_names == ["age"]
     Path("schema.yaml").write_text(SCHEMA.replace("  age:", "  patient: number\n  age:"))
     run(*TRAIN, "--privacy-id", "patient", "--force")
-    assert len(codes_told) == 2 and all(alike(codes, WHO) for codes in codes_told)
+    assert len(codes_used) == 2 and all(alike(codes, WHO) for codes in codes_used)
 
 
 @pytest.mark.parametrize("kind", ["text", "number", "category"])
-def test_columns_of_parquet_files_are_exact(kind, visits, codes_told):
+def test_columns_of_parquet_files_are_exact(kind, visits, codes_used):
     ids = np.arange(200) % 70 + 2**60
     column = {"text": WHO, "number": ids, "category": pd.Categorical(WHO)}[kind]
     rows().assign(patient=column).to_parquet("rows.parquet")
     run("train", "rows.parquet", "--schema", "schema.yaml", *SPENT)
-    assert alike(codes_told[0], WHO)
+    assert alike(codes_used[0], WHO)
 
 
 def test_spaces_around_ids_of_text_files_are_no_part_of_them(visits):

@@ -23,7 +23,7 @@ from xgb_dp.errors import PrivacyParameterError, RowDomainError
 
 from .calls import SPENT, fails, run
 
-TEXTS = [
+STRINGS = [
     "1", "-1", "+1", " 1", "1 ", "1.", ".5", "1e5", "1E-5", "1e400", "-0", "007", "1_0", "nan",
     "inf", "Infinity", "0x10", "", "NA", "٣", "1e", "1" * 50, "0." + "3" * 60, "4.35", "1e23",
     "9007199254740993", "2.2250738585072011e-308", "5e-324", "abc", "-", ".", "-.5", "\t1", "a",
@@ -102,12 +102,12 @@ def same(first, second) -> None:
 def test_a_cell_is_the_same_in_every_container(container, kind, tmp_path):
     """And in the company of any other: a file is read as its rows are, one by one."""
     alone = {}
-    for i, text in enumerate(TEXTS):
+    for i, text in enumerate(STRINGS):
         (tmp_path / str(i)).mkdir()
         given = CONTAINERS[container]([text], tmp_path / str(i))
         alone[text] = read(given, kind)
         same(alone[text], read([{"x": [text]}], kind))
-    sound = [text for text in TEXTS if not isinstance(alone[text], str)]
+    sound = [text for text in STRINGS if not isinstance(alone[text], str)]
     assert len(sound) > 4
     (tmp_path / "all").mkdir()
     whole = read(CONTAINERS[container](sound, tmp_path / "all"), kind)
@@ -146,10 +146,10 @@ def test_typed_numbers_match_by_value_and_texts_by_their_digits(kind, column, tm
 def test_missing_numbers_match_by_value_and_categories_as_they_are_declared(tmp_path):
     for cell in ("-999", "-999.0", "-9.99e2", " -999 "):
         assert np.isnan(read(in_csv([cell], tmp_path), "number")["x"][0])
-    texts = ["007", "7", "7.0", "0007", "1E2"]
-    assert read(in_csv(texts, tmp_path), "text")["x"][:2] == ["007", "7"]
-    assert pd.isna(read(in_csv(texts, tmp_path), "text")["x"][2:]).all()
-    assert read(in_csv(texts, tmp_path), "value")["x"][:4] == ["7"] * 4
+    strings = ["007", "7", "7.0", "0007", "1E2"]
+    assert read(in_csv(strings, tmp_path), "text")["x"][:2] == ["007", "7"]
+    assert pd.isna(read(in_csv(strings, tmp_path), "text")["x"][2:]).all()
+    assert read(in_csv(strings, tmp_path), "value")["x"][:4] == ["7"] * 4
 
 
 LINES = {
@@ -242,13 +242,13 @@ def test_no_row_decides_how_a_missing_text_is_read(missing, kind):
 
 def test_each_text_is_the_nearest_number():
     rng = np.random.default_rng(0)
-    texts = [
+    strings = [
         repr(float(v)) for v in (rng.normal(size=2000) * 10.0 ** rng.integers(-300, 300, 2000))
     ]
     with np.errstate(over="ignore"):
         for more in ([], [""], [" 2"]):
-            one_by_one = [np.float32(float(t)) if t else np.nan for t in [*texts, *more]]
-            read = read_numbers(pa.array([*texts, *more]), ("", "NA"))
+            one_by_one = [np.float32(float(t)) if t else np.nan for t in [*strings, *more]]
+            read = read_numbers(pa.array([*strings, *more]), ("", "NA"))
             np.testing.assert_array_equal(read, one_by_one)
 
 

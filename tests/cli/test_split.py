@@ -20,7 +20,7 @@ def trained(*more: str) -> None:
 
 
 def test_parts_of_a_file_cost_in_parallel(folder):
-    xgb_dp.Budget("book.json", epsilon=1.5, delta=1e-5)
+    xgb_dp.Budget("budget.json", epsilon=1.5, delta=1e-5)
     said = run("split", "rows.csv", *PARTS)
     assert "a row is in one of them" in said.stdout
     assert not any(c.isdigit() for c in said.stdout + said.stderr)  # no numbers of rows
@@ -31,10 +31,10 @@ def test_parts_of_a_file_cost_in_parallel(folder):
     pd.testing.assert_frame_equal(
         before, after.sort_values("id", key=lambda ids: ids.astype(int)).reset_index(drop=True)
     )
-    trained("--budget", "book.json")
-    output = run("evaluate", "model.json", "test.csv", *TARGET, "--budget", "book.json")
+    trained("--budget", "budget.json")
+    output = run("evaluate", "model.json", "test.csv", *TARGET, "--budget", "budget.json")
     assert "never for both" in output.stdout
-    assert {e.part.name for e in xgb_dp.Budget("book.json").entries} == {"train", "test"}
+    assert {e.part.name for e in xgb_dp.Budget("budget.json").entries} == {"train", "test"}
     output = run("evaluate", "model.json", "train.csv", *TARGET)
     assert "add up" in output.stdout
 

@@ -49,7 +49,7 @@ def test_without_the_private_build_the_remedy_is_said(damage, tmp_path):
         (tmp_path / "xgboost").mkdir()
         (tmp_path / "xgboost" / "__init__.py").write_text("raise OSError('libxgboost.so')\n")
         path = str(tmp_path)
-    done = copied(tmp_path, path, "xgboost" if damage == "nothing" else "_xgb_dp_door")
+    done = copied(tmp_path, path, "xgboost" if damage == "nothing" else "_xgb_dp_import_redirect")
     assert done.returncode == 1 and not done.stderr
     assert "private build:" not in done.stdout.replace("not the private build:", "")
     if damage == "stock":

@@ -57,7 +57,7 @@ def frame(rows: list[tuple[Any, Any, Any]]) -> pd.DataFrame:
     return pd.DataFrame({"a": a, "c": c})
 
 
-def texts(rows: list[tuple[Any, Any, Any]]) -> pd.DataFrame:
+def strings(rows: list[tuple[Any, Any, Any]]) -> pd.DataFrame:
     return frame(rows).assign(c=pd.Series([r[1] for r in rows], dtype=object))
 
 
@@ -111,7 +111,7 @@ def raw(model: Any) -> bytes:
 
 
 @pytest.mark.parametrize("n", LAYOUTS)
-@pytest.mark.parametrize("part", [frame, texts])
+@pytest.mark.parametrize("part", [frame, strings])
 def test_declared_categories_train_however_rows_lie(workers, part, n):
     """And the model is that of one machine, byte for byte."""
     table = frame(ROWS[:n])
@@ -132,7 +132,7 @@ def test_arrays_train_however_rows_lie(workers, part, n):
     assert len(models) == 1
 
 
-@pytest.mark.parametrize("part", [frame, texts])
+@pytest.mark.parametrize("part", [frame, strings])
 def test_a_row_that_raises_alone_raises_everywhere_alike(workers, part):
     """With one message that shows nothing of it, on whichever worker it lies."""
     secret = "-".join(["SECRET", "CELL"])
@@ -161,7 +161,7 @@ def _names(part: Part) -> Part:
         return part
 
     def seen(rows: list[tuple[Any, Any, Any]]) -> pd.DataFrame:
-        return texts(rows).astype({"c": pd.CategoricalDtype(["SECRET-CELL", *NAMES])})
+        return strings(rows).astype({"c": pd.CategoricalDtype(["SECRET-CELL", *NAMES])})
 
     return seen
 

@@ -41,23 +41,25 @@ def table() -> pd.DataFrame:
 
 ROWS = table()
 LABELS = np.where((ROWS["age"] > 50) | (ROWS["town"] == "Oslo"), "yes", "no")
-LOOKED = ["age", "town", "joined"]
+DISCOVERED = ["age", "town", "joined"]
 
 
 @pytest.fixture(scope="module")
-def look() -> xgb_dp.Discovery:
-    return xgb_dp.discover(ROWS[LOOKED], epsilon=1.0, delta=1e-6)
+def discovery() -> xgb_dp.Discovery:
+    return xgb_dp.discover(ROWS[DISCOVERED], epsilon=1.0, delta=1e-6)
 
 
 @pytest.fixture(scope="module")
-def fitted(look) -> xgb_dp.DPXGBClassifier:
-    model = xgb_dp.DPXGBClassifier(**TARGET, classes=["no", "yes"], schema=look, n_estimators=10)
+def fitted(discovery) -> xgb_dp.DPXGBClassifier:
+    model = xgb_dp.DPXGBClassifier(
+        **TARGET, classes=["no", "yes"], schema=discovery, n_estimators=10
+    )
     return model.fit(ROWS.drop(columns="who"), LABELS)
 
 
 @pytest.mark.parametrize("of", [pd.DataFrame, pl.from_pandas, dict])
-def test_a_table_is_read_by_what_was_found(look, of):
-    read = look.apply(of(ROWS[[*LOOKED, "more"]]))
+def test_a_table_is_read_by_what_was_found(discovery, of):
+    read = discovery.apply(of(ROWS[[*DISCOVERED, "more"]]))
     parts = ["joined_days", "joined_month", "joined_weekday", "joined_hour"]
     assert list(read) == ["age", "town", *parts, "more"]
     assert list(read["town"].cat.categories) == ["Rome", "Oslo", "Bern", "other"]
@@ -66,27 +68,27 @@ def test_a_table_is_read_by_what_was_found(look, of):
     assert list(read["age"]) == list(ROWS["age"])
 
 
-def test_parameters_are_those_of_the_schema(look):
-    params = look.params()
+def test_parameters_are_those_of_the_schema(discovery):
+    params = discovery.params()
     assert params["dp_categories"] == {"town": ("Rome", "Oslo", "Bern", "other")}
-    assert params["dp_discovered"]["delta"] == look.delta
+    assert params["dp_discovered"]["delta"] == discovery.delta
 
 
-def test_the_ledger_has_the_cost(look):
+def test_the_ledger_has_the_cost(discovery):
     labels = (LABELS == "yes").astype(int)
-    matrix = xgb.DMatrix(look.apply(ROWS[LOOKED]), labels, enable_categorical=True)
+    matrix = xgb.DMatrix(discovery.apply(ROWS[DISCOVERED]), labels, enable_categorical=True)
     params = private(objective="binary:logistic")
-    alone = xgb_dp.privacy_report(xgb.train({**params, **look.params(), "dp_discovered": None},
+    alone = xgb_dp.privacy_report(xgb.train({**params, **discovery.params(), "dp_discovered": None},
                                             matrix, 10))  # fmt: skip
-    whole = xgb_dp.privacy_report(xgb.train({**params, **look.params()}, matrix, 10))
+    whole = xgb_dp.privacy_report(xgb.train({**params, **discovery.params()}, matrix, 10))
     assert alone.epsilon < 1.0 < whole.epsilon
-    both = make_accountant("exact", [*alone.record.events, *look.events])
+    both = make_accountant("exact", [*alone.record.events, *discovery.events])
     assert whole.epsilon == pytest.approx(both.get_epsilon(1e-6), rel=1e-9)
     assert [release.name for release in whole.record.releases] == ["training 1", "discovery 1"]
     assert "a look at text columns" in whole.statement()
 
 
-def test_the_figures_are_for_the_larger_delta(look):
+def test_the_figures_are_for_the_larger_delta(discovery):
     large = xgb_dp.discover(ROWS[["town"]], epsilon=1.0, delta=1e-5)
     model = xgb_dp.DPXGBClassifier(
         epsilon=1.0, delta=1e-7, classes=["no", "yes"], schema=large, n_estimators=3
@@ -94,7 +96,7 @@ def test_the_figures_are_for_the_larger_delta(look):
     assert model.privacy_report_.delta == 1e-5 and model.privacy_report_.epsilon < 3.0
 
 
-def test_a_model_that_stops_in_its_training_has_paid(look):
+def test_a_model_that_stops_in_its_training_has_paid(discovery):
     seen = []
 
     class Stop(xgb.callback.TrainingCallback):
@@ -103,8 +105,8 @@ def test_a_model_that_stops_in_its_training_has_paid(look):
             return True
 
     labels = (LABELS == "yes").astype(int)
-    matrix = xgb.DMatrix(look.apply(ROWS[LOOKED]), labels, enable_categorical=True)
-    params = private(objective="binary:logistic", **look.params())
+    matrix = xgb.DMatrix(discovery.apply(ROWS[DISCOVERED]), labels, enable_categorical=True)
+    params = private(objective="binary:logistic", **discovery.params())
     xgb.train(params, matrix, 3, callbacks=[Stop()])
     assert seen == [f"{DISCOVERY} 1"]
 
@@ -124,53 +126,57 @@ def test_predictions_read_tables_like_training(fitted, tmp_path):
     assert np.allclose(pd.read_csv(out)["probability_yes"], expected[:, 1], atol=1e-6)
 
 
-def test_an_estimator_stays_one(fitted, look):
+def test_an_estimator_stays_one(fitted, discovery):
     again = clone(fitted)
-    assert again.schema.columns == look.columns and not hasattr(again, "_Booster")
+    assert again.schema.columns == discovery.columns and not hasattr(again, "_Booster")
     assert "dp_discovered" in again.get_xgb_params()
     assert stored_domain(fitted.get_booster()).classes == ("no", "yes")
 
 
-def test_a_schema_file_says_the_same(look, tmp_path):
+def test_a_schema_file_says_the_same(discovery, tmp_path):
     wide = ROWS.assign(pays=LABELS)
-    look = xgb_dp.discover(wide[[*LOOKED, "pays"]], epsilon=1.0, delta=1e-6)
-    look.save(tmp_path / "s.yaml", target="pays")
+    discovery = xgb_dp.discover(wide[[*DISCOVERED, "pays"]], epsilon=1.0, delta=1e-6)
+    discovery.save(tmp_path / "s.yaml", target="pays")
     model = xgb_dp.DPXGBClassifier(**TARGET, schema=tmp_path / "s.yaml", n_estimators=3)
-    model.fit(ROWS[LOOKED], LABELS)
+    model.fit(ROWS[DISCOVERED], LABELS)
     assert list(model.classes_) == ["no", "yes"]
-    assert model.privacy_report_.record.releases[1].events == look.events
+    assert model.privacy_report_.record.releases[1].events == discovery.events
 
 
-def test_declarations_beside_the_schema(look):
+def test_declarations_beside_the_schema(discovery):
     rows = ROWS.drop(columns="who").assign(sex="f")
     model = xgb_dp.DPXGBClassifier(
-        **TARGET, classes=["no", "yes"], schema=look, categories={"sex": ["f", "m"]},
+        **TARGET, classes=["no", "yes"], schema=discovery, categories={"sex": ["f", "m"]},
         n_estimators=3,
     )  # fmt: skip
     categories = model.fit(rows, LABELS).get_xgb_params()["dp_categories"]
     assert list(categories["sex"]) == ["f", "m"] and "other" in categories["town"]
 
 
-def test_what_nobody_has_found_is_dropped(look):
+def test_what_nobody_has_found_is_dropped(discovery):
     hidden = xgb_dp.Discovery(
-        {"town": FoundColumn("text", categories={})}, None, look.unit, look.delta, look.events
+        {"town": FoundColumn("text", categories={})},
+        None,
+        discovery.unit,
+        discovery.delta,
+        discovery.events,
     )
     assert hidden.schema()["drop"] == ["town"]
     assert list(hidden.apply(ROWS[["age", "town"]])) == ["age"]
 
 
 def test_persons_and_their_book(tmp_path):
-    book = xgb_dp.Budget(tmp_path / "b.json", epsilon=4.0, delta=1e-5, unit="person")
-    look = xgb_dp.discover(
-        ROWS[["town", "who"]], epsilon=1.0, delta=1e-6, privacy_id="who", budget=book
+    budget = xgb_dp.Budget(tmp_path / "b.json", epsilon=4.0, delta=1e-5, unit="person")
+    discovery = xgb_dp.discover(
+        ROWS[["town", "who"]], epsilon=1.0, delta=1e-6, privacy_id="who", budget=budget
     )
     parts = xgb_dp.split((ROWS.drop(columns="joined"), LABELS), privacy_id=ROWS["who"])
     model = xgb_dp.DPXGBClassifier(
-        **TARGET, classes=["no", "yes"], schema=look, budget=book, n_estimators=3
+        **TARGET, classes=["no", "yes"], schema=discovery, budget=budget, n_estimators=3
     ).fit(parts.train)
-    assert model.privacy_report_.unit.column == "who" and book.missing(model) == []
-    assert len(book.entries) == 2
-    judged = xgb_dp.evaluate(model, parts, **TARGET, budget=book)
+    assert model.privacy_report_.unit.column == "who" and budget.missing(model) == []
+    assert len(budget.entries) == 2
+    judged = xgb_dp.evaluate(model, parts, **TARGET, budget=budget)
     assert judged.cost.parallel and "Only the look at the columns" in judged.statement()
 
 
@@ -179,47 +185,49 @@ def fit_select(model, rows, labels):
 
 
 @pytest.mark.parametrize("way", [xgb_dp.DPXGBClassifier.fit, fit_select])
-def test_a_book_holds_the_look_that_a_model_rests_on(look, tmp_path, way):
-    def fit(book):
+def test_a_book_holds_the_look_that_a_model_rests_on(discovery, tmp_path, way):
+    def fit(budget):
         model = xgb_dp.DPXGBClassifier(
-            **TARGET, classes=["no", "yes"], schema=look, budget=book, n_estimators=3
+            **TARGET, classes=["no", "yes"], schema=discovery, budget=budget, n_estimators=3
         )
-        return way(model, ROWS[LOOKED], LABELS)
+        return way(model, ROWS[DISCOVERED], LABELS)
 
     path = tmp_path / "b.json"
-    book = xgb_dp.Budget(path, epsilon=4.0, delta=1e-5, selection_epsilon=1.5)
+    budget = xgb_dp.Budget(path, epsilon=4.0, delta=1e-5, selection_epsilon=1.5)
     with pytest.raises(BudgetError, match="the look at its columns"):
-        fit(book)
-    assert book.entries == []
+        fit(budget)
+    assert budget.entries == []
     late = xgb_dp.Budget(path, charge_earlier=True)
     model = fit(late)
-    assert late.entries[0].events == look.events
+    assert late.entries[0].events == discovery.events
     assert len(late.entries) == 2 and late.missing(model) == []
 
 
-def test_a_look_for_others_is_refused(look):
+def test_a_look_for_others_is_refused(discovery):
     with pytest.raises(PrivacyParameterError, match="was for rows and the training is for persons"):
-        xgb_dp.DPXGBClassifier(**TARGET, classes=["no", "yes"], schema=look).fit(
+        xgb_dp.DPXGBClassifier(**TARGET, classes=["no", "yes"], schema=discovery).fit(
             ROWS, LABELS, privacy_id="who"
         )
 
 
-def test_two_looks_are_refused(look):
+def test_two_looks_are_refused(discovery):
     other = xgb_dp.discover(ROWS[["town"]], epsilon=1.0, delta=1e-6).params()
-    model = xgb_dp.DPXGBClassifier(**TARGET, classes=["no", "yes"], schema=look, **other)
+    model = xgb_dp.DPXGBClassifier(**TARGET, classes=["no", "yes"], schema=discovery, **other)
     with pytest.raises(PrivacyParameterError, match="two looks"):
         model.get_xgb_params()
     with pytest.raises(PrivacyParameterError, match="the same look"):
-        xgb_dp.DPXGBClassifier(**TARGET, classes=["no", "yes"], schema=look).fit_select(
-            ROWS[LOOKED], LABELS, [{}, {"dp_discovered": other["dp_discovered"]}]
+        xgb_dp.DPXGBClassifier(**TARGET, classes=["no", "yes"], schema=discovery).fit_select(
+            ROWS[DISCOVERED], LABELS, [{}, {"dp_discovered": other["dp_discovered"]}]
         )
 
 
-def test_a_selection_pays_once(look):
-    model = xgb_dp.DPXGBClassifier(**TARGET, classes=["no", "yes"], schema=look, n_estimators=3)
+def test_a_selection_pays_once(discovery):
+    model = xgb_dp.DPXGBClassifier(
+        **TARGET, classes=["no", "yes"], schema=discovery, n_estimators=3
+    )
     model.fit_select(ROWS.drop(columns="who"), LABELS, {"max_depth": [2, 3]})
     training, earlier = model.privacy_report_.record.releases
-    assert earlier.events == look.events and len(training.events) == 1
+    assert earlier.events == discovery.events and len(training.events) == 1
     text = json.dumps(training.events[0].to_json())
     assert '"ranges"' not in text and '"categories"' not in text
 

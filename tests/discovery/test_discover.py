@@ -12,7 +12,7 @@ import xgb_dp
 from xgb_dp import BudgetError, PrivacyParameterError, PrivacyRefusal, RowDomainError
 from xgb_dp.accounting import Unit
 from xgb_dp.discovery import discover
-from xgb_dp.discovery.column_reader import read_texts
+from xgb_dp.discovery.column_reader import read_strings
 from xgb_dp.discovery.discover import plan_discovery
 from xgb_dp.discovery.result import found_number
 from xgb_dp.domain.columns import format_yaml
@@ -41,12 +41,12 @@ def table(n: int = 20_000) -> pd.DataFrame:
 
 
 DATA = table()
-LOOKED = ["age", "income", "city", "joined", "pays"]
+DISCOVERED = ["age", "income", "city", "joined", "pays"]
 
 
 @pytest.fixture(scope="module")
 def discovered() -> xgb_dp.Discovery:
-    return xgb_dp.discover(DATA, LOOKED, epsilon=1.0, delta=DELTA)
+    return xgb_dp.discover(DATA, DISCOVERED, epsilon=1.0, delta=DELTA)
 
 
 def test_what_is_found(discovered):
@@ -87,12 +87,12 @@ def test_one_person_never_appears(discovered):
 
 def test_persons():
     rows = pd.concat([DATA, DATA.iloc[:1].assign(person=-1)] + [DATA.iloc[:1]] * 3000)
-    look = xgb_dp.discover(rows, LOOKED, **TARGET, privacy_id="person")
-    assert look.unit.name == "person" and {e.unit for e in look.events} == {"person"}
+    discovery = xgb_dp.discover(rows, DISCOVERED, **TARGET, privacy_id="person")
+    assert discovery.unit.name == "person" and {e.unit for e in discovery.events} == {"person"}
     # 3,000 rows of one person are no reason to show what they say.
-    assert "SECRET" not in str(look)
-    assert look.units == pytest.approx(10_000, rel=0.1)
-    assert look.schema()["privacy_id"] == "person"
+    assert "SECRET" not in str(discovery)
+    assert discovery.units == pytest.approx(10_000, rel=0.1)
+    assert discovery.schema()["privacy_id"] == "person"
     given = xgb_dp.discover(DATA, ["age"], **TARGET, privacy_id=DATA["person"].to_numpy())
     assert given.unit.name == "person" and "privacy_id" not in given.schema()
 
@@ -102,16 +102,16 @@ def test_groups_and_their_budgets(tmp_path):
     of_three = xgb_dp.discover(DATA, {"age": "number"}, **TARGET, group=3)
     assert of_three.unit == Unit("row", 3) and 0.95 <= of_three.epsilon <= 1.0
     assert of_three.get_epsilon(DELTA) < 0.5 and "3 rows of one person" in of_three.statement()
-    book = xgb_dp.Budget(tmp_path / "b.json", epsilon=1.0, delta=1e-5, unit="person", group=2)
-    more = {"delta": DELTA, "privacy_id": "person", "budget": book}
-    look = xgb_dp.discover(DATA, LOOKED, epsilon=0.9, **more)
-    assert look.unit == Unit("person", 2, "person") and 0.85 <= look.epsilon <= 0.9
-    (entry,) = book.entries
-    assert (entry.unit, entry.charged) == (look.unit, 2)
+    budget = xgb_dp.Budget(tmp_path / "b.json", epsilon=1.0, delta=1e-5, unit="person", group=2)
+    more = {"delta": DELTA, "privacy_id": "person", "budget": budget}
+    discovery = xgb_dp.discover(DATA, DISCOVERED, epsilon=0.9, **more)
+    assert discovery.unit == Unit("person", 2, "person") and 0.85 <= discovery.epsilon <= 0.9
+    (entry,) = budget.entries
+    assert (entry.unit, entry.charged) == (discovery.unit, 2)
     with pytest.raises(BudgetError, match="group=2"):
-        xgb_dp.discover(DATA, LOOKED, epsilon=0.1, **more, group=1)
+        xgb_dp.discover(DATA, DISCOVERED, epsilon=0.1, **more, group=1)
     with pytest.raises(PrivacyParameterError, match="`group`"):
-        xgb_dp.discover(DATA, LOOKED, epsilon=0.1, delta=DELTA, group=0)
+        xgb_dp.discover(DATA, DISCOVERED, epsilon=0.1, delta=DELTA, group=0)
 
 
 def test_the_schema_is_ready_for_training(discovered, tmp_path):
@@ -153,14 +153,14 @@ def test_wrong_schemas(discovered, tmp_path):
 
 def test_nothing_is_said_where_noise_hides_all():
     # With this delta a text of 21 rows passes the threshold with a chance below 1e-9.
-    few = xgb_dp.discover(DATA.iloc[:30], LOOKED, epsilon=0.1, delta=1e-10)
+    few = xgb_dp.discover(DATA.iloc[:30], DISCOVERED, epsilon=0.1, delta=1e-10)
     assert all(not column.categories for column in few.columns.values())
     assert few.columns["age"].range is None
     schema = few.schema()
     assert "city" not in schema["columns"]
     assert schema["columns"]["income"] == "number"
     assert "noise hides" in str(few)
-    none = xgb_dp.discover(DATA.iloc[:0], LOOKED, epsilon=1.0, delta=DELTA)
+    none = xgb_dp.discover(DATA.iloc[:0], DISCOVERED, epsilon=1.0, delta=DELTA)
     assert not none.columns["city"].categories
 
 
@@ -172,10 +172,10 @@ def test_noise_in_empty_cells_begins_no_range():
     empty, full = [1.4 * noise, 1.3 * noise], [3.0 * noise] * 20
     counts = [*empty, *full, *empty[::-1]]
     tree = CountTree(tuple(zip(ends[:-1], ends[1:], counts, strict=True)), (), 0.0)
-    look = found_number(tree, "number", plan)
-    assert look.range is not None
-    assert look.range[0] >= 0.0
-    assert look.range[1] <= 1e-30  # the cells of 20 powers of two from the smallest float on
+    discovery = found_number(tree, "number", plan)
+    assert discovery.range is not None
+    assert discovery.range[0] >= 0.0
+    assert discovery.range[1] <= 1e-30  # the cells of 20 powers of two from the smallest float on
 
 
 CASES = [
@@ -202,7 +202,7 @@ CASES = [
 def test_wrong_arguments(changes, message, monkeypatch):
     monkeypatch.setattr(discover, "_release", lambda *_: pytest.fail("noise was drawn"))
     with pytest.raises(PrivacyParameterError, match=message):
-        xgb_dp.discover(DATA, **{"columns": LOOKED, **TARGET, **changes})
+        xgb_dp.discover(DATA, **{"columns": DISCOVERED, **TARGET, **changes})
 
 
 @pytest.mark.parametrize("data", [3, [1, 2], np.zeros((3, 2)), "rows.csv", None])
@@ -245,10 +245,10 @@ def test_containers_agree(monkeypatch):
     seen = []
 
     def kept(cells, *_):
-        texts = {
-            n: ([k[i] for i in c if i >= 0], list(c == -1)) for n, (c, k) in cells.texts.items()
+        strings = {
+            n: ([k[i] for i in c if i >= 0], list(c == -1)) for n, (c, k) in cells.strings.items()
         }
-        seen.append((texts, {n: v.tolist() for n, v in cells.numbers.items()}))
+        seen.append((strings, {n: v.tolist() for n, v in cells.numbers.items()}))
 
     monkeypatch.setattr(discover, "_release", kept)
     kinds = {"a": "number", "t": "text"}
@@ -268,32 +268,36 @@ def test_containers_agree(monkeypatch):
 
 
 def test_it_draws_on_a_budget(tmp_path):
-    book = xgb_dp.Budget(tmp_path / "book.json", epsilon=0.5, delta=2e-6)
-    look = xgb_dp.discover(DATA, LOOKED, epsilon=0.2, delta=DELTA, budget=book, note="look")
-    (entry,) = book.entries
-    assert (entry.note, entry.state, entry.events) == ("look", "spent", look.events)
-    book.verify()
+    budget = xgb_dp.Budget(tmp_path / "budget.json", epsilon=0.5, delta=2e-6)
+    discovery = xgb_dp.discover(
+        DATA, DISCOVERED, epsilon=0.2, delta=DELTA, budget=budget, note="look"
+    )
+    (entry,) = budget.entries
+    assert (entry.note, entry.state, entry.events) == ("look", "spent", discovery.events)
+    budget.verify()
     with pytest.raises(BudgetError, match="exceed"):
-        xgb_dp.discover(DATA, LOOKED, epsilon=0.49, delta=DELTA, budget=tmp_path / "book.json")
-    assert len(book.entries) == 1
-    with book.drawing("block"):
+        xgb_dp.discover(
+            DATA, DISCOVERED, epsilon=0.49, delta=DELTA, budget=tmp_path / "budget.json"
+        )
+    assert len(budget.entries) == 1
+    with budget.drawing("block"):
         xgb_dp.discover(DATA, ["age"], epsilon=0.1, delta=1e-7)
         with pytest.raises(BudgetError, match="nest"):
-            xgb_dp.discover(DATA, ["age"], epsilon=0.1, delta=1e-7, budget=book)
-    assert [e.note for e in book.entries] == ["look", "block"]
+            xgb_dp.discover(DATA, ["age"], epsilon=0.1, delta=1e-7, budget=budget)
+    assert [e.note for e in budget.entries] == ["look", "block"]
 
 
 def test_it_is_booked_before_anything_is_drawn(tmp_path, monkeypatch):
-    book = xgb_dp.Budget(tmp_path / "book.json", epsilon=0.5, delta=2e-6)
+    budget = xgb_dp.Budget(tmp_path / "budget.json", epsilon=0.5, delta=2e-6)
 
     def broken(*_):
-        assert [e.state for e in book.entries] == ["reserved"]
+        assert [e.state for e in budget.entries] == ["reserved"]
         raise KeyboardInterrupt
 
     monkeypatch.setattr(discover, "_release", broken)
     with pytest.raises(KeyboardInterrupt):
-        xgb_dp.discover(DATA, LOOKED, epsilon=0.2, delta=DELTA, budget=book)
-    assert [e.state for e in book.entries] == ["reserved"]
+        xgb_dp.discover(DATA, DISCOVERED, epsilon=0.2, delta=DELTA, budget=budget)
+    assert [e.state for e in budget.entries] == ["reserved"]
 
 
 def test_fixed_noise_is_refused():
@@ -307,13 +311,13 @@ def test_a_warning_where_it_protects_hardly_anybody():
 
 
 def test_names_and_texts_survive_yaml(tmp_path):
-    texts = ["no", "null", "é", "a\tb\x7f", "\U0001f600", 'say"so\\', "1e3", "~", " x", "a: b #c"]
-    content = {"columns": {text: {"categories": texts} for text in texts}}
+    strings = ["no", "null", "é", "a\tb\x7f", "\U0001f600", 'say"so\\', "1e3", "~", " x", "a: b #c"]
+    content = {"columns": {text: {"categories": strings} for text in strings}}
     path = tmp_path / "schema.yaml"
     path.write_text(format_yaml(content), encoding="utf-8")
     columns = read_domain(path).columns
-    assert list(columns) == texts
-    assert columns["no"].categories == tuple(text.strip() for text in texts)
+    assert list(columns) == strings
+    assert columns["no"].categories == tuple(text.strip() for text in strings)
 
 
 def test_no_row_names_the_cells_of_others():
@@ -321,5 +325,5 @@ def test_no_row_names_the_cells_of_others():
     cells = [1, 1.0, True, "1", "1.0", -0.0, 0, Decimal("1.00")]
     named = ["1", "1", "True", "1", "1.0", "0", "0", "1"]
     for some in (cells, cells[::-1]):
-        codes, names = read_texts(some, ())
+        codes, names = read_strings(some, ())
         assert [names[code] for code in codes] == (named if some is cells else named[::-1])

@@ -23,7 +23,7 @@ from xgb_dp.noisy_sums import (
     ColumnPlan,
     numbers_request,
     release_numbers,
-    release_texts,
+    release_strings,
     votes,
     weights,
 )
@@ -99,7 +99,7 @@ def test_tables_of_too_many_rows_are_refused(monkeypatch):
     layout = noisy_sums.Layout((block,))
     for draw in (
         lambda: noisy_sums.release(layout, layout.events(1 << 20), [codes]),
-        lambda: release_texts(plan_discovery(1, 0, 1.0, 1e-6), {"a": (codes, ["b"])}),
+        lambda: release_strings(plan_discovery(1, 0, 1.0, 1e-6), {"a": (codes, ["b"])}),
         lambda: release_numbers(plan_of(4), table(20)),
     ):
         with pytest.raises(RowDomainError, match="would overflow"):
@@ -176,7 +176,7 @@ def test_a_text_is_shown_by_its_noisy_count(monkeypatch):
         return noise
 
     monkeypatch.setattr(noisy_sums, "discrete_gaussian", drawn)
-    released = release_texts(plan, {"t": (codes, ["b", "a", "c"])})["t"]
+    released = release_strings(plan, {"t": (codes, ["b", "a", "c"])})["t"]
     assert released.counts == {"a": 10.0, "b": 10.0}  # both at the threshold; sorted
     assert list(released.counts) == ["a", "b"]
     assert released.missing == 6.0
@@ -186,7 +186,7 @@ def test_a_text_without_a_vote_is_never_shown(monkeypatch):
     plan = ColumnPlan(1, 0, "row", text_shift=0, text_sigma2=1, threshold=1)
     monkeypatch.setattr(noisy_sums, "discrete_gaussian", lambda s, size: np.full(size, 10**9))
     columns = {"t": (np.array([0, 0, -1]), ["a", "only in other rows"])}
-    released = release_texts(plan, columns)["t"]
+    released = release_strings(plan, columns)["t"]
     assert set(released.counts) == {"a"}
 
 
@@ -205,9 +205,9 @@ def test_a_single_unit_is_shown_no_more_often_than_claimed():
 @pytest.mark.parametrize(("texts", "numbers"), [(1, 0), (0, 1), (5, 3), (200, 40)])
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 8.0])
 @pytest.mark.parametrize(("persons", "group"), [(False, 1), (True, 1), (False, 4)])
-def test_noise_meets_the_target_and_wastes_little(texts, numbers, epsilon, persons, group):
+def test_noise_meets_the_target_and_wastes_little(strings, numbers, epsilon, persons, group):
     unit = Unit("person" if persons else "row", group)
-    plan = plan_discovery(texts, numbers, epsilon, 1e-6, unit)
+    plan = plan_discovery(strings, numbers, epsilon, 1e-6, unit)
     assert 0.97 * epsilon <= compute_epsilon(plan, 1e-6, group) <= epsilon
     assert {e.unit for e in plan.events} == {"person" if persons else "row"}
 
@@ -230,13 +230,13 @@ def test_more_than_the_plan_pays_for_is_not_drawn(persons, monkeypatch):
         with pytest.raises(LedgerError, match="more than was booked"):
             release_numbers(plan, values, persons)
         with pytest.raises(LedgerError, match="more than was booked"):
-            release_texts(plan, dict.fromkeys(names, text), persons)
+            release_strings(plan, dict.fromkeys(names, text), persons)
 
 
 def test_nobody_counts_twice():
     plan, persons = ColumnPlan(1, 2, PERSON, 3, 64, 80, 3, 64), np.zeros(4, dtype=np.uint32)
     with pytest.raises(LedgerError, match="several times"):
-        release_texts(plan, {"t": (np.zeros(5, dtype=np.int64), ["a"])}, persons)
+        release_strings(plan, {"t": (np.zeros(5, dtype=np.int64), ["a"])}, persons)
     with pytest.raises(LedgerError, match="several times"):
         release_numbers(plan, np.zeros((2, 5), dtype=np.float32), persons)
 

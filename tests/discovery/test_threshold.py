@@ -21,7 +21,7 @@ from xgb_dp.discovery.discover import plan_discovery
 from xgb_dp.errors import LedgerError
 
 
-def law(sigma2: int, reach: int) -> tuple[np.ndarray, np.ndarray]:
+def distribution(sigma2: int, reach: int) -> tuple[np.ndarray, np.ndarray]:
     x = np.arange(-reach, reach + 1)
     p = np.exp(-(x.astype(float) ** 2) / (2 * sigma2))
     return x, p / p.sum()
@@ -29,19 +29,21 @@ def law(sigma2: int, reach: int) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("sigma2", [1, 9, 100, 2500])
 def test_tail_is_above_the_true_one_and_near(sigma2):
-    x, p = law(sigma2, 40 * math.isqrt(sigma2) + 40)
+    x, p = distribution(sigma2, 40 * math.isqrt(sigma2) + 40)
     for least in range(1, 6 * math.isqrt(sigma2), max(1, math.isqrt(sigma2) // 3)):
         true = p[x >= least].sum()
         assert true <= tail(sigma2, least) <= 1.0
     assert tail(sigma2, 0) == tail(sigma2, -5) == 1.0
-    assert tail(10**6, 3001) == pytest.approx(law(10**6, 20000)[1][20000 + 3001 :].sum(), rel=0.01)
+    assert tail(10**6, 3001) == pytest.approx(
+        distribution(10**6, 20000)[1][20000 + 3001 :].sum(), rel=0.01
+    )
 
 
 def shown(
     counts: dict[str, int], names: list[str], sigma2: int, threshold: int, most: int
 ) -> np.ndarray:
     """Chance of every release: for each name an axis, of which 0 is that it is not shown."""
-    x, p = law(sigma2, 12 * math.isqrt(sigma2))
+    x, p = distribution(sigma2, 12 * math.isqrt(sigma2))
     chances = np.ones(1)
     for name in names:
         noisy = x + counts.get(name, -2 * most)
@@ -54,7 +56,7 @@ def true_delta(one: np.ndarray, other: np.ndarray, epsilon: float) -> float:
     return float(np.maximum(one - math.exp(epsilon) * other, 0.0).sum())
 
 
-def laws_of(
+def distributions_of(
     before: dict[str, int], after: dict[str, int], sigma2: int, threshold: int
 ) -> list[np.ndarray]:
     names = sorted({*before, *after})
@@ -82,19 +84,21 @@ def test_the_claim_covers_the_true_curve(before, after, group, threshold):
         GaussianEvent("categories", unit * unit, sigma2, 1, 1),
         ThresholdEvent("categories", unit, sigma2, threshold * unit, 1),
     ]
-    books = make_accountant("exact", events)
+    accountant = make_accountant("exact", events)
     scaled = [{k: v * unit for k, v in c.items()} for c in (before, after)]
-    laws = laws_of(*scaled, sigma2, threshold * unit)
+    distributions = distributions_of(*scaled, sigma2, threshold * unit)
     for epsilon in (0.0, 0.3, 1.0, 2.0, 4.0):
-        true = max(true_delta(*laws, epsilon), true_delta(*reversed(laws), epsilon))
-        assert true <= books.get_delta(epsilon, group) + 1e-12
+        true = max(
+            true_delta(*distributions, epsilon), true_delta(*reversed(distributions), epsilon)
+        )
+        assert true <= accountant.get_delta(epsilon, group) + 1e-12
 
 
 def test_without_the_threshold_the_claim_would_be_false():
     unit, sigma2, threshold = 16, 1024, 5 * 16
     gauss = make_accountant("exact", [GaussianEvent("categories", unit * unit, sigma2, 1, 1)])
-    laws = laws_of({}, {"v": unit}, sigma2, threshold)
-    assert true_delta(laws[1], laws[0], 3.0) > gauss.get_delta(3.0)
+    distributions = distributions_of({}, {"v": unit}, sigma2, threshold)
+    assert true_delta(distributions[1], distributions[0], 3.0) > gauss.get_delta(3.0)
 
 
 @pytest.mark.parametrize("name", ACCOUNTANTS)
@@ -114,11 +118,11 @@ def test_larger_groups_cost_more():
         GaussianEvent("categories", 2**20, 2**26, 1, 1),
         ThresholdEvent("categories", 2**10, 2**26, 6 * 2**13, 2),
     ]
-    books = make_accountant("exact", events)
-    values = [books.get_epsilon(1e-5, k) for k in (1, 2, 3, 5)]
+    accountant = make_accountant("exact", events)
+    values = [accountant.get_epsilon(1e-5, k) for k in (1, 2, 3, 5)]
     assert values == sorted(values)
     assert all(map(math.isfinite, values))
-    assert books.get_epsilon(1e-5, 1, replaced=True) == books.get_epsilon(1e-5, 2)
+    assert accountant.get_epsilon(1e-5, 1, replaced=True) == accountant.get_epsilon(1e-5, 2)
 
 
 def test_a_filter_takes_failures_from_what_is_left_of_delta():
@@ -155,9 +159,11 @@ def test_a_filter_charges_groups_for_all_of_their_rows():
     assert four.mu2 == charge_of([gauss], 1e-6, group=4).mu2 > 15.0 * one.mu2
     assert four.extra >= failure_of(event, 4) > 4.0 * failure_of(event, 1)
     # The charge bounds what the accountant certifies for so many.
-    books = make_accountant("exact", [gauss, event])
+    accountant = make_accountant("exact", [gauss, event])
     for epsilon in (0.05, 0.2, 0.5):
-        assert books.get_delta(epsilon, 4) <= gaussian_delta(epsilon, four.mu2**0.5) + four.extra
+        assert (
+            accountant.get_delta(epsilon, 4) <= gaussian_delta(epsilon, four.mu2**0.5) + four.extra
+        )
 
 
 @pytest.mark.parametrize("group", [1, 2, 50])

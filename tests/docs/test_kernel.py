@@ -113,8 +113,8 @@ def test_nobody_else_draws():
             and node.value.id == "native"
         }
         assert not used & DRAWS, path
-        texts = {node.value for node in nodes if isinstance(node, ast.Constant)}
-        asked = {text for text in texts if isinstance(text, str) and text.startswith("XGDP")}
+        strings = {node.value for node in nodes if isinstance(node, ast.Constant)}
+        asked = {text for text in strings if isinstance(text, str) and text.startswith("XGDP")}
         assert asked <= DRAW_NOTHING, path
 
 

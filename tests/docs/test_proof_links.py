@@ -56,19 +56,19 @@ def test_page_is_the_proof_of_some_header(page):
 
 
 @pytest.fixture(scope="module")
-def texts() -> dict[Path, str]:
+def strings() -> dict[Path, str]:
     """All code, by the file that has it."""
     files = [p for folder in SOURCES for p in (ROOT / folder).rglob("*.*")]
     return {p: p.read_text("utf-8") for p in files if p.suffix in (".h", ".cc", ".py")}
 
 
 @pytest.fixture(scope="module")
-def words(texts: dict[Path, str]) -> set[str]:
-    return {word for text in texts.values() for word in re.findall(r"\w+", text)}
+def words(strings: dict[Path, str]) -> set[str]:
+    return {word for text in strings.values() for word in re.findall(r"\w+", text)}
 
 
 @pytest.mark.parametrize("page", NAMING, ids=lambda p: p.name)
-def test_files_and_tests_that_a_page_names_exist(page, texts):
+def test_files_and_tests_that_a_page_names_exist(page, strings):
     """In whole, from `plugin_cpp`, `xgb_dp` or `tests` on, or by the last name alone."""
     text = page.read_text(encoding="utf-8")
     quoted = set(re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL)))
@@ -81,7 +81,7 @@ def test_files_and_tests_that_a_page_names_exist(page, texts):
         if not any((ROOT / folder / path).exists() for folder in ("", *SOURCES))
         and ("/" in path or path not in files)
     }
-    code = "\n".join(t for p, t in texts.items() if p.is_relative_to(ROOT / "tests"))
+    code = "\n".join(t for p, t in strings.items() if p.is_relative_to(ROOT / "tests"))
     tests = set(re.findall(r"(?<!\w)test_\w+", " ".join(q for q in quoted if q not in paths)))
     lost |= {name for name in tests if f"def {name}(" not in code}
     assert not lost

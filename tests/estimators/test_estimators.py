@@ -127,10 +127,10 @@ def test_declarations_reach_the_plan():
     assert preset.privacy_report_.get_epsilon(1e-6, accountant="rdp") <= 1.0 + 1e-9
     bounds = dict.fromkeys(range(4), (-4.0, 4.0, "even"))
     model = DPXGBClassifier(
-        classes=2, feature_bounds=bounds, n_public=len(y), dp_split="random", **SHARED
+        classes=2, feature_bounds=bounds, public_num_rows=len(y), dp_split="random", **SHARED
     ).fit(X, y)
     (training,) = model.privacy_report_.ledger["trainings"]
-    assert training["public"]["n_public"] == len(y)
+    assert training["public"]["public_num_rows"] == len(y)
     # Neither candidates nor splits are released.
     assert {e["release"] for e in training["events"]} == {"intercept", "leaves"}
     for wrong, match in (({"dp_epsilon": 2.0}, "keep one"), ({"dp_splt": "random"}, "dp_splt")):

@@ -19,9 +19,9 @@ from xgb_dp import DPXGBClassifier, DPXGBRegressor
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
 
 from ..conftest import arrays
-from ..persons.conftest import alike, codes_told, no_noise
+from ..persons.conftest import alike, codes_used, no_noise
 
-__all__ = ["codes_told", "no_noise"]
+__all__ = ["codes_used", "no_noise"]
 
 SHARED: dict[str, Any] = {
     "epsilon": 1.0, "delta": 1e-6, "n_estimators": 2, "max_depth": 2, "n_jobs": 1
@@ -39,12 +39,12 @@ def classifier(**more: Any) -> DPXGBClassifier:
     return DPXGBClassifier(classes=2, **SHARED | more)
 
 
-def test_an_array_of_ids(codes_told):
+def test_an_array_of_ids(codes_used):
     X, y = arrays()
     classifier().fit(X, y, privacy_id=WHO)
     DPXGBRegressor(target_bounds=(0, 1), **SHARED).fit(X, y, privacy_id=pd.Series(WHO, name="p"))
-    assert len(codes_told) == 2
-    assert all(alike(codes, WHO) for codes in codes_told)
+    assert len(codes_used) == 2
+    assert all(alike(codes, WHO) for codes in codes_used)
 
 
 @pytest.mark.parametrize(
@@ -53,30 +53,30 @@ def test_an_array_of_ids(codes_told):
     ids=["pandas", "polars", "polars lazy", "arrow"],
 )
 @pytest.mark.parametrize("kind", ["classifier", "regressor"])
-def test_a_named_column_is_no_feature(make, kind, codes_told):
+def test_a_named_column_is_no_feature(make, kind, codes_used):
     """Neither of the model nor of the tables that it predicts for, with the column or without."""
     X, y = table()
     model = classifier() if kind == "classifier" else DPXGBRegressor(target_bounds=(0, 1), **SHARED)
     model.fit(make(X), y, privacy_id="patient")
-    assert alike(codes_told[0], WHO)
+    assert alike(codes_used[0], WHO)
     assert model.get_booster().feature_names == list("abcd")
     without = make(X[list("abcd")])
     np.testing.assert_array_equal(model.predict(make(X)), model.predict(without))
     np.testing.assert_array_equal(model.apply(make(X)), model.apply(without))
 
 
-def test_a_column_as_a_parameter(codes_told, tmp_path):
+def test_a_column_as_a_parameter(codes_used, tmp_path):
     """Which estimators keep, also those with the names of XGBoost."""
     X, y = table()
     model = clone(classifier(dp_privacy_id="patient")).fit(X, y)
-    assert alike(codes_told[0], WHO)
+    assert alike(codes_used[0], WHO)
     assert model.predict(X).shape == y.shape
     stock = xgb.XGBClassifier(
         tree_method="dp_hist", dp_epsilon=1.0, dp_delta=1e-6, dp_classes=2, n_estimators=2,
         max_depth=2, dp_privacy_id="patient",
     )  # fmt: skip
     stock.fit(X, y)
-    assert alike(codes_told[1], WHO)
+    assert alike(codes_used[1], WHO)
     assert stock.get_booster().feature_names == list("abcd")
     with pytest.raises(PrivacyParameterError, match="keep one"):
         classifier(dp_privacy_id="patient").fit(X, y, privacy_id=WHO)
@@ -94,7 +94,7 @@ def test_ids_are_no_parameter_of_an_estimator(no_noise):
         assert "SECRET" not in str(caught.value)
 
 
-def test_pipelines_hand_ids_over(codes_told):
+def test_pipelines_hand_ids_over(codes_used):
     """As a parameter of the last step, or by metadata routing."""
     X, y = table()
     steps = make_column_transformer((StandardScaler(), list("abcd")))
@@ -103,15 +103,15 @@ def test_pipelines_hand_ids_over(codes_told):
     with sklearn.config_context(enable_metadata_routing=True):
         routed = make_pipeline(steps, classifier().set_fit_request(privacy_id=True))
         routed.fit(X, y, privacy_id=WHO)
-    assert len(codes_told) == 2
-    assert all(alike(codes, WHO) for codes in codes_told)
+    assert len(codes_used) == 2
+    assert all(alike(codes, WHO) for codes in codes_used)
 
 
-def test_public_sets_may_have_the_column(codes_told):
+def test_public_sets_may_have_the_column(codes_used):
     X, y = table()
     model = classifier(public_evals=True)
     model.fit(X, y, privacy_id="patient", eval_set=[(X.iloc[:50].copy(), y[:50])], verbose=False)
-    assert len(codes_told) == 1
+    assert len(codes_used) == 1
     with pytest.raises(PrivacyRefusal, match="training rows"):
         model.fit(X, y, privacy_id="patient", eval_set=[(X, y)])
 
@@ -166,12 +166,12 @@ def test_ids_are_not_kept(tmp_path):
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
 
 
-def test_another_fit_forgets_the_column(codes_told):
+def test_another_fit_forgets_the_column(codes_used):
     X, y = table()
     model = classifier().fit(X, y, privacy_id="patient")
     numbers = X[list("abcd")].assign(patient=np.arange(300.0))
     with pytest.warns(match="'patient' looks like an id"):
         model.fit(numbers, y)
-    assert len(codes_told) == 1
+    assert len(codes_used) == 1
     assert model.get_booster().feature_names == [*"abcd", "patient"]
     assert model.predict(numbers).shape == y.shape

@@ -196,7 +196,7 @@ def test_every_estimator_that_fits_others_has_been_decided_on():
 
 @pytest.mark.parametrize("frozen", [False, True])
 def test_a_public_threshold_is_compared_with_the_scores(frozen):
-    X, y = texts()
+    X, y = strings()
     model = DPXGBClassifier(**OWN, classes=["no", "yes"])
     one = FrozenEstimator(model.fit(X, y)) if frozen else model
     fitted = FixedThresholdClassifier(one, threshold=0.2).fit(X, y)
@@ -207,7 +207,7 @@ def test_a_public_threshold_is_compared_with_the_scores(frozen):
 
 def test_a_threshold_of_more_classes_is_refused():
     """Scikit-learn counts those that occur."""
-    X, y = texts()
+    X, y = strings()
     model = DPXGBClassifier(**OWN, classes=["maybe", "no", "yes"])
     with pytest.raises(PrivacyRefusal, match="inside sklearn"):
         FixedThresholdClassifier(model, threshold=0.2).fit(X, y)
@@ -223,7 +223,7 @@ EXACT = {
 
 @pytest.mark.parametrize("name", EXACT)
 def test_exact_fits_on_predictions_of_a_private_model_warn(name):
-    X, y = texts()
+    X, y = strings()
     model = FrozenEstimator(DPXGBClassifier(**OWN, classes=["no", "yes"]).fit(X, y))
     with pytest.warns(PrivacyWarning, match="no epsilon covers the result"):
         fitted = EXACT[name](model, X, y)
@@ -300,7 +300,7 @@ def test_private_search_of_the_regressor_and_of_several_classes():
 OWN: dict[str, Any] = {"epsilon": 4.0, "delta": 1e-6, "n_estimators": 3, "n_jobs": 1}
 
 
-def texts() -> tuple[Any, Any]:
+def strings() -> tuple[Any, Any]:
     X, y = arrays()
     return np.nan_to_num(X), np.array(["no", "yes"])[y.astype(int)]
 
@@ -310,7 +310,7 @@ def members(classes: Any) -> Any:
 
 
 def test_members_that_were_fitted_before():
-    X, y = texts()
+    X, y = strings()
     fitted = [(name, m.fit(X, (y == "yes").astype(int))) for name, m in members(2)]
     with pytest.warns(PrivacyWarning, match="no epsilon covers"):
         predicted = StackingClassifier(fitted, cv="prefit").fit(X, y).predict(X)
@@ -322,14 +322,14 @@ def test_members_that_were_fitted_before():
 @pytest.mark.parametrize("around", [lambda m: m, lambda m: make_pipeline("passthrough", m)])
 def test_labels_that_are_coded_by_the_classes_that_occur_are_refused(around, jobs):
     """One row of another class would change the labels of all rows."""
-    X, y = texts()
+    X, y = strings()
     several = [(name, around(m)) for name, m in members(2)]
     with pytest.raises(PrivacyRefusal, match="classes that occur"):
         VotingClassifier(several, voting="soft", n_jobs=jobs).fit(X, y)
 
 
 def test_contributions_of_columns_of_texts():
-    X, y = texts()
+    X, y = strings()
     frame = pd.DataFrame(X, columns=list("abcd")).assign(
         d=np.array(["u", "v", "w"])[np.arange(len(y)) % 3]
     )

@@ -68,8 +68,8 @@ def test_rows_outside_the_domain_show_nothing(model):
     refused(RowDomainError, "declared classes", model, (X, labels))
     cells = X.astype(object)
     cells[3, 2] = SECRET
-    texts = np.where(np.arange(400) == 7, SECRET, "0").astype(object)
-    for data in ((cells, Y), (X, texts)):
+    strings = np.where(np.arange(400) == 7, SECRET, "0").astype(object)
+    for data in ((cells, Y), (X, strings)):
         with pytest.raises(RowDomainError) as caught:
             xgb_dp.evaluate(model, data, **TARGET)
         assert SECRET not in str(caught.value)

@@ -69,7 +69,7 @@ def test_every_row_attains_the_norm_of_the_block(k, share):
     norms = (matrix.astype(object) ** 2).sum(axis=0)
     assert set(norms) == {block.norm2}
     rng = np.random.default_rng(0)
-    flags = {name: rng.random(500) < 0.3 for name in limits.texts}
+    flags = {name: rng.random(500) < 0.3 for name in limits.strings}
     [cells] = limits.cells(flags)
     whole = block.sums(cells)[0]
     for row in range(20):

@@ -191,11 +191,11 @@ def test_other_persons_than_those_of_the_coins_add_up(tmp_path):
     parts = xgb_dp.split((X, y), test=0.5, privacy_id=patients)
     here = np.isin(patients, parts.test.persons.listed)
     model = stock(X, y)
-    book = xgb_dp.Budget(tmp_path / "p.json", epsilon=20.0, delta=1e-5, unit="person")
+    budget = xgb_dp.Budget(tmp_path / "p.json", epsilon=20.0, delta=1e-5, unit="person")
 
     def judge(ids: Any) -> SplitPart | None:
-        xgb_dp.evaluate(model, parts.test, privacy_id=ids, budget=book, **TARGET)
-        return book.entries[-1].part
+        xgb_dp.evaluate(model, parts.test, privacy_id=ids, budget=budget, **TARGET)
+        return budget.entries[-1].part
 
     own_part = find_part(parts.test)
     assert own_part is not None
@@ -205,7 +205,7 @@ def test_other_persons_than_those_of_the_coins_add_up(tmp_path):
     others = "'patient', and this one identifies them by 'ward'"
     with pytest.raises(xgb_dp.BudgetError, match=others):
         judge(pd.Series(hospitals[here], name="ward"))
-    book.verify()
+    budget.verify()
 
 
 def test_a_name_stands_for_the_column_of_ids():

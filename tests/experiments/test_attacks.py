@@ -61,11 +61,11 @@ def test_ratios_tell_members_whose_margins_move():
     """Each row has margins of its own, so that only those with and without it say which it is."""
     rng = np.random.default_rng(6)
     label = rng.integers(0, 2, 400).astype(np.float64)
-    coins = rng.random((65, 400)) < 0.5
+    assignments = rng.random((65, 400)) < 0.5
     margins = rng.normal(scale=9, size=400) + rng.normal(size=(65, 400))
-    moved = margins + 9 * coins * np.where(label > 0, 1.0, -1.0)
-    assert membership.ratios(moved[0], moved[1:], coins[1:], label, coins[0])[0] > 0.999
-    area, _ = membership.ratios(margins[0], margins[1:], coins[1:], label, coins[0])
+    moved = margins + 9 * assignments * np.where(label > 0, 1.0, -1.0)
+    assert membership.ratios(moved[0], moved[1:], assignments[1:], label, assignments[0])[0] > 0.999
+    area, _ = membership.ratios(margins[0], margins[1:], assignments[1:], label, assignments[0])
     assert 0.4 < area < 0.6
 
 

@@ -67,9 +67,9 @@ def test_what_each_system_is_told():
         assert params["dp_delta"] == 1e-6
         by_id = name == "default" or "rows a person" in name
         assert ("dp_privacy_id" in params) == by_id
-        assert ("dp_group" in params) == (name == "group of all rows")
-    assert given["group of all rows"]["dp_group"] == synthetic.MOST_ROWS
-    assert given["2 rows a person"]["dp_rows_per_person"] == 2.0
+        assert ("dp_group_size" in params) == (name == "group of all rows")
+    assert given["group of all rows"]["dp_group_size"] == synthetic.MOST_ROWS
+    assert given["2 rows a person"]["dp_max_rows_per_person"] == 2.0
     assert given["default"]["dp_privacy_id"] is parts.who_train
 
 

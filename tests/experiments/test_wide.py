@@ -38,7 +38,7 @@ def test_there_are_no_other_texts():
 
 
 def test_the_table_runs(tmp_path, monkeypatch):
-    small = wide.texts("many words", 600, 60)
+    small = wide.strings("many words", 600, 60)
     # So little noise that every system beats chance: means of 0.75 to 0.78, deviations of 0.016.
     table = replace(wide.TABLE, datasets=(small,), epsilons=(8.0,))
     monkeypatch.setattr(tables, "get", lambda name, size="": table)

@@ -44,14 +44,14 @@ BOUNDS = {
 # Right values that keep a training small.
 VALID: dict[str, tuple[Any, ...]] = {
     "dp_epsilon": (0.1, 1.0, 1, 8.0, 50.0, float("inf")), "dp_delta": (1e-6, 1e-9, 0.01),
-    "dp_group": (1, 2, 7), "dp_preset": tuple(PRESETS),
+    "dp_group_size": (1, 2, 7), "dp_preset": tuple(PRESETS),
     "dp_accountant": ("exact", "rdp", "gdp", "classic", "pure"),
     "dp_budget_shares": ({"candidates": 0.1, "base_score": 0.1, "splits": 0.3, "leaves": 0.5},
                          {"leaves": 0.9}),
     "dp_gradient_bound": (0.5, 1.0, 3.0),
     "dp_gradient_clip": ("prediction", "row_weight", "clip", "filter"),
     "dp_hessian_weight": (0.25, 1.0), "dp_max_weight": (1.0, 2.5), "dp_base_margin": (True, False),
-    "dp_n_public": (1, 40, 10**6),
+    "dp_public_num_rows": (1, 40, 10**6),
     "dp_target_bounds": ((-3.0, 3.0), [0, 1], (0.01, 9.0), (0, 1e-12), (0.5, 1e30)),
     "dp_exposure_bounds": ((0.01, 1.0), (1e-12, 1e12)),
     "quantile_alpha": (0.5, [0.1, 0.5, 0.9], 1e-12), "huber_slope": (0.1, 1e-3, 1e6),
@@ -65,7 +65,7 @@ VALID: dict[str, tuple[Any, ...]] = {
     "dp_categories": ({0: 2}, {"c0": ["down", "up"]}, {"c0": 5}),
     "dp_split": ("exponential", "random", "partial", "histogram"),
     "dp_leaf": ("newton", "gradient"), "dp_leaf_noise": ("gaussian", "laplace", "output"),
-    "dp_start": ("intercept", "columns"), "dp_eta_start": (0.001, 0.2, 1.0),
+    "dp_start": ("intercept", "columns"), "dp_eta_warmup": (0.001, 0.2, 1.0),
     "dp_geometric_clip": (True, False), "dp_ensemble": (1, 2, 3),
     "dp_features_per_tree": (1, 2), "dp_feature_order": ("random", "cyclic"),
     "dp_score": ("l1", "newton", "gain"), "dp_score_clip": (0.5, 2.0),
@@ -73,7 +73,7 @@ VALID: dict[str, tuple[Any, ...]] = {
     "dp_split_candidates": (1, 16, 64), "dp_split_prior": (0, 0.5, 0.999),
     "dp_no_split": (True, False), "dp_shrinkage": (True, False),
     "dp_shrinkage_strata": (True, False), "dp_candidate_levels": (2, 9, 17),
-    "dp_secure_sum": (False, True), "dp_secure_colluders": (0, 1),
+    "dp_secure_aggregation": (False, True), "dp_secure_colluders": (0, 1),
     "dp_secure_key": ("key",), "dp_secure_parties": ("parties",),
     "dp_public_evals": (True, False), "tree_method": ("dp_hist", "dp_approx", "hist"),
     "objective": (*(o for both in OBJECTIVES.values() for o in both), "rank:ndcg"),
@@ -99,7 +99,7 @@ class Case:
         text: The call in words, for people.
         asked: Whether the parameters ask for privacy by a name that is known.
         params: The parameters, to judge the result by.
-        book: The budget file that the call draws on.
+        budget: The budget file that the call draws on.
         stock: Whether the arguments name no private parameter, so that XGBoost alone answers.
     """
 
@@ -107,7 +107,7 @@ class Case:
     text: str
     asked: bool
     params: dict[Any, Any]
-    book: Path | None = None
+    budget: Path | None = None
     stock: bool = False
 
 
@@ -272,19 +272,19 @@ def _train(rng: Random, data: Rows, params: dict[Any, Any], folder: Path) -> Cas
         given = rng.choice((list(params.items()), tuple(params), None, "x", 5, [("a",)], [1]))
         stock = not (isinstance(given, list) and len(given) > 1)
         rounds = 1 if stock else rounds
-    book = None
+    budget = None
     if rng.random() < 0.15:
-        book = folder / "budget.json"
-        book.unlink(missing_ok=True)
-        budget = xgb_dp.Budget(book, epsilon=10.0, delta=1e-3)
+        budget = folder / "budget.json"
+        budget.unlink(missing_ok=True)
+        budget = xgb_dp.Budget(budget, epsilon=10.0, delta=1e-3)
 
     def call() -> Any:
-        if book is not None:
+        if budget is not None:
             return budget.train(given, dtrain, rounds, **more)
         return xgb.train(given, dtrain, rounds, **more)
 
     text = f"train({show(given)}, {type(data.X).__name__}, {show(rounds)}, {show(more)})"
-    return Case(call, text, _asked(params) and given is params, params, book, stock)
+    return Case(call, text, _asked(params) and given is params, params, budget, stock)
 
 
 def _estimator(rng: Random, data: Rows, params: dict[Any, Any], folder: Path) -> Case:

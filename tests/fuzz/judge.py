@@ -63,14 +63,14 @@ def run(seed: int, number: int, folder: Path) -> dict[str, str]:
             case = make(seed, number, folder)
         except Exception as error:  # rows that XGBoost does not take
             return {"fault": "", "text": "rows", "end": f"no rows: {type(error).__name__}"}
-        before = case.book.read_bytes() if case.book is not None else b""
+        before = case.budget.read_bytes() if case.budget is not None else b""
         try:
             model, error = case.call(), None
         except Exception as raised:
             model, error = None, raised
         fault = _fault(case, model, error)
-    if not fault and error is not None and case.book is not None:
-        changed = _entries(case.book.read_bytes()) != _entries(before)
+    if not fault and error is not None and case.budget is not None:
+        changed = _entries(case.budget.read_bytes()) != _entries(before)
         if changed:
             fault = f"an error changed the book: {type(error).__name__}: {error}"
     shown = [str(w.message) for w in caught]
@@ -80,8 +80,8 @@ def run(seed: int, number: int, folder: Path) -> dict[str, str]:
     return {"fault": fault, "text": case.text, "end": end}
 
 
-def _entries(book: bytes) -> Any:
-    return json.loads(book)["entries"]
+def _entries(budget: bytes) -> Any:
+    return json.loads(budget)["entries"]
 
 
 def _message(error: BaseException) -> str:

@@ -166,7 +166,7 @@ def first_trees(kind: str, **changes: Any) -> list[dict[str, Any]]:
         {"max_delta_step": 0.01},
         {"lambda": 900.0},
         {"eta": 0.01},
-        {"dp_eta_start": 0.1},
+        {"dp_eta_warmup": 0.1},
     ],
     ids=str,
 )

@@ -22,7 +22,7 @@ FREE = {"dp_epsilon": float("inf")}
 SECRET = "SECRET-" + "person"
 # Whole numbers that do not turn up by chance, and texts.
 NUMBERS = np.array([7_301_999_888_777_001 + 13 * (i % PERSONS) for i in range(N)])
-TEXTS = [f"{SECRET}-{i % PERSONS}" for i in range(N)]
+STRINGS = [f"{SECRET}-{i % PERSONS}" for i in range(N)]
 
 
 def traces(name: str) -> list[bytes]:
@@ -34,7 +34,7 @@ def traces(name: str) -> list[bytes]:
 
 
 def ids(name: str) -> Any:
-    return TEXTS if name == "texts" else NUMBERS
+    return STRINGS if name == "texts" else NUMBERS
 
 
 @pytest.mark.parametrize("name", ["texts", "numbers"])
@@ -62,7 +62,7 @@ def test_no_id_is_in_an_estimator(name):
 
 def test_the_number_of_persons_is_in_no_model():
     """It is a statistic of the rows, as the number of rows is."""
-    params = COMMON | OBJECTIVE["binary"] | FREE | {"dp_privacy_id": TEXTS}
+    params = COMMON | OBJECTIVE["binary"] | FREE | {"dp_privacy_id": STRINGS}
     model = xgb.train(params, small(n=N), 2)
     for what, kept in artefacts(model).items():
         if isinstance(kept, str):
@@ -70,7 +70,7 @@ def test_the_number_of_persons_is_in_no_model():
 
 
 def test_nothing_is_kept_after_a_training_or_an_error():
-    params = COMMON | OBJECTIVE["binary"] | FREE | {"dp_privacy_id": TEXTS}
+    params = COMMON | OBJECTIVE["binary"] | FREE | {"dp_privacy_id": STRINGS}
     xgb.train(params, small(n=N), 1)
     with pytest.raises(ValueError, match="one id for each row"):
         xgb.train(params, small(n=N - 1), 1)

@@ -129,14 +129,16 @@ def test_open_rounds_tell_a_noisy_number_of_rows(changes):
     with fixed_noise(20):
         model = xgb.train(given, matrix("binary"))
     assert 0 < abs(training(model)["public"]["plan_choice"]["rows"] - N) < 1000
-    texts = artefacts(model)
+    strings = artefacts(model)
     for name in ("ledger", "report", "statement", "json", "config", "attributes"):
-        assert not statistics_in(texts[name], {"rows": float(N)}), name
+        assert not statistics_in(strings[name], {"rows": float(N)}), name
 
 
 def test_the_number_of_rows_is_told_only_if_declared(private_models):
     with fixed_noise(20):
-        model = xgb.train(COMMON | OBJECTIVE["binary"] | {"dp_n_public": N}, matrix("binary"), 1)
+        model = xgb.train(
+            COMMON | OBJECTIVE["binary"] | {"dp_public_num_rows": N}, matrix("binary"), 1
+        )
     rows = {"rows": float(N)}
     assert statistics_in(artefacts(model)["ledger"], rows)
     assert not statistics_in(artefacts(private_models["binary"][0])["ledger"], rows)

@@ -10,8 +10,8 @@ import z3
 from tests.lemmas import Query, lemma
 from xgb_dp.accounting.sensitivity import RowBound, feature_cells, range_int
 
-BOUND = RowBound("clip", 0.5, 0.25, 1.0, rows_per_person=2.5, of_person=True)
-BALL = RowBound("prediction", 0.5, 0.25, rows_per_person=2.5, of_person=True)
+BOUND = RowBound("clip", 0.5, 0.25, 1.0, max_rows_per_person=2.5, of_person=True)
+BALL = RowBound("prediction", 0.5, 0.25, max_rows_per_person=2.5, of_person=True)
 
 
 @lemma
@@ -43,7 +43,7 @@ def hessians_of_a_person() -> Iterator[Query]:
         b, P, h_max = BOUND.unit(bits), BOUND.most_gradient(bits), BOUND.max_hessian(bits)
         most = BOUND.most_hessian(bits)
         yield Query([total * b <= P * h_max], total <= most, total <= most - 1)
-        T = RowBound("prediction", 0.5, 0.25, rows_per_person=2.5, output_gradient=0.3)
+        T = RowBound("prediction", 0.5, 0.25, max_rows_per_person=2.5, output_gradient=0.3)
         given = [total * b <= P * -(-3 * b // 10)]
         most = T.most_gradient_of_output(bits)
         yield Query(given, total <= most, total <= most - 1)

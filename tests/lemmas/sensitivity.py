@@ -218,12 +218,12 @@ def share_of_columns() -> Iterator[Query]:
 def sums_of_labels() -> Iterator[Query]:
     """Every sum of an intercept moves by at most a unit, for up to 3 targets."""
     flags = itertools.product((False, True), repeat=3)
-    for (n_public, presence, exposures), k in itertools.product(flags, (1, 3)):
+    for (public_num_rows, presence, exposures), k in itertools.product(flags, (1, 3)):
         kind = "targets" if k > 1 else "binary"
         extra = {"k": k, "presence": presence, "exposures": exposures}
-        sens2 = sensitivity.intercept_sens2(kind, SHIFT, n_public=n_public, **extra)
+        sens2 = sensitivity.intercept_sens2(kind, SHIFT, public_num_rows=public_num_rows, **extra)
         moved = z3.Reals(
-            " ".join(f"v{i}" for i in range(k + (not n_public) + presence + exposures))
+            " ".join(f"v{i}" for i in range(k + (not public_num_rows) + presence + exposures))
         )
         total = sum(v * v for v in moved)
         at = [v == UNIT for v in moved]
@@ -242,7 +242,7 @@ def cells_of_labels() -> Iterator[Query]:
     total = squares + v * v
     step = z3.And(total <= (part + v) * (part + v), total <= UNIT * UNIT)
     for kind in ("cells", "range", "multiclass", "rows"):
-        sens2 = sensitivity.intercept_sens2(kind, SHIFT, n_public=False)
+        sens2 = sensitivity.intercept_sens2(kind, SHIFT, public_num_rows=False)
         claim = z3.And(step, total <= sens2)
         yield Query(given, claim, total <= sens2 - 1, [part == 0, v == UNIT])
 

@@ -32,12 +32,12 @@ _KINDS: dict[str, dict[str, Any]] = {
         "dp_feature_bounds": dict.fromkeys(range(4), (-4.0, 4.0)),
     },
     "laplace": {"objective": "binary:logistic", "dp_leaf_noise": "laplace"},
-    "forest": {"objective": "binary:logistic", "num_parallel_tree": 2, "dp_n_public": _ROWS},
+    "forest": {"objective": "binary:logistic", "num_parallel_tree": 2, "dp_public_num_rows": _ROWS},
     "sarus": {
         "objective": "binary:logistic", "dp_preset": "sarus",
         "dp_feature_bounds": dict.fromkeys(range(4), (-4.0, 4.0)),
     },
-    "group": {"objective": "binary:logistic", "dp_group": 3, "dp_accountant": "exact"},
+    "group": {"objective": "binary:logistic", "dp_group_size": 3, "dp_accountant": "exact"},
 }  # fmt: skip
 
 

@@ -24,7 +24,7 @@ _NOISE = {**_LOW, "use_connect_dots": False}
 
 def _unit(plan: Mapping[str, Any]) -> int:
     """The largest sum of gradients of one row, or of one person."""
-    return math.ceil(float(plan["row_bound"]["rows_per_person"]) * (1 << plan["grid_bits"]))
+    return math.ceil(float(plan["row_bound"]["max_rows_per_person"]) * (1 << plan["grid_bits"]))
 
 
 def _round2(plan: Mapping[str, Any]) -> float:
@@ -70,7 +70,7 @@ def _absolute(draw: Mapping[str, Any], plan: Mapping[str, Any]) -> float:
 
 def _labels2(request: Mapping[str, Any]) -> float:
     """Squared sensitivity of the sums of labels: 4^shift for each that one row moves fully."""
-    moved = 1 + (request["kind"] in ("binary", "regression") and "n_public" not in request)
+    moved = 1 + (request["kind"] in ("binary", "regression") and "public_num_rows" not in request)
     return (moved + ("columns" in request)) * 4.0 ** request["shift"]
 
 

@@ -106,7 +106,7 @@ def finder(tests: Sequence[str], mistake: Mistake) -> str | None:
     return failed[0] if failed else f"pytest ends with {status}"
 
 
-def _look(tests: Record, mistakes: Sequence[Mistake], seconds: float) -> None:
+def _discovery(tests: Record, mistakes: Sequence[Mistake], seconds: float) -> None:
     """What one of several processes does; its status is 1 if a mistake was not found."""
     caught = True
     for mistake in mistakes:
@@ -134,7 +134,7 @@ def main() -> int:
     chosen = random.Random(asked.seed).sample(every, min(asked.count, len(every)))
     print(f"{len(chosen)} of {len(every)} mistakes", flush=True)
     parts = [chosen[i :: asked.jobs] for i in range(asked.jobs)]
-    running = [FORK.Process(target=_look, args=(known, part, asked.seconds)) for part in parts]
+    running = [FORK.Process(target=_discovery, args=(known, part, asked.seconds)) for part in parts]
     for process in running:
         process.start()
     for process in running:

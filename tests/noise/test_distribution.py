@@ -20,7 +20,7 @@ Z = float(stats.norm.isf(FALSE_ALARM / 2))
 MIN_EXPECTED = 100.0
 
 
-def assert_law(counts, probabilities) -> None:
+def assert_distribution(counts, probabilities) -> None:
     """Chi-square test at level FALSE_ALARM; cells expecting fewer than MIN_EXPECTED are pooled."""
     counts = np.asarray(counts, float)
     expected = np.asarray(probabilities, float) * counts.sum()
@@ -40,7 +40,7 @@ def assert_law(counts, probabilities) -> None:
     assert p_value > FALSE_ALARM, f"chi2 = {statistic:.1f} on {counts.size - 1} degrees of freedom"
 
 
-def assert_integer_law(draws, weight) -> None:
+def assert_integer_distribution(draws, weight) -> None:
     """`weight(x)`, up to a constant, is the law of the integer draws."""
     # The outer cells take the tails; the weights there are summed far enough out.
     reach = 4
@@ -51,19 +51,19 @@ def assert_integer_law(draws, weight) -> None:
     inner = np.clip(support, -reach, reach) + reach
     probabilities = np.bincount(inner, mass / mass.sum(), 2 * reach + 1)
     counts = np.bincount(np.clip(draws, -reach, reach) + reach, minlength=2 * reach + 1)
-    assert_law(counts, probabilities)
+    assert_distribution(counts, probabilities)
 
 
 @pytest.mark.parametrize("n", [2, 3, 10, 100, 257])
 def test_uniform(n):
     draws = native.uniform(None, 0, n, 200_000)
-    assert_law(np.bincount(draws.astype(np.int64), minlength=n), np.full(n, 1 / n))
+    assert_distribution(np.bincount(draws.astype(np.int64), minlength=n), np.full(n, 1 / n))
 
 
 def test_uniform_of_128_bits():
     draws = native.uniform128(None, 0, 5 * 2**100, 50_000)
-    assert_law(np.bincount([d >> 100 for d in draws], minlength=5), np.full(5, 0.2))
-    assert_law(np.bincount([d & 15 for d in draws], minlength=16), np.full(16, 1 / 16))
+    assert_distribution(np.bincount([d >> 100 for d in draws], minlength=5), np.full(5, 0.2))
+    assert_distribution(np.bincount([d & 15 for d in draws], minlength=16), np.full(16, 1 / 16))
 
 
 @pytest.mark.parametrize(
@@ -88,33 +88,35 @@ def test_bernoulli_exp(q, a, b):
     if p == 1.0:
         assert ones == n
     else:
-        assert_law([ones, n - ones], [p, 1 - p])
+        assert_distribution([ones, n - ones], [p, 1 - p])
 
 
 @pytest.mark.parametrize("scale", [1, 2, 3, 10])
 def test_discrete_laplace(scale):
     draws = native.discrete_laplace(None, 0, scale, 1_000_000)
-    assert_integer_law(draws, lambda x: math.exp(-abs(x) / scale))
+    assert_integer_distribution(draws, lambda x: math.exp(-abs(x) / scale))
 
 
 @pytest.mark.parametrize("sigma2", [1, 2, 3, 4, 10, 50])
 def test_discrete_gaussian(sigma2):
     draws = native.discrete_gaussian(None, 0, sigma2, 1_000_000)
-    assert_integer_law(draws, lambda x: math.exp(-x * x / (2 * sigma2)))
+    assert_integer_distribution(draws, lambda x: math.exp(-x * x / (2 * sigma2)))
 
 
 @pytest.mark.parametrize("sigma2", [2**20, 2**36 + 1, 2**56])
 def test_shape_and_lowest_bits_at_large_scale(sigma2):
     draws = native.discrete_gaussian(None, 0, sigma2, 200_000)
     cells = np.floor(stats.norm.cdf(draws / math.sqrt(sigma2)) * 50).clip(0, 49).astype(int)
-    assert_law(np.bincount(cells, minlength=50), np.full(50, 1 / 50))
+    assert_distribution(np.bincount(cells, minlength=50), np.full(50, 1 / 50))
     # A floating point sampler leaves gaps here.
-    assert_law(np.bincount(draws & 15, minlength=16), np.full(16, 1 / 16))
+    assert_distribution(np.bincount(draws & 15, minlength=16), np.full(16, 1 / 16))
     # Signs of consecutive draws are independent.
     signs = (draws[0::2] < 0) * 2 + (draws[1::2] < 0)
     negative = 0.5 * (1 - 1 / math.sqrt(2 * math.pi * sigma2))
-    law = np.array([1 - negative, negative])
-    assert_law(np.bincount(signs, minlength=4), np.outer(law, law).ravel())
+    distribution = np.array([1 - negative, negative])
+    assert_distribution(
+        np.bincount(signs, minlength=4), np.outer(distribution, distribution).ravel()
+    )
 
 
 def scale_is(claimed: float, mean: float, unit_variance: float, n: int) -> bool:
@@ -145,7 +147,7 @@ def test_laplace_scale_is_the_claimed_one_and_no_other(scale):
     assert abs(draws.mean()) <= Z * math.sqrt(2 / n) * scale
 
 
-def exponential_law(utilities, rate: float):
+def exponential_distribution(utilities, rate: float):
     u = np.asarray(utilities, float)
     weights = np.exp((u - u.max()) * rate)
     return weights / weights.sum()
@@ -165,24 +167,25 @@ def exponential_law(utilities, rate: float):
     ],
 )
 def test_select(utilities, eps_num, den):
-    law = exponential_law(utilities, eps_num / den)
+    distribution = exponential_distribution(utilities, eps_num / den)
     counts = np.bincount(
-        native.select(None, 0, utilities, eps_num, den, 100_000).astype(int), minlength=law.size
+        native.select(None, 0, utilities, eps_num, den, 100_000).astype(int),
+        minlength=distribution.size,
     )
-    assert (counts[law == 0] == 0).all()
-    if law.size == 1:
+    assert (counts[distribution == 0] == 0).all()
+    if distribution.size == 1:
         assert counts[0] == 100_000
     else:
-        assert_law(counts, law)
+        assert_distribution(counts, distribution)
 
 
 def test_select_among_skewed_utilities():
     # One clear winner, a few close seconds, and a mass of bad candidates that together still count.
     utilities = np.array([3] * 1000 + [8] * 5 + [9] * 2 + [10], np.int64)
-    law = exponential_law(utilities, 1.0)
+    distribution = exponential_distribution(utilities, 1.0)
     draws = native.select(None, 0, utilities, 1, 1, 20_000).astype(int)
     group = np.searchsorted([1000, 1005, 1007], np.arange(utilities.size), side="right")
-    assert_law(np.bincount(group[draws], minlength=4), np.bincount(group, law))
+    assert_distribution(np.bincount(group[draws], minlength=4), np.bincount(group, distribution))
 
 
 @pytest.mark.parametrize("loose", [0, 1, 5])
@@ -191,9 +194,9 @@ def test_bounds_of_groups_change_no_law(loose):
     utilities = np.array([[10, 2, 9], [3, 3, 3], [9, 8, 0], [0, -1, 1], [8, 9, 4]], np.int64)
     bounds = utilities.max(axis=1) + loose * np.array([0, 1, 0, 2, 1])
     draws, largest = native.select_grouped(None, 0, utilities, bounds, 1, 1, 100_000)
-    assert_law(
+    assert_distribution(
         np.bincount(draws.astype(int), minlength=utilities.size),
-        exponential_law(utilities.ravel(), 1.0),
+        exponential_distribution(utilities.ravel(), 1.0),
     )
     assert largest == 0
 

@@ -33,7 +33,7 @@ PARAMS = {
     "dp_delta": 1e-6,
     "dp_shrinkage": False,
     "max_delta_step": 0,
-    "dp_n_public": 100,  # wide enough that the intercept is not clipped
+    "dp_public_num_rows": 100,  # wide enough that the intercept is not clipped
     "max_depth": 4,
     "nthread": 1,
     "verbosity": 0,

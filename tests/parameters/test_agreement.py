@@ -34,7 +34,7 @@ KINDS: dict[str, dict[str, Any]] = {
         "dp_candidates": "histogram", "dp_candidate_noise": "laplace", "dp_feature_bounds": BOUNDS
     },
     "adaptive": {"dp_candidates": "adaptive", "dp_feature_bounds": BOUNDS},
-    "n public": {"dp_n_public": 300},
+    "n public": {"dp_public_num_rows": 300},
 }  # fmt: skip
 
 Train = Callable[[], Any]

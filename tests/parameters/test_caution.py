@@ -16,8 +16,8 @@ CASES = [
     ({"dp_epsilon": 10.5}, "Epsilon is above 10"),
     ({"dp_delta": 0.0011}, "Delta is 0.0011, above 0.001"),
     ({"dp_delta": 0.5}, "Delta is 0.5, above 0.001"),
-    ({"dp_delta": 9e-4, "dp_n_public": 1000}, None),
-    ({"dp_delta": 9e-4, "dp_n_public": 1200}, "one over the declared number of rows"),
+    ({"dp_delta": 9e-4, "dp_public_num_rows": 1000}, None),
+    ({"dp_delta": 9e-4, "dp_public_num_rows": 1200}, "one over the declared number of rows"),
     ({"dp_epsilon": math.inf}, "NOT private"),
 ]
 
@@ -83,7 +83,7 @@ def test_the_warning_points_at_the_caller(params, matrix, tmp_path):
             xgb.train(params(dp_epsilon=epsilon), matrix(), 1, xgb_model=model)
         assert caught[0].filename == __file__
     with pytest.warns(xgb_dp.PrivacyWarning) as caught:
-        xgb_dp.Budget(tmp_path / "book.json", epsilon=20.0, delta=1e-6)
+        xgb_dp.Budget(tmp_path / "budget.json", epsilon=20.0, delta=1e-6)
     assert caught[0].filename == __file__
 
 
@@ -111,7 +111,7 @@ def test_a_selection_warns_once_whatever_the_number_of_runs(params, matrix, monk
     common = {k: v for k, v in params().items() if k not in ("dp_epsilon", "dp_delta")}
     for runs in (1, 5):
         monkeypatch.setattr(
-            "xgb_dp.record.selection_record.repetitions", lambda law, runs=runs: runs
+            "xgb_dp.record.selection_record.repetitions", lambda distribution, runs=runs: runs
         )
         warned = said(
             lambda: xgb_dp.select(

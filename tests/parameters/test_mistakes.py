@@ -32,7 +32,7 @@ def fitted(columns, **settings):
     return clf.set_params(**settings).fit(X[columns], y)
 
 
-def of_texts(**settings):
+def of_strings(**settings):
     clf = xgb_dp.DPXGBClassifier(epsilon=1.0, delta=1e-6, classes=[0, 1], n_estimators=2)
     return clf.set_params(**settings).fit(pd.DataFrame({"t": ["x", "y"] * 30}), [0, 1] * 30)
 
@@ -53,7 +53,7 @@ def selected(**others):
     return xgb_dp.select(FEW, matrix, {"max_depth": [2, 3]}, **target, **others)
 
 
-def looked_at(**others):
+def discovered(**others):
     return xgb_dp.discover(table()[0], epsilon=1.0, delta=1e-6, **others)
 
 
@@ -67,14 +67,14 @@ MISTAKES = [
     (lambda: fitted(["c"], schema={"columns": {}}), "`schema` must be what xgb_dp.discover"),
     (lambda: selected(group=0), "`group` must be a whole number"),
     (lambda: selected(privacy_id=[None] * 60), "no id in `privacy_id`"),
-    (lambda: looked_at(privacy_id=[None] * 60), "no id in `privacy_id`"),
+    (lambda: discovered(privacy_id=[None] * 60), "no id in `privacy_id`"),
     (lambda: fitted(["c"], privacy_id="c"), "Did you mean `fit(..., privacy_id=)`?"),
-    (lambda: of_texts(), "categories={'t': ['a', 'b', ...]}. Leave out"),
+    (lambda: of_strings(), "categories={'t': ['a', 'b', ...]}. Leave out"),
     (own_loss, "dp_objective"),
     (lambda: fitted([]), "no columns"),
     (lambda: fitted(["c"], categories={"c": "abc"}), "'abc', and a list of names was expected"),
-    (lambda: of_texts(categories={"t": "abc"}), "'abc', and a list of names was expected"),
-    (lambda: of_texts(categories={"t": ["x", np.nan]}), "missing value, which is not a name"),
+    (lambda: of_strings(categories={"t": "abc"}), "'abc', and a list of names was expected"),
+    (lambda: of_strings(categories={"t": ["x", np.nan]}), "missing value, which is not a name"),
     (lambda: fitted(["c"], tree_method="hist"), "take xgboost.XGBClassifier"),
     (lambda: fitted(["c"], categories={"c": ["x", np.nan]}), "missing value, which is not a name"),
     (lambda: trained(dp_feature_cuts={"f0": [0.0]}), "Use a column's name"),
@@ -124,7 +124,9 @@ def test_a_column_of_ids_is_told_by_what_was_declared(persons, said, unsaid):
 def test_a_model_of_noise_says_so_when_it_is_made_and_in_its_statement():
     X, y = table()
     with pytest.warns(xgb_dp.PrivacyWarning, match="little else than noise"):
-        model = xgb.train({**PARAMS, "dp_epsilon": 0.1, "dp_n_public": 60}, xgb.DMatrix(X, y))
+        model = xgb.train(
+            {**PARAMS, "dp_epsilon": 0.1, "dp_public_num_rows": 60}, xgb.DMatrix(X, y)
+        )
     assert "and there are about 60 in all" in xgb_dp.privacy_report(model).statement()
 
 
@@ -134,7 +136,7 @@ def test_noise_is_told_before_it_is_drawn_where_the_rows_are_public(monkeypatch)
     with warnings.catch_warnings():
         warnings.simplefilter("error", xgb_dp.PrivacyWarning)
         with pytest.raises(xgb_dp.PrivacyWarning, match="little else than noise"):
-            xgb.train({**PARAMS, "dp_epsilon": 0.1, "dp_n_public": 60}, xgb.DMatrix(X, y))
+            xgb.train({**PARAMS, "dp_epsilon": 0.1, "dp_public_num_rows": 60}, xgb.DMatrix(X, y))
 
 
 def test_a_group_has_the_word_of_other_calls():
@@ -170,7 +172,11 @@ def test_delta_is_compared_with_the_released_number_of_rows():
 
 def test_the_number_of_persons_is_told_as_that_of_persons():
     X, y = table()
-    ids = {"dp_privacy_id": np.repeat(np.arange(30), 2), "dp_n_public": 2000, "dp_delta": 9e-4}
+    ids = {
+        "dp_privacy_id": np.repeat(np.arange(30), 2),
+        "dp_public_num_rows": 2000,
+        "dp_delta": 9e-4,
+    }
     with pytest.warns(xgb_dp.PrivacyWarning, match="one over the declared number of persons"):
         model = xgb.train({**PARAMS, **ids}, xgb.DMatrix(X, y), 2)
     assert "the number of persons, as declared" in xgb_dp.privacy_report(model).statement()

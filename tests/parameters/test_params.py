@@ -158,11 +158,11 @@ def test_shares(params):
 
 
 def test_plan_is_json_with_exact_numbers(params):
-    s = resolve(params("regression", dp_feature_cuts={0: [0.1, 0.3]}, dp_n_public=1000))
+    s = resolve(params("regression", dp_feature_cuts={0: [0.1, 0.3]}, dp_public_num_rows=1000))
     built = json.loads(planning.dump(built_of(s)))
     assert built["noise_free"] is False
     assert "test_key" not in built
-    assert built["n_public"] == 1000
+    assert built["public_num_rows"] == 1000
     assert built["features"][0]["cuts"] == [0.1, 0.3]
     assert np.float32(0.1) == np.float32(built["features"][0]["cuts"][0])
     assert float(built["row_bound"]["hessian_weight"]) == s["dp_hessian_weight"]
@@ -234,7 +234,7 @@ def test_a_new_scalar_is_a_row(params, monkeypatch):
 
 def test_subsample_is_what_the_coins_are_told(params):
     """Out of 2^32, rounded to the nearest; all rows by default."""
-    for given, coins in ((1.0, 1 << 32), (0.5, 1 << 31), (0.3, 1288490189), (1e-12, 1)):
+    for given, assignments in ((1.0, 1 << 32), (0.5, 1 << 31), (0.3, 1288490189), (1e-12, 1)):
         s = resolve(params(subsample=given))
-        assert s["subsample"] == coins / 2**32
-        assert built_of(s)["sampling_num"] == coins
+        assert s["subsample"] == assignments / 2**32
+        assert built_of(s)["sampling_num"] == assignments

@@ -30,7 +30,7 @@ def rounds_of(model: Any) -> int:
 def test_every_interface_takes_the_same_rounds(tmp_path):
     X, y = arrays()
     d = xgb.DMatrix(X, y)
-    budget = xgb_dp.Budget(tmp_path / "book.json", epsilon=3.0, delta=1e-4)
+    budget = xgb_dp.Budget(tmp_path / "budget.json", epsilon=3.0, delta=1e-4)
     shared = {"epsilon": 1.0, "delta": 1e-6, "max_depth": 1, "n_jobs": 1}
     models = {
         "train": xgb.train(BINARY, d),

@@ -26,13 +26,13 @@ SEVERAL: dict[str, Any] = {"objective": "multi:softprob", "num_class": 3}
 GRID: dict[str, Any] = {"dp_feature_bounds": {0: (0, 1), 1: (0, 1)}}
 OUTPUT: dict[str, Any] = REGRESSION | {"dp_leaf_noise": "output"}
 MASKED: dict[str, Any] = {
-    "dp_secure_sum": True, "dp_split": "random", "dp_secure_key": "key",
+    "dp_secure_aggregation": True, "dp_split": "random", "dp_secure_key": "key",
     "dp_secure_parties": "parties",
 }  # fmt: skip
 
 NUMBERS: dict[str, Any] = {"dp_start": "columns", "dp_categories": None}
 PERSONS: dict[str, Any] = {"dp_privacy_id": True}
-LOOK = {"delta": 1e-6, "events": [GaussianEvent("ranges", 1, 400, 1, 1).to_json()]}
+DISCOVERY = {"delta": 1e-6, "events": [GaussianEvent("ranges", 1, 400, 1, 1).to_json()]}
 
 COUNTS: dict[str, Any] = {"objective": "count:poisson", "dp_target_bounds": (0, 5)}
 BROKEN: dict[str, dict[str, Any]] = {
@@ -90,7 +90,7 @@ BROKEN: dict[str, dict[str, Any]] = {
     "denominators of output leaves": OUTPUT | {"lambda": 2.0**20, "min_child_weight": 1},
     "geometric clip needs output leaves": {"dp_geometric_clip": True},
     "one learning rate of a geometric clip": OUTPUT | {"dp_geometric_clip": True,
-        "dp_eta_start": 0.5},
+        "dp_eta_warmup": 0.5},
     "the mean of a regression is corrected": {"dp_mean_correction": True},
     "a unit is released of one target": {"dp_target_unit": "released"},
     "a unit is released of bounded weights": {"dp_weight_unit": "released"},
@@ -102,11 +102,11 @@ BROKEN: dict[str, dict[str, Any]] = {
     "adaptive edges are those of bins": GRID | {"dp_candidates": "adaptive",
         "dp_candidate_cells": 9, "max_bin": 8},
     "cells need histograms": {"dp_candidate_cells": 9},
-    "a look for others": PERSONS | {"dp_discovered": LOOK},
+    "a look for others": PERSONS | {"dp_discovered": DISCOVERY},
     "a look at other persons": {"dp_privacy_id": "patient",
         "dp_discovered": {"delta": 1e-6, "column": "household",
         "events": [GaussianEvent("ranges", 1, 400, 1, 1, unit="person").to_json()]}},
-    "rows of persons": {"dp_rows_per_person": 2},
+    "rows of persons": {"dp_max_rows_per_person": 2},
     "score gain of rows": PERSONS | REGRESSION | {"dp_score": "gain"},
     "output leaves of rows": PERSONS | OUTPUT,
     "rows left out of rows": PERSONS | REGRESSION | {"dp_gradient_clip": "filter"},
@@ -121,10 +121,10 @@ BROKEN: dict[str, dict[str, Any]] = {
     "Hessians that fit the grid": REGRESSION | {"dp_hessian_weight": 1e6},
     "colluders of masked sums": {"dp_secure_colluders": 1},
     "keys of masked sums": {"dp_secure_parties": "parties"},
-    "masked sums of several workers": {"dp_secure_sum": True},
+    "masked sums of several workers": {"dp_secure_aggregation": True},
     "masked sums are no sums over persons": MASKED | {"dp_privacy_id": True,
         "dp_epsilon": float("inf")},
-    "masked sums need no selections": {"dp_secure_sum": True},
+    "masked sums need no selections": {"dp_secure_aggregation": True},
     "masked sums have Gaussian leaves": MASKED | {"dp_leaf_noise": "laplace"},
     "masked sums have Gaussian candidates": MASKED | GRID | {"dp_candidates": "histogram",
         "dp_candidate_noise": "laplace"},

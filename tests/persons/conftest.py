@@ -12,7 +12,7 @@ from xgb_dp.engine import native
 
 
 @pytest.fixture
-def codes_told(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
+def codes_used(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
     """The codes that the trainer was given, one array for each training."""
     seen: list[np.ndarray] = []
     tell = native.set_persons

@@ -32,7 +32,7 @@ KINDS: dict[str, tuple[Plan, tuple[str, ...]]] = {
     "prediction": ({"row_bound": PREDICTION}, BOTH),
     "prediction_coarse": ({"row_bound": PREDICTION, "grid_bits": 6}, BOTH),
     "clip": ({"row_bound": {"mode": "clip", "hessian_bound": "0.7"}}, (LOGISTIC, SQUARED)),
-    "several": ({"row_bound": {"rows_per_person": "2.5"}}, OBJECTIVES),
+    "several": ({"row_bound": {"max_rows_per_person": "2.5"}}, OBJECTIVES),
     "newton": ({"score": "newton", "score_clip": "2.0"}, OBJECTIVES),
     "sampled": ({"sampling_num": 3 << 30}, OBJECTIVES),
     "corrected": ({"correction": {"on": True, "sigma2": 1 << 36}}, (SQUARED,)),
@@ -42,7 +42,7 @@ KINDS |= {
     "spread": (SPREAD, (LOGISTIC, SQUARED)),
     "spread_prediction": (merge(SPREAD, {"row_bound": PREDICTION, "depth": 4}), (LOGISTIC,)),
     "spread_clip": (
-        merge(SPREAD, {"row_bound": {"mode": "clip", "rows_per_person": "1.7"}}),
+        merge(SPREAD, {"row_bound": {"mode": "clip", "max_rows_per_person": "1.7"}}),
         (LOGISTIC, SQUARED),
     ),
     "spread_random": (merge(SPREAD, {"split": "random", "parallel_trees": 2}), (SQUARED,)),

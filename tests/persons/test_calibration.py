@@ -82,11 +82,11 @@ def test_laplace_counts_of_persons(epsilon):
 def test_labels_of_a_person_may_be_of_all_classes():
     def touched(kind: str, **changes: bool) -> int:
         return sensitivity.intercept_coordinates(
-            kind, person=True, k=7, **{"n_public": False} | changes
+            kind, person=True, k=7, **{"public_num_rows": False} | changes
         )
 
     assert touched("multiclass") == 7
     assert touched("cells") == sensitivity.LABEL_CELLS
     assert touched("binary") == 2
-    assert touched("regression", n_public=True) == 1
+    assert touched("regression", public_num_rows=True) == 1
     assert touched("rows") == 1

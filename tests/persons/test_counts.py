@@ -30,7 +30,7 @@ CELLS = sensitivity.LABEL_CELLS
 Rows = npt.NDArray[Any]
 
 
-def request_of(kind: str, shift: int, *, n_public: bool = False) -> dict[str, Any]:
+def request_of(kind: str, shift: int, *, public_num_rows: bool = False) -> dict[str, Any]:
     """What is asked for; labels from -4 to 4."""
     out = {
         **IN_THE_CLEAR,
@@ -44,7 +44,7 @@ def request_of(kind: str, shift: int, *, n_public: bool = False) -> dict[str, An
         "target_upper": "4.0",
         "noise_free": True,
     }
-    return out | ({"n_public": 1} if n_public else {})
+    return out | ({"public_num_rows": 1} if public_num_rows else {})
 
 
 def sums_of(request: dict[str, Any], y: Rows, codes: Rows) -> list[int]:
@@ -55,7 +55,7 @@ def sums_of(request: dict[str, Any], y: Rows, codes: Rows) -> list[int]:
     return sums
 
 
-def mean_of_rows(kind: str, y: Rows, shift: int, *, n_public: bool) -> list[int]:
+def mean_of_rows(kind: str, y: Rows, shift: int, *, public_num_rows: bool) -> list[int]:
     """What one person adds, in exact fractions: the mean of its rows, rounded towards zero."""
     unit, each = 1 << shift, Fraction(1, len(y))
     if kind == "rows":
@@ -71,16 +71,16 @@ def mean_of_rows(kind: str, y: Rows, shift: int, *, n_public: bool) -> list[int]
     low, high = (-4.0, 4.0) if kind == "regression" else (0.0, 1.0)
     centred = [np.clip((float(v) - low) / (high - low) * 2 - 1, -1, 1) for v in y]
     total = int(each * sum(round(float(c) * unit) for c in centred))
-    return [total] if n_public else [total, unit]
+    return [total] if public_num_rows else [total, unit]
 
 
-@pytest.mark.parametrize("n_public", [False, True])
+@pytest.mark.parametrize("public_num_rows", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 @EXAMPLES
 @given(data=st.data())
-def test_label_sums(kind, n_public, data):
+def test_label_sums(kind, public_num_rows, data):
     """With and without a person; codes in any order; and each person adds the mean of its rows."""
-    n_public = n_public and kind in ("binary", "regression")
+    public_num_rows = public_num_rows and kind in ("binary", "regression")
     sizes = [*data.draw(st.lists(st.integers(1, 4), max_size=3)), data.draw(st.sampled_from(SIZES))]
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     labels = data.draw(st.lists(label(OBJECTIVES.get(kind, LOGISTIC)), min_size=1, max_size=5))
@@ -88,13 +88,13 @@ def test_label_sums(kind, n_public, data):
     y = rng.choice(np.array(labels, np.float32), len(who))
     rng.shuffle(who)
     shift = data.draw(st.sampled_from((0, 7, 26)))
-    request = request_of(kind, shift, n_public=n_public)
+    request = request_of(kind, shift, public_num_rows=public_num_rows)
     names = rng.permutation(len(sizes))  # codes have no order
     one = sums_of(request, y, names[who])
     kept = who < len(sizes) - 1
     other = sums_of(request, y[kept], who[kept])
     moved = np.subtract(one, other)
-    expected = mean_of_rows(kind, y[~kept], shift, n_public=n_public)
+    expected = mean_of_rows(kind, y[~kept], shift, public_num_rows=public_num_rows)
     assert moved.tolist() == expected
     event = describe_intercept(request)
     assert sum(int(v) ** 2 for v in moved) <= event["sensitivity2"]

@@ -27,30 +27,30 @@ def frame(**columns: Any) -> pd.DataFrame:
     return pd.DataFrame(X, columns=list("abcd")).assign(**columns)
 
 
-def test_rows_are_told_apart(params, matrix, codes_told):
+def test_rows_are_told_apart(params, matrix, codes_used):
     xgb.train(params(**FREE, dp_privacy_id=WHO), matrix(), 2)
-    assert alike(codes_told[0], WHO)
+    assert alike(codes_used[0], WHO)
     xgb.train(list(params(**FREE, dp_privacy_id=WHO).items()), matrix(), 2)
-    assert alike(codes_told[1], WHO)
+    assert alike(codes_used[1], WHO)
 
 
-def test_no_ids_are_a_training_of_rows(params, matrix, codes_told):
+def test_no_ids_are_a_training_of_rows(params, matrix, codes_used):
     d = matrix()
     xgb.train(params(**FREE, dp_privacy_id=WHO), d, 2)
     xgb.train(params(**FREE, dp_privacy_id=None), d, 2)
     xgb.train(params(), d, 2)
-    assert len(codes_told) == 1
+    assert len(codes_used) == 1
 
 
 @pytest.mark.parametrize("name", ["list", "series", "batches"])
-def test_data_on_disk_have_an_array_beside_them(name, params, tmp_path, codes_told):
+def test_data_on_disk_have_an_array_beside_them(name, params, tmp_path, codes_used):
     """A person may have rows in several batches."""
     X, y = arrays()
     ids = [i % 70 for i in range(N)]
     d = xgb.DMatrix(Batches([(X[a : a + 100], y[a : a + 100]) for a in (0, 100, 200)], tmp_path))
     given = {"list": ids, "series": pd.Series(ids, name="patient"), "batches": np.array(ids)}[name]
     on_disk = xgb.train(params(**FREE, dp_privacy_id=given), d, 2)
-    assert alike(codes_told[0], ids)
+    assert alike(codes_used[0], ids)
     in_memory = xgb.train(params(**FREE, dp_privacy_id=ids), xgb.DMatrix(X, y), 2)
     assert on_disk.get_dump() == in_memory.get_dump()
 
@@ -80,14 +80,14 @@ def test_wrong_ids_are_refused_before_anything_is_drawn(name, params, no_noise):
     assert "299" not in str(caught.value)
 
 
-def test_slices_take_ids_of_their_own(params, matrix, codes_told):
+def test_slices_take_ids_of_their_own(params, matrix, codes_used):
     d = matrix()
     rows = list(range(0, N, 3))
     with pytest.raises(PrivacyParameterError, match="one id for each row"):
         xgb.train(params(**FREE, dp_privacy_id=WHO), d.slice(rows), 2)
     ids = [WHO[i] for i in rows]
     xgb.train(params(**FREE, dp_privacy_id=ids), d.slice(rows), 2)
-    assert alike(codes_told[0], ids)
+    assert alike(codes_used[0], ids)
 
 
 @pytest.mark.parametrize("column", ["id", "patient_nbr", "customerID", "person"])

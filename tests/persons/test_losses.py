@@ -96,7 +96,7 @@ def test_leaf_sums(name, data):
         mode=mode,
         gradient_bound=data.draw(st.sampled_from(("0.05", "0.5", "2.5"))),
         unit_hessian=data.draw(st.booleans()),
-        rows_per_person=data.draw(st.sampled_from(("1.0", "1.0", "2.7", "40.0"))),
+        max_rows_per_person=data.draw(st.sampled_from(("1.0", "1.0", "2.7", "40.0"))),
         **of_single,
     )
     plan |= {"unit": "person"}
@@ -155,14 +155,14 @@ def mean_on_grid(values: Any, low: float, high: float, shift: int) -> int:
     return int(Fraction(int(grid.sum()), len(values)))
 
 
-@pytest.mark.parametrize("n_public", [False, True])
+@pytest.mark.parametrize("public_num_rows", [False, True])
 @EXAMPLES
 @given(data=st.data())
-def test_sums_with_exposures(n_public, data):
+def test_sums_with_exposures(public_num_rows, data):
     """Labels, persons and exposures: a person adds the mean of its rows to each."""
     crowd, shift = data.draw(crowds("poisson")), data.draw(st.sampled_from((0, 7, 26)))
     exposures = {"exposure_lower": "0.01", "exposure_upper": "1.0"}
-    request = request_of(shift, **exposures, **({"n_public": 1} if n_public else {}))
+    request = request_of(shift, **exposures, **({"public_num_rows": 1} if public_num_rows else {}))
     moved = moved_by(request, crowd.who, label=crowd.y, base_margin=crowd.margin[:, 0])
     event = describe_intercept(request)
     assert squared_distance(moved, 0 * moved) <= event["sensitivity2"]
@@ -175,15 +175,15 @@ def test_sums_with_exposures(n_public, data):
     assert moved[0] == mean_on_grid(crowd.y[last].astype(np.float64), 0.0, 4.0, shift)
 
 
-@pytest.mark.parametrize("n_public", [False, True])
+@pytest.mark.parametrize("public_num_rows", [False, True])
 @EXAMPLES
 @given(data=st.data())
-def test_sums_of_several_targets(n_public, data):
+def test_sums_of_several_targets(public_num_rows, data):
     """A person adds the mean of its rows to the sum of each target, and one to their number."""
     crowd, shift = data.draw(crowds("targets")), data.draw(st.sampled_from((0, 7, 26)))
     ranges = [(-4.0, 4.0), (0.1, 0.3), (-1.0, 2e30)]
     lower, upper = ([repr(end) for end in ends] for ends in zip(*ranges, strict=True))
-    counted = {"n_public": 1} if n_public else {}
+    counted = {"public_num_rows": 1} if public_num_rows else {}
     request = request_of(shift, **counted) | {"kind": "targets", "lower": lower, "upper": upper}
     moved = moved_by(request, crowd.who, label=crowd.y)
     event = describe_intercept(request)
@@ -191,7 +191,7 @@ def test_sums_of_several_targets(n_public, data):
     assert event["coordinates"] == len(moved)
     labels = crowd.y[len(BEFORE) :].astype(np.float64)
     wanted = [mean_on_grid(labels[:, k], low, high, shift) for k, (low, high) in enumerate(ranges)]
-    assert list(moved) == wanted + ([] if n_public else [1 << shift])
+    assert list(moved) == wanted + ([] if public_num_rows else [1 << shift])
 
 
 @EXAMPLES

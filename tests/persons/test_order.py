@@ -31,7 +31,7 @@ ROWS = 400
     ("objective", "changes"),
     [
         (LOGISTIC, {"row_bound": PREDICTION, "sampling_num": 3 << 30}),
-        (LOGISTIC, {"row_bound": {"mode": "row_weight", "rows_per_person": "2.5"}}),
+        (LOGISTIC, {"row_bound": {"mode": "row_weight", "max_rows_per_person": "2.5"}}),
         (SOFTMAX, {"row_bound": PREDICTION, "grid_bits": 6}),
         (SQUARED, {"row_bound": {"mode": "clip"}, "correction": {"on": True, "sigma2": 1 << 36}}),
         (LOGISTIC, {"candidates": {"hessian": True, "shift": 0, "rounds": 3, "sigma2": 1 << 38}}),

@@ -93,7 +93,7 @@ def crowds(
 def of_persons(data: st.DataObject, objective: str, *args: Any, **changes: Any) -> dict[str, Any]:
     """A plan of persons, each of whom counts one or more rows."""
     plan: dict[str, Any] = data.draw(plans(objective, *args, **changes)) | {"unit": "person"}
-    count = {"rows_per_person": data.draw(st.sampled_from(("1.0", "1.0", "2.7", "40.0")))}
+    count = {"max_rows_per_person": data.draw(st.sampled_from(("1.0", "1.0", "2.7", "40.0")))}
     plan["row_bound"] |= count | {"mode": data.draw(st.sampled_from(MODES[objective]))}
     while python_says_no(plan):
         plan["grid_bits"] -= 1

@@ -74,15 +74,15 @@ def test_matrix_without_rows():
 
 @pytest.mark.parametrize(
     ("bound", "unit"),
-    [({"rows_per_person": "0.5"}, "person"), ({"rows_per_person": "2.0"}, "row")],
+    [({"max_rows_per_person": "0.5"}, "person"), ({"max_rows_per_person": "2.0"}, "row")],
     ids=str,
 )
 def test_rows_per_person_in_plans(bound, unit):
     given = plan(unit, row_bound=bound)
     selection = {**given["selection"], "range": 1 << 20}
-    with pytest.raises(XGBoostError, match="rows_per_person"):
+    with pytest.raises(XGBoostError, match="max_rows_per_person"):
         check_plan(dump({"id": "by hand", **given, "selection": selection}))
-    with pytest.raises((XGBoostError, ValueError), match="rows_per_person"):
+    with pytest.raises((XGBoostError, ValueError), match="max_rows_per_person"):
         train_with_plan(given, small())
 
 
@@ -240,7 +240,7 @@ def test_threads_share_a_matrix_of_the_same_persons_alone(
 
     Counts have two releases before the first tree, and the other one trains between them.
     """
-    d, budget = small(), xgb_dp.Budget(tmp_path / "book", epsilon=9.0, delta=1e-4, unit="person",
+    d, budget = small(), xgb_dp.Budget(tmp_path / "budget", epsilon=9.0, delta=1e-4, unit="person",
                                        most_rows=3)  # fmt: skip
     given = params(objective=objective, dp_feature_cuts={0: [0.5]})
     if objective == "count:poisson":

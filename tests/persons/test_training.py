@@ -18,7 +18,7 @@ from .conftest import people
 BOUNDS = dict.fromkeys(range(arrays("binary")[0].shape[1]), (-3.0, 3.0))
 KINDS: list[tuple[str, dict[str, Any]]] = [
     ("binary", {}),
-    ("binary", {"dp_rows_per_person": 2.5}),
+    ("binary", {"dp_max_rows_per_person": 2.5}),
     ("binary", {"dp_score": "newton", "dp_gradient_clip": "row_weight"}),
     ("binary", {"dp_split": "histogram", "max_bin": 8}),
     ("binary", {"dp_split": "partial", "subsample": 0.5}),
@@ -28,8 +28,8 @@ KINDS: list[tuple[str, dict[str, Any]]] = [
     ("binary", {"dp_candidates": "histogram", "dp_feature_bounds": BOUNDS,
         "dp_candidate_noise": "laplace"}),
     ("binary", {"dp_candidates": "adaptive", "dp_feature_bounds": BOUNDS,
-        "dp_rows_per_person": 3.0}),
-    ("binary", {"dp_n_public": 500}),
+        "dp_max_rows_per_person": 3.0}),
+    ("binary", {"dp_public_num_rows": 500}),
     ("regression", {}),
     ("regression", {"dp_ensemble": 2}),
     ("regression", {"dp_mean_correction": True, "dp_max_weight": 2.0}),

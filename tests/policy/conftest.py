@@ -20,7 +20,7 @@ epsilon: 1
 delta: 1e-6
 total_epsilon: 4
 total_delta: 1e-5
-book: book.json
+budget: budget.json
 schema:
   target: ill
   classes: ["no", "yes"]
@@ -77,9 +77,9 @@ def enforce(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Enforce:
     monkeypatch.setenv(POLICY, "")
     monkeypatch.delenv(POLICY)  # put back as it was at the end
 
-    def make(text: str = TEXT, **book: Any) -> Path:
-        total = {"epsilon": 4.0, "delta": 1e-5, "unit": "person"} | book
-        xgb_dp.Budget("book.json", **total)
+    def make(text: str = TEXT, **budget: Any) -> Path:
+        total = {"epsilon": 4.0, "delta": 1e-5, "unit": "person"} | budget
+        xgb_dp.Budget("budget.json", **total)
         Path("policy.yaml").write_text(text)
         monkeypatch.setenv(POLICY, "policy.yaml")
         return tmp_path / "policy.yaml"

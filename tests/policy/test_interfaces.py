@@ -53,7 +53,7 @@ def test_nothing_is_released_past_the_book(enforce, release):
     enforce()
     with pytest.raises(xgb_dp.BudgetError, match=UNBOOKED):
         release()
-    assert not xgb_dp.Budget("book.json").entries
+    assert not xgb_dp.Budget("budget.json").entries
 
 
 def test_cross_validation_is_refused(enforce):
@@ -64,35 +64,35 @@ def test_cross_validation_is_refused(enforce):
 
 @pytest.mark.parametrize("allowed", [False, True])
 def test_looks_are_booked_where_they_are_allowed(enforce, allowed):
-    enforce(TEXT + "allow: [looks]\n" if allowed else TEXT)
+    enforce(TEXT + "allow: [discoveries]\n" if allowed else TEXT)
 
-    def look(epsilon):
-        asked = {"columns": {"sex": "text"}, "privacy_id": "patient", "budget": "book.json"}
+    def discovery(epsilon):
+        asked = {"columns": {"sex": "text"}, "privacy_id": "patient", "budget": "budget.json"}
         xgb_dp.discover(table()[["patient", "sex"]], **asked, epsilon=epsilon, delta=1e-6)
 
     if allowed:
         with pytest.raises(xgb_dp.BudgetError, match="epsilon 1 at"):
-            look(1.5)
-        look(0.5)
+            discovery(1.5)
+        discovery(0.5)
     else:
-        with pytest.raises(xgb_dp.PrivacyRefusal, match="'looks'"):
-            look(0.5)
-    assert len(xgb_dp.Budget("book.json").entries) == allowed
+        with pytest.raises(xgb_dp.PrivacyRefusal, match="'discoveries'"):
+            discovery(0.5)
+    assert len(xgb_dp.Budget("budget.json").entries) == allowed
 
 
 def test_a_selection_and_a_judgement_are_within_the_policy(enforce):
     enforce(selection_epsilon=1.0)
-    best = selected("book.json").booster
+    best = selected("budget.json").booster
     [training] = xgb_dp.privacy_report(best).record.trainings
     assert training.public["policy"] == policy.in_force().digest
-    judged = {"privacy_id": table()["patient"], "budget": "book.json", "delta": 1e-6}
+    judged = {"privacy_id": table()["patient"], "budget": "budget.json", "delta": 1e-6}
     with pytest.raises(xgb_dp.BudgetError, match="epsilon 1 at"):
         xgb_dp.evaluate(best, matrix(), epsilon=1.5, **judged)
     xgb_dp.evaluate(best, matrix(), epsilon=0.5, **judged)
-    for changes in ({"dp_n_public": 90}, {"dp_public_evals": True}):
+    for changes in ({"dp_public_num_rows": 90}, {"dp_public_evals": True}):
         with pytest.raises(xgb_dp.PrivacyRefusal, match="policy"):
-            selected("book.json", **changes)
-    assert len(xgb_dp.Budget("book.json").entries) == 2
+            selected("budget.json", **changes)
+    assert len(xgb_dp.Budget("budget.json").entries) == 2
 
 
 def test_an_estimator_says_nothing_of_labels_or_categories(enforce):
@@ -100,25 +100,27 @@ def test_an_estimator_says_nothing_of_labels_or_categories(enforce):
     enforce()
     for changes in ({"classes": ["maybe", "no"]}, {"categories": {"sex": ["f"]}}):
         with pytest.raises(xgb_dp.PrivacyRefusal, match="policy of these rows"):
-            classifier(**changes, budget="book.json").fit(features(), table()["ill"])
+            classifier(**changes, budget="budget.json").fit(features(), table()["ill"])
         with pytest.raises(xgb_dp.PrivacyRefusal, match="policy of these rows"):
-            classifier(**changes, budget="book.json").fit_select(features(), table()["ill"], [{}])
-    classifier(budget="book.json").fit(features(), table()["ill"])
+            classifier(**changes, budget="budget.json").fit_select(features(), table()["ill"], [{}])
+    classifier(budget="budget.json").fit(features(), table()["ill"])
 
 
 def bad_label():
     d = matrix()
     d.set_label(np.full(400, 7.0))
-    return xgb_dp.Budget("book.json").train(params(), d, 2)
+    return xgb_dp.Budget("budget.json").train(params(), d, 2)
 
 
 @pytest.mark.parametrize(
     "release",
     [
         bad_label,
-        lambda: classifier(budget="book.json").fit(features(), table()["ill"] + "?"),
-        lambda: classifier(budget="book.json").fit(features().assign(sex="x"), table()["ill"]),
-        lambda: classifier(budget="book.json").fit(features().assign(patient=None), table()["ill"]),
+        lambda: classifier(budget="budget.json").fit(features(), table()["ill"] + "?"),
+        lambda: classifier(budget="budget.json").fit(features().assign(sex="x"), table()["ill"]),
+        lambda: classifier(budget="budget.json").fit(
+            features().assign(patient=None), table()["ill"]
+        ),
     ],
     ids=["label", "class", "category", "id"],
 )
@@ -154,7 +156,7 @@ TRAIN = ("train", "rows.csv", "--epsilon", "0.5", "--delta", "1e-6", "--rounds",
 def test_the_command_takes_schema_and_book_from_the_policy(command):
     done = command(*TRAIN)
     assert done.exit_code == 0, done.output
-    [entry] = xgb_dp.Budget("book.json").entries
+    [entry] = xgb_dp.Budget("budget.json").entries
     assert entry.state == "spent"
     judge = ("evaluate", "model.json", "rows.csv", "--epsilon", "0.5", "--delta", "1e-6")
     assert command(*judge).exit_code == 0
@@ -178,7 +180,7 @@ def test_the_command_takes_schema_and_book_from_the_policy(command):
         ("--thousands", ","),
         ("--objective", "count:poisson"),
         ("--schema", "mine.yaml"),
-        ("--param", "dp_n_public=90"),
+        ("--param", "dp_public_num_rows=90"),
         ("--param", "objective=reg:gamma"),
         ("--param", "dp_public_evals=true"),
         ("--param", "verbosity=3"),
@@ -196,7 +198,7 @@ def test_no_option_raises_the_policy(command, option):
     xgb_dp.Budget("mine.json", epsilon=9.0, delta=1e-5, unit="person")
     done = command(*TRAIN, *option)
     assert done.exit_code == 1, done.output
-    assert not xgb_dp.Budget("book.json").entries and not Path("model.json").exists()
+    assert not xgb_dp.Budget("budget.json").entries and not Path("model.json").exists()
 
 
 def test_an_environment_and_an_option_name_one_policy(command, monkeypatch):
@@ -233,7 +235,7 @@ def test_the_command_says_the_same_of_every_line_that_cannot_be_read(command, li
         file.write(f"{line}\n")
     done = command(*TRAIN)
     assert done.exit_code == 1 and done.stderr.startswith(f"Error: {QUIET}"), done.stderr
-    assert "line" not in done.stderr and not xgb_dp.Budget("book.json").entries
+    assert "line" not in done.stderr and not xgb_dp.Budget("budget.json").entries
 
 
 def test_a_model_of_some_columns_is_judged_on_rows_that_are_read_whole(command):
@@ -245,9 +247,9 @@ def test_a_model_of_some_columns_is_judged_on_rows_that_are_read_whole(command):
         "columns": columns,
     }
     features = table()[["age", "height"]]
-    book = xgb_dp.Budget("book.json")
+    budget = xgb_dp.Budget("budget.json")
     plain = params(dp_categories=None)
-    booster = book.train(plain, xgb.DMatrix(features, table()["ill"] == "yes"), 2)
+    booster = budget.train(plain, xgb.DMatrix(features, table()["ill"] == "yes"), 2)
     booster.set_attr(dp_schema=json.dumps(schema))
     booster.save_model("some.json")
     judge = ("evaluate", "some.json", "rows.csv", "--epsilon", "0.5", "--delta", "1e-6")

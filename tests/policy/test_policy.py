@@ -20,12 +20,12 @@ CLOSED = (xgb_dp.BudgetError, xgb_dp.PrivacyRefusal, xgb_dp.PrivacyParameterErro
 
 
 def spent() -> int:
-    return len(xgb_dp.Budget("book.json").entries)
+    return len(xgb_dp.Budget("budget.json").entries)
 
 
 def test_a_permitted_training_names_the_policy(enforce):
     path = enforce()
-    model = xgb_dp.Budget("book.json").train(params(), matrix(), 3)
+    model = xgb_dp.Budget("budget.json").train(params(), matrix(), 3)
     [training] = xgb_dp.privacy_report(model).record.trainings
     assert training.public["policy"] == policy.Policy.read(path).digest
     model.save_model("model.json")
@@ -50,7 +50,7 @@ def test_without_a_policy_the_ledger_names_none(enforce):
 )
 def test_a_model_of_another_policy_fails(enforce, old, new, fault):
     enforce()
-    xgb_dp.Budget("book.json").train(params(), matrix(), 3).save_model("model.json")
+    xgb_dp.Budget("budget.json").train(params(), matrix(), 3).save_model("model.json")
     Path("other.yaml").write_text(TEXT.replace(old, new, 1))
     checks = {c.name: c for c in xgb_dp.verify("model.json", policy="other.yaml").checks}
     assert not checks["policy"].passed and fault in checks["policy"].detail
@@ -68,7 +68,7 @@ def test_a_model_of_another_policy_fails(enforce, old, new, fault):
         ({"dp_public_data": True}, "public rows"),
         ({"dp_public_model": True}, "public rows"),
         ({"dp_objective": lambda row: row.margin**2, "objective": None}, "own objectives"),
-        ({"dp_n_public": 90}, "`dp_n_public`"),
+        ({"dp_public_num_rows": 90}, "`dp_public_num_rows`"),
         ({"dp_max_weight": 2.0}, "`dp_max_weight`"),
         ({"dp_feature_bounds": {"age": (18, 120)}}, "`dp_feature_bounds`"),
         ({"dp_feature_cuts": {"height": [170.0]}}, "`dp_feature_cuts`"),
@@ -84,7 +84,7 @@ def test_a_parameter_raises_nothing(enforce, changes, says):
     enforce()
     talk = 3 if changes == {"verbosity": None} else 1
     with xgb.config_context(verbosity=talk), pytest.raises(CLOSED) as refused:
-        xgb_dp.Budget("book.json").train(params(**changes), matrix(), 3)
+        xgb_dp.Budget("budget.json").train(params(**changes), matrix(), 3)
     assert says in str(refused.value)
     assert not spent()
 
@@ -98,80 +98,80 @@ def test_nobody_asks_whether_weights_are_one(enforce, choice):
     for weights in (np.ones(400), np.full(400, 0.5)):
         data.set_weight(weights)
         with pytest.raises(xgb_dp.PrivacyRefusal, match="weights of 1 only"):
-            xgb_dp.Budget("book.json").train(asked, data, 3)
+            xgb_dp.Budget("budget.json").train(asked, data, 3)
 
 
 @pytest.mark.parametrize(
     "same",
     [
         {"dp_feature_bounds": {"age": [0, 120]}},
-        {"dp_categories": {"sex": ("f", "m")}, "dp_n_public": None},
+        {"dp_categories": {"sex": ("f", "m")}, "dp_public_num_rows": None},
         {"dp_classes": 2, "dp_base_margin": False},
     ],
 )
 def test_what_the_policy_declares_may_be_repeated(enforce, same):
     enforce()
-    xgb_dp.Budget("book.json").train(params(**same), matrix(), 2)
+    xgb_dp.Budget("budget.json").train(params(**same), matrix(), 2)
 
 
 def test_what_is_allowed_passes(enforce):
     enforce(TEXT + "allow: [public evals, exact errors]\n")
-    book, d = xgb_dp.Budget("book.json"), matrix()
-    book.train(params(dp_public_evals=True), d, 2, evals=[(matrix(age=50), "public")])
+    budget, d = xgb_dp.Budget("budget.json"), matrix()
+    budget.train(params(dp_public_evals=True), d, 2, evals=[(matrix(age=50), "public")])
     d.set_label(np.full(400, 7.0))
     with pytest.raises(xgb_dp.RowDomainError, match="label"):
-        book.train(params(), d, 2)
+        budget.train(params(), d, 2)
 
 
 def test_a_continued_model_counts_whole(enforce):
     enforce()
-    book, d = xgb_dp.Budget("book.json"), matrix()
-    first = book.train(params(), d, 2)
-    more = book.train(params(dp_epsilon=0.3), d, 2, xgb_model=first)
+    budget, d = xgb_dp.Budget("budget.json"), matrix()
+    first = budget.train(params(), d, 2)
+    more = budget.train(params(dp_epsilon=0.3), d, 2, xgb_model=first)
     with pytest.raises(xgb_dp.BudgetError, match="all that it continues"):
-        book.train(params(dp_epsilon=0.9), d, 2, xgb_model=more)
+        budget.train(params(dp_epsilon=0.9), d, 2, xgb_model=more)
     assert spent() == 2
 
 
 def test_other_columns_are_refused(enforce):
     enforce()
-    book, plain = xgb_dp.Budget("book.json"), np.zeros((400, 3))
+    budget, plain = xgb_dp.Budget("budget.json"), np.zeros((400, 3))
     for other in (matrix(ward=1.0), xgb.DMatrix(plain, np.zeros(400))):
         with pytest.raises(xgb_dp.PrivacyRefusal, match="not in the schema of the policy"):
-            book.train(params(), other, 2)
+            budget.train(params(), other, 2)
 
 
 @pytest.mark.parametrize("make", [{"epsilon": 5.0}, {"unit": "row"}, {}])
 def test_the_book_is_that_of_the_policy_and_no_larger(enforce, make):
     enforce(**make)
-    book = xgb_dp.Budget("book.json")
+    budget = xgb_dp.Budget("budget.json")
     if not make:
-        book = xgb_dp.Budget("other.json", epsilon=9.0, delta=1e-5, unit="person")
+        budget = xgb_dp.Budget("other.json", epsilon=9.0, delta=1e-5, unit="person")
     with pytest.raises(CLOSED, match="" if make else "drawn on its book"):
-        book.train(params(), matrix(), 2)
-    assert not book.entries and not spent()
+        budget.train(params(), matrix(), 2)
+    assert not budget.entries and not spent()
 
 
 def test_a_second_policy_is_refused(enforce, monkeypatch):
     enforce()
-    book = xgb_dp.Budget("book.json")
-    book.train(params(), matrix(), 2)
+    budget = xgb_dp.Budget("budget.json")
+    budget.train(params(), matrix(), 2)
     Path("raised.yaml").write_text(TEXT.replace("epsilon: 1\n", "epsilon: 3\n", 1))
     monkeypatch.setenv(POLICY, "raised.yaml")
     with pytest.raises(xgb_dp.PrivacyRefusal, match="another policy"):
-        book.train(params(), matrix(), 2)
+        budget.train(params(), matrix(), 2)
     monkeypatch.delenv(POLICY)
     with pytest.raises(xgb_dp.BudgetError, match="epsilon 1 at"):
-        book.train(params(dp_epsilon=2.0), matrix(), 2)
+        budget.train(params(dp_epsilon=2.0), matrix(), 2)
     Path("policy.yaml").write_text(Path("raised.yaml").read_text())
     with pytest.raises(xgb_dp.BudgetError, match="epsilon 1 at"):
-        book.train(params(dp_epsilon=2.0), matrix(), 2)
+        budget.train(params(dp_epsilon=2.0), matrix(), 2)
 
 
 def test_public_rows_that_are_allowed_give_the_candidates(enforce):
     """Their cuts are made by the library, so that the policy need not declare them."""
     enforce(TEXT + "allow: [public rows]\n")
-    model = xgb_dp.Budget("book.json").train(params(dp_public_data=matrix()), matrix(), 3)
+    model = xgb_dp.Budget("budget.json").train(params(dp_public_data=matrix()), matrix(), 3)
     assert "candidates" not in {s.release for s in xgb_dp.privacy_report(model).spending()}
 
 
@@ -202,7 +202,7 @@ def test_a_policy_that_is_not_understood_stops_everything(enforce, broken, monke
     if broken == "unnamed":
         monkeypatch.setenv(POLICY, "")
     with pytest.raises(xgb_dp.PrivacyParameterError, match="cannot be read"):
-        xgb_dp.Budget("book.json").train(params(), matrix(), 2)
+        xgb_dp.Budget("budget.json").train(params(), matrix(), 2)
     assert not spent()
 
 
@@ -215,7 +215,7 @@ def test_every_claim_has_its_parameters():
 
 def test_verify_needs_no_library_for_a_policy_in_json(enforce):
     enforce()
-    xgb_dp.Budget("book.json").train(params(), matrix(), 2).save_model("model.json")
+    xgb_dp.Budget("budget.json").train(params(), matrix(), 2).save_model("model.json")
     from xgb_dp.domain.columns import read_schema_file
 
     Path("policy.json").write_text(json.dumps(read_schema_file(Path("policy.yaml"))))

@@ -27,7 +27,7 @@ class Noise:
         self.structure = ChaCha20Source(key, STRUCTURE_STREAM)
         if not self.off:
             self.source = ChaCha20Source(key, TRAINING_STREAM)
-            self.coins = ChaCha20Source(key, SAMPLING_STREAM)
+            self.assignments = ChaCha20Source(key, SAMPLING_STREAM)
 
     def below(self, n: int) -> int:
         """A uniform number below n, for what reads no data."""
@@ -35,13 +35,15 @@ class Noise:
 
     def sample(self, num: int, rows: int) -> npt.NDArray[np.bool_]:
         """Which rows take part in a round, each with probability num / 2^32."""
-        words = [self.coins.next64() for _ in range((rows + 1) // 2)]
-        coins = [w >> shift & 0xFFFFFFFF for w in words for shift in (0, 32)]
-        return np.array(coins[:rows]) < num
+        words = [self.assignments.next64() for _ in range((rows + 1) // 2)]
+        assignments = [w >> shift & 0xFFFFFFFF for w in words for shift in (0, 32)]
+        return np.array(assignments[:rows]) < num
 
     def parts(self, parts: int, rows: int) -> npt.NDArray[np.int64]:
         """Which round of an ensemble reads each row."""
-        return np.array([uniform_below(self.coins, parts) for _ in range(rows)], dtype=np.int64)
+        return np.array(
+            [uniform_below(self.assignments, parts) for _ in range(rows)], dtype=np.int64
+        )
 
     def laplace(self, scale: int) -> int:
         """A discrete Laplace variable, in grid units."""

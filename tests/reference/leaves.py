@@ -128,7 +128,7 @@ def at_round(plan: Plan, t: int) -> Plan:
     """The plan with the learning rate of round t, on a line to that of the last round."""
     leaf, last = plan["leaf"], int(plan["rounds"]) - 1
     to_go = (last - t) / last if last > 0 else 0.0
-    eta = float(leaf["eta"]) * (1.0 - (1.0 - float(leaf["eta_start"])) * to_go)
+    eta = float(leaf["eta"]) * (1.0 - (1.0 - float(leaf["eta_warmup"])) * to_go)
     return {**plan, "leaf": {**leaf, "eta": repr(eta)}}
 
 

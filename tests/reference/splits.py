@@ -33,7 +33,7 @@ class RowBound:
     positive: float = 1.0
     heaviest: float = 0.0
     persons: bool = False
-    rows_per_person: float = 1.0
+    max_rows_per_person: float = 1.0
     of_output: tuple[float, float] = (1.0, 1.0)
 
     @classmethod
@@ -44,7 +44,7 @@ class RowBound:
         B = 1 << int(plan["grid_bits"])
         weights = (float(b.get(k, 1.0)) for k in ("positive_weight", "max_weight"))
         scale, unit = float(b["scale"]), b["unit_hessian"]
-        who = plan["unit"] == "person", float(b["rows_per_person"])
+        who = plan["unit"] == "person", float(b["max_rows_per_person"])
         output = float(b["output_gradient"]), float(b["output_hessian"])
         return cls(b["mode"], C, r, h_max, scale, target, B, unit, *weights, *who, output)
 
@@ -61,7 +61,7 @@ class RowBound:
     @property
     def most(self) -> int:
         """P, the largest sum of norms of the rows of a person; B for rows."""
-        return math.ceil(self.rows_per_person * self.B)
+        return math.ceil(self.max_rows_per_person * self.B)
 
     @property
     def most_leaf_hessian(self) -> int:

@@ -143,7 +143,7 @@ CASES: dict[str, Plan] = {
     "parallel": {"parallel_trees": 2},
     "strata": {"leaf": {"strata": True}},
     "two_levels": {"split_levels": 2},
-    "rising_steps": {"leaf": {"eta_start": "0.2", "eta": "0.8"}},
+    "rising_steps": {"leaf": {"eta_warmup": "0.2", "eta": "0.8"}},
     "laplace": {"leaf": {"noise": "laplace", "sigma2": 0, "scale": 1 << 17}},
     "outputs": {"row_bound": OF_OUTPUT},
     "outputs_newton": {"row_bound": OF_OUTPUT, "score": "newton"},
@@ -183,7 +183,7 @@ def test_choices(name, case):
 @pytest.mark.parametrize("name", LOSSES)
 def test_persons(name, spread, of_output):
     plan, extra = plan_of(
-        name, not of_output, unit="person", row_bound={"rows_per_person": "1.5"} | of_output,
+        name, not of_output, unit="person", row_bound={"max_rows_per_person": "1.5"} | of_output,
         leaf={"spread": spread},
     )  # fmt: skip
     if of_output and plan["row_bound"]["mode"] != "prediction":

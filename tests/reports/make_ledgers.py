@@ -23,7 +23,7 @@ BOUNDS = dict.fromkeys(range(4), (-4.0, 4.0))
 VALID: dict[str, tuple[str, dict[str, Any], int | None]] = {
     "rows": ("binary", {}, 2),
     "persons": ("binary", {"dp_privacy_id": np.arange(300) // 2}, 2),
-    "group": ("binary", {"dp_group": 3}, 2),
+    "group": ("binary", {"dp_group_size": 3}, 2),
     "regression": ("regression", {}, 2),
     "classes": ("multiclass", {}, 2),
     "choice": ("binary", {}, None),

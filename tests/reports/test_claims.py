@@ -17,7 +17,7 @@ from xgboost.tracker import RabitTracker
 import xgb_dp
 from tests.reference.plans import base_plan
 from tests.stated import ranged
-from tests.training.plans import from_plan, texts_of
+from tests.training.plans import from_plan, strings_of
 from tests.upstream.stock import run_stock
 from xgb_dp.engine import native
 from xgb_dp.errors import LedgerError, PrivacyRefusal
@@ -96,11 +96,11 @@ def test_a_checkpoint_is_not_private(checkpoint):
 
 
 def test_no_book_holds_a_checkpoint(d, tmp_path):
-    book = xgb_dp.Budget(tmp_path / "book.json", epsilon=2.0, delta=1e-5)
+    budget = xgb_dp.Budget(tmp_path / "budget.json", epsilon=2.0, delta=1e-5)
     saver = xgb.callback.TrainingCheckPoint(tmp_path, interval=3, name="model")
-    model = book.train(params(), d, ROUNDS, callbacks=[saver])
-    assert not book.missing(model)
-    assert any("not ended" in what for what in book.missing(tmp_path / "model_3.ubj"))
+    model = budget.train(params(), d, ROUNDS, callbacks=[saver])
+    assert not budget.missing(model)
+    assert any("not ended" in what for what in budget.missing(tmp_path / "model_3.ubj"))
 
 
 def test_a_checkpoint_that_stock_continues_is_not_private(checkpoint, rows, tmp_path):
@@ -148,7 +148,7 @@ def test_a_claim_is_used_once(checkpoint, d, noise):
     raw: list[bytearray] = []
 
     def keep(model: xgb.Booster) -> None:
-        seen.append(texts_of(model))
+        seen.append(strings_of(model))
         raw.append(model.save_raw("json"))
 
     xgb.train(params(), d, ROUNDS, callbacks=[After(keep)])

@@ -153,7 +153,7 @@ def test_a_change_does_not_pass(model, tmp_path, name):
     assert xgb_dp.verify(written(content, tmp_path / "m.json")).verdict != "passed"
 
 
-TEXTS: dict[str, Callable[[str], str]] = {
+STRINGS: dict[str, Callable[[str], str]] = {
     "white space": lambda text: text.replace(",", "," + " " * 30, 100),
     "a line": lambda text: text + "\n",
     "digits": lambda text: text.replace("E-1", "0E-1", 1),
@@ -166,10 +166,10 @@ TEXTS: dict[str, Callable[[str], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("name", STRINGS)
 def test_only_the_form_of_xgboost_passes(model, tmp_path, name):
     text = bytes(model.save_raw("json")).decode()
-    changed = TEXTS[name](text)
+    changed = STRINGS[name](text)
     assert changed != text
     (tmp_path / "m.json").write_text(changed, encoding="utf-8")
     assert xgb_dp.verify(tmp_path / "m.json").verdict != "passed"
@@ -216,13 +216,13 @@ DOORS: dict[str, Callable[[xgb.Booster, Any, xgb.DMatrix], object]] = {
 
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("name", ["intercept", "names of categories", "schema"])
-def test_no_ledger_is_written_for_a_changed_model(trained, judged, d, door, name):
+def test_no_ledger_is_written_for_a_changed_model(trained, judged, d, redirect, name):
     content = json.loads(trained.save_raw("json"))
     CHANGES[name](content)
     changed = xgb.Booster(model_file=bytearray(as_xgboost_writes(content).encode()))
     with pytest.raises(LedgerError, match="changed after its training"):
-        DOORS[door](changed, judged, d)
-    DOORS[door](trained.copy(), judged, d)
+        DOORS[redirect](changed, judged, d)
+    DOORS[redirect](trained.copy(), judged, d)
 
 
 def test_an_allowed_attribute_passes(model, tmp_path):

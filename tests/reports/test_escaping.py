@@ -50,17 +50,17 @@ def test_every_text_of_a_model(model, tmp_path):
     path = tmp_path / f"m{ESCAPE}.json"
     model.save_model(path)
     report, verified = xgb_dp.privacy_report(model), xgb_dp.verify(path)
-    texts = [str(verified), report.statement(), report.summary(name=HOSTILE), repr(report),
+    strings = [str(verified), report.statement(), report.summary(name=HOSTILE), repr(report),
              report.to_html(name=HOSTILE), xgb_dp.model_card(model, name=HOSTILE, data=HOSTILE,
                                                             description=HOSTILE)]  # fmt: skip
     assert verified.verdict == "failed"
-    for text in texts:
+    for text in strings:
         assert is_harmless(text), ascii(text)
         if text[:1] == "<":
             assert "<img" not in text  # lines mean nothing there
-        elif text != texts[-1]:
+        elif text != strings[-1]:
             assert "\nmodel.json: PASSED" not in text
-    card = texts[-1]
+    card = strings[-1]
     assert "<img" not in card
     assert "# a\\\\nmodel.json: PASSED" in card
 
@@ -82,18 +82,18 @@ def test_a_verdict_cannot_be_drawn():
 
 
 def test_notes_of_books(tmp_path):
-    book = xgb_dp.Budget(tmp_path / "book.json", epsilon=2.0, delta=1e-5)
+    budget = xgb_dp.Budget(tmp_path / "budget.json", epsilon=2.0, delta=1e-5)
     params = {"tree_method": "dp_hist", "objective": "binary:logistic", "nthread": 1}
     target = {"dp_epsilon": 1.0, "dp_delta": 1e-6}
     rows = xgb.DMatrix(np.zeros((20, 1)), np.arange(20) % 2)
-    book.train(params | target, rows, 1, note=f"{HOSTILE}\x1b[2J")
-    assert is_harmless(book.statement()) and "\nmodel.json" not in book.statement()
-    assert is_harmless(run("budget", tmp_path / "book.json").stdout)
+    budget.train(params | target, rows, 1, note=f"{HOSTILE}\x1b[2J")
+    assert is_harmless(budget.statement()) and "\nmodel.json" not in budget.statement()
+    assert is_harmless(run("budget", tmp_path / "budget.json").stdout)
 
 
 def test_discoveries_and_groups(tmp_path):
     names = [HOSTILE, "b"]
     rows = {HOSTILE: np.array(names * 300, object)}
-    look = xgb_dp.discover(rows, {HOSTILE: "text"}, epsilon=20.0, delta=1e-6)
-    assert is_harmless(str(look)) and "\nmodel.json" not in str(look)
+    discovery = xgb_dp.discover(rows, {HOSTILE: "text"}, epsilon=20.0, delta=1e-6)
+    assert is_harmless(str(discovery)) and "\nmodel.json" not in str(discovery)
     assert Path(tmp_path).is_dir()

@@ -79,7 +79,7 @@ def test_the_deviation_is_that_of_repeated_trainings():
 
 def test_the_deviation_follows_learning_rates_that_rise():
     """The oracle: each tree stores its leaves with and without the learning rate of its round."""
-    booster, d = model(dp_eta_start=0.2)
+    booster, d = model(dp_eta_warmup=0.2)
     [text] = [
         u["dp_train_param"]["dp_plan"]
         for u in json.loads(booster.save_config())["learner"]["gradient_booster"]["updater"]
@@ -98,7 +98,7 @@ def test_the_deviation_follows_learning_rates_that_rise():
                 assert leaf == pytest.approx(expected, rel=1e-5, abs=1e-7)
     # Of a continued training the first trees of its own have the smallest step.
     more = xgb.train(
-        {**PARAMS, "dp_eta_start": 0.2, "dp_features_per_tree": 1}, d, 3, xgb_model=booster
+        {**PARAMS, "dp_eta_warmup": 0.2, "dp_features_per_tree": 1}, d, 3, xgb_model=booster
     )
     steps = [n.factor / noise[-1].factor for n in _leaf_noise(more, 33)]
     assert steps[30:] == pytest.approx([0.2 * steps[-1], 0.6 * steps[-1], steps[-1]])
@@ -210,14 +210,14 @@ def test_statistics_of_models_without_privacy_are_refused():
     stock = xgb.train({"tree_method": "hist", "objective": "binary:logistic"}, d, 1)
     params = {"tree_method": "dp_hist", "objective": "binary:logistic", "dp_delta": 1e-6}
     with pytest.warns(UserWarning, match="NOT private"):
-        loud = xgb.train(params | {"dp_epsilon": np.inf}, d, 1)
+        costly = xgb.train(params | {"dp_epsilon": np.inf}, d, 1)
     for draw in (plotting.importance, plotting.plot_budget, plotting.plot_epsilon):
         with pytest.raises(LedgerError):
             draw(stock)
         with pytest.raises(PrivacyRefusal):
-            draw(loud)
+            draw(costly)
     with pytest.raises(PrivacyRefusal):
-        plotting.contributions(loud, d)
+        plotting.contributions(costly, d)
 
 
 def test_budget_and_curve_are_those_of_the_report(small):

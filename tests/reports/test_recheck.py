@@ -24,7 +24,7 @@ CASES: dict[str, dict[str, Any]] = {
     "ensemble": {"dp_ensemble": 2},
     "sampled": {"subsample": 0.5},
     "persons": {"dp_privacy_id": [i // 3 for i in range(300)]},
-    "laplace": {"dp_leaf_noise": "laplace", "dp_group": 2},
+    "laplace": {"dp_leaf_noise": "laplace", "dp_group_size": 2},
     "histogram": {"dp_split": "histogram", "dp_feature_bounds": {0: (-4, 4)}},
 }
 

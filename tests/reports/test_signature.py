@@ -43,9 +43,9 @@ def check_of(model: Path, signers: Path) -> xgb_dp.Verification:
 def booked(tmp_path):
     """A saved model, and the book that holds it."""
     X, y = arrays("binary")
-    book = xgb_dp.Budget(tmp_path / "book.json", epsilon=2.0, delta=1e-5)
+    budget = xgb_dp.Budget(tmp_path / "budget.json", epsilon=2.0, delta=1e-5)
     params = private(objective="binary:logistic", nthread=1, verbosity=0)
-    model = book.train(params, xgb.DMatrix(X, y), 3)
+    model = budget.train(params, xgb.DMatrix(X, y), 3)
     model.save_model(tmp_path / "m.json")
     return tmp_path / "m.json"
 
@@ -54,7 +54,7 @@ def booked(tmp_path):
 def test_the_holder_of_the_book_signs(booked, kind):
     key = key_of(booked.parent, "holder", kind)
     signers = signers_of(booked.parent, holder=key)
-    run("sign", str(booked), "--key", str(key), "--budget", str(booked.parent / "book.json"))
+    run("sign", str(booked), "--key", str(key), "--budget", str(booked.parent / "budget.json"))
     check = check_of(booked, signers)
     assert check.passed and "signed by holder, whose book held every release" in check.detail
     shown = json.loads(run("verify", str(booked), "--signer", str(signers), "--json").stdout)

@@ -47,9 +47,9 @@ def test_what_is_shared_counts_once(model, tmp_path):
     assert xgb_dp.privacy_report([model, more]).epsilon == xgb_dp.privacy_report(more).epsilon
     # Two trainings with the same settings have the same plan and events, and share nothing.
     assert xgb_dp.privacy_report([model, train()]).epsilon > 1.3 * alone
-    book = xgb_dp.Budget(tmp_path / "b.json", epsilon=3.0, delta=1e-5)
-    booked = book.train(PARAMS, DATA, 4)
-    judged = xgb_dp.evaluate(booked, DATA, epsilon=0.5, delta=1e-6, budget=book)
+    budget = xgb_dp.Budget(tmp_path / "b.json", epsilon=3.0, delta=1e-5)
+    booked = budget.train(PARAMS, DATA, 4)
+    judged = xgb_dp.evaluate(booked, DATA, epsilon=0.5, delta=1e-6, budget=budget)
     curve = judged.calibrated(booked)
     assert xgb_dp.privacy_report([booked, curve]).epsilon == xgb_dp.privacy_report(curve).epsilon
 
@@ -75,10 +75,10 @@ def test_models_without_trees_are_not_taken_for_one():
 
 def test_what_has_no_total(model):
     with pytest.raises(PrivacyParameterError, match="different units"):
-        xgb_dp.privacy_report([model, train(dp_group=2)])
+        xgb_dp.privacy_report([model, train(dp_group_size=2)])
     with pytest.raises(PrivacyParameterError, match="different units"):
         xgb_dp.privacy_report([model, train(dp_privacy_id=np.arange(400) // 2)])
     with pytest.raises(PrivacyParameterError, match="empty"):
         xgb_dp.privacy_report([])
-    loud = xgb_dp.privacy_report([model, train(dp_epsilon=math.inf)])
-    assert loud.epsilon == math.inf and "Not all of these" in loud.statement()
+    costly = xgb_dp.privacy_report([model, train(dp_epsilon=math.inf)])
+    assert costly.epsilon == math.inf and "Not all of these" in costly.statement()

@@ -32,7 +32,7 @@ def claimed(model: xgb.Booster, column: str | None = None, group: int = 1) -> di
         training["events"] = [
             proved.with_sensitivity(event_from_json(e)).to_json() for e in training["events"]
         ]
-        training["public"] |= {"unit": PERSON, "rows_per_person": 2.0}
+        training["public"] |= {"unit": PERSON, "max_rows_per_person": 2.0}
         training["public"] |= {"unit_column": column} if column else {}
         training["public"]["hyperparameters"]["group"] = group
     return ledger
@@ -54,7 +54,7 @@ def for_rows() -> xgb.Booster:
 
 @pytest.fixture(scope="module")
 def for_five() -> xgb.Booster:
-    return xgb.train(params(dp_group=5), matrix(), 3)
+    return xgb.train(params(dp_group_size=5), matrix(), 3)
 
 
 # ---------------------------------------------------------------------------- rows of one person
@@ -103,7 +103,7 @@ def test_a_row_says_who_is_protected_less(for_rows):
     assert report.unit == Unit()
     assert (
         "The unit of privacy is one row. A person with several rows is protected less; "
-        "dp_privacy_id or dp_group protects people. For a person with at most k rows, "
+        "dp_privacy_id or dp_group_size protects people. For a person with at most k rows, "
         "get_epsilon(delta, group=k) gives the epsilon."
     ) in report.statement()
 
@@ -147,7 +147,7 @@ def test_a_household_is_several_persons(for_rows):
 
 def test_a_card_and_a_file_name_the_person(tmp_path):
     ids = pd.Series(np.arange(300) // 2, name="patient")
-    model = xgb.train(params(dp_privacy_id=ids, dp_rows_per_person=2), matrix(), 3)
+    model = xgb.train(params(dp_privacy_id=ids, dp_max_rows_per_person=2), matrix(), 3)
     card = xgb_dp.model_card(model)
     assert "for one person (column patient) of the training data, added or removed" in card
     assert "### Epsilon for several persons together" in card
@@ -156,7 +156,11 @@ def test_a_card_and_a_file_name_the_person(tmp_path):
     verified = xgb_dp.verify(path, unit="person")
     assert verified.verdict == "passed"
     assert verified.claim is not None
-    assert verified.claim["unit"] == {"name": "person", "column": "patient", "rows_per_person": 2.0}
+    assert verified.claim["unit"] == {
+        "name": "person",
+        "column": "patient",
+        "max_rows_per_person": 2.0,
+    }
     assert xgb_dp.verify(path, unit="row").verdict == "failed"
 
 
@@ -172,8 +176,8 @@ def test_a_card_and_a_file_name_the_person(tmp_path):
         lambda training: [event.pop("unit") for event in training["events"]],
         *(lambda training, field=field, value=value: training["public"].update({field: value})
           for field, value in (("unit", "household"), ("unit", ["person"]), ("unit_column", ""),
-                               ("unit_column", 3), ("rows_per_person", 0.5),
-                               ("rows_per_person", "two"))),
+                               ("unit_column", 3), ("max_rows_per_person", 0.5),
+                               ("max_rows_per_person", "two"))),
     ],
 )  # fmt: skip
 def test_a_ledger_that_contradicts_itself_is_refused(for_rows, change):
@@ -192,12 +196,12 @@ def test_trainings_of_two_units_are_no_model(for_rows):
 
 
 def test_a_model_is_continued_for_its_own_unit(for_five):
-    model = xgb.train(params(dp_group=5), matrix(), 2, xgb_model=for_five)
+    model = xgb.train(params(dp_group_size=5), matrix(), 2, xgb_model=for_five)
     report = xgb_dp.privacy_report(model)
     assert report.unit == Unit("row", 5)
     assert 1.2 < report.epsilon < 2.0
     with pytest.raises(PrivacyParameterError, match="2 rows of one person"):
-        xgb.train(params(dp_group=2), matrix(), 2, xgb_model=for_five)
+        xgb.train(params(dp_group_size=2), matrix(), 2, xgb_model=for_five)
 
 
 def test_rows_do_not_continue_a_model_of_persons(for_rows):

@@ -80,7 +80,7 @@ def test_a_file_claims_what_the_report_says(model, tmp_path, ending):
     assert answer.claim["statement"] == report.statement()
     assert (answer.claim["rounds"], answer.claim["trainings"]) == (5, 2)
     assert answer.claim["columns"] == ["a", "b", "c", "d"]
-    assert answer.claim["unit"] == {"name": "row", "column": None, "rows_per_person": None}
+    assert answer.claim["unit"] == {"name": "row", "column": None, "max_rows_per_person": None}
 
 
 def test_both_forms_of_a_file_are_read_alike(model):

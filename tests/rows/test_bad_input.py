@@ -85,7 +85,7 @@ PARAMETERS = [
     ({"dp_gradient_bound": 0}, PrivacyParameterError, "dp_gradient_bound"),
     ({"dp_score": "exact"}, PrivacyParameterError, "dp_score"),
     ({"dp_classes": ["no", "yes"]}, PrivacyParameterError, "dp_classes"),
-    ({"dp_n_public": -5}, PrivacyParameterError, "dp_n_public"),
+    ({"dp_public_num_rows": -5}, PrivacyParameterError, "dp_public_num_rows"),
     ({"dp_feature_bounds": {"income": (0, 1)}}, PrivacyParameterError, "dp_feature_bounds"),
     ({"dp_feature_bounds": {0: (1, 0)}}, PrivacyParameterError, "dp_feature_bounds"),
     *(({"dp_feature_bounds": b}, PrivacyParameterError, "dp_feature_bounds")

@@ -137,7 +137,7 @@ def test_sums_of_stored_cells_are_those_of_all_bins(levels, tmp_path):
     assert models[0] == models[1] == models[2]
 
 
-class Look(xgb.callback.TrainingCallback):
+class Discovery(xgb.callback.TrainingCallback):
     """Notes the open files of binned rows after each round."""
 
     def __init__(self) -> None:
@@ -166,16 +166,16 @@ def open_pages() -> list[OpenFile]:
 @LINUX
 def test_pages_are_nameless_files_beside_the_cache(tmp_path):
     d = xgb.DMatrix(Batches(rows((1.0, 1.0, 1.0)), tmp_path))
-    look = Look()
-    xgb.train(PARAMS, d, 4, callbacks=[look])
-    (page,) = look.seen[0]
+    discovery = Discovery()
+    xgb.train(PARAMS, d, 4, callbacks=[discovery])
+    (page,) = discovery.seen[0]
     name, (_, mode, size, _) = page
     assert name.startswith(str(tmp_path / "cache"))
     assert name.endswith(" (deleted)")
     assert mode == 0o600
     assert size >= N * F  # a byte a cell
     # Binned once, in the first round, and gone after the last tree.
-    assert look.seen == [[page]] * 3 + [[]]
+    assert discovery.seen == [[page]] * 3 + [[]]
     assert not open_pages()
     assert all(path.name.endswith(".row.page") for path in tmp_path.iterdir())
 
@@ -183,10 +183,12 @@ def test_pages_are_nameless_files_beside_the_cache(tmp_path):
 @LINUX
 def test_candidates_of_each_tree_are_binned_anew(tmp_path):
     d = xgb.DMatrix(Batches(rows((1.0, 1.0, 1.0)), tmp_path))
-    look = Look()
-    xgb.train(PARAMS | {"tree_method": "dp_approx"}, d, 4, callbacks=[look])
-    assert [len(pages) for pages in look.seen] == [1, 1, 1, 0]
-    assert len({pages[0][0] for pages in look.seen[:-1]}) == 3  # each file had a name of its own
+    discovery = Discovery()
+    xgb.train(PARAMS | {"tree_method": "dp_approx"}, d, 4, callbacks=[discovery])
+    assert [len(pages) for pages in discovery.seen] == [1, 1, 1, 0]
+    assert (
+        len({pages[0][0] for pages in discovery.seen[:-1]}) == 3
+    )  # each file had a name of its own
 
 
 NO_ROOM = """
@@ -216,9 +218,9 @@ def test_no_room_is_an_error_before_any_tree(tmp_path):
 @LINUX
 def test_pages_need_no_file_in_memory():
     X, y = rows((1.0, 1.0, 1.0))[0]
-    look = Look()
-    xgb.train(PARAMS, xgb.DMatrix(X, y), 2, callbacks=[look])
-    assert look.seen == [[], []]
+    discovery = Discovery()
+    xgb.train(PARAMS, xgb.DMatrix(X, y), 2, callbacks=[discovery])
+    assert discovery.seen == [[], []]
 
 
 LIMITED = """

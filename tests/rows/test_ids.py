@@ -21,7 +21,7 @@ from xgb_dp.errors import PrivacyParameterError, RowDomainError
 
 WHO = [3, 0, 1, 3, 2, 0, 0, 4, 1]
 NUMBERS = [7, -1, 0, 2**53 + 1, 2**53]
-TEXTS = ["", "1", "1 ", "\u00e9", "e\u0301"]  # the last two look alike
+STRINGS = ["", "1", "1 ", "\u00e9", "e\u0301"]  # the last two look alike
 NAMES = ["Ann", "Bob", "Cy", "Di", "Ed"]
 
 
@@ -51,10 +51,10 @@ CONTAINERS: dict[str, Any] = {
     "float32": np.array(of([2.0**24 - 1, 2.0**24 - 2, -1.0, 0.0, 5.0]), dtype=np.float32),
     "floats": of([2.0**53 - 1, 2.0**53 - 2, -1.0, 0.0, 5.0]),
     "masked": np.ma.masked_array(of(NUMBERS), mask=False),
-    "texts": of(TEXTS),
+    "texts": of(STRINGS),
     "text array": np.array(of(NAMES)),
-    "text objects": np.array(of(TEXTS), dtype=object),
-    "sequence": deque(of(TEXTS)),
+    "text objects": np.array(of(STRINGS), dtype=object),
+    "sequence": deque(of(STRINGS)),
     "another sequence": UserList(of(NUMBERS)),
     "bytes": of(BYTES),
     "byte array": np.array(of([b"a", b"b", b"c", b"d", b"e"])),
@@ -65,30 +65,30 @@ CONTAINERS: dict[str, Any] = {
     "pandas index": pd.Index(of(NAMES)),
     "pandas nullable": pd.Series(of([2**64 - 1, 2**64 - 2, 0, 2**63, 1]), dtype="UInt64"),
     "pandas nullable floats": pd.Series(of([1.0, 2.0, 3.0, 4.0, 0.0]), dtype="Float64"),
-    "pandas str": pd.Series(of(TEXTS), dtype="str"),
-    "pandas string": pd.Series(of(TEXTS), dtype="string"),
-    "pandas objects": pd.Series(of(TEXTS), dtype=object),
-    "pandas category": pd.Series(of(TEXTS), dtype="category"),
+    "pandas str": pd.Series(of(STRINGS), dtype="str"),
+    "pandas string": pd.Series(of(STRINGS), dtype="string"),
+    "pandas objects": pd.Series(of(STRINGS), dtype=object),
+    "pandas category": pd.Series(of(STRINGS), dtype="category"),
     "pandas unused categories": pd.Categorical(of(NAMES), categories=["x", *NAMES[::-1], "y"]),
     "pandas categories of numbers": pd.Series(of(NUMBERS)).astype("category"),
-    "pandas arrow": pd.Series(of(TEXTS), dtype=pd.ArrowDtype(pa.string())),
+    "pandas arrow": pd.Series(of(STRINGS), dtype=pd.ArrowDtype(pa.string())),
     "pandas arrow numbers": pd.Series(of(NUMBERS), dtype=pd.ArrowDtype(pa.int64())),
-    "polars": pl.Series(of(TEXTS)),
+    "polars": pl.Series(of(STRINGS)),
     "polars numbers": pl.Series(of(NUMBERS)),
     "polars category": pl.Series(of(NAMES)).cast(pl.Categorical),
     "polars enum": pl.Series(of(NAMES)).cast(pl.Enum(NAMES)),
     "polars bytes": pl.Series(of(BYTES)),
     "polars objects": pl.Series(of(UUIDS), dtype=pl.Object),
-    "arrow": pa.array(of(TEXTS)),
+    "arrow": pa.array(of(STRINGS)),
     "arrow numbers": pa.array(of(NUMBERS)),
-    "arrow chunks": pa.chunked_array([of(TEXTS)[:4], [], of(TEXTS)[4:]]),
-    "arrow dictionary": pa.array(of(TEXTS)).dictionary_encode(),
+    "arrow chunks": pa.chunked_array([of(STRINGS)[:4], [], of(STRINGS)[4:]]),
+    "arrow dictionary": pa.array(of(STRINGS)).dictionary_encode(),
     "arrow dictionary chunks": pa.chunked_array(
         [pa.array(part).dictionary_encode() for part in (of(NAMES)[:3], of(NAMES)[3:])]
     ),
     "arrow bytes": pa.array([u.bytes for u in of(UUIDS)], pa.binary(16)),
-    "arrow large": pa.array(of(TEXTS), pa.large_string()),
-    "arrow view": pa.array(of(TEXTS), pa.string_view()),
+    "arrow large": pa.array(of(STRINGS), pa.large_string()),
+    "arrow view": pa.array(of(STRINGS), pa.string_view()),
 }
 
 

@@ -22,7 +22,7 @@ from xgb_dp.data.cells import MISSING
 from xgb_dp.data.frames import encode_labels, label_array, parse_classes
 from xgb_dp.data.ids import encode_persons
 from xgb_dp.data.matrices import private_matrix
-from xgb_dp.discovery.column_reader import read_numbers, read_texts
+from xgb_dp.discovery.column_reader import read_numbers, read_strings
 from xgb_dp.domain.columns import read_codes as declared_codes
 from xgb_dp.domain.columns import read_numbers as declared_numbers
 from xgb_dp.errors import PrivacyParameterError, RowDomainError
@@ -261,12 +261,12 @@ def test_lists_of_labels():
         parse_classes([LARGE, LARGE - 1])
 
 
-def texts(cells: Any) -> list[str | None]:
-    codes, names = read_texts(cells, MISSING)
+def strings(cells: Any) -> list[str | None]:
+    codes, names = read_strings(cells, MISSING)
     return [None if code < 0 else names[code] for code in codes]
 
 
-def look(cells: Any) -> Any:
+def discovery(cells: Any) -> Any:
     return read_numbers(cells, "number", "1970-01-01", MISSING)
 
 
@@ -289,13 +289,13 @@ def series(cells: list[Any]) -> pd.Series:
 
 def test_looks_at_lists_and_objects():
     for wrap in (list, tuple, deque, objects, series):
-        check_pairs(wrap, ODD, texts, look)
+        check_pairs(wrap, ODD, strings, discovery)
         check_pairs(wrap, DATES, *map(part_reader, ("days", "hour")))
 
 
 @every("kind", COLUMNS)
 def test_looks_at_columns(kind):
-    check_columns(kind, COLUMNS[kind][1], texts, look)
+    check_columns(kind, COLUMNS[kind][1], strings, discovery)
 
 
 @every("kind", ["datetime64[s]", "datetime64[ns]", "datetime64[ns, UTC]", "timestamp[ns][pyarrow]"])

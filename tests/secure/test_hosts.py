@@ -89,9 +89,9 @@ def test_three_hospitals_train_one_model_with_one_ledger(network, tmp_path):
     assert report.ledger["trainings"][0]["public"]["masked_sums"] == {"workers": 3, "colluders": 1}
     for name, entry in zip(PARTIES, entries, strict=True):  # each has booked it
         assert verify(tmp_path / f"{name}.json").verdict == "passed"
-        book = Budget(tmp_path / f"{name}.book.json", epsilon=4.0, delta=4e-6)
-        assert [booked.id for booked in book.entries] == [entry]
-        assert 2.9 < book.remaining() < 3.5  # of 4, and the training has up to 2
+        budget = Budget(tmp_path / f"{name}.budget.json", epsilon=4.0, delta=4e-6)
+        assert [booked.id for booked in budget.entries] == [entry]
+        assert 2.9 < budget.remaining() < 3.5  # of 4, and the training has up to 2
     assert all(os.stat(tmp_path / name).st_mode & 0o077 == 0 for name in PARTIES)
 
 
@@ -112,7 +112,7 @@ def test_a_stranger_in_the_place_of_a_hospital_is_refused(network, tmp_path):
     assert all("none of the parties on the list" in result["said"] for result in results)
     assert not list(tmp_path.rglob("*[!k].json"))
     for name in ("north", "east"):
-        assert Budget(tmp_path / f"{name}.book.json", epsilon=4.0, delta=4e-6).entries == []
+        assert Budget(tmp_path / f"{name}.budget.json", epsilon=4.0, delta=4e-6).entries == []
 
 
 @pytest.mark.slow
@@ -132,5 +132,5 @@ def test_somebody_on_a_link_ends_the_training_on_all_hosts(network, tmp_path):
     assert all("Masked sums: " in text for text in said), said
     for name in PARTIES:
         assert not (tmp_path / f"{name}.json").exists()
-        book = Budget(tmp_path / f"{name}.book.json", epsilon=4.0, delta=4e-6)
-        assert 2.9 < book.remaining() < 3.5  # what was released before has been paid for
+        budget = Budget(tmp_path / f"{name}.budget.json", epsilon=4.0, delta=4e-6)
+        assert 2.9 < budget.remaining() < 3.5  # what was released before has been paid for

@@ -31,11 +31,11 @@ def masks(world: int, n_sums: int, size: int) -> npt.NDArray[np.uint64]:
 
     for number in range(n_sums):
 
-        def look(rank: int, words: Words, number: int = number) -> Words:
+        def discovery(rank: int, words: Words, number: int = number) -> Words:
             out[:, number] = words[:, :size]
             return words
 
-        for sums in sum_up(parties, nothing, look):
+        for sums in sum_up(parties, nothing, discovery):
             assert not sums.any()
     return out
 
@@ -116,13 +116,13 @@ def masked(workers: int, colluders: int) -> dict[str, Any]:
     return {"masking": {"workers": workers, "colluders": colluders}}
 
 
-LOUD = {"noise_free": False, "selection": {"eps_num": 1}}
+COSTLY = {"noise_free": False, "selection": {"eps_num": 1}}
 
 
 def test_plans_that_are_masked():
     describe_plan(plan(**masked(2, 0)))
-    describe_plan(plan(**masked(3, 2), **LOUD, leaf={"sigma2": 1 << 20}))
-    describe_plan(plan(**masked(1 << 10, 0), **LOUD, leaf={"sigma2": 1 << 20}))
+    describe_plan(plan(**masked(3, 2), **COSTLY, leaf={"sigma2": 1 << 20}))
+    describe_plan(plan(**masked(1 << 10, 0), **COSTLY, leaf={"sigma2": 1 << 20}))
 
 
 @pytest.mark.parametrize(
@@ -133,8 +133,8 @@ def test_plans_that_are_masked():
         (masked(2, 0) | {"split": "exponential"}, "selections need exact sums"),
         (masked(2, 0) | {"leaf": {"noise": "laplace"}}, "Gaussian noise"),
         (masked(2, 0) | {"sampling_num": 1 << 31}, "read all rows"),
-        (masked(1 << 11, 0) | LOUD | {"leaf": {"sigma2": 1 << 20}}, "too small"),
-        (masked(2, 1) | LOUD | {"leaf": {"sigma2": 1 << 56}}, "too large"),
+        (masked(1 << 11, 0) | COSTLY | {"leaf": {"sigma2": 1 << 20}}, "too small"),
+        (masked(2, 1) | COSTLY | {"leaf": {"sigma2": 1 << 56}}, "too large"),
     ],
 )
 def test_plans_that_the_cpp_refuses(changes, message):
@@ -147,7 +147,7 @@ def test_plans_that_the_cpp_refuses(changes, message):
 def resolve(p: dict[str, Any]) -> masking.Masking:
     full = {"tree_method": "dp_hist", "objective": "binary:logistic", "dp_split": "random"}
     full |= {"dp_epsilon": 1.0, "dp_delta": 1e-6, "dp_feature_cuts": {0: [0.0]}}
-    if p.get("dp_secure_sum"):
+    if p.get("dp_secure_aggregation"):
         full |= {"dp_secure_key": "key", "dp_secure_parties": "parties"}
     schema = Schema(["x"], named=True, categorical=frozenset(), dictionaries={})
     return prepare.checked(full | p, schema, 5).masking
@@ -161,8 +161,10 @@ def three_workers(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("three_workers")
 def test_defaults():
     assert resolve({}) == masking.Masking(0, 0)
-    assert resolve({"dp_secure_sum": True}) == masking.Masking(3, 1)
-    assert resolve({"dp_secure_sum": True, "dp_secure_colluders": 0}) == masking.Masking(3, 0)
+    assert resolve({"dp_secure_aggregation": True}) == masking.Masking(3, 1)
+    assert resolve({"dp_secure_aggregation": True, "dp_secure_colluders": 0}) == masking.Masking(
+        3, 0
+    )
 
 
 @pytest.mark.usefixtures("three_workers")
@@ -177,13 +179,13 @@ def test_defaults():
         ({"dp_secure_colluders": 3}, PrivacyParameterError, "dp_secure_colluders"),
         ({"dp_secure_parties": None}, PrivacyParameterError, "take the place of a worker"),
         ({"dp_secure_key": 7}, PrivacyParameterError, "`dp_secure_key` must be the name of a file"),
-        ({"dp_secure_sum": False, "dp_secure_key": "x"}, PrivacyParameterError, "effect"),
+        ({"dp_secure_aggregation": False, "dp_secure_key": "x"}, PrivacyParameterError, "effect"),
     ],
 )
 def test_refused(p, error, message):
     """The other refusals are rows of `tests/parameters/test_rules.py`."""
     with pytest.raises(error, match=message):
-        resolve({"dp_secure_sum": True} | p)
+        resolve({"dp_secure_aggregation": True} | p)
 
 
 def test_no_release_without_keys():

@@ -93,7 +93,7 @@ def test_nobody_on_the_network_can_say_that_no_worker_refuses(what, files, monke
     kept: list[Any] = []
     monkeypatch.setattr(network, "this_worker", lambda: (0, 3))
     monkeypatch.setattr(masking, "this_worker", lambda: (0, 3))
-    monkeypatch.setattr(masking, "tell_all", tell)
+    monkeypatch.setattr(masking, "all_gather", tell)
     monkeypatch.setattr(masking.native, "call", lambda *args: kept.append(args))
     nobody = SimpleNamespace(
         allreduce=lambda data, op: np.full_like(data, 3), Op=SimpleNamespace(MIN=0)
@@ -336,7 +336,7 @@ with xgb.collective.CommunicatorContext(**job["worker"]):
     print(json.dumps({"said": said, "drawn": drawn}), flush=True)
 """
 PARAMS = {"tree_method": "dp_hist", "objective": "binary:logistic", "dp_epsilon": 4.0,
-          "dp_delta": 1e-6, "dp_secure_sum": True, "dp_split": "random", "verbosity": 0,
+          "dp_delta": 1e-6, "dp_secure_aggregation": True, "dp_split": "random", "verbosity": 0,
           "nthread": 1}  # fmt: skip
 
 
@@ -365,7 +365,7 @@ def test_a_key_that_is_not_listed_or_missing_ends_the_training_on_all(files):
         assert str(files) not in missing
 
 
-BOOKS = """
+BUDGETS = """
 import json, sys
 import numpy as np
 import xgboost as xgb
@@ -399,7 +399,7 @@ def test_a_book_without_room_ends_the_training_before_any_party_has_booked(files
         }
         for name in NAMES
     ]
-    for name, done in zip(NAMES, run_workers(BOOKS, jobs), strict=True):
+    for name, done in zip(NAMES, run_workers(BUDGETS, jobs), strict=True):
         ((kind, text, cause), booked), with_room = json.loads(done.stdout.splitlines()[-1])
         assert kind == "PrivacyRefusal" and "budget of a party refuses" in text
         assert booked == 0

@@ -50,7 +50,7 @@ SIGMA2, MANY = 1 << 24, 20000
 
 
 def parameters(kind: str, epsilon: float, colluders: int = 1) -> dict[str, Any]:
-    masked = {"dp_secure_sum": True, "dp_secure_colluders": colluders}
+    masked = {"dp_secure_aggregation": True, "dp_secure_colluders": colluders}
     return COMMON | KINDS[kind] | masked | {"dp_epsilon": epsilon}
 
 

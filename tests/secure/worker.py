@@ -87,12 +87,12 @@ def release(task: dict[str, Any], rank: int) -> list[int]:
 def train(task: dict[str, Any], rank: int) -> dict[str, Any]:
     key, secrets = task.get("key"), []
 
-    def look(name: str, *args: Any) -> None:
+    def discovery(name: str, *args: Any) -> None:
         if name == "XGDPKeepPads":
             secrets.append(bytes(args[3]))
         call(name, *args)
 
-    call, native.call = native.call, look
+    call, native.call = native.call, discovery
     try:
         with fixed_noise(key) if key else contextlib.nullcontext():
             params = task["params"] | own_files(rank)

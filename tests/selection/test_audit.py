@@ -20,7 +20,12 @@ from .test_privacy import Pair, best_of
 N = 6_000
 SURE = 1.0 - 1e-6
 P, Q = np.array([0.92, 0.05, 0.03]), np.array([0.90, 0.02, 0.08])
-LAWS = [("geometric", 8.0), ("logarithmic", 4.0), ("poisson", 4.0), ("negative_binomial", 2.0)]
+DISTRIBUTIONS = [
+    ("geometric", 8.0),
+    ("logarithmic", 4.0),
+    ("poisson", 4.0),
+    ("negative_binomial", 2.0),
+]
 
 
 class Claim:
@@ -30,7 +35,7 @@ class Claim:
         self.get_epsilon = curve.epsilon
 
 
-def winners(law: Repetitions, chances: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> Any:
+def winners(distribution: Repetitions, chances: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Outcomes of N selections among runs that end in 0, 1 or 2, which is also their score."""
     rng = np.random.default_rng()
     drawn = iter(())
@@ -49,7 +54,7 @@ def winners(law: Repetitions, chances: np.ndarray, monkeypatch: pytest.MonkeyPat
     judge = SimpleNamespace(release=lambda p, *rest: ScoreValue(p, 0.0, p))
     settings = SimpleNamespace(target=None, objective=OBJECTIVES["binary:logistic"])
     candidate = SimpleNamespace(settings=settings)
-    event = SimpleNamespace(repetitions=law, runs=[()], score=())
+    event = SimpleNamespace(repetitions=distribution, runs=[()], score=())
     plan = SimpleNamespace(event=event, runs=[()], score=None)
     record = SimpleNamespace(is_private=True, trainings=[None], events=[])
     monkeypatch.setattr(ledger, "read_ledger", lambda booster: record)
@@ -60,24 +65,27 @@ def winners(law: Repetitions, chances: np.ndarray, monkeypatch: pytest.MonkeyPat
     return np.fromiter(best, dtype=np.int64)
 
 
-@pytest.mark.parametrize("family, mean", LAWS)
+@pytest.mark.parametrize("family, mean", DISTRIBUTIONS)
 def test_selections_keep_their_promise(family, mean, monkeypatch):
-    law = Repetitions.of(family, mean)
-    samples = [winners(law, chances, monkeypatch) for chances in (P, Q)]
+    distribution = Repetitions.of(family, mean)
+    samples = [winners(distribution, chances, monkeypatch) for chances in (P, Q)]
     for sample, chances in zip(samples, (P, Q), strict=True):
-        exact = best_of(chances, np.arange(3), law)
+        exact = best_of(chances, np.arange(3), distribution)
         counts = np.bincount(sample, minlength=3)
         z = (counts - N * exact) / np.sqrt(N * exact * (1 - exact))
         assert np.abs(z).max() < 5.5
-    claim = Claim(SelectionCurve(law, [Pair(P, Q)]))
+    claim = Claim(SelectionCurve(distribution, [Pair(P, Q)]))
     for outcome in range(3):
         hits = [int(np.count_nonzero(sample == outcome)) for sample in samples]
         assert not violates(claim, hits[0], N, hits[1], N, SURE)
 
 
 def test_the_audit_finds_a_selection_that_pays_for_one_run(monkeypatch):
-    law = Repetitions.of("geometric", 20.0)
-    hits = [int(np.count_nonzero(winners(law, chances, monkeypatch) == 1)) for chances in (P, Q)]
+    distribution = Repetitions.of("geometric", 20.0)
+    hits = [
+        int(np.count_nonzero(winners(distribution, chances, monkeypatch) == 1))
+        for chances in (P, Q)
+    ]
     assert violates(Claim(Pair(P, Q)), hits[0], N, hits[1], N, SURE)
-    claim = Claim(SelectionCurve(law, [Pair(P, Q)]))
+    claim = Claim(SelectionCurve(distribution, [Pair(P, Q)]))
     assert not violates(claim, hits[0], N, hits[1], N, SURE)

@@ -14,15 +14,15 @@ from xgb_dp.selection.scores import Score
 SURE = 1e-7  # a sound sampler fails a test less often than this
 
 
-def pmf(law: Repetitions, most: int) -> np.ndarray:
+def pmf(distribution: Repetitions, most: int) -> np.ndarray:
     """P(K = k) for k = 1..most, from the definition of the law."""
-    if law.family == "poisson":
-        logs = [k * math.log(law.rate) - math.lgamma(k + 1) for k in range(1, most + 1)]
+    if distribution.family == "poisson":
+        logs = [k * math.log(distribution.rate) - math.lgamma(k + 1) for k in range(1, most + 1)]
     else:
         logs, term = [], 0.0
         for k in range(1, most + 1):  # (1 - gamma)^k (eta + 1) ... (eta + k - 1) / k!
-            term += math.log1p(-law.rate) - math.log(k)
-            term += math.log(law.shape + k - 1) if k > 1 else 0.0
+            term += math.log1p(-distribution.rate) - math.log(k)
+            term += math.log(distribution.shape + k - 1) if k > 1 else 0.0
             logs.append(term)
     weights = np.exp(np.array(logs) - max(logs))
     return weights / weights.sum()
@@ -41,11 +41,11 @@ def pmf(law: Repetitions, most: int) -> np.ndarray:
     ],
 )
 def test_number_of_runs(family, mean):
-    law = Repetitions.of(family, mean)
+    distribution = Repetitions.of(family, mean)
     n = 5000
-    counts = np.array([selection_record.repetitions(law) for _ in range(n)])
+    counts = np.array([selection_record.repetitions(distribution) for _ in range(n)])
     assert counts.min() >= 1
-    expected = pmf(law, 400) * n
+    expected = pmf(distribution, 400) * n
     last = int(np.argmax(np.cumsum(expected) > n - 20))  # cells beyond are taken together
     observed = np.bincount(np.minimum(counts, last + 1), minlength=last + 2)[1:]
     cells = np.append(expected[:last], expected[last:].sum())

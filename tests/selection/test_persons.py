@@ -23,7 +23,7 @@ SETTINGS = [{"eta": 0.3}, {"eta": 0.5}]
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> xgb_dp.Budget:
+def budget(tmp_path: Path) -> xgb_dp.Budget:
     total = {"epsilon": 2.0, "delta": 1e-6, "selection_epsilon": 1.5}
     return xgb_dp.Budget(tmp_path / "b", **total, unit="person")
 
@@ -101,15 +101,15 @@ def select(rows: int = 300, **changes: Any) -> xgb_dp.Selection:
     return xgb_dp.select(COMMON | changes, xgb.DMatrix(X, y), SETTINGS, **given)
 
 
-def test_a_selection_of_persons_holds_for_persons(book):
+def test_a_selection_of_persons_holds_for_persons(budget):
     ids = np.array([f"person {i}" for i in sizes_of(np.random.default_rng(2), 300, 1)])
-    selection = select(dp_privacy_id=ids, given={"budget": book, "delta": 1e-8})
+    selection = select(dp_privacy_id=ids, given={"budget": budget, "delta": 1e-8})
     report = selection.report
     assert report.unit == Unit(PERSON)
     assert 0.9 <= report.epsilon <= 1.0
     [event] = report.record.events
     assert isinstance(event, SelectionEvent) and event.unit == PERSON
-    assert [entry.unit.name for entry in book.entries] == [PERSON]
+    assert [entry.unit.name for entry in budget.entries] == [PERSON]
     assert "person 1" not in str(report.ledger) + str(selection.params)
 
 
@@ -122,19 +122,19 @@ def test_many_rows_a_person():
 def test_whom_a_selection_is_for_has_the_words_of_other_calls():
     ids = np.sort(np.random.default_rng(3).integers(0, 40, 300))
     assert select(given={"privacy_id": ids, "group": 2}).report.unit == Unit(PERSON, 2)
-    with pytest.raises(PrivacyParameterError, match="`dp_group` is given twice"):
-        select(dp_group=5, given={"group": 2})
+    with pytest.raises(PrivacyParameterError, match="`dp_group_size` is given twice"):
+        select(dp_group_size=5, given={"group": 2})
 
 
 def test_a_selection_for_several_rows():
-    report = select(dp_group=5).report
+    report = select(dp_group_size=5).report
     assert report.unit == Unit("row", 5)
     assert 0.9 <= report.epsilon <= 1.0
     assert make_accountant("exact", report.record.events).get_epsilon(1e-6, 5) <= 1.0
 
 
 @pytest.mark.parametrize(
-    "setting", [{"dp_group": 2}, {"dp_privacy_id": "patient"}, {"dp_privacy_id": [1, 2, 3]}]
+    "setting", [{"dp_group_size": 2}, {"dp_privacy_id": "patient"}, {"dp_privacy_id": [1, 2, 3]}]
 )
 def test_settings_have_one_unit(setting):
     X, y = arrays("binary")
@@ -144,7 +144,7 @@ def test_settings_have_one_unit(setting):
         )
 
 
-def test_ids_of_another_length_are_refused_before_anything_is_booked(book):
+def test_ids_of_another_length_are_refused_before_anything_is_booked(budget):
     with pytest.raises(PrivacyParameterError, match="one id for each row"):
-        select(dp_privacy_id=np.arange(299), given={"budget": book})
-    assert not book.entries
+        select(dp_privacy_id=np.arange(299), given={"budget": budget})
+    assert not budget.entries

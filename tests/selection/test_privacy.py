@@ -30,22 +30,24 @@ from xgb_dp.errors import LedgerError
 
 EXAMPLES = settings(max_examples=150, deadline=None, derandomize=True)
 FAMILIES = ("logarithmic", "geometric", "negative_binomial", "poisson")
-Law = npt.NDArray[np.float64]
+Distribution = npt.NDArray[np.float64]
 
 
-def generating(law: Repetitions) -> Callable[[Law], Law]:
+def generating(distribution: Repetitions) -> Callable[[Distribution], Distribution]:
     """f(x) = E x^K, from the literature's formulas."""
-    r, eta = law.rate, law.shape
-    if law.family == "poisson":
+    r, eta = distribution.rate, distribution.shape
+    if distribution.family == "poisson":
         return lambda x: (np.exp(-r * (1 - x)) - np.exp(-r)) / -np.expm1(-r)
     if eta == 0.0:
         return lambda x: np.log1p(-(1 - r) * x) / np.log(r)
     return lambda x: ((1 - (1 - r) * x) ** -eta - 1) / (r**-eta - 1)
 
 
-def best_of(q: Law, group: npt.NDArray[np.int64], law: Repetitions) -> Law:
+def best_of(
+    q: Distribution, group: npt.NDArray[np.int64], distribution: Repetitions
+) -> Distribution:
     """Exact law of the best run; outputs of one group have the same score."""
-    f = generating(law)
+    f = generating(distribution)
     out = np.zeros_like(q)
     below = 0.0
     for g in np.unique(group):
@@ -56,7 +58,7 @@ def best_of(q: Law, group: npt.NDArray[np.int64], law: Repetitions) -> Law:
     return out
 
 
-def stick(p: Law, q: Law, x: float) -> float:
+def stick(p: Distribution, q: Distribution, x: float) -> float:
     """The larger hockey stick of both orders."""
     return float(
         max(np.maximum(p - math.exp(x) * q, 0).sum(), np.maximum(q - math.exp(x) * p, 0).sum())
@@ -66,7 +68,7 @@ def stick(p: Law, q: Law, x: float) -> float:
 class Pair(Curve):
     """Two known laws, as an accountant."""
 
-    def __init__(self, p: Law, q: Law) -> None:
+    def __init__(self, p: Distribution, q: Distribution) -> None:
         self.p, self.q = p, q
 
     def delta(self, epsilon: float) -> float:
@@ -91,14 +93,14 @@ class Pair(Curve):
         return high
 
 
-def best_curve(law: Repetitions, run: Curve) -> SelectionCurve:
+def best_curve(distribution: Repetitions, run: Curve) -> SelectionCurve:
     """Remembers its epsilons, for which every point of it asks again."""
-    bound = SelectionCurve(law, [run])
+    bound = SelectionCurve(distribution, [run])
     bound.epsilon = functools.cache(bound.epsilon)
     return bound
 
 
-def shifted(mu: float, end: float, points: int) -> tuple[Law, Law, Law]:
+def shifted(mu: float, end: float, points: int) -> tuple[Distribution, Distribution, Distribution]:
     """Points from -end to end, and a normal law on them with the mean mu and with 0."""
     z = np.linspace(-end, end, points)
     p, q = (np.exp(-((z - shift) ** 2) / 2) for shift in (mu, 0.0))
@@ -106,7 +108,7 @@ def shifted(mu: float, end: float, points: int) -> tuple[Law, Law, Law]:
 
 
 @st.composite
-def pairs(draw: st.DrawFn) -> tuple[Law, Law, npt.NDArray[np.int64]]:
+def pairs(draw: st.DrawFn) -> tuple[Distribution, Distribution, npt.NDArray[np.int64]]:
     size = draw(st.integers(2, 6))
     logs = st.floats(-6.0, 0.0)
     p = np.exp(draw(st.lists(logs, min_size=size, max_size=size)))
@@ -120,11 +122,11 @@ def pairs(draw: st.DrawFn) -> tuple[Law, Law, npt.NDArray[np.int64]]:
 
 @EXAMPLES
 @given(pairs(), st.sampled_from(FAMILIES), st.floats(1.1, 40.0))
-def test_bound_is_above_the_exact_law(laws, family, mean):
-    p, q, group = laws
-    law = Repetitions.of(family, mean)
-    bound = best_curve(law, Pair(p, q))
-    a, b = best_of(p, group, law), best_of(q, group, law)
+def test_bound_is_above_the_exact_law(distributions, family, mean):
+    p, q, group = distributions
+    distribution = Repetitions.of(family, mean)
+    bound = best_curve(distribution, Pair(p, q))
+    a, b = best_of(p, group, distribution), best_of(q, group, distribution)
     assert a.sum() == pytest.approx(1.0, abs=1e-9)
     for x in (0.0, 0.1, 0.3, 1.0, 2.0, 4.0):
         assert stick(a, b, x) <= bound.delta(x) + 1e-9
@@ -138,14 +140,14 @@ def test_bound_is_above_the_exact_law(laws, family, mean):
 @pytest.mark.parametrize("size", [0.02, 0.3])
 def test_factors_of_very_many_runs_are_no_doubles(mean, size):
     """e^-rate is 0 in doubles: there is a bound all the same, close to that of a few less."""
-    law = Repetitions.of("poisson", mean)
+    distribution = Repetitions.of("poisson", mean)
     z, p, q = shifted(size, 9.0, 601)
-    bound = SelectionCurve(law, [Pair(p, q)])
+    bound = SelectionCurve(distribution, [Pair(p, q)])
     epsilon = bound.epsilon(1e-4)
     few = SelectionCurve(Repetitions.of("poisson", 600.0), [Pair(p, q)]).epsilon(1e-4)
     assert few < epsilon < 1.5 * few
     for order in (np.arange(z.size), -np.arange(z.size), np.abs(np.arange(z.size) - 350)):
-        a, b = (best_of(run, order, law) for run in (p, q))
+        a, b = (best_of(run, order, distribution) for run in (p, q))
         assert stick(a, b, epsilon) <= 1e-4
         for x in (0.0, 0.3, 1.0, 3.0):
             assert stick(a, b, x) <= bound.delta(x) + 1e-9
@@ -153,17 +155,17 @@ def test_factors_of_very_many_runs_are_no_doubles(mean, size):
 
 @EXAMPLES
 @given(pairs(), st.sampled_from(FAMILIES), st.floats(1.1, 40.0))
-def test_pure_bound(laws, family, mean):
-    p, q, group = laws
+def test_pure_bound(distributions, family, mean):
+    p, q, group = distributions
     if not q.all():
         return
-    law = Repetitions.of(family, mean)
+    distribution = Repetitions.of(family, mean)
     pure = float(np.abs(np.log(p) - np.log(q)).max())
-    a, b = best_of(p, group, law), best_of(q, group, law)
+    a, b = best_of(p, group, distribution), best_of(q, group, distribution)
     lost = float(np.abs(np.log(a) - np.log(b)).max())
     scale = 1 << 20
     run = LaplaceEvent("leaves", math.ceil(pure * scale), scale, 1)
-    event = SelectionEvent(law, ((run,),), (LaplaceEvent("score", 0, 1, 1),), 1)
+    event = SelectionEvent(distribution, ((run,),), (LaplaceEvent("score", 0, 1, 1),), 1)
     assert lost <= make_accountant("pure", [event]).get_epsilon(0.0) + 1e-9
 
 
@@ -173,11 +175,11 @@ def test_pure_bound(laws, family, mean):
 )
 def test_what_is_left_for_a_run(family, least):
     """Epsilon of each of 4 expected runs at a total of 1; the laws of a run are written out."""
-    law = Repetitions.of(family, 4.0)
+    distribution = Repetitions.of(family, 4.0)
 
     def left(mu: float) -> tuple[float, float]:
         run = Pair(*shifted(mu, 12.0, 4001)[1:])
-        return run.epsilon(1e-6), SelectionCurve(law, [run]).epsilon(1e-6)
+        return run.epsilon(1e-6), SelectionCurve(distribution, [run]).epsilon(1e-6)
 
     low, high = 0.02, 0.4
     for _ in range(12):
@@ -190,25 +192,25 @@ def test_what_is_left_for_a_run(family, least):
 @pytest.mark.parametrize("size", [0.1, 0.4])
 def test_bound_is_close_to_an_attack(family, size):
     """An output of high loss has a middling score; those above it have the opposite loss."""
-    law = Repetitions.of(family, 8.0)
+    distribution = Repetitions.of(family, 8.0)
     z, p, q = shifted(size, 9.0, 1201)
-    epsilon = SelectionCurve(law, [Pair(p, q)]).epsilon(1e-4)
+    epsilon = SelectionCurve(distribution, [Pair(p, q)]).epsilon(1e-4)
     best = 0.0
     for above in (0.02, 0.05, 0.1, 0.2, 0.4):
         for tail in (0.5, 1.0, 2.0, 3.0):
             # Least loss on top, then the tail of the largest losses, then the rest.
             order = np.where(np.cumsum(p) <= above, 2, np.where(z > tail, 1, 0))
             group = order * 10_000 + np.arange(z.size)
-            a, b = (best_of(run, group, law) for run in (p, q))
+            a, b = (best_of(run, group, distribution) for run in (p, q))
             best = max(best, stick(a, b, 0.75 * epsilon))
     assert best > 1e-4
 
 
 def test_the_shift_is_needed():
     """A law close to the bound: without its shift the bound would be wrong."""
-    law = Repetitions.of("geometric", 20.0)
+    distribution = Repetitions.of("geometric", 20.0)
     p, q = np.array([0.92, 0.05, 0.03]), np.array([0.90, 0.02, 0.08])
-    a, b = (best_of(x, np.arange(3), law) for x in (p, q))
+    a, b = (best_of(x, np.arange(3), distribution) for x in (p, q))
     pure = Pair(p, q).epsilon(0.0)
     assert np.log(a[1] / b[1]) > 1.4 * pure
     assert stick(a, b, pure) > 0.0
@@ -217,26 +219,26 @@ def test_the_shift_is_needed():
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("mean", [1.01, 2.0, 10.0, 90.0])
 def test_mean_is_that_of_the_generating_function(family, mean):
-    law = Repetitions.of(family, mean)
-    f = generating(law)
-    h = 1e-6 * law.rate if family != "poisson" else 1e-5 / mean**2
+    distribution = Repetitions.of(family, mean)
+    f = generating(distribution)
+    h = 1e-6 * distribution.rate if family != "poisson" else 1e-5 / mean**2
     slope = float((f(np.array(1.0)) - f(np.array(1.0 - h))) / h)
-    assert law.mean == pytest.approx(slope, rel=1e-4)
-    assert law.mean == pytest.approx(mean, rel=1e-4)
+    assert distribution.mean == pytest.approx(slope, rel=1e-4)
+    assert distribution.mean == pytest.approx(mean, rel=1e-4)
 
 
 @pytest.mark.parametrize("family, shape", [("logarithmic", 0.0), ("geometric", 1.0)])
 @pytest.mark.parametrize("mean, sigma", [(3.0, 4.0), (10.0, 8.0), (30.0, 20.0)])
 def test_renyi_bound_agrees_with_google(family, shape, mean, sigma):
-    law = Repetitions.of(family, mean)
+    distribution = Repetitions.of(family, mean)
     scale = 1 << 20
     run = GaussianEvent("leaves", scale, int(sigma**2) * scale, 1, 1)
-    event = SelectionEvent(law, ((run,),), (run,), 1)
+    event = SelectionEvent(distribution, ((run,),), (run,), 1)
     ours = make_accountant("rdp", [event]).get_epsilon(1e-6)
     orders = 1.0 + np.logspace(-2, 4, 600)
     theirs = RdpAccountant(orders)
     run_of_theirs = dpa.GaussianDpEvent(sigma)
-    theirs.compose(dpa.dp_event.RepeatAndSelectDpEvent(run_of_theirs, law.mean, shape))
+    theirs.compose(dpa.dp_event.RepeatAndSelectDpEvent(run_of_theirs, distribution.mean, shape))
     assert ours == pytest.approx(theirs.get_epsilon(1e-6), rel=2e-3)
     # The bound by curves is the tighter one.
     assert make_accountant("exact", [event]).get_epsilon(1e-6) < ours
@@ -259,10 +261,10 @@ def test_one_row_is_in_one_part_and_several_rows_are_in_both():
     both = make_accountant("exact", [*RUN, *SCORE])
     assert alone < ONE.get_epsilon(1e-6) < 2.2 * alone
     assert ONE.get_epsilon(1e-6, 2) > both.get_epsilon(1e-6, 2)
-    louder = SelectionEvent(
+    costlier = SelectionEvent(
         EVENT.repetitions, (RUN,), (GaussianEvent("score", 1 << 20, 1 << 20, 2, 1),), 1
     )
-    assert make_accountant("exact", [louder]).get_epsilon(1e-6) > ONE.get_epsilon(1e-6)
+    assert make_accountant("exact", [costlier]).get_epsilon(1e-6) > ONE.get_epsilon(1e-6)
 
 
 def test_delta_and_epsilon_agree_and_are_monotone():
@@ -289,12 +291,12 @@ def test_selections_compose_with_other_releases():
 def test_composition_is_above_the_exact_law(runs, rest, family, mean, selections):
     """The law of the selections and of what follows them, multiplied out."""
     p, q, group = runs
-    law = Repetitions.of(family, mean)
-    a, b = (best_of(x, group, law) for x in (p, q))
+    distribution = Repetitions.of(family, mean)
+    a, b = (best_of(x, group, distribution) for x in (p, q))
     both = rest[:2]
     for _ in range(selections):
         both = np.outer(a, both[0]).ravel(), np.outer(b, both[1]).ravel()
-    bound = WithSelections([best_curve(law, Pair(p, q))] * selections, Pair(*rest[:2]))
+    bound = WithSelections([best_curve(distribution, Pair(p, q))] * selections, Pair(*rest[:2]))
     for x in (0.0, 0.1, 0.5, 1.0, 3.0):
         assert stick(*both, x) <= bound.delta(x) + 1e-9
 
@@ -318,12 +320,12 @@ def test_a_continued_selection_is_guessed_less_often_than_always():
 def test_runs_of_any_kind():
     sampled = SampledEvent(1 << 30, 32, (GaussianEvent("leaves", 1, 40, 1, 1),), 20)
     laplace = LaplaceEvent("leaves", 1, 60, 5)
-    law = Repetitions.of("geometric", 4.0)
-    pure = SelectionEvent(law, ((laplace,),), (LaplaceEvent("score", 1, 20, 1),), 1)
+    distribution = Repetitions.of("geometric", 4.0)
+    pure = SelectionEvent(distribution, ((laplace,),), (LaplaceEvent("score", 1, 20, 1),), 1)
     assert make_accountant("pure", [pure]).get_epsilon(0.0) == pytest.approx(3 * 5 / 60)
     # The curve of the run is below that of any mechanism of its pure epsilon.
     assert 5 / 60 < make_accountant("exact", [pure]).get_epsilon(0.0) < 3 * 5 / 60
-    mixed = SelectionEvent(law, ((sampled,), (laplace,)), SCORE, 1)
+    mixed = SelectionEvent(distribution, ((sampled,), (laplace,)), SCORE, 1)
     assert 0 < make_accountant("exact", [mixed]).get_epsilon(1e-6) < 4.0
     assert make_accountant("rdp", [mixed]).get_epsilon(1e-6) == math.inf
 
@@ -331,7 +333,7 @@ def test_runs_of_any_kind():
 def test_json_comes_back_and_nothing_unknown_is_taken():
     data = EVENT.to_json()
     assert event_from_json(data) == EVENT
-    law = data["repetitions"]
+    distribution = data["repetitions"]
     for mean in (1.0, 1001.0, math.nan):
         with pytest.raises(ValueError, match="above 1"):
             Repetitions.of("geometric", mean)
@@ -339,10 +341,10 @@ def test_json_comes_back_and_nothing_unknown_is_taken():
         Repetitions.of("constant", 3.0)
     bad: list[dict[str, Any]] = [
         {**data, "runs": [[data]]},
-        {**data, "repetitions": {**law, "family": "constant"}},
-        {**data, "repetitions": {**law, "rate_num": 1 << 32}},
-        {**data, "repetitions": {**law, "shape_num": -(1 << 16)}},
-        {**data, "repetitions": {**law, "shape_num": (1 << 16) + 1}},
+        {**data, "repetitions": {**distribution, "family": "constant"}},
+        {**data, "repetitions": {**distribution, "rate_num": 1 << 32}},
+        {**data, "repetitions": {**distribution, "shape_num": -(1 << 16)}},
+        {**data, "repetitions": {**distribution, "shape_num": (1 << 16) + 1}},
     ]
     for broken in bad:
         with pytest.raises(LedgerError):
@@ -351,5 +353,5 @@ def test_json_comes_back_and_nothing_unknown_is_taken():
 
 def test_rdp_charges_exchanged_rows_as_two():
     """Each has a coin of its own here; that an exchange shares one is used by "exact" alone."""
-    books = make_accountant("rdp", [EVENT])
-    assert books.get_epsilon(1e-6, replaced=True) == books.get_epsilon(1e-6, 2)
+    accountant = make_accountant("rdp", [EVENT])
+    assert accountant.get_epsilon(1e-6, replaced=True) == accountant.get_epsilon(1e-6, 2)

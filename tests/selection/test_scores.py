@@ -68,7 +68,7 @@ def test_one_row_of_regression(rows, score):
     assert moved(score, *zip(*rows, strict=True), TARGET) <= score.sensitivity2
 
 
-LAWS = st.sampled_from(["normal", "logistic", "extreme"])
+DISTRIBUTIONS = st.sampled_from(["normal", "logistic", "extreme"])
 
 
 @EXAMPLES
@@ -83,11 +83,16 @@ def test_one_row_of_quantiles(rows, several):
 
 @EXAMPLES
 @given(
-    st.lists(st.tuples(ANY, ANY, ANY), min_size=1, max_size=5), LAWS, st.sampled_from([1e-3, 1, 9])
+    st.lists(st.tuples(ANY, ANY, ANY), min_size=1, max_size=5),
+    DISTRIBUTIONS,
+    st.sampled_from([1e-3, 1, 9]),
 )
-def test_one_row_of_times(rows, law, scale):
+def test_one_row_of_times(rows, distribution, scale):
     p, low, high = (np.array(v, dtype=np.float64) for v in zip(*rows, strict=True))
-    ends, predicted = np.stack([low, high], axis=1), Predicted(law=law, scale=scale)
+    ends, predicted = (
+        np.stack([low, high], axis=1),
+        Predicted(distribution=distribution, scale=scale),
+    )
     for score in (Score("time_log_loss"), Score("time_log_loss", 0.1)):
         assert moved(score, p, ends, (0.5, 900.0), predicted) <= score.sensitivity2
 
@@ -102,11 +107,13 @@ def test_losses_of_quantiles_and_times():
     assert pinball(p, y, wide, (0.2, 0.9)).mean() == pytest.approx(np.mean(exact))
     # By integrals of the density: of a seen end, an open one, and one between two bounds.
     ends = np.array([[3.0, 3.0], [3.0, np.inf], [2.0, 5.0]])
-    for law, of in (("normal", stats.norm), ("logistic", stats.logistic)):
+    for distribution, of in (("normal", stats.norm), ("logistic", stats.logistic)):
         around = of(loc=np.log(4.0), scale=0.7)
         between = around.cdf(np.log(5)) - around.cdf(np.log(2))
         densities = [around.pdf(np.log(3)), 1 - around.cdf(np.log(3)), between]
-        losses = time_log_loss(np.full(3, 4.0), ends, (1.0, 100.0), Predicted((), law, 0.7))
+        losses = time_log_loss(
+            np.full(3, 4.0), ends, (1.0, 100.0), Predicted((), distribution, 0.7)
+        )
         np.testing.assert_allclose(losses, -np.log(densities), rtol=1e-9)
     # The extreme law is that of XGBoost: density w exp(-w) with w = exp(z).
     losses = time_log_loss(np.full(1, 4.0), ends[:1], (1.0, 100.0), Predicted((), "extreme", 0.7))

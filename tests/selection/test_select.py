@@ -13,7 +13,7 @@ import xgb_dp
 import xgb_dp.testing
 from xgb_dp import BudgetError, PrivacyParameterError, PrivacyRefusal, RowDomainError, Score, select
 from xgb_dp.accounting import event_from_json, make_accountant
-from xgb_dp.budget import budget
+from xgb_dp.budget import budget as budget_module
 from xgb_dp.record import selection_record
 from xgb_dp.selection import best_run
 
@@ -37,11 +37,13 @@ def quick(dtrain: Any = None, settings: Any = TWO, params: Any = PARAMS, **chang
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Fixes the number of runs, which is otherwise random and secret."""
-    return lambda count: monkeypatch.setattr(selection_record, "repetitions", lambda law: count)
+    return lambda count: monkeypatch.setattr(
+        selection_record, "repetitions", lambda distribution: count
+    )
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> xgb_dp.Budget:
+def budget(tmp_path: Path) -> xgb_dp.Budget:
     return xgb_dp.Budget(tmp_path / "b.json", epsilon=6.0, delta=1e-5, selection_epsilon=5.0)
 
 
@@ -226,8 +228,8 @@ def test_a_score_of_another_kind_is_refused(score):
 )
 def test_laws_of_the_number_of_runs(asked, family, shape):
     report = quick(settings=[{}], **asked).report
-    law = report.ledger["trainings"][0]["events"][0]["repetitions"]
-    assert (law["family"], law["shape_num"]) == (family, shape * (1 << 16))
+    distribution = report.ledger["trainings"][0]["events"][0]["repetitions"]
+    assert (distribution["family"], distribution["shape_num"]) == (family, shape * (1 << 16))
     assert 0.97 * 4.0 <= report.epsilon <= 4.0
 
 
@@ -245,43 +247,43 @@ def test_components_and_weights():
     assert quick(dtrain, settings).report.epsilon <= 4.0
 
 
-def test_a_budget_books_it_before_anything_is_released(book, tmp_path, monkeypatch):
-    result = quick(budget=book.path, note="first")
-    [entry] = book.entries
+def test_a_budget_books_it_before_anything_is_released(budget, tmp_path, monkeypatch):
+    result = quick(budget=budget.path, note="first")
+    [entry] = budget.entries
     assert (entry.note, entry.state) == ("first", "spent")
     assert entry.charge.shift == pytest.approx(result.report.epsilon)
     assert entry.charge.extra == 1e-6
-    book.verify()
+    budget.verify()
 
     def fail(*args: Any) -> Any:
         raise AssertionError("a row was read")
 
     monkeypatch.setattr(best_run, "_train", fail)
     plain = xgb_dp.Budget(tmp_path / "plain.json", epsilon=6.0, delta=1e-5)
-    for full in (book, plain):
+    for full in (budget, plain):
         with pytest.raises(BudgetError, match="selection_epsilon"):
             quick(budget=full)
-    assert len(book.entries) == 1
+    assert len(budget.entries) == 1
 
 
-def test_a_crash_leaves_the_booking(book, monkeypatch):
+def test_a_crash_leaves_the_booking(budget, monkeypatch):
     def crash(*args: Any) -> Any:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(best_run, "_train", crash)
     with pytest.raises(KeyboardInterrupt):
-        quick(budget=book)
-    assert book.spent.shift > 3.8
+        quick(budget=budget)
+    assert budget.spent.shift > 3.8
 
 
 def test_a_training_that_would_release_something_else_is_stopped(monkeypatch):
     plan_runs = best_run.plan_runs
 
-    def louder(*args: Any) -> Any:
+    def costlier(*args: Any) -> Any:
         plan = plan_runs(*args)
         return replace(plan, epsilon=plan.epsilon * 1.5)
 
-    monkeypatch.setattr(best_run, "plan_runs", louder)
+    monkeypatch.setattr(best_run, "plan_runs", costlier)
     released = []
     monkeypatch.setattr(xgb_dp.engine.native, "release_intercept", lambda *args: released.append(1))
     with pytest.raises(BudgetError, match="something else"):
@@ -310,7 +312,7 @@ def test_a_training_that_would_release_something_else_is_stopped(monkeypatch):
         ({"settings": [{"dp_epsilon": 1.0}]}, PrivacyParameterError, "dp_epsilon"),
         ({"settings": [{}, {"objective": "reg:squarederror", "dp_target_bounds": (0, 1)}]},
          PrivacyParameterError, "same objective"),
-        ({"settings": [{"dp_n_public": 1500}]}, PrivacyRefusal, "dp_n_public"),
+        ({"settings": [{"dp_public_num_rows": 1500}]}, PrivacyRefusal, "dp_public_num_rows"),
         ({"settings": [{"dp_public_evals": True}]}, PrivacyRefusal, "dp_public_evals"),
         ({"settings": [{"booster": "dart"}]}, PrivacyRefusal, "booster"),
         ({"params": {**PARAMS, "dp_delta": 1e-6}}, PrivacyParameterError, "dp_delta"),
@@ -353,27 +355,27 @@ def test_selections_and_budgets_do_not_nest(tmp_path):
 
 def test_a_selection_runs_on_one_machine(monkeypatch):
     """Workers would each keep a run of the same trainings."""
-    monkeypatch.setattr(budget, "this_worker", lambda: (1, 2))
+    monkeypatch.setattr(budget_module, "this_worker", lambda: (1, 2))
     with pytest.raises(PrivacyRefusal, match="one machine"):
         quick()
 
 
-def test_what_is_refused_before_anything_is_booked(book, tmp_path):
+def test_what_is_refused_before_anything_is_booked(budget, tmp_path):
     with pytest.raises(PrivacyRefusal, match="dp_accountant"):
-        quick(params=PARAMS | {"dp_accountant": "rdp"}, budget=book)
+        quick(params=PARAMS | {"dp_accountant": "rdp"}, budget=budget)
     with pytest.raises(PrivacyRefusal, match=r"stay on disk.*Nothing was spent"):
-        quick(xgb.DMatrix(Batches([arrays(n=400)] * 2, tmp_path)), settings=[{}], budget=book)
-    assert book.entries == []
+        quick(xgb.DMatrix(Batches([arrays(n=400)] * 2, tmp_path)), settings=[{}], budget=budget)
+    assert budget.entries == []
 
 
 @pytest.mark.parametrize("preset", ["dp_xgb", "dpboost"])
-def test_presets_with_an_accountant_of_their_own(preset, book):
+def test_presets_with_an_accountant_of_their_own(preset, budget):
     """The selection's accountant certifies its runs, so that these are what was booked."""
     bounds = dict.fromkeys(range(4), (-3.0, 3.0))
     params = PARAMS | {"dp_preset": preset, "dp_feature_bounds": bounds}
-    result = quick(params=params, budget=book)
+    result = quick(params=params, budget=budget)
     assert 0.9 * 4.0 <= result.report.epsilon <= 4.0
-    assert len(book.entries) == 1
+    assert len(budget.entries) == 1
 
 
 def test_chosen_parameters_select_and_continue_with_another_number_of_rounds():
@@ -403,10 +405,10 @@ def test_a_run_that_scores_with_less_noise_ends_the_selection(monkeypatch):
     """The score of a run is charged once for all runs: each of them must have drawn that."""
     released = Score.release
 
-    def louder(self: Score, p: Any, y: Any, target: Any, event: Any, *rest: Any) -> Any:
+    def costlier(self: Score, p: Any, y: Any, target: Any, event: Any, *rest: Any) -> Any:
         return released(self, p, y, target, replace(event, sigma2=event.sigma2 // 2), *rest)
 
-    monkeypatch.setattr(Score, "release", louder)
+    monkeypatch.setattr(Score, "release", costlier)
     with pytest.raises(BudgetError, match="something else than was accounted for"):
         quick()
 

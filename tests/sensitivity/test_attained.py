@@ -125,14 +125,14 @@ def worst_counts() -> tuple[int, int]:
     return sum((v << 3) ** 2 for v in moved.values()), sensitivity.candidates_sens2(3, 17, 3)
 
 
-def worst_intercept(kind: str, n_public: bool) -> tuple[int, int]:
+def worst_intercept(kind: str, public_num_rows: bool) -> tuple[int, int]:
     request = {"kind": kind, "num_class": 3, "sigma2": 0, "shift": 9, "target_lower": "-4.0",
                "target_upper": "4.0", "noise_free": True, **IN_THE_CLEAR}  # fmt: skip
-    if n_public:
-        request["n_public"] = 1
+    if public_num_rows:
+        request["public_num_rows"] = 1
     y = np.array([1e30 if kind == "regression" else 1.0])
     sums = native.release_intercept(xgb.DMatrix(np.zeros((1, 1)), y), request)["sums"]
-    bound = sensitivity.intercept_sens2(kind, 9, n_public=n_public)
+    bound = sensitivity.intercept_sens2(kind, 9, public_num_rows=public_num_rows)
     return squared_distance(sums, [0] * len(sums)), bound
 
 

@@ -29,11 +29,11 @@ def request_of(kind: str, shift: int = 9, **more: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("n_public", [False, True])
+@pytest.mark.parametrize("public_num_rows", [False, True])
 @pytest.mark.parametrize("kind", ["binary", "regression", "multiclass", "cells", "range", "rows"])
 @EXAMPLES
 @given(data=st.data())
-def test_intercept_sums(kind, n_public, data):
+def test_intercept_sums(kind, public_num_rows, data):
     """The label sums of the C++, with labels on and beyond the bounds; counts; or rows alone."""
     squared = dict.fromkeys(("regression", "cells", "range"), SQUARED)
     objective = {**squared, "multiclass": SOFTMAX}.get(kind, LOGISTIC)
@@ -47,8 +47,8 @@ def test_intercept_sums(kind, n_public, data):
         target_lower=repr(low),
         target_upper=repr(high),
     )
-    if n_public and kind in ("binary", "regression"):
-        request["n_public"] = len(y)
+    if public_num_rows and kind in ("binary", "regression"):
+        request["public_num_rows"] = len(y)
     one, other = (
         native.release_intercept(xgb.DMatrix(np.zeros((len(v), 1)), v), request)["sums"]
         for v in (y, y[:-1])
@@ -94,17 +94,17 @@ def test_cells_of_weights(data):
 TARGETS: dict[str, Any] = {"lower": ["-4.0", "0.1", "-1e30"], "upper": ["4.0", "0.3", "1e30"]}
 
 
-@pytest.mark.parametrize("n_public", [False, True])
+@pytest.mark.parametrize("public_num_rows", [False, True])
 @EXAMPLES
 @given(data=st.data())
-def test_sums_of_several_targets(n_public, data):
+def test_sums_of_several_targets(public_num_rows, data):
     """A row moves the sum of each of its labels by at most one unit, and their number by one."""
     row = st.tuples(*[label(SQUARED)] * 3)
     y = np.array(data.draw(st.lists(row, min_size=1, max_size=9)), np.float32)
     shift = data.draw(st.sampled_from((0, 7, 26)))
     request = request_of("targets", shift, num_class=3, **TARGETS)
-    if n_public:
-        request["n_public"] = len(y)
+    if public_num_rows:
+        request["public_num_rows"] = len(y)
     one, other = (
         native.release_intercept(xgb.DMatrix(np.zeros((len(v), 1)), v), request)["sums"]
         for v in (y, y[:-1])
@@ -116,7 +116,7 @@ def test_sums_of_several_targets(n_public, data):
         half = (float(high) - float(low)) / 2
         centred = np.clip((y[:, k].astype(float) - float(low) - half) / half, -1, 1)
         assert one[k] == int(np.rint(np.ldexp(centred, shift)).sum())
-    if not n_public:
+    if not public_num_rows:
         assert one[3] == len(y) << shift
 
 
@@ -221,14 +221,14 @@ def test_a_row_that_stores_a_column_twice_is_refused():
         native.release_intercept(xgb.DMatrix(twice, np.ones(1)), request_of("columns", columns=4))
 
 
-@pytest.mark.parametrize("change", [{"columns": None}, {"n_public": 5}, {"unit": "person"}])
+@pytest.mark.parametrize("change", [{"columns": None}, {"public_num_rows": 5}, {"unit": "person"}])
 def test_columns_are_released_where_their_bound_is_proved(change):
     asked = {k: v for k, v in (request_of("columns", columns=4) | change).items() if v is not None}
     with pytest.raises(XGBoostError):
         native.release_intercept(xgb.DMatrix(np.ones((1, 4)), np.ones(1)), asked)
 
 
-@pytest.mark.parametrize("other", [{"kind": "multiclass"}, {"n_public": 5}])
+@pytest.mark.parametrize("other", [{"kind": "multiclass"}, {"public_num_rows": 5}])
 def test_cells_are_released_where_their_bound_is_proved(other):
     request = request_of("binary", num_class=3, columns=4)
     with pytest.raises(XGBoostError, match="columns"):

@@ -141,19 +141,19 @@ def test_the_factor_of_a_prediction_is_that_of_every_label(name):
 
 @settings(EXAMPLES)
 @given(
-    label=ANY, margin=ANY, shift=st.sampled_from((0, 7, 26)), n_public=st.booleans(),
+    label=ANY, margin=ANY, shift=st.sampled_from((0, 7, 26)), public_num_rows=st.booleans(),
     bounds=st.sampled_from(((0.0, 4.0), (0.1, 0.3), (0.0, 1e30))),
 )  # fmt: skip
 @example(0.0, -3e38, 7, False, (0.0, 4.0))
 @example(9.0, 3e38, 7, False, (0.0, 4.0))
-def test_sums_with_exposures(label, margin, shift, n_public, bounds):
+def test_sums_with_exposures(label, margin, shift, public_num_rows, bounds):
     request = {
         "kind": "regression", "num_class": 1, "sigma2": 0, "shift": shift, "noise_free": True,
         "target_lower": repr(bounds[0]), "target_upper": repr(bounds[1]),
         "exposure_lower": "0.01", "exposure_upper": "1.0", **IN_THE_CLEAR,
     }  # fmt: skip
-    if n_public:
-        request["n_public"] = 3
+    if public_num_rows:
+        request["public_num_rows"] = 3
     y, margins = np.array([0.2, 1.0, label]), np.array([0.0, -1.0, margin])
     one, other = (
         native.release_intercept(
@@ -161,7 +161,7 @@ def test_sums_with_exposures(label, margin, shift, n_public, bounds):
         )["sums"]
         for k in (3, 2)
     )
-    assert len(one) == (2 if n_public else 3)
+    assert len(one) == (2 if public_num_rows else 3)
     event = describe_intercept(request)
     assert squared_distance(one, other) <= event["sensitivity2"]
     assert np.count_nonzero(np.subtract(one, other)) <= event["coordinates"]

@@ -53,10 +53,10 @@ def test_unbounded_scores_are_refused(score, bound, kwargs):
 
 def test_counts():
     assert sensitivity.candidates_sens2(14, 17, 9) == 14 * 17 * 4**9
-    assert sensitivity.intercept_sens2("binary", 3, n_public=False) == 2 * 4**3
-    assert sensitivity.intercept_sens2("regression", 3, n_public=True) == 4**3
-    assert sensitivity.intercept_sens2("multiclass", 3, n_public=False) == 4**3
+    assert sensitivity.intercept_sens2("binary", 3, public_num_rows=False) == 2 * 4**3
+    assert sensitivity.intercept_sens2("regression", 3, public_num_rows=True) == 4**3
+    assert sensitivity.intercept_sens2("multiclass", 3, public_num_rows=False) == 4**3
     assert sensitivity.leaf_coordinates(3) == 6
     assert sensitivity.replace_one(5) == 20
     with pytest.raises(ValueError, match="kind"):
-        sensitivity.intercept_sens2("other", 0, n_public=False)
+        sensitivity.intercept_sens2("other", 0, public_num_rows=False)

@@ -56,7 +56,7 @@ RULES: list[tuple[str, list[Any], dict[str, Any], dict[str, Any], str]] = [
     (SQUARED, ON_GRID, VALUES, {"row_bound": {"hessian_weight": "1e-12"}, "grid_bits": 9},
      "a row counts nothing"),
     (SQUARED, ON_GRID, VALUES | {"rounds": 2},
-     {"leaf": {"geometric_clip": True, "eta_start": "0.5"}}, "one learning rate"),
+     {"leaf": {"geometric_clip": True, "eta_warmup": "0.5"}}, "one learning rate"),
     (SQUARED, ON_GRID, VALUES, {"leaf": {"lambda": "2e6"}}, "too large for output perturbation"),
     (LOGISTIC, MIXED, {"split_levels": 2}, {"split": "random"}, "fills several levels"),
     (LOGISTIC, MIXED, {"split_levels": 2}, {"no_split": True}, "fills several levels"),
@@ -139,7 +139,7 @@ def test_weights_that_no_proof_covers(plan):
 @pytest.mark.parametrize(
     ("kind", "change"),
     [
-        ("rows", {"n_public": 5}),
+        ("rows", {"public_num_rows": 5}),
         ("range", {"edges": ["0.0", "1.0"]}),
         ("range", {"edges": ["1.0", "0.0", "2.0"]}),
         ("range", {"edges": ["0.0", "1.0", "2.0"], "weight_edges": ["1.0"]}),

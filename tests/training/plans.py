@@ -13,7 +13,7 @@ from ..stated import claim_of
 PLACES = {"scale": "row_bound", "weight_unit": "row_bound", "alpha": "leaf", "rows": "correction"}
 
 
-def texts_of(booster: xgb.Booster) -> tuple[str, str]:
+def strings_of(booster: xgb.Booster) -> tuple[str, str]:
     """The plan and the state of a trained model."""
     updater = json.loads(booster.save_config())["learner"]["gradient_booster"]["updater"][0]
     return updater["dp_train_param"]["dp_plan"], updater["dp_train_param"]["dp_state"]
@@ -21,7 +21,7 @@ def texts_of(booster: xgb.Booster) -> tuple[str, str]:
 
 def plan_of(booster: xgb.Booster) -> dict:
     """The plan of a trained model with the values of its state, as one plan."""
-    plan, state = map(json.loads, texts_of(booster))
+    plan, state = map(json.loads, strings_of(booster))
     for name, value in state.items():
         if name in PLACES:
             plan[PLACES[name]][name] = value

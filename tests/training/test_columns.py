@@ -46,7 +46,7 @@ def effects_of(
     by_class = np.stack([(1 - share) * weight - moved, share * weight + moved])
     by_class += deviation * rng.standard_normal(by_class.shape)
     grid = np.rint(by_class * 2.0**SHIFT).astype(np.int64)
-    asked: Any = Asked(dp_n_public=None, dp_features_per_tree=200)
+    asked: Any = Asked(dp_public_num_rows=None, dp_features_per_tree=200)
     noise = noise_of(deviation)
     first = [round(v * 2.0**SHIFT) for v in ((2 * share - 1) * rows, rows)]
     return ColumnEffects.of(asked, noise, first, grid.ravel().tolist())
@@ -104,7 +104,7 @@ def test_rare_columns_say_more_where_they_are_seen_to():
     knows no numbers of cells.
     """
     share, weight, deviation, asked = 0.03, np.geomspace(60, 6000, 300), 34.0, Asked()
-    asked |= {"dp_n_public": None, "dp_features_per_tree": 2}
+    asked |= {"dp_public_num_rows": None, "dp_features_per_tree": 2}
     first = [round(v * 2.0**SHIFT) for v in ((2 * share - 1) * 30_000, 30_000)]
     apart = []
     for seed in range(20):
@@ -127,7 +127,7 @@ def test_the_centre_follows_the_cells():
 @pytest.mark.parametrize("sums", [[0, 0], [5, -70_000], [1 << 40, 1]])
 @pytest.mark.parametrize("cell", [0, -(1 << 40), 1 << 50])
 def test_whatever_noise_makes_of_the_sums_is_finite(sums, cell):
-    asked: Any = Asked(dp_n_public=None, dp_features_per_tree=2)
+    asked: Any = Asked(dp_public_num_rows=None, dp_features_per_tree=2)
     noise = noise_of(5.0)
     seen = ColumnEffects.of(asked, noise, sums, [cell, 0, 7, -3, cell, 1])
     assert np.isfinite(seen.effects).all()

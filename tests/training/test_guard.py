@@ -12,7 +12,7 @@ from xgboost.core import XGBoostError
 
 import xgb_dp
 
-from .plans import from_plan, plan_of, texts_of
+from .plans import from_plan, plan_of, strings_of
 from .test_training import PARAMS, rows
 
 HIST = {"tree_method": "hist", "objective": "binary:logistic"}
@@ -120,7 +120,7 @@ def test_plan_cannot_restart(dtrain):
     """Neither in mid-training nor on a finished model: its noise has been drawn."""
 
     def restart(model: xgb.Booster) -> None:
-        plan, state = texts_of(model)
+        plan, state = strings_of(model)
         model.reset()
         model.set_param({"dp_plan": plan, "dp_state": state, "objective": "binary:logistic"})
 

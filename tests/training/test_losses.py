@@ -94,7 +94,7 @@ CHOICES: list[dict[str, Any]] = [
     {"dp_leaf_noise": "laplace"},
     {"dp_leaf": "gradient"},
     {"dp_gradient_clip": "clip"},
-    {"dp_n_public": 1500},
+    {"dp_public_num_rows": 1500},
     {"tree_method": "dp_approx"},
     {"subsample": 0.5},
     {"dp_ensemble": 3},
@@ -104,7 +104,7 @@ CHOICES: list[dict[str, Any]] = [
     {"dp_split": "histogram"},
     {"dp_accountant": "rdp"},
     {"num_parallel_tree": 2},
-    {"dp_group": 2},
+    {"dp_group_size": 2},
 ]
 # Bounds and intercepts follow from the loss; of the other choices each is tried with three losses.
 TRIED = [

@@ -44,29 +44,29 @@ def comes_back(model: xgb.Booster, text: str) -> bool:
 def test_the_rule_is_that_of_xgboost():
     X, y = arrays("binary")
     model = xgb.train({"objective": "binary:logistic", "nthread": 1}, xgb.DMatrix(X, y), 1)
-    texts = [chr(code) for code in range(1, 0x180)]
-    texts += [f"a\\{character}b" for character in texts] + LOST + KEPT
-    texts = [text for text in texts if not set(text) & set("[]<")]
-    assert [is_carried(text) for text in texts] == [comes_back(model, text) for text in texts]
+    strings = [chr(code) for code in range(1, 0x180)]
+    strings += [f"a\\{character}b" for character in strings] + LOST + KEPT
+    strings = [text for text in strings if not set(text) & set("[]<")]
+    assert [is_carried(text) for text in strings] == [comes_back(model, text) for text in strings]
 
 
 @pytest.fixture
-def book(tmp_path):
-    book = xgb_dp.Budget(tmp_path / "book.json", epsilon=5.0, delta=1e-5)
-    yield book
-    assert not book.entries
+def budget(tmp_path):
+    budget = xgb_dp.Budget(tmp_path / "budget.json", epsilon=5.0, delta=1e-5)
+    yield budget
+    assert not budget.entries
 
 
 @pytest.mark.parametrize("name", LOST)
-def test_nothing_is_booked(name, book):
+def test_nothing_is_booked(name, budget):
     X, y = arrays("binary")
     params = private(objective="binary:logistic", nthread=1)
     cut = X[:, :2]
-    common = {"epsilon": 1.0, "delta": 1e-6, "n_estimators": 1, "budget": book}
+    common = {"epsilon": 1.0, "delta": 1e-6, "n_estimators": 1, "budget": budget}
     classes = sorted([name, "b"])
     labels = np.array(classes, object)[y.astype(int)]
     trainings = {
-        "a column": lambda: book.train(params, xgb.DMatrix(cut, y, feature_names=[name, "b"]), 1),
+        "a column": lambda: budget.train(params, xgb.DMatrix(cut, y, feature_names=[name, "b"]), 1),
         "a class": lambda: xgb_dp.DPXGBClassifier(classes=classes, **common).fit(cut, labels),
         "a column of ids": lambda: xgb_dp.DPXGBClassifier(classes=2, **common).fit(
             pd.DataFrame(cut, columns=["a", "b"]).assign(**{name: np.arange(len(X))}), y,
@@ -75,7 +75,7 @@ def test_nothing_is_booked(name, book):
         "a selection": lambda: xgb_dp.select(
             {k: v for k, v in params.items() if k not in ("dp_epsilon", "dp_delta")},
             xgb.DMatrix(cut, y, feature_names=[name, "b"]), {"max_depth": [1, 2]},
-            epsilon=1.0, delta=1e-6, num_boost_round=1, budget=book,
+            epsilon=1.0, delta=1e-6, num_boost_round=1, budget=budget,
         ),
     }  # fmt: skip
     for what, train in trainings.items():
@@ -84,11 +84,11 @@ def test_nothing_is_booked(name, book):
         assert caught.value.args[0].isprintable(), what
 
 
-def test_the_command_line(tmp_path, monkeypatch, book):
+def test_the_command_line(tmp_path, monkeypatch, budget):
     monkeypatch.chdir(tmp_path)
     pd.DataFrame({"C:\\users": [1.0, 2.0], "y": ["a", "b"]}).to_csv("rows.csv", index=False)
     call = ["train", "rows.csv", "--target", "y", "--classes", "a,b", "--epsilon", "1", "--delta",
-            "1e-6", "--budget", book.path]  # fmt: skip
+            "1e-6", "--budget", budget.path]  # fmt: skip
     assert "cannot be stored" in fails(*call)
     assert not Path("model.json").exists()
 

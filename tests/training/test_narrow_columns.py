@@ -68,10 +68,10 @@ def narrow_columns(params, columns):
     with fixed_noise(3), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         xgb.train(params, matrix, 2)
-    texts = [str(w.message) for w in caught if "narrow range" in str(w.message)]
-    assert len(texts) <= 1
+    strings = [str(w.message) for w in caught if "narrow range" in str(w.message)]
+    assert len(strings) <= 1
     assert all(w.category is xgb_dp.PrivacyWarning for w in caught)
-    return [name for name in columns if texts and repr(name) in texts[0]]
+    return [name for name in columns if strings and repr(name) in strings[0]]
 
 
 def columns(n):

@@ -30,7 +30,7 @@ def trained(params: dict[str, Any], rounds: int = 4, **kwargs: Any) -> xgb.Boost
 
 CHANGES = [
     {},
-    {"dp_n_public": 300},
+    {"dp_public_num_rows": 300},
     {"dp_epsilon": float("inf")},
     {"subsample": 0.5},
     {"dp_base_margin": True},

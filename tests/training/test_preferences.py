@@ -12,7 +12,7 @@ from tests.conftest import private
 from xgb_dp.accounting import Event
 from xgb_dp.errors import PrivacyParameterError
 from xgb_dp.request.objectives import OBJECTIVES
-from xgb_dp.request.schema import LARGEST_WEIGHT, Schema, whole_weights
+from xgb_dp.request.schema import LARGEST_WEIGHT, Schema, integer_weights
 from xgb_dp.training.prepare import prepare
 
 from ..models import training
@@ -104,7 +104,7 @@ def test_a_weight_for_each_column(params):
 
 
 def test_whole_weights_never_vanish():
-    assert whole_weights(None) == []
-    assert whole_weights((0.0, 0.0)) == [LARGEST_WEIGHT, LARGEST_WEIGHT]
-    assert whole_weights((1.0, 1e30, 0.0)) == [1, LARGEST_WEIGHT, 1]
-    assert whole_weights((1.0, 2.0)) == [LARGEST_WEIGHT // 2, LARGEST_WEIGHT]
+    assert integer_weights(None) == []
+    assert integer_weights((0.0, 0.0)) == [LARGEST_WEIGHT, LARGEST_WEIGHT]
+    assert integer_weights((1.0, 1e30, 0.0)) == [1, LARGEST_WEIGHT, 1]
+    assert integer_weights((1.0, 2.0)) == [LARGEST_WEIGHT // 2, LARGEST_WEIGHT]

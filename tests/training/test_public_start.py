@@ -169,10 +169,10 @@ def refused(params: dict[str, Any], d: xgb.DMatrix, model: Any, match: str,
             kind: type[PrivacyError] = PrivacyParameterError) -> None:  # fmt: skip
     """It raises before anything is booked, and so before anything is released."""
     with TemporaryDirectory() as folder:
-        book = xgb_dp.Budget(Path(folder) / "book.json", epsilon=5.0, delta=1e-3)
+        budget = xgb_dp.Budget(Path(folder) / "budget.json", epsilon=5.0, delta=1e-3)
         with pytest.raises(kind, match=match):
-            book.train(params, d, 2, xgb_model=model)
-        assert not book.entries
+            budget.train(params, d, 2, xgb_model=model)
+        assert not budget.entries
 
 
 def test_what_is_no_start(params, matrix):

@@ -28,7 +28,7 @@ CHOICES: list[dict[str, Any]] = [
     {"tree_method": "dp_approx"},
     {"subsample": 0.5},
     {"dp_ensemble": 2},
-    {"dp_n_public": 2000},
+    {"dp_public_num_rows": 2000},
     {"monotone_constraints": [1, 0, 0, 0]},
 ]
 OF_KIND: dict[str, list[dict[str, Any]]] = {

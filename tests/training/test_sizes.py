@@ -80,7 +80,7 @@ def test_epsilon_counts_as_rows_do(short):
 
 def test_a_public_number_of_rows_decides_for_nothing(short):
     for n, size in ((999, SHORT[0]), (1000, SHORT[1])):
-        model = xgb.train(asked(dp_n_public=n), data(FEW))
+        model = xgb.train(asked(dp_public_num_rows=n), data(FEW))
         training = last(model)
         assert training.rounds == size.rounds
         assert training.hyperparameters["max_depth"] == size.trees[0]
@@ -111,8 +111,8 @@ def test_what_is_set_is_kept(given, kept, short):
     [
         ({}, 0.2),
         ({"eta": 0.3}, 1.0),
-        ({"dp_eta_start": 0.7}, 0.7),
-        ({"dp_n_public": 2 * MANY}, 0.2),
+        ({"dp_eta_warmup": 0.7}, 0.7),
+        ({"dp_public_num_rows": 2 * MANY}, 0.2),
     ],
 )
 def test_steps_of_a_quantile_rise(given, start):
@@ -120,10 +120,10 @@ def test_steps_of_a_quantile_rise(given, start):
     schema = read_schema(data(FEW, "regression"))
     for objective, first in (
         ("reg:absoluteerror", start),
-        ("reg:squarederror", given.get("dp_eta_start", 1.0)),
+        ("reg:squarederror", given.get("dp_eta_warmup", 1.0)),
     ):
         params = asked("regression", objective=objective, **given)
-        first_steps = [p.settings["dp_eta_start"] for p in prepare(params, schema, None).plans]
+        first_steps = [p.settings["dp_eta_warmup"] for p in prepare(params, schema, None).plans]
         assert min(first_steps) == first
 
 
@@ -159,7 +159,7 @@ def test_given_rounds_leave_nothing_to_the_rows(short):
 
 def test_every_interface_follows_the_rows(short, tmp_path):
     X, y = arrays(n=MANY)
-    budget = xgb_dp.Budget(tmp_path / "book.json", epsilon=4.0, delta=1e-4)
+    budget = xgb_dp.Budget(tmp_path / "budget.json", epsilon=4.0, delta=1e-4)
     given = {"epsilon": 1.0, "delta": 1e-6, "n_jobs": 1}
     public = {k: v for k, v in asked().items() if k not in ("dp_epsilon", "dp_delta")}
     file, schema = tmp_path / "rows.csv", tmp_path / "schema.json"
@@ -250,12 +250,12 @@ def test_the_claim_before_the_first_tree(short):
     """A training that breaks off has claimed the whole family, and says which plan it followed."""
     seen = []
 
-    class Look(xgb.callback.TrainingCallback):
+    class Discovery(xgb.callback.TrainingCallback):
         def before_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
             seen.append(json.loads(model.attr("dp_ledger")))
             return epoch == 1
 
-    model = xgb.train(asked(), data(MANY), callbacks=[Look()])
+    model = xgb.train(asked(), data(MANY), callbacks=[Discovery()])
     claimed = seen[0]["trainings"][0]
     assert not claimed["complete"]
     assert claimed["rounds"] == 3
@@ -333,12 +333,12 @@ def test_a_claim_pays_for_one_plan_of_the_family(position, short):
 
 
 def test_budgets_book_the_choice(tmp_path):
-    book = xgb_dp.Budget(tmp_path / "book.json", epsilon=1.0, delta=1e-6)
-    book.train(asked(), data(FEW))
-    assert [type(e) for e in book.entries[0].events] == [ChoiceEvent]
-    book.verify()
+    budget = xgb_dp.Budget(tmp_path / "budget.json", epsilon=1.0, delta=1e-6)
+    budget.train(asked(), data(FEW))
+    assert [type(e) for e in budget.entries[0].events] == [ChoiceEvent]
+    budget.verify()
     with pytest.raises(BudgetError):
-        book.train(asked(dp_epsilon=0.1), data(FEW))
+        budget.train(asked(dp_epsilon=0.1), data(FEW))
     more = xgb_dp.Budget(tmp_path / "more.json", epsilon=1.0, delta=1e-6)
     for _ in range(2):
         more.train(asked(dp_epsilon=0.6), data(FEW))

@@ -123,7 +123,9 @@ def test_a_selection_on_wide_tables(short):
     assert any(e.release == "columns" for e in again.released) == (start == "columns")
 
 
-@pytest.mark.parametrize("given", [{"base_score": 0.5}, {"dp_n_public": 300}, {"max_bin": 8}])
+@pytest.mark.parametrize(
+    "given", [{"base_score": 0.5}, {"dp_public_num_rows": 300}, {"max_bin": 8}]
+)
 def test_wide_tables_whose_labels_are_not_read_first(given, short):
     """Or whose user has chosen trees: trees, and nothing paid for columns."""
     training = last(xgb.train(asked(**given), wide(520, n=300)))
@@ -166,7 +168,7 @@ def test_other_labels_have_their_own_plans(kind, short):
 
 
 def test_a_public_number_of_rows_leaves_nothing_to_count(short):
-    training = last(xgb.train(asked(dp_n_public=N), table(0.03)))
+    training = last(xgb.train(asked(dp_public_num_rows=N), table(0.03)))
     assert "plan_choice" not in training.public
     assert training.hyperparameters["split"] == "exponential"
 

@@ -158,7 +158,7 @@ def test_without_noise_the_start_is_that_of_the_rows():
     class Settings(dict[str, Any]):
         labels, exposures = 1, None
 
-    given: Any = (Settings(dp_n_public=None, dp_features_per_tree=WIDTH), noise)
+    given: Any = (Settings(dp_public_num_rows=None, dp_features_per_tree=WIDTH), noise)
     first = [round((2 * y.mean() - 1) * N * 2**20), N << 20]
     columns = ColumnEffects.of(*given, first, sums.astype(int).ravel().tolist())
     margin = model.predict(d, output_margin=True, iteration_range=(0, start.rounds))

@@ -114,7 +114,7 @@ class Accountant(abc.ABC):
         if any(isinstance(event, SelectionEvent) and event.count for event in events):
             return ZCDPCurve(math.inf, [])  # no bound
         rest = [event for event in events if not isinstance(event, SelectionEvent)]
-        return self._of_terms(simplify(rest, neighbours.coins), neighbours)
+        return self._of_terms(simplify(rest, neighbours.assignments), neighbours)
 
     def _of_terms(self, terms: Terms, neighbours: Neighbours) -> Curve:
         """The curve of simplified events."""

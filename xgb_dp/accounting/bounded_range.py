@@ -132,7 +132,7 @@ def tail_curve(
         grid = Grid(grid.step, points, points)
 
 
-def _laws(m: int, h: float) -> Array:
+def _distributions(m: int, h: float) -> Array:
     """Two-point loss distributions {t_j, t_j - eps0}, t_j = j h, eps0 = m h.
 
     The rows of the result are q, p, dq and kappa.
@@ -147,10 +147,10 @@ def _laws(m: int, h: float) -> Array:
     return np.array([q, p, dq, [d * growth for d in dq]])  # kappa: q's departure from its chord
 
 
-def _step(v: Array, n: int, m: int, laws: Array) -> Array:
+def _step(v: Array, n: int, m: int, distributions: Array) -> Array:
     """One step of the recursion at n points. `v` has m additional points on either side."""
     out = np.zeros(n)
-    q, p, dq, kappa = laws.tolist()
+    q, p, dq, kappa = distributions.tolist()
 
     def at(j: int) -> tuple[Array, Array]:
         """Mean under the distribution of t_j, and the difference between its two values."""
@@ -168,10 +168,10 @@ def _step(v: Array, n: int, m: int, laws: Array) -> Array:
     return out
 
 
-def _compiled_step(v: Array, n: int, m: int, laws: Array) -> Array:
+def _compiled_step(v: Array, n: int, m: int, distributions: Array) -> Array:
     """:func:`_step`, in libxgboost."""
     out = np.empty(n)
-    curve, rows, to = (ctypes.c_void_p(array.ctypes.data) for array in (v, laws, out))
+    curve, rows, to = (ctypes.c_void_p(array.ctypes.data) for array in (v, distributions, out))
     native.call("XGDPBoundedRangeStep", curve, ctypes.c_int64(n), ctypes.c_int64(m), rows, to)
     return out
 
@@ -191,7 +191,7 @@ def selection_curve(steps: Sequence[tuple[float, int]], grid: Grid) -> Array:
     rounding = 64.0  # relative error in units of 2^-53; every step adds positive terms
     for eps0, count in reversed(steps):
         m = width(eps0, h)
-        laws = _laws(m, h)
+        distributions = _distributions(m, h)
         # The curve falls by at most the growth of e^x, which bounds it below the grid.
         growth = np.array([math.exp(-below * h) * -math.expm1(-d * h) for d in range(m, 0, -1)])
         padded = np.empty(n + 2 * m)
@@ -199,7 +199,7 @@ def selection_curve(steps: Sequence[tuple[float, int]], grid: Grid) -> Array:
             padded[m : m + n] = curve
             padded[:m] = np.minimum(curve[0] + growth, 1.0)
             padded[m + n :] = curve[-1]
-            curve = step(padded, n, m, laws)
+            curve = step(padded, n, m, distributions)
         rounding += count * (64.0 + 8.0 * m * h)
     # The true curve does not increase, so a smaller bound to the left holds to the right too.
     raised = np.minimum(curve * (1.0 + rounding * _UNIT_ROUNDOFF) + 1e-300, 1.0)

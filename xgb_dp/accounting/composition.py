@@ -25,7 +25,7 @@ TAIL = 1e-4  # share of delta for the tail beyond the domain of the recursion
 _BLOCKS = 1e-5  # share of delta by which blocks of selections may exceed their Gaussian
 _MOST_LAPLACE = 1000
 _MARGIN = 20.0
-_LOUD = 10.0  # standard deviations
+_LARGE = 10.0  # standard deviations
 _LOG_TINY = -640.0
 LOWEST = 1e-250  # smallest delta of a curve in doubles
 WORK = 1e8  # elementary operations per curve
@@ -73,7 +73,7 @@ class Composition:
 
     def near(self, delta: float) -> float | None:
         """Initial guess of epsilon at a delta; None if a guess would not save time."""
-        return gaussian_epsilon(self.scale, delta) if self.scale > _LOUD else None
+        return gaussian_epsilon(self.scale, delta) if self.scale > _LARGE else None
 
     def after(self, mu: float) -> Composition:
         """The same releases with one more Gaussian, on the same grid."""

@@ -58,7 +58,7 @@ class ExactAccountant(Accountant):
             if isinstance(event, SelectionEvent) and event.count:
                 parts = [
                     ExactAccountant(part)._curve_for(neighbours)
-                    for part in parts_of_run(event, neighbours.coins)
+                    for part in parts_of_run(event, neighbours.assignments)
                 ]
                 selections += [SelectionCurve(event.repetitions, parts)] * event.count
         if not selections:
@@ -70,14 +70,14 @@ class ExactAccountant(Accountant):
         """The curve of all events except private selections."""
         happened = [event for event in events if event.count]
         if not any(isinstance(event, ChoiceEvent) for event in happened):
-            return compose(simplify(events, neighbours.coins), neighbours, self._work)
+            return compose(simplify(events, neighbours.assignments), neighbours, self._work)
         if len(happened) == 1 and happened[0].count == 1:
-            [choice] = simplify(happened, neighbours.coins).choices
+            [choice] = simplify(happened, neighbours.assignments).choices
             return ChoiceCurve(choice, neighbours.rows)
         # Sampling every row independently costs at least as much.
         apart = Neighbours(neighbours.rows, neighbours.rows)
         of_terms = partial(compose, neighbours=apart)
-        return WithChoices(simplify(happened, apart.coins), apart.rows, of_terms)
+        return WithChoices(simplify(happened, apart.assignments), apart.rows, of_terms)
 
 
 def compose(terms: Terms, neighbours: Neighbours, work: float = WORK) -> Curve:

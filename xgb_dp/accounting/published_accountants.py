@@ -54,7 +54,7 @@ def laplace_mu(epsilon: float) -> float:
     return -2.0 * float(scipy.special.ndtri(low)) * _UP + 1e-15
 
 
-def _with_hulls(terms: Terms, coins: int, selection_mu2: Callable[[float], float]) -> Terms:
+def _with_hulls(terms: Terms, assignments: int, selection_mu2: Callable[[float], float]) -> Terms:
     """Replace each choice among plans by a Gaussian.
 
     A Gaussian that bounds the selections for some group bounds them for larger groups too: its mu
@@ -62,7 +62,8 @@ def _with_hulls(terms: Terms, coins: int, selection_mu2: Callable[[float], float
     """
     return Terms(
         tuple(
-            hull(t, coins, selection_mu2) if isinstance(t, ChoiceTerm) else t for t in terms.listed
+            hull(t, assignments, selection_mu2) if isinstance(t, ChoiceTerm) else t
+            for t in terms.listed
         )
     )
 
@@ -177,7 +178,7 @@ class _ClassicCurve(Curve):
 class _PrivateSelection(OtherTerm):
     """`count` private selections; `runs` lists alternatives for one run, and the worst counts."""
 
-    law: Repetitions
+    distribution: Repetitions
     runs: tuple[Terms, ...]
 
     @classmethod
@@ -198,12 +199,12 @@ class _SampledRDPCurve(RDPCurve):
         """
         if not (isinstance(term, _PrivateSelection) and term.count):
             return super().of_term(term)
-        law, a = term.law, ORDERS
-        if law.family == "poisson":
+        distribution, a = term.distribution, ORDERS
+        if distribution.family == "poisson":
             return np.full_like(ORDERS, math.inf)
         run = np.max([RDPCurve(part, self._rows).divergences for part in term.runs], axis=0)
-        raised = float(np.min((1.0 - 1.0 / a) * run - math.log(law.rate) / a))
-        value = run + (1.0 + law.shape) * raised + math.log(law.mean) / (a - 1.0)
+        raised = float(np.min((1.0 - 1.0 / a) * run - math.log(distribution.rate) / a))
+        value = run + (1.0 + distribution.shape) * raised + math.log(distribution.mean) / (a - 1.0)
         return term.count * np.asarray(value * _UP + 1e-13)
 
 
@@ -229,7 +230,7 @@ class RDPAccountant(Accountant):
             if isinstance(event, SelectionEvent):
                 listed.append(_PrivateSelection.of(event, neighbours.rows))
             else:
-                listed += simplify([event], neighbours.coins).listed
+                listed += simplify([event], neighbours.assignments).listed
         return _SampledRDPCurve(Terms(tuple(listed)), neighbours.rows)
 
 
@@ -250,7 +251,7 @@ class GDPAccountant(Accountant):
     name = "gdp"
 
     def _of_terms(self, terms: Terms, neighbours: Neighbours) -> Curve:
-        return _GDPCurve(_with_hulls(terms, neighbours.coins, _gdp_mu2), neighbours.rows)
+        return _GDPCurve(_with_hulls(terms, neighbours.assignments, _gdp_mu2), neighbours.rows)
 
 
 class ClassicAccountant(Accountant):
@@ -274,4 +275,4 @@ class ClassicAccountant(Accountant):
         return Smallest(super()._composed(events, neighbours), pure_curve(events, neighbours.rows))
 
     def _of_terms(self, terms: Terms, neighbours: Neighbours) -> Curve:
-        return _ClassicCurve(_with_hulls(terms, neighbours.coins, _gdp_mu2), neighbours.rows)
+        return _ClassicCurve(_with_hulls(terms, neighbours.assignments, _gdp_mu2), neighbours.rows)

@@ -68,10 +68,10 @@ def pure_of(event: Event) -> float:
 
 def _best_run(event: SelectionEvent) -> float:
     """Pure epsilon of the best of a random number of runs: docs/proofs/selection.md."""
-    run, law = max(map(pure_sum, parts_of_run(event, 1))), event.repetitions
-    if law.family == "poisson":
-        return run - law.rate * math.expm1(-run)
-    return (2.0 + law.shape) * run
+    run, distribution = max(map(pure_sum, parts_of_run(event, 1))), event.repetitions
+    if distribution.family == "poisson":
+        return run - distribution.rate * math.expm1(-run)
+    return (2.0 + distribution.shape) * run
 
 
 class PureAccountant(Accountant):

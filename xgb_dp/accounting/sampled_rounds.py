@@ -27,7 +27,7 @@ _LOWEST_DELTA = 1e-200
 _LOWEST = 1e-250
 _LARGEST_MU = 30.0
 _TILTS = 6
-_LAWS = 5
+_DISTRIBUTIONS = 5
 _CLEARLY = 0.8
 _DRIFT = 4e-16  # rounding error of one round's loss
 _LARGEST_STEP = 0.25
@@ -50,11 +50,11 @@ class SampledTerm(OtherTerm):
         """See :class:`OtherTerm`."""
         return SampledCurve(terms, neighbours, work)
 
-    def rate_of(self, coins: int) -> float:
+    def rate_of(self, assignments: int) -> float:
         """Probability that at least one of this many independent draws includes its rows."""
-        if coins == 1 or self.rate == 1.0:
+        if assignments == 1 or self.rate == 1.0:
             return self.rate
-        return -math.expm1(coins * math.log1p(-self.rate))
+        return -math.expm1(assignments * math.log1p(-self.rate))
 
 
 class SampledCurve(Curve):
@@ -62,7 +62,7 @@ class SampledCurve(Curve):
 
     def __init__(self, terms: Terms, neighbours: Neighbours, work: float) -> None:
         self._terms, self._work = terms, work
-        self._rows, self._coins = neighbours.rows, neighbours.coins
+        self._rows, self._assignments = neighbours.rows, neighbours.assignments
         self._sampled: list[Any] = [term for term in terms.others if not term.is_empty]
         self._rest = FlatCurve(terms.flat, self._rows, work)
         self._pairs: dict[tuple[float, float], list[list[sampled.Pair]]] = {}
@@ -72,7 +72,7 @@ class SampledCurve(Curve):
         if delta >= 1.0:
             return 0.0
         rounds = self._rounds(delta) if delta >= _LOWEST_DELTA else None
-        best = self._from_laws(rounds, delta) if rounds else math.inf
+        best = self._from_distributions(rounds, delta) if rounds else math.inf
         unsampled = self._unsampled
         if unsampled is None:
             return best
@@ -82,7 +82,7 @@ class SampledCurve(Curve):
             return best
         return min(best, unsampled.epsilon(delta))
 
-    def _from_laws(self, rounds: Sequence[sampled.Rounds], delta: float) -> float:
+    def _from_distributions(self, rounds: Sequence[sampled.Rounds], delta: float) -> float:
         """The bound from the composed loss distributions of the rounds."""
         best = math.inf
         # A tilted distribution is accurate near one loss; the first guess uses Chernoff's bound.
@@ -125,7 +125,7 @@ class SampledCurve(Curve):
         if self._unsampled is not None:
             best = np.array(self._unsampled.deltas(points, lowest))
         # A tilted distribution is accurate near one loss, for a delta of about this size.
-        for scale in np.geomspace(0.03, lowest, _LAWS):
+        for scale in np.geomspace(0.03, lowest, _DISTRIBUTIONS):
             rounds = self._rounds(float(scale))
             composed = self._composed(rounds, float(scale), None) if rounds else None
             if composed is None:
@@ -178,7 +178,7 @@ class SampledCurve(Curve):
         mu = FlatCurve(term.inner, rows).scale
         if mu > _LARGEST_MU:
             return None
-        rate = min(1.0, term.rate_of(self._coins) * (1.0 + 1e-15))
+        rate = min(1.0, term.rate_of(self._assignments) * (1.0 + 1e-15))
         lowest = min(max(delta * 1e-6 / count / rate, _LOWEST), 1e-6)
 
         def of_rows(several: int) -> ChordTable:
@@ -193,7 +193,7 @@ class SampledCurve(Curve):
             tables = [*map(of_rows, range(1, rows)), table]
             curves = [partial(both_signs, t) for t in tables]
             one = FlatCurve(term.inner, 1).scale
-            mixed = sampled.several_rows(term.rate, one, curves, replaced=self._coins < rows)
+            mixed = sampled.several_rows(term.rate, one, curves, replaced=self._assignments < rows)
             nodes = np.union1d(tables[0].x, table.x)
             return replace(whole, mu=one, nodes=nodes, mixed=mixed)
         if rows > 1:
@@ -206,12 +206,12 @@ class SampledCurve(Curve):
         """Total losses for each order of neighbours; None if the coarsest grid is too large."""
         step = min(r.size for r in rounds)
         step = min(max(step / 16.0, _SMALLEST_STEP), _LARGEST_STEP)
-        while (laws := self._laws(rounds, step, delta, epsilon)) is None:
+        while (distributions := self._distributions(rounds, step, delta, epsilon)) is None:
             if step >= _LARGEST_STEP:
                 return None
             step = min(2.0 * step, _LARGEST_STEP)
-        deviation = math.hypot(self._rest.scale, laws[0].deviation)
-        return _Worst(laws, self._rest_curve, deviation)
+        deviation = math.hypot(self._rest.scale, distributions[0].deviation)
+        return _Worst(distributions, self._rest_curve, deviation)
 
     @cached_property
     def _rest_curve(self) -> ChordTable:
@@ -222,7 +222,7 @@ class SampledCurve(Curve):
         low = max(0.0, middle - reach)  # below, the curve is 1 in double precision
         return _table(self._rest, middle + reach, flat / 64.0, _LOWEST, low)
 
-    def _laws(
+    def _distributions(
         self,
         rounds: Sequence[sampled.Rounds],
         step: float,
@@ -235,15 +235,15 @@ class SampledCurve(Curve):
                 sampled.sampled_pairs(r, step, delta * 1e-5 / r.count) for r in rounds
             ]
         pairs = self._pairs[delta, step]
-        laws = []
+        distributions = []
         for i in range(len(pairs[0])):
             parts = [(pair[i], r.count) for pair, r in zip(pairs, rounds, strict=True)]
             tilt = sampled.best_tilt(parts, self._rest.scale, delta=delta, epsilon=epsilon)
             try:
-                laws.append(sampled.Composed(parts, tilt, delta * 1e-6))
+                distributions.append(sampled.Composed(parts, tilt, delta * 1e-6))
             except sampled.TooManyPoints:
                 return None
-        return laws
+        return distributions
 
 
 def _table(
@@ -259,15 +259,17 @@ class _Worst:
     """The larger curve of both orders of neighbours."""
 
     def __init__(
-        self, laws: Sequence[sampled.Composed], rest: ChordTable, deviation: float
+        self, distributions: Sequence[sampled.Composed], rest: ChordTable, deviation: float
     ) -> None:
-        self.laws, self.rest, self.mu = laws, rest, deviation
+        self.distributions, self.rest, self.mu = distributions, rest, deviation
 
     def delta(self, epsilon: float) -> float:
         """Upper bound of delta at an epsilon >= 0."""
         return max(
-            law.expect(np.clip(both_signs(self.rest, epsilon - law.losses), 0.0, 1.0))
-            for law in self.laws
+            distribution.expect(
+                np.clip(both_signs(self.rest, epsilon - distribution.losses), 0.0, 1.0)
+            )
+            for distribution in self.distributions
         )
 
 
@@ -367,15 +369,15 @@ def _(event: ParallelEvent) -> float:
 
 
 @touched.register
-def _(event: ParallelEvent, coins: int) -> Sequence[Event]:
+def _(event: ParallelEvent, assignments: int) -> Sequence[Event]:
     """In the worst case, all rows are in each of min(coins, parts) rounds of an ensemble."""
-    rounds = min(coins, event.parts)
+    rounds = min(assignments, event.parts)
     return [counted(e, e.count * event.count * rounds) for e in event.events]
 
 
 @term_of.register
-def _(event: SampledEvent, coins: int) -> SampledTerm:
-    return SampledTerm(event.count, simplify(event.events, coins), event.rate)
+def _(event: SampledEvent, assignments: int) -> SampledTerm:
+    return SampledTerm(event.count, simplify(event.events, assignments), event.rate)
 
 
 def _grown(mu2: float) -> float:

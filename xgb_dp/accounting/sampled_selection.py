@@ -193,14 +193,14 @@ class Composed:
             others *= np.minimum(np.abs(spectrum) + 1e-13, 1.0) ** (n - 1)
             rounding += n * 8.0 * math.log2(size) * 2.0**-52
         spectrum = np.exp(log_spectrum)
-        law = np.fft.irfft(spectrum, size)
+        distribution = np.fft.irfft(spectrum, size)
         # The error of each transform is at most `rounding`, and the power multiplies it by the
         # other factors; the error of the inverse transform is proportional to the spectrum.
         errors = rounding * float(np.sum(others)) + 2.0**-46 * float(np.sum(np.abs(spectrum)))
         error = errors * 2.0 / size
         at = np.arange(low, high + 1)
         self.losses = np.asarray(at * self.step, dtype=np.float64)
-        self.p = np.maximum(law[at % size] + error, 0.0)
+        self.p = np.maximum(distribution[at % size] + error, 0.0)
         self.infinite = dropped + math.fsum(n * pair.infinite for pair, n in parts)
 
     def expect(self, values: Array) -> float:

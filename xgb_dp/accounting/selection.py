@@ -32,8 +32,8 @@ _TINY = 1e-320  # exceeds the error of a subnormal weight
 class BestOfRuns:
     """Upper bound of the hockey-stick divergence of the best run, in both orders."""
 
-    def __init__(self, law: Repetitions, run: ChordTable) -> None:
-        weight, ranks, mean = law.weight, law.ranks, law.mean
+    def __init__(self, distribution: Repetitions, run: ChordTable) -> None:
+        weight, ranks, mean = distribution.weight, distribution.ranks, distribution.mean
         # Largest probability, under the other distribution, of a set with probability `ranks`.
         grown = np.exp(np.minimum(run.x, 700.0))[:, None] * ranks + run.v[:, None]
         left = 1.0 - np.exp(-run.x)[:, None] * np.maximum(1.0 - ranks - run.v[:, None], 0.0)
@@ -82,14 +82,14 @@ class SelectionCurve(Curve):
     """(epsilon, delta) of one private selection."""
 
     def __init__(self, repetitions: Repetitions, runs: Sequence[Curve]) -> None:
-        self._law, self._runs = repetitions, list(runs)
+        self._distribution, self._runs = repetitions, list(runs)
         self._known: dict[float, BestOfRuns | None] = {}
 
     def epsilon(self, delta: float) -> float:
         """See :class:`Curve`."""
         if delta >= 1.0:
             return 0.0
-        best = self._best(delta * _BEYOND / self._law.mean)
+        best = self._best(delta * _BEYOND / self._distribution.mean)
         if best is None or best.delta(best.end) > delta:
             return math.inf
         if best.delta(0.0) <= delta:
@@ -128,7 +128,7 @@ class SelectionCurve(Curve):
         points = np.linspace(0.0, top or 1.0, _POINTS)
         curves = [run.deltas(list(points), max(lowest, _LOWEST)) for run in self._runs]
         worst = ChordTable(points, np.max(curves, axis=0))
-        return BestOfRuns(self._law, worst)
+        return BestOfRuns(self._distribution, worst)
 
 
 class WithSelections(Curve):

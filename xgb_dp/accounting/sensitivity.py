@@ -41,7 +41,7 @@ class RowBound:
     hessian_bound: float = 1.0  # h_max > 0, used by the modes "clip" and "filter"
     max_weight: float = 1.0  # public bound of row weights, > 0; 0 if no bound is declared
     unit_hessian: bool = False  # whether a row's weight replaces its Hessian
-    rows_per_person: float = 1.0  # K >= 1: largest total weight of a person, in rows
+    max_rows_per_person: float = 1.0  # K >= 1: largest total weight of a person, in rows
     output_gradient: float = 1.0  # largest gradient of one of several outputs, in units of C
     output_hessian: float = 1.0  # largest sqrt(r) h of one of several outputs, in units of C
     of_person: bool = False  # whether the bound is for all rows of a person together
@@ -62,8 +62,8 @@ class RowBound:
             raise ValueError("C, r and h_max must be positive and finite.")
         if not (math.isfinite(self.max_weight) and self.max_weight >= 0.0):
             raise ValueError("`max_weight` must be finite and at least 0.")
-        if not (math.isfinite(self.rows_per_person) and self.rows_per_person >= 1.0):
-            raise ValueError("`rows_per_person` must be finite and at least 1.")
+        if not (math.isfinite(self.max_rows_per_person) and self.max_rows_per_person >= 1.0):
+            raise ValueError("`max_rows_per_person` must be finite and at least 1.")
         if not all(0.0 < v <= 1.0 for v in (self.output_gradient, self.output_hessian)):
             raise ValueError("The bounds of an output must lie in (0, 1].")
 
@@ -86,7 +86,7 @@ class RowBound:
 
     def most_gradient(self, grid_bits: int) -> int:
         r"""P = ceil(K B), the largest contribution of a person to a sum of \|g\|; B for rows."""
-        return math.ceil(self.rows_per_person * self.unit(grid_bits))
+        return math.ceil(self.max_rows_per_person * self.unit(grid_bits))
 
     def most_hessian(self, grid_bits: int) -> int:
         """Largest contribution of a person to a sum of h: floor(P Hmax / B); Hmax for rows."""
@@ -251,7 +251,7 @@ def intercept_sens2(kind: str, shift: int, **sums: Any) -> int:
 def intercept_coordinates(
     kind: str,
     *,
-    n_public: bool,
+    public_num_rows: bool,
     person: bool = False,
     k: int = 1,
     presence: bool = False,
@@ -271,7 +271,7 @@ def intercept_coordinates(
     if kind == "multiclass" and person:
         return k
     labels = k if kind in ("targets", "range") else 1
-    counted = not (kind in ("multiclass", "cells", "range", "rows") or n_public)
+    counted = not (kind in ("multiclass", "cells", "range", "rows") or public_num_rows)
     return labels + counted + presence + exposures
 
 
@@ -281,7 +281,7 @@ class LabelSumSizes:
 
     kind: str
     shift: int  # sums are multiplied by 2**shift
-    n_public: bool  # whether the number of rows is public
+    public_num_rows: bool  # whether the number of rows is public
     count: int  # classes, cells or targets
     presence: bool  # whether present cells are also summed
     exposures: bool  # whether exposures are also summed
@@ -296,7 +296,7 @@ class LabelSumSizes:
         return cls(
             kind=kind,
             shift=request.get("shift", 0),
-            n_public="n_public" in request,
+            public_num_rows="public_num_rows" in request,
             count=len(request["lower"]) if kind == "targets" else request["num_class"],
             presence="columns" in request,
             exposures="exposure_lower" in request and kind in ("regression", "cells"),
@@ -307,7 +307,7 @@ class LabelSumSizes:
         k = self.count // LABEL_CELLS if self.kind == "range" else self.count
         if self.kind == "range" and self.count not in (LABEL_CELLS, 2 * LABEL_CELLS):
             raise ValueError("A list of cells has another length than its sensitivity is for.")
-        sums: dict[str, Any] = {"n_public": self.n_public, "k": k}
+        sums: dict[str, Any] = {"public_num_rows": self.public_num_rows, "k": k}
         sums |= {"presence": self.presence, "exposures": self.exposures}
         coordinates = intercept_coordinates(self.kind, person=person, **sums)
         if self.kind in ("cells", "range") and person:

@@ -30,7 +30,7 @@ class Neighbours:
     rows: int
     # Independent draws that assign these rows to samples or parts; a row and its replacement share
     # one draw.
-    coins: int
+    assignments: int
 
     @classmethod
     def of(cls, group: int, *, replaced: bool) -> Neighbours:
@@ -124,25 +124,27 @@ class Terms:
         return Terms((*instead, *(t for t in self.listed if not isinstance(t, ChoiceTerm))))
 
 
-def simplify(events: Iterable[Event], coins: int) -> Terms:
-    """Convert events to terms, for rows with this many independent draws (`coins`).
+def simplify(events: Iterable[Event], assignments: int) -> Terms:
+    """Convert events to terms, for rows with this many independent draws (`assignments`).
 
     Laplace noise comes first, because its dominating pair does not depend on earlier releases.
     Selections of unequal range keep their order.
     """
-    flat = [inner for event in events for inner in touched(event, coins)]
+    flat = [inner for event in events for inner in touched(event, assignments)]
     flat.sort(key=lambda event: not isinstance(event, LaplaceEvent))  # a stable sort
-    return Terms(tuple(term_of(event, coins) for event in flat))
+    return Terms(tuple(term_of(event, assignments) for event in flat))
 
 
 @singledispatch
-def touched(event: Event, coins: int) -> Sequence[Event]:
+def touched(event: Event, assignments: int) -> Sequence[Event]:
     """Events that affect rows with this many independent draws; by default the event itself."""
     return [event]
 
 
 @singledispatch
-def term_of(event: Event, coins: int) -> GaussianEvent | BoundedRange | ChoiceTerm | OtherTerm:
+def term_of(
+    event: Event, assignments: int
+) -> GaussianEvent | BoundedRange | ChoiceTerm | OtherTerm:
     """Convert one event to a term. Modules that define other kinds register them."""
     if isinstance(event, GaussianEvent):
         return event
@@ -151,8 +153,8 @@ def term_of(event: Event, coins: int) -> GaussianEvent | BoundedRange | ChoiceTe
     if isinstance(event, LaplaceEvent):
         return _laplace(event)
     if isinstance(event, ChoiceEvent):
-        first = simplify(event.first, coins)
-        plans = tuple(simplify(option, coins) for option in event.options)
+        first = simplify(event.first, assignments)
+        plans = tuple(simplify(option, assignments) for option in event.options)
         ways = tuple(Terms((*first.listed, *plan.listed)) for plan in plans)
         return ChoiceTerm(first, plans, ways, event.count)
     raise TypeError(f"Accountants do not know what the event {type(event).__name__} costs.")
@@ -166,11 +168,11 @@ def _laplace(event: LaplaceEvent) -> GaussianEvent | BoundedRange:
     return BoundedRange(-(-(2 * event.sensitivity << 60) // scale) / 2**60, event.count, scale)
 
 
-def parts_of_run(event: SelectionEvent, coins: int) -> Sequence[tuple[Event, ...]]:
+def parts_of_run(event: SelectionEvent, assignments: int) -> Sequence[tuple[Event, ...]]:
     """Alternatives for the releases of one run that affect the differing rows; the worst counts.
 
     A row and its replacement are in the same part. Several rows may be in both parts.
     """
-    if coins == 1:
+    if assignments == 1:
         return (*event.runs, event.score)
     return [(*run, *event.score) for run in event.runs]

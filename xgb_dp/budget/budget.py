@@ -50,7 +50,7 @@ from .entries import (
 _LONGEST_PATH = 4096  # of Linux, in bytes
 _DIGITS = 4
 _SPENT = 0.990  # of the mu^2 that is left; the rest is for what a release costs above its epsilon
-_LOOK, _JUDGED = 0.012, 0.045
+_DISCOVERY, _JUDGED = 0.012, 0.045
 _JUDGED_APART = 0.25  # of rows that did not train: more would sharpen no figure
 _MARGIN = 0.004  # of mu, by which releases cost more than the Gaussian of their epsilon
 
@@ -81,12 +81,12 @@ class Budget:
         unit: Whom the total is for: "row" (the default) or "person", for trainings with
             ``dp_privacy_id``. What follows is fixed when the file is made, too.
         group: So many rows of one person, or so many persons, together; 1 by default. Trainings
-            have the same ``dp_group``.
+            have the same ``dp_group_size``.
         most_rows: No person has more rows than this, for ``unit="person"``: a fact that you state
             and nobody checks. Trainings for rows are then charged for so many rows; without it they
             are refused.
-        any_group: Whether trainings with another ``dp_group`` are accepted, and charged with what
-            they cost for the group of the budget. Not stored in the file.
+        any_group: Whether trainings with another ``dp_group_size`` are accepted, and charged with
+            what they cost for the group of the budget. Not stored in the file.
         charge_earlier: Whether a model that this book does not know may be continued: its earlier
             trainings are then charged, too. Otherwise it is refused. Not stored in the file.
 
@@ -354,7 +354,7 @@ class Budget:
         booked: list[str] = []
         group = secrets.token_hex(8)
 
-        def book(release: ReleaseRequest, *, write: bool = True) -> list[str]:
+        def reserve(release: ReleaseRequest, *, write: bool = True) -> list[str]:
             if not release.private:
                 raise BudgetError(
                     "A training without noise, or with noise from a fixed key, cannot be booked: "
@@ -365,7 +365,7 @@ class Budget:
                 booked.append(names[-1])
             return names
 
-        with authorized_by(book, block=block, check=partial(book, write=False)):
+        with authorized_by(reserve, block=block, check=partial(reserve, write=False)):
             yield booked
         # Not after an error: how much was released is not known. Forked processes book in the file.
         close = self._close if booked else self._commit
@@ -424,7 +424,7 @@ class Budget:
                 raise
             raise BudgetError(
                 f"{error.what}. An entry that was reserved counts in full, so nothing that was "
-                f"released is uncounted. {error.mend}"
+                f"released is uncounted. {error.fix}"
             ) from None
         if not known:
             raise BudgetError(
@@ -481,12 +481,12 @@ class Budget:
         costs = [self._cost(old.events, release.unit, None) for old in release.earlier]
         cost = self._cost(release.events, release.unit, delta)
         if (rules := policy.in_force()) is not None:
-            rules.check_book(self)
+            rules.check_budget(self)
             before = [event for old in release.earlier for event in old.events]
             rules.check_release([*before, *release.events], release.unit, cost[0])
         names: list[str] = []
 
-        def book(content: dict[str, Any] | None) -> dict[str, Any]:
+        def append(content: dict[str, Any] | None) -> dict[str, Any]:
             content = self._same(content)
             entries = [read_entry(line) for line in content["entries"]]
             self.budget_unit.check_column(release.unit, [entry.unit for entry in entries])
@@ -519,7 +519,7 @@ class Budget:
             names.append(add(release, cost, note, RESERVED))
             return {**content, "entries": [*content["entries"], *lines]} if write else content
 
-        budget_file.update(self.path, book)
+        budget_file.update(self.path, append)
         return names
 
     def _cost(self, events: Sequence[Event], unit: Unit, delta: float | None) -> tuple[int, Charge]:
@@ -552,7 +552,7 @@ class Budget:
             text = (
                 f"{error.what or error}. The release was booked before it was made, as 'reserved', "
                 "which counts in full; only the note that it ended well is missing. Nothing has to "
-                f"be booked again, and the result is complete. {error.mend}"
+                f"be booked again, and the result is complete. {error.fix}"
             )
             try:
                 warn([text], stacklevel=4)
@@ -627,7 +627,7 @@ def check_single_process(what: str, secret: str, several: str) -> None:
         )
 
 
-def book_and_draw(
+def claim_and_draw(
     release: Callable[[], T],
     events: Sequence[Event],
     budget: Budget | str | os.PathLike[str] | None,
@@ -641,22 +641,22 @@ def book_and_draw(
     if budget is None:
         [entry] = authorize(events, private=True, unit=unit, part=part)
         return release(), entry
-    book = as_budget(budget)
-    name = book.reserve(events, note, delta=delta, unit=unit, part=part)
+    budget = as_budget(budget)
+    name = budget.reserve(events, note, delta=delta, unit=unit, part=part)
     result = release()
-    book._close("id", name)
+    budget._close("id", name)
     return result, name
 
 
-def book_release(
-    book: Budget, release: ReleaseRequest, note: str, delta: float | None
+def record_release(
+    budget: Budget, release: ReleaseRequest, note: str, delta: float | None
 ) -> list[str]:
     """Book a release as spent right away; the entries of what it rests on, and its own.
 
     The time at which the file changes last must not tell how long the release takes.
     """
-    names = book._reserve(release, note, delta, None)
-    book._close("id", names[-1])
+    names = budget._reserve(release, note, delta, None)
+    budget._close("id", names[-1])
     return names
 
 
@@ -779,21 +779,21 @@ def rounded_down(epsilon: float) -> str:
     return f"{math.floor(epsilon * scale) / scale:g}"
 
 
-def suggested_allocation(book: Budget, split: bool) -> dict[str, dict[str, float]]:
+def suggested_allocation(budget: Budget, split: bool) -> dict[str, dict[str, float]]:
     """Epsilon and delta of each step, which fit together in mu^2."""
-    spent = book.spent
-    room = book.filter.room(spent)
-    left = max(0.0, room.mu2 - spent.mu2) if book.remaining() else 0.0
-    look, judged = _LOOK * left, (_JUDGED_APART if split else _JUDGED) * left
-    train = _SPENT * left - look - (0.0 if split else judged)
+    spent = budget.spent
+    room = budget.filter.room(spent)
+    left = max(0.0, room.mu2 - spent.mu2) if budget.remaining() else 0.0
+    discovery, judged = _DISCOVERY * left, (_JUDGED_APART if split else _JUDGED) * left
+    train = _SPENT * left - discovery - (0.0 if split else judged)
     # The thresholds of a look take a part of delta for themselves.
-    parts = {"discover": (look, 0.1), "train": (train, 1.0), "evaluate": (judged, 1.0)}
+    parts = {"discover": (discovery, 0.1), "train": (train, 1.0), "evaluate": (judged, 1.0)}
     plan = {}
     for name, (mu2, share) in parts.items():
-        delta, mu = share * book.delta, math.sqrt(max(0.0, mu2)) * (1.0 - _MARGIN)
+        delta, mu = share * budget.delta, math.sqrt(max(0.0, mu2)) * (1.0 - _MARGIN)
         epsilon = gaussian_epsilon(mu, delta) if mu else 0.0
         plan[name] = {"epsilon": float(rounded_down(epsilon)), "delta": delta}
-    if book.selection_epsilon:
-        epsilon = float(rounded_down(book.remaining_selection()))
-        plan["select"] = {"epsilon": epsilon, "delta": book.delta / 10.0}
+    if budget.selection_epsilon:
+        epsilon = float(rounded_down(budget.remaining_selection()))
+        plan["select"] = {"epsilon": epsilon, "delta": budget.delta / 10.0}
     return plan

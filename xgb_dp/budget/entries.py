@@ -82,9 +82,10 @@ class BudgetUnit:
                 return whole.group
             raise BudgetError(
                 f"The budget is for {whole.phrase}, and this was calibrated for {unit.phrase}. "
-                f"Nothing was released. Set {spelt('dp_group')}={whole.group} (group={whole.group} "
-                "of evaluate and discover), which makes both the same; or open the budget with "
-                f"any_group=True: it is then charged with what it costs for {whole.phrase}."
+                f"Nothing was released. Set {spelt('dp_group_size')}={whole.group} "
+                f"(group={whole.group} of evaluate and discover), which makes both the same; or "
+                f"open the budget with any_group=True: it is then charged with what it costs for "
+                f"{whole.phrase}."
             )
         if whole.of_persons and self.most_rows is not None:
             return whole.group * self.most_rows
@@ -112,8 +113,8 @@ class BudgetUnit:
 
 
 RESERVED, SPENT = "reserved", "spent"
-_TEXTS, _NUMBERS = ("id", "note", "time", "state"), ("mu2", "shift", "extra")
-_FIELDS = {*_TEXTS, *_NUMBERS, "events", "unit", "charged"}
+_STRINGS, _NUMBERS = ("id", "note", "time", "state"), ("mu2", "shift", "extra")
+_FIELDS = {*_STRINGS, *_NUMBERS, "events", "unit", "charged"}
 
 
 @dataclass(frozen=True)
@@ -179,10 +180,12 @@ def make_line(
 def read_entry(line: Mapping[str, Any]) -> Entry:
     """An entry as the file holds it."""
     try:
-        texts = [line[key] for key in _TEXTS]
+        strings = [line[key] for key in _STRINGS]
         numbers = [line[key] for key in _NUMBERS]
         sound = _FIELDS <= set(line) <= _FIELDS | {"group", "part"}
-        sound = sound and all(type(text) is str for text in texts) and texts[3] in (RESERVED, SPENT)
+        sound = (
+            sound and all(type(text) is str for text in strings) and strings[3] in (RESERVED, SPENT)
+        )
         # As `json` reads numbers; nan is none of them.
         sound = sound and all(type(v) in (int, float) and 0.0 <= v < math.inf for v in numbers)
         events = tuple(event_from_json(event) for event in line["events"])
@@ -196,7 +199,7 @@ def read_entry(line: Mapping[str, Any]) -> Entry:
             "An entry of the budget is damaged, so what was spent is not known. Restore the file "
             "from a copy that holds every training."
         ) from None
-    name, note, time, state = texts
+    name, note, time, state = strings
     charge = Charge(*map(float, numbers))
     return Entry(name, note, time, state, charge, events, unit, charged, part)
 

@@ -48,7 +48,7 @@ _FIELDS = {"epsilon", "delta", "selection_epsilon", "unit", "entries"}
 
 def read(path: Path) -> Content | None:
     """The content of a budget file; None if there never was one with entries."""
-    return _read_whole(path)[0]
+    return _read_file(path)[0]
 
 
 def seen(path: Path) -> frozenset[str]:
@@ -72,7 +72,7 @@ def update(path: Path, change: Callable[[Content | None], Content]) -> Content:
     try:
         while time.monotonic() < deadline:
             with _locked(path, deadline) as held:
-                old, status = _read_whole(path)
+                old, status = _read_file(path)
                 if not _same(held, status):
                     continue  # another one since it was locked
                 content = change(old)
@@ -94,11 +94,11 @@ def update(path: Path, change: Callable[[Content | None], Content]) -> Content:
     )
 
 
-def failed(what: str, mend: str, *, written: bool = False) -> BudgetError:
-    """The error before a release; its `what` and `mend` also hold after one."""
+def failed(what: str, fix: str, *, written: bool = False) -> BudgetError:
+    """The error before a release; its `what` and `fix` also hold after one."""
     booked = "it may have been booked, and counts then" if written else "nothing was booked"
-    error = BudgetError(f"{what}; {booked}, and nothing was released. {mend}")
-    error.what, error.mend = what, mend
+    error = BudgetError(f"{what}; {booked}, and nothing was released. {fix}")
+    error.what, error.fix = what, fix
     return error
 
 
@@ -113,7 +113,7 @@ def _written(path: Path, content: Content) -> str:
         ) from None
 
 
-def _read_whole(path: Path) -> tuple[Content | None, os.stat_result | None]:
+def _read_file(path: Path) -> tuple[Content | None, os.stat_result | None]:
     """The content, and which file it is from; it has every entry that was seen there before."""
     before = seen(path)  # first: another thread may book meanwhile
     content, status = _read(path)

@@ -20,7 +20,7 @@ from ..errors import PrivacyParameterError, PrivacyRefusal, spelling
 from ..request.names import looks_like_id
 from . import options
 from .files import note_path, note_text, save
-from .group import Arguments, booked_on, command, new_files, print_data, print_or_save, say
+from .group import Arguments, command, echo, new_files, print_data, print_or_save, recorded_in
 from .options import FILE, OUT, ROWS
 
 if TYPE_CHECKING:
@@ -131,19 +131,19 @@ def discover(given: Arguments) -> None:
         missing = rules.domain.missing
     named = given.named(*KINDS)
     cells, kinds = _cells(data, header, named, target, given.privacy_id, missing, given.csv)
-    from ..discovery.discover import discover as look_at
+    from ..discovery.discover import discover as run_discovery
 
     note = f"look at {data.name}"
-    with booked_on(budget, note) as book:
-        look = look_at(
-            cells, kinds, missing=missing, budget=book, note=note,
+    with recorded_in(budget, note) as opened:
+        discovery = run_discovery(
+            cells, kinds, missing=missing, budget=opened, note=note,
             **given.named("epsilon", "delta", "privacy_id", "group"),
         )  # fmt: skip
-        say(str(look), err=True)
+        echo(str(discovery), err=True)
         if out is None:
-            print_data(look.to_yaml(target, use=given.use))
+            print_data(discovery.to_yaml(target, use=given.use))
         else:
-            save((out, lambda place: look.save(place, target, use=given.use)))
+            save((out, lambda place: discovery.save(place, target, use=given.use)))
 
 
 def _cells(
@@ -177,8 +177,8 @@ def _cells(
     cells = to_frame(table)
     if privacy_id is not None:
         cells = cells.assign(**{privacy_id: read_ids(table[privacy_id], privacy_id, missing)})
-    looked = [name for name in header if name not in ids and name not in kinds] if typed else []
-    return cells, {**(column_kinds(read_types(data), looked) if looked else {}), **kinds}
+    discovered = [name for name in header if name not in ids and name not in kinds] if typed else []
+    return cells, {**(column_kinds(read_types(data), discovered) if discovered else {}), **kinds}
 
 
 def _kinds(named: Mapping[str, Sequence[str]], header: Sequence[str]) -> dict[str, str]:
@@ -248,7 +248,7 @@ def split(given: Arguments) -> None:
     for path, rows in zip(paths, (parts.train, parts.test), strict=True):
         save((path, partial(write_rows, rows._rows[0], form=csv)))
         save((note_path(path), note_text(path, rows.part, privacy_id)))
-    say(
+    echo(
         f"{given.train} and {given.test}: a {parts.unit} is in one of them, at random. "
         "Train on the first, evaluate on the second."
     )

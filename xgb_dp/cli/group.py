@@ -36,7 +36,7 @@ class Failure(click.ClickException):
     def show(self, file: Any = None) -> None:
         """Print it to stderr."""
         click.secho("Error: ", fg="red", nl=False, err=True)
-        say(self.message, err=True)
+        echo(self.message, err=True)
 
 
 class Interrupted(Failure):
@@ -45,7 +45,7 @@ class Interrupted(Failure):
     exit_code = 130  # as shells say it
 
 
-def say(text: object, *, err: bool = False) -> None:
+def echo(text: object, *, err: bool = False) -> None:
     """Print lines for people. What others wrote into them cannot command the terminal."""
     click.echo(visible(str(text), "\n"), err=err)
 
@@ -72,8 +72,8 @@ def _read() -> Iterator[Path]:
             yield Path(value)
     if (rules := policy.in_force()) is not None:
         yield Path(os.environ[POLICY])
-        if rules.book is not None:
-            yield Path(rules.book)
+        if rules.budget is not None:
+            yield Path(rules.budget)
 
 
 def model_file(path: Path, model: Any) -> Output:
@@ -112,36 +112,36 @@ def report_file(report: PrivacyReport, path: Path, name: str = "") -> Output:
 def print_or_save(text: str, path: Path | None, *, force: bool) -> None:
     """Print a text, or write it where a path is given."""
     if path is None:
-        say(text.rstrip("\n"))
+        echo(text.rstrip("\n"))
     else:
         new_files([path], force=force)
         save((path, text.rstrip("\n") + "\n"))
 
 
 @contextmanager
-def booked_on(path: Path | None, note: str) -> Iterator[Budget | None]:
+def recorded_in(path: Path | None, note: str) -> Iterator[Budget | None]:
     """The budget of a command; where the command ends early, what the book says of it."""
     if path is None and (rules := policy.in_force()) is not None:
-        path = rules.book
-    book = None if path is None else Budget(path)
-    before = set() if book is None else {entry.id for entry in book.entries}
+        path = rules.budget
+    budget = None if path is None else Budget(path)
+    before = set() if budget is None else {entry.id for entry in budget.entries}
 
     def booking_text() -> str:
-        if book is None:
+        if budget is None:
             return "No budget was given, so nothing is booked."
-        names = [e.id for e in book.entries if e.id not in before and e.note == note]
+        names = [e.id for e in budget.entries if e.id not in before and e.note == note]
         if not names:
             return f"The budget {path} has not booked it."
         return f"The budget {path} has booked it, entry {', '.join(names)}: it counts as spent."
 
     try:
-        yield book
+        yield budget
     except KeyboardInterrupt:
         raise Interrupted(f"Interrupted. {booking_text()}") from None
     except BaseException:
         with suppress(Exception):
             if "counts" in (message := booking_text()):
-                say(message, err=True)
+                echo(message, err=True)
         raise
 
 
@@ -243,7 +243,7 @@ def _is_of_xgboost(error: Exception) -> bool:
 
 def _warn(message: Any, *_: Any, **__: Any) -> None:
     click.secho("Warning: ", fg="yellow", nl=False, err=True)
-    say(message, err=True)
+    echo(message, err=True)
 
 
 def _guarded(function: Callable[[Arguments], None]) -> Callable[..., None]:

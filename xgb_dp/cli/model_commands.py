@@ -36,15 +36,15 @@ from .group import (
     PASSED_ON,
     Arguments,
     Failure,
-    booked_on,
     command,
+    echo,
     model_file,
     new_files,
     print_data,
     print_or_save,
+    recorded_in,
     report_kind,
     report_text,
-    say,
 )
 from .options import FILE, OUT, ROWS
 
@@ -188,8 +188,8 @@ def _print_score(booster: xgboost.Booster, matrix: Any, table: FileRows) -> None
         metrics = ["auc", "error@0"]  # XGBoost computes its metrics from the margins
     booster.set_param([("eval_metric", name) for name in metrics])
     shown = booster.eval_set([(matrix, "rows")]).split("\t")[1:]
-    say("  ".join(s.removeprefix("rows-").replace(":", " ") for s in shown), err=True)
-    say(
+    echo("  ".join(s.removeprefix("rows-").replace(":", " ") for s in shown), err=True)
+    echo(
         "These are exact scores of these rows. If the rows are private, publishing the scores is "
         "not covered by the model's report.",
         err=True,
@@ -255,14 +255,14 @@ def evaluate(given: Arguments) -> None:
     if rules is not None:  # a model of fewer columns
         table = replace(table, frame=table.frame[features])
     note = f"evaluate {model.name}"
-    with booked_on(given.budget, note) as book:
+    with recorded_in(given.budget, note) as budget:
         report = evaluate_rows(
             booster if against is None else [booster, load_booster(against)],
             table.rows(),
             by=groups,
             target_bounds=domain.target_bounds if domain.classes is None else None,
             privacy_id=table.persons,
-            budget=book,
+            budget=budget,
             note=note,
             **given.named("epsilon", "delta", "error_bound", "group"),
         )
@@ -275,7 +275,7 @@ def evaluate(given: Arguments) -> None:
         try:
             save(*outputs)
         finally:  # the figures are paid for
-            say(report.to_json() if printed else report.summary())
+            echo(report.to_json() if printed else report.summary())
 
 
 def _groups(by: str | None, domain: Domain) -> dict[str, list[Any]] | None:
@@ -329,7 +329,7 @@ def report(given: Arguments) -> None:
             accountant=given.accountant or "exact",
             adjacency="replace_one" if given.replace_one else "add_remove",
         )
-        say(round_up(epsilon))
+        echo(round_up(epsilon))
     else:
         kind = given.kind if given.out is None else report_kind(given.out)
         text = report_text(summary, kind, given.name)
@@ -403,15 +403,15 @@ def sign(given: Arguments) -> None:
             f"{given.model} does not pass `xgb-dp verify`, so it is not signed."
         )
     if given.budget is not None:
-        book = Budget(given.budget)
-        book.verify()
-        if missing := book.missing(load_booster(data)):
+        budget = Budget(given.budget)
+        budget.verify()
+        if missing := budget.missing(load_booster(data)):
             raise PrivacyParameterError(
                 f"The book {given.budget} does not hold {', '.join(missing)} of {given.model}, so "
                 "it is not signed. Sign without --budget, or take the book of this model."
             )
     save((place, create_signature(data, given.key, booked=given.budget is not None)))
-    say(f"{place} is written.")
+    echo(f"{place} is written.")
 
 
 @command("audit", context_settings=PASSED_ON)

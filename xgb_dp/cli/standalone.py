@@ -32,7 +32,11 @@ def verify_command(arguments: Sequence[str] | None = None) -> int:
     add = parser.add_argument
     add("--max-epsilon", type=float, help="the largest epsilon that passes, in nats")
     add("--delta", type=float, help="the delta at which epsilon is stated; by default the model's")
-    add("--group", type=int, help="rows or persons added or removed together; default: dp_group")
+    add(
+        "--group",
+        type=int,
+        help="rows or persons added or removed together; default: dp_group_size",
+    )
     add("--replace-one", action="store_true", help="neighbours have them replaced instead")
     add("--unit", choices=["row", "person"], help="the unit of privacy that is expected")
     add("--policy", type=Path, help="the policy of the rows' holder, which it has to follow")

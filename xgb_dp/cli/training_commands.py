@@ -34,13 +34,13 @@ from . import options
 from .files import save
 from .group import (
     Arguments,
-    booked_on,
     command,
+    echo,
     model_file,
     new_files,
+    recorded_in,
     report_file,
     report_kind,
-    say,
 )
 from .options import FILE, FOLDER, OUT, ROWS
 
@@ -92,17 +92,17 @@ def calibrate(given: Arguments) -> None:
     ]
     if given.as_json:
         shown = [_json(target, prepared, delta) for target, prepared in results]
-        say(json.dumps(shown, indent=2, allow_nan=False))
+        echo(json.dumps(shown, indent=2, allow_nan=False))
         return
     for target, prepared in results:
         certified = round_up(prepared.noise.epsilon)
         unit = prepared.settings.privacy_unit.phrase
-        say(f"epsilon {target:g}: certified {certified} at delta {delta:g} for {unit}")
+        echo(f"epsilon {target:g}: certified {certified} at delta {delta:g} for {unit}")
         for limit, plan in _plans(prepared):
             if limit is not None:
-                say(f" {_plan_line(limit, plan)}")
+                echo(f" {_plan_line(limit, plan)}")
             for s in _spending(plan, delta):
-                say(f"  {s.release:<11} {s.count:>5}x  {100 * s.share:5.1f}%  {s.noise}")
+                echo(f"  {s.release:<11} {s.count:>5}x  {100 * s.share:5.1f}%  {s.noise}")
 
 
 def _plans(prepared: Prepared) -> list[tuple[float | None, Prepared]]:
@@ -200,8 +200,8 @@ def train(given: Arguments) -> None:
     import xgboost
 
     note = f"train {model.name}"
-    with booked_on(given.budget, note) as book:
-        training = xgboost.train if book is None else partial(book.train, note=note)
+    with recorded_in(given.budget, note) as budget:
+        training = xgboost.train if budget is None else partial(budget.train, note=note)
         count = DEFAULT_ROUNDS if given.rounds is None else given.rounds
         with _progress_bar(count, given.quiet) as bar:
             booster = training(params, matrix, count, xgb_model=earlier, callbacks=[_progress(bar)])
@@ -211,7 +211,7 @@ def train(given: Arguments) -> None:
         if card_path is not None:
             outputs.append((card_path, model_card(booster)))
         save(model_file(model, booster), *outputs)
-    say_what_was_spent(report, model, domain)
+    echo_spending(report, model, domain)
 
 
 def rows_and_params(given: Arguments, **target: float) -> tuple[FileRows, dict[str, Any]]:
@@ -280,18 +280,18 @@ def _progress(bar: Any) -> Any:
     return Progress()
 
 
-def say_what_was_spent(report: PrivacyReport, model: Path, domain: Domain) -> None:
+def echo_spending(report: PrivacyReport, model: Path, domain: Domain) -> None:
     """Print the guarantee of a model in a sentence."""
     if not report.private:
         click.secho(report.statement(), fg="red")
     else:
-        say(
+        echo(
             f"{model} is ({round_up(report.epsilon)}, {report.delta:g})-differentially private for "
             f"{report.unit.phrase} added or removed."
         )
-    say(f"The whole statement: xgb-dp report {model}")
+    echo(f"The whole statement: xgb-dp report {model}")
     if domain.discovered is not None:
-        say("This counts the look at private rows by which its schema was found.")
+        echo("This counts the look at private rows by which its schema was found.")
 
 
 @command("select")
@@ -328,27 +328,27 @@ def select(given: Arguments) -> None:
     from ..selection.best_run import select as best_of
 
     note = f"select {model.name}"
-    with booked_on(given.budget, note) as book:
+    with recorded_in(given.budget, note) as budget:
         chosen = best_of(
             params,
             table.matrix(),
             grid,
             num_boost_round=DEFAULT_ROUNDS if given.rounds is None else given.rounds,
-            budget=book,
+            budget=budget,
             note=note,
             **given.named("epsilon", "delta", "score"),
         )
         attach(chosen.booster, **{ATTRIBUTE: table.domain.to_json()})
         save(model_file(model, chosen.booster))
     setting = ", ".join(f"{name}={value}" for name, value in chosen.setting.items())
-    say(f"{setting}: {chosen.score_name} {chosen.score:.4f} ± {chosen.score_noise:.4f}")
-    say_what_was_spent(chosen.report, model, table.domain)
+    echo(f"{setting}: {chosen.score_name} {chosen.score:.4f} ± {chosen.score_noise:.4f}")
+    echo_spending(chosen.report, model, table.domain)
 
 
-def _grid(texts: tuple[str, ...]) -> dict[str, list[object]]:
+def _grid(strings: tuple[str, ...]) -> dict[str, list[object]]:
     """The values of each parameter, as :func:`xgb_dp.select` takes them."""
     grid: dict[str, list[object]] = {}
-    for text in texts:
+    for text in strings:
         name, equals, values = text.partition("=")
         name = "num_boost_round" if name == "rounds" else name
         if not name or not equals or not values or name in grid:
@@ -391,22 +391,22 @@ def budget(given: Arguments) -> None:
             f"xgb-dp budget {file} --epsilon 2 --delta 1e-6."
         )
     total = given.named("epsilon", "delta", "selection_epsilon", "unit", "group", "most_rows")
-    book = Budget(file, **total)
-    book.verify()
+    budget = Budget(file, **total)
+    budget.verify()
     if not given.check:
-        say(json.dumps(_state(book), indent=2) if given.as_json else book.statement())
+        echo(json.dumps(_state(budget), indent=2) if given.as_json else budget.statement())
         return
-    missing = {model: book.missing(model) for model in given.models}
+    missing = {model: budget.missing(model) for model in given.models}
     for model, names in missing.items():
-        say(f"{model}: " + (f"not booked: {', '.join(names)}" if names else "booked"))
+        echo(f"{model}: " + (f"not booked: {', '.join(names)}" if names else "booked"))
     if any(missing.values()):
         raise SystemExit(1)
 
 
-def _state(book: Budget) -> dict[str, Any]:
+def _state(budget: Budget) -> dict[str, Any]:
     """The totals, what is left of them, a plan for that, and the entries."""
-    totals = {name: getattr(book, name) for name in ("epsilon", "delta", "selection_epsilon")}
-    totals |= {"unit": book.unit.name, "group": book.unit.group}
-    left = {"remaining": book.remaining(), "remaining_selection": book.remaining_selection()}
-    entries = [{n: getattr(e, n) for n in ("id", "note", "time", "state")} for e in book.entries]
-    return {**totals, **left, "plan": book.plan(), "entries": entries}
+    totals = {name: getattr(budget, name) for name in ("epsilon", "delta", "selection_epsilon")}
+    totals |= {"unit": budget.unit.name, "group": budget.unit.group}
+    left = {"remaining": budget.remaining(), "remaining_selection": budget.remaining_selection()}
+    entries = [{n: getattr(e, n) for n in ("id", "note", "time", "state")} for e in budget.entries]
+    return {**totals, **left, "plan": budget.plan(), "entries": entries}

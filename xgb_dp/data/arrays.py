@@ -327,8 +327,8 @@ def _arrow_type(kind: Any) -> str:
         (types.is_decimal, "decimal"), (types.is_null, "object"), (types.is_dictionary, "names"),
         (types.is_date, "date"), (types.is_timestamp, "datetime"), (types.is_temporal, "time"),
     )  # fmt: skip
-    texts = ("string", "large_string", "string_view")
-    other = "text" if str(kind) in texts else "other"
+    strings = ("string", "large_string", "string_view")
+    other = "text" if str(kind) in strings else "other"
     return next((name for test, name in tests if test(kind)), other)
 
 

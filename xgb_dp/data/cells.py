@@ -143,10 +143,10 @@ def read_cell_numbers(cells: Sequence[Any]) -> npt.NDArray[np.float64]:
         raise ValueError("not a number") from None
 
 
-def numbers_among(texts: Iterable[str]) -> list[float]:
+def numbers_among(strings: Iterable[str]) -> list[float]:
     """The numbers that some of the texts spell."""
     numbers = []
-    for text in texts:
+    for text in strings:
         with suppress(ValueError):
             numbers.append(read_number(text))
     return [number for number in numbers if not math.isnan(number)]

@@ -28,7 +28,7 @@ from .arrays import (
 )
 from .cells import ABSENT, DATES, Names, is_unicode, read_data
 
-_WHOLE = 2.0**53
+_INTEGER = 2.0**53
 
 
 def prepare_table(X: Any, categories: Mapping[Any, Any] | None) -> Any:
@@ -83,14 +83,14 @@ def without_column(X: Any, name: str) -> tuple[Any, Any]:
 
 def check_names(names: Sequence[Any]) -> None:
     """Names of columns as XGBoost can keep them."""
-    texts = [" ".join(map(str, n)) if isinstance(n, tuple) else str(n) for n in names]
-    twice = sorted(text for text, count in Counter(texts).items() if count > 1)
+    strings = [" ".join(map(str, n)) if isinstance(n, tuple) else str(n) for n in names]
+    twice = sorted(text for text, count in Counter(strings).items() if count > 1)
     if twice:
         raise PrivacyParameterError(
             f"Several columns have the name {', '.join(map(repr, twice))} (numbers count as their "
             "texts). Give every column a name of its own."
         )
-    for text in texts:
+    for text in strings:
         if any(c in text for c in "[]<") or not is_unicode(text):
             raise PrivacyParameterError(
                 f"The column name {text!a} is refused: a name must not contain '[', ']' or '<', "
@@ -151,13 +151,13 @@ def _categories(X: Any, column: Any, names: list[Any]) -> Any:
 def _stored(names: list[Any], what: str) -> list[Any]:
     """Names as XGBoost can store them: all texts or all numbers."""
     names = [int(name) if isinstance(name, (bool, np.bool_)) else name for name in names]
-    texts = [str(name) for name in names]
-    if len(set(texts)) < len(texts):
+    strings = [str(name) for name in names]
+    if len(set(strings)) < len(strings):
         raise PrivacyParameterError(
             f"{what} names a number and the text of it, which a model stores alike. Keep one of "
             "them, or give both other names."
         )
-    return texts if any(isinstance(name, str) for name in names) else names
+    return strings if any(isinstance(name, str) for name in names) else names
 
 
 def _numbers(X: Any, column: Any, kind: str) -> Any:
@@ -177,10 +177,10 @@ def _numbers(X: Any, column: Any, kind: str) -> Any:
         return _rounded(X[column], str(declared).lower()) if wide else None
     if kind == "complex":
         declared = "complex (Complex data not supported)"
-    mend = "Turn the column into numbers by a public rule, or leave it out."
+    fix = "Turn the column into numbers by a public rule, or leave it out."
     raise PrivacyParameterError(
         f"The column {column!r} is of type {declared}; numbers or declared categories were "
-        f"expected. {DATES if kind in ('date', 'datetime', 'time') else mend}"
+        f"expected. {DATES if kind in ('date', 'datetime', 'time') else fix}"
     )
 
 
@@ -191,7 +191,7 @@ def _rounded(values: Any, kind: str) -> Any:
     import pyarrow as pa
 
     floats = as_cells(values, "feature")
-    if not (np.abs(floats) > _WHOLE).any():
+    if not (np.abs(floats) > _INTEGER).any():
         return None
     largest, missing = np.iinfo(kind).max, np.isnan(floats)
     above = floats >= float(largest)

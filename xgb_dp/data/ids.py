@@ -168,8 +168,8 @@ def _read(ids: Any) -> Coded:
     return _objects(list(ids))
 
 
-def _refuse_container(ids: Any, mend: str = "") -> NoReturn:
-    raise PrivacyParameterError(f"{_expected()} It is a {type(ids).__name__}{mend}.")
+def _refuse_container(ids: Any, fix: str = "") -> NoReturn:
+    raise PrivacyParameterError(f"{_expected()} It is a {type(ids).__name__}{fix}.")
 
 
 def _refuse_type(kind: Any) -> NoReturn:

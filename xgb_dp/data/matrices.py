@@ -148,13 +148,13 @@ def check_apart(persons: Persons | None) -> None:
     rank, world = workers.this_worker()
     if persons is None or world == 1:
         return
-    kinds = set(workers.tell_all(persons.kind)) - {""}
-    key = bytes.fromhex(workers.tell_all(secrets.token_hex(32) if rank == 0 else "")[0])
+    kinds = set(workers.all_gather(persons.kind)) - {""}
+    key = bytes.fromhex(workers.all_gather(secrets.token_hex(32) if rank == 0 else "")[0])
     mine = persons.hashes(key).tobytes()
     ours = {mine[i : i + 16] for i in range(0, len(mine), 16)}
     shared = False
     for root in range(world):
-        theirs = workers.told_by(root, mine)
+        theirs = workers.broadcast(root, mine)
         if root < rank:
             shared |= any(theirs[i : i + 16] in ours for i in range(0, len(theirs), 16))
 

@@ -140,8 +140,8 @@ def _spelt(name: Any) -> Any:
 def _check_layouts(layout: Layout, others: Sequence[Layout]) -> None:
     for other in others:
         for name in {**layout, **other}:
-            texts = {json.dumps(v.get(name), sort_keys=True) for v in (layout, other)}
-            if len(texts) > 1:
+            strings = {json.dumps(v.get(name), sort_keys=True) for v in (layout, other)}
+            if len(strings) > 1:
                 raise PrivacyParameterError(
                     f"Two partitions differ in {name}. All must have the same kind of table, and "
                     "the same columns in the same order, for features, labels, weights and "

@@ -99,7 +99,7 @@ def cells_by_name(data: Any, names: Sequence[str]) -> dict[str, np.ndarray]:
     return cells
 
 
-def read_texts(cells: Any, missing: Sequence[str]) -> tuple[npt.NDArray[np.int64], list[str]]:
+def read_strings(cells: Any, missing: Sequence[str]) -> tuple[npt.NDArray[np.int64], list[str]]:
     """Texts of a column by code; -1 for a missing cell."""
     code: dict[str, int] = {}
     known: dict[Any, int] = {}

@@ -20,7 +20,7 @@ from ..accounting.curve import narrow
 from ..accounting.threshold import failure_of
 from ..accounting.units import ONE_ROW
 from ..budget import Budget
-from ..budget.budget import book_and_draw, check_single_process, choose_unit
+from ..budget.budget import check_single_process, choose_unit, claim_and_draw
 from ..data.arrays import EPOCH, collected
 from ..data.cells import MISSING
 from ..data.frames import list_columns
@@ -30,12 +30,12 @@ from ..engine import native
 from ..engine.progress import progress
 from ..errors import BudgetError, PrivacyParameterError, spelling
 from ..mechanisms.mechanism import count_noise
-from ..noisy_sums import LEVELS, ColumnPlan, release_numbers, release_texts
+from ..noisy_sums import LEVELS, ColumnPlan, release_numbers, release_strings
 from ..parameters.parse import parse_target
 from ..record.authorization import check_free
 from ..record.privacy_warnings import concerns, warn
 from ..request.arguments import takes
-from .column_reader import DATES, cells_by_name, column_kinds, read_numbers, read_texts
+from .column_reader import DATES, cells_by_name, column_kinds, read_numbers, read_strings
 from .result import Discovery, found_number, found_text
 
 _ONE_MACHINE = (
@@ -89,13 +89,13 @@ def discover(
 
     Examples:
         >>> rows = {"smoker": np.array(["yes", "no"] * 1000)}
-        >>> look = xgb_dp.discover(rows, {"smoker": "text"}, epsilon=1.0, delta=1e-6)
-        >>> sorted(look.columns["smoker"].categories)
+        >>> discovery = xgb_dp.discover(rows, {"smoker": "text"}, epsilon=1.0, delta=1e-6)
+        >>> sorted(discovery.columns["smoker"].categories)
         ['no', 'yes']
     """
     epsilon, delta = parse_target(epsilon, delta)
     if (rules := policy.in_force()) is not None:
-        rules.check_allowed("looks")
+        rules.check_allowed("discoveries")
     check_single_process("a discovery", "its coins and noise are", _ONE_MACHINE)
     if budget is not None:
         check_free()
@@ -103,11 +103,11 @@ def discover(
         cells = _ColumnCells.read(data, columns, privacy_id, missing, read_day("`since`", since))
     unit = choose_unit(cells.codes is not None, cells.id_column, group, budget)
     warn(concerns(epsilon, delta, None, unit))
-    plan = plan_discovery(len(cells.texts), len(cells.numbers), epsilon, delta, unit)
+    plan = plan_discovery(len(cells.strings), len(cells.numbers), epsilon, delta, unit)
     native.lib()
     draw = partial(_release, cells, plan, delta, unit)
     with progress("discover: count"):
-        discovery, entry = book_and_draw(draw, plan.events, budget, note, unit=unit)
+        discovery, entry = claim_and_draw(draw, plan.events, budget, note, unit=unit)
     return discovery if entry is None else replace(discovery, entry=entry)
 
 
@@ -116,7 +116,7 @@ class _ColumnCells:
     """The columns that are looked at, as they are read row by row."""
 
     kinds: Mapping[str, str]
-    texts: Mapping[str, Any]
+    strings: Mapping[str, Any]
     numbers: Mapping[str, Any]
     codes: Any  # whose row each row is; None where every row counts for itself
     id_column: str | None
@@ -132,16 +132,16 @@ class _ColumnCells:
         cells = cells_by_name(data, list(kinds))
         rows = len(next(iter(cells.values())))
         codes = None if ids is None else encode_persons(ids, rows).codes
-        texts, numbers = {}, {}
+        strings, numbers = {}, {}
         with progress("discover", len(kinds)) as step:
             for name, kind in kinds.items():
                 step(name)
                 if kind == "text":
-                    texts[name] = read_texts(cells[name], missing)
+                    strings[name] = read_strings(cells[name], missing)
                 else:
                     numbers[name] = read_numbers(cells[name], kind, since, missing)
         column = privacy_id if isinstance(privacy_id, str) else read_id_column(privacy_id)
-        return cls(kinds, texts, numbers, codes, column, tuple(missing), since)
+        return cls(kinds, strings, numbers, codes, column, tuple(missing), since)
 
 
 def _apart(data: Any, columns: Any, privacy_id: Any) -> tuple[dict[str, str], Any]:
@@ -169,7 +169,7 @@ def _release(cells: _ColumnCells, plan: ColumnPlan, delta: float, unit: Unit) ->
     if cells.numbers:
         released = release_numbers(plan, np.stack(list(cells.numbers.values())), cells.codes)
         trees = dict(zip(cells.numbers, released, strict=True))
-    counted = release_texts(plan, cells.texts, cells.codes)
+    counted = release_strings(plan, cells.strings, cells.codes)
     sums = [sum(count for *_, count in tree.leaves) + tree.missing for tree in trees.values()]
     # Noisy number of rows or persons, as each column of numbers tells it.
     total = max(0.0, float(np.mean(sums))) if sums else None
@@ -199,12 +199,12 @@ def compute_epsilon(plan: ColumnPlan, delta: float, group: int = 1) -> float:
 
 
 def plan_discovery(
-    texts: int, numbers: int, epsilon: float, delta: float, unit: Unit = ONE_ROW
+    strings: int, numbers: int, epsilon: float, delta: float, unit: Unit = ONE_ROW
 ) -> ColumnPlan:
     """The least noise that meets the target; every column has the same part of the budget."""
 
     def plan_at(mu: float) -> ColumnPlan:
-        return _with_noise(texts, numbers, unit, mu * mu / (texts + numbers), delta)
+        return _with_noise(strings, numbers, unit, mu * mu / (strings + numbers), delta)
 
     def fits(mu: float) -> bool:
         try:
@@ -226,31 +226,31 @@ def plan_discovery(
     return plan
 
 
-def _with_noise(texts: int, numbers: int, unit: Unit, each: float, delta: float) -> ColumnPlan:
+def _with_noise(strings: int, numbers: int, unit: Unit, each: float, delta: float) -> ColumnPlan:
     """The integers for a mu^2 of each column, rounded to more noise."""
-    plan, persons = ColumnPlan(texts, numbers, unit.name), unit.of_persons
+    plan, persons = ColumnPlan(strings, numbers, unit.name), unit.of_persons
     if numbers:
         touched = numbers * LEVELS
         noise = count_noise(touched, numbers * each, persons=persons)
         plan = replace(plan, number_shift=noise.shift, number_sigma2=noise.sigma2)
-    if texts:
-        noise = count_noise(texts, texts * each, persons=False)  # a vote is one
+    if strings:
+        noise = count_noise(strings, strings * each, persons=False)  # a vote is one
         plan = replace(plan, text_shift=noise.shift, text_sigma2=noise.sigma2)
         share = _THRESHOLD_SHARE * delta
-        least = _threshold(noise.shift, noise.sigma2, texts, share, unit.group)
+        least = _threshold(noise.shift, noise.sigma2, strings, share, unit.group)
         plan = replace(plan, threshold=least)
     return plan
 
 
-def _threshold(shift: int, sigma2: int, texts: int, delta: float, group: int) -> int:
-    """The least count that may be shown: of `texts` cells of a row of each of a group, all fail.
+def _threshold(shift: int, sigma2: int, strings: int, delta: float, group: int) -> int:
+    """The least count that may be shown: of `strings` cells of a row of each of a group, all fail.
 
     Their rows may all be in one cell, so a count of a group's own is as large as the group.
     """
     unit = 1 << shift
 
     def fails(count: int) -> bool:
-        return failure_of(ThresholdEvent("categories", unit, sigma2, count, texts), group) > delta
+        return failure_of(ThresholdEvent("categories", unit, sigma2, count, strings), group) > delta
 
     low, high = 0, group * unit + math.isqrt(sigma2) + 1
     while fails(high):

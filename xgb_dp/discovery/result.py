@@ -19,7 +19,7 @@ from ..accounting import Event, Unit, make_accountant
 from ..domain.columns import format_yaml
 from ..domain.domain import from_mapping
 from ..errors import PrivacyParameterError
-from ..noisy_sums import ColumnPlan, CountTree, Texts
+from ..noisy_sums import ColumnPlan, CountTree, Strings
 from ..record.formatting import round_up, visible
 from .column_reader import DATES
 
@@ -63,7 +63,7 @@ class FoundColumn:
     cuts: tuple[float, ...] | None = None
 
 
-def found_text(released: Texts, total: float | None) -> FoundColumn:
+def found_text(released: Strings, total: float | None) -> FoundColumn:
     """A text column, from its released counts."""
     shown = sum(released.counts.values()) + released.missing
     return FoundColumn(

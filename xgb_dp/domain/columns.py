@@ -509,18 +509,18 @@ class _ColumnReader:
 
 def read_numbers(cells: Any, missing: Sequence[str]) -> Floats:
     """Numbers of a column as 32-bit floats; texts of missing cells that are numbers by value."""
-    texts = [text.strip() for text in missing]
+    strings = [text.strip() for text in missing]
     values: npt.NDArray[Any] | None = None
     with suppress(ValueError):
         column = cells.array.__arrow_array__() if is_arrow(cells) else cells
         if find_library(column) == "pyarrow" and describe_column_type(column) == "text":
-            values = _numbers_from_strings(column, texts)
+            values = _numbers_from_strings(column, strings)
         else:
             array = read_data(as_cells, cells, "number")
             if array.dtype.kind in "biuf":
                 values = array
             elif array.dtype.kind == "O":
-                values = _numbers_from_cells(array.tolist(), texts)
+                values = _numbers_from_cells(array.tolist(), strings)
     if values is None:
         raise RowDomainError(
             "a row holds something that is not a number. Numbers are written as 1234.5: decimal "
@@ -549,26 +549,26 @@ def _numbers_from_cells(cells: Sequence[Any], missing: Sequence[str]) -> npt.NDA
 _DIGITS = r"^-?[0-9]{1,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,2})?$"
 
 
-def _numbers_from_strings(texts: Any, missing: Sequence[str]) -> npt.NDArray[np.float64]:
+def _numbers_from_strings(strings: Any, missing: Sequence[str]) -> npt.NDArray[np.float64]:
     """Numbers of texts; if Arrow reads not all, those that are not in digits one by one."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if str(texts.type) == "string_view":
-        texts = texts.cast(pa.large_string())  # of views Arrow knows less
+    if str(strings.type) == "string_view":
+        strings = strings.cast(pa.large_string())  # of views Arrow knows less
     with suppress(pa.ArrowInvalid):
-        return _sound(texts.cast(pa.float64()))
+        return _sound(strings.cast(pa.float64()))
     absent, none = (
-        pc.is_in(texts, pa.array(missing, texts.type)),
-        pa.scalar(None, texts.type),
+        pc.is_in(strings, pa.array(missing, strings.type)),
+        pa.scalar(None, strings.type),
     )
     with suppress(pa.ArrowInvalid):
-        return _sound(pc.if_else(absent, none, texts).cast(pa.float64()))
-    plain = pc.and_not(pc.match_substring_regex(texts, _DIGITS), absent).fill_null(False)
-    kept = pc.if_else(plain, texts, none)
+        return _sound(pc.if_else(absent, none, strings).cast(pa.float64()))
+    plain = pc.and_not(pc.match_substring_regex(strings, _DIGITS), absent).fill_null(False)
+    kept = pc.if_else(plain, strings, none)
     values = np.array(kept.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
     others = np.flatnonzero(~plain.to_numpy(zero_copy_only=False).astype(bool))
-    values[others] = _numbers_from_cells(texts.take(pa.array(others)).to_pylist(), missing)
+    values[others] = _numbers_from_cells(strings.take(pa.array(others)).to_pylist(), missing)
     return values
 
 

@@ -28,7 +28,7 @@ _LINES_ALONE = {
     "shift_jis_2004", "shift_jisx0213", "utf-16", "utf-16-be", "utf-16-le", "utf-32", "utf-32-be",
     "utf-32-le", "utf-8", "utf-8-sig",
 }  # fmt: skip
-_TEXTS = (".csv", ".tsv", ".txt")
+_STRINGS = (".csv", ".tsv", ".txt")
 _PACKED = {".gz": "gzip", ".bz2": "bz2", ".xz": "lzma"}
 _MARK = b"\xef\xbb\xbf"  # U+FEFF
 BLOCK = 1 << 21  # bytes that are read at a time
@@ -201,7 +201,7 @@ def read_blocks(path: Path, form: Csv) -> Iterator[tuple[int, bytes]]:
     """The text of a file in UTF-8, some whole lines at a time, and the number of the first."""
     kinds = [suffix.lower() for suffix in path.suffixes]
     packed = _PACKED.get(kinds[-1]) if kinds else None
-    if not kinds or kinds[-1 if packed is None else -2 :][0] not in _TEXTS:
+    if not kinds or kinds[-1 if packed is None else -2 :][0] not in _STRINGS:
         raise PrivacyParameterError(
             f"{path.name}: rows come as .csv, .tsv or .txt, also packed (.csv.gz, .csv.bz2, "
             ".csv.xz), as .parquet, or as a folder of .parquet files."

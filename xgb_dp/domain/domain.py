@@ -186,8 +186,8 @@ class Domain:
     def declare(self, params: dict[str, Any]) -> None:
         """Add what is declared to parameters, which go before it."""
         declared = self.parameters()
-        look, other = (read_one(given, "dp_discovered") for given in (declared, params))
-        if look is not None and other is not None and look != other:
+        discovery, other = (read_one(given, "dp_discovered") for given in (declared, params))
+        if discovery is not None and other is not None and discovery != other:
             raise PrivacyParameterError(
                 "`schema` and `dp_discovered` are of two looks at the columns, and a ledger counts "
                 "one of them. Look at all columns at once, or pass one of the looks."

@@ -55,7 +55,7 @@ def read_batches(
     """
     if is_parquet(path):
         return _typed(path, wanted)
-    return _texts(path, wanted, form or Csv(), numbers, missing)
+    return _strings(path, wanted, form or Csv(), numbers, missing)
 
 
 def read_cells(path: Path, wanted: Sequence[str], *how: Any) -> pa.Table:
@@ -73,7 +73,7 @@ def join_batches(path: Path, pieces: list[pa.RecordBatch]) -> pa.Table:
     )
 
 
-def _texts(
+def _strings(
     path: Path, wanted: Sequence[str], form: Csv, numbers: Collection[str], missing: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
     blocks = read_blocks(path, form)
@@ -143,17 +143,17 @@ def _is_plain(block: bytes, separator: str) -> bool:
     return bool(closed and borders[text[first - 1]].all() and borders[text[last + 1]].all())
 
 
-def _unmarked(texts: pa.Array, form: Csv, missing: Sequence[str]) -> pa.Array:
+def _unmarked(strings: pa.Array, form: Csv, missing: Sequence[str]) -> pa.Array:
     """Numbers with the usual decimal point; what is none in this form becomes no number at all."""
     digits, point, between = "[0-9]", re.escape(form.decimal), re.escape(form.thousands)
     grouped = f"{digits}{{1,3}}({between}{digits}{{3}})+|" if form.thousands else ""
     number = rf"^\s*[+-]?({grouped}{digits}*)({point}{digits}*)?([eE][+-]?{digits}+)?\s*$"
-    plain = pc.replace_substring(texts, form.thousands, "") if form.thousands else texts
+    plain = pc.replace_substring(strings, form.thousands, "") if form.thousands else strings
     plain = pc.replace_substring(plain, form.decimal, ".")
-    known = pc.is_in(pc.utf8_trim_whitespace(texts), pa.array([*missing, ""], texts.type))
-    other = pc.or_(known, pc.invert(pc.match_substring_regex(texts, digits)))
-    kept = pc.if_else(other, texts, pc.binary_join_element_wise("?", texts, ""))
-    return pc.if_else(pc.and_not(pc.match_substring_regex(texts, number), other), plain, kept)
+    known = pc.is_in(pc.utf8_trim_whitespace(strings), pa.array([*missing, ""], strings.type))
+    other = pc.or_(known, pc.invert(pc.match_substring_regex(strings, digits)))
+    kept = pc.if_else(other, strings, pc.binary_join_element_wise("?", strings, ""))
+    return pc.if_else(pc.and_not(pc.match_substring_regex(strings, number), other), plain, kept)
 
 
 def typed_header(path: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""The package that the name ``xgboost`` means in this process; see ``cmake/door``."""
+"""The package that the name ``xgboost`` means in this process; see ``cmake/import_redirect``."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from typing import Any
 from .native import is_dp_build, is_seen, stock_hint
 
 
-def _door() -> Any:
+def _redirect() -> Any:
     """The installed module, or None where xgb_dp was copied and not installed."""
     try:
-        import _xgb_dp_door
+        import _xgb_dp_import_redirect
     except ImportError:
         return None
-    return _xgb_dp_door
+    return _xgb_dp_import_redirect
 
 
-def take_door() -> None:
+def use_private_build() -> None:
     """Let ``import xgboost`` give the private build from now on, also beside a stock package."""
-    door = _door()
-    if door is not None:
-        door.take()
+    redirect = _redirect()
+    if redirect is not None:
+        redirect.take()
 
 
 def stock_origin() -> str | None:
     """Where a stock package of the name lies that this process would see without us; or None."""
-    door = _door()
-    return None if door is None else door.stock_origin()
+    redirect = _redirect()
+    return None if redirect is None else redirect.stock_origin()
 
 
 def warn_if_stock() -> None:

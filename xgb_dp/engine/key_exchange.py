@@ -44,7 +44,7 @@ def load_party(key_file: str | os.PathLike[str], parties_file: str | os.PathLike
         from cryptography.hazmat.primitives.serialization import load_ssh_private_key
     except ImportError:
         raise PrivacyParameterError(
-            "`dp_secure_sum` needs the package `cryptography` on every worker: "
+            "`dp_secure_aggregation` needs the package `cryptography` on every worker: "
             "pip install 'xgb-dp[federated]'."
         ) from None
     path = Path(key_file)

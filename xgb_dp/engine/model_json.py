@@ -176,9 +176,9 @@ def _check_categories(stored: dict[str, Any]) -> None:
     if len(ends) != len(columns) + 1 or not _ascends(ends, len(order)):
         raise ValueError("its categories are not those of its features")
     for column, (first, end) in zip(columns, pairwise(ends), strict=True):
-        texts = column.get("offsets")  # of names; numbers have none
-        count = len(column["values"]) if texts is None else max(len(texts) - 1, 0)
-        if texts and not _ascends(texts, len(column["values"])):
+        strings = column.get("offsets")  # of names; numbers have none
+        count = len(column["values"]) if strings is None else max(len(strings) - 1, 0)
+        if strings and not _ascends(strings, len(column["values"])):
             raise ValueError("a name of a category has no end")
         if count != end - first or sorted(order[first:end]) != list(range(count)):
             raise ValueError("its categories are in no order")

@@ -236,7 +236,7 @@ class SavedModel(ModelJson):
         listed = map(_categories, model.get("cats", {}).get("enc", []))
         return {i: categories for i, categories in enumerate(listed) if categories}
 
-    def texts_without_trees(self) -> dict[str, str]:
+    def strings_without_trees(self) -> dict[str, str]:
         """All that predictions depend on besides the trees, by name.
 
         A slice of a model has the same, or no categories.

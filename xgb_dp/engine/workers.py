@@ -42,7 +42,7 @@ def this_worker() -> tuple[int, int]:
     return (0, 1) if collective is None else (collective.get_rank(), collective.get_world_size())
 
 
-def _broadcast(data: bytes, root: int) -> bytes:
+def _collective_broadcast(data: bytes, root: int) -> bytes:
     """What one worker sends to all others, as bytes."""
     from xgboost.core import _LIB, _check_call
 
@@ -60,10 +60,10 @@ def _broadcast(data: bytes, root: int) -> bytes:
     return buffer.raw
 
 
-def _say(value: Any, root: int) -> Any:
+def _echo(value: Any, root: int) -> Any:
     """What one worker says to all others, as JSON; `value` is not read on the others."""
     mine = this_worker()[0] == root
-    said = _broadcast(json.dumps(value).encode() if mine else b"", root)
+    said = _collective_broadcast(json.dumps(value).encode() if mine else b"", root)
     try:
         return json.loads(said)
     except (ValueError, RecursionError):
@@ -78,17 +78,17 @@ def no_message() -> PrivacyRefusal:
     )
 
 
-def tell_all(text: str) -> list[str]:
+def all_gather(text: str) -> list[str]:
     """A text of every worker, by rank. It travels in the clear, and is public."""
     if _collective() is None:
         return [text]
     _, world = this_worker()
-    return [str(_say(text, root)) for root in range(world)]
+    return [str(_echo(text, root)) for root in range(world)]
 
 
-def told_by(root: int, mine: bytes) -> bytes:
+def broadcast(root: int, mine: bytes) -> bytes:
     """What one worker tells all others."""
-    return mine if _collective() is None else _broadcast(mine, root)
+    return mine if _collective() is None else _collective_broadcast(mine, root)
 
 
 def first_of_all(mine: Any) -> Any:
@@ -99,7 +99,7 @@ def first_of_all(mine: Any) -> Any:
     rank, world = this_worker()
     candidate = np.array([world if mine is None else rank], dtype=np.int64)
     root = int(collective.allreduce(candidate, collective.Op.MIN)[0])
-    return None if root == world else _say(mine, root)
+    return None if root == world else _echo(mine, root)
 
 
 def check_together(check: Callable[[], T]) -> T:
@@ -133,7 +133,7 @@ def check_agreement(text: str) -> None:
     collective = _collective()
     if collective is None:
         return
-    differs = _say(text, 0) != text
+    differs = _echo(text, 0) != text
     some_differ = collective.allreduce(np.array([differs], dtype=np.int32), collective.Op.MAX)
     if some_differ[0] or differs:  # whatever somebody on the network says of it
         raise PrivacyParameterError(

@@ -484,18 +484,18 @@ _SHARE = 0.05  # of the squared norm of a row
 class SharesBeyond:
     """The shares of the rows beyond each bound, and what they say of the figures."""
 
-    texts: Mapping[str, str] = field(default_factory=dict)
+    strings: Mapping[str, str] = field(default_factory=dict)
     shares: Mapping[str, Figure] = field(default_factory=dict)
 
     def figures(self, clipped: Mapping[str, Figure]) -> dict[str, Figure]:
         """Figures of clipped numbers under names that say so, and the shares beyond the bounds."""
-        before = "clipped " if self.texts else ""
+        before = "clipped " if self.strings else ""
         names = {f"{before}{name}": figure for name, figure in clipped.items()}
         return names | {f"{name} beyond": figure for name, figure in self.shares.items()}
 
     def statement(self, whom: str) -> str:
         """What the clipped figures are about, and how much lies beyond; empty without bounds."""
-        if not self.texts:
+        if not self.strings:
             return ""
         head = (
             'A figure named "clipped" is of clipped numbers. Its interval covers the clipped '
@@ -504,7 +504,7 @@ class SharesBeyond:
         )
         said = [
             f"{text}: about {share.value:.2%} ({share.low:.2%} to {share.high:.2%}) of the {whom}."
-            for text, share in zip(self.texts.values(), self.shares.values(), strict=True)
+            for text, share in zip(self.strings.values(), self.shares.values(), strict=True)
         ]
         return " ".join([head, *said])
 
@@ -513,15 +513,15 @@ class SharesBeyond:
 class Limits:
     """The bounds of one kind of model; public."""
 
-    texts: Mapping[str, str] = field(default_factory=dict)  # by what is clipped, in the plural
+    strings: Mapping[str, str] = field(default_factory=dict)  # by what is clipped, in the plural
 
     @property
     def rest(self) -> float:
         """Share of the squared norm of a row that is left for the other sums."""
-        return 1.0 - _SHARE if self.texts else 1.0
+        return 1.0 - _SHARE if self.strings else 1.0
 
     def _weight(self, share: float) -> int:
-        return round(FINE_UNIT * math.sqrt(share * _SHARE / len(self.texts)))
+        return round(FINE_UNIT * math.sqrt(share * _SHARE / len(self.strings)))
 
     def matrices(self, share: float) -> list[Ints]:
         """The block: a row is in one of 2^k cells, by the bounds that it lies beyond.
@@ -530,17 +530,17 @@ class Limits:
         weight off if not. Halved with the number of rows, which has little noise, the sum has half
         of the noise of a plain count.
         """
-        if not self.texts:
+        if not self.strings:
             return []
-        bits = np.arange(len(self.texts))[:, np.newaxis]
-        beyond = np.arange(1 << len(self.texts)) >> bits & 1
+        bits = np.arange(len(self.strings))[:, np.newaxis]
+        beyond = np.arange(1 << len(self.strings)) >> bits & 1
         return [self._weight(share) * (2 * beyond - 1)]
 
     def cells(self, beyond: Mapping[str, npt.NDArray[np.bool_]]) -> list[Ints]:
         """The cell of each row, by which of its numbers lie beyond their bounds."""
-        if not self.texts:
+        if not self.strings:
             return []
-        flags = (beyond[name].astype(np.int64) << place for place, name in enumerate(self.texts))
+        flags = (beyond[name].astype(np.int64) << place for place, name in enumerate(self.strings))
         return [np.asarray(sum(flags), dtype=np.int64)]
 
     def read(
@@ -562,13 +562,13 @@ class Limits:
         """
         shares: dict[str, Figure] = {}
         total, around = rows
-        for name, value in zip(self.texts, sums[0] if self.texts else (), strict=True):
+        for name, value in zip(self.strings, sums[0] if self.strings else (), strict=True):
             weight = self._weight(share)
             variance = 0.25 * ((noise / weight) ** 2 + around)
             covariance = np.array([[variance, 0.5 * around], [0.5 * around, around]])
             part = 0.5 * (float(value) / weight + total)
             shares[name] = Figure.share(part, total, covariance, level)
-        return SharesBeyond(self.texts, shares)
+        return SharesBeyond(self.strings, shares)
 
 
 def outside(values: Floats, low: float, high: float) -> npt.NDArray[np.bool_]:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from ..accounting import PERSON
-from ..budget.budget import Budget, book_and_draw, check_single_process, choose_unit
+from ..budget.budget import Budget, check_single_process, choose_unit, claim_and_draw
 from ..data.ids import encode_persons, read_id_column
 from ..data.matrices import find_part
 from ..engine import native
@@ -122,7 +122,7 @@ def evaluate(
         native.lib()
         draw = partial(release, layout, events, cells, persons, plan.aimed, later)
         with progress("evaluate: count"), one_thread():
-            released, entry = book_and_draw(
+            released, entry = claim_and_draw(
                 draw, events, budget, note, delta=target[1], unit=unit, part=part
             )
         trainings = [t for m in models if m.record is not None for t in m.record.trainings]
@@ -135,7 +135,7 @@ def evaluate(
             model_private=all(m.private for m in models),
             entry=entry,
             for_persons=for_persons,
-            looked=any(t.evaluations for t in trainings),
+            discovered=any(t.evaluations for t in trainings),
         )
         with progress("evaluate: figures"), one_thread():
             return plan.report(released, cost, level, models[0])

@@ -217,8 +217,8 @@ class Means:
         share = self.points / self.points[-1]
         whole = np.vstack([np.kron(rows, one), np.kron(sums, share)])
         # Up or down by public coins, so that many small labels are not all rounded one way.
-        coins = np.random.default_rng(4).random(whole.shape)
-        return np.floor(whole + np.where(whole == 0.0, 0.0, coins)).astype(np.int64)
+        assignments = np.random.default_rng(4).random(whole.shape)
+        return np.floor(whole + np.where(whole == 0.0, 0.0, assignments)).astype(np.int64)
 
     def order_cells(self, predictions: Floats, labels: Floats) -> Ints:
         """The cell of each row by its prediction and label."""
@@ -702,7 +702,7 @@ class Regression(ModelKind):
         moments, weights = self._moments, moment_weights(self._moments, self._part)
         width = None if self.target is None else self.target[1] - self.target[0]
         clipped = width is None or self.bound < width or self.narrowed
-        sums, beyond = (sums[:-1], sums[-1:]) if self.limits.texts else (sums, [])
+        sums, beyond = (sums[:-1], sums[-1:]) if self.limits.strings else (sums, [])
         released = [sums[0], *(sums[2:4] if self.target is not None and not self.levels else ())]
         totals = Moments.read(moments, np.concatenate(released), noise, weights, level)
         rows = float(totals.totals[0]), float(totals.noise[0, 0])
@@ -756,20 +756,20 @@ def _limits(
     narrowed: bool,
 ) -> Limits:
     """What is clipped of a row; nothing where the objective has no other labels or errors."""
-    texts: dict[str, str] = {}
+    strings: dict[str, str] = {}
     known = OBJECTIVES[model.objective]
     every = target is not None and target[0] <= known.lowest and known.highest <= target[1]
     if target is not None and not every and not model.levels:
-        texts["labels"] = f"Labels below {target[0]:g} and above {target[1]:g} count as these"
-        texts["labels"] += _NARROWED if narrowed else ""
+        strings["labels"] = f"Labels below {target[0]:g} and above {target[1]:g} count as these"
+        strings["labels"] += _NARROWED if narrowed else ""
     if not every or bound < known.highest - known.lowest:
-        texts["errors"] = f"Errors beyond -{bound:g} and {bound:g} count as these"
+        strings["errors"] = f"Errors beyond -{bound:g} and {bound:g} count as these"
     if means is not None:
-        texts["deviances"] = (
+        strings["deviances"] = (
             f"Predictions below {math.exp(means.low):g} and above {math.exp(means.high):g} count "
             f"as these in their order, and deviances above {means.most:g} count as that"
         )
-    return Limits(texts)
+    return Limits(strings)
 
 
 def label_bounds(objective: str, target: tuple[float, float] | None) -> tuple[float, float]:

@@ -38,7 +38,7 @@ from .figures import Figure, as_json
 # Deviations of a number of rows that make a group visible: few rows are counted too high, since no
 # cell counts less than none.
 _SEEN = 5.0
-_LOOKED = (
+_DISCOVERED = (
     " Only the look at the columns before the training has read all rows, and adds up with either."
 )
 
@@ -62,7 +62,7 @@ class Cost:
     model_private: bool  # whether the model has the ledger of a private training
     entry: str | None = None  # in a budget; None where it was not booked
     for_persons: bool = False  # whether a model was trained for persons
-    looked: bool = False  # whether a look at the columns of all rows was before the training
+    discovered: bool = False  # whether a look at the columns of all rows was before the training
 
     def statement(self) -> str:
         """The guarantee in prose."""
@@ -82,7 +82,7 @@ class Cost:
             return text + (
                 "The rows were held out at random, and no part of the model was trained on "
                 f"them: a {self.unit.name} pays for the model or for the figures, never for both."
-                f"{_LOOKED if self.looked else ''}"
+                f"{_DISCOVERED if self.discovered else ''}"
             )
         return text + (
             "The rows may have trained the model (they are not known to be the hold-out of an "

@@ -23,7 +23,7 @@ from ..errors import PrivacyParameterError, PrivacyRefusal, spelling, spelt
 from ..noisy_sums import Ints
 from ..parameters.parse import parse_number
 
-_COIN_BITS = 32
+_ASSIGNMENT_BITS = 32
 """A coin is a whole number of so many bits, compared with the share of the second part."""
 
 
@@ -133,7 +133,7 @@ def halves(
     data: Any, share: float, codes: npt.NDArray[np.uint32] | None
 ) -> tuple[tuple[Ints, Any], tuple[Ints, Any]]:
     """Divide rows at random, without a note of who is where."""
-    num = min(max(1, round(share * 2**_COIN_BITS)), 2**_COIN_BITS - 1)
+    num = min(max(1, round(share * 2**_ASSIGNMENT_BITS)), 2**_ASSIGNMENT_BITS - 1)
     kept, apart = split_rows(_rows(data), num, codes)
     return (kept, _taken(data, kept)), (apart, _taken(data, apart))
 

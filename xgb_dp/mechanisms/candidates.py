@@ -10,7 +10,7 @@ from ..accounting.events import GaussianEvent, LaplaceEvent, PlainEvent
 from ..accounting.sensitivity import RowBound, candidate_cells, candidates_sens2
 from ..errors import PrivacyRefusal
 from ..parameters.parameter import PUBLIC, SPENDS, Config, Parameter, Rule, Table
-from ..parameters.parse import OneOf, Whole
+from ..parameters.parse import Integer, OneOf
 from . import column_sums
 from .mechanism import (
     EXACT_BITS,
@@ -26,7 +26,7 @@ from .mechanism import (
 
 def _rounds(name: str, value: Any, s: Config) -> int:
     """Number of rounds that release candidates, at most the number of rounds."""
-    return min(Whole(1, 1 << 20)(name, value), s.rounds)
+    return min(Integer(1, 1 << 20)(name, value), s.rounds)
 
 
 def _default_rounds(s: Config) -> int:
@@ -66,10 +66,10 @@ _PARAMETERS = (
     Parameter("dp_candidate_noise", "the noise of the counts of candidates",
               OneOf(("gaussian", "laplace")), "gaussian", SPENDS, "candidates", Table.PUBLISHED),
     Parameter("dp_candidate_cells", "the number of cells of the public grid under noisy histograms",
-              Whole(2, 65536), _cells, PUBLIC, "candidates", Table.PUBLISHED, unit="cells",
+              Integer(2, 65536), _cells, PUBLIC, "candidates", Table.PUBLISHED, unit="cells",
               shown="'histogram' 256; 'adaptive' max_bin"),
     Parameter("dp_candidate_levels", "the number of levels of the tree of counts from which "
-              "candidates are read", Whole(2, 17), 17, PUBLIC, "candidates", Table.DEFAULT,
+              "candidates are read", Integer(2, 17), 17, PUBLIC, "candidates", Table.DEFAULT,
               unit="levels", plan="candidates.levels"),
 )
 _RULES = (

@@ -26,7 +26,7 @@ def _reads_all_rows(s: Config) -> bool:
         or s["dp_leaf_noise"] == "output"
         or s["subsample"] < 1.0
         or s["num_parallel_tree"] > 1
-        or s["dp_secure_sum"]
+        or s["dp_secure_aggregation"]
     )
 
 
@@ -53,8 +53,8 @@ _PARAMETERS = (
               "tree by it, twice",
               Flag(), _pays, SPENDS, "leaves", Table.DEFAULT,
               values="bool; regression with sums of all rows", shown="False; regression with "
-              "dp_epsilon / dp_group >= 0.25 (counts and amounts: >= 1), dp_preset='default' and "
-              "without dp_budget_shares True",
+              "dp_epsilon / dp_group_size >= 0.25 (counts and amounts: >= 1), "
+              "dp_preset='default' and without dp_budget_shares True",
               plan="correction.on"),
 )
 _RULES = (
@@ -64,7 +64,7 @@ _RULES = (
          "`dp_mean_correction` is for squared error, counts and amounts of one target, whose "
          "rounds read all rows, with one tree a round and Gaussian noise. Leave it out with "
          "{`dp_accountant`}='pure', dp_leaf_noise='output', dp_ensemble, subsample, "
-         "num_parallel_tree or dp_secure_sum."),
+         "num_parallel_tree or dp_secure_aggregation."),
 )
 # fmt: on
 

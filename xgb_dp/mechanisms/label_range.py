@@ -28,7 +28,7 @@ def _may_be_released(s: Config) -> bool:
     Workers that mask their sums agree on the range of labels beforehand.
     """
     known = s.target is not None and s.objective.has_unit
-    return known and s.may_draw_gaussian and not s["dp_secure_sum"]
+    return known and s.may_draw_gaussian and not s["dp_secure_aggregation"]
 
 
 def _pays(s: Config) -> str:
@@ -41,7 +41,7 @@ def _pays(s: Config) -> str:
 def _may_count_weights(s: Config) -> bool:
     """Whether a weight bound above 1 scales gradients, and noise is Gaussian."""
     bounded = (s["dp_max_weight"] or 1.0) > 1.0 and s["dp_objective"] is None
-    return bounded and s.may_draw_gaussian and not s["dp_secure_sum"]
+    return bounded and s.may_draw_gaussian and not s["dp_secure_aggregation"]
 
 
 def _weights_pay(s: Config) -> str:
@@ -73,12 +73,12 @@ _RULES = (
          lambda s: s["dp_target_unit"] == "released" and not _may_be_released(s),
          "`dp_target_unit`='released' is for a regression of one target whose range is declared, "
          "with Gaussian noise: not for {objective} with several targets, an own objective, classes "
-         "or shares, nor for {`dp_accountant`}='pure' or dp_secure_sum. Leave it out."),
+         "or shares, nor for {`dp_accountant`}='pure' or dp_secure_aggregation. Leave it out."),
     Rule("a unit is released of bounded weights",
          lambda s: s["dp_weight_unit"] == "released" and not _may_count_weights(s),
          "`dp_weight_unit`='released' is for weights with a {`dp_max_weight`} above 1 and Gaussian "
          "noise: not for an own objective, nor for {`dp_accountant`}='pure' or "
-         "dp_secure_sum. Leave it out."),
+         "dp_secure_aggregation. Leave it out."),
 )
 # fmt: on
 

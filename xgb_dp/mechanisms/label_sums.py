@@ -166,8 +166,8 @@ class LabelSums(Mechanism):
             request["lower"], request["upper"] = zip(*s.targets, strict=True)
         if s.exposures is not None:
             request["exposure_lower"], request["exposure_upper"] = s.exposures
-        if s["dp_n_public"] is not None and kind not in ("multiclass", "cells"):
-            request["n_public"] = s["dp_n_public"]
+        if s["dp_public_num_rows"] is not None and kind not in ("multiclass", "cells"):
+            request["public_num_rows"] = s["dp_public_num_rows"]
         if presence:
             request["columns"] = s.schema.width
         return {"before": {"intercept": request}}

@@ -39,10 +39,10 @@ _PARAMETERS = (
     Parameter("dp_geometric_clip", "clips the values of round t to (1 - eta)^t gradient bounds",
               Flag(), False, PUBLIC, "leaves", Table.PUBLISHED,
               values="bool; with dp_leaf_noise='output'", plan="leaf.geometric_clip"),
-    Parameter("dp_eta_start", "the learning rate of the first round, as a share of eta. It rises "
+    Parameter("dp_eta_warmup", "the learning rate of the first round, as a share of eta. It rises "
               "to eta by equal steps from round to round", Number(1e-3, 1), 1.0, FREE, "leaves",
               Table.DEFAULT, unit="share of eta", shown="1; open rounds of quantiles: follows the "
-              "rows, unless eta is given", plan="leaf.eta_start"),
+              "rows, unless eta is given", plan="leaf.eta_warmup"),
     Parameter("dp_shrinkage", "shrinks leaves whose signal is smaller than their noise and the "
               "chance of the rows", _shrinkage, _has_sums, FREE, "leaves", Table.DEFAULT,
               values="bool", shown="True; False with dp_leaf_noise='output', which releases no "
@@ -100,8 +100,8 @@ _RULES = (
          lambda s: s["dp_geometric_clip"] and s["dp_leaf_noise"] != "output",
          "`dp_geometric_clip` has an effect with dp_leaf_noise='output' only. Leave it out."),
     Rule("one learning rate of a geometric clip",
-         lambda s: s["dp_geometric_clip"] and s["dp_eta_start"] < 1.0,
-         "`dp_geometric_clip` follows one learning rate of all rounds. Leave `dp_eta_start` out."),
+         lambda s: s["dp_geometric_clip"] and s["dp_eta_warmup"] < 1.0,
+         "`dp_geometric_clip` follows one learning rate of all rounds. Leave `dp_eta_warmup` out."),
     Rule("alpha in the unit of leaves",
          lambda s: s["alpha"] > _LARGEST_ALPHA * s.scale,
          "`alpha` must be at most 1e12 times half the width of dp_target_bounds; got {alpha}."),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..parameters.parameter import SPENDS, Config, Parameter, Rule, Table
-from ..parameters.parse import Number, Whole
+from ..parameters.parse import Integer, Number
 
 SAMPLE_BITS = 32
 
@@ -22,7 +22,7 @@ PARAMETERS = (
               "privacy is amplified", _subsample, 1.0, SPENDS, "sampling", Table.PUBLISHED,
               unit="probability", values="0 < value <= 1"),
     Parameter("dp_ensemble", "how many rounds form one ensemble. They read disjoint random parts "
-              "of the rows, so together they cost one round", Whole(1, 1 << 16), 1,
+              "of the rows, so together they cost one round", Integer(1, 1 << 16), 1,
               SPENDS, "accounting", Table.PUBLISHED, unit="rounds",
               shown="1: every round reads all rows", plan="ensemble"),
 )

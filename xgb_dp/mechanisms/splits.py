@@ -11,7 +11,7 @@ from ..accounting.events import ExponentialEvent, PlainEvent
 from ..accounting.sensitivity import MAX_RANGE, RowBound, range_int
 from ..errors import BudgetError, LedgerError, PrivacyRefusal
 from ..parameters.parameter import FREE, PUBLIC, SPENDS, Config, Parameter, Rule, Table
-from ..parameters.parse import Flag, Number, OneOf, Whole
+from ..parameters.parse import Flag, Integer, Number, OneOf
 from .mechanism import DrawBudget, Mechanism, Noise
 
 SPLITS = ("exponential", "random", "partial", "histogram")
@@ -81,7 +81,8 @@ _PARAMETERS = (
     Parameter("dp_tree_shape", "whether a split is chosen for each node, for each level, or both "
               "in turn", OneOf(("alternate", "per_node", "oblivious")), of_trees("dp_tree_shape"),
               PUBLIC, "exponential-mechanism", Table.DEFAULT, shown="open rounds: follows the "
-              "rows; else 'alternate', classification with dp_epsilon / dp_group >= 1 'oblivious'",
+              "rows; else 'alternate', classification with dp_epsilon / dp_group_size >= 1 "
+              "'oblivious'",
               plan="shape"),
     Parameter("dp_class_trees", "how trees of several classes or targets are split: one choice for "
               "all trees of a round, by the norm over the classes, or one choice for each tree",
@@ -90,12 +91,12 @@ _PARAMETERS = (
               "dp_gradient_clip='prediction' 'joint'; else, and in other presets, 'per_class'",
               plan="class_trees"),
     Parameter("dp_split_levels", "how many levels of a tree one selection fills. It picks a "
-              "feature and a partition of its values into 2^levels parts", Whole(1, 4),
+              "feature and a partition of its values into 2^levels parts", Integer(1, 4),
               lambda s: 2 if _complete(s) else 1, SPENDS, "exponential-mechanism", Table.DEFAULT,
               unit="levels", shown="2; 1 with dp_no_split or another dp_split",
               plan="split_levels"),
     Parameter("dp_split_candidates", "how many random partitions of each feature such a selection "
-              "compares", Whole(1, 4096), 16, PUBLIC, "exponential-mechanism", Table.DEFAULT,
+              "compares", Integer(1, 4096), 16, PUBLIC, "exponential-mechanism", Table.DEFAULT,
               unit="candidates", plan="split_candidates"),
     Parameter("dp_split_prior", "how much the released gains of earlier trees count in the choice "
               "of features", Number(0, 0.999),
@@ -240,5 +241,6 @@ def finest_grid(score: str, bound: RowBound, tau: float, **places: Any) -> int:
         if range_int(score, bound, bits, tau, **places) < MAX_RANGE:
             return bits
     raise BudgetError(
-        "`dp_score_clip` or `dp_rows_per_person` is too large for this gradient bound. Lower it."
+        "`dp_score_clip` or `dp_max_rows_per_person` is too large for this gradient bound. Lower "
+        "it."
     )

@@ -119,7 +119,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Whole:
+class Integer:
     """Reads an integer from `low` to `high`."""
 
     low: int
@@ -151,7 +151,7 @@ def parse_target(epsilon: Any, delta: Any) -> tuple[float, float]:
 
 def parse_int(name: str, value: Any, low: int, high: int) -> int:
     """Read an integer in [low, high]; errors name the parameter."""
-    return Whole(low, high)(name, value)
+    return Integer(low, high)(name, value)
 
 
 def parse_range(name: str, value: Any) -> tuple[float, float]:

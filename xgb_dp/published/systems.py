@@ -27,8 +27,8 @@ _DEFAULT = Preset(
         "private quantile trees, L1 score, oblivious and per-node trees in turn, Newton leaves "
         "with the clip by prediction and empirical-Bayes shrinkage, exact accounting; one choice "
         "of splits for the trees of all classes",
-        "classification with dp_epsilon / dp_group >= 1: 256 bins and oblivious trees of depth 6, "
-        "unless max_depth or another parameter of the trees is given",
+        "classification with dp_epsilon / dp_group_size >= 1: 256 bins and oblivious trees of "
+        "depth 6, unless max_depth or another parameter of the trees is given",
     ),
     (),
 )
@@ -58,10 +58,10 @@ def describe(name: str) -> str:
     lines = [f"{preset.name}: {preset.system}. Source: {preset.source}."]
     lines += ["Parameters (for 100 rounds and 10 columns where they depend on that):"]
     lines += [f"  {key} = {value!r}" for key, value in shown.items()]
-    for title, texts in (
+    for title, strings in (
         ("Needs", preset.needs),
         ("As published", preset.follows),
         ("Different", preset.differs),
     ):
-        lines += [f"{title}:", *(f"  - {text}" for text in texts)] if texts else []
+        lines += [f"{title}:", *(f"  - {text}" for text in strings)] if strings else []
     return "\n".join(lines)

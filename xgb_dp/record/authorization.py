@@ -66,7 +66,7 @@ class PolicyRules(Protocol):
         """Violations of the policy in a ledger."""
 
 
-_ask_policy: list[Callable[[], PolicyRules | None]] = []  # of this process, once it was imported
+_check_policy: list[Callable[[], PolicyRules | None]] = []  # of this process, once it was imported
 
 
 def policy_in_force() -> PolicyRules | None:
@@ -75,11 +75,11 @@ def policy_in_force() -> PolicyRules | None:
     Its module is imported where the environment names a policy. Without that module the import
     fails, and nothing is released. Once imported, it is asked whatever becomes of the environment.
     """
-    if not _ask_policy:
+    if not _check_policy:
         if POLICY not in os.environ and _POLICY_MODULE not in sys.modules:
             return None
-        _ask_policy.append(resolve_name(f"{_POLICY_MODULE}:in_force"))
-    return _ask_policy[0]()
+        _check_policy.append(resolve_name(f"{_POLICY_MODULE}:in_force"))
+    return _check_policy[0]()
 
 
 def read_policy(path: str | os.PathLike[str]) -> PolicyRules:

@@ -43,7 +43,7 @@ class RecordedPlans:
     def events(self) -> list[Event]:
         """The charged events of the training, from a new calibration."""
         s = self.settings[self.taken or 0]
-        target = s.epsilon, s.delta, s["dp_accountant"], s["dp_group"]
+        target = s.epsilon, s.delta, s["dp_accountant"], s["dp_group_size"]
         if self.taken is None:
             return list(calibrate(self.mechanisms[0], shares_of(s), *target).events)
         shares = [shares_of(one, counts=True) for one in self.settings]
@@ -82,11 +82,11 @@ def settings_of_record(
         "dp_delta": target[1],
         "objective": public["objective"],
         "dp_privacy_id": None if unit is None else public.get("unit_column") or True,
-        "dp_rows_per_person": public.get("rows_per_person"),
+        "dp_max_rows_per_person": public.get("max_rows_per_person"),
         "dp_max_weight": public.get("max_weight"),
         "dp_weight_unit": recorded.get("weight_unit", "declared"),
         "dp_exposure_bounds": public.get("exposure_bounds"),
-        "dp_n_public": public.get("n_public"),
+        "dp_public_num_rows": public.get("public_num_rows"),
         "dp_target_bounds": _ranges(public.get("target_bounds")),
         "dp_classes": public.get("classes"),
         "base_score": None if isinstance(score, str) else score,

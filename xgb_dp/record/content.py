@@ -46,9 +46,9 @@ _TOKEN = re.compile(
 _OF_EVALS = {"best_iteration", "best_score"}  # computed from evaluation sets, which were public
 _SCIKIT_LEARN = {json.dumps({"_estimator_type": kind}) for kind in ("classifier", "regressor")}
 _PUBLIC = {
-    "objective", "unit", "unit_column", "rows_per_person", "columns", "private_candidates",
+    "objective", "unit", "unit_column", "max_rows_per_person", "columns", "private_candidates",
     "public_cuts", "public_grids", "categories", "feature_weights", "classes", "target_bounds",
-    "exposure_bounds", "n_public", "max_weight", "own_objective", "base_score", "evals",
+    "exposure_bounds", "public_num_rows", "max_weight", "own_objective", "base_score", "evals",
     "public_data", "masked_sums", "hyperparameters", "part", "plan_choice", "target_seen",
     "preprocessing", "evaluations", POLICY_KEY,
 }  # fmt: skip
@@ -183,10 +183,10 @@ def check_bound(booster: Any, ledger: Ledger) -> None:
 
 def content_of(model: SavedModel) -> dict[str, str]:
     """SHA-256 of the parts of a model besides its trees, by name."""
-    texts = {name: str(text) for name, text in model.attributes.items() if name in BOUND}
-    texts |= model.texts_without_trees()
+    strings = {name: str(text) for name, text in model.attributes.items() if name in BOUND}
+    strings |= model.strings_without_trees()
     return {
-        name: hashlib.sha256(unescaped(text).encode()).hexdigest() for name, text in texts.items()
+        name: hashlib.sha256(unescaped(text).encode()).hexdigest() for name, text in strings.items()
     }
 
 

@@ -30,12 +30,12 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 _START = {"digest", "rounds", "trees"}
 _RELEASED = "released"
 
-_MEND = "What the model has cost is not known. Take a sound copy of the model, or train it again."
+_FIX = "What the model has cost is not known. Take a sound copy of the model, or train it again."
 
 
 def damaged(what: str) -> LedgerError:
     """The error for a ledger that is not fully understood."""
-    return LedgerError(f"The privacy ledger is damaged or incomplete: {what}. {_MEND}")
+    return LedgerError(f"The privacy ledger is damaged or incomplete: {what}. {_FIX}")
 
 
 def check_fields(data: Any, what: str, needed: Set[str], optional: Set[str] = frozenset()) -> None:
@@ -161,7 +161,7 @@ def _read_events(data: Any) -> tuple[Event, ...]:
     try:
         events = tuple(event_from_json(e) for e in data)
     except LedgerError as error:
-        raise LedgerError(f"{error} {_MEND}") from None
+        raise LedgerError(f"{error} {_FIX}") from None
     if not all(name.isprintable() for name in release_counts(events)):
         raise damaged("an event does not name its release")
     return events
@@ -200,14 +200,14 @@ def _is_public(data: Any) -> bool:
         return False
     masked = data.get("masked_sums")
     steps, evaluations = data.get("preprocessing", []), data.get("evaluations", [])
-    n_public = data.get("n_public", 1)
+    public_num_rows = data.get("public_num_rows", 1)
     return (
         is_count(settings["rounds"])
         and is_count(settings["num_parallel_tree"] or None)
         and _are_shares(settings["budget_shares"])
-        and _is_number(data.get("rows_per_person", 1), 1)
-        and type(n_public) is int
-        and n_public >= 1
+        and _is_number(data.get("max_rows_per_person", 1), 1)
+        and type(public_num_rows) is int
+        and public_num_rows >= 1
         and isinstance(steps, list)
         and all(isinstance(name, str) for name in steps)
         and (masked is None or _is_masked(masked))

@@ -227,11 +227,11 @@ def registry_entry(
         ['name', 'data', 'intended_use']
     """
     report = _private_report(model)
-    texts = {"name": name, "data": data, "intended_use": intended_use, "contact": contact}
+    strings = {"name": name, "data": data, "intended_use": intended_use, "contact": contact}
     fields = as_dict(report)
     masked = any(training.public.get("masked_sums") for training in report.record.trainings)
     return {
-        **{key: text or "not stated" for key, text in texts.items()},
+        **{key: text or "not stated" for key, text in strings.items()},
         "format": "xgb-dp deployment record",
         "format_version": 1,
         "deployment_model": "central, with masked sums" if masked else "central",

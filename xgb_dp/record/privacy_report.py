@@ -91,7 +91,7 @@ class PrivacyReport:
     def epsilon(self) -> float:
         """Certified epsilon of the whole model at :attr:`delta`; infinite if not private.
 
-        It applies to the declared :attr:`unit`: with ``dp_group``, to a group of that size.
+        It applies to the declared :attr:`unit`: with ``dp_group_size``, to a group of that size.
         """
         return self.get_epsilon(self.delta)
 
@@ -109,7 +109,7 @@ class PrivacyReport:
             delta: Failure probability, 0 <= delta < 1; Gaussian noise gives an infinite epsilon at
                 0.
             group: Rows added or removed together, e.g. the largest number of rows of one person;
-                persons, if the :attr:`unit` is a person. The default is ``dp_group`` of the
+                persons, if the :attr:`unit` is a person. The default is ``dp_group_size`` of the
                 training, or 1.
             accountant: "exact" (the tightest), "rdp", "gdp", "classic" or "pure".
             adjacency: "add_remove", or "replace_one" for neighbours with `group` rows (or persons)
@@ -136,8 +136,8 @@ class PrivacyReport:
             )
         key = (accountant, float(delta), int(group), adjacency)
         if key not in self._cache:
-            books = make_accountant(accountant, self.record.events)
-            self._cache[key] = books.get_epsilon(
+            budgets = make_accountant(accountant, self.record.events)
+            self._cache[key] = budgets.get_epsilon(
                 float(delta), int(group), replaced=adjacency == "replace_one"
             )
         return self._cache[key]
@@ -162,8 +162,8 @@ class PrivacyReport:
             raise PrivacyParameterError(
                 "`epsilon` must be at least 0, and `group` a whole number of at least 1."
             )
-        books = make_accountant("exact", self.record.events)
-        return min(books.get_delta(float(epsilon), int(group)), 1.0)
+        budgets = make_accountant("exact", self.record.events)
+        return min(budgets.get_delta(float(epsilon), int(group)), 1.0)
 
     @property
     def attack_success(self) -> float:
@@ -347,7 +347,7 @@ class PrivacyTotal:
         if not all_same(report.unit for report in self.reports):
             raise PrivacyParameterError(
                 "The models have different units of privacy, so what they cost does not add up. "
-                f"Train all of them with the same {named.dp_privacy_id} and {named.dp_group}."
+                f"Train all of them with the same {named.dp_privacy_id} and {named.dp_group_size}."
             )
         known: dict[str, TrainingRecord] = {}
         for training in (t for report in self.reports for t in report.record.trainings):
@@ -680,7 +680,7 @@ _PUBLIC = {
     "public_data": "the public rows that candidates come from",
     "categories": "the declared categories",
     "classes": "the declared classes",
-    "n_public": "the number of {}, as declared",
+    "public_num_rows": "the number of {}, as declared",
     "max_weight": "the bound of row weights",
 }
 _NOT_COVERED = (
@@ -725,7 +725,7 @@ def _population(record: Ledger) -> str:
     """The population of a model with persons as privacy unit: people, not rows."""
     if not record.unit.of_persons:
         return ""
-    rows = max(t.public.get("rows_per_person") or 1 for t in record.trainings)
+    rows = max(t.public.get("max_rows_per_person") or 1 for t in record.trainings)
     return (
         "The model answers for people and not for rows: all rows of a person together count as "
         f"{'one row' if rows == 1 else f'{rows:g} rows'} at most. Where those with many rows are "
@@ -744,9 +744,9 @@ def _other_groups(report: PrivacyReport) -> str:
 
 
 def _concerns(report: PrivacyReport) -> str:
-    rows = [t.public.get("n_public") for t in report.record.trainings]
-    n_public = max((n for n in rows if n is not None), default=None)
-    reasons = concerns(report.epsilon, report.delta, n_public, report.unit)
+    rows = [t.public.get("public_num_rows") for t in report.record.trainings]
+    public_num_rows = max((n for n in rows if n is not None), default=None)
+    reasons = concerns(report.epsilon, report.delta, public_num_rows, report.unit)
     for training in report.record.trainings:
         reasons += doubts(training, report.unit)
     return " ".join(dict.fromkeys(reasons))

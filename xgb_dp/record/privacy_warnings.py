@@ -28,7 +28,9 @@ _MOST_SHOWN = 10  # columns per warning
 _FAR_TOO_WIDE = 8.0  # ratio to the released range of labels: three octaves
 
 
-def concerns(epsilon: float, delta: float, n_public: int | None, unit: Unit = ONE_ROW) -> list[str]:
+def concerns(
+    epsilon: float, delta: float, public_num_rows: int | None, unit: Unit = ONE_ROW
+) -> list[str]:
     """Weaknesses of a guarantee, as whole sentences."""
     reasons = []
     if epsilon > _LARGE_EPSILON:
@@ -42,18 +44,18 @@ def concerns(epsilon: float, delta: float, n_public: int | None, unit: Unit = ON
             f"Delta is {delta:.4g}, above {_LARGE_DELTA:g}: with this probability the guarantee "
             "may fail altogether. Take 1e-6 or less."
         )
-    elif n_public is not None and delta * n_public > 1.0:
+    elif public_num_rows is not None and delta * public_num_rows > 1.0:
         reasons.append(
-            f"Delta is {delta:.4g}, above 1 / {n_public}, one over the declared number of "
+            f"Delta is {delta:.4g}, above 1 / {public_num_rows}, one over the declared number of "
             f"{unit.plural}: a mechanism that publishes a random {unit.name} as it is would have "
             "this guarantee. Take a far smaller one."
         )
     return reasons
 
 
-def warn(texts: Iterable[str], stacklevel: int = 2) -> None:
+def warn(strings: Iterable[str], stacklevel: int = 2) -> None:
     """Issue a ``PrivacyWarning`` for each text."""
-    for text in texts:
+    for text in strings:
         warnings.warn(text, PrivacyWarning, stacklevel=stacklevel + 1)
 
 
@@ -64,8 +66,8 @@ def of_target(settings: Settings) -> list[str]:
             "`dp_epsilon` is infinite: this trains without noise, for debugging, and the model is "
             "NOT private."
         ]
-    n_public, unit = settings["dp_n_public"], settings.privacy_unit
-    return concerns(settings.epsilon, settings.delta, n_public, unit)
+    public_num_rows, unit = settings["dp_public_num_rows"], settings.privacy_unit
+    return concerns(settings.epsilon, settings.delta, public_num_rows, unit)
 
 
 def of_columns(schema: Schema, for_persons: bool) -> list[str]:
@@ -77,7 +79,7 @@ def of_columns(schema: Schema, for_persons: bool) -> list[str]:
     ids = [repr(name) for name in numbers if looks_like_id(name)]
     if not schema.named or not ids:
         return []
-    mend = (
+    fix = (
         "Whose the rows are is declared already, so leave the column out: an id is not a feature."
         if for_persons
         else "If it says who a row belongs to, name it as that, so that all rows of a person are "
@@ -86,13 +88,13 @@ def of_columns(schema: Schema, for_persons: bool) -> list[str]:
         "is not a feature."
     )
     named = f"By its name the feature {', '.join(ids)} looks like an id."
-    return [f"{named} {mend} A feature that is none can be renamed."]
+    return [f"{named} {fix} A feature that is none can be renamed."]
 
 
 def doubts(training: TrainingRecord, unit: Unit) -> list[str]:
     """Problems shown by the noisy counts of a training. Privacy: post-processing, free."""
     public, reasons = training.public, []
-    rows = (public.get("plan_choice") or {}).get("rows") or public.get("n_public")
+    rows = (public.get("plan_choice") or {}).get("rows") or public.get("public_num_rows")
     if rows is not None:
         counted, delta = "persons" if unit.of_persons else "rows", training.target[1]
         leaves = [
@@ -107,7 +109,7 @@ def doubts(training: TrainingRecord, unit: Unit) -> list[str]:
                 f"there are about {max(rows, 0):.0f} in all: the model may be little else than "
                 f"noise. Take more {counted}, a larger epsilon, or fewer rounds."
             )
-        if public.get("n_public") is None and delta * rows > 1.0 and delta <= _LARGE_DELTA:
+        if public.get("public_num_rows") is None and delta * rows > 1.0 and delta <= _LARGE_DELTA:
             reasons.append(
                 f"Delta is {delta:.4g}, above one over the released number of {counted}, about "
                 f"{rows:.0f}. Take a far smaller one."
@@ -178,7 +180,7 @@ def scope(unit: Unit) -> str:
     if unit.group == 1:
         return (
             "The unit of privacy is one row. A person with several rows is protected less; "
-            "dp_privacy_id or dp_group protects people."
+            "dp_privacy_id or dp_group_size protects people."
         )
     return (
         f"The unit of privacy is any {unit.counted()}. A person with more rows is protected less; "

@@ -74,21 +74,21 @@ def _text(events: Iterable[Event]) -> str:
     return "\n".join(sorted(json.dumps(e.to_json(), sort_keys=True) for e in events))
 
 
-def _coin(num: int, den: int) -> bool:
+def _bernoulli(num: int, den: int) -> bool:
     """True with probability num / den."""
     return secrets.randbelow(den) < num
 
 
-def repetitions(law: Repetitions) -> int:
+def repetitions(distribution: Repetitions) -> int:
     """The number of runs, at least 1. It must stay secret: never store, print or log it."""
-    if law.family == "poisson":
+    if distribution.family == "poisson":
         while True:
-            count = _poisson(law.rate_num, 1 << RATE_BITS)
+            count = _poisson(distribution.rate_num, 1 << RATE_BITS)
             if count:
                 return count
     while True:
-        count = _geometric(law.rate_num)
-        if _kept(count, law.shape_num, 1 << SHAPE_BITS):
+        count = _geometric(distribution.rate_num)
+        if _kept(count, distribution.shape_num, 1 << SHAPE_BITS):
             return count
 
 
@@ -105,7 +105,7 @@ def _geometric(num: int) -> int:
 
 def _kept(count: int, num: int, den: int) -> bool:
     """True with probability prod_{l=1}^{count-1} (l + eta) / (l + 1), eta = num / den <= 1."""
-    return all(_coin(step * den + num, (step + 1) * den) for step in range(1, count))
+    return all(_bernoulli(step * den + num, (step + 1) * den) for step in range(1, count))
 
 
 def _poisson(num: int, den: int) -> int:
@@ -122,7 +122,7 @@ def _small_poisson(num: int, den: int) -> int:
     """
     while True:
         count = 0
-        while _coin(num, (count + 1) * den):
+        while _bernoulli(num, (count + 1) * den):
             count += 1
-        if _coin((den - num) * (count + 1), (count + 1) * den - num):
+        if _bernoulli((den - num) * (count + 1), (count + 1) * den - num):
             return count

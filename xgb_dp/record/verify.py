@@ -388,7 +388,7 @@ def unit_of(ledger: Ledger) -> dict[str, Any]:
     return {
         "name": unit.name,
         "column": unit.column,
-        "rows_per_person": public.get("rows_per_person", 1) if unit.of_persons else None,
+        "max_rows_per_person": public.get("max_rows_per_person", 1) if unit.of_persons else None,
     }
 
 

@@ -23,14 +23,14 @@ def _is_path(value: Any) -> bool:
     return isinstance(value, (str, os.PathLike)) and _is_text(os.fspath(value))
 
 
-def _is_texts(value: Any) -> bool:
+def _is_strings(value: Any) -> bool:
     return isinstance(value, (list, tuple, set, frozenset)) and all(map(_is_text, value))
 
 
 _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "path": (_is_path, "a path as text or os.PathLike, in UTF-8"),
     "text": (_is_text, "a text in UTF-8"),
-    "texts": (_is_texts, "a list of texts in UTF-8"),
+    "texts": (_is_strings, "a list of texts in UTF-8"),
 }
 
 

@@ -43,7 +43,7 @@ def row_bound(s: Config) -> RowBound:
         max_weight=s.max_weight if weighted or declared else 0.0,
         unit_hessian=s["dp_leaf"] == "gradient",
         of_person=s.unit == "person",
-        rows_per_person=s["dp_rows_per_person"],
+        max_rows_per_person=s["dp_max_rows_per_person"],
         output_gradient=gradient,
         output_hessian=hessian,
     )

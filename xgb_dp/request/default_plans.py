@@ -40,7 +40,7 @@ SPARSE, MEETINGS = 0.08, 100.0
 # These parameters choose the trees, or leave no room for the column sums.
 NOT_FROM_COLUMNS = OF_TREES | {
     "colsample_bytree", "dp_budget_shares", "dp_candidates", "dp_feature_order",
-    "dp_features_per_tree", "dp_leaf_noise", "dp_score", "dp_secure_sum", "dp_start",
+    "dp_features_per_tree", "dp_leaf_noise", "dp_score", "dp_secure_aggregation", "dp_start",
     "interaction_constraints", "max_bin", "monotone_constraints", "num_parallel_tree",
 }  # fmt: skip
 _ONE_FEATURE = (3, "alternate", 64, 3)
@@ -129,8 +129,8 @@ def _open_sizes(s: Settings) -> tuple[list[float], list[tuple[int, dict[str, Any
     sizes = SIZES[s.objective.sizes or s.kind]
     limits = [size.below / of_row for size in sizes]
     changes = [(size.rounds, _changes(s, size)) for size in sizes]
-    if s["dp_n_public"] is not None:  # the choice is public
-        changes = [changes[position(limits, float(s["dp_n_public"]))]]
+    if s["dp_public_num_rows"] is not None:  # the choice is public
+        changes = [changes[position(limits, float(s["dp_public_num_rows"]))]]
         limits = [math.inf]
     last = len(changes) - 1
     kept = [i for i in range(last + 1) if i == last or changes[i] != changes[i + 1]]
@@ -173,7 +173,7 @@ def _changes(s: Settings, size: Size) -> dict[str, Any]:
     changes: dict[str, Any] = {"eta": size.eta}
     # A learning rate from the user holds in all rounds, and a geometric clip follows one rate.
     if "eta" not in s.given and not s["dp_geometric_clip"]:
-        changes["dp_eta_start"] = size.start
+        changes["dp_eta_warmup"] = size.start
     if not set(s.given) & OF_TREES:
         names = ("max_depth", "dp_tree_shape", "max_bin", "dp_split_levels")
         changes |= dict(zip(names, size.trees, strict=True))

@@ -10,7 +10,7 @@ from typing import Any
 from ..accounting import ACCOUNTANTS, Unit, event_from_json, one_unit
 from ..errors import PrivacyParameterError, named, spelt
 from ..parameters.parameter import PUBLIC, SPENDS, Config, Parameter, Rule, Table
-from ..parameters.parse import Flag, Number, OneOf, Whole
+from ..parameters.parse import Flag, Integer, Number, OneOf
 from ..published.systems import PRESETS
 from .budget_shares import resolve_shares
 
@@ -83,9 +83,9 @@ def _discovered(name: str, value: Any, s: Config | None) -> Mapping[str, Any]:
         ) from None
 
 
-def _same_persons(look: str | None, training: str | None) -> bool:
+def _same_persons(discovery: str | None, training: str | None) -> bool:
     """Whether two id columns may be the same; columns without a name match all."""
-    return look is None or training is None or look == training
+    return discovery is None or training is None or discovery == training
 
 
 def _public_data(name: str, value: Any, s: Config) -> bool:
@@ -108,9 +108,11 @@ PARAMETERS = (
               _no_delta, SPENDS, "guarantee", unit="probability",
               values="0 < delta < 1, a constant chosen without the data; 0 with "
               "dp_accountant='pure'", shown="none, must be given ('pure': 0)", recorded=False),
-    Parameter("dp_group", "how many rows of one person dp_epsilon covers together. A single row "
-              "then has a smaller epsilon. With dp_privacy_id it counts persons, such as those of "
-              "a household", Whole(1, 1 << 20), 1, SPENDS, "neighbours", unit="rows or persons"),
+    Parameter("dp_group_size", "how many rows of one person dp_epsilon covers together. A single "
+              "row then has a smaller epsilon. With dp_privacy_id it counts persons, such as "
+              "those of a household", Integer(1, 1 << 20), 1, SPENDS, "neighbours", unit="rows "
+                                                                                         "or "
+                                                                                         "persons"),
     Parameter("dp_preset", "a published system. It sets the components below; keys that you give "
               "override it", OneOf(tuple(PRESETS)), "default", PUBLIC, "presets",
               values="a name of xgb_dp.presets.PRESETS"),
@@ -130,16 +132,16 @@ PARAMETERS = (
               "persons", unit="id", values="one id for each row: whole numbers, texts, bytes or "
               "UUIDs; none is missing, and none is stored. Where xgb_dp makes the matrix, the name "
               "of a column", shown="none: the unit of privacy is a row", recorded=False),
-    Parameter("dp_rows_per_person", "how many rows a person counts as at most. The bound of a "
+    Parameter("dp_max_rows_per_person", "how many rows a person counts as at most. The bound of a "
               "person is that of so many rows, and the noise grows with it", Number(1, 1024), 1.0,
               PUBLIC, "persons", unit="rows", recorded=False),
     Parameter("dp_base_margin", "declares that every row brings a base_margin, which replaces the "
               "intercept", Flag(), False, PUBLIC, "guarantee", Table.LOSSES,
               shown="False: a row with margins is refused", plan="base_margin"),
-    Parameter("dp_n_public", "the number of rows, if it is public; with dp_privacy_id the number "
-              "of persons. Used for the intercept", Whole(1, 1 << 40), None, PUBLIC,
+    Parameter("dp_public_num_rows", "the number of rows, if it is public; with dp_privacy_id the "
+              "number of persons. Used for the intercept", Integer(1, 1 << 40), None, PUBLIC,
               "guarantee", unit="rows", values="int >= 1",
-              shown="unset: the number of rows is private", plan="n_public", recorded=False),
+              shown="unset: the number of rows is private", plan="public_num_rows", recorded=False),
     Parameter("dp_discovered", "what a look at the columns has cost (`params()` of what "
               "xgb_dp.discover has found). The ledger of the model counts it besides dp_epsilon",
               _discovered, None, PUBLIC, "proofs/discovery",
@@ -173,8 +175,8 @@ RULES = (
          "columns of ids. One person of one column may be several of the other, so no ledger can "
          "add up what both cost. Give both the same column."),
     Rule("rows of persons",
-         lambda s: "dp_rows_per_person" in s.given and s.unit == "row",
-         "`dp_rows_per_person` has an effect with {`dp_privacy_id`} only: without it every row is "
-         "a unit of privacy of its own. Leave it out, or give the ids."),
+         lambda s: "dp_max_rows_per_person" in s.given and s.unit == "row",
+         "`dp_max_rows_per_person` has an effect with {`dp_privacy_id`} only: without it every "
+         "row is a unit of privacy of its own. Leave it out, or give the ids."),
 )
 # fmt: on

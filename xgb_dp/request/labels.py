@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import PrivacyParameterError, PrivacyRefusal, named, spelt
 from ..parameters import parse
 from ..parameters.parameter import PUBLIC, Config, Parameter, Rule, Table
-from ..parameters.parse import Number, OneOf, Whole
+from ..parameters.parse import Integer, Number, OneOf
 from .objectives import OBJECTIVES, OWN_PARAMETERS, REFUSED_OBJECTIVES
 from .program import own_objective
 
@@ -149,7 +149,7 @@ PARAMETERS = (
     Parameter("objective", "the loss", _objective, _default_objective, PUBLIC, "XGBoost",
               values=", ".join(OBJECTIVES), shown="none, must be given; with dp_target_bounds "
               "reg:squarederror", plan="objective", xgboost=True, recorded=False),
-    Parameter("num_class", "number of classes", Whole(0, 1 << 16), None, PUBLIC, "XGBoost",
+    Parameter("num_class", "number of classes", Integer(0, 1 << 16), None, PUBLIC, "XGBoost",
               unit="classes", values="int >= 2", shown="dp_classes", recorded=False),
     Parameter("scale_pos_weight", "weight of positive rows; a public number",
               Number(0, 1e6, open_low=True), 1.0, PUBLIC, "XGBoost", unit="row weight",

@@ -16,29 +16,29 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..engine import key_exchange, native
-from ..engine.workers import check_together, tell_all, this_worker
+from ..engine.workers import all_gather, check_together, this_worker
 from ..parameters.parameter import PUBLIC, SPENDS, Parameter, Table
-from ..parameters.parse import FileName, Flag, Whole
+from ..parameters.parse import FileName, Flag, Integer
 
 # fmt: off
 PARAMETERS = (
-    Parameter("dp_secure_sum", "workers add shares of the noise to their own sums and mask them, "
-              "so that no worker sees the sums of another or of all", Flag(), False, PUBLIC,
-              "masked-sums", Table.MASKED_SUMS, values="bool; with at least two workers",
+    Parameter("dp_secure_aggregation", "workers add shares of the noise to their own sums and "
+              "mask them, so that no worker sees the sums of another or the total", Flag(), False,
+              PUBLIC, "masked-sums", Table.MASKED_SUMS, values="bool; with at least two workers",
               shown="False: workers trust each other", recorded=False),
     Parameter("dp_secure_colluders", "how many workers may put together what they know. The noise "
               "of the others alone then makes dp_epsilon",
-              lambda name, value, s: Whole(0, max(s.workers - 1, 0))(name, value), 1, SPENDS,
+              lambda name, value, s: Integer(0, max(s.workers - 1, 0))(name, value), 1, SPENDS,
               "masked-sums", Table.MASKED_SUMS, unit="workers",
               values="0 (nobody who trains is curious) to workers - 1", shown="1: each on its own",
               recorded=False),
     Parameter("dp_secure_key", "the private key with which this worker proves to the others who it "
               "is. ssh-keygen -t ed25519 makes it", FileName(), None,
               PUBLIC, "masked-sums", Table.MASKED_SUMS, unit="file",
-              shown="none; needed with dp_secure_sum", recorded=False),
+              shown="none; needed with dp_secure_aggregation", recorded=False),
     Parameter("dp_secure_parties", "the public keys of all workers that may take part, one in each "
               "line, as ssh-keygen writes them", FileName(), None, PUBLIC, "masked-sums",
-              Table.MASKED_SUMS, unit="file", shown="none; needed with dp_secure_sum",
+              Table.MASKED_SUMS, unit="file", shown="none; needed with dp_secure_aggregation",
               recorded=False),
 )
 # fmt: on
@@ -66,8 +66,8 @@ def agree_on_pads(plan_id: str, agreed: str, files: tuple[Any, Any]) -> None:
     rank, world = this_worker()
     me = check_together(lambda: key_exchange.load_party(*files))
     handshake = key_exchange.Handshake(me, agreed, rank, world)
-    hellos = tell_all(handshake.hello)
-    signatures = tell_all(check_together(lambda: handshake.sign(hellos)))
+    hellos = all_gather(handshake.hello)
+    signatures = all_gather(check_together(lambda: handshake.sign(hellos)))
     seeds = check_together(lambda: handshake.secrets(signatures))
     buffer = (ctypes.c_uint8 * len(seeds)).from_buffer(seeds)
     name, session = plan_id.encode(), handshake.transcript

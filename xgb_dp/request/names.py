@@ -110,9 +110,9 @@ def check_names(params: Mapping[str, Any]) -> None:
         if name in NEUTRAL and _neutral(value, NEUTRAL[name]):
             continue
         if name in REFUSED:
-            mend = f" or set it to {NEUTRAL[name]!r}" if name in NEUTRAL else ""
+            fix = f" or set it to {NEUTRAL[name]!r}" if name in NEUTRAL else ""
             raise PrivacyRefusal(
-                f"`{name}` is refused in private training: {REFUSED[name]}. Leave it out{mend}."
+                f"`{name}` is refused in private training: {REFUSED[name]}. Leave it out{fix}."
             )
         near = difflib.get_close_matches(name, [*PARAMETERS, *ALIASES], n=1, cutoff=0.6)
         hint = f" Did you mean `{spelt(near[0])}`?" if near else ""

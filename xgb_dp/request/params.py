@@ -16,15 +16,15 @@ from typing import Any
 from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..mechanisms.plan import MECHANISMS
 from ..parameters.parameter import SPENDS, Config, Parameter, Rule
-from ..parameters.parse import OpenRounds, Whole
+from ..parameters.parse import Integer, OpenRounds
 from . import bound, guarantee, labels, masking, trees
 
 
 def _masked(name: str, broken: Callable[[Config], bool], message: str) -> Rule:
     return Rule(
         f"masked sums {name}",
-        lambda s: s["dp_secure_sum"] and broken(s),
-        f"`dp_secure_sum` is refused with {message}",
+        lambda s: s["dp_secure_aggregation"] and broken(s),
+        f"`dp_secure_aggregation` is refused with {message}",
         PrivacyRefusal,
     )
 
@@ -34,21 +34,21 @@ _GAUSSIAN_SHARES = "shares of noise add up to what is claimed for 'gaussian' onl
 # fmt: off
 _MASKED = (
     Rule("colluders of masked sums",
-         lambda s: "dp_secure_colluders" in s.given and not s["dp_secure_sum"],
-         "`dp_secure_colluders` has an effect with dp_secure_sum=True only. Leave it out."),
+         lambda s: "dp_secure_colluders" in s.given and not s["dp_secure_aggregation"],
+         "`dp_secure_colluders` has an effect with dp_secure_aggregation=True only. Leave it out."),
     Rule("keys of masked sums",
-         lambda s: (not s["dp_secure_sum"]
+         lambda s: (not s["dp_secure_aggregation"]
                     and ("dp_secure_key" in s.given or "dp_secure_parties" in s.given)),
-         "`dp_secure_key` and `dp_secure_parties` have an effect with dp_secure_sum=True only. "
-         "Leave them out."),
+         "`dp_secure_key` and `dp_secure_parties` have an effect with dp_secure_aggregation=True "
+         "only. Leave them out."),
     Rule("masked sums of several workers",
-         lambda s: s["dp_secure_sum"] and s.workers < 2,
-         "`dp_secure_sum` needs at least two workers that train together: join them with "
+         lambda s: s["dp_secure_aggregation"] and s.workers < 2,
+         "`dp_secure_aggregation` needs at least two workers that train together: join them with "
          "xgboost.collective.CommunicatorContext or Dask, or leave it out."),
     _masked("are no sums over persons", lambda s: s.unit == "person",
             "{`dp_privacy_id`}: workers that do not trust each other cannot compare their ids, and "
             "a person with rows on two of them would count twice. Bound the rows of a person "
-            "before, and give {`dp_group`}."),
+            "before, and give {`dp_group_size`}."),
     _masked("need no selections",
             lambda s: s["dp_split"] == "exponential",
             "dp_split='exponential': the exponential mechanism needs the exact sums at one "
@@ -67,10 +67,11 @@ _MASKED = (
             lambda s: s.starts_from_columns,
             "dp_start={dp_start!r}, whose sums have no masks. Leave it out."),
     Rule("masked sums of known parties",
-         lambda s: s["dp_secure_sum"] and None in (s["dp_secure_key"], s["dp_secure_parties"]),
-         "`dp_secure_sum` needs `dp_secure_key` and `dp_secure_parties`, so that nobody else can "
-         "take the place of a worker: each party makes a key with `ssh-keygen -t ed25519 -N '' -C "
-         "NAME -f FILE`, keeps FILE, and sends FILE.pub to the others."),
+         lambda s: (s["dp_secure_aggregation"]
+                    and None in (s["dp_secure_key"], s["dp_secure_parties"])),
+         "`dp_secure_aggregation` needs `dp_secure_key` and `dp_secure_parties`, so that nobody "
+         "else can take the place of a worker: each party makes a key with `ssh-keygen -t "
+         "ed25519 -N '' -C NAME -f FILE`, keeps FILE, and sends FILE.pub to the others."),
 )
 # fmt: on
 
@@ -103,7 +104,7 @@ def _rounds(name: str, value: Any, s: Any = None) -> int:
             f"`{name}` must be a whole number: the noise is calibrated for exactly that many "
             f"rounds; got {type(value).__name__}."
         )
-    return Whole(1, 1 << 20)(name, whole)
+    return Integer(1, 1 << 20)(name, whole)
 
 
 ARGUMENTS: dict[str, Parameter] = {

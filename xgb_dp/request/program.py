@@ -68,14 +68,14 @@ class Program:
 
     def _text(self, at: int) -> str:
         """A formula in one line, cut if it is long."""
-        texts: list[str] = []
+        strings: list[str] = []
         for name, *read in self.instructions:
             if name == "number":
-                texts.append(read[0])
+                strings.append(read[0])
             else:
-                inner = ", ".join(texts[i] for i in read)
-                texts.append((f"{name}({inner})" if read else name)[: _SHOWN + 1])
-        text = texts[at]
+                inner = ", ".join(strings[i] for i in read)
+                strings.append((f"{name}({inner})" if read else name)[: _SHOWN + 1])
+        text = strings[at]
         return text if len(text) <= _SHOWN else text[:_SHOWN] + " ..."
 
 

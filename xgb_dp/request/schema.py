@@ -173,7 +173,7 @@ def _weights(dtrain: Any, name: str, width: int) -> tuple[float, ...] | None:
     return weights or None
 
 
-def whole_weights(weights: tuple[float, ...] | None) -> list[int]:
+def integer_weights(weights: tuple[float, ...] | None) -> list[int]:
     """Integer sampling weights of columns, whose sum is exact; the largest is ``LARGEST_WEIGHT``.
 
     As in XGBoost, a weight below 1e-6 counts as 1e-6, so no weight is 0.

@@ -85,12 +85,14 @@ class Settings:
     def privacy_unit(self) -> Unit:
         """The privacy unit of the target, with the size of a group."""
         column = self["dp_privacy_id"]
-        return Unit(self.unit, int(self["dp_group"]), column if isinstance(column, str) else None)
+        return Unit(
+            self.unit, int(self["dp_group_size"]), column if isinstance(column, str) else None
+        )
 
     @property
     def unit_epsilon(self) -> float:
         """Approximate epsilon of one row or person, used by the defaults."""
-        return self.epsilon / int(self["dp_group"])
+        return self.epsilon / int(self["dp_group_size"])
 
     @property
     def noise_free(self) -> bool:
@@ -312,7 +314,7 @@ class Settings:
     @property
     def masking(self) -> Masking:
         """Whether workers mask their sums, and the division of the noise."""
-        if not self["dp_secure_sum"]:
+        if not self["dp_secure_aggregation"]:
             return Masking()
         return Masking(self.workers, self["dp_secure_colluders"])
 

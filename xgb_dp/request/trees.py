@@ -8,7 +8,7 @@ from ..errors import PrivacyRefusal
 from ..mechanisms import sampling
 from ..mechanisms.splits import SPLITS, of_trees
 from ..parameters.parameter import PUBLIC, SPENDS, Config, Parameter, Rule, Table
-from ..parameters.parse import Flag, Number, OneOf, Reader, Whole, plain, shown
+from ..parameters.parse import Flag, Integer, Number, OneOf, Reader, plain, shown
 from .schema import by_column, interaction_sets, monotone_directions
 
 
@@ -60,7 +60,7 @@ PARAMETERS = (
               "exponential-mechanism", Table.PUBLISHED, plan="split"),
     *sampling.PARAMETERS,
     Parameter("dp_features_per_tree", "the number of features that a tree may use",
-              lambda name, value, s: Whole(1, s.schema.width)(name, value),
+              lambda name, value, s: Integer(1, s.schema.width)(name, value),
               lambda s: max(1, int(s["colsample_bytree"] * s.schema.width)), PUBLIC,
               "exponential-mechanism", Table.PUBLISHED, unit="features", values="int >= 1",
               shown="all (or colsample_bytree)", plan="features_per_tree"),
@@ -70,15 +70,15 @@ PARAMETERS = (
     Parameter("tree_method", "selects private training. 'dp_approx' releases candidates for every "
               "tree", _tree_method, _no_tree_method, PUBLIC, "XGBoost",
               values="'dp_hist' or 'dp_approx'", shown="none, must be given", recorded=False),
-    Parameter("max_depth", "the depth of the trees", Whole(1, 10), of_trees("max_depth"), PUBLIC,
+    Parameter("max_depth", "the depth of the trees", Integer(1, 10), of_trees("max_depth"), PUBLIC,
               "XGBoost", unit="levels", shown="open rounds: follows the rows; else 4, "
-              "classification with dp_epsilon / dp_group >= 1 6", plan="depth", xgboost=True),
-    Parameter("max_bin", "bins of a feature", Whole(2, 4096), of_trees("max_bin"), PUBLIC,
+              "classification with dp_epsilon / dp_group_size >= 1 6", plan="depth", xgboost=True),
+    Parameter("max_bin", "bins of a feature", Integer(2, 4096), of_trees("max_bin"), PUBLIC,
               "XGBoost", unit="bins", shown="open rounds: follows the rows; else 64, "
-              "classification with dp_epsilon / dp_group >= 1 256", plan="candidates.max_bin",
+              "classification with dp_epsilon / dp_group_size >= 1 256", plan="candidates.max_bin",
               xgboost=True),
     Parameter("num_parallel_tree", "trees of each class in one round, grown on the same gradients "
-              "and averaged", Whole(1, 1 << 20), 1,
+              "and averaged", Integer(1, 1 << 20), 1,
               SPENDS, "accounting", Table.PUBLISHED, unit="trees",
               plan="parallel_trees",
               xgboost=True),
@@ -94,11 +94,11 @@ PARAMETERS = (
               values="list of lists of columns, or its text", shown="none", plan="interactions"),
     _stock("eval_metric", "metrics on public sets", "names"),
     _stock("disable_default_eval_metric", "no default metric", "bool", Flag()),
-    _stock("nthread", "threads", "int", Whole(-(1 << 20), 1 << 20), unit="threads",
+    _stock("nthread", "threads", "int", Integer(-(1 << 20), 1 << 20), unit="threads",
            aliases=("n_jobs",)),
-    _stock("verbosity", "messages", "0 to 3", Whole(0, 3)),
+    _stock("verbosity", "messages", "0 to 3", Integer(0, 3)),
     _stock("seed", "never used for noise; accepted for compatibility", "int",
-           Whole(-(1 << 63), (1 << 63) - 1), aliases=("random_state",)),
+           Integer(-(1 << 63), (1 << 63) - 1), aliases=("random_state",)),
     _stock("seed_per_iteration", "never used for noise; accepted for compatibility", "bool",
            Flag()),
     _stock("validate_parameters", "warn about unused parameters", "bool", Flag()),

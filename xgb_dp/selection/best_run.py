@@ -19,7 +19,7 @@ import numpy as np
 import xgboost as xgb
 
 from ..accounting import Event, Repetitions
-from ..budget.budget import Budget, as_budget, book_release, check_single_process
+from ..budget.budget import Budget, as_budget, check_single_process, record_release
 from ..data.ids import Persons, SplitPart, are_disjoint, encode_persons
 from ..data.matrices import find_part, hold, take_ids
 from ..engine import native
@@ -39,7 +39,7 @@ from ..request.params import DEFAULT_ROUNDS
 from ..request.schema import Schema, read_schema
 from ..training.input_checks import CallSite, check_rows, read_matrix
 from ..training.prepare import prepare
-from ..training.run import Training, released_by, with_look
+from ..training.run import Training, released_by, with_discovery
 from . import SCORES
 from .plans import ACCOUNTANT, Trial, TuningPlan, plan_runs, trials
 from .scores import Predicted, Score, ScoreValue, choose_score, predicted_kind
@@ -193,7 +193,7 @@ def select(
         params: Common parameters of ``xgboost.train``, without ``dp_epsilon`` and ``dp_delta``.
         dtrain: A DMatrix; or a split, whose first part is trained on and whose second is scored on.
         settings: A list of changes of `params`, or a grid ``{name: [values]}``. Public.
-        epsilon: Of the whole selection, in nats, > 0; for ``dp_group`` rows or persons.
+        epsilon: Of the whole selection, in nats, > 0; for ``dp_group_size`` rows or persons.
         delta: Its delta, in (0, 1).
         num_boost_round: Boosting rounds where a setting has no ``num_boost_round``.
         score: What models are judged by, see :class:`Score`.
@@ -203,7 +203,7 @@ def select(
         validation: Share of the rows, or persons, that are set aside, in (0, 1); not of a split.
         privacy_id: One id for each row, if the unit is a person; of a split True, or the name of
             the column that divided it. As ``dp_privacy_id`` of `params`.
-        group: Rows of one person, or persons, together. As ``dp_group`` of `params`.
+        group: Rows of one person, or persons, together. As ``dp_group_size`` of `params`.
         budget: A budget, or its path, on which the selection draws.
         note: What it is, for the book of the budget.
 
@@ -238,7 +238,7 @@ def select(
         s = candidates[0].settings
         judge = choose_score(score, predicted_kind([trial.settings for trial in candidates]))
         unit, discovery = s.privacy_unit, s["dp_discovered"]
-        warn(concerns(*target, s["dp_n_public"], unit), stacklevel=3)
+        warn(concerns(*target, s["dp_public_num_rows"], unit), stacklevel=3)
         runs = _repetitions(repetitions, mean_runs, len(candidates))
         share = parse.parse_probability("validation", validation)
         with progress("select: calibrate"):
@@ -252,7 +252,7 @@ def select(
         entry = None
         if budget is not None:
             release = ReleaseRequest((plan.event,), True, unit, rows.part, released_by(discovery))
-            *discovery_entry, entry = book_release(as_budget(budget), release, note, target[1])
+            *discovery_entry, entry = record_release(as_budget(budget), release, note, target[1])
             discovery = {**discovery, "entry": discovery_entry[0]} if discovery_entry else discovery
         with progress("select: train and score"):  # how many runs there are is secret
             best = _best_run(candidates, plan, judge, fit, valid)
@@ -426,7 +426,9 @@ def _result(
     if part is not None:
         public["part"] = part.to_json()
     complete(best.booster, target, public, entry)
-    ledger.store(best.booster, with_look(best.booster, ledger.read_ledger(best.booster), discovery))
+    ledger.store(
+        best.booster, with_discovery(best.booster, ledger.read_ledger(best.booster), discovery)
+    )
     taken = public.get("plan_choice", {}).get("taken")
     return Selection(
         best.booster,

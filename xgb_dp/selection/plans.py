@@ -35,7 +35,7 @@ ACCOUNTANT = "exact"
 """What certifies the trainings of a selection, and the selection itself."""
 
 _REFUSED = {
-    "dp_n_public": "which rows are set aside is secret, and so is how many are left",
+    "dp_public_num_rows": "which rows are set aside is secret, and so is how many are left",
     "dp_public_evals": "the runs have no evaluation sets",
     "dp_accountant": "a selection has an accountant of its own",
 }
@@ -83,7 +83,7 @@ def trials(
     if not all_same(c.settings.privacy_unit for c in out):
         raise PrivacyParameterError(
             "All settings of a selection must have the same unit of privacy: give "
-            f"{named.dp_privacy_id} and {named.dp_group} in `params`."
+            f"{named.dp_privacy_id} and {named.dp_group_size} in `params`."
         )
     if any(c.settings["dp_discovered"] != out[0].settings["dp_discovered"] for c in out):
         raise PrivacyParameterError(

@@ -286,7 +286,7 @@ class Predicted:
     """What the predictions of a setting are; public."""
 
     levels: tuple[float, ...] = ()  # of quantiles
-    law: str = "logistic"  # of the logarithm of times around that of the prediction
+    distribution: str = "logistic"  # of the logarithm of times around that of the prediction
     scale: float = 1.0  # of the law
 
     @classmethod
@@ -294,7 +294,7 @@ class Predicted:
         """What a checked setting predicts."""
         if s.objective.intervals:
             scale = float(s["aft_loss_distribution_scale"])
-            return cls(law=s["aft_loss_distribution"], scale=scale)
+            return cls(distribution=s["aft_loss_distribution"], scale=scale)
         return cls(QUANTILES.levels(s)) if s["objective"] == "reg:quantileerror" else cls()
 
 
@@ -335,12 +335,12 @@ def time_log_loss(
     """Negative log likelihood of the logarithm of each time, in nats."""
     from scipy import stats  # takes long to load
 
-    laws = {"normal": stats.norm, "logistic": stats.logistic, "extreme": stats.gumbel_l}
-    law, scale = laws[predicted.law], predicted.scale
+    distributions = {"normal": stats.norm, "logistic": stats.logistic, "extreme": stats.gumbel_l}
+    distribution, scale = distributions[predicted.distribution], predicted.scale
     with np.errstate(all="ignore"):
         lower, upper = (np.log(np.clip(end, *target)) for end in ends.T)
         open_end = np.isinf(ends[:, 1])
         low, high = ((end - np.log(p)) / scale for end in (lower, upper))
-        point = np.log(scale) - law.logpdf(low)
-        within = -np.log(law.cdf(high) - law.cdf(low))
-        return np.where(open_end, -law.logsf(low), np.where(lower == upper, point, within))
+        point = np.log(scale) - distribution.logpdf(low)
+        within = -np.log(distribution.cdf(high) - distribution.cdf(low))
+        return np.where(open_end, -distribution.logsf(low), np.where(lower == upper, point, within))

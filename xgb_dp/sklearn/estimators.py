@@ -126,7 +126,7 @@ _SHARED = (
     "feature_cuts",
     "categories",
     "max_weight",
-    "n_public",
+    "public_num_rows",
     "public_evals",
     "public_model",
 )
@@ -163,7 +163,7 @@ class PrivateEstimator(XGBModel):
         preset: str | None = None,
         accountant: str | None = None,
         max_weight: float | None = None,
-        n_public: int | None = None,
+        public_num_rows: int | None = None,
         public_evals: bool | None = None,
         public_model: bool | None = None,
         budget: Budget | str | os.PathLike[str] | None = None,
@@ -181,7 +181,7 @@ class PrivateEstimator(XGBModel):
         self.preset = preset
         self.accountant = accountant
         self.max_weight = max_weight
-        self.n_public = n_public
+        self.public_num_rows = public_num_rows
         self.public_evals = public_evals
         self.public_model = public_model
         self.budget = budget
@@ -500,7 +500,7 @@ class DPXGBClassifier(PrivateEstimator, XGBClassifier):
         preset: A published system, see ``docs/presets.md``. Public.
         accountant: Accountant that certifies epsilon; "exact" by default.
         max_weight: Largest row weight. Public.
-        n_public: Number of rows, with `privacy_id` the number of persons, if it is public.
+        public_num_rows: Number of rows, with `privacy_id` the number of persons, if it is public.
         public_evals: Asserts that every row of ``eval_set`` is public, so that its exact metrics
             may be shown. Searches and cross-validation stay refused.
         public_model: Asserts that the ``xgb_model`` of ``fit`` was made without any private row:

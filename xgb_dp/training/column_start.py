@@ -68,7 +68,7 @@ class ColumnEffects:
         values = [effects.tolist(), rates.tolist(), scores.tolist()]
         # All workers use the first worker's values, identical to the last bit.
         text = json.dumps([*values, centre_of(effects, rates, share)]).encode()
-        *values, centre = json.loads(workers.told_by(0, text))
+        *values, centre = json.loads(workers.broadcast(0, text))
         effects, rates, scores = map(np.array, values)
         most = np.argsort(-scores, kind="stable")[: s["dp_features_per_tree"]]
         return cls(effects, rates, tuple(sorted(most.tolist())), share, sums.rows, centre)

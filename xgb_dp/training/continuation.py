@@ -27,7 +27,7 @@ def check_earlier(earlier: Ledger, s: Settings) -> None:
             raise PrivacyParameterError(
                 f"The unit of privacy is {s.privacy_unit.label}, but `xgb_model` was trained for "
                 f"{training.unit.label}. What both cost together is known for neither: set "
-                f"{named.dp_privacy_id} and {named.dp_group} as before, or train a new model."
+                f"{named.dp_privacy_id} and {named.dp_group_size} as before, or train a new model."
             )
         then = training.public
         objective = then["objective"]
@@ -138,9 +138,9 @@ def _check_categories(model: SavedModel, s: Settings) -> None:
             )
 
 
-def _misfit(what: str, mend: str = _KEEP) -> PrivacyParameterError:
+def _misfit(what: str, fix: str = _KEEP) -> PrivacyParameterError:
     return PrivacyParameterError(
-        f"`xgb_model` cannot be the start of this training: {what}. {mend} Nothing was released."
+        f"`xgb_model` cannot be the start of this training: {what}. {fix} Nothing was released."
     )
 
 

@@ -154,16 +154,16 @@ def _prepared(
     training = Training.of(prepared, xgb_model, find_part(dtrain, ids))
     training = replace(training, steps=tuple(name for name, _ in steps))
     claimed, unbooked = training.claim(), not in_force()
-    texts = [
+    strings = [
         *privacy_warnings.of_target(settings),
         *of_steps(steps),
         *privacy_warnings.of_columns(schema, ids is not None),
         *_of_claim(dtrain, claimed, settings, unbooked=unbooked),
     ]
-    privacy_warnings.warn(texts, stacklevel=5)
+    privacy_warnings.warn(strings, stacklevel=5)
 
     # 4. The rows, each checked independently. All workers must train the same plan.
-    workers.check_agreement(f"{training.texts}\n{schema.names}")
+    workers.check_agreement(f"{training.strings}\n{schema.names}")
     training = training.with_id()
     training.check_sums(dtrain)
     who = workers.check_together(
@@ -199,6 +199,6 @@ def _of_claim(dtrain: Any, claimed: Ledger, settings: Settings, *, unbooked: boo
     return [
         *privacy_warnings.of_model(claimed),
         # Without a public number of rows, this warning needs a release first.
-        *(privacy_warnings.of_last(claimed) if settings["dp_n_public"] is not None else ()),
+        *(privacy_warnings.of_last(claimed) if settings["dp_public_num_rows"] is not None else ()),
         *(reuse_warning.of_total(dtrain, claimed) if unbooked else ()),
     ]

@@ -145,7 +145,7 @@ class Training:
         return self.prepared.settings
 
     @property
-    def texts(self) -> str:
+    def strings(self) -> str:
         """All plans, and the name of a public start, for the agreement of workers."""
         start = [] if self.public_start is None else [self.public_start.digest]
         return "\n".join([*(option.plan.text for option in self.options), *start])
@@ -230,12 +230,12 @@ class Training:
         """
         masked = bool(self.settings.masking.workers)
         if masked:
-            agreed = json.dumps([self.texts, self.settings.schema.names])
+            agreed = json.dumps([self.strings, self.settings.schema.names])
             files = (self.settings["dp_secure_key"], self.settings["dp_secure_parties"])
             masking.agree_on_pads(self.plan_id, agreed, files)
         try:
             if masked:
-                workers.check_together(self._check_book)
+                workers.check_together(self._check_budget)
             entries = authorize(
                 self.draws.claimed,
                 private=self.private,
@@ -315,7 +315,7 @@ class Training:
         continued = () if self.earlier is None else self.earlier.releases
         return (*continued, *released_by(self.settings["dp_discovered"]))
 
-    def _check_book(self) -> None:
+    def _check_budget(self) -> None:
         """Check that this party's budget has room before any party books the training."""
         unit, events = self.settings.privacy_unit, self.draws.claimed
         try:
@@ -377,11 +377,14 @@ class LedgerCallback(TrainingCallback):
         self.training = training
         self.rounds = training.options[position].settings.rounds
         self.claimed = training.claim(position, count)
-        self.look = training.settings["dp_discovered"]
+        self.discovery = training.settings["dp_discovered"]
         if entries:
-            if self.look is not None:
-                *before, of_look, of_training = entries
-                entries, self.look = (*before, of_training), {**self.look, "entry": of_look}
+            if self.discovery is not None:
+                *before, of_discovery, of_training = entries
+                entries, self.discovery = (
+                    (*before, of_training),
+                    {**self.discovery, "entry": of_discovery},
+                )
             self.claimed = self.claimed.booked(entries)
         self.start = 0
 
@@ -425,10 +428,10 @@ class LedgerCallback(TrainingCallback):
             narrow |= {int(i): where for i, where in updater.get("dp_narrow", {}).items()}
         self._store(model, record)
         with suppress(PrivacyWarning):  # the model is paid for
-            texts = privacy_warnings.of_last(record)
+            strings = privacy_warnings.of_last(record)
             names = self.training.settings.schema.names
-            texts += privacy_warnings.of_narrow({names[i]: narrow[i] for i in sorted(narrow)})
-            privacy_warnings.warn(texts, stacklevel=6)
+            strings += privacy_warnings.of_narrow({names[i]: narrow[i] for i in sorted(narrow)})
+            privacy_warnings.warn(strings, stacklevel=6)
         return model
 
     def _complete(self, model: Any) -> Ledger:
@@ -442,7 +445,7 @@ class LedgerCallback(TrainingCallback):
         return record
 
     def _store(self, model: Any, record: Ledger) -> None:
-        whole = with_look(model, record, self.look)
+        whole = with_discovery(model, record, self.discovery)
         (store_bound if whole.is_complete else ledger.store)(model, whole)
         if self.notify is not None:
             self.notify(whole)
@@ -456,14 +459,20 @@ def _fixed_content(model: Any) -> dict[str, str]:
     return {name: v for name, v in content_of_booster(model).items() if name != "categories"}
 
 
-def released_by(look: Mapping[str, Any] | None) -> tuple[RecordedRelease, ...]:
+def released_by(discovery: Mapping[str, Any] | None) -> tuple[RecordedRelease, ...]:
     """The releases of a column discovery, for a budget; empty without one."""
-    return () if look is None else (RecordedRelease(DISCOVERY, look["events"], look["entry"]),)
+    return (
+        ()
+        if discovery is None
+        else (RecordedRelease(DISCOVERY, discovery["events"], discovery["entry"]),)
+    )
 
 
-def with_look(model: Any, record: Ledger, look: Mapping[str, Any] | None) -> Ledger:
+def with_discovery(model: Any, record: Ledger, discovery: Mapping[str, Any] | None) -> Ledger:
     """The ledger with the events of the column discovery."""
-    if look is None:
+    if discovery is None:
         return record
-    said = {"method": DISCOVERY, "delta": look["delta"]}
-    return ledger.with_evaluation(model, model, record, look["events"], said, look["entry"])
+    said = {"method": DISCOVERY, "delta": discovery["delta"]}
+    return ledger.with_evaluation(
+        model, model, record, discovery["events"], said, discovery["entry"]
+    )

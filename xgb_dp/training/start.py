@@ -75,12 +75,12 @@ def base_score_from_sums(s: Settings, noise: Calibration, sums: list[int]) -> fl
         counts = [max(v / unit, floor) for v in sums]
         return [math.log(c / sum(counts)) for c in counts]
     if s.intercept_kind == "targets":
-        told_of = [Sums.of(s, noise, sums, k).label for k in range(s.labels)]
+        released_labels = [Sums.of(s, noise, sums, k).label for k in range(s.labels)]
         if s.kind == "binary":
-            return [_of_classes(s, label) for label in told_of]
+            return [_of_classes(s, label) for label in released_labels]
         return [
             (low + high) / 2 + (high - low) / 2 * label
-            for label, (low, high) in zip(told_of, s.targets, strict=True)
+            for label, (low, high) in zip(released_labels, s.targets, strict=True)
         ]
     first = Sums.of(s, noise, sums)
     if s.kind == "binary":
@@ -274,7 +274,7 @@ class Sums:
         """Read the noisy integers of a release, in units of ``2**-shift``."""
         unit = float(2 ** noise["intercept"].shift)
         floor = max(math.sqrt(noise["intercept"].sigma2) / unit, 1.0)
-        public = s["dp_n_public"]
+        public = s["dp_public_num_rows"]
         rows = max(sums[s.labels] / unit if public is None else float(public), floor)
         exposure = _within(sums[-1] / unit / rows) if s.exposures is not None else None
         return cls(rows, floor, _expected(sums[position] / unit / rows, floor / rows), exposure)

@@ -18,7 +18,7 @@ SIZES = (1, 2, 9)  # of the person who is looked at
 
 
 def rows_read(
-    who: npt.NDArray[np.int64], looked_at: int, rounds: int = ROUNDS, **changes: Any
+    who: npt.NDArray[np.int64], discovered: int, rounds: int = ROUNDS, **changes: Any
 ) -> npt.NDArray[np.int64]:
     """In each round, how many rows of one person are read, and how many of the others.
 
@@ -29,9 +29,9 @@ def rows_read(
         LOGISTIC, True, [{"kind": "cuts", "cuts": [0.5]}], unit="person", rounds=rounds, depth=1,
         grid_bits=10, leaf={"eta": "0.0000001"},
         row_bound={"mode": "row_weight", "unit_hessian": True, "gradient_bound": "2.0",
-                   "rows_per_person": "64.0"}, **changes,
+                   "max_rows_per_person": "64.0"}, **changes,
     )  # fmt: skip
-    x = (who == looked_at).astype(np.float32)[:, None]
+    x = (who == discovered).astype(np.float32)[:, None]
     d = xgb.DMatrix(x, np.arange(len(who)) % 2, nthread=1)
     native.set_persons(d, who)
     out = np.zeros((rounds, 2))

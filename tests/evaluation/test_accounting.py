@@ -23,7 +23,7 @@ from xgb_dp.testing import fixed_noise
 
 @pytest.fixture
 def budget(tmp_path: Path) -> xgb_dp.Budget:
-    return xgb_dp.Budget(tmp_path / "book.json", epsilon=2.0, delta=1e-5)
+    return xgb_dp.Budget(tmp_path / "budget.json", epsilon=2.0, delta=1e-5)
 
 
 @pytest.fixture(scope="module")
@@ -167,11 +167,11 @@ def test_a_selection_on_a_part_is_known(data):
 def test_a_selection_on_a_split_reads_both_parts(tmp_path, data):
     """Trained on one part and scored on the other: what is evaluated afterwards adds up."""
     parts = xgb_dp.split(xgb.DMatrix(*data), test=0.4)
-    book = xgb_dp.Budget(tmp_path / "s.json", epsilon=4.0, delta=1e-5, selection_epsilon=2.0)
-    chosen = xgb_dp.select(COMMON, parts, [{}, {"max_depth": 2}], **SELECTED, budget=book)
+    budget = xgb_dp.Budget(tmp_path / "s.json", epsilon=4.0, delta=1e-5, selection_epsilon=2.0)
+    chosen = xgb_dp.select(COMMON, parts, [{}, {"max_depth": 2}], **SELECTED, budget=budget)
     assert chosen.report.epsilon <= 1.9
     assert part_in_ledger(chosen.booster) is None
-    assert book.entries[0].part is None
+    assert budget.entries[0].part is None
     assert not xgb_dp.evaluate(chosen.booster, parts, **TARGET).cost.parallel
 
 
@@ -241,18 +241,18 @@ def test_the_models_of_a_selection_see_their_part_alone(data, monkeypatch):
 def test_groups_of_a_budget(tmp_path):
     X, y = rows(1200)
     ids = pd.Series(np.repeat(np.arange(300), 4), name="patient")
-    book = xgb_dp.Budget(tmp_path / "b.json", epsilon=2.0, delta=1e-5, unit="person", group=3)
+    budget = xgb_dp.Budget(tmp_path / "b.json", epsilon=2.0, delta=1e-5, unit="person", group=3)
     parts = xgb_dp.split((X, y), test=0.5, privacy_id=ids)
-    report = xgb_dp.evaluate(stock(X, y), parts, budget=book, **TARGET)
+    report = xgb_dp.evaluate(stock(X, y), parts, budget=budget, **TARGET)
     assert report.cost.unit == Unit("person", 3, "patient") and not report.cost.parallel
     assert "all rows of any 3 persons" in report.statement()
     assert json.loads(report.to_json())["group"] == 3
     exact = make_accountant("exact", report.cost.events)
     assert 0.95 <= exact.get_epsilon(1e-6, 3) <= 1.0 and exact.get_epsilon(1e-6) < 0.4
-    (entry,) = book.entries
+    (entry,) = budget.entries
     assert entry.charged == 3 and entry.unit == report.cost.unit
-    book.verify()
-    refused(xgb_dp.BudgetError, "group=3", stock(X, y), (X, y), privacy_id=ids, budget=book,
+    budget.verify()
+    refused(xgb_dp.BudgetError, "group=3", stock(X, y), (X, y), privacy_id=ids, budget=budget,
             group=1)  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """Flips single bits of a saved private model and reads what came out, in a process of its own.
 
-``python -m tests.books.flips numbers ubj,json 1 300``: kind of model, forms of the file, seed,
+``python -m tests.budget.flips numbers ubj,json 1 300``: kind of model, forms of the file, seed,
 flips of each. A crash ends this process, and not that of the tests; the number of the flip is its
 last line.
 """

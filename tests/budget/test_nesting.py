@@ -23,7 +23,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     inner = '{"a":' * DEEP + "1" + "}" * DEEP
     (path / "deep.json").write_text(f'{{"x":{inner},{sound[1:]}')
     (path / "rows.csv").write_text("a,b,c,d,y\n1,2,3,4,0\n")
-    (path / "book.json").write_text("")
+    (path / "budget.json").write_text("")
     return path
 
 

@@ -190,14 +190,14 @@ def test_damage_anywhere_in_a_file(
     assert refused > 280
 
 
-TEXTS = [
+STRINGS = [
     "", "{", "[]", "null", "[" * 100_000, '{"version":' + "[" * 100_000, "\ufeff{}",
     '{"version": 1, "version": 1}', '{"version": ' + "9" * 5000 + "}", '{"version": 1e999}',
     '{"version": NaN}', '{"version": "\\ud800"}',
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
+@pytest.mark.parametrize("text", STRINGS, ids=range(len(STRINGS)))
 def test_no_ledger_at_all(model: xgb.Booster, text: str) -> None:
     with pytest.raises(LedgerError, match="damaged"):
         xgb_dp.privacy_report(with_text(model, text))

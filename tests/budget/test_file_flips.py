@@ -39,7 +39,7 @@ def child(*arguments: str) -> str:
 def test_a_flipped_bit_ends_no_process(kind):
     """Every report is refused with a LedgerError, or tells the true epsilon; what it speaks of
     predicts, or says why not."""
-    printed = child("-m", "tests.books.flips", kind, "ubj,json", "1", str(FLIPS)).splitlines()
+    printed = child("-m", "tests.budget.flips", kind, "ubj,json", "1", str(FLIPS)).splitlines()
     assert len(printed) == 2 * (FLIPS + 1)
     counts = [tuple(map(int, printed[last].split())) for last in (FLIPS, -1)]
     for refused, useless in counts:

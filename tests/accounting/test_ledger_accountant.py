@@ -66,17 +66,17 @@ def test_any_accountant_on_the_same_ledger(name):
 
 def test_sampled_rounds():
     events = [SampledEvent(2**30, 32, (SPLITS, LEAVES), 3)]
-    books = report(*events, rounds=3, sampling_num=2**30, selections=40, draws=10)
-    one = books.get_epsilon(1e-6)
-    assert 0.0 < one < books.get_epsilon(1e-6, adjacency="replace_one") < math.inf
+    accountant = report(*events, rounds=3, sampling_num=2**30, selections=40, draws=10)
+    one = accountant.get_epsilon(1e-6)
+    assert 0.0 < one < accountant.get_epsilon(1e-6, adjacency="replace_one") < math.inf
     for name in ("rdp", "gdp", "pure"):
-        assert books.get_epsilon(1e-6, accountant=name) == math.inf
+        assert accountant.get_epsilon(1e-6, accountant=name) == math.inf
         assert make_accountant(name, events).get_delta(1.0) == 1.0
 
 
 def test_answers_are_kept_apart():
     """Asking twice gives the same, asking something else does not."""
-    books = report(SPLITS, LEAVES)
+    accountant = report(SPLITS, LEAVES)
     asked = [
         (delta, rows, name, adjacency)
         for delta in (1e-6, 1e-3)
@@ -84,11 +84,11 @@ def test_answers_are_kept_apart():
         for name in ("exact", "rdp", "gdp")
         for adjacency in ("add_remove", "replace_one")
     ]
-    got = [books.get_epsilon(d, k, accountant=n, adjacency=a) for d, k, n, a in asked]
+    got = [accountant.get_epsilon(d, k, accountant=n, adjacency=a) for d, k, n, a in asked]
     for (delta, rows, name, adjacency), epsilon in zip(asked, got, strict=True):
         if adjacency == "replace_one":  # a replaced row is two rows
-            assert epsilon == books.get_epsilon(delta, 2 * rows, accountant=name)
-    again = [books.get_epsilon(d, k, accountant=n, adjacency=a) for d, k, n, a in asked]
+            assert epsilon == accountant.get_epsilon(delta, 2 * rows, accountant=name)
+    again = [accountant.get_epsilon(d, k, accountant=n, adjacency=a) for d, k, n, a in asked]
     assert got == again
     assert len(set(got)) == len(got)
 

@@ -331,7 +331,7 @@ def test_a_process_that_is_started_in_a_block_draws_by_itself_or_not_at_all(budg
 
 
 def test_a_program_that_is_started_in_a_block(budget):
-    code = "from tests.books.test_gate import trains; print(trains())"
+    code = "from tests.budget.test_gate import trains; print(trains())"
     with budget.drawing():
         train()
         program = subprocess.run(

@@ -33,7 +33,7 @@ from xgb_dp import Budget, BudgetError
 from xgb_dp.accounting import GaussianEvent
 budget = Budget(sys.argv[1], epsilon=3.0, delta=1e-6)
 """
-BOOK = """
+BUDGET = """
 for i in range(36):
     print(budget.reserve([GaussianEvent("mean", 1, 1 << 40, 1, 1)]), flush=True)
 """
@@ -94,7 +94,7 @@ def test_a_lock_file_that_changes_all_the_time_loses_no_entry(path, how):
             os.replace(other, lock)
 
     with meanwhile(change):
-        booked = processes(BOOK, path, 3)
+        booked = processes(BUDGET, path, 3)
     assert len(booked) == 108
     assert sorted(booked) == sorted(e.id for e in Budget(path).entries)
 

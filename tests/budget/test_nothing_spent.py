@@ -164,13 +164,13 @@ WRONG: dict[str, Callable[[Call], Any]] = {
 
 @pytest.fixture
 def budget(tmp_path: Path) -> Budget:
-    return Budget(tmp_path / "book.json", epsilon=5.0, delta=1e-5)
+    return Budget(tmp_path / "budget.json", epsilon=5.0, delta=1e-5)
 
 
 @contextlib.contextmanager
 def nothing_is_spent(budget: Budget) -> Iterator[list[BaseException]]:
     """Any exception inside leaves the book as it was, and every source of noise untouched."""
-    book, drawn = budget.path.read_bytes(), num_refills()
+    before, drawn = budget.path.read_bytes(), num_refills()
     raised: list[BaseException] = []
     try:
         yield raised
@@ -179,7 +179,7 @@ def nothing_is_spent(budget: Budget) -> Iterator[list[BaseException]]:
     if raised:
         assert isinstance(raised[0], (ValueError, TypeError)), raised[0]  # no accident
         assert num_refills() == drawn, f"noise was drawn before {raised[0]!r}"
-        assert budget.path.read_bytes() == book, f"something was booked before {raised[0]!r}"
+        assert budget.path.read_bytes() == before, f"something was booked before {raised[0]!r}"
 
 
 @pytest.mark.parametrize("kind", OBJECTIVE)

@@ -59,10 +59,10 @@ def test_a_changed_file_with_a_right_digest_is_refused_or_costs_as_much(budget, 
         path = tmp_path / f"{number}.json"
         with suppress(BudgetError, UnicodeEncodeError, ValueError):
             path.write_text(ledger.dump_checksummed(changed))
-            book = Budget(path)
-            book.verify()
-            assert book.statement() and book.remaining() >= 0.0
-            costs = [entry.charge.mu2 for entry in book.entries]
+            budget = Budget(path)
+            budget.verify()
+            assert budget.statement() and budget.remaining() >= 0.0
+            costs = [entry.charge.mu2 for entry in budget.entries]
             assert set(costs) <= {entry.charge.mu2 for entry in budget.entries}, what
 
 

@@ -27,23 +27,23 @@ def alone(**changes: Any) -> xgb.Booster:
 
 @pytest.fixture
 def budget(tmp_path: Path) -> Budget:
-    return Budget(tmp_path / "book.json", epsilon=4.0, delta=1e-6, selection_epsilon=1.5)
+    return Budget(tmp_path / "budget.json", epsilon=4.0, delta=1e-6, selection_epsilon=1.5)
 
 
-def in_block(book: Budget, model: Any) -> Any:
-    with book.drawing():
+def in_block(budget: Budget, model: Any) -> Any:
+    with budget.drawing():
         return xgb.train(PARAMS, data(), 2, xgb_model=model)
 
 
-def by_estimator(book: Budget, model: Any) -> Any:
+def by_estimator(budget: Budget, model: Any) -> Any:
     estimator = xgb_dp.DPXGBClassifier(
-        classes=[0, 1], dp_epsilon=0.3, dp_delta=1e-7, n_estimators=2, max_depth=2, budget=book
+        classes=[0, 1], dp_epsilon=0.3, dp_delta=1e-7, n_estimators=2, max_depth=2, budget=budget
     )
     return estimator.fit(*arrays(), xgb_model=model).get_booster()
 
 
 WAYS: list[Callable[[Budget, Any], Any]] = [
-    lambda book, model: book.train(PARAMS, data(), 2, xgb_model=model),
+    lambda budget, model: budget.train(PARAMS, data(), 2, xgb_model=model),
     in_block,
     by_estimator,
 ]
@@ -148,15 +148,15 @@ def test_a_training_that_broke_off_is_known(budget):
         {"subsample": 0.5},
         {"dp_ensemble": 2},
         {"dp_leaf_noise": "laplace"},
-        {"dp_group": 3},
+        {"dp_group_size": 3},
         {"num_parallel_tree": 2},
         {"max_depth": None},
     ],
 )
 def test_what_is_drawn_is_what_is_booked(budget, more):
-    book = Budget(budget.path, any_group=True)
+    budget = Budget(budget.path, any_group=True)
     rounds = [4] if more != {"max_depth": None} else []  # without a depth, rounds may be open
-    model = book.train({**PARAMS, **more}, data(), *rounds)
-    assert book.missing(model) == []
+    model = budget.train({**PARAMS, **more}, data(), *rounds)
+    assert budget.missing(model) == []
     if rounds:
-        assert book.missing(book.train({**PARAMS, **more}, data(), 2, xgb_model=model)) == []
+        assert budget.missing(budget.train({**PARAMS, **more}, data(), 2, xgb_model=model)) == []

@@ -47,9 +47,9 @@ def test_a_charge_is_above_the_curve(name):
     assert charge.shift == 0.0
     assert charge.extra == pytest.approx(1e-4 * DELTA)
     mu = math.sqrt(charge.mu2)
-    books = make_accountant("exact", events)
+    accountant = make_accountant("exact", events)
     for x in np.linspace(0.0, mu * mu / 2 + 7.3 * mu, 11 if name != "sampled" else 3):
-        assert books.get_delta(float(x)) <= gaussian_delta(float(x), mu) + charge.extra
+        assert accountant.get_delta(float(x)) <= gaussian_delta(float(x), mu) + charge.extra
 
 
 def test_a_charge_is_tight():
@@ -156,12 +156,12 @@ CUTS = np.linspace(-3.0, 3.0, 7)
 def binned(mu2: float) -> tuple[np.ndarray, np.ndarray]:
     """A Gaussian's answer in eight bins, on two neighbours."""
 
-    def law(shift: float) -> np.ndarray:
+    def distribution(shift: float) -> np.ndarray:
         below = [0.0, *(0.5 * math.erfc(-(c - shift) / math.sqrt(2.0)) for c in CUTS), 1.0]
         return np.diff(below)
 
     mu = math.sqrt(mu2)
-    return law(-mu / 2.0), law(mu / 2.0)
+    return distribution(-mu / 2.0), distribution(mu / 2.0)
 
 
 def answers(epsilon: float) -> tuple[np.ndarray, np.ndarray]:

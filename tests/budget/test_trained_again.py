@@ -33,11 +33,11 @@ def said(run):
 
 def test_the_second_and_the_fourth_say_the_total():
     data, models = xgb.DMatrix(*table()), []
-    texts = [said(lambda: models.append(xgb.train(PARAMS, data, 2))) for _ in range(5)]
-    assert list(map(len, texts)) == [0, 1, 0, 1, 0]
-    total = float(re.search(r"about epsilon ([\d.]+)", texts[1][0])[1])
+    strings = [said(lambda: models.append(xgb.train(PARAMS, data, 2))) for _ in range(5)]
+    assert list(map(len, strings)) == [0, 1, 0, 1, 0]
+    total = float(re.search(r"about epsilon ([\d.]+)", strings[1][0])[1])
     assert total == pytest.approx(xgb_dp.privacy_report(models[:2]).epsilon, abs=0.02)
-    assert "model number 4" in texts[3][0]
+    assert "model number 4" in strings[3][0]
 
 
 def test_other_rows_and_booked_trainings_say_nothing(tmp_path):
@@ -45,8 +45,8 @@ def test_other_rows_and_booked_trainings_say_nothing(tmp_path):
     data = xgb.DMatrix(X, y)
     assert not said(lambda: xgb.train(PARAMS, data, 2))
     assert not said(lambda: xgb.train(PARAMS, xgb.DMatrix(X, y), 2))
-    book = xgb_dp.Budget(tmp_path / "book.json", epsilon=5.0, delta=1e-5)
-    assert not said(lambda: book.train(PARAMS, data, 2))
+    budget = xgb_dp.Budget(tmp_path / "budget.json", epsilon=5.0, delta=1e-5)
+    assert not said(lambda: budget.train(PARAMS, data, 2))
 
 
 def test_a_continued_model_is_one_model():
@@ -58,7 +58,7 @@ def test_a_continued_model_is_one_model():
 def test_units_that_do_not_add_up():
     data = xgb.DMatrix(*table())
     xgb.train(PARAMS, data, 2)
-    (text,) = said(lambda: xgb.train({**PARAMS, "dp_group": 2}, data, 2))
+    (text,) = said(lambda: xgb.train({**PARAMS, "dp_group_size": 2}, data, 2))
     assert "nothing bounds what they cost together" in text
 
 

@@ -8,8 +8,8 @@ touched, whichever is installed first. ``import xgboost`` finds
   multiprocessing starts from then on, or where the environment variable ``XGB_DP_XGBOOST`` is
   ``private``, such as in workers of a cluster.
 
-Every interpreter imports this file when it starts (``xgb_dp_door.pth``), so it imports no more
-than is loaded already.
+Every interpreter imports this file when it starts (``xgb_dp_import_redirect.pth``), so it imports
+no more than is loaded already.
 """
 
 from __future__ import annotations

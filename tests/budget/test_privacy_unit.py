@@ -65,29 +65,29 @@ def test_sums_are_charged_in_proportion(group):
 def test_a_charge_covers_the_curve_of_the_group(group, events):
     charge = charge_of(events, DELTA, group=group)
     mu = math.sqrt(charge.mu2)
-    books = make_accountant("exact", events)
+    accountant = make_accountant("exact", events)
     for epsilon in (0.0, 0.1, 0.5, 1.0, 3.0):
         tail = norm.cdf(-mu / 2.0 - epsilon / mu)
         covered = norm.cdf(mu / 2.0 - epsilon / mu) - math.exp(epsilon) * tail + charge.extra
-        assert books.get_delta(epsilon, group) <= covered + 1e-15
+        assert accountant.get_delta(epsilon, group) <= covered + 1e-15
     assert charge.mu2 > group**1.5 * charge_of(events, DELTA).mu2 or group == 1
 
 
 # ------------------------------------------------------------------------------ rows of a person
 def test_a_total_for_rows_of_one_person(tmp_path):
-    book = Budget(tmp_path / "b.json", epsilon=1.0, delta=DELTA, group=5)
-    assert book.unit == Unit("row", 5)
-    before = book.remaining()
-    model = book.train(params(dp_group=5), matrix(), 5, note="five")
+    budget = Budget(tmp_path / "b.json", epsilon=1.0, delta=DELTA, group=5)
+    assert budget.unit == Unit("row", 5)
+    before = budget.remaining()
+    model = budget.train(params(dp_group_size=5), matrix(), 5, note="five")
     report = xgb_dp.privacy_report(model)
-    [entry] = book.entries
+    [entry] = budget.entries
     assert (entry.unit, entry.charged) == (Unit("row", 5), 5)
     # In the total's terms: the Gaussian of the entry has about the epsilon that was asked for.
     mu = math.sqrt(entry.charge.mu2)
     assert before > 0.29 and report.epsilon <= 0.3
     tail = norm.cdf(-mu / 2.0 - 0.3 / mu)
     assert DELTA < norm.cdf(mu / 2.0 - 0.3 / mu) - math.exp(0.3) * tail < 1.3 * DELTA
-    book.verify()
+    budget.verify()
     again = Budget(tmp_path / "b.json")
     assert again.unit == Unit("row", 5)
     text = again.statement()
@@ -96,28 +96,28 @@ def test_a_total_for_rows_of_one_person(tmp_path):
 
 
 def test_what_is_left_fits(tmp_path):
-    book = Budget(tmp_path / "b.json", epsilon=1.0, delta=DELTA, group=3)
-    book.train(params(dp_group=3, dp_epsilon=0.5), matrix(), 5)
-    book.train(params(dp_group=3, dp_epsilon=0.99 * book.remaining()), matrix(), 5)
+    budget = Budget(tmp_path / "b.json", epsilon=1.0, delta=DELTA, group=3)
+    budget.train(params(dp_group_size=3, dp_epsilon=0.5), matrix(), 5)
+    budget.train(params(dp_group_size=3, dp_epsilon=0.99 * budget.remaining()), matrix(), 5)
     with pytest.raises(BudgetError, match="for 3 rows of one person"):
-        book.train(params(dp_group=3, dp_epsilon=0.1), matrix(), 5)
-    book.verify()
+        budget.train(params(dp_group_size=3, dp_epsilon=0.1), matrix(), 5)
+    budget.verify()
 
 
 @pytest.mark.parametrize(("total", "group"), [(1, 5), (5, 1), (5, 2)])
 def test_groups_do_not_mix_in_silence(tmp_path, total, group):
     path = tmp_path / "b.json"
-    book = Budget(path, epsilon=8.0, delta=DELTA, group=total)
-    with pytest.raises(BudgetError, match=rf"dp_group={total}.*any_group=True"):
-        book.train(params(dp_group=group, dp_epsilon=0.1), matrix(), 3)
-    assert not book.entries
+    budget = Budget(path, epsilon=8.0, delta=DELTA, group=total)
+    with pytest.raises(BudgetError, match=rf"dp_group_size={total}.*any_group=True"):
+        budget.train(params(dp_group_size=group, dp_epsilon=0.1), matrix(), 3)
+    assert not budget.entries
     mixed = Budget(path, any_group=True)
-    mixed.train(params(dp_group=group, dp_epsilon=0.1), matrix(), 3, note="other")
+    mixed.train(params(dp_group_size=group, dp_epsilon=0.1), matrix(), 3, note="other")
     [entry] = mixed.entries
     assert (entry.unit.group, entry.charged) == (group, total)
     assert entry.charge == charge_of(entry.events, DELTA, group=total)
     assert "calibrated for" in mixed.statement() and f"charged for {total} row" in mixed.statement()
-    book.verify()
+    budget.verify()
 
 
 # -------------------------------------------------------------------------------------- persons
@@ -129,7 +129,7 @@ def test_rows_and_persons_do_not_mix(tmp_path):
     for call in (
         lambda: persons.reserve([SUMS]),
         lambda: persons.train(params(), matrix(), 3),
-        lambda: persons.train(params(dp_group=4), matrix(), 3),
+        lambda: persons.train(params(dp_group_size=4), matrix(), 3),
     ):
         with pytest.raises(BudgetError, match="most_rows"):
             call()
@@ -137,23 +137,23 @@ def test_rows_and_persons_do_not_mix(tmp_path):
     rows.reserve([SUMS])
     assert persons.entries[0].charge == rows.entries[0].charge
     assert "all rows of any one person, however the" in str(persons)
-    for book in (rows, persons):
-        book.verify()
-        assert len(book.entries) == 1
+    for budget in (rows, persons):
+        budget.verify()
+        assert len(budget.entries) == 1
 
 
 def test_rows_count_for_persons_where_they_are_bounded(tmp_path):
-    book = Budget(tmp_path / "b.json", epsilon=8.0, delta=DELTA, unit="person", most_rows=4)
-    book.train(params(), matrix(), 3, note="rows")
-    book.train(params(dp_group=4), matrix(), 3, note="four")
-    book.reserve(of_person(SUMS), "persons")
-    first, second, third = book.entries
+    budget = Budget(tmp_path / "b.json", epsilon=8.0, delta=DELTA, unit="person", most_rows=4)
+    budget.train(params(), matrix(), 3, note="rows")
+    budget.train(params(dp_group_size=4), matrix(), 3, note="four")
+    budget.reserve(of_person(SUMS), "persons")
+    first, second, third = budget.entries
     assert (first.charged, second.charged, third.charged) == (4, 4, 1)
     assert first.charge.mu2 > 10.0 * second.charge.mu2
     assert first.charge == charge_of(first.events, DELTA, group=4)
-    text = book.statement()
+    text = budget.statement()
     assert "charged for 4 rows, because no person has more than 4. That was stated" in text
-    book.verify()
+    budget.verify()
     total = {"epsilon": 8.0, "delta": DELTA}
     household = Budget(tmp_path / "h", **total, unit="person", group=2, most_rows=4)
     household.reserve([SUMS])
@@ -161,30 +161,30 @@ def test_rows_count_for_persons_where_they_are_bounded(tmp_path):
 
 
 def test_persons_of_two_columns_are_others(tmp_path):
-    book = Budget(tmp_path / "b.json", epsilon=8.0, delta=DELTA, unit="person")
-    book.reserve(of_person(SUMS), unit=Unit(PERSON, 1, "patient"))
-    book.reserve(of_person(SUMS))
-    book.reserve(of_person(SUMS), unit=Unit(PERSON, 1, "patient"))
+    budget = Budget(tmp_path / "b.json", epsilon=8.0, delta=DELTA, unit="person")
+    budget.reserve(of_person(SUMS), unit=Unit(PERSON, 1, "patient"))
+    budget.reserve(of_person(SUMS))
+    budget.reserve(of_person(SUMS), unit=Unit(PERSON, 1, "patient"))
     with pytest.raises(BudgetError, match="'patient', and this one identifies them by 'doctor'"):
-        book.reserve(of_person(SUMS), unit=Unit(PERSON, 1, "doctor"))
-    assert len(book.entries) == 3
+        budget.reserve(of_person(SUMS), unit=Unit(PERSON, 1, "doctor"))
+    assert len(budget.entries) == 3
 
 
 def test_plain_charges_are_those_of_the_group(tmp_path):
-    book = Budget(tmp_path / "b.json", epsilon=1.0, delta=1e-12, group=4)
-    book.reserve([NOISE])
-    [entry] = book.entries
+    budget = Budget(tmp_path / "b.json", epsilon=1.0, delta=1e-12, group=4)
+    budget.reserve([NOISE])
+    [entry] = budget.entries
     if entry.charge.shift:
         assert entry.charge.shift == pytest.approx(4 / 32)
     else:
         assert entry.charge.mu2 >= charge_of([NOISE], 1e-12, group=4).mu2
-    book.verify()
+    budget.verify()
 
 
 # ----------------------------------------------------------------------------------------- files
 def test_a_file_says_whom_it_is_for(tmp_path):
-    book = Budget(tmp_path / "b.json", epsilon=1.0, delta=DELTA)
-    book.reserve([SUMS])
+    budget = Budget(tmp_path / "b.json", epsilon=1.0, delta=DELTA)
+    budget.reserve([SUMS])
     content = json.loads((tmp_path / "b.json").read_text())
     row = {"unit": "row", "group": 1, "most_rows": None}
     assert (content["version"], content["unit"]) == (1, row)
@@ -229,8 +229,8 @@ def test_a_charge_for_fewer_is_found(tmp_path):
     from xgb_dp.budget import file
 
     path = tmp_path / "b.json"
-    book = Budget(path, epsilon=8.0, delta=DELTA, group=4)
-    book.reserve([SUMS])
+    budget = Budget(path, epsilon=8.0, delta=DELTA, group=4)
+    budget.reserve([SUMS])
 
     def change(content: Any) -> Any:
         line = {**content["entries"][0], **vars(charge_of([SUMS], DELTA, group=2)), "charged": 2}
@@ -238,4 +238,4 @@ def test_a_charge_for_fewer_is_found(tmp_path):
 
     file.update(path, change)
     with pytest.raises(BudgetError, match="fewer than 4 rows of one person"):
-        book.verify()
+        budget.verify()

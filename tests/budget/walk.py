@@ -32,21 +32,21 @@ def rows(n: int = 4000) -> tuple[pd.DataFrame, Any]:
     return table, (table.pop("mdvis") > 0).astype(int)
 
 
-def walk(book: xgb_dp.Budget, table: pd.DataFrame, y: Any, shown: list[str]) -> Any:
+def walk(budget: xgb_dp.Budget, table: pd.DataFrame, y: Any, shown: list[str]) -> Any:
     """All four steps by the plan of the book; `shown` gets the name of each once it is over."""
-    plan = book.plan()
-    look = xgb_dp.discover(table, **plan["discover"], budget=book)
+    plan = budget.plan()
+    discovery = xgb_dp.discover(table, **plan["discover"], budget=budget)
     shown.append("discover")
-    matrix = xgb.DMatrix(look.apply(table), y, enable_categorical=True)
+    matrix = xgb.DMatrix(discovery.apply(table), y, enable_categorical=True)
     parts = xgb_dp.split(matrix, test=0.3)
-    params = {**PARAMS, **look.params()}
+    params = {**PARAMS, **discovery.params()}
     spend = {f"dp_{name}": value for name, value in plan["train"].items()}
-    model = book.train({**params, **spend}, parts.train, 3, note="train")
+    model = budget.train({**params, **spend}, parts.train, 3, note="train")
     shown.append("train")
-    report = xgb_dp.evaluate(model, parts, **plan["evaluate"], budget=book)
+    report = xgb_dp.evaluate(model, parts, **plan["evaluate"], budget=budget)
     shown.append("evaluate")
     settings = [{"max_depth": 1}, {"max_depth": 2}]
-    more = {**plan["select"], "num_boost_round": 2, "mean_runs": 2, "budget": book}
+    more = {**plan["select"], "num_boost_round": 2, "mean_runs": 2, "budget": budget}
     xgb_dp.select(params, matrix, settings, **more)
     shown.append("select")
     return report
@@ -89,12 +89,12 @@ def main(folder: Path) -> None:
     for number, step in enumerate(STEPS):
         for moment in MOMENTS:
             path = folder / f"{step} {moment}.json"
-            book = xgb_dp.Budget(path, **TOTAL)
+            budget = xgb_dp.Budget(path, **TOTAL)
             when, what = moment.split()
             child = os.fork()  # nothing was computed yet, so no thread is lost
             if child == 0:
                 killing(f"_{what}", number + 1, when)
-                walk(book, table, y, Shown(path.with_suffix(".shown")))
+                walk(budget, table, y, Shown(path.with_suffix(".shown")))
                 os._exit(0)
             _, status = os.waitpid(child, 0)
             assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
