@@ -15,7 +15,7 @@ from typing import Any
 
 from xgb_dp.mechanisms.splits import OF_TREES
 from xgb_dp.parameters.parameter import Parameter, Table
-from xgb_dp.published.systems import PRESETS, SYSTEMS
+from xgb_dp.presets import PRESETS, SYSTEMS
 from xgb_dp.request.default_plans import (
     AFTER_COLUMNS,
     COLUMNS,

@@ -12,8 +12,7 @@ libxgboost.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .engine.import_redirect import use_private_build, warn_if_stock
-from .engine.native import is_dp_build, private_xgboost
+from .engine.native import is_dp_build, private_xgboost, use_private_build, warn_if_stock
 from .errors import (
     BudgetError,
     LedgerError,

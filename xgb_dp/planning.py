@@ -24,8 +24,8 @@ from .errors import BudgetError
 from .mechanisms.label_sums import LabelSums
 from .mechanisms.plan import MECHANISMS, Mechanisms
 from .mechanisms.splits import finest_grid, plan_range
-from .request.budget_shares import shares_of
 from .request.default_plans import is_sparse, position, settings_of_sizes
+from .request.guarantee import shares_of
 from .request.params import PARAMETERS
 from .request.schema import integer_weights
 from .request.settings import Settings

@@ -69,7 +69,8 @@ struct RowBound : private JsonReader {
   double target_upper = Real("target_upper", target_lower);
   bool unit_hessian = Bool("unit_hessian");  // gradient boosting: Hessians are weights
   // K, the bound of a person in rows.
-  double max_rows_per_person = Real("max_rows_per_person", 1.0, person_level ? kMaxRowsPerPerson : 1.0);
+  double max_rows_per_person =
+      Real("max_rows_per_person", 1.0, person_level ? kMaxRowsPerPerson : 1.0);
 
   RowBound(JsonReader const& in, bool person_level, std::int64_t grid_bits, bool clamp_target)
       : JsonReader{in},

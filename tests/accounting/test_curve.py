@@ -8,8 +8,7 @@ from scipy.special import ndtr
 from xgb_dp.accounting.bounded_range import Grid, choose_grid, selection_curve, tail_curve, width
 from xgb_dp.accounting.composition import Composition
 from xgb_dp.accounting.curve import GridCurve
-from xgb_dp.accounting.gaussian import gaussian_delta
-from xgb_dp.accounting.gaussian_domination import _is_above, block_mu, merge_blocks
+from xgb_dp.accounting.gaussian import _is_above, block_mu, gaussian_delta, merge_blocks
 
 from .oracle import recursion
 

@@ -10,8 +10,8 @@ import pytest
 import xgboost as xgb
 
 import xgb_dp
+from xgb_dp.record import privacy_warnings
 from xgb_dp.record.ledger import read_ledger
-from xgb_dp.training import reuse_warning
 from xgb_dp.training.run import LedgerCallback
 
 PARAMS = {
@@ -102,8 +102,8 @@ def test_trainings_of_several_threads_are_counted(monkeypatch):
     def work() -> None:
         try:
             for _ in range(300):
-                reuse_warning.keep(data, object(), record)
-                reuse_warning.of_total(data, record)
+                privacy_warnings.keep(data, object(), record)
+                privacy_warnings.of_total(data, record)
         except RuntimeError as error:
             errors.append(error)
 
@@ -112,11 +112,11 @@ def test_trainings_of_several_threads_are_counted(monkeypatch):
         thread.start()
     for thread in threads:
         thread.join()
-    assert not errors and len(reuse_warning._trained[id(data)]) == 1200
+    assert not errors and len(privacy_warnings._trained[id(data)]) == 1200
 
 
 def test_little_is_kept_of_a_training():
     data = xgb.DMatrix(*table())
     xgb.train(PARAMS, data, 50)
-    (kept,) = reuse_warning._trained[id(data)].values()
+    (kept,) = privacy_warnings._trained[id(data)].values()
     assert len(pickle.dumps(kept)) < 500

@@ -14,7 +14,7 @@ from tests.reference.draws import Noise
 from tests.reference.noise import ChaCha20Source
 from xgb_dp import noisy_sums
 from xgb_dp.accounting import PERSON, ThresholdEvent, Unit
-from xgb_dp.accounting.threshold import failure_of
+from xgb_dp.accounting.gaussian import failure_of
 from xgb_dp.discovery.discover import compute_epsilon, plan_discovery
 from xgb_dp.engine import native
 from xgb_dp.errors import BudgetError, LedgerError, RowDomainError

@@ -14,8 +14,7 @@ from xgb_dp.accounting import (
 )
 from xgb_dp.accounting.events import is_within
 from xgb_dp.accounting.filter import Charge, Filter, charge_of
-from xgb_dp.accounting.gaussian import gaussian_delta
-from xgb_dp.accounting.threshold import failure_of, tail
+from xgb_dp.accounting.gaussian import failure_of, gaussian_delta, tail
 from xgb_dp.accounting.units import Unit
 from xgb_dp.discovery.discover import plan_discovery
 from xgb_dp.errors import LedgerError

@@ -87,7 +87,7 @@ def test_the_stock_package_behind_the_door(tmp_path):
     """`--version` names it after `import xgb_dp`, and a program that is started has it."""
     code = f"import subprocess, sys, xgb_dp; subprocess.run([sys.executable, '-c', {SHOW!r}])"
     assert python(code, tmp_path, str(stock_folder())) == "False\n"
-    code = "import xgb_dp, xgb_dp.engine.import_redirect as door; print(door.stock_origin())"
+    code = "import xgb_dp, xgb_dp.engine.native as native; print(native.stock_origin())"
     origin = python(code, tmp_path, str(stock_folder())).strip()
     assert Path(origin).is_relative_to(stock_folder())
     assert python(code, tmp_path) == "None\n"

@@ -16,8 +16,8 @@ import xgb_dp
 from xgb_dp import presets
 from xgb_dp.errors import PrivacyParameterError, PrivacyRefusal, RowDomainError
 from xgb_dp.parameters.parameter import Table
+from xgb_dp.presets import SYSTEMS
 from xgb_dp.published import sarus
-from xgb_dp.published.systems import SYSTEMS
 from xgb_dp.request.params import PARAMETERS
 
 BOUNDS = dict.fromkeys(range(4), (-4.0, 4.0))

@@ -18,8 +18,8 @@ from xgb_dp.engine import native
 from xgb_dp.errors import BudgetError, LedgerError
 from xgb_dp.record.ledger import read_ledger
 from xgb_dp.record.spending import mu2_of_kind
-from xgb_dp.request.budget_shares import shares_of
 from xgb_dp.request.default_plans import SIZES
+from xgb_dp.request.guarantee import shares_of
 from xgb_dp.request.params import DEFAULT_ROUNDS
 from xgb_dp.request.schema import read_schema
 from xgb_dp.testing import fixed_noise

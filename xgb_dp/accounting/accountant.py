@@ -14,8 +14,8 @@ from typing import ClassVar
 from .closed_form_bounds import ZCDPCurve
 from .curve import Curve, narrow, usual_floats
 from .events import Event, SelectionEvent, ThresholdEvent, one_unit
+from .gaussian import WithThresholds
 from .simplify import Neighbours, Terms, simplify
-from .threshold import WithThresholds
 
 ACCOUNTANTS: dict[str, type[Accountant] | str] = {
     "exact": "xgb_dp.accounting.exact:ExactAccountant",

@@ -18,8 +18,7 @@ from .closed_form_bounds import RDPCurve, ZCDPCurve, zcdp_mu2
 from .composition import LOWEST, TAIL, Composition, FlatCurve, solve
 from .curve import Curve, GridCurve, narrow
 from .events import GaussianEvent
-from .gaussian import BETA, GaussianTotals, gaussian_delta
-from .gaussian_domination import dominating_gaussian
+from .gaussian import BETA, GaussianTotals, dominating_gaussian, gaussian_delta
 from .simplify import ChoiceTerm, Terms
 
 _POINTS = 3  # of the envelope, for each standard deviation of the first release's loss

@@ -17,8 +17,7 @@ from typing import Protocol
 from .bounded_range import Grid, tail_curve
 from .closed_form_bounds import RDPCurve, ZCDPCurve
 from .curve import Curve, GridCurve, root_above
-from .gaussian import BETA, GaussianTotals, gaussian_delta, gaussian_epsilon
-from .gaussian_domination import merge_blocks
+from .gaussian import BETA, GaussianTotals, gaussian_delta, gaussian_epsilon, merge_blocks
 from .simplify import Terms
 
 TAIL = 1e-4  # share of delta for the tail beyond the domain of the recursion

@@ -338,7 +338,7 @@ class ThresholdEvent(PlainEvent):
     Examples:
         >>> from xgb_dp.accounting import ThresholdEvent
         >>> event = ThresholdEvent("categories", sensitivity=1, sigma2=16, threshold=25, count=1)
-        >>> from xgb_dp.accounting.threshold import failure_of
+        >>> from xgb_dp.accounting.gaussian import failure_of
         >>> failure_of(event, rows=1) < 1e-8  # probability that a single row's cell appears
         True
     """

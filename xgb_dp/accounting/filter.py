@@ -18,10 +18,8 @@ from .choice import ChoiceCurve
 from .curve import doubled, narrow, usual_floats
 from .events import ChoiceEvent, Event, PlainEvent, SelectionEvent, ThresholdEvent, one_unit
 from .exact import ExactAccountant, compose
-from .gaussian import gaussian_delta, gaussian_epsilon
-from .gaussian_domination import dominating_gaussian
+from .gaussian import dominating_gaussian, failure_of, gaussian_delta, gaussian_epsilon
 from .simplify import Neighbours, simplify
-from .threshold import failure_of
 
 _EXTRA = 0.25  # share of delta for the excess over Gaussian curves
 _EXTRA_EACH = 1e-4  # share of delta for the excess of one training

@@ -30,8 +30,7 @@ from ..record.authorization import ReleaseRequest, authorize, authorized_by
 from ..record.formatting import visible
 from ..record.privacy_report import privacy_report
 from ..record.privacy_warnings import concerns, scope, warn
-from ..request.arguments import takes
-from ..request.names import flatten
+from ..request.names import flatten, takes
 from ..request.params import DEFAULT_ROUNDS
 from . import file as budget_file
 from .entries import (

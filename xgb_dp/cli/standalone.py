@@ -13,7 +13,7 @@ from pathlib import Path
 
 from .. import __version__
 from ..engine import native
-from ..engine.import_redirect import files_are_private, stock_origin
+from ..engine.native import files_are_private, stock_origin
 from ..errors import PrivacyError
 from ..record.formatting import visible
 from ..record.verify import signature_path, verify

@@ -17,7 +17,7 @@ import numpy as np
 from .. import policy
 from ..accounting import ThresholdEvent, Unit, make_accountant
 from ..accounting.curve import narrow
-from ..accounting.threshold import failure_of
+from ..accounting.gaussian import failure_of
 from ..accounting.units import ONE_ROW
 from ..budget import Budget
 from ..budget.budget import check_single_process, choose_unit, claim_and_draw
@@ -34,7 +34,7 @@ from ..noisy_sums import LEVELS, ColumnPlan, release_numbers, release_strings
 from ..parameters.parse import parse_target
 from ..record.authorization import check_free
 from ..record.privacy_warnings import concerns, warn
-from ..request.arguments import takes
+from ..request.names import takes
 from .column_reader import DATES, cells_by_name, column_kinds, read_numbers, read_strings
 from .result import Discovery, found_number, found_text
 

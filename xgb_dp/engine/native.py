@@ -13,8 +13,11 @@ import json
 import re
 import secrets
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -252,3 +255,46 @@ def discrete_gaussian(sigma2: int, size: int) -> npt.NDArray[np.int64]:
         out.ctypes.data_as(ctypes.c_void_p),
     )
     return out
+
+
+def _redirect() -> Any:
+    """The installed module, or None where xgb_dp was copied and not installed."""
+    try:
+        import _xgb_dp_import_redirect
+    except ImportError:
+        return None
+    return _xgb_dp_import_redirect
+
+
+def use_private_build() -> None:
+    """Let ``import xgboost`` give the private build from now on, also beside a stock package."""
+    redirect = _redirect()
+    if redirect is not None:
+        redirect.take()
+
+
+def stock_origin() -> str | None:
+    """Where a stock package of the name lies that this process would see without us; or None."""
+    redirect = _redirect()
+    return None if redirect is None else redirect.stock_origin()
+
+
+def warn_if_stock() -> None:
+    """Warn, at import time, when private training cannot work with the installed `xgboost`.
+
+    A library that is not loaded yet stays so, since reading a model needs none: whether it is the
+    private build is then told by the Python files that came with it.
+    """
+    if not (is_dp_build() if is_seen() else files_are_private()):
+        warnings.warn(stock_hint(), RuntimeWarning, stacklevel=3)
+
+
+def files_are_private() -> bool:
+    """Whether the installed `xgboost`, if there is one, hands private parameters to us."""
+    try:
+        spec = find_spec("xgboost")
+        if spec is None or spec.origin is None:
+            return True
+        return b"xgb_dp" in Path(spec.origin).with_name("training.py").read_bytes()
+    except (OSError, ImportError, ValueError):
+        return True  # what it is will show once it is loaded

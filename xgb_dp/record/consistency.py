@@ -17,7 +17,7 @@ from ..calibrate import calibrate, calibrate_family
 from ..engine.saved_model import SavedModel
 from ..mechanisms.plan import Mechanisms
 from ..planning import draft
-from ..request.budget_shares import shares_of
+from ..request.guarantee import shares_of
 from ..request.objectives import OBJECTIVES, OWN_PARAMETERS
 from ..request.params import PARAMETERS
 from ..request.schema import MOST_COLUMNS, Schema

@@ -15,7 +15,7 @@ from string import Template
 from typing import Any
 
 from ..errors import PrivacyParameterError, PrivacyRefusal
-from ..request.arguments import takes
+from ..request.names import takes
 from .formatting import markdown_code, markdown_prose, markdown_text, round_up
 from .ledger_model import Ledger
 from .privacy_report import PrivacyReport, as_booster, as_dict, meaning, privacy_report, tables

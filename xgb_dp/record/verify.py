@@ -26,7 +26,7 @@ from ..engine import model_json, ubjson
 from ..engine.saved_model import SavedModel, file_bytes, is_json
 from ..errors import LedgerError, PrivacyParameterError
 from ..parameters.parse import Number, OneOf
-from ..request.arguments import takes
+from ..request.names import takes
 from . import ledger
 from .authorization import read_policy
 from .consistency import contradictions

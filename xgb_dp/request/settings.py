@@ -15,7 +15,7 @@ from ..accounting.sensitivity import BALLS, RowBound
 from ..accounting.units import PERSON, ROW, Unit
 from ..engine.workers import this_worker
 from ..errors import PrivacyParameterError
-from ..published.systems import PRESETS
+from ..presets import PRESETS
 from .bound import row_bound
 from .masking import Masking
 from .objectives import OBJECTIVES, OWN, Loss, Objective

@@ -65,12 +65,12 @@ from ..record.content import attach
 from ..record.ledger import ATTRIBUTE as LEDGER
 from ..record.ledger import parse_ledger, read_ledger
 from ..record.privacy_report import PrivacyReport, privacy_report
+from ..record.privacy_warnings import made_of
 from ..request.names import read_one
 from ..request.objectives import OBJECTIVES
 from ..selection.best_run import select
 from ..training.call_stack import warn_of_exact_fits
 from ..training.input_checks import check_eval_set, check_sample, refuse_margins
-from ..training.reuse_warning import made_of
 
 
 def store(booster: Any, domain: Domain | None, classes: np.ndarray | None) -> None:

@@ -30,7 +30,7 @@ from ..record.pipelines import of_steps
 from ..request.names import flatten, read_flat
 from ..request.schema import common_schema
 from ..request.settings import Settings
-from . import input_checks, reuse_warning
+from . import input_checks
 from .call_stack import fitted_steps, refuse_meta_estimators
 from .input_checks import (
     CallSite,
@@ -170,7 +170,7 @@ def _prepared(
         lambda: None if ids is None else encode_persons(ids, dtrain.num_row())
     )
     matrices.check_apart(who)
-    notify = partial(reuse_warning.keep, dtrain, object())
+    notify = partial(privacy_warnings.keep, dtrain, object())
     hold = workers.check_together(lambda: matrices.hold(dtrain, who))
     try:
         workers.check_together(lambda: check_rows(dtrain, training.settings, training.widest))
@@ -200,5 +200,5 @@ def _of_claim(dtrain: Any, claimed: Ledger, settings: Settings, *, unbooked: boo
         *privacy_warnings.of_model(claimed),
         # Without a public number of rows, this warning needs a release first.
         *(privacy_warnings.of_last(claimed) if settings["dp_public_num_rows"] is not None else ()),
-        *(reuse_warning.of_total(dtrain, claimed) if unbooked else ()),
+        *(privacy_warnings.of_total(dtrain, claimed) if unbooked else ()),
     ]

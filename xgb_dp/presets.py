@@ -11,9 +11,9 @@ not private, or its bound is false, the preset does the nearest private thing an
 
 from __future__ import annotations
 
-from ..errors import PrivacyParameterError
-from . import dp_xgb, dpboost, maddock, sarus
-from .system import Preset, System
+from .errors import PrivacyParameterError
+from .published import dp_xgb, dpboost, maddock, sarus
+from .published.system import Preset, System
 
 SYSTEMS: tuple[System, ...] = (sarus.SYSTEM, dpboost.SYSTEM, dp_xgb.SYSTEM, maddock.SYSTEM)
 """All published systems, in the order of the pages."""
