@@ -45,7 +45,7 @@ def report(*events: Event, **plan: Any) -> PrivacyReport:
                         "hyperparameters": {
                             "rounds": 0,
                             "budget_shares": {},
-                            "group": 1,
+                            "group_size": 1,
                             "num_parallel_tree": 1,
                         }
                     },

@@ -115,7 +115,12 @@ PLANS: list[dict[str, Any]] = [
 
 def by_hand(kind: int) -> dict[str, Any]:
     """A ledger with events of one kind."""
-    public = {"rounds": 4, "budget_shares": {"leaves": 1.0}, "group": 1, "num_parallel_tree": 1}
+    public = {
+        "rounds": 4,
+        "budget_shares": {"leaves": 1.0},
+        "group_size": 1,
+        "num_parallel_tree": 1,
+    }
     training = {
         "id": "0" * 32, "plans": ["0" * 64], "complete": True,
         "mechanisms": mechanisms(**PLANS[kind], rounds=4),
@@ -158,8 +163,8 @@ READ = {  # by change, the fields that are read all the same
     "True": "joint spread unit_hessian",
     "'inf'": "epsilon release", "'0'": "release", "'\\ud800'": "release",
     "{}": "budget_shares", "[]": "runs score", "removed": "leaves runs score",
-    "doubled": "budget_shares events group hyperparameters leaves num_parallel_tree rounds runs "
-               "score",
+    "doubled": "budget_shares events group_size hyperparameters leaves num_parallel_tree rounds "
+               "runs score",
 }  # fmt: skip
 
 

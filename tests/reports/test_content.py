@@ -214,15 +214,15 @@ DOORS: dict[str, Callable[[xgb.Booster, Any, xgb.DMatrix], object]] = {
 }
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("operation", DOORS)
 @pytest.mark.parametrize("name", ["intercept", "names of categories", "schema"])
-def test_no_ledger_is_written_for_a_changed_model(trained, judged, d, redirect, name):
+def test_no_ledger_is_written_for_a_changed_model(trained, judged, d, operation, name):
     content = json.loads(trained.save_raw("json"))
     CHANGES[name](content)
     changed = xgb.Booster(model_file=bytearray(as_xgboost_writes(content).encode()))
     with pytest.raises(LedgerError, match="changed after its training"):
-        DOORS[redirect](changed, judged, d)
-    DOORS[redirect](trained.copy(), judged, d)
+        DOORS[operation](changed, judged, d)
+    DOORS[operation](trained.copy(), judged, d)
 
 
 def test_an_allowed_attribute_passes(model, tmp_path):

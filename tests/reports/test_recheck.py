@@ -111,7 +111,7 @@ CHANGES: dict[str, Callable[[dict[str, Any]], bool]] = {
     "a smaller sample": field("rate_num", lambda v: v // 2),
     "more rounds": setting("rounds", lambda v: v + 3),
     "deeper trees": setting("max_depth", lambda v: v + 2),
-    "another group": setting("group", lambda v: v + 1),
+    "another group": setting("group_size", lambda v: v + 1),
     "other shares": setting("budget_shares", lambda v: {**v, "leaves": v["leaves"] / 3}),
     "nonsense": setting("max_depth", lambda v: "deep"),
     "a huge number": setting("max_depth", lambda v: 10**9),

@@ -34,7 +34,7 @@ def claimed(model: xgb.Booster, column: str | None = None, group: int = 1) -> di
         ]
         training["public"] |= {"unit": PERSON, "max_rows_per_person": 2.0}
         training["public"] |= {"unit_column": column} if column else {}
-        training["public"]["hyperparameters"]["group"] = group
+        training["public"]["hyperparameters"]["group_size"] = group
     return ledger
 
 
@@ -169,9 +169,9 @@ def test_a_card_and_a_file_name_the_person(tmp_path):
     "change",
     [
         lambda training: training["public"].pop("unit"),
-        lambda training: training["public"]["hyperparameters"].pop("group"),
-        lambda training: training["public"]["hyperparameters"].update(group=0),
-        lambda training: training["public"]["hyperparameters"].update(group=True),
+        lambda training: training["public"]["hyperparameters"].pop("group_size"),
+        lambda training: training["public"]["hyperparameters"].update(group_size=0),
+        lambda training: training["public"]["hyperparameters"].update(group_size=True),
         lambda training: training["events"][0].pop("unit"),
         lambda training: [event.pop("unit") for event in training["events"]],
         *(lambda training, field=field, value=value: training["public"].update({field: value})

@@ -98,7 +98,7 @@ class Unit:
         Raises:
             ValueError: The record is ill-formed.
         """
-        group = public.get("hyperparameters", {}).get("group", 1)
+        group = public.get("hyperparameters", {}).get("group_size", 1)
         return cls(public.get("unit", ROW), group, public.get("unit_column"))
 
     def to_record(self) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from ..mechanisms.plan import Mechanisms
 
 _MOST = 1 << 31  # rounds
 _LARGEST = sys.float_info.max
-_NEEDED = {"rounds", "group", "budget_shares", "num_parallel_tree"}
+_NEEDED = {"rounds", "group_size", "budget_shares", "num_parallel_tree"}
 _ENTRY = re.compile(r"[0-9a-f]{16}")
 _NAME = re.compile(r"[0-9a-f]{32}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
