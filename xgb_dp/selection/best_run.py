@@ -224,7 +224,7 @@ def select(
     """
     _refuse(unknown)
     target = parse.parse_target(epsilon, delta)
-    given = {"privacy_id": privacy_id, "group": group}
+    given = {"privacy_id": privacy_id, "group_size": group}
     unit_params = {f"dp_{name}": value for name, value in given.items() if value is not None}
     params = flatten([*flatten(params).items(), *unit_params.items()])
     with spelling({name: name.removeprefix("dp_") for name in unit_params}):

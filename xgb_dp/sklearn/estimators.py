@@ -119,7 +119,7 @@ def in_order(classes: Any) -> np.ndarray:
 _SHARED = (
     "epsilon",
     "delta",
-    "group",
+    "group_size",
     "preset",
     "accountant",
     "feature_bounds",
@@ -155,7 +155,7 @@ class PrivateEstimator(XGBModel):
         *,
         epsilon: float | None = None,
         delta: float | None = None,
-        group: int | None = None,
+        group_size: int | None = None,
         feature_bounds: Mapping[Any, Any] | None = None,
         feature_cuts: Mapping[Any, Any] | None = None,
         categories: Mapping[Any, Any] | None = None,
@@ -173,7 +173,7 @@ class PrivateEstimator(XGBModel):
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
-        self.group = group
+        self.group_size = group_size
         self.feature_bounds = feature_bounds
         self.feature_cuts = feature_cuts
         self.categories = categories
@@ -487,7 +487,7 @@ class DPXGBClassifier(PrivateEstimator, XGBClassifier):
         epsilon: Privacy budget in nats, > 0; spent by every call of ``fit``. Must be given.
         delta: Probability with which e^epsilon may fail, 0 < delta < 1, a constant chosen without
             the data. Must be given.
-        group: Rows of one person, or with `privacy_id` persons, whom epsilon is for; 1 by default.
+        group_size: Rows of one person, or with `privacy_id` persons, whom epsilon is for; 1 by default.
         classes: Declared classes: K for labels 0..K-1, or the list of labels. Public. Must be
             given: the classes that occur in ``y`` are a statistic of the rows.
         feature_bounds: Public ranges of columns, ``{column: (low, high)}``, between which cuts lie.
