@@ -77,7 +77,8 @@ $(STAMPS)/tools: pyproject.toml
 
 # The build folder is kept, so only what changed is compiled again.
 $(STAMPS)/installed: $(STAMPS)/tools $(SOURCES)
-	$(PIP) install -q --no-build-isolation --config-settings "build-dir=$(BUILD)/{wheel_tag}" -e .
+	@$(VENV)/bin/python tools/show_progress.py $(BUILD)/build.log $(PIP) install -v \
+		--no-build-isolation --config-settings "build-dir=$(BUILD)/{wheel_tag}" -e .
 	touch $@
 
 # Optional dependencies, one stamp for each extra of pyproject.toml.

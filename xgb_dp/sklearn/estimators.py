@@ -487,7 +487,7 @@ class DPXGBClassifier(PrivateEstimator, XGBClassifier):
         epsilon: Privacy budget in nats, > 0; spent by every call of ``fit``. Must be given.
         delta: Probability with which e^epsilon may fail, 0 < delta < 1, a constant chosen without
             the data. Must be given.
-        group_size: Rows of one person, or with `privacy_id` persons, whom epsilon is for; 1 by default.
+        group_size: Number of rows of one person, or of persons, that epsilon covers; 1 by default.
         classes: Declared classes: K for labels 0..K-1, or the list of labels. Public. Must be
             given: the classes that occur in ``y`` are a statistic of the rows.
         feature_bounds: Public ranges of columns, ``{column: (low, high)}``, between which cuts lie.
