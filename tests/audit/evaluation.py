@@ -14,7 +14,7 @@ import numpy as np
 
 from xgb_dp.accounting import ExactAccountant
 from xgb_dp.evaluation.measure import plan_evaluation
-from xgb_dp.evaluation.rows import Groups, events_for, judged
+from xgb_dp.evaluation.rows import Groups, events_for, read_evaluated_model
 from xgb_dp.noisy_sums import Layout
 
 from .mechanisms import Mechanism, gaussian_scores
@@ -34,7 +34,9 @@ def _model(objective: str, **params: Any) -> Any:
     if objective == "survival:aft":
         for end in ("lower", "upper"):
             data.set_float_info(f"label_{end}_bound", labels)
-    return judged(train({"objective": objective, "nthread": 1, "verbosity": 0, **params}, data, 1))
+    return read_evaluated_model(
+        train({"objective": objective, "nthread": 1, "verbosity": 0, **params}, data, 1)
+    )
 
 
 def _layout(models: list[Any], groups: Groups | None = None, bounds: Any = None) -> Layout:

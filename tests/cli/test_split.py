@@ -33,7 +33,7 @@ def test_parts_of_a_file_cost_in_parallel(folder):
     )
     trained("--budget", "budget.json")
     output = run("evaluate", "model.json", "test.csv", *TARGET, "--budget", "budget.json")
-    assert "never for both" in output.stdout
+    assert "contributes to only one of them" in output.stdout
     assert {e.part.name for e in xgb_dp.Budget("budget.json").entries} == {"train", "test"}
     output = run("evaluate", "model.json", "train.csv", *TARGET)
     assert "add up" in output.stdout
@@ -66,7 +66,7 @@ def test_persons_stay_together(folder):
     public = read_ledger(xgb.Booster(model_file="model.json")).trainings[-1].public
     assert public["part"]["unit"] == "person"
     output = run("evaluate", "model.json", "test.csv", *TARGET)
-    assert "a person pays for the model or for the figures" in output.stdout
+    assert "each person contributes to only one of them" in output.stdout
 
 
 def test_other_persons_than_those_of_the_division_are_in_both_parts(folder):

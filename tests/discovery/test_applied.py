@@ -177,7 +177,7 @@ def test_persons_and_their_book(tmp_path):
     assert model.privacy_report_.unit.column == "who" and budget.missing(model) == []
     assert len(budget.entries) == 2
     judged = xgb_dp.evaluate(model, parts, **TARGET, budget=budget)
-    assert judged.cost.parallel and "Only the look at the columns" in judged.statement()
+    assert judged.cost.parallel and "The exception is the column discovery" in judged.statement()
 
 
 def fit_select(model, rows, labels):

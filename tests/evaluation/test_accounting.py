@@ -84,7 +84,7 @@ def test_parts_of_a_split_cost_in_parallel(budget, data):
     model = budget.train(PRIVATE, parts.train, 3)
     trained = budget.spent
     report = xgb_dp.evaluate(model, parts, epsilon=0.3, delta=1e-6, budget=budget)
-    assert report.cost.parallel and "never for both" in report.statement()
+    assert report.cost.parallel and "contributes to only one of them" in report.statement()
     assert budget.spent == trained  # the larger of both
     assert "on the part 'test' of a split" in budget.statement()
     assert "the larger sum of releases counts" in budget.statement()
@@ -129,14 +129,14 @@ def test_figures_of_rows_for_a_model_of_persons_are_warned_of(data):
     X, y = data
     ids = np.arange(len(y)) // 2
     model = xgb.train({**PRIVATE, "dp_privacy_id": ids}, xgb.DMatrix(X, y), 1)
-    with pytest.warns(xgb_dp.PrivacyWarning, match="model is for persons"):
+    with pytest.warns(xgb_dp.PrivacyWarning, match="model protects persons"):
         of_rows = xgb_dp.evaluate(model, data, **TARGET)
-    assert "Every row counts one" in of_rows.statement()
+    assert "Figures are per row" in of_rows.statement()
     with warnings.catch_warnings():
         warnings.simplefilter("error", xgb_dp.PrivacyWarning)
         report = xgb_dp.evaluate(model, data, privacy_id=ids, **TARGET)
     assert report.cost.unit.name == "person"
-    assert "Every person counts one" in report.statement()
+    assert "Figures are per person" in report.statement()
 
 
 def test_a_model_without_a_ledger_is_said_to_have_none(data, model):

@@ -134,9 +134,9 @@ def test_a_curve_is_for_one_model():
     model = stock(X, y)
     report = xgb_dp.evaluate(model, (X, y), **TARGET)
     calibrated = report.calibrated(model, method="isotonic")
-    with pytest.raises(xgb_dp.PrivacyParameterError, match="by a curve already"):
+    with pytest.raises(xgb_dp.PrivacyParameterError, match="already has a calibration curve"):
         report.calibrated(calibrated.booster)
-    with pytest.raises(xgb_dp.PrivacyParameterError, match="carries no curve"):
+    with pytest.raises(xgb_dp.PrivacyParameterError, match="has no calibration curve"):
         xgb_dp.CalibratedModel(model)
     with pytest.raises(xgb_dp.PrivacyParameterError, match="`method`"):
         report.calibrated(model, method="spline")

@@ -149,7 +149,7 @@ def test_views_of_a_report():
     assert '"auc"' in report.to_json()
     assert repr(report) == report.summary()
     assert report.summary().count("  auc") == 4
-    assert "Group other\n  fewer rows than the noise lets anybody see" in report.summary()
+    assert "Group other\n  too few rows to distinguish from noise" in report.summary()
     assert "1e-06)-differentially private for adding or removing any one row" in report.statement()
     with pytest.raises(AttributeError):
         _ = report.nothing_of_that_name

@@ -122,7 +122,7 @@ def test_regressions_without_noise(values):
     assert float(report.groups["1"].mae) == pytest.approx(np.abs(error[members]).mean(), rel=1e-2)
     clipped = xgb_dp.evaluate(model, (X, y), error_bound=1.0, **CLEAR)
     assert float(clipped.mae) == pytest.approx(np.minimum(np.abs(error), 1).mean(), rel=1e-2)
-    with pytest.raises(xgb_dp.PrivacyParameterError, match="bounds of the target"):
+    with pytest.raises(xgb_dp.PrivacyParameterError, match="requires target bounds"):
         _ = clipped.r2
 
 

@@ -10,7 +10,7 @@ import xgb_dp
 from tests.evaluation.tasks import stock
 from xgb_dp.evaluation.figures import Limits, outside
 from xgb_dp.evaluation.measure import plan_evaluation
-from xgb_dp.evaluation.rows import events_for, judged
+from xgb_dp.evaluation.rows import events_for, read_evaluated_model
 from xgb_dp.noisy_sums import Block, Layout, release
 
 CLEAR = {"epsilon": 10.0, "delta": 1e-3}
@@ -52,9 +52,10 @@ def test_outliers_beyond_the_bounds_are_counted_and_named(judged_incomes):
     plain = {n for n in figures if not n.startswith("clipped ")}
     assert plain == {"rows", "labels beyond", "errors beyond"}
     said = report.statement()
-    assert "promises nothing of errors beyond the bounds" in said
-    assert f"Labels below 0 and above 200000 count as these: about {share:.2%} (" in said
-    assert "Errors beyond -200000 and 200000 count as these: about 0." in said
+    assert "does not account for errors beyond the bounds" in said
+    clipped = "are clipped to these bounds: about"
+    assert f"Labels below 0 or above 200000 {clipped} {share:.2%} (" in said
+    assert f"Errors below -200000 or above 200000 {clipped} 0." in said
     for text in (report.summary(), report.to_json(), str(report.to_frame())):
         assert "labels beyond" in text
         assert "clipped rmse" in text
@@ -83,7 +84,7 @@ def test_every_row_attains_the_norm_of_the_block(k, share):
 def test_the_block_has_its_share_of_the_norm_of_a_row(judged_incomes):
     model, *_ = judged_incomes
     for bounds in ((0.0, 2e5), (-1.0, 1e9)):
-        blocks = plan_evaluation((judged(model),), None, None, bounds).blocks
+        blocks = plan_evaluation((read_evaluated_model(model),), None, None, bounds).blocks
         whole = sum(block.norm2 for block in blocks)
         assert blocks[-1].norm2 / whole == pytest.approx(0.05, rel=0.02)
 
@@ -102,7 +103,7 @@ def test_intervals_cover_what_lies_beyond_and_clipped_figures(judged_incomes, sh
         "mae": float(np.abs(error).mean()),
         "r2": float(1.0 - np.mean(error**2) / inside.var()),
     }
-    plan = plan_evaluation((judged(model),), None, None, bounds)
+    plan = plan_evaluation((read_evaluated_model(model),), None, None, bounds)
     layout = Layout(plan.blocks)
     events = events_for(layout, epsilon, 1e-6)
     hits, rng = dict.fromkeys(truth, 0), np.random.default_rng(1)
@@ -131,7 +132,7 @@ def test_log_losses_that_are_clipped_are_named(classes):
     true = float(-np.log(odds[np.arange(400), wrong].astype(float) + 1e-30).mean())
     report = xgb_dp.evaluate(model, (X, wrong), **CLEAR)
     assert float(report.log_loss) <= 8.0 / 4 + 0.1 < true
-    assert "`log_loss` promises nothing of rows" in report.statement()
+    assert "interval of `log_loss` does not account for larger losses" in report.statement()
 
 
 def beyond_of(report: Any) -> dict[str, float]:
@@ -150,7 +151,7 @@ def test_counts_and_amounts_beyond_the_bounds():
         ("reg:tweedie", rng.poisson(mean) * rng.gamma(2.0, size=len(X)), (0.0, 6.0)),
     ):
         model = stock(X, np.maximum(y, 1e-3), objective=objective)
-        plan: Any = plan_evaluation((judged(model),), None, None, bounds)
+        plan: Any = plan_evaluation((read_evaluated_model(model),), None, None, bounds)
         report = xgb_dp.evaluate(model, (X, y), target_bounds=bounds, **CLEAR)
         p = model.predict(xgb.DMatrix(X)).astype(np.float64)
         inside = np.clip(y, *bounds)
@@ -164,7 +165,7 @@ def test_counts_and_amounts_beyond_the_bounds():
         clipped = {"deviance", "gini", "mean ratio", "deviance saved", "rmse"}
         assert not clipped & set(report.figures())
         assert {f"clipped {name}" for name in clipped} <= set(report.figures())
-        assert "deviances above" in report.statement()
+        assert "Deviances above" in report.statement()
 
 
 @pytest.mark.usefixtures("quiet")
@@ -179,7 +180,8 @@ def test_times_beyond_the_bounds():
     exact = float(np.mean((time < 5) | (time > 60)))
     assert beyond_of(report) == pytest.approx({"times beyond": exact}, abs=1e-3)
     assert set(report.figures()) == {"rows", "seen", "clipped concordance", "times beyond"}
-    assert "Times below 5 and above 60 count as these: about" in report.statement()
+    times = "Times below 5 or above 60 are clipped to these bounds: about"
+    assert times in report.statement()
 
 
 @pytest.mark.usefixtures("quiet")

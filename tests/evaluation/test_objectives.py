@@ -13,7 +13,7 @@ from sklearn import metrics
 import xgb_dp
 from tests.evaluation.tasks import TARGET, refused
 from xgb_dp.evaluation.regression import Deviance, Regression
-from xgb_dp.evaluation.rows import Groups, events_for, judged
+from xgb_dp.evaluation.rows import Groups, events_for, read_evaluated_model
 from xgb_dp.noisy_sums import Block, Layout
 from xgb_dp.testing import fixed_noise
 
@@ -138,7 +138,7 @@ def test_quantiles_without_noise(judges, name):
             (y <= column)[group].mean(), abs=4e-3
         )
         assert f"coverage of {level:g}" in report.figures()
-    with pytest.raises(xgb_dp.PrivacyParameterError, match="levels that the model predicts"):
+    with pytest.raises(xgb_dp.PrivacyParameterError, match="quantile levels of the model"):
         report.coverage(0.33)
     with pytest.raises(xgb_dp.PrivacyParameterError, match="count:poisson"):
         _ = report.gini
@@ -158,7 +158,9 @@ def test_quantiles_with_noise(judges):
 def plans(judges: dict[str, Any]) -> dict[str, Regression]:
     groups = Groups("g", ("a", "b"))
     return {
-        name: Regression.from_model(judged(case[0]), groups, 2.0, BOUNDS.get(name, (-1.0, 5.0)))
+        name: Regression.from_model(
+            read_evaluated_model(case[0]), groups, 2.0, BOUNDS.get(name, (-1.0, 5.0))
+        )
         for name, case in judges.items()
     }
 
@@ -189,7 +191,7 @@ def test_ranges_of_labels_that_there_are_not(judges, low):
     """Beside a small upper end they would count so much that norms left 64 bits."""
     for name in BOUNDS:
         model, X, y, _ = judges[name]
-        refused(xgb_dp.PrivacyParameterError, "must begin at 0", model, (X, y),
+        refused(xgb_dp.PrivacyParameterError, "must be at least 0", model, (X, y),
                 target_bounds=(low, 1.0))  # fmt: skip
 
 

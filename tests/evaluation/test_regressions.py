@@ -9,7 +9,7 @@ from sklearn import metrics
 
 import xgb_dp
 from xgb_dp.evaluation.measure import plan_evaluation
-from xgb_dp.evaluation.rows import Groups, events_for, judged
+from xgb_dp.evaluation.rows import Groups, events_for, read_evaluated_model
 from xgb_dp.noisy_sums import Layout, release
 
 BOUNDS = (0.0, 500_001.0)  # of the labels of houses, which many of them reach
@@ -75,7 +75,7 @@ def test_a_narrow_bound_is_named(houses):
     figures = report.figures()
     assert float(figures["clipped rmse"]) == pytest.approx(np.sqrt(np.mean(error**2)), rel=5e-3)
     assert not {"rmse", "mae", "bias", "r2", "clipped r2"} & set(figures)
-    assert "promises nothing of errors beyond" in report.statement()
+    assert "does not account for errors beyond" in report.statement()
     with pytest.raises(xgb_dp.PrivacyParameterError, match="not clipped"):
         _ = report.r2
     wide = xgb_dp.evaluate(model, (X, y), target_bounds=BOUNDS, error_bound=6e5, **CLEAR)
@@ -102,7 +102,7 @@ def test_intervals_cover_the_population(houses, epsilon):
     group = (X[:, 1] > 0).astype(np.int64)
     truth = exact_of(y, p)
     truth |= {f"{name} of 1": v for name, v in exact_of(y[group == 1], p[group == 1]).items()}
-    plan = plan_evaluation((judged(model),), Groups(1, (0, 1)), None, BOUNDS)
+    plan = plan_evaluation((read_evaluated_model(model),), Groups(1, (0, 1)), None, BOUNDS)
     layout = Layout(plan.blocks)
     events = events_for(layout, epsilon, 1e-6)
     hits, rng = dict.fromkeys(truth, 0), np.random.default_rng(1)
@@ -138,9 +138,9 @@ def test_a_declared_range_that_is_too_wide_costs_little():
     assert declared.rmse.noise > 50 * exact  # the end of its interval is 0 in some runs
     low, high = followed.overall.within
     assert low <= y.min() and y.max() <= high < 100
-    assert f"above {high:g} count as" in followed.statement()
-    assert "far wider than that in which the training saw labels" in followed.statement()
+    assert f"above {high:g} are clipped" in followed.statement()
+    assert "much wider than the range in which the training saw labels" in followed.statement()
     assert {"clipped rmse", "clipped r2"} < set(followed.figures()) & set(declared.figures())
     assert declared.overall.within is None
-    assert "Labels below 0 and above 20000 count as" in declared.statement()
+    assert "Labels below 0 or above 20000 are clipped" in declared.statement()
     assert "saw labels" not in declared.statement()

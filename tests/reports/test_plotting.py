@@ -121,7 +121,7 @@ def test_models_of_several_outputs_are_refused(targets):
     if targets == 1:
         params |= {"objective": "reg:quantileerror", "quantile_alpha": [0.1, 0.9]}
     booster = xgb.train(params, xgb.DMatrix(X, np.stack([y] * targets, axis=1)), 2)
-    with pytest.raises(PrivacyParameterError, match="one output only"):
+    with pytest.raises(PrivacyParameterError, match="model with one output"):
         plotting.shape_functions(booster)
 
 

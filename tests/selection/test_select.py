@@ -363,7 +363,7 @@ def test_a_selection_runs_on_one_machine(monkeypatch):
 def test_what_is_refused_before_anything_is_booked(budget, tmp_path):
     with pytest.raises(PrivacyRefusal, match="dp_accountant"):
         quick(params=PARAMS | {"dp_accountant": "rdp"}, budget=budget)
-    with pytest.raises(PrivacyRefusal, match=r"stay on disk.*Nothing was spent"):
+    with pytest.raises(PrivacyRefusal, match=r"external memory.*Nothing was spent"):
         quick(xgb.DMatrix(Batches([arrays(n=400)] * 2, tmp_path)), settings=[{}], budget=budget)
     assert budget.entries == []
 

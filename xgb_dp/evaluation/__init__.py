@@ -1,4 +1,4 @@
-"""Evaluation of models on private rows: one noisy table of counts, from which all figures follow.
+"""Evaluate models on private rows: release one noisy table of counts, compute all figures from it.
 
 All noise is drawn in ``noisy_sums``.
 """

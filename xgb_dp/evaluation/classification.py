@@ -1,12 +1,13 @@
-"""Evaluation of models of two or more classes: what is released, and the figures computed from it.
+"""Evaluate classifiers: the released blocks, and the figures computed from them.
 
-AUC and mean log loss are, to first order, sums over the rows of each row's influence on them. Once
-the first step has shown roughly where the rows lie, one sum for each of the two says more about it
-than many sums over all scales. These two sums are the second step. For two models on the same rows,
-the second step releases the sums of the paired differences. A model of several classes is evaluated
-by its confusions, and by one class against the rest.
+Binary classifiers are evaluated in two steps. The first step releases counts at all scales. AUC and
+mean log loss are, to first order, sums of the rows' influences on them. Once the first step has
+shown roughly how the scores are distributed, a direct sum of these influences is more accurate than
+the counts, so the second step releases one sum for AUC and one for log loss. To compare two models
+on the same rows, the second step releases sums of paired differences. Multiclass models are
+evaluated by their confusion matrix and one-against-rest scores.
 
-Figures are post-processing of released counts and cost nothing. Proof: docs/proofs/evaluation.md
+Figures are free post-processing of the released counts. Proof: docs/proofs/evaluation.md
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from .counts import (
 )
 from .figures import Figure, Values, as_json, rising, value_matrix
 from .report import Cost
-from .rows import Groups, Judged, ModelKind, scaled
+from .rows import EvaluatedModel, Groups, ModelKind, scaled
 
 Losses = Callable[[Floats, Floats], tuple[npt.ArrayLike, npt.ArrayLike]]
 Of = Callable[[Floats, Floats], Floats]
@@ -49,9 +50,9 @@ _PLAIN = (
     "rows", "base_rate", "mean_prediction", "auc", "log_loss", "brier", "calibration_error", "ks",
     "accuracy", "precision", "recall", "selection_rate",
 )  # fmt: skip
-_CALIBRATION_WIDENING = (
-    1.25  # than drawn, of calibration: the draws take the smoothness of the curve as known
-)
+# Factor by which the interval of the calibration error is widened: the draws assume that the
+# smoothness of the calibration curve is known.
+_CALIBRATION_WIDENING = 1.25
 
 
 def _ratio(a: Floats, b: Floats) -> Floats:
@@ -59,13 +60,13 @@ def _ratio(a: Floats, b: Floats) -> Floats:
 
 
 def auc(neg: Floats, pos: Floats) -> Floats:
-    """Area under the ROC curve; ties count half."""
+    """Compute the area under the ROC curve; ties count half."""
     below = np.cumsum(neg, axis=-1) - 0.5 * neg
     return _ratio((pos * below).sum(axis=-1), pos.sum(axis=-1) * neg.sum(axis=-1))
 
 
 def influence(neg: Floats, pos: Floats, n: float, m: float) -> Floats:
-    """What one more row in each cell does to the area: (2, cells), negatives first."""
+    """Return the influence on the AUC of adding a row to each cell: (2, cells), negatives first."""
     area = float(auc(neg, pos))
     below = (np.cumsum(neg) - 0.5 * neg) / n
     above = 1.0 - (np.cumsum(pos) - 0.5 * pos) / m
@@ -74,15 +75,15 @@ def influence(neg: Floats, pos: Floats, n: float, m: float) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class TwoClasses:
-    """What the released counts say about a model of two classes, on one set of rows.
+    """Figures of a binary classifier for one set of rows.
 
     Attributes:
-        posterior: Of the counts of negatives and positives in the cells of the score.
-        level: Probability with which each interval covers.
+        posterior: Posterior of the number of negatives and positives per score cell.
+        level: Confidence level of each interval.
 
     Examples:
-        >>> at = judged.threshold(cost={"fp": 1, "fn": 4})
-        >>> recall = judged.overall.recall(at)
+        >>> at = evaluation.threshold(cost={"fp": 1, "fn": 4})
+        >>> recall = evaluation.overall.recall(at)
         >>> recall.low <= float(recall) <= recall.high
         True
     """
@@ -110,12 +111,12 @@ class TwoClasses:
         return self.posterior.sampled()
 
     def figure(self, of: Of, low: float = 0.0, high: float = 1.0) -> Figure:
-        """Any smooth function of the counts.
+        """Build a figure from a smooth function of the counts.
 
         Args:
-            of: Function of the counts of negatives and positives, of shape (..., CELLS).
-            low: Lowest value that it has.
-            high: Highest value that it has.
+            of: Function of the counts of negatives and positives, each of shape (..., CELLS).
+            low: Lowest possible value.
+            high: Highest possible value.
         """
         value = float(of(self.negatives, self.positives))
         spread, noise = (
@@ -128,14 +129,14 @@ class TwoClasses:
 
     @property
     def rows(self) -> Figure:
-        """Number of rows, or persons."""
+        """Number of rows (or persons)."""
         return self.figure(lambda neg, pos: (neg + pos).sum(axis=-1), high=np.inf)
 
     @property
     def base_rate(self) -> Figure:
         """Share of positive rows.
 
-        It is that of the released sums alone, which need no prior; see :meth:`Figure.share`.
+        Computed from the released sums without the prior; see :meth:`Figure.share`.
         """
         part, rows = map(float, self.posterior.totals)
         return Figure.share(part, rows, self.posterior.totals_noise, self.level)
@@ -152,23 +153,23 @@ class TwoClasses:
 
     @property
     def log_loss(self) -> Figure:
-        """Mean log loss in nats; logits beyond 8 count as 8."""
+        """Mean log loss in nats; logits are clipped to [-8, 8]."""
         return self.mean(
             lambda p, logit: (np.logaddexp(0.0, logit), np.logaddexp(0.0, -logit)), np.inf
         )
 
     @property
     def brier(self) -> Figure:
-        """Mean squared error of the predicted probability."""
+        """Brier score: mean squared error of the predicted probability."""
         return self.mean(lambda p, logit: (p**2, (1.0 - p) ** 2))
 
     def mean(self, losses: Losses, high: float = 1.0) -> Figure:
-        """Mean over the rows of a loss.
+        """Build a figure for the mean of a loss over the rows.
 
         Args:
-            losses: From the probability and the logit of each cell, the loss of a negative row and
-                that of a positive one.
-            high: Highest value that it has.
+            losses: Function of the probabilities and logits of the cells that returns the losses
+                of a negative and of a positive row.
+            high: Highest possible loss.
         """
         both = losses(self.grid.probability, self.grid.centres)
         of_neg, of_pos = (np.asarray(loss, dtype=np.float64) for loss in both)
@@ -179,12 +180,12 @@ class TwoClasses:
 
     @cached_property
     def calibration_error(self) -> Figure:
-        """Expected calibration error over ten bins of the probability.
+        """Expected calibration error over ten bins of the predicted probability.
 
-        The mean, over the rows, of the distance between the mean prediction and the share of
-        positives in their bin. Noise alone makes every estimate of it too large; the one given here
-        has been freed of the noise of the release and of sampling. The interval begins at 0 where
-        the counts do not refute that the model is calibrated.
+        The absolute difference between the mean prediction and the share of positives in each bin,
+        averaged over rows. The plain estimate is biased upwards by noise; this one is corrected for
+        privacy noise and sampling. The interval begins at 0 if the counts are compatible with a
+        perfectly calibrated model.
         """
         density = self.posterior.density
         share = expit(self.grid.centres + self.posterior.curve)
@@ -204,12 +205,12 @@ class TwoClasses:
         return Figure(value, low, high, spread)
 
     def _residual(self, counts: Floats) -> Floats:
-        """Positives less what is predicted, in each bin."""
+        """Return the number of positives minus the predicted number, per bin."""
         p = self.grid.probability
         return _by_bin(counts[..., CELLS:] * (1.0 - p) - counts[..., :CELLS] * p, self.grid.bins)
 
     def _may_be_calibrated(self) -> bool:
-        """Whether the residuals of all bins may be noise; a chi-squared test at the level."""
+        """Test whether the residuals of all bins may be noise (chi-squared test at `level`)."""
         drawn, seen = self._residual(self._sampled), self._residual(self.posterior.mean)
         spread = np.cov(drawn.T) + np.eye(BINS) * 1e-6
         distance = float(seen @ np.linalg.solve(spread, seen))
@@ -217,7 +218,7 @@ class TwoClasses:
 
     @property
     def ks(self) -> Figure:
-        """Largest distance between the distributions of the scores of both classes."""
+        """Kolmogorov-Smirnov statistic between the scores of the two classes."""
 
         def of(neg: Floats, pos: Floats) -> Floats:
             below = _ratio(np.cumsum(neg, axis=-1), neg.sum(axis=-1, keepdims=True))
@@ -227,24 +228,24 @@ class TwoClasses:
         return self.figure(of)
 
     def figures(self) -> dict[str, Figure]:
-        """The plain figures by name; those that need a threshold at 0.5."""
+        """Return all figures by name; those that depend on a threshold use 0.5."""
         values = {name: getattr(self, name) for name in _PLAIN}
         return {name: v if isinstance(v, Figure) else v() for name, v in values.items()}
 
     # --- at a threshold ------------------------------------------------------------------------
 
     def above(self, threshold: float) -> Floats:
-        """Part of each cell whose probability is at least a threshold, 0 to 1."""
+        """Return the fraction of each cell with a probability of at least `threshold`, 0 to 1."""
         if threshold <= 0.0 or threshold >= 1.0:
             return np.full(CELLS, float(threshold <= 0.0))
         logit, ends = float(np.log(threshold) - np.log1p(-threshold)), self.grid.ends
         return np.clip((ends[1:] - logit) / np.diff(ends), 0.0, 1.0)
 
     def confusion(self, threshold: float = 0.5) -> dict[str, Figure]:
-        """Numbers of true and false positives and negatives: "tp", "fp", "tn", "fn".
+        """Return the confusion matrix as figures "tp", "fp", "tn" and "fn".
 
         Args:
-            threshold: Probability from which on a row counts as positive.
+            threshold: A row with at least this probability is classified as positive.
         """
         up = self.above(threshold)
         counts: dict[str, Of] = {
@@ -256,58 +257,57 @@ class TwoClasses:
         return {name: self.figure(of, high=np.inf) for name, of in counts.items()}
 
     def accuracy(self, threshold: float = 0.5) -> Figure:
-        """Share of rows that are told rightly."""
+        """Return the share of rows that are classified correctly."""
         up = self.above(threshold)
         return self.figure(
             lambda neg, pos: _ratio(neg @ (1.0 - up) + pos @ up, (neg + pos).sum(axis=-1))
         )
 
     def precision(self, threshold: float = 0.5) -> Figure:
-        """Share of positives among the rows from a threshold on."""
+        """Return the share of positives among rows with at least this probability."""
         up = self.above(threshold)
         return self.figure(lambda neg, pos: _ratio(pos @ up, (neg + pos) @ up))
 
     def recall(self, threshold: float = 0.5) -> Figure:
-        """Share of positive rows that lie from a threshold on."""
+        """Return the share of positive rows with at least this probability."""
         up = self.above(threshold)
         return self.figure(lambda neg, pos: _ratio(pos @ up, pos.sum(axis=-1)))
 
     def selection_rate(self, threshold: float = 0.5) -> Figure:
-        """Share of rows that lie from a threshold on."""
+        """Return the share of all rows with at least this probability."""
         up = self.above(threshold)
         return self.figure(lambda neg, pos: _ratio((neg + pos) @ up, (neg + pos).sum(axis=-1)))
 
     # --- curves --------------------------------------------------------------------------------
 
     def roc(self) -> tuple[Floats, Floats, Floats]:
-        """The ROC curve: rates of false and of true positives, and the threshold of each point."""
+        """Return the ROC curve: false positive rates, true positive rates, thresholds."""
         return *self._rates, self._thresholds
 
     @cached_property
     def _rates(self) -> tuple[Floats, Floats]:
-        """Shares of negatives and of positives above each threshold."""
+        """False and true positive rate at each threshold."""
         neg, pos = (_distribution(counts) for counts in (self.negatives, self.positives))
         return 1.0 - neg, 1.0 - pos
 
     def precision_recall(self) -> tuple[Floats, Floats, Floats]:
-        """Precision and recall, and the threshold of each point."""
+        """Return the precision-recall curve: precision, recall, thresholds."""
         (false, true), base = self._rates, float(self.base_rate)
         hits, errors = base * true, (1.0 - base) * false
         precision = np.where(hits + errors > _LEAST, hits / np.maximum(hits + errors, _LEAST), 1.0)
         return precision, true, self._thresholds
 
     def lift(self) -> tuple[Floats, Floats]:
-        """Share of the rows with the highest scores, and how many times the base rate they have."""
+        """Return the lift curve: share of rows selected by score, and their lift (rate / base)."""
         (false, true), base = self._rates, float(self.base_rate)
         chosen = base * true + (1.0 - base) * false
         lift = np.where(chosen > _LEAST, true / np.maximum(chosen, _LEAST), np.nan)
         return chosen, np.asarray(lift)
 
     def calibration_curve(self) -> list[tuple[float, Figure, float]]:
-        """Mean prediction, share of positives and number of rows in each of ten bins.
+        """Return (mean prediction, share of positives, number of rows) for each of ten bins.
 
-        Bins in which hardly a row is to be expected are left out: fewer than one, or than the
-        noise of their number.
+        Bins are omitted if their estimated row count is below 1 or below twice its noise.
         """
         p, bins = self.grid.probability, self.grid.bins
         out = []
@@ -327,11 +327,11 @@ class TwoClasses:
         return np.asarray(expit(ends))
 
     def best_threshold(self, false_positive: float, false_negative: float) -> tuple[float, Figure]:
-        """The threshold with the least expected cost, and that cost for each row.
+        """Return the threshold with the lowest estimated cost, and its mean cost per row.
 
         Args:
-            false_positive: Cost of a negative row that is taken for positive, >= 0.
-            false_negative: Cost of a positive row that is taken for negative, >= 0.
+            false_positive: Cost of classifying a negative row as positive, >= 0.
+            false_negative: Cost of classifying a positive row as negative, >= 0.
         """
         neg, pos = (np.concatenate([[0.0], np.cumsum(c)]) for c in (self.negatives, self.positives))
         cost = false_negative * pos + false_positive * (neg[-1] - neg)
@@ -345,50 +345,50 @@ class TwoClasses:
 
 
 def _rows_in(inside: Floats, neg: Floats, pos: Floats) -> Floats:
-    """Rows in some of the cells."""
+    """Return the number of rows in the cells selected by `inside`."""
     return np.asarray((neg + pos) @ inside)
 
 
 def _rate_in(inside: Floats, neg: Floats, pos: Floats) -> Floats:
-    """Share of positive rows in some of the cells."""
+    """Return the share of positive rows in the cells selected by `inside`."""
     return _ratio(np.asarray(pos @ inside), (neg + pos) @ inside)
 
 
 def _by_bin(values: Floats, bins: npt.NDArray[np.int64]) -> Floats:
-    """Sums over the cells of each calibration bin."""
+    """Sum over the cells of each calibration bin."""
     return np.stack([values[..., bins == k].sum(axis=-1) for k in range(BINS)], axis=-1)
 
 
 def _distribution(counts: Floats) -> Floats:
-    """The distribution function at the ends of all cells, made to rise from 0 to 1."""
+    """Return the cumulative distribution at all cell edges, made monotone from 0 to 1."""
     total = max(float(counts.sum()), _LEAST)
     steps = np.concatenate([[0.0], np.cumsum(counts) / total])
     steps[-1] = 1.0
     return np.clip(rising(steps), 0.0, 1.0)
 
 
-_AUC, _LOSS = 0.25, 0.1  # of the squared norm of what a row adds in both steps
+_AUC, _LOSS = 0.25, 0.1  # shares of a row's squared norm over both steps
 _AIMED_SHARE = _AUC + _LOSS
-_AIMED = 2  # sums of the second step
-_FINEST, _TRIED = 50.0, 40
-_WIDER = 3.0  # than what is best if the first step were exact
+_AIMED = 2  # number of sums in the second step
+_FINEST, _TRIED = 50.0, 40  # range and number of clipping limits to try
+_WIDER = 3.0  # factor on the clipping limit that would be optimal if the first step were exact
 
 
 @dataclass(frozen=True, eq=False)
 class Binary(ModelKind):
-    """What is released about two classes, and how it is read."""
+    """Blocks and figures of a binary classifier."""
 
     grid: ScoreGrid
     groups: Groups | None
 
     @classmethod
-    def from_model(cls, model: Judged, groups: Groups | None) -> Binary:
-        """The blocks for a model. No row is looked at."""
+    def from_model(cls, model: EvaluatedModel, groups: Groups | None) -> Binary:
+        """Build the blocks for a model, without reading any row."""
         return cls(ScoreGrid.within(*model.margins), groups)
 
     @property
     def later(self) -> Later:
-        """Room of the second step."""
+        """Limits of the second step."""
         sets = 1 if self.groups is None else 1 + len(self.groups.names)
         return Later(math.floor(UNIT**2 * _AIMED_SHARE), _AIMED * sets)
 
@@ -400,7 +400,7 @@ class Binary(ModelKind):
         return [self.grid.cell(predictions) + CELLS * (labels > 0.5).astype(np.int64)]
 
     def aimed(self, released: NoisySums) -> tuple[Block, ...]:
-        """The blocks of the second step, from what the first has released."""
+        """Build the blocks of the second step from the release of the first."""
         share, noise = self.share * _AIMED_SHARE, released.noise / UNIT
         overall, *by_group = (
             _aimed_matrix(one, noise, share) for one in self._posteriors(released, draws=1)
@@ -413,10 +413,10 @@ class Binary(ModelKind):
         return [TwoClasses(one, level) for one in self._posteriors(released, draws=DRAWS)]
 
     def _posteriors(self, released: NoisySums, *, draws: int) -> list[Posterior]:
-        """What all steps so far say of all rows, and of each group."""
+        """Compute the posteriors for all rows and for each group, from all steps so far."""
         matrix, size, posteriors = self.blocks[0].matrix, 2 * CELLS, []
         for number, ([sums], part) in enumerate(self._sets(released)):
-            first = Solver.from_matrix(matrix / part)  # of sums with the whole noise
+            first = Solver.from_matrix(matrix / part)  # rescaled so that the noise has factor 1
             matrices: list[npt.NDArray[Any]] = [matrix / part]
             values = [sums / part]
             if released.aimed is not None:
@@ -431,7 +431,7 @@ class Binary(ModelKind):
 
 
 def _aimed_matrix(posterior: Posterior, noise: float, share: float) -> Ints:
-    """What a row in each cell adds in the second step: (sums, 2 * CELLS), negatives first."""
+    """Return a row's contribution to the second step: (sums, 2 * CELLS), negatives first."""
     neg, pos = posterior.by_class
     rows, logits = posterior.by_class.ravel(), posterior.grid.centres
     pulls = influence(neg, pos, float(neg.sum()), float(pos.sum())).ravel()
@@ -446,15 +446,15 @@ def _aimed_matrix(posterior: Posterior, noise: float, share: float) -> Ints:
     largest = math.sqrt(float((whole**2).sum(axis=0).max()))
     if largest > 0.0:
         whole *= UNIT * math.sqrt(share) / largest
-    return np.trunc(whole).astype(np.int64)  # towards 0, so that no norm grows
+    return np.trunc(whole).astype(np.int64)  # round towards 0, so that no norm increases
 
 
 def _clipped(pull: Floats, rows: Floats, noise: float) -> Floats:
-    """What rows pull, in units of a limit beyond which they count as that: in [-1, 1].
+    """Clip influences to a limit and return them in units of the limit: in [-1, 1].
 
-    A low limit leaves little noise and says nothing of the rows beyond it. The best one is looked
-    for as if the rows of a cell were Poisson around what is expected; what is really known of the
-    rare ones is less, so a wider one is taken.
+    A low limit reduces the noise but loses the contributions beyond it. The limit with the best
+    precision is computed as if the counts per cell were Poisson around their estimates. It is then
+    widened, because the estimates for rare cells are less certain than that.
     """
     most = float(np.abs(pull).max())
     if most <= 0.0:
@@ -468,29 +468,29 @@ def _clipped(pull: Floats, rows: Floats, noise: float) -> Floats:
     return np.clip(pull / min(_WIDER * best, most), -1.0, 1.0)
 
 
-_SCORES, _GAPS, _JOINT = 0.18, 0.1, 0.09  # of the squared norm of a row; scores twice
-_AIMED_AUC, _AIMED_LOSS = 0.25, 0.2  # the same, in the second step
-_UNIT = UNIT << 4  # a sum of small differences needs a finer unit than counts
-_FINE = 1 << 12  # cells of a difference of the log loss in the second step
-_RANKS = 0.4  # difference of the ranks of a row beyond which it counts as this
-_FAR = 6.0  # differences of the log loss count up to so many of their root mean square
-_COARSE = 16  # cells of a score in the joint counts
-_POWER = 3  # cells of differences are fine around 0: two models say nearly the same
-_LARGEST = 2.0  # difference of the log losses of a row, in nats, beyond which it counts as this
+_SCORES, _GAPS, _JOINT = 0.18, 0.1, 0.09  # shares of a row's squared norm; scores count twice
+_AIMED_AUC, _AIMED_LOSS = 0.25, 0.2  # the same for the second step
+_UNIT = UNIT << 4  # sums of small differences need a finer grid than counts
+_FINE = 1 << 12  # cells of log loss differences in the second step
+_RANKS = 0.4  # clipping limit of the difference of a row's ranks
+_FAR = 6.0  # clipping limit of log loss differences, in root mean squares
+_COARSE = 16  # cells per score in the joint counts
+_POWER = 3  # cell spacing of differences: fine around 0, because the two models mostly agree
+_LARGEST = 2.0  # clipping limit of a row's log loss difference, in nats
 
 
 @dataclass(frozen=True, eq=False)
 class ComparisonReport:
-    """Two models of two classes, compared row by row.
+    """Paired comparison of two binary classifiers on the same rows.
 
     Attributes:
         first: Figures of the first model.
         second: Figures of the second model.
-        auc_difference: AUC of the first model less that of the second.
-        log_loss_difference: The same of the mean log loss; below 0 where the first is better. The
-            difference of a row counts as 2 nats at most.
-        cost: What the release cost.
-        level: Probability with which each interval covers.
+        auc_difference: AUC of the first model minus AUC of the second.
+        log_loss_difference: Mean log loss of the first model minus mean log loss of the second;
+            negative if the first is better. Differences per row are clipped to [-2, 2] nats.
+        cost: Privacy cost of the release.
+        level: Confidence level of each interval.
 
     Examples:
         >>> deeper = xgb.train(params | {"max_depth": 4}, data, 5)
@@ -508,11 +508,11 @@ class ComparisonReport:
     level: float
 
     def statement(self) -> str:
-        """What the figures cost, and whom, in prose."""
+        """Return the privacy guarantee as prose."""
         return self.cost.statement()
 
     def figures(self) -> dict[str, Figure]:
-        """The differences, and the figures of both models, by name."""
+        """Return the differences and the figures of both models, by name."""
         out = {
             "auc difference": self.auc_difference,
             "log_loss difference": self.log_loss_difference,
@@ -522,7 +522,7 @@ class ComparisonReport:
         return out
 
     def summary(self) -> str:
-        """The differences as a table, and the statement."""
+        """Return the differences as a text table, followed by the statement."""
         names = {
             "AUC": ("auc", self.auc_difference),
             "log loss": ("log_loss", self.log_loss_difference),
@@ -537,7 +537,7 @@ class ComparisonReport:
         return "\n".join([*lines, "", self.statement()])
 
     def to_json(self) -> str:
-        """The figures and the statement as JSON text."""
+        """Return the figures and the statement as a JSON string."""
         figures = as_json(self.figures())
         return json.dumps({"figures": figures, "statement": self.statement()}, indent=2)
 
@@ -547,22 +547,22 @@ class ComparisonReport:
 
 @dataclass(frozen=True, eq=False)
 class PairedModels(ModelKind):
-    """What is released about two models, and how it is read.
+    """Blocks and figures of a comparison of two binary classifiers.
 
-    The blocks are scores of each model, differences of the loss, and joint counts of both scores.
+    The blocks are the scores of each model, the loss differences, and joint counts of both scores.
     """
 
-    grids: tuple[ScoreGrid, ScoreGrid]  # cells of the score of each
+    grids: tuple[ScoreGrid, ScoreGrid]  # score cells of each model
     groups: Groups | None = None
 
     @classmethod
-    def from_models(cls, first: Judged, second: Judged) -> PairedModels:
-        """The blocks for two models. No row is looked at."""
+    def from_models(cls, first: EvaluatedModel, second: EvaluatedModel) -> PairedModels:
+        """Build the blocks for two models, without reading any row."""
         return cls((ScoreGrid.within(*first.margins), ScoreGrid.within(*second.margins)))
 
     @property
     def later(self) -> Later:
-        """Room of the second step."""
+        """Limits of the second step."""
         return Later(math.floor(_UNIT**2 * _AIMED_AUC) + math.floor(_UNIT**2 * _AIMED_LOSS), 2)
 
     def _matrices(self) -> list[Ints]:
@@ -584,7 +584,7 @@ class PairedModels(ModelKind):
         ]
 
     def later_cells(self, predictions: tuple[Floats, ...], labels: Floats) -> list[Ints]:
-        """The cell of each row in each block of the second step."""
+        """Return the cell of each row in each block of the second step."""
         one, other = self._scores(predictions)
         joint = ((labels > 0.5).astype(np.int64) * CELLS + one) * CELLS + other
         return [joint, value_cells(_gap(predictions, labels), _POWER, _FINE)]
@@ -593,7 +593,7 @@ class PairedModels(ModelKind):
         return [grid.cell(m) for grid, m in zip(self.grids, margins, strict=True)]
 
     def aimed(self, released: NoisySums) -> tuple[Block, ...]:
-        """The blocks of the second step, from what the first has released."""
+        """Build the blocks of the second step from the release of the first."""
         pulls, limit = _pulls(*self._views(released, draws=1))
         ranks = math.sqrt(_AIMED_AUC) * np.clip(pulls.ravel() / limit, -1.0, 1.0)
         values = self._losses(released, 0.95)
@@ -610,14 +610,14 @@ class PairedModels(ModelKind):
         )
 
     def _losses(self, released: NoisySums, level: float) -> Values:
-        """Differences of the log loss as the first step tells them."""
+        """Estimate the distribution of log loss differences from the first step."""
         solver, sums = Solver.from_matrix(self.blocks[2].matrix), released.sums[2][0]
         return Values.from_sums(solver, sums, released.noise, 0.0, _LARGEST, level, _POWER)
 
     def report(
         self, released: NoisySums, cost: Cost, level: float, model: Any = None
     ) -> ComparisonReport:
-        """Figures of both models and of their differences."""
+        """Build the report: figures of both models and of their differences."""
         second = released.aimed
         assert second is not None
         ranks, losses = (float(sums[0, 0]) for sums in second.sums)
@@ -636,7 +636,7 @@ class PairedModels(ModelKind):
 
 
 def _gap(margins: tuple[Floats, ...], labels: Floats) -> Floats:
-    """Difference of the log losses of each row, in units of the largest that counts."""
+    """Return the difference of the log losses of each row, in units of the clipping limit."""
     sign = 1.0 - 2.0 * (labels > 0.5)
     with np.errstate(over="ignore", invalid="ignore"):
         loss = [np.logaddexp(0.0, sign * np.nan_to_num(m)) for m in margins]
@@ -644,25 +644,25 @@ def _gap(margins: tuple[Floats, ...], labels: Floats) -> Floats:
 
 
 def _mean_square(values: Values) -> float:
-    """Of the differences; what noise may have taken from it is added."""
+    """Return the mean squared difference plus one standard deviation of its noise."""
     drawn = float(np.std(values.weighted_mean(values.draws, 2)))
     return max(float(values.weighted_mean(values.counts, 2)), 0.0) + drawn
 
 
 def _limit(values: Values) -> float:
-    """Difference of the log loss up to which the second step counts it."""
+    """Return the clipping limit of log loss differences in the second step."""
     return min(_FAR * math.sqrt(_mean_square(values)), _LARGEST)
 
 
 def _pulls(first: Posterior, second: Posterior) -> tuple[Floats, float]:
-    """What a row does to the difference of the areas, (2, cells, cells), and its limit."""
+    """Return a row's influence on the AUC difference, (2, cells, cells), and its limit."""
     (one, n, m), (other, _, _) = (_influence(one) for one in (first, second))
     pulls = one[:, :, np.newaxis] - other[:, np.newaxis, :]
     return pulls, _RANKS / min(n, m)
 
 
 def _influence(posterior: Posterior) -> tuple[Floats, float, float]:
-    """What one more row in each cell does to the area, (2, cells); and rows of both classes."""
+    """Return the influence on the AUC of a row in each cell, (2, cells), and the class counts."""
     neg, pos = posterior.by_class
     n, m = max(float(neg.sum()), 1.0), max(float(pos.sum()), 1.0)
     return influence(neg, pos, n, m), n, m
@@ -671,7 +671,7 @@ def _influence(posterior: Posterior) -> tuple[Floats, float, float]:
 def _auc_difference(
     posteriors: tuple[Posterior, ...], joint: Floats, moved: float, noise: float, level: float
 ) -> Figure:
-    """The difference of the areas, whose sampling noise the joint counts tell."""
+    """Estimate the AUC difference; the joint counts give the covariance of the two AUCs."""
     areas, pulls, variances = [], [], []
     shape = (2, _COARSE, CELLS // _COARSE)
     for one in posteriors:
@@ -680,7 +680,7 @@ def _auc_difference(
         rows = weight.reshape(shape).sum(axis=-1)
         pull = (fine * weight).reshape(shape).sum(axis=-1) / rows
         pulls.append(pull)
-        # Variances one by one, from each model's own counts; the covariance from the joint ones.
+        # Variances come from each model's own counts, the covariance from the joint counts.
         variances.append(float((rows * pull**2).sum()))
     counts = joint.reshape(2, _COARSE, _COARSE)
     both = float((counts * pulls[0][:, :, np.newaxis] * pulls[1][:, np.newaxis, :]).sum())
@@ -691,22 +691,23 @@ def _auc_difference(
 
 
 MOST_CLASSES = 64
-_CONFUSION, _LOSS_SHARE, _TOP, _EACH = 0.2, 0.2, 0.2, 0.4  # of the squared norm of a row
+_CONFUSION, _LOSS_SHARE, _TOP, _EACH = 0.2, 0.2, 0.2, 0.4  # shares of a row's squared norm
 _LARGEST_LOSS = 8.0
 
 
 @dataclass(frozen=True, eq=False)
 class SeveralClasses:
-    """What the released counts say about a model of several classes, on one set of rows.
+    """Figures of a multiclass model for one set of rows.
 
     Attributes:
         classes: Number of classes.
-        counts: Rows by true class and by the class that is predicted, (classes, classes).
-        losses: Log loss of the rows in nats; beyond 8 it counts as 8.
-        top: The most probable class: its probability as a score, and whether it is right.
+        counts: Number of rows by true class and predicted class, (classes, classes).
+        losses: Distribution of the log loss in nats, clipped at 8.
+        top: Figures of the predicted class as a binary problem: the score is its probability, and
+            the label is whether the prediction is correct.
         one_against_rest: Figures of each class against all others; the score is its probability.
-        noise: Standard deviation of the noise in each of `counts`.
-        level: Probability with which each interval covers.
+        noise: Standard deviation of the noise in each entry of `counts`.
+        level: Confidence level of each interval.
 
     Examples:
         >>> three = xgb.DMatrix(table, (3 * table[:, 0]).astype(int))
@@ -727,31 +728,31 @@ class SeveralClasses:
 
     @property
     def log_loss(self) -> Figure:
-        """Mean log loss in nats."""
+        """Mean log loss in nats, clipped at 8 per row."""
         return self.losses.mean
 
     @property
     def accuracy(self) -> Figure:
-        """Share of rows whose most probable class is the right one."""
+        """Share of rows for which the most probable class is the true class."""
         return self.top.base_rate
 
     @property
     def calibration_error(self) -> Figure:
-        """Expected calibration error of the probability of the most probable class."""
+        """Expected calibration error of the predicted class's probability."""
         return self.top.calibration_error
 
     @cached_property
     def auc(self) -> Figure:
-        """Mean area under the ROC curves of each class against the rest.
+        """Mean one-against-rest AUC over the classes.
 
-        The intervals of the classes are not independent; that of the mean is the mean of theirs,
-        which is never too short.
+        The estimates of the classes are correlated, so the interval is the mean of the classes'
+        intervals, which is conservative for any correlation.
         """
         each = [astuple(view.auc) for view in self.one_against_rest]
         return Figure(*np.mean(each, axis=0).tolist())
 
     def confusion(self) -> list[list[Figure]]:
-        """Numbers of rows by true class (first index) and predicted class."""
+        """Return the number of rows by true class (first index) and predicted class."""
         wide = float(ndtri(0.5 + 0.5 * self.level))
 
         def figure(count: float) -> Figure:
@@ -762,7 +763,7 @@ class SeveralClasses:
         return [[figure(count) for count in row] for row in self.counts.tolist()]
 
     def figures(self) -> dict[str, Figure]:
-        """The plain figures by name."""
+        """Return all figures by name."""
         out = {
             "rows": self.top.rows,
             "accuracy": self.accuracy,
@@ -778,17 +779,17 @@ class SeveralClasses:
 
 @dataclass(frozen=True, eq=False)
 class MultipleClasses(ModelKind):
-    """What is released about several classes, and how it is read.
+    """Blocks and figures of a multiclass model.
 
-    The blocks are confusion, loss, top class, and each class against the rest.
+    The blocks are the confusion matrix, the loss, the top class, and each class against the rest.
     """
 
     classes: int
     groups: Groups | None
 
     @classmethod
-    def from_model(cls, model: Judged, groups: Groups | None) -> MultipleClasses:
-        """The blocks for a model. No row is looked at."""
+    def from_model(cls, model: EvaluatedModel, groups: Groups | None) -> MultipleClasses:
+        """Build the blocks for a model, without reading any row."""
         return cls(model.classes, groups)
 
     def _matrices(self) -> list[Ints]:
@@ -820,7 +821,7 @@ class MultipleClasses(ModelKind):
 
     @cached_property
     def _solvers(self) -> list[Solver]:
-        """Of loss, top class, and a class."""
+        """Solvers for the loss, the top class, and a single class."""
         return [Solver.from_matrix(block.matrix) for block in self.blocks[1:4]]
 
     def _view(self, sums: list[Floats], noise: float, level: float) -> SeveralClasses:

@@ -1,14 +1,13 @@
-"""The public cells of scores and values, and the posterior of their counts given noisy sums.
+"""Public cells of scores and values, and the posterior of their counts given noisy sums.
 
-A score of two classes lies in one of 128 cells on the scale of its logit. The counts of the cells
-are not released one by one: sums and differences of neighbouring cells (a Haar tree for each
-class), in which large scales have little noise, and the residuals of ten bins of the probability,
-from which the calibration error follows. All of it depends on public numbers alone.
+The score of a binary classifier is binned into 128 cells on the logit scale. Instead of single cell
+counts, two kinds of sums are released: a Haar tree per class (sums and differences of neighbouring
+cells), which has little noise at coarse scales, and the residuals in ten bins of the probability,
+which determine the calibration error. The cells and the sums depend only on public values.
 
-The sums can be solved for the counts without bias. But counts are not negative, scores have a
-smooth density with point masses, and the share of positive rows follows a smooth curve near the
-predicted one. A weak prior that says so halves the noise of AUC and log loss. It is
-post-processing.
+Least squares gives unbiased counts from the sums. But counts are nonnegative, scores have a smooth
+density with point masses, and the share of positive rows is a smooth curve near the predicted one.
+A weak prior that encodes these facts halves the noise of AUC and log loss. It is post-processing.
 
 Proof: docs/proofs/evaluation.md
 """
@@ -32,26 +31,26 @@ from ..noisy_sums import Floats, Ints
 CELLS = 128
 """Cells of a score, a power of 2."""
 BINS = 10
-"""Bins of the probability in which calibration is looked at, of equal width."""
+"""Calibration bins: intervals of the predicted probability, of equal width."""
 UNIT = 1 << 8
-"""Grid units of what one row adds at most."""
+"""Maximum norm of one row's contribution, in grid units."""
 
-_FARTHEST = 8.0  # logits beyond lie in the first or last cell
-_NARROWEST = 0.05
-_ROOT, _TREE, _CALIBRATION = 0.1, 0.5, 0.4  # of the squared norm of what one row adds
-_FALL = math.sqrt(0.5)  # share of a level of the tree, over that of the level above
+_FARTHEST = 8.0  # larger logits are clipped to the first or last cell
+_NARROWEST = 0.05  # minimum width of the grid, in logits
+_ROOT, _TREE, _CALIBRATION = 0.1, 0.5, 0.4  # shares of the squared norm of a row
+_FALL = math.sqrt(0.5)  # ratio of the shares of consecutive tree levels
 
 
 @dataclass(frozen=True)
 class ScoreGrid:
-    """Cells of a score on the scale of the logit; scores beyond count for the first or last."""
+    """Cells of a score on the logit scale; scores beyond the ends are clipped."""
 
     low: float = -_FARTHEST
     high: float = _FARTHEST
 
     @classmethod
     def within(cls, low: float, high: float) -> ScoreGrid:
-        """The grid for margins that are known to lie in a range."""
+        """Return a grid for margins with known bounds."""
         low, high = max(low, -_FARTHEST), min(high, _FARTHEST)
         if math.isnan(low + high):
             return cls()
@@ -62,32 +61,32 @@ class ScoreGrid:
 
     @property
     def edges(self) -> Floats:
-        """Inner edges, ascending; those next to a bound of a calibration bin lie on it."""
+        """Inner edges, ascending; each edge next to a calibration bin's bound is moved onto it."""
         return _edges(self.low, self.high)
 
     @property
     def ends(self) -> Floats:
-        """All edges."""
+        """All edges, ascending."""
         return np.concatenate([[self.low], self.edges, [self.high]])
 
     @property
     def centres(self) -> Floats:
-        """The logit that stands for each cell."""
+        """Representative logit of each cell."""
         ends = self.ends
         return np.asarray(0.5 * (ends[1:] + ends[:-1]))
 
     @property
     def probability(self) -> Floats:
-        """The probability that stands for each cell."""
+        """Representative probability of each cell."""
         return np.asarray(expit(self.centres))
 
     @property
     def bins(self) -> Ints:
-        """The calibration bin of each cell."""
+        """Calibration bin of each cell."""
         return np.minimum((self.probability * BINS).astype(np.int64), BINS - 1)
 
     def cell(self, margins: npt.ArrayLike) -> Ints:
-        """The cell of each margin; NaN counts as the first."""
+        """Return the cell of each margin; NaN goes to the first cell."""
         values = np.nan_to_num(np.asarray(margins, dtype=np.float64), nan=self.low)
         return np.asarray(np.searchsorted(self.edges, values, side="right"), dtype=np.int64)
 
@@ -107,7 +106,7 @@ def _edges(low: float, high: float) -> Floats:
 
 @lru_cache(maxsize=64)
 def counts_matrix(grid: ScoreGrid) -> Ints:
-    """What a row in each cell adds to what is released: (sums, 2 * CELLS), negatives first."""
+    """Return the contribution of a row in each cell: (sums, 2 * CELLS), negatives first."""
     tree = tree_matrix(CELLS, _ROOT, _TREE)
     none = np.zeros_like(tree)
     inside = grid.bins == np.arange(BINS)[:, np.newaxis]
@@ -120,7 +119,7 @@ def counts_matrix(grid: ScoreGrid) -> Ints:
 
 
 def tree_matrix(cells: int, root: float, tree: float) -> Floats:
-    """Haar tree: the number of rows, and at each node the left half less the right one."""
+    """Return a weighted Haar matrix: the row count, and left minus right half at each node."""
     levels = cells.bit_length() - 1
     share = _FALL ** np.arange(levels)
     share *= tree / share.sum()
@@ -133,25 +132,25 @@ def tree_matrix(cells: int, root: float, tree: float) -> Floats:
 
 
 def value_cells(values: Floats, power: int = 1, cells: int = CELLS) -> Ints:
-    """The cell of each value; what lies beyond -1 or 1 counts as that, NaN as 1."""
+    """Return the cell of each value, clipped to [-1, 1]; NaN counts as 1."""
     clipped = np.clip(np.nan_to_num(values, nan=1.0, posinf=1.0, neginf=-1.0), -1.0, 1.0)
     root = np.sign(clipped) * np.abs(clipped) ** (1.0 / power)
     return np.minimum(((root + 1.0) * (cells / 2)).astype(np.int64), cells - 1)
 
 
 def value_ends(power: int = 1, cells: int = CELLS) -> Floats:
-    """The edges of the cells of values, which are even on the scale of a root of the value."""
+    """Return the edges of the value cells: equally spaced roots, raised to the odd `power`."""
     return np.asarray(np.linspace(-1.0, 1.0, cells + 1) ** power)
 
 
 def value_points(power: int = 1, cells: int = CELLS) -> Floats:
-    """The value in the middle of each cell."""
+    """Return the midpoint of each value cell."""
     ends = value_ends(power, cells)
     return np.asarray(0.5 * (ends[1:] + ends[:-1]))
 
 
 def log_cells(values: Floats, low: float, high: float, cells: int) -> Ints:
-    """The cell of the logarithm of each value; what is no number is in the first."""
+    """Return the cell of the logarithm of each value; NaN goes to the first cell."""
     with np.errstate(all="ignore"):
         place = (np.log(values) - low) / (high - low) * cells
     place = np.nan_to_num(place, nan=0.0, neginf=0.0, posinf=cells)
@@ -160,40 +159,40 @@ def log_cells(values: Floats, low: float, high: float, cells: int) -> Ints:
 
 DRAWS = 400
 TOTALS = np.stack([np.repeat((0.0, 1.0), CELLS), np.ones(2 * CELLS)])
-"""Sums over the counts of the cells: positive rows, and all rows."""
+"""Linear functions of the cell counts: number of positive rows, and of all rows."""
 
-_FIRST, _ROUNDS, _AGAIN = 3, 5, 2
-_UNKNOWN = 9.0
+_FIRST, _ROUNDS, _AGAIN = 3, 5, 2  # iterations: density only, joint, and joint from a warm start
+_UNKNOWN = 9.0  # factor of the density's prior variance in the first iterations
 _DAMPING = 0.7
-_THIN = 0.02  # least density of the prior, of the mean one
+_THIN = 0.02  # minimum prior density as a fraction of the mean density
 _DENSITY, _DENSITY_LENGTH, _MASS = 1.0, 1.0, 0.7
 _OFFSET, _SLOPE, _CURVE_LENGTH = 1.0, 0.3, 2.0
-_TAIL, _TAIL_MEAN, _TAIL_SLOPE = -3.0, 0.3, 0.3  # logit below which probabilities are rare
-_CURVES = (0.05, 0.2, 0.8)  # deviations of the curve that are thought possible
-_LEAST = 1e-6  # rows that are expected in a cell at least
-_SMOOTH = 0.75  # width over which the density of the prior is averaged, in logits
+_TAIL, _TAIL_MEAN, _TAIL_SLOPE = -3.0, 0.3, 0.3  # positives are rare below the logit _TAIL
+_CURVES = (0.05, 0.2, 0.8)  # candidate prior standard deviations of the calibration curve
+_LEAST = 1e-6  # minimum expected rows per cell
+_SMOOTH = 0.75  # bandwidth of the smoothing of the prior density, in logits
 
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """What the noisy sums say about the counts of the cells."""
+    """Posterior of the cell counts given the noisy sums."""
 
     grid: ScoreGrid
-    mean: Floats  # counts of the rows: negatives, then positives; (2 * CELLS,)
-    draws: Floats  # counts that are as likely, given the sums; (draws, 2 * CELLS)
-    population: Floats  # counts to be expected in other rows of the same population; >= 0
-    density: Floats  # rows in each cell of the population, as `draws`
-    curve: Floats  # logit of the share of positives in the population, less the predicted one
-    totals: Floats  # positive rows and all rows by the sums alone, without bias or prior; (2,)
-    totals_noise: Floats  # covariance of `totals` by the noise of the release; (2, 2)
+    mean: Floats  # posterior mean counts: negatives, then positives; (2 * CELLS,)
+    draws: Floats  # posterior draws of the counts; (draws, 2 * CELLS)
+    population: Floats  # expected counts in the population; >= 0
+    density: Floats  # draws of the population's expected rows per cell; (draws, CELLS)
+    curve: Floats  # draws of logit(share of positives) - predicted logit; (draws, CELLS)
+    totals: Floats  # unbiased positive and total counts, without the prior; (2,)
+    totals_noise: Floats  # covariance of `totals` due to privacy noise; (2, 2)
 
     @property
     def by_class(self) -> Floats:
-        """`population` of negatives and positives, (2, CELLS); above 0, to be divided by."""
+        """`population` of negatives and positives, (2, CELLS); positive, so safe to divide by."""
         return np.maximum(self.population, _LEAST).reshape(2, CELLS)
 
     def sampled(self) -> Floats:
-        """Draws of the counts of other rows of the same population."""
+        """Return posterior draws with added sampling noise of the population."""
         rng = np.random.default_rng(2)
         noise = rng.normal(size=self.draws.shape) * np.sqrt(self.population)
         return np.asarray(self.draws + noise)
@@ -201,25 +200,25 @@ class Posterior:
 
 @dataclass(frozen=True, eq=False)
 class Solver:
-    """The counts that sums stand for, without bias: a least-squares problem."""
+    """Unbiased least-squares estimate of counts from sums."""
 
-    matrix: Floats  # what a row in each cell adds to the sums; of full column rank
-    covariance: Floats  # of the counts, where each sum has noise of variance 1
-    root: Floats  # its product with its transpose is `covariance`
+    matrix: Floats  # contribution of a row in each cell; full column rank
+    covariance: Floats  # covariance of the counts for noise of variance 1 in each sum
+    root: Floats  # Cholesky factor of `covariance`
 
     @classmethod
     def from_matrix(cls, matrix: npt.ArrayLike) -> Solver:
-        """The solver for a block of a table."""
+        """Build the solver for a block's matrix."""
         values = np.asarray(matrix, dtype=np.float64)
         covariance = np.linalg.inv(values.T @ values)
         return cls(values, covariance, np.linalg.cholesky(covariance))
 
     def solve(self, sums: Floats) -> Floats:
-        """Counts for sums."""
+        """Return the counts for given sums."""
         return np.asarray(self.covariance @ (self.matrix.T @ sums))
 
     def counts(self, sums: Floats, noise: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """Counts for noisy sums, and others that are as likely."""
+        """Return the counts for noisy sums, and draws that vary with the noise."""
         counts = self.solve(sums)
         draws = counts + noise * rng.normal(size=(DRAWS, len(counts))) @ self.root.T
         return counts, np.asarray(draws)
@@ -233,7 +232,7 @@ def two_classes(
     draws: int = DRAWS,
     first: Solver | None = None,
 ) -> Posterior:
-    """The posterior of the counts of two classes."""
+    """Compute the posterior of the counts of a binary classifier."""
     alone = first or solver
     totals = TOTALS @ alone.solve(released[: len(alone.matrix)])
     seen = solver.solve(released)
@@ -264,16 +263,16 @@ def two_classes(
 
 
 class _Prior:
-    """What is expected of density and curve, by the distance of cells."""
+    """Gaussian prior of density and calibration curve; covariances depend on cell distance."""
 
     def __init__(self, grid: ScoreGrid) -> None:
         self.logits = grid.centres
-        # Distance below the logit from which on positives are rare: there private models, whose
-        # leaves are small, say too much of them more often than too little.
+        # In the low tail, private models tend to overestimate the share of positives, because
+        # their leaf values are small. The prior mean corrects for this.
         self.below = np.minimum(grid.centres - _TAIL, 0.0)
         self.expected = grid.centres + _TAIL_MEAN * self.below
         apart = np.abs(grid.centres[:, np.newaxis] - grid.centres)
-        # A narrow grid is looked at on its own scale.
+        # Length scales shrink with a narrow grid.
         scale = min(1.0, (grid.high - grid.low) / 8.0)
         average = np.exp(-0.5 * (apart / (_SMOOTH * scale)) ** 2)
         self.average = average / average.sum(axis=1, keepdims=True)
@@ -282,7 +281,7 @@ class _Prior:
         self.density_root, self.curve_root = _root(self.density), _root(self.curve)
 
     def covariances(self, smooth: Floats, curve: float) -> tuple[Floats, Floats]:
-        """Of density and curve, around a density and with a deviation of the curve."""
+        """Return the covariances of the density, given its mean, and of the curve."""
         of_density = np.outer(smooth, smooth) * self.density + np.diag((_MASS * smooth) ** 2)
         of_curve = curve**2 * self.curve + _OFFSET**2
         of_curve = of_curve + _SLOPE**2 * np.outer(self.logits, self.logits)
@@ -292,7 +291,7 @@ class _Prior:
     def drawn(
         self, rng: np.random.Generator, size: int, smooth: Floats, curve: float
     ) -> tuple[Floats, Floats]:
-        """Densities and curves."""
+        """Draw densities around `smooth`, and curves, from the prior."""
         normal, cells = rng.normal, (size, CELLS)
         density = smooth * (
             1.0 + normal(size=cells) @ self.density_root.T + _MASS * normal(size=cells)
@@ -310,46 +309,47 @@ _prior_on = lru_cache(maxsize=16)(_Prior)
 
 
 def _root(covariance: Floats) -> Floats:
-    """A matrix whose product with its transpose is a covariance, but for rounding."""
+    """Return a square root R of a covariance, R @ R.T, up to rounding."""
     values, vectors = np.linalg.eigh(covariance)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    """A linear fit: the prior around which it is made, and what the counts say about it."""
+    """A fit of density and curve, linearized around the previous iteration."""
 
     prior: _Prior
-    smooth: Floats  # density of the prior
-    curve: float  # deviation of the curve of the prior
-    to_density: Floats  # how counts follow density and curve
+    smooth: Floats  # prior mean of the density
+    curve: float  # prior standard deviation of the curve
+    to_density: Floats  # derivatives of the expected counts by density and by curve
     to_curve: Floats
-    variance: Floats  # of the counts, given the population
-    expected: Floats
-    covariance: Floats  # of the counts in the prior
-    factor: Any
-    weights: Floats
-    evidence: float
-    density: Floats  # of the population, by this fit
-    shift: Floats
+    variance: Floats  # sampling variance of the counts, given the population
+    expected: Floats  # prior mean of the counts
+    covariance: Floats  # prior covariance of the counts
+    factor: Any  # Cholesky factor of covariance + noise
+    weights: Floats  # residual solved by `factor`
+    evidence: float  # log marginal likelihood, up to a constant
+    density: Floats  # posterior mean of the density
+    shift: Floats  # posterior mean of the curve
 
     @property
     def mean(self) -> Floats:
-        """Counts of the rows."""
+        """Posterior mean of the counts."""
         return np.asarray(self.expected + self.covariance @ self.weights)
 
     @property
     def population(self) -> Floats:
-        """Counts to be expected in other rows."""
+        """Expected counts in the population."""
         q = expit(self.prior.expected + self.shift)
         return np.concatenate([self.density * (1.0 - q), self.density * q])
 
     def draws(
         self, rng: np.random.Generator, size: int, seen: Floats, error_root: Floats
     ) -> tuple[Floats, Floats, Floats]:
-        """Counts, and density and curve of the population, given what was seen.
+        """Draw counts, densities and curves from the posterior.
 
-        Drawn from the prior with noise of their own, and moved by what differs from what was seen.
+        Draws from the prior with simulated noise, then corrects each draw by the gain applied to
+        its difference from the observation (Matheron's rule).
         """
         density, curve = self.prior.drawn(rng, size, self.smooth, self.curve)
         around = np.tile(density - self.smooth, (1, 2)) * self.to_density
@@ -364,20 +364,20 @@ class _Fit:
 
 
 def _over_classes(values: Floats) -> Floats:
-    """Sums over negatives and positives."""
+    """Add the values for negatives and positives."""
     return np.asarray(values.reshape(*values.shape[:-1], 2, CELLS).sum(axis=-2))
 
 
 def _fit(prior: _Prior, seen: Floats, error: Floats, curve: float, before: _Fit | None) -> _Fit:
-    """Density and curve by repeated linear fits, each around the one before."""
+    """Fit density and curve by repeated linearization around the previous iteration."""
     if before is not None:
         density, shift, first, steps = before.density, before.shift, 0, _AGAIN
-    else:  # an even density with the number of rows that was seen
+    else:  # start from a uniform density with the observed number of rows
         total = max(float(seen.sum()), math.sqrt(float(error.sum())), 1.0)
         density, shift = np.full(CELLS, total / CELLS), np.zeros(CELLS)
         first, steps = _FIRST, _FIRST + _ROUNDS
     for step in range(steps):
-        alone = step < first  # the density alone, which is not known at all in the beginning
+        alone = step < first  # fit the density alone first, with a vague prior
         total = max(float(density.sum()), 1.0)
         smooth = np.maximum(prior.average @ density, _THIN * total / CELLS)
         of_density, of_curve = prior.covariances(smooth, curve)
@@ -385,7 +385,7 @@ def _fit(prior: _Prior, seen: Floats, error: Floats, curve: float, before: _Fit 
             of_density, of_curve = _UNKNOWN * of_density, 0.0 * of_curve
         q = expit(prior.expected + shift)
         h = smooth * q * (1.0 - q)
-        # Linear around the curve found last, while the prior of the curve is about 0.
+        # Linearize around the last curve; the prior mean of the curve is 0.
         to_density, to_curve = np.concatenate([1.0 - q, q]), np.concatenate([-h, h])
         variance = np.tile(smooth, 2) * to_density
         expected = variance - to_curve * np.tile(shift, 2)
@@ -409,11 +409,10 @@ def _fit(prior: _Prior, seen: Floats, error: Floats, curve: float, before: _Fit 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Limit BLAS of this process to one thread in a block, if threadpoolctl is installed.
+    """Limit BLAS in this process to one thread within a block, if threadpoolctl is installed.
 
-    Threads of BLAS wait for each other by spinning. On matrices of some hundreds of rows they save
-    little on an idle machine. If other programs want the same cores, a factorization takes fifty
-    times as long as on one thread.
+    The matrices here have a few hundred rows, so more threads help little even on an idle machine.
+    On a busy one, spinning BLAS threads can make a factorization fifty times slower.
     """
     try:
         from threadpoolctl import threadpool_limits

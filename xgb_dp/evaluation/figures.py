@@ -1,14 +1,12 @@
-"""Figures with intervals: means, spread, quantiles and shares of a bounded number of each row.
+"""Figures with confidence intervals: means, quantiles and shares of a bounded value per row.
 
-A row adds to each sum a public function of its number, between -1 and 1. Where means are to be
-exact, the number is rounded to one of 2^14 cells, so that rounding moves a mean by less than its
-interval shows.
+Each row adds a public function of its value, in [-1, 1], to each sum. For means, values are rounded
+to one of 2^14 cells, which changes a mean by less than the width of its interval.
 
-A figure of clipped numbers says nothing about numbers beyond the bounds. So each bound has one more
-sum, to which a row adds whether it lies beyond, and the report shows these shares next to the
-figures.
+Figures of clipped values carry no information on values beyond the bounds. Therefore one additional
+sum per bound counts the rows beyond it, and the report shows their shares next to the figures.
 
-Figures are post-processing of released sums and cost nothing. Proof: docs/proofs/evaluation.md
+Figures are free post-processing of the released sums. Proof: docs/proofs/evaluation.md
 """
 
 from __future__ import annotations
@@ -31,17 +29,17 @@ _TINY = 1e-9
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure with its interval.
+    """A figure with its confidence interval.
 
     Attributes:
-        value: What is estimated for the rows that were evaluated.
-        low: Lower end of the interval, which holds the noise of the release and that of sampling:
-            it is about the population that the rows were drawn from.
-        high: Upper end.
-        noise: Standard deviation of what the noise of the release alone adds.
+        value: Estimate for the evaluated rows.
+        low: Lower end of the confidence interval for the population that the rows were drawn from;
+            accounts for privacy noise and sampling error.
+        high: Upper end of the interval.
+        noise: Standard deviation of `value` due to privacy noise alone.
 
     Examples:
-        >>> auc = judged.auc
+        >>> auc = evaluation.auc
         >>> auc.low <= float(auc) <= auc.high
         True
     """
@@ -62,15 +60,15 @@ class Figure:
         low: float = -np.inf,
         high: float = np.inf,
     ) -> Figure:
-        """A figure with a normal interval, both within what the figure can be.
+        """Build a figure with a normal interval, clipped to the figure's range.
 
         Args:
-            value: What is estimated.
-            spread: Standard deviation by the noise of the release and by sampling.
-            noise: That by the noise of the release alone.
-            level: Probability with which the interval covers.
-            low: Lowest value that the figure has.
-            high: Highest value that it has.
+            value: Estimate.
+            spread: Standard deviation due to privacy noise and sampling.
+            noise: Standard deviation due to privacy noise alone.
+            level: Confidence level.
+            low: Lowest possible value.
+            high: Highest possible value.
         """
         value = min(max(value, low), high)
         wide = float(ndtri(0.5 + 0.5 * level)) * spread
@@ -87,24 +85,26 @@ class Figure:
         low: float = -np.inf,
         high: float = np.inf,
     ) -> Figure:
-        """A quotient of two noisy numbers, of which the second is above 0 in truth.
+        """Build a figure from the quotient of two noisy numbers with a positive true denominator.
 
-        The interval has all q for which numerator less q times denominator may be 0 (Fieller 1954).
-        Where noise leaves open whether the denominator is 0 it reaches to the ends of the range.
+        The interval contains every q for which numerator - q * denominator is compatible with 0
+        (Fieller 1954). If the denominator is compatible with 0, it extends to the ends of the
+        range.
 
         Args:
             parts: Numerator and denominator.
-            noise: Their covariance by the noise of the release, (2, 2).
-            spread: That by the noise and by sampling. It is only used as the variance of
-                numerator less q times denominator, and may be any that is right for each q.
-            level: Probability with which the interval covers.
-            low: Lowest value that the quotient has.
-            high: Highest value that it has.
+            noise: Their covariance due to privacy noise, (2, 2).
+            spread: Their covariance due to privacy noise and sampling, (2, 2). Used only for the
+                variance of numerator - q * denominator, so any matrix is valid that gives the
+                right variance for every q.
+            level: Confidence level.
+            low: Lowest possible value of the quotient.
+            high: Highest possible value of the quotient.
         """
         a, b = (float(part) for part in np.asarray(parts))
         (va, cov), (_, vb) = spread.tolist()
         z2 = float(ndtri(0.5 + 0.5 * level)) ** 2
-        # A denominator within its own noise says no more than that it may be as large as this.
+        # A denominator below its own standard deviation is raised to it, for a finite estimate.
         den = max(b, max(vb, 0.0) ** 0.5, _TINY)
         value = min(max(a / den, low), high)
         pull = np.array([1.0, -value]) / den
@@ -115,7 +115,7 @@ class Figure:
             one, other = sorted((half + side * disc**0.5) / square for side in (-1.0, 1.0))
             if square > 0.0:
                 first, last = one, other
-            else:  # all but what lies between both, of which one side may be out of the range
+            else:  # the complement of (one, other), which may be outside the range on one side
                 first = -np.inf if one >= low else other
                 last = np.inf if other <= high else one
         first, last = max(first, low), min(last, high)
@@ -124,28 +124,27 @@ class Figure:
 
     @classmethod
     def share(cls, part: float, rows: float, noise: Floats, level: float) -> Figure:
-        """The share of some of the rows, from two noisy counts.
+        """Build a figure for a proportion from two noisy counts.
 
-        The interval has every share that is refuted neither by the noise of the release nor by the
-        rows that were drawn: a score interval (Wilson 1927) with noise.
+        The interval is a score interval (Wilson 1927) that also accounts for privacy noise.
 
         Args:
-            part: Noisy number of these rows.
+            part: Noisy number of rows in the subset.
             rows: Noisy number of all rows.
-            noise: Covariance of both by the noise of the release, (2, 2).
-            level: Probability with which the interval covers.
+            noise: Covariance of the two counts due to privacy noise, (2, 2).
+            level: Confidence level.
         """
         n = max(rows, 0.0)
-        part = min(max(part, 0.0), n)  # which shortens no interval
-        # Of n rows of a population with the share q, those less q n have the variance n q (1 - q).
+        part = min(max(part, 0.0), n)  # clipping does not shorten the interval
+        # For a population share q, part - q * n has the sampling variance n q (1 - q).
         sampling = -n * np.array([[0.0, 0.5], [0.5, 1.0]])
         return cls.quotient((part, n), noise, noise + sampling, level, low=0.0, high=1.0)
 
     def moved(self, of: Callable[[float], float]) -> Figure:
-        """A monotone function of the figure. Its noise is what one deviation upwards changes.
+        """Apply a monotone function; the noise is the change when `value` grows by one `noise`.
 
         Args:
-            of: The function, also above the highest value of the figure.
+            of: The function; must be defined above the figure's highest value, too.
         """
         value, low, high = of(self.value), *sorted((of(self.low), of(self.high)))
         return Figure(value, low, high, abs(of(self.value + self.noise) - value))
@@ -158,7 +157,7 @@ class Figure:
 
 
 def as_json(figures: Mapping[str, Figure]) -> dict[str, dict[str, float | None]]:
-    """Figures as JSON has them; what is infinite is None."""
+    """Convert figures to JSON values; infinite values become None."""
     return {
         name: {key: v if math.isfinite(v) else None for key, v in vars(figure).items()}
         for name, figure in figures.items()
@@ -168,10 +167,14 @@ def as_json(figures: Mapping[str, Figure]) -> dict[str, dict[str, float | None]]
 def figure_from_draws(
     drawn: Any, of: Callable[[Floats], Floats], low: float, high: float
 ) -> Figure:
-    """A smooth function of counts.
+    """Build a figure from a smooth function of counts, by Monte Carlo.
 
-    They are `counts`, with `draws` as likely, given the sums that were released, and `sampled`
-    draws of other rows of the same population.
+    Args:
+        drawn: Object with estimated `counts`, `draws` of the counts that vary with privacy noise,
+            `sampled` draws that also vary with sampling, and the confidence `level`.
+        of: Function of counts.
+        low: Lowest possible value.
+        high: Highest possible value.
     """
     noise, spread = (float(np.std(of(counts))) for counts in (drawn.draws, drawn.sampled))
     value = float(of(drawn.counts))
@@ -181,40 +184,40 @@ def figure_from_draws(
 def quotient_from_draws(
     drawn: Any, parts: Callable[[Floats], Floats], low: float, high: float
 ) -> Figure:
-    """A quotient of two smooth functions of counts, (..., 2); see :func:`figure_from_draws`."""
+    """Build a figure from a quotient of two functions of counts; see :func:`figure_from_draws`."""
     noise, spread = (np.cov(parts(counts), rowvar=False) for counts in (drawn.draws, drawn.sampled))
     return Figure.quotient(parts(drawn.counts), noise, spread, drawn.level, low=low, high=high)
 
 
 def rising(values: Floats) -> Floats:
-    """Noisy values of a rising function, made to rise along the last axis."""
+    """Make noisy values of a nondecreasing function monotone along the last axis."""
     up = np.maximum.accumulate(values, axis=-1)
     down = np.minimum.accumulate(values[..., ::-1], axis=-1)[..., ::-1]
     return np.asarray(0.5 * (up + down))
 
 
 FINE = 1 << 14
-"""Cells of a number between -1 and 1."""
+"""Fine cells of a value in [-1, 1]."""
 FINE_UNIT = 1 << 14
-"""Grid units of what one row adds at most, where it is a number of fine cells."""
+"""Maximum norm of one row's contribution, in grid units, in blocks with fine cells."""
 
 
 @dataclass(frozen=True)
 class Moment:
-    """A sum over the rows, by its name."""
+    """A named sum over rows."""
 
     name: str
-    of: Callable[[Floats], Floats]  # what a row adds, of the numbers of all cells
-    share: float  # squared weight, of the squared norm of a row
-    # Whether it lies in [0, 1], and is released as 2 * it - 1: the number of rows has little noise,
-    # and what is left to add is then half as large.
+    of: Callable[[Floats], Floats]  # contribution of a row, as a function of the cells' values
+    share: float  # squared weight as a share of the squared norm of a row
+    # The contribution f is in [0, 1] and released as 2 * f - 1, in [-1, 1]. Decoding with the row
+    # count, which has little noise, halves the noise of the sum.
     even: bool = False
 
 
 def moment_matrix(
     moments: Sequence[Moment], points: Floats, part: float, unit: int = FINE_UNIT
 ) -> Ints:
-    """What a row in each cell adds: (sums, cells), whole numbers."""
+    """Return the contribution of a row in each cell: integers, (sums, cells)."""
     rows = []
     for one, weight in zip(moments, moment_weights(moments, part, unit), strict=True):
         values = np.broadcast_to(one.of(points), points.shape[-1:])
@@ -223,24 +226,24 @@ def moment_matrix(
 
 
 def moment_weights(moments: Sequence[Moment], part: float, unit: int = FINE_UNIT) -> Floats:
-    """The weights of the sums of a block, whole numbers: the number of rows is then exact."""
+    """Return the weights of a block's sums; integers, so the row count has no rounding error."""
     return np.rint(unit * np.sqrt([part * one.share for one in moments]))
 
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """What noisy sums say, each without bias."""
+    """Unbiased estimates of named sums over rows."""
 
-    place: Mapping[str, int]  # where each sum is, by its name
+    place: Mapping[str, int]  # index of each sum by name
     totals: Floats
-    noise: Floats  # their covariance by the noise of the release
-    level: float  # probability with which each interval covers
+    noise: Floats  # covariance of `totals` due to privacy noise
+    level: float  # confidence level of each interval
 
     @classmethod
     def read(
         cls, moments: Sequence[Moment], sums: Floats, noise: float, weights: Floats, level: float
     ) -> Moments:
-        """The sums behind released ones, which had weights; the first is the number of rows."""
+        """Decode weighted noisy sums; the first moment must be the row count."""
         decode = np.diag(1.0 / weights)
         for place, one in enumerate(moments):
             if one.even:
@@ -249,24 +252,24 @@ class Moments:
         return cls(names, decode @ sums, noise**2 * decode @ decode.T, level)
 
     def vector(self, of: Mapping[str, float]) -> Floats:
-        """A linear function of the sums, as a vector."""
+        """Return the coefficient vector of a linear function of the sums."""
         out = np.zeros(len(self.totals))
         for name, weight in of.items():
             out[self.place[name]] += weight
         return out
 
     def total(self, of: Mapping[str, float]) -> float:
-        """A linear function of the sums."""
+        """Evaluate a linear function of the sums."""
         return float(self.vector(of) @ self.totals)
 
     @property
     def count(self) -> float:
-        """Number of rows, at least 1."""
+        """Estimated number of rows, at least 1."""
         return max(float(self.totals[0]), 1.0)
 
     @property
     def rows(self) -> Figure:
-        """Number of rows, or persons."""
+        """Number of rows (or persons)."""
         noise = float(self.noise[0, 0])
         spread = math.sqrt(noise + self.count)
         value = float(self.totals[0])
@@ -280,19 +283,27 @@ class Moments:
         high: float,
         level: float | None = None,
     ) -> Figure:
-        """Mean over the rows of a linear function of what they add."""
+        """Build a figure for the mean over rows of a linear function of the moments.
+
+        Args:
+            of: Coefficients by moment name.
+            square: Estimated sum over rows of the squared function.
+            low: Lowest possible mean.
+            high: Highest possible mean.
+            level: Confidence level. Default: `self.level`.
+        """
         n = self.count
         weights = np.stack([self.vector(of), self.vector({"rows": 1.0})])
         parts = weights @ self.totals
         noise = weights @ self.noise @ weights.T
-        # Of rows of a population of the mean q, the sum of f - q has the variance of (f - q)^2.
+        # For a population mean q, the sum of (f - q) has the variance sum of (f - q)^2.
         first = max(square, parts[0] ** 2 / n)
         spread = noise + np.array([[first, parts[0]], [parts[0], n]])
         at = self.level if level is None else level
         return Figure.quotient(parts, noise, spread, at, low=low, high=high)
 
 
-_TREE = 0.2  # of the squared norm of a row
+_TREE = 0.2  # share of the squared norm of a row
 _MOMENTS = (
     Moment("rows", np.ones_like, 0.2),
     Moment("value", np.asarray, 0.25),
@@ -303,7 +314,7 @@ _MOMENTS = (
 
 @lru_cache(maxsize=2)
 def value_matrix(power: int = 1) -> Ints:
-    """What a row adds whose value lies in each of 128 cells: its moments, and a Haar tree."""
+    """Return the contribution of a row in each of 128 cells: moments, and a Haar tree."""
     moments = moment_matrix(_MOMENTS, value_points(power), 1.0, UNIT)
     tree = np.rint(UNIT * tree_matrix(CELLS, 0.0, _TREE)[1:]).astype(np.int64)
     matrix = np.vstack([moments, tree])
@@ -312,24 +323,24 @@ def value_matrix(power: int = 1) -> Ints:
 
 
 def smoothed(counts: Floats, reach: int) -> Floats:
-    """Means of each count and its neighbours on either side."""
+    """Return the moving average of counts over `reach` neighbours on either side."""
     width = 2 * reach + 1
     return np.convolve(np.pad(counts, reach, mode="edge"), np.full(width, 1.0 / width), "valid")
 
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """What the released sums say about a value of the rows, in its own unit.
+    """Distribution of a bounded value over the rows, estimated from the released sums.
 
     Attributes:
-        counts: Estimated number of rows in each cell; noisy, without bias.
-        draws: Counts that are as likely, given the sums, as rows of `counts`.
+        counts: Estimated number of rows per cell; noisy, unbiased.
+        draws: Draws of `counts` that vary with the privacy noise, (draws, cells).
         error: Covariance of the noise in `counts`.
-        middle: Value in the middle of the cells.
-        half: Distance of the ends from there.
-        level: Probability with which each interval covers.
-        power: See :func:`grid.value_cells`.
-        seed: Of the draws of `sampled`.
+        middle: Midpoint of the value's range, in the unit of the value.
+        half: Half the width of the range.
+        level: Confidence level of each interval.
+        power: Spacing of the cells, see :func:`counts.value_cells`.
+        seed: Seed of the draws.
 
     Examples:
         >>> amounts = xgb.DMatrix(table, 10 * table[:, 0])
@@ -362,18 +373,18 @@ class Values:
         power: int = 1,
         seed: int = 0,
     ) -> Values:
-        """The values behind noisy sums.
+        """Estimate the distribution from noisy sums.
 
         Args:
-            solver: Of the block that was released.
-            sums: Its sums.
-            noise: Standard deviation of the noise of each.
-            middle: Value in the middle of the cells.
-            half: Distance of the ends from there.
-            level: Probability with which an interval is to cover.
-            power: See :func:`grid.value_cells`.
-            seed: Of the draws. Two blocks of which one figure is made must have two seeds: with
-                one, their noise would count as the same.
+            solver: Solver for the released block.
+            sums: Released sums of the block.
+            noise: Standard deviation of the noise in each sum.
+            middle: Midpoint of the value's range.
+            half: Half the width of the range.
+            level: Confidence level.
+            power: Spacing of the cells, see :func:`counts.value_cells`.
+            seed: Seed of the draws. If one figure combines two blocks, they must have different
+                seeds; otherwise their noise would be treated as identical.
         """
         counts, draws = solver.counts(sums, noise, np.random.default_rng(2 * seed))
         error = noise**2 * solver.covariance
@@ -381,17 +392,17 @@ class Values:
 
     @property
     def points(self) -> Floats:
-        """The value that stands for each cell."""
+        """Representative value of each cell."""
         return self.middle + self.half * value_points(self.power)
 
     @property
     def _around(self) -> Floats:
-        """Variance of the count of each cell by sampling."""
+        """Sampling variance of each count."""
         return np.maximum(smoothed(self.counts, 4), 0.0)
 
     @cached_property
     def sampled(self) -> Floats:
-        """Draws of the counts of other rows of the same population."""
+        """Draws of counts that vary with privacy noise and sampling."""
         spread = np.sqrt(self._around)
         rng = np.random.default_rng(2 * self.seed + 1)
         return np.asarray(self.draws + rng.normal(size=self.draws.shape) * spread)
@@ -399,34 +410,34 @@ class Values:
     def figure(
         self, of: Callable[[Floats], Floats], low: float = -np.inf, high: float = np.inf
     ) -> Figure:
-        """Any smooth function of the counts.
+        """Build a figure from a smooth function of the counts.
 
         Args:
             of: Function of counts of shape (..., CELLS).
-            low: Lowest value that it has.
-            high: Highest value that it has.
+            low: Lowest possible value.
+            high: Highest possible value.
         """
         return figure_from_draws(self, of, low, high)
 
     def power_points(self, power: int = 1) -> Floats:
-        """A power of the value of each cell."""
+        """Return a power of each cell's value; for squares, the mean square within the cell."""
         points = np.asarray(self.points**power)
-        if power == 2:  # of a cell, whose values are not all in its middle
+        if power == 2:  # add the variance of a uniform distribution within each cell
             points = points + (self.half * np.diff(value_ends(self.power))) ** 2 / 12.0
         return points
 
     def weighted_mean(self, counts: Floats, power: int = 1) -> Floats:
-        """Mean of a power of the values, around 0."""
+        """Return the mean of a power of the values (raw moment)."""
         total = np.maximum(counts.sum(axis=-1), 1.0)
         return np.asarray((counts @ self.power_points(power)) / total)
 
     def mean_figure(self, points: Floats, low: float = -np.inf, high: float = np.inf) -> Figure:
-        """Mean over the rows of what each cell stands for.
+        """Build a figure for the mean over rows of a number assigned to each cell.
 
         Args:
-            points: One number for each cell.
-            low: Lowest value that the mean has.
-            high: Highest value that it has.
+            points: One number per cell.
+            low: Lowest possible mean.
+            high: Highest possible mean.
         """
         weights = np.stack([points, np.ones(CELLS)])
         noise = weights @ self.error @ weights.T
@@ -436,7 +447,7 @@ class Values:
 
     @property
     def rows(self) -> Figure:
-        """Number of rows, or persons."""
+        """Number of rows (or persons)."""
         return self.figure(lambda counts: counts.sum(axis=-1), 0.0)
 
     @property
@@ -446,27 +457,27 @@ class Values:
         return self.mean_figure(self.points, *ends)
 
     def quantile(self, share: float) -> Figure:
-        """The value below which a share of the rows lies.
+        """Return a quantile of the values.
 
         Args:
-            share: In (0, 1).
+            share: Share of the rows below the quantile, in (0, 1).
         """
         ends = self.middle + self.half * value_ends(self.power)
 
         def short(counts: Floats) -> Floats:
-            """Rows below each end of a cell less those that are to be."""
+            """Return the rows below each cell edge minus the target number of rows."""
             below = np.cumsum(counts, axis=-1)
             none = np.zeros_like(below[..., :1])
             return np.concatenate([none, below], axis=-1) - share * below[..., -1:]
 
         def of(counts: Floats) -> Floats:
-            """Where rows reach what is to be: the middle of the first and the last such place."""
+            """Return the value at which the cumulative count reaches the target."""
             lacking = np.atleast_2d(short(counts))
             return np.array([np.interp(0.0, row, ends) for row in rising(lacking)])
 
-        # The interval has all cells of which the noise leaves open that the quantile is there.
+        # The interval contains every cell that may contain the quantile, given the noise.
         weights = short(np.eye(CELLS)).T
-        # At the quantile, rows of a population lie below with the probability of the share.
+        # At the population quantile, the number of rows below is binomial.
         drawn = share * (1.0 - share) * max(float(self.counts.sum()), 1.0)
         variance = ((weights @ self.error) * weights).sum(axis=1) + drawn
         wide = float(ndtri(0.5 + 0.5 * self.level)) * np.sqrt(variance)
@@ -477,58 +488,58 @@ class Values:
         return Figure(value, min(low, value), max(high, value), float(np.std(of(self.draws))))
 
 
-_SHARE = 0.05  # of the squared norm of a row
+_SHARE = 0.05  # share of the squared norm of a row
 
 
 @dataclass(frozen=True)
 class SharesBeyond:
-    """The shares of the rows beyond each bound, and what they say of the figures."""
+    """Shares of rows beyond each clipping bound, and the descriptions of the bounds."""
 
     strings: Mapping[str, str] = field(default_factory=dict)
     shares: Mapping[str, Figure] = field(default_factory=dict)
 
     def figures(self, clipped: Mapping[str, Figure]) -> dict[str, Figure]:
-        """Figures of clipped numbers under names that say so, and the shares beyond the bounds."""
+        """Prefix the names of clipped figures with "clipped", and add the shares beyond bounds."""
         before = "clipped " if self.strings else ""
         names = {f"{before}{name}": figure for name, figure in clipped.items()}
         return names | {f"{name} beyond": figure for name, figure in self.shares.items()}
 
-    def statement(self, whom: str) -> str:
-        """What the clipped figures are about, and how much lies beyond; empty without bounds."""
+    def statement(self, units: str) -> str:
+        """Describe the clipping and the shares beyond the bounds; empty without bounds."""
         if not self.strings:
             return ""
         head = (
-            'A figure named "clipped" is of clipped numbers. Its interval covers the clipped '
-            "figure of the population and not the true one: it promises nothing of errors beyond "
-            "the bounds."
+            'A figure named "clipped" is computed from clipped values. Its interval covers the '
+            "clipped figure of the population, not the unclipped one, and does not account for "
+            "errors beyond the bounds."
         )
-        said = [
-            f"{text}: about {share.value:.2%} ({share.low:.2%} to {share.high:.2%}) of the {whom}."
+        shares = [
+            f"{text}: about {share.value:.2%} ({share.low:.2%} to {share.high:.2%}) of the {units}."
             for text, share in zip(self.strings.values(), self.shares.values(), strict=True)
         ]
-        return " ".join([head, *said])
+        return " ".join([head, *shares])
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The bounds of one kind of model; public."""
+    """Clipping bounds of one kind of model; public."""
 
-    strings: Mapping[str, str] = field(default_factory=dict)  # by what is clipped, in the plural
+    strings: Mapping[str, str] = field(default_factory=dict)  # descriptions by clipped quantity
 
     @property
     def rest(self) -> float:
-        """Share of the squared norm of a row that is left for the other sums."""
+        """Share of a row's squared norm that remains for the other sums."""
         return 1.0 - _SHARE if self.strings else 1.0
 
     def _weight(self, share: float) -> int:
         return round(FINE_UNIT * math.sqrt(share * _SHARE / len(self.strings)))
 
     def matrices(self, share: float) -> list[Ints]:
-        """The block: a row is in one of 2^k cells, by the bounds that it lies beyond.
+        """Return the block that counts rows beyond the k bounds; empty without bounds.
 
-        To each of the k sums it adds a weight if it lies beyond that bound, and takes the same
-        weight off if not. Halved with the number of rows, which has little noise, the sum has half
-        of the noise of a plain count.
+        A row is in one of 2^k cells, by the set of bounds that it exceeds. It adds +weight to the
+        sum of each bound that it exceeds, and -weight to all others. Combined with the row count,
+        which has little noise, each sum gives a count with half the noise of a direct count.
         """
         if not self.strings:
             return []
@@ -537,7 +548,7 @@ class Limits:
         return [self._weight(share) * (2 * beyond - 1)]
 
     def cells(self, beyond: Mapping[str, npt.NDArray[np.bool_]]) -> list[Ints]:
-        """The cell of each row, by which of its numbers lie beyond their bounds."""
+        """Return the cell of each row, from flags for values beyond each bound."""
         if not self.strings:
             return []
         flags = (beyond[name].astype(np.int64) << place for place, name in enumerate(self.strings))
@@ -551,14 +562,14 @@ class Limits:
         rows: tuple[float, float],
         level: float,
     ) -> SharesBeyond:
-        """The shares of the rows beyond the bounds.
+        """Estimate the shares of rows beyond the bounds.
 
         Args:
-            sums: The sums of the block; empty without bounds.
-            share: That of all blocks of these rows in the squared norm of a row.
-            noise: Standard deviation of the noise of each sum.
-            rows: The noisy number of rows, and the variance of its noise.
-            level: Probability with which an interval is to cover.
+            sums: Sums of the block; empty without bounds.
+            share: Share of a row's squared norm that goes to all blocks for these rows.
+            noise: Standard deviation of the noise in each sum.
+            rows: Noisy number of rows, and the variance of its noise.
+            level: Confidence level.
         """
         shares: dict[str, Figure] = {}
         total, around = rows
@@ -572,6 +583,6 @@ class Limits:
 
 
 def outside(values: Floats, low: float, high: float) -> npt.NDArray[np.bool_]:
-    """Which values lie beyond bounds, both as the 32-bit floats that models and matrices hold."""
+    """Return a mask of values beyond bounds, compared as 32-bit floats like in XGBoost."""
     narrow = np.asarray(values, dtype=np.float32)
     return np.asarray(~((narrow >= np.float32(low)) & (narrow <= np.float32(high))))

@@ -1,4 +1,4 @@
-"""A private evaluation, step by step: one noisy table of counts, and the report of its figures.
+"""The steps of a private evaluation: release one noisy table of counts, compute the report.
 
 Proof: docs/proofs/evaluation.md
 """
@@ -25,16 +25,25 @@ from .counts import one_thread
 from .regression import Regression
 from .report import Cost
 from .row_split import Split, rows_and_ids
-from .rows import Groups, Judged, ModelKind, events_for, judged, read_groups, read_rows
+from .rows import (
+    EvaluatedModel,
+    Groups,
+    ModelKind,
+    events_for,
+    read_evaluated_model,
+    read_groups,
+    read_rows,
+)
 from .survival import Survival
 
 _ONE_MACHINE = (
-    "An evaluation runs on one machine: every worker of a cluster would release a table of its "
-    "own. Evaluate on one machine."
+    "An evaluation must run in a single process: in a cluster every worker would release its own "
+    "table. Run the evaluation on one machine."
 )
 _FOR_ROWS = (
-    "The model is for persons, and its figures will be for rows: a person with several rows is "
-    "protected less by them than by the model. Give the ids: evaluate(..., privacy_id=ids)."
+    "The model protects persons, but this evaluation protects single rows, so a person with "
+    "several rows is protected less by the figures than by the model. Pass the ids: "
+    "evaluate(..., privacy_id=ids)."
 )
 
 
@@ -53,41 +62,43 @@ def evaluate(
     note: str = "evaluation",
     level: float = 0.95,
 ) -> Any:
-    """Judge a model on private rows.
+    """Evaluate a model on private rows.
 
-    One noisy table of counts is released, of rows by score, class and group; everything that the
-    report gives follows from it.
+    Releases one noisy table of row counts by score, class and group. Every figure in the report is
+    post-processing of this table.
 
-    Privacy: spends epsilon and delta, on the rows of `data`. A row of the hold-out of a split whose
-    other part trained the model pays for one of both; otherwise the costs add up.
+    Privacy: spends epsilon and delta on the rows of `data`. If `data` is the test part of a split
+    and the model was trained on the other part, each row contributes to only one of training and
+    evaluation, so the larger cost counts. Otherwise the two costs add up.
 
     Args:
         model: A booster, a fitted estimator, a pipeline that ends in one, or the path of a saved
-            model; or a list of two of them, of two classes each, to compare.
-        data: A DMatrix with labels and without weights, (X, y), or a (part of a) split. The labels
-            `y` of an estimator or a file are names of classes, those of a booster their codes.
-        epsilon: Budget in nats, > 0.
-        delta: Its delta, 0 < delta < 1.
-        by: Groups with figures of their own: ``{column: values}``, or a column whose categories the
-            model has declared. Public, as are the two bounds.
-        error_bound: For regressions, from which size on errors count as this; by default the width
-            of the target, which clips none. With less there is less noise, and no R².
-        target_bounds: For regressions, lowest and highest target; by default those of training,
-            or far narrower ones that follow from where it saw labels; figures are then "clipped".
-        privacy_id: One id for each row, or the name of a column of X. The unit of privacy is then
-            a person, who counts one.
-        group: Rows of one person, or persons, who are meant together; by default as the budget.
-        budget: A budget, or the path of one, on which the evaluation draws.
-        note: What it is, for the book of the budget; public.
-        level: Probability with which an interval is to cover, in (0, 1).
+            model; or a list of two binary classifiers to compare.
+        data: A DMatrix with labels and without weights, a pair (X, y), a split, or one part of a
+            split. For an estimator or a file, `y` contains class names; for a booster, class codes.
+        epsilon: Privacy budget in nats, > 0.
+        delta: Failure probability, 0 < delta < 1.
+        by: Report figures per group as well: ``{column: values}``, or a column with categories
+            declared by the model. Public, like `error_bound` and `target_bounds`.
+        error_bound: Regression only: larger errors are clipped to this size. Default: the width of
+            `target_bounds`, which clips nothing. A smaller bound means less noise, but no R².
+        target_bounds: Regression only: lowest and highest target. Default: the bounds declared in
+            training, or a much narrower range if the training saw labels only there; the figures
+            are then named "clipped".
+        privacy_id: One id per row, or the name of a column of X. The privacy unit is then a
+            person, and every person has total weight 1.
+        group: Number of rows (with ids: persons) protected together. Default: as in the budget.
+        budget: A budget, or the path of a budget file, to charge the evaluation to.
+        note: Description recorded in the budget; public.
+        level: Confidence level of the intervals, in (0, 1).
 
     Returns:
-        EvaluationReport: The figures; of two models a ComparisonReport, with the differences.
+        EvaluationReport: The figures. For two models: a ComparisonReport with their differences.
 
     Raises:
         PrivacyParameterError: An argument is missing, unknown or out of range.
-        PrivacyRefusal: Something that would not be private.
-        BudgetError: No noise meets the target, or the budget has no room. Nothing was released.
+        PrivacyRefusal: The request cannot be made private.
+        BudgetError: No noise meets the target, or the budget is too small. Nothing was released.
         RowDomainError: A row lies outside the declared domain.
 
     Examples:
@@ -141,35 +152,36 @@ def evaluate(
             return plan.report(released, cost, level, models[0])
 
 
-def _models(model: Any, by: Any) -> tuple[Judged, ...]:
-    """The model, or two models of two classes, which are compared on all rows."""
+def _models(model: Any, by: Any) -> tuple[EvaluatedModel, ...]:
+    """Load one model, or two binary classifiers to compare on all rows."""
     if not isinstance(model, (list, tuple)):
-        return (judged(model),)
-    models = tuple(map(judged, model))
+        return (read_evaluated_model(model),)
+    models = tuple(map(read_evaluated_model, model))
     if len(models) != 2 or any(m.kind != "binary" for m in models):
         raise PrivacyParameterError(
-            "`model` must be one model, or a list of two models of two classes to compare."
+            "`model` must be one model, or a list of two binary classifiers to compare."
         )
     if any(m.pipeline is not None for m in models):
         raise PrivacyParameterError(
-            "Pipelines are evaluated one at a time: two of them may make other columns of a row. "
-            "Compare their last steps, pipeline[-1], on the rows as both see them."
+            "Pipelines cannot be compared, because they may transform the same row into different "
+            "columns. Evaluate one pipeline at a time, or compare the final steps, pipeline[-1], "
+            "on rows that are already transformed."
         )
     if by is not None:
         raise PrivacyParameterError(
-            "`by` cannot be given where two models are compared. Leave it out, or evaluate one "
-            "model."
+            "`by` is not supported when two models are compared. Leave it out, or evaluate one "
+            "model at a time."
         )
     return models
 
 
 def plan_evaluation(
-    models: tuple[Judged, ...],
+    models: tuple[EvaluatedModel, ...],
     groups: Groups | None = None,
     error_bound: Any = None,
     target_bounds: Any = None,
 ) -> ModelKind:
-    """What an evaluation releases. No row is looked at."""
+    """Build the blocks that an evaluation releases, without reading any row."""
     model = models[0]
     if model.kind == "regression":
         target = None
@@ -179,13 +191,14 @@ def plan_evaluation(
             return Regression.from_model(model, groups, error_bound, target)
         if error_bound is not None:
             raise PrivacyParameterError(
-                "`error_bound` is for regressions other than survival:aft. Leave it out."
+                "`error_bound` does not apply to survival:aft. Leave it out."
             )
         return Survival.from_model(model, groups, target)
     for name, value in (("error_bound", error_bound), ("target_bounds", target_bounds)):
         if value is not None:
             raise PrivacyParameterError(
-                f"`{name}` is for regressions, and this model predicts classes. Leave it out."
+                f"`{name}` applies to regression only, but this model predicts classes. Leave it "
+                "out."
             )
     if len(models) == 2:
         return PairedModels.from_models(*models)
@@ -193,7 +206,7 @@ def plan_evaluation(
         return Binary.from_model(model, groups)
     if model.classes > MOST_CLASSES:
         raise PrivacyParameterError(
-            f"A model of more than {MOST_CLASSES} classes cannot be evaluated, because the noise "
-            "of each class grows with their number. Put rare classes together and train again."
+            f"Models with more than {MOST_CLASSES} classes cannot be evaluated, because the noise "
+            "per class grows with the number of classes. Merge rare classes and train again."
         )
     return MultipleClasses.from_model(model, groups)

@@ -1,11 +1,11 @@
-"""Evaluation of a regression: what is released, and the figures computed from it.
+"""Evaluate regression models: the released blocks, and the figures computed from them.
 
-Errors and targets are released as sums. For a model of counts or amounts, a row also lies in one of
-64 cells of its prediction and has one of 128 values of its label. Its place in a Haar tree over the
-cells is released twice, once as a row and once by the size of its label. The order of the cells
-gives the Lorenz curve and what the model explains.
+Moments of errors and targets are released as sums. For models of counts or amounts (Poisson, gamma,
+Tweedie), predictions are also binned into 64 cells and labels rounded to one of at most 128 values.
+Two Haar trees over the prediction cells are released, one for row counts and one for label sums.
+They give the Lorenz curve and the deviance that the model explains.
 
-Figures are post-processing of released sums and cost nothing. Proof: docs/proofs/evaluation.md
+Figures are free post-processing of the released sums. Proof: docs/proofs/evaluation.md
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from .figures import (
     quotient_from_draws,
     smoothed,
 )
-from .rows import Groups, Judged, ModelKind, scaled
+from .rows import EvaluatedModel, Groups, ModelKind, scaled
 
 _PLACES, _LABELS = 64, 128  # cells of the prediction, values of the label
-_COUNT, _COUNT_TREE, _SUM, _SUM_TREE = 0.1, 0.2, 0.3, 0.4  # of the squared norm of a row
-_LOSSES = 4096  # cells of the loss, fine where it is small
-_WIDEST = 14.0  # of the range of predictions, on the scale of the logarithm
+_COUNT, _COUNT_TREE, _SUM, _SUM_TREE = 0.1, 0.2, 0.3, 0.4  # shares of a row's squared norm
+_LOSSES = 4096  # cells of the deviance, fine near 0
+_WIDEST = 14.0  # maximum range of log predictions
 _TINY = 1e-9
-_LEAST = 1e-3  # of the usual mean: smaller labels have its deviance, where that of 0 is infinite
+_LEAST = 1e-3  # floor of labels for gamma deviance, which is infinite at 0, per typical mean
 _OF_LOSS = (
     Moment("rows", np.ones_like, 0.2),
     Moment("loss", np.asarray, 0.6, even=True),
@@ -58,13 +58,13 @@ _OF_LOSS = (
 
 @dataclass(frozen=True)
 class Deviance:
-    """Deviance of a row from its prediction, of a variance that is a power of the mean."""
+    """Unit deviance of a Tweedie distribution, whose variance is a power of the mean."""
 
-    power: float  # 1 for counts, 2 for reg:gamma, between them for reg:tweedie
-    floor: float = 0.0  # smaller labels count as this, with power 2
+    power: float  # 1 for count:poisson, 2 for reg:gamma, in between for reg:tweedie
+    floor: float = 0.0  # smaller labels are raised to this if power is 2
 
     def __call__(self, y: Floats, mean: Floats) -> Floats:
-        """Of labels and predicted means above 0; at least 0."""
+        """Compute the deviance of labels from positive predicted means; >= 0."""
         p = self.power
         if p == 1.0:
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -77,35 +77,36 @@ class Deviance:
         return np.asarray(2.0 * (label - self.slope(mean) / 2.0 * y + self.offset(mean) / 2.0))
 
     def slope(self, mean: Floats) -> Floats:
-        """By which a deviance falls with the label, but for what no prediction changes."""
+        """Return s(mean) in deviance = -s(mean) * y + o(mean) + (a function of y only)."""
         p = self.power
         return np.asarray(2.0 * np.log(mean) if p == 1.0 else 2.0 * mean ** (1 - p) / (1 - p))
 
     def offset(self, mean: Floats) -> Floats:
-        """What a deviance has of the prediction alone."""
+        """Return o(mean), the part of the deviance that depends on the prediction only."""
         p = self.power
         return np.asarray(2.0 * np.log(mean) if p == 2.0 else 2.0 * mean ** (2 - p) / (2 - p))
 
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """Rows and labels in each cell of the prediction, and what follows from their order."""
+    """Row counts and label sums by prediction cell, and the figures of the ordering."""
 
-    counts: Floats  # estimated rows and sums of labels of the cells, (2 * cells,); without bias
-    draws: Floats  # the same that are as likely, given the sums; (draws, 2 * cells)
-    means: Floats  # the prediction that stands for each cell
-    square: float  # mean squared label, for how much labels of one cell spread
+    counts: Floats  # estimated row counts, then label sums; unbiased, (2 * cells,)
+    draws: Floats  # draws of `counts` that vary with the privacy noise, (draws, 2 * cells)
+    means: Floats  # representative prediction of each cell
+    square: float  # mean squared label; determines the variance of labels within cells
     deviance: Deviance
-    most: float  # deviances beyond count as this
-    level: float
+    most: float  # clipping limit of the deviance
+    level: float  # confidence level of each interval
 
     @cached_property
     def sampled(self) -> Floats:
-        """Draws for other rows of the same population: of their number, and of their labels."""
+        """Draws of `counts` that vary with privacy noise and sampling of rows and labels."""
         rng = np.random.default_rng(3)
         rows, sums = (np.maximum(smoothed(v, 2), 0.0) for v in np.split(self.counts, 2))
         mean = sums / np.maximum(rows, 1.0)
-        # The variance follows the power of the mean; how far, the second moment of all labels says.
+        # The label variance is proportional to a power of the mean; the second moment of all labels
+        # determines the factor.
         around = self.square * rows.sum() - rows @ mean**2
         shape = mean**self.deviance.power
         variance = max(around, 0.0) / max(float(rows @ shape), 1e-300) * shape
@@ -115,8 +116,9 @@ class Order:
 
     @property
     def gini(self) -> Figure:
-        """Gini index of the ordered Lorenz curve: rows are ordered by their prediction, and the
-        curve says which share of all labels the rows up to there have. 0 for no order at all.
+        """Gini index of the ordered Lorenz curve; 0 for a random order.
+
+        Rows are sorted by prediction, and the curve gives their cumulative share of all labels.
         """
 
         def parts(counts: Floats) -> Floats:
@@ -129,7 +131,7 @@ class Order:
 
     @property
     def mean_ratio(self) -> Figure:
-        """Mean prediction over mean label."""
+        """Mean prediction divided by mean label."""
 
         def parts(counts: Floats) -> Floats:
             rows, sums = _halves(counts)
@@ -139,7 +141,7 @@ class Order:
 
     @property
     def deviance_saved(self) -> Figure:
-        """Mean deviance of the mean label less that of the predictions: what the model explains."""
+        """Deviance explained by the model: mean deviance of a constant prediction minus its own."""
         loss = self.deviance
 
         def of(counts: Floats) -> Floats:
@@ -153,7 +155,7 @@ class Order:
         return figure_from_draws(self, of, -np.inf, np.inf)
 
     def lift(self, shares: int = 10) -> list[tuple[float, float]]:
-        """Mean prediction and label of equal shares of the rows, in the order of predictions."""
+        """Return (mean prediction, mean label) for equal shares of rows sorted by prediction."""
         rows, sums = _halves(self.counts)
         rows = np.maximum(rows, 0.0)
         place = np.cumsum(rows) - 0.5 * rows
@@ -166,23 +168,25 @@ class Order:
 
 
 def _halves(counts: Floats) -> tuple[Floats, Floats]:
-    """Rows and sums of labels, (..., cells) each."""
+    """Split into row counts and label sums, (..., cells) each."""
     return counts[..., :_PLACES], counts[..., _PLACES:]
 
 
 @dataclass(frozen=True, eq=False)
 class Means:
-    """What is released about counts or amounts beside their errors, and how it is read."""
+    """Additional blocks and figures of models of counts or amounts: deviance and ordering."""
 
-    low: float  # logarithm of the smallest prediction that has a cell of its own
-    high: float  # that of the largest one
-    points: Floats  # values of the label, rising from the lower to the upper end of its range
+    low: float  # log of the smallest prediction that is not clipped
+    high: float  # log of the largest prediction that is not clipped
+    points: Floats  # values to which labels are rounded, ascending over the label range
     deviance: Deviance
-    most: float  # deviances beyond count as this
+    most: float  # clipping limit of the deviance
 
     @classmethod
-    def from_model(cls, model: Judged, objective: str, target: tuple[float, float]) -> Means:
-        """For a model whose labels lie in a range. No row is looked at."""
+    def from_model(
+        cls, model: EvaluatedModel, objective: str, target: tuple[float, float]
+    ) -> Means:
+        """Build the blocks for a model with a label range, without reading any row."""
         first, last = target
         power = POWERS.get(objective) or _tweedie(model)
         exposure = model.public.get("exposure_bounds") or [1.0, 1.0]
@@ -193,7 +197,7 @@ class Means:
         whole = power == 1.0 and first == int(first) and last == int(last)
         if whole and last - first < _LABELS:
             points = np.linspace(first, last, int(last - first) + 1)
-        else:  # fine where labels are small, as most of them are
+        else:  # finer near the lower end, since most labels are small
             points = first + (last - first) * np.linspace(0.0, 1.0, _LABELS) ** 3
         loss = Deviance(power, _LEAST * usual)
         ends = loss(np.array([first, last]), np.array([usual, usual]))
@@ -201,7 +205,7 @@ class Means:
 
     @property
     def means(self) -> Floats:
-        """The prediction that stands for each cell."""
+        """Representative prediction of each cell."""
         edges = np.linspace(self.low, self.high, _PLACES + 1)
         return np.asarray(np.exp(0.5 * (edges[1:] + edges[:-1])))
 
@@ -211,17 +215,17 @@ class Means:
         return rows, FINE_UNIT * tree_matrix(_PLACES, _SUM, _SUM_TREE)
 
     def order_matrix(self) -> Ints:
-        """What a row adds: (sums, cells times labels), labels of the first cell first."""
+        """Return the contribution of a row: (sums, cells * labels), labels vary fastest."""
         rows, sums = self._trees
         one = np.ones(len(self.points))
         share = self.points / self.points[-1]
         whole = np.vstack([np.kron(rows, one), np.kron(sums, share)])
-        # Up or down by public coins, so that many small labels are not all rounded one way.
-        assignments = np.random.default_rng(4).random(whole.shape)
-        return np.floor(whole + np.where(whole == 0.0, 0.0, assignments)).astype(np.int64)
+        # Public random rounding avoids a systematic bias for small labels.
+        offsets = np.random.default_rng(4).random(whole.shape)
+        return np.floor(whole + np.where(whole == 0.0, 0.0, offsets)).astype(np.int64)
 
     def order_cells(self, predictions: Floats, labels: Floats) -> Ints:
-        """The cell of each row by its prediction and label."""
+        """Return the cell of each row by prediction and label."""
         place = log_cells(predictions, self.low, self.high, _PLACES)
         between = 0.5 * (self.points[1:] + self.points[:-1])
         label = np.searchsorted(between, np.nan_to_num(labels, nan=0.0), side="right")
@@ -230,7 +234,7 @@ class Means:
     def read_order(
         self, sums: Floats, noise: float, share: float, square: float, level: float
     ) -> Order:
-        """The cells behind noisy sums of a block with a share of the squared norm."""
+        """Estimate counts and label sums from the noisy sums of a block with this norm share."""
         rows, labels = self._trees
         solver = Solver.from_matrix(math.sqrt(share) * block_diag(rows, labels / self.points[-1]))
         counts, draws = solver.counts(sums, noise, np.random.default_rng(0))
@@ -238,11 +242,11 @@ class Means:
 
     @staticmethod
     def loss_matrix() -> Ints:
-        """What a row adds whose loss lies in each of 4,096 cells."""
+        """Return the contribution of a row in each of 4,096 cells of the deviance."""
         return moment_matrix(_OF_LOSS, value_points(3, 2 * _LOSSES)[_LOSSES:], 1.0)
 
     def losses(self, predictions: Floats, labels: Floats) -> Floats:
-        """The deviance of each row in units of the limit; what is no number is beyond it."""
+        """Return the deviance of each row in units of the limit; NaN becomes infinite."""
         inside = np.clip(labels, self.points[0], self.points[-1])
         with np.errstate(all="ignore"):
             loss = self.deviance(inside, np.asarray(predictions, dtype=np.float64)) / self.most
@@ -250,24 +254,24 @@ class Means:
 
     @staticmethod
     def loss_cells(losses: Floats) -> Ints:
-        """The cell of each row by its deviance."""
+        """Return the cell of each row by deviance."""
         return np.asarray(value_cells(losses, 3, 2 * _LOSSES) - _LOSSES)
 
     @staticmethod
     def read_losses(sums: Floats, noise: float, matrix: Ints, level: float) -> Moments:
-        """The sums of losses, in units of the limit, behind noisy ones of a block."""
-        # As they are in whole numbers: most losses are small beside the difference of two sums.
+        """Estimate moments of the deviance, in units of the limit, from a block's noisy sums."""
+        # Use the rounded integer weights: rounding errors would matter for small mean deviances.
         weights = np.abs(matrix[:, 0]).astype(np.float64)
         return Moments.read(_OF_LOSS, sums, noise, weights, level)
 
 
-def _tweedie(model: Judged) -> float:
+def _tweedie(model: EvaluatedModel) -> float:
     config = SavedModel.from_config(model.booster)
     return float(config.objective_parameter("tweedie_variance_power"))
 
 
-def _usual_margin(model: Judged) -> float:
-    """The margin of the average row, by the covers in the model; public like the model."""
+def _usual_margin(model: EvaluatedModel) -> float:
+    """Return the mean margin, weighted by the covers in the model; as public as the model."""
     saved = SavedModel.from_booster(model.booster)
     margin = saved.intercept_margin
     for tree in saved.trees:
@@ -276,9 +280,9 @@ def _usual_margin(model: Judged) -> float:
     return margin
 
 
-# Numbers of a row are its error v, in units of the bound, and its target t in [-1, 1]. Squares are
-# released in two parts, below half of the bound and beyond: most errors lie below, where the sum
-# has a fourth of the noise, and the part beyond is at least 0.
+# Moments of a row's error v, in units of the bound, and its target t, scaled to [-1, 1]. Squared
+# errors are released in two parts, below and above half the bound. Most errors are below, where the
+# sum has a quarter of the noise, and the part above is known to be nonnegative.
 ERRORS = (
     Moment("rows", lambda v: np.ones_like(v), 0.12),
     Moment("error", lambda v: v, 0.08),
@@ -289,7 +293,7 @@ ERRORS = (
     Moment("outer fourth", lambda v: np.maximum(16.0 * v**4 - 1.0, 0.0) / 15.0, 0.02),
 )
 TREE = 0.1
-"""Squared weight of the tree of errors, of the squared norm of a row."""
+"""Share of a row's squared norm that goes to the tree of errors."""
 TARGET = (
     Moment("target", lambda t: t, 0.06),
     Moment("target 2", lambda t: t**2, 0.08, even=True),
@@ -315,32 +319,32 @@ _SQUARE = {"inner": 0.25, "outer": 0.75}
 
 @dataclass(frozen=True, eq=False)
 class Errors:
-    """What the released sums say about a regression, on one set of rows.
+    """Figures of a regression model for one set of rows.
 
-    An error is the prediction less the target, where a target beyond its declared bounds counts as
-    the bound. Errors beyond the bound of errors count as that.
+    An error is the prediction minus the target. Targets are clipped to the target bounds, errors to
+    the error bound.
 
     Attributes:
-        sums: Sums over the errors, and over the target where its bounds are known.
-        errors: The errors by their size and sign; None for quantiles.
-        bound: Largest size of an error.
-        clipped: Whether errors may be beyond the bound although labels and predictions lie within
-            the bounds of the target.
-        width: Distance of the bounds of the target; None where none are known.
-        level: Probability with which each interval covers.
-        quantiles: The sums over the errors of each quantile that the model predicts.
-        losses: Sums over deviances of counts and amounts; None for others.
-        order: Counts and amounts by the order of their predictions; None for others.
-        within: Bounds of the target that follow from where the training saw labels; None where
-            they were declared.
-        beyond: The shares of the rows whose label, error or loss lies beyond its bound.
+        sums: Moments of the errors, and of the target if its bounds are known.
+        errors: Distribution of the errors; None for quantile regression.
+        bound: Clipping bound of the absolute error.
+        clipped: Whether errors can exceed the bound even if labels and predictions are within the
+            target bounds.
+        width: Width of the target bounds; None if they are unknown.
+        level: Confidence level of each interval.
+        quantiles: Moments of the errors by level of the predicted quantiles.
+        losses: Moments of the deviance; None unless the labels are counts or amounts.
+        order: Figures of the ordering by prediction; None unless the labels are counts or amounts.
+        within: Target bounds derived from the range of labels that the training released; None if
+            the bounds were declared.
+        beyond: Shares of rows with a label, error or deviance beyond its bound.
 
     Examples:
         >>> amounts = xgb.DMatrix(table, 10 * table[:, 0])
         >>> squared = {**params, "objective": "reg:squarederror", "dp_target_bounds": (0, 10)}
         >>> trained = xgb.train(squared, amounts, 5)
         >>> report = xgb_dp.evaluate(trained, amounts, epsilon=0.5, delta=1e-6)
-        >>> float(report.overall.rmse) < 2.9  # of amounts whose deviation is 2.9
+        >>> float(report.overall.rmse) < 2.9  # the standard deviation of the labels is 2.9
         True
     """
 
@@ -363,25 +367,25 @@ class Errors:
         return self.sums
 
     def _fourth(self, of: Mapping[str, float]) -> float:
-        """Sum of the squares of what rows add: of the inner part of a square, or of all of it."""
+        """Estimate the sum of fourth powers of the errors: the inner part only, or all."""
         sums = self.sums
         inner = max(sums.total({"inner fourth": 1.0 / 16.0}), 0.0)
         if of is _INNER:
             return inner
-        # An outer fourth power is between 0.4 and 1 of the outer square, which has less noise.
+        # An outer fourth power is 0.4 to 1 times the outer square, whose sum has less noise.
         outer = max(sums.total({"outer": 1.0}), 0.0)
         fourth = min(max(sums.total({"outer fourth": 1.0}), 0.4 * outer), outer)
         return inner + 15.0 / 16.0 * fourth
 
     @property
     def _ends(self) -> tuple[tuple[Mapping[str, float], float], ...]:
-        """Squares whose intervals make one, and their levels: lower ends are the larger of two."""
+        """Moments and confidence levels of the three intervals that :func:`_at_least` combines."""
         strict = 0.5 + 0.5 * self.level
         return (_SQUARE, self.level), (_SQUARE, strict), (_INNER, strict)
 
     @property
     def rmse(self) -> Figure:
-        """Root of the mean squared error."""
+        """Root mean squared error."""
         sums = self._error_moments
         full, full_low, inner = (
             sums.mean(of, self._fourth(of), 0.0, 1.0, level) for of, level in self._ends
@@ -397,7 +401,7 @@ class Errors:
 
     @property
     def bias(self) -> Figure:
-        """Mean error, above 0 where predictions are too large."""
+        """Mean error; positive if predictions are too large on average."""
         share = self._mean("error", -1.0)
         return share.moved(lambda error: self.bound * error)
 
@@ -407,19 +411,19 @@ class Errors:
 
     @property
     def r2(self) -> Figure:
-        """Share of the variance of the target that is explained: 1 - MSE / variance.
+        """Coefficient of determination: 1 - MSE / variance of the target.
 
         Raises:
-            PrivacyParameterError: The bounds of the target are not known, or errors are clipped.
+            PrivacyParameterError: The target bounds are unknown, or errors are clipped.
         """
         if self.quantiles:
             raise _no_quantiles()
         if self.width is None or (self.clipped and self.within is None):
             raise PrivacyParameterError(
-                "R^2 needs the bounds of the target and errors that are not clipped. Give "
-                "evaluate(..., target_bounds=(low, high)), and leave out `error_bound`."
+                "R^2 requires target bounds and errors that are not clipped. Call "
+                "evaluate(..., target_bounds=(low, high)) without `error_bound`."
             )
-        scale = (2.0 * self.bound / self.width) ** 2  # of squared errors, in units of the target's
+        scale = (2.0 * self.bound / self.width) ** 2  # from squared error units to target units
         quotients = []
         for of, level in self._ends:
             parts, noise, sampled = self._shares(of, scale)
@@ -427,10 +431,10 @@ class Errors:
         return _at_least(*quotients).moved(lambda left: 1.0 - left)
 
     def _shares(self, of: Mapping[str, float], scale: float) -> tuple[Floats, Floats, Floats]:
-        """Squared errors and squared deviations of the target, and their covariances.
+        """Return the residual and total sums of squares with their noise and sampling covariances.
 
-        Both are sums over the same rows. The covariance of a row's squared error with its squared
-        deviation makes the interval narrower; for the inner part alone it is taken as 0.
+        Both are sums over the same rows, and their covariance makes the interval of the quotient
+        narrower. For the inner part of the squared errors alone it is assumed to be 0.
         """
         sums = self.sums
         n, mean = sums.count, sums.total({"target": 1.0}) / sums.count
@@ -439,7 +443,7 @@ class Errors:
         pull = np.stack([squares, sums.vector(centred)])
         noise = pull @ sums.noise @ pull.T
         middle = sums.vector({"target": 1.0, "rows": -mean})
-        # The noise of the mean makes the sum of squares around it smaller, by this on average.
+        # Noise in the mean biases the sum of squares around it downwards by this amount.
         lost = float(middle @ sums.noise @ middle) / n
         parts = pull @ sums.totals + np.array([0.0, lost])
         squared = max(scale**2 * self._fourth(of), parts[0] ** 2 / n)
@@ -457,13 +461,14 @@ class Errors:
         if of is _SQUARE:
             cross = {"square by target 2": scale, "square by target": -2.0 * scale * mean}
             joint = sums.vector(cross) + mean**2 * squares
-            # Half a deviation of its noise less: what is not known makes no interval narrower.
+            # Subtract half a standard deviation of its noise, so that noise in the covariance does
+            # not make the interval too narrow.
             both = float(joint @ sums.totals) - 0.5 * math.sqrt(float(joint @ sums.noise @ joint))
             both = min(max(both, 0.0), math.sqrt(squared * around))
         return parts, noise, np.array([[squared, both], [both, around]])
 
     def quantile(self, share: float) -> Figure:
-        """The error below which a share of the rows lies; see :meth:`Values.quantile`."""
+        """Return a quantile of the error; see :meth:`Values.quantile`."""
         if self.errors is None:
             raise _no_quantiles()
         return self.errors.quantile(share)
@@ -474,16 +479,16 @@ class Errors:
         values = None if level is None else self.quantiles.get(level)
         if level is None or values is None:
             raise PrivacyParameterError(
-                "`level` must be one of the levels that the model predicts: "
+                "`level` must be one of the quantile levels of the model: "
                 f"{', '.join(f'{q:g}' for q in self.quantiles) or 'it predicts no quantiles'}."
             )
         return level, values
 
     def pinball_loss(self, level: float | None = None) -> Figure:
-        """Mean check loss of a quantile.
+        """Return the mean pinball loss of a predicted quantile.
 
         Args:
-            level: Of the quantile; not needed for a model of one.
+            level: Quantile level. Optional if the model predicts only one quantile.
 
         Raises:
             PrivacyParameterError: The model does not predict this quantile.
@@ -495,14 +500,18 @@ class Errors:
         return share.moved(lambda loss: self.bound * loss)
 
     def coverage(self, level: float | None = None) -> Figure:
-        """Share of the rows whose label is at most the quantile; see :meth:`pinball_loss`."""
+        """Return the share of rows with a label at or below the predicted quantile.
+
+        Args:
+            level: See :meth:`pinball_loss`.
+        """
         _, sums = self._pinball_at(level)
         share = {"side": 0.5, "rows": 0.5}
         return sums.mean(share, sums.total(share), 0.0, 1.0)
 
     @property
     def deviance(self) -> Figure:
-        """Mean deviance of counts or amounts; see :meth:`Order.deviance_saved`."""
+        """Mean deviance, for models of counts or amounts; see :meth:`Order.deviance_saved`."""
         order, losses = self._in_order("deviance"), self.losses
         assert losses is not None
         share = losses.mean({"loss": 1.0}, losses.total({"loss 2": 1.0}), 0.0, 1.0)
@@ -530,13 +539,13 @@ class Errors:
     def _in_order(self, name: str) -> Order:
         if self.order is None:
             raise PrivacyParameterError(
-                f"`{name}` exists for models of count:poisson, reg:gamma and reg:tweedie only. "
-                "Evaluate such a model, or use another figure."
+                f"`{name}` is available only for count:poisson, reg:gamma and reg:tweedie. Use "
+                "another figure."
             )
         return self.order
 
     def figures(self) -> dict[str, Figure]:
-        """The plain figures by name; those that depend on public bounds begin with "clipped"."""
+        """Return all figures by name; names of clipped ones begin with "clipped"."""
         out = {"rows": self.sums.rows}
         if self.quantiles:
             out |= {f"coverage of {level:g}": self.coverage(level) for level in self.quantiles}
@@ -555,15 +564,16 @@ class Errors:
 
 def _no_quantiles() -> PrivacyParameterError:
     return PrivacyParameterError(
-        "A model of quantiles has no such figure. Use `coverage(level)` and `pinball_loss(level)`."
+        "This figure is not available for quantile regression. Use `coverage(level)` and "
+        "`pinball_loss(level)`."
     )
 
 
 def _at_least(full: Figure, full_low: Figure, inner: Figure) -> Figure:
-    """A figure of two parts, of which the second is at least 0 and has most of the noise.
+    """Combine the intervals of a sum and of its inner part; the rest is nonnegative but noisy.
 
-    The upper end is that of both parts. The lower end is the larger one of that of both, and of
-    the first part alone: each misses with half of the probability that is left for it.
+    The upper end comes from the full sum. The lower end is the larger of the lower ends for the
+    full sum and for the inner part, each computed for half of the error probability.
     """
     gap = full.value - inner.value
     more = max(gap - full.noise**2 / gap, 0.0) if gap > 0.0 else 0.0
@@ -572,38 +582,40 @@ def _at_least(full: Figure, full_low: Figure, inner: Figure) -> Figure:
     return Figure(min(max(inner.value + more, low), high), low, high, full.noise)
 
 
-_OF_MEANS = {"errors": 0.3, "deviance": 0.3, "order": 0.4}  # of the squared norm of a row
-_POWER = 3  # cells of the tree are fine around 0, where most errors lie
-_FAR_WIDER = 4.0  # than the range in which labels were seen: noise then says more than the tail
+_OF_MEANS = {"errors": 0.3, "deviance": 0.3, "order": 0.4}  # shares of a row's squared norm
+_POWER = 3  # cell spacing of the tree: fine around 0, where most errors are
+# If the declared range is wider than the range of observed labels by this factor, it is narrowed:
+# the additional noise would do more harm than clipping the tail.
+_FAR_WIDER = 4.0
 _NARROWED = (
-    " (the declared range is far wider than that in which the training saw labels; "
-    "`target_bounds` sets others, such as the declared ones)"
+    " (the declared range is much wider than the range in which the training saw labels; pass "
+    "`target_bounds` to use other bounds, such as the declared ones)"
 )
-_COARSE = 128  # cells of errors, and of targets, where both are looked at together
+_COARSE = 128  # cells per axis in the joint block of errors and targets
 
 
 @dataclass(frozen=True, eq=False)
 class Regression(ModelKind):
-    """What is released about a regression, and how it is read."""
+    """Blocks and figures of a regression model."""
 
-    bound: float  # largest size of an error, in the unit of the target
-    target: tuple[float, float] | None  # bounds of the target
+    bound: float  # clipping bound of the absolute error, in the unit of the target
+    target: tuple[float, float] | None  # target bounds
     groups: Groups | None
-    # Whether its bounds follow from what the training released of the labels.
+    # The target bounds were derived from the range of labels that the training released.
     narrowed: bool = False
-    levels: tuple[float, ...] = ()  # of the quantiles that the model predicts
-    means: Means | None = None  # for counts and amounts
+    levels: tuple[float, ...] = ()  # levels of the predicted quantiles
+    means: Means | None = None  # additional blocks for counts and amounts
     limits: Limits = field(default_factory=Limits)
 
     @classmethod
     def from_model(
         cls,
-        model: Judged,
+        model: EvaluatedModel,
         groups: Groups | None,
         error_bound: float | None,
         target: tuple[float, float] | None,
     ) -> Regression:
-        """The blocks for a model. No row is looked at."""
+        """Build the blocks for a model, without reading any row."""
         known, narrowed = model.public.get("target_bounds"), False
         if target is None and known:
             declared = (float(known[0]), float(known[1]))
@@ -615,10 +627,10 @@ class Regression(ModelKind):
             bound = target[1] - target[0]
         else:
             raise PrivacyParameterError(
-                "`target_bounds` is missing. The evaluation of a regression needs a public range "
-                "of the target, e.g. target_bounds=(0, 100): the width of it bounds the errors. "
-                "Without one, give `error_bound` in the unit of the target: larger errors count "
-                "as this bound, and the figures are those of clipped errors."
+                "`target_bounds` is missing. Evaluating a regression model requires a public "
+                "bound on the errors. Pass the public range of the target, e.g. "
+                "target_bounds=(0, 100), or pass `error_bound` in the unit of the target: larger "
+                "errors are clipped to it, and the figures are computed from clipped errors."
             )
         means = None
         if model.objective in ("count:poisson", "reg:gamma", "reg:tweedie"):
@@ -628,7 +640,7 @@ class Regression(ModelKind):
 
     @property
     def _rest(self) -> float:
-        """Share of the squared norm of a row that the sums of all rows have but for the limits."""
+        """Share of a row's squared norm for the blocks for all rows, except the limits block."""
         return self.share * self.limits.rest
 
     @property
@@ -637,14 +649,14 @@ class Regression(ModelKind):
 
     @property
     def _moments(self) -> tuple[Moment, ...]:
-        """The sums over errors, and over errors and target."""
+        """Moments of errors and, if its bounds are known, of the target."""
         if self.levels:
             return QUANTILE
         return ERRORS if self.target is None else (*ERRORS, *TARGET, *JOINT)
 
     @property
     def _part(self) -> float:
-        """The factor of their shares."""
+        """Factor that scales the shares of the moments."""
         if self.levels:
             return self._rest / len(self.levels)
         of_errors = 1.0 if self.means is None else _OF_MEANS["errors"]
@@ -672,8 +684,8 @@ class Regression(ModelKind):
 
     def _cells(self, predictions: Floats, labels: Floats) -> list[Ints]:
         outputs = predictions.T if predictions.ndim == 2 else [predictions]
-        # Clamped as in a training, so that errors and target are about the same labels. Whether a
-        # label is below a quantile is not clamped.
+        # Clip labels as in training, so that errors and targets refer to the same labels. Quantile
+        # regression compares the original labels.
         target = None if self.levels else self.target
         inside = labels if target is None else np.clip(labels, *target)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -727,7 +739,7 @@ class Regression(ModelKind):
         return Errors(totals, values, self.bound, clipped, width, level, **known)
 
     def _square(self, sums: Moments) -> float:
-        """Mean squared label."""
+        """Return the mean squared label."""
         assert self.target is not None
         low, high = self.target
         middle, half = low + (high - low) / 2.0, (high - low) / 2.0
@@ -736,9 +748,10 @@ class Regression(ModelKind):
 
 
 def _around(seen: Sequence[float], declared: tuple[float, float]) -> tuple[float, float]:
-    """Twice the range in which a training saw labels; the declared one unless it is far wider.
+    """Return the declared range, or twice the observed range if the declared one is much wider.
 
-    Few labels that lie far away are not seen, so that figures within are those of clipped errors.
+    The observed range is noisy and can miss a few outliers, so figures computed with the narrowed
+    range are named "clipped".
     """
     low, high = float(seen[0]), float(seen[1])
     margin = (high - low) / 2.0
@@ -748,40 +761,44 @@ def _around(seen: Sequence[float], declared: tuple[float, float]) -> tuple[float
 
 
 def _limits(
-    model: Judged,
+    model: EvaluatedModel,
     bound: float,
     target: tuple[float, float] | None,
     means: Means | None,
     *,
     narrowed: bool,
 ) -> Limits:
-    """What is clipped of a row; nothing where the objective has no other labels or errors."""
+    """Describe what is clipped; nothing if the bounds cover every valid label and error."""
     strings: dict[str, str] = {}
     known = OBJECTIVES[model.objective]
     every = target is not None and target[0] <= known.lowest and known.highest <= target[1]
     if target is not None and not every and not model.levels:
-        strings["labels"] = f"Labels below {target[0]:g} and above {target[1]:g} count as these"
-        strings["labels"] += _NARROWED if narrowed else ""
+        strings["labels"] = (
+            f"Labels below {target[0]:g} or above {target[1]:g} are clipped to these bounds"
+            f"{_NARROWED if narrowed else ''}"
+        )
     if not every or bound < known.highest - known.lowest:
-        strings["errors"] = f"Errors beyond -{bound:g} and {bound:g} count as these"
+        strings["errors"] = (
+            f"Errors below -{bound:g} or above {bound:g} are clipped to these bounds"
+        )
     if means is not None:
         strings["deviances"] = (
-            f"Predictions below {math.exp(means.low):g} and above {math.exp(means.high):g} count "
-            f"as these in their order, and deviances above {means.most:g} count as that"
+            f"To sort rows, predictions are clipped to the range {math.exp(means.low):g} to "
+            f"{math.exp(means.high):g}. Deviances above {means.most:g} are clipped to this bound"
         )
     return Limits(strings)
 
 
 def label_bounds(objective: str, target: tuple[float, float] | None) -> tuple[float, float]:
-    """The range of the labels of counts or amounts."""
+    """Check the label range for models of counts or amounts."""
     if target is None:
         raise PrivacyParameterError(
-            f"`target_bounds` is missing: the figures of {objective} need a public range "
-            "of the labels, e.g. target_bounds=(0, 10)."
+            f"`target_bounds` is missing. Evaluating {objective} requires a public range of the "
+            "labels. Pass e.g. target_bounds=(0, 10)."
         )
     if target[0] < OBJECTIVES[objective].lowest:
         raise PrivacyParameterError(
-            f"`target_bounds` must begin at 0 or later: labels of {objective} are not "
-            "negative. Give their public range, e.g. target_bounds=(0, 10)."
+            f"The lower end of `target_bounds` must be at least 0, because labels of {objective} "
+            "are nonnegative. Pass their public range, e.g. target_bounds=(0, 10)."
         )
     return target

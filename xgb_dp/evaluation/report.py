@@ -1,8 +1,9 @@
-"""The report of an evaluation: figures with intervals, their cost, and calibrated models.
+"""Evaluation reports: figures with confidence intervals, their privacy cost, calibrated models.
 
-Platt's map of the margin, offset + slope * margin, is again a sum of trees: every leaf is scaled
-by the slope, and the intercept is moved, so stock XGBoost gives the same predictions. A rising
-curve of the margin is not a sum of trees: the model carries it as an attribute.
+Platt scaling maps a margin to offset + slope * margin, which is again a sum of trees: every leaf
+is multiplied by the slope and the intercept is shifted, so stock XGBoost gives the same
+predictions. An isotonic curve of the margin is not a sum of trees, so the model carries it as an
+attribute.
 
 Everything here is post-processing of one released table.
 """
@@ -35,95 +36,97 @@ from ..record.privacy_report import as_booster
 from .counts import CELLS, Posterior
 from .figures import Figure, as_json
 
-# Deviations of a number of rows that make a group visible: few rows are counted too high, since no
-# cell counts less than none.
+# A group is shown if its row count exceeds this many standard deviations of the noise. The
+# threshold is high because counts are constrained to be nonnegative, which biases small ones up.
 _SEEN = 5.0
 _DISCOVERED = (
-    " Only the look at the columns before the training has read all rows, and adds up with either."
+    " The exception is the column discovery before the training: it read all rows, and its cost "
+    "adds to either."
 )
 
 _LOG_LOSS = (
-    " The log loss of a row is at most 8 here: `log_loss` promises nothing of rows to whose class "
-    "the model gives a probability below 0.0003."
+    " The log loss of each row is capped at 8, so the interval of `log_loss` does not account for "
+    "larger losses (rows for which the model gives the true class a probability below 0.0003)."
 )
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What an evaluation cost, and whom."""
+    """Privacy cost of an evaluation, with its privacy unit."""
 
     events: tuple[GaussianEvent, ...]
     epsilon: float
     delta: float
     unit: Unit
-    # Whether the rows are known to have trained nothing of the model, so that its cost and that of
-    # the evaluation do not add up.
+    # True if no part of the model is known to have been trained on these rows, so that the costs of
+    # training and evaluation compose in parallel instead of adding up.
     parallel: bool
-    model_private: bool  # whether the model has the ledger of a private training
-    entry: str | None = None  # in a budget; None where it was not booked
-    for_persons: bool = False  # whether a model was trained for persons
-    discovered: bool = False  # whether a look at the columns of all rows was before the training
+    model_private: bool  # the model has the ledger of a private training
+    entry: str | None = None  # id of the budget entry; None if no budget was charged
+    for_persons: bool = False  # a model was trained with persons as the privacy unit
+    discovered: bool = False  # column discovery on all rows preceded the training
 
     def statement(self) -> str:
-        """The guarantee in prose."""
+        """Return the privacy guarantee as prose."""
         spent = make_accountant("exact", self.events).get_epsilon(self.delta, self.unit.group)
         text = (
-            f"The figures are together ({round_up(spent)}, {self.delta:g})-differentially private "
-            f"for adding or removing {self.unit.neighbours()} of the data that was evaluated: all "
-            "of them follow from one table of noisy counts, and so does everything else that this "
-            "report gives. "
+            f"Taken together, the figures are ({round_up(spent)}, {self.delta:g})-differentially "
+            f"private for adding or removing {self.unit.neighbours()} of the evaluated data. "
+            "Everything in this report is computed from one table of noisy counts. "
         )
         if not self.model_private:
             return text + (
-                "The model itself carries no ledger of a private training: nothing is said about "
-                "the rows that trained it."
+                "The model itself carries no ledger of a private training, so there is no "
+                "guarantee for the rows that it was trained on."
             )
         if self.parallel:
             return text + (
-                "The rows were held out at random, and no part of the model was trained on "
-                f"them: a {self.unit.name} pays for the model or for the figures, never for both."
+                "The evaluated rows were held out at random and no part of the model was trained "
+                "on them, so only the larger of the costs of training and evaluation counts: each "
+                f"{self.unit.name} contributes to only one of them."
                 f"{_DISCOVERED if self.discovered else ''}"
             )
         return text + (
-            "The rows may have trained the model (they are not known to be the hold-out of an "
-            "xgb_dp.split whose other part trained it), so the cost of the model and of the "
-            "figures add up."
+            "The model may have been trained on the evaluated rows (they are not known to be the "
+            "test part of an xgb_dp.split whose other part trained the model), so the costs of "
+            "training and evaluation add up."
         )
 
     def population(self) -> str:
-        """Whom the figures are of, and how to get those of the others; empty if they are one."""
+        """Say whether figures are per row or per person, and how to get the other; may be empty."""
         if self.unit.of_persons:
             return (
-                " Every person counts one, which their rows share. Figures of rows, in which those "
-                "with many rows count more, do not follow from this release: without `privacy_id` "
-                "and with `group=k`, where nobody has above k rows, they cost another epsilon."
+                " Figures are per person: every person has weight 1, shared among their rows. "
+                "Figures per row cannot be computed from this release. To get them, evaluate again "
+                "without `privacy_id` and with `group=k`, where k is the largest number of rows of "
+                "one person; this costs another epsilon."
             )
         if self.for_persons:
             return (
-                " Every row counts one, so people with many rows count more than in the training "
-                "of the model. With `privacy_id` every person counts one. The intervals take rows "
-                "as independent: they are too narrow where rows of one person are alike."
+                " Figures are per row, so people with many rows count more than they did in "
+                "training. Pass `privacy_id` for figures per person. The intervals assume "
+                "independent rows and are too narrow if rows of the same person are correlated."
             )
         return ""
 
 
 @dataclass(frozen=True, eq=False)
 class EvaluationReport:
-    """How good a model is, from one noisy table of counts.
+    """Quality of a model, computed from one noisy table of counts.
 
-    Figures are attributes, each with a value, an interval (`low`, `high`) and the noise of the
-    release in it; see the classes of `overall`. Asking a report for figures costs nothing more.
+    Each figure is an attribute with a value, an interval (`low`, `high`) and the standard deviation
+    of the release's noise; the class of `overall` lists them. Reading figures is free.
 
     Attributes:
         kind: "binary", "multiclass" or "regression".
-        overall: Figures of all rows.
-        groups: Figures of each declared group, by name.
-        cost: What the release cost.
-        level: Probability with which each interval covers.
-        trees: Names of the trees of the model; None where it has none.
+        overall: Figures for all rows.
+        groups: Figures for each declared group, by name.
+        cost: Privacy cost of the release.
+        level: Confidence level of each interval.
+        trees: Names of the model's trees; None if they have no names.
 
     Examples:
-        >>> sorted(judged.figures())[:3]
+        >>> sorted(evaluation.figures())[:3]
         ['accuracy', 'auc', 'base_rate']
     """
 
@@ -140,20 +143,21 @@ class EvaluationReport:
         return getattr(self.overall, name)
 
     def figures(self, group: str | None = None) -> dict[str, Figure]:
-        """All plain figures by name.
+        """Return the figures that need no argument, by name.
 
         Args:
-            group: Name of a group; all rows by default.
+            group: Name of a group. Default: all rows.
         """
         if group is not None and group not in self.groups:
             raise PrivacyParameterError(
-                f"There is no group {group!r}. Groups, those of `by`, are {list(self.groups)}."
+                f"There is no group {group!r}. The groups declared with `by` are "
+                f"{list(self.groups)}."
             )
         view = self.overall if group is None else self.groups[group]
         return dict(view.figures())
 
     def to_frame(self) -> Any:
-        """A ``pandas.DataFrame``: figures by group, with value, low, high and noise."""
+        """Return a ``pandas.DataFrame`` of figures by group: value, low, high and noise."""
         import pandas as pd
 
         rows = [
@@ -164,17 +168,18 @@ class EvaluationReport:
         return pd.DataFrame(rows).set_index(["group", "figure"])
 
     def _by_group(self, every: str, before: str) -> list[tuple[str, dict[str, Figure]]]:
-        """The figures of all rows and of each group, with a name for each."""
+        """Return (title, figures) pairs for all rows and for each group."""
         groups = ((f"{before}{name}", self.figures(name)) for name in self.groups)
         return [(every, self.figures()), *groups]
 
     def statement(self) -> str:
-        """What the figures cost, whom, and what the intervals mean, in prose."""
+        """Describe the privacy cost and the meaning of the intervals as prose."""
         text = (
-            f"{self.cost.statement()}\n\nEach interval accounts for the noise of the release and "
-            f"for that of sampling: with probability {self.level:g} it covers the figure of the "
-            f"population from which the {self.cost.unit.plural} were drawn. That all of several "
-            f"intervals cover theirs is less likely.{self.cost.population()}"
+            f"{self.cost.statement()}\n\nEach interval accounts for privacy noise and for sampling "
+            f"error: with probability {self.level:g} it covers the true figure of the population "
+            f"from which the {self.cost.unit.plural} were drawn. The intervals are not "
+            "simultaneous: the probability that several intervals all cover is lower."
+            f"{self.cost.population()}"
         )
         if self.kind != "regression":
             return text + _LOG_LOSS
@@ -182,18 +187,18 @@ class EvaluationReport:
         return f"{text}\n\n{clipped}" if clipped else text
 
     def summary(self) -> str:
-        """The figures as a table, and the statement."""
+        """Return the figures as a text table, followed by the statement."""
         wide = max(20, *(len(name) + 2 for name in self.figures()))
         head = f"  {'figure':<{wide}}{'value':>12}{'low':>12}{'high':>12}"
         parts: list[str] = []
-        whom = "persons" if self.cost.unit.of_persons else "rows"
-        for title, figures in self._by_group(f"All {whom}", "Group "):
+        units = "persons" if self.cost.unit.of_persons else "rows"
+        for title, figures in self._by_group(f"All {units}", "Group "):
             count = figures.get("rows")
             if parts and count is not None and count.value <= _SEEN * count.noise:
-                parts.append(f"{visible(title)}\n  fewer {whom} than the noise lets anybody see")
+                parts.append(f"{visible(title)}\n  too few {units} to distinguish from noise")
                 continue
             lines = [
-                f"  {whom if label == 'rows' else label:<{wide}}"
+                f"  {units if label == 'rows' else label:<{wide}}"
                 f"{_shown(f.value):>12}{_shown(f.low):>12}{_shown(f.high):>12}"
                 for label, f in figures.items()
             ]
@@ -201,7 +206,7 @@ class EvaluationReport:
         return "\n\n".join([*parts, self.statement()])
 
     def to_json(self) -> str:
-        """The figures and the statement as JSON text; what is infinite is null."""
+        """Return the figures and the statement as a JSON string; infinite values become null."""
         views = {group: as_json(figures) for group, figures in self._by_group("all", "")}
         return json.dumps(
             {
@@ -220,47 +225,50 @@ class EvaluationReport:
         )
 
     def threshold(self, cost: Mapping[str, float] | tuple[float, float]) -> float:
-        """The probability from which on rows are best taken for positive; free.
+        """Return the probability threshold with the lowest estimated cost.
+
+        Privacy: free post-processing.
 
         Args:
-            cost: Cost of a false positive and of a false negative: ``{"fp": 1, "fn": 5}``, or the
-                pair.
+            cost: Costs of a false positive and a false negative, as ``{"fp": 1, "fn": 5}`` or as a
+                pair (fp, fn).
         """
         fp, fn = read_cost(cost)
         return float(self.overall.best_threshold(fp, fn)[0])
 
     def calibrated(self, model: Any, *, method: str = "platt") -> Any:
-        """A copy of the model whose probabilities follow the released counts; free.
+        """Return a copy of the model with calibrated probabilities.
 
-        With "platt" its margins are an offset plus a slope times those of the model, so that it is
-        a model of trees again, with the same predictions in every XGBoost. With "isotonic" its
-        probabilities are a rising curve of the margin, which no trees can hold: stock XGBoost
-        predicts it without the curve. Its ledger has the events of the evaluation, whose cost adds
-        up with that of the training.
+        "platt" maps each margin to offset + slope * margin. The result is again a tree model and
+        gives the same predictions in stock XGBoost. "isotonic" maps margins to probabilities by a
+        nondecreasing curve, which trees cannot represent: stock XGBoost predicts without the curve.
+
+        Privacy: free post-processing. The events of the evaluation are added to the ledger of the
+        copy, because its probabilities depend on the evaluated rows.
 
         Args:
             model: The model that was evaluated.
-            method: "platt", or "isotonic", which needs more rows and follows any shape.
+            method: "platt" or "isotonic". "isotonic" can fit any shape but needs more rows.
 
         Returns:
-            An estimator or pipeline of the same kind for one of this package; else
-            xgboost.Booster with "platt", xgb_dp.CalibratedModel with "isotonic".
+            For an estimator or pipeline of this package, one of the same type. For other models, an
+            xgboost.Booster ("platt") or an xgb_dp.CalibratedModel ("isotonic").
 
         Raises:
-            PrivacyParameterError: Another model, one that is not of two classes, or an unknown
-                method.
-            PrivacyRefusal: The units of privacy of model and evaluation differ.
+            PrivacyParameterError: `model` is not the evaluated model or not a binary classifier, or
+                `method` is unknown.
+            PrivacyRefusal: The model and the evaluation have different privacy units.
         """
         booster = as_booster(model)
         if self.kind != "binary":
             raise PrivacyParameterError(
-                f"Only models of two classes can be calibrated; this one has {self.kind} labels. "
-                "Use its predictions as they are."
+                "Only binary classifiers (two classes) can be calibrated, but the labels of this "
+                f"model are {self.kind}. Use its predictions unchanged."
             )
         if self.trees is None or tuple(tree_names(booster)) != self.trees:
             raise PrivacyParameterError(
-                "`model` is not the model that this report is about. Give the model that was "
-                "evaluated."
+                "`model` is not the model that this report was computed for. Pass the model that "
+                "was evaluated."
             )
         result = calibrated(booster, self.overall.posterior, method, self.cost)
         return with_booster(model, getattr(result, "booster", result)) or result
@@ -272,19 +280,19 @@ class EvaluationReport:
 
 
 def read_cost(cost: Any) -> tuple[float, float]:
-    """Costs of a false positive and of a false negative."""
+    """Parse the costs of a false positive and a false negative."""
     named = mapped(cost)
     if named is not None and set(named) == {"fp", "fn"}:
         cost = (named["fp"], named["fn"])
     if not isinstance(cost, (tuple, list)) or len(cost) != 2:
         raise PrivacyParameterError(
             "`cost` must be {'fp': cost of a false positive, 'fn': cost of a false negative}, or "
-            "the pair of both."
+            "the pair (fp, fn)."
         )
     fp, fn = (parse_number("cost", v, low=0.0) for v in cost)
     if not fp + fn > 0.0:
         raise PrivacyParameterError(
-            "`cost` is 0 for both kinds of mistakes. At least one cost must be above 0."
+            "`cost` is 0 for both false positives and false negatives. Set at least one above 0."
         )
     return fp, fn
 
@@ -299,21 +307,21 @@ _LEAST = 1e-6
 
 
 def _counts(posterior: Posterior) -> tuple[Floats, Floats, Floats]:
-    """The logit, the rows and the positive rows of each cell."""
+    """Return the logit, row count and positive count of each cell."""
     logits = posterior.grid.centres
     positives = (posterior.density * expit(logits + posterior.curve)).mean(axis=0)
     return logits, posterior.density.mean(axis=0), positives
 
 
 def platt(posterior: Posterior) -> tuple[float, float]:
-    """Offset and slope of the margins that fit the counts best."""
+    """Fit the offset and slope of Platt scaling to the counts by Newton's method."""
     logits, rows, positives = _counts(posterior)
     design = np.stack([np.ones(CELLS), logits])
     place = np.array([0.0, 1.0])
     for _ in range(_STEPS):
         p = expit(place @ design)
         slope = design @ (positives - rows * p)
-        # A little of the identity keeps it solvable where there is one score only.
+        # The small ridge keeps the system regular if all rows have the same score.
         bend = (design * (rows * p * (1.0 - p))) @ design.T + 1e-3 * np.eye(2)
         step = np.linalg.solve(bend, slope - 1e-3 * (place - np.array([0.0, 1.0])))
         place = place + np.clip(step, -1.0, 1.0)
@@ -322,7 +330,7 @@ def platt(posterior: Posterior) -> tuple[float, float]:
 
 
 def isotonic(posterior: Posterior, rounds: int) -> MarginCurve:
-    """The rising curve from margins to probabilities that fits the counts best."""
+    """Fit a nondecreasing curve from margins to probabilities to the counts."""
     logits, rows, positives = _counts(posterior)
     rows = np.maximum(rows, _LEAST)
     fit = isotonic_regression(positives / rows, weights=rows)
@@ -335,7 +343,7 @@ def isotonic(posterior: Posterior, rounds: int) -> MarginCurve:
 
 
 def calibrated(booster: Any, posterior: Posterior, method: str, cost: Cost) -> Any:
-    """A copy of a model with other probabilities, and with the cost in its ledger."""
+    """Return a calibrated copy of a booster, with the cost of the evaluation in its ledger."""
     if method not in ("platt", "isotonic"):
         raise PrivacyParameterError("`method` must be 'platt' or 'isotonic'.")
     from xgboost import Booster
@@ -348,8 +356,9 @@ def calibrated(booster: Any, posterior: Posterior, method: str, cost: Cost) -> A
         check_bound(booster, before)
     if before is not None and {e.unit for e in before.events} - {e.unit for e in cost.events}:
         raise PrivacyRefusal(
-            "The unit of privacy of the model is not that of the evaluation, so no ledger can add "
-            "up what both cost. Evaluate with the ids of the persons, or without, as in training."
+            "The model and the evaluation have different privacy units, so their costs cannot be "
+            "added up in one ledger. Evaluate with `privacy_id` if and only if the model was "
+            "trained with it."
         )
     shown: dict[str, Any] = {"method": method, "parallel": cost.parallel}
     if method == "platt":
@@ -368,9 +377,9 @@ def calibrated(booster: Any, posterior: Posterior, method: str, cost: Cost) -> A
 
 
 def with_booster(model: Any, booster: Any) -> Any:
-    """A copy of an estimator, or of a pipeline that ends in one, with another booster.
+    """Return a copy of an estimator, or of a pipeline ending in one, with another booster.
 
-    None where it is none of this package, whose probabilities do not follow a curve.
+    Returns None if the estimator is not from this package, because others ignore the curve.
     """
     steps = steps_of(model)
     if steps:
@@ -386,39 +395,39 @@ def with_booster(model: Any, booster: Any) -> Any:
 
 
 def _two_class_model(booster: Any) -> ChangedModel:
-    """The content of a model that can be calibrated."""
+    """Return the content of a booster if it can be calibrated; raise otherwise."""
     content = ChangedModel.from_booster(booster)
     trees = content.booster == "gbtree"
     if content.objective not in ("binary:logistic", "binary:logitraw") or not trees:
         raise PrivacyParameterError(
-            "Only a model of two classes (binary:logistic or binary:logitraw) made of trees can be "
-            "calibrated; use the calibration curve of the report for others."
+            "Only tree models with two classes (binary:logistic or binary:logitraw) can be "
+            "calibrated. For other models, use the calibration curve of the report."
         )
     if booster.attr(CURVE) is not None:
         raise PrivacyParameterError(
-            "This model is calibrated by a curve already. Evaluate and calibrate the model that "
-            f"it was made of, or drop its curve first: booster.set_attr({CURVE}=None)."
+            "This model already has a calibration curve. Evaluate and calibrate the uncalibrated "
+            f"model, or remove the curve first: booster.set_attr({CURVE}=None)."
         )
     return content
 
 
 class CalibratedModel:
-    """A model of two classes whose probabilities are read off a rising curve of its margin.
+    """A binary classifier calibrated by a nondecreasing curve of its margin.
 
-    No sum of trees has such a curve, so stock XGBoost predicts the model without it:
-    ``booster.predict(data, output_margin=True)`` are the margins that the curve is for, and the
-    attribute ``dp_calibration`` of the model file has the curve as JSON: ``np.interp(margin,
-    margins, probabilities)``.
+    Trees cannot represent such a curve, so stock XGBoost predicts without it. To apply it by hand,
+    compute margins with ``booster.predict(data, output_margin=True)``, read the curve as JSON from
+    the model attribute ``dp_calibration``, and evaluate ``np.interp(margin, margins,
+    probabilities)``.
 
     Args:
-        model: The path of a saved model, or a Booster, that carries a curve.
+        model: A Booster with a calibration curve, or the path of a saved one.
 
     Raises:
-        PrivacyParameterError: The model carries none.
+        PrivacyParameterError: The model has no calibration curve.
         LedgerError: The file or the curve is damaged.
 
     Examples:
-        >>> calibrated = judged.calibrated(model)
+        >>> calibrated = evaluation.calibrated(model)
         >>> calibrated.predict(data).shape
         (2000,)
     """
@@ -428,13 +437,13 @@ class CalibratedModel:
         curve = MarginCurve.from_booster(self.booster)
         if curve is None:
             raise PrivacyParameterError(
-                "The model carries no curve of probabilities: calibrate it by "
+                "The model has no calibration curve. Create one with "
                 "report.calibrated(model, method='isotonic')."
             )
         self.curve: MarginCurve = curve
 
     def predict(self, data: Any) -> Floats:
-        """Calibrated probability of class 1 of each row.
+        """Return the calibrated probability of class 1 for each row.
 
         Args:
             data: An ``xgboost.DMatrix``.
@@ -442,5 +451,5 @@ class CalibratedModel:
         return np.asarray(probabilities(self.booster, data), dtype=np.float64)
 
     def save_model(self, path: str | os.PathLike[str]) -> None:
-        """Save the model with its curve, as .json or .ubj; ``CalibratedModel(path)`` reads it."""
+        """Save the model with its curve as .json or .ubj; load it by ``CalibratedModel(path)``."""
         self.booster.save_model(path)

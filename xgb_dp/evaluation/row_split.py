@@ -1,4 +1,4 @@
-"""A random split of private rows into a part for training and a part for evaluation.
+"""Randomly split private rows into a training part and a test part.
 
 Proof: docs/proofs/evaluation.md
 """
@@ -24,7 +24,7 @@ from ..noisy_sums import Ints
 from ..parameters.parse import parse_number
 
 _ASSIGNMENT_BITS = 32
-"""A coin is a whole number of so many bits, compared with the share of the second part."""
+"""Bits of the random integer that assigns a row, compared with the share of the test part."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,10 +32,10 @@ class Split:
     """Two disjoint parts of the rows.
 
     Attributes:
-        train: For trainings: a DMatrix for ``xgboost.train``, or a table for ``fit``.
-        test: For evaluations, of the same kind.
-        name: Name of the split in ledgers and budgets; random.
-        unit: What was assigned to a part: "row" or "person".
+        train: Part for training: a DMatrix for ``xgboost.train``, or a table for ``fit``.
+        test: Part for evaluation, of the same type.
+        name: Random name that identifies the split in ledgers and budgets.
+        unit: Unit of the random assignment: "row" or "person".
 
     Examples:
         >>> parts = xgb_dp.split(data, test=0.3)
@@ -49,41 +49,41 @@ class Split:
     unit: str
 
     def __repr__(self) -> str:
-        # Not the numbers of rows, which are private.
+        # Row counts are private and must not be shown.
         return f"Split(name={self.name!r}, unit={self.unit!r})"
 
 
 def split(data: Any, *, test: float = 0.2, privacy_id: Any = None) -> Split:
-    """Divide rows at random into a part for trainings and a part for evaluations.
+    """Randomly split rows into a training part and a test part.
 
-    Every row is in the second part with probability `test`, whatever the rows are; with
-    `privacy_id` every person with all their rows. Since a row, or a person, is in one part only,
-    releases on one part and releases on the other cost the larger of both, and not the sum.
-    Budgets and reports count them so.
+    Each row is assigned to the test part independently with probability `test`, regardless of its
+    values. With `privacy_id`, all rows of a person are assigned together. A row (or person) is in
+    one part only, so releases on the two parts compose in parallel: together they cost the larger
+    of the two, not the sum. Budgets and reports account for this.
 
-    Privacy: free; nothing is released. Hand the parts on as they are: each says which part it is,
-    and its rows can no longer be changed. A copy, a slice or anything else made of a part is
-    charged like all rows, so its costs add up.
+    Privacy: free; nothing is released. Pass the parts on unchanged: each part records which part it
+    is, and its rows are read-only. A copy, a slice or any other data derived from a part is charged
+    to all rows, so its cost adds up.
 
     Args:
         data: An ``xgboost.DMatrix`` in memory, or (X, y).
-        test: Probability of the second part, in (0, 1).
-        privacy_id: One id for each row, or the name of a column of X, to assign whole persons.
+        test: Probability of the test part, in (0, 1).
+        privacy_id: One id per row, or the name of a column of X, to assign whole persons.
 
     Returns:
-        Split: Two parts. Parts of a DMatrix are matrices whose labels cannot be set. Parts of
-        (X, y) are tables for ``fit`` and ``evaluate``; their method ``copy`` gives plain (X, y).
-        ``dp_privacy_id=True`` in the parameters of a training means the ids of its part.
+        Split: The two parts. Parts of a DMatrix are matrices with read-only labels. Parts of (X, y)
+        are tables for ``fit`` and ``evaluate``; their method ``copy`` returns plain (X, y). To
+        train with the ids of a part, set ``dp_privacy_id=True``.
 
     Raises:
-        PrivacyParameterError: An argument is out of range, or no such data.
-        PrivacyRefusal: The rows stay on disk, so that they cannot be parted.
+        PrivacyParameterError: An argument is out of range, or `data` has an unsupported type.
+        PrivacyRefusal: The rows are in external memory and cannot be split.
 
     Examples:
         >>> parts = xgb_dp.split(data, test=0.3)
         >>> trained = xgb.train(params, parts.train, 5)
         >>> report = xgb_dp.evaluate(trained, parts, epsilon=1.0, delta=1e-6)
-        >>> "row pays for the model or for the figures, never for both" in report.statement()
+        >>> "each row contributes to only one of them" in report.statement()
         True
     """
     share = parse_number(spelt("test"), test, low=0.0, high=1.0, open_low=True, open_high=True)
@@ -101,7 +101,7 @@ def split(data: Any, *, test: float = 0.2, privacy_id: Any = None) -> Split:
 
 
 def part_with(rows: Any, part: SplitPart, persons: Persons | None) -> Any:
-    """Rows that nobody else holds, as a part of a split."""
+    """Wrap rows as a part of a split; the caller must keep no other reference to them."""
     if persons is not None:
         persons = replace(persons, part=part)
         for array in (persons.codes, persons.distinct):
@@ -112,7 +112,7 @@ def part_with(rows: Any, part: SplitPart, persons: Persons | None) -> Any:
 
 
 def rows_and_ids(data: Any, ids: Any) -> tuple[Any, Any]:
-    """Rows, a pair without the column of ids, and whose they are; of a part as it was made."""
+    """Return rows without their id column, and the ids; a split part keeps its recorded ids."""
     rows, persons = data, read_part_persons(data, True if ids is None else ids)
     if isinstance(data, SplitTable):
         X, y, ids = data.taken(ids=ids)
@@ -122,7 +122,7 @@ def rows_and_ids(data: Any, ids: Any) -> tuple[Any, Any]:
 
 
 def ids_apart(data: Any, ids: Any) -> tuple[Any, Any]:
-    """A pair without the column that a name of ids means, and these ids; others as they are."""
+    """If `ids` names a column of X, remove it and return it as ids; else return both unchanged."""
     if not isinstance(ids, str) or not isinstance(data, (tuple, list)) or len(data) != 2:
         return data, ids
     table, cells = without_column(data[0], ids)
@@ -132,38 +132,38 @@ def ids_apart(data: Any, ids: Any) -> tuple[Any, Any]:
 def halves(
     data: Any, share: float, codes: npt.NDArray[np.uint32] | None
 ) -> tuple[tuple[Ints, Any], tuple[Ints, Any]]:
-    """Divide rows at random, without a note of who is where."""
+    """Randomly split rows into (indices, rows) pairs; the parts are not labelled yet."""
     num = min(max(1, round(share * 2**_ASSIGNMENT_BITS)), 2**_ASSIGNMENT_BITS - 1)
     kept, apart = split_rows(_rows(data), num, codes)
     return (kept, _taken(data, kept)), (apart, _taken(data, apart))
 
 
 def _rows(data: Any) -> int:
-    """Number of rows, of a DMatrix or a pair."""
+    """Return the number of rows of a DMatrix or a pair (X, y)."""
     if type(data) in MATRICES:
         return int(data.num_row())
     if isinstance(data, (tuple, list)) and len(data) == 2 and hasattr(data[0], "shape"):
-        check_sparse(data[0])  # before it is divided
+        check_sparse(data[0])  # validate before slicing
         n = int(collected(data[0]).shape[0])
         if np.shape(as_cells(data[1], "label"))[:1] == (n,):
             return n
-        raise PrivacyParameterError("`y` must have one label for each row of `X`.")
+        raise PrivacyParameterError("`y` must have exactly one label for each row of `X`.")
     raise PrivacyParameterError(
-        "`data` must be an xgboost.DMatrix (no QuantileDMatrix: its bins are exact quantiles of "
-        "all rows), or a pair (X, y) of an array or data frame and its labels."
+        "`data` must be an xgboost.DMatrix (not a QuantileDMatrix: its bins are exact quantiles of "
+        "all rows) or a pair (X, y) of an array or data frame and its labels."
     )
 
 
 def _taken(data: Any, rows: Ints) -> Any:
-    """Some of the rows, of the same kind as all of them."""
+    """Select rows by index, keeping the type of `data`."""
     if not isinstance(data, (tuple, list)):
         from xgboost.core import XGBoostError
 
         with suppress(XGBoostError):
             return data.slice(rows)
         raise PrivacyRefusal(
-            "Rows that stay on disk, or are ranked in groups, cannot be parted. Load the rows into "
-            "one DMatrix. Nothing was spent."
+            "Rows in external memory or with ranking groups cannot be split. Load all rows into "
+            "one in-memory DMatrix without groups. Nothing was spent."
         )
     X, y = data
     return _some(X, rows), np.asarray(as_cells(y, "label"))[rows]

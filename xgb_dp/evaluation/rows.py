@@ -1,8 +1,9 @@
-"""The models and rows of an evaluation, and the plan that all kinds of models share.
+"""Read the models and rows of an evaluation, and plan its noisy release.
 
-A row gives its prediction, label, group and person, each row read alone. Whether reading raises an
-error depends on public inputs or on one row alone. The plan has groups, and the smallest noise that
-meets the target.
+For each row the prediction, label, group and person are read independently of all other rows.
+Reading raises errors only because of public inputs or of one row alone, so an error reveals no more
+about the data than rejecting that row does. The base class of all evaluations adds groups and
+calibrates the noise to the target (epsilon, delta).
 """
 
 from __future__ import annotations
@@ -53,50 +54,50 @@ from .report import EvaluationReport
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
-    """A model whose predictions are judged; public."""
+class EvaluatedModel:
+    """A model to evaluate; public."""
 
     booster: Any
-    model: Any  # what the caller gave, or its last step
+    model: Any  # the argument of the caller, or the last step if it is a pipeline
     kind: str  # "binary", "multiclass" or "regression"
     classes: int  # number of classes; 0 for regression
-    public: Mapping[str, Any]  # what its last training took as public; empty without a ledger
-    # The part that each of its trainings has read, None where that is not known, or where it was
-    # calibrated by an evaluation, of other rows; empty without a ledger.
+    public: Mapping[str, Any]  # public inputs of the last training; empty without a ledger
+    # The split part read by each training; None if it is unknown or if the model was calibrated by
+    # an evaluation, which read other rows. Empty without a ledger.
     parts: tuple[SplitPart | None, ...]
-    private: bool  # whether it has the ledger of a private model
-    record: Ledger | None = None  # of its trainings
-    curve: MarginCurve | None = None  # by which its probabilities are calibrated
+    private: bool  # the model has the ledger of a private training
+    record: Ledger | None = None  # the ledger
+    curve: MarginCurve | None = None  # calibration curve
     objective: str = ""
-    levels: tuple[float, ...] = ()  # of the quantiles that it predicts
-    pipeline: Any = None  # that it is the last step of; None without
+    levels: tuple[float, ...] = ()  # levels of the predicted quantiles
+    pipeline: Any = None  # the pipeline that ends in `model`, if any
 
     @property
     def trees(self) -> tuple[str, ...] | None:
-        """Names of its trees; None where it has none."""
+        """Names of the trees; None if they have no names."""
         with suppress(LedgerError):
             return tuple(tree_names(self.booster))
         return None
 
     def is_apart(self, part: SplitPart | None, unit: str) -> bool:
-        """Whether each of its trainings has read the other part of the same division."""
+        """Return whether every training read only the other part of the same split."""
         return bool(self.parts) and all(are_disjoint(one, part, unit) for one in self.parts)
 
     @property
     def names(self) -> Any:
-        """Of its classes, if it is an estimator or file; None where labels are codes."""
+        """Class names of an estimator or saved model; None if labels are codes."""
         if isinstance(self.model, (str, os.PathLike)):
             return stored_classes(self.booster)
         return getattr(self.model, "classes_", None)
 
     @property
     def intervals(self) -> bool:
-        """Whether labels are the ends of times."""
+        """Whether labels are intervals of survival times."""
         return bool(self.objective) and OBJECTIVES[self.objective].intervals
 
     @property
     def margins(self) -> tuple[float, float]:
-        """Range in which the logit of a prediction lies whatever the row, from the model alone."""
+        """Bounds on the margin of any row, computed from the model alone."""
         if self.curve is not None:
             low, high = logit(np.array(self.curve.probabilities)[[0, -1]]).tolist()
             return low, high
@@ -111,28 +112,28 @@ class Judged:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """What is counted of each row; as private as the rows."""
+    """Predictions, labels and groups per row; private."""
 
-    predictions: tuple[Floats, ...]  # of each model margins, probabilities or values
-    labels: Floats  # codes of classes, or values, (rows,); of times both ends, (rows, 2)
-    groups: Ints | None
+    predictions: tuple[Floats, ...]  # per model: margins, probabilities or values
+    labels: Floats  # class codes or values, (rows,); bounds of survival times, (rows, 2)
+    groups: Ints | None  # group codes
 
 
-def judged(model: Any) -> Judged:
-    """The model, checked."""
+def read_evaluated_model(model: Any) -> EvaluatedModel:
+    """Read a model and check that it can be evaluated."""
     booster = as_booster(model)
     objective = read_objective(booster)
     if objective not in OBJECTIVES:
         raise PrivacyParameterError(
-            f"A model of the objective {objective!r} cannot be evaluated. Evaluate one of the "
-            f"objectives {', '.join(map(repr, OBJECTIVES))}."
+            f"Models with objective {objective!r} cannot be evaluated. Supported objectives: "
+            f"{', '.join(map(repr, OBJECTIVES))}."
         )
     kind = OBJECTIVES[objective].kind
     config = SavedModel.from_config(booster)
     if config.targets > 1 and objective != "reg:quantileerror":
         raise PrivacyParameterError(
-            "A model of several targets cannot be evaluated. Train and evaluate one model for "
-            "each target."
+            "Models with several targets cannot be evaluated. Train and evaluate one model per "
+            "target."
         )
     classes = {"binary": 2, "regression": 0}.get(kind, max(2, config.classes))
     record: Ledger | None = None
@@ -143,15 +144,26 @@ def judged(model: Any) -> Judged:
     parts = tuple(map(_training_part, record.trainings)) if record else ()
     curve = MarginCurve.from_booster(booster) if kind == "binary" else None
     levels = tuple(read_quantile_levels(booster) or ())
-    known = (public, parts, private, record)
-    return Judged(booster, taken_apart(model)[1], kind, classes, *known, curve, objective, levels,
-                  model if steps_of(model) else None)  # fmt: skip
+    return EvaluatedModel(
+        booster=booster,
+        model=taken_apart(model)[1],
+        kind=kind,
+        classes=classes,
+        public=public,
+        parts=parts,
+        private=private,
+        record=record,
+        curve=curve,
+        objective=objective,
+        levels=levels,
+        pipeline=model if steps_of(model) else None,
+    )
 
 
 def _training_part(training: TrainingRecord) -> SplitPart | None:
-    """The part that a training has read, whatever a look at the columns before it has read.
+    """Return the split part that a training read; a column discovery before it is ignored.
 
-    None where that is not known, or where the model has noisy sums of an evaluation besides.
+    Returns None if the part is unknown, or if the model also contains results of an evaluation.
     """
     if any(e.get("method") != DISCOVERY for e in training.evaluations):
         return None
@@ -161,28 +173,28 @@ def _training_part(training: TrainingRecord) -> SplitPart | None:
         return None
 
 
-def read_rows(models: tuple[Judged, ...], data: Any, groups: Groups | None) -> Rows:
-    """Predictions, labels and groups of the rows."""
+def read_rows(models: tuple[EvaluatedModel, ...], data: Any, groups: Groups | None) -> Rows:
+    """Read the predictions, labels and groups of all rows."""
     first = models[0]
     matrix, labels, table = _matrix(first, data)
     if matrix.get_weight().size:
         raise PrivacyRefusal(
-            "Rows with weights are refused in an evaluation, where every row counts one. Leave "
-            "out the weights. Give `privacy_id` for people with several rows."
+            "`data` has row weights, but evaluations count every row once. Remove the weights. If "
+            "people have several rows, pass `privacy_id`."
         )
     margins = matrix.get_base_margin()
     if margins.size and not all(m.public.get("exposure_bounds") for m in models):
         raise PrivacyRefusal(
-            "Rows with a `base_margin` are refused in an evaluation: it judges what the trees and "
-            "the intercept of the model say. Leave out the margins. Models that were trained with "
-            "dp_exposure_bounds take the margins of their exposures."
+            "`data` has a `base_margin`, but an evaluation covers only the trees and the intercept "
+            "of the model. Remove the base margins. They are allowed only as log exposures of "
+            "models trained with dp_exposure_bounds."
         )
     for model in models:
         names = model.booster.feature_names
         if model.booster.num_features() != matrix.num_col() or names != matrix.feature_names:
             raise PrivacyParameterError(
-                "The columns of `data` are not those of the model. Give the same columns, with "
-                "the same names in the same order."
+                "The columns of `data` do not match the model. Pass the columns used in training, "
+                "with the same names and in the same order."
             )
         _check_dictionary(model, matrix)
     n = matrix.num_row()
@@ -194,7 +206,7 @@ def read_rows(models: tuple[Judged, ...], data: Any, groups: Groups | None) -> R
     if first.intervals:
         check_intervals(values[:, 0], values[:, 1], n)
     elif values.ndim != 1 or len(values) != n:
-        raise PrivacyParameterError("The data must have one label for each row.")
+        raise PrivacyParameterError("`data` must have exactly one label per row.")
     else:
         check_labels(values, first.kind, first.classes)
     codes = None if groups is None else group_codes(groups, matrix, table)
@@ -202,12 +214,12 @@ def read_rows(models: tuple[Judged, ...], data: Any, groups: Groups | None) -> R
     return Rows(predictions, values.astype(np.float64), codes)
 
 
-def _matrix(model: Judged, data: Any) -> tuple[Any, Any, Any]:
-    """A plain DMatrix, the labels, and the table of features where there is one."""
+def _matrix(model: EvaluatedModel, data: Any) -> tuple[Any, Any, Any]:
+    """Return a plain DMatrix, the labels, and the feature table if `data` has one."""
     if model.pipeline is not None and type(data) in MATRICES:
         raise PrivacyParameterError(
-            "`data` must be a pair (X, y) of the table that the pipeline takes; an xgboost.DMatrix "
-            "is for a model alone."
+            "`data` must be a pair (X, y) for a pipeline, with the table X that the pipeline "
+            "expects. An xgboost.DMatrix is accepted only for a model without pipeline."
         )
     if type(data) in MATRICES:
         check_source(data, "`data`")
@@ -215,9 +227,9 @@ def _matrix(model: Judged, data: Any) -> tuple[Any, Any, Any]:
     if model.intervals:
         if type(data) not in MATRICES:
             raise PrivacyParameterError(
-                "`data` must be an xgboost.DMatrix for survival:aft. Give it a "
-                "`label_lower_bound` and a `label_upper_bound` for each row; a pair (X, y) has "
-                "no place for them."
+                "`data` must be an xgboost.DMatrix for survival:aft, with `label_lower_bound` and "
+                "`label_upper_bound` set for each row. A pair (X, y) cannot represent interval "
+                "labels."
             )
         ends = [data.get_float_info(f"label_{end}_bound") for end in ("lower", "upper")]
         if any(len(end) != data.num_row() for end in ends):
@@ -226,15 +238,18 @@ def _matrix(model: Judged, data: Any) -> tuple[Any, Any, Any]:
     if type(data) in MATRICES:
         labels = data.get_label()
         if labels.size == 0 and data.num_row():
-            raise PrivacyParameterError("`data` has no labels: make it with DMatrix(X, label=y).")
+            raise PrivacyParameterError(
+                "`data` has no labels. Pass labels: xgboost.DMatrix(X, label=y)."
+            )
         return data, labels, None
     if not isinstance(data, (tuple, list)) or len(data) != 2:
         raise PrivacyParameterError(
             "`data` must be an xgboost.DMatrix with labels, a pair (X, y), or a part of "
-            "xgb_dp.split. A QuantileDMatrix does not contain the rows: build an xgboost.DMatrix."
+            "xgb_dp.split. A QuantileDMatrix does not contain the original values: build an "
+            "xgboost.DMatrix instead."
         )
     table, y = data
-    named = table  # whose columns groups name
+    named = table  # `by` names columns of the original table
     if model.pipeline is not None:
         table = transformed(model.pipeline, table)
     estimator = model.model
@@ -251,16 +266,17 @@ def _matrix(model: Judged, data: Any) -> tuple[Any, Any, Any]:
     missing = getattr(estimator, "missing", math.nan)
     matrix = private_matrix(table, categories=categories, missing=missing, enable_categorical=True)
     if y is None:
-        raise PrivacyParameterError("`data` has no labels. Give a pair (X, y).")
+        raise PrivacyParameterError("`data` has no labels. Pass a pair (X, y).")
     names = None if model.kind == "regression" else model.names
     return matrix, as_numbers(y, "label") if names is None else encode_labels(y, names), named
 
 
-def _check_dictionary(model: Judged, matrix: Any) -> None:
-    """Categories of a matrix are those of the model, by name.
+def _check_dictionary(model: EvaluatedModel, matrix: Any) -> None:
+    """Raise if a matrix has category names that the model does not store.
 
-    XGBoost takes a name that it does not know for the next one in the alphabet, and where the model
-    stores no names the codes of a data frame's own dictionary, which one row may change for all.
+    XGBoost would map an unknown name to the next one in alphabetical order. For a model without
+    names it would use the codes of the data frame's own dictionary, which one row can shift for all
+    other rows.
     """
     dictionaries = dictionaries_of(matrix)
     if not dictionaries:
@@ -269,19 +285,19 @@ def _check_dictionary(model: Judged, matrix: Any) -> None:
     for i, names in dictionaries.items():
         if i not in stored:
             raise PrivacyParameterError(
-                f"Column {(matrix.feature_names or range(i + 1))[i]!r} of `data` has names of "
-                "categories, and the model stores none, so nobody knows which name has which "
-                "code. Give the codes that the model was trained on, as numbers: "
+                f"Column {(matrix.feature_names or range(i + 1))[i]!r} of `data` has category "
+                "names, but the model stores no names, so they cannot be mapped to codes. Pass "
+                "the numeric codes used in training: "
                 "xgboost.DMatrix(codes, feature_types=[..., 'c'], enable_categorical=True)."
             )
         if not set(names) <= set(stored[i]):
             raise RowDomainError(
-                "A row has a category that the model does not know. Drop or replace such "
+                "A row has a category that is unknown to the model. Drop or replace unknown "
                 "categories row by row."
             )
 
 
-def _predictions(model: Judged, matrix: Any) -> Floats:
+def _predictions(model: EvaluatedModel, matrix: Any) -> Floats:
     if matrix.num_row() == 0:
         columns = model.classes if model.kind == "multiclass" else len(model.levels)
         return np.zeros((0, columns) if columns > 1 else 0)
@@ -299,24 +315,24 @@ _MOST_GROUPS = 64
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """A declared division of the rows; public."""
+    """Declared groups of rows; public."""
 
     column: Any  # name or index
-    levels: tuple[Any, ...]  # other values of a row are in a group of their own, the last one
+    levels: tuple[Any, ...]  # one group each; a last group takes all other values
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the groups."""
+        """Names of the groups, ending with "other"."""
         return (*(str(level) for level in self.levels), "other")
 
     @property
     def table(self) -> Names:
-        """The levels by value."""
+        """Mapping from declared values to group codes."""
         return Names(self.levels, "`by` must declare different values: it", missing=True)
 
 
-def read_groups(by: Any, model: Judged) -> Groups | None:
-    """The declared groups. No row is looked at."""
+def read_groups(by: Any, model: EvaluatedModel) -> Groups | None:
+    """Parse `by`, without reading any row."""
     if by is None:
         return None
     given = mapped(by)
@@ -334,17 +350,17 @@ def read_groups(by: Any, model: Judged) -> Groups | None:
         raise PrivacyParameterError("`by` names several columns. Give one column at a time.")
     if not values or len(values) > _MOST_GROUPS:
         raise PrivacyParameterError(
-            f"`by` must declare 1 to {_MOST_GROUPS} different values of its column, from knowledge "
-            "of the domain and not from the rows: by={'sex': ['female', 'male']}. Rows with "
-            "another value are in a group of their own, 'other'."
+            f"`by` must declare 1 to {_MOST_GROUPS} distinct values of its column, from public "
+            "knowledge and not from the data, e.g. by={'sex': ['female', 'male']}. Rows with "
+            "any other value form the group 'other'."
         )
     groups = Groups(column, tuple(values))
-    _ = groups.table  # refuses what is not a value, and what is one twice
+    _ = groups.table  # raises for invalid or repeated values
     return groups
 
 
-def _declared_levels(column: Any, model: Judged) -> list[Any] | None:
-    """The categories that an estimator or the training of a model has declared for a column."""
+def _declared_levels(column: Any, model: EvaluatedModel) -> list[Any] | None:
+    """Return the categories of a column declared in an estimator or in the model's training."""
     read = getattr(model.model, "get_xgb_params", None)
     declared = read_one(read(), "dp_categories") if read is not None else None
     levels = (mapped(declared) or {}).get(column)
@@ -356,7 +372,7 @@ def _declared_levels(column: Any, model: Judged) -> list[Any] | None:
 
 
 def group_codes(groups: Groups, matrix: Any, table: Any) -> Ints:
-    """The group of each row; the last one for values that were not declared."""
+    """Return the group code of each row; undeclared values get the last code."""
     of = _codes_of_matrix if table is None else _codes_of_column
     codes = of(groups, matrix if table is None else table)
     return np.where(codes < 0, len(groups.levels), codes)
@@ -364,12 +380,12 @@ def group_codes(groups: Groups, matrix: Any, table: Any) -> Ints:
 
 def _no_column(column: Any) -> PrivacyParameterError:
     return PrivacyParameterError(
-        f"`by` names {column!r}, which is not a column of the data. Check the name."
+        f"`by` names {column!r}, which is not a column of `data`. Check the name."
     )
 
 
 def _codes_of_column(groups: Groups, table: Any) -> Ints:
-    """The codes of a column of a table as it was handed in."""
+    """Return the group codes of a table's column; -1 for undeclared values."""
     column = groups.column
     table = collected(table)
     if hasattr(table, "columns") or hasattr(table, "column_names"):
@@ -390,7 +406,7 @@ def _codes_of_column(groups: Groups, table: Any) -> Ints:
 
 
 def _codes_of_matrix(groups: Groups, matrix: Any) -> Ints:
-    """The codes of a column of a DMatrix; of categories by name, where it has names."""
+    """Return the group codes of a DMatrix's column; categories match by name if it has names."""
     names = list(matrix.feature_names or [])
     column = groups.column
     if column in names:
@@ -407,44 +423,45 @@ def _codes_of_matrix(groups: Groups, matrix: Any) -> Ints:
         (_, listed_names) = matrix.get_categories(export_to_arrow=True).to_arrow()[column]
     if listed_names is None:
         return groups.table.codes(values)
-    # What a code stands for may follow from all rows together; what a name says does not.
+    # Match by name: the codes of a data frame's dictionary may depend on all rows together.
     known = groups.table.codes(np.array([*listed_names.to_pylist(), None], dtype=object))
     codes = np.where(np.isnan(values), -1, values).astype(np.int64)
     return np.asarray(known[np.where(codes < len(known) - 1, codes, -1)])
 
 
 _LEAST_SHIFT, _MOST_SHIFT = 8, 16
-_LARGEST_MU = 2.0**32  # beyond, the variance is 1 whatever the sums are
-_STEPS = 12  # halvings of the search for the noise: a ten-thousandth of it
+_LARGEST_MU = 2.0**32  # above this, the variance is 1 for any sensitivity
+_STEPS = 12  # bisection steps of the noise calibration: relative precision of about 1e-4
 
 
 def scaled(matrix: Ints, share: float) -> Ints:
-    """A matrix of a block with a share of the squared norm."""
+    """Scale a block's matrix to a share of the squared norm of a row."""
     return np.asarray(np.rint(matrix * math.sqrt(share)), dtype=np.int64)
 
 
 class ModelKind(ABC):
-    """What is released about one kind of model, and how it is read.
+    """Base class of the evaluation of one kind of model: released blocks and their figures.
 
-    With groups, all rows and the groups have half of the squared norm of a row each.
+    With groups, the squared norm of a row is divided equally between the blocks for all rows and
+    the blocks per group.
     """
 
     groups: Groups | None
-    aimed: Any = None  # makes the blocks of a second step from what the first has released
+    aimed: Any = None  # builds the blocks of a second step from the release of the first
 
     @property
     def later(self) -> Later | None:
-        """Room of a second step."""
+        """Limits of a second step; None if there is only one."""
         return None
 
     @property
     def share(self) -> float:
-        """Share of the squared norm of a row that the blocks of all rows have."""
+        """Share of a row's squared norm that goes to the blocks for all rows."""
         return 1.0 if self.groups is None else 0.5
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
-        """The blocks of all rows, and the same for groups."""
+        """Blocks for all rows, followed by the same blocks with a copy per group."""
         blocks = tuple(map(Block, self._matrices()))
         if self.groups is None:
             return blocks
@@ -452,10 +469,10 @@ class ModelKind(ABC):
 
     @abstractmethod
     def _matrices(self) -> list[Ints]:
-        """Of the blocks of all rows."""
+        """Return the matrices of the blocks for all rows."""
 
     def cells(self, predictions: Any, labels: Floats, groups: Ints | None = None) -> list[Ints]:
-        """The cell of each row in each block."""
+        """Return the cell of each row in each block."""
         cells = self._cells(predictions, labels)
         if groups is None:
             return cells
@@ -464,38 +481,39 @@ class ModelKind(ABC):
 
     @abstractmethod
     def _cells(self, predictions: Any, labels: Floats) -> list[Ints]:
-        """The cell of each row in each block of all rows."""
+        """Return the cell of each row in each block for all rows, ignoring groups."""
 
     def later_cells(self, predictions: Any, labels: Floats) -> list[Ints] | None:
-        """The cells of a second step; None for those of the first."""
+        """Return the cells of a second step; None if they equal the cells of the first."""
         return None
 
     def views(self, released: NoisySums, level: float) -> tuple[Any, Mapping[str, Any]]:
-        """Figures of all rows, and of each group."""
+        """Return the figures for all rows, and for each group by name."""
         overall, *by_group = self._each(released, level)
         names = () if self.groups is None else self.groups.names
         return overall, dict(zip(names, by_group, strict=True))
 
     def _each(self, released: NoisySums, level: float) -> list[Any]:
-        """Figures of all rows, then of each group."""
+        """Return the figures for all rows, followed by those for each group."""
         return [self._view(s, released.noise * part, level) for s, part in self._sets(released)]
 
     def _view(self, sums: list[Floats], noise: float, level: float) -> Any:
-        """Figures of one set of rows, from the sums of all blocks."""
+        """Compute the figures for one set of rows from the sums of all blocks."""
         raise NotImplementedError
 
-    def report(self, released: NoisySums, cost: Any, level: float, model: Judged) -> Any:
-        """Figures of all rows and of each group, with what they cost."""
+    def report(self, released: NoisySums, cost: Any, level: float, model: EvaluatedModel) -> Any:
+        """Build the report: figures for all rows and for each group, with their cost."""
         overall, by_group = self.views(released, level)
         return EvaluationReport(model.kind, overall, by_group, cost, level, model.trees)
 
     def _sets(self, released: NoisySums) -> list[tuple[list[Floats], float]]:
-        """Sums of all rows and of each group, with the part of the noise that they have."""
+        """Return (sums, noise factor) for all rows and for each group."""
         if self.groups is None:
             return [([sums[0] for sums in released.sums], 1.0)]
         copies, per = len(self.groups.names), len(self.blocks) // 2
         every, parts = released.sums[:per], released.sums[per:]
-        # All rows were counted twice: at once, and as the sum of their groups with more noise.
+        # Two estimates for all rows: the direct one, and the noisier sum over groups. Weight both
+        # by inverse variance.
         both = [
             (copies * a[0] + b.sum(axis=0)) / (copies + 1)
             for a, b in zip(every, parts, strict=True)
@@ -504,7 +522,7 @@ class ModelKind(ABC):
         return [(both, math.sqrt(copies / (copies + 1.0))), *by_group]
 
     def layout(self, epsilon: float, delta: float, group: int, *, persons: bool) -> Layout:
-        """What is released, of rows or persons."""
+        """Return the layout of the release, with the weights of persons if they are the unit."""
         layout = Layout(self.blocks, later=self.later)
         if not persons:
             return layout
@@ -514,7 +532,7 @@ class ModelKind(ABC):
 def events_for(
     layout: Layout, epsilon: float, delta: float, group: int = 1
 ) -> tuple[GaussianEvent, ...]:
-    """The releases of all steps, with the least noise that meets (epsilon, delta)."""
+    """Return the events of all steps, with the least noise that meets (epsilon, delta)."""
 
     def events(mu: float) -> tuple[GaussianEvent, ...]:
         norm2 = sum(event.sensitivity2 for event in unit_noise)
@@ -529,20 +547,20 @@ def events_for(
     guess = gaussian_mu(epsilon, delta) / group
     if not guess > 0.0 or events(guess)[0].sigma2 > MOST_SIGMA2 // 4:
         raise BudgetError(
-            "The noise of the evaluation would be above 2^14 rows: epsilon is too small. Nothing "
-            "was released. Take a larger epsilon or delta."
+            "Epsilon is too small for an evaluation: the noise would exceed 2^14 rows. Nothing was "
+            "released. Pass a larger epsilon or delta."
         )
     factor, _ = narrow(fits, *doubled(fits), _STEPS)
     if factor <= 0.0:
         raise BudgetError(
-            f"No noise meets epsilon={epsilon:g}, delta={delta:g} for this evaluation. Nothing was "
-            "released. Take a larger epsilon or delta."
+            f"No noise level meets epsilon={epsilon:g}, delta={delta:g} for this evaluation. "
+            "Nothing was released. Pass a larger epsilon or delta."
         )
     return events(factor / 4.0 * guess)
 
 
 def shift_for(layout: Layout, epsilon: float, delta: float, group: int = 1) -> int:
-    """Bits of the weights of persons: so many that the noise fits the sampler, and 16 at most."""
+    """Return the bits of a person's weight: 8 to 16, fewer if the noise must fit the sampler."""
     mu = gaussian_mu(epsilon, delta) / group
     norm2 = sum(event.sensitivity2 for event in layout.events(1))
     room = math.log2(MOST_SIGMA2 // 4) - math.log2(norm2 / min(mu, _LARGEST_MU) ** 2)

@@ -1,8 +1,8 @@
-"""Evaluation of a model of times: the share of pairs that predictions put in the right order.
+"""Evaluate survival models: concordance, the share of pairs that are ranked correctly.
 
-A row lies in one of 32 cells of its prediction, one of 32 cells of its time, and one of two halves
-by whether the end of its time was seen. A Haar tree in both directions of each half is released.
-Concordance, which looks at pairs of rows, is a function of these counts.
+Rows are binned into a table of 32 predictions by 32 times, one table for observed events and one
+for censored rows. For each table the coefficients of a two-dimensional Haar tree are released.
+Concordance, a statistic over pairs of rows, is a function of the binned counts.
 
 Proof: docs/proofs/evaluation.md
 """
@@ -19,12 +19,12 @@ from ..errors import PrivacyParameterError
 from ..noisy_sums import Floats, Ints
 from .counts import DRAWS, log_cells, tree_matrix
 from .figures import Figure, Limits, SharesBeyond, figure_from_draws, outside, quotient_from_draws
-from .rows import Groups, Judged, ModelKind, scaled
+from .rows import EvaluatedModel, Groups, ModelKind, scaled
 
-_UNIT = 1 << 12  # grid units of what one row adds: in a tree of two directions all are small
-_PLACES = 32  # cells of the prediction, and of the time
-_ROOT, _TREE = 0.3, 0.7  # of the squared norm of a row in one direction
-_WIDEST = 12.0  # of the range of predictions, on the scale of the logarithm
+_UNIT = 1 << 12  # grid units per row; finer than elsewhere since 2D tree entries are small
+_PLACES = 32  # cells per axis: prediction and time
+_ROOT, _TREE = 0.3, 0.7  # shares of a row's squared norm, per axis
+_WIDEST = 12.0  # maximum range of log predictions
 
 
 def _tree() -> Floats:
@@ -33,21 +33,21 @@ def _tree() -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Times:
-    """What the released sums say about a model of times, on one set of rows."""
+    """Figures of a survival model for one set of rows."""
 
-    counts: Floats  # estimated rows by (seen or not, prediction, time); noisy, without bias
-    draws: Floats  # counts that are as likely, given the sums
-    # Covariance of the noise of two cells of one half, by rows and columns of the tree, in the unit
-    # of the counts: its Kronecker product with itself.
+    counts: Floats  # estimated rows by (observed/censored, prediction, time); noisy, unbiased
+    draws: Floats  # counts redrawn from the noise distribution, given the sums
+    # Noise covariance along one axis of a table, in units of counts. The covariance of a whole
+    # table is the Kronecker product of this matrix with itself.
     error: Floats
-    level: float  # probability with which each interval covers
-    beyond: SharesBeyond  # the share of the rows whose time lies beyond its bounds
+    level: float  # confidence level of each interval
+    beyond: SharesBeyond  # share of rows with times beyond the bounds
 
     @cached_property
     def sampled(self) -> Floats:
-        """Draws of the counts of other rows of the same population."""
+        """Draws of counts that include sampling from the population."""
         rng = np.random.default_rng(3)
-        # By the counts of predictions and of times alone, which have little noise.
+        # Variances are estimated from the two marginals, which have little noise.
         places, when = (np.maximum(self.counts.sum(axis=axis), 0.0) for axis in (2, 1))
         total = np.maximum(places.sum(axis=1), 1.0)
         around = (
@@ -57,12 +57,12 @@ class Times:
 
     @property
     def rows(self) -> Figure:
-        """Number of rows, or persons."""
+        """Number of rows (or persons)."""
         return figure_from_draws(self, lambda counts: counts.sum(axis=(-1, -2, -3)), 0.0, np.inf)
 
     @property
     def seen(self) -> Figure:
-        """Share of the rows of which the end of the time was seen."""
+        """Share of rows with an observed event (uncensored)."""
 
         def parts(counts: Floats) -> Floats:
             seen = counts[..., 0, :, :].sum(axis=(-1, -2))
@@ -72,11 +72,13 @@ class Times:
 
     @property
     def concordance(self) -> Figure:
-        """Harrell's index: the share of pairs, whose earlier time was seen to end, in which the
-        model predicts the earlier time for that row. Half of those of one cell of the prediction
-        count; pairs within one cell of the time are left out. 0.5 for no order at all.
+        """Harrell's concordance index; 0.5 for a random order.
+
+        Among pairs of rows whose earlier event was observed, the share for which the model also
+        predicts the earlier time. Pairs with predictions in the same cell count half; pairs with
+        times in the same cell are excluded.
         """
-        # What the noise, which both rows of a pair share, adds to products of counts on average.
+        # Products of counts that share noise are biased upwards; subtract the expected bias.
         above = np.triu(self.error, 1).sum()
         order = above + 0.5 * np.trace(self.error)
         extra = above * order, above * self.error.sum()
@@ -91,8 +93,8 @@ class Times:
             return np.stack([right - extra[0], pairs - extra[1]], axis=-1)
 
         figure = quotient_from_draws(self, parts, 0.0, 1.0)
-        # Of pairs within one cell it is only known that they are in order as often as others, or
-        # by chance, or anything between both.
+        # For pairs within one cell, assume an order anywhere between random and as good as for
+        # other pairs, and widen the interval accordingly.
         alike, tied = self._within_cells
         more = max(figure.value - 0.5, 0.0)
         low, high = max(figure.low - alike * more, 0.0), min(figure.high + tied * more, 1.0)
@@ -100,7 +102,7 @@ class Times:
 
     @property
     def _within_cells(self) -> tuple[float, float]:
-        """Shares of all pairs whose times lie in one cell, and whose predictions do."""
+        """Share of pairs with times in the same cell, and with predictions in the same cell."""
         first, every = self.counts[0], self.counts.sum(axis=0)
         whole = max(float(first.sum() * every.sum()), 1.0)
         alike, tied = (
@@ -109,37 +111,37 @@ class Times:
         return min(max(alike, 0.0), 1.0), min(max(tied, 0.0), 1.0)
 
     def figures(self) -> dict[str, Figure]:
-        """The plain figures by name; those that depend on public bounds begin with "clipped"."""
+        """Return all figures by name; names of clipped ones begin with "clipped"."""
         clipped = self.beyond.figures({"concordance": self.concordance})
         return {"rows": self.rows, "seen": self.seen, **clipped}
 
 
 def _after(counts: Floats) -> Floats:
-    """Counts of all cells behind each, along the last axis."""
+    """Sum the counts of all later cells, for each cell along the last axis."""
     whole = counts.sum(axis=-1, keepdims=True)
     return np.asarray(whole - np.cumsum(counts, axis=-1))
 
 
 @dataclass(frozen=True, eq=False)
 class Survival(ModelKind):
-    """What is released about times, and how it is read."""
+    """Blocks and figures of a survival model."""
 
-    low: float  # logarithm of the smallest prediction that has a cell of its own
-    high: float  # that of the largest one
-    target: tuple[float, float]  # logarithms of the bounds of times
+    low: float  # log of the smallest prediction that is not clipped
+    high: float  # log of the largest prediction that is not clipped
+    target: tuple[float, float]  # logs of the bounds of times
     groups: Groups | None
     limits: Limits
 
     @classmethod
     def from_model(
-        cls, model: Judged, groups: Groups | None, target: tuple[float, float] | None
+        cls, model: EvaluatedModel, groups: Groups | None, target: tuple[float, float] | None
     ) -> Survival:
-        """The blocks for a model. No row is looked at."""
+        """Build the blocks for a model, without reading any row."""
         known = target or model.public.get("target_bounds")
         if not known or not known[0] > 0.0:
             raise PrivacyParameterError(
-                "`target_bounds` is missing, or does not begin above 0: the figures of "
-                "survival:aft need a public range of times, e.g. target_bounds=(1, 3000)."
+                "`target_bounds` is missing or its lower end is not above 0. Evaluating "
+                "survival:aft requires a public range of times: pass e.g. target_bounds=(1, 3000)."
             )
         first, last = (math.log(float(v)) for v in known)
         low, high = model.margins
@@ -151,7 +153,7 @@ class Survival(ModelKind):
             middle = 0.5 * (low + high)
             low, high = middle - _WIDEST / 2.0, middle + _WIDEST / 2.0
         limits = Limits(
-            {"times": f"Times below {known[0]:g} and above {known[1]:g} count as these"}
+            {"times": f"Times below {known[0]:g} or above {known[1]:g} are clipped to these bounds"}
         )
         return cls(low, high, (first, last), groups, limits)
 
@@ -165,7 +167,7 @@ class Survival(ModelKind):
         return [scaled(whole, self._rest), *self.limits.matrices(self.share)]
 
     def _cells(self, predictions: Floats, labels: Floats) -> list[Ints]:
-        """Labels are both ends of the time, (rows, 2)."""
+        """Assign cells; labels are lower and upper bounds of the time, (rows, 2)."""
         lower, upper = labels[:, 0], labels[:, 1]
         seen = np.isfinite(upper)
         with np.errstate(all="ignore"):

@@ -1,7 +1,7 @@
-"""Plots of private models and of their cost. They need matplotlib (the extra ``plot``).
+"""Plots of private models and their privacy cost. Requires matplotlib (the extra ``plot``).
 
-Everything drawn from a model is post-processing of its contents, which are noisy or public, and
-costs nothing. That does not cover what you supply, such as scores or rows to explain.
+Plots of a model are free post-processing, because its contents are noisy or public. Data that you
+supply, such as scores or rows to explain, is not protected.
 """
 
 from ..record.model_card import importance

@@ -1,11 +1,11 @@
-"""Explanations of private models: importance, the importance of noise alone, contributions, shapes.
+"""Explain private models: feature importance with noise levels, contributions, shape functions.
 
-The gains and covers in the nodes of a private model come from noisy sums (``docs/leaks.md``), so
-whatever is computed from them is post-processing and costs nothing. That is not so for a stock
-model, nor for the rows whose predictions are explained: the plot shows them.
+The gains and covers in the nodes of a private model are computed from noisy sums
+(``docs/leaks.md``), so anything derived from them is free post-processing. This does not apply to
+stock models, or to the rows to explain: a plot of their contributions reveals them.
 
-A model whose trees use one feature each (``dp_features_per_tree=1``) is a sum of functions of one
-feature, whose noise is known. Source: Nori et al. (2021), section 4.
+A model in which each tree uses one feature (``dp_features_per_tree=1``) is a sum of functions of
+single features with known noise. Source: Nori et al. (2021), section 4.
 
     >>> shapes = xgb_dp.plotting.shape_functions(booster)       # doctest: +SKIP
     >>> xgb_dp.plotting.plot_shapes(booster)                    # doctest: +SKIP
@@ -36,17 +36,17 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ShapeFunction:
-    """What one feature adds to the margin.
+    """Step function of one feature in an additive model.
 
     Attributes:
         feature: Name of the feature, or "f0", "f1", ...
-        edges: Where the function steps, in units of the feature, in ascending order; empty for
-            categories.
-        values: Its value between two edges, one more than there are edges; or of each category. In
-            units of the margin (log odds for binary labels, the target for regression).
-        std: Standard deviation of the noise in each value, given the released Hessians of the
-            leaves; for shrunk leaves an upper bound. NaN where leaf values were released directly.
-        missing: The value for missing entries.
+        edges: Steps in ascending order, in units of the feature; empty for categorical features.
+        values: Values of the intervals between edges (one more than there are edges), or of each
+            category. In units of the margin (log odds for binary labels, the target for
+            regression).
+        std: Standard deviation of the noise in each value, given the released hessians of the
+            leaves; an upper bound if leaves were shrunk. NaN if leaf values were released directly.
+        missing: Value for missing entries.
         categories: Number of categories; 0 for a numeric feature.
 
     Examples:
@@ -65,7 +65,7 @@ class ShapeFunction:
 
 
 def shape_functions(model: Any) -> list[ShapeFunction]:
-    """Shape functions of an additive private model, one for each feature that it uses.
+    """Compute the shape functions of an additive private model, one per feature that it uses.
 
     Privacy: free post-processing.
 
@@ -73,10 +73,10 @@ def shape_functions(model: Any) -> list[ShapeFunction]:
         model: xgboost.Booster, or a fitted scikit-learn estimator of xgboost.
 
     Returns:
-        list of ShapeFunction: Their sum at a row, plus the intercept, is the row's margin.
+        list of ShapeFunction: The margin of a row is the intercept plus the sum of their values.
 
     Raises:
-        PrivacyParameterError: A tree splits on several features, or there are several classes,
+        PrivacyParameterError: A tree splits on several features, or the model has several classes,
             quantiles or targets.
 
     Examples:
@@ -89,8 +89,8 @@ def shape_functions(model: Any) -> list[ShapeFunction]:
     content = SavedModel.from_booster(booster)
     if max(content.classes, content.targets) > 1:
         raise PrivacyParameterError(
-            "Shape functions can be drawn for models with one output only. This model has "
-            "several classes, quantiles or targets."
+            "Shape functions require a model with one output, but this model has several classes, "
+            "quantiles or targets. Train one model per output."
         )
     noise = _leaf_noise(booster, content.tree_count)
     names = booster.feature_names or [f"f{i}" for i in range(booster.num_features())]
@@ -100,7 +100,7 @@ def shape_functions(model: Any) -> list[ShapeFunction]:
         if len(features) > 1:
             raise PrivacyParameterError(
                 "A tree of this model splits on several features, so the model is not a sum of "
-                "functions of one feature each. Train with dp_features_per_tree=1."
+                "functions of single features. Train with dp_features_per_tree=1."
             )
         for feature in features:
             by_feature.setdefault(feature, []).append((tree, of_tree))
@@ -109,7 +109,7 @@ def shape_functions(model: Any) -> list[ShapeFunction]:
 
 @dataclass(frozen=True)
 class _LeafNoise:
-    """Noise of the two sums of a leaf whose value is -factor G / (H + offset)."""
+    """Noise of the sums G and H of a leaf with value -factor * G / (H + offset)."""
 
     grad: float
     hess: float
@@ -117,7 +117,7 @@ class _LeafNoise:
     offset: float
 
     def variance(self, value: float, hess: float) -> float:
-        """To first order in the noise."""
+        """Return the variance of a leaf value, to first order in the noise."""
         weight = value / self.factor
         return (self.factor / (hess + self.offset)) ** 2 * (
             self.grad**2 + (weight * self.hess) ** 2
@@ -125,17 +125,17 @@ class _LeafNoise:
 
 
 def training_plan(booster: Any) -> dict[str, Any]:
-    """The plan of the last private training of a model, in the unit of its labels.
+    """Return the plan of a model's last private training, in the unit of the labels.
 
     Raises:
-        PrivacyParameterError: The model contains none.
+        PrivacyParameterError: The model does not contain a plan.
     """
     updaters = SavedModel.from_config(booster).updaters
     params = [u["dp_train_param"] for u in updaters if "dp_train_param" in u]
     if not params or not params[0]["dp_plan"]:
         raise PrivacyParameterError(
-            "The model does not contain the plan of a private training, which says how large its "
-            "noise is. Load the saved model of a private training."
+            "The model does not contain the plan of a private training, which determines the size "
+            "of its noise. Pass the booster returned by a private training."
         )
     plan: dict[str, Any] = json.loads(params[0]["dp_plan"])
     state = json.loads(params[0]["dp_state"])
@@ -144,7 +144,7 @@ def training_plan(booster: Any) -> dict[str, Any]:
 
 
 def gradient_noise(plan: Mapping[str, Any]) -> float:
-    """Standard deviation of the noise in the gradient sum of a leaf; NaN for noisy leaf values."""
+    """Return the noise's standard deviation in a leaf's gradient sum; NaN for noisy leaf values."""
     leaf = plan["leaf"]
     step = float(plan["row_bound"]["gradient_bound"]) / 2 ** plan["grid_bits"]
     variance = {
@@ -156,10 +156,10 @@ def gradient_noise(plan: Mapping[str, Any]) -> float:
 
 
 def _leaf_noise(booster: Any, trees: int) -> list[_LeafNoise]:
-    """The noise of each tree, whose learning rates may rise from round to round.
+    """Return the leaf noise of each tree, with learning rates that may rise from round to round.
 
-    The plan is that of the last training. Trees before those of it are taken for trees of its last
-    round.
+    Only the plan of the last training is stored. Trees from earlier trainings are treated like
+    trees of its last round.
     """
     plan = training_plan(booster)
     leaf, bound = plan["leaf"], plan["row_bound"]
@@ -191,14 +191,14 @@ def _shape(
             if node not in tree.right_categories
         ]
     )
-    # The last cut only parts missing values from all others.
+    # The last cut only separates missing values from all others.
     edges = edges[edges < np.finfo(np.float32).max]
     used = [c for tree, _ in parts for right in tree.right_categories.values() for c in right]
     categories = max(used, default=-1) + 1
     if categories:
         points = np.arange(categories, dtype=np.float64)
     else:
-        points = np.concatenate([[-math.inf], edges])  # the left end belongs to its interval
+        points = np.concatenate([[-math.inf], edges])  # intervals are closed on the left
     values, variances = np.zeros(len(points)), np.zeros(len(points))
     missing = 0.0
     for tree, noise in parts:
@@ -214,20 +214,20 @@ def _shape(
 def plot_shapes(
     model: Any, features: Sequence[str] | None = None, axes: Sequence[Any] | None = None
 ) -> list[Any]:
-    """Draw shape functions, with bands of two standard deviations of their noise.
+    """Plot shape functions with bands of two standard deviations of their noise.
 
     Privacy: free post-processing.
 
     Args:
         model: See :func:`shape_functions`.
-        features: Names of the features to draw; all that the model uses by default.
-        axes: matplotlib axes, one for each; new ones by default.
+        features: Names of the features to draw. Default: all features that the model uses.
+        axes: matplotlib axes, one per feature. Default: new axes.
 
     Returns:
         list: The axes.
 
     Raises:
-        PrivacyParameterError: The model is not additive, or does not use a feature.
+        PrivacyParameterError: The model is not additive, or does not use one of `features`.
         ImportError: matplotlib is not installed (``pip install matplotlib``).
 
     Examples:
@@ -242,7 +242,8 @@ def plot_shapes(
     names = list(shapes) if features is None else list(features)
     if not set(names) <= set(shapes):
         raise PrivacyParameterError(
-            f"`features` are some of {', '.join(shapes)}; got {', '.join(names)}."
+            f"`features` must be features that the model uses ({', '.join(shapes)}); got "
+            f"{', '.join(names)}."
         )
     if axes is None:
         columns = min(3, max(len(names), 1))
@@ -268,7 +269,7 @@ def _draw(ax: Any, shape: ShapeFunction) -> None:
             yerr=2 * shape.std,
             color="C0",
             alpha=0.7,
-            label="effect, and ± 2 standard deviations of the noise",
+            label="effect ± 2 standard deviations of the noise",
         )
     else:
         margin = 0.05 * float(np.ptp(shape.edges)) if len(shape.edges) > 1 else 0.1
@@ -284,22 +285,21 @@ def _draw(ax: Any, shape: ShapeFunction) -> None:
 def plot_importance(
     model: Any, kind: str = "total_gain", max_features: int = 15, ax: Any = None
 ) -> Any:
-    """Draw the importance of features, see :func:`importance`.
+    """Plot feature importance, see :func:`importance`.
 
-    A line on each bar marks the level below which all columns without effect stay in 19 of 20
-    models, see :func:`importance_noise`: a bar that ends before its line says nothing about the
-    column.
+    A mark on each bar shows the noise level of the feature, see :func:`importance_noise`. A bar
+    that ends before its mark cannot be distinguished from noise.
 
     Privacy: free post-processing.
 
     Args:
         model: See :func:`importance`.
         kind: See :func:`importance`.
-        max_features: Features to draw, the most important ones.
-        ax: matplotlib axes; new ones by default.
+        max_features: Number of features to draw, starting with the most important one.
+        ax: matplotlib axes. Default: new axes.
 
     Returns:
-        matplotlib.axes.Axes: One bar for each feature.
+        matplotlib.axes.Axes: One bar per feature.
 
     Raises:
         PrivacyParameterError, PrivacyRefusal, LedgerError: See :func:`importance`.
@@ -323,24 +323,24 @@ def plot_importance(
 
 
 def contributions(model: Any, data: Any) -> tuple[Floats, Floats]:
-    """What each feature adds to the margin of each row: SHAP values by XGBoost's TreeSHAP.
+    """Compute the contribution of each feature to each row's margin: XGBoost's TreeSHAP values.
 
-    Privacy: the model's part (leaf values and covers) is noisy. The result belongs to the rows of
-    `data`, as a prediction does; who may see one may see the other.
+    Privacy: leaf values and covers of the model are noisy. The result is about the rows of `data`,
+    like a prediction, and may be shown only to people who may see these predictions.
 
     Args:
         model: xgboost.Booster, or a fitted scikit-learn estimator of xgboost; private.
-        data: xgboost.DMatrix, or what it takes (an array or a data frame), n rows and F columns;
-            with an estimator of this package also what that predicts, text columns included.
+        data: xgboost.DMatrix, or an array or data frame to build one, n rows by F columns. For an
+            estimator of this package: any input of ``predict``, including string columns.
 
     Returns:
-        Contributions, (n, F), or (n, K, F) for K classes; and the bias of each row, (n,) or (n, K).
-        Their sum over the features plus the bias is the margin, e.g. log odds.
+        Contributions, (n, F) or (n, K, F) for K classes, and the bias of each row, (n,) or (n, K).
+        The sum over the features plus the bias is the margin, e.g. log odds.
 
     Raises:
-        PrivacyParameterError: There are no rows.
+        PrivacyParameterError: `data` has no rows.
         PrivacyRefusal: The model is not private.
-        LedgerError: The model carries no ledger.
+        LedgerError: The model has no ledger.
 
     Examples:
         >>> each, bias = xgb_dp.plotting.contributions(model, data)
@@ -355,11 +355,11 @@ def contributions(model: Any, data: Any) -> tuple[Floats, Floats]:
     booster = private_booster(model)
     if isinstance(data, DMatrix):
         matrix = data
-    else:  # an estimator knows its text columns
+    else:  # estimators encode string columns
         coded = model._coded(data) if hasattr(model, "_coded") else data
         matrix = read_data(DMatrix, coded, enable_categorical=True)
     if not matrix.num_row():
-        raise PrivacyParameterError("`data` has no rows to explain. Give at least one.")
+        raise PrivacyParameterError("`data` has no rows to explain. Pass at least one row.")
     values = np.asarray(booster.predict(matrix, pred_contribs=True), dtype=np.float64)
     return values[..., :-1], values[..., -1]
 
@@ -373,26 +373,26 @@ def plot_contributions(
     max_features: int = 15,
     ax: Any = None,
 ) -> Any:
-    """Draw contributions: of one row with their signs, of several as mean absolute values.
+    """Plot feature contributions: signed for one row, mean absolute values for several rows.
 
-    Privacy: the plot shows the rows of `data`, which no report covers. Means over the training
-    rows, or other private ones, are exact statistics of them.
+    Privacy: the plot reveals the rows of `data`, which are not covered by the model's guarantee.
+    Means over the training rows, or over other private rows, are exact statistics of them.
 
     Args:
         model: See :func:`contributions`.
         data: See :func:`contributions`.
-        public_rows: Must be True: asserts that whoever sees the plot may see these rows.
-        class_index: Class to draw, of a model with several.
-        max_features: Features to draw, those that contribute most.
-        ax: matplotlib axes; new ones by default.
+        public_rows: Must be True, to assert that everybody who sees the plot may see these rows.
+        class_index: Class to draw; required for multiclass models.
+        max_features: Number of features to draw, starting with the largest contribution.
+        ax: matplotlib axes. Default: new axes.
 
     Returns:
-        matplotlib.axes.Axes: One bar for each feature.
+        matplotlib.axes.Axes: One bar per feature.
 
     Raises:
         PrivacyRefusal: ``public_rows`` is not True, or the model is not private.
-        PrivacyParameterError: There is no such class, or no row.
-        LedgerError: The model carries no ledger.
+        PrivacyParameterError: The class does not exist, or `data` has no rows.
+        LedgerError: The model has no ledger.
 
     Examples:
         >>> yours = xgb.DMatrix(table[:1], feature_names=data.feature_names)
@@ -402,15 +402,15 @@ def plot_contributions(
     """
     if public_rows is not True:
         raise PrivacyRefusal(
-            "A plot of contributions shows the rows that it explains, which the privacy of the "
-            "model does not cover. Take public rows, or those of the person who sees the plot, and "
-            "say so with public_rows=True."
+            "A plot of contributions reveals the explained rows, which are not protected by the "
+            "privacy of the model. Use public rows, or rows about the person who will see the "
+            "plot, and confirm this with public_rows=True."
         )
     values, _ = contributions(model, data)
     if values.ndim == 3:
         if class_index is None or not 0 <= class_index < values.shape[1]:
             raise PrivacyParameterError(
-                f"`class_index` must be a class from 0 to {values.shape[1] - 1}."
+                f"`class_index` must be an integer from 0 to {values.shape[1] - 1}."
             )
         values = values[:, class_index, :]
     one = len(values) == 1
@@ -430,16 +430,17 @@ def _bars(values: Mapping[str, float], most: int, ax: Any) -> Any:
 
 
 _KINDS = ("total_gain", "gain")
-_ERROR = 0.05  # share of models in which any column without effect may exceed its level
+_ERROR = 0.05  # family-wise error: probability that any feature without effect exceeds its level
 _ITERATIONS = 60
 
 
 def importance_noise(model: Any, kind: str = "total_gain") -> dict[str, float]:
-    """The importance below which all columns without any effect stay in 19 of 20 models.
+    """Compute, per feature, the importance level that noise alone can reach.
 
-    For each column: given the splits that the model has on it, their covers and the noise of the
-    leaf sums below them. An importance below this level says nothing about the column. First trees
-    that come from column sums add nothing to the level.
+    In 19 of 20 models, every feature without any effect stays below its level. An importance below
+    the level cannot be distinguished from noise. The level of a feature depends on the model's
+    splits on it, their covers, and the noise of the leaf sums below them. Initial trees built from
+    column sums do not contribute to it.
 
     Privacy: free post-processing.
 
@@ -448,13 +449,13 @@ def importance_noise(model: Any, kind: str = "total_gain") -> dict[str, float]:
         kind: "total_gain" or "gain".
 
     Returns:
-        dict: The level of each column that grown trees split on. Empty for other kinds, for models
-        whose leaf values were released instead of sums, and for models without the plan of their
-        training, which a model file does not hold.
+        dict: Level of each feature that is used by a split of a grown tree. Empty for other kinds,
+        for models with directly released leaf values instead of sums, and for models without the
+        plan of their training, which model files do not contain.
 
     Raises:
         PrivacyRefusal: The model is not private.
-        LedgerError: The model carries no ledger.
+        LedgerError: The model has no ledger.
 
     Examples:
         >>> levels = xgb_dp.plotting.importance_noise(model)
@@ -465,7 +466,7 @@ def importance_noise(model: Any, kind: str = "total_gain") -> dict[str, float]:
 
 
 def noise_levels(booster: Any, kind: str) -> dict[str, float]:
-    """The same of a booster, whatever it is."""
+    """Compute :func:`importance_noise` for a booster, without checking that it is private."""
     try:
         plan = training_plan(booster)
     except PrivacyParameterError:
@@ -485,8 +486,8 @@ def noise_levels(booster: Any, kind: str) -> dict[str, float]:
         at = depth == level
         prior = _prior(gain[at] / cover[at], noise2[at])
         kept[at] = prior / (prior + noise2[at])
-    # The variance of a difference without any effect, as a gain: the noise that shrinkage leaves,
-    # and what it takes off the weight of a child of which it knows nothing.
+    # Variance, on the gain scale, of a difference between children without any effect: the noise
+    # remaining after shrinkage, and the bias from shrinking the children towards 0.
     variance = cover * (noise2 * kept**2 + ((1.0 - kept) * weight) ** 2)
     names, levels = column_names(booster), {}
     for f in np.unique(column):
@@ -497,9 +498,10 @@ def noise_levels(booster: Any, kind: str) -> dict[str, float]:
 
 
 def _quantile(variances: Floats, probability: float) -> float:
-    """A quantile of a sum of squares of normal variables.
+    """Return a quantile of a sum of squared normal variables.
 
-    A chi-squared variable of the same three moments, shifted and scaled (Imhof 1961, section 4).
+    Uses a shifted and scaled chi-squared variable with the same first three moments (Imhof 1961,
+    section 4).
     """
     first, second, third = (float((variances**k).sum()) for k in (1, 2, 3))
     if third <= 0.0:
@@ -509,12 +511,12 @@ def _quantile(variances: Floats, probability: float) -> float:
 
 
 def _splits(tree: StoredTree) -> list[tuple[float, ...]]:
-    """What the level needs of each split.
+    """Return the properties of each split that determine its noise level.
 
     Returns:
-        Column, depth, gain, the cover that turns squared differences of the children's weights into
-        gains, the weight of the node, and the squared noise of such a difference for each unit of
-        noise in a leaf.
+        A tuple per split: feature, depth, gain, the cover that converts squared differences of the
+        children's weights to gains, the weight of the node, and the noise variance of such a
+        difference per unit of noise variance in a leaf.
     """
     covers, values = np.array(tree.covers), np.array(tree.conditions, dtype=np.float64)
     leaves, depth = np.ones(len(covers)), {0: 0}
@@ -523,7 +525,7 @@ def _splits(tree: StoredTree) -> list[tuple[float, ...]]:
         children = [tree.left[node], tree.right[node]]
         leaves[node] = leaves[children].sum()
         values[node] = np.average(values[children], weights=covers[children])
-    # Leaves have the learning rate and the unit of the margin in them, and gains do not.
+    # Leaf values include the learning rate and the unit of the margin, but gains do not.
     spread = float((covers * (values - values[0]) ** 2)[tree.leaves].sum())
     unit = float(np.sum(tree.gains)) / spread if spread > 0.0 else 0.0
     for node in tree.splits:
@@ -537,7 +539,7 @@ def _splits(tree: StoredTree) -> list[tuple[float, ...]]:
 
 
 def _prior(squares: Floats, noise2: Floats) -> float:
-    """Variance of differences before shrinkage, under which their shrunk squares are expected."""
+    """Find the variance of unshrunk differences that matches the sum of shrunk squares."""
     low, high = 0.0, float(squares.sum() + noise2.max() + 1e-30)
     for _ in range(_ITERATIONS):
         middle = 0.5 * (low + high)

@@ -1,4 +1,4 @@
-"""Plots of reports: epsilon, the budget of a training, scores, and the curves of an evaluation."""
+"""Plots of reports: epsilon, privacy budget, scores, and evaluation curves."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..record.privacy_report import PrivacyReport, privacy_report
 
 
 def new_axes(ax: Any, width: float = 6.4, height: float = 4.2) -> Any:
-    """The given matplotlib axes, or new ones of this size in inches."""
+    """Return `ax`, or new matplotlib axes of this size in inches."""
     if ax is None:
         import matplotlib.pyplot as plt
 
@@ -25,7 +25,7 @@ def new_axes(ax: Any, width: float = 6.4, height: float = 4.2) -> Any:
 
 
 def labelled(ax: Any, title: str, x: str, y: str = "") -> Any:
-    """The axes with a title, at the left above them, and with labels."""
+    """Set a left-aligned title and axis labels; return the axes."""
     ax.set_title(title, loc="left", fontsize=11)
     ax.set(xlabel=x, ylabel=y)
     return ax
@@ -35,8 +35,8 @@ def _report(model: Any) -> PrivacyReport:
     report = model if isinstance(model, PrivacyReport) else privacy_report(model)
     if not report.private:
         raise PrivacyRefusal(
-            "This model is not differentially private, so it has no budget and no finite epsilon "
-            "to draw. Train with a finite dp_epsilon."
+            "This model is not differentially private, so there is no budget or finite epsilon to "
+            "draw. Train with a finite dp_epsilon."
         )
     return report
 
@@ -44,23 +44,24 @@ def _report(model: Any) -> PrivacyReport:
 def plot_epsilon(
     model: Any, deltas: Sequence[float] | None = None, group: int | None = None, ax: Any = None
 ) -> Any:
-    """Draw epsilon(delta), every point of which the model guarantees.
+    """Plot epsilon as a function of delta; the model satisfies every point of the curve.
 
     Privacy: free post-processing.
 
     Args:
-        model: A private model as :func:`xgb_dp.privacy_report` takes it, or its report.
-        deltas: Failure probabilities; by default 1e-3 to 1e-12.
-        group: Rows, or persons, added or removed together; by default so many as the model was
-            calibrated for.
-        ax: matplotlib axes; new ones by default.
+        model: A private model, in any form that :func:`xgb_dp.privacy_report` accepts, or its
+            report.
+        deltas: Failure probabilities. Default: 1e-3 to 1e-12.
+        group: Number of rows (or persons) added or removed together. Default: the group size that
+            the model was calibrated for.
+        ax: matplotlib axes. Default: new axes.
 
     Returns:
-        matplotlib.axes.Axes: With the target delta as a dot.
+        matplotlib.axes.Axes: The curve, with the target delta marked by a dot.
 
     Raises:
         PrivacyRefusal: The model is not private.
-        LedgerError: The model carries no ledger.
+        LedgerError: The model has no ledger.
 
     Examples:
         >>> ax = xgb_dp.plotting.plot_epsilon(model, group=1)
@@ -86,25 +87,26 @@ def plot_epsilon(
     ax.set_ylim(bottom=0)
     ax.legend(loc="upper right", frameon=False, fontsize=9)
     shown = "epsilon" if unit == Unit() else f"epsilon for {unit.label}"
-    return labelled(ax, "What the model guarantees", "delta", shown)
+    return labelled(ax, "Privacy guarantee of the model", "delta", shown)
 
 
 def plot_budget(model: Any, ax: Any = None) -> Any:
-    """Draw how the budget is divided: the part of mu^2 that each kind of release has spent.
+    """Plot how the budget was divided: the share of mu^2 spent on each kind of release.
 
     Privacy: free post-processing.
 
     Args:
-        model: A private model as :func:`xgb_dp.privacy_report` takes it, or its report.
-        ax: matplotlib axes; new ones by default.
+        model: A private model, in any form that :func:`xgb_dp.privacy_report` accepts, or its
+            report.
+        ax: matplotlib axes. Default: new axes.
 
     Returns:
-        matplotlib.axes.Axes: One bar for each kind of release, with the epsilon that it alone
-        would cost.
+        matplotlib.axes.Axes: One bar per kind of release, labelled with the epsilon that this kind
+        would cost alone.
 
     Raises:
         PrivacyRefusal: The model is not private.
-        LedgerError: The model carries no ledger.
+        LedgerError: The model has no ledger.
 
     Examples:
         >>> ax = xgb_dp.plotting.plot_budget(model)
@@ -120,7 +122,7 @@ def plot_budget(model: Any, ax: Any = None) -> Any:
     ax.margins(x=0.35)
     ax.invert_yaxis()
     share = f"share of the budget in % (epsilon alone at delta = {report.delta:g})"
-    return labelled(ax, "What the budget was spent on", share)
+    return labelled(ax, "Budget by kind of release", share)
 
 
 def plot_scores(
@@ -131,23 +133,23 @@ def plot_scores(
     delta: float | None = None,
     ax: Any = None,
 ) -> Any:
-    """Draw scores of models against their epsilon: each run as a dot, means as a line.
+    """Plot model scores against epsilon: one dot per model, and a line through the means.
 
-    Privacy: the scores are yours. An exact score of private rows is a release of its own, which no
-    report covers; each model spends its own epsilon.
+    Privacy: not protected. An exact score on private rows is an additional release that no report
+    covers. Each model spends its own epsilon.
 
     Args:
-        scores: Epsilon of one model -> scores of models with that epsilon.
-        baseline: Score of a model that is not private, drawn as a dashed line.
+        scores: Maps each epsilon to the scores of models trained with it.
+        baseline: Score of a non-private model, drawn as a dashed line.
         metric: Name of the score.
-        delta: For the label of the axis.
-        ax: matplotlib axes; new ones by default.
+        delta: Delta of the models, shown in the axis label.
+        ax: matplotlib axes. Default: new axes.
 
     Returns:
-        matplotlib.axes.Axes: Epsilon on a logarithmic scale.
+        matplotlib.axes.Axes: Epsilon is on a logarithmic scale.
 
     Raises:
-        PrivacyParameterError: Nothing to draw, or an epsilon that is not positive and finite.
+        PrivacyParameterError: `scores` is empty, or an epsilon is not positive and finite.
 
     Examples:
         >>> ax = xgb_dp.plotting.plot_scores({0.5: [0.71, 0.73], 1.0: [0.78, 0.79]}, baseline=0.83)
@@ -157,7 +159,8 @@ def plot_scores(
     runs = {e: np.atleast_1d(np.asarray(scores[e], dtype=float)) for e in sorted(scores)}
     if not runs or any(not 0 < e < math.inf or not len(run) for e, run in runs.items()):
         raise PrivacyParameterError(
-            "`scores` must map each positive, finite epsilon to at least one score."
+            "`scores` must map at least one epsilon to a nonempty list of scores; every epsilon "
+            "must be positive and finite."
         )
     ax = new_axes(ax)
     if baseline is not None:
@@ -173,7 +176,7 @@ def plot_scores(
     _draw_runs(ax, runs)
     known = "" if delta is None else f" (delta = {delta:g})"
     budget = f"epsilon, the privacy budget of one model{known}"
-    return labelled(ax, f"What privacy costs: {metric} against epsilon", budget, metric)
+    return labelled(ax, f"{metric} by epsilon", budget, metric)
 
 
 def _draw_runs(ax: Any, runs: Mapping[float, np.ndarray]) -> None:
@@ -197,29 +200,29 @@ def _curve(report: Any, name: str) -> Any:
     curve = getattr(report, name, None)
     if curve is None:
         raise PrivacyParameterError(
-            f"`report` has no {name.replace('_', ' ')}: it must be the report of an evaluation of "
-            "a model of two classes, or one of its groups."
+            f"`report` has no {name.replace('_', ' ')}. Pass the evaluation report of a binary "
+            "classifier, or one of its groups."
         )
     return curve()
 
 
 def plot_roc(report: Any, ax: Any = None) -> Any:
-    """Draw the ROC curve of an evaluation.
+    """Plot the ROC curve of an evaluation.
 
     Privacy: free post-processing.
 
     Args:
-        report: Result of :func:`xgb_dp.evaluate` for two classes, or one of its groups.
-        ax: matplotlib axes; new ones by default.
+        report: Result of :func:`xgb_dp.evaluate` for a binary classifier, or one of its groups.
+        ax: matplotlib axes. Default: new axes.
 
     Returns:
-        matplotlib.axes.Axes: With the area and its interval in the legend.
+        matplotlib.axes.Axes: The curve, with the AUC and its interval in the legend.
 
     Raises:
-        PrivacyParameterError: Another report.
+        PrivacyParameterError: `report` is not about a binary classifier.
 
     Examples:
-        >>> ax = xgb_dp.plotting.plot_roc(judged)
+        >>> ax = xgb_dp.plotting.plot_roc(evaluation)
         >>> ax.get_xlabel()
         'rate of false positives'
     """
@@ -232,22 +235,22 @@ def plot_roc(report: Any, ax: Any = None) -> Any:
 
 
 def plot_calibration(report: Any, ax: Any = None) -> Any:
-    """Draw the share of positive rows against the predicted probability, with intervals.
+    """Plot the share of positive rows against the predicted probability, with intervals.
 
     Privacy: free post-processing.
 
     Args:
-        report: Result of :func:`xgb_dp.evaluate` for two classes, or one of its groups.
-        ax: matplotlib axes; new ones by default.
+        report: Result of :func:`xgb_dp.evaluate` for a binary classifier, or one of its groups.
+        ax: matplotlib axes. Default: new axes.
 
     Returns:
         matplotlib.axes.Axes
 
     Raises:
-        PrivacyParameterError: Another report.
+        PrivacyParameterError: `report` is not about a binary classifier.
 
     Examples:
-        >>> ax = xgb_dp.plotting.plot_calibration(judged)
+        >>> ax = xgb_dp.plotting.plot_calibration(evaluation)
         >>> ax.get_xlabel()
         'predicted probability'
     """
@@ -266,7 +269,7 @@ def plot_calibration(report: Any, ax: Any = None) -> Any:
         color="C0",
         linewidth=1.4,
         markersize=4,
-        label="the model, with 95% intervals",
+        label=f"the model, with {100 * report.level:g}% intervals",
     )
     ax.legend(loc="upper left", frameon=False, fontsize=9)
     title = f"Calibration, error {report.calibration_error}"
@@ -274,28 +277,28 @@ def plot_calibration(report: Any, ax: Any = None) -> Any:
 
 
 def plot_lift(report: Any, ax: Any = None) -> Any:
-    """Draw how many times the base rate the rows with the highest scores have.
+    """Plot the lift curve: the positive rate among the highest scores, relative to the base rate.
 
     Privacy: free post-processing.
 
     Args:
-        report: Result of :func:`xgb_dp.evaluate` for two classes, or one of its groups.
-        ax: matplotlib axes; new ones by default.
+        report: Result of :func:`xgb_dp.evaluate` for a binary classifier, or one of its groups.
+        ax: matplotlib axes. Default: new axes.
 
     Returns:
         matplotlib.axes.Axes
 
     Raises:
-        PrivacyParameterError: Another report.
+        PrivacyParameterError: `report` is not about a binary classifier.
 
     Examples:
-        >>> ax = xgb_dp.plotting.plot_lift(judged)
+        >>> ax = xgb_dp.plotting.plot_lift(evaluation)
         >>> ax.get_xlabel()
         'share of rows with the highest scores'
     """
     chosen, lift = _curve(report, "lift")
     ax = new_axes(ax)
-    known = np.isfinite(lift) & (chosen > 0.01)  # of fewer rows noise is all there is
+    known = np.isfinite(lift) & (chosen > 0.01)  # below that, noise dominates
     ax.plot(chosen[known], lift[known], color="C0", linewidth=1.8, label="the model")
     ax.axhline(1.0, color="0.7", linewidth=0.8, label="a random choice of rows")
     ax.legend(loc="upper right", frameon=False, fontsize=9)
@@ -303,20 +306,20 @@ def plot_lift(report: Any, ax: Any = None) -> Any:
 
 
 def plot_groups(report: Any, figure: str = "auc", ax: Any = None) -> Any:
-    """Draw a figure of each group with its interval, beside that of all rows.
+    """Plot one figure for all rows and for each group, with intervals.
 
     Privacy: free post-processing.
 
     Args:
         report: Result of :func:`xgb_dp.evaluate` with groups.
         figure: Name of the figure, as in ``report.figures()``.
-        ax: matplotlib axes; new ones by default.
+        ax: matplotlib axes. Default: new axes.
 
     Returns:
         matplotlib.axes.Axes
 
     Raises:
-        PrivacyParameterError: There are no groups, or no such figure.
+        PrivacyParameterError: The report has no groups, or no figure of this name.
 
     Examples:
         >>> region = np.arange(2000) % 2
@@ -328,7 +331,10 @@ def plot_groups(report: Any, figure: str = "auc", ax: Any = None) -> Any:
     """
     groups = getattr(report, "groups", None)
     if not groups:
-        raise PrivacyParameterError("`report` has no groups: evaluate(..., by=...) gives them.")
+        raise PrivacyParameterError(
+            "`report` has no groups. Pass the report of an evaluation with groups: "
+            "evaluate(..., by=...)."
+        )
     shown = {name: view.figures() for name, view in {"all": report, **groups}.items()}
     if figure not in shown["all"]:
         raise PrivacyParameterError(
@@ -342,4 +348,4 @@ def plot_groups(report: Any, figure: str = "auc", ax: Any = None) -> Any:
     ax.set_yticks(range(len(shown)), list(shown))
     ax.invert_yaxis()
     label = figure.replace("_", " ").replace("auc", "AUC")
-    return labelled(ax, f"{label} of each group, with 95% intervals", label)
+    return labelled(ax, f"{label} by group, with {100 * report.level:g}% intervals", label)
