@@ -105,7 +105,7 @@ def claim_plan(booster: Any, text: str, dtrain: Any) -> Ledger:
     claimed = Plan(text)
     plan = claimed.body
     rounds = plan["rounds"]
-    public = {"rounds": rounds, "group": 1, "num_parallel_tree": plan["parallel_trees"]}
+    public = {"rounds": rounds, "group_size": 1, "num_parallel_tree": plan["parallel_trees"]}
     training = TrainingRecord(
         id="0" * 32,
         plans=(claimed.digest,),

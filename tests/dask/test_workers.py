@@ -41,7 +41,7 @@ class Collective:
 def collective(monkeypatch: pytest.MonkeyPatch) -> Collective:
     fake = Collective()
     monkeypatch.setattr(workers, "_collective", lambda: fake)
-    monkeypatch.setattr(workers, "_broadcast", fake.broadcast)
+    monkeypatch.setattr(workers, "_collective_broadcast", fake.broadcast)
     return fake
 
 
@@ -76,7 +76,7 @@ def hear(monkeypatch: pytest.MonkeyPatch, said: bytes) -> None:
     monkeypatch.setattr(fake, "get_rank", lambda: 1)
     monkeypatch.setattr(fake, "allreduce", lambda data, op: np.zeros_like(data))
     monkeypatch.setattr(workers, "_collective", lambda: fake)
-    monkeypatch.setattr(workers, "_broadcast", lambda data, root: said)
+    monkeypatch.setattr(workers, "_collective_broadcast", lambda data, root: said)
 
 
 def test_a_worker_without_columns_takes_those_of_the_others(monkeypatch):
@@ -100,7 +100,7 @@ def test_a_worker_whose_check_fails_does_not_go_on_whatever_it_is_told(rank, mon
     answer = [2]
     monkeypatch.setattr(fake, "allreduce", lambda data, op: np.full_like(data, answer[0]))
     monkeypatch.setattr(workers, "_collective", lambda: fake)
-    monkeypatch.setattr(workers, "_broadcast", lambda data, root: b'"another plan"')
+    monkeypatch.setattr(workers, "_collective_broadcast", lambda data, root: b'"another plan"')
 
     def refuse() -> None:
         raise PrivacyRefusal("worker 1 is none of the parties on the list")

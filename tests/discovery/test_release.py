@@ -202,7 +202,7 @@ def test_a_single_unit_is_shown_no_more_often_than_claimed():
     assert abs(times - expected) < 6 * math.sqrt(expected) + 0.02 * expected
 
 
-@pytest.mark.parametrize(("texts", "numbers"), [(1, 0), (0, 1), (5, 3), (200, 40)])
+@pytest.mark.parametrize(("strings", "numbers"), [(1, 0), (0, 1), (5, 3), (200, 40)])
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 8.0])
 @pytest.mark.parametrize(("persons", "group"), [(False, 1), (True, 1), (False, 4)])
 def test_noise_meets_the_target_and_wastes_little(strings, numbers, epsilon, persons, group):

@@ -272,11 +272,11 @@ def _train(rng: Random, data: Rows, params: dict[Any, Any], folder: Path) -> Cas
         given = rng.choice((list(params.items()), tuple(params), None, "x", 5, [("a",)], [1]))
         stock = not (isinstance(given, list) and len(given) > 1)
         rounds = 1 if stock else rounds
-    budget = None
+    budget = path = None
     if rng.random() < 0.15:
-        budget = folder / "budget.json"
-        budget.unlink(missing_ok=True)
-        budget = xgb_dp.Budget(budget, epsilon=10.0, delta=1e-3)
+        path = folder / "budget.json"
+        path.unlink(missing_ok=True)
+        budget = xgb_dp.Budget(path, epsilon=10.0, delta=1e-3)
 
     def call() -> Any:
         if budget is not None:
@@ -284,7 +284,7 @@ def _train(rng: Random, data: Rows, params: dict[Any, Any], folder: Path) -> Cas
         return xgb.train(given, dtrain, rounds, **more)
 
     text = f"train({show(given)}, {type(data.X).__name__}, {show(rounds)}, {show(more)})"
-    return Case(call, text, _asked(params) and given is params, params, budget, stock)
+    return Case(call, text, _asked(params) and given is params, params, path, stock)
 
 
 def _estimator(rng: Random, data: Rows, params: dict[Any, Any], folder: Path) -> Case:

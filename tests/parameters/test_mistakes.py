@@ -65,7 +65,7 @@ MISTAKES = [
     (lambda: fitted(["c"], n_estimators=0), "`n_estimators` must be"),
     (lambda: fitted(["c"], num_boost_round=5), "`num_boost_round` is not a parameter"),
     (lambda: fitted(["c"], schema={"columns": {}}), "`schema` must be what xgb_dp.discover"),
-    (lambda: selected(group=0), "`group` must be a whole number"),
+    (lambda: selected(group=0), "`group_size` must be a whole number"),
     (lambda: selected(privacy_id=[None] * 60), "no id in `privacy_id`"),
     (lambda: discovered(privacy_id=[None] * 60), "no id in `privacy_id`"),
     (lambda: fitted(["c"], privacy_id="c"), "Did you mean `fit(..., privacy_id=)`?"),
@@ -140,7 +140,7 @@ def test_noise_is_told_before_it_is_drawn_where_the_rows_are_public(monkeypatch)
 
 
 def test_a_group_has_the_word_of_other_calls():
-    report = fitted(["a"], group=5).privacy_report_
+    report = fitted(["a"], group_size=5).privacy_report_
     assert report.unit.phrase == "5 rows of one person"
     assert report.epsilon <= 1.0
 
