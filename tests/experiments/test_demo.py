@@ -42,7 +42,7 @@ def test_demo(tmp_path):
     assert "not private" in text and "-differentially private per row" in text
     assert "Warning" not in text
     rows = [line.split() for line in text.splitlines()]
-    assert [r[0] for r in rows if len(r) == 5 and r[3] == "to"] == ["1", "3"]
+    assert [r[0] for r in rows if len(r) == 5 and r[3] == "to"][-2:] == ["1", "3"]
     assert (tmp_path / "score_against_epsilon.png").read_bytes().startswith(b"\x89PNG")
     assert json.loads((tmp_path / "model.json").read_text())["learner"]["attributes"]["dp_ledger"]
     assert len(xgb_dp.Budget(tmp_path / "budget.json").entries) == 4
