@@ -1,5 +1,5 @@
 """What a caller can hand in and what may carry exact statistics: one test for each row of the list
-"What a caller hands in" in docs/leaks.md."""
+"Objects that the caller passes" in docs/leaks.md."""
 
 from collections.abc import Callable
 from typing import Any
