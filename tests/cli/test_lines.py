@@ -107,7 +107,7 @@ def test_encodings_with_state_are_refused(folder, encoding):
     with pytest.raises(PrivacyParameterError):
         Csv(encoding=encoding)
     said = fails("schema", "rows.csv", "--encoding", encoding)
-    assert "--encoding" in said and "utf-8" in said and "each line alone" in said
+    assert "--encoding" in said and "utf-8" in said and "each line independently" in said
 
 
 @pytest.mark.parametrize("encoding", SOUND)

@@ -174,7 +174,7 @@ WRONG = {
     "exposure: {column: years, bounds: [1, 0.1]}": "low end below its high end",
     "objective: [count:poisson]": "a name such as",
     "quantiles: [a]": "`quantiles` must be a finite number",
-    "event: died": "for objective survival:aft",
+    "event: died": "apply only to the objective survival:aft",
     "params: {objective: reg:gamma}": "given twice with different values",
     "quantiles: [0.5]": "reg:quantileerror",
 }
@@ -191,7 +191,7 @@ def test_schemas_that_are_wrong(claims, no_training, line):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([*TIMES, *columns_but("days")], "whose time has ended"),
+        ([*TIMES, *columns_but("days")], "needs the end of each time"),
         ([*TIMES, "--event", "died", "--target-upper", "last"], "not both"),
         ([*COUNTS[:-2], "--event", "years"], "survival:aft"),
         ([*COUNTS, "--param", "objective=reg:gamma"], "given twice"),

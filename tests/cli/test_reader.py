@@ -284,7 +284,7 @@ def test_folders_of_parquet_are_one_table(folder):
     run("train", "visits", *TRAIN, "--categories", "town=Rome,Oslo,São", "--drop", "month")
     assert "is also read" in fails("train", "visits", *TRAIN[:-3], "--model", "visits/m.json")
     FRAME.to_parquet("visits/loose.parquet")
-    assert "different names" in fails("train", "visits", *TRAIN)
+    assert "partitioned by different columns" in fails("train", "visits", *TRAIN)
     Path("none").mkdir()
     assert "without .parquet files" in fails("train", "none", *TRAIN)
 

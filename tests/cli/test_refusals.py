@@ -19,7 +19,7 @@ from .calls import SPENT, TRAIN, fails, rows, run
 DECLARED = ["--target", "buys", "--classes", "no,yes"]
 WRONG = [
     (["--classes", "no,yes"], "--target"),
-    (["--target", "buys"], "Which classes or values occur in the file is private"),
+    (["--target", "buys"], "The classes or values in the file are private"),
     (["--target", "buyz", "--classes", "no,yes"], "no column 'buyz' among its"),
     ([*DECLARED], "'zip', 'pet': a row holds something that is not a number"),
     ([*DECLARED, "--categories", "zip=a,b", "--drop", "pet"], "'zip': a row holds something"),

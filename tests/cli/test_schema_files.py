@@ -18,18 +18,18 @@ from .calls import SPENT, TARGET, fails, invoke, run
 # Ending, text, and what the message must say.
 WRONG = [
     # a scalar where a list is due
-    ("yaml", "columns:\n  age: {bounds: 18}", r"'age'.*bounds must be \[low, high\].*got a text"),
-    ("yaml", "columns:\n  age: {cuts: 12}", "'age'.*cuts must be a list of numbers; got a text"),
+    ("yaml", "columns:\n  age: {bounds: 18}", r"'age'.*bounds must be \[low, high\].*got a string"),
+    ("yaml", "columns:\n  age: {cuts: 12}", "'age'.*cuts must be a list of numbers; got a string"),
     ("yaml", "columns:\n  a: {categories: TRUEFALSE, other: missing}",
-     "'a'.*categories must be a list of names.*got a text"),
+     "'a'.*categories must be a list of names.*got a string"),
     ("yaml", "columns:\n  a: red", "'a'.*must be 'number'"),
     ("yaml", "classes: no,yes", "`classes` must be a list of names"),
-    ("yaml", "missing: NA", "`missing` must be a list of names.*got a text"),
+    ("yaml", "missing: NA", "`missing` must be a list of names.*got a string"),
     ("yaml", "drop: id", "`drop` must be a list"),
     ("yaml", "target_bounds: 100", "target_bounds` must be a pair"),
     ("json", '{"columns": {"age": {"bounds": 18}}}', "'age'.*got a number"),
-    ("json", '{"columns": {"a": {"categories": true}}}', "'a'.*got a truth value"),
-    ("json", '{"columns": {"a": true}}', "'a'.*got a truth value"),
+    ("json", '{"columns": {"a": {"categories": true}}}', "'a'.*got a boolean"),
+    ("json", '{"columns": {"a": true}}', "'a'.*got a boolean"),
     # a parameter that there is not
     ("yaml", "params: {max_dept: 3}", "`max_dept`.*Did you mean `max_depth`"),
     # a list or a mapping where a scalar is due
@@ -45,14 +45,14 @@ WRONG = [
     ("yaml", "columns: {}", "`columns` names no column"),
     ("yaml", "params: [max_depth]", "`params` must map names.*got a list"),
     ("yaml", "- target: y", "must be a mapping.*got a list"),
-    ("yaml", "target", "must be a mapping.*got a text"),
+    ("yaml", "target", "must be a mapping.*got a string"),
     ("yaml", "", "must be a mapping.*got nothing"),
     # what does not go together
     ("yaml", "classes: [a]", "at least two"),
     ("yaml", "target_bound: [0, 1]", "target_bounds"),
     ("yaml", "columns: {a: {category: [x]}}", "'a'"),
     ("yaml", "columns: {a: {other: missing}}", "without `categories`"),
-    ("yaml", "columns: {a: {categories: [x], other: y}}", "one of the categories"),
+    ("yaml", "columns: {a: {categories: [x], other: y}}", "a category of the column"),
     ("yaml", "classes: [a, b]\ntarget_bounds: [0, 1]", "not both"),
     # a key given twice
     ("yaml", "target: y\nclasses: [a, b]\ntarget: z", "line 3: the key 'target' is given twice"),
@@ -84,9 +84,9 @@ WRONG = [
     ("yaml", "columns:\n  a: {bounds: [.nan, 1]}", "'a'.*: bounds"),
     ("yaml", "params: {max_depth: }", "`params`: max_depth has no value"),
     ("json", '{"target": 5}', "`target`.*got a number"),
-    ("json", '{"classes": [false, true]}', "`classes`.*one entry is a truth value.*quotes"),
+    ("json", '{"classes": [false, true]}', "`classes`.*one entry is a boolean.*quotes"),
     ("json", '{"classes": ["a", 2.5]}', "`classes`.*one entry is a number: put it in quotes"),
-    ("json", '{"classes": [1, 1.0]}', "`classes` names an entry twice"),
+    ("json", '{"classes": [1, 1.0]}', "`classes` contains an entry twice"),
     ("json", '{"columns": {"a": {"bounds": [NaN, 1]}}}', "NaN is not a number"),
     ("toml", "classes = [2020-01-01, 2021-01-01]", "`classes`.*one entry is a date"),
     ("toml", "columns = {a = {bounds = [true, 2]}}", "'a'.*: bounds.*number; got a bool"),
@@ -98,13 +98,13 @@ WRONG = [
     ("yaml", "a: [", "cannot be parsed as YAML: line 1"),
     ("yaml", "target: y\n\tclasses: [a, b]", "YAML: line 2"),
     ("yaml", "a: " + 50 * "[" + 50 * "]", "line 1: it is nested too deeply"),
-    ("yaml", "a: " + 800 * "[" + 800 * "]", "cannot be parsed: it is nested too deeply"),
+    ("yaml", "a: " + 800 * "[" + 800 * "]", "nested too deeply to be parsed"),
     ("json", 100000 * "[", "nested too deeply"),
     ("json", '{"target": "y",\n "classes": [}', "JSON: line 2"),
     ("json", '{"a": ' + 5000 * "9" + "}", "a number is too long|unknown key"),
     ("json", "", "JSON: line 1"),
     ("toml", "target = ", "cannot be parsed as TOML"),
-    ("ini", "target = y", "A schema file ends in .yaml, .toml or .json"),
+    ("ini", "target = y", "A schema file must end in .yaml, .toml or .json"),
 ]  # fmt: skip
 
 
@@ -194,7 +194,7 @@ def test_names_are_what_is_written(tmp_path):
         (["--bounds", "age=0:1", "--bounds", "age=0:2"], "'age' twice"),
         (["--bounds", "age=0:1", "--categories", "age=0,1"], "'age' twice"),
         (["--categories", "age=0,1", "--categories", "age=2,3"], "'age' twice"),
-        (["--categories", "age=0,0"], "names an entry twice"),
+        (["--categories", "age=0,0"], "contains an entry twice"),
     ],
 )
 def test_wrong_options(model, tmp_path, no_rows, options, message):

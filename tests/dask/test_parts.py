@@ -292,5 +292,5 @@ def test_collections_are_refused_where_rows_in_memory_are_expected():
         lambda: xgb_dp.discover(X, **budget),
     ]
     for call in calls:
-        with pytest.raises(PrivacyParameterError, match="where rows in memory were expected"):
+        with pytest.raises(PrivacyParameterError, match="Expected rows in memory"):
             call()

@@ -143,8 +143,8 @@ WRONG: dict[str, Any] = {
     "other partitions": ("2 parts", PrivacyParameterError, "number of partitions"),
     "other rows": ("shifted", PrivacyParameterError, "one id for each row"),
     "missing": ("missing", RowDomainError, "no id"),
-    "mixed in a partition": ("mixed", RowDomainError, "several kinds"),
-    "mixed between partitions": ("kinds", RowDomainError, "several kinds"),
+    "mixed in a partition": ("mixed", RowDomainError, "mixed kinds"),
+    "mixed between partitions": ("kinds", RowDomainError, "mixed kinds"),
     "also a feature": ("a", PrivacyParameterError, "also a feature"),
 }
 

@@ -213,7 +213,7 @@ def test_a_look_for_others_is_refused(discovery):
 def test_two_looks_are_refused(discovery):
     other = xgb_dp.discover(ROWS[["town"]], epsilon=1.0, delta=1e-6).params()
     model = xgb_dp.DPXGBClassifier(**TARGET, classes=["no", "yes"], schema=discovery, **other)
-    with pytest.raises(PrivacyParameterError, match="two looks"):
+    with pytest.raises(PrivacyParameterError, match="different runs of column discovery"):
         model.get_xgb_params()
     with pytest.raises(PrivacyParameterError, match="the same look"):
         xgb_dp.DPXGBClassifier(**TARGET, classes=["no", "yes"], schema=discovery).fit_select(

@@ -142,7 +142,7 @@ def test_the_schema_is_ready_for_training(discovered, tmp_path):
 
 
 def test_wrong_schemas(discovered, tmp_path):
-    for target, message in (("nobody", "not looked at"), ("joined", "by hand")):
+    for target, message in (("nobody", "not examined"), ("joined", "yourself")):
         with pytest.raises(PrivacyParameterError, match=message):
             discovered.schema(target)
     with pytest.raises(PrivacyParameterError, match="use"):

@@ -89,7 +89,7 @@ def test_ids_are_no_parameter_of_an_estimator(no_noise):
         dp_privacy_id=WHO,
     )  # fmt: skip
     for model in (stock, classifier(dp_privacy_id=WHO)):
-        with pytest.raises(PrivacyParameterError, match="saved and shown") as caught:
+        with pytest.raises(PrivacyParameterError, match="saved and displayed") as caught:
             model.fit(X, y)
         assert "SECRET" not in str(caught.value)
 

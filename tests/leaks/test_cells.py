@@ -199,7 +199,7 @@ def test_messages_about_labels(label):
 
 def test_number_of_labels_and_weights():
     for make in ESTIMATORS.values():
-        with pytest.raises(PrivacyParameterError, match="one entry for each row") as caught:
+        with pytest.raises(PrivacyParameterError, match="one entry per row") as caught:
             make().fit(X, Y[:-1])
         assert not any(c.isdigit() for c in str(caught.value))
         with pytest.raises(PrivacyParameterError, match="`weight`") as caught:

@@ -74,9 +74,15 @@ MISTAKES = [
     (lambda: fitted([]), "no columns"),
     (lambda: fitted(["c"], categories={"c": "abc"}), "'abc', and a list of names was expected"),
     (lambda: of_strings(categories={"t": "abc"}), "'abc', and a list of names was expected"),
-    (lambda: of_strings(categories={"t": ["x", np.nan]}), "missing value, which is not a name"),
+    (
+        lambda: of_strings(categories={"t": ["x", np.nan]}),
+        "missing value, which is not a valid name",
+    ),
     (lambda: fitted(["c"], tree_method="hist"), "take xgboost.XGBClassifier"),
-    (lambda: fitted(["c"], categories={"c": ["x", np.nan]}), "missing value, which is not a name"),
+    (
+        lambda: fitted(["c"], categories={"c": ["x", np.nan]}),
+        "missing value, which is not a valid name",
+    ),
     (lambda: trained(dp_feature_cuts={"f0": [0.0]}), "Use a column's name"),
     (lambda: trained(nthread="many"), "`nthread` must be a whole number"),
     (lambda: trained(nthread=1.5), "`nthread` must be a whole number"),

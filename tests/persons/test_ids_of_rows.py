@@ -58,12 +58,12 @@ def test_data_on_disk_have_an_array_beside_them(name, params, tmp_path, codes_us
 SECRET = "SECRET-91"
 WRONG: dict[str, tuple[Any, type[Exception], str]] = {
     "missing": ([SECRET] * (N - 1) + [None], RowDomainError, "no id"),
-    "mixed": ([SECRET] * (N - 1) + [91], RowDomainError, "several kinds"),
-    "fraction": (np.append(np.zeros(N - 1), 91.5), RowDomainError, "not a whole number"),
+    "mixed": ([SECRET] * (N - 1) + [91], RowDomainError, "mixed kinds"),
+    "fraction": (np.append(np.zeros(N - 1), 91.5), RowDomainError, "not an integer"),
     "too few": ([SECRET] * (N - 1), PrivacyParameterError, "one id for each row"),
     "too many": ([SECRET] * (N + 1), PrivacyParameterError, "one id for each row"),
-    "a name": ("patient", PrivacyParameterError, "leave the column out of it"),
-    "truth": (True, PrivacyParameterError, "leave the column out of it"),
+    "a name": ("patient", PrivacyParameterError, "drop the id column"),
+    "truth": (True, PrivacyParameterError, "drop the id column"),
     "number": (91, PrivacyParameterError, "one id for each row"),
     "feature": (pd.Series([SECRET] * N, name="a"), PrivacyParameterError, "'a'.*also a feature"),
 }

@@ -10,7 +10,7 @@ from tests.children import run_workers
 SECRET = "SECRET-91-"
 NAMES = [f"{SECRET}{i}" for i in range(8)]
 TOGETHER = "rows on two workers"
-KINDS = "several kinds"
+KINDS = "mixed kinds"
 # What each worker has, and what all of them say.
 CASES: dict[str, tuple[tuple[str, list[Any]], tuple[str, list[Any]], str]] = {
     "apart": (("text", [*NAMES[:4], *NAMES[:3]]), ("text", [*NAMES[4:], NAMES[5]]), "trained"),
@@ -23,7 +23,7 @@ CASES: dict[str, tuple[tuple[str, list[Any]], tuple[str, list[Any]], str]] = {
     ),
     "UUIDs": (("uuid", [1, 1, 2]), ("uuid", [2, 3]), TOGETHER),
     "bytes": (("bytes", [1, 1, 2]), ("bytes", [0, 3]), "trained"),
-    "several kinds": (("text", ["1", "2"]), ("whole", [3, 4]), KINDS),
+    "mixed kinds": (("text", ["1", "2"]), ("whole", [3, 4]), KINDS),
     "a worker without rows": (("text", NAMES), ("text", []), "trained"),
     "ids on one worker alone": (("text", NAMES), ("none", [1, 2]), "do not agree"),
     "an id is missing on one": (("text", NAMES[:2]), ("missing", [1, 2]), "no id"),

@@ -198,7 +198,7 @@ class Strange(str):
 
 
 def test_ids_with_an_equality_of_their_own_are_refused():
-    with pytest.raises(RowDomainError, match="not a whole number"):
+    with pytest.raises(RowDomainError, match="not an integer"):
         encode_persons([Strange("a"), Strange("b")])
 
 
@@ -229,9 +229,9 @@ def test_parts_are_joined_as_if_they_were_one(name):
 
 
 def test_parts_of_several_kinds_are_not_joined():
-    with pytest.raises(RowDomainError, match="several kinds"):
+    with pytest.raises(RowDomainError, match="mixed kinds"):
         join_persons([encode_persons([1]), encode_persons(["1"])])
-    assert join_persons([encode_persons([1]), encode_persons([])]).kind == "whole numbers"
+    assert join_persons([encode_persons([1]), encode_persons([])]).kind == "integers"
     assert join_persons([]).listed == []
 
 
@@ -248,7 +248,7 @@ def test_persons_have_a_place_by_their_id_and_a_key(persons):
     for key in keys:
         place = dict(zip(whole.listed, whole.places(key, 2).tolist(), strict=True))
         assert 15 < sum(place.values()) < 55
-        huge = encode_persons([*persons, *([2**70] if whole.kind == "whole numbers" else [])][::-2])
+        huge = encode_persons([*persons, *([2**70] if whole.kind == "integers" else [])][::-2])
         for value, place_now in zip(huge.listed, huge.places(key, 2), strict=True):
             assert place.get(value, place_now) == place_now
 

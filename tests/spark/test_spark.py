@@ -166,7 +166,7 @@ def test_wrong_ids_are_refused(spark):
     missing = table.withColumn("patient", when(col("b") < 2, col("patient")))
     with pytest.raises(Exception, match="A row has no id"):
         SparkXGBClassifier(**free, dp_privacy_id="patient").fit(missing)
-    with pytest.raises(Exception, match="saved and shown"):
+    with pytest.raises(Exception, match="saved and displayed"):
         SparkXGBClassifier(**free, dp_privacy_id=[1, 2, 3]).fit(table)
 
 

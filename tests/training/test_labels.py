@@ -104,7 +104,7 @@ def test_the_estimator_takes_several_labels():
     with fixed_noise(5):
         named = xgb_dp.DPXGBClassifier(classes=["no", "yes"], **usual).fit(X, words)
     np.testing.assert_array_equal(named.predict(X) == "yes", model.predict(X) == 1)
-    with pytest.raises(PrivacyParameterError, match="several columns of labels of two classes"):
+    with pytest.raises(PrivacyParameterError, match="several columns of binary labels"):
         xgb_dp.DPXGBClassifier(classes=3, **usual).fit(X, Y.astype(int))
     with pytest.raises(RowDomainError):
         xgb_dp.DPXGBClassifier(classes=2, **usual).fit(X, 2 * Y.astype(int))

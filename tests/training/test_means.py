@@ -169,7 +169,7 @@ def test_censoring_from_the_right_is_known():
 def test_rows_without_an_interval_are_refused(lower, upper):
     X, first, last = intervals(60)
     first[7], last[7] = lower, upper
-    with pytest.raises(RowDomainError, match="no interval of times") as refusal:
+    with pytest.raises(RowDomainError, match="no valid time interval") as refusal:
         xgb.train(AFT, times(X, first, last), 2)
     assert not any(c in str(refusal.value) for c in ("7", "-1", "nan"))
 

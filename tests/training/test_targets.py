@@ -162,5 +162,5 @@ def test_the_estimator_takes_several_targets():
     loaded = xgb.XGBRegressor()
     loaded._Booster = model.get_booster()
     assert loaded.predict(X).shape == Y.shape
-    with pytest.raises(PrivacyParameterError, match="targets of DPXGBRegressor"):
+    with pytest.raises(PrivacyParameterError, match="several numeric targets, use DPXGBRegressor"):
         xgb_dp.DPXGBClassifier(classes=3, **usual).fit(X, (Y > 0).astype(int))

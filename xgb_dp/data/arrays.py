@@ -1,12 +1,12 @@
-"""Columns and tables as arrays of cells, whatever library they come from.
+"""Convert columns and tables of any supported library to arrays of cells.
 
-pandas, polars, Arrow, NumPy and lists become arrays here: of features, labels, weights, groups and
-dates. The type of an array follows from the declared type of the column and never from its cells,
-except that the names in a data frame's own dictionary become objects. Codes of such dictionaries
-are never used.
+Features, labels, weights, groups and dates from pandas, polars, Arrow, NumPy or lists become
+arrays. The array type depends only on the declared type of the column, never on its cells: a type
+inferred from the cells would depend on every row. The category names of a dictionary column become
+an object array; the integer codes that the library assigned to them are never part of the result.
 
-Dates become numbers by a public rule that looks at one cell at a time. In a sparse matrix each cell
-is given once, in a column that exists.
+Dates become numbers by a public rule that reads one cell at a time. A sparse matrix must store each
+cell at most once and only in existing columns.
 """
 
 from __future__ import annotations
@@ -41,23 +41,23 @@ _EXPECTED = (
 
 
 def find_library(values: Any) -> str:
-    """The library of a table or column: "pandas", "polars", "pyarrow", or else an empty text."""
+    """Return "pandas", "polars" or "pyarrow" for a table or column, otherwise an empty string."""
     roots = (base.__module__.partition(".")[0] for base in type(values).__mro__)
     return next((root for root in roots if root in _TABLES and root in sys.modules), "")
 
 
 def is_table(values: Any) -> bool:
-    """Whether something is a table of named columns in memory."""
+    """Return whether `values` is an in-memory table with named columns."""
     library = find_library(values)
     return bool(library) and isinstance(values, getattr(sys.modules[library], _TABLES[library]))
 
 
 def collected(values: Any) -> Any:
-    """A polars LazyFrame as the table that it describes; others as they are."""
+    """Collect a polars LazyFrame; return other containers unchanged."""
     if hasattr(values, "__dask_graph__"):
         raise PrivacyParameterError(
-            f"A Dask {type(values).__name__} was given where rows in memory were expected. Call "
-            "its compute() if they fit, or train with `xgboost.dask`."
+            f"Expected rows in memory, got a Dask {type(values).__name__}. Call its compute() "
+            "method if the rows fit in memory, or train with `xgboost.dask`."
         )
     if find_library(values) == "polars" and hasattr(values, "collect"):
         return read_data(values.collect)
@@ -65,7 +65,7 @@ def collected(values: Any) -> Any:
 
 
 def as_cells(values: Any, what: str) -> np.ndarray:
-    """The cells of a column, or of a table of one kind, each as it is by itself."""
+    """Return the cells of a column or of a homogeneous table, each read on its own."""
     values = collected(values)
     if find_library(values):
         return read_data(_table if hasattr(values, "columns") else _column, values)
@@ -76,31 +76,31 @@ def as_cells(values: Any, what: str) -> np.ndarray:
     if hasattr(values, "__array__"):
         return read_data(_converted, values)
     raise PrivacyParameterError(
-        f"The {what}s are in a {type(values).__name__}; {_EXPECTED} was expected. Turn it into one."
+        f"The {what}s are in a {type(values).__name__}; expected {_EXPECTED}. Convert them first."
     )
 
 
 def encode(values: Any, read: Callable[[np.ndarray], Codes], what: str) -> Codes:
-    """The code of each cell of a column by a function of cells, which reads a listed name once."""
+    """Encode each cell of a column with `read`, which sees each distinct dictionary name once."""
     return _column(values, read) if find_library(values) else read(as_cells(values, what))
 
 
 def as_numbers(values: Any, what: str) -> npt.NDArray[Any]:
-    """Cells as numbers, each by itself; missing ones are NaN."""
+    """Convert each cell to a number on its own; missing cells become NaN."""
     array = as_cells(values, what)
     if what == "weight" and array.ndim == 2 and array.shape[1] != 1:
-        raise RowDomainError("A row has another number of weights than one. Give each row one.")
+        raise RowDomainError("A row does not have exactly one weight. Pass one weight per row.")
     if array.dtype.kind in "mM":
         raise PrivacyParameterError(f"The {what}s are dates or durations. {DATES}")
     if array.dtype.kind in "biuf":
-        # Whole numbers of 64 bits, and floats of more, count as 64-bit floats.
+        # 64-bit integers and extended-precision floats are read as 64-bit floats.
         return array if array.dtype.itemsize < 8 else array.astype(np.float64, copy=False)
     with suppress(ValueError):
         return read_cell_numbers(array.ravel().tolist()).reshape(array.shape)
-    # Outside of the handler, whose error quotes the cell.
+    # Raised outside the handler: the original error quotes the cell.
     raise RowDomainError(
-        f"A row has a {what} that is not a number: a text, a date, an object or a number beyond "
-        "the range of floats. Turn it into a number row by row, or drop such rows."
+        f"A row has a {what} that is not a number: a string, a date, an object or a number outside "
+        "the floating-point range. Convert it to a number row by row, or drop such rows."
     )
 
 
@@ -109,19 +109,19 @@ def _objects(cells: Sequence[Any]) -> np.ndarray:
 
 
 def _listed(values: Sequence[Any], what: str) -> np.ndarray:
-    """A list of cells, or of rows, each of which is a list or an array."""
+    """Convert a list of cells, or a list of rows that are lists or arrays."""
     values = list(values)
     rows = [_row(value) for value in values]
     if all(row is None for row in rows):
         return _objects(values)
     if what == "feature" and any(row is None for row in rows):
-        raise RowDomainError("A row of `X` is a bare cell. Give every row as a list of its cells.")
-    # A label beside rows of labels is a row of one, which it is alone.
+        raise RowDomainError("A row of `X` is a scalar. Pass every row as a list of its cells.")
+    # A scalar label among rows of labels is read as a row with one label, as it would be alone.
     nested = [[v] if row is None else row for row, v in zip(rows, values, strict=True)]
     if len(set(map(len, nested))) > 1:
         raise RowDomainError(
-            f"A row has another number of {what}s than the rest, or a {what} that is a list. Give "
-            "every row one number for each column."
+            f"A row has a different number of {what}s from the other rows, or a {what} that is a "
+            "list. Pass one number per column in every row."
         )
     flat = list(chain.from_iterable(nested))
     return _objects(flat).reshape(len(nested), -1 if flat else 0)
@@ -139,13 +139,13 @@ def _array(values: np.ndarray) -> np.ndarray:
     kind = values.dtype.kind
     if kind not in "biufmMOUS":
         raise PrivacyParameterError(
-            f"An array is of type {values.dtype.name}; numbers or texts were expected. Complex "
-            "data not supported. Turn the cells into numbers or texts by a public rule."
+            f"Expected an array of numbers or strings, got dtype {values.dtype.name}. Complex "
+            "data not supported. Convert the cells to numbers or strings by a public rule."
         )
     array = np.asarray(values)
     if kind in "OUS":
         array = array.astype(object)
-    if isinstance(values, np.ma.MaskedArray):  # whether any cell is masked decides nothing
+    if isinstance(values, np.ma.MaskedArray):  # the dtype must not depend on whether any is masked
         array = array.astype(np.float64) if kind in "biuf" else array.copy()
         missing = np.nan if kind in "biuf" else "NaT" if kind in "mM" else None
         array[np.ma.getmaskarray(values)] = missing
@@ -153,10 +153,11 @@ def _array(values: np.ndarray) -> np.ndarray:
 
 
 def _converted(values: Any) -> np.ndarray:
-    """What only converts itself to an array, as numbers.
+    """Convert an object that is known only by its ``__array__`` method to an array of numbers.
 
-    Such a container may give all cells one type. One number then turns truth values into numbers,
-    and one text turns numbers into texts: so numbers are floats, and texts and dates are refused.
+    Such a container may convert all of its cells to one type: a single number turns booleans into
+    numbers, and a single string turns numbers into strings. To keep each row independent of the
+    others, numbers are read as floats, and strings and dates are refused.
     """
     array = np.asarray(values)
     if array.dtype.kind in "biuf":
@@ -164,14 +165,14 @@ def _converted(values: Any) -> np.ndarray:
     cells = array.ravel().tolist() if array.dtype.kind == "O" else [""]
     if any(isinstance(cell, (str, np.datetime64, np.timedelta64)) for cell in cells):
         raise RowDomainError(
-            f"A row of a {type(values).__name__} has a cell that is not a number. Give texts as "
-            f"{_EXPECTED}. {DATES}"
+            f"A row of a {type(values).__name__} has a cell that is not a number. Pass strings "
+            f"in {_EXPECTED}. {DATES}"
         )
     return np.array([read_number(cell) for cell in cells], np.float64).reshape(array.shape)
 
 
 def _table(values: Any) -> np.ndarray:
-    """A table as an array: of floats where the types of all columns are numbers, or of objects."""
+    """Convert a table to a float array if every column is numeric, otherwise to an object array."""
     if hasattr(values, "iloc"):
         columns = [values.iloc[:, i] for i in range(values.shape[1])]
     else:
@@ -187,7 +188,7 @@ def _table(values: Any) -> np.ndarray:
 
 
 def _column(values: Any, read: Callable[[np.ndarray], np.ndarray] = np.asarray) -> np.ndarray:
-    """What a function of single cells makes of a column; it reads each listed name once."""
+    """Apply a per-cell function to a column, reading each distinct dictionary name once."""
     parts = []
     for cells, codes in _pieces(values):
         parts.append(read(cells) if codes is None else read(cells)[codes])
@@ -195,11 +196,11 @@ def _column(values: Any, read: Callable[[np.ndarray], np.ndarray] = np.asarray) 
 
 
 Piece = tuple[np.ndarray, "Codes | None"]
-"""Cells; or a list of names that ends with None, and the place of each cell in it."""
+"""Cells and None; or, for a dictionary, its names followed by None, and the index of each cell."""
 
 
 def _pieces(values: Any) -> Iterator[Piece]:
-    """A column of pandas, polars or Arrow, piece by piece."""
+    """Yield the pieces of a pandas, polars or Arrow column."""
     library = find_library(values)
     if library == "pandas":
         import pandas as pd
@@ -218,13 +219,13 @@ def _pieces(values: Any) -> Iterator[Piece]:
 
 
 def is_arrow(column: Any) -> bool:
-    """Whether a column of pandas keeps its cells in Arrow."""
+    """Return whether a pandas column is stored in Arrow."""
     kind = getattr(column, "dtype", None)
     return hasattr(kind, "pyarrow_dtype") or str(getattr(kind, "storage", "")) == "pyarrow"
 
 
 def _pandas(column: Any) -> np.ndarray:
-    """A column of pandas that neither is a dictionary nor has Arrow behind it."""
+    """Return the cells of a pandas column that is neither categorical nor stored in Arrow."""
     import pandas as pd
 
     kind = column.dtype
@@ -251,7 +252,7 @@ def _polars(column: Any) -> Iterator[Piece]:
 
 
 def _is_wide(kind: Any) -> bool:
-    """Whether a type of polars has numbers of 128 bits."""
+    """Return whether a polars type is 128 bits wide."""
     return bool(kind.is_decimal()) or str(kind) in ("Int128", "UInt128")
 
 
@@ -286,10 +287,12 @@ def _chunk(values: Any) -> Piece:
 
 
 def describe_column_type(column: Any) -> str:
-    """What a column contains by its type alone, which is public; no cell is read.
+    """Describe the contents of a column from its public type, without reading a cell.
 
-    "number", "decimal" (numbers beyond 64 bits), "complex", "date", "datetime", "time", "text",
-    "names" (a dictionary), "object" (each cell says what it is), "other", or empty without a type.
+    Returns:
+        "number", "decimal" (more than 64 bits), "complex", "date", "datetime", "time", "text",
+        "names" (a dictionary), "object" (the type differs by cell), "other", or an empty string if
+        the column has no type.
     """
     library = find_library(column)
     kind: Any = getattr(column, "dtype", None)
@@ -333,38 +336,38 @@ def _arrow_type(kind: Any) -> str:
 
 
 _TWICE = (
-    "A row has two entries in one column. Give every cell of a sparse matrix once, and drop or "
-    "mend such rows one by one."
+    "A row has two entries in one column. Store every cell of a sparse matrix once, and drop or "
+    "fix such rows one by one."
 )
 _OUTSIDE = (
-    "A row has an entry in a column that the matrix does not have, or an entry is in no row. Give "
-    "the matrix its number of columns, and drop such rows."
+    "A row has an entry in a column outside the matrix, or an entry lies outside all rows. Set "
+    "the shape of the matrix to its number of columns, and drop such rows."
 )
 _BLOCKS = (
-    "A sparse matrix in the format bsr stores a cell of 0 where another cell of its block is none: "
-    "other rows say whether a cell is 0 or missing. Give it as csr: matrix.tocsr()."
+    "A sparse matrix in BSR format stores zeros that fill up a block, so whether a cell is 0 or "
+    "missing depends on other rows. Convert it to CSR: matrix.tocsr()."
 )
 _ILL_FORMED = (
-    "A row of the sparse matrix does not say which entries it has: `indptr`, `indices` and `data` "
-    "do not fit each other. Build the matrix anew from its cells."
+    "A row of the sparse matrix is malformed: `indptr`, `indices` and `data` are inconsistent. "
+    "Rebuild the matrix from its cells."
 )
 
 Integers = npt.NDArray[np.integer[Any]]
 
 
 def is_sparse(table: Any) -> bool:
-    """Whether something is a matrix or array of SciPy, which has then been loaded."""
+    """Return whether `table` is a SciPy sparse matrix or array."""
     scipy = sys.modules.get("scipy.sparse")
     return scipy is not None and bool(scipy.issparse(table))
 
 
 def check_sparse(table: Any) -> None:
-    """Refuse rows of a SciPy matrix or array that are no function of themselves."""
+    """Refuse a SciPy sparse matrix if the value of a row could depend on other rows."""
     if not is_sparse(table) or len(table.shape) != 2:
         return
     if table.format == "bsr":
         raise PrivacyParameterError(_BLOCKS)
-    if table.format == "dia":  # an offset is there once, and what lies outside is no cell
+    if table.format == "dia":  # SciPy rejects repeated offsets and ignores entries out of range
         return
     lines, places = _entries(table)
     n_lines, n_places = table.shape[::-1] if table.format == "csc" else table.shape
@@ -379,14 +382,14 @@ def check_sparse(table: Any) -> None:
 
 
 def _is_rising(lines: Integers, places: Integers) -> bool:
-    """Whether each entry comes behind the one before, line by line."""
+    """Return whether the entries are strictly increasing by line, then by place."""
     same_line = lines[1:] == lines[:-1]
     behind = (lines[1:] > lines[:-1]) | (same_line & (places[1:] > places[:-1]))
     return bool(behind.all())
 
 
 def _entries(table: Any) -> tuple[Integers, Integers]:
-    """The line (a row, or a column of csc) of each entry, and its place there."""
+    """Return the line of each entry (its row, or its column in CSC) and its place in the line."""
     if table.format == "dok":
         keys = np.array(list(table.keys()), dtype=np.int64).reshape(-1, 2)
         return keys[:, 0], keys[:, 1]
@@ -411,24 +414,23 @@ def _entries(table: Any) -> tuple[Integers, Integers]:
 
 
 EPOCH = "1970-01-01"
-"""The day that days are counted from where nothing else is declared."""
+"""Default origin of the "days" part of a date."""
 PARTS = ("days", "month", "weekday", "hour")
-"""Days since a day that is declared; month 1 to 12; weekday 0 (Monday) to 6; hour 0 to 23."""
+"""Days since a declared day; month 1 to 12; weekday 0 (Monday) to 6; hour 0 to 23."""
 _TEXT = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)"
     r"(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,]\d+)?)?\s?(?:Z|[+-]\d\d(?::?\d\d)?)?)?"
 )
 _NO_DATE = (
-    "a row has a cell that is not a date. Dates are written as in ISO 8601, such as 2024-02-29 or "
-    "2024-02-29T13:45; texts that stand for missing cells are listed under `missing` in a schema "
-    "file."
+    "a row has a cell that is not a date. Write dates in ISO 8601 form, such as 2024-02-29 or "
+    "2024-02-29T13:45; list the strings that mark missing cells under `missing` in a schema file."
 )
 
 
 def parts_of_dates(
     cells: Any, parts: Sequence[str], since: str = EPOCH, missing: Sequence[str] = ()
 ) -> dict[str, npt.NDArray[np.float64]]:
-    """Dates as columns of numbers."""
+    """Convert dates to one numeric column per part; missing dates become NaN."""
     seconds = _seconds(cells, missing)
     absent = np.isnat(seconds)
     days = seconds.astype("datetime64[D]")
@@ -445,14 +447,14 @@ def parts_of_dates(
 
 
 def _seconds(cells: Any, missing: Sequence[str]) -> npt.NDArray[np.datetime64]:
-    """Date and time of each cell as they are written."""
+    """Return the written date and time of each cell; the time zone is ignored."""
     array = as_cells(cells, "date")
     if array.ndim != 1:
         raise RowDomainError(_NO_DATE)
     if array.dtype.kind == "M":
         return array.astype("datetime64[s]")
     cells = list(array) if array.dtype.kind == "m" else array.tolist()
-    # Texts are read once; of other cells, equal ones may be different times.
+    # Each distinct string is parsed once. Other cells may be equal and yet be different times.
     known = {cell: _second(cell, missing) for cell in {c for c in cells if type(c) is str}}
     seconds = [known[c] if type(c) is str else _second(c, missing) for c in cells]
     return np.array(seconds, dtype="datetime64[s]")
@@ -466,7 +468,7 @@ def _second(cell: Any, missing: Sequence[str]) -> np.datetime64:
         text = read_value(cell)
         if text is None or not {*missing, "NaT"}.isdisjoint(spellings(cell)):
             return np.datetime64("NaT", "s")
-    if isinstance(cell, date):  # a Timestamp of pandas is one, too
+    if isinstance(cell, date):  # includes pandas.Timestamp
         text = cell.isoformat(sep=" ") if isinstance(cell, datetime) else cell.isoformat()
     match = _TEXT.fullmatch(text.strip()) if isinstance(text, str) else None
     if match is not None:

@@ -1,13 +1,13 @@
-"""What a cell means: missing, a number or a text, told by the cell alone.
+"""Interpret a cell by itself as missing, a number or a string.
 
-Everything that callers hand in is read by this rule, whatever contains it (:mod:`.columns`). A type
-that a library gives to a whole column depends on all of its rows, so it never decides what a cell
-means. Numbers count as their 64-bit floats: one missing cell makes whole numbers such floats in
-many containers.
+Every caller's container is read by these rules (:mod:`.arrays`). The type that a library assigns to
+a whole column depends on all of its rows, so it never decides what a cell means. Numbers are read
+as 64-bit floats, because in many containers a single missing cell turns a column of integers into
+floats.
 
-Libraries that convert data quote what they cannot convert. So conversions run under
-:func:`read_data`, and neither a message nor the chain of exceptions behind it shows a cell, a row
-number or a number of rows.
+Libraries quote the values that they fail to convert. Conversions therefore run under
+:func:`read_data`, so that neither an error message nor its exception chain contains a cell, a row
+number or a row count.
 """
 
 from __future__ import annotations
@@ -28,36 +28,35 @@ T = TypeVar("T")
 Ints = npt.NDArray[np.int64]
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
-"""Texts that stand for a missing cell where nothing else is declared."""
-DATES = (
-    "Turn dates and durations into numbers by a public rule, for example days since a fixed date."
-)
+"""Strings that mark a missing cell by default."""
+DATES = "Convert dates and durations to numbers by a public rule, such as days since a fixed date."
 ABSENT, UNKNOWN, UNREADABLE = -1, -2, -3
-"""Codes of a missing cell, of one with no declared name, and of what is not a cell."""
+"""Codes of a missing cell, a cell with an undeclared name, and an object of an unknown type."""
 _UNREADABLE_DATA = (
-    "The data cannot be read as a table of numbers, and the reason is not shown because it may "
-    "quote a cell. Pass a two-dimensional array or a data frame whose columns are numbers or "
-    "declared categories."
+    "The data cannot be read as a table of numbers. The cause is hidden because it may quote a "
+    "cell. Pass a two-dimensional array, or a data frame whose columns are numbers or declared "
+    "categories."
 )
-_INFINITE = "A row has an infinite feature. Features are finite or missing."
+_INFINITE = "A row has an infinite feature. Features must be finite or missing."
 
 
 def read_data(
     function: Callable[..., T], *args: Any, wrong: str = _UNREADABLE_DATA, **kwargs: Any
 ) -> T:
-    """Call what converts data, and show nothing of the data if it fails.
+    """Call a function that converts data, hiding the data if the call fails.
 
-    Errors of this package, of the machine and warnings that were turned into errors pass. All
-    others are replaced, without a cause or context that could still hold a cell.
+    This package's own errors, memory and import errors, and warnings raised as errors pass through.
+    Any other exception is replaced by a ``RowDomainError`` with the message `wrong` and without a
+    cause or context that could contain a cell.
     """
     try:
         return function(*args, **kwargs)
     except (PrivacyError, NativeLibraryError, MemoryError, ImportError, Warning):
         raise
     except Exception as error:
-        if "contains `inf`" in str(error):  # what XGBoost says when it makes a matrix
+        if "contains `inf`" in str(error):  # XGBoost's message when it builds a matrix
             wrong = _INFINITE
-    # Outside of the handler: an error that is raised in there keeps the other one as its context.
+    # Raised outside the handler, so that the original exception does not become the context.
     raise RowDomainError(wrong)
 
 
@@ -86,7 +85,7 @@ _READERS: dict[type, Callable[[Any], float | str | None]] = {
     **dict.fromkeys((np.datetime64, np.timedelta64), _no_time),
     type(None): _nothing,
 }
-"""How cells are read, by their exact type: a derived class may have an equality of its own."""
+"""Readers by exact type; a subclass may define its own equality, so it is not accepted."""
 
 
 def _reader(kind: type) -> Callable[[Any], float | str | None] | None:
@@ -97,7 +96,7 @@ def _reader(kind: type) -> Callable[[Any], float | str | None] | None:
 
 
 def read_value(cell: Any) -> float | str | None:
-    """What a cell means: a number (truth values are 0 and 1), a text, or None for a missing one."""
+    """Return a number (1 or 0 for a boolean), a string, or None for a missing cell."""
     read = _reader(type(cell))
     if read is None:
         raise ValueError("not a cell")
@@ -108,7 +107,7 @@ def read_value(cell: Any) -> float | str | None:
 
 
 def spellings(cell: Any) -> tuple[str, ...]:
-    """The texts that a cell counts as: whole numbers in digits, truth values also as words."""
+    """Return the strings that a cell matches: integers as digits, booleans also as words."""
     value = read_value(cell)
     if isinstance(value, str):
         return (value.strip(),)
@@ -121,19 +120,19 @@ def spellings(cell: Any) -> tuple[str, ...]:
 
 
 def read_number(cell: Any) -> float:
-    """A cell as a number; NaN where it is missing. Texts of numbers count as numbers."""
+    """Convert a cell to a number; NaN if it is missing. Strings that spell numbers are accepted."""
     value = read_value(cell)
     if value is None:
         return math.nan
     if isinstance(value, str):
-        if "_" in value:  # Python's own notation
+        if "_" in value:  # digit separators are Python syntax, not data
             raise ValueError("not a number")
         return float(value)
     return value
 
 
 def read_cell_numbers(cells: Sequence[Any]) -> npt.NDArray[np.float64]:
-    """Cells as numbers, each by itself."""
+    """Convert each cell to a number on its own."""
     kinds = set(map(type, cells))
     plain = kinds <= {bool, int, float} or (kinds == {str} and "_" not in "".join(cells))
     read: Callable[[Any], float] = float if plain else read_number
@@ -144,7 +143,7 @@ def read_cell_numbers(cells: Sequence[Any]) -> npt.NDArray[np.float64]:
 
 
 def numbers_among(strings: Iterable[str]) -> list[float]:
-    """The numbers that some of the texts spell."""
+    """Return the numbers spelled by some of the strings, without NaN."""
     numbers = []
     for text in strings:
         with suppress(ValueError):
@@ -153,12 +152,12 @@ def numbers_among(strings: Iterable[str]) -> list[float]:
 
 
 def is_sequence(values: Any) -> bool:
-    """Whether cells are read one by one: of a list, a tuple, or any other sequence but a text."""
+    """Return whether `values` is a list, a tuple or another sequence, but not a string or bytes."""
     return isinstance(values, Sequence) and not isinstance(values, (str, bytes, bytearray))
 
 
 def is_unicode(text: str) -> bool:
-    """Whether a text is valid Unicode: one half of a surrogate pair is not."""
+    """Return whether a string is valid Unicode, that is, without unpaired surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -167,10 +166,10 @@ def is_unicode(text: str) -> bool:
 
 
 class Names:
-    """Declared names: a text matches cells by its spelling, a number matches them by value.
+    """Declared names: a string matches cells by spelling, a number by value.
 
-    A cell that is a text also matches without the spaces around it, and a declared number if it
-    spells one. A cell that is a number is spelled as :func:`spellings` says.
+    A string cell also matches after its surrounding spaces are removed, and matches a declared
+    number that it spells. A numeric cell matches the strings that :func:`spellings` returns.
     """
 
     def __init__(
@@ -179,24 +178,25 @@ class Names:
         """Declare names.
 
         Args:
-            names: In the order of their codes.
-            what: Begins the messages.
-            missing: Whether None is a name.
-            absent: Texts of missing cells, by value where they are numbers and the names are.
+            names: Names in the order of their codes.
+            what: Description of the names that starts every error message.
+            missing: Whether None is allowed as a name.
+            absent: Strings that mark missing cells. Strings that spell numbers also match by value
+                if any of the names is a number.
         """
         self._codes: dict[float | str | None, int] = {}
         for code, name in enumerate(names):
             value = _declared(name, what)
             if value is None and not missing:
                 raise PrivacyParameterError(
-                    f"{what} has a missing value, which is not a name: missing cells need none. "
-                    "Leave it out."
+                    f"{what} has a missing value, which is not a valid name: missing cells need no "
+                    "name. Remove it."
                 )
             if value in self._codes:
                 raise PrivacyParameterError(
-                    f"{what} names the same value twice: truth values count as 0 and 1, and "
-                    "numbers as 64-bit floats, which hold whole numbers exactly up to 2^53. Keep "
-                    "one of them, or use texts."
+                    f"{what} has the same value twice: booleans are read as 0 and 1, and numbers "
+                    "as 64-bit floats, which represent integers exactly only up to 2^53. Remove "
+                    "the duplicate, or use strings."
                 )
             self._codes[value] = code
         self._absent = self._codes.get(None, ABSENT)
@@ -223,15 +223,15 @@ class Names:
         return UNKNOWN
 
     def codes(self, cells: np.ndarray) -> Ints:
-        """The code of each cell, or :data:`ABSENT`, :data:`UNKNOWN` or :data:`UNREADABLE`."""
+        """Return the code of each cell, or ABSENT, UNKNOWN or UNREADABLE."""
         if cells.dtype.kind in "mM":
             return np.where(np.isnat(cells), self._absent, UNREADABLE).astype(np.int64)
         if cells.dtype.kind in "biuf":
             distinct, places = np.unique(cells, return_inverse=True)
             codes = np.array([self._code(cell) for cell in distinct], dtype=np.int64)
             return codes[places].reshape(cells.shape)
-        # Each text is looked up once; other cells may be equal and differ in spelling, as 1 and
-        # True, or have an equality of their own.
+        # Each distinct string is looked up once. Other cells may compare equal with different
+        # spellings, such as 1 and True, or define their own equality.
         flat = cells.ravel().tolist()
         known = {text: self._code(text) for text in {cell for cell in flat if type(cell) is str}}
         each = (known[cell] if type(cell) is str else self._code(cell) for cell in flat)
@@ -243,12 +243,12 @@ def _declared(name: Any, what: str) -> float | str | None:
         value = read_value(name)
     except ValueError:
         raise PrivacyParameterError(
-            f"{what} has a {type(name).__name__}, which is not a name. Names are texts or finite "
+            f"{what} has a name of type {type(name).__name__}. Names must be strings or finite "
             "numbers."
         ) from None
     if isinstance(value, str) and not is_unicode(value):
         raise PrivacyParameterError(
-            f"{what} has a name that is not valid Unicode: it contains half of a surrogate pair. "
-            "Spell the name in whole characters."
+            f"{what} has a name that is not valid Unicode: it contains an unpaired surrogate. "
+            "Use only whole characters."
         )
     return value

@@ -1,9 +1,9 @@
-"""Tables and labels as private training takes them: numbers, declared categories and classes.
+"""Prepare tables and labels for private training: numbers, declared categories and classes.
 
-Which categories occur, and in which order a data frame lists them, are statistics of the rows. A
-model must contain neither, so the dictionary is the declared one, whatever the frame contains.
-Types of columns are public, except that of a column of objects, whose cells are read one by one.
-Labels of estimators are coded by the declared classes, each row alone.
+The set of categories in a data frame and their order are statistics of its rows, and the model must
+not contain either. The model's categories are therefore the declared ones, whatever the data frame
+lists. Column types are public, except in object columns, whose cells are read one by one. Labels of
+estimators are encoded by the declared classes, each row on its own.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ _INTEGER = 2.0**53
 
 
 def prepare_table(X: Any, categories: Mapping[Any, Any] | None) -> Any:
-    """A table of features of any kind, ready for an ``xgboost.DMatrix``."""
+    """Prepare a feature table of any supported type for an ``xgboost.DMatrix``."""
     X = collected(X)
     if is_sparse(X):
         return X
     if not is_table(X):
         if hasattr(X, "columns") or hasattr(X, "column_names"):
             raise PrivacyParameterError(
-                f"A table of type {type(X).__module__}.{type(X).__name__} is not known. Turn it "
-                "into a data frame of pandas or polars, or a table of pyarrow."
+                f"Unknown table type {type(X).__module__}.{type(X).__name__}. Convert the data to "
+                "a pandas or polars data frame or a pyarrow table."
             )
         return as_numbers(X, "feature")
     check_names(list_columns(X))
@@ -56,24 +56,23 @@ def prepare_table(X: Any, categories: Mapping[Any, Any] | None) -> Any:
 
 
 def list_columns(X: Any) -> list[Any]:
-    """Names of the columns of a data frame or table; public."""
+    """Return the column names of a data frame or table; they are public."""
     return list(X.column_names if hasattr(X, "column_names") else X.columns)
 
 
 def has_column(X: Any, name: str) -> bool:
-    """Whether a table has exactly one column of this name; False for what is no table."""
+    """Return whether `X` is a table with exactly one column of this name."""
     if hasattr(X, "collect_schema"):
         return list(X.collect_schema().names()).count(name) == 1
     return is_table(X) and list_columns(X).count(name) == 1
 
 
 def without_column(X: Any, name: str) -> tuple[Any, Any]:
-    """A table without one of its columns, and that column."""
+    """Split a column off a table; return the remaining table and the column."""
     if not has_column(X, name):
         raise PrivacyParameterError(
-            f"The data does not have exactly one column {name!r}, which should say who a row "
-            "belongs to. Give the name of a column of a data frame, or the ids themselves: one "
-            "for each row."
+            f"The data does not have exactly one column {name!r} with the privacy ids. Pass the "
+            "name of a column of a data frame, or the ids themselves: one per row."
         )
     X = collected(X)
     if find_library(X) == "pandas":
@@ -82,30 +81,30 @@ def without_column(X: Any, name: str) -> tuple[Any, Any]:
 
 
 def check_names(names: Sequence[Any]) -> None:
-    """Names of columns as XGBoost can keep them."""
+    """Check that XGBoost can store the column names."""
     strings = [" ".join(map(str, n)) if isinstance(n, tuple) else str(n) for n in names]
     twice = sorted(text for text, count in Counter(strings).items() if count > 1)
     if twice:
         raise PrivacyParameterError(
-            f"Several columns have the name {', '.join(map(repr, twice))} (numbers count as their "
-            "texts). Give every column a name of its own."
+            f"Several columns have the name {', '.join(map(repr, twice))} (numbers are compared "
+            "as strings). Give every column a different name."
         )
     for text in strings:
         if any(c in text for c in "[]<") or not is_unicode(text):
             raise PrivacyParameterError(
-                f"The column name {text!a} is refused: a name must not contain '[', ']' or '<', "
-                "and must be valid Unicode. Rename the column."
+                f"The column name {text!a} is invalid: a name must be valid Unicode and must not "
+                "contain '[', ']' or '<'. Rename the column."
             )
 
 
 def _declared(X: Any, categories: Mapping[Any, Any] | None) -> dict[Any, list[Any]]:
-    """The declared names of categories, by the names of the columns."""
+    """Return the declared names of the categories of each column."""
     declared: dict[Any, list[Any]] = {}
     columns = list_columns(X)
     for key, names in categories.items() if isinstance(categories, Mapping) else ():
         if isinstance(names, str):
             raise PrivacyParameterError(
-                f"`categories` of {key!r} is one text, {names!r}, and a list of names was expected."
+                f"`categories` of {key!r} must be a list of names; got the string {names!r}."
             )
         if not isinstance(names, (Sequence, np.ndarray)):
             continue
@@ -117,25 +116,25 @@ def _declared(X: Any, categories: Mapping[Any, Any] | None) -> dict[Any, list[An
 
 
 def _refuse_undeclared(columns: Sequence[Any], what: str) -> None:
-    """Refuse names of categories that nobody has declared: one row may change codes of others."""
+    """Refuse undeclared categories: their codes would depend on which rows are in the data."""
     if columns:
         raise PrivacyParameterError(
-            f"The categories of {what} are missing: {', '.join(map(repr, columns))}. Declare the "
-            "name of every category that may occur (a number of codes does not say which name has "
-            "which code), from knowledge of the domain and not from the rows: "
-            f"{spelt('dp_categories')}={{{columns[0]!r}: ['a', 'b', ...]}}. Leave out columns that "
+            f"The categories of {what} are missing: {', '.join(map(repr, columns))}. Declare every "
+            "category that may occur by name (the number of categories does not say which name has "
+            "which code). Use knowledge of the domain, not the rows: "
+            f"{spelt('dp_categories')}={{{columns[0]!r}: ['a', 'b', ...]}}. Drop columns that "
             "are not features, such as names and keys."
         )
 
 
 def _categories(X: Any, column: Any, names: list[Any]) -> Any:
-    """A column of names as a category of the declared ones."""
+    """Convert a column of names to a categorical column with the declared categories."""
     what = f"{named.dp_categories} of column {column!r}"
     codes = read_data(encode, X[column], Names(names, what).codes, "category")
     if (codes < ABSENT).any():
         raise RowDomainError(
-            f"A row has a category of column {column!r} that is not declared. Declare every "
-            "category that may occur, or drop or replace others row by row."
+            f"A row has an undeclared category in column {column!r}. Declare every category that "
+            "may occur, or drop or replace undeclared ones row by row."
         )
     stored = _stored(names, what)
     if find_library(X) == "pandas":
@@ -149,27 +148,27 @@ def _categories(X: Any, column: Any, names: list[Any]) -> Any:
 
 
 def _stored(names: list[Any], what: str) -> list[Any]:
-    """Names as XGBoost can store them: all texts or all numbers."""
+    """Return the names in a form that XGBoost can store: all strings or all numbers."""
     names = [int(name) if isinstance(name, (bool, np.bool_)) else name for name in names]
     strings = [str(name) for name in names]
     if len(set(strings)) < len(strings):
         raise PrivacyParameterError(
-            f"{what} names a number and the text of it, which a model stores alike. Keep one of "
-            "them, or give both other names."
+            f"{what} contains a number and the string that spells it; a model stores both alike. "
+            "Remove one, or rename both."
         )
     return strings if any(isinstance(name, str) for name in names) else names
 
 
 def _numbers(X: Any, column: Any, kind: str) -> Any:
-    """A column as numbers, each cell by itself; None if it can stay as it is."""
+    """Convert a column to numbers, each cell on its own; None if the column needs no change."""
     if kind in ("object", "decimal"):
         with suppress(RowDomainError):
             return as_numbers(X[column], "feature")
         raise RowDomainError(
-            f"A row has a cell in column {column!r} that is not a number. If the column holds "
-            "texts, declare every category that may occur, from knowledge of the domain and not "
-            f"from the rows: categories={{{column!r}: ['a', 'b', ...]}}. {DATES} Leave out columns "
-            "that are no features, such as names and keys."
+            f"A row has a cell in column {column!r} that is not a number. If the column contains "
+            "strings, declare every category that may occur, from knowledge of the domain and not "
+            f"from the rows: categories={{{column!r}: ['a', 'b', ...]}}. {DATES} Drop columns "
+            "that are not features, such as names and keys."
         )
     declared = X[column].type if find_library(X) == "pyarrow" else X[column].dtype
     if kind == "number":
@@ -177,17 +176,17 @@ def _numbers(X: Any, column: Any, kind: str) -> Any:
         return _rounded(X[column], str(declared).lower()) if wide else None
     if kind == "complex":
         declared = "complex (Complex data not supported)"
-    fix = "Turn the column into numbers by a public rule, or leave it out."
+    fix = "Convert the column to numbers by a public rule, or drop it."
     raise PrivacyParameterError(
-        f"The column {column!r} is of type {declared}; numbers or declared categories were "
-        f"expected. {DATES if kind in ('date', 'datetime', 'time') else fix}"
+        f"The column {column!r} has type {declared}; expected numbers or declared categories. "
+        f"{DATES if kind in ('date', 'datetime', 'time') else fix}"
     )
 
 
 def _rounded(values: Any, kind: str) -> Any:
-    """Whole numbers of 64 bits as the 64-bit floats that they count as; None if all are such."""
-    # They stay whole numbers, as the type of a column is part of a model. XGBoost reads columns of
-    # pandas so by itself (`read-cells-alone.patch`).
+    """Round 64-bit integers to 64-bit floats; None if no value is above 2^53 in magnitude."""
+    # The column keeps its integer type, because column types are part of a model. The patched
+    # XGBoost rounds pandas columns in the same way (`read-cells-alone.patch`).
     import pyarrow as pa
 
     floats = as_cells(values, "feature")
@@ -201,7 +200,7 @@ def _rounded(values: Any, kind: str) -> Any:
 
 
 def _replaced(X: Any, columns: Mapping[Any, Any]) -> Any:
-    """A table with other columns in the places of some."""
+    """Return the table with some of its columns replaced."""
     if not columns:
         return X
     if find_library(X) == "pandas":
@@ -221,49 +220,51 @@ _MOST = 1 << 16  # classes
 
 
 def parse_classes(classes: Any) -> np.ndarray:
-    """The declared classes, which are in increasing order, as scikit-learn keeps them."""
-    if isinstance(classes, (int, np.integer)) and 2 <= classes <= _MOST:  # no truth value is
+    """Return the declared classes in increasing order, as in scikit-learn."""
+    if isinstance(classes, (int, np.integer)) and 2 <= classes <= _MOST:  # True counts as 1
         return np.arange(classes)
     try:
         values = [] if isinstance(classes, (str, bytes)) else list(classes)
         kinds = {isinstance(v, str) for v in values}
         array = np.array(values)
         labels = np.unique(array)
-        sound = array.ndim == 1 and 2 <= len(labels) == len(values) and len(kinds) == 1
+        valid = array.ndim == 1 and 2 <= len(labels) == len(values) and len(kinds) == 1
     except (TypeError, ValueError):
-        sound = False
-    if not sound:
+        valid = False
+    if not valid:
         raise PrivacyParameterError(
-            "`classes` must be the number of classes K, 2 to 65536, for labels 0..K-1, or the "
-            "list of at least two different labels, all texts or all numbers, e.g. ['no', 'yes']."
+            "`classes` must be the number of classes K, from 2 to 65536, for labels 0..K-1, or a "
+            "list of at least two distinct labels, all strings or all numbers, such as "
+            "['no', 'yes']."
         )
     Names(values, "`classes`")
     return labels
 
 
 def encode_labels(y: Any, classes: np.ndarray) -> np.ndarray:
-    """Positions of the labels in the declared classes; each row by itself."""
+    """Return the position of each label in the declared classes; each row on its own."""
     labels = as_cells(y, "label")
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels.ravel()
     if labels.ndim > 2 or (labels.ndim == 2 and len(classes) != 2):
         raise PrivacyParameterError(
-            "`y` must have one label for each row, or several columns of labels of two classes. "
-            "Several labels of more classes are refused: train a model for each, and book them in "
-            "one xgb_dp.Budget. Several numbers are targets of DPXGBRegressor."
+            "`y` must have one label per row, or several columns of binary labels. Several columns "
+            "of labels with more than two classes are not supported: train one model per column "
+            "and charge them to one xgb_dp.Budget. For several numeric targets, use "
+            "DPXGBRegressor."
         )
     codes = Names(classes.tolist(), "`classes`").codes(labels)
     if (codes < 0).any():
         raise RowDomainError(
             "Unknown label type: a row has a label outside the declared `classes`. Declare every "
-            "class that may occur, or drop rows outside the domain by a rule that looks at one row "
+            "class that may occur, or drop rows outside the domain by a rule that reads one row "
             "at a time."
         )
     return codes
 
 
 def label_array(y: Any) -> Any:
-    """Labels as an array, from lists, series and columns of any library."""
+    """Convert labels from a list, series or column of any library to an array."""
     if y is None:
         raise PrivacyParameterError("requires y to be passed, but the target y is None")
     return as_cells(y, "label")

@@ -1,13 +1,13 @@
-"""Privacy ids: the person of each row as an exact code, and the part of a split that rows are.
+"""Privacy ids, encoded as one exact code per person, and parts of a split.
 
-Two ids get the same code exactly if they are equal, so that two persons never become one, nor one
-person two. Ids are compared as they come: a string with a space at its end is another id. Ids are
-read here and nowhere else, and no message shows one.
+Two ids get the same code if and only if they are equal, so encoding neither merges two persons nor
+splits one. Ids are compared exactly: a trailing space makes a different id. Ids are read only in
+this module, and no message shows one.
 
-A part is stored by its name in ledgers and budgets. Releases on the two parts of one split cost the
-larger of both. A release is counted on a part only if its rows came as a
-:class:`~xgb_dp.data.matrices.SplitMatrix` or :class:`~xgb_dp.data.matrices.SplitTable`; every other
-release is counted on all rows.
+Ledgers and budgets identify a part by name. Releases on the two parts of one split compose in
+parallel: together they cost the larger of the two. A release is charged to a part only if its rows
+came as a :class:`~xgb_dp.data.matrices.SplitMatrix` or :class:`~xgb_dp.data.matrices.SplitTable`;
+any other release is charged to all rows.
 
 Proof: docs/proofs/evaluation.md
 """
@@ -38,25 +38,25 @@ class SplitPart:
 
     split: str  # random name of the split
     name: str  # "train" or "test"
-    unit: str  # "row" or "person": what was assigned to a part
+    unit: str  # "row" or "person": the unit that was assigned to a part
 
     def to_json(self) -> dict[str, str]:
-        """The form of ledgers and budgets."""
+        """Convert to the JSON form used in ledgers and budgets."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, data: Any) -> SplitPart:
-        """The inverse of :meth:`to_json`."""
-        sound = isinstance(data, Mapping) and set(data) == {"split", "name", "unit"}
-        sound = sound and type(data["split"]) is str and data["split"].isalnum()
-        sound = sound and data["name"] in (TRAIN, TEST) and data["unit"] in ("row", "person")
-        if not sound:
-            raise ValueError("a part consists of the name of its split, its own name and its unit")
+        """Read the form that :meth:`to_json` returns."""
+        valid = isinstance(data, Mapping) and set(data) == {"split", "name", "unit"}
+        valid = valid and type(data["split"]) is str and data["split"].isalnum()
+        valid = valid and data["name"] in (TRAIN, TEST) and data["unit"] in ("row", "person")
+        if not valid:
+            raise ValueError("a part must consist of its split, its name and its unit")
         return cls(**data)
 
 
 def are_disjoint(one: SplitPart | None, other: SplitPart | None, unit: str) -> bool:
-    """Whether no row, or no person, is in both parts."""
+    """Return whether the two parts have no row (or no person, by `unit`) in common."""
     if one is None or other is None or one.split != other.split or one.name == other.name:
         return False
     return unit == "row" or one.unit == other.unit == "person"
@@ -68,72 +68,72 @@ Coded = tuple[Codes, str, np.ndarray]
 
 
 def several_kinds() -> RowDomainError:
-    """The error about ids of several kinds, also where they are on several workers."""
+    """Return the error for ids of mixed kinds, whether on one worker or on several."""
     return RowDomainError(
-        f"The ids in {named.dp_privacy_id} are of several kinds, such as numbers and texts. "
-        "Whether 1 and '1' are one person is not known: give all of them as one kind, e.g. texts."
+        f"The ids in {named.dp_privacy_id} are of mixed kinds, such as numbers and strings, so it "
+        "is unclear whether 1 and '1' are the same person. Use one kind, such as strings."
     )
 
 
 def _expected() -> str:
-    ids = "whole numbers, texts, bytes or UUIDs, as a list, an array or a column of any library"
-    return f"{named.dp_privacy_id} takes one id for each row: {ids}."
+    ids = "integers, strings, bytes or UUIDs, in a list, an array or a column of any library"
+    return f"{named.dp_privacy_id} must have one id per row: {ids}."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Persons:
-    """Who the rows belong to."""
+    """The person of every row, as a code."""
 
-    codes: Codes  # of each row, 0 to the number of persons - 1
-    kind: str  # "whole numbers", "texts", "bytes" or "UUIDs"; empty without rows
-    distinct: np.ndarray  # the ids by code, 64-bit numbers or objects; UUIDs as whole numbers
-    column: str | None = None  # name of the column that they come from; public
-    part: SplitPart | None = None  # of the split by person whose part they are
+    codes: Codes  # one per row, from 0 to the number of persons - 1
+    kind: str  # "integers", "strings", "bytes" or "UUIDs"; empty without rows
+    distinct: np.ndarray  # the ids by code, as 64-bit integers or objects; UUIDs as integers
+    column: str | None = None  # public name of the column with the ids
+    part: SplitPart | None = None  # if the rows are a part of a split by these ids
 
     @property
     def listed(self) -> list[Any]:
-        """The ids in the order of their codes."""
+        """The distinct ids in the order of their codes."""
         return list(self.distinct.tolist())
 
     def hashes(self, key: bytes) -> npt.NDArray[np.uint64]:
-        """A keyed hash of every person, in the order of the codes; shape (persons, 2)."""
+        """Return a keyed hash of every person, in the order of the codes; shape (persons, 2)."""
         ids = (self._bytes(value) for value in self.listed)
         hashes = (hashlib.blake2b(data, digest_size=16, key=key).digest() for data in ids)
         return np.frombuffer(b"".join(hashes), dtype="<u8").astype(np.uint64).reshape(-1, 2)
 
     def _bytes(self, value: Any) -> bytes:
-        if self.kind == "texts":
+        if self.kind == "strings":
             return str(value).encode()
         return bytes(value) if self.kind == "bytes" else b"%x" % value
 
     def places(self, key: bytes, count: int) -> npt.NDArray[np.int64]:
-        """One of some places for every person, in the order of the codes; the same for one id."""
+        """Assign each person to a place in 0..count - 1 by the keyed hash of the id."""
         return (self.hashes(key)[:, 0] % np.uint64(count)).astype(np.int64)
 
     def some(self, rows: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> Persons:
-        """Those of some rows alone."""
+        """Return the persons of the selected rows."""
         used, codes = np.unique(self.codes[rows], return_inverse=True)
         kind = self.kind if len(used) else ""
         return Persons(codes.astype(np.uint32), kind, self.distinct[used], self.column)
 
 
 def encode_persons(ids: Any, rows: int | None = None, column: str | None = None) -> Persons:
-    """Who the rows belong to. No message and no exception behind one shows an id."""
+    """Encode the id of every row; no error message or exception chain contains an id."""
     if isinstance(ids, Persons):
         persons = ids
     else:
-        wrong = f"{_expected()} What was given cannot be read as that."
+        wrong = f"{_expected()} The given ids cannot be read."
         persons = Persons(*read_data(_read, ids, wrong=wrong), column or read_id_column(ids))
     if rows is not None and len(persons.codes) != rows:
         raise PrivacyParameterError(
-            f"{named.dp_privacy_id} must have one id for each row of the data, in the order of the "
-            "rows; it has another number of ids than there are rows."
+            f"{named.dp_privacy_id} must have one id per row of the data, in the order of the "
+            "rows; the number of ids differs from the number of rows."
         )
     return persons
 
 
 def join_persons(parts: Sequence[Persons]) -> Persons:
-    """The persons of several parts of the rows, one part after the other."""
+    """Concatenate the persons of consecutive blocks of rows."""
     kinds = {part.kind for part in parts} - {""}
     if len(kinds) > 1:
         raise several_kinds()
@@ -151,45 +151,45 @@ def join_persons(parts: Sequence[Persons]) -> Persons:
 
 
 def read_id_column(ids: Any) -> str | None:
-    """Name of the column that ids come from, where they bring one along; public."""
+    """Return the public name of the column with the ids, or None if the container has no name."""
     name = ids.column if isinstance(ids, Persons) else getattr(ids, "name", None)
     return name if isinstance(name, str) and name else None
 
 
 def _read(ids: Any) -> Coded:
-    """Codes, kind and distinct ids of any container."""
+    """Return the codes, the kind and the distinct ids of any supported container."""
     readers = {"pandas": _pandas, "polars": _polars, "pyarrow": _arrow}
     if find_library(ids):
         return readers[find_library(ids)](ids)
     if isinstance(ids, np.ndarray):
         return _array(ids)
-    if not is_sequence(ids):  # whatever else becomes an array may give all ids one type
+    if not is_sequence(ids):  # other array-likes may convert all ids to a common type
         _refuse_container(ids)
     return _objects(list(ids))
 
 
 def _refuse_container(ids: Any, fix: str = "") -> NoReturn:
-    raise PrivacyParameterError(f"{_expected()} It is a {type(ids).__name__}{fix}.")
+    raise PrivacyParameterError(f"{_expected()} Got a {type(ids).__name__}{fix}.")
 
 
 def _refuse_type(kind: Any) -> NoReturn:
     raise PrivacyParameterError(
-        f"{_expected()} It is of type {kind}. Turn the ids into texts or whole numbers row by row."
+        f"{_expected()} Got type {kind}. Convert the ids to strings or integers row by row."
     )
 
 
 def _refuse_missing() -> NoReturn:
     raise RowDomainError(
-        f"A row has no id in {named.dp_privacy_id}, so nobody knows whose influence is to be "
-        "bounded. Give such rows an id each, or leave them out."
+        f"A row has no id in {named.dp_privacy_id}, so the influence of its person cannot be "
+        "bounded. Give every such row an id, or drop it."
     )
 
 
 def _array(ids: np.ndarray) -> Coded:
     if ids.ndim != 1:
         raise PrivacyParameterError(
-            f"{_expected()} It has {ids.ndim} dimensions. Ids of several columns: put them "
-            "together into one text for each row."
+            f"{_expected()} Got {ids.ndim} dimensions. If an id consists of several columns, "
+            "join them into one string per row."
         )
     if isinstance(ids, np.ma.MaskedArray):
         if np.ma.getmaskarray(ids).any():
@@ -198,80 +198,80 @@ def _array(ids: np.ndarray) -> Coded:
     kind = ids.dtype.kind
     if kind in "fiu":
         distinct, codes = np.unique(_whole(ids) if kind == "f" else ids, return_inverse=True)
-        return codes.astype(np.uint32), "whole numbers" if len(ids) else "", distinct
+        return codes.astype(np.uint32), "integers" if len(ids) else "", distinct
     if kind not in "OUSV" or ids.dtype.names is not None:
         _refuse_type(ids.dtype)
     return _objects(ids.tolist())
 
 
 def _whole(ids: np.ndarray) -> npt.NDArray[np.int64]:
-    """Floats that are whole numbers, none of which can be another one that was rounded."""
+    """Convert floats to integers, refusing any that may have been rounded from another integer."""
     if np.isnan(ids).any():
         _refuse_missing()
     exact = 2.0 ** min(np.finfo(ids.dtype).nmant + 1, 53)
     if not ((np.abs(ids) < exact) & (np.floor(ids) == ids)).all():
         raise RowDomainError(
-            f"A row has an id in {named.dp_privacy_id} that is not a whole number, or one that may "
-            f"have been rounded: {ids.dtype} holds whole numbers exactly below "
-            f"2^{int(np.log2(exact))}. Read the ids as whole numbers or as texts."
+            f"A row has an id in {named.dp_privacy_id} that is not an integer or may have been "
+            f"rounded: {ids.dtype} represents integers exactly only below "
+            f"2^{int(np.log2(exact))}. Read the ids as integers or as strings."
         )
     return ids.astype(np.int64)
 
 
-# Not of a class that derives from these: it may have an equality of its own.
+# Exact types only: a subclass may define its own equality.
 _KINDS: dict[type, str] = {
     **dict.fromkeys((float, np.float64), "floats"),
-    **dict.fromkeys((str, np.str_), "texts"),
+    **dict.fromkeys((str, np.str_), "strings"),
     **dict.fromkeys((bytes, np.bytes_), "bytes"),
-    int: "whole numbers",
+    int: "integers",
     UUID: "UUIDs",
     type(None): "missing",
 }
 
 
 def _id_kind(kind: type) -> str:
-    """What ids of a type are; empty for what is none."""
+    """Return the kind of an id of this type; empty if the type is not allowed."""
     if kind.__module__.partition(".")[0] == "pandas" and kind.__name__ in ("NAType", "NaTType"):
         return "missing"
     if kind.__module__ == "numpy" and issubclass(kind, np.integer):
-        return "whole numbers"
+        return "integers"
     return _KINDS.get(kind, "")
 
 
 def _objects(ids: list[Any]) -> Coded:
-    """Ids as Python has them, each told by its own type."""
+    """Encode Python objects, each read by its own type."""
     kinds = {_id_kind(kind) for kind in set(map(type, ids))}
     if "missing" in kinds:
         _refuse_missing()
     if "" in kinds:
         raise RowDomainError(
-            f"A row has an id in {named.dp_privacy_id} that is not a whole number, text, bytes or "
-            "UUID. Turn such ids into texts row by row."
+            f"A row has an id in {named.dp_privacy_id} that is not an integer, string, bytes or "
+            "UUID. Convert such ids to strings row by row."
         )
     if "floats" in kinds:
         _whole(np.array([v for v in ids if isinstance(v, float)]))
         ids = [int(v) if isinstance(v, float) else v for v in ids]
-        kinds = kinds - {"floats"} | {"whole numbers"}
+        kinds = kinds - {"floats"} | {"integers"}
     if len(kinds) > 1:
         raise several_kinds()
     [kind] = kinds or {""}
     if kind == "UUIDs":
         ids = [v.int for v in ids]
-    if kind == "whole numbers":
+    if kind == "integers":
         ids = list(map(int, ids))
         with suppress(OverflowError):  # beyond 64 bits
             return _array(np.array(ids, dtype=np.int64))
     codes, distinct = _coded(ids)
-    if kind == "texts" and not all(map(is_unicode, distinct.tolist())):
+    if kind == "strings" and not all(map(is_unicode, distinct.tolist())):
         raise RowDomainError(
-            f"A row has an id in {named.dp_privacy_id} that is not valid Unicode: it contains half "
-            "of a surrogate pair. Give ids that are no texts as bytes, or drop such rows."
+            f"A row has an id in {named.dp_privacy_id} that is not valid Unicode: it contains an "
+            "unpaired surrogate. Pass ids that are not text as bytes, or drop such rows."
         )
     return codes, kind, distinct
 
 
 def _coded(ids: list[Any]) -> tuple[Codes, np.ndarray]:
-    """Codes of ids in the order in which they first occur, and the distinct ones."""
+    """Return codes in order of first occurrence, and the distinct ids."""
     table: defaultdict[Any, int] = defaultdict()
     table.default_factory = table.__len__
     codes = np.fromiter(map(table.__getitem__, ids), dtype=np.uint32, count=len(ids))

@@ -1,12 +1,13 @@
-"""Matrices of private rows: how they are made, whose rows they are, and their part of a split.
+"""Matrices of private rows: construction, the person of each row, and parts of a split.
 
-The persons of a matrix are codes without a meaning, which live beside the matrix for the time of
-one training. No model, ledger, log or error contains an id. Matrices for estimators, Dask, public
-samples and evaluation are made here, because XGBoost's own messages quote cells.
+The persons of a matrix are arbitrary codes, kept outside the matrix and only during one training.
+No model, ledger, log or error contains an id. Matrices for estimators, Dask, public samples and
+evaluation are built here, because XGBoost's own error messages quote cells.
 
-A :class:`SplitMatrix` or :class:`SplitTable` is the only way to say that a release reads one part.
-Its rows, labels and ids cannot be replaced, so the name stays true. Whatever is made of it (a copy,
-a slice, another matrix) has no name, and a release on it is counted on all rows.
+Only a :class:`SplitMatrix` or :class:`SplitTable` can declare that a release reads one part of a
+split. Its rows, labels and ids cannot be replaced, so the declaration stays true. Anything derived
+from it (a copy, a slice, another matrix) belongs to no part, and a release on it is charged to all
+rows.
 
 Proof: docs/proofs/evaluation.md
 """
@@ -34,27 +35,27 @@ from .ids import Persons, SplitPart, encode_persons, read_id_column, several_kin
 
 _NAME = "dp_privacy_id"
 _ATTACHED: WeakKeyDictionary[Any, Persons] = WeakKeyDictionary()
-_HOLDS: WeakKeyDictionary[Any, WeakSet[Hold]] = WeakKeyDictionary()  # all of a matrix agree
+_HOLDS: WeakKeyDictionary[Any, WeakSet[Hold]] = WeakKeyDictionary()  # live holds have equal digests
 _LOCK = threading.Lock()
 
 
 def attach(matrix: Any, persons: Persons) -> None:
-    """Remember whose rows a matrix holds, for one training."""
+    """Associate the persons of the rows with a matrix, for one training."""
     _ATTACHED[matrix] = persons
 
 
 def take_ids(params: Mapping[str, Any], dtrain: Any) -> tuple[dict[str, Any], Any]:
-    """Parameters without the ids, which say only that there are some; and the ids."""
+    """Split the privacy ids from the parameters, which keep only the column name or True."""
     given, attached = params.get(_NAME), _ATTACHED.pop(dtrain, None)
     if attached is None:
         attached = read_part_persons(dtrain, given)
     if attached is None and (isinstance(given, str) or given is True):
         raise PrivacyParameterError(
-            f"`{_NAME}` takes one id for each row. The name of a column stands for them where "
-            "xgb_dp makes the matrix of a table with that column (estimators, Dask, Spark and the "
-            "command line), and for a part of xgb_dp.split(..., privacy_id=ids), as True does. For "
-            "an xgboost.DMatrix leave the column out of it, and give the ids themselves: "
-            f"{_NAME}=table[column]."
+            f"`{_NAME}` must have one id per row. The name of a column is accepted only where "
+            "xgb_dp builds the matrix from a table with that column (estimators, Dask, Spark and "
+            "the command line), and for a part of xgb_dp.split(..., privacy_id=ids), which also "
+            "accepts True. For an xgboost.DMatrix, drop the id column from the features and pass "
+            f"the ids themselves: {_NAME}=table[column]."
         )
     name = given if isinstance(given, str) else None
     if attached is not None and (given is None or given is True or name):
@@ -65,35 +66,36 @@ def take_ids(params: Mapping[str, Any], dtrain: Any) -> tuple[dict[str, Any], An
 
 
 def id_column(params: Mapping[str, Any]) -> str | None:
-    """Name of the column of ids among the parameters of an estimator, None without."""
+    """Return the name of the id column from an estimator's parameters, or None."""
     column = params.get(_NAME)
     if column is None or isinstance(column, (str, Persons)):
         return column if isinstance(column, str) else None
     raise PrivacyParameterError(
-        f"`{_NAME}` of an estimator is the name of a column of its data. The ids themselves would "
-        "be saved and shown with its parameters: give them to DPXGBClassifier or DPXGBRegressor "
-        "as fit(X, y, privacy_id=ids), to xgboost.train, or to xgboost.dask.train."
+        f"`{_NAME}` of an estimator must be the name of a column of its data, because "
+        "parameters are saved and displayed. Pass the ids themselves to DPXGBClassifier or "
+        "DPXGBRegressor as fit(X, y, privacy_id=ids), to xgboost.train, or to "
+        "xgboost.dask.train."
     )
 
 
 class Hold:
-    """The claim of a running training on who the rows of its matrix belong to."""
+    """A running training's claim on the persons of its matrix."""
 
     def __init__(self, persons: Persons | None) -> None:
         self.digest = None if persons is None else hashlib.sha256(persons.codes.tobytes()).digest()
         self.thread = threading.current_thread()
 
     def check(self, dtrain: Any) -> None:
-        """Refuse to go on after :func:`hold` has let another training take the matrix."""
+        """Raise PrivacyRefusal if another training has changed the persons of the matrix."""
         if self not in _HOLDS.get(dtrain, ()):
             raise PrivacyRefusal(
-                "A training inside of this one, for example in a callback, has changed who the "
-                "rows of this DMatrix belong to: the guarantee of this one would be about others "
-                "than it says. Give the inner training a DMatrix of its own."
+                "A training that was started inside this one, for example in a callback, has "
+                "changed the privacy ids of this DMatrix, so the guarantee would no longer hold. "
+                "Give the inner training its own DMatrix."
             )
 
     def release(self, dtrain: Any) -> None:
-        """Let others have the matrix; the last one takes the codes of persons off."""
+        """Release the matrix; the last holder removes the codes of the persons."""
         with _LOCK:
             holds = _HOLDS.get(dtrain)
             if holds is None or self not in holds:
@@ -104,14 +106,16 @@ class Hold:
 
 
 def hold(dtrain: Any, persons: Persons | None) -> Hold:
-    """Set the persons of a matrix until the training that follows has ended.
+    """Set the persons of a matrix until the end of the training that follows.
 
-    Trainings in several threads share a matrix if all of them have the same persons, or none. The
-    codes are then set once, so C++ sees the same object in all of them. Others are refused here,
-    before anything is booked, so that no training loses the persons that it has begun with.
+    Trainings in several threads may share a matrix only if they have the same persons, or all have
+    none. The codes are then set once, so that C++ sees one object in every thread. Any other
+    training is refused here, before it is charged to a budget, so that no running training loses
+    its persons.
 
-    An error may end a training without a word to its matrix. Its hold then ends with its thread,
-    with the exception that still refers to it, or when its thread starts the next training.
+    A training that fails with an exception may never release its matrix. Its hold then ends with
+    its thread, with the last reference to the exception, or when the thread starts another
+    training.
     """
     claim = Hold(persons)
     with _LOCK:
@@ -120,16 +124,16 @@ def hold(dtrain: Any, persons: Persons | None) -> Hold:
         others = [h for h in running if h.thread is not claim.thread]
         if others and others[0].digest != claim.digest:
             raise PrivacyRefusal(
-                "Another thread is training on this DMatrix for other persons than this training, "
-                "or one of both is for rows. Nothing was released. Give each training a DMatrix "
-                f"of its own, give both the same {named.dp_privacy_id}, or wait for the other one "
-                "to end."
+                "Another thread is training on this DMatrix with different privacy ids, or only "
+                "one of the two trainings has privacy ids. Nothing was released. Give each "
+                f"training its own DMatrix, pass the same {named.dp_privacy_id} to both, or wait "
+                "for the other one to end."
             )
         if others and native.is_paged(dtrain):
             raise PrivacyRefusal(
-                "Another thread is training on this DMatrix, whose rows are on disk: XGBoost "
-                "reads them in one thread at a time. Nothing was released. Give each training a "
-                "DMatrix of its own, or wait for the other one to end."
+                "Another thread is training on this DMatrix, whose rows are on disk; XGBoost "
+                "can read them in only one thread at a time. Nothing was released. Give each "
+                "training its own DMatrix, or wait for the other one to end."
             )
         if not running or running[0].digest != claim.digest:
             holds.clear()
@@ -139,11 +143,11 @@ def hold(dtrain: Any, persons: Persons | None) -> Hold:
 
 
 def check_apart(persons: Persons | None) -> None:
-    """All rows of a person are on one worker, or training is refused on all of them.
+    """Refuse training on all workers if the rows of a person are on more than one worker.
 
-    The bound of a person is enforced by the worker that has their rows. Workers tell each other a
-    keyed hash of every person of theirs, which is forgotten at once; they trust each other, as with
-    their sums.
+    Each worker bounds the contribution of the persons in its own rows. To find persons on two
+    workers, the workers exchange keyed hashes of their persons, with a fresh key, and discard them
+    at once. The workers trust each other with these hashes, as they do with their sums.
     """
     rank, world = workers.this_worker()
     if persons is None or world == 1:
@@ -163,10 +167,10 @@ def check_apart(persons: Persons | None) -> None:
             raise several_kinds()
         if shared:
             raise RowDomainError(
-                "A person has rows on two workers, where nobody can bound them together. Bring all "
-                "rows of a person to one worker before matrices are made of them: "
-                "`frame.shuffle(on=column)` in Dask, `frame.repartition(column)` in Spark. Nothing "
-                "was released."
+                "A person has rows on two workers, so their contribution cannot be bounded. Move "
+                "all rows of a person to one worker before you build matrices: use "
+                "`frame.shuffle(on=column)` in Dask or `frame.repartition(column)` in Spark. "
+                "Nothing was released."
             )
 
     workers.check_together(refuse)
@@ -189,19 +193,19 @@ def private_matrix(
     persons: Persons | None = None,
     **kwargs: Any,
 ) -> Any:
-    """An ``xgboost.DMatrix``; what is wrong with the data is told without showing any of it."""
+    """Build an ``xgboost.DMatrix``; no error message contains data."""
     from xgboost import DMatrix
 
     meta = {name: kwargs.pop(name, None) for name in META}
     coded = read_data(prepare_table, data, categories)
     check_shape(coded)
     if getattr(coded, "shape", (0, 1))[1] == 0:
-        raise PrivacyParameterError("The data has no columns. Give at least one feature.")
+        raise PrivacyParameterError("The data has no columns. Pass at least one feature.")
     check_sparse(coded)
     names = kwargs.get("feature_names")
     if names is not None:
         if not all(isinstance(name, str) for name in names):
-            raise PrivacyParameterError("`feature_names` must be texts.")
+            raise PrivacyParameterError("`feature_names` must be strings.")
         check_names(names)
     matrix = read_data(DMatrix, coded, **kwargs)
     info = checked(meta, matrix.num_row())
@@ -212,7 +216,7 @@ def private_matrix(
 
 
 def check_shape(table: Any) -> None:
-    """Refuse a table whose dimensions, which are public, are not rows and columns."""
+    """Check that the public shape of a table is two-dimensional."""
     shape = getattr(table, "shape", None)
     if isinstance(shape, tuple) and len(shape) != 2:
         raise PrivacyParameterError(
@@ -223,7 +227,7 @@ def check_shape(table: Any) -> None:
 
 
 def checked(meta: Mapping[str, Any], n: int) -> dict[str, np.ndarray]:
-    """Finite numbers for each row; an upper bound of a label is infinite where no end was seen."""
+    """Check that values are finite and given per row; censored upper bounds may be infinite."""
     out: dict[str, np.ndarray] = {}
     for name, values in meta.items():
         if values is None:
@@ -243,16 +247,16 @@ def checked(meta: Mapping[str, Any], n: int) -> dict[str, np.ndarray]:
                 "A row has a negative weight (`weight`). Drop or replace it row by row."
             )
         if name != "base_margin" and (array.ndim == 0 or len(array) != n):
-            raise PrivacyParameterError(f"`{name}` must have one entry for each row of the data.")
+            raise PrivacyParameterError(f"`{name}` must have one entry per row of the data.")
         out[name] = array
     return out
 
 
 class SplitMatrix(DMatrix):
-    """A part of a split as a DMatrix, whose labels and weights can no longer be set.
+    """A part of a split as a DMatrix with immutable labels and weights.
 
     Attributes:
-        part: The split and the part.
+        part: The split and the name of this part.
         persons: The ids of the rows if the split was made by person; None otherwise.
 
     Examples:
@@ -267,13 +271,13 @@ class SplitMatrix(DMatrix):
     part: SplitPart
     persons: Persons | None
 
-    # What follows takes the place of everything by which XGBoost changes a matrix.
+    # Overrides every method with which XGBoost modifies a matrix.
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Raise: the rows of a part cannot be changed."""
+        """Raise PrivacyRefusal: the rows of a part cannot be changed."""
         del args, kwargs
         raise PrivacyRefusal(
-            "A part of xgb_dp.split cannot be changed, because a release on it is charged for the "
-            "rows that the split put there. Change the rows before you split them."
+            "A part of xgb_dp.split cannot be changed, because releases on it are charged only to "
+            "the rows that the split assigned to it. Change the rows before you split them."
         )
 
     set_info = set_label = set_weight = set_base_margin = set_group = _refuse
@@ -281,18 +285,18 @@ class SplitMatrix(DMatrix):
 
 
 MATRICES = (DMatrix, SplitMatrix)
-"""Types of matrices that hold the rows as they are; others, such as bins, are subclasses too."""
+"""The matrix types that store the original rows; other subclasses store quantized bins."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SplitTable:
-    """A part of a split as a table and its labels, which cannot be replaced.
+    """A part of a split as a table and its labels, both immutable.
 
-    Give it to ``fit``, ``fit_select`` or :func:`xgb_dp.evaluate` as it is. Releases on what
-    :meth:`copy` returns are charged for all rows.
+    Pass it unchanged to ``fit``, ``fit_select`` or :func:`xgb_dp.evaluate`. Releases on the result
+    of :meth:`copy` are charged to all rows.
 
     Attributes:
-        part: The split and the part.
+        part: The split and the name of this part.
         persons: The ids of the rows if the split was made by person; None otherwise.
 
     Examples:
@@ -308,14 +312,14 @@ class SplitTable:
     persons: Persons | None = None
 
     def copy(self) -> tuple[Any, Any]:
-        """A copy of the table and of the labels."""
+        """Return a copy of the table and of the labels."""
         return copy.deepcopy(self._rows)
 
     def taken(self, y: Any = None, ids: Any = None) -> tuple[Any, Any, Any]:
-        """The table, its labels, and the ids that are asked for; by default those of the split."""
+        """Return the table, its labels and the requested ids; by default the ids of the split."""
         if y is not None:
             raise PrivacyParameterError(
-                "A part of xgb_dp.split has its own labels. Give it alone, without `y`."
+                "A part of xgb_dp.split already contains its labels. Pass it without `y`."
             )
         X, y = self._rows
         persons = read_part_persons(self, True if ids is None else ids)
@@ -326,17 +330,18 @@ class SplitTable:
 
 
 def split_matrix(matrix: Any, part: SplitPart | None, persons: Persons | None = None) -> Any:
-    """The same DMatrix as a part of a split; unchanged where the part is not known."""
+    """Turn a DMatrix into a part of a split in place; unchanged if `part` is None."""
     if part is not None:
-        matrix.__class__ = SplitMatrix  # XGBoost cannot make a matrix of another one without a copy
+        matrix.__class__ = SplitMatrix  # building a new matrix would copy the rows
         matrix.part, matrix.persons = part, persons
     return matrix
 
 
 def find_part(rows: Any, persons: Any = None) -> SplitPart | None:
-    """The part that a release reads; None if it may read other rows or other persons.
+    """Return the part that a release reads; None if it may read other rows or other persons.
 
-    Rows of one hospital are in both parts of a split by patient.
+    The ids of the release must be the ids of the split: after a split by patient, for example,
+    both parts contain rows of the same hospital.
     """
     part = rows.part if isinstance(rows, (SplitMatrix, SplitTable)) else None
     if part is None or persons is None or part.unit == "row":
@@ -345,7 +350,7 @@ def find_part(rows: Any, persons: Any = None) -> SplitPart | None:
 
 
 def read_part_persons(rows: Any, ids: Any) -> Persons | None:
-    """The ids of a split by person, where they are asked for by True or by their name."""
+    """Return the ids of a split by person if `ids` is True or the name of their column."""
     persons = rows.persons if isinstance(rows, (SplitMatrix, SplitTable)) else None
     if persons is None:
         return None

@@ -1,8 +1,9 @@
-"""Rows of one worker of a Dask cluster: every part is read by itself, then all are put together.
+"""Training rows of one worker of a Dask cluster: read each partition by itself, then join them.
 
-Which rows share a part, and which parts share a worker, follows from other rows. So a part becomes
-plain numbers before it meets another one. Parts are joined by position: libraries align columns by
-name, and fill in what one part lacks. The public layout of all parts must therefore be the same.
+Which rows share a partition, and which partitions share a worker, depends on other rows. Every
+partition is therefore converted to plain numbers before it is joined to another one. Partitions are
+joined by position, because libraries align columns by name and fill in missing ones. All partitions
+must therefore have the same public layout.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from .ids import Persons, join_persons
 from .matrices import META, check_shape, checked, private_matrix
 
 Layout: TypeAlias = Mapping[str, Any]
-"""What must be the same in all parts, by the name that errors have for it; of JSON's types."""
+"""JSON-compatible properties that all partitions must share, by their name in error messages."""
 Rows: TypeAlias = Mapping[str, Any]
-"""Rows of a part as plain numbers, by the names of arguments of a matrix, and whose they are.
+"""Rows of a partition as plain numbers, by DMatrix argument, and the persons of the rows.
 
-Features are 32-bit floats, in an array or a sparse matrix by rows; declared categories are codes.
+Features are 32-bit floats in an array or a CSR matrix; declared categories are codes.
 """
 
 _TABLE, _COLUMNS, _PERSONS = "the kind of table", "the columns", "`dp_privacy_id`"
@@ -38,10 +39,10 @@ _TABLE, _COLUMNS, _PERSONS = "the kind of table", "the columns", "`dp_privacy_id
 def worker_matrix(
     categories: Mapping[Any, Any] | None, *, parts: Any, model: Any, Xy_cats: Any, **given: Any
 ) -> Any:
-    """The training matrix of one worker of a Dask cluster, however the rows lie on workers.
+    """Build the training matrix of one Dask worker, however the rows are spread over workers.
 
-    XGBoost's own refuses data frames with categories if some worker has no rows. Which worker has
-    rows can depend on a single row; declared categories need none.
+    XGBoost's own version refuses data frames with categories if a worker has no rows, which can
+    depend on a single row. With declared categories, a worker needs no rows.
     """
     from xgboost import config
 
@@ -55,12 +56,12 @@ def worker_matrix(
     def make(settings: Mapping[str, Any]) -> Any:
         with config.config_context(**settings):
             rows = [rows for _, rows in read] or [_no_rows(layout)]
-            # Categories are the declared ones, so that nothing else has to allow them.
+            # The categories are the declared ones, so the caller need not enable them.
             given.update(categories=categories, enable_categorical=True)
             return private_matrix(**read_data(_joined, layout, rows, categories), **given)
 
     def make_alone() -> Any:
-        # The thread is no member of the cluster, so that no matrix is compared with another one.
+        # This thread has no communicator, so XGBoost does not compare matrices between workers.
         with ThreadPoolExecutor(1) as alone:
             return alone.submit(make, config.get_config()).result()
 
@@ -68,11 +69,11 @@ def worker_matrix(
 
 
 def _read(part: Mapping[str, Any], categories: Any) -> tuple[Layout, Rows]:
-    """One part by itself: nothing of another part or worker is known here."""
+    """Read one partition without using any other partition or worker."""
     if part.get("qid") is not None:
         raise PrivacyRefusal(
-            "Query groups (`qid`) are refused: they couple rows, and weights would belong to "
-            "groups. Leave `qid` out of the DaskDMatrix."
+            "Query groups (`qid`) are not supported: they couple rows, and weights would apply to "
+            "groups. Remove `qid` from the DaskDMatrix."
         )
     kind, columns, cells = _cells(part["data"], categories)
     layout: dict[str, Any] = {_TABLE: kind, _COLUMNS: columns, _PERSONS: "persons" in part}
@@ -81,8 +82,8 @@ def _read(part: Mapping[str, Any], categories: Any) -> tuple[Layout, Rows]:
         rows["persons"] = part["persons"]
     given = {name: part[name] for name in META if part.get(name) is not None}
     for name, values in checked(given, cells.shape[0]).items():
-        if len(values) != cells.shape[0]:  # margins too, which may be several for each row
-            raise PrivacyParameterError(f"`{name}` must have one entry for each row of the data.")
+        if len(values) != cells.shape[0]:  # base margins may be a matrix with several per row
+            raise PrivacyParameterError(f"`{name}` must have one entry per row of the data.")
         named = hasattr(given[name], "columns")
         layout[f"`{name}`"] = [list(values.shape[1:]), _names(given[name]) if named else None]
         rows[name] = values.astype(np.float64)
@@ -90,7 +91,7 @@ def _read(part: Mapping[str, Any], categories: Any) -> tuple[Layout, Rows]:
 
 
 def _cells(table: Any, categories: Any) -> tuple[str, Any, Any]:
-    """Kind of a table, its names or its width, and its cells."""
+    """Return the kind of a table, its column names or width, and its cells."""
     check_shape(table)
     if hasattr(table, "columns") and hasattr(table, "iloc"):
         names = _names(table)
@@ -101,7 +102,7 @@ def _cells(table: Any, categories: Any) -> tuple[str, Any, Any]:
         return "data frame", names, _floats(table.to_numpy(dtype=np.float64, na_value=np.nan))
     table = prepare_table(table, categories)
     if is_sparse(table):
-        check_sparse(table)  # rows of other formats may be added up on their way
+        check_sparse(table)  # conversion to CSR may sum repeated entries
         table = table.tocsr()
         stored = _floats(as_numbers(table.data, "feature"))
         rows = sp.csr_matrix((stored, table.indices, table.indptr), shape=table.shape)
@@ -109,24 +110,24 @@ def _cells(table: Any, categories: Any) -> tuple[str, Any, Any]:
     if type(table) is np.ndarray:
         return "array", table.shape[1], _floats(table)
     raise PrivacyParameterError(
-        f"A partition of the data is a {type(table).__name__}; a data frame of pandas, a NumPy "
-        "array or a sparse matrix of SciPy was expected."
+        f"Expected partitions that are pandas data frames, NumPy arrays or SciPy sparse matrices; "
+        f"got a {type(table).__name__}."
     )
 
 
 def _dictionaries(table: Any) -> dict[int, Any]:
-    """Types of the columns of declared categories, by index."""
+    """Return the types of the categorical columns, by column index."""
     return {i: kind for i, kind in enumerate(table.dtypes) if hasattr(kind, "categories")}
 
 
 def _floats(values: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-    """As the trainer stores them, and rounded as if every part had its numbers as 64-bit floats."""
-    with np.errstate(over="ignore"):  # infinite cells are refused where all cells are
+    """Round to 32-bit floats through 64-bit floats, so that the partition's type has no effect."""
+    with np.errstate(over="ignore"):  # infinite cells are refused when the matrix is built
         return values.astype(np.float64, copy=False).astype(np.float32)
 
 
 def _names(table: Any) -> list[Any]:
-    """Names of columns as other workers read them: a text, a number, or a list for a tuple."""
+    """Return column names in JSON form: a string, a number, or a list for a tuple."""
     return [_spelt(name) for name in list_columns(table)]
 
 
@@ -143,16 +144,16 @@ def _check_layouts(layout: Layout, others: Sequence[Layout]) -> None:
             strings = {json.dumps(v.get(name), sort_keys=True) for v in (layout, other)}
             if len(strings) > 1:
                 raise PrivacyParameterError(
-                    f"Two partitions differ in {name}. All must have the same kind of table, and "
-                    "the same columns in the same order, for features, labels, weights and "
-                    "margins; a column that occurs in a few partitions tells about their rows. "
-                    "Make the columns by a public rule, for example "
+                    f"Two partitions differ in {name}. All partitions must have the same kind of "
+                    "table and the same columns in the same order, for features, labels, weights "
+                    "and margins: a column that occurs only in some partitions reveals something "
+                    "about their rows. Create the columns by a public rule, for example "
                     "frame.map_partitions(lambda part: part.reindex(columns=names))."
                 )
 
 
 def _no_rows(layout: Layout) -> Rows:
-    """What a worker has that has no part: the same columns as all others."""
+    """Return zero rows in the shared layout, for a worker without partitions."""
     columns = layout[_COLUMNS]
     width = columns if isinstance(columns, int) else len(columns)
     make = sp.csr_matrix if layout[_TABLE] == "sparse matrix" else np.empty
@@ -164,7 +165,7 @@ def _no_rows(layout: Layout) -> Rows:
 
 
 def _joined(layout: Layout, parts: Sequence[Rows], categories: Any) -> Rows:
-    """All parts of a worker, whose layouts are the same."""
+    """Join the partitions of a worker, which all have the same layout."""
     rows = {name: _stacked([part[name] for part in parts]) for name in parts[0]}
     if layout[_TABLE] == "data frame":
         rows["data"] = _frame(rows["data"], layout[_COLUMNS], categories)
@@ -180,7 +181,7 @@ def _stacked(values: Sequence[Any]) -> Any:
 
 
 def _frame(cells: npt.NDArray[np.float32], names: Sequence[Any], categories: Any) -> Any:
-    """A data frame of these cells, with declared categories in place of their codes."""
+    """Build a data frame from cells, with declared categories in place of their codes."""
     import pandas as pd
 
     columns = pd.Index([tuple(name) if isinstance(name, list) else name for name in names])

@@ -1,4 +1,4 @@
-"""A first private look at a table: what its columns may contain, as a schema, at a stated cost.
+"""Private column discovery: find what the columns of a table may contain and write it as a schema.
 
 All noise is drawn in ``noisy_sums``.
 """

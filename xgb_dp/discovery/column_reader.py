@@ -1,7 +1,7 @@
-"""The columns of a table as a discovery reads them: texts, numbers, and dates as numbers.
+"""Read the columns of a table for column discovery: strings, numbers, and dates as numbers.
 
-The names and kinds of the columns are declared, or are the types of a data frame, and public. Every
-cell is read alone.
+The names and kinds of the columns are public: they are declared, or follow from the types of a data
+frame. Every cell is read by itself.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from ..errors import PrivacyParameterError, RowDomainError
 DATES = {"date": ("days", "month", "weekday"), "datetime": ("days", "month", "weekday", "hour")}
 """Parts of a date that become columns, by the kind of the column."""
 KINDS = ("text", "number", *DATES)
-_ONE_TEXT = (str, int, float, bool)
-"""Types of cells whose texts are looked up once."""
-_SEVERAL = "A column has a cell with several values. Give it one text or number for each row."
+_CACHED_TYPES = (str, int, float, bool)
+"""Types of cells that are converted to a string only once per distinct value."""
+_SEVERAL = "A column has a cell with several values. Pass one string or number per row."
 
 
 def column_kinds(data: Any, columns: Any) -> dict[str, str]:
-    """The kind of each column to look at."""
+    """Return the kind of each column to examine."""
     names = _names(data)
     if columns is None:
         columns = names
@@ -35,7 +35,7 @@ def column_kinds(data: Any, columns: Any) -> dict[str, str]:
         kinds = dict(columns)
     elif isinstance(columns, (list, tuple)) and all(isinstance(n, str) for n in columns):
         if len(set(columns)) != len(columns):
-            raise PrivacyParameterError("`columns` names a column twice. Name each column once.")
+            raise PrivacyParameterError("`columns` contains a name twice. Remove the duplicate.")
         kinds = {name: _kind_of_type(data, name) for name in columns}
     else:
         raise PrivacyParameterError(
@@ -43,12 +43,12 @@ def column_kinds(data: Any, columns: Any) -> dict[str, str]:
             "list of names."
         )
     if not kinds:
-        raise PrivacyParameterError("`columns` is empty. Name at least one column to look at.")
+        raise PrivacyParameterError("`columns` is empty. Name at least one column.")
     for name, kind in kinds.items():
         if not isinstance(name, str) or names.count(name) != 1:
             raise PrivacyParameterError(
                 f"`columns`: the data does not have exactly one column {name!r}. Check the name, "
-                "and rename columns that share one."
+                "and rename duplicate columns."
             )
         if not is_unicode(name):
             raise PrivacyParameterError(
@@ -56,7 +56,7 @@ def column_kinds(data: Any, columns: Any) -> dict[str, str]:
             )
         if kind not in KINDS:
             raise PrivacyParameterError(
-                f"`columns`: the kind of {name!r} must be one of {', '.join(KINDS)}."
+                f"`columns`: the kind of {name!r} must be {' or '.join(KINDS)}."
             )
     return kinds
 
@@ -68,20 +68,20 @@ def _names(data: Any) -> list[Any]:
         hasattr(data, "columns") or hasattr(data, "column_names")
     ):
         raise PrivacyParameterError(
-            "`data` must be a data frame, or a mapping of names of columns to arrays; got a "
+            "`data` must be a data frame or a mapping from column names to arrays; got a "
             f"{type(data).__name__}."
         )
     return list_columns(data)
 
 
 def _kind_of_type(data: Any, name: Any) -> str:
-    """The kind of a column by its type alone, which is public; no cell is read."""
+    """Return the kind of a column from its public type alone, without reading a cell."""
     if _names(data).count(name) != 1:
         return ""
     kind = describe_column_type(data[name])
-    if kind in ("", "object"):  # one missing cell makes truth values objects
+    if kind in ("", "object"):  # a single missing cell turns a boolean column into objects
         raise PrivacyParameterError(
-            f"The type of column {name!r} does not say what the column contains. Give `columns` "
+            f"The type of column {name!r} does not determine its kind. Pass `columns` "
             "as a mapping, such as {'age': 'number', 'sex': 'text'}."
         )
     if kind == "decimal":
@@ -90,7 +90,7 @@ def _kind_of_type(data: Any, name: Any) -> str:
 
 
 def cells_by_name(data: Any, names: Sequence[str]) -> dict[str, np.ndarray]:
-    """The cells of some columns, which all have the same number."""
+    """Return the cells of some columns after checking that they have equal lengths."""
     cells = {name: as_cells(data[name], "value") for name in names}
     if any(column.ndim != 1 for column in cells.values()):
         raise RowDomainError(_SEVERAL)
@@ -100,35 +100,35 @@ def cells_by_name(data: Any, names: Sequence[str]) -> dict[str, np.ndarray]:
 
 
 def read_strings(cells: Any, missing: Sequence[str]) -> tuple[npt.NDArray[np.int64], list[str]]:
-    """Texts of a column by code; -1 for a missing cell."""
+    """Return the code of each cell, -1 if missing, and the strings by code."""
     code: dict[str, int] = {}
     known: dict[Any, int] = {}
     column = as_cells(cells, "value")
     out = np.empty(len(column), dtype=np.int64)
     readable = column.dtype.kind not in "mM" and column.ndim == 1
     for i, cell in enumerate(column.tolist() if readable else ()):
-        kind = type(cell), cell  # 1, 1.0 and True are equal; "True" is the name of the last
-        place = known.get(kind) if kind[0] in _ONE_TEXT else None
+        kind = type(cell), cell  # 1, 1.0 and True are equal but spelled differently
+        place = known.get(kind) if kind[0] in _CACHED_TYPES else None
         if place is None:
             text = _text(cell)
             readable = readable and text is not None
             absent = not text or text in missing
             place = -1 if absent else code.setdefault(str(text), len(code))
-            if kind[0] in _ONE_TEXT and cell == cell:
+            if kind[0] in _CACHED_TYPES and cell == cell:
                 known[kind] = place
         out[i] = place
     if not readable:
         raise RowDomainError(
-            "A text column has a cell that is neither a text nor a number, such as a list or an "
-            "object. Give it one text for each row."
+            "A text column has a cell that is neither a string nor a number, such as a list or an "
+            "object. Pass one string per row."
         )
     return out, list(code)
 
 
 def _text(cell: Any) -> str | None:
-    """A cell as schema files name it, whole numbers by their digits; empty for a missing one.
+    """Return a cell as a schema file spells it; empty if it is missing.
 
-    None for what is not a cell, or a number beyond the range of floats.
+    Returns None for an unsupported type or a number outside the floating-point range.
     """
     try:
         value = read_value(cell)
@@ -138,11 +138,11 @@ def _text(cell: Any) -> str | None:
         return ""
     if isinstance(value, float):
         return spellings(cell)[0]
-    return value.encode("utf-8", "replace").decode().strip()  # what a file can hold
+    return value.encode("utf-8", "replace").decode().strip()  # a file can store only valid Unicode
 
 
 def read_numbers(cells: Any, kind: str, since: str, missing: Sequence[str]) -> npt.NDArray[Any]:
-    """Numbers of a column as 32-bit floats; of a date its days."""
+    """Read a column as 32-bit floats; a date as its number of days."""
     column = as_cells(cells, "number")
     values: npt.NDArray[Any]
     if kind in DATES:
@@ -155,7 +155,7 @@ def read_numbers(cells: Any, kind: str, since: str, missing: Sequence[str]) -> n
         floats = np.asarray(values, dtype=np.float64).astype(np.float32)
     if np.isinf(floats).any():
         raise RowDomainError(
-            "A row has an infinite number, or one beyond 32-bit floats. Numbers must be finite "
-            "or missing. Drop or replace such cells row by row."
+            "A row has a number that is infinite or outside the range of 32-bit floats. Numbers "
+            "must be finite or missing. Drop or replace such cells row by row."
         )
     return floats

@@ -1,4 +1,4 @@
-"""A discovery, step by step: read the cells, calibrate the noise, book, release.
+"""Run column discovery: read the cells, calibrate the noise, charge the budget, release.
 
 Proof: docs/proofs/discovery.md
 """
@@ -39,8 +39,8 @@ from .column_reader import DATES, cells_by_name, column_kinds, read_numbers, rea
 from .result import Discovery, found_number, found_text
 
 _ONE_MACHINE = (
-    "A discovery is refused on several workers: it runs on one machine, which has all rows. Run it "
-    "there."
+    "Column discovery does not run on several workers: it needs all rows on one machine. Run it on "
+    "a single machine."
 )
 
 
@@ -58,34 +58,39 @@ def discover(
     budget: Budget | str | os.PathLike[str] | None = None,
     note: str = "discovery",
 ) -> Discovery:
-    """Find privately what the columns of a table may contain: the beginning of a schema.
+    """Privately discover what the columns of a table may contain, as a basis for a schema.
 
-    Texts show what enough rows have, numbers and dates rough quantiles, all the share of missing.
+    Text columns yield the categories that enough rows have, numbers and dates yield rough
+    quantiles, and every column yields its share of missing cells.
 
-    Privacy: spends epsilon and delta, the same part on each column. With `privacy_id` a person
-    votes for the text of one of their rows, drawn evenly, and counts one in columns of numbers.
+    Privacy: spends epsilon and delta, divided equally among the columns. With `privacy_id`, each
+    person contributes one uniformly chosen row to a text column, and a total weight of one to a
+    column of numbers.
 
     Args:
-        data: A data frame, or a mapping of names to arrays, of one row for each record.
+        data: A data frame, or a mapping from names to arrays, with one row per record.
         columns: Kinds by name: "text", "number", "date" or "datetime" (a date with an hour); or a
-            list of names, or None for all, with the types of a data frame. Public.
-        epsilon: Of the whole discovery, in nats, > 0.
-        delta: Of the whole discovery, in (0, 1).
-        privacy_id: One id for each row, or the name of the column of ids; by default each row.
-        missing: Strings of missing cells. Public.
-        since: Day that days are counted from, as YYYY-MM-DD. Public.
-        group: Rows of one person, or persons, who are meant together; by default as the budget.
-        budget: A budget, or its path, on which it draws.
-        note: A note for the entry in the budget.
+            list of names, or None for all, with the kinds taken from the types of a data frame.
+            Public.
+        epsilon: Total epsilon of the discovery, in nats, > 0.
+        delta: Total delta of the discovery, in (0, 1).
+        privacy_id: One id per row, or the name of the id column; by default, each row is its own
+            privacy unit.
+        missing: Strings that mark missing cells. Public.
+        since: Origin of the days of dates, as YYYY-MM-DD. Public.
+        group: Number of rows of one person, or of persons, to protect together; by default the
+            group of the budget.
+        budget: The budget to charge, or its path.
+        note: A note for the budget entry.
 
     Returns:
         Discovery: The result and its cost; :meth:`Discovery.save` writes a schema file.
 
     Raises:
-        PrivacyParameterError: An argument is out of range, or names a column that is not there.
-        PrivacyRefusal: Noise from a fixed key, or several workers.
-        BudgetError: The budget has no room, or the target is too small. Nothing was released.
-        RowDomainError: A cell is not of its kind.
+        PrivacyParameterError: An argument is out of range, or names a column that does not exist.
+        PrivacyRefusal: The noise key is fixed, or there are several workers.
+        BudgetError: The budget is exhausted, or no noise meets the target. Nothing was released.
+        RowDomainError: A cell does not have the kind of its column.
 
     Examples:
         >>> rows = {"smoker": np.array(["yes", "no"] * 1000)}
@@ -96,7 +101,7 @@ def discover(
     epsilon, delta = parse_target(epsilon, delta)
     if (rules := policy.in_force()) is not None:
         rules.check_allowed("discoveries")
-    check_single_process("a discovery", "its coins and noise are", _ONE_MACHINE)
+    check_single_process("column discovery", "its sampling and noise are", _ONE_MACHINE)
     if budget is not None:
         check_free()
     with spelling({"dp_privacy_id": "privacy_id"}):
@@ -113,12 +118,12 @@ def discover(
 
 @dataclass(frozen=True, eq=False)
 class _ColumnCells:
-    """The columns that are looked at, as they are read row by row."""
+    """The cells of the examined columns, read row by row."""
 
     kinds: Mapping[str, str]
     strings: Mapping[str, Any]
     numbers: Mapping[str, Any]
-    codes: Any  # whose row each row is; None where every row counts for itself
+    codes: Any  # the person of each row; None if every row is its own privacy unit
     id_column: str | None
     missing: tuple[str, ...]
     since: str
@@ -145,21 +150,21 @@ class _ColumnCells:
 
 
 def _apart(data: Any, columns: Any, privacy_id: Any) -> tuple[dict[str, str], Any]:
-    """The kinds of the columns other than the ids, and the ids."""
+    """Return the kinds of all columns other than the id column, and the ids."""
     if not isinstance(privacy_id, str):
         return column_kinds(data, columns), privacy_id
     names = list(data) if isinstance(data, Mapping) else list_columns(data)
     if names.count(privacy_id) != 1:
         raise PrivacyParameterError(
-            f"`privacy_id` names the column {privacy_id!r}, and the data does not have exactly "
-            "one of this name. Give the name of a column, or the ids themselves."
+            f"`privacy_id` is {privacy_id!r}, but the data does not have exactly one column of "
+            "this name. Pass the name of a column, or the ids themselves."
         )
     if columns is None:
         columns = [name for name in names if name != privacy_id]
     kinds = column_kinds(data, columns)
     if privacy_id in kinds:
         raise PrivacyParameterError(
-            "`columns` names the column of ids, which cannot be looked at. Leave it out."
+            "`columns` contains the id column, which cannot be examined. Remove it."
         )
     return kinds, data[privacy_id]
 
@@ -171,7 +176,7 @@ def _release(cells: _ColumnCells, plan: ColumnPlan, delta: float, unit: Unit) ->
         trees = dict(zip(cells.numbers, released, strict=True))
     counted = release_strings(plan, cells.strings, cells.codes)
     sums = [sum(count for *_, count in tree.leaves) + tree.missing for tree in trees.values()]
-    # Noisy number of rows or persons, as each column of numbers tells it.
+    # Noisy number of rows or persons; every column of numbers yields one estimate.
     total = max(0.0, float(np.mean(sums))) if sums else None
     columns = {
         name: found_text(counted[name], total)
@@ -190,18 +195,18 @@ def _release(cells: _ColumnCells, plan: ColumnPlan, delta: float, unit: Unit) ->
     )
 
 
-_THRESHOLD_SHARE = 0.25  # of delta
+_THRESHOLD_SHARE = 0.25  # share of delta spent on the thresholds of categories
 
 
 def compute_epsilon(plan: ColumnPlan, delta: float, group: int = 1) -> float:
-    """Certified epsilon of the whole discovery, in nats, for a group of rows or persons."""
+    """Return the certified epsilon of the discovery, in nats, for a group of rows or persons."""
     return make_accountant("exact", plan.events).get_epsilon(delta, group)
 
 
 def plan_discovery(
     strings: int, numbers: int, epsilon: float, delta: float, unit: Unit = ONE_ROW
 ) -> ColumnPlan:
-    """The least noise that meets the target; every column has the same part of the budget."""
+    """Calibrate the least noise that meets the target; all columns spend equally."""
 
     def plan_at(mu: float) -> ColumnPlan:
         return _with_noise(strings, numbers, unit, mu * mu / (strings + numbers), delta)
@@ -209,10 +214,10 @@ def plan_discovery(
     def fits(mu: float) -> bool:
         try:
             return compute_epsilon(plan_at(mu), delta, unit.group) <= epsilon
-        except BudgetError:  # so much noise that no grid holds it
+        except BudgetError:  # too much noise for the accountant's grid
             return True
 
-    # The noise of mu = epsilon / 100 would do for any delta that is of use.
+    # The noise of mu = epsilon / 100 suffices for any useful delta.
     low = high = max(epsilon, 1e-6) / (100.0 * unit.group)
     while fits(high) and high < 1e4:
         low, high = high, 2.0 * high
@@ -220,21 +225,21 @@ def plan_discovery(
     plan = plan_at(mu)
     if compute_epsilon(plan, delta, unit.group) > epsilon:
         raise BudgetError(
-            f"No noise meets epsilon={epsilon:g} at delta={delta:g} for so many columns. Look at "
-            "fewer columns, or spend more."
+            f"No noise meets epsilon={epsilon:g} at delta={delta:g} for this number of columns. "
+            "Examine fewer columns, or increase epsilon or delta."
         )
     return plan
 
 
 def _with_noise(strings: int, numbers: int, unit: Unit, each: float, delta: float) -> ColumnPlan:
-    """The integers for a mu^2 of each column, rounded to more noise."""
+    """Build a plan that spends mu^2 = `each` per column, rounding towards more noise."""
     plan, persons = ColumnPlan(strings, numbers, unit.name), unit.of_persons
     if numbers:
         touched = numbers * LEVELS
         noise = count_noise(touched, numbers * each, persons=persons)
         plan = replace(plan, number_shift=noise.shift, number_sigma2=noise.sigma2)
     if strings:
-        noise = count_noise(strings, strings * each, persons=False)  # a vote is one
+        noise = count_noise(strings, strings * each, persons=False)  # one vote per unit and column
         plan = replace(plan, text_shift=noise.shift, text_sigma2=noise.sigma2)
         share = _THRESHOLD_SHARE * delta
         least = _threshold(noise.shift, noise.sigma2, strings, share, unit.group)
@@ -243,9 +248,10 @@ def _with_noise(strings: int, numbers: int, unit: Unit, each: float, delta: floa
 
 
 def _threshold(shift: int, sigma2: int, strings: int, delta: float, group: int) -> int:
-    """The least count that may be shown: of `strings` cells of a row of each of a group, all fail.
+    """Return the least count that a group's own categories reach with probability at most delta.
 
-    Their rows may all be in one cell, so a count of a group's own is as large as the group.
+    A group can have a category of its own in each of `strings` columns, and all of its rows may
+    have the same category, so such a count is at most the size of the group.
     """
     unit = 1 << shift
 

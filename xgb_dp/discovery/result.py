@@ -1,6 +1,6 @@
-"""The result of a discovery, and the schema that follows from it.
+"""The result of column discovery, and the schema derived from it.
 
-All of it is computed from noisy counts, so it costs nothing to look at and to keep.
+Everything here is post-processing of noisy counts, so viewing and storing it is free.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from .column_reader import DATES
 
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 _OTHER = "other"
-_TAIL = 0.005  # of the rows that a range leaves out at either end; more where noise hides them
-# Counts below 0 are cut, so an empty cell shows 0.4 deviations of noise on average. Beyond the rows
-# of a column lie about five empty cells, each of many powers of two: with less than this, in
-# deviations, a range often began in one of them.
+_TAIL = 0.005  # share of rows outside each end of a range; larger if the noise requires it
+# Negative noisy counts are cut to 0, so an empty cell counts 0.4 noise deviations on average. About
+# five empty cells, each many powers of two wide, lie beyond the rows of a column. With a smaller
+# value than this, in deviations, the range often started in an empty cell.
 _EMPTY_CELLS = 4.0
 
 
 @dataclass(frozen=True)
 class FoundColumn:
-    """The result for one column. Every number is noisy.
+    """Result for one column. All numbers are noisy.
 
     Attributes:
         kind: "text", "number", "date" or "datetime".
-        categories: For a text: noisy numbers of rows (or persons) by category, largest first.
-        other: For a text: about the share of rows whose category is not shown; None if it is not
-            known, as no column of numbers tells how many rows there are.
-        missing: About the share of missing cells; None if it is not known.
-        range: For a number, or the days of a date: (low, high) that hold all but a few rows; None
-            if noise hides it.
-        quantiles: Of the same: rough quantiles by their probability.
-        cuts: Of the same: split points that may be declared for training.
+        categories: Text columns: noisy number of rows (or persons) per category, largest first.
+        other: Text columns: approximate share of rows whose category was not released; None if
+            unknown, because no column of numbers gives the number of rows.
+        missing: Approximate share of missing cells; None if unknown.
+        range: Numbers, and days of dates: (low, high), a range that contains all but a few rows;
+            None if it is hidden by noise.
+        quantiles: Numbers, and days of dates: rough quantiles by probability.
+        cuts: Numbers, and days of dates: cuts that can be declared for training.
 
     Examples:
         >>> columns = {"smoker": np.array(["yes", "no"] * 1000)}
@@ -64,7 +64,7 @@ class FoundColumn:
 
 
 def found_text(released: Strings, total: float | None) -> FoundColumn:
-    """A text column, from its released counts."""
+    """Summarize a text column from its released counts."""
     shown = sum(released.counts.values()) + released.missing
     return FoundColumn(
         kind="text",
@@ -75,12 +75,12 @@ def found_text(released: Strings, total: float | None) -> FoundColumn:
 
 
 def found_number(tree: CountTree, kind: str, plan: ColumnPlan) -> FoundColumn:
-    """A column of numbers or dates, from its released counts."""
+    """Summarize a column of numbers or dates from its released counts."""
     present = sum(count for *_, count in tree.leaves)
     noise = math.sqrt(plan.number_sigma2) / 2**plan.number_shift
     total = present + tree.missing
     missing = _share(tree.missing, total) if total > noise else None
-    # Far below the noise of one count nothing is said of where values lie.
+    # With few rows compared with the noise of one count, the released tree locates no values.
     tail = max(_TAIL * present, _EMPTY_CELLS * noise)
     if present <= 4.0 * tail:
         return FoundColumn(kind=kind, missing=missing)
@@ -98,7 +98,7 @@ def _share(part: float, total: float) -> float:
 
 
 def _value(key: int) -> float:
-    """The 32-bit float of a key; infinite at the ends.
+    """Return the 32-bit float of a key; infinite outside the finite floats.
 
     See plugin_cpp/mechanisms/candidates/quantile_tree.h.
     """
@@ -112,14 +112,14 @@ def _value(key: int) -> float:
 
 
 def _at(tree: CountTree, mass: float, *, below: bool) -> float:
-    """The lower or upper end of the cell at which the given number of rows is reached."""
+    """Return the lower or upper end of the cell in which the cumulative count reaches `mass`."""
     passed = np.cumsum([count for *_, count in tree.leaves])
     cells = np.flatnonzero(passed >= mass)
     return _value(tree.leaves[cells[0]][0 if below else 1]) if len(cells) else math.inf
 
 
 def _between(tree: CountTree, mass: float, least: float, most: float) -> float:
-    """Estimate the value below which a number of rows lie, interpolating in the order of floats."""
+    """Estimate the value at cumulative count `mass` by interpolating in the order of floats."""
     passed = 0.0
     for low, high, count in tree.leaves:
         if count > 0.0 and passed + count >= mass:
@@ -131,17 +131,17 @@ def _between(tree: CountTree, mass: float, least: float, most: float) -> float:
 
 @dataclass(frozen=True)
 class Discovery:
-    """The result of a discovery, and its cost.
+    """The result of column discovery, and its privacy cost.
 
     Attributes:
-        columns: By name, in the order of the table.
-        units: About how many rows (or persons) there are; None where no column of numbers tells.
+        columns: Results by name, in the order of the table.
+        units: Approximate number of rows (or persons); None if no column is numeric.
         unit: The privacy unit of the cost.
-        delta: Delta of the whole discovery.
-        events: The draws, in the form of ledgers.
-        since: Day that days of dates are counted from; None without dates.
-        missing: Strings of missing cells.
-        entry: Name of its entry in a budget; None if it was not booked.
+        delta: Total delta of the discovery.
+        events: The privacy events, as recorded in ledgers.
+        since: Origin of the days of dates; None if there are no dates.
+        missing: Strings that mark missing cells.
+        entry: Name of the budget entry; None if no budget was charged.
 
     Examples:
         >>> columns, kinds = {"days": table[:, 2]}, {"days": "number"}
@@ -161,24 +161,25 @@ class Discovery:
 
     @property
     def epsilon(self) -> float:
-        """Certified epsilon at :attr:`delta`, recomputed from :attr:`events`; in nats."""
+        """Certified epsilon at :attr:`delta` in nats, recomputed from :attr:`events`."""
         return self.get_epsilon(self.delta, self.unit.group)
 
     def get_epsilon(self, delta: float, group: int = 1) -> float:
-        """Certified epsilon at another delta, or for several rows or persons.
+        """Compute the certified epsilon at another delta, or for several rows or persons.
 
         Args:
-            delta: Failure probability; below the delta of the thresholds of categories, epsilon
-            is infinite. group: Rows (or persons) that are added or removed together.
+            delta: Failure probability. Epsilon is infinite if delta is below the share that the
+                thresholds of the categories use.
+            group: Number of rows (or persons) that are added or removed together.
         """
         return make_accountant("exact", self.events).get_epsilon(delta, group)
 
     def statement(self) -> str:
-        """The cost of the discovery, in a sentence."""
+        """Describe the privacy cost of the discovery in a sentence."""
         return (
             f"These findings are ({round_up(self.epsilon)}, {self.delta:g})-differentially private "
-            f"for {self.unit.phrase} added or removed. Their cost adds up with everything else "
-            "that is released from the same rows."
+            f"for {self.unit.phrase} added or removed. Their cost adds to that of every other "
+            "release from the same rows."
         )
 
     def schema(
@@ -188,21 +189,22 @@ class Discovery:
         use: str = "nothing",
         least: float = 0.0,
     ) -> dict[str, Any]:
-        """The content of a schema file for ``xgb-dp train``; see ``docs/howto/domains.md``.
+        """Return the content of a schema file for ``xgb-dp train``; see ``docs/howto/domains.md``.
 
         Args:
-            target: Column of labels: a text becomes the classes, a number the range of the target.
-            use: What is declared of a number: "nothing" but that it is one, so that training finds
-                its own split points; "bounds"; or "cuts", on which training then spends nothing,
-                and which are as rough as the look.
-            least: Categories with a smaller share of rows go to "other".
+            target: Label column. A text column becomes the classes, a column of numbers the target
+                bounds.
+            use: What to declare for columns of numbers: "nothing" (training finds its own cuts),
+                "bounds", or "cuts" (training spends nothing on cuts, but these are only as precise
+                as the discovery).
+            least: Categories with a smaller share of rows are merged into "other".
 
         Returns:
-            Mappings, lists, strings and numbers. Text columns in which no category was found are
-            dropped. The key ``discovered`` says what it cost.
+            Mappings, lists, strings and numbers. Text columns without a released category are
+            dropped. The key ``discovered`` contains the privacy cost.
 
         Raises:
-            PrivacyParameterError: The target was not looked at, or nothing was found of it.
+            PrivacyParameterError: The target was not examined, or nothing was released about it.
         """
         if use not in ("cuts", "bounds", "nothing"):
             raise PrivacyParameterError("`use` must be 'cuts', 'bounds' or 'nothing'.")
@@ -234,12 +236,12 @@ class Discovery:
         return schema
 
     def params(self, target: str | None = None, **how: Any) -> dict[str, Any]:
-        """Its declarations and its cost, as parameters of ``xgboost.train``.
+        """Return the declarations and the privacy cost as parameters of ``xgboost.train``.
 
-        The ledger of a model that is trained with them has the cost of the look, too.
+        The ledger of a model that is trained with them includes the cost of the discovery.
 
         Args:
-            target: See :meth:`schema`. Its column must not be among the features.
+            target: See :meth:`schema`. This column must not be among the features.
             how: See :meth:`schema`.
 
         Examples:
@@ -252,19 +254,20 @@ class Discovery:
         return {name: value for name, value in params.items() if name != "dp_privacy_id"}
 
     def apply(self, table: Any) -> Any:
-        """A table as training and prediction take it, each cell by itself; releases nothing.
+        """Prepare a table for training and prediction, each cell on its own; releases nothing.
 
-        A category that was not found becomes "other", a date its parts, a text for a missing cell a
-        missing one. The column of ids goes; columns that were not looked at are numbers.
+        Categories that were not released become "other", dates are replaced by their parts, and
+        strings that mark missing cells become missing. The id column is dropped. Columns that were
+        not examined are read as numbers.
 
         Args:
-            table: A data frame of any library, or a mapping of names of columns to arrays.
+            table: A data frame of any library, or a mapping from column names to arrays.
 
         Returns:
             pandas.DataFrame: For ``xgboost.DMatrix(..., enable_categorical=True)``.
 
         Raises:
-            RowDomainError: A cell is not of its kind.
+            RowDomainError: A cell does not have the kind of its column.
         """
         return from_mapping(self.schema()).applied(table)
 
@@ -272,19 +275,19 @@ class Discovery:
         column = self.columns.get(name)
         if column is None:
             raise PrivacyParameterError(
-                f"`target`: the column {name!r} was not looked at. Add it to `columns` of "
-                "`discover`, or leave `target` out."
+                f"`target`: column {name!r} was not examined. Add it to the `columns` of "
+                "`discover`, or omit `target`."
             )
         if column.kind == "text" and column.categories is not None:
             if len(column.categories) < 2:
                 raise PrivacyParameterError(
-                    f"`target`: fewer than two classes of {name!r} were found. Declare `classes` "
-                    "by hand."
+                    f"`target`: fewer than two classes of {name!r} were released. Declare "
+                    "`classes` yourself."
                 )
             return {"classes": sorted(column.categories)}
         if column.kind != "number" or column.range is None:
             raise PrivacyParameterError(
-                f"`target`: no range of {name!r} was found. Declare `target_bounds` by hand."
+                f"`target`: no range of {name!r} was released. Declare `target_bounds` yourself."
             )
         return {"target_bounds": list(column.range)}
 
@@ -294,7 +297,7 @@ class Discovery:
             kept = [name for name, count in column.categories.items() if count >= floor]
             if not kept:
                 return None
-            # "error" and "missing" have a meaning of their own as `other`.
+            # The names "error" and "missing" have a special meaning in `other`.
             return {"categories": [*kept, *([] if _OTHER in kept else [_OTHER])], "other": _OTHER}
         declared: dict[str, Any] = {}
         if column.kind in DATES:
@@ -309,12 +312,12 @@ class Discovery:
         """Write a schema file.
 
         Args:
-            path: Ends in .yaml, .yml or .json; an existing file is replaced.
+            path: Must end in .yaml, .yml or .json; an existing file is overwritten.
             target: See :meth:`schema`.
             how: See :meth:`schema`.
 
         Raises:
-            PrivacyParameterError: Another ending, or as :meth:`schema`.
+            PrivacyParameterError: The extension is unknown; see also :meth:`schema`.
         """
         file = Path(path)
         content = self.schema(target, **how)
@@ -324,16 +327,16 @@ class Discovery:
             text = self.to_yaml(target, **how)
         else:
             raise PrivacyParameterError(
-                "A schema file is written as .yaml or .json. Give a name with one of these endings."
+                "Unknown file extension. A schema file must end in .yaml, .yml or .json."
             )
         file.write_text(text, encoding="utf-8")
 
     def to_yaml(self, target: str | None = None, **how: Any) -> str:
-        """A schema file as YAML text; see :meth:`schema`."""
+        """Format the schema file as YAML; see :meth:`schema`."""
         return f"# {self.statement()}\n{format_yaml(self.schema(target, **how))}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as numbers, lists and strings that JSON can store."""
+        """Return the result as numbers, lists and strings for JSON."""
         return {
             "epsilon": self.epsilon,
             "delta": self.delta,
@@ -374,7 +377,7 @@ def _column_summary(column: FoundColumn) -> Sequence[str]:
         parts.append(f"about {column.range[0]:g} to {column.range[1]:g}")
         parts.append(f"median about {column.quantiles[0.5]:g}")
     elif column.categories is None:
-        parts.append("noise hides its range")
+        parts.append("range hidden by noise")
     if column.missing is not None:
         parts.append(f"missing {column.missing:.1%}")
     return parts

@@ -1,1 +1,1 @@
-"""The declared contents of rows: schema files, options, policies, and the files read by them."""
+"""The declared domain of the data: schema files, options, policies, and reading of data files."""

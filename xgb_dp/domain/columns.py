@@ -1,15 +1,15 @@
-"""Declared columns: how options and schema files declare them, and how their cells are read.
+"""Declared columns: parse their declarations in options and schema files, and read their cells.
 
-Schema files are YAML, TOML or JSON with every key once. In YAML a scalar stays the string that is
-written: otherwise ``no`` would be a truth value, 011 nine, 1:30 ninety and 2024-01-01 a date. Only
-null, ~ and an empty value are not strings. Categories and classes without quotes are numbers if all
-of them are.
+Schema files are YAML, TOML or JSON without duplicate keys. A YAML scalar is read as the string that
+is written; otherwise ``no`` would become a boolean, 011 nine, 1:30 ninety and 2024-01-01 a date.
+Only null, ~ and an empty value are not strings. A list of categories or classes is numeric if all
+of its entries are unquoted numbers.
 
-Every cell is read alone, and no type, category or class is taken from the cells. A cell outside its
-declaration raises an error, which says nothing else about it; see "Errors" in
+Every cell is read by itself, and no type, category or class is inferred from the cells. A cell
+outside its declared domain raises an error that reveals nothing else about it; see "Errors" in
 ``docs/guarantee.md``.
 
-Writes the YAML of schema files, with keys that read back as strings.
+This module also writes schema files as YAML, quoting keys so that they are read back as strings.
 """
 
 from __future__ import annotations
@@ -47,74 +47,74 @@ from ..parameters.parse import parse_number, parse_range
 
 
 class Unquoted(str):
-    """A text of a YAML file or an option that has no quotes around it."""
+    """An unquoted string of a YAML file or an option."""
 
 
 Declared: TypeAlias = "tuple[str | float, ...]"
-"""Names of categories or classes: texts match cells by spelling, numbers by value."""
+"""Names of categories or classes: strings match cells by spelling, numbers by value."""
 _KINDS = {
-    type(None): "nothing (null)", bool: "a truth value", str: "a text", Unquoted: "a text",
+    type(None): "nothing (null)", bool: "a boolean", str: "a string", Unquoted: "a string",
     int: "a number", float: "a number", list: "a list", tuple: "a list", dict: "a mapping",
 }  # fmt: skip
 
 
 def describe_type(value: Any) -> str:
-    """What a value of a schema file is, in words."""
+    """Describe the type of a value of a schema file, for error messages."""
     return _KINDS.get(type(value), f"a {type(value).__name__}")
 
 
 def check_mapping(expected: str, value: Any) -> Mapping[str, Any]:
-    """A mapping of a schema file."""
+    """Return `value` if it is a mapping; otherwise raise an error that starts with `expected`."""
     if not isinstance(value, Mapping):
         raise PrivacyParameterError(f"{expected}; got {describe_type(value)}.")
     return value
 
 
 def parse_column_name(name: str, value: Any) -> str:
-    """The name of a column."""
+    """Parse the name of a column."""
     if not isinstance(value, str) or not value.strip():
         raise PrivacyParameterError(
             f"{name} must be the name of a column; got {describe_type(value)}. Put it in quotes, "
-            "or leave the line out."
+            "or remove the line."
         )
     return value.strip()
 
 
 def parse_strings(name: str, value: Any) -> tuple[str, ...]:
-    """A list of distinct names."""
+    """Parse a non-empty list of distinct names."""
     if not isinstance(value, (list, tuple)):
         raise PrivacyParameterError(
             f"{name} must be a list of names, such as [red, green]; got {describe_type(value)}."
         )
     if not value:
         raise PrivacyParameterError(
-            f"{name} is an empty list. Name at least one entry, or leave it out."
+            f"{name} is an empty list. Name at least one entry, or remove it."
         )
     for entry in value:
         if isinstance(entry, bool) or not isinstance(entry, (str, int)):
             raise PrivacyParameterError(
-                f"{name} must be a list of names; one entry is {describe_type(entry)}: put it in "
-                "quotes."
+                f"{name} must be a list of names, but one entry is {describe_type(entry)}. Put it "
+                "in quotes."
             )
     names = tuple(str(entry).strip() for entry in value)
     if len(set(names)) != len(names):
-        raise PrivacyParameterError(f"{name} names an entry twice. Keep one of them.")
+        raise PrivacyParameterError(f"{name} contains an entry twice. Remove the duplicate.")
     return names
 
 
 def parse_categories(name: str, value: Any) -> Declared:
-    """Distinct categories or classes: numbers if each is a number without quotes, else texts."""
+    """Parse distinct categories or classes: numbers if all are unquoted numbers, else strings."""
     entries = value if isinstance(value, (list, tuple)) else []
     numbers = [number for number in map(_number, entries) if number is not None]
     if not numbers or len(numbers) < len(entries):
         return parse_strings(name, value)
     if len(set(map(float, numbers))) < len(numbers):
-        raise PrivacyParameterError(f"{name} names an entry twice. Keep one of them.")
+        raise PrivacyParameterError(f"{name} contains an entry twice. Remove the duplicate.")
     return tuple(numbers)
 
 
 def _number(entry: Any) -> int | float | None:
-    """A number without quotes in its usual spelling: 007 and 1.10 are texts."""
+    """Return an unquoted number in canonical spelling, else None: 007 and 1.10 are strings."""
     if isinstance(entry, Unquoted):
         for read in (float, int):
             with suppress(ValueError):
@@ -124,7 +124,7 @@ def _number(entry: Any) -> int | float | None:
 
 
 def parse_classes(name: str, value: Any) -> Declared:
-    """The classes of a target."""
+    """Parse the classes of a target."""
     classes = parse_categories(name, value)
     if len(classes) < 2:
         raise PrivacyParameterError(f"{name} must name at least two classes.")
@@ -132,13 +132,13 @@ def parse_classes(name: str, value: Any) -> Declared:
 
 
 def parse_levels(name: str, value: Any) -> tuple[float, ...]:
-    """Levels of quantiles; their order is checked with the other parameters."""
+    """Parse quantile levels; their order is checked with the other parameters."""
     levels = value if isinstance(value, (list, tuple)) else [value]
     return tuple(parse_number(name, level) for level in levels)
 
 
 def parse_bounds(name: str, value: Any) -> tuple[Any, ...]:
-    """A public range: (low, high) or (low, high, "log")."""
+    """Parse a public range: (low, high) or (low, high, "log")."""
     listed = isinstance(value, (list, tuple))
     if not listed or len(value) not in (2, 3) or list(value[2:]) not in ([], ["log"]):
         got = "" if listed else f"; got {describe_type(value)}"
@@ -147,7 +147,7 @@ def parse_bounds(name: str, value: Any) -> tuple[Any, ...]:
 
 
 def parse_scalar(value: Any) -> Any:
-    """A value of a parameter: texts that are JSON become numbers, lists and so on."""
+    """Parse a parameter value: strings that contain JSON become numbers, lists and so on."""
     if isinstance(value, Mapping):
         return {str(k): parse_scalar(v) for k, v in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -166,46 +166,45 @@ def parse_scalar(value: Any) -> Any:
 
 
 _NULLS = ("", "~", "null", "Null", "NULL")
-_DEEPEST = 32  # levels; a schema has four
+_DEEPEST = 32  # nesting levels; a schema has four
 
 
 def read_schema_file(path: Path) -> Any:
-    """The content of a schema file."""
+    """Read the content of a schema file."""
     parse = {".yaml": _yaml, ".yml": _yaml, ".json": parse_json, ".toml": _toml}.get(
         path.suffix.lower()
     )
     if parse is None:
         raise PrivacyParameterError(
-            "the ending is not known. A schema file ends in .yaml, .toml or .json."
+            "unknown file extension. A schema file must end in .yaml, .toml or .json."
         )
     try:
         content = parse(path.read_text(encoding="utf-8-sig"))
-        json.dumps(content, ensure_ascii=False, default=str).encode()  # "\\ud800" is an escape
+        # JSON can escape unpaired surrogates such as "\\ud800", which UTF-8 cannot encode.
+        json.dumps(content, ensure_ascii=False, default=str).encode()
         return content
     except UnicodeError:
         raise PrivacyParameterError(
-            "it is not UTF-8 text, or a name in it cannot be written in UTF-8. Save the schema "
-            "file in UTF-8, without halves of characters such as \\ud800."
+            "the file is not valid UTF-8, or a name in it cannot be encoded in UTF-8. Save the "
+            "schema file as UTF-8, without unpaired surrogates such as \\ud800."
         ) from None
     except RecursionError:
         raise PrivacyParameterError(
-            "cannot be parsed: it is nested too deeply. A schema has at most a few levels."
+            "the file is nested too deeply to be parsed. A schema has at most a few levels."
         ) from None
 
 
 def parse_json(text: str) -> Any:
-    """The value of a JSON text in which no key is given twice."""
+    """Parse JSON text, refusing duplicate keys."""
 
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
         for key, count in Counter(key for key, _ in items).items():
             if count > 1:
-                raise PrivacyParameterError(f"the key {key!r} is given twice. Keep one of them.")
+                raise PrivacyParameterError(f"the key {key!r} is given twice. Remove one.")
         return dict(items)
 
     def constant(name: str) -> Any:
-        raise PrivacyParameterError(
-            f"{name} is not a number that JSON knows. Write a finite number."
-        )
+        raise PrivacyParameterError(f"{name} is not a valid JSON number. Write a finite number.")
 
     try:
         return json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
@@ -227,7 +226,7 @@ def _toml(text: str) -> Any:
     else:
         import tomli as tomllib
     try:
-        return tomllib.loads(text)  # refuses a key that is given twice, with its line
+        return tomllib.loads(text)  # refuses duplicate keys itself
     except ValueError as error:
         raise PrivacyParameterError(f"cannot be parsed as TOML: {error}.") from None
 
@@ -245,19 +244,19 @@ def _yaml(text: str) -> Any:
         ) from None
     except yaml.YAMLError:
         raise PrivacyParameterError(
-            "cannot be parsed as YAML. Compare it with what `xgb-dp schema FILE` prints."
+            "cannot be parsed as YAML. Compare it with the output of `xgb-dp schema FILE`."
         ) from None
     return None if node is None else _plain(node, set(), 0)
 
 
 def _plain(node: Any, seen: set[int], depth: int) -> Any:
-    """The value of a node of YAML's syntax tree."""
+    """Return the value of a node of the YAML syntax tree."""
     import yaml
 
     line = node.start_mark.line + 1
     if depth > _DEEPEST:
         raise PrivacyParameterError(
-            f"line {line}: it is nested too deeply. A schema has at most a few levels."
+            f"line {line}: nested too deeply. A schema has at most a few levels."
         )
     if id(node) in seen:
         raise PrivacyParameterError(
@@ -267,8 +266,8 @@ def _plain(node: Any, seen: set[int], depth: int) -> Any:
     seen.add(id(node))
     if node.tag.rpartition(":")[2] not in ("str", "seq", "map"):
         raise PrivacyParameterError(
-            f"line {line}: a schema must not contain tags (!). Remove the tag, or put the text in "
-            "quotes."
+            f"line {line}: a schema must not contain tags (!). Remove the tag, or put the string "
+            "in quotes."
         )
     if isinstance(node, yaml.ScalarNode):
         if node.style is None:
@@ -281,11 +280,9 @@ def _plain(node: Any, seen: set[int], depth: int) -> Any:
         at = key.start_mark.line + 1
         name = _plain(key, seen, depth + 1)
         if not isinstance(name, str):
-            raise PrivacyParameterError(f"line {at}: a key must be a name; put it in quotes.")
+            raise PrivacyParameterError(f"line {at}: a key must be a name. Put it in quotes.")
         if name in content:
-            raise PrivacyParameterError(
-                f"line {at}: the key {name!r} is given twice. Keep one of them."
-            )
+            raise PrivacyParameterError(f"line {at}: the key {name!r} is given twice. Remove one.")
         content[name] = _plain(value, seen, depth + 1)
     return content
 
@@ -298,32 +295,32 @@ PUBLIC_CUTS = {
     "weekday": tuple(float(k) for k in range(1, 7)),
     "hour": tuple(float(k) for k in range(1, 24)),
 }
-"""Split points that part all values; they follow from the calendar."""
+"""Cuts that separate all values of a date part; they follow from the calendar."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column of features; a number unless it has categories or is a date."""
+    """Declaration of one column: numeric, unless it has categories or is a date."""
 
     categories: Declared | None = None  # in the order of their codes
-    other: str = "error"  # what becomes of undeclared ones: "error", "missing", or a category
-    bounds: tuple[Any, ...] | None = None  # (low, high) or (low, high, "log"); of a date: its days
+    other: str = "error"  # how to read undeclared categories: "error", "missing", or a category
+    bounds: tuple[Any, ...] | None = None  # (low, high) or (low, high, "log"); for a date: its days
     cuts: tuple[float, ...] | None = None
-    date: tuple[str, ...] | None = None  # the parts that become features
-    since: str | None = None  # the day that its days are counted from, as YYYY-MM-DD
+    date: tuple[str, ...] | None = None  # the date parts that become features
+    since: str | None = None  # the origin of "days", as YYYY-MM-DD
 
     @property
     def is_number(self) -> bool:
-        """Whether cells count by the numbers that they spell."""
+        """Whether cells are read by numeric value."""
         return self.date is None and not any(isinstance(n, str) for n in self.categories or ())
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """The categories as models store them."""
+        """The categories as a model stores them."""
         return None if self.categories is None else tuple(map(str, self.categories))
 
     def features(self, name: str) -> dict[str, Column]:
-        """The features that a column of this name becomes, each with its declaration."""
+        """Return the declarations of the features that a column of this name becomes."""
         if self.date is None:
             return {name: self}
         days = Column(bounds=self.bounds, cuts=self.cuts)
@@ -334,7 +331,7 @@ class Column:
 
 
 def read_column(name: str, given: Any) -> Column:
-    """The declaration of a column in a schema file."""
+    """Parse the declaration of a column in a schema file."""
     where = f"Column {name!r} of the schema"
     if given in (None, "number", {}):
         return Column()
@@ -356,10 +353,10 @@ def read_column(name: str, given: Any) -> Column:
         return Column(bounds=bounds, cuts=cuts)
     date = parse_strings(f"{where}: date", given["date"])
     if not set(date) <= set(PARTS):
-        raise PrivacyParameterError(f"{where}: `date` must list some of {', '.join(PARTS)}.")
+        raise PrivacyParameterError(f"{where}: `date` must be a list of {', '.join(PARTS)}.")
     if "days" not in date and (bounds or cuts):
         raise PrivacyParameterError(
-            f"{where}: bounds and cuts of a date are for its days. Add 'days' to `date`, or "
+            f"{where}: bounds and cuts of a date apply to its days. Add 'days' to `date`, or "
             "remove them."
         )
     since = read_day(f"{where}: since", given.get("since", EPOCH))
@@ -367,7 +364,7 @@ def read_column(name: str, given: Any) -> Column:
 
 
 def read_day(name: str, value: Any) -> str:
-    """A day as YYYY-MM-DD."""
+    """Parse a day and format it as YYYY-MM-DD."""
     try:
         return datetime.date.fromisoformat(str(value)).isoformat()
     except ValueError:
@@ -375,7 +372,7 @@ def read_day(name: str, value: Any) -> str:
 
 
 def _check_keys(where: str, given: Any) -> None:
-    """Refuse unknown keys, and keys that exclude each other."""
+    """Refuse unknown keys and contradictory combinations of keys."""
     expected = (
         f"{where} must be 'number', a list of categories, or a mapping with some of "
         f"{', '.join(_KEYS)}"
@@ -386,8 +383,8 @@ def _check_keys(where: str, given: Any) -> None:
         raise PrivacyParameterError(f"{expected}; got {', '.join(unknown)}.")
     if "categories" in given and not {"bounds", "cuts", "date"}.isdisjoint(given):
         raise PrivacyParameterError(
-            f"{where} declares more than one of categories, numbers (bounds, cuts) and dates. A "
-            "column is of one kind: keep one of them."
+            f"{where} declares more than one of categories, numbers (bounds, cuts) and dates. "
+            "Keep only one kind."
         )
     if "since" in given and "date" not in given:
         raise PrivacyParameterError(
@@ -395,7 +392,7 @@ def _check_keys(where: str, given: Any) -> None:
             "`since`."
         )
     if "bounds" in given and "cuts" in given:
-        raise PrivacyParameterError(f"{where} has both bounds and cuts. Keep one of them.")
+        raise PrivacyParameterError(f"{where} has both bounds and cuts. Remove one.")
     if "categories" not in given and "other" in given:
         raise PrivacyParameterError(
             f"{where} has `other` without `categories`. List the categories, or remove `other`."
@@ -407,17 +404,17 @@ def _categories(where: str, given: Mapping[str, Any]) -> Column:
     names, other = list(map(str, categories)), given.get("other", "error")
     if not isinstance(other, str) or other not in ("error", "missing", *names):
         raise PrivacyParameterError(
-            f"{where}: `other` must be 'error', 'missing' or one of the categories."
+            f"{where}: `other` must be 'error', 'missing' or a category of the column."
         )
     if "other" in given and other in ("error", "missing") and other in names:
         raise PrivacyParameterError(
-            f"{where}: `other` is {other!r}, which is also a category: rename the category."
+            f"{where}: `other` is {other!r}, which is also a category. Rename the category."
         )
     return Column(categories, str(other))
 
 
-def short(column: Column) -> dict[str, Any]:
-    """What :func:`read_column` reads back."""
+def to_schema_entries(column: Column) -> dict[str, Any]:
+    """Return the entries of a schema file from which :func:`read_column` restores the column."""
     entries = {k: v for k, v in asdict(column).items() if v is not None}
     if column.categories is None:
         del entries["other"]
@@ -428,12 +425,12 @@ Floats = npt.NDArray[np.float32]
 
 
 def column_names(table: Any) -> list[Any]:
-    """Names of the columns of a table in memory, or of a mapping of names to arrays."""
+    """Return the column names of a table in memory or of a mapping from names to arrays."""
     if isinstance(table, Mapping):
         return list(table)
     if not is_table(table):
         raise PrivacyParameterError(
-            "A schema is for a data frame, or a mapping of names of columns to arrays; got a "
+            "A schema applies to a data frame, or to a mapping from column names to arrays; got a "
             f"{type(table).__name__}."
         )
     return list_columns(table)
@@ -442,12 +439,16 @@ def column_names(table: Any) -> list[Any]:
 def read_features(
     pieces: Iterable[Any], columns: Mapping[str, Column], missing: Sequence[str]
 ) -> dict[str, Any]:
-    """Every feature in the form that XGBoost takes; one error for all that are outside.
+    """Read every feature in a form that XGBoost accepts.
 
     Args:
-        pieces: The rows, as data frames of any library, or mappings of names to arrays.
-        columns: What is declared of the columns to read.
-        missing: Texts that stand for a missing cell.
+        pieces: Rows in blocks: data frames of any library, or mappings from names to arrays.
+        columns: Declarations of the columns to read.
+        missing: Strings that mark a missing cell.
+
+    Raises:
+        RowDomainError: A cell is outside its declared domain. All such columns are reported at
+            once, so that the error does not depend on the order of the rows.
     """
     import pandas as pd
 
@@ -462,11 +463,13 @@ def read_features(
             except RowDomainError as error:
                 errors.setdefault(name, set()).add(str(error))
                 read.clear()
-    if errors:  # of one column one, whatever lies in which piece
-        said: dict[str, list[str]] = {}
+    if errors:  # one per column, chosen independently of the blocks
+        columns_by_error: dict[str, list[str]] = {}
         for name in (name for name in columns if name in errors):
-            said.setdefault(max(errors[name]), []).append(name)
-        raise RowDomainError(" ".join(f"{', '.join(map(repr, n))}: {e}" for e, n in said.items()))
+            columns_by_error.setdefault(max(errors[name]), []).append(name)
+        raise RowDomainError(
+            " ".join(f"{', '.join(map(repr, n))}: {e}" for e, n in columns_by_error.items())
+        )
     out: dict[str, Any] = {}
     for (name, feature), cells in read.items():
         names = columns[name].names
@@ -476,7 +479,7 @@ def read_features(
 
 
 def _feature(name: str, column: Column, cells: Any, missing: Sequence[str]) -> dict[str, Any]:
-    """What a column becomes: numbers, or codes of its categories."""
+    """Convert a column to its features: numbers, or codes of categories."""
     if column.date is not None:
         parts = parts_of_dates(cells, column.date, column.since or EPOCH, missing)
         return {f"{name}_{part}": values.astype(np.float32) for part, values in parts.items()}
@@ -486,7 +489,7 @@ def _feature(name: str, column: Column, cells: Any, missing: Sequence[str]) -> d
 
 
 class _ColumnReader:
-    """One feature, whose array grows in its place: memory never holds it twice."""
+    """One feature in an array that grows in place, so that memory never contains two copies."""
 
     def __init__(self) -> None:
         self._array: npt.NDArray[Any] | None = None
@@ -508,7 +511,7 @@ class _ColumnReader:
 
 
 def read_numbers(cells: Any, missing: Sequence[str]) -> Floats:
-    """Numbers of a column as 32-bit floats; texts of missing cells that are numbers by value."""
+    """Convert a column to 32-bit floats; `missing` strings that are numbers match by value."""
     strings = [text.strip() for text in missing]
     values: npt.NDArray[Any] | None = None
     with suppress(ValueError):
@@ -523,13 +526,12 @@ def read_numbers(cells: Any, missing: Sequence[str]) -> Floats:
                 values = _numbers_from_cells(array.tolist(), strings)
     if values is None:
         raise RowDomainError(
-            "a row holds something that is not a number. Numbers are written as 1234.5: decimal "
-            "commas and separated thousands of CSV files need `--decimal , --thousands .`, and a "
-            "per cent sign has to be removed. Dates are declared as `{date: [days, month]}` in a "
-            "schema file. If the column holds categories, declare them (`--categories "
-            "COLUMN=a,b,c`, or in a schema file); if it is not a feature, such as a key, leave it "
-            "out (`--drop COLUMN`); if such texts stand for missing cells, list them under "
-            "`missing` in a schema file."
+            "a row has a cell that is not a number. Write numbers as 1234.5. For decimal commas "
+            "and thousands separators in CSV files, pass `--decimal , --thousands .`; remove "
+            "percent signs. Declare dates as `{date: [days, month]}` in a schema file. If the "
+            "column contains categories, declare them (`--categories COLUMN=a,b,c`, or in a "
+            "schema file). If it is not a feature, such as a key, drop it (`--drop COLUMN`). If "
+            "some strings mark missing cells, list them under `missing` in a schema file."
         )
     values = values.astype(np.float64, copy=False)
     if absent := numbers_among(missing):
@@ -545,25 +547,25 @@ def _numbers_from_cells(cells: Sequence[Any], missing: Sequence[str]) -> npt.NDA
     )
 
 
-# Texts that Arrow and Python read as the same number, the nearest to what is written.
+# Strings that Arrow and Python convert to the same number, the nearest float.
 _DIGITS = r"^-?[0-9]{1,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,2})?$"
 
 
 def _numbers_from_strings(strings: Any, missing: Sequence[str]) -> npt.NDArray[np.float64]:
-    """Numbers of texts; if Arrow reads not all, those that are not in digits one by one."""
+    """Convert strings to numbers: with Arrow where it can, the others one by one."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if str(strings.type) == "string_view":
-        strings = strings.cast(pa.large_string())  # of views Arrow knows less
+        strings = strings.cast(pa.large_string())  # Arrow supports fewer operations on views
     with suppress(pa.ArrowInvalid):
-        return _sound(strings.cast(pa.float64()))
+        return _require_numbers(strings.cast(pa.float64()))
     absent, none = (
         pc.is_in(strings, pa.array(missing, strings.type)),
         pa.scalar(None, strings.type),
     )
     with suppress(pa.ArrowInvalid):
-        return _sound(pc.if_else(absent, none, strings).cast(pa.float64()))
+        return _require_numbers(pc.if_else(absent, none, strings).cast(pa.float64()))
     plain = pc.and_not(pc.match_substring_regex(strings, _DIGITS), absent).fill_null(False)
     kept = pc.if_else(plain, strings, none)
     values = np.array(kept.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
@@ -572,8 +574,8 @@ def _numbers_from_strings(strings: Any, missing: Sequence[str]) -> npt.NDArray[n
     return values
 
 
-def _sound(values: Any) -> npt.NDArray[np.float64]:
-    """Numbers that Arrow has read, where all of them are: it reads "nan(1)", which is none."""
+def _require_numbers(values: Any) -> npt.NDArray[np.float64]:
+    """Return the numbers; raise ArrowInvalid for NaN, since Arrow also reads "nan(1)" as NaN."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -585,8 +587,9 @@ def _sound(values: Any) -> npt.NDArray[np.float64]:
 def _finite(values: Floats) -> Floats:
     if np.isinf(values).any():
         raise RowDomainError(
-            "a row holds an infinite number, or one beyond 32-bit floats. Features are finite or "
-            "missing. Drop or replace such cells by a rule that looks at one row at a time."
+            "a row has a number that is infinite or outside the range of 32-bit floats. Features "
+            "must be finite or missing. Drop or replace such cells by a rule that reads one row at "
+            "a time."
         )
     return values
 
@@ -594,15 +597,15 @@ def _finite(values: Floats) -> Floats:
 def read_codes(
     cells: Any, declared: Sequence[Any], missing: Sequence[str], other: str
 ) -> npt.NDArray[np.int64]:
-    """Code of each cell, -1 for missing; see :class:`..data.cells.Names`."""
+    """Return the code of each cell, -1 if missing; see :class:`..data.cells.Names`."""
     names = Names(declared, "A list of categories or classes", absent=missing)
     indices = read_data(encode, cells, names.codes, "category")
     outside = indices < ABSENT
     if other == "error" and outside.any():
         raise RowDomainError(
-            "a row holds something that is not declared. Names in quotes match by spelling, and "
-            "numbers without quotes by value. Declare all that may occur, or say in a schema file "
-            "what others are (`other: missing` or `other: NAME`)."
+            "a row has an undeclared value. Quoted names match by spelling, and unquoted numbers "
+            "by value. Declare every value that may occur, or set in a schema file how to read "
+            "others (`other: missing` or `other: NAME`)."
         )
     if other not in ("error", "missing"):
         indices[outside] = list(map(str, declared)).index(other)
@@ -614,7 +617,7 @@ _WORDS = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
 
 
 def format_yaml(content: dict[str, Any], indent: int = 0) -> str:
-    """A mapping of texts to mappings, lists, texts and numbers."""
+    """Format a mapping of strings to mappings, lists, strings and numbers as YAML."""
     lines = []
     for key, value in content.items():
         head = f"{' ' * indent}{_key(key)}:"
@@ -626,7 +629,7 @@ def format_yaml(content: dict[str, Any], indent: int = 0) -> str:
 
 
 def format_flow(value: Any) -> str:
-    """A mapping, list, text or number on one line."""
+    """Format a mapping, list, string or number on one line of YAML."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_key(k)}: {format_flow(v)}" for k, v in value.items()) + "}"
     if isinstance(value, (list, tuple)):

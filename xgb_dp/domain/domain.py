@@ -1,8 +1,8 @@
-"""The declared domain of a file of rows: columns, categories, classes, bounds.
+"""The declared domain of a data set: columns, categories, classes and bounds.
 
-Nothing here reads a cell. Declarations come from options or a file (YAML, TOML or JSON) and are
-public. They travel with the model as the attribute ``dp_schema``, so that predictions read files
-the way training did.
+This module reads no cells. Declarations come from options or from a file (YAML, TOML or JSON) and
+are public. They are stored in the model as the attribute ``dp_schema``, so that prediction reads
+data in the same way as training.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from .columns import (
     read_column,
     read_features,
     read_schema_file,
-    short,
+    to_schema_entries,
 )
 from .csv_text import Csv, is_parquet, parse_header, read_blocks
 
@@ -57,29 +57,29 @@ _STORED = (
 
 @dataclass(frozen=True)
 class Domain:
-    """Declared content of a file of rows. Every value is public."""
+    """Declared domain of a data set; every value is public."""
 
     target: str | None = None
-    classes: Declared | None = None  # in the order 0, 1, ...; None for regression
+    classes: Declared | None = None  # in the order of their codes; None for regression
     target_bounds: tuple[float, float] | None = None
-    objective: str | None = None  # None for that of the classes, or squared error
+    objective: str | None = None  # by default from the classes, or squared error
     quantiles: tuple[float, ...] | None = None  # the objective is then reg:quantileerror
-    exposure: str | None = None  # a column, such as the years that a policy was held
+    exposure: str | None = None  # a column, such as the duration of an insurance policy in years
     exposure_bounds: tuple[float, float] | None = None
-    event: str | None = None  # a column: 1 where the end of a time was observed, else 0
-    target_upper: str | None = None  # a column of the latest times, empty where none is known
+    event: str | None = None  # a column: 1 if the end of the time was observed, else 0
+    target_upper: str | None = None  # a column of upper bounds of the time, empty if unknown
     weight: str | None = None
-    privacy_id: str | None = None  # None where the unit of protection is a row
-    missing: tuple[str, ...] = MISSING  # a declared category of the same name goes first
+    privacy_id: str | None = None  # None if the privacy unit is a row
+    missing: tuple[str, ...] = MISSING  # declared categories take precedence
     drop: tuple[str, ...] = ()
-    columns: dict[str, Column] | None = None  # None: all of the file, as numbers, but `declared`
-    declared: dict[str, Column] = field(default_factory=dict)  # by options, one by one
+    columns: dict[str, Column] | None = None  # None: all columns, numeric unless in `declared`
+    declared: dict[str, Column] = field(default_factory=dict)  # single columns, set by options
     params: dict[str, Any] = field(default_factory=dict)
-    discovered: dict[str, Any] | None = None  # what it cost, see xgb_dp.Discovery.schema
+    discovered: dict[str, Any] | None = None  # privacy cost, see xgb_dp.Discovery.schema
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """Columns beside the target that say when a time has ended; predicting needs none."""
+        """Columns besides the target that give the end of a time; only training needs them."""
         return tuple(c for c in (self.event, self.target_upper) if c is not None)
 
     @property
@@ -90,25 +90,25 @@ class Domain:
 
     @property
     def features(self) -> dict[str, Column]:
-        """What training sees: the columns, and the parts of dates in place of dates."""
+        """The features as training sees them, with each date replaced by its parts."""
         features: dict[str, Column] = {}
         for name, column in (self.columns or {}).items():
             for feature, declared in column.features(name).items():
                 if feature in features:
                     raise PrivacyParameterError(
-                        f"Two columns become the feature {feature!r}, one of them as a part of a "
-                        "date. Rename one of them in the file."
+                        f"Two columns become the feature {feature!r}, because a part of a date has "
+                        "the name of another column. Rename one column in the file."
                     )
                 features[feature] = declared
         return features
 
     def resolved(self, header: Sequence[str], *, training: bool) -> Domain:
-        """The domain with its features spelt out for a file."""
+        """Return the domain with explicit features for a file with this header."""
         special = self.special
         if len(set(special)) < len(special):
             raise PrivacyParameterError(
-                "One column is declared twice among target, weight, privacy_id, exposure, event "
-                "and target_upper: each of them is a column of its own."
+                "target, weight, privacy_id, exposure, event and target_upper must be different "
+                "columns; one column is declared as two of these."
             )
         columns = self.columns
         if columns is None:
@@ -122,23 +122,23 @@ class Domain:
             if name in special:
                 raise PrivacyParameterError(
                     f"Column {name!r} is declared as a feature, but is the target, the weight, "
-                    "the id, the exposure or the end of a time. Remove its line from `columns`."
+                    "the privacy id, the exposure or the end of a time. Remove it from `columns`."
                 )
             if not name or set(name) & set("[]<"):
                 raise PrivacyParameterError(
-                    f"Column {name!r} cannot be a feature: XGBoost takes no empty names, and none "
-                    "with [, ] or <. Rename it in the file."
+                    f"Column {name!r} cannot be a feature: XGBoost does not accept empty names or "
+                    "names with [, ] or <. Rename it in the file."
                 )
         return replace(self, columns=needed, declared={})
 
     def for_table(self, names: Iterable[str]) -> Domain:
-        """The domain of a table with these columns; those that it does not name are numbers."""
+        """Return the domain for a table with these columns; undeclared columns are numbers."""
         apart, known = {*self.special, *self.drop}, self.columns or {}
         columns = {name: known.get(name, Column()) for name in names if name not in apart}
         return replace(self, columns=columns, drop=())
 
     def applied(self, table: Any) -> Any:
-        """The features of a table in memory as training and prediction take them, by cell."""
+        """Read the features of a table in memory cell by cell, as for training and prediction."""
         import pandas as pd
 
         table = collected(table)
@@ -148,23 +148,23 @@ class Domain:
         return pd.DataFrame(read, index=table.index if find_library(table) == "pandas" else None)
 
     def check_target(self) -> None:
-        """Refuse what does not say what is learnt, before any row is read."""
+        """Check that the target is declared, before any row is read."""
         if self.target is None:
             raise PrivacyParameterError(
-                "The target is not named. Give the column of labels by `--target COLUMN`, or by "
+                "The target is not declared. Set the label column with `--target COLUMN`, or with "
                 "`target` in a schema file."
             )
         known = OBJECTIVES.get(self.objective or "")
-        ranged = known is not None and known.highest < math.inf  # by the objective itself
-        if self.classes is None and self.target_bounds is None and not ranged:
+        bounded = known is not None and known.highest < math.inf  # the objective bounds the labels
+        if self.classes is None and self.target_bounds is None and not bounded:
             raise PrivacyParameterError(
-                "The target is not declared. Which classes or values occur in the file is private, "
-                "so say what may occur: `--classes no,yes` for classification, or "
+                "The domain of the target is not declared. The classes or values in the file are "
+                "private, so declare what may occur: `--classes no,yes` for classification, or "
                 "`--target-bounds 0 100` for regression (in a schema file: classes, target_bounds)."
             )
 
     def parameters(self) -> dict[str, Any]:
-        """The parameters of training that follow from what is declared of target and columns."""
+        """Return the training parameters that follow from the declarations."""
         assert self.columns is not None
         params: dict[str, Any] = {}
         if self.privacy_id is not None:
@@ -184,13 +184,14 @@ class Domain:
         return {name: value for name, value in params.items() if value != {}}
 
     def declare(self, params: dict[str, Any]) -> None:
-        """Add what is declared to parameters, which go before it."""
+        """Add the declarations to `params`, which take precedence."""
         declared = self.parameters()
         discovery, other = (read_one(given, "dp_discovered") for given in (declared, params))
         if discovery is not None and other is not None and discovery != other:
             raise PrivacyParameterError(
-                "`schema` and `dp_discovered` are of two looks at the columns, and a ledger counts "
-                "one of them. Look at all columns at once, or pass one of the looks."
+                "`schema` and `dp_discovered` come from different runs of column discovery, but a "
+                "ledger can record only one. Discover all columns in one run, or pass only one of "
+                "the two."
             )
         for name, value in declared.items():
             given = params.get(name)
@@ -202,22 +203,22 @@ class Domain:
             params["dp_classes"] = len(self.classes)
 
     def parameters_of_objective(self) -> dict[str, Any]:
-        """Those of them that say what the labels are; refuses what does not go together."""
+        """Return the training parameters of the label type; raise if they contradict each other."""
         intervals = self.objective == "survival:aft"
         if self.ends and not intervals:
             raise PrivacyParameterError(
-                "`event` and `target_upper` are for objective survival:aft, whose labels are "
-                "times. Leave them out, or set this objective."
+                "`event` and `target_upper` apply only to the objective survival:aft. Remove "
+                "them, or set this objective."
             )
         if intervals and len(self.ends) != 1:
             raise PrivacyParameterError(
-                "survival:aft needs to know whose time has ended: name the column `event` (1 where "
-                "the end was seen, 0 where not), or `target_upper` with the latest times; not both."
+                "survival:aft needs the end of each time. Set either `event` (a column that is 1 "
+                "if the end was observed, else 0) or `target_upper` (a column of upper bounds)."
             )
         if self.quantiles is not None and self.objective not in (None, "reg:quantileerror"):
             raise PrivacyParameterError(
-                "`quantiles` are for objective reg:quantileerror. Leave them out, or set this "
-                "objective."
+                "`quantiles` apply only to the objective reg:quantileerror. Remove them, or set "
+                "this objective."
             )
         params: dict[str, Any] = {}
         if self.objective is not None:
@@ -229,16 +230,18 @@ class Domain:
         return params
 
     def to_json(self) -> str:
-        """As text for the model's attribute ``dp_schema``."""
+        """Format as JSON for the model attribute ``dp_schema``."""
         assert self.columns is not None
         content: dict[str, Any] = {key: getattr(self, key) for key in _STORED}
-        content["columns"] = {name: short(column) for name, column in self.columns.items()}
+        content["columns"] = {
+            name: to_schema_entries(column) for name, column in self.columns.items()
+        }
         if self.exposure is not None:
             content["exposure"] = {"column": self.exposure, "bounds": self.exposure_bounds}
         return json.dumps({k: v for k, v in content.items() if v is not None}, allow_nan=False)
 
     def checked(self) -> Domain:
-        """The same, if a model can store its names."""
+        """Return the domain after checking that a model can store its names."""
         model_json.check_carried(json.loads(self.to_json()), "the names of the schema")
         return self
 
@@ -250,20 +253,18 @@ def _near(name: str, known: Sequence[str]) -> str:
 
 def _not_in(name: str, header: Sequence[str]) -> str:
     if name in header:
-        return f"Column {name!r} is in the file more than once. Rename or remove the others."
-    # No name of the file is said: in one without a header it would be a cell of a row.
+        return f"Column {name!r} occurs more than once in the file. Rename or remove duplicates."
+    # Names in the file are not shown: without a header line they would be cells of a row.
     return (
         f"The file has no column {name!r} among its {len(header)} columns. The first line of a CSV "
-        "file must hold the names; `xgb-dp schema FILE` shows them."
+        "file must contain the column names; run `xgb-dp schema FILE` to list them."
     )
 
 
 def _columns(name: str, value: Any) -> dict[str, Column]:
     columns = check_mapping(f"{name} must map names to declarations", value)
     if not columns:
-        raise PrivacyParameterError(
-            f"{name} names no column. Leave it out to use every column as a number."
-        )
+        raise PrivacyParameterError(f"{name} is empty. Remove it to use every column as a number.")
     return {n: read_column(n, column) for n, column in columns.items()}
 
 
@@ -271,12 +272,12 @@ def _params(name: str, value: Any) -> dict[str, Any]:
     params = check_mapping(f"{name} must map names of parameters to values", value)
     for n, given in params.items():
         if given is None:
-            raise PrivacyParameterError(f"{name}: {n} has no value. Give one, or remove the line.")
+            raise PrivacyParameterError(f"{name}: {n} has no value. Set one, or remove the line.")
     return {n: parse_scalar(given) for n, given in params.items()}
 
 
 def _objective(name: str, value: Any) -> str:
-    """The name of an objective; whether it is supported is checked with the other parameters."""
+    """Parse the name of an objective; its support is checked with the other parameters."""
     if not isinstance(value, str):
         raise PrivacyParameterError(
             f"{name} must be a name such as count:poisson; got {describe_type(value)}."
@@ -287,14 +288,14 @@ def _objective(name: str, value: Any) -> str:
 def _exposure(name: str, value: Any) -> tuple[str, tuple[float, float]]:
     exposure = check_mapping(f"{name} must be {{column: NAME, bounds: [low, high]}}", value)
     if set(exposure) != {"column", "bounds"}:
-        raise PrivacyParameterError(f"{name} must have the keys column and bounds and no others.")
+        raise PrivacyParameterError(f"{name} must have exactly the keys column and bounds.")
     column = parse_column_name("`exposure: column`", exposure["column"])
     return column, parse_range("exposure: bounds", exposure["bounds"])
 
 
 def _discovered(name: str, value: Any) -> dict[str, Any]:
-    """What a discovery has cost, as it was written; numbers are read as numbers."""
-    cost = dict(check_mapping(f"{name} must be what `xgb-dp discover` writes", value))
+    """Parse the privacy cost of a column discovery, with numbers converted from strings."""
+    cost = dict(check_mapping(f"{name} must be the mapping that `xgb-dp discover` writes", value))
     for part in ("epsilon", "delta"):
         cost[part] = parse_number(f"discovered: {part}", cost.get(part), low=0.0)
     return {**cost, "events": parse_scalar(cost.get("events"))}
@@ -320,13 +321,14 @@ _READERS: dict[str, Callable[[str, Any], Any]] = {
 
 
 def from_mapping(given: Any) -> Domain:
-    """A domain from the content of a schema file."""
+    """Build a domain from the content of a schema file."""
     check_mapping(f"A schema must be a mapping with some of the keys {', '.join(_READERS)}", given)
     for key in given:
         if key not in _READERS:
             hint = _near(str(key), list(_READERS))
             raise PrivacyParameterError(
-                f"The schema has the unknown key {key!r}.{hint} Keys are {', '.join(_READERS)}."
+                f"The schema has the unknown key {key!r}.{hint} Valid keys are "
+                f"{', '.join(_READERS)}."
             )
     values = {k: read(f"`{k}`", given[k]) for k, read in _READERS.items() if k in given}
     if "classes" in values and "target_bounds" in values:
@@ -337,21 +339,23 @@ def from_mapping(given: Any) -> Domain:
 
 
 def stored_domain(booster: Any) -> Domain | None:
-    """The domain that a model carries; None without."""
+    """Return the domain stored in a model, or None."""
     text = booster.attr(ATTRIBUTE)
     if text is None:
         return None
     try:
         content = model_json.loads(text)
     except ValueError:
-        raise LedgerError("The schema in the model is damaged. Take a sound copy.") from None
+        raise LedgerError(
+            "The schema in the model is damaged. Use an intact copy of the model."
+        ) from None
     return from_mapping(content)
 
 
 def stored_classes(booster: Any) -> np.ndarray | None:
-    """The names of the classes of a model, in the order of their codes; None without.
+    """Return the class names stored in a model, in the order of their codes, or None.
 
-    Those of a schema are numbers if all of them are written as numbers.
+    Class names from a schema become numbers if every name is a number.
     """
     text = booster.attr(CLASSES)
     if text is None:
@@ -366,8 +370,8 @@ def stored_classes(booster: Any) -> np.ndarray | None:
         return np.array(class_names(text, max(ModelJson.from_config(booster).classes, 2)))
     except ValueError:
         raise PrivacyParameterError(
-            f"The attribute {CLASSES!r} of the model does not name its classes: the file is "
-            "damaged. Take a sound copy of the model."
+            f"The model attribute {CLASSES!r} does not match the classes of the model: the file is "
+            "damaged. Use an intact copy of the model."
         ) from None
 
 
@@ -386,15 +390,15 @@ def read_domain(path: Path) -> Domain:
 
 
 def read_model_domain(booster: Any, path: Path, schema_file: Path | None) -> Domain:
-    """The domain of a schema file, or that a saved model carries, or that of numbers only."""
+    """Return the domain from the schema file, else from the model, else for numeric columns."""
     if schema_file is not None:
         return read_domain(schema_file)
     if (stored := stored_domain(booster)) is not None:
         return stored
     if booster.feature_names is None or "c" in (booster.feature_types or []):
         raise PrivacyParameterError(
-            f"{path} was not trained by `xgb-dp train`, so it does not say how to read a file. "
-            "Give --schema with its columns in their order."
+            f"{path} was not trained by `xgb-dp train`, so it has no schema to read a file with. "
+            "Pass --schema with the model's columns in order."
         )
     names, config = stored_classes(booster), ModelJson.from_config(booster)
     known = OBJECTIVES.get(config.objective)
@@ -405,7 +409,7 @@ def read_model_domain(booster: Any, path: Path, schema_file: Path | None) -> Dom
 
 
 def read_header(path: Path, form: Csv | None = None) -> list[str]:
-    """Names of the columns of a CSV or Parquet file; no row is read."""
+    """Return the column names of a CSV or Parquet file without reading a row."""
     if is_parquet(path):
         from .row_files import typed_header
 

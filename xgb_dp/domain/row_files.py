@@ -1,8 +1,8 @@
-"""Files of rows as Arrow reads them: cells of CSV files as strings, of Parquet files as typed.
+"""Read data files with Arrow: CSV cells as strings, Parquet cells with their types.
 
-There is one way from bytes to cells for each kind. Lines of CSV files are checked before Arrow sees
-them, and each block of whole lines is parsed by itself, so that memory is bounded and no row
-changes how another one is read. Notes of pandas in Parquet files are ignored. Errors show no cell.
+All cells of a format are read in the same way. CSV lines are checked before Arrow reads them, and
+each block of complete lines is parsed separately, so that memory is bounded and no row affects how
+another one is read. Pandas metadata in Parquet files is ignored. Errors show no cell.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .csv_text import (
     refuse_lines,
 )
 
-_INDEX = re.compile(r"__index_level_\d+__")  # a nameless index of pandas
+_INDEX = re.compile(r"__index_level_\d+__")  # pandas stores an unnamed index under this name
 _NULL_PART = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -44,14 +44,14 @@ def read_batches(
     numbers: Collection[str] = (),
     missing: Sequence[str] = (),
 ) -> Iterator[pa.RecordBatch]:
-    """Some columns of a file or folder, some rows at a time; at least one piece.
+    """Read some columns of a file or folder in batches; yields at least one batch.
 
     Args:
         path: A CSV or Parquet file, or a folder of Parquet files.
-        wanted: Names of the columns.
-        form: How a CSV file is written.
-        numbers: Columns of numbers, whose marks become those that :func:`float` reads.
-        missing: Texts of missing cells, which stay as they are.
+        wanted: Names of the columns to read.
+        form: Format of a CSV file.
+        numbers: Numeric columns, which are converted to the number format of :func:`float`.
+        missing: Strings that mark missing cells; they are not changed.
     """
     if is_parquet(path):
         return _typed(path, wanted)
@@ -59,16 +59,16 @@ def read_batches(
 
 
 def read_cells(path: Path, wanted: Sequence[str], *how: Any) -> pa.Table:
-    """The cells of some columns, whole; see :func:`read_batches`."""
+    """Read some columns into one table; see :func:`read_batches`."""
     return join_batches(path, list(read_batches(path, wanted, *how)))
 
 
 def join_batches(path: Path, pieces: list[pa.RecordBatch]) -> pa.Table:
-    """Pieces of a file as one table."""
+    """Join the batches of a file to one table."""
     if len({piece.schema for piece in pieces}) == 1:
         return pa.Table.from_batches(pieces)
     raise PrivacyParameterError(
-        f"The Parquet files in {path.name} give a column several types. Write all of them with "
+        f"A column has different types in the Parquet files of {path.name}. Write all files with "
         "one schema."
     )
 
@@ -98,7 +98,7 @@ def _strings(
 def _parsed(
     path: Path, form: Csv, block: bytes, line: int, columns: int, places: Sequence[int]
 ) -> list[pa.Array]:
-    """Some columns of a block of lines."""
+    """Parse some columns of a block of lines."""
     names = [str(i) for i in range(columns)]
     separator = find_separator(path, form)
     try:
@@ -113,18 +113,20 @@ def _parsed(
                 include_columns=[names[i] for i in dict.fromkeys(places)],
                 null_values=[],
                 strings_can_be_null=False,
-                check_utf8=False,  # the text was decoded
+                check_utf8=False,  # already decoded
             ),
         )
         [batch] = table.to_batches()
         return [batch.column(names[i]) for i in places]
     except pa.ArrowException:
         refuse_lines(path, form, columns, line, block)
-    raise RowDomainError(f"{path.name} cannot be read as CSV. Write it anew, or give Parquet.")
+    raise RowDomainError(
+        f"{path.name} cannot be read as CSV. Write the file again, or convert it to Parquet."
+    )
 
 
 def _is_plain(block: bytes, separator: str) -> bool:
-    """Whether each line stands for itself, and quotes only around whole cells."""
+    """Return whether lines are independent and quotes occur only around whole cells."""
     if b"\0" in block or (not block.isascii() and b"\xef\xbb\xbf" in block):
         return False
     if b"\r" in block and block.count(b"\r") != block.count(b"\r\n"):
@@ -144,7 +146,7 @@ def _is_plain(block: bytes, separator: str) -> bool:
 
 
 def _unmarked(strings: pa.Array, form: Csv, missing: Sequence[str]) -> pa.Array:
-    """Numbers with the usual decimal point; what is none in this form becomes no number at all."""
+    """Convert numbers to Python's format; mark numbers in other formats with a leading "?"."""
     digits, point, between = "[0-9]", re.escape(form.decimal), re.escape(form.thousands)
     grouped = f"{digits}{{1,3}}({between}{digits}{{3}})+|" if form.thousands else ""
     number = rf"^\s*[+-]?({grouped}{digits}*)({point}{digits}*)?([eE][+-]?{digits}+)?\s*$"
@@ -157,12 +159,12 @@ def _unmarked(strings: pa.Array, form: Csv, missing: Sequence[str]) -> pa.Array:
 
 
 def typed_header(path: Path) -> list[str]:
-    """Names of the columns of a Parquet file, or of a folder of them."""
+    """Return the column names of a Parquet file or a folder of Parquet files."""
     return list(read_types(path).column_names)
 
 
 def read_types(path: Path) -> pa.Table:
-    """The columns of Parquet files with their types, by their schema; no row is read."""
+    """Return an empty table with the columns and types of Parquet files; no row is read."""
     file, parts = _files_in(path)[0]
     with reading_errors(path):
         schema = parquet.read_schema(file)
@@ -171,7 +173,7 @@ def read_types(path: Path) -> pa.Table:
 
 
 def _files_in(path: Path) -> list[tuple[Path, dict[str, str | None]]]:
-    """The files of a folder, each with the columns that the names of its folders hold."""
+    """Return the Parquet files of a folder, each with the partition columns of its path."""
     if not path.is_dir():
         return [(path, {})]
     files = []
@@ -185,13 +187,13 @@ def _files_in(path: Path) -> list[tuple[Path, dict[str, str | None]]]:
             files.append((file, parts))
     if not files:
         raise PrivacyParameterError(
-            f"{path.name} is a folder without .parquet files. Name a file of rows, or a folder of "
+            f"{path.name} is a folder without .parquet files. Pass a data file, or a folder of "
             "Parquet files."
         )
     if len({tuple(sorted(parts)) for _, parts in files}) > 1:
         raise PrivacyParameterError(
-            f"The folders in {path.name} have different names before =. Partition all files by "
-            "the same columns."
+            f"The files in {path.name} are partitioned by different columns. Partition all files "
+            "by the same columns."
         )
     return files
 
@@ -208,8 +210,8 @@ def _typed(path: Path, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
             names = [name for name in wanted if name not in parts]
             if any(file.schema_arrow.names.count(name) != 1 for name in names):
                 raise PrivacyParameterError(
-                    f"A file in {path.name} lacks a column that the first one has. Write all of "
-                    "them with one schema."
+                    f"A file in {path.name} does not have all columns of the first one. Write all "
+                    "files with one schema."
                 )
             batches = file.iter_batches(columns=names)
             while True:
@@ -226,7 +228,7 @@ def _typed(path: Path, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
 
 
 def read_ids(cells: Any, name: str, missing: Sequence[str]) -> pd.Series:
-    """Ids as they are; those that are texts without spaces around them, as all texts of cells."""
+    """Return a column of ids; like other string cells, string ids lose surrounding spaces."""
     if pa.types.is_dictionary(cells.type):
         cells = cells.cast(cells.type.value_type)
     kind, known = cells.type, None
@@ -242,12 +244,12 @@ def read_ids(cells: Any, name: str, missing: Sequence[str]) -> pd.Series:
 
 
 def to_frame(table: pa.Table) -> pd.DataFrame:
-    """A table as a data frame that keeps each cell as it is: whole numbers stay exact."""
+    """Convert to a data frame with Arrow types, so that large integers stay exact."""
     return table.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
 
 
 def write_rows(rows: pa.Table | pd.DataFrame, path: Path, form: Csv | None = None) -> None:
-    """Write rows as CSV or Parquet, by the ending of the path."""
+    """Write rows as CSV or Parquet, depending on the extension of the path."""
     if is_parquet(path):
         if isinstance(rows, pd.DataFrame):
             rows = pa.Table.from_pandas(rows, preserve_index=False)
