@@ -180,7 +180,7 @@ def test_infinite_numbers_are_told_by_column(folder, no_training, text):
         frame.loc[where, "height"] = text
         frame.to_csv("bad.csv", index=False)
         said = fails("train", "bad.csv", "--schema", "schema.yaml", *SPENT)
-        assert "'height': a row holds an infinite number" in said
+        assert "'height': a row has a number that is infinite" in said
         assert "'age'" not in said and text not in said.split()
 
 

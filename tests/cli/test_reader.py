@@ -153,16 +153,16 @@ def test_missing_numbers_match_by_value_and_categories_as_they_are_declared(tmp_
 
 
 LINES = {
-    "7,8,9,10": "line 4: 4 cells, where the header has 3",
-    "7,8": "line 4: 2 cells, where the header has 3",
+    "7,8,9,10": "line 4: it has 4 cells, but the header has 3",
+    "7,8": "line 4: it has 2 cells, but the header has 3",
     "7,8\0,9": "line 4: a NUL",
     "\ufeff7,8,9": "line 4: a byte order mark",
     "7\r,8,9": "line 4: a carriage return",
-    '"7,8,9': "line 4: a quote is open",
-    '7,8"8,9': "line 4: a quote is open",
-    '7, "8",9': "line 4: a quote is open",
-    '"7"8,8,9': "line 4: a quote is open",
-    '7,"8\n8",9': "line 4: a quote is open",
+    '"7,8,9': "line 4: a quote is not closed",
+    '7,8"8,9': "line 4: a quote is not closed",
+    '7, "8",9': "line 4: a quote is not closed",
+    '"7"8,8,9': "line 4: a quote is not closed",
+    '7,"8\n8",9': "line 4: a quote is not closed",
 }
 
 
@@ -176,7 +176,7 @@ def test_a_line_that_could_be_read_in_two_ways_is_refused(line, block, tmp_path,
         with pytest.raises(RowDomainError, match=LINES[line]):
             read_cells(path, ["a"])
     path.write_bytes(b"a,b,c\n1,2,3\n1,\xff,3\n")
-    with pytest.raises(RowDomainError, match="line 3: the text is of another encoding"):
+    with pytest.raises(RowDomainError, match="line 3: the text has a different encoding"):
         read_cells(path, ["a"])
 
 

@@ -21,8 +21,8 @@ WRONG = [
     (["--classes", "no,yes"], "--target"),
     (["--target", "buys"], "The classes or values in the file are private"),
     (["--target", "buyz", "--classes", "no,yes"], "no column 'buyz' among its"),
-    ([*DECLARED], "'zip', 'pet': a row holds something that is not a number"),
-    ([*DECLARED, "--categories", "zip=a,b", "--drop", "pet"], "'zip': a row holds something"),
+    ([*DECLARED], "'zip', 'pet': a row has a cell that is not a number"),
+    ([*DECLARED, "--categories", "zip=a,b", "--drop", "pet"], "'zip': a row has a cell"),
     ([*DECLARED, "--categories", "zip"], "--categories takes COLUMN="),
     ([*DECLARED, "--target-bounds", "0", "1"], "not both"),
     ([*DECLARED, "--bounds", "age=9:1"], "low end below its high end"),
@@ -57,8 +57,8 @@ def test_budget_must_be_given(folder):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"age": "seventy"}, "'age': a row holds something that is not a number"),
-        ({"zip": "90210"}, "'zip': a row holds something that is not declared"),
+        ({"age": "seventy"}, "'age': a row has a cell that is not a number"),
+        ({"zip": "90210"}, "'zip': a row has an undeclared value"),
         ({"buys": "perhaps"}, "'buys' of a row is not a declared class"),
         ({"buys": "?"}, "'buys' of a row is not a declared class"),
     ],
@@ -85,7 +85,7 @@ def test_files_that_cannot_be_read(folder, no_training):
     Path("wrong.csv.gz").write_text("no gzip, but a secret")
     for name, message in (
         ("latin.csv", "--encoding latin-1"), ("empty.csv", "is empty"),
-        ("ragged.csv", "line 202: 9 cells, where the header has 6 names"),
+        ("ragged.csv", "line 202: it has 9 cells, but the header has 6 names"),
         ("wrong.parquet", "damaged"), ("wrong.csv.gz", "damaged"),
     ):  # fmt: skip
         shown = fails("train", name, "--schema", "schema.yaml", *SPENT)

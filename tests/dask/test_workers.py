@@ -103,9 +103,9 @@ def test_a_worker_whose_check_fails_does_not_go_on_whatever_it_is_told(rank, mon
     monkeypatch.setattr(workers, "_collective_broadcast", lambda data, root: b'"another plan"')
 
     def refuse() -> None:
-        raise PrivacyRefusal("worker 1 is none of the parties on the list")
+        raise PrivacyRefusal("worker 1 is not on the list of parties")
 
-    with pytest.raises(PrivacyRefusal, match="none of the parties"):
+    with pytest.raises(PrivacyRefusal, match="not on the list of parties"):
         workers.check_together(refuse)
     answer[0] = 0
     with pytest.raises(errors.PrivacyParameterError, match="do not agree"):

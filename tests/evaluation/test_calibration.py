@@ -141,5 +141,5 @@ def test_a_curve_is_for_one_model():
     with pytest.raises(xgb_dp.PrivacyParameterError, match="`method`"):
         report.calibrated(model, method="spline")
     longer = xgb.train({"nthread": 1}, xgb.DMatrix(X, y), 1, xgb_model=calibrated.booster)
-    with pytest.raises(xgb_dp.LedgerError, match="after 15 rounds, and the model has 16"):
+    with pytest.raises(xgb_dp.LedgerError, match="after 15 rounds, but the model now has 16"):
         xgb_dp.CalibratedModel(longer)

@@ -179,7 +179,7 @@ def fit(table: Any, labels: Any = None, **params: Any) -> Any:
         (pa.table({"d": [datetime.date(2020, 1, 1)] * N}), PrivacyParameterError, "'d'.*rule"),
         (X.astype("datetime64[s]"), PrivacyParameterError, "public rule"),
         (X.astype(complex), PrivacyParameterError, "Complex"),
-        ([*X.tolist()[1:], [1.0, 2.0]], RowDomainError, "another number of features"),
+        ([*X.tolist()[1:], [1.0, 2.0]], RowDomainError, "a different number of features"),
         (X[:, 0], PrivacyParameterError, "reshape"),
         (pl.DataFrame({"d": [[1.0]] * N}), PrivacyParameterError, "'d'"),
     ],

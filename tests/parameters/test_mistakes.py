@@ -69,7 +69,7 @@ MISTAKES = [
     (lambda: selected(privacy_id=[None] * 60), "no id in `privacy_id`"),
     (lambda: discovered(privacy_id=[None] * 60), "no id in `privacy_id`"),
     (lambda: fitted(["c"], privacy_id="c"), "Did you mean `fit(..., privacy_id=)`?"),
-    (lambda: of_strings(), "categories={'t': ['a', 'b', ...]}. Leave out"),
+    (lambda: of_strings(), "categories={'t': ['a', 'b', ...]}. Drop"),
     (own_loss, "dp_objective"),
     (lambda: fitted([]), "no columns"),
     (lambda: fitted(["c"], categories={"c": "abc"}), "'abc', and a list of names was expected"),

@@ -72,7 +72,7 @@ def pair(secrets: list[Any], i: int, j: int) -> bytes:
 def test_a_worker_that_has_refused_has_no_secrets(files):
     """It would have had zeros, which everybody knows, after the signatures of nobody."""
     worker = handshakes(files)[0]
-    with pytest.raises(PrivacyRefusal, match="not said who it is"):
+    with pytest.raises(PrivacyRefusal, match="did not send its public keys"):
         worker.sign([worker.hello, "", ""])
     with pytest.raises(PrivacyRefusal, match="has not signed"):
         worker.secrets(["", "", ""])
@@ -131,7 +131,12 @@ def test_a_key_put_in_place_of_anothers_is_refused(files):
             said[other] = f"{said[other].split(' ')[0]} {public}"
         return said
 
-    refused(exchange(handshakes(files), in_the_middle), "told differs", "told differs", "")
+    refused(
+        exchange(handshakes(files), in_the_middle),
+        "received different messages",
+        "received different messages",
+        "",
+    )
 
 
 def test_a_stranger_is_refused(files):
@@ -142,8 +147,8 @@ def test_a_stranger_is_refused(files):
     (other / "parties").write_text(lines)
     workers = handshakes(files)
     workers[2] = Handshake(load_party(other / "stranger", other / "parties"), "plan", 2, 3)
-    reason = "worker 2 is none of the parties"
-    refused(exchange(workers), reason, reason, "does not prove it")
+    reason = "worker 2 is not on the list"
+    refused(exchange(workers), reason, reason, "its signature is invalid")
 
 
 def test_the_name_of_a_party_without_its_key_is_refused(files):
@@ -162,7 +167,11 @@ def test_the_name_of_a_party_without_its_key_is_refused(files):
 
     workers[2] = impostor
     results = exchange(workers, lie)
-    refused(results[:2], "'south' but does not prove it", "'south' but does not prove it")
+    refused(
+        results[:2],
+        "'south', but its signature is invalid",
+        "'south', but its signature is invalid",
+    )
 
 
 def test_an_old_exchange_played_back_is_refused(files):
@@ -180,7 +189,9 @@ def test_an_old_exchange_played_back_is_refused(files):
         return said
 
     results = exchange(handshakes(files), hello, signature)
-    refused(results, "'east' but does not prove it", "", "'east' but does not prove it")
+    refused(
+        results, "'east', but its signature is invalid", "", "'east', but its signature is invalid"
+    )
 
 
 def test_workers_in_another_order_are_refused(files):
@@ -203,13 +214,13 @@ def test_one_party_twice_is_refused(files):
     workers = handshakes(files)
     me = load_party(files / "east", files / "parties")
     workers[2] = Handshake(me, "plan", 2, 3)
-    refused(exchange(workers), *["two workers have the key of one party"] * 3)
+    refused(exchange(workers), *["two workers have the same party key"] * 3)
 
 
 def test_a_copy_of_a_process_is_refused(files):
     workers = handshakes(files)
     workers[2]._secret = workers[0]._secret
-    refused(exchange(workers), *["the same key of a training"] * 3)
+    refused(exchange(workers), *["the same training key"] * 3)
 
 
 @pytest.mark.parametrize("said", ["", "00", "zz zz", "00 00 00", f"{'0' * 64} {'0' * 64}"])
@@ -220,7 +231,7 @@ def test_garbage_is_refused(said, files):
 
     refused(exchange(handshakes(files), garbage)[::2], "worker 1", "worker 1")
     unsigned = exchange(handshakes(files), signatures=garbage)
-    refused(unsigned[::2], "does not prove", "does not prove")
+    refused(unsigned[::2], "its signature is invalid", "its signature is invalid")
     assert isinstance(unsigned[1], bytearray)  # it was told the truth, and shares no secret
 
 
@@ -228,7 +239,7 @@ def test_what_a_worker_said_comes_back_to_it_unchanged(files):
     def change(rank: int, said: list[str]) -> list[str]:
         return [*said[:1], *said[:1], *said[2:]] if rank == 1 else said
 
-    assert "changed on its way" in str(exchange(handshakes(files), change)[1])
+    assert "changed in transit" in str(exchange(handshakes(files), change)[1])
 
 
 def test_a_public_key_that_hides_nothing_is_refused(files):
@@ -248,7 +259,7 @@ def test_a_public_key_that_hides_nothing_is_refused(files):
             return bytes(32)
 
     workers[1]._secret = Broken()  # type: ignore[assignment]
-    assert "hides nothing" in str(exchange(workers[:])[0])
+    assert "insecure key" in str(exchange(workers[:])[0])
 
 
 # ------------------------------------------------------------------------------------ files
@@ -291,9 +302,9 @@ def test_a_key_that_others_may_read_is_refused(mode, files):
 @pytest.mark.parametrize(
     "change, message",
     [
-        (lambda lines: lines[:-1], "does not have this party's own key"),
-        (lambda lines: [*lines, lines[2]], "line 6: the key or the name is on the list"),
-        (lambda lines: [*lines, "ssh-ed25519 AAAA x\n"], "line 6: this is not a public"),
+        (lambda lines: lines[:-1], "this party's own key is not in the list"),
+        (lambda lines: [*lines, lines[2]], "line 6: duplicate key or name"),
+        (lambda lines: [*lines, "ssh-ed25519 AAAA x\n"], "line 6: not a public"),
         (lambda lines: [*lines, " ".join(lines[2].split()[:2]) + "\n"], "line 6: expected"),
         (lambda lines: [*lines, "name\n"], "line 6: expected"),
     ],
@@ -360,7 +371,7 @@ def test_a_key_that_is_not_listed_or_missing_ends_the_training_on_all(files):
         unlisted, missing = answer["said"]
         assert answer["drawn"] == []
         assert unlisted.startswith("PrivacyRefusal")
-        assert "is none of the parties on the list" in unlisted
+        assert "is not on the list of parties" in unlisted
         assert "`dp_secure_key`: the file cannot be read" in missing
         assert str(files) not in missing
 

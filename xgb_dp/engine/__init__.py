@@ -1,4 +1,4 @@
-"""The private build of libxgboost: loading it, saved models, other workers, and the noise of tests.
+"""The private build of libxgboost: loading, saved models, communication, and fixed test noise.
 
-Imports nothing of this package but its errors.
+This package imports only the errors of xgb_dp.
 """

@@ -1,6 +1,6 @@
-"""The fixed noise of tests: a public key instead of one of the operating system.
+"""Fixed noise for tests, generated from a known key instead of a key of the operating system.
 
-Models made with it are marked as not private, in the plan, in the ledger and in the report.
+Models trained with it are marked as not private in the plan, the ledger and the report.
 """
 
 from __future__ import annotations
@@ -16,26 +16,25 @@ _process_key: str | None = None
 
 
 def noise_key() -> str | None:
-    """Key of the fixed noise tape in force, as 64 hexadecimal digits; None outside of tests."""
+    """Return the key of the fixed noise as 64 hexadecimal digits; None outside of tests."""
     return _KEY.get() or _process_key
 
 
 @contextmanager
 def fixed_noise(key: int | bytes | str) -> Iterator[str]:
-    """Draw all noise from a known key inside the block, so that trainings repeat exactly.
+    """Draw all noise inside the block from a known key, so that trainings are reproducible.
 
-    Privacy: none. Whoever knows the key can subtract the noise, so the models are marked
-    non-private.
+    Privacy: none. Whoever knows the key can subtract the noise, so the models are marked as not
+    private.
 
     Args:
-        key: Whole number, 32 bytes, or 64 hexadecimal digits.
+        key: A non-negative integer, 32 bytes, or 64 hexadecimal digits.
 
     Yields:
         str: The key as 64 hexadecimal digits.
 
     Raises:
-        PrivacyParameterError: Another form of key.
-
+        PrivacyParameterError: The key has another form.
     Examples:
         >>> with xgb_dp.testing.fixed_noise(7):
         ...     first = xgb.train(params, data, 2)
@@ -52,9 +51,9 @@ def fixed_noise(key: int | bytes | str) -> Iterator[str]:
 
 
 def fix_noise_of_process(key: int | bytes | str | None) -> None:
-    """Draw all noise of this process from a known key, from now on; for workers of a cluster.
+    """Draw all noise of this process from a known key from now on; for workers of a cluster.
 
-    Privacy: none, as for :func:`fixed_noise`.
+    Privacy: none, as with :func:`fixed_noise`.
     """
     global _process_key
     _process_key = None if key is None else _hex(key)
@@ -67,5 +66,5 @@ def _hex(key: int | bytes | str) -> str:
     except (ValueError, TypeError, OverflowError):
         raw = b""
     if len(raw) != 32:
-        raise PrivacyParameterError("`key` must be a whole number >= 0, 32 bytes or 64 hex digits.")
+        raise PrivacyParameterError("`key` must be an integer >= 0, 32 bytes or 64 hex digits.")
     return raw.hex()

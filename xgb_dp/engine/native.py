@@ -1,7 +1,8 @@
-"""The C functions of the private build of libxgboost (``plugin_cpp/c_api.cc``), through ctypes.
+"""C functions of the private build of libxgboost (``plugin_cpp/c_api.cc``), called through ctypes.
 
-Noise is drawn in C++ alone, under fresh keys of the operating system, and coins come from its
-generator. All arithmetic is on integers, so every law is exact.
+Mechanism noise is drawn only in C++, with fresh keys of the operating system. Random assignments
+use the operating system's generator directly. All sampling uses integer arithmetic, so every
+distribution is exact.
 
 Proof: docs/proofs/selection.md
 """
@@ -26,20 +27,21 @@ import numpy.typing as npt
 from ..errors import NativeLibraryError, RowDomainError
 
 VARIABLE = "XGB_DP_XGBOOST"
-"""Environment variable that, as ``private``, gives the private build the name from the start."""
+"""Environment variable; if set to ``private``, ``import xgboost`` always imports this build."""
 _LOADED = (
-    "This process has loaded a stock xgboost{where} before xgb_dp. It does not train privately. "
-    "Import xgb_dp first, best as `from xgb_dp import xgboost as xgb`; or set the environment "
-    f"variable {VARIABLE}=private, and `import xgboost` gives the private build from the start."
+    "This process loaded a stock xgboost{where} before xgb_dp; it cannot train privately. "
+    "Import xgb_dp first, preferably as `from xgb_dp import xgboost as xgb`; or set the "
+    f"environment variable {VARIABLE}=private, so that `import xgboost` always imports the private "
+    "build."
 )
 _MISSING = (
-    "The private build of xgboost is not where `import xgboost` looks for it{where}. Mend the "
-    "installation with: pip install --force-reinstall --no-deps xgb-dp"
+    "The private build of xgboost is not where `import xgboost` looks for it{where}. Repair the "
+    "installation: pip install --force-reinstall --no-deps xgb-dp"
 )
 
 
 def _raw() -> ctypes.CDLL:
-    """The library that the `xgboost` package has loaded, whatever build it is."""
+    """Return the library that the imported `xgboost` package uses, private or not."""
     try:
         from xgboost.core import _LIB
     except ModuleNotFoundError as error:
@@ -50,7 +52,7 @@ def _raw() -> ctypes.CDLL:
 
 
 def stock_hint() -> str:
-    """What to do about a stock build of libxgboost, in words."""
+    """Explain how to replace a stock build of libxgboost by the private one."""
     if not is_seen():
         return _MISSING.format(where="")
     path = getattr(_raw(), "path", None) or getattr(_raw(), "_name", None)
@@ -58,10 +60,10 @@ def stock_hint() -> str:
 
 
 def is_dp_build() -> bool:
-    """Whether the loaded libxgboost is the private build.
+    """Return whether the loaded libxgboost is the private build.
 
     Returns:
-        True if it exports ``XGDPBuildInfo``. Has no privacy effect.
+        True if it exports ``XGDPBuildInfo``. Privacy: no effect.
 
     Examples:
         >>> xgb_dp.is_dp_build()
@@ -71,30 +73,30 @@ def is_dp_build() -> bool:
 
 
 def lib() -> ctypes.CDLL:
-    """The loaded libxgboost, checked to be the private build."""
+    """Return the loaded libxgboost; raise NativeLibraryError if it is not the private build."""
     if not is_dp_build():
         raise NativeLibraryError(stock_hint())
     return _raw()
 
 
 def private_xgboost() -> Any:
-    """The package ``xgboost`` of the private build."""
+    """Return the ``xgboost`` package of the private build."""
     lib()
     return sys.modules["xgboost"]
 
 
 def is_loaded() -> bool:
-    """Whether this process has loaded the private build; loads nothing."""
+    """Return whether this process has loaded the private build, without loading it."""
     return is_seen() and is_dp_build()
 
 
 def is_seen() -> bool:
-    """Whether this process has imported any `xgboost`."""
+    """Return whether this process has imported any `xgboost`."""
     return sys.modules.get("xgboost") is not None
 
 
 def call(name: str, *args: Any) -> None:
-    """Call a C function of the private build; its message becomes an XGBoostError."""
+    """Call a C function of the private build; raise XGBoostError if it fails."""
     from xgboost.core import _check_call
 
     function = getattr(lib(), name)
@@ -104,10 +106,10 @@ def call(name: str, *args: Any) -> None:
 
 @contextmanager
 def threads(most: int | None) -> Iterator[None]:
-    """Let the calls of this thread use at most so many threads; None or 0 for no limit.
+    """Limit the number of threads for calls from this thread; None or 0 for no limit.
 
-    A matrix keeps the number of threads that it was made with, and a forked child hangs where it
-    asks for more than one: the threads of its parent are not there.
+    A matrix remembers the number of threads that it was built with. A forked child process, which
+    does not inherit its parent's threads, would hang if it used more than one.
     """
     before, unused = ctypes.c_int(), ctypes.c_int()
     call("XGDPSetThreads", ctypes.c_int(0), ctypes.byref(before))
@@ -122,40 +124,40 @@ def threads(most: int | None) -> Iterator[None]:
 
 
 def answer(name: str, *args: Any) -> bytes:
-    """The text with which a C function of the private build answers."""
+    """Call a C function of the private build and return the string that it outputs."""
     out = ctypes.c_char_p()
     call(name, *args, ctypes.byref(out))
     return out.value or b""
 
 
 def training_id() -> str:
-    """A random identifier for a training, of 128 bits in hexadecimal digits."""
+    """Return a random 128-bit identifier for a training, in hexadecimal digits."""
     return answer("XGDPTrainingId").decode()
 
 
 def open_claim(dtrain: Any, text: str) -> None:
-    """Allow one training of this matrix, in this process, to draw what this ledger claims."""
+    """Allow one training on this matrix, in this process, to draw what the ledger `text` claims."""
     call("XGDPOpenClaim", dtrain.handle, ctypes.c_char_p(text.encode()))
 
 
 def close_claim(dtrain: Any, text: str) -> None:
-    """Forget a claim that no training has taken."""
+    """Withdraw a claim that no training has used."""
     call("XGDPCloseClaim", dtrain.handle, ctypes.c_char_p(text.encode()))
 
 
 def model_content(booster: Any) -> dict[str, Any]:
-    """A model as its file holds it, without its trees."""
+    """Return the content of a model file without the trees."""
     content: dict[str, Any] = json.loads(answer("XGDPModelContent", booster.handle))
     return content
 
 
 def is_plain(matrix: Any) -> bool:
-    """Whether a DMatrix holds its rows as they are, and not only their bins."""
+    """Return whether a DMatrix stores its original rows, and not only quantized bins."""
     return _is("XGDPIsPlain", matrix)
 
 
 def is_paged(matrix: Any) -> bool:
-    """Whether a DMatrix keeps its rows in pages, which one thread reads at a time."""
+    """Return whether a DMatrix stores its rows in pages, which only one thread reads at a time."""
     return _is("XGDPIsPaged", matrix)
 
 
@@ -166,13 +168,13 @@ def _is(name: str, matrix: Any) -> bool:
 
 
 def set_persons(dtrain: Any, codes: np.ndarray | None) -> None:
-    """Say who the rows of a matrix belong to; it is kept beside the matrix, and in no model."""
+    """Set the person of each row of a matrix; the codes never become part of a model."""
     if codes is None:
         call("XGDPSetPersons", dtrain.handle, None, ctypes.c_uint64(0), ctypes.c_uint64(0))
         return
     codes = np.ascontiguousarray(codes, dtype=np.uint32)
     if not codes.size:
-        codes = np.zeros(1, dtype=np.uint32)[:0]  # an address that is not null
+        codes = np.zeros(1, dtype=np.uint32)[:0]  # empty, but with a non-null address
     pointer = codes.ctypes.data_as(ctypes.POINTER(ctypes.c_uint32))
     persons = int(codes.max()) + 1 if codes.size else 0
     call(
@@ -185,12 +187,12 @@ def set_persons(dtrain: Any, codes: np.ndarray | None) -> None:
 
 
 def check_sums(dtrain: Any, text: str) -> None:
-    """Refuse more rows than can be summed exactly; all workers of a cluster call it together."""
+    """Refuse too many rows for exact sums; all workers of a cluster must call this together."""
     call("XGDPCheckSums", dtrain.handle, ctypes.c_char_p(text.encode()))
 
 
 def check_rows(matrix: Any, text: str | None = None) -> None:
-    """Look for whatever in the matrix would end the training, before anything is released."""
+    """Check the matrix for any row that would stop the training, before anything is released."""
     from xgboost.core import XGBoostError
 
     plan = None if text is None else ctypes.c_char_p(text.encode())
@@ -204,7 +206,7 @@ def check_rows(matrix: Any, text: str | None = None) -> None:
 
 
 def release_intercept(dtrain: Any, request: dict[str, Any]) -> dict[str, Any]:
-    """Release what a request before the trees asks for (``plugin_cpp/mechanisms/label_sums.h``)."""
+    """Make the requested releases before the trees (``plugin_cpp/mechanisms/label_sums.h``)."""
     text = ctypes.c_char_p(json.dumps(request).encode())
     return json.loads(answer("XGDPReleaseBeforeTrees", dtrain.handle, text))
 
@@ -217,7 +219,7 @@ def discover_numbers(
     weights = np.ascontiguousarray(weights, dtype=np.int64)
     columns, rows = values.shape
     if weights.shape != (rows,):
-        raise ValueError("Every row must have a weight.")
+        raise ValueError("There must be one weight per row.")
     text = answer(
         "XGDPDiscoverNumbers",
         values.ctypes.data_as(ctypes.POINTER(ctypes.c_float)),
@@ -230,23 +232,26 @@ def discover_numbers(
 
 
 def draw_words(size: int) -> npt.NDArray[np.uint32]:
-    """Independent uniform 32-bit numbers of the operating system's generator."""
+    """Draw independent uniform 32-bit integers from the operating system's generator."""
     return np.frombuffer(secrets.token_bytes(4 * size), dtype=np.uint32)
 
 
 def split_rows(
     rows: int, share_num: int, persons: npt.NDArray[np.uint32] | None = None
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Divide rows by a secret coin for each of them, or for each person."""
-    tossed = rows if persons is None else int(persons.max(initial=0)) + 1
-    apart = draw_words(tossed) < np.uint64(share_num)
+    """Assign every row, or every person, to a part at random, independently and secretly.
+
+    The probability of the second part is `share_num` / 2^32.
+    """
+    units = rows if persons is None else int(persons.max(initial=0)) + 1
+    apart = draw_words(units) < np.uint64(share_num)
     if persons is not None:
         apart = apart[persons]
     return np.flatnonzero(~apart), np.flatnonzero(apart)
 
 
 def discrete_gaussian(sigma2: int, size: int) -> npt.NDArray[np.int64]:
-    """Independent discrete Gaussian numbers, from a fresh key of the operating system."""
+    """Draw independent discrete Gaussian integers with a fresh key of the operating system."""
     out = np.empty(size, dtype=np.int64)
     call(
         "XGDPDiscreteGaussian",
@@ -258,7 +263,7 @@ def discrete_gaussian(sigma2: int, size: int) -> npt.NDArray[np.int64]:
 
 
 def _redirect() -> Any:
-    """The installed module, or None where xgb_dp was copied and not installed."""
+    """Return the import redirect, or None if xgb_dp was copied instead of installed."""
     try:
         import _xgb_dp_import_redirect
     except ImportError:
@@ -267,34 +272,34 @@ def _redirect() -> Any:
 
 
 def use_private_build() -> None:
-    """Let ``import xgboost`` give the private build from now on, also beside a stock package."""
+    """Make ``import xgboost`` return the private build from now on, even with a stock package."""
     redirect = _redirect()
     if redirect is not None:
         redirect.take()
 
 
 def stock_origin() -> str | None:
-    """Where a stock package of the name lies that this process would see without us; or None."""
+    """Return the path of an installed stock `xgboost` that the private build hides, or None."""
     redirect = _redirect()
     return None if redirect is None else redirect.stock_origin()
 
 
 def warn_if_stock() -> None:
-    """Warn, at import time, when private training cannot work with the installed `xgboost`.
+    """Warn at import time if private training cannot work with the installed `xgboost`.
 
-    A library that is not loaded yet stays so, since reading a model needs none: whether it is the
-    private build is then told by the Python files that came with it.
+    A library that is not loaded stays unloaded, because reading a model does not need it. In this
+    case the Python files of the package show whether it is the private build.
     """
     if not (is_dp_build() if is_seen() else files_are_private()):
         warnings.warn(stock_hint(), RuntimeWarning, stacklevel=3)
 
 
 def files_are_private() -> bool:
-    """Whether the installed `xgboost`, if there is one, hands private parameters to us."""
+    """Return whether the installed `xgboost`, if any, passes private parameters to xgb_dp."""
     try:
         spec = find_spec("xgboost")
         if spec is None or spec.origin is None:
             return True
         return b"xgb_dp" in Path(spec.origin).with_name("training.py").read_bytes()
     except (OSError, ImportError, ValueError):
-        return True  # what it is will show once it is loaded
+        return True  # checked again once it is loaded

@@ -1,8 +1,8 @@
-"""Progress of what takes longer than two seconds: a bar on the terminal, where tqdm is installed.
+"""Progress bars for operations that take longer than two seconds, if tqdm is installed.
 
-A bar shows names of steps, public counts and the time since the start, and nothing of the rows. It
-is on standard error, and only where that is a terminal: pipes, logs and tests stay silent. tqdm's
-own ``TQDM_DISABLE=1`` turns it off.
+A bar shows names of steps, public counts and the elapsed time, but nothing about the rows. It is
+written to standard error only if that is a terminal, so pipes, logs and tests show no bar. Set
+tqdm's ``TQDM_DISABLE=1`` to turn it off.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from typing import Any, TypeAlias
 
 Step: TypeAlias = Callable[[str], None]
-"""Says that a step begins."""
+"""Callback that marks the start of a named step."""
 
 DELAY = 2.0  # seconds
 _EVERY = 0.5
@@ -24,7 +24,7 @@ _SHOWN: ContextVar[bool] = ContextVar("xgb_dp_progress", default=False)
 
 @contextmanager
 def progress(name: str, total: int | None = None) -> Iterator[Step]:
-    """Show how far something is. Hand in public names and counts only."""
+    """Show the progress of a block; `name`, `total` and the step names must be public."""
     bar = None if _SHOWN.get() else _bar(name, total)
     if bar is None:
         yield _silent
@@ -55,7 +55,7 @@ def _silent(what: str) -> None:
 
 
 def _bar(name: str, total: int | None) -> Any:
-    """A bar that nobody sees yet; None where there is no terminal, or no tqdm."""
+    """Return a bar that is not shown yet; None if there is no terminal or no tqdm."""
     terminal = getattr(sys.stderr, "isatty", None)
     if terminal is None or not terminal():
         return None
@@ -63,14 +63,14 @@ def _bar(name: str, total: int | None) -> Any:
         from tqdm import tqdm
     except ImportError:
         return None
-    # Without a number of steps there is the clock alone.
+    # Without a number of steps, show only the elapsed time.
     form = None if total is not None else "{desc} {elapsed} {postfix}"
     bar = tqdm(total=total, desc=name, delay=DELAY, leave=False, file=sys.stderr, bar_format=form)
     return None if bar.disable else bar
 
 
 def _refresh(bar: Any, over: threading.Event) -> None:
-    """Show the bar once it has lasted, and move its clock, until it is over."""
+    """Show the bar after the delay, and update its clock until `over` is set."""
     if over.wait(DELAY):
         return
     while True:

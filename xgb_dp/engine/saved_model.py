@@ -1,10 +1,10 @@
-"""Saved models for clients: files, trees, changed models, and predictions as probabilities.
+"""Saved models: read files and trees, change models, and predict calibrated probabilities.
 
-Errors name the file. Trees can be put into a model, and its margins scaled. A model may carry a
-rising curve from margins to probabilities as an attribute. XGBoost keeps the attribute and ignores
-it when it predicts; calibrated probabilities are read off the curve here.
+Error messages name the file. The trees of a model can be replaced and its margins scaled. A model
+may store an increasing curve from margins to probabilities in an attribute. XGBoost keeps the
+attribute but ignores it during prediction, so this module computes the calibrated probabilities.
 
-Nothing here decides what a model has cost: that is read in ``model_json.py``.
+Nothing here determines the privacy cost of a model; see ``model_json.py``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .model_json import BOOSTER, NUMBERS, TREES, ModelJson, check_depth
 
 
 def load_booster(model: Any) -> Any:
-    """The xgboost.Booster of a model, saved or not."""
+    """Return the xgboost.Booster of a model in memory, a file or bytes."""
     from xgboost import Booster
     from xgboost.core import XGBoostError
 
@@ -37,8 +37,8 @@ def load_booster(model: Any) -> Any:
     if not isinstance(model, (bytes, bytearray)):
         if not isinstance(model, (str, os.PathLike)):
             raise PrivacyParameterError(
-                "A model must be an xgboost.Booster, the path of a saved one, or its bytes; got a "
-                f"{type(model).__name__}."
+                "A model must be an xgboost.Booster, the path of a saved model, or its bytes; got "
+                f"a {type(model).__name__}."
             )
         model = ModelFile(model)
     name = repr(model.path) if isinstance(model, ModelFile) else "`model`"
@@ -48,14 +48,14 @@ def load_booster(model: Any) -> Any:
     except (XGBoostError, ValueError, TypeError, KeyError):
         raise LedgerError(
             f"{name} is not a model that XGBoost can read: it is damaged, incomplete, or another "
-            "kind of file. Models are saved as .json or .ubj."
+            "kind of file. Pass a model saved as .json or .ubj."
         ) from None
 
 
 def check_form(model: bytes | bytearray) -> None:
-    """Raise ValueError for what would end the process while XGBoost reads it.
+    """Raise ValueError for files that would crash XGBoost's parsers.
 
-    It follows JSON to any depth, and reads UBJSON beyond the end of what was cut off.
+    XGBoost parses JSON to any depth, and reads past the end of truncated UBJSON.
     """
     if is_json(model):
         check_depth(model)
@@ -64,7 +64,7 @@ def check_form(model: bytes | bytearray) -> None:
 
 
 class ModelFile(bytearray):
-    """The content of a model file, read once, with its path for errors."""
+    """The content of a model file, read once, with its path for error messages."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         super().__init__(file_bytes(path))
@@ -72,49 +72,49 @@ class ModelFile(bytearray):
 
 
 def file_bytes(path: str | os.PathLike[str]) -> bytes:
-    """The content of a model file."""
+    """Return the content of a model file."""
     name = repr(os.fspath(path))
     try:
         return Path(path).read_bytes()
     except FileNotFoundError:
         raise PrivacyParameterError(f"There is no model file {name}. Check the path.") from None
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "this is not a path"
+        reason = getattr(error, "strerror", None) or "not a valid path"
         raise PrivacyParameterError(
-            f"{name} cannot be read: {reason}. Give the path of a saved model that you may read."
+            f"{name} cannot be read: {reason}. Pass the path of a readable model file."
         ) from None
 
 
 def is_json(model: bytes | bytearray) -> bool:
-    """Whether a saved model is JSON; otherwise it should be UBJSON."""
+    """Return whether a saved model is in JSON; otherwise it should be in UBJSON."""
     return model[1:2] == b'"' or model[1:2].isspace()
 
 
 Floats = npt.NDArray[np.float64]
 
 LEAF = -1
-"""Child of a node that has none."""
+"""Child index of a leaf."""
 
 
 @dataclass(frozen=True)
 class StoredTree:
-    """One tree; each sequence has an entry for each node, and node 0 is the root."""
+    """One tree; each sequence has one entry per node, and node 0 is the root."""
 
     left: Sequence[int]  # left child; -1 at a leaf
     right: Sequence[int]  # right child; -1 at a leaf
     features: Sequence[int]  # column of a split
-    # threshold of a split, below which values go left; at a leaf its value
+    # at a split: threshold, below which values go left; at a leaf: its value
     conditions: Sequence[float]
     default_left: Sequence[int]  # whether missing values go left
-    covers: Sequence[float]  # sum of Hessians
-    # the categories that go right, of each split by category
+    covers: Sequence[float]  # sum of hessians
+    # for each categorical split, the categories that go right
     right_categories: Mapping[int, list[int]]
     gains: Sequence[float] = ()  # of splits; 0 at a leaf
-    leaf_size: int = 1  # length of the value of a leaf; 0 or 1 if it is a number
+    leaf_size: int = 1  # length of the value of a leaf; 0 or 1 if it is a scalar
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> StoredTree:
-        """A tree from its JSON."""
+        """Read a tree from its JSON."""
         names = ("categories_nodes", "categories_segments", "categories_sizes")
         segments = zip(*(stored[name] for name in names), strict=True)
         categories = stored["categories"]
@@ -132,21 +132,21 @@ class StoredTree:
 
     @property
     def leaves(self) -> list[int]:
-        """The nodes without children."""
+        """Indices of the leaves."""
         return [node for node, child in enumerate(self.left) if child == LEAF]
 
     @property
     def splits(self) -> list[int]:
-        """The nodes with children."""
+        """Indices of the inner nodes."""
         return [node for node, child in enumerate(self.left) if child != LEAF]
 
     @property
     def leaf_values(self) -> list[float]:
-        """The values of the leaves."""
+        """Values of the leaves."""
         return [self.conditions[node] for node in self.leaves]
 
     def find_leaf(self, row: Sequence[float] | Mapping[int, float]) -> int:
-        """The leaf of a row, given by its values of the columns on the way."""
+        """Return the leaf of a row; `row` needs values only for the columns on its path."""
         node = 0
         while self.left[node] != LEAF:
             value = row[self.features[node]]
@@ -172,19 +172,19 @@ _KNOWN_PARTS = {
     (*TREES, "gbtree_model_param"): {"num_parallel_tree", "num_trees"},
     NUMBERS: {"base_score", "boost_from_average", "num_class", "num_feature", "num_target"},
 }  # fmt: skip
-"""The parts of a model of trees, by their place."""
+"""Known parts of a tree model, by their path."""
 _OTHER_PARTS = (("learner", "attributes"), ("learner", "objective"))
 _TYPES = ("c", "float", "i", "int", "q")
-"""Types of columns that XGBoost knows."""
+"""Column types of XGBoost."""
 _LOGARITHMS = ("count:poisson", "reg:gamma", "reg:tweedie", "survival:aft")
 
 
 class SavedModel(ModelJson):
-    """A model or a configuration, and what clients read in it."""
+    """A model or a configuration, with accessors for clients."""
 
     @property
     def trees(self) -> list[StoredTree]:
-        """The trees, in their order; none if the booster is not gbtree."""
+        """The trees in order; empty if the booster is not gbtree."""
         return (
             [StoredTree.from_json(tree) for tree in self._trees["trees"]]
             if self.booster == "gbtree"
@@ -193,23 +193,23 @@ class SavedModel(ModelJson):
 
     @property
     def has_dropout(self) -> bool:
-        """Whether trees have weights, as XGBoost 3.4 writes them for gbtree."""
+        """Whether trees have dropout weights, which XGBoost 3.4 stores for gbtree."""
         return "weight_drop" in self._trees
 
     def objective_parameter(self, name: str) -> Any:
-        """A parameter of the objective as it is stored; None if it has none of this name."""
+        """Return a parameter of the objective as stored, or None if there is no such parameter."""
         parts = [part for part in self._objective.values() if isinstance(part, Mapping)]
         return next((part[name] for part in parts if name in part), None)
 
     def has_parameter(self, name: str, value: Any) -> bool:
-        """Whether the objective has a parameter of this value, as a name or in 32-bit floats."""
+        """Return whether the objective stores this value, compared as a string or 32-bit floats."""
         return _is_stored_as(self.objective_parameter(name), value)
 
     @property
     def has_order(self) -> bool:
-        """Whether each round has the trees of the outputs in turn, and no others."""
+        """Whether each round has exactly the trees of all outputs, in order."""
         groups, rounds = max(1, self.classes, self.targets), self.rounds
-        if groups * self.parallel_trees * rounds != self.tree_count:  # or lists without an end
+        if groups * self.parallel_trees * rounds != self.tree_count:  # avoids building huge lists
             return False
         of_round = [output for output in range(groups) for _ in range(self.parallel_trees)]
         ends = [i * len(of_round) for i in range(rounds + 1)]
@@ -220,7 +220,7 @@ class SavedModel(ModelJson):
 
     @property
     def intercept_margin(self) -> float:
-        """The margin that all predictions of a model with one output start from."""
+        """The initial margin of the predictions of a model with one output."""
         start, objective = self.base_score, self.objective
         if objective in _LOGARITHMS:
             return math.log(max(start, 1e-38))
@@ -231,15 +231,15 @@ class SavedModel(ModelJson):
 
     @property
     def categories(self) -> dict[int, list[Any]]:
-        """The categories that it stores, by index of the column: names in bytes, or numbers."""
+        """The stored categories by column index: names as bytes, or numbers."""
         model = self.part(BOOSTER).get("model", {})
         listed = map(_categories, model.get("cats", {}).get("enc", []))
         return {i: categories for i, categories in enumerate(listed) if categories}
 
     def strings_without_trees(self) -> dict[str, str]:
-        """All that predictions depend on besides the trees, by name.
+        """Return everything except the trees that affects predictions, as strings by name.
 
-        A slice of a model has the same, or no categories.
+        The result for a slice of a model is the same, or lacks the categories.
         """
         learner = self.part(("learner",))
         rest = {name: learner[name] for name in ("feature_names", "feature_types")}
@@ -251,18 +251,18 @@ class SavedModel(ModelJson):
         return {name: json.dumps(part, sort_keys=True) for name, part in parts.items()}
 
     def check_form(self) -> None:
-        """Refuse what has not the parts of a model of trees."""
+        """Raise an error if the content does not have the structure of a tree model."""
         parts = [self.part(path) for path in (*_KNOWN_PARTS, *_OTHER_PARTS)]
         if not all(isinstance(part, dict) for part in parts):
-            raise ValueError("a part of it is not a mapping")
+            raise ValueError("a part of the model is not a mapping")
         if not isinstance(self.feature_names, list):
-            raise ValueError("its columns are not a list")
-        json.dumps(self.content, ensure_ascii=False).encode()  # refuse unpaired surrogates
+            raise ValueError("its feature names are not a list")
+        json.dumps(self.content, ensure_ascii=False).encode()  # raises for unpaired surrogates
 
     def unknown_parts(self, parameters: Mapping[str, Any]) -> Iterator[str]:
-        """Names of what a model of trees does not need, or holds as text, other than attributes.
+        """Yield names of unexpected parts of a tree model, other than its attributes.
 
-        Parameters of the objective that are known may be texts.
+        Text is expected only in known parameters of the objective.
         """
         for path, known in _KNOWN_PARTS.items():
             yield from (".".join((*path, name)) for name in set(self.part(path)) - known)
@@ -297,7 +297,7 @@ class SavedModel(ModelJson):
         yield from self._wrong_counts()
 
     def _wrong_counts(self) -> Iterator[str]:
-        """Names of numbers that follow from the trees and columns, and do not."""
+        """Yield names of numbers that contradict the trees or columns."""
         trees = self._trees["trees"]
         if [tree.get("id") for tree in trees] != list(range(len(trees))):
             yield "learner.gradient_booster.model.trees.id"
@@ -310,7 +310,7 @@ class SavedModel(ModelJson):
 
 
 def _is_stored_as(stored: Any, value: Any) -> bool:
-    """Whether a name, or numbers up to the rounding to 32-bit floats, are these."""
+    """Return whether a stored string, or numbers rounded to 32-bit floats, equal a value."""
     if stored is None:
         return False
     actual, expected = _floats(stored), _floats(value)
@@ -320,7 +320,7 @@ def _is_stored_as(stored: Any, value: Any) -> bool:
 
 
 def _floats(value: Any) -> npt.NDArray[np.float64] | None:
-    """A number or several numbers, also as text; None for anything else."""
+    """Convert a number, several numbers, or JSON of these to an array; None for anything else."""
     try:
         numbers = json.loads(value) if isinstance(value, str) else value
         return np.atleast_1d(np.asarray(numbers, dtype=np.float64))
@@ -329,7 +329,7 @@ def _floats(value: Any) -> npt.NDArray[np.float64] | None:
 
 
 def is_number(text: Any) -> bool:
-    """Whether a text is a number, infinities among them."""
+    """Return whether a value can be converted to a float, including infinities."""
     try:
         float(text)
     except (TypeError, ValueError, OverflowError):
@@ -346,7 +346,7 @@ def _categories(column: Mapping[str, Any]) -> list[Any]:
 
 
 def stored_categories(model: SavedModel) -> dict[int, list[bytes]]:
-    """Names of the categories that a model stores, by index of the column."""
+    """Return the stored category names as bytes, by column index."""
     return {
         i: [name if isinstance(name, bytes) else str(name).encode() for name in names]
         for i, names in model.categories.items()
@@ -354,7 +354,7 @@ def stored_categories(model: SavedModel) -> dict[int, list[bytes]]:
 
 
 def names_of_categories(booster: Any) -> dict[Any, list[Any]]:
-    """Categories that a model stores, by the names of the columns or else their indices; public."""
+    """Return the stored categories by column name, or by index without names; public."""
     columns = booster.feature_names
     names: dict[Any, list[Any]] = {}
     for i, stored in SavedModel.from_booster(booster).categories.items():
@@ -369,17 +369,17 @@ _PARENT_OF_ROOT = 2**31 - 1
 
 
 class ChangedModel(SavedModel):
-    """A model whose trees are replaced or scaled; everything else stays as XGBoost wrote it."""
+    """A model with replaced or scaled trees; everything else stays as XGBoost wrote it."""
 
     def set_trees(self, trees: list[dict[str, Any]]) -> None:
-        """Put in trees of one output, each a round of its own."""
+        """Replace the trees by those of a model with one output and one tree per round."""
         self._trees["trees"] = trees
         self._trees["tree_info"] = [0] * len(trees)
         self._trees["iteration_indptr"] = list(range(len(trees) + 1))
         self._trees["gbtree_model_param"]["num_trees"] = str(len(trees))
 
     def scale_margins(self, offset: float, slope: float) -> None:
-        """Make the margins of a model of two classes offset + slope times what they were."""
+        """Replace each margin m of a binary model by offset + slope * m."""
         for tree in self._trees["trees"]:
             tree["base_weights"] = _scaled(tree["base_weights"], slope)
             leaf = np.array(tree["left_children"]) == LEAF
@@ -405,7 +405,7 @@ def complete_tree(
     covers: Floats,
     gains: Floats,
 ) -> dict[str, Any]:
-    """The JSON of a tree whose splits of one depth are the same; its nodes level by level."""
+    """Return the JSON of a complete tree with the same split in all nodes of a depth, by level."""
     inner = (1 << len(splits)) - 1
     nodes, leaves = np.arange(2 * inner + 1), inner + 1
     depths = 1 << np.arange(len(splits))
@@ -442,58 +442,60 @@ def _param(width: int, nodes: int) -> dict[str, str]:
 
 
 def _shortest(values: Floats) -> list[float]:
-    """The shortest decimals that parse to the same 32-bit floats."""
+    """Return the shortest decimals that parse to the same 32-bit floats."""
     return [float(str(v)) for v in values.astype(np.float32)]
 
 
 CURVE = "dp_calibration"
-"""Attribute of the model that holds it."""
+"""Model attribute that stores the calibration curve."""
 CLASSES = "dp_classes"
-"""Attribute of the model with the names of its classes, in the order of their codes."""
+"""Model attribute that stores the class names, in the order of their codes."""
 _MOST = 4096
 
 
 @dataclass(frozen=True)
 class MarginCurve:
-    """Probabilities at some margins; between them a straight line, beyond them the nearest."""
+    """Map margins to probabilities by linear interpolation; constant outside the given margins."""
 
     margins: tuple[float, ...]  # ascending, finite
-    probabilities: tuple[float, ...]  # as many, in (0, 1), not falling
-    rounds: int  # of the model that it is for
+    probabilities: tuple[float, ...]  # same length, in (0, 1), non-decreasing
+    rounds: int  # number of rounds of the calibrated model
 
     def __post_init__(self) -> None:
-        sound = 1 <= len(self.margins) == len(self.probabilities) <= _MOST
-        sound = sound and all(math.isfinite(m) for m in self.margins)
-        sound = sound and all(a < b for a, b in pairwise(self.margins))
-        sound = sound and all(0.0 < p < 1.0 for p in self.probabilities)
-        sound = sound and all(a <= b for a, b in pairwise(self.probabilities))
-        if not sound or type(self.rounds) is not int or self.rounds < 0:
-            raise ValueError("a curve has ascending margins, and probabilities that do not fall")
+        valid = 1 <= len(self.margins) == len(self.probabilities) <= _MOST
+        valid = valid and all(math.isfinite(m) for m in self.margins)
+        valid = valid and all(a < b for a, b in pairwise(self.margins))
+        valid = valid and all(0.0 < p < 1.0 for p in self.probabilities)
+        valid = valid and all(a <= b for a, b in pairwise(self.probabilities))
+        if not valid or type(self.rounds) is not int or self.rounds < 0:
+            raise ValueError(
+                "a curve must have increasing margins and non-decreasing probabilities"
+            )
 
     def __call__(self, margins: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """The probability at each margin."""
+        """Return the probability at each margin."""
         return np.asarray(np.interp(np.asarray(margins), self.margins, self.probabilities))
 
     def to_json(self) -> str:
-        """The text of the attribute."""
+        """Format as JSON for the model attribute."""
         return json.dumps({"form": 1, **vars(self)}, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> MarginCurve:
-        """The inverse of :meth:`to_json`."""
+        """Read the JSON that :meth:`to_json` returns."""
         data = model_json.loads(text)
         names = {"form", "margins", "probabilities", "rounds"}
         if not isinstance(data, Mapping) or set(data) != names or data["form"] != 1:
-            raise ValueError("a curve of another form")
+            raise ValueError("the curve has an unknown format")
         try:
             margins, probabilities = map(float, data["margins"]), map(float, data["probabilities"])
             return cls(tuple(margins), tuple(probabilities), data["rounds"])
         except TypeError:
-            raise ValueError("a curve is made of numbers") from None
+            raise ValueError("a curve must consist of numbers") from None
 
     @classmethod
     def from_booster(cls, booster: Any) -> MarginCurve | None:
-        """The curve that a model carries; None without."""
+        """Return the curve stored in a model, or None."""
         text = booster.attr(CURVE)
         if text is None:
             return None
@@ -501,33 +503,33 @@ class MarginCurve:
             curve = cls.from_json(text)
         except ValueError:
             raise LedgerError(
-                f"The attribute {CURVE!r} of the model is damaged. Calibrate the model again, or "
-                f"drop the curve: booster.set_attr({CURVE}=None)."
+                f"The model attribute {CURVE!r} is damaged. Calibrate the model again, or remove "
+                f"the curve: booster.set_attr({CURVE}=None)."
             ) from None
         if curve.rounds != booster.num_boosted_rounds():
             raise LedgerError(
                 f"The probabilities of this model were calibrated after {curve.rounds} rounds, "
-                f"and the model has {booster.num_boosted_rounds()} now. Calibrate it again, or "
-                f"drop the curve: booster.set_attr({CURVE}=None)."
+                f"but the model now has {booster.num_boosted_rounds()}. Calibrate it again, or "
+                f"remove the curve: booster.set_attr({CURVE}=None)."
             )
         return curve
 
 
 def class_names(text: str, count: int) -> list[Any]:
-    """The names of a number of classes, from the attribute of a model."""
+    """Read `count` class names from a model attribute."""
     names = json.loads(text)
     kinds = {type(name) for name in names} if isinstance(names, list) else set()
     if not (kinds == {str} or (kinds and kinds <= {bool, int, float})):
-        raise ValueError("names of classes are all texts or all numbers")
+        raise ValueError("class names must be all strings or all numbers")
     if not count == len(names) == len(set(names)):
-        raise ValueError("each class has a name of its own")
+        raise ValueError("class names must be distinct, one per class")
     return list(names)
 
 
 def clip_to_bounds(bounds: Sequence[Any], values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Predictions of a regression, moved into the declared range of the target.
+    """Clip the predictions of a regression to the declared range of the target.
 
-    Privacy: free, the range is public.
+    Privacy: free, because the range is public.
     """
     if isinstance(bounds[0], (tuple, list)):
         return np.stack(
@@ -543,22 +545,22 @@ def clip_to_bounds(bounds: Sequence[Any], values: npt.NDArray[Any]) -> npt.NDArr
 
 
 def read_objective(booster: Any) -> str:
-    """XGBoost's name of the loss that a model was trained with."""
+    """Return the XGBoost name of a model's objective."""
     return SavedModel.from_config(booster).objective
 
 
 def read_quantile_levels(booster: Any) -> list[float] | None:
-    """Levels of the quantiles that a model predicts, in their order; None for other models."""
+    """Return the quantile levels that a model predicts, in order; None for other models."""
     text = SavedModel.from_config(booster).objective_parameter("quantile_alpha")
     return None if text is None else [float(v) for v in np.atleast_1d(json.loads(text))]
 
 
 def probabilities(booster: Any, matrix: Any) -> npt.NDArray[Any]:
-    """Predicted probabilities, or values of a regression.
+    """Predict probabilities, or the values of a regression.
 
     Privacy: free post-processing of the model.
 
-    A model that carries a :class:`MarginCurve` has the probabilities of that.
+    If the model stores a :class:`MarginCurve`, the probabilities come from this curve.
     """
     objective, curve = read_objective(booster), MarginCurve.from_booster(booster)
     if curve is not None:
@@ -567,7 +569,7 @@ def probabilities(booster: Any, matrix: Any) -> npt.NDArray[Any]:
         return np.asarray(booster.predict(matrix))
     margin = np.asarray(booster.predict(matrix, output_margin=True), dtype=np.float64)
     if objective == "binary:logitraw":
-        # Without overflow: both exponents are at most 0.
+        # Avoids overflow: both exponents are at most 0.
         return np.asarray(np.exp(np.minimum(margin, 0.0)) / (1.0 + np.exp(-np.abs(margin))))
     odds = np.exp(margin - margin.max(axis=1, keepdims=True))
     return np.asarray(odds / odds.sum(axis=1, keepdims=True))

@@ -1,7 +1,7 @@
-"""UBJSON, the form in which XGBoost saves models, read without it.
+"""Reader for UBJSON, the binary format of XGBoost models, independent of XGBoost.
 
-XGBoost reads the typed arrays of a file without looking where it ends, so that a file that was cut
-off can end the process. Every file is read here first.
+XGBoost does not check the end of the file while it reads typed arrays, so a truncated file can
+crash the process. Every file is therefore parsed here first.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ARRAYS = {name.encode(): dtype for dtype, names in {
     ">i8": "categories_segments categories_sizes",
     ">u1": "default_left split_type",
 }.items() for name in names.split()}  # fmt: skip
-"""Type of the arrays of numbers in a model, by their names."""
+"""Types of the numeric arrays in a model, by name."""
 
 
 class _Reader:
@@ -34,23 +34,23 @@ class _Reader:
 
     def take(self, size: int) -> bytes:
         if not 0 <= size <= len(self.data) - self.at:
-            raise ValueError("the file ends too early")
+            raise ValueError("the file is truncated")
         self.at += size
         return self.data[self.at - size : self.at]
 
     def length(self) -> int:
         mark = self.take(1)
         if mark not in _INTEGERS:
-            raise ValueError("a length is no integer")
+            raise ValueError("a length is not an integer")
         value = int(self.numbers(mark, 1)[0])
         if value < 0:
             raise ValueError("a length is negative")
         return value
 
     def value(self, mark: bytes, depth: int) -> Any:
-        """The value of a type; arrays of numbers as NumPy holds them."""
+        """Read a value of a type; typed arrays become NumPy arrays."""
         if depth > _DEEPEST:
-            raise ValueError("nested too deep")
+            raise ValueError("nested too deeply")
         if mark in _TYPES:
             return self.numbers(mark, 1)[0]
         if mark == b"S":
@@ -60,7 +60,7 @@ class _Reader:
         if mark == b"[":
             return self.array(depth)
         if mark not in _CONSTANTS:
-            raise ValueError("a value is of an unknown type")
+            raise ValueError("a value has an unknown type")
         return _CONSTANTS[mark]
 
     def numbers(self, mark: bytes, count: int) -> Any:
@@ -75,7 +75,7 @@ class _Reader:
         while self.data[self.at : self.at + 1] != b"}":
             name = self.text()
             value = self.value(self.take(1), depth + 1)
-            if name in content:  # readers differ in which one they take
+            if name in content:  # parsers differ in which of the two values they keep
                 raise ValueError("a key is given twice")
             content[name] = value
         self.take(1)
@@ -87,7 +87,7 @@ class _Reader:
             self.take(1)
             mark = self.take(1)
             if mark not in _TYPES or self.take(1) != b"#":
-                raise ValueError("an array is of an unknown type")
+                raise ValueError("an array has an unknown type")
             return self.numbers(mark, self.length())
         if mark == b"#":
             self.take(1)
@@ -101,25 +101,25 @@ class _Reader:
 def _read(data: bytes) -> dict[bytes, Any]:
     reader = _Reader(data)
     if reader.take(1) != b"{":
-        raise ValueError("the file does not begin with an object")
+        raise ValueError("the file does not start with an object")
     content = reader.members(0)
     if reader.at != len(data):
-        raise ValueError("the file goes on after its end")
+        raise ValueError("the file continues after the object")
     return content
 
 
 def check(data: bytes) -> None:
-    """Refuse what is not one UBJSON object from the first to the last byte."""
+    """Raise ValueError unless the data consists of exactly one UBJSON object."""
     _read(data)
 
 
 def is_canonical(data: bytes) -> bool:
-    """Whether a model is written as XGBoost writes it: one form of each value, keys in order."""
+    """Return whether a model has the exact bytes that XGBoost would write for its content."""
     return _written(_read(data)) == data
 
 
 def _written(value: Any, name: bytes = b"") -> bytes:
-    """A value in XGBoost's form; empty where it writes no such value under this name."""
+    """Write a value as XGBoost does; empty if XGBoost never writes such a value for this name."""
     if isinstance(value, dict):
         members = (_text(key) + _written(value[key], key) for key in sorted(value))
         return b"{" + b"".join(members) + b"}"
@@ -129,7 +129,7 @@ def _written(value: Any, name: bytes = b"") -> bytes:
         items = b"".join(map(_written, value))
         return b"" if name in _ARRAYS else b"[#" + _size(len(value)) + items
     if isinstance(value, np.ndarray):
-        dtype = value.dtype.str.replace("|", ">")  # those of one byte have no order
+        dtype = value.dtype.str.replace("|", ">")  # single bytes have no byte order
         if _ARRAYS.get(name, dtype if name == b"values" else "") != dtype:
             return b""
         return b"[$" + _MARKS[dtype] + b"#" + _size(len(value)) + value.tobytes()
@@ -155,7 +155,7 @@ def _text(value: bytes) -> bytes:
 
 
 def loads(data: bytes) -> dict[str, Any]:
-    """The object that a file holds, as ``json.loads`` reads it from XGBoost's JSON."""
+    """Return the object in the data, as ``json.loads`` would return it from XGBoost's JSON."""
     content: dict[str, Any] = _plain(_read(data))
     return content
 

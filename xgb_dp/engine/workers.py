@@ -1,13 +1,13 @@
-"""Agreement of the workers of a distributed training, before anything is released.
+"""Agreement between the workers of a distributed training before anything is released.
 
-Every worker runs :func:`xgb_dp.training.hook.before_train` on its own rows. All derive the same
-plan from the same parameters; whatever could differ between them is checked or shared here. Sums of
-rows are added up in C++: exact ones (``plugin_cpp/release/workers.h``,
+Every worker runs :func:`xgb_dp.training.hook.before_train` on its own rows. All workers derive the
+same plan from the same parameters; anything that could differ between them is checked or exchanged
+here. Sums over rows are computed in C++: exact sums (``plugin_cpp/release/workers.h``,
 ``docs/proofs/distributed.md``), or noisy and masked ones (``plugin_cpp/release/``,
 ``docs/proofs/masked-sums.md``).
 
-Messages are JSON or plain bytes, never pickles: reading a pickle runs whatever its sender likes,
-and workers that keep their rows to themselves need not trust each other that far.
+Messages are JSON or plain bytes, never pickles: loading a pickle can run arbitrary code of the
+sender, and workers that keep their rows private need not trust each other that much.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from ..errors import PrivacyError, PrivacyParameterError, PrivacyRefusal, RowDom
 T = TypeVar("T")
 
 _SHARED: tuple[type[PrivacyError], ...] = (PrivacyParameterError, PrivacyRefusal, RowDomainError)
-"""Errors that are raised on all workers where one has them."""
+"""Error types that are raised as the same type on all workers."""
 _LONGEST = 1 << 33
-"""Bytes of a message; who says that a longer one comes is no worker of ours."""
+"""Maximum size of a message in bytes; xgb_dp never sends a longer one."""
 
 
 def _collective() -> Any:
-    """The collective module, or None on one machine."""
+    """Return xgboost's collective module, or None if there is only one worker."""
     from xgboost import collective
 
     return collective if collective.is_distributed() else None
 
 
 def this_worker() -> tuple[int, int]:
-    """Rank of this worker and number of workers; 0 and 1 on one machine."""
+    """Return the rank of this worker and the number of workers; (0, 1) without a cluster."""
     collective = _collective()
     return (0, 1) if collective is None else (collective.get_rank(), collective.get_world_size())
 
 
 def _collective_broadcast(data: bytes, root: int) -> bytes:
-    """What one worker sends to all others, as bytes."""
+    """Broadcast bytes from `root` to all other workers."""
     from xgboost.core import _LIB, _check_call
 
     rank, _ = this_worker()
@@ -61,25 +61,25 @@ def _collective_broadcast(data: bytes, root: int) -> bytes:
 
 
 def _echo(value: Any, root: int) -> Any:
-    """What one worker says to all others, as JSON; `value` is not read on the others."""
+    """Broadcast a JSON value from `root`; `value` is ignored on the other workers."""
     mine = this_worker()[0] == root
-    said = _collective_broadcast(json.dumps(value).encode() if mine else b"", root)
+    received = _collective_broadcast(json.dumps(value).encode() if mine else b"", root)
     try:
-        return json.loads(said)
+        return json.loads(received)
     except (ValueError, RecursionError):
         raise no_message() from None
 
 
 def no_message() -> PrivacyRefusal:
-    """The error about what is not a message of ours."""
+    """Return the error for data that is not a message of xgb_dp."""
     return PrivacyRefusal(
-        "A worker has sent something that is not a message of xgb_dp. Start all workers with the "
-        "same version, and let nobody else join them. Nothing was released."
+        "A worker sent data that is not a message of xgb_dp. Use the same version on all workers, "
+        "and make sure that no other process joins them. Nothing was released."
     )
 
 
 def all_gather(text: str) -> list[str]:
-    """A text of every worker, by rank. It travels in the clear, and is public."""
+    """Gather a string from every worker, by rank; it is sent unencrypted and must be public."""
     if _collective() is None:
         return [text]
     _, world = this_worker()
@@ -87,12 +87,12 @@ def all_gather(text: str) -> list[str]:
 
 
 def broadcast(root: int, mine: bytes) -> bytes:
-    """What one worker tells all others."""
+    """Broadcast bytes from worker `root` to all workers."""
     return mine if _collective() is None else _collective_broadcast(mine, root)
 
 
 def first_of_all(mine: Any) -> Any:
-    """What the first worker with an answer says; it travels in the clear, and is public."""
+    """Return the value of the first worker that has one; sent unencrypted, so it must be public."""
     collective = _collective()
     if collective is None:
         return mine
@@ -103,9 +103,9 @@ def first_of_all(mine: Any) -> Any:
 
 
 def check_together(check: Callable[[], T]) -> T:
-    """Run a check of this worker's rows, and fail on all workers where it fails on one.
+    """Run a check of this worker's rows, and fail on all workers if it fails on one.
 
-    Without this the others would wait for a worker that has gone.
+    Otherwise the remaining workers would wait for the failed one.
     """
     collective = _collective()
     if collective is None:
@@ -115,28 +115,30 @@ def check_together(check: Callable[[], T]) -> T:
         result = check()
     except Exception as error:
         failure = error
-    # Messages of this package hold no value and no row number; others might.
+    # Messages of this package contain no values or row numbers; other messages might.
     known = isinstance(failure, PrivacyError)
     text = str(failure) if known else "Its checks failed. Nothing was released."
-    said = first_of_all(None if failure is None else [type(failure).__name__, text])
-    if failure is not None:  # also where somebody on the network says that none has failed
+    received = first_of_all(None if failure is None else [type(failure).__name__, text])
+    if failure is not None:  # even if another worker claims that no check failed
         raise failure
-    if said is not None:
-        name, reason = said if isinstance(said, list) and len(said) == 2 else ("", said)
+    if received is not None:
+        name, reason = (
+            received if isinstance(received, list) and len(received) == 2 else ("", received)
+        )
         kind = next((e for e in _SHARED if e.__name__ == name), RowDomainError)
         raise kind(f"On another worker: {reason}")
     return result
 
 
 def check_agreement(text: str) -> None:
-    """All workers train by the same plan, on the same columns."""
+    """Check that all workers train by the same plan on the same columns."""
     collective = _collective()
     if collective is None:
         return
     differs = _echo(text, 0) != text
     some_differ = collective.allreduce(np.array([differs], dtype=np.int32), collective.Op.MAX)
-    if some_differ[0] or differs:  # whatever somebody on the network says of it
+    if some_differ[0] or differs:  # `differs` holds whatever another worker claims
         raise PrivacyParameterError(
-            "The workers do not agree on the training: parameters, columns, or versions of xgb_dp "
-            "differ. Give every worker the same ones. Nothing was released."
+            "The workers do not agree on the training: their parameters, columns or versions of "
+            "xgb_dp differ. Use the same ones on every worker. Nothing was released."
         )
