@@ -104,7 +104,7 @@ def _divided(
         pieces = []
         for here in (places == number for number in range(world)):
             piece = {name: values[here] for name, values in rows.items()}
-            pieces.append({**piece, "persons": persons.some(here)})
+            pieces.append({**piece, "persons": persons.select(here)})
         return pieces
     except PrivacyError as error:
         return type(error)(str(error))
@@ -161,7 +161,7 @@ def spark_matrices(params: Mapping[str, Any]) -> Callable[..., tuple[Any, Any]]:
         seen = None if names else widths
         # All are read before XGBoost joins them, so that all workers hear of what is wrong.
         batches = workers.check_together(lambda: list(_read(iterator, ids, seen)))
-        common = workers.first_of_all(next(iter(widths), None))
+        common = workers.broadcast_first(next(iter(widths), None))
         workers.check_together(lambda: _check_widths(widths, common))
         each = (batches.pop(0) for _ in range(len(batches)))  # lets go of what has been taken
         train, valid = create_dmatrix_from_partitions(iterator=each, **kwargs)

@@ -30,7 +30,7 @@ def trees(booster: xgb.Booster) -> list[dict[str, Any]]:
 
 def name_of(tree: dict[str, Any]) -> str:
     """The name of a tree by the library, which reads the tree first."""
-    return native.answer("XGDPTestTreeDigest", json.dumps(tree).encode()).decode()
+    return native.call_for_string("XGDPTestTreeDigest", json.dumps(tree).encode()).decode()
 
 
 def data(n: int = 400) -> tuple[pd.DataFrame, np.ndarray]:

@@ -96,7 +96,7 @@ def test_formats_of_schemas_are_read_alike(folder):
     Path("schema.toml").write_text(TOML)
     domains = [read_domain(Path(f"schema.{kind}")) for kind in ("yaml", "json", "toml")]
     assert domains[0] == domains[1] == domains[2]
-    whole = domains[0].resolved(list(rows().columns), training=True)
+    whole = domains[0].resolve(list(rows().columns), training=True)
     again = from_mapping(json.loads(whole.to_json()))
     assert again.columns == whole.columns
     assert (again.target, again.classes, again.missing) == ("buys", ("no", "yes"), ("", "?"))

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from xgb_dp.data.arrays import PARTS, parts_of_dates
+from xgb_dp.data.arrays import PARTS, split_dates
 from xgb_dp.domain.columns import PUBLIC_CUTS, read_day
 from xgb_dp.errors import PrivacyParameterError, RowDomainError
 
@@ -14,8 +14,8 @@ from xgb_dp.errors import PrivacyParameterError, RowDomainError
 def test_parts_are_those_of_the_calendar():
     start = datetime(1899, 12, 28, 5)
     days = [start + timedelta(hours=31 * i) for i in range(60_000)]
-    parts = parts_of_dates([d.isoformat() for d in days[:2000]], PARTS)
-    typed = parts_of_dates(pd.Series(days), PARTS)
+    parts = split_dates([d.isoformat() for d in days[:2000]], PARTS)
+    typed = split_dates(pd.Series(days), PARTS)
     for part, of in {
         "days": lambda d: d.date().toordinal() - date(1970, 1, 1).toordinal(),
         "month": lambda d: d.month,
@@ -34,7 +34,7 @@ def test_parts_are_those_of_the_calendar():
     ],
 )  # fmt: skip
 def test_forms_of_texts(text):
-    parts = parts_of_dates([text], PARTS, since="2024-01-01")
+    parts = split_dates([text], PARTS, since="2024-01-01")
     assert parts["days"][0] == 59
     assert parts["hour"][0] == (13 if ":" in text else 0)
 
@@ -51,10 +51,10 @@ def test_containers_agree():
         [datetime(2024, 2, 29, 23, 30, tzinfo=zone), date(1960, 1, 1), pd.NaT],
         pd.Series(cells).dt.tz_localize("Asia/Tokyo"),
     ]
-    expected = parts_of_dates(lists[0], PARTS)
+    expected = split_dates(lists[0], PARTS)
     assert expected["days"][1] == -3653 and np.isnan(expected["hour"][2])
     for each in lists[1:]:
-        parts = parts_of_dates(each, PARTS, missing=("",))
+        parts = split_dates(each, PARTS, missing=("",))
         for part in PARTS:
             np.testing.assert_array_equal(parts[part], expected[part])
 
@@ -64,15 +64,15 @@ def test_containers_agree():
 )
 def test_what_is_no_date_is_not_shown(cell):
     with pytest.raises(RowDomainError) as error:
-        parts_of_dates(np.array([cell, None], dtype=object), PARTS)
+        split_dates(np.array([cell, None], dtype=object), PARTS)
     assert "SECRET" not in str(error.value) and error.value.__context__ is None
 
 
 def test_a_cell_counts_by_itself():
     cells = ["2024-02-29 10:00", "0001-01-01", "9999-12-31T23:59:59Z"]
-    together = parts_of_dates(cells, PARTS)
+    together = split_dates(cells, PARTS)
     for i, cell in enumerate(cells):
-        alone = parts_of_dates([cell], PARTS)
+        alone = split_dates([cell], PARTS)
         assert all(alone[part][0] == together[part][i] for part in PARTS)
 
 

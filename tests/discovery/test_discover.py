@@ -14,7 +14,7 @@ from xgb_dp.accounting import Unit
 from xgb_dp.discovery import discover
 from xgb_dp.discovery.column_reader import read_strings
 from xgb_dp.discovery.discover import plan_discovery
-from xgb_dp.discovery.result import found_number
+from xgb_dp.discovery.result import summarize_number
 from xgb_dp.domain.columns import format_yaml
 from xgb_dp.domain.domain import from_mapping, read_domain
 from xgb_dp.noisy_sums import CountTree
@@ -172,7 +172,7 @@ def test_noise_in_empty_cells_begins_no_range():
     empty, full = [1.4 * noise, 1.3 * noise], [3.0 * noise] * 20
     counts = [*empty, *full, *empty[::-1]]
     tree = CountTree(tuple(zip(ends[:-1], ends[1:], counts, strict=True)), (), 0.0)
-    discovery = found_number(tree, "number", plan)
+    discovery = summarize_number(tree, "number", plan)
     assert discovery.range is not None
     assert discovery.range[0] >= 0.0
     assert discovery.range[1] <= 1e-30  # the cells of 20 powers of two from the smallest float on

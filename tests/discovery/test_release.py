@@ -87,7 +87,7 @@ def test_more_rows_than_sums_can_hold_are_refused():
     cells, each = (ctypes.c_float * 1)(), (ctypes.c_int64 * 1)()
     rows, columns = ctypes.c_uint64(2**35 + 1), ctypes.c_uint64(1)
     with pytest.raises(XGBoostError, match="too many rows"):
-        native.answer("XGDPDiscoverNumbers", cells, each, rows, columns, request)
+        native.call_for_string("XGDPDiscoverNumbers", cells, each, rows, columns, request)
 
 
 def test_tables_of_too_many_rows_are_refused(monkeypatch):

@@ -87,7 +87,7 @@ print(json.dumps([xgboost.__version__, xgboost.__file__, hasattr(_LIB, "XGDPBuil
 
 def test_the_private_build_is_loaded():
     assert xgb_dp.is_dp_build()
-    assert json.loads(native.answer("XGDPBuildInfo"))["name"] == "xgb-dp"
+    assert json.loads(native.call_for_string("XGDPBuildInfo"))["name"] == "xgb-dp"
     assert xgb_dp.xgboost is xgb
 
 

@@ -221,7 +221,7 @@ def test_parts_are_joined_as_if_they_were_one(name):
     """Also those that a worker makes of the rows of some of the persons."""
     whole = encode_persons(CONTAINERS[name])
     rows = np.isin(whole.codes, [0, 2])
-    persons = join_persons([whole.some(rows), whole.some(~rows), whole.some(rows & ~rows)])
+    persons = join_persons([whole.select(rows), whole.select(~rows), whole.select(rows & ~rows)])
     who = np.concatenate([whole.codes[rows], whole.codes[~rows]])
     assert same(persons.codes, who.tolist())
     assert [persons.listed[c] for c in persons.codes] == [whole.listed[c] for c in who]

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 
 from tests.pairs import HIDDEN, Converted, Reader, check_pairs, masked, objects
-from xgb_dp.data.arrays import as_cells, as_numbers, parts_of_dates
+from xgb_dp.data.arrays import as_cells, as_numbers, split_dates
 from xgb_dp.data.cells import MISSING
 from xgb_dp.data.frames import encode_labels, label_array, parse_classes
 from xgb_dp.data.ids import encode_persons
@@ -271,7 +271,7 @@ def discovery(cells: Any) -> Any:
 
 
 def part_reader(part: str) -> Reader:
-    return lambda cells: parts_of_dates(cells, [part], missing=MISSING)[part]
+    return lambda cells: split_dates(cells, [part], missing=MISSING)[part]
 
 
 DATES: list[Any] = [

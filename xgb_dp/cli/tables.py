@@ -128,7 +128,7 @@ class FileColumns:
 
     def __post_init__(self) -> None:
         header = read_header(self.path, self.csv)
-        self.domain = domain = self.domain.resolved(header, training=self.training)
+        self.domain = domain = self.domain.resolve(header, training=self.training)
         self.columns = domain.columns or {}
         self.target = domain.target if self.labels else None
         self.exposed = domain.exposure if self.exposure else None

@@ -226,7 +226,7 @@ def rows_and_params(given: Arguments, **target: float) -> tuple[FileRows, dict[s
             )
     # Wrong names are found before pandas is loaded and the file is read.
     check_names(flatten(given_params))
-    domain.resolved(read_header(given.data, given.csv), training=True).checked()
+    domain.resolve(read_header(given.data, given.csv), training=True).checked()
     folder = getattr(given, "disk", None)
     if folder is None:
         from .tables import read_table

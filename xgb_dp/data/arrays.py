@@ -52,7 +52,7 @@ def is_table(values: Any) -> bool:
     return bool(library) and isinstance(values, getattr(sys.modules[library], _TABLES[library]))
 
 
-def collected(values: Any) -> Any:
+def collect_table(values: Any) -> Any:
     """Collect a polars LazyFrame; return other containers unchanged."""
     if hasattr(values, "__dask_graph__"):
         raise PrivacyParameterError(
@@ -66,7 +66,7 @@ def collected(values: Any) -> Any:
 
 def as_cells(values: Any, what: str) -> np.ndarray:
     """Return the cells of a column or of a homogeneous table, each read on its own."""
-    values = collected(values)
+    values = collect_table(values)
     if find_library(values):
         return read_data(_table if hasattr(values, "columns") else _column, values)
     if isinstance(values, (np.ndarray, np.generic)):
@@ -427,7 +427,7 @@ _NO_DATE = (
 )
 
 
-def parts_of_dates(
+def split_dates(
     cells: Any, parts: Sequence[str], since: str = EPOCH, missing: Sequence[str] = ()
 ) -> dict[str, npt.NDArray[np.float64]]:
     """Convert dates to one numeric column per part; missing dates become NaN."""

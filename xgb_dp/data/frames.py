@@ -19,7 +19,7 @@ from ..errors import PrivacyParameterError, RowDomainError, named, spelt
 from .arrays import (
     as_cells,
     as_numbers,
-    collected,
+    collect_table,
     describe_column_type,
     encode,
     find_library,
@@ -33,7 +33,7 @@ _INTEGER = 2.0**53
 
 def prepare_table(X: Any, categories: Mapping[Any, Any] | None) -> Any:
     """Prepare a feature table of any supported type for an ``xgboost.DMatrix``."""
-    X = collected(X)
+    X = collect_table(X)
     if is_sparse(X):
         return X
     if not is_table(X):
@@ -74,7 +74,7 @@ def without_column(X: Any, name: str) -> tuple[Any, Any]:
             f"The data does not have exactly one column {name!r} with the privacy ids. Pass the "
             "name of a column of a data frame, or the ids themselves: one per row."
         )
-    X = collected(X)
+    X = collect_table(X)
     if find_library(X) == "pandas":
         return X.drop(columns=[name]), X[name]
     return (X.drop if find_library(X) == "polars" else X.drop_columns)([name]), X[name]

@@ -67,7 +67,7 @@ Coded = tuple[Codes, str, np.ndarray]
 """Codes, kind and distinct ids."""
 
 
-def several_kinds() -> RowDomainError:
+def mixed_kinds_error() -> RowDomainError:
     """Return the error for ids of mixed kinds, whether on one worker or on several."""
     return RowDomainError(
         f"The ids in {named.dp_privacy_id} are of mixed kinds, such as numbers and strings, so it "
@@ -110,7 +110,7 @@ class Persons:
         """Assign each person to a place in 0..count - 1 by the keyed hash of the id."""
         return (self.hashes(key)[:, 0] % np.uint64(count)).astype(np.int64)
 
-    def some(self, rows: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> Persons:
+    def select(self, rows: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> Persons:
         """Return the persons of the selected rows."""
         used, codes = np.unique(self.codes[rows], return_inverse=True)
         kind = self.kind if len(used) else ""
@@ -136,7 +136,7 @@ def join_persons(parts: Sequence[Persons]) -> Persons:
     """Concatenate the persons of consecutive blocks of rows."""
     kinds = {part.kind for part in parts} - {""}
     if len(kinds) > 1:
-        raise several_kinds()
+        raise mixed_kinds_error()
     column = next((part.column for part in parts), None)
     parts = [part for part in parts if part.kind] or [encode_persons([])]
     places: npt.NDArray[Any]
@@ -253,7 +253,7 @@ def _objects(ids: list[Any]) -> Coded:
         ids = [int(v) if isinstance(v, float) else v for v in ids]
         kinds = kinds - {"floats"} | {"integers"}
     if len(kinds) > 1:
-        raise several_kinds()
+        raise mixed_kinds_error()
     [kind] = kinds or {""}
     if kind == "UUIDs":
         ids = [v.int for v in ids]

@@ -31,7 +31,7 @@ from ..errors import PrivacyParameterError, PrivacyRefusal, RowDomainError, name
 from .arrays import as_numbers, check_sparse
 from .cells import read_data
 from .frames import check_names, has_column, prepare_table
-from .ids import Persons, SplitPart, encode_persons, read_id_column, several_kinds
+from .ids import Persons, SplitPart, encode_persons, mixed_kinds_error, read_id_column
 
 _NAME = "dp_privacy_id"
 _ATTACHED: WeakKeyDictionary[Any, Persons] = WeakKeyDictionary()
@@ -142,7 +142,7 @@ def hold(dtrain: Any, persons: Persons | None) -> Hold:
     return claim
 
 
-def check_apart(persons: Persons | None) -> None:
+def check_persons_apart(persons: Persons | None) -> None:
     """Refuse training on all workers if the rows of a person are on more than one worker.
 
     Each worker bounds the contribution of the persons in its own rows. To find persons on two
@@ -164,7 +164,7 @@ def check_apart(persons: Persons | None) -> None:
 
     def refuse() -> None:
         if len(kinds) > 1:
-            raise several_kinds()
+            raise mixed_kinds_error()
         if shared:
             raise RowDomainError(
                 "A person has rows on two workers, so their contribution cannot be bounded. Move "

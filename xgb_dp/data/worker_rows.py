@@ -50,7 +50,7 @@ def worker_matrix(
     read = workers.check_together(
         lambda: [read_data(_read, part, categories) for part in parts or ()]
     )
-    layout = workers.first_of_all(read[0][0] if read else None)
+    layout = workers.broadcast_first(read[0][0] if read else None)
     workers.check_together(lambda: _check_layouts(layout, [other for other, _ in read]))
 
     def make(settings: Mapping[str, Any]) -> Any:

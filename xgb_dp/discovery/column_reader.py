@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..data.arrays import as_cells, describe_column_type, parts_of_dates
+from ..data.arrays import as_cells, describe_column_type, split_dates
 from ..data.cells import is_unicode, read_data, read_value, spellings
 from ..data.frames import list_columns
 from ..domain.columns import read_numbers as declared_numbers
@@ -89,7 +89,7 @@ def _kind_of_type(data: Any, name: Any) -> str:
     return kind if kind in KINDS else "text"
 
 
-def cells_by_name(data: Any, names: Sequence[str]) -> dict[str, np.ndarray]:
+def read_columns(data: Any, names: Sequence[str]) -> dict[str, np.ndarray]:
     """Return the cells of some columns after checking that they have equal lengths."""
     cells = {name: as_cells(data[name], "value") for name in names}
     if any(column.ndim != 1 for column in cells.values()):
@@ -146,7 +146,7 @@ def read_numbers(cells: Any, kind: str, since: str, missing: Sequence[str]) -> n
     column = as_cells(cells, "number")
     values: npt.NDArray[Any]
     if kind in DATES:
-        values = read_data(parts_of_dates, column, ("days",), since, missing)["days"]
+        values = read_data(split_dates, column, ("days",), since, missing)["days"]
     else:
         values = declared_numbers(column, missing)
     if column.ndim != 1:

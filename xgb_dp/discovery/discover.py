@@ -21,7 +21,7 @@ from ..accounting.gaussian import failure_of
 from ..accounting.units import ONE_ROW
 from ..budget import Budget
 from ..budget.budget import check_single_process, choose_unit, claim_and_draw
-from ..data.arrays import EPOCH, collected
+from ..data.arrays import EPOCH, collect_table
 from ..data.cells import MISSING
 from ..data.frames import list_columns
 from ..data.ids import encode_persons, read_id_column
@@ -35,8 +35,8 @@ from ..parameters.parse import parse_target
 from ..record.authorization import check_free
 from ..record.privacy_warnings import concerns, warn
 from ..request.names import takes
-from .column_reader import DATES, cells_by_name, column_kinds, read_numbers, read_strings
-from .result import Discovery, found_number, found_text
+from .column_reader import DATES, column_kinds, read_columns, read_numbers, read_strings
+from .result import Discovery, summarize_number, summarize_text
 
 _ONE_MACHINE = (
     "Column discovery does not run on several workers: it needs all rows on one machine. Run it on "
@@ -132,9 +132,9 @@ class _ColumnCells:
     def read(
         cls, data: Any, columns: Any, privacy_id: Any, missing: Sequence[str], since: str
     ) -> _ColumnCells:
-        data = collected(data)
+        data = collect_table(data)
         kinds, ids = _apart(data, columns, privacy_id)
-        cells = cells_by_name(data, list(kinds))
+        cells = read_columns(data, list(kinds))
         rows = len(next(iter(cells.values())))
         codes = None if ids is None else encode_persons(ids, rows).codes
         strings, numbers = {}, {}
@@ -179,9 +179,9 @@ def _release(cells: _ColumnCells, plan: ColumnPlan, delta: float, unit: Unit) ->
     # Noisy number of rows or persons; every column of numbers yields one estimate.
     total = max(0.0, float(np.mean(sums))) if sums else None
     columns = {
-        name: found_text(counted[name], total)
+        name: summarize_text(counted[name], total)
         if kind == "text"
-        else found_number(trees[name], kind, plan)
+        else summarize_number(trees[name], kind, plan)
         for name, kind in cells.kinds.items()
     }
     return Discovery(

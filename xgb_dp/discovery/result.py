@@ -63,7 +63,7 @@ class FoundColumn:
     cuts: tuple[float, ...] | None = None
 
 
-def found_text(released: Strings, total: float | None) -> FoundColumn:
+def summarize_text(released: Strings, total: float | None) -> FoundColumn:
     """Summarize a text column from its released counts."""
     shown = sum(released.counts.values()) + released.missing
     return FoundColumn(
@@ -74,7 +74,7 @@ def found_text(released: Strings, total: float | None) -> FoundColumn:
     )
 
 
-def found_number(tree: CountTree, kind: str, plan: ColumnPlan) -> FoundColumn:
+def summarize_number(tree: CountTree, kind: str, plan: ColumnPlan) -> FoundColumn:
     """Summarize a column of numbers or dates from its released counts."""
     present = sum(count for *_, count in tree.leaves)
     noise = math.sqrt(plan.number_sigma2) / 2**plan.number_shift
@@ -269,7 +269,7 @@ class Discovery:
         Raises:
             RowDomainError: A cell does not have the kind of its column.
         """
-        return from_mapping(self.schema()).applied(table)
+        return from_mapping(self.schema()).read_table(table)
 
     def _target_schema(self, name: str) -> dict[str, Any]:
         column = self.columns.get(name)

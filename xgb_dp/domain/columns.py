@@ -38,7 +38,7 @@ from ..data.arrays import (
     find_library,
     is_arrow,
     is_table,
-    parts_of_dates,
+    split_dates,
 )
 from ..data.cells import ABSENT, Names, numbers_among, read_cell_numbers, read_data
 from ..data.frames import list_columns
@@ -481,7 +481,7 @@ def read_features(
 def _feature(name: str, column: Column, cells: Any, missing: Sequence[str]) -> dict[str, Any]:
     """Convert a column to its features: numbers, or codes of categories."""
     if column.date is not None:
-        parts = parts_of_dates(cells, column.date, column.since or EPOCH, missing)
+        parts = split_dates(cells, column.date, column.since or EPOCH, missing)
         return {f"{name}_{part}": values.astype(np.float32) for part, values in parts.items()}
     if column.categories is None:
         return {name: _finite(read_numbers(cells, missing))}

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data.arrays import collected, find_library
+from ..data.arrays import collect_table, find_library
 from ..data.cells import MISSING, read_number
 from ..engine import model_json
 from ..engine.model_json import ModelJson
@@ -102,7 +102,7 @@ class Domain:
                 features[feature] = declared
         return features
 
-    def resolved(self, header: Sequence[str], *, training: bool) -> Domain:
+    def resolve(self, header: Sequence[str], *, training: bool) -> Domain:
         """Return the domain with explicit features for a file with this header."""
         special = self.special
         if len(set(special)) < len(special):
@@ -137,11 +137,11 @@ class Domain:
         columns = {name: known.get(name, Column()) for name in names if name not in apart}
         return replace(self, columns=columns, drop=())
 
-    def applied(self, table: Any) -> Any:
+    def read_table(self, table: Any) -> Any:
         """Read the features of a table in memory cell by cell, as for training and prediction."""
         import pandas as pd
 
-        table = collected(table)
+        table = collect_table(table)
         read = read_features(
             [table], self.for_table(column_names(table)).columns or {}, self.missing
         )
@@ -411,8 +411,8 @@ def read_model_domain(booster: Any, path: Path, schema_file: Path | None) -> Dom
 def read_header(path: Path, form: Csv | None = None) -> list[str]:
     """Return the column names of a CSV or Parquet file without reading a row."""
     if is_parquet(path):
-        from .row_files import typed_header
+        from .row_files import read_parquet_header
 
-        return typed_header(path)
+        return read_parquet_header(path)
     form = form or Csv()
     return parse_header(path, form, next(read_blocks(path, form), (1, b""))[1])[0]

@@ -158,7 +158,7 @@ def _unmarked(strings: pa.Array, form: Csv, missing: Sequence[str]) -> pa.Array:
     return pc.if_else(pc.and_not(pc.match_substring_regex(strings, number), other), plain, kept)
 
 
-def typed_header(path: Path) -> list[str]:
+def read_parquet_header(path: Path) -> list[str]:
     """Return the column names of a Parquet file or a folder of Parquet files."""
     return list(read_types(path).column_names)
 

@@ -53,7 +53,7 @@ def _raw() -> ctypes.CDLL:
 
 def stock_hint() -> str:
     """Explain how to replace a stock build of libxgboost by the private one."""
-    if not is_seen():
+    if not is_imported():
         return _MISSING.format(where="")
     path = getattr(_raw(), "path", None) or getattr(_raw(), "_name", None)
     return _LOADED.format(where=f" (from {path})" if path else "")
@@ -87,10 +87,10 @@ def private_xgboost() -> Any:
 
 def is_loaded() -> bool:
     """Return whether this process has loaded the private build, without loading it."""
-    return is_seen() and is_dp_build()
+    return is_imported() and is_dp_build()
 
 
-def is_seen() -> bool:
+def is_imported() -> bool:
     """Return whether this process has imported any `xgboost`."""
     return sys.modules.get("xgboost") is not None
 
@@ -123,7 +123,7 @@ def threads(most: int | None) -> Iterator[None]:
         call("XGDPSetThreads", before, ctypes.byref(unused))
 
 
-def answer(name: str, *args: Any) -> bytes:
+def call_for_string(name: str, *args: Any) -> bytes:
     """Call a C function of the private build and return the string that it outputs."""
     out = ctypes.c_char_p()
     call(name, *args, ctypes.byref(out))
@@ -132,7 +132,7 @@ def answer(name: str, *args: Any) -> bytes:
 
 def training_id() -> str:
     """Return a random 128-bit identifier for a training, in hexadecimal digits."""
-    return answer("XGDPTrainingId").decode()
+    return call_for_string("XGDPTrainingId").decode()
 
 
 def open_claim(dtrain: Any, text: str) -> None:
@@ -147,21 +147,21 @@ def close_claim(dtrain: Any, text: str) -> None:
 
 def model_content(booster: Any) -> dict[str, Any]:
     """Return the content of a model file without the trees."""
-    content: dict[str, Any] = json.loads(answer("XGDPModelContent", booster.handle))
+    content: dict[str, Any] = json.loads(call_for_string("XGDPModelContent", booster.handle))
     return content
 
 
 def is_plain(matrix: Any) -> bool:
     """Return whether a DMatrix stores its original rows, and not only quantized bins."""
-    return _is("XGDPIsPlain", matrix)
+    return _query_flag("XGDPIsPlain", matrix)
 
 
 def is_paged(matrix: Any) -> bool:
     """Return whether a DMatrix stores its rows in pages, which only one thread reads at a time."""
-    return _is("XGDPIsPaged", matrix)
+    return _query_flag("XGDPIsPaged", matrix)
 
 
-def _is(name: str, matrix: Any) -> bool:
+def _query_flag(name: str, matrix: Any) -> bool:
     out = ctypes.c_int()
     call(name, matrix.handle, ctypes.byref(out))
     return bool(out.value)
@@ -208,7 +208,7 @@ def check_rows(matrix: Any, text: str | None = None) -> None:
 def release_intercept(dtrain: Any, request: dict[str, Any]) -> dict[str, Any]:
     """Make the requested releases before the trees (``plugin_cpp/mechanisms/label_sums.h``)."""
     text = ctypes.c_char_p(json.dumps(request).encode())
-    return json.loads(answer("XGDPReleaseBeforeTrees", dtrain.handle, text))
+    return json.loads(call_for_string("XGDPReleaseBeforeTrees", dtrain.handle, text))
 
 
 def discover_numbers(
@@ -220,7 +220,7 @@ def discover_numbers(
     columns, rows = values.shape
     if weights.shape != (rows,):
         raise ValueError("There must be one weight per row.")
-    text = answer(
+    text = call_for_string(
         "XGDPDiscoverNumbers",
         values.ctypes.data_as(ctypes.POINTER(ctypes.c_float)),
         weights.ctypes.data_as(ctypes.POINTER(ctypes.c_int64)),
@@ -290,7 +290,7 @@ def warn_if_stock() -> None:
     A library that is not loaded stays unloaded, because reading a model does not need it. In this
     case the Python files of the package show whether it is the private build.
     """
-    if not (is_dp_build() if is_seen() else files_are_private()):
+    if not (is_dp_build() if is_imported() else files_are_private()):
         warnings.warn(stock_hint(), RuntimeWarning, stacklevel=3)
 
 

@@ -67,11 +67,11 @@ class ModelFile(bytearray):
     """The content of a model file, read once, with its path for error messages."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        super().__init__(file_bytes(path))
+        super().__init__(read_model_bytes(path))
         self.path = os.fspath(path)
 
 
-def file_bytes(path: str | os.PathLike[str]) -> bytes:
+def read_model_bytes(path: str | os.PathLike[str]) -> bytes:
     """Return the content of a model file."""
     name = repr(os.fspath(path))
     try:
@@ -353,7 +353,7 @@ def stored_categories(model: SavedModel) -> dict[int, list[bytes]]:
     }
 
 
-def names_of_categories(booster: Any) -> dict[Any, list[Any]]:
+def read_category_names(booster: Any) -> dict[Any, list[Any]]:
     """Return the stored categories by column name, or by index without names; public."""
     columns = booster.feature_names
     names: dict[Any, list[Any]] = {}

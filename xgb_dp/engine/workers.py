@@ -42,7 +42,7 @@ def this_worker() -> tuple[int, int]:
     return (0, 1) if collective is None else (collective.get_rank(), collective.get_world_size())
 
 
-def _collective_broadcast(data: bytes, root: int) -> bytes:
+def _broadcast_bytes(data: bytes, root: int) -> bytes:
     """Broadcast bytes from `root` to all other workers."""
     from xgboost.core import _LIB, _check_call
 
@@ -50,7 +50,7 @@ def _collective_broadcast(data: bytes, root: int) -> bytes:
     length = ctypes.c_uint64(len(data) if rank == root else 0)
     _check_call(_LIB.XGCommunicatorBroadcast(ctypes.byref(length), ctypes.sizeof(length), root))
     if length.value > _LONGEST:
-        raise no_message()
+        raise invalid_message_error()
     if length.value == 0:
         return b""
     buffer = (ctypes.c_char * length.value)()
@@ -60,17 +60,17 @@ def _collective_broadcast(data: bytes, root: int) -> bytes:
     return buffer.raw
 
 
-def _echo(value: Any, root: int) -> Any:
+def _broadcast_json(value: Any, root: int) -> Any:
     """Broadcast a JSON value from `root`; `value` is ignored on the other workers."""
     mine = this_worker()[0] == root
-    received = _collective_broadcast(json.dumps(value).encode() if mine else b"", root)
+    received = _broadcast_bytes(json.dumps(value).encode() if mine else b"", root)
     try:
         return json.loads(received)
     except (ValueError, RecursionError):
-        raise no_message() from None
+        raise invalid_message_error() from None
 
 
-def no_message() -> PrivacyRefusal:
+def invalid_message_error() -> PrivacyRefusal:
     """Return the error for data that is not a message of xgb_dp."""
     return PrivacyRefusal(
         "A worker sent data that is not a message of xgb_dp. Use the same version on all workers, "
@@ -83,15 +83,15 @@ def all_gather(text: str) -> list[str]:
     if _collective() is None:
         return [text]
     _, world = this_worker()
-    return [str(_echo(text, root)) for root in range(world)]
+    return [str(_broadcast_json(text, root)) for root in range(world)]
 
 
 def broadcast(root: int, mine: bytes) -> bytes:
     """Broadcast bytes from worker `root` to all workers."""
-    return mine if _collective() is None else _collective_broadcast(mine, root)
+    return mine if _collective() is None else _broadcast_bytes(mine, root)
 
 
-def first_of_all(mine: Any) -> Any:
+def broadcast_first(mine: Any) -> Any:
     """Return the value of the first worker that has one; sent unencrypted, so it must be public."""
     collective = _collective()
     if collective is None:
@@ -99,7 +99,7 @@ def first_of_all(mine: Any) -> Any:
     rank, world = this_worker()
     candidate = np.array([world if mine is None else rank], dtype=np.int64)
     root = int(collective.allreduce(candidate, collective.Op.MIN)[0])
-    return None if root == world else _echo(mine, root)
+    return None if root == world else _broadcast_json(mine, root)
 
 
 def check_together(check: Callable[[], T]) -> T:
@@ -118,7 +118,7 @@ def check_together(check: Callable[[], T]) -> T:
     # Messages of this package contain no values or row numbers; other messages might.
     known = isinstance(failure, PrivacyError)
     text = str(failure) if known else "Its checks failed. Nothing was released."
-    received = first_of_all(None if failure is None else [type(failure).__name__, text])
+    received = broadcast_first(None if failure is None else [type(failure).__name__, text])
     if failure is not None:  # even if another worker claims that no check failed
         raise failure
     if received is not None:
@@ -135,7 +135,7 @@ def check_agreement(text: str) -> None:
     collective = _collective()
     if collective is None:
         return
-    differs = _echo(text, 0) != text
+    differs = _broadcast_json(text, 0) != text
     some_differ = collective.allreduce(np.array([differs], dtype=np.int32), collective.Op.MAX)
     if some_differ[0] or differs:  # `differs` holds whatever another worker claims
         raise PrivacyParameterError(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..data.arrays import as_cells, check_sparse, collected
+from ..data.arrays import as_cells, check_sparse, collect_table
 from ..data.cells import read_data
 from ..data.frames import without_column
 from ..data.ids import TEST, TRAIN, Persons, SplitPart, encode_persons
@@ -94,7 +94,7 @@ def split(data: Any, *, test: float = 0.2, privacy_id: Any = None) -> Split:
     sides = halves(data, share, None if persons is None else persons.codes)
     name, unit = secrets.token_hex(8), "row" if persons is None else "person"
     train, held_out = (
-        part_with(taken, SplitPart(name, which, unit), persons and persons.some(indices))
+        part_with(taken, SplitPart(name, which, unit), persons and persons.select(indices))
         for (indices, taken), which in zip(sides, (TRAIN, TEST), strict=True)
     )
     return Split(train, held_out, name, unit)
@@ -144,7 +144,7 @@ def _rows(data: Any) -> int:
         return int(data.num_row())
     if isinstance(data, (tuple, list)) and len(data) == 2 and hasattr(data[0], "shape"):
         check_sparse(data[0])  # validate before slicing
-        n = int(collected(data[0]).shape[0])
+        n = int(collect_table(data[0]).shape[0])
         if np.shape(as_cells(data[1], "label"))[:1] == (n,):
             return n
         raise PrivacyParameterError("`y` must have exactly one label for each row of `X`.")

@@ -23,7 +23,7 @@ from scipy.special import logit
 from ..accounting import GaussianEvent, make_accountant
 from ..accounting.curve import doubled, narrow
 from ..accounting.gaussian import gaussian_mu
-from ..data.arrays import as_cells, as_numbers, collected, encode, is_table
+from ..data.arrays import as_cells, as_numbers, collect_table, encode, is_table
 from ..data.cells import Names, read_data
 from ..data.frames import encode_labels, has_column, list_columns, without_column
 from ..data.ids import SplitPart, are_disjoint
@@ -34,8 +34,8 @@ from ..engine import native
 from ..engine.saved_model import (
     MarginCurve,
     SavedModel,
-    names_of_categories,
     probabilities,
+    read_category_names,
     read_objective,
     read_quantile_levels,
     stored_categories,
@@ -258,11 +258,11 @@ def _matrix(model: EvaluatedModel, data: Any) -> tuple[Any, Any, Any]:
         table, _ = without_column(table, column)
     domain = stored_domain(model.booster)
     if domain is not None and is_table(table):
-        table = domain.applied(table)
+        table = domain.read_table(table)
         named = table if model.pipeline is None else named
     read = getattr(estimator, "get_xgb_params", None)
     declared = read_one(read(), "dp_categories") if read is not None else None
-    categories = declared or names_of_categories(model.booster)
+    categories = declared or read_category_names(model.booster)
     missing = getattr(estimator, "missing", math.nan)
     matrix = private_matrix(table, categories=categories, missing=missing, enable_categorical=True)
     if y is None:
@@ -387,7 +387,7 @@ def _no_column(column: Any) -> PrivacyParameterError:
 def _codes_of_column(groups: Groups, table: Any) -> Ints:
     """Return the group codes of a table's column; -1 for undeclared values."""
     column = groups.column
-    table = collected(table)
+    table = collect_table(table)
     if hasattr(table, "columns") or hasattr(table, "column_names"):
         names = list_columns(table)
         if column not in names and isinstance(column, (int, np.integer)) and column < len(names):

@@ -23,7 +23,7 @@ from typing import Any
 from ..accounting.events import release_counts
 from ..accounting.units import UNITS
 from ..engine import model_json, ubjson
-from ..engine.saved_model import SavedModel, file_bytes, is_json
+from ..engine.saved_model import SavedModel, is_json, read_model_bytes
 from ..errors import LedgerError, PrivacyParameterError
 from ..parameters.parse import Number, OneOf
 from ..request.names import takes
@@ -284,7 +284,7 @@ def _check(name: str, faults: Sequence[str], well: str) -> Check:
 def _content(model: Any, *, signed: bool) -> tuple[bytes, Path]:
     """The content of a file, or of a model in memory as it would be saved, and its name."""
     if isinstance(model, (str, os.PathLike)):
-        return file_bytes(model), Path(model)
+        return read_model_bytes(model), Path(model)
     if signed:
         raise PrivacyParameterError(
             "`signers`: a signature is of a file, and this model is in memory. Give its path."

@@ -138,7 +138,7 @@ def common_schema(schema: Schema) -> Schema:
         schema.names, schema.named, sorted(schema.categorical), schema.typed, schema.weights,
         schema.labels,
     ]  # fmt: skip
-    common = workers.first_of_all(public if schema.width else None)
+    common = workers.broadcast_first(public if schema.width else None)
     if schema.width or common is None:
         return schema
     try:
@@ -153,7 +153,7 @@ def common_schema(schema: Schema) -> Schema:
             labels=int(labels),
         )
     except (TypeError, ValueError):
-        raise workers.no_message() from None
+        raise workers.invalid_message_error() from None
 
 
 def columns_of_labels(dtrain: Any) -> int:

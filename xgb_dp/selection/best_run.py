@@ -120,7 +120,7 @@ class SelectionRows:
         persons = whole.persons
         parts = halves(whole.matrix, share, None if persons is None else persons.codes)
         first, second = (
-            RowsWithPersons(taken, persons and persons.some(rows)) for rows, taken in parts
+            RowsWithPersons(taken, persons and persons.select(rows)) for rows, taken in parts
         )
         return first, second
 

@@ -57,7 +57,7 @@ from ..engine.saved_model import (
     CLASSES,
     MarginCurve,
     clip_to_bounds,
-    names_of_categories,
+    read_category_names,
     read_objective,
 )
 from ..errors import LedgerError, PrivacyParameterError, spelling
@@ -451,10 +451,10 @@ class PrivateEstimator(XGBModel):
         if domain is None and known:
             domain = stored_domain(self.get_booster())
         if domain is not None:
-            X = domain.applied(X)
+            X = domain.read_table(X)
         categories = read_one(self.get_xgb_params(), "dp_categories")
         if categories is None and known:
-            categories = names_of_categories(self.get_booster())
+            categories = read_category_names(self.get_booster())
         coded = read_data(prepare_table, X, categories)
         check_shape(coded)
         return coded

@@ -169,7 +169,7 @@ def _prepared(
     who = workers.check_together(
         lambda: None if ids is None else encode_persons(ids, dtrain.num_row())
     )
-    matrices.check_apart(who)
+    matrices.check_persons_apart(who)
     notify = partial(privacy_warnings.keep, dtrain, object())
     hold = workers.check_together(lambda: matrices.hold(dtrain, who))
     try:

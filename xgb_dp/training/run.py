@@ -158,7 +158,7 @@ class Training:
     def with_id(self) -> Training:
         """The same training with an id, random if private; collective over workers."""
         if self.private:
-            return replace(self, id=str(workers.first_of_all(native.training_id())))
+            return replace(self, id=str(workers.broadcast_first(native.training_id())))
         text = f"{self.plan_id} {self.key}"
         return replace(self, id=hashlib.sha256(text.encode()).hexdigest()[:32])
 
