@@ -153,11 +153,11 @@ def test_missing_numbers_match_by_value_and_categories_as_they_are_declared(tmp_
 
 
 LINES = {
-    "7,8,9,10": "line 4: it has 4 cells, but the header has 3",
-    "7,8": "line 4: it has 2 cells, but the header has 3",
-    "7,8\0,9": "line 4: a NUL",
-    "\ufeff7,8,9": "line 4: a byte order mark",
-    "7\r,8,9": "line 4: a carriage return",
+    "7,8,9,10": "line 4: has 4 cells, but the header has 3",
+    "7,8": "line 4: has 2 cells, but the header has 3",
+    "7,8\0,9": "line 4: contains a NUL",
+    "\ufeff7,8,9": "line 4: contains a byte order mark",
+    "7\r,8,9": "line 4: contains a carriage return",
     '"7,8,9': "line 4: a quote is not closed",
     '7,8"8,9': "line 4: a quote is not closed",
     '7, "8",9': "line 4: a quote is not closed",

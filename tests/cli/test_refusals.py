@@ -85,7 +85,7 @@ def test_files_that_cannot_be_read(folder, no_training):
     Path("wrong.csv.gz").write_text("no gzip, but a secret")
     for name, message in (
         ("latin.csv", "--encoding latin-1"), ("empty.csv", "is empty"),
-        ("ragged.csv", "line 202: it has 9 cells, but the header has 6 names"),
+        ("ragged.csv", "line 202: has 9 cells, but the header has 6 names"),
         ("wrong.parquet", "damaged"), ("wrong.csv.gz", "damaged"),
     ):  # fmt: skip
         shown = fails("train", name, "--schema", "schema.yaml", *SPENT)

@@ -159,7 +159,7 @@ def test_nothing_is_said_where_noise_hides_all():
     schema = few.schema()
     assert "city" not in schema["columns"]
     assert schema["columns"]["income"] == "number"
-    assert "noise hides" in str(few)
+    assert "hidden by noise" in str(few)
     none = xgb_dp.discover(DATA.iloc[:0], DISCOVERED, epsilon=1.0, delta=DELTA)
     assert not none.columns["city"].categories
 

@@ -255,5 +255,5 @@ def test_matrices_of_workers_keep_their_intervals():
     for name, values in zip(names[1:], (lower, upper), strict=True):
         np.testing.assert_array_equal(joined.get_float_info(name), values.astype(np.float32))
     parts[1]["label_upper_bound"] = np.full(40, -np.inf)
-    with pytest.raises(RowDomainError, match="bound of its label"):
+    with pytest.raises(RowDomainError, match="label bound"):
         worker_matrix(None, parts=parts, model=None, Xy_cats=None)

@@ -176,7 +176,7 @@ def check_persons_apart(persons: Persons | None) -> None:
     workers.check_together(refuse)
 
 
-_BOUND = "bound of its label"
+_BOUND = "label bound"
 META = {
     "label": "label",
     "weight": "weight",

@@ -166,11 +166,11 @@ def _quoted(separator: str) -> re.Pattern[bytes]:
 def find_fault(line: bytes, separator: str, columns: int = 0) -> str:
     """Describe what is wrong with a decoded line; return an empty string if nothing is."""
     if b"\0" in line:
-        return "it contains a NUL character. Remove it; for a UTF-16 file, pass --encoding utf-16."
+        return "contains a NUL character. Remove it; for a UTF-16 file, pass --encoding utf-16."
     if _MARK in line:
-        return "it contains a byte order mark (U+FEFF), as in concatenated files. Remove the mark."
+        return "contains a byte order mark (U+FEFF), as in concatenated files. Remove the mark."
     if b"\r" in line.removesuffix(b"\r"):
-        return "it contains a carriage return. End lines with a line feed."
+        return "contains a carriage return. End lines with a line feed."
     if b'"' in line and not _quoted(separator).fullmatch(line):
         return (
             "a quote is not closed on this line, or is inside an unquoted cell. Every row must be "
@@ -180,7 +180,7 @@ def find_fault(line: bytes, separator: str, columns: int = 0) -> str:
     cells = re.sub(rb'"(?:[^"]|"")*"', b"", line).count(separator.encode()) + 1
     if columns and line.strip(b"\r") and cells != columns:
         return (
-            f"it has {cells} cells, but the header has {columns} names. Write every cell of each "
+            f"has {cells} cells, but the header has {columns} names. Write every cell of each "
             "row; leave missing cells empty."
         )
     return ""
