@@ -39,7 +39,7 @@ _NULL_PART = "__HIVE_DEFAULT_PARTITION__"
 
 def read_batches(
     path: Path,
-    wanted: Sequence[str],
+    selected: Sequence[str],
     form: Csv | None = None,
     numbers: Collection[str] = (),
     missing: Sequence[str] = (),
@@ -48,19 +48,19 @@ def read_batches(
 
     Args:
         path: A CSV or Parquet file, or a folder of Parquet files.
-        wanted: Names of the columns to read.
+        selected: Names of the columns to read.
         form: Format of a CSV file.
         numbers: Numeric columns, which are converted to the number format of :func:`float`.
         missing: Strings that mark missing cells; they are not changed.
     """
     if is_parquet(path):
-        return _typed(path, wanted)
-    return _strings(path, wanted, form or Csv(), numbers, missing)
+        return _typed(path, selected)
+    return _strings(path, selected, form or Csv(), numbers, missing)
 
 
-def read_cells(path: Path, wanted: Sequence[str], *how: Any) -> pa.Table:
+def read_cells(path: Path, selected: Sequence[str], *how: Any) -> pa.Table:
     """Read some columns into one table; see :func:`read_batches`."""
-    return join_batches(path, list(read_batches(path, wanted, *how)))
+    return join_batches(path, list(read_batches(path, selected, *how)))
 
 
 def join_batches(path: Path, pieces: list[pa.RecordBatch]) -> pa.Table:
@@ -74,22 +74,22 @@ def join_batches(path: Path, pieces: list[pa.RecordBatch]) -> pa.Table:
 
 
 def _strings(
-    path: Path, wanted: Sequence[str], form: Csv, numbers: Collection[str], missing: Sequence[str]
+    path: Path, selected: Sequence[str], form: Csv, numbers: Collection[str], missing: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
     blocks = read_blocks(path, form)
     header, line, block = parse_header(path, form, next(blocks, (1, b""))[1])
-    check_columns(wanted, header)
-    places = [header.index(name) for name in wanted]
+    check_columns(selected, header)
+    places = [header.index(name) for name in selected]
     marked = set(numbers) if form.decimal != "." or form.thousands else set()
-    yield pa.record_batch([pa.array([], pa.string()) for _ in wanted], list(wanted))
+    yield pa.record_batch([pa.array([], pa.string()) for _ in selected], list(selected))
     while True:
         if block[:1] not in b"\r\n" or block.strip(b"\r\n"):
             cells = _parsed(path, form, block, line, len(header), places)
             columns = [
                 _unmarked(column, form, missing) if name in marked else column
-                for name, column in zip(wanted, cells, strict=True)
+                for name, column in zip(selected, cells, strict=True)
             ]
-            yield pa.record_batch(columns, list(wanted))
+            yield pa.record_batch(columns, list(selected))
         if (after := next(blocks, None)) is None:
             return
         line, block = after
@@ -198,16 +198,16 @@ def _files_in(path: Path) -> list[tuple[Path, dict[str, str | None]]]:
     return files
 
 
-def _typed(path: Path, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _typed(path: Path, selected: Sequence[str]) -> Iterator[pa.RecordBatch]:
     schema = read_types(path).schema
-    check_columns(wanted, schema.names)
-    empty = [pa.array([], schema.field(name).type) for name in wanted]
-    yield pa.record_batch(empty, list(wanted))
+    check_columns(selected, schema.names)
+    empty = [pa.array([], schema.field(name).type) for name in selected]
+    yield pa.record_batch(empty, list(selected))
     for place, parts in _files_in(path):
         with reading_errors(path):
             file = parquet.ParquetFile(place, buffer_size=1 << 20, pre_buffer=False)
         with file:
-            names = [name for name in wanted if name not in parts]
+            names = [name for name in selected if name not in parts]
             if any(file.schema_arrow.names.count(name) != 1 for name in names):
                 raise PrivacyParameterError(
                     f"A file in {path.name} does not have all columns of the first one. Write all "
@@ -222,9 +222,9 @@ def _typed(path: Path, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
                 columns = [
                     batch.column(name) if name not in parts
                     else pa.array([parts[name]] * len(batch), pa.string())
-                    for name in wanted
+                    for name in selected
                 ]  # fmt: skip
-                yield pa.record_batch(columns, list(wanted))
+                yield pa.record_batch(columns, list(selected))
 
 
 def read_ids(cells: Any, name: str, missing: Sequence[str]) -> pd.Series:
