@@ -192,7 +192,7 @@ def test_schemas_that_are_wrong(claims, no_training, line):
     ("options", "message"),
     [
         ([*TIMES, *columns_but("days")], "needs the end of each time"),
-        ([*TIMES, "--event", "died", "--target-upper", "last"], "not both"),
+        ([*TIMES, "--event", "died", "--target-upper", "last"], "`target_upper`"),
         ([*COUNTS[:-2], "--event", "years"], "survival:aft"),
         ([*COUNTS, "--param", "objective=reg:gamma"], "given twice"),
         ([*COUNTS[:4], "--exposure", "years"], "--exposure takes"),

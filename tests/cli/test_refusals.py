@@ -22,7 +22,10 @@ WRONG = [
     (["--target", "buys"], "The classes or values in the file are private"),
     (["--target", "buyz", "--classes", "no,yes"], "no column 'buyz' among its"),
     ([*DECLARED], "'zip', 'pet': a row has a cell that is not a number"),
-    ([*DECLARED, "--categories", "zip=a,b", "--drop", "pet"], "'zip': a row has a cell"),
+    (
+        [*DECLARED, "--categories", "zip=a,b", "--drop", "pet"],
+        "'zip': a row has an undeclared value",
+    ),
     ([*DECLARED, "--categories", "zip"], "--categories takes COLUMN="),
     ([*DECLARED, "--target-bounds", "0", "1"], "not both"),
     ([*DECLARED, "--bounds", "age=9:1"], "low end below its high end"),

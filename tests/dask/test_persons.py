@@ -141,7 +141,7 @@ WRONG: dict[str, Any] = {
     "no such column": ("person", PrivacyParameterError, "not have exactly one column 'person'"),
     "an array": (np.array(WHO), PrivacyParameterError, "With Dask"),
     "other partitions": ("2 parts", PrivacyParameterError, "number of partitions"),
-    "other rows": ("shifted", PrivacyParameterError, "one id for each row"),
+    "other rows": ("shifted", PrivacyParameterError, "one id per row"),
     "missing": ("missing", RowDomainError, "no id"),
     "mixed in a partition": ("mixed", RowDomainError, "mixed kinds"),
     "mixed between partitions": ("kinds", RowDomainError, "mixed kinds"),

@@ -191,7 +191,7 @@ CASES = [
     ({"columns": {"nobody": "text"}}, "nobody"),
     ({"columns": {3: "text"}}, "3"),
     ({"privacy_id": "nobody"}, "nobody"),
-    ({"privacy_id": "age"}, "Leave it out"),
+    ({"privacy_id": "age"}, "Remove it"),
     ({"privacy_id": [1, 2]}, "id"),
     ({"missing": "NA"}, "missing"),
     ({"since": "yesterday"}, "since"),

@@ -119,9 +119,9 @@ def test_public_sets_may_have_the_column(codes_used):
 WRONG: list[tuple[Any, type[Exception], str]] = [
     ("person", PrivacyParameterError, "not have exactly one column 'person'"),
     ([*WHO[1:], None], RowDomainError, "no id"),
-    (WHO[1:], PrivacyParameterError, "one id for each row"),
+    (WHO[1:], PrivacyParameterError, "one id per row"),
     (pd.Series(np.arange(300), name="a"), PrivacyParameterError, "also a feature"),
-    (3, PrivacyParameterError, "one id for each row"),
+    (3, PrivacyParameterError, "one id per row"),
     ("patient", RowDomainError, "no id"),  # of which one is missing
 ]
 

@@ -72,6 +72,6 @@ def test_the_number_of_persons_is_in_no_model():
 def test_nothing_is_kept_after_a_training_or_an_error():
     params = COMMON | OBJECTIVE["binary"] | FREE | {"dp_privacy_id": STRINGS}
     xgb.train(params, small(n=N), 1)
-    with pytest.raises(ValueError, match="one id for each row"):
+    with pytest.raises(ValueError, match="one id per row"):
         xgb.train(params, small(n=N - 1), 1)
     assert not matrices._ATTACHED

@@ -72,8 +72,8 @@ MISTAKES = [
     (lambda: of_strings(), "categories={'t': ['a', 'b', ...]}. Drop"),
     (own_loss, "dp_objective"),
     (lambda: fitted([]), "no columns"),
-    (lambda: fitted(["c"], categories={"c": "abc"}), "'abc', and a list of names was expected"),
-    (lambda: of_strings(categories={"t": "abc"}), "'abc', and a list of names was expected"),
+    (lambda: fitted(["c"], categories={"c": "abc"}), "got the string 'abc'"),
+    (lambda: of_strings(categories={"t": "abc"}), "got the string 'abc'"),
     (
         lambda: of_strings(categories={"t": ["x", np.nan]}),
         "missing value, which is not a valid name",

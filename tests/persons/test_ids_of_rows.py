@@ -60,11 +60,11 @@ WRONG: dict[str, tuple[Any, type[Exception], str]] = {
     "missing": ([SECRET] * (N - 1) + [None], RowDomainError, "no id"),
     "mixed": ([SECRET] * (N - 1) + [91], RowDomainError, "mixed kinds"),
     "fraction": (np.append(np.zeros(N - 1), 91.5), RowDomainError, "not an integer"),
-    "too few": ([SECRET] * (N - 1), PrivacyParameterError, "one id for each row"),
-    "too many": ([SECRET] * (N + 1), PrivacyParameterError, "one id for each row"),
+    "too few": ([SECRET] * (N - 1), PrivacyParameterError, "one id per row"),
+    "too many": ([SECRET] * (N + 1), PrivacyParameterError, "one id per row"),
     "a name": ("patient", PrivacyParameterError, "drop the id column"),
     "truth": (True, PrivacyParameterError, "drop the id column"),
-    "number": (91, PrivacyParameterError, "one id for each row"),
+    "number": (91, PrivacyParameterError, "one id per row"),
     "feature": (pd.Series([SECRET] * N, name="a"), PrivacyParameterError, "'a'.*also a feature"),
 }
 
@@ -83,7 +83,7 @@ def test_wrong_ids_are_refused_before_anything_is_drawn(name, params, no_noise):
 def test_slices_take_ids_of_their_own(params, matrix, codes_used):
     d = matrix()
     rows = list(range(0, N, 3))
-    with pytest.raises(PrivacyParameterError, match="one id for each row"):
+    with pytest.raises(PrivacyParameterError, match="one id per row"):
         xgb.train(params(**FREE, dp_privacy_id=WHO), d.slice(rows), 2)
     ids = [WHO[i] for i in rows]
     xgb.train(params(**FREE, dp_privacy_id=ids), d.slice(rows), 2)

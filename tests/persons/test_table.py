@@ -99,7 +99,7 @@ def test_ids_are_forgotten_at_the_end(params):
     given = params(dp_epsilon=float("inf"), dp_privacy_id=CODES, dp_feature_cuts={0: [0.5]})
     xgb.train(given, d, 2)
     train_with_plan(plan("row"), d)
-    with pytest.raises(PrivacyParameterError, match="one id for each row"):
+    with pytest.raises(PrivacyParameterError, match="one id per row"):
         xgb.train(given | {"dp_privacy_id": CODES[1:]}, d, 2)
     d.set_label(np.arange(6))
     with pytest.raises(RowDomainError, match="label"):

@@ -29,7 +29,7 @@ def test_dates_beside_other_labels_are_refused():
 def test_tables_of_unknown_libraries_are_refused(table):
     """What such a table makes of its cells, and of its dictionaries, is not known."""
     strange = type("Table", (Converted,), table)([[1.0]])
-    with pytest.raises(PrivacyParameterError, match="not known"):
+    with pytest.raises(PrivacyParameterError, match="Unknown table type"):
         private_matrix(strange)
     for strange in ({"a": [1.0]}, iter([[1.0]]), {1.0}, "1", b"1", 1.0):
         with pytest.raises(PrivacyParameterError, match="expected"):

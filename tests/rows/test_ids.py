@@ -180,7 +180,7 @@ def test_what_is_no_column_of_ids_is_refused_by_its_type():
 
 
 def test_another_number_of_ids_than_rows_is_refused_without_a_number():
-    with pytest.raises(PrivacyParameterError, match="one id for each row") as caught:
+    with pytest.raises(PrivacyParameterError, match="one id per row") as caught:
         encode_persons([1, 2, 3], rows=4)
     assert not any(c.isdigit() for c in str(caught.value))
 

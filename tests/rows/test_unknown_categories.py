@@ -89,5 +89,5 @@ def test_the_command_line_refuses_them(tmp_path):
         pd.DataFrame({"town": ["Oslo", unknown]}).to_csv(tmp_path / "new.csv", index=False)
         done = invoke("predict", tmp_path / "m.json", tmp_path / "new.csv")
         assert done.exit_code != 0
-        assert "not declared" in done.output
+        assert "undeclared" in done.output
         assert unknown not in done.output

@@ -145,6 +145,6 @@ def test_settings_have_one_unit(setting):
 
 
 def test_ids_of_another_length_are_refused_before_anything_is_booked(budget):
-    with pytest.raises(PrivacyParameterError, match="one id for each row"):
+    with pytest.raises(PrivacyParameterError, match="one id per row"):
         select(dp_privacy_id=np.arange(299), given={"budget": budget})
     assert not budget.entries

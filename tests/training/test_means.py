@@ -138,7 +138,7 @@ def test_exposures_without_bounds_are_refused():
     d = xgb.DMatrix(X, y, base_margin=np.zeros(50))
     with pytest.raises(PrivacyParameterError, match=r"dp_exposure_bounds=\(0.003, 1\)"):
         xgb.train(params | {"dp_base_margin": True}, d, 2)
-    with pytest.raises(RowDomainError, match="not declared"):
+    with pytest.raises(RowDomainError, match="undeclared"):
         xgb.train(params, d, 2)
 
 

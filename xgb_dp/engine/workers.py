@@ -42,7 +42,7 @@ def this_worker() -> tuple[int, int]:
     return (0, 1) if collective is None else (collective.get_rank(), collective.get_world_size())
 
 
-def _broadcast_bytes(data: bytes, root: int) -> bytes:
+def _collective_broadcast(data: bytes, root: int) -> bytes:
     """Broadcast bytes from `root` to all other workers."""
     from xgboost.core import _LIB, _check_call
 
@@ -63,7 +63,7 @@ def _broadcast_bytes(data: bytes, root: int) -> bytes:
 def _broadcast_json(value: Any, root: int) -> Any:
     """Broadcast a JSON value from `root`; `value` is ignored on the other workers."""
     mine = this_worker()[0] == root
-    received = _broadcast_bytes(json.dumps(value).encode() if mine else b"", root)
+    received = _collective_broadcast(json.dumps(value).encode() if mine else b"", root)
     try:
         return json.loads(received)
     except (ValueError, RecursionError):
@@ -88,7 +88,7 @@ def all_gather(text: str) -> list[str]:
 
 def broadcast(root: int, mine: bytes) -> bytes:
     """Broadcast bytes from worker `root` to all workers."""
-    return mine if _collective() is None else _broadcast_bytes(mine, root)
+    return mine if _collective() is None else _collective_broadcast(mine, root)
 
 
 def broadcast_first(mine: Any) -> Any:
