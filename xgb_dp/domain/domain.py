@@ -213,7 +213,8 @@ class Domain:
         if intervals and len(self.ends) != 1:
             raise PrivacyParameterError(
                 "survival:aft needs the end of each time. Set either `event` (a column that is 1 "
-                "if the end was observed, else 0) or `target_upper` (a column of upper bounds), not both."
+                "if the end was observed, else 0) or `target_upper` (a column of upper bounds), "
+                "not both."
             )
         if self.quantiles is not None and self.objective not in (None, "reg:quantileerror"):
             raise PrivacyParameterError(
