@@ -25,6 +25,7 @@ OTHERS = ("README.md", "audits.md", "coverage.md", "performance.md", "tried.md")
 PAGES = (
     *(p for p in sorted((ROOT / "experiments/pages").glob("*.md")) if p.name not in OTHERS),
     ROOT / "README.md",
+    ROOT / "docs/accuracy.md",
 )
 OUT = Path("build/tables")
 
