@@ -127,7 +127,7 @@ def write_case(name: str, folder: Path) -> xgb.Booster:
     dtrain = xgb.DMatrix(X, **extra)
 
     handed: dict[str, Any] = {"requests": []}
-    start, intercept, persons = Training.start, native.release_intercept, native.set_persons
+    start, intercept, persons = Training.start, native.release_before_trees, native.set_persons
 
     def note_start(self: Training, data: Any) -> Any:
         low, callback = start(self, data)
@@ -144,13 +144,13 @@ def write_case(name: str, folder: Path) -> xgb.Booster:
         persons(data, codes)
 
     Training.start = note_start  # type: ignore[method-assign]
-    native.release_intercept, native.set_persons = note_intercept, note_persons
+    native.release_before_trees, native.set_persons = note_intercept, note_persons
     try:
         with fixed_noise(KEY):
             model = xgb.train(params, dtrain, ROUNDS)
     finally:
         Training.start = start  # type: ignore[method-assign]
-        native.release_intercept, native.set_persons = intercept, persons
+        native.release_before_trees, native.set_persons = intercept, persons
 
     low = handed["low"] | {"nthread": params["nthread"], "verbosity": 0}
     write_lines(folder / "params", *(f"{key}\t{value}" for key, value in low.items()))

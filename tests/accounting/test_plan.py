@@ -15,7 +15,7 @@ from xgb_dp.errors import BudgetError, LedgerError
 from xgb_dp.mechanisms.plan import Mechanisms, Plan, charged_events
 from xgb_dp.planning import dump
 from xgb_dp.record import claim
-from xgb_dp.record.claim import Draws
+from xgb_dp.record.claim import ReleaseRecorder
 from xgb_dp.record.ledger_model import Ledger
 from xgb_dp.training.run import Training
 
@@ -123,15 +123,15 @@ def test_another_plan_than_was_claimed_is_not_completed():
 
 def test_a_request_has_the_noise_and_the_sums_of_the_plan(monkeypatch):
     """A client names a mechanism, and says where labels are clipped: nothing else, and once."""
-    release, asked = Draws.release, []
-    draw = claim.native.release_intercept
+    release, asked = ReleaseRecorder.release, []
+    draw = claim.native.release_before_trees
     monkeypatch.setattr(
         claim.native,
-        "release_intercept",
+        "release_before_trees",
         lambda d, request: asked.append(request) or draw(d, request),
     )
 
-    def changed(self: Draws, dtrain: Any, name: str, *more: Any) -> Any:
+    def changed(self: ReleaseRecorder, dtrain: Any, name: str, *more: Any) -> Any:
         drawn = len(asked)
         for state in ({"sigma2": 1}, {"shift": 1}, {"kind": "rows"}, {"noise_free": True}):
             with pytest.raises(BudgetError, match="one more release"):
@@ -144,7 +144,7 @@ def test_a_request_has_the_noise_and_the_sums_of_the_plan(monkeypatch):
         assert len(asked) == drawn + 1
         return sums
 
-    monkeypatch.setattr(Draws, "release", changed)
+    monkeypatch.setattr(ReleaseRecorder, "release", changed)
     xgb.train(PARAMS, xgb.DMatrix(*arrays()), 2)
     assert len(asked) == 1
 

@@ -21,5 +21,5 @@ def folder(tmp_path, monkeypatch):
 def no_training(monkeypatch):
     """Fails the test if training gets as far as releasing something."""
     monkeypatch.setattr(
-        xgb_dp.engine.native, "release_intercept", lambda *_: pytest.fail("noise was drawn")
+        xgb_dp.engine.native, "release_before_trees", lambda *_: pytest.fail("noise was drawn")
     )

@@ -120,7 +120,7 @@ def test_an_interrupt_says_what_the_book_says(folder, when, monkeypatch):
 
     xgb_dp.Budget("total.json", epsilon=5.0, delta=1e-5)
     where = xgb_dp.engine.native if when == "after" else hook
-    name = "release_intercept" if when == "after" else "check_rows"
+    name = "release_before_trees" if when == "after" else "check_rows"
     monkeypatch.setattr(where, name, stop)
     said = fails(*TRAIN, "--budget", "total.json")
     assert "Interrupted." in said

@@ -30,7 +30,7 @@ def files_of(text: str) -> tuple[list[Path], list[Path]]:
 PYTHON, CPP = files_of(PAGE[:OF_SYSTEMS])
 TENANTS, TENANTS_CPP = files_of(PAGE[OF_SYSTEMS:])
 MOST_LINES = 16_200
-DRAWS = {"release_intercept", "discover_numbers", "discrete_gaussian", "draw_words"}
+DRAWS = {"release_before_trees", "discover_numbers", "discrete_gaussian", "draw_words"}
 """Functions that draw, or read exact numbers of rows to draw."""
 DRAW_NOTHING = {"XGDPBuildInfo", "XGDPDropPads", "XGDPKeepPads"}
 """Functions of the library that others call by name: they read no rows."""

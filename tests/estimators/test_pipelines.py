@@ -121,7 +121,7 @@ def test_steps_that_look_at_one_row_pass(pipeline, rows):
 
 def test_as_an_error_nothing_is_released(monkeypatch):
     released = []
-    monkeypatch.setattr(xgb_dp.engine.native, "release_intercept", lambda *a: released.append(a))
+    monkeypatch.setattr(xgb_dp.engine.native, "release_before_trees", lambda *a: released.append(a))
     with warnings.catch_warnings():
         warnings.simplefilter("error", PrivacyWarning)
         with pytest.raises(PrivacyWarning, match="StandardScaler"):

@@ -79,14 +79,14 @@ def run(folder: Path) -> None:
     from xgb_dp.engine import native
 
     before: list[dict[str, Any]] = []
-    release = native.release_intercept
+    release = native.release_before_trees
 
     def recorded(matrix: Any, request: dict[str, Any]) -> dict[str, Any]:
         answer = release(matrix, request)
         before.append({"request": request, "draw": answer.get("event")})
         return answer
 
-    native.release_intercept = recorded
+    native.release_before_trees = recorded
     for kind, train in trainings():
         before.clear()
         try:

@@ -52,9 +52,9 @@ def train(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Tr
     def run() -> Any:
         drawn = []
         with monkeypatch.context() as patch:
-            release = native.release_intercept
+            release = native.release_before_trees
             patch.setattr(
-                native, "release_intercept", lambda *a: drawn.append("intercept") or release(*a)
+                native, "release_before_trees", lambda *a: drawn.append("intercept") or release(*a)
             )
             try:
                 return xgb.train(wanted, dtrain, 4)

@@ -138,7 +138,9 @@ def test_a_model_of_noise_says_so_when_it_is_made_and_in_its_statement():
 
 def test_noise_is_told_before_it_is_drawn_where_the_rows_are_public(monkeypatch):
     X, y = table()
-    monkeypatch.setattr(xgb_dp.engine.native, "release_intercept", lambda *_: pytest.fail("drawn"))
+    monkeypatch.setattr(
+        xgb_dp.engine.native, "release_before_trees", lambda *_: pytest.fail("drawn")
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error", xgb_dp.PrivacyWarning)
         with pytest.raises(xgb_dp.PrivacyWarning, match="little else than noise"):

@@ -128,13 +128,13 @@ def test_intercept_noise_is_the_accounted_one(monkeypatch):
     X, y = make_rows("regression", 300)
     d = xgb.DMatrix(X, y)
     asked: list[dict[str, Any]] = []
-    true = native.release_intercept
+    true = native.release_before_trees
 
     def release(matrix: Any, request: dict[str, Any]) -> dict[str, Any]:
         asked.append(request)
         return true(matrix, request)
 
-    monkeypatch.setattr(native, "release_intercept", release)
+    monkeypatch.setattr(native, "release_before_trees", release)
     params = {k: v for k, v in KINDS["regression"].items() if k != "base_score"}
     params["dp_target_unit"] = "declared"
     with fixed_noise(1):

@@ -33,7 +33,7 @@ def no_noise(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     def fail(*args: Any) -> None:
         pytest.fail("noise was drawn before the error")
 
-    monkeypatch.setattr(native, "release_intercept", fail)
+    monkeypatch.setattr(native, "release_before_trees", fail)
     yield
     assert not matrices._ATTACHED
 

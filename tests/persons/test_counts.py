@@ -51,7 +51,7 @@ def sums_of(request: dict[str, Any], y: Rows, codes: Rows) -> list[int]:
     """Exact sums of the C++."""
     d = xgb.DMatrix(np.zeros((len(y), 1)), y)
     native.set_persons(d, codes)
-    sums: list[int] = native.release_intercept(d, request)["sums"]
+    sums: list[int] = native.release_before_trees(d, request)["sums"]
     return sums
 
 
@@ -115,10 +115,10 @@ def test_the_bound_of_label_sums_is_attained(size):
 def test_request_and_matrix_have_one_unit():
     d = xgb.DMatrix(np.zeros((3, 1)), np.zeros(3))
     with pytest.raises(xgb.core.XGBoostError, match="unit of privacy"):
-        native.release_intercept(d, request_of("rows", 0))
+        native.release_before_trees(d, request_of("rows", 0))
     native.set_persons(d, np.zeros(3))
     with pytest.raises(xgb.core.XGBoostError, match="unit of privacy"):
-        native.release_intercept(d, request_of("rows", 0) | {"unit": "row"})
+        native.release_before_trees(d, request_of("rows", 0) | {"unit": "row"})
 
 
 # ---------------------------------------------------------------------------------- candidates

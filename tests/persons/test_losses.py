@@ -143,7 +143,7 @@ def moved_by(request: dict[str, Any], who: Any, **rows: npt.NDArray[Any]) -> Any
         given = {k: v[:n] for k, v in rows.items()}
         d = xgb.DMatrix(np.zeros((n, 1)), **given)
         native.set_persons(d, who[:n])
-        sums.append(native.release_intercept(d, request)["sums"])
+        sums.append(native.release_before_trees(d, request)["sums"])
     return np.subtract(*sums)
 
 

@@ -141,14 +141,14 @@ def test_the_cpp_refuses_trees_for_others_than_the_intercept(between, plan_id):
     """By itself, without the check in Python. Ids that are given again are others, too."""
     d = small()
     native.set_persons(d, CODES)
-    native.release_intercept(d, REQUEST | {"plan_id": plan_id})
+    native.release_before_trees(d, REQUEST | {"plan_id": plan_id})
     for codes in between:
         native.set_persons(d, codes)
     if plan_id == "hand-made":  # that of train_with_plan
         for _ in range(2):  # a refusal is not forgotten
             with pytest.raises(XGBoostError, match="between the intercept and the first tree"):
                 train_with_plan(plan("person"), d)
-        native.release_intercept(d, REQUEST | {"plan_id": plan_id})
+        native.release_before_trees(d, REQUEST | {"plan_id": plan_id})
     train_with_plan(plan("person"), d)
 
 
@@ -158,12 +158,12 @@ def test_the_cpp_refuses_a_second_release_for_others_than_the_first():
     first, second = ({**REQUEST, "plan_id": "hand-made", "again": a} for a in (False, True))
     native.set_persons(d, CODES)
     with pytest.raises(XGBoostError, match="no first release"):
-        native.release_intercept(d, second)
-    native.release_intercept(d, first)
-    native.release_intercept(d, second)
+        native.release_before_trees(d, second)
+    native.release_before_trees(d, first)
+    native.release_before_trees(d, second)
     native.set_persons(d, np.arange(6))
     with pytest.raises(XGBoostError, match="between two releases"):
-        native.release_intercept(d, second)
+        native.release_before_trees(d, second)
     with pytest.raises(XGBoostError, match="between the intercept and the first tree"):
         train_with_plan(plan("person"), d)
 
@@ -172,7 +172,7 @@ def test_no_persons_are_others_than_those_that_are_gone():
     """The plan of the trees is one of rows, under the name of that of the intercept."""
     d = small()
     native.set_persons(d, CODES)
-    native.release_intercept(d, {**REQUEST, "plan_id": "hand-made"})
+    native.release_before_trees(d, {**REQUEST, "plan_id": "hand-made"})
     native.set_persons(d, None)
     with pytest.raises(XGBoostError, match="between the intercept and the first tree"):
         train_with_plan(plan("row"), d)
@@ -203,7 +203,7 @@ def test_nothing_comes_of_a_tree_or_intercept_of_other_persons(params, where, mo
     given = params(dp_epsilon=float("inf"), dp_privacy_id=CODES, dp_feature_cuts={0: [0.5]})
     if where == "tree":
         given["base_score"] = 0.5  # else the C++ finds that it differs from the intercept
-    owner, name = (xgb.Booster, "update") if where == "tree" else (native, "release_intercept")
+    owner, name = (xgb.Booster, "update") if where == "tree" else (native, "release_before_trees")
     inner = getattr(owner, name)
     seen = []
 
@@ -247,7 +247,7 @@ def test_threads_share_a_matrix_of_the_same_persons_alone(
         given |= {"dp_target_bounds": (0, 1), "dp_mean_correction": True}
     both = [given | ({} if WHO[w] is None else {"dp_privacy_id": WHO[w]}) for w in (first, second)]
     said: list[str] = []
-    inner = native.release_intercept
+    inner = native.release_before_trees
 
     def release(data: Any, request: dict[str, Any]) -> Any:
         if not said and (request["again"] or objective == "binary:logistic"):
@@ -256,7 +256,7 @@ def test_threads_share_a_matrix_of_the_same_persons_alone(
         return inner(data, request)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(native, "release_intercept", release)
+        patched.setattr(native, "release_before_trees", release)
         assert budget.train(both[0], d, 2).num_boosted_rounds() == 2
     if first == second:
         assert said == [""]

@@ -44,7 +44,7 @@ def main() -> None:
     sent: list[bytes] = []
     drawn: list[int] = []
     with xgb.collective.CommunicatorContext(**job["worker"]):
-        broadcast, release = workers._collective_broadcast, native.release_intercept
+        broadcast, release = workers._collective_broadcast, native.release_before_trees
 
         def listen(data: bytes, root: int) -> bytes:
             sent_by_root = broadcast(data, root)
@@ -55,7 +55,7 @@ def main() -> None:
             drawn[-1] += 1
             return release(*args)
 
-        workers._collective_broadcast, native.release_intercept = listen, draw
+        workers._collective_broadcast, native.release_before_trees = listen, draw
         said = []
         for kind, values in job["trainings"]:
             drawn.append(0)

@@ -27,7 +27,7 @@ def no_noise(monkeypatch):
     def fail(*args):
         pytest.fail("noise was drawn before the error")
 
-    monkeypatch.setattr(native, "release_intercept", fail)
+    monkeypatch.setattr(native, "release_before_trees", fail)
 
 
 OUTPUT = {"dp_leaf": "gradient", "dp_leaf_noise": "output", "dp_gradient_bound": 10}

@@ -195,4 +195,4 @@ def test_no_release_without_keys():
     import xgboost as xgb
 
     with pytest.raises(XGBoostError, match="agreed on no keys"):
-        native.release_intercept(xgb.DMatrix(np.zeros((1, 1)), np.zeros(1)), request)
+        native.release_before_trees(xgb.DMatrix(np.zeros((1, 1)), np.zeros(1)), request)

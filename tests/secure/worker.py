@@ -80,7 +80,7 @@ def release(task: dict[str, Any], rank: int) -> list[int]:
     if task.get("key"):
         request["test_key"] = task["key"]
     d = xgb.DMatrix(np.zeros((len(y), 1)), y, nthread=1)
-    sums: list[int] = native.release_intercept(d, request)["sums"]
+    sums: list[int] = native.release_before_trees(d, request)["sums"]
     return sums
 
 

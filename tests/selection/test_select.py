@@ -285,7 +285,9 @@ def test_a_training_that_would_release_something_else_is_stopped(monkeypatch):
 
     monkeypatch.setattr(best_run, "plan_runs", costlier)
     released = []
-    monkeypatch.setattr(xgb_dp.engine.native, "release_intercept", lambda *args: released.append(1))
+    monkeypatch.setattr(
+        xgb_dp.engine.native, "release_before_trees", lambda *args: released.append(1)
+    )
     with pytest.raises(BudgetError, match="something else"):
         quick()
     assert not released

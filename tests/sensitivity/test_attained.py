@@ -131,7 +131,7 @@ def worst_intercept(kind: str, public_num_rows: bool) -> tuple[int, int]:
     if public_num_rows:
         request["public_num_rows"] = 1
     y = np.array([1e30 if kind == "regression" else 1.0])
-    sums = native.release_intercept(xgb.DMatrix(np.zeros((1, 1)), y), request)["sums"]
+    sums = native.release_before_trees(xgb.DMatrix(np.zeros((1, 1)), y), request)["sums"]
     bound = sensitivity.intercept_sens2(kind, 9, public_num_rows=public_num_rows)
     return squared_distance(sums, [0] * len(sums)), bound
 

@@ -50,7 +50,7 @@ def test_intercept_sums(kind, public_num_rows, data):
     if public_num_rows and kind in ("binary", "regression"):
         request["public_num_rows"] = len(y)
     one, other = (
-        native.release_intercept(xgb.DMatrix(np.zeros((len(v), 1)), v), request)["sums"]
+        native.release_before_trees(xgb.DMatrix(np.zeros((len(v), 1)), v), request)["sums"]
         for v in (y, y[:-1])
     )
     event = describe_intercept(request)
@@ -76,9 +76,9 @@ def test_cells_of_weights(data):
         n_cells = sensitivity.LABEL_CELLS * len(lists)
         request = request_of("range", shift, num_class=n_cells, **lists)
         one, other = (
-            native.release_intercept(xgb.DMatrix(np.zeros((n, 1)), y[:n], weight=w[:n]), request)[
-                "sums"
-            ]
+            native.release_before_trees(
+                xgb.DMatrix(np.zeros((n, 1)), y[:n], weight=w[:n]), request
+            )["sums"]
             for n in (len(w), len(w) - 1)
         )
         bound, touched = sensitivity.LabelSumSizes.from_request(request).measure(person=False)
@@ -106,7 +106,7 @@ def test_sums_of_several_targets(public_num_rows, data):
     if public_num_rows:
         request["public_num_rows"] = len(y)
     one, other = (
-        native.release_intercept(xgb.DMatrix(np.zeros((len(v), 1)), v), request)["sums"]
+        native.release_before_trees(xgb.DMatrix(np.zeros((len(v), 1)), v), request)["sums"]
         for v in (y, y[:-1])
     )
     event = describe_intercept(request)
@@ -123,7 +123,7 @@ def test_sums_of_several_targets(public_num_rows, data):
 def test_other_numbers_of_targets_are_refused():
     request = request_of("targets", num_class=3, **TARGETS)
     with pytest.raises(XGBoostError, match="number of targets"):
-        native.release_intercept(xgb.DMatrix(np.ones((1, 1)), np.ones((1, 2))), request)
+        native.release_before_trees(xgb.DMatrix(np.ones((1, 1)), np.ones((1, 2))), request)
 
 
 # Rows of five columns, of which some are 0, missing, or nearly either.
@@ -145,7 +145,7 @@ def test_cells_that_are_present(cells, columns, shift):
     rows = np.array(cells, np.float32)
     request = request_of("binary", shift, columns=columns)
     one, other = (
-        native.release_intercept(xgb.DMatrix(v, np.ones(len(v))), request)["sums"]
+        native.release_before_trees(xgb.DMatrix(v, np.ones(len(v))), request)["sums"]
         for v in (rows, rows[:-1])
     )
     event = describe_intercept(request)
@@ -158,7 +158,7 @@ def test_cells_that_are_present(cells, columns, shift):
 def test_cells_that_are_present_come_with_labels():
     request = request_of("rows", columns=4)
     with pytest.raises(XGBoostError):
-        native.release_intercept(xgb.DMatrix(np.ones((1, 4)), np.ones(1)), request)
+        native.release_before_trees(xgb.DMatrix(np.ones((1, 4)), np.ones(1)), request)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,9 @@ def test_cells_that_are_present_come_with_labels():
 def test_the_sums_are_attained_together(kind, more, row, label_, expected):
     """A positive label with all cells, or all labels at ends: every sum moves by one unit."""
     request = request_of(kind, **more)
-    sums = native.release_intercept(xgb.DMatrix(row, np.array(label_, np.float32)), request)["sums"]
+    sums = native.release_before_trees(xgb.DMatrix(row, np.array(label_, np.float32)), request)[
+        "sums"
+    ]
     assert sums == expected
     event = describe_intercept(request)
     assert (event["sensitivity2"], event["coordinates"]) == (sum(v**2 for v in sums), len(sums))
@@ -188,7 +190,7 @@ def test_cells_of_each_column_by_class(cells, labels, columns, shift):
     rows, y = np.array(cells, np.float32), np.array(labels[: len(cells)], np.float32)
     request = request_of("columns", shift, columns=columns)
     one, other = (
-        native.release_intercept(xgb.DMatrix(v, z), request)["sums"]
+        native.release_before_trees(xgb.DMatrix(v, z), request)["sums"]
         for v, z in ((rows, y), (rows[:-1], y[:-1]))
     )
     assert squared_distance(one, other) <= sensitivity.columns_sens2(shift)
@@ -208,7 +210,7 @@ def test_the_bound_of_columns_is_attained(cells, label_):
     """With one column, or with four of four, of which each weighs a half."""
     request = request_of("columns", columns=4)
     d = xgb.DMatrix(np.array([[1.0] * cells + [0.0] * (4 - cells)]), np.full(1, label_))
-    square = sum(v**2 for v in native.release_intercept(d, request)["sums"])
+    square = sum(v**2 for v in native.release_before_trees(d, request)["sums"])
     event = describe_intercept(request)
     assert (event["release"], event["sensitivity2"], event["coordinates"]) == ("columns", square, 4)
 
@@ -218,18 +220,20 @@ def test_a_row_that_stores_a_column_twice_is_refused():
         (np.ones(5, np.float32), np.array([1, 1, 1, 0, 3]), np.array([0, 5])), (1, 4)
     )
     with pytest.raises(XGBoostError, match="A row has two entries in one column"):
-        native.release_intercept(xgb.DMatrix(twice, np.ones(1)), request_of("columns", columns=4))
+        native.release_before_trees(
+            xgb.DMatrix(twice, np.ones(1)), request_of("columns", columns=4)
+        )
 
 
 @pytest.mark.parametrize("change", [{"columns": None}, {"public_num_rows": 5}, {"unit": "person"}])
 def test_columns_are_released_where_their_bound_is_proved(change):
     asked = {k: v for k, v in (request_of("columns", columns=4) | change).items() if v is not None}
     with pytest.raises(XGBoostError):
-        native.release_intercept(xgb.DMatrix(np.ones((1, 4)), np.ones(1)), asked)
+        native.release_before_trees(xgb.DMatrix(np.ones((1, 4)), np.ones(1)), asked)
 
 
 @pytest.mark.parametrize("other", [{"kind": "multiclass"}, {"public_num_rows": 5}])
 def test_cells_are_released_where_their_bound_is_proved(other):
     request = request_of("binary", num_class=3, columns=4)
     with pytest.raises(XGBoostError, match="columns"):
-        native.release_intercept(xgb.DMatrix(np.ones((1, 4)), np.ones(1)), request | other)
+        native.release_before_trees(xgb.DMatrix(np.ones((1, 4)), np.ones(1)), request | other)

@@ -156,7 +156,7 @@ def test_sums_with_exposures(label, margin, shift, public_num_rows, bounds):
         request["public_num_rows"] = 3
     y, margins = np.array([0.2, 1.0, label]), np.array([0.0, -1.0, margin])
     one, other = (
-        native.release_intercept(
+        native.release_before_trees(
             xgb.DMatrix(np.zeros((k, 1)), y[:k], base_margin=margins[:k]), request
         )["sums"]
         for k in (3, 2)
@@ -180,7 +180,7 @@ def test_sums_of_times(time):
     }  # fmt: skip
     lower = np.array([1.0, 3.0, abs(time)])
     one, other = (
-        native.release_intercept(
+        native.release_before_trees(
             xgb.DMatrix(np.zeros((k, 1)), label_lower_bound=lower[:k],
                         label_upper_bound=np.full(k, np.inf)), request)["sums"]
         for k in (3, 2)

@@ -157,6 +157,6 @@ def test_requests_that_no_proof_covers(kind, change):
     request = request_of(kind, **cells, **target)
     d = xgb.DMatrix(np.zeros((3, 1)), np.ones(3))
     if kind != "other":
-        native.release_intercept(d, request)
+        native.release_before_trees(d, request)
     with pytest.raises(XGBoostError):
-        native.release_intercept(d, request | change)
+        native.release_before_trees(d, request | change)

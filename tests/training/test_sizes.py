@@ -286,9 +286,9 @@ def test_the_choice_depends_on_what_was_released_alone(short):
         with fixed_noise("ab" * 32):
             model, again = (xgb.train(asked(), data(n)) for _ in range(2))
             training = Training.of(prepare(asked(), read_schema(data(n)), None), None)
-            sums = native.release_intercept(data(n), training.options[0].plan.request("intercept"))[
-                "sums"
-            ]
+            sums = native.release_before_trees(
+                data(n), training.options[0].plan.request("intercept")
+            )["sums"]
         rows = math.ldexp(sums[1], -training.prepared.noise["intercept"].shift)
         assert last(model).public["plan_choice"]["rows"] == max(0, round(rows))
         assert last(model).rounds == (2 if rows < 1000 else 3)

@@ -31,7 +31,7 @@ def _defect(what: str) -> BudgetError:
     )
 
 
-class Draws:
+class ReleaseRecorder:
     """The draws of one training."""
 
     def __init__(self, plans: Sequence[Plan]) -> None:
@@ -72,7 +72,7 @@ class Draws:
             raise _defect("A request is for one more release than was claimed, or for other sums")
         request = {**plan.request(name), **state, "again": bool(self._times)}
         self._times[name] += 1
-        answer = native.release_intercept(dtrain, request)
+        answer = native.release_before_trees(dtrain, request)
         if "event" in answer:
             event = plan.mechanisms.event_of_draw(answer["event"])
             last = self._before[-1] if self._before else None

@@ -43,7 +43,7 @@ from ..record.authorization import (
     check_before,
     policy_in_force,
 )
-from ..record.claim import Draws
+from ..record.claim import ReleaseRecorder
 from ..record.content import content_of_booster, store_bound
 from ..record.ledger_model import DISCOVERY, Ledger, PublicStart, RecordedRelease, TrainingRecord
 from ..request import masking
@@ -91,7 +91,7 @@ class Training:
     earlier: Ledger | None  # ledger of the continued model
     # the plan, or several plans if the noisy number of rows chooses one
     options: tuple[Option, ...]
-    draws: Draws  # the claim, and the releases before the first tree
+    draws: ReleaseRecorder  # the claim, and the releases before the first tree
     # the part of an :func:`xgb_dp.split` with the training rows; None if unknown
     part: SplitPart | None = None
     id: str = ""  # identifies this training: random, equal on all workers
@@ -121,7 +121,7 @@ class Training:
             Option(p, Plan(planning.dump(plan)))
             for p, plan in zip(prepared.plans, plans, strict=True)
         )
-        draws = Draws([option.plan for option in options])
+        draws = ReleaseRecorder([option.plan for option in options])
         if draws.claimed != prepared.events:
             raise BudgetError(
                 "The calibrated noise is not the one that the plan draws. Nothing was released. "
