@@ -146,7 +146,7 @@ def test_an_adversary_that_looks_before_choosing(seed, taste):
     assert stick <= delta
 
 
-# ----------------------------------------------------------------------------- the first charge chooses
+# ---------------------------------------------------------------- the first charge chooses
 
 
 SMALL = Filter(1.0, 1e-2)
