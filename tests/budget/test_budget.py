@@ -82,7 +82,7 @@ def test_a_total_admits_trainings_that_add_up_to_it(tmp_path, epsilons, delta, l
         again.verify()
     else:
         assert "training: epsilon 0." in str(again)
-        assert "part for selections" not in str(again)
+        assert "selection budget" not in str(again)
 
 
 def test_more_than_the_total_is_refused(tmp_path):
@@ -120,10 +120,10 @@ def test_only_private_trainings_are_booked(budget):
 
 
 def test_a_block_that_books_nothing_says_so(budget):
-    with pytest.raises(BudgetError, match="Nothing was booked"), budget.drawing():
+    with pytest.raises(BudgetError, match="Nothing was charged"), budget.drawing():
         xgb.train({"objective": "binary:logistic", "nthread": 1}, data(), 2)
     with (
-        pytest.raises(BudgetError, match="Nothing was booked"),
+        pytest.raises(BudgetError, match="Nothing was charged"),
         budget.drawing(),
         ThreadPoolExecutor(1) as pool,
     ):
@@ -163,9 +163,9 @@ def test_totals_are_given_once(budget, tmp_path):
     for changed in ({"epsilon": 3.0}, {"delta": 1e-5}, {"selection_epsilon": 1.0}):
         with pytest.raises(PrivacyParameterError, match=next(iter(changed))):
             Budget(budget.path, **changed)
-    with pytest.raises(PrivacyParameterError, match="no budget file"):
+    with pytest.raises(PrivacyParameterError, match="does not exist"):
         Budget(tmp_path / "none.json")
-    with pytest.raises(PrivacyParameterError, match="no budget file"):
+    with pytest.raises(PrivacyParameterError, match="does not exist"):
         Budget(tmp_path / "none.json", epsilon=1.0)
     assert not (tmp_path / "none.json").exists()
 
@@ -188,7 +188,7 @@ def test_links_lead_to_one_file(budget, tmp_path):
     assert len(budget.entries) == 1
     assert link.is_symlink()
     os.link(budget.path, tmp_path / "twin.json")
-    with pytest.raises(BudgetError, match="several names"):
+    with pytest.raises(BudgetError, match="several hard links"):
         budget.reserve([QUIET])
 
 

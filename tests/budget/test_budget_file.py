@@ -221,7 +221,7 @@ def test_a_file_removed_between_reading_and_writing_is_not_made_anew(path):
         path.unlink()
         return content
 
-    with pytest.raises(BudgetError, match="is gone"):
+    with pytest.raises(BudgetError, match="is missing"):
         budget_file.update(path, change)
     assert [c is None for c in seen] == [False]
     assert not path.exists()

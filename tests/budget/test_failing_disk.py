@@ -75,8 +75,8 @@ def test_what_was_released_is_returned(budget, monkeypatch, way):
     with pytest.warns(xgb_dp.PrivacyWarning, match="counts in full") as caught:
         result = WAYS[way](budget)
     (text,) = (str(w.message) for w in caught if "counts in full" in str(w.message))
-    assert "No space left on device" in text and "Make room" in text
-    assert "othing released" not in text and "othing was booked" not in text
+    assert "No space left on device" in text and "Free disk space" in text
+    assert "othing was released" not in text and "othing was charged" not in text
     assert result is not None
     (entry,) = budget.entries
     assert entry.state == "reserved"
@@ -106,14 +106,14 @@ def test_the_model_is_returned_where_warnings_are_errors(budget, monkeypatch, ca
 @pytest.mark.parametrize("way", WAYS)
 def test_before_a_release_a_failure_refuses(budget, monkeypatch, way):
     fails_at(monkeypatch, 1, errno.ENOSPC)
-    with pytest.raises(xgb_dp.BudgetError, match="nothing was booked, and nothing was released"):
+    with pytest.raises(xgb_dp.BudgetError, match="nothing was charged, and nothing was released"):
         WAYS[way](budget)
     assert budget.entries == []
 
 
 def test_a_disk_that_does_not_confirm_may_have_booked(budget, monkeypatch):
     fails_at(monkeypatch, 1, errno.EIO, "_sync")
-    with pytest.raises(xgb_dp.BudgetError, match="may have been booked, and counts then"):
+    with pytest.raises(xgb_dp.BudgetError, match="the charge may have been recorded"):
         budget.train({**PARAMS, **SPENT}, DATA, 2)
     assert [entry.state for entry in budget.entries] == ["reserved"]
 
@@ -124,7 +124,7 @@ def test_a_book_that_is_gone_after_a_training_does_not_take_the_model(budget):
             budget.path.unlink()
             return model
 
-    with pytest.warns(xgb_dp.PrivacyWarning, match="is gone.*Restore the file"):
+    with pytest.warns(xgb_dp.PrivacyWarning, match="is missing.*Restore the file"):
         model = budget.train({**PARAMS, **SPENT}, DATA, 2, callbacks=[Removes()])
     assert model.num_boosted_rounds() == 2
 

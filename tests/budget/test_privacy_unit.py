@@ -91,7 +91,7 @@ def test_a_total_for_rows_of_one_person(tmp_path):
     again = Budget(tmp_path / "b.json")
     assert again.unit == Unit("row", 5)
     text = again.statement()
-    assert "adding or removing any 5 rows of one person, however the releases" in text
+    assert "adding or removing any 5 rows of one person, even if they" in text
     assert "A person with more rows is protected less" in text
 
 
@@ -152,7 +152,7 @@ def test_rows_count_for_persons_where_they_are_bounded(tmp_path):
     assert first.charge.mu2 > 10.0 * second.charge.mu2
     assert first.charge == charge_of(first.events, DELTA, group=4)
     text = budget.statement()
-    assert "charged for 4 rows, because no person has more than 4. That was stated" in text
+    assert "charged for 4 rows, assuming that no person has more than 4 rows. This" in text
     budget.verify()
     total = {"epsilon": 8.0, "delta": DELTA}
     household = Budget(tmp_path / "h", **total, unit="person", group=2, most_rows=4)
@@ -165,7 +165,9 @@ def test_persons_of_two_columns_are_others(tmp_path):
     budget.reserve(of_person(SUMS), unit=Unit(PERSON, 1, "patient"))
     budget.reserve(of_person(SUMS))
     budget.reserve(of_person(SUMS), unit=Unit(PERSON, 1, "patient"))
-    with pytest.raises(BudgetError, match="'patient', and this one identifies them by 'doctor'"):
+    with pytest.raises(
+        BudgetError, match="'patient', but this release identifies them by 'doctor'"
+    ):
         budget.reserve(of_person(SUMS), unit=Unit(PERSON, 1, "doctor"))
     assert len(budget.entries) == 3
 

@@ -70,9 +70,9 @@ def test_a_lost_or_swapped_file_is_refused(budget, tmp_path):
     budget.reserve([QUIET])
     budget.path.rename(tmp_path / "away.json")
     for use in (lambda: budget.reserve([QUIET]), budget.remaining):
-        with pytest.raises(BudgetError, match="is gone"):
+        with pytest.raises(BudgetError, match="is missing"):
             use()
-    with pytest.raises(BudgetError, match="is gone"):  # what was spent is spent
+    with pytest.raises(BudgetError, match="is missing"):  # what was spent is spent
         Budget(budget.path, epsilon=50.0, delta=1e-6)
     (tmp_path / "away.json").rename(budget.path)
     assert len(budget.entries) == 1

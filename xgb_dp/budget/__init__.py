@@ -1,6 +1,6 @@
-"""Budgets: a total over several trainings, its file, and the authorization of every release.
+"""Privacy budgets: a total shared by several trainings, stored in a file.
 
-Imports ``accounting``, the readers of parameters in ``request``, and warnings from ``record``.
+Imports ``accounting``, the parameter parsers in ``request``, and warnings from ``record``.
 """
 
 from .budget import Budget

@@ -1,8 +1,9 @@
-"""A privacy budget for a data set, over all trainings and selections on its rows.
+"""The privacy budget of a data set, shared by all trainings and selections on its rows.
 
-Every training books its releases before it releases anything, in a file that several processes may
-share. A release that would exceed the total is refused. The total holds however the trainings were
-chosen: the composition is a privacy filter (``docs/proofs/filter.md``, ``docs/howto/budgets.md``).
+Every training charges its releases to the budget before it makes any of them. The budget is a file
+that several processes can share. A release that would exceed the total is refused. The total holds
+even if each training was chosen adaptively, because the composition is a privacy filter
+(``docs/proofs/filter.md``, ``docs/howto/budgets.md``).
 """
 
 from __future__ import annotations
@@ -46,15 +47,15 @@ from .entries import (
     total_charge,
 )
 
-_LONGEST_PATH = 4096  # of Linux, in bytes
+_LONGEST_PATH = 4096  # PATH_MAX on Linux, in bytes
 _DIGITS = 4
-_SPENT = 0.990  # of the mu^2 that is left; the rest is for what a release costs above its epsilon
-_DISCOVERY, _JUDGED = 0.012, 0.045
-_JUDGED_APART = 0.25  # of rows that did not train: more would sharpen no figure
-_MARGIN = 0.004  # of mu, by which releases cost more than the Gaussian of their epsilon
+_SPENT = 0.990  # share of the remaining mu^2; the rest covers costs above the nominal epsilon
+_DISCOVERY, _EVALUATION = 0.012, 0.045
+_EVALUATION_APART = 0.25  # evaluation on held-out rows: a larger share improves no metric
+_MARGIN = 0.004  # relative excess of a release's mu over the Gaussian mechanism of its epsilon
 
 
-# Trainings with the same settings have the same events, and a charge follows from these alone.
+# Trainings with equal settings have equal events, and the charge depends only on the events.
 @lru_cache(maxsize=256)
 def _charge(events: tuple[Event, ...], delta: float, own_delta: float | None, group: int) -> Charge:
     return charge_of(events, delta, own_delta, group)
@@ -66,33 +67,34 @@ def _plain_charge(events: tuple[Event, ...], delta: float, group: int) -> Charge
 
 
 class Budget:
-    """The privacy budget of a data set, kept in a file.
+    """The privacy budget of a data set, stored in a file.
 
     Args:
-        path: The file, created if it does not exist. A second file, with ``.lock`` at the end,
-            lies beside it. Use one budget for all trainings on the same rows.
-        epsilon: Total in nats, > 0. Needed for a new file; for an old one it may be left out, or
-            must be the same.
-        delta: Total probability of failure, 0 < delta < 1. As for ``epsilon``.
-        selection_epsilon: The part of ``epsilon`` set aside for selections (:func:`xgb_dp.select`)
-            and other releases without a Gaussian bound, whose epsilons add up; 0 by default. It is
-            fixed when the file is made.
-        unit: Whom the total is for: "row" (the default) or "person", for trainings with
-            ``dp_privacy_id``. What follows is fixed when the file is made, too.
-        group: So many rows of one person, or so many persons, together; 1 by default. Trainings
-            have the same ``dp_group_size``.
-        most_rows: No person has more rows than this, for ``unit="person"``: a fact that you state
-            and nobody checks. Trainings for rows are then charged for so many rows; without it they
-            are refused.
-        any_group: Whether trainings with another ``dp_group_size`` are accepted, and charged with
-            what they cost for the group of the budget. Not stored in the file.
-        charge_earlier: Whether a model that this book does not know may be continued: its earlier
-            trainings are then charged, too. Otherwise it is refused. Not stored in the file.
+        path: The budget file, created if it does not exist. A lock file with the suffix ``.lock``
+            is kept next to it. Use one budget for all trainings on the same rows.
+        epsilon: Total epsilon in nats, > 0. Required for a new file; optional for an existing
+            file, where it must equal the stored value.
+        delta: Total delta, 0 < delta < 1. Required and checked like ``epsilon``.
+        selection_epsilon: The part of ``epsilon`` reserved for selections (:func:`xgb_dp.select`)
+            and other releases without a Gaussian bound, whose epsilons add up; 0 by default. Fixed
+            when the file is created.
+        unit: The privacy unit of the total: "row" (the default) or "person", for trainings with
+            ``dp_privacy_id``. Fixed when the file is created.
+        group: Number of rows (or persons) that neighbouring data sets may differ in; 1 by default.
+            Trainings need the same ``dp_group_size``. Fixed when the file is created.
+        most_rows: Upper bound on the rows of one person, for ``unit="person"``. This is your
+            assumption; it is not checked. Row-level trainings are then charged for a group of this
+            many rows; without it they are refused. Fixed when the file is created.
+        any_group: Whether to accept trainings with a different ``dp_group_size`` and charge their
+            cost for the budget's own group size. Not stored in the file.
+        charge_earlier: Whether to allow continuing a model whose earlier releases are not in this
+            budget, by charging those releases as well. Otherwise such a model is refused. Not
+            stored in the file.
 
-    A ``PrivacyWarning`` says where the totals of a new file protect hardly anybody.
+    Creating a file with totals that give little protection emits a ``PrivacyWarning``.
 
     Raises:
-        PrivacyParameterError: A total is missing, out of range, or not that of the file.
+        PrivacyParameterError: A total is missing, out of range, or differs from the stored one.
         BudgetError: The file is damaged or cannot be written.
 
     Examples:
@@ -107,10 +109,10 @@ class Budget:
     path: Path
     epsilon: float  # the totals
     delta: float
-    selection_epsilon: float  # set aside for releases without a Gaussian bound
+    selection_epsilon: float  # reserved for releases without a Gaussian bound
     budget_unit: BudgetUnit
-    any_group: bool  # whether releases for another group are charged for this one
-    charge_earlier: bool  # whether earlier releases of a continued model are charged if new
+    any_group: bool  # whether to accept releases calibrated for another group size
+    charge_earlier: bool  # whether to charge unrecorded earlier releases of a continued model
 
     @takes(path="path", unit="text")
     def __init__(
@@ -128,15 +130,15 @@ class Budget:
     ) -> None:
         if len(os.fspath(path)) > _LONGEST_PATH:
             raise PrivacyParameterError(
-                f"`path` has more than {_LONGEST_PATH:,} characters. Give the path of the budget "
+                f"`path` has more than {_LONGEST_PATH:,} characters. Pass the path of the budget "
                 "file."
             )
         try:
-            self.path = Path(path).resolve()  # one file has one lock, whatever links lead to it
+            self.path = Path(path).resolve()  # all links to a file must share one lock
         except (OSError, RuntimeError):
             raise PrivacyParameterError(
-                f"`path`: the links of {str(path)!r} lead round in a circle, or cannot be read. "
-                "Give the budget file itself."
+                f"`path`: the symbolic links in {str(path)!r} form a loop or cannot be read. "
+                "Pass the path of the budget file itself."
             ) from None
         budget_file.clean(self.path)
         given = _totals(epsilon, delta, selection_epsilon)
@@ -148,8 +150,8 @@ class Budget:
         if content is None:
             if given["epsilon"] is None or given["delta"] is None:
                 raise PrivacyParameterError(
-                    f"There is no budget file {str(self.path)!r}. Give the total of the data set "
-                    "to make one: Budget(path, epsilon=..., delta=...)."
+                    f"The budget file {str(self.path)!r} does not exist. To create it, pass its "
+                    "totals: Budget(path, epsilon=..., delta=...)."
                 )
             new = {**given, "selection_epsilon": given["selection_epsilon"] or 0.0}
             new |= {**budget_unit.to_content(), "entries": []}
@@ -160,15 +162,15 @@ class Budget:
         for name, value in given.items():
             if value is not None and value != content[name]:
                 raise PrivacyParameterError(
-                    f"`{name}` is {value:g}, but the budget file {str(self.path)!r} was made with "
-                    f"{content[name]:g}. A total cannot be changed afterwards: leave it out."
+                    f"`{name}` is {value:g}, but the budget file {str(self.path)!r} was created "
+                    f"with {content[name]:g}. A total cannot be changed: omit this argument."
                 )
         self.budget_unit = BudgetUnit.from_content(content)
         if budget_unit != self.budget_unit:
             raise PrivacyParameterError(
-                f"The budget file {str(self.path)!r} was made for {self.budget_unit.unit.phrase}"
-                f"{_row_limit(self.budget_unit)}. The unit of a total cannot be changed "
-                "afterwards: leave `unit`, `group` and `most_rows` out."
+                f"The budget file {str(self.path)!r} was created for "
+                f"{self.budget_unit.unit.phrase}{_row_limit(self.budget_unit)}. The privacy unit "
+                "cannot be changed: omit `unit`, `group` and `most_rows`."
             )
         self.epsilon = content["epsilon"]
         self.delta = content["delta"]
@@ -176,68 +178,69 @@ class Budget:
 
     @property
     def unit(self) -> Unit:
-        """Whom the total is for."""
+        """Privacy unit of the total."""
         return self.budget_unit.unit
 
     @property
     def capacity(self) -> Capacity:
-        """What the total has room for, by the rule that the first entry has decided on."""
+        """Capacity of the total, under the composition rule fixed by the first entry."""
         return self.filter.room(self.spent)
 
     @property
     def filter(self) -> Filter:
-        """The rule by which entries fill the total."""
+        """Privacy filter that decides whether a release fits the total."""
         return Filter(self.epsilon, self.delta, self.selection_epsilon)
 
     @property
     def entries(self) -> list[Entry]:
-        """All lines of the book, in the order in which they were booked.
+        """All entries of the budget, in the order in which they were charged.
 
         Raises:
-            BudgetError: The file is damaged, or is gone.
+            BudgetError: The file is damaged or missing.
         """
         return [read_entry(line) for line in self._content()["entries"]]
 
     @property
     def spent(self) -> Charge:
-        """What all entries take of the total, reserved ones included.
+        """Total charge of all entries, including reserved ones.
 
-        Of entries on the two parts of an :func:`xgb_dp.split` the larger sum counts.
+        The two parts of an :func:`xgb_dp.split` compose in parallel: only the larger of their sums
+        counts.
         """
         return total_charge(self.entries)
 
     def remaining(self, delta: float | None = None) -> float:
-        """The largest epsilon that one more training on all rows can be given, about.
+        """Return the approximate largest epsilon for one more training on all rows.
 
         Args:
-            delta: The ``dp_delta`` of that training; by default the total's.
+            delta: The ``dp_delta`` of that training; by default the delta of the budget.
 
         Returns:
-            float: In nats: the whole total while nothing is booked; later rounded down by what the
-            Gaussian bound of a training costs. A default training of that epsilon fits; one with
-            fewer than about 20 selections in all, Laplace leaves or ``subsample`` below 1 needs 1
-            to 7% less.
+            float: Epsilon in nats. The full total while the budget has no entries; afterwards
+            reduced by the cost of the Gaussian bound of a training. A training with default
+            settings and this epsilon fits. A training with fewer than about 20 split selections in
+            total, Laplace leaves, or ``subsample`` below 1 needs an epsilon 1 to 7% smaller.
         """
         return self.filter.remaining(self.spent, self.delta if delta is None else delta)
 
     def remaining_selection(self) -> float:
-        """The largest epsilon that one more selection on all rows can be given, in nats."""
+        """Return the largest epsilon for one more selection on all rows, in nats."""
         spent = self.spent
         return max(0.0, (self.filter.room(spent).shift - spent.shift) * (1.0 - 1e-9))
 
     def verify(self) -> None:
-        """Compute every charge again from the events of its entry.
+        """Recompute the charge of every entry from its events.
 
         Raises:
-            BudgetError: An entry says that it took less than its events cost, or all of them
-                exceed the total.
+            BudgetError: The recorded charge of an entry is below the cost of its events, or the
+                entries together exceed the total.
         """
         for entry in self.entries:
             booked, group = entry.charge, entry.charged
             if group < self.budget_unit.charged(entry.events, entry.unit, any_group=True):
                 raise BudgetError(
                     f"The entry {entry.id} is charged for fewer than {self.unit.phrase}. Restore "
-                    "the file from a copy that holds every training."
+                    "the file from a copy that contains every training."
                 )
             plain = bool(booked.shift or (booked.extra and not booked.mu2))
             cost = (
@@ -245,36 +248,36 @@ class Budget:
                 if plain
                 else _charge(entry.events, self.delta, None, group)
             )
-            # Another machine may round differently.
+            # The tolerance covers rounding differences between machines.
             if cost.mu2 > booked.mu2 * (1 + 1e-6) or cost.shift > booked.shift * (1 + 1e-6):
                 raise BudgetError(
-                    f"The entry {entry.id} of the budget costs more than it says. Restore the "
-                    "file from a copy that holds every training."
+                    f"The events of the entry {entry.id} cost more than its recorded charge. "
+                    "Restore the file from a copy that contains every training."
                 )
         if not self.capacity.holds(self.spent):
             raise BudgetError(
                 "The entries of the budget exceed its total. Restore the file from a copy that "
-                "holds every training."
+                "contains every training."
             )
 
     def plan(self, *, split: bool = False) -> dict[str, dict[str, float]]:
-        """A division of what is left among a look at the columns, a training and a judgement.
+        """Propose how to divide the remaining budget among discovery, training and evaluation.
 
-        Privacy: spends nothing; it is a proposal. A look and a judgement need little, so the
-        training has most. Together they take all but about 2% (of mu^2). A part for selections is
-        used by a selection.
+        Privacy: spends nothing. Column discovery and evaluation need little, so the training gets
+        the largest share. Together they use all but about 2% of the remaining budget (in mu^2).
+        An epsilon reserved for selections is assigned to one selection.
 
         Args:
-            split: Whether the training and the judgement each read their part of an
-                :func:`xgb_dp.split`, so that a row pays for one of them and both may have more.
-                Leave it out for a model that the judgement then calibrates: it contains both, and
-                its own ledger adds them up.
+            split: Whether the training and the evaluation read different parts of an
+                :func:`xgb_dp.split`. Each row then pays for only one of them, and both get a larger
+                share. Leave it False if the evaluation calibrates the model: the ledger of the
+                calibrated model contains both releases and adds up their costs.
 
         Returns:
-            dict: ``epsilon`` and ``delta`` of "discover" (:func:`xgb_dp.discover`), "train" (any
-            training), "evaluate" (:func:`xgb_dp.evaluate`) and, where a part was set aside for it,
-            "select" (:func:`xgb_dp.select`), as their arguments take them. All of them fit, in this
-            order.
+            dict: ``epsilon`` and ``delta`` for "discover" (:func:`xgb_dp.discover`), "train" (any
+            training), "evaluate" (:func:`xgb_dp.evaluate`) and, if the budget has a
+            ``selection_epsilon``, "select" (:func:`xgb_dp.select`). Made in this order, all of
+            them fit the budget.
         """
         return suggested_allocation(self, parse_flag("split", split))
 
@@ -287,61 +290,64 @@ class Budget:
         note: str = "training",
         **kwargs: Any,
     ) -> Any:
-        """``xgboost.train`` for private parameters, booked before anything is released.
+        """Run ``xgboost.train`` with private parameters and charge it to this budget.
 
-        Privacy: spends what the parameters say, from this budget.
+        Privacy: spends ``dp_epsilon`` and ``dp_delta`` of the parameters, charged before anything
+        is released.
 
         Args:
             params: Parameters of ``xgboost.train``, with ``dp_epsilon`` and ``dp_delta``.
             dtrain: Training data, an ``xgboost.DMatrix``.
-            num_boost_round: Rounds.
-            note: What the training is, for the book; public.
+            num_boost_round: Number of boosting rounds.
+            note: Description stored with the entry; public.
             kwargs: Other arguments of ``xgboost.train``.
 
         Returns:
             xgboost.Booster
 
         Raises:
-            BudgetError: The training would exceed the total, or is not private. Nothing was
+            BudgetError: The training would exceed the total or is not private. Nothing is
                 released.
         """
         from xgboost import train
 
-        params = flatten(params)  # with its errors, before anything is booked
+        params = flatten(params)  # raises on bad parameters before anything is charged
         with self.one_training(note):
             return train(params, dtrain, num_boost_round, **kwargs)
 
     def drawing(self, note: str = "training") -> AbstractContextManager[list[str]]:
-        """Book every private training of this block, whoever calls it.
+        """Return a context manager that charges every private training in its block.
 
-        Trainings of threads and tasks that are started with the context of the block
-        (``asyncio.to_thread``, ``contextvars.copy_context().run``) and of forked processes are
-        booked too. Whatever else trains privately while the block is open is refused: in other
-        threads of this process, unless they draw on a budget themselves, in processes that are
-        started in the block, and through Dask and Spark from this process. Processes that were
-        there before, or that a fork server which was there before starts, are not seen.
+        Trainings in threads and tasks that inherit the context of the block
+        (``asyncio.to_thread``, ``contextvars.copy_context().run``) and in forked processes are
+        charged too. Other private trainings are refused while the block is open: in other threads
+        of this process that do not use a budget themselves, in processes spawned from the block,
+        and through Dask or Spark from this process. Trainings in processes that were started
+        before the block, or by a fork server that was started before the block, are not detected.
 
         Args:
-            note: What they are, for the book; public.
+            note: Description stored with the entries; public.
 
         Yields:
-            list of str: Names of the entries that this process has made so far.
+            list of str: Ids of the entries made by this process so far.
 
         Raises:
-            BudgetError: A training would exceed the total, or is not private; before it releases
-                anything. Also at the end of a block in which nothing was booked: what it trained
-                was not private, or ran in a process that was there before.
+            BudgetError: A training would exceed the total or is not private; raised before it
+                releases anything. Also raised at the end of a block that charged nothing: its
+                trainings were not private, or ran in a process started before the block.
         """
         return self._booking(note, str(self.path))
 
     def one_training(self, note: str = "training") -> AbstractContextManager[list[str]]:
-        """:meth:`drawing` around one call that trains in this thread; others are left alone.
+        """Return a context manager like :meth:`drawing` that leaves other threads unaffected.
+
+        Use it around one call that trains in this thread.
 
         Args:
-            note: What it is, for the book; public.
+            note: Description stored with the entry; public.
 
         Yields:
-            list of str: Names of the entries made so far.
+            list of str: Ids of the entries made so far.
 
         Raises:
             BudgetError: As for :meth:`drawing`.
@@ -356,8 +362,9 @@ class Budget:
         def reserve(release: ReleaseRequest, *, write: bool = True) -> list[str]:
             if not release.private:
                 raise BudgetError(
-                    "A training without noise, or with noise from a fixed key, cannot be booked: "
-                    "no budget covers it. Give a finite dp_epsilon."
+                    "A training without noise, or with noise from a fixed key, is not private and "
+                    "cannot be charged to a budget. Set a finite dp_epsilon, and do not fix the "
+                    "noise key."
                 )
             names = self._reserve(release, note, None, group, write=write)
             if write:
@@ -366,14 +373,15 @@ class Budget:
 
         with authorized_by(reserve, block=block, check=partial(reserve, write=False)):
             yield booked
-        # Not after an error: how much was released is not known. Forked processes book in the file.
+        # Skipped after an error, because it is unknown how much was released. If this process has
+        # no entries, look in the file: a forked process may have written some.
         close = self._close if booked else self._commit
         if close("group", group) == 0:
             raise BudgetError(
-                "Nothing was booked: there was no private training (tree_method='dp_hist') in this "
-                "block. A model without privacy holds exact statistics of the rows and must not "
-                "be published. Trainings in processes that were running before the block, such as "
-                "workers of a cluster, are booked by `reserve` and `commit`."
+                "Nothing was charged: this block contained no private training "
+                "(tree_method='dp_hist'). A model trained without privacy contains exact "
+                "statistics of the rows; do not publish it. For trainings in processes started "
+                "before the block, such as cluster workers, use `reserve` and `commit`."
             )
 
     def reserve(
@@ -385,36 +393,36 @@ class Budget:
         unit: Unit | None = None,
         part: SplitPart | None = None,
     ) -> str:
-        """Book releases that are about to be made. Call it before anything is released.
+        """Charge releases to the budget. Call it before anything is released.
 
         Args:
-            events: What will be released, in release order, as ``xgb_dp.accounting`` events.
-            note: What it is, for the book; public.
+            events: The planned releases, in release order, as ``xgb_dp.accounting`` events.
+            note: Description stored with the entry; public.
             delta: For releases without a Gaussian bound: the delta at which they are charged.
-            unit: Whom their noise was calibrated for, as ``xgb_dp.accounting.Unit``; by default
-                whom the budget is for. The events say whether they hold for rows or for persons.
-            part: The part of an :func:`xgb_dp.split` that they read; None for all rows.
+            unit: Privacy unit for which the noise was calibrated, as ``xgb_dp.accounting.Unit``;
+                by default the unit of the budget. Row or person level must match the events.
+            part: The part of an :func:`xgb_dp.split` that the releases read; None for all rows.
 
         Returns:
-            str: Name of the entry, for :meth:`commit`.
+            str: Id of the entry, for :meth:`commit`.
 
         Raises:
-            BudgetError: They would exceed the total, or are for others than it; nothing was
-                booked.
+            BudgetError: The releases would exceed the total, or have a privacy unit that the
+                budget does not accept. Nothing is charged.
         """
         name = one_unit(events)
-        whom = unit or Unit(name, self.unit.group if name == self.unit.name else 1)
-        return self._reserve(ReleaseRequest(tuple(events), True, whom, part), note, delta, None)[-1]
+        unit = unit or Unit(name, self.unit.group if name == self.unit.name else 1)
+        return self._reserve(ReleaseRequest(tuple(events), True, unit, part), note, delta, None)[-1]
 
     def commit(self, name: str) -> None:
-        """Note that what was reserved was released, and ended well. Changes no total.
+        """Mark a reserved entry as spent, after its release has finished. Changes no total.
 
         Args:
-            name: What :meth:`reserve` returned.
+            name: Entry id returned by :meth:`reserve`.
 
         Raises:
-            BudgetError: There is no such entry, or the book cannot be written. The entry then stays
-                reserved, and counts in full.
+            BudgetError: The entry does not exist, or the file cannot be written. The entry then
+                stays reserved, which counts in full.
         """
         try:
             known = self._commit("id", name)
@@ -422,28 +430,28 @@ class Budget:
             if not error.what:
                 raise
             raise BudgetError(
-                f"{error.what}. An entry that was reserved counts in full, so nothing that was "
-                f"released is uncounted. {error.fix}"
+                f"{error.what}. The entry stays reserved, which counts in full, so the release is "
+                f"accounted for. {error.fix}"
             ) from None
         if not known:
             raise BudgetError(
-                "The budget has no entry of that name. `print(budget)` lists the entries."
+                "The budget has no entry with this id. `print(budget)` lists the entries."
             )
 
     def missing(self, model: Any) -> list[str]:
-        """What a model has released that this book does not contain. Spends nothing.
+        """List the releases of a model that are not in this budget. Spends nothing.
 
         Args:
             model: Booster, estimator or path of a saved model.
 
         Returns:
-            list of str: Its trainings, selections and evaluations, in words. Empty if the book
-            contains all of them.
+            list of str: Descriptions of the missing trainings, selections and evaluations. Empty
+            if the budget contains all releases of the model.
 
         Raises:
-            LedgerError: The model has no ledger, or it is damaged.
-            PrivacyParameterError: There is no such file.
-            BudgetError: The file of the budget is damaged.
+            LedgerError: The model has no ledger, or its ledger is damaged.
+            PrivacyParameterError: The model file does not exist.
+            BudgetError: The budget file is damaged.
 
         Examples:
             >>> budget = xgb_dp.Budget("budget.json", epsilon=2.0, delta=1e-5)
@@ -453,12 +461,12 @@ class Budget:
         """
         entries, record = self.entries, privacy_report(model).record
         missing = [old.name for old in record.releases if not is_booked(old, entries)]
-        if not record.is_complete:  # nothing says who has grown the trees of a checkpoint
+        if not record.is_complete:  # a checkpoint does not record the entry of its open training
             missing.append(f"the trees of training {len(record.trainings)}, which has not ended")
         return missing
 
     def statement(self) -> str:
-        """The guarantee of the budget, and the book, in prose."""
+        """Describe the guarantee of the budget and list its entries, as text."""
         return statement(self)
 
     def __str__(self) -> str:
@@ -476,7 +484,7 @@ class Budget:
         *,
         write: bool = True,
     ) -> list[str]:
-        """Names of the entries of all earlier releases of a model, and of one that is new."""
+        """Charge a release; return the entry ids of a model's earlier releases and the new one."""
         costs = [self._cost(old.events, release.unit, None) for old in release.earlier]
         cost = self._cost(release.events, release.unit, delta)
         if (rules := policy.in_force()) is not None:
@@ -493,8 +501,8 @@ class Budget:
 
             def add(one: ReleaseRequest, price: tuple[int, Charge], text: str, state: str) -> str:
                 charged, charge = price
-                # What is on the other part of the same division costs these rows nothing; the rule
-                # by which charges add up is that of all entries.
+                # Releases on the other part of the same split cost these rows nothing. The
+                # composition rule still depends on all entries.
                 part = one.part if divides(one.part, one.events, charged) else None
                 spent, paid = total_charge(entries), total_charge(entries, part)
                 room = self.filter.charge(spent, one.events, charge, charged, paid)
@@ -522,12 +530,12 @@ class Budget:
         return names
 
     def _cost(self, events: Sequence[Event], unit: Unit, delta: float | None) -> tuple[int, Charge]:
-        """For how many rows (or persons) events are charged, and with what."""
+        """Return the group size for which events are charged, and their charge."""
         charged = self.budget_unit.charged(events, unit, any_group=self.any_group)
         return charged, _charge(tuple(events), self.delta, delta, charged)
 
     def _commit(self, key: str, value: str) -> int:
-        """Mark the entries with such a field; how many there are."""
+        """Mark the entries with this key and value as spent, and return their number."""
 
         def note(content: dict[str, Any] | None) -> dict[str, Any]:
             content = self._same(content)
@@ -541,21 +549,22 @@ class Budget:
         return sum(line.get(key) == value for line in entries)
 
     def _close(self, key: str, value: str) -> int | None:
-        """Mark such entries as spent; None, with a warning, if the book cannot be written.
+        """Mark entries as spent; if the file cannot be written, warn and return None.
 
-        What was released must not be lost for that: the entries stay reserved, and count in full.
+        A failure here must not discard the result of a finished release. Its entries stay reserved,
+        which counts in full.
         """
         try:
             return self._commit(key, value)
         except BudgetError as error:
             text = (
-                f"{error.what or error}. The release was booked before it was made, as 'reserved', "
-                "which counts in full; only the note that it ended well is missing. Nothing has to "
-                f"be booked again, and the result is complete. {error.fix}"
+                f"{error.what or error}. The release is already charged in full: its entry stays "
+                "'reserved' because it could not be marked as spent. The result is complete, and "
+                f"nothing needs to be charged again. {error.fix}"
             )
             try:
                 warn([text], stacklevel=4)
-            except PrivacyWarning:  # warnings are errors here, and this one would lose the release
+            except PrivacyWarning:  # warnings are errors: raising would discard the result
                 print(text, file=sys.stderr)
             return None
 
@@ -570,25 +579,25 @@ class Budget:
         return self._same(budget_file.read(self.path))
 
     def _same(self, content: dict[str, Any] | None) -> dict[str, Any]:
-        """The content, if it is still that of this budget."""
+        """Return the file content after checking that it still belongs to this budget."""
         if content is None:
             raise budget_file.failed(
-                f"The budget file {str(self.path)!r} is gone, and what was spent with it",
-                "Restore it from a copy that holds every training.",
+                f"The budget file {str(self.path)!r} is missing, so the spent budget is unknown",
+                "Restore it from a copy that contains every training.",
             )
         totals = ("epsilon", "delta", "selection_epsilon")
         same = all(content[name] == getattr(self, name) for name in totals)
         if not same or BudgetUnit.from_content(content) != self.budget_unit:
             raise budget_file.failed(
-                f"The budget file {str(self.path)!r} was replaced by another one, so what was "
-                "spent is not known",
-                "Restore the file from a copy that holds every training.",
+                f"The budget file {str(self.path)!r} was replaced by another budget, so the spent "
+                "budget is unknown",
+                "Restore the file from a copy that contains every training.",
             )
         return content
 
 
 def as_budget(budget: Budget | str | os.PathLike[str]) -> Budget:
-    """A budget, or the one at a path."""
+    """Return a budget, opening its file if given a path."""
     if isinstance(budget, Budget):
         return budget
     if not isinstance(budget, (str, os.PathLike)):
@@ -601,7 +610,7 @@ def as_budget(budget: Budget | str | os.PathLike[str]) -> Budget:
 def _totals(
     epsilon: float | None, delta: float | None, selection_epsilon: float | None
 ) -> dict[str, Any]:
-    """What the user has given of the totals; None for what was left out."""
+    """Parse the totals given by the user; omitted ones are None."""
     if epsilon is not None:
         epsilon = parse_number("epsilon", epsilon, low=0.0, open_low=True)
     if delta is not None:
@@ -616,13 +625,13 @@ T = TypeVar("T")
 
 
 def check_single_process(what: str, secret: str, several: str) -> None:
-    """Refuse to release where noise would not be secret, or be drawn by each of several workers."""
+    """Refuse a release whose noise would not be secret or would be drawn by several workers."""
     if this_worker()[1] > 1:
         raise PrivacyRefusal(several)
     if fixed_noise.noise_key() is not None:
         raise PrivacyRefusal(
             f"Noise from a fixed key is refused in {what}: {secret} always secret. Call it outside "
-            "of the block that fixes the key."
+            "the block that fixes the key."
         )
 
 
@@ -636,7 +645,7 @@ def claim_and_draw(
     unit: Unit | None = None,
     part: SplitPart | None = None,
 ) -> tuple[T, str | None]:
-    """Release once it is booked: a process that dies in between has paid and shown nothing."""
+    """Charge a release, then make it; a crash in between wastes budget but leaks nothing."""
     if budget is None:
         [entry] = authorize(events, private=True, unit=unit, part=part)
         return release(), entry
@@ -650,9 +659,10 @@ def claim_and_draw(
 def record_release(
     budget: Budget, release: ReleaseRequest, note: str, delta: float | None
 ) -> list[str]:
-    """Book a release as spent right away; the entries of what it rests on, and its own.
+    """Charge a release as spent at once; return the entry ids of earlier releases and its own.
 
-    The time at which the file changes last must not tell how long the release takes.
+    The entry is closed before the release runs, so that the file's modification time does not
+    reveal how long the release takes.
     """
     names = budget._reserve(release, note, delta, None)
     budget._close("id", names[-1])
@@ -665,7 +675,7 @@ def choose_unit(
     group: int | None,
     budget: Budget | str | os.PathLike[str] | None,
 ) -> Unit:
-    """Whom a release from Python is for."""
+    """Return the privacy unit of a release made from Python."""
     name = PERSON if persons else ROW
     if group is not None:
         return Unit(name, parse_int("group", group, 1, MOST), column)
@@ -674,55 +684,55 @@ def choose_unit(
 
 
 def statement(budget: Budget) -> str:
-    """The guarantee of the budget, and the book, in prose."""
+    """Describe the guarantee of a budget and list its entries, as text."""
     lines = [
-        f"Everything released through this budget is together ({budget.epsilon:g}, "
+        f"All releases through this budget together are ({budget.epsilon:g}, "
         f"{budget.delta:g})-differentially private for adding or removing "
-        f"{budget.unit.neighbours()}, however the releases were chosen. "
-        f"{_scope(budget)}Nothing released without it is covered.",
+        f"{budget.unit.neighbours()}, even if they were chosen adaptively. "
+        f"{_scope(budget)}Releases made without this budget are not covered.",
         *concerns(budget.epsilon, budget.delta, None, budget.unit),
         f"Left for trainings: epsilon about {rounded_down(budget.remaining())} at delta "
         f"{budget.delta:g}.",
     ]
     if budget.selection_epsilon:
         lines.append(f"Left for selections: epsilon {rounded_down(budget.remaining_selection())}.")
-    parts, entries, capacity = " of the part for selections", budget.entries, budget.capacity
+    parts, entries, capacity = " of the selection budget", budget.entries, budget.capacity
     for entry in entries:
         share = entry.charge.mu2 / capacity.mu2 if capacity.mu2 else 0.0
         taken = (
             f"epsilon {entry.charge.shift:.4g}{parts if budget.selection_epsilon else ''}"
             if entry.charge.shift
-            else f"{share:.1%} of the budget (of its mu^2)"
+            else f"{share:.1%} of the budget (in mu^2)"
         )
-        on = "" if entry.part is None else f", on the part {entry.part.name!r} of a split"
+        on = "" if entry.part is None else f", on part {entry.part.name!r} of a split"
         state = f"({entry.state}{on})"
         lines.append(f"{entry.time} {entry.note}: {taken} {state}{_others(budget, entry)}")
     if any(entry.part is not None for entry in entries):
         lines.append(
-            "A row is in one part of a split, so only the part with the larger sum of releases "
+            "A row is in only one part of a split, so only the part with the larger total charge "
             "counts."
         )
     return "\n".join(map(visible, lines))
 
 
 def _row_limit(budget_unit: BudgetUnit) -> str:
-    """What a budget for persons says of their rows; empty where it says nothing."""
+    """Describe the bound on the rows of a person; empty if there is none."""
     return "" if budget_unit.most_rows is None else f" with at most {budget_unit.most_rows} rows"
 
 
 def _scope(budget: Budget) -> str:
-    """Whom the total protects, where that is not one row."""
+    """Describe the privacy unit of the total; empty for single rows."""
     most, protected = budget.budget_unit.most_rows, f"{scope(budget.unit)} "
     if most is None:
         return protected
     return (
-        f"{protected}Releases for rows are charged for {budget.unit.group * most} rows, because no "
-        f"person has more than {most}. That was stated and is not checked. "
+        f"{protected}Row-level releases are charged for {budget.unit.group * most} rows, assuming "
+        f"that no person has more than {most} rows. This assumption is not checked. "
     )
 
 
 def _others(budget: Budget, entry: Entry) -> str:
-    """That an entry was calibrated for others than the total is for."""
+    """Note that an entry was calibrated for another privacy unit; empty if it was not."""
     if (entry.unit.name, entry.unit.group) == (budget.unit.name, budget.unit.group):
         return ""
     size = f"{entry.charged} {entry.unit.name if entry.charged == 1 else entry.unit.plural}"
@@ -736,42 +746,40 @@ def refusal(
     charge: Charge,
     events: Sequence[Event],
 ) -> BudgetError:
-    """The error of releases that do not fit: `paid` is what their rows have paid."""
+    """Return the error for releases that do not fit; `paid` is the charge on their rows so far."""
     room = budget.filter.room(spent)
     if any(isinstance(e, SelectionEvent) for e in events) and math.isfinite(charge.shift):
         what = (
-            f"A selection needs {charge.shift:.4g} of the part for selections and delta "
-            f"{charge.extra:g}. What is left of them is "
-            f"{rounded_down(max(0.0, room.shift - paid.shift))} and "
-            f"{max(0.0, room.extra - paid.extra):.3g}. The part is fixed when you make the "
-            "budget (selection_epsilon=...)"
+            f"The selection needs epsilon {charge.shift:.4g} of the selection budget and delta "
+            f"{charge.extra:g}, but only epsilon "
+            f"{rounded_down(max(0.0, room.shift - paid.shift))} and delta "
+            f"{max(0.0, room.extra - paid.extra):.3g} are left. The selection budget is fixed "
+            "when you create the budget (selection_epsilon=...)"
         )
     else:
         left = rounded_down(budget.filter.remaining(spent, budget.delta, paid))
         what = (
-            f"The largest epsilon that still fits one training is about {left} at delta "
+            f"The largest epsilon that still fits for one training is about {left} at delta "
             f"{budget.delta:g}"
         )
     return BudgetError(
-        f"This would exceed the budget of epsilon={budget.epsilon:g}, delta={budget.delta:g} for "
-        f"{budget.unit.phrase} in "
-        f"{str(budget.path)!r}. Nothing was released. {what}."
+        f"This release would exceed the budget {str(budget.path)!r} of epsilon={budget.epsilon:g}, "
+        f"delta={budget.delta:g} for {budget.unit.phrase}. Nothing was released. {what}."
     )
 
 
 def unknown_model(budget: Budget) -> BudgetError:
-    """The error of a model that rests on releases that the book does not contain."""
+    """Return the error for a model with earlier releases that are not in the budget."""
     return BudgetError(
-        "The model to be continued, or the look at its columns, has releases that the book "
-        f"{str(budget.path)!r} does not contain, so its total would not cover the new model. "
-        "Nothing was released. Continue a model of this budget, and look with it (`budget` of "
-        "`discover`); or open it with Budget(..., charge_earlier=True), which charges the earlier "
-        "releases too."
+        "The model to continue, or the column discovery it uses, has releases that are not in the "
+        f"budget {str(budget.path)!r}, so the budget would not cover the new model. Nothing was "
+        "released. Continue a model of this budget and pass this budget to `discover`, or open it "
+        "with Budget(..., charge_earlier=True) to charge the earlier releases as well."
     )
 
 
 def rounded_down(epsilon: float) -> str:
-    """An epsilon in four digits, rounded down: a figure that is printed must fit."""
+    """Format an epsilon with four digits, rounded down so that the printed value still fits."""
     if epsilon <= 0.0:
         return "0"
     scale = 10.0 ** (_DIGITS - 1 - math.floor(math.log10(epsilon)))
@@ -779,14 +787,14 @@ def rounded_down(epsilon: float) -> str:
 
 
 def suggested_allocation(budget: Budget, split: bool) -> dict[str, dict[str, float]]:
-    """Epsilon and delta of each step, which fit together in mu^2."""
+    """Return an epsilon and delta for each step; together they fit the remaining mu^2."""
     spent = budget.spent
     room = budget.filter.room(spent)
     left = max(0.0, room.mu2 - spent.mu2) if budget.remaining() else 0.0
-    discovery, judged = _DISCOVERY * left, (_JUDGED_APART if split else _JUDGED) * left
-    train = _SPENT * left - discovery - (0.0 if split else judged)
-    # The thresholds of a look take a part of delta for themselves.
-    parts = {"discover": (discovery, 0.1), "train": (train, 1.0), "evaluate": (judged, 1.0)}
+    discovery, evaluation = _DISCOVERY * left, (_EVALUATION_APART if split else _EVALUATION) * left
+    train = _SPENT * left - discovery - (0.0 if split else evaluation)
+    # Column discovery uses part of its delta for the thresholds.
+    parts = {"discover": (discovery, 0.1), "train": (train, 1.0), "evaluate": (evaluation, 1.0)}
     plan = {}
     for name, (mu2, share) in parts.items():
         delta, mu = share * budget.delta, math.sqrt(max(0.0, mu2)) * (1.0 - _MARGIN)

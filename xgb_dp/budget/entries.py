@@ -1,4 +1,4 @@
-"""Entries of a budget: what each release took, and for how many rows or persons it is charged."""
+"""Entries of a budget: the charge of each release and the group size it is charged for."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from ..parameters.parse import parse_int
 from ..record.ledger_model import RecordedRelease
 
 MOST = 1 << 20
-"""Rows of a person, or persons together, that a total can be for."""
+"""Largest group size, and largest number of rows per person, of a budget."""
 
 
 @dataclass(frozen=True)
 class BudgetUnit:
-    """The neighbours of a total.
+    """Privacy unit of a budget.
 
-    No person has more rows than `most_rows`, says whoever made the budget: what was proved for rows
-    is charged for so many. Where it is None, that is refused.
+    `most_rows` is the assumed upper bound on the rows of one person: row-level releases are charged
+    for a group of that many rows. If it is None, a person-level budget refuses them.
     """
 
     unit: Unit = ONE_ROW
@@ -34,7 +34,7 @@ class BudgetUnit:
 
     @classmethod
     def from_content(cls, content: Mapping[str, Any]) -> BudgetUnit:
-        """The unit of a budget's file."""
+        """Read the unit from the content of a budget file."""
         try:
             name, group, most = (content["unit"][key] for key in ("unit", "group", "most_rows"))
             unit = Unit(name, group)
@@ -42,13 +42,13 @@ class BudgetUnit:
                 raise ValueError
         except (KeyError, ValueError, TypeError):
             raise BudgetError(
-                "The budget does not say whom its total is for, so it is damaged. Restore the "
-                "file from a copy that holds every training."
+                "The budget file is damaged: it has no valid privacy unit. Restore the file from "
+                "a copy that contains every training."
             ) from None
         return cls(unit, most)
 
     def to_content(self) -> dict[str, Any]:
-        """What the file says."""
+        """Return the unit as content for the budget file."""
         return {
             "unit": {
                 "unit": self.unit.name,
@@ -58,7 +58,7 @@ class BudgetUnit:
         }
 
     def changed(self, unit: Any, group: Any, most_rows: Any) -> BudgetUnit:
-        """The same with what the user has said; None for what is left as it is."""
+        """Return a copy with the given arguments; those that are None stay unchanged."""
         if unit is not None and unit not in UNITS:
             raise PrivacyParameterError(f"`unit` must be one of {', '.join(map(repr, UNITS))}.")
         name = self.unit.name if unit is None else unit
@@ -69,46 +69,46 @@ class BudgetUnit:
         unit = Unit(name, size)
         if most is not None and not unit.of_persons:
             raise PrivacyParameterError(
-                "`most_rows` says how many rows a person has at most, for a budget of persons "
-                "(unit='person'). A budget for so many rows of one person has group=..."
+                "`most_rows` bounds the rows per person and needs unit='person'. To protect a "
+                "group of rows instead, pass group=..."
             )
         return BudgetUnit(unit, most)
 
     def charged(self, events: Sequence[Event], unit: Unit | None, *, any_group: bool) -> int:
-        """For how many rows (or persons) events are charged."""
+        """Return the group size (in rows or persons) for which events are charged."""
         name, whole = one_unit(events), self.unit
         if name == whole.name:
             if unit is None or unit.group == whole.group or any_group:
                 return whole.group
             raise BudgetError(
-                f"The budget is for {whole.phrase}, and this was calibrated for {unit.phrase}. "
-                f"Nothing was released. Set {spelt('dp_group_size')}={whole.group} "
-                f"(group={whole.group} of evaluate and discover), which makes both the same; or "
-                f"open the budget with any_group=True: it is then charged with what it costs for "
-                f"{whole.phrase}."
+                f"The budget is for {whole.phrase}, but this release was calibrated for "
+                f"{unit.phrase}. Nothing was released. Set {spelt('dp_group_size')}={whole.group} "
+                f"(in evaluate and discover: group={whole.group}), or open the budget with "
+                f"any_group=True to charge the cost for {whole.phrase}."
             )
         if whole.of_persons and self.most_rows is not None:
             return whole.group * self.most_rows
         raise BudgetError(
-            f"The budget is for {whole.phrase}, and this is for {(unit or Unit(name)).phrase}: "
-            "what the one costs says nothing about the other. Nothing was released. "
+            f"The budget is for {whole.phrase}, but this release is for "
+            f"{(unit or Unit(name)).phrase}, and its cost cannot be converted. Nothing was "
+            "released. "
             + (
-                f"Train with {named.dp_privacy_id}; or, where no person has more than k rows, make "
-                "the budget with most_rows=k, and this is charged for k rows."
+                f"Train with {named.dp_privacy_id}; or, if no person has more than k rows, create "
+                "the budget with most_rows=k to charge row-level releases for k rows."
                 if whole.of_persons
-                else "Draw on a budget for persons, made with unit='person'."
+                else "Use a budget created with unit='person'."
             )
         )
 
     def check_column(self, unit: Unit | None, booked: Iterable[Unit]) -> None:
-        """Refuse persons of another column than those that are booked."""
+        """Refuse a privacy id column that differs from the column of earlier entries."""
         names = {u.column for u in booked if u.column}
         if unit is not None and unit.column and names - {unit.column}:
             raise BudgetError(
-                "The budget contains trainings whose people are identified by the column "
-                f"{min(names)!r}, and this one identifies them by {unit.column!r}. One person of "
-                "one column may be several of the other. Nothing was released. Use the same "
-                "column, or a budget of its own."
+                f"The entries of the budget identify persons by the column {min(names)!r}, but "
+                f"this release identifies them by {unit.column!r}. One id in one column can "
+                "correspond to several ids in the other. Nothing was released. Use the same "
+                "column, or a separate budget."
             )
 
 
@@ -119,19 +119,20 @@ _FIELDS = {*_STRINGS, *_NUMBERS, "events", "unit", "charged"}
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the book.
+    """One entry of a budget.
 
     Attributes:
-        id: Its name.
-        note: What it was, in words.
-        time: When it was booked, in UTC.
-        state: "reserved" from before the first release on, "spent" once it ended well. Both count
-            in full: of what broke off, nobody knows how much was released.
-        charge: What it takes of the total.
-        events: What it was to release.
-        unit: Whom its noise was calibrated for.
-        charged: Rows (or persons) for which it is charged.
-        part: The part of an :func:`xgb_dp.split` that it reads; None for all rows.
+        id: Unique id.
+        note: Description of the release.
+        time: Time of the charge, in UTC.
+        state: "reserved" from before the first release, "spent" once the release has finished.
+            Both count in full, because an interrupted release may have released anything up to
+            its full cost.
+        charge: Charge to the total.
+        events: Planned releases.
+        unit: Privacy unit for which the noise was calibrated.
+        charged: Group size (rows or persons) for which the entry is charged.
+        part: The part of an :func:`xgb_dp.split` that the release reads; None for all rows.
 
     Examples:
         >>> budget = xgb_dp.Budget("budget.json", epsilon=2.0, delta=1e-5)
@@ -162,9 +163,9 @@ def make_line(
     part: SplitPart | None,
     group: str | None,
 ) -> dict[str, Any]:
-    """A line of the file; :func:`read_entry` is the inverse."""
+    """Return an entry as a JSON object; the inverse of :func:`read_entry`."""
     line: dict[str, Any] = {
-        "id": secrets.token_hex(8),  # drawn: it says nothing of a row, and models name it
+        "id": secrets.token_hex(8),  # random: ids appear in models and must not depend on data
         "note": note.encode("utf-8", "backslashreplace").decode(),
         "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "state": state,
@@ -178,26 +179,26 @@ def make_line(
 
 
 def read_entry(line: Mapping[str, Any]) -> Entry:
-    """An entry as the file holds it."""
+    """Parse an entry of the budget file."""
     try:
         strings = [line[key] for key in _STRINGS]
         numbers = [line[key] for key in _NUMBERS]
-        sound = _FIELDS <= set(line) <= _FIELDS | {"group", "part"}
-        sound = (
-            sound and all(type(text) is str for text in strings) and strings[3] in (RESERVED, SPENT)
+        valid = _FIELDS <= set(line) <= _FIELDS | {"group", "part"}
+        valid = (
+            valid and all(type(text) is str for text in strings) and strings[3] in (RESERVED, SPENT)
         )
-        # As `json` reads numbers; nan is none of them.
-        sound = sound and all(type(v) in (int, float) and 0.0 <= v < math.inf for v in numbers)
+        # `json` can also read nan, infinity and booleans.
+        valid = valid and all(type(v) in (int, float) and 0.0 <= v < math.inf for v in numbers)
         events = tuple(event_from_json(event) for event in line["events"])
         part = SplitPart.from_json(line["part"]) if "part" in line else None
         unit, charged = Unit(**line["unit"]), line["charged"]
-        sound = sound and type(charged) is int and charged >= 1
-        if not sound or (events and one_unit(events) != unit.name):
+        valid = valid and type(charged) is int and charged >= 1
+        if not valid or (events and one_unit(events) != unit.name):
             raise ValueError
     except (KeyError, TypeError, ValueError):
         raise BudgetError(
-            "An entry of the budget is damaged, so what was spent is not known. Restore the file "
-            "from a copy that holds every training."
+            "An entry of the budget is damaged, so the spent budget is unknown. Restore the file "
+            "from a copy that contains every training."
         ) from None
     name, note, time, state = strings
     charge = Charge(*map(float, numbers))
@@ -205,19 +206,20 @@ def read_entry(line: Mapping[str, Any]) -> Entry:
 
 
 def is_booked(release: RecordedRelease, entries: Iterable[Entry]) -> bool:
-    """Whether a release of a model is the one that an entry names: its name and its events."""
+    """Return whether an entry has the id and the events of a model's release."""
     if not any(event.count for event in release.events):
         return True
     same = (entry for entry in entries if entry.id == release.entry)
-    # The trainer writes them in the order in which it draws them.
+    # The trainer records events in the order in which it makes them, so the order can differ.
     return any(sorted(entry.events, key=repr) == sorted(release.events, key=repr) for entry in same)
 
 
 def total_charge(entries: Iterable[Entry], part: SplitPart | None = None) -> Charge:
-    """What entries take of the total, for the unit of privacy that has paid most.
+    """Return the total charge of entries for the privacy unit with the highest cost.
 
-    Of the two parts of a division, a row is in one. So entries of one part add nothing to those of
-    the other, and the larger of both counts.
+    A row is in only one part of a split (parallel composition), so the parts of a split count with
+    the larger of their sums. If `part` is given, entries on the other part of its split are
+    ignored.
     """
     sums: dict[str, dict[str, list[Charge]]] = {}
     common = []
@@ -234,6 +236,6 @@ def total_charge(entries: Iterable[Entry], part: SplitPart | None = None) -> Cha
 
 
 def divides(part: SplitPart | None, events: Iterable[Event], charged: int) -> bool:
-    """Whether no unit of privacy of these releases is in both parts of a division."""
+    """Return whether the parts of the split share no privacy unit of these releases."""
     unit = next((event.unit for event in events), ROW)
     return part is not None and charged == 1 and (unit == ROW or part.unit == unit)

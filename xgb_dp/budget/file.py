@@ -1,15 +1,17 @@
-"""The file of a budget: read and replaced as a whole, by one process at a time.
+"""Atomic reads and updates of a budget file by one process at a time.
 
-Every change holds two locks, writes a new file, forces it to disk and renames it over the old
-one. A crash leaves the old file or the new one, never a part of either; a reader sees the same.
-What cannot be read is refused, so that nothing spent is forgotten.
+Every update holds two locks, writes a new file, syncs it to disk and renames it over the old one.
+After a crash, and for a concurrent reader, the file is either the old version or the new one, never
+a mixture. An unreadable file is an error, so that no spending is forgotten.
 
-One lock is on a file beside, which stays the same file; the other is on the budget file itself,
-which nobody can remove unseen. A lock counts only while its name leads to the file that is locked.
-So the lock file may be stale, removed or made anew at any time, and no entry is lost.
+One lock is on a separate lock file, which is never replaced; the other is on the budget file
+itself, so its removal cannot go unnoticed. A lock is valid only while its path still leads to the
+locked file. The lock file can therefore be stale, removed or recreated at any time without losing
+an entry.
 
-A process remembers the names of the entries that it has seen in a file. A file that lacks one was
-rolled back or deleted, and is refused: what it lacks was released all the same.
+A process remembers the ids of the entries that it has seen in a file. A file without one of these
+entries was rolled back or deleted and is refused, because the release of that entry cannot be
+undone.
 """
 
 from __future__ import annotations
@@ -32,32 +34,36 @@ from ..record import ledger
 FORMAT, VERSION = "xgb-dp budget", 1
 
 PATIENCE = 60.0
-"""Seconds to wait for a lock, which is held for milliseconds unless its process was stopped."""
+"""Seconds to wait for a lock; it is held for milliseconds unless its process was suspended."""
 
 Content = dict[str, Any]
 
-_NEW = ".new"  # end of the names of new files
-_PAUSE = 0.002  # seconds between two tries
-_TWO_NAMES = 0.04  # the same where a process is about to remove one of two names
+_NEW = ".new"  # suffix of temporary files
+_PAUSE = 0.002  # seconds between two attempts to lock
+_TWO_NAMES = 0.04  # seconds to wait for another process to remove the second hard link
 _PLAIN = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 _READ, _WRITE = os.O_RDONLY | _PLAIN, os.O_RDWR | _PLAIN
-_HELD: set[int] = set()  # descriptors of locks, which a forked child must not keep
-_SEEN: dict[Path, set[str]] = {}  # of this process: names of entries by file
+_HELD: set[int] = set()  # lock file descriptors, closed in a forked child
+_SEEN: dict[Path, set[str]] = {}  # ids of the entries seen by this process, by file
 _FIELDS = {"epsilon", "delta", "selection_epsilon", "unit", "entries"}
 
 
 def read(path: Path) -> Content | None:
-    """The content of a budget file; None if there never was one with entries."""
+    """Return the content of a budget file, or None if it does not exist.
+
+    Raises:
+        BudgetError: The file is unreadable, damaged, or lacks entries seen before.
+    """
     return _read_file(path)[0]
 
 
 def seen(path: Path) -> frozenset[str]:
-    """Names of the entries that this process has seen in a file."""
+    """Return the ids of the entries that this process has seen in a file."""
     return frozenset(_SEEN.get(path, ()))
 
 
 def remember(path: Path, names: Iterable[str]) -> None:
-    """Take note of entries that a file had."""
+    """Remember the ids of entries seen in a file."""
     _SEEN.setdefault(path, set()).update(names)
 
 
@@ -66,71 +72,74 @@ def _names(content: Content | None) -> set[str]:
 
 
 def update(path: Path, change: Callable[[Content | None], Content]) -> Content:
-    """Replace the content by a function of it, while no other process can."""
+    """Replace the content with ``change(content)`` under the lock, and return the new content."""
     deadline = time.monotonic() + PATIENCE
-    there = False
+    written = False
     try:
         while time.monotonic() < deadline:
             with _locked(path, deadline) as held:
                 old, status = _read_file(path)
                 if not _same(held, status):
-                    continue  # another one since it was locked
+                    continue  # replaced after it was locked
                 content = change(old)
-                text = _written(path, content)
+                text = _serialize(path, content)
                 if _replace(path, text, status):
-                    there = True
-                    _sync(path.parent)  # the renaming itself must be on disk too
+                    written = True
+                    _sync(path.parent)  # the rename itself must reach the disk too
                     remember(path, _names(content))
                     return content
     except OSError as error:
         raise failed(
             f"The budget file {str(path)!r} cannot be written ({error.strerror})",
-            "Make room on its disk, and see that you may write in its folder.",
-            written=there,
+            "Free disk space, and check that you have write permission for its folder.",
+            written=written,
         ) from None
     raise failed(
-        f"The budget file {str(path)!r} is replaced again and again",
-        "Only budgets themselves may write it.",
+        f"The budget file {str(path)!r} was replaced repeatedly while it was locked",
+        "Let only xgb_dp.Budget write this file.",
     )
 
 
 def failed(what: str, fix: str, *, written: bool = False) -> BudgetError:
-    """The error before a release; its `what` and `fix` also hold after one."""
-    booked = "it may have been booked, and counts then" if written else "nothing was booked"
-    error = BudgetError(f"{what}; {booked}, and nothing was released. {fix}")
+    """Return an error raised before a release.
+
+    Callers that fail after a release build their own message from its `what` and `fix`.
+    """
+    charged = "the charge may have been recorded" if written else "nothing was charged"
+    error = BudgetError(f"{what}; {charged}, and nothing was released. {fix}")
     error.what, error.fix = what, fix
     return error
 
 
-def _written(path: Path, content: Content) -> str:
-    """The text of a file."""
+def _serialize(path: Path, content: Content) -> str:
+    """Serialize the content of a budget file."""
     try:
         return ledger.dump_checksummed({**content, "format": FORMAT, "version": VERSION}, indent=1)
     except ValueError as error:
         raise failed(
-            f"The budget file {str(path)!r} could not be read again ({error})",
-            "Name columns and parts in Unicode.",
+            f"The content of the budget file {str(path)!r} cannot be serialized ({error})",
+            "Use valid Unicode for the names of columns and parts.",
         ) from None
 
 
 def _read_file(path: Path) -> tuple[Content | None, os.stat_result | None]:
-    """The content, and which file it is from; it has every entry that was seen there before."""
-    before = seen(path)  # first: another thread may book meanwhile
+    """Return the content and file status, after checking that no entry seen before is missing."""
+    before = seen(path)  # before reading: another thread can add an entry in the meantime
     content, status = _read(path)
     if not before <= _names(content):
-        what = "is gone" if content is None else "lacks an entry that this process has seen in it"
+        what = "is missing" if content is None else "lacks an entry that this process has seen"
         raise failed(
             f"The budget file {str(path)!r} {what}: it was deleted, or replaced by an older copy, "
-            "as a sync tool, a backup or `git checkout` does",
-            "Restore the file from a copy that holds every training. If it was moved on purpose, "
-            "open it where it is now. A new budget, for other rows, needs another name.",
+            "for example by a sync tool, a backup or `git checkout`",
+            "Restore the file from a copy that contains every training. If you moved it, open it "
+            "at its new path. For a new budget on other rows, use another file name.",
         )
     remember(path, _names(content))
     return content, status
 
 
 def _read(path: Path, tries: int = 50) -> tuple[Content | None, os.stat_result | None]:
-    """What is there now."""
+    """Return the parsed content and status of the file, or (None, None) if it does not exist."""
     try:
         with open(os.open(path, _READ), encoding="utf-8") as file:
             status = os.fstat(file.fileno())
@@ -141,38 +150,37 @@ def _read(path: Path, tries: int = 50) -> tuple[Content | None, os.stat_result |
         return None, None
     except (OSError, UnicodeDecodeError):
         raise failed(
-            f"The budget file {str(path)!r} cannot be read, so what was spent is not known",
-            "Give it the permission to be read, or restore it from a copy that holds every "
-            "training.",
+            f"The budget file {str(path)!r} cannot be read, so the spent budget is unknown",
+            "Make it readable, or restore it from a copy that contains every training.",
         ) from None
-    if status.st_nlink > 1:  # a replacement would leave the other names with what is written now
-        if tries:  # a new file has two names for a moment
+    if status.st_nlink > 1:  # replacing one name would leave the other names with an old version
+        if tries:  # a new file briefly has two names
             time.sleep(_TWO_NAMES)
             return _read(path, tries - 1)
         raise failed(
-            f"The budget file {str(path)!r} has several names (hard links), and two of them could "
-            "be written at once",
-            "Keep one.",
+            f"The budget file {str(path)!r} has several hard links, which could be updated "
+            "independently",
+            "Keep only one of them.",
         )
     try:
         content = ledger.load_checksummed(text)
-        sound = (content.pop("format", None), content.pop("version", None)) == (FORMAT, VERSION)
-        sound = sound and set(content) == _FIELDS and _are_totals(content)
-        sound = sound and _are_lines(content["entries"])
+        valid = (content.pop("format", None), content.pop("version", None)) == (FORMAT, VERSION)
+        valid = valid and set(content) == _FIELDS and _are_totals(content)
+        valid = valid and _are_lines(content["entries"])
     except ValueError:
-        sound = False
-    if not sound:
+        valid = False
+    if not valid:
         raise failed(
-            f"The budget file {str(path)!r} is damaged, of another version, or none at all, as a "
-            "model is, so what was spent is not known",
-            "Give a file that xgb_dp.Budget has made, or restore it from a copy that holds every "
+            f"The file {str(path)!r} is not a valid budget file: it is damaged, has another "
+            "format version, or is a different kind of file, such as a model",
+            "Pass a file created by xgb_dp.Budget, or restore it from a copy that contains every "
             "training.",
         )
     return content, status
 
 
 def _are_totals(content: Content) -> bool:
-    """Whether the totals are in the ranges in which budgets are made."""
+    """Return whether the totals are in the ranges that Budget accepts."""
     totals = [content[name] for name in ("epsilon", "delta", "selection_epsilon")]
     epsilon, delta, part = totals
     numbers = all(type(total) in (int, float) for total in totals)
@@ -180,7 +188,7 @@ def _are_totals(content: Content) -> bool:
 
 
 def _are_lines(entries: Any) -> bool:
-    """Whether these are lines of a book, each with a name of its own."""
+    """Return whether these are budget entries with unique ids."""
     if not isinstance(entries, list) or not all(isinstance(line, dict) for line in entries):
         return False
     names = [line.get("id") for line in entries]
@@ -188,7 +196,7 @@ def _are_lines(entries: Any) -> bool:
 
 
 def _replace(path: Path, text: str, old: os.stat_result | None) -> bool:
-    """Write a new file in place of the old one, unless that is gone or another one by now."""
+    """Replace the file atomically; return False if it is no longer the one that was read."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_NEW)
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -199,7 +207,7 @@ def _replace(path: Path, text: str, old: os.stat_result | None) -> bool:
             return False
         if old is None:
             try:
-                _name_anew(name, path, text)
+                _create(name, path, text)
             except FileExistsError:
                 return False
         else:
@@ -211,7 +219,7 @@ def _replace(path: Path, text: str, old: os.stat_result | None) -> bool:
 
 
 def _sync(folder: Path) -> None:
-    """Force the names in a folder to disk."""
+    """Sync the directory entries of a folder to disk."""
     if os.name == "posix":
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -221,25 +229,26 @@ def _sync(folder: Path) -> None:
 
 
 def clean(path: Path) -> None:
-    """Remove new files that processes left behind when they were killed while they wrote."""
-    name = re.compile(rf"\.{re.escape(path.name)}\.\w{{8}}{re.escape(_NEW)}")  # as mkstemp has it
+    """Remove temporary files left behind by processes that were killed during a write."""
+    name = re.compile(rf"\.{re.escape(path.name)}\.\w{{8}}{re.escape(_NEW)}")  # mkstemp pattern
     with suppress(OSError):
         for entry in os.scandir(path.parent):
             if name.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
-                with suppress(OSError):  # a younger one may be just being written
+                with suppress(OSError):  # a recent file can belong to a write in progress
                     if time.time() - entry.stat(follow_symlinks=False).st_mtime > PATIENCE:
                         os.unlink(entry.path)
 
 
-def _name_anew(name: str, path: Path, text: str) -> None:
-    """Give a finished file the name of a budget that does not exist yet; replaces nothing."""
+def _create(name: str, path: Path, text: str) -> None:
+    """Move a finished file to a path that does not exist yet, without replacing anything."""
     try:
         os.link(name, path)
-        Path(name).unlink()  # a budget with two names is refused
+        Path(name).unlink()  # a budget with two hard links is refused
     except OSError as error:
         if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS):
             raise
-        # A disk without hard links. Whoever reads in the meantime finds the file damaged.
+        # The file system has no hard links. Concurrent readers see a damaged file until the write
+        # has finished.
         with open(path, "x", encoding="utf-8") as file:
             file.write(text)
             file.flush()
@@ -247,7 +256,7 @@ def _name_anew(name: str, path: Path, text: str) -> None:
 
 
 def _status(path: Path) -> os.stat_result | None:
-    """Which file the name leads to now; a link is none of ours."""
+    """Return the status of the file at a path, or None; symbolic links are not followed."""
     try:
         return os.lstat(path)
     except FileNotFoundError:
@@ -262,13 +271,13 @@ def _same(one: os.stat_result | None, other: os.stat_result | None) -> bool:
 
 @contextmanager
 def _locked(path: Path, deadline: float) -> Iterator[os.stat_result | None]:
-    """Hold both locks of a budget; yields which file is locked, None where there is none yet.
+    """Hold both locks of a budget; yield the status of the locked file, or None if none exists.
 
-    The operating system frees them when a process dies.
+    The operating system releases the locks when the process dies.
     """
     with ExitStack() as locks:
         locks.enter_context(_lock_on(path.with_name(path.name + ".lock"), os.O_CREAT, deadline))
-        if sys.platform == "win32":  # where an open file can be neither removed nor replaced
+        if sys.platform == "win32":  # Windows can neither remove nor replace an open file
             status = _status(path)
         else:
             try:
@@ -280,7 +289,7 @@ def _locked(path: Path, deadline: float) -> Iterator[os.stat_result | None]:
 
 @contextmanager
 def _lock_on(path: Path, flags: int, deadline: float) -> Iterator[os.stat_result | None]:
-    """Hold the lock of the file to which a name leads, also after others have replaced it."""
+    """Lock the file at a path, retrying if another process replaces it in the meantime."""
     while True:
         handle = os.open(path, _WRITE | flags, 0o666)
         _HELD.add(handle)
@@ -289,7 +298,7 @@ def _lock_on(path: Path, flags: int, deadline: float) -> Iterator[os.stat_result
                 if time.monotonic() > deadline:
                     raise failed(
                         f"Another process has held the lock {str(path)!r} for {PATIENCE:g} seconds",
-                        "Find out which one, and whether it was stopped.",
+                        "Find that process and check whether it is suspended or hanging.",
                     )
                 time.sleep(_PAUSE)
             status = os.fstat(handle)
@@ -298,11 +307,11 @@ def _lock_on(path: Path, flags: int, deadline: float) -> Iterator[os.stat_result
                 return
         finally:
             _HELD.discard(handle)
-            os.close(handle)  # frees the lock, unless a child was forked with it
+            os.close(handle)  # releases the lock, unless a forked child still has it open
 
 
 def _forget_locks() -> None:
-    """A forked child holds none: its copies would keep them from everybody when the parent dies."""
+    """Close inherited lock descriptors in a forked child, which would outlive the parent."""
     while _HELD:
         os.close(_HELD.pop())
 
