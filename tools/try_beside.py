@@ -106,7 +106,7 @@ class Environment:
             return
         self.says(PRIVATE)
         said = self.version()
-        if ", private build: " not in said or stock is not ("until xgb_dp is" in said):
+        if ", private build: " not in said or stock is not ("unless xgb_dp is" in said):
             raise TrialError(f"the version does not say what is installed:\n{said}")
 
 

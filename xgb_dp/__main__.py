@@ -1,4 +1,4 @@
-"""Command ``python -m xgb_dp``, also ``xgb-dp``."""
+"""Entry point of ``python -m xgb_dp`` and ``xgb-dp``."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line; without its extra only ``--version`` and ``verify`` run."""
+    """Run the command line; without the extra ``cli``, only ``--version`` and ``verify`` work."""
     if sys.stdout is None:
         raise SystemExit("Error: Standard output is closed. Redirect it, for example to /dev/null.")
     for position, text in enumerate(sys.argv[1:], 1):
         if not _is_text(text):
             raise SystemExit(
-                f"Error: Argument {position} is not UTF-8 text. Names of files, columns and "
-                "categories are UTF-8: rename the file, or write the name in UTF-8."
+                f"Error: Argument {position} is not valid UTF-8, which names of files, columns "
+                "and categories must be. Rename the file, or pass the name in UTF-8."
             )
     try:
         try:
             _run()
         finally:
-            sys.stdout.flush()  # while an error of it is still ours
-    except KeyboardInterrupt:  # before a command has begun, which says more
+            sys.stdout.flush()  # here, so that its errors are handled below
+    except KeyboardInterrupt:  # before a command has started; commands handle it themselves
         print("Error: Interrupted. Nothing was spent.", file=sys.stderr)
         raise SystemExit(130) from None
     except BrokenPipeError:
         _drop_output()
-        raise SystemExit(141) from None  # as shells say it: a verdict that was not read is no pass
+        raise SystemExit(141) from None  # 128 + SIGPIPE: an unread verdict must not count as passed
     except OSError as error:
         _drop_output()
         print(f"Error: The output cannot be written: {error.strerror}.", file=sys.stderr)
@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def _drop_output() -> None:
-    """Leave nothing to be flushed at the end, which would fail again."""
+    """Redirect stdout to the null device, so that the flush at exit does not fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -50,7 +50,7 @@ def _is_text(text: str) -> bool:
 
 
 def _run() -> None:
-    if sys.argv[1:2] == ["verify"]:  # loads no libxgboost, which the other commands do
+    if sys.argv[1:2] == ["verify"]:  # must not load libxgboost, unlike the other commands
         from .cli.standalone import verify_command
 
         raise SystemExit(verify_command(sys.argv[2:]))
@@ -64,14 +64,14 @@ def _run() -> None:
     if not absent:
         from .cli.commands import cli
 
-        # It takes a second to load, and no command uses it.
+        # Prevents xgboost from importing scikit-learn, which is slow and which no command uses.
         sys.modules.setdefault("sklearn", None)  # type: ignore[arg-type]
         cli(prog_name="xgb-dp")
     else:
         raise SystemExit(
             f"The command line needs packages that are not installed: {', '.join(absent)}. "
             "Install them with `pip install 'xgb-dp[cli]'`. `xgb-dp --version` and `xgb-dp "
-            "verify` run without them."
+            "verify` work without them."
         )
 
 

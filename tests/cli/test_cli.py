@@ -160,7 +160,7 @@ def test_schema_template_reads_names_only(folder):
     Path("made.yaml").write_text(text)
     predicted = read_domain(Path("made.yaml"))
     assert list(predicted.columns) == ["id", "age", "height", "zip", "pet"]
-    assert "Remove the line" in text
+    assert "remove columns that are not features" in text
     Path("header.csv").write_text(Path("rows.csv").read_text().splitlines()[0] + "\n")
     assert run("schema", "header.csv", "--target", "buys").stdout == text
     run("schema", "rows.csv", "--target", "buys", "--out", "empty.yaml")

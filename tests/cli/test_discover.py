@@ -61,13 +61,13 @@ def test_from_a_look_to_a_model(files):
     assert set(domain.columns["pet"].categories) == {"cat", "dog", "a, b", "other"}
     spent = ["--epsilon", "1", "--delta", "1e-6", "--rounds", "5", "--budget", "budget.json"]
     said = run("train", "rows.csv", "--schema", "s.yaml", *spent).output
-    assert "counts the look at private rows by which its schema was found" in said
+    assert "includes the cost of the column discovery" in said
     names = xgb.Booster(model_file="model.json").feature_names
     assert names == ["age", "joined_days", "joined_month", "joined_weekday", "joined_hour", "pet"]
     run("predict", "model.json", "rows.parquet", "--out", "p.csv")
     assert len(pd.read_csv("p.csv")) == 6000
     assert [e.note for e in xgb_dp.Budget("budget.json").entries] == [
-        "look at rows.csv", "train model.json",
+        "discover rows.csv", "train model.json",
     ]  # fmt: skip
     assert xgb_dp.verify("model.json").verdict == "passed"
 
@@ -135,7 +135,7 @@ def test_wrong_dates_of_a_schema(column, message):
         (["--text", "pet"], "--epsilon"),
         ([*DISCOVERY], "CSV"),
         ([*DISCOVERY, "--text", "nobody"], "nobody"),
-        ([*DISCOVERY, "--text", "pet", "--number", "pet"], "two kinds"),
+        ([*DISCOVERY, "--text", "pet", "--number", "pet"], "two types"),
         ([*DISCOVERY, "--text", "pet", "--target", "buys"], "buys"),
         ([*DISCOVERY, "--text", "pet", "--privacy-id", "nobody"], "nobody"),
         ([*DISCOVERY, "--text", "pet", "--out", "s.toml"], ".yaml"),

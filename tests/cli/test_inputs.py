@@ -82,7 +82,7 @@ def test_a_signature_replaces_nothing_by_accident(folder):
     call = ["sign", "model.json", "--key", "key"]
     Path("model.json.sig").symlink_to("rows.csv")
     before = Path("rows.csv").read_bytes()
-    assert "is a link" in fails(*call, "--force")
+    assert "is a symbolic link" in fails(*call, "--force")
     assert Path("rows.csv").read_bytes() == before
     Path("model.json.sig").unlink()
     run(*call)

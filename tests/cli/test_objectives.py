@@ -79,7 +79,7 @@ EVENTS = [*TIMES, "--event", "died", *columns_but("days", "died")]
     ("column", "given", "says", "cells"),
     [
         ("years", COUNTS, "exposure 'years' of a row", ("0", "", "-1", "inf", "x")),
-        ("died", EVENTS, "neither 1 (or true)", ("2", "", "dead")),
+        ("died", EVENTS, "neither 1 nor 0", ("2", "", "dead")),
     ],
     ids=["exposures", "events"],
 )
@@ -175,7 +175,7 @@ WRONG = {
     "objective: [count:poisson]": "a name such as",
     "quantiles: [a]": "`quantiles` must be a finite number",
     "event: died": "apply only to the objective survival:aft",
-    "params: {objective: reg:gamma}": "given twice with different values",
+    "params: {objective: reg:gamma}": "has two different values",
     "quantiles: [0.5]": "reg:quantileerror",
 }
 
@@ -229,7 +229,7 @@ def test_private_rows_are_no_public_ones(claims, no_training):
     run("split", "rows.csv", "--train", "part.csv", "--test", "holdout.csv")
     for name in ("rows.csv", "other.csv", "third.csv", "part.csv", "holdout.csv"):
         shown = fails("train", "rows.csv", *COUNTS, "--public-data", name, *SPENT)
-        assert "names private rows" in shown
+        assert "so it is private" in shown
 
 
 def test_public_rows_need_no_ids(claims):

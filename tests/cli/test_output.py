@@ -46,7 +46,7 @@ def test_a_paid_model_is_kept_elsewhere_where_the_disk_is_full(full):
     assert all(str(place) in said for place in places.values())
     assert "No space left on device" in said
     (entry,) = xgb_dp.Budget("total.json").entries
-    assert f"total.json has booked it, entry {entry.id}" in said
+    assert f"total.json was charged (entry {entry.id})" in said
     assert xgb_dp.privacy_report(places["model.json"]).epsilon <= 1.0
     assert {path.name for path in Path().iterdir()} == {
         "rows.csv", "schema.yaml", "total.json", "total.json.lock",
@@ -124,9 +124,9 @@ def test_an_interrupt_says_what_the_book_says(folder, when, monkeypatch):
     monkeypatch.setattr(where, name, stop)
     said = fails(*TRAIN, "--budget", "total.json")
     assert "Interrupted." in said
-    assert ("counts as spent" if when == "after" else "has not booked it") in said
+    assert ("counts as spent" if when == "after" else "was not charged") in said
     assert len(xgb_dp.Budget("total.json").entries) == (when == "after")
-    assert "nothing is booked" in fails(*TRAIN)
+    assert "nothing was charged" in fails(*TRAIN)
 
 
 def command(*arguments: str, closed: bool = False, **streams: Any) -> Any:

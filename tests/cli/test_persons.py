@@ -102,7 +102,7 @@ def test_a_column_that_looks_like_an_id_is_warned_of(visits):
 def test_the_template_asks_for_the_unit_of_protection(visits):
     """From the names alone; as it stands, it declares none."""
     text = run("schema", "rows.csv", "--target", "buys").stdout
-    assert "unit of protection?" in text
+    assert "# Privacy unit:" in text
     assert '# privacy_id: "id"\n# privacy_id: "patient"\n' in text
     assert '"patient": number    # looks like an id: a feature?' in text
     Path("made.yaml").write_text(text)

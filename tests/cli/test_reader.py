@@ -315,7 +315,7 @@ def test_names_in_options_may_hold_commas_and_quotes(folder):
     run("train", "c.csv", *TRAIN[2:], "--target", "y", "--classes", '"no, never",yes',
         "--categories", 'a="x, ""z""","7"')  # fmt: skip
     said = fails("train", "c.csv", "--target", "y", "--classes", '"no,yes', *SPENT)
-    assert "Quotes in a list" in said
+    assert "A list has a misplaced or unclosed quote" in said
 
 
 def test_a_file_of_names_alone(folder):

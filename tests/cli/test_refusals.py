@@ -26,7 +26,7 @@ WRONG = [
         [*DECLARED, "--categories", "zip=a,b", "--drop", "pet"],
         "'zip': a row has an undeclared value",
     ),
-    ([*DECLARED, "--categories", "zip"], "--categories takes COLUMN="),
+    ([*DECLARED, "--categories", "zip"], "--categories must be COLUMN="),
     ([*DECLARED, "--target-bounds", "0", "1"], "not both"),
     ([*DECLARED, "--bounds", "age=9:1"], "low end below its high end"),
     ([*DECLARED, "--drop", "nothing"], "no column 'nothing'"),

@@ -101,4 +101,4 @@ def test_what_is_refused(folder):
     trained()
     for text in ("no JSON", json.dumps({"form": 2}), json.dumps({"form": 1, "part": {}})):
         Path("test.csv.part.json").write_text(text)
-        assert "is not a note" in fails("evaluate", "model.json", "test.csv", *TARGET)
+        assert "is not a valid note" in fails("evaluate", "model.json", "test.csv", *TARGET)

@@ -62,10 +62,10 @@ def test_without_the_private_build_the_remedy_is_said(damage, tmp_path):
 def test_stock_python_files_are_named(monkeypatch, capfd):
     monkeypatch.setattr(standalone, "files_are_private", lambda: False)
     assert standalone.print_versions() == 1
-    assert "come from a stock wheel" in capfd.readouterr().out
+    assert "are from a stock wheel" in capfd.readouterr().out
 
 
 def test_a_stock_package_beside(monkeypatch, capfd):
     monkeypatch.setattr(standalone, "stock_origin", lambda: "/somewhere/xgboost/__init__.py")
     assert standalone.print_versions() == 0
-    assert "stock package in /somewhere/xgboost until xgb_dp is imported" in capfd.readouterr().out
+    assert "stock package in /somewhere/xgboost unless xgb_dp is imported" in capfd.readouterr().out

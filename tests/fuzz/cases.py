@@ -383,7 +383,7 @@ def _plan(rng: Random, data: Rows, params: dict[Any, Any], folder: Path) -> Case
         result = CliRunner().invoke(cli, arguments)
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
-        if "An unexpected" in result.output:
+        if "Unexpected " in result.output:
             raise AssertionError(result.output)
 
     return Case(call, f"xgb-dp {show(arguments)}", False, params)

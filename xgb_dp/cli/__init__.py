@@ -1,1 +1,1 @@
-"""The command ``xgb-dp``, also ``python -m xgb_dp``. It needs the extra ``cli``."""
+"""The command line ``xgb-dp``, or ``python -m xgb_dp``. Requires the extra ``cli``."""

@@ -1,4 +1,4 @@
-"""The commands that prepare a file of rows: `schema`, `discover` and `split`."""
+"""Commands that prepare a data file: `schema`, `discover` and `split`."""
 
 from __future__ import annotations
 
@@ -29,14 +29,15 @@ if TYPE_CHECKING:
 
 @command("schema")
 @click.argument("data", type=ROWS)
-@click.option("--target", metavar="COLUMN", help="Column of labels.")
-@click.option("--out", type=OUT, help="Where to write; stdout by default.")
+@click.option("--target", metavar="COLUMN", help="Label column.")
+@click.option("--out", type=OUT, help="Output file; stdout by default.")
 @options.csv
 @options.force
 def schema(given: Arguments) -> None:
-    """Print a schema file to fill in, from the names of the columns of DATA. Reads no rows.
+    """Print a schema template with the column names of DATA. Reads no rows.
 
-    `xgb-dp discover` looks at the rows, privately, and fills the file in.
+    Fill in the template yourself, or use `xgb-dp discover` to infer a schema privately from the
+    rows.
     """
     header = read_header(given.data, given.csv)
     check_columns([given.target] if given.target else [], header)
@@ -45,39 +46,42 @@ def schema(given: Arguments) -> None:
 
 
 def template(header: Sequence[str], target: str | None) -> str:
-    """A schema file to fill in, in YAML, from the names of the columns alone."""
+    """Return a YAML schema template built from the column names alone."""
     ids = [name for name in header if name != target and looks_like_id(name)]
     lines = [
-        "# What the rows may contain. All of this is public: declare it from what is known of the",
-        "# domain, not by looking at the rows.",
+        "# Domain of the rows. Everything here is public: declare it from domain knowledge, not",
+        "# by looking at the rows.",
         f"target: {format_flow(target or 'NAME OF THE TARGET COLUMN')}",
-        "classes: [0, 1]                # for classification; in quotes, matched by spelling",
+        "classes: [0, 1]                # for classification; quoted classes match exactly",
         "# target_bounds: [0, 100]      # for regression, instead of classes",
-        "# objective: count:poisson     # another loss of regression; docs/howto/objectives.md",
-        "# What is the unit of protection? Name the column that says who a row belongs to, and the",
-        "# guarantee is for all rows of one person; remove its line below, as it is not a feature.",
-        "# Without it the guarantee is for one row: too little for whoever has several rows.",
-        *(f"# privacy_id: {format_flow(name)}" for name in ids or ["NAME OF THE COLUMN OF IDS"]),
+        "# objective: count:poisson     # another regression loss; docs/howto/objectives.md",
+        "# Privacy unit: with a privacy id column the guarantee protects all rows of one person.",
+        "# Without it the guarantee protects one row, which is too little for a person with",
+        "# several rows. The id is not a feature: also remove its line below.",
+        *(
+            f"# privacy_id: {format_flow(name)}"
+            for name in ids or ["NAME OF THE PRIVACY ID COLUMN"]
+        ),
         f"missing: {format_flow(MISSING)}",
         "columns:",
-        "  # Each is one of these. Remove the lines of columns that are not features, as keys.",
+        "  # Declare each feature in one of these forms; remove columns that are not features.",
         "  # number",
         "  # {bounds: [0, 100]}         a number with a public range, which saves budget",
-        '  # ["red", "green"]           categories; all that may occur',
-        '  # {categories: ["red"], other: missing}   others are treated as missing',
+        '  # ["red", "green"]           list of all possible categories',
+        '  # {categories: ["red"], other: missing}   other values are treated as missing',
     ]
     for name in header:
         if name != target:
             question = "    # looks like an id: a feature?" if looks_like_id(name) else ""
             lines.append(f"  {format_flow(name)}: number{question}")
-    lines += ["# params: {max_depth: 4}      # of training, by their names in docs/parameters.md"]
+    lines += ["# params: {max_depth: 4}      # training parameters; see docs/parameters.md"]
     return "\n".join(lines) + "\n"
 
 
 _kind_options = options.adds(
     *(
         click.option(
-            f"--{kind}", multiple=True, metavar="COLUMN", help=f"Columns of kind {kind}: A,B,..."
+            f"--{kind}", multiple=True, metavar="COLUMN", help=f"Columns of type {kind}: A,B,..."
         )
         for kind in KINDS
     )
@@ -86,11 +90,11 @@ _kind_options = options.adds(
 
 @command("discover")
 @click.argument("data", type=ROWS)
-@click.option("--epsilon", type=float, required=True, help="What the look may cost, in nats.")
+@click.option("--epsilon", type=float, required=True, help="Epsilon of the discovery, in nats.")
 @options.delta
-@click.option("--target", metavar="COLUMN", help="Column of labels.")
+@click.option("--target", metavar="COLUMN", help="Label column.")
 @_kind_options
-@click.option("--missing", multiple=True, metavar="TEXT", help="Text of a missing cell.")
+@click.option("--missing", multiple=True, metavar="TEXT", help="Value of a missing cell.")
 @options.privacy_id
 @click.option("--group", type=int, help=options.GROUP)
 @options.budget
@@ -98,16 +102,17 @@ _kind_options = options.adds(
     "--use",
     type=click.Choice(["cuts", "bounds", "nothing"]),
     default="nothing",
-    help="What to declare about columns of numbers.",
+    help="What to declare for number columns.",
 )
 @click.option("--out", type=OUT, help="Write .yaml or .json instead of printing YAML.")
 @options.csv
 @options.force
 def discover(given: Arguments) -> None:
-    """Look at the rows of DATA privately, and print the schema file that follows.
+    """Discover a schema privately from the rows of DATA, and print it.
 
-    Columns of a CSV file are looked at if their kind is given; those of a Parquet file have types.
-    What was found goes to stderr, also what is not declared, such as rough ranges.
+    Spends epsilon and delta. For a CSV file, only the columns with a type option are discovered;
+    Parquet columns have types already. A summary of all findings, including those not in the
+    schema, such as rough ranges, is printed to stderr.
 
     \b
     xgb-dp discover people.csv --epsilon 0.1 --delta 1e-7 --target income \\
@@ -119,21 +124,21 @@ def discover(given: Arguments) -> None:
         new_files([out], force=given.force)
         if out.suffix.lower() not in (".yaml", ".yml", ".json"):
             raise PrivacyParameterError(
-                "--out: a discovered schema is written as .yaml or .json. Give a name with one "
-                "of these endings."
+                "--out: a discovered schema is written as YAML or JSON. Pass a file name that "
+                "ends in .yaml, .yml or .json."
             )
-    missing = tuple(text.strip() for text in given.missing) or MISSING  # as cells are
+    missing = tuple(text.strip() for text in given.missing) or MISSING  # cells are stripped too
     if (rules := policy.in_force()) is not None:
         if given.missing:
             raise PrivacyRefusal(
-                "The policy of these rows declares which cells are missing. Leave out --missing."
+                "The policy of this data already declares the missing values. Omit --missing."
             )
         missing = rules.domain.missing
     named = given.named(*KINDS)
     cells, kinds = _cells(data, header, named, target, given.privacy_id, missing, given.csv)
     from ..discovery.discover import discover as run_discovery
 
-    note = f"look at {data.name}"
+    note = f"discover {data.name}"
     with recorded_in(budget, note) as opened:
         discovery = run_discovery(
             cells, kinds, missing=missing, budget=opened, note=note,
@@ -155,11 +160,11 @@ def _cells(
     missing: Sequence[str],
     csv: Csv,
 ) -> tuple[pd.DataFrame, dict[str, str]]:
-    """The columns to look at, whole, and the kind of each."""
+    """Read the columns to discover, and return them with the type of each."""
     typed, kinds = is_parquet(data), _kinds(named, header)
     if not kinds and not typed:
         raise PrivacyParameterError(
-            "The kinds of the columns are missing: a CSV file does not say them. Give them, for "
+            "No column types were given, and a CSV file does not contain them. Pass them, for "
             "example --text sex,city --number age --date joined."
         )
     ids = [] if privacy_id is None else [privacy_id]
@@ -167,8 +172,8 @@ def _cells(
     for name, known in ((target, names), (privacy_id, header)):
         if name is not None and name not in known:
             raise PrivacyParameterError(
-                f"The column {name!r} is not in the file, or its kind is missing. Check its name, "
-                "and give its kind by --text, --number, --date or --datetime."
+                f"The column {name!r} is not in the file, or has no type. Check its name, and "
+                "pass its type with --text, --number, --date or --datetime."
             )
     from ..domain.row_files import read_cells, read_ids, read_types, to_frame
 
@@ -182,37 +187,39 @@ def _cells(
 
 
 def _kinds(named: Mapping[str, Sequence[str]], header: Sequence[str]) -> dict[str, str]:
-    """The kind of each column that options name."""
+    """Return the type of each column named by an option."""
     kinds: dict[str, str] = {}
     for kind in KINDS:
         for text in named[kind]:
-            # The name of a column may contain a comma itself.
+            # A column name can contain a comma itself.
             names = [text] if text in header else [name.strip() for name in text.split(",")]
             check_columns(names, header)
             for name in names:
                 if kinds.setdefault(name, kind) != kind:
                     raise PrivacyParameterError(
-                        f"Column {name!r} is given two kinds. Keep one of them."
+                        f"The column {name!r} is given two types. Keep one of them."
                     )
     return {name: kinds[name] for name in header if name in kinds}
 
 
 @command("split")
 @click.argument("data", type=FILE)
-@click.option("--train", type=OUT, required=True, help="Where the first part goes.")
-@click.option("--test", type=OUT, required=True, help="Where the second part goes.")
-@click.option("--share", type=float, default=0.2, help="Probability of the second part.")
+@click.option("--train", type=OUT, required=True, help="Output file of the training part.")
+@click.option("--test", type=OUT, required=True, help="Output file of the test part.")
+@click.option(
+    "--share", type=float, default=0.2, help="Probability that a row is in the test part."
+)
 @options.privacy_id
-@click.option("--schema", "schema_file", type=FILE, help="Schema that names the column of ids.")
+@click.option("--schema", "schema_file", type=FILE, help="Schema with the privacy id column.")
 @options.csv
 @options.force
 def split(given: Arguments) -> None:
-    """Split the rows of DATA at random into a part to train on and one to evaluate on.
+    """Split the rows of DATA at random into a training part and a test part.
 
-    A row, or with --privacy-id a person with all their rows, is in one part only, so it pays either
-    for the model or for its evaluation. Costs nothing. A note beside each file (.part.json) tells
-    `train`, `evaluate`, `select` and budgets which part it is. A file without its note, or one that
-    was changed since, counts as all rows. Keep the parts as private as the rows.
+    Spends nothing. Each row, or with --privacy-id each person with all their rows, is in only one
+    part and pays either for the model or for its evaluation. A note next to each file (.part.json)
+    identifies the part to `train`, `evaluate`, `select` and budgets. A file without its note, or
+    changed after the split, counts as all rows. The parts are as sensitive as DATA.
 
     \b
     xgb-dp split people.csv --train train.csv --test holdout.csv
@@ -227,14 +234,14 @@ def split(given: Arguments) -> None:
         domain = read_domain(given.schema_file)
         if privacy_id is not None and domain.privacy_id not in (None, privacy_id):
             raise PrivacyParameterError(
-                "--privacy-id names another column than `privacy_id` in the schema. Leave one of "
-                "them out."
+                "--privacy-id and `privacy_id` in the schema name different columns. Omit one of "
+                "them."
             )
         privacy_id, missing = privacy_id or domain.privacy_id, domain.missing
     if len({is_parquet(path) for path in (data, *paths)}) > 1:
         raise PrivacyParameterError(
-            "DATA and both parts must be of the same kind, CSV or Parquet. Give all three the "
-            "same ending."
+            "DATA and both parts must have the same format, CSV or Parquet. Use the same file "
+            "extension for all three."
         )
     header = read_header(data, csv)
     if privacy_id is not None:
@@ -249,6 +256,6 @@ def split(given: Arguments) -> None:
         save((path, partial(write_rows, rows._rows[0], form=csv)))
         save((note_path(path), note_text(path, rows.part, privacy_id)))
     echo(
-        f"{given.train} and {given.test}: a {parts.unit} is in one of them, at random. "
-        "Train on the first, evaluate on the second."
+        f"Each {parts.unit} was assigned at random to {given.train} or {given.test}. "
+        "Train on the first file, evaluate on the second."
     )

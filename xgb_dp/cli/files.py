@@ -1,11 +1,11 @@
-"""Files that commands write, and notes beside the parts of a split.
+"""Output files of commands, and the notes that identify the parts of a split.
 
-A command has often paid for what it writes. So a file appears whole or not at all, and if it
-cannot be written to its place, it is kept in another one. No command overwrites a file that it
-reads. Nothing here needs the extra `cli`.
+An output has often cost privacy budget. So a file is written atomically, and if its path is not
+writable, it is saved in another folder. No command overwrites a file that it reads. This module
+does not need the extra `cli`.
 
-A note says which part of a split a file is. A file without a note counts as all rows, and so does
-one that was changed after its note was written. Proof: docs/proofs/evaluation.md
+A note records which part of a split a file is. A file without a note, or changed after its note
+was written, counts as all rows. Proof: docs/proofs/evaluation.md
 """
 
 from __future__ import annotations
@@ -25,42 +25,42 @@ from ..errors import PrivacyParameterError, PrivacyWarning
 
 Content: TypeAlias = "str | bytes | Callable[[Path], object]"
 Output: TypeAlias = "tuple[Path, Content]"
-"""A path, and its text, its bytes, or a function that writes to a given path."""
+"""A path and its content: a string, bytes, or a function that writes to a given path."""
 
-_PROBE = 1 << 16  # bytes; a disk with less room is full
+_PROBE = 1 << 16  # bytes written to test whether the disk is full
 
 
 def check_places(paths: Sequence[Path], *, force: bool, read: Iterable[Path]) -> None:
-    """Refuse, before anything is spent, what could not be written afterwards, or is also read."""
+    """Check, before anything is spent, that all outputs are writable and are not also inputs."""
     taken = [(path, "is also read") for path in read]
     for path in paths:
         try:
             _check_place(path, taken, force=force)
-        except (OSError, RuntimeError) as error:  # the latter of links that go round
-            reason = getattr(error, "strerror", None) or "it is a link to itself"
+        except (OSError, RuntimeError) as error:  # RuntimeError: symbolic link loop
+            reason = getattr(error, "strerror", None) or "it is a symbolic link loop"
             raise PrivacyParameterError(
-                f"{path} cannot be written: {reason}. Give a name in a folder that you "
-                "may write and that has room."
+                f"{path} cannot be written: {reason}. Pass a path in a writable folder with free "
+                "disk space."
             ) from None
 
 
 def _check_place(path: Path, taken: list[tuple[Path, str]], *, force: bool) -> None:
-    if path == Path():  # "" is the same
-        raise PrivacyParameterError("The name of a file to write is empty. Give one.")
+    if path == Path():  # Path("") is the same
+        raise PrivacyParameterError("The name of an output file is empty. Pass a file name.")
     if path.exists() and not force:
         raise PrivacyParameterError(
-            f"{path} exists. Nothing is overwritten by accident, least of all a model, which has "
-            "cost budget: give another name, or --force."
+            f"{path} already exists, and models cost privacy budget, so it is not overwritten. "
+            "Pass another path, or --force to overwrite it."
         )
     for other, why in taken:
         if _is_same(path, other):
             raise PrivacyParameterError(
-                f"{path} would be overwritten: it {why}. Give another name."
+                f"{path} would be overwritten: it {why}. Pass another path."
             )
     taken.append((path, "is written twice"))
     if not path.resolve().parent.is_dir():
         raise PrivacyParameterError(
-            f"The folder {path.resolve().parent} does not exist. Make it, or give another name."
+            f"The folder {path.resolve().parent} does not exist. Create it, or pass another path."
         )
     if not path.exists():
         path.touch(exist_ok=False)
@@ -74,9 +74,9 @@ def _check_place(path: Path, taken: list[tuple[Path, str]], *, force: bool) -> N
 
 
 def _is_same(path: Path, other: Path) -> bool:
-    """Whether two paths lead to the same file, through links too; never for a stream.
+    """Return whether two paths lead to the same file, following links; False for a stream.
 
-    A file inside a folder that is read as one table is part of that table.
+    A folder can be read as one table, so a file inside it counts as the same file.
     """
     if _is_stream(path):
         return False
@@ -88,14 +88,14 @@ def _is_same(path: Path, other: Path) -> bool:
 
 
 def save(*outputs: Output) -> None:
-    """Write files, each beside its place first, and then renamed."""
+    """Write files atomically; if a path fails, save the file elsewhere and raise an error."""
     failed = []
     for path, content in outputs:
         try:
             _write(path, content)
         except OSError as error:
             place = _elsewhere(path, content)
-            where = f"It is in {place} now: move it." if place else "It could be written nowhere."
+            where = f"It was saved as {place}: move it." if place else "It could not be saved."
             failed.append(f"{path} could not be written: {error.strerror or error}. {where}")
     if failed:
         raise OSError(" ".join(failed))
@@ -110,18 +110,18 @@ def _write(path: Path, content: Content) -> None:
         if path.exists():
             shutil.copymode(path, place)
         with place.open("rb+") as file:
-            os.fsync(file.fileno())  # or a disk may be found to be full after the renaming
+            os.fsync(file.fileno())  # detects a full disk before the rename
         place.replace(path.resolve())
 
 
 def _elsewhere(path: Path, content: Content) -> Path | None:
-    """Write a file that failed at its path to another folder; None if no folder takes it."""
+    """Save a file in a fallback folder; return its path, or None if every folder failed."""
     for folder in (Path(tempfile.gettempdir()), Path.home(), Path.cwd()):
         with suppress(OSError), ExitStack() as stack:
             place = Path(tempfile.mkdtemp(prefix="xgb-dp-", dir=folder)) / path.name
             stack.callback(shutil.rmtree, place.parent, ignore_errors=True)
             _fill(place, content)
-            stack.pop_all()  # it stays
+            stack.pop_all()  # keep the file
             return place
     return None
 
@@ -135,36 +135,36 @@ def _fill(place: Path, content: Content) -> None:
 
 @contextmanager
 def _beside(path: Path) -> Iterator[Path]:
-    """A path of the same name on the same disk, whose folder goes at the end."""
+    """Yield a path with the same file name in a temporary folder on the same disk."""
     with tempfile.TemporaryDirectory(prefix=".xgb-dp-", dir=path.resolve().parent) as folder:
         yield Path(folder) / path.name
 
 
 def _is_stream(path: Path) -> bool:
-    """Whether a path is a pipe, a device or an open file: nothing can be renamed to it."""
+    """Return whether a path is a pipe, a device or a file descriptor, which cannot be replaced."""
     named = str(path.absolute()).startswith(("/dev/std", "/dev/fd/", "/proc/"))
     return named or (path.exists() and not path.is_file())
 
 
-_FORM = 1  # of notes
+_FORM = 1  # format version of notes
 _FIELDS = {"form", "part", "column", "size", "changed"}
 
 
 def note_path(path: Path) -> Path:
-    """Where the note of a file lies."""
+    """Return the path of the note of a file."""
     return path.with_name(f"{path.name}.part.json")
 
 
 def note_text(path: Path, part: SplitPart, column: str | None) -> str:
-    """The note that a file is this part, by the column of ids if the split was made by person."""
+    """Return the note for a part; `column` is the privacy id column of a split by person."""
     note = {"form": _FORM, "part": part.to_json(), "column": column, **_state(path)}
     return json.dumps(note, indent=2) + "\n"
 
 
 def part_of_file(path: Path) -> tuple[SplitPart | None, str | None]:
-    """The part that a file is, and the column of ids by which it was made.
+    """Return which part of a split a file is, and the privacy id column of that split.
 
-    None where that is not known, as after any change of the file.
+    Both are None if there is no note or the file has changed since.
     """
     note = note_path(path)
     if not note.is_file():
@@ -172,19 +172,20 @@ def part_of_file(path: Path) -> tuple[SplitPart | None, str | None]:
     try:
         content = json.loads(note.read_text(encoding="utf-8"))
         if not isinstance(content, Mapping) or content.get("form") != _FORM:
-            raise ValueError("another form")
+            raise ValueError("unknown format")
         part, column = SplitPart.from_json(content.get("part")), content.get("column")
         if set(content) != _FIELDS or not (column is None or isinstance(column, str)):
-            raise ValueError("other fields")
+            raise ValueError("unexpected fields")
     except ValueError:
         raise PrivacyParameterError(
-            f"{note.name} is not a note of `xgb-dp split`. Remove it, and the rows count as all "
-            "rows; or split them again."
+            f"{note.name} is not a valid note of `xgb-dp split`. Split the data again, or remove "
+            "the note; the file then counts as all rows."
         ) from None
     if {name: content[name] for name in ("size", "changed")} != _state(path):
         warnings.warn(
             f"{path.name} was changed or copied since `xgb-dp split` wrote it, so it counts as all "
-            "rows. `cp -p` keeps the time of the last change, by which the note knows the file.",
+            "rows. Split the data again, or copy the part with `cp -p`, which preserves its "
+            "modification time.",
             PrivacyWarning,
             stacklevel=2,
         )
@@ -193,6 +194,6 @@ def part_of_file(path: Path) -> tuple[SplitPart | None, str | None]:
 
 
 def _state(path: Path) -> dict[str, int]:
-    """What differs once a file was written again, in bytes and in nanoseconds."""
+    """Return the size in bytes and the modification time in nanoseconds, to detect changes."""
     status = path.stat()
     return {"size": status.st_size, "changed": status.st_mtime_ns}

@@ -1,4 +1,4 @@
-"""The group of all commands, how a command is registered, and what commands print and write."""
+"""The command group, registration of commands, error handling, and output helpers."""
 
 from __future__ import annotations
 
@@ -40,34 +40,34 @@ class Failure(click.ClickException):
 
 
 class Interrupted(Failure):
-    """The user has pressed Ctrl-C."""
+    """An interrupt by Ctrl-C."""
 
-    exit_code = 130  # as shells say it
+    exit_code = 130  # shell convention: 128 + SIGINT
 
 
 def echo(text: object, *, err: bool = False) -> None:
-    """Print lines for people. What others wrote into them cannot command the terminal."""
+    """Print text with control characters escaped, so that untrusted parts are safe to show."""
     click.echo(visible(str(text), "\n"), err=err)
 
 
 def print_data(text: str) -> None:
-    """Print rows or a file: as they are for a program that reads them, safely on a terminal."""
+    """Print data unchanged to a pipe or file, and with escaped control characters to a terminal."""
     click.echo(visible(text, "\n") if sys.stdout.isatty() else text, nl=False)
 
 
 def new_files(paths: Sequence[Path], *, force: bool) -> None:
-    """Refuse, before anything is spent, what could not be written, or what the command reads."""
-    check_places(paths, force=force, read=_read())
+    """Check, before anything is spent, that outputs are writable and are not also inputs."""
+    check_places(paths, force=force, read=_input_files())
 
 
-def _read() -> Iterator[Path]:
-    """The files that the command was given to read: by its options, and by its policy."""
+def _input_files() -> Iterator[Path]:
+    """Yield the input files of the command, from its arguments, options and policy."""
     context = click.get_current_context()
     for param in context.command.params:
         given = context.params.get(param.name or "")
         if isinstance(param.type, click.Path) and param.type.exists and param.type.file_okay:
             yield from (given if isinstance(given, tuple) else [given] if given else [])
-    for text in context.params.get("param", ()):  # keys of workers, for example
+    for text in context.params.get("param", ()):  # for example the key files of workers
         if value := text.partition("=")[2]:
             yield Path(value)
     if (rules := policy.in_force()) is not None:
@@ -77,7 +77,7 @@ def _read() -> Iterator[Path]:
 
 
 def model_file(path: Path, model: Any) -> Output:
-    """A model in the form that the ending of the path asks for, by default UBJSON."""
+    """Return the output for a model, in the format of the file extension (default UBJSON)."""
     from xgboost import Booster
 
     if isinstance(model, Booster):
@@ -87,30 +87,30 @@ def model_file(path: Path, model: Any) -> Output:
 
 
 def report_text(report: PrivacyReport, kind: str, name: str = "") -> str:
-    """A report as "text", "json" or "html"."""
+    """Format a report as "text", "json" or "html"."""
     if kind == "json":
         return report.to_json()
     return report.to_html(name=name) if kind == "html" else report.summary(name=name)
 
 
 def report_kind(path: Path) -> str:
-    """The form in which a report is written, by the ending of the path."""
+    """Return the report format for a file extension."""
     kind = {".txt": "text", ".json": "json", ".html": "html"}.get(path.suffix.lower())
     if kind is None:
         raise PrivacyParameterError(
-            f"{path}: a report is written as .txt, .json or .html. Give a name with one of these "
-            "endings."
+            f"{path}: a report is written as text, JSON or HTML. Pass a file name that ends in "
+            ".txt, .json or .html."
         )
     return kind
 
 
 def report_file(report: PrivacyReport, path: Path, name: str = "") -> Output:
-    """A report in the form of :func:`report_kind`."""
+    """Return the output for a report, in the format of the file extension."""
     return path, report_text(report, report_kind(path), name).rstrip("\n") + "\n"
 
 
 def print_or_save(text: str, path: Path | None, *, force: bool) -> None:
-    """Print a text, or write it where a path is given."""
+    """Print text, or write it to a file if a path is given."""
     if path is None:
         echo(text.rstrip("\n"))
     else:
@@ -120,40 +120,44 @@ def print_or_save(text: str, path: Path | None, *, force: bool) -> None:
 
 @contextmanager
 def recorded_in(path: Path | None, note: str) -> Iterator[Budget | None]:
-    """The budget of a command; where the command ends early, what the book says of it."""
+    """Open the budget of a command; if the command fails, report whether it was charged."""
     if path is None and (rules := policy.in_force()) is not None:
         path = rules.budget
     budget = None if path is None else Budget(path)
     before = set() if budget is None else {entry.id for entry in budget.entries}
 
-    def booking_text() -> str:
+    def new_entries() -> list[str]:
         if budget is None:
-            return "No budget was given, so nothing is booked."
-        names = [e.id for e in budget.entries if e.id not in before and e.note == note]
-        if not names:
-            return f"The budget {path} has not booked it."
-        return f"The budget {path} has booked it, entry {', '.join(names)}: it counts as spent."
+            return []
+        return [e.id for e in budget.entries if e.id not in before and e.note == note]
+
+    def charge_text(ids: list[str]) -> str:
+        if budget is None:
+            return "No budget was given, so nothing was charged."
+        if not ids:
+            return f"The budget {path} was not charged."
+        return f"The budget {path} was charged (entry {', '.join(ids)}). This counts as spent."
 
     try:
         yield budget
     except KeyboardInterrupt:
-        raise Interrupted(f"Interrupted. {booking_text()}") from None
+        raise Interrupted(f"Interrupted. {charge_text(new_entries())}") from None
     except BaseException:
         with suppress(Exception):
-            if "counts" in (message := booking_text()):
-                echo(message, err=True)
+            if ids := new_entries():
+                echo(charge_text(ids), err=True)
         raise
 
 
 EXIT_CODES = {
-    0: "done; `verify`: passed",
-    1: "an error, which says what to mend; `verify`: failed; `budget --check`: not booked",
-    2: "a wrong call",
-    3: "`verify`: nothing can be said of the file",
-    130: "interrupted; the last line says what the budget has booked",
-    141: "the output was closed",
+    0: "success; `verify`: passed",
+    1: "error; `verify`: failed; `budget --check`: a release is not in the budget",
+    2: "invalid call",
+    3: "`verify`: the file cannot be verified",
+    130: "interrupted; the last line says whether the budget was charged",
+    141: "the output pipe was closed",
 }
-"""What a command tells the program that called it."""
+"""Exit codes of the commands."""
 _CODES = "\b\nExit codes:\n" + "\n".join(f"  {n:>3}  {text}" for n, text in EXIT_CODES.items())
 
 
@@ -166,9 +170,9 @@ _OPTIONS = {
     "dp_privacy_id": "privacy_id",
     "num_boost_round": "--rounds",
 }
-"""Parameters that have another name here; `privacy_id` is an option, or a key of a schema."""
+"""Names of parameters on the command line; `privacy_id` is an option or a schema key."""
 PASSED_ON = {"ignore_unknown_options": True, "help_option_names": []}
-"""Settings of a command that hands its arguments to a program."""
+"""Settings of a command that passes its arguments on to another parser."""
 
 
 def _version(ctx: click.Context, _: click.Parameter, requested: bool) -> None:
@@ -185,41 +189,40 @@ def _version(ctx: click.Context, _: click.Parameter, requested: bool) -> None:
     is_eager=True,
     expose_value=False,
     callback=_version,
-    help="Show the versions, and which library is loaded from where.",
+    help="Show the versions and the location of the loaded library.",
 )
-@click.option("--policy", "name", metavar="FILE", help="What the holder of the rows permits.")
+@click.option("--policy", "name", metavar="FILE", help="Policy file of the data owner.")
 @click.pass_context
 def cli(ctx: click.Context, name: str | None) -> None:
-    """Differentially private XGBoost: train, predict, and report what it cost.
+    """Differentially private XGBoost: train, predict and report the privacy cost.
 
-    Rows come as CSV or Parquet files with column names; DATA may be - for standard input. What
-    they may contain (classes, bounds, categories) is declared by options or in a schema file, and
-    never inferred from the rows.
+    DATA is a CSV or Parquet file with column names, or - for standard input. Classes, bounds and
+    categories are declared by options or in a schema file, and never inferred from the rows.
     """
     named = name if name is None else os.environ.setdefault(POLICY, name)
     if name is not None and Path(str(named)).resolve() != Path(name).resolve():
-        raise Failure(f"--policy and {POLICY} name two policies. Leave --policy out.")
+        raise Failure(f"--policy and {POLICY} name different policies. Omit --policy.")
     try:
         rules = policy.in_force()
     except PrivacyError as error:
         raise Failure(str(error)) from None
     if rules is not None and ctx.invoked_subcommand in ("predict", "split"):
         raise Failure(
-            f"`{ctx.invoked_subcommand}` writes what rows hold, which no policy permits. Whoever "
-            "holds the rows runs it without a policy."
+            f"`{ctx.invoked_subcommand}` is not allowed under a policy, because it writes exact "
+            "data of the rows. Ask the data owner to run it without a policy."
         )
 
 
 class Arguments(SimpleNamespace):
-    """The arguments and options that a command was given, by name."""
+    """Arguments and options of a command, as attributes."""
 
     def named(self, *names: str) -> dict[str, Any]:
-        """Some of them, as keyword arguments."""
+        """Return some arguments as a dict of keyword arguments."""
         return {name: getattr(self, name) for name in names}
 
 
 def command(name: str, **settings: Any) -> Callable[[Callable[[Arguments], None]], click.Command]:
-    """Registers a function as a command whose errors become messages."""
+    """Return a decorator that registers a function as a command with error handling."""
 
     def register(function: Callable[[Arguments], None]) -> click.Command:
         registered: click.Command = cli.command(name, **settings)(_guarded(function))
@@ -228,15 +231,15 @@ def command(name: str, **settings: Any) -> Callable[[Callable[[Arguments], None]
     return register
 
 
-def _keep_quiet() -> None:
-    """An error that nobody has foreseen may say what is in rows, by its kind alone."""
+def _hide_unexpected() -> None:
+    """Replace an unexpected error under a policy: even its type can depend on the data."""
     rules = policy.in_force()
     if rules is not None and "exact errors" not in rules.allow:
         raise Failure(str(RowDomainError(""))) from None
 
 
-def _is_of_xgboost(error: Exception) -> bool:
-    """Whether XGBoost has raised an error. It is not loaded for that."""
+def _is_xgboost_error(error: Exception) -> bool:
+    """Return whether XGBoost raised the error, without importing it."""
     core = sys.modules.get("xgboost.core")
     return core is not None and isinstance(error, core.XGBoostError)
 
@@ -247,7 +250,7 @@ def _warn(message: Any, *_: Any, **__: Any) -> None:
 
 
 def _guarded(function: Callable[[Arguments], None]) -> Callable[..., None]:
-    """Turn errors into messages; the details of unexpected ones are shown on request only."""
+    """Turn exceptions into error messages, hiding details of unexpected ones by default."""
 
     @functools.wraps(function)
     def run(**given: Any) -> None:
@@ -263,21 +266,22 @@ def _guarded(function: Callable[[Arguments], None]) -> Callable[..., None]:
             raise Interrupted("Interrupted.") from None
         except UnicodeEncodeError:
             raise Failure(
-                "A name or a cell cannot be written in the encoding of the output. Set "
-                "PYTHONUTF8=1, or rename what is not UTF-8 text."
+                "A name or a cell cannot be written in the output encoding. Set PYTHONUTF8=1, or "
+                "rename columns and categories that are not valid UTF-8."
             ) from None
         except Exception as error:
-            _keep_quiet()
-            if _is_of_xgboost(error):
-                # The first line is the message, after time and place; the rest is a stack.
+            _hide_unexpected()
+            if _is_xgboost_error(error):
+                # The first line is a time stamp, a source location and the message; a stack
+                # trace follows.
                 line = str(error).strip().splitlines()[0]
                 raise Failure(re.sub(r"^\[[\d:]+\] \S+:\d+: ", "", line)) from None
             if os.environ.get("XGB_DP_DEBUG"):
                 raise
-            # Messages of other libraries may quote a cell.
+            # Messages of other libraries can quote a cell.
             raise Failure(
-                f"An unexpected {type(error).__name__}. Please report it. Its details may contain "
-                "data, so they are only shown with XGB_DP_DEBUG=1."
+                f"Unexpected {type(error).__name__}. Please report it. Its details can contain "
+                "data and are hidden; set XGB_DP_DEBUG=1 to show them."
             ) from None
 
     return run

@@ -1,6 +1,6 @@
-"""The commands that take a saved model: `predict`, `evaluate`, `report`, `card`, `sign`, `verify`.
+"""Commands for saved models: `predict`, `evaluate`, `report`, `card`, `sign` and `verify`.
 
-`audit` is here too. It attacks the installed library.
+Also contains `audit`, which attacks the installed library.
 """
 
 from __future__ import annotations
@@ -58,21 +58,21 @@ if TYPE_CHECKING:
 @command("predict")
 @click.argument("model", type=FILE)
 @click.argument("data", type=ROWS)
-@click.option("--out", type=OUT, help="Where to write, as .csv or .parquet; stdout by default.")
+@click.option("--out", type=OUT, help="Output file, .csv or .parquet; stdout by default.")
 @click.option("--keep", multiple=True, metavar="COLUMN", help="Column of DATA to copy, e.g. a key.")
 @options.model_schema
-@click.option("--score", is_flag=True, help="Also print the score of labelled rows, to stderr.")
-@click.option("--rate", is_flag=True, help="Predict for an exposure of 1, without its column.")
-@click.option("--contributions", is_flag=True, help="Also write what each column contributes.")
+@click.option("--score", is_flag=True, help="Also print exact scores of labelled rows to stderr.")
+@click.option("--rate", is_flag=True, help="Predict for exposure 1; ignores the exposure column.")
+@click.option("--contributions", is_flag=True, help="Also write the contribution of each feature.")
 @options.csv
 @options.force
 def predict(given: Arguments) -> None:
     """Predict the rows of DATA with a saved MODEL.
 
-    Costs nothing more for the training rows. One line for each row: the class with its
-    probabilities, the value, or the quantiles in their order. A model of several targets, or of
-    several labels of 0 and 1, writes a column for each: target_0, target_1 and so on. A model of
-    counts or amounts that was trained with exposures predicts them for the exposure of each row.
+    Spends no privacy budget of the training rows. Writes one line per row: the predicted class and
+    the class probabilities, the predicted value, or the quantiles in ascending order. Models with
+    several targets or binary labels write the columns target_0, target_1 and so on. Models trained
+    with exposures predict for the exposure of each row.
     """
     out = given.out
     if out is not None:
@@ -81,8 +81,8 @@ def predict(given: Arguments) -> None:
     domain = read_model_domain(booster, given.model, given.schema_file)
     if given.rate and domain.exposure is None:
         raise PrivacyParameterError(
-            "`--rate` is for models that were trained with exposures, and this one was not. "
-            "Leave it out."
+            "`--rate` needs a model trained with exposures, and this model was trained without. "
+            "Omit it."
         )
     import pandas as pd
 
@@ -95,8 +95,8 @@ def predict(given: Arguments) -> None:
     )  # fmt: skip
     if booster.feature_names is not None and list(table.frame.columns) != booster.feature_names:
         raise PrivacyParameterError(
-            "The columns of the schema are not those that the model was trained on, or are in "
-            "another order. Give the schema of the training."
+            "The columns of the schema differ from the features of the model, or are in another "
+            "order. Pass the schema used for training."
         )
     matrix = table.matrix()
     predictions = _predictions(booster, matrix, table.domain)
@@ -106,8 +106,8 @@ def predict(given: Arguments) -> None:
     for name in given.keep:
         if name in written:
             raise PrivacyParameterError(
-                f"`--keep {name}` has the name of a column that the command writes. Rename it in "
-                "DATA, or leave it out."
+                f"`--keep {name}`: the output already has a column with this name. Rename the "
+                "column in DATA, or omit the option."
             )
     written = pd.concat([table.kept, written], axis=1)
     if out is None:
@@ -119,22 +119,22 @@ def predict(given: Arguments) -> None:
 
 
 def _predictions(booster: xgboost.Booster, matrix: Any, domain: Domain) -> dict[str, Any]:
-    """The columns of predictions by their names."""
+    """Return the prediction columns by name."""
     config = ModelJson.from_config(booster)
     several = max(config.classes, config.targets)
-    # XGBoost does not know the shape of what it predicts for no rows.
+    # XGBoost does not return the right shape for zero rows.
     values = np.empty((0, several) if several > 1 else 0)
     if matrix.num_row():
         values = probabilities(booster, matrix)
     if domain.classes is None or config.targets > 1:
         bounds = domain.target_bounds
-        # What an exposure multiplies has no declared range.
+        # A prediction multiplied by an exposure has no declared range.
         if bounds is not None and domain.exposure is None:
             values = clip_to_bounds(bounds, values)
         if values.ndim == 1:
             return {"prediction": values}
         if read_quantile_levels(booster) is not None:
-            values = np.sort(values)  # noise may cross quantiles
+            values = np.sort(values)  # noise can make quantiles cross
         return dict(zip(_outputs(booster, domain), values.T, strict=True))
     odds = values if values.ndim == 2 else np.column_stack([1.0 - values, values])
     likeliest = np.asarray(domain.classes, dtype=object)[odds.argmax(axis=1)]
@@ -143,7 +143,7 @@ def _predictions(booster: xgboost.Booster, matrix: Any, domain: Domain) -> dict[
 
 
 def _outputs(booster: xgboost.Booster, domain: Domain) -> list[str]:
-    """What a model with several outputs predicts: its classes, quantiles or targets."""
+    """Return the names of the outputs of a model: its classes, quantiles or targets."""
     levels, targets = read_quantile_levels(booster), ModelJson.from_config(booster).targets
     if levels is not None:
         return [f"quantile_{level:g}" for level in levels]
@@ -153,7 +153,7 @@ def _outputs(booster: xgboost.Booster, domain: Domain) -> list[str]:
 
 
 def _contributions(booster: xgboost.Booster, matrix: Any, table: FileRows) -> pd.DataFrame:
-    """What each column adds to the margin of each output."""
+    """Return the contribution of each feature to the margin of each output."""
     import pandas as pd
 
     names = [*table.frame.columns, "bias"]
@@ -167,20 +167,20 @@ def _contributions(booster: xgboost.Booster, matrix: Any, table: FileRows) -> pd
 
 
 def _print_score(booster: xgboost.Booster, matrix: Any, table: FileRows) -> None:
-    """Print the exact score of rows with labels to stderr."""
+    """Print the exact scores of labelled rows to stderr."""
     if table.labels is None:
         raise Failure(
-            "--score needs the target column, which the schema does not name. Add `target` to "
-            "the schema, or leave --score out."
+            "--score needs a target column, but the schema has none. Add `target` to the schema, "
+            "or omit --score."
         )
     if not len(table.labels):
         raise PrivacyRefusal(
-            "The file has no rows to score. Give a file with rows, or leave --score out."
+            "The file has no rows to score. Pass a file with rows, or omit --score."
         )
     objective, classes = read_objective(booster), table.domain.classes
     metrics = ["auc", "error", "logloss"]
     if classes is None:
-        # Of objectives without one of their own XGBoost has the right default.
+        # For other objectives, use the default metric of XGBoost.
         metrics = ["rmse"] if objective == "reg:squarederror" else []
     elif len(classes) > 2:
         metrics = ["merror", "mlogloss"]
@@ -190,8 +190,8 @@ def _print_score(booster: xgboost.Booster, matrix: Any, table: FileRows) -> None
     shown = booster.eval_set([(matrix, "rows")]).split("\t")[1:]
     echo("  ".join(s.removeprefix("rows-").replace(":", " ") for s in shown), err=True)
     echo(
-        "These are exact scores of these rows. If the rows are private, publishing the scores is "
-        "not covered by the model's report.",
+        "These scores are exact. If the rows are private, do not publish the scores: the privacy "
+        "report of the model does not cover them.",
         err=True,
     )
 
@@ -199,24 +199,26 @@ def _print_score(booster: xgboost.Booster, matrix: Any, table: FileRows) -> None
 @command("evaluate")
 @click.argument("model", type=FILE)
 @click.argument("data", type=ROWS)
-@click.option("--epsilon", type=float, required=True, help="Budget of the figures, in nats.")
+@click.option("--epsilon", type=float, required=True, help="Epsilon of the evaluation, in nats.")
 @options.delta
-@click.option("--against", type=FILE, help="Second model of two classes, to compare with.")
+@click.option("--against", type=FILE, help="Second binary model, to compare with.")
 @click.option(
-    "--by", metavar="COLUMN[=A,B]", help="Also evaluate groups: as declared, or of these values."
+    "--by",
+    metavar="COLUMN[=A,B]",
+    help="Also evaluate groups: the declared categories of a column, or these values.",
 )
-@click.option("--error-bound", type=float, help="For regression: larger errors count as this.")
+@click.option("--error-bound", type=float, help="For regression: clip absolute errors to this.")
 @click.option("--group", type=int, help=options.GROUP)
 @options.budget
 @click.option(
-    "--json", "json_path", type=OUT, help="Also write the figures as JSON; - prints them instead."
+    "--json", "json_path", type=OUT, help="Also write the metrics as JSON; - prints only JSON."
 )
 @click.option("--calibrated", type=OUT, help="Also save the model with calibrated margins.")
 @click.option(
     "--method",
     type=click.Choice(["platt", "isotonic"]),
     default="platt",
-    help="With --calibrated: a line, which every XGBoost reads, or a curve, which it does not.",
+    help="With --calibrated: platt (readable by stock XGBoost) or isotonic (not readable by it).",
 )
 @options.model_schema
 @options.csv
@@ -224,8 +226,8 @@ def _print_score(booster: xgboost.Booster, matrix: Any, table: FileRows) -> None
 def evaluate(given: Arguments) -> None:
     """Evaluate a saved MODEL on the private rows of DATA.
 
-    Spends epsilon and delta on these rows: all figures come from one noisy table. If the model may
-    have been trained on these rows, both costs add up.
+    Spends epsilon and delta: all metrics are computed from one noisy table. If the model was
+    trained on the same rows, the costs of training and evaluation add up.
 
     \b
     xgb-dp evaluate income.json holdout.csv --epsilon 0.5 --delta 1e-6 --by sex
@@ -241,18 +243,18 @@ def evaluate(given: Arguments) -> None:
         domain = rules.permitted(replace(domain, drop=()), some=True)
     if domain.target is None:
         raise PrivacyParameterError(
-            "The schema does not name the column of labels. Give --schema with a `target`."
+            "The schema has no target column. Pass --schema with a schema that sets `target`."
         )
     if calibrated is not None and (against is not None or len(domain.classes or ()) != 2):
         raise PrivacyParameterError(
-            "`--calibrated` is for an evaluation of one model of two classes. Leave it out."
+            "`--calibrated` needs the evaluation of a single binary model. Omit it."
         )
     groups = _groups(given.by, domain)
     from ..evaluation import evaluate as evaluate_rows
     from .tables import read_table
 
     table = read_table(given.data, domain, training=True, csv=given.csv)
-    if rules is not None:  # a model of fewer columns
+    if rules is not None:  # the model can use fewer columns than the policy declares
         table = replace(table, frame=table.frame[features])
     note = f"evaluate {model.name}"
     with recorded_in(given.budget, note) as budget:
@@ -274,12 +276,12 @@ def evaluate(given: Arguments) -> None:
             outputs.append(model_file(calibrated, adjusted))
         try:
             save(*outputs)
-        finally:  # the figures are paid for
+        finally:  # the metrics have cost budget, so print them even if a file cannot be written
             echo(report.to_json() if printed else report.summary())
 
 
 def _groups(by: str | None, domain: Domain) -> dict[str, list[Any]] | None:
-    """The declared groups of an option."""
+    """Parse --by; the groups are the given values or the declared categories."""
     if by is None:
         return None
     column, equals, values = by.partition("=")
@@ -288,14 +290,14 @@ def _groups(by: str | None, domain: Domain) -> dict[str, list[Any]] | None:
     declared = {**(domain.columns or {}), **domain.declared}.get(column)
     if declared is None or not declared.categories:
         raise PrivacyParameterError(
-            f"`--by {column}` needs the values of the column: it has no declared categories. Give "
-            f"them, as in --by {column}=0,1."
+            f"`--by {column}`: the column has no declared categories. Pass the values of its "
+            f"groups, as in --by {column}=0,1."
         )
     return {column: list(declared.categories)}
 
 
 def _number(text: str) -> Any:
-    """A value of a column of numbers, or the name of a category."""
+    """Parse a number; return other text unchanged, as a category."""
     try:
         return float(text)
     except ValueError:
@@ -311,16 +313,18 @@ def _number(text: str) -> Any:
     default="text",
 )
 @click.option("--out", type=OUT, help="Write .txt, .json or .html instead of printing.")
-@click.option("--name", default="", help="Name of the model, for the title.")
+@click.option("--name", default="", help="Model name for the title.")
 @click.option("--delta", type=float, help="Print only epsilon, at this delta.")
-@click.option("--group", type=int, help="Print only epsilon, for so many rows or persons together.")
+@click.option("--group", type=int, help="Print only epsilon, for this group size.")
 @click.option(
-    "--accountant", type=click.Choice(list(ACCOUNTANTS)), help="Print only epsilon, by this one."
+    "--accountant",
+    type=click.Choice(list(ACCOUNTANTS)),
+    help="Print only epsilon, computed by this accountant.",
 )
-@click.option("--replace-one", is_flag=True, help="Print only epsilon, for rows that are replaced.")
+@click.option("--replace-one", is_flag=True, help="Print only epsilon, for replace-one adjacency.")
 @options.force
 def report(given: Arguments) -> None:
-    """Say what the saved MODEL has cost, recomputed from what was drawn. Spends nothing."""
+    """Report the privacy cost of a saved MODEL, recomputed from its ledger. Spends nothing."""
     summary, delta = privacy_report(given.model), given.delta
     if (delta, given.group, given.accountant, given.replace_one) != (None, None, None, False):
         epsilon = summary.get_epsilon(
@@ -338,23 +342,23 @@ def report(given: Arguments) -> None:
 
 @command("card")
 @click.argument("model", type=FILE)
-@click.option("--out", type=OUT, help="Where to write; stdout by default.")
+@click.option("--out", type=OUT, help="Output file; stdout by default.")
 @click.option("--name", default="Private XGBoost model", help="Title.")
 @click.option("--description", default="", help="What the model predicts.")
-@click.option("--intended-use", default="", help="What the model is for, and what it is not for.")
-@click.option("--data", default="", help="Where the training rows come from.")
+@click.option("--intended-use", default="", help="Intended and unintended uses.")
+@click.option("--data", default="", help="Source of the training data.")
 @click.option("--license", default="", help="Licence of the model.")
-@click.option("--contact", default="", help="Whom to ask.")
+@click.option("--contact", default="", help="Contact for questions.")
 @click.option(
     "--format",
     "kind",
     type=click.Choice(["markdown", "registry"]),
     default="markdown",
-    help="A card in Markdown, or an entry of the deployments registry in JSON.",
+    help="Model card in Markdown, or deployments registry entry in JSON.",
 )
 @options.force
 def card(given: Arguments) -> None:
-    """Write a model card of the saved MODEL, or its entry for the deployments registry."""
+    """Write a model card for a saved MODEL, or its entry for the deployments registry."""
     model = given.model
     words = given.named("name", "data", "intended_use", "contact")
     if given.kind == "registry":
@@ -367,11 +371,11 @@ def card(given: Arguments) -> None:
 @command("verify", context_settings=PASSED_ON)
 @click.argument("arguments", metavar="MODEL [OPTIONS]", nargs=-1, type=click.UNPROCESSED)
 def verify_model(given: Arguments) -> None:
-    """Check what a model file claims about its privacy, without libxgboost.
+    """Verify the privacy claims of a model file, without libxgboost.
 
-    Use it before you release a model. It recomputes epsilon from the ledger in the file, compares
-    the trees with the ledger, and lists whatever else the file contains. It needs neither the
-    private build nor the extra `cli`. `xgb-dp verify --help` prints the options.
+    Run this before you release a model. It recomputes epsilon from the ledger in the file, checks
+    the trees against the ledger, and lists all other content of the file. It needs neither the
+    private build nor the extra `cli`. `xgb-dp verify --help` lists the options.
 
     \b
     xgb-dp verify model.json --max-epsilon 1 --delta 1e-6 --json
@@ -383,41 +387,47 @@ def verify_model(given: Arguments) -> None:
 
 @command("sign")
 @click.argument("model", type=FILE)
-@click.option("--key", type=FILE, required=True, help="SSH key of who signs.")
-@click.option("--budget", type=FILE, help="Book that has to hold every release of the model.")
+@click.option("--key", type=FILE, required=True, help="SSH key to sign with.")
+@click.option(
+    "--budget", type=FILE, help="Budget file that must contain every release of the model."
+)
 @options.force
 def sign(given: Arguments) -> None:
-    """Sign MODEL with an SSH key, into the file MODEL.sig.
+    """Sign MODEL with an SSH key; the signature is written to MODEL.sig.
 
-    With --budget the signature says that this book held every release of the model. `xgb-dp verify
-    MODEL --signer FILE` checks it, and so does `ssh-keygen -Y verify`.
+    With --budget the signature also states that the budget contains every release of the model.
+    Verify it with `xgb-dp verify MODEL --signer FILE` or `ssh-keygen -Y verify`.
     """
     place = signature_path(given.model)
     if place.is_symlink():
-        raise PrivacyParameterError(f"{place} is a link. Remove it: a signature is a file.")
+        raise PrivacyParameterError(
+            f"{place} is a symbolic link, and a signature must be a regular file. Remove the link."
+        )
     new_files([place], force=given.force)
     data, checked = given.model.read_bytes(), verify(given.model)
     same = checked.file["sha256"] == hashlib.sha256(data).hexdigest()
     if checked.verdict != "passed" or not same:
         raise PrivacyParameterError(
-            f"{given.model} does not pass `xgb-dp verify`, so it is not signed."
+            f"{given.model} does not pass `xgb-dp verify`, so it was not signed. Run `xgb-dp "
+            "verify` for details."
         )
     if given.budget is not None:
         budget = Budget(given.budget)
         budget.verify()
         if missing := budget.missing(load_booster(data)):
             raise PrivacyParameterError(
-                f"The book {given.budget} does not hold {', '.join(missing)} of {given.model}, so "
-                "it is not signed. Sign without --budget, or take the book of this model."
+                f"The budget {given.budget} does not contain {', '.join(missing)} of "
+                f"{given.model}, so the model was not signed. Pass the budget of this model, or "
+                "omit --budget."
             )
     save((place, create_signature(data, given.key, booked=given.budget is not None)))
-    echo(f"{place} is written.")
+    echo(f"Wrote {place}.")
 
 
 @command("audit", context_settings=PASSED_ON)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def audit(given: Arguments) -> None:
-    """Measure lower bounds on epsilon, as python -m xgb_dp.audit does (--fast: within a minute)."""
+    """Measure lower bounds on epsilon, like python -m xgb_dp.audit (--fast: within a minute)."""
     from ..audit.__main__ import main
 
     raise SystemExit(main(list(given.arguments)))

@@ -1,4 +1,4 @@
-"""Options that several commands share, and what they declare."""
+"""Options shared by several commands, and their conversion into domains and parameters."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ from ..errors import PrivacyParameterError, PrivacyRefusal
 from ..parameters.parse import parse_range
 from .group import Arguments
 
-_ENDINGS = {b"PAR1": ".parquet", b"\x1f\x8b": ".csv.gz"}  # by the first bytes
+_ENDINGS = {b"PAR1": ".parquet", b"\x1f\x8b": ".csv.gz"}  # file extension by magic bytes
 _STDIN = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 
 
 class _RowsPath(click.Path):
-    """A file or folder of rows, or ``-`` for standard input: CSV, packed by gzip, or Parquet.
+    """Path of a data file or folder (CSV, gzipped CSV or Parquet), or ``-`` for standard input.
 
-    Standard input is kept in memory, because commands read the names of columns first.
+    Standard input is kept in memory, because commands read the header first and the rows later.
     """
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """The path of the file; for standard input one that ends with the command."""
+        """Return the path; for standard input, a temporary path that lasts for the command."""
         if str(value) not in _STDIN:
             return super().convert(value, param, ctx)
         if sys.stdin is None:
-            self.fail("Standard input is closed. Redirect it, or name a file.", param, ctx)
+            self.fail("Standard input is closed. Redirect it, or pass a file.", param, ctx)
         try:
             content = sys.stdin.buffer.read()
         except OSError as error:
@@ -55,7 +55,7 @@ class _RowsPath(click.Path):
         with ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="xgb-dp-"))
             path = Path(folder) / f"stdin{ending}"
-            if hasattr(os, "memfd_create"):  # a link to memory: no row is written to a disk
+            if hasattr(os, "memfd_create"):  # link to memory, so that no row is written to disk
                 memory = os.memfd_create("rows")
                 stack.callback(os.close, memory)
                 path.symlink_to(f"/proc/self/fd/{memory}")
@@ -69,11 +69,11 @@ FOLDER = click.Path(exists=True, file_okay=False, writable=True, path_type=Path)
 OUT = click.Path(dir_okay=False, path_type=Path)
 ROWS = _RowsPath(exists=True, allow_dash=True, path_type=Path)
 
-GROUP = "Rows, or persons, that epsilon protects together; by default as in the budget, or 1."
+GROUP = "Number of rows or persons protected together; by default that of the budget, or 1."
 
 
 def adds(*options: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Adds options to a command, in this order."""
+    """Return a decorator that adds options to a command, in this order."""
 
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
         for option in reversed(options):
@@ -94,55 +94,63 @@ def _column(name: str, text: str) -> Callable[..., Any]:
 
 force = click.option("--force", is_flag=True, help="Overwrite existing files.")
 model_schema = click.option(
-    "--schema", "schema_file", type=FILE, help="Schema file, instead of the one in the model."
+    "--schema",
+    "schema_file",
+    type=FILE,
+    help="Schema file to use instead of the schema in the model.",
 )
 budget = click.option(
-    "--budget", type=FILE, help="Charge this budget, made by `xgb-dp budget`; refused if used up."
+    "--budget",
+    type=FILE,
+    help="Budget file (see `xgb-dp budget`) to charge; an exceeded total is an error.",
 )
 delta = click.option(
-    "--delta", type=float, required=True, help="Chance of failure, far below 1 / number of people."
+    "--delta", type=float, required=True, help="Delta; choose it far below 1 / number of persons."
 )
 privacy_id = _column(
-    "--privacy-id", "Column that says who a row belongs to: all rows of a person count together."
+    "--privacy-id", "Column with person ids; all rows of a person are protected together."
 )
 
 domain = adds(
-    click.option("--schema", type=FILE, help="Declarations in a .yaml, .toml or .json file."),
-    _column("--target", "Column of labels."),
-    _option(
-        "--classes", "A,B,...", "Every class that may occur, in order; two for a binary model."
-    ),
+    click.option("--schema", type=FILE, help="Schema file (.yaml, .toml or .json)."),
+    _column("--target", "Label column."),
+    _option("--classes", "A,B,...", "All possible classes, in order; two for a binary model."),
     _option("--target-bounds", "LOW HIGH", "Public range of the target.", nargs=2, type=float),
-    _option("--objective", "NAME", "XGBoost's name of the objective, if not the default."),
-    _option("--quantiles", "A,B,...", "Levels of the quantiles to predict."),
-    _option("--exposure", "COLUMN=LOW:HIGH", "Column of exposures, with their range."),
-    _column("--event", "For survival:aft: column with 1 where the end was observed, 0 where not."),
-    _column("--target-upper", "For survival:aft: column of the latest times; may be empty."),
-    _option("--categories", "COLUMN=A,B,...", "Every category that may occur.", multiple=True),
-    _option("--bounds", "COLUMN=LOW:HIGH", "Public range, or LOW:HIGH:log.", multiple=True),
-    _option("--drop", "COLUMN", "Column to leave out.", multiple=True),
+    _option("--objective", "NAME", "XGBoost objective, if not the default."),
+    _option("--quantiles", "A,B,...", "Quantile levels to predict."),
+    _option("--exposure", "COLUMN=LOW:HIGH", "Exposure column and its public range."),
+    _column("--event", "For survival:aft: column with 1 if the event was observed, 0 if censored."),
+    _column("--target-upper", "For survival:aft: column of upper time bounds; empty if unknown."),
+    _option("--categories", "COLUMN=A,B,...", "All possible categories.", multiple=True),
+    _option("--bounds", "COLUMN=LOW:HIGH", "Public range; or LOW:HIGH:log.", multiple=True),
+    _option("--drop", "COLUMN", "Column to ignore.", multiple=True),
     _column("--weight", "Column of row weights."),
     privacy_id,
 )
-"""Adds the options that :func:`domain_from` takes."""
+"""Decorator that adds the options read by :func:`domain_from`."""
 
 training = adds(
     click.option(
-        "--rounds", type=int, help="Boosting rounds; by default they depend on the number of rows."
+        "--rounds", type=int, help="Boosting rounds; by default chosen by the number of rows."
     ),
     click.option("--preset", help="Settings of a published system; see docs/presets.md."),
-    _option("--param", "NAME=VALUE", "Any of docs/parameters.md, e.g. max_depth=6.", multiple=True),
+    _option(
+        "--param",
+        "NAME=VALUE",
+        "Training parameter, e.g. max_depth=6; see docs/parameters.md.",
+        multiple=True,
+    ),
 )
-"""Adds the number of rounds, and the options that :func:`params_from` takes."""
+"""Decorator that adds the number of rounds and the options read by :func:`params_from`."""
 
 
 def csv(command: Callable[[Arguments], None]) -> Callable[[Arguments], None]:
-    """Adds the options of CSV files to a command, which takes them as `csv`."""
+    """Add the CSV options to a command, which receives them as `csv`."""
 
     @click.option("--separator", default=",", help="Separator of CSV files.")
     @click.option("--encoding", default="utf-8-sig", help="Encoding of CSV files.")
-    @click.option("--decimal", default=".", help="Decimal mark in numbers of CSV files: . or ,")
-    @click.option("--thousands", default="", help="Mark between thousands: . or , or ' or a space.")
+    @click.option("--decimal", default=".", help="Decimal separator of CSV files: . or ,")
+    @click.option("--thousands", default="", help="Thousands separator: . or , or ' or a space.")
     @functools.wraps(command)
     def run(given: Arguments) -> None:
         names = ("separator", "encoding", "decimal", "thousands")
@@ -150,8 +158,8 @@ def csv(command: Callable[[Arguments], None]) -> Callable[[Arguments], None]:
         if (rules := policy.in_force()) is not None:
             if form not in (Csv(), rules.csv):
                 raise PrivacyRefusal(
-                    "The policy of these rows declares how files are read, in its key `csv`. "
-                    f"Leave out {', '.join(f'--{name}' for name in names)}."
+                    "The policy of this data already declares the CSV format in its key `csv`. "
+                    f"Omit {', '.join(f'--{name}' for name in names)}."
                 )
             given.csv = rules.csv
         command(given)
@@ -160,22 +168,23 @@ def csv(command: Callable[[Arguments], None]) -> Callable[[Arguments], None]:
 
 
 def _pair(option: str, text: str) -> tuple[str, str]:
-    # The column's name may contain "=" itself, the declaration of a range may not.
     name, equals, value = text.partition("=")
     if not equals or not name or not value:
-        raise PrivacyParameterError(f"{option} takes COLUMN=..., for example {option} sex=F,M.")
+        raise PrivacyParameterError(
+            f"{option} must be COLUMN=.... For example, pass {option} sex=F,M."
+        )
     return name.strip(), value
 
 
 def _listed(text: str) -> list[str]:
-    """Entries of an option between commas; quotes go around an entry with commas, or a text."""
+    """Split an option at commas; quoted entries can contain commas and are always strings."""
     entries, rest = [], f"{text},"
     while rest:
         match = re.match(r'\s*(?:"((?:[^"]|"")*)"|([^"]*?))\s*,', rest)
         if match is None:
             raise PrivacyParameterError(
-                "Quotes in a list must stand around whole entries, as in 'red,\"a, b\"'. Close "
-                "them, and write a quote within an entry twice."
+                "A list has a misplaced or unclosed quote. Quote whole entries, as in "
+                "'red,\"a, b\"', and double a quote inside an entry."
             )
         quoted, plain = match.groups()
         entries.append(Unquoted(plain) if quoted is None else quoted.replace('""', '"'))
@@ -184,7 +193,7 @@ def _listed(text: str) -> list[str]:
 
 
 def domain_from(given: Arguments) -> Domain:
-    """The domain of a schema file, changed by options."""
+    """Return the domain of the schema file and policy, overridden by options."""
     rules = policy.in_force()
     domain = Domain() if rules is None else rules.domain
     if given.schema:
@@ -193,7 +202,7 @@ def domain_from(given: Arguments) -> Domain:
     changes = {name: value for name, value in given.named(*names).items() if value}
     classes, target_bounds = given.classes, given.target_bounds
     if classes and target_bounds:
-        raise PrivacyParameterError("Give --classes or --target-bounds, not both.")
+        raise PrivacyParameterError("Pass --classes or --target-bounds, not both.")
     if classes:
         changes["classes"] = parse_classes("--classes", _listed(classes))
         changes["target_bounds"] = None
@@ -212,20 +221,22 @@ def domain_from(given: Arguments) -> Domain:
     if domain.columns is None and rules is None:
         return replace(domain, **changes, drop=drop, declared=columns)
     changed = replace(domain, **changes, drop=drop)
-    # An option that names the ids takes them out of the features of a schema file.
+    # A privacy id named by an option is not a feature, even if the schema file lists it.
     apart = {*given.drop, given.privacy_id, *changed.ends, changed.exposure}
     changed = replace(changed, columns={n: c for n, c in columns.items() if n not in apart})
     return changed if rules is None else rules.permitted(changed)
 
 
 def _columns_from(given: Arguments) -> dict[str, Column]:
-    """The columns that options declare one by one."""
+    """Return the columns declared by --categories and --bounds."""
     columns: dict[str, Column] = {}
     for option in ("--categories", "--bounds"):
         for text in getattr(given, option.removeprefix("--")):
             name, value = _pair(option, text)
             if name in columns:
-                raise PrivacyParameterError(f"Options declare the column {name!r} twice.")
+                raise PrivacyParameterError(
+                    f"The column {name!r} is declared twice by options. Declare it once."
+                )
             if option == "--categories":
                 columns[name] = Column(parse_categories(f"{option} {name}", _listed(value)))
             else:
@@ -234,29 +245,29 @@ def _columns_from(given: Arguments) -> dict[str, Column]:
 
 
 def params_from(domain: Domain, given: Arguments) -> dict[str, Any]:
-    """Parameters of a training: those of the schema file, overridden by options."""
+    """Return the training parameters of the schema file, overridden by options."""
     options: dict[str, Any] = {"dp_preset": given.preset} if given.preset else {}
     named = set()
     for text in given.param:
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise PrivacyParameterError(
-                "--param takes NAME=VALUE, for example --param max_depth=6."
+                "--param must be NAME=VALUE. For example, pass --param max_depth=6."
             )
         if name in named:
-            raise PrivacyParameterError(f"--param {name} is given twice. Keep one of them.")
+            raise PrivacyParameterError(f"--param {name} is given twice. Pass it once.")
         named.add(name)
         options[name] = parse_scalar(value)
     params = {**domain.params, **options}
     if "dp_privacy_id" in params:
         raise PrivacyParameterError(
-            "`dp_privacy_id` cannot be given by --param. Name the column of ids by --privacy-id, "
-            "or by `privacy_id` in a schema file."
+            "`dp_privacy_id` cannot be set with --param. Set the privacy id column with "
+            "--privacy-id, or with `privacy_id` in a schema file."
         )
     for name, value in domain.parameters_of_objective().items():
         if params.get(name, value) != value:
             raise PrivacyParameterError(
-                f"`{name}` is given twice with different values: as a parameter, and by an option "
-                "or a key of the schema. Keep one of them."
+                f"`{name}` has two different values: one is set as a parameter, the other by an "
+                "option or a key of the schema. Keep one of them."
             )
     return params

@@ -1,6 +1,6 @@
-"""The programs that run without the extra `cli`: ``xgb-dp verify`` and ``xgb-dp --version``.
+"""Commands that run without the extra `cli`: ``xgb-dp verify`` and ``xgb-dp --version``.
 
-The first loads no libxgboost. The second also runs where the library is missing or is stock.
+``verify`` does not load libxgboost. ``--version`` also works if the library is missing or stock.
 """
 
 from __future__ import annotations
@@ -21,43 +21,43 @@ from .files import check_places, save
 
 
 def verify_command(arguments: Sequence[str] | None = None) -> int:
-    """Check a model file."""
+    """Run ``xgb-dp verify`` and return its exit code."""
     parser = argparse.ArgumentParser(
         prog="xgb-dp verify",
-        description="Check what a model file claims about its privacy. Loads no XGBoost.",
-        epilog="Exit code: 0 passed; 1 not private, above a limit, or the file contains something "
-        "that the ledger does not mention; 2 wrong call; 3 nothing can be said.",
+        description="Verify the privacy claims of a model file, without loading XGBoost.",
+        epilog="Exit code: 0 passed; 1 not private, above a limit, or the file has content "
+        "that the ledger does not cover; 2 invalid call; 3 the file cannot be verified.",
     )
-    parser.add_argument("model", type=Path, help="saved as .json or .ubj")
+    parser.add_argument("model", type=Path, help="model saved as .json or .ubj")
     add = parser.add_argument
-    add("--max-epsilon", type=float, help="the largest epsilon that passes, in nats")
-    add("--delta", type=float, help="the delta at which epsilon is stated; by default the model's")
+    add("--max-epsilon", type=float, help="largest epsilon that passes, in nats")
+    add("--delta", type=float, help="delta at which epsilon is computed; by default the model's")
     add(
         "--group",
         type=int,
-        help="rows or persons added or removed together; default: dp_group_size",
+        help="number of rows or persons in which neighbours differ; default: dp_group_size",
     )
-    add("--replace-one", action="store_true", help="neighbours have them replaced instead")
-    add("--unit", choices=["row", "person"], help="the unit of privacy that is expected")
-    add("--policy", type=Path, help="the policy of the rows' holder, which it has to follow")
-    add("--signer", type=Path, help="file of SSH public keys, one of which has to have signed it")
+    add("--replace-one", action="store_true", help="use replace-one adjacency")
+    add("--unit", choices=["row", "person"], help="expected privacy unit")
+    add("--policy", type=Path, help="policy file that the model has to comply with")
+    add("--signer", type=Path, help="file of trusted SSH public keys; requires a signature")
     add(
         "--allow",
         action="append",
         default=[],
         metavar="ATTRIBUTE",
-        help="further attribute that the file may contain; may be repeated",
+        help="additional attribute to allow in the file; repeatable",
     )
     add("--json", action="store_true", help="print JSON (verification.schema.json)")
-    add("--out", type=Path, help="also write the JSON to this file, which is replaced")
-    add("--quiet", action="store_true", help="print nothing; see the exit code")
+    add("--out", type=Path, help="also write the JSON to this file; an existing file is replaced")
+    add("--quiet", action="store_true", help="print nothing; only set the exit code")
     given = parser.parse_args(arguments)
     try:
         if given.out is not None:
             read = (given.model, given.policy, given.signer, signature_path(given.model))
             check_places([given.out], force=True, read=[path for path in read if path])
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what they say is among the checks
+            warnings.simplefilter("ignore")  # the checks report the same problems
             verification = verify(
                 given.model,
                 max_epsilon=given.max_epsilon,
@@ -84,15 +84,15 @@ _REINSTALL = "Reinstall it: pip install --force-reinstall --no-deps xgb-dp"
 
 
 def print_versions() -> int:
-    """Print versions and places; 0 if private training works with them."""
+    """Print versions and install locations; return 0 if private training is available."""
     print(f"xgb-dp {__version__}, in {Path(__file__).resolve().parents[1]}")
     try:
         import xgboost
 
         library = getattr(xgboost.core._LIB, "path", None) or xgboost.core._LIB._name
         private = native.is_dp_build() and files_are_private()
-    except Exception as error:  # whatever keeps it from loading
-        print(f"no XGBoost can be loaded ({type(error).__name__}). {_REINSTALL}")
+    except Exception as error:  # any import failure
+        print(f"XGBoost cannot be loaded ({type(error).__name__}). {_REINSTALL}")
         return 1
     kind = "private build" if private else "not the private build"
     print(f"XGBoost {xgboost.__version__}, {kind}: {library}")
@@ -106,10 +106,10 @@ def _advice(private: bool) -> Iterator[str]:
         yield (
             native.stock_hint()
             if not native.is_dp_build()
-            else (f"The Python files of `xgboost` come from a stock wheel. {_REINSTALL}")
+            else (f"The Python files of `xgboost` are from a stock wheel. {_REINSTALL}")
         )
     elif origin := stock_origin():
         yield (
-            f"`import xgboost` gives the stock package in {Path(origin).parent} until xgb_dp is "
-            f"imported, or always the private build with {native.VARIABLE}=private."
+            f"`import xgboost` loads the stock package in {Path(origin).parent} unless xgb_dp is "
+            f"imported first. Set {native.VARIABLE}=private to always load the private build."
         )

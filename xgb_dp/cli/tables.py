@@ -1,8 +1,8 @@
-"""Files of rows, read as they are declared: no type, category or class is taken from the rows.
+"""Read data files as declared: no type, category or class is inferred from the rows.
 
-Every cell is read alone. A cell outside its declaration raises an error, which says nothing else
-about it; see "Errors" in ``docs/guarantee.md``. Rows that do not fit into memory stay on a disk, as
-a matrix that XGBoost reads page by page.
+Every cell is parsed independently of the others. A cell outside its declaration raises an error
+that reveals nothing else about it; see "Errors" in ``docs/guarantee.md``. Rows that do not fit into
+memory are written to disk as a matrix that XGBoost reads page by page.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class FileRows:
-    """Rows in the form that XGBoost takes."""
+    """Rows of a data file in the form that XGBoost accepts."""
 
-    frame: pd.DataFrame  # features: 32-bit floats, and categories with their declared names
-    labels: Floats | None  # numbers of classes or values; None where they were not asked for
+    frame: pd.DataFrame  # features: 32-bit floats, and categoricals with the declared names
+    labels: Floats | None  # class indices or values; None if labels were not requested
     weights: Floats | None
     ids: pd.Series | None
-    domain: Domain  # with its columns spelt out
-    kept: pd.DataFrame  # columns that were asked for as they are
-    upper: Floats | None  # the latest times where labels are times, infinite where none is known
+    domain: Domain  # resolved: every column is listed
+    kept: pd.DataFrame  # columns to copy unchanged to the output
+    upper: Floats | None  # upper bounds of survival times, infinite if censored
     exposure: Floats | None
-    paged: Any = None  # the matrix, where the rows are on a disk
-    part: SplitPart | None = None  # of `xgb-dp split`; None for all rows
-    split_by: str | None = None  # the column of ids by which that split was made
+    paged: Any = None  # the external-memory matrix, if the rows are on disk
+    part: SplitPart | None = None  # part of an `xgb-dp split`; None for all rows
+    split_by: str | None = None  # privacy id column of that split
 
     @property
     def meta(self) -> dict[str, Floats | None]:
-        """What a matrix holds beside the features."""
+        """Labels, weights and margins of the matrix."""
         times = self.upper is not None
         return {
             "label": None if times else self.labels,
@@ -70,7 +70,7 @@ class FileRows:
         }
 
     def matrix(self) -> Any:
-        """As an xgboost.DMatrix, whose margins are the logarithms of exposures."""
+        """Return the rows as an xgboost.DMatrix with log exposures as base margins."""
         from xgboost import DMatrix
 
         matrix = self.paged
@@ -79,7 +79,7 @@ class FileRows:
         return split_matrix(matrix, self.part)
 
     def rows(self) -> Any:
-        """The table of features and its labels if there is nothing else; otherwise a matrix."""
+        """Return features and labels as a pair, or a matrix if there are other columns."""
         if self.weights is not None or self.upper is not None or self.exposure is not None:
             return self.matrix()
         rows = self.frame, self.labels
@@ -87,7 +87,7 @@ class FileRows:
 
     @property
     def persons(self) -> Persons | None:
-        """Whose the rows are; None where each row counts for itself."""
+        """Privacy ids of the rows; None if every row is its own privacy unit."""
         if self.ids is None:
             return None
         persons = encode_persons(self.ids)
@@ -95,31 +95,29 @@ class FileRows:
 
 
 def read_table(path: Path, domain: Domain, **options: Any) -> FileRows:
-    """Read the rows of a file; for what can be asked see :class:`FileColumns`."""
-    wanted = FileColumns(path, domain, **options)
+    """Read the rows of a file; `options` are fields of :class:`FileColumns`."""
+    source = FileColumns(path, domain, **options)
     kept: list[pa.RecordBatch] = []
 
     def pieces() -> Iterator[pa.RecordBatch]:
-        for piece in wanted.pieces():
-            kept.append(piece.select(wanted.others))
+        for piece in source.pieces():
+            kept.append(piece.select(source.others))
             yield piece
 
-    read = read_features(pieces(), wanted.columns, wanted.domain.missing)
+    read = read_features(pieces(), source.columns, source.domain.missing)
     part, column = part_of_file(path)
-    table = replace(wanted.table(read, kept), part=part, split_by=column)
+    table = replace(source.table(read, kept), part=part, split_by=column)
     if not len(table.frame) and policy.in_force() is None:
-        warnings.warn(
-            f"{path.name} has no rows below the names of its columns.", PrivacyWarning, stacklevel=2
-        )
+        warnings.warn(f"{path.name} has a header but no rows.", PrivacyWarning, stacklevel=2)
     return table
 
 
 @dataclass
 class FileColumns:
-    """Which columns of a file are read, and as what."""
+    """Columns to read from a file, and their roles."""
 
     path: Path
-    domain: Domain  # with its columns spelt out, once those of the file are known
+    domain: Domain  # resolved against the columns of the file
     training: bool = True
     labels: bool = True
     exposure: bool = True
@@ -140,7 +138,7 @@ class FileColumns:
         check_columns([*self.columns, *self.others], header)
 
     def pieces(self) -> Iterator[pa.RecordBatch]:
-        """The cells of the columns, piece by piece."""
+        """Yield the cells of the columns in record batches."""
         domain = self.domain
         numbers = {n for n, column in self.columns.items() if column.is_number}
         numbers |= {n for n in (self.exposed, self.weight, domain.target_upper) if n is not None}
@@ -150,7 +148,7 @@ class FileColumns:
         return read_batches(self.path, names, self.csv, numbers - {*self.keep}, domain.missing)
 
     def table(self, read: dict[str, Any], others: list[pa.RecordBatch]) -> FileRows:
-        """The features and the other columns of some rows."""
+        """Combine the features and the other columns of some rows."""
         cells, domain, missing = join_batches(self.path, others), self.domain, self.domain.missing
         lower = None if self.target is None else _labels(cells[self.target], domain)
         return FileRows(
@@ -166,7 +164,7 @@ class FileColumns:
 
 
 def _or_none(read: Callable[..., T], *arguments: Any) -> T | None:
-    """What a reader makes of cells; None if one of them is outside its declaration."""
+    """Return the parsed cells, or None if one of them is outside its declaration."""
     try:
         return read(*arguments)
     except RowDomainError:
@@ -182,8 +180,8 @@ def _labels(cells: Any, domain: Domain) -> Floats:
         values = None if coded is None or (coded < 0).any() else coded.astype(np.float32)
     if values is None:
         raise RowDomainError(
-            f"The target {domain.target!r} of a row is not {kind}. Drop or replace such rows by a "
-            "rule that looks at one row at a time, or declare every class that may occur."
+            f"The target {domain.target!r} of a row is not {kind}. Drop or replace such rows with "
+            "a rule that uses one row at a time, or declare every possible class."
         )
     return values
 
@@ -192,21 +190,21 @@ def _weights(cells: Any, domain: Domain) -> Floats:
     weights = _or_none(read_numbers, cells, domain.missing)
     if weights is None or not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise RowDomainError(
-            f"The weight {domain.weight!r} of a row is not a finite number of at least 0. Drop "
-            "such rows, or replace it, by a rule that looks at one row at a time."
+            f"The weight {domain.weight!r} of a row is not a finite number >= 0. Drop such rows "
+            "or replace their weight, with a rule that uses one row at a time."
         )
     return weights
 
 
 def _upper(cells: pa.Table, lower: Floats, domain: Domain) -> Floats | None:
-    """The latest times, of an objective of times."""
+    """Return the upper bounds of survival times; None without such columns."""
     upper, event = domain.target_upper, domain.event
     if upper is not None:
         latest = _or_none(read_numbers, cells[upper], domain.missing)
         if latest is None:
             raise RowDomainError(
-                f"The latest time {upper!r} of a row is not a number. Leave the cell empty where "
-                "none is known."
+                f"The upper time bound {upper!r} of a row is not a number. Leave the cell empty "
+                "if the bound is unknown."
             )
         return np.where(np.isnan(latest), np.float32(np.inf), latest)
     if event is None:
@@ -214,8 +212,8 @@ def _upper(cells: pa.Table, lower: Floats, domain: Domain) -> Floats | None:
     seen = _or_none(read_codes, cells[event], (0, 1, "false", "true", "False", "True"), (), "error")
     if seen is None or (seen < 0).any():
         raise RowDomainError(
-            f"The event {event!r} of a row is neither 1 (or true), where the end of the time was "
-            "seen, nor 0 (or false), where it was not. Write it as one of these."
+            f"The event {event!r} of a row is neither 1 nor 0. Write 1 (or true) if the event was "
+            "observed, and 0 (or false) if the row is censored."
         )
     return np.where(seen % 2 == 1, lower, np.float32(np.inf))
 
@@ -224,39 +222,39 @@ def _exposures(cells: Any, domain: Domain) -> Floats:
     exposures = _or_none(read_numbers, cells, domain.missing)
     if exposures is None or not (exposures > 0).all() or np.isinf(exposures).any():
         raise RowDomainError(
-            f"The exposure {domain.exposure!r} of a row is not a number above 0. Drop "
-            "such rows, or replace it, by a rule that looks at one row at a time."
+            f"The exposure {domain.exposure!r} of a row is not a finite number > 0. Drop such "
+            "rows or replace their exposure, with a rule that uses one row at a time."
         )
     return exposures
 
 
-_CELLS = 1 << 21  # of a page, at least
-_BYTES = 8  # of a cell on the disk, and of the place where a row begins
-_ROOM = 1 << 20  # bytes that must be free beside a page
+_CELLS = 1 << 21  # minimum number of cells in a page
+_BYTES = 8  # size on disk of a cell, and of a row offset
+_ROOM = 1 << 20  # bytes that must stay free in addition to a page
 _REMOVE = "import shutil, sys; sys.stdin.read(); shutil.rmtree(sys.argv[1], ignore_errors=True)"
 
 
 class _Pieces(xgboost.DataIter):
-    """Hands each piece of a file to XGBoost, which writes it to the disk, and keeps the ids."""
+    """Data iterator that passes a file to XGBoost in pages, and collects the privacy ids."""
 
-    def __init__(self, wanted: FileColumns, folder: Path) -> None:
-        self.wanted, self.folder = wanted, folder
+    def __init__(self, source: FileColumns, folder: Path) -> None:
+        self.source, self.folder = source, folder
         self.ids: list[pd.Series | None] = []
         super().__init__(cache_prefix=str(folder / "rows"))
 
     def reset(self) -> None:
-        """Called by XGBoost before and after it reads the rows."""
+        """Restart the iteration; called by XGBoost."""
         self._pieces: Any = None
 
     def next(self, input_data: Callable[..., None]) -> bool:
-        """Called by XGBoost."""
-        wanted = self.wanted
+        """Pass the next page to XGBoost; return False after the last page."""
+        source = self.source
         if self._pieces is None:
-            self._pieces, self.ids = _joined(wanted.pieces(), len(wanted.columns)), []
+            self._pieces, self.ids = _joined(source.pieces(), len(source.columns)), []
         for pieces in self._pieces:
             try:
-                read = read_features(pieces, wanted.columns, wanted.domain.missing)
-                table = wanted.table(read, [piece.select(wanted.others) for piece in pieces])
+                read = read_features(pieces, source.columns, source.domain.missing)
+                table = source.table(read, [piece.select(source.others) for piece in pieces])
             except RowDomainError:
                 self._raise_as_in_memory(pieces)
                 raise
@@ -269,29 +267,32 @@ class _Pieces(xgboost.DataIter):
         return False
 
     def _check_room(self, rows: int) -> None:
-        """Refuse a page that the disk cannot hold: XGBoost would end the process."""
-        needed = rows * (len(self.wanted.columns) + 1) * _BYTES + _ROOM
+        """Raise an error if the disk is too full for a page, because XGBoost would abort."""
+        needed = rows * (len(self.source.columns) + 1) * _BYTES + _ROOM
         if shutil.disk_usage(self.folder).free < needed:
             raise PrivacyParameterError(
-                "The folder of --disk has no room for the rows, which take eight bytes for each "
-                "cell. Nothing was released, and no row stays there. Name a folder on a larger "
-                "disk."
+                "The folder of --disk has too little free space: the rows need eight bytes per "
+                "cell. Nothing was released, and no rows are left in the folder. Pass a folder on "
+                "a larger disk."
             )
 
     def _raise_as_in_memory(self, bad: list[Any]) -> None:
-        """The error of all rows: which of them lies in which page must not decide about it."""
-        wanted, rest = self.wanted, chain([bad], self._pieces)
+        """Raise the error that reading all rows at once would raise.
+
+        The division into pages must not influence which error is raised.
+        """
+        source, rest = self.source, chain([bad], self._pieces)
         for pieces in rest:
             try:
-                read_features(pieces, wanted.columns, wanted.domain.missing)
-            except RowDomainError:  # nothing is kept of the rows that follow
+                read_features(pieces, source.columns, source.domain.missing)
+            except RowDomainError:  # read the remaining rows as one table
                 below = chain(pieces, chain.from_iterable(rest))
-                read_features(below, wanted.columns, wanted.domain.missing)
-        wanted.table({}, [piece.select(wanted.others) for piece in wanted.pieces()])
+                read_features(below, source.columns, source.domain.missing)
+        source.table({}, [piece.select(source.others) for piece in source.pieces()])
 
 
 def _joined(pieces: Iterator[Any], columns: int) -> Iterator[list[Any]]:
-    """Some pieces at a time: each page of a matrix takes time of its own."""
+    """Group small batches into pages, because each page has a fixed overhead."""
     some: list[Any] = []
     for piece in pieces:
         some.append(piece)
@@ -304,9 +305,10 @@ def _joined(pieces: Iterator[Any], columns: int) -> Iterator[list[Any]]:
 
 @contextmanager
 def _folder(parent: Path) -> Iterator[Path]:
-    """A folder that nobody else enters, and that goes even if the process is killed or aborts.
+    """Create a private temporary folder that is removed even if this process is killed.
 
-    A process of its own waits for the end of this one, which closes its input.
+    A separate process waits until its standard input is closed, which happens when this process
+    ends, and then removes the folder.
     """
     folder = tempfile.mkdtemp(prefix="xgb-dp-", dir=parent)
     with subprocess.Popen(
@@ -321,11 +323,11 @@ def _folder(parent: Path) -> Iterator[Path]:
 
 
 def paged_table(path: Path, domain: Domain, folder: Path, csv: Csv) -> FileRows:
-    """The rows of a file for a training, which lie in a folder until the command ends."""
-    wanted = FileColumns(path, domain, csv=csv)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # an exit removes the folder
+    """Read the training rows of a file into pages in a folder, removed when the command ends."""
+    source = FileColumns(path, domain, csv=csv)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # a regular exit removes the folder
     with ExitStack() as stack:
-        pieces = _Pieces(wanted, stack.enter_context(_folder(folder.resolve())))
+        pieces = _Pieces(source, stack.enter_context(_folder(folder.resolve())))
         matrix = xgboost.DMatrix(pieces, enable_categorical=True)
         weakref.finalize(matrix, stack.pop_all().close)
     ids = [one for one in pieces.ids if one is not None]

@@ -1,6 +1,6 @@
-"""The commands that spend a budget on training: `calibrate`, `train`, `select` and `budget`.
+"""Commands for training and budgets: `calibrate`, `train`, `select` and `budget`.
 
-XGBoost and pandas take long to load, so a wrong call loads neither.
+XGBoost and pandas are slow to import, so they are imported only after the arguments are checked.
 """
 
 from __future__ import annotations
@@ -53,17 +53,18 @@ if TYPE_CHECKING:
 @command("calibrate")
 @click.option("--epsilon", type=float, multiple=True, required=True, help="Epsilon, in nats.")
 @options.delta
-@click.option("--columns", type=int, help="Number of numeric columns, if none are declared.")
+@click.option("--columns", type=int, help="Number of numeric columns, if no columns are declared.")
 @options.training
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @options.domain
 def calibrate(given: Arguments) -> None:
     """Show how much noise an epsilon needs. Reads no rows and spends nothing.
 
-    The noise multiplier is the standard deviation of the noise divided by the most that one row can
-    change: noise of 40 in the leaves drowns leaves of fewer than some 40 rows.
+    The noise multiplier is the standard deviation of the noise divided by the sensitivity, the
+    largest change that one row can cause. With a noise multiplier of 40 for leaf values, leaves
+    with fewer than about 40 rows are mostly noise.
     """
-    import xgboost  # noqa: F401 - the accountant takes a tenth of its time in the library
+    import xgboost  # noqa: F401 - the accountant is ten times faster in the native library
 
     from ..request.schema import Schema
     from ..training.prepare import prepare
@@ -74,7 +75,7 @@ def calibrate(given: Arguments) -> None:
         named.setdefault(f"column {i}", Column())
     if not named:
         raise PrivacyParameterError(
-            "The number of columns is missing. Declare the columns in a schema file, or give "
+            "The number of columns is missing. Declare the columns in a schema file, or pass "
             "--columns."
         )
     domain = replace(domain, columns=named, declared={})
@@ -106,7 +107,7 @@ def calibrate(given: Arguments) -> None:
 
 
 def _plans(prepared: Prepared) -> list[tuple[float | None, Prepared]]:
-    """Each plan with the number of rows below which it is taken; None where there is only one."""
+    """Return each plan with the row count below which it applies; None for a single plan."""
     if prepared.family is None:
         return [(None, prepared)]
     return list(zip(prepared.family.limits, prepared.plans, strict=True))
@@ -118,8 +119,8 @@ def _spending(plan: Prepared, delta: float) -> list[Spending]:
 
 def _plan_line(limit: float, plan: Prepared) -> str:
     s = plan.settings
-    where = "for more" if math.isinf(limit) else f"below about {limit:,.0f} rows"
-    return f"{where}: {s.rounds} rounds, depth {s['max_depth']}, eta {s['eta']:g}"
+    rows = "more rows" if math.isinf(limit) else f"below about {limit:,.0f} rows"
+    return f"{rows}: {s.rounds} rounds, depth {s['max_depth']}, eta {s['eta']:g}"
 
 
 def _json(target: float, prepared: Prepared, delta: float) -> dict[str, Any]:
@@ -152,10 +153,10 @@ def _json(target: float, prepared: Prepared, delta: float) -> dict[str, Any]:
 @options.delta
 @options.training
 @options.budget
-@click.option("--model", type=OUT, default="model.json", help="Where to save.")
+@click.option("--model", type=OUT, default="model.json", help="Output model file.")
 @click.option("--continue", "start", type=FILE, help="Private model to add rounds to.")
 @click.option(
-    "--public-start", "public", type=FILE, help="Model made without private rows, to start from."
+    "--public-start", "public", type=FILE, help="Model trained on public data, to start from."
 )
 @click.option(
     "--public-data", "public_rows", type=FILE, help="Public rows, for split candidates at no cost."
@@ -165,7 +166,7 @@ def _json(target: float, prepared: Prepared, delta: float) -> dict[str, Any]:
 )
 @click.option("--card", "card_path", type=OUT, help="Also write a model card (.md).")
 @click.option(
-    "--disk", type=FOLDER, help="Keep the rows in this folder, which is private, not in memory."
+    "--disk", type=FOLDER, help="Keep the rows in this private folder instead of in memory."
 )
 @options.csv
 @options.force
@@ -173,8 +174,8 @@ def _json(target: float, prepared: Prepared, delta: float) -> dict[str, Any]:
 def train(given: Arguments) -> None:
     """Train a private model on the rows of DATA.
 
-    Spends epsilon and delta. Everything that can be wrong is found before any noise is drawn; an
-    error spends nothing.
+    Spends epsilon and delta. All inputs are checked before any noise is drawn, so an invalid call
+    spends nothing.
 
     \b
     xgb-dp train people.csv --target income --classes "<=50K,>50K" \\
@@ -185,18 +186,18 @@ def train(given: Arguments) -> None:
     below = given.start or given.public
     new_files(paths, force=given.force)
     for path in given.reports:
-        report_kind(path)  # an unknown ending is an error before training
+        report_kind(path)  # raises on an unknown extension before training
     table, params = rows_and_params(given, **given.named("epsilon", "delta"))
     domain = table.domain
     if given.start and given.public:
-        raise PrivacyParameterError("Give --continue or --public-start, not both.")
+        raise PrivacyParameterError("Pass --continue or --public-start, not both.")
     if given.public:
         params["dp_public_model"] = True
     if given.public_rows:
         params["dp_public_data"] = _public_rows(given.public_rows, data, domain, csv)
     earlier = load_booster(below) if below else None
     matrix = table.matrix()
-    del table  # its cells are in the matrix
+    del table  # frees memory: the matrix has its own copy
     import xgboost
 
     note = f"train {model.name}"
@@ -215,16 +216,16 @@ def train(given: Arguments) -> None:
 
 
 def rows_and_params(given: Arguments, **target: float) -> tuple[FileRows, dict[str, Any]]:
-    """The rows of DATA as they are declared, and the parameters that options and schema give."""
+    """Read the rows of DATA, and collect the parameters from options and schema."""
     domain = options.domain_from(given)
     domain.check_target()
     given_params = options.params_from(domain, given)
     for name, value in target.items():
         if given_params.setdefault(f"dp_{name}", value) != value:
             raise PrivacyParameterError(
-                f"`dp_{name}` is given twice with different values: keep --{name}."
+                f"`dp_{name}` and --{name} have different values. Pass only --{name}."
             )
-    # Wrong names are found before pandas is loaded and the file is read.
+    # Check names before importing pandas and reading the file.
     check_names(flatten(given_params))
     domain.resolve(read_header(given.data, given.csv), training=True).checked()
     folder = getattr(given, "disk", None)
@@ -243,15 +244,15 @@ def rows_and_params(given: Arguments, **target: float) -> tuple[FileRows, dict[s
 
 
 def _public_rows(path: Path, data: Path, domain: Domain, csv: Csv) -> Any:
-    """The matrix of public rows; they need no ids, and none of the columns that are left out."""
+    """Read public rows as a matrix; privacy ids and dropped columns are not needed."""
     from .files import note_path
     from .tables import read_table
 
     if path.samefile(data) or note_path(path).is_file():
         raise PrivacyRefusal(
-            "`--public-data` names private rows: the file of the training rows itself, or a part "
-            "that `xgb-dp split` has made. Their exact quantiles would be thresholds of the model. "
-            "Give rows of another source, which are public."
+            "`--public-data` is the file of the training rows or a part made by `xgb-dp split`, "
+            "so it is private, and its exact quantiles would become thresholds of the model. Pass "
+            "public rows from another source."
         )
     shared = replace(domain, privacy_id=None, drop=())
     return read_table(path, shared, training=True, csv=csv).matrix()
@@ -263,7 +264,7 @@ def _progress_bar(rounds: int, quiet: bool) -> Any:
 
 
 def _progress(bar: Any) -> Any:
-    """The callback that shows how many rounds are done."""
+    """Return a callback that advances the progress bar after each round."""
     from xgboost.callback import TrainingCallback
 
     class Progress(TrainingCallback):
@@ -273,7 +274,7 @@ def _progress(bar: Any) -> Any:
             return False
 
         def before_training(self, model: Any) -> Any:
-            # The plan is known, and with it the number of rounds, which is public or was released.
+            # The plan is fixed now. Its number of rounds is public or has been released.
             bar.length = read_ledger(model).trainings[-1].rounds
             return model
 
@@ -281,23 +282,25 @@ def _progress(bar: Any) -> Any:
 
 
 def echo_spending(report: PrivacyReport, model: Path, domain: Domain) -> None:
-    """Print the guarantee of a model in a sentence."""
+    """Print the privacy guarantee of a model."""
     if not report.private:
         click.secho(report.statement(), fg="red")
     else:
         echo(
             f"{model} is ({round_up(report.epsilon)}, {report.delta:g})-differentially private for "
-            f"{report.unit.phrase} added or removed."
+            f"adding or removing {report.unit.phrase}."
         )
-    echo(f"The whole statement: xgb-dp report {model}")
+    echo(f"For the full report run: xgb-dp report {model}")
     if domain.discovered is not None:
-        echo("This counts the look at private rows by which its schema was found.")
+        echo("This includes the cost of the column discovery for its schema.")
 
 
 @command("select")
 @click.argument("data", type=ROWS)
 @options.domain
-@click.option("--epsilon", type=float, required=True, help="Of the whole selection, in nats.")
+@click.option(
+    "--epsilon", type=float, required=True, help="Epsilon of the whole selection, in nats."
+)
 @options.delta
 @click.option(
     "--grid",
@@ -305,18 +308,18 @@ def echo_spending(report: PrivacyReport, model: Path, domain: Domain) -> None:
     multiple=True,
     required=True,
     metavar="NAME=A,B,...",
-    help="Values of a parameter among which to choose, e.g. max_depth=2,4 or rounds=20,50.",
+    help="Candidate values of a parameter, e.g. max_depth=2,4 or rounds=20,50.",
 )
-@click.option("--score", type=click.Choice(SCORES), help="What models are judged by.")
+@click.option("--score", type=click.Choice(SCORES), help="Score to maximize.")
 @options.training
 @options.budget
-@click.option("--model", type=OUT, default="model.json", help="Where to save.")
+@click.option("--model", type=OUT, default="model.json", help="Output model file.")
 @options.csv
 @options.force
 def select(given: Arguments) -> None:
-    """Choose among settings on the rows of DATA, and save the best model.
+    """Select the best settings of a grid on the rows of DATA, and save the best model.
 
-    Spends epsilon and delta once, for the model, its setting and its score.
+    Spends epsilon and delta once: they cover the model, its settings and its score.
 
     \b
     xgb-dp select people.csv --schema people.yaml --grid max_depth=2,4 --grid eta=0.1,0.3 \\
@@ -346,14 +349,14 @@ def select(given: Arguments) -> None:
 
 
 def _grid(strings: tuple[str, ...]) -> dict[str, list[object]]:
-    """The values of each parameter, as :func:`xgb_dp.select` takes them."""
+    """Parse the --grid options into the grid of :func:`xgb_dp.select`."""
     grid: dict[str, list[object]] = {}
     for text in strings:
         name, equals, values = text.partition("=")
         name = "num_boost_round" if name == "rounds" else name
         if not name or not equals or not values or name in grid:
             raise PrivacyParameterError(
-                "--grid takes NAME=A,B,..., once for each parameter, for example "
+                "--grid must be NAME=A,B,..., once per parameter. For example, pass "
                 "--grid max_depth=2,4."
             )
         grid[name] = [parse_scalar(value) for value in values.split(",")]
@@ -363,32 +366,36 @@ def _grid(strings: tuple[str, ...]) -> dict[str, list[object]]:
 @command("budget")
 @click.argument("file", type=OUT)
 @click.argument("models", type=FILE, nargs=-1)
-@click.option("--check", is_flag=True, help="Check that the budget contains all of each MODEL.")
-@click.option("--epsilon", type=float, help="Total of the data set; needed to make the file.")
-@click.option("--delta", type=float, help="Total of the data set; needed to make the file.")
-@click.option("--selection-epsilon", type=float, help="Part of epsilon set aside for selections.")
-@click.option("--unit", type=click.Choice(list(UNITS)), help="What is protected; by default row.")
-@click.option("--group", type=int, help="Rows, or persons, protected together; by default 1.")
 @click.option(
-    "--most-rows", type=int, help="Most rows of a person; trainings for rows count that often."
+    "--check", is_flag=True, help="Check that the budget contains all releases of each MODEL."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print what is left, and the plan, as JSON.")
+@click.option("--epsilon", type=float, help="Total epsilon; required to create the file.")
+@click.option("--delta", type=float, help="Total delta; required to create the file.")
+@click.option("--selection-epsilon", type=float, help="Part of epsilon reserved for selections.")
+@click.option("--unit", type=click.Choice(list(UNITS)), help="Privacy unit; by default row.")
+@click.option("--group", type=int, help="Rows or persons protected together; by default 1.")
+@click.option(
+    "--most-rows",
+    type=int,
+    help="Upper bound on the rows of a person, for charging row-level trainings.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the remaining budget as JSON.")
 def budget(given: Arguments) -> None:
-    """Make the budget FILE of a data set, or show what is left of it. Spends nothing.
+    """Create the budget FILE of a data set, or show its state. Spends nothing.
 
-    With --check MODEL... it lists the releases of saved models that the budget does not contain,
-    and the exit code is 1 if there are any.
+    With --check MODEL..., list the releases of saved models that the budget does not contain, and
+    exit with code 1 if there are any.
     """
     file = given.file
     if given.check != bool(given.models):
         raise PrivacyParameterError(
-            "--check needs saved models, and models need --check: "
-            f"xgb-dp budget {file} --check model.json."
+            "--check and MODEL must be given together. For example, run: "
+            f"xgb-dp budget {file} --check model.json"
         )
     if not file.exists() and None in (given.epsilon, given.delta):
         raise PrivacyParameterError(
-            f"There is no budget file {file}. To make one, give the total of the data set: "
-            f"xgb-dp budget {file} --epsilon 2 --delta 1e-6."
+            f"The budget file {file} does not exist. To create it, pass its totals: "
+            f"xgb-dp budget {file} --epsilon 2 --delta 1e-6"
         )
     total = given.named("epsilon", "delta", "selection_epsilon", "unit", "group", "most_rows")
     budget = Budget(file, **total)
@@ -398,13 +405,13 @@ def budget(given: Arguments) -> None:
         return
     missing = {model: budget.missing(model) for model in given.models}
     for model, names in missing.items():
-        echo(f"{model}: " + (f"not booked: {', '.join(names)}" if names else "booked"))
+        echo(f"{model}: " + (f"not charged: {', '.join(names)}" if names else "charged"))
     if any(missing.values()):
         raise SystemExit(1)
 
 
 def _state(budget: Budget) -> dict[str, Any]:
-    """The totals, what is left of them, a plan for that, and the entries."""
+    """Return the totals, the remaining budget, a plan for it, and the entries."""
     totals = {name: getattr(budget, name) for name in ("epsilon", "delta", "selection_epsilon")}
     totals |= {"unit": budget.unit.name, "group": budget.unit.group}
     left = {"remaining": budget.remaining(), "remaining_selection": budget.remaining_selection()}
