@@ -64,7 +64,7 @@ MISTAKES = [
     (lambda: fitted(["c"], epsilon=None), "`epsilon` is missing"),
     (lambda: fitted(["c"], n_estimators=0), "`n_estimators` must be"),
     (lambda: fitted(["c"], num_boost_round=5), "`num_boost_round` is not a parameter"),
-    (lambda: fitted(["c"], schema={"columns": {}}), "`schema` must be what xgb_dp.discover"),
+    (lambda: fitted(["c"], schema={"columns": {}}), "`schema` must be a result of xgb_dp.discover"),
     (lambda: selected(group=0), "`group_size` must be a whole number"),
     (lambda: selected(privacy_id=[None] * 60), "no id in `privacy_id`"),
     (lambda: discovered(privacy_id=[None] * 60), "no id in `privacy_id`"),
@@ -78,7 +78,7 @@ MISTAKES = [
         lambda: of_strings(categories={"t": ["x", np.nan]}),
         "missing value, which is not a valid name",
     ),
-    (lambda: fitted(["c"], tree_method="hist"), "take xgboost.XGBClassifier"),
+    (lambda: fitted(["c"], tree_method="hist"), "use xgboost.XGBClassifier"),
     (
         lambda: fitted(["c"], categories={"c": ["x", np.nan]}),
         "missing value, which is not a valid name",

@@ -204,7 +204,7 @@ def test_times_are_judged_by_their_likelihood(runs):
 def test_settings_that_no_score_judges_together(other):
     both = [{**QUANTILES, "quantile_alpha": [0.1, 0.9]}, other]
     both = [{**one, "dp_target_bounds": (0.01, 50.0)} for one in both]
-    with pytest.raises(PrivacyParameterError, match="judges these settings together"):
+    with pytest.raises(PrivacyParameterError, match="can compare these settings"):
         quick(data("regression"), both)
 
 

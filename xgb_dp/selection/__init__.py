@@ -1,10 +1,10 @@
-"""Private selection among settings: the trainings, their scores, and what the selection costs.
+"""Private hyperparameter selection: trainings, scores and the cost of the selection.
 
-:func:`xgb_dp.select` trains a secret, random number of models, each with settings drawn at random,
-and keeps the one with the best noisy score on rows that no training saw. That costs little more
-than one training (``docs/howto/selection.md``, proof in ``docs/proofs/selection.md``).
+:func:`xgb_dp.select` trains a secret, random number of models, each with randomly drawn settings,
+and keeps the model with the best noisy score on held-out rows. This costs little more than one
+training (``docs/howto/selection.md``, proof in ``docs/proofs/selection.md``).
 
-The names of scores are here because the packages that compute them take long to load.
+The names of the scores are defined here because the modules that compute them are slow to import.
 """
 
 KINDS = {
@@ -17,6 +17,6 @@ KINDS = {
     "pinball_loss": ("quantile", "quantiles"),
     "time_log_loss": ("times",),
 }
-"""What is predicted where a score judges models, by the name of the score."""
+"""Kinds of predictions that each score supports, by the name of the score."""
 SCORES = tuple(KINDS)
 """Names of all scores."""

@@ -1,6 +1,6 @@
-"""A private selection: secret repetitions of training and scoring, of which the best is kept.
+"""Private selection: repeat training and scoring a secret number of times, and keep the best run.
 
-The rows are divided into those that the models are trained on and those that score them.
+The rows are divided at random into training rows and scoring rows.
 
 Proof: docs/proofs/selection.md
 """
@@ -45,11 +45,12 @@ from .plans import ACCOUNTANT, Trial, TuningPlan, plan_runs, trials
 from .scores import Predicted, Score, ScoreValue, choose_score, predicted_kind
 
 _ONE_MACHINE = (
-    "A selection runs on one machine: every worker of a cluster would make a choice of its own "
-    "among the same trainings, and more than the best of them would be released. Select on one "
-    "machine, then train on the cluster with the setting found."
+    "A selection cannot run on a cluster: every worker would make its own choice among the "
+    "trainings, so more than the best model would be released. Select on one machine, then train "
+    "on the cluster with the selected settings."
 )
-# Up to so many expected runs Poisson's law leaves most to a run for the rank that the best reaches.
+# Up to this mean, Poisson repetitions leave the largest budget per run for the same expected rank
+# of the best run.
 _FEW_RUNS = 4.0
 
 _IDS = "dp_privacy_id"
@@ -57,7 +58,7 @@ _IDS = "dp_privacy_id"
 
 @dataclass(frozen=True)
 class RowsWithPersons:
-    """Some of the rows, and whose they are where the unit of privacy is a person."""
+    """A matrix of rows, and their privacy ids if the privacy unit is a person."""
 
     matrix: Any
     persons: Persons | None
@@ -65,17 +66,17 @@ class RowsWithPersons:
 
 @dataclass(frozen=True, eq=False)
 class SelectionRows:
-    """The rows of a selection: a matrix that it divides itself, or both parts of a division."""
+    """Rows of a selection: one matrix that the selection divides, or both parts of a split."""
 
     matrices: tuple[Any, ...]
-    ids: tuple[Any, ...]  # of the rows of each matrix; None where every row counts for itself
-    part: SplitPart | None  # of another division that the rows are; None for all rows
+    ids: tuple[Any, ...]  # privacy ids for each matrix; None if every row is its own privacy unit
+    part: SplitPart | None  # the part of an outer split that the rows are; None for all rows
 
     @classmethod
     def from_data(
         cls, params: Mapping[str, Any], data: Any
     ) -> tuple[dict[str, Any], SelectionRows]:
-        """The rows, and parameters that say of ids only that there are some."""
+        """Return the parameters without the privacy ids themselves, and the rows with them."""
         if not isinstance(data, Split):
             read_matrix(data)
             flat, ids = take_ids(flatten(params), data)
@@ -85,23 +86,23 @@ class SelectionRows:
             read_matrix(matrix)
         if not are_disjoint(find_part(data.train), find_part(data.test), data.unit):
             raise PrivacyRefusal(
-                "A selection takes the two parts of one xgb_dp.split: a part was put in by hand, "
-                "so that a row may be in both, and cost more than the selection counts. Nothing "
-                "was released."
+                "The training and test part are not from the same xgb_dp.split, so a row could be "
+                "in both and cost more than the selection accounts for. Nothing was released. "
+                "Pass an unmodified xgb_dp.split."
             )
         flat = flatten(params)
         given = flat.get(_IDS)
         if given is not None and not (isinstance(given, str) or given is True):
             raise PrivacyParameterError(
-                "The rows of a split belong to the persons by whom it was made: give the ids to "
-                f"xgb_dp.split(..., privacy_id=ids), and here {_IDS}=True, or the name of their "
-                "column."
+                "The privacy ids of a split are fixed when it is made. Pass the ids to "
+                f"xgb_dp.split(..., privacy_id=ids), and here pass {_IDS}=True or the name of "
+                "their column."
             )
         flat, train_ids = take_ids(flat, data.train)
         return flat, cls(matrices, (train_ids, train_ids and data.test.persons), None)
 
     def with_persons(self, column: str | None) -> tuple[RowsWithPersons, ...]:
-        """Each matrix with its persons."""
+        """Return each matrix with its encoded privacy ids."""
         pairs = zip(self.matrices, self.ids, strict=True)
         return tuple(
             RowsWithPersons(
@@ -113,7 +114,7 @@ class SelectionRows:
     def divide(
         self, sides: tuple[RowsWithPersons, ...], share: float
     ) -> tuple[RowsWithPersons, RowsWithPersons]:
-        """Rows to train on, and rows to score on."""
+        """Return the training rows and the scoring rows."""
         if len(sides) == 2:
             return sides[0], sides[1]
         whole = sides[0]
@@ -127,19 +128,19 @@ class SelectionRows:
 
 @dataclass(frozen=True)
 class Selection:
-    """The best of a secret number of private models.
+    """Result of a private selection: the best of a secret number of private models.
 
     Attributes:
-        booster: The model. Its ledger and report tell the cost of the whole selection.
-        setting: The changes that won, as given.
-        params: The common parameters with these changes, and what the default made of epsilon and
-            of the number of rows.
-        num_boost_round: Its boosting rounds.
-        score: Its noisy score on the rows set aside. Smaller is better for losses ("log_loss",
-            "brier" and the errors of regression), larger for "accuracy" and "auc". It is the best
-            of several, so the model's true score is rather worse.
-        score_noise: About the standard deviation of the noise in `score`.
-        score_name: What the score is.
+        booster: The model. Its ledger and report contain the cost of the whole selection.
+        setting: The selected setting, as given.
+        params: The common parameters with the selected setting, and with the defaults that depend
+            on epsilon and the noisy number of rows.
+        num_boost_round: Number of boosting rounds of the model.
+        score: Noisy score of the model on the scoring rows. Smaller is better for losses
+            ("log_loss", "brier" and the regression errors), larger for "accuracy" and "auc". As
+            the best of several noisy scores, it is optimistic: the true score tends to be worse.
+        score_noise: Approximate standard deviation of the noise in `score`.
+        score_name: Name of the score.
 
     Examples:
         >>> common = {"tree_method": "dp_hist", "objective": "binary:logistic"}
@@ -159,7 +160,7 @@ class Selection:
 
     @property
     def report(self) -> PrivacyReport:
-        """What the whole selection cost; see :func:`xgb_dp.privacy_report`."""
+        """Privacy report of the whole selection; see :func:`xgb_dp.privacy_report`."""
         return privacy_report(self.booster)
 
 
@@ -181,39 +182,46 @@ def select(
     note: str = "selection",
     **unknown: Any,
 ) -> Selection:
-    """Choose among settings on private rows, with one (epsilon, delta) for all of it.
+    """Select the best settings on private rows, for one (epsilon, delta) in total.
 
-    Each of a secret number of runs draws one of the settings, trains a private model, and scores it
-    with noise on rows, or persons, that coins have set aside. The best model is returned.
+    Each of a secret number of runs draws one of the settings at random, trains a private model and
+    computes a noisy score on held-out rows (or persons). The best model is returned.
 
-    Privacy: spends epsilon and delta, for the model, its setting and its score. How many runs there
-    were, and what the others gave, is not released; the time that it takes tells about that.
+    Privacy: spends epsilon and delta once; they cover the model, its setting and its score. The
+    number of runs and the other models are not released. The running time reveals information
+    about the number of runs and is not covered by the guarantee.
 
     Args:
         params: Common parameters of ``xgboost.train``, without ``dp_epsilon`` and ``dp_delta``.
-        dtrain: A DMatrix; or a split, whose first part is trained on and whose second is scored on.
-        settings: A list of changes of `params`, or a grid ``{name: [values]}``. Public.
-        epsilon: Of the whole selection, in nats, > 0; for ``dp_group_size`` rows or persons.
-        delta: Its delta, in (0, 1).
-        num_boost_round: Boosting rounds where a setting has no ``num_boost_round``.
-        score: What models are judged by, see :class:`Score`.
-        mean_runs: Expected number of runs, in (1, 1000]; by default as many as settings, 2 to 4.
-        repetitions: Their distribution: "poisson" (by default up to 4), "geometric" (beyond),
-            "logarithmic" or "negative_binomial" (shape -1/2), each with more for every run.
-        validation: Share of the rows, or persons, that are set aside, in (0, 1); not of a split.
-        privacy_id: One id for each row, if the unit is a person; of a split True, or the name of
-            the column that divided it. As ``dp_privacy_id`` of `params`.
-        group: Rows of one person, or persons, together. As ``dp_group_size`` of `params`.
-        budget: A budget, or its path, on which the selection draws.
-        note: What it is, for the book of the budget.
+        dtrain: A DMatrix; or an :func:`xgb_dp.split`, with the first part for training and the
+            second for scoring.
+        settings: List of changes to `params`, or a grid ``{name: [values]}``. Public.
+        epsilon: Epsilon of the whole selection in nats, > 0; for ``dp_group_size`` rows or persons.
+        delta: Delta of the whole selection, in (0, 1).
+        num_boost_round: Number of boosting rounds of settings without ``num_boost_round``.
+        score: The score to select by; see :class:`Score`.
+        mean_runs: Expected number of runs, in (1, 1000]; by default the number of settings,
+            clipped to [2, 4].
+        repetitions: Distribution of the number of runs: "poisson" (default for ``mean_runs`` up to
+            4), "geometric" (default above), "logarithmic" or "negative_binomial" (shape -1/2). In
+            this order, they leave a larger budget for each run.
+        validation: Share of the rows (or persons) held out for scoring, in (0, 1). Unused if
+            `dtrain` is a split.
+        privacy_id: One id per row, if the privacy unit is a person. For a split, True or the name
+            of its privacy id column. Same as ``dp_privacy_id`` in `params`.
+        group: Number of rows (or persons) protected together. Same as ``dp_group_size`` in
+            `params`.
+        budget: A budget, or the path of its file, to charge.
+        note: Description stored with the budget entry; public.
 
     Returns:
-        Selection: The model with its report.
+        Selection: The selected model with its setting, score and report.
 
     Raises:
         PrivacyParameterError: An argument or parameter is missing, unknown or out of range.
-        PrivacyRefusal: Something that would not be private.
-        BudgetError: No noise meets the target, or the budget has no room. Nothing was released.
+        PrivacyRefusal: An argument or parameter would break the privacy guarantee.
+        BudgetError: No noise meets the target, or the total of the budget would be exceeded.
+            Nothing is released.
         RowDomainError: A row lies outside the declared domain.
 
     Examples:
@@ -236,13 +244,13 @@ def select(
         schema = read_schema(rows.matrices[0])
         candidates = trials(params, _listed(settings), num_boost_round, schema, target[0])
         s = candidates[0].settings
-        judge = choose_score(score, predicted_kind([trial.settings for trial in candidates]))
+        chosen_score = choose_score(score, predicted_kind([trial.settings for trial in candidates]))
         unit, discovery = s.privacy_unit, s["dp_discovered"]
         warn(concerns(*target, s["dp_public_num_rows"], unit), stacklevel=3)
         runs = _repetitions(repetitions, mean_runs, len(candidates))
         share = parse.parse_probability("validation", validation)
         with progress("select: calibrate"):
-            plan = plan_runs(candidates, runs, judge, *target)
+            plan = plan_runs(candidates, runs, chosen_score, *target)
         native.lib()
         parts = rows.with_persons(unit.column)
         with progress("select: check"):
@@ -254,24 +262,24 @@ def select(
             release = ReleaseRequest((plan.event,), True, unit, rows.part, released_by(discovery))
             *discovery_entry, entry = record_release(as_budget(budget), release, note, target[1])
             discovery = {**discovery, "entry": discovery_entry[0]} if discovery_entry else discovery
-        with progress("select: train and score"):  # how many runs there are is secret
-            best = _best_run(candidates, plan, judge, fit, valid)
-        return _result(best, judge, target, rows.part, entry, discovery)
+        with progress("select: train and score"):  # one step: the number of runs is secret
+            best = _best_run(candidates, plan, chosen_score, fit, valid)
+        return _result(best, chosen_score, target, rows.part, entry, discovery)
 
 
 def _refuse(unknown: Mapping[str, Any]) -> None:
-    """Arguments that there are not, with what to use instead."""
+    """Raise an error for unknown arguments that suggests the right one."""
     for name in unknown:
         hint = "`score`" if name in ("scoring", "metric", "eval_metric") else "`params`"
         raise PrivacyParameterError(
-            f"`{name}` is not an argument of a selection. A selection judges by a noisy `score` "
-            f"(one of {', '.join(SCORES)}) and takes parameters of the model in `params` and "
-            f"`settings`. Use {hint}."
+            f"`{name}` is not an argument of select. Use {hint}: models are compared by a noisy "
+            f"`score` (one of {', '.join(SCORES)}), and model parameters are set in `params` and "
+            "`settings`."
         )
 
 
 def _repetitions(family: str | None, mean_runs: float | None, settings: int) -> Repetitions:
-    """How the number of runs is drawn."""
+    """Return the distribution of the number of runs."""
     try:
         mean = min(max(2.0, settings), _FEW_RUNS) if mean_runs is None else float(mean_runs)
         usual = "poisson" if mean <= _FEW_RUNS else "geometric"
@@ -289,10 +297,10 @@ class _SelectionRun(Run):
 def _rehearse(
     candidates: Sequence[Trial], plan: TuningPlan, rows: RowsWithPersons, schema: Schema
 ) -> None:
-    """Find whatever would end a run, of any setting and on all rows, before anything is booked.
+    """Check every setting on all rows, before anything is charged.
 
-    Otherwise the secret coins would decide whether a row outside its domain raises an error: those
-    that set rows aside, and those that draw settings.
+    Otherwise, whether a row outside its domain raises an error would depend on the secret random
+    split of the rows and on the secret random choice of settings.
     """
     for trial in candidates:
         training = Training.of(prepare(_training_params(trial, plan), schema, trial.rounds), None)
@@ -306,31 +314,31 @@ def _rehearse(
 
 
 def _training_params(trial: Trial, plan: TuningPlan) -> dict[str, Any]:
-    """The parameters of one training."""
+    """Return the parameters of one training."""
     return {
         **trial.params,
-        "verbosity": 0,  # every line of output would count a run
+        "verbosity": 0,  # output lines would reveal the number of runs
         "dp_epsilon": plan.epsilon,
         "dp_delta": plan.delta,
-        "dp_accountant": ACCOUNTANT,  # also where a preset has another one
-        "dp_discovered": None,  # it is charged once, and not with every run
+        "dp_accountant": ACCOUNTANT,  # overrides a preset
+        "dp_discovered": None,  # the discovery is charged once, not per run
     }
 
 
 def _best_run(
     candidates: Sequence[Trial],
     plan: TuningPlan,
-    judge: Score,
+    chosen_score: Score,
     fit: RowsWithPersons,
     valid: RowsWithPersons,
 ) -> _SelectionRun:
-    """The best of a secret number of runs. Everything else about them is forgotten."""
+    """Return the best of a secret number of runs, and discard the others."""
 
     def run() -> _SelectionRun:
         position = secrets.randbelow(len(candidates))
         trial = candidates[position]
         booster = _train(trial, plan, plan.runs[position], fit)
-        value = judge.release(
+        value = chosen_score.release(
             _predict(booster, valid.matrix),
             _labels(trial, valid.matrix),
             trial.settings.target,
@@ -344,19 +352,19 @@ def _best_run(
 
 
 def _train(trial: Trial, plan: TuningPlan, expected: Sequence[Event], fit: RowsWithPersons) -> Any:
-    """One training, stopped before it releases anything but what is accounted for."""
+    """Run one training; raise an error if its releases differ from the accounted events."""
 
     def check(release: ReleaseRequest) -> tuple[str, ...]:
-        booked = tuple(expected) in plan.event.runs
-        if not booked or not release.private or release.events != tuple(expected):
+        charged = tuple(expected) in plan.event.runs
+        if not charged or not release.private or release.events != tuple(expected):
             raise BudgetError(
-                "A training of the selection would release something else than was accounted for. "
-                "This is a defect of xgb_dp: please report it."
+                "The releases of a training differ from those accounted for by the selection. "
+                "Nothing was released by this training. This is a bug in xgb_dp: please report it."
             )
         return ()
 
     with authorized_by(check), warnings.catch_warnings():
-        # Said once for the whole selection; said here, they would count the runs.
+        # Already emitted once for the whole selection; here they would reveal the number of runs.
         warnings.simplefilter("ignore", PrivacyWarning)
         params = _training_params(trial, plan)
         if fit.persons is not None:
@@ -371,7 +379,7 @@ def _predict(booster: Any, dvalid: Any) -> np.ndarray:
 
 
 def _labels(trial: Trial, dvalid: Any) -> np.ndarray:
-    """Labels; of times both ends, (rows, 2)."""
+    """Return labels, shape (rows,), or both time bounds, shape (rows, 2), for survival times."""
     if not trial.settings.objective.intervals:
         return np.asarray(dvalid.get_label())
     ends = [dvalid.get_float_info(f"label_{end}_bound") for end in ("lower", "upper")]
@@ -381,7 +389,7 @@ def _labels(trial: Trial, dvalid: Any) -> np.ndarray:
 def _listed(
     settings: Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]],
 ) -> list[dict[str, Any]]:
-    """The settings one by one; a grid as all its combinations."""
+    """Return the settings as a list, expanding a grid into all combinations."""
     if isinstance(settings, Mapping):
         values: Iterable[Any] = settings.values()
         if not all(isinstance(v, Sequence) and not isinstance(v, str) for v in values):
@@ -395,31 +403,32 @@ def _listed(
             "`settings` must be a list of dicts of parameters, or a dict of lists."
         )
     if not settings:
-        raise PrivacyParameterError("`settings` is empty: give at least one, e.g. [{}].")
+        raise PrivacyParameterError("`settings` is empty. Pass at least one setting, e.g. [{}].")
     return [dict(s) for s in settings]
 
 
 def _chosen(trial: Trial, taken: int | None) -> dict[str, Any]:
-    """What the noisy number of rows has made of parameters that the setting leaves open."""
+    """Return the parameters that were chosen by the noisy number of rows."""
     if taken is None:
         return {}
     plan = settings_of_sizes(trial.settings)[1][taken]
-    # Shares that pay for what decides among the plans are of no use to a training of this one.
+    # The budget shares include the cost of choosing among plans, so they are not for one plan.
     left = {*trial.settings.given, "dp_budget_shares"}
     return {name: v for name, v in plan.given.items() if name not in left}
 
 
 def _result(
     best: _SelectionRun,
-    judge: Score,
+    chosen_score: Score,
     target: tuple[float, float],
     part: SplitPart | None,
     entry: str | None,
     discovery: Mapping[str, Any] | None,
 ) -> Selection:
-    """The model with the ledger of the whole selection in place of that of its own training.
+    """Return the model with the ledger of the whole selection instead of its own training.
 
-    The selection has read the rows to score on, too, so its part is not that of the training.
+    The selection also reads the scoring rows, so its part of an outer split replaces the part
+    recorded by the training.
     """
     [training] = ledger.read_ledger(best.booster).trainings
     public = {name: value for name, value in training.public.items() if name != "part"}
@@ -437,5 +446,5 @@ def _result(
         training.rounds,
         best.score.value,
         best.score.noise,
-        judge.name,
+        chosen_score.name,
     )

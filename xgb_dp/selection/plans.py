@@ -1,6 +1,6 @@
-"""The budget of every run of a selection, such that the whole meets its target.
+"""Calibrate the runs of a selection so that the whole selection meets its target.
 
-It is computed from public inputs: parameters, the schema of the columns and the target.
+The calibration uses only public inputs: parameters, the schema of the columns and the target.
 
 Proof: docs/proofs/selection.md
 """
@@ -32,39 +32,40 @@ from .scores import Score
 Params = dict[str, Any]
 
 ACCOUNTANT = "exact"
-"""What certifies the trainings of a selection, and the selection itself."""
+"""Accountant of the selection and of its trainings."""
 
 _REFUSED = {
-    "dp_public_num_rows": "which rows are set aside is secret, and so is how many are left",
+    "dp_public_num_rows": "the random split into training and scoring rows is secret, and so is "
+    "the number of training rows",
     "dp_public_evals": "the runs have no evaluation sets",
-    "dp_accountant": "a selection has an accountant of its own",
+    "dp_accountant": "a selection has its own accountant",
 }
-_SCORE_MU = 0.97  # of the mu of a run: the score must not be what costs most
+_SCORE_MU = 0.97  # relative to the mu of a run, so that the score does not dominate the cost
 _ATTEMPTS = 8
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One setting among which a selection chooses."""
+    """One candidate setting of a selection."""
 
-    params: Params  # without `dp_epsilon` and `dp_delta`, with what the default makes of epsilon
-    change: Params  # what it changes of the common parameters, as given
-    rounds: int  # boosting rounds; those of the default where they are open
-    settings: Settings  # the same, checked
+    params: Params  # without `dp_epsilon` and `dp_delta`, with defaults that depend on epsilon
+    change: Params  # changes to the common parameters, as given
+    rounds: int  # boosting rounds; the default if not given
+    settings: Settings  # validated `params`
 
 
 @dataclass(frozen=True)
 class TuningPlan:
-    """What a selection does, fixed before it reads a row."""
+    """Plan of a selection, fixed before it reads any row."""
 
     event: SelectionEvent  # for the ledger
-    runs: tuple[tuple[Event, ...], ...]  # what each trial's training releases
+    runs: tuple[tuple[Event, ...], ...]  # releases of the training of each trial
     epsilon: float  # `dp_epsilon` of every training
     delta: float  # `dp_delta` of every training
 
     @property
     def score(self) -> GaussianEvent:
-        """What the score of a run releases."""
+        """Release of the score of a run."""
         [event] = self.event.score
         assert isinstance(event, GaussianEvent)
         return event
@@ -77,24 +78,24 @@ def trials(
     schema: Schema,
     epsilon: float,
 ) -> list[Trial]:
-    """Every setting, checked like the parameters of a training."""
-    common = flatten(params)  # once: it may be an iterator
+    """Return all settings, validated like the parameters of a training."""
+    common = flatten(params)  # only once, because it can be an iterator
     out = [_trial(common, change, rounds, schema, epsilon) for change in changes]
     if not all_same(c.settings.privacy_unit for c in out):
         raise PrivacyParameterError(
-            "All settings of a selection must have the same unit of privacy: give "
+            "The settings of a selection have different privacy units, but need the same one. Set "
             f"{named.dp_privacy_id} and {named.dp_group_size} in `params`."
         )
     if any(c.settings["dp_discovered"] != out[0].settings["dp_discovered"] for c in out):
         raise PrivacyParameterError(
-            "All settings of a selection must rest on the same look at the columns, because the "
-            "selection counts one. Give `dp_discovered` in `params`."
+            "The settings of a selection use different column discoveries, but the selection "
+            "accounts for only one. Set `dp_discovered` in `params`."
         )
     kinds = {(c.settings.kind, c.settings.classes, c.settings.targets) for c in out}
     if len(kinds) != 1:
         raise PrivacyParameterError(
             "All settings of a selection must have the same objective, classes and target "
-            "bounds, because their scores are compared. Give these in `params`."
+            "bounds, because their scores are compared. Set these in `params`."
         )
     return out
 
@@ -111,20 +112,21 @@ def _trial(
     for name in ("dp_epsilon", "dp_delta"):
         if name in user:
             raise PrivacyParameterError(
-                f"Leave {name} out: the single trainings take theirs from that of the selection."
+                f"{name} cannot be set for the single trainings of a selection. Omit it; it is "
+                "derived from the target of the selection."
             )
     settings = checked({**flatten(user), "dp_epsilon": epsilon, "dp_delta": 1e-6}, schema, rounds)
     for name, reason in _REFUSED.items():
         if name in user and settings[name]:
             raise PrivacyRefusal(f"`{name}` is refused in a selection: {reason}.")
-    if len(settings_of_sizes(settings)[1]) == 1:  # else the trees follow the number of rows
+    if len(settings_of_sizes(settings)[1]) == 1:  # else the trees depend on the number of rows
         trees = of_epsilon(settings)
         user, settings = user | trees, settings.changed(trees)
     return Trial(user, dict(change), rounds, settings)
 
 
 class _Gaussian(Curve):
-    """A mechanism that is exactly a Gaussian; a first guess for real ones."""
+    """Privacy curve of a Gaussian mechanism, as a first approximation of a run."""
 
     def __init__(self, mu: float) -> None:
         self._mu = mu
@@ -139,7 +141,7 @@ class _Gaussian(Curve):
 def plan_runs(
     settings: Sequence[Trial], repetitions: Repetitions, score: Score, epsilon: float, delta: float
 ) -> TuningPlan:
-    """Noise of the trainings and of the score, as little as the target allows."""
+    """Find the least noise of trainings and score for which the selection meets its target."""
     unit = settings[0].settings.privacy_unit
     run_delta = delta / repetitions.mean
     mu = _guess(repetitions, epsilon, delta)
@@ -159,7 +161,7 @@ def plan_runs(
         mu, run_epsilon = mu * factor, run_epsilon * factor
     if best is None:
         raise BudgetError(
-            f"No noise meets epsilon={epsilon:g}, delta={delta:g} for this selection. Take fewer "
+            f"No noise meets epsilon={epsilon:g}, delta={delta:g} for this selection. Use fewer "
             "runs, fewer rounds or a larger epsilon."
         )
     return best
@@ -167,7 +169,7 @@ def plan_runs(
 
 @lru_cache(maxsize=64)
 def _guess(repetitions: Repetitions, epsilon: float, delta: float) -> float:
-    """mu of the Gaussian whose selection meets the target."""
+    """Return the largest mu for which a selection among Gaussian runs meets the target."""
 
     def fits(mu: float) -> bool:
         return SelectionCurve(repetitions, [_Gaussian(mu)]).epsilon(delta) < epsilon

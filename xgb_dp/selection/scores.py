@@ -1,4 +1,4 @@
-"""Scores of a model on rows set aside, as sums that one row changes by a bounded amount.
+"""Private scores of a model on held-out rows, computed from noisy sums of bounded sensitivity.
 
 Proof: docs/proofs/selection.md
 """
@@ -22,8 +22,8 @@ from ..request.objectives import QUANTILES
 from ..request.settings import Settings
 from . import KINDS
 
-GRID = 1 << 16  # units of one row
-_COUNT = GRID // 4  # the number of rows is released beside the sum of losses, with more noise
+GRID = 1 << 16  # grid units per row
+_COUNT = GRID // 4  # grid units of the row count, which gets more noise than the sum of losses
 _LEAST_SIGMA2 = 1 << 20
 _LOG_LOSS_BOUND = 3.0
 _TIME_BOUND = 4.0
@@ -35,7 +35,7 @@ _DEFAULTS = {
     "times": "time_log_loss",
 }
 _BOUNDED = ("log_loss", "squared_error", "absolute_error", "pinball_loss", "time_log_loss")
-_SAID = {
+_KIND_NAMES = {
     "binary": "two classes",
     "multiclass": "several classes",
     "regression": "numbers",
@@ -49,27 +49,27 @@ class ScoreValue:
     """A released score."""
 
     value: float  # in the unit of the score
-    noise: float  # about the standard deviation of the noise in it
-    rank: float  # what the runs of a selection are ordered by; larger is better
-    events: tuple[GaussianEvent, ...] = ()  # what was drawn
+    noise: float  # approximate standard deviation of the noise in `value`
+    rank: float  # sort key of the runs of a selection; larger is better
+    events: tuple[GaussianEvent, ...] = ()  # the releases made
 
 
 @dataclass(frozen=True)
 class Score:
-    """What a selection judges models by, on rows that their training did not see.
+    """Score by which a selection compares models on held-out rows.
 
-    Privacy: every release spends budget; the noise is on sums of the rows.
+    Privacy: every release spends budget; noise is added to sums over the rows.
 
     Attributes:
-        name: "log_loss" (the default for classes), "brier", "accuracy", "auc" (two classes; from a
-            noisy table of predictions, as in :func:`xgb_dp.evaluate`), "squared_error" (the default
-            for regression), "absolute_error", "pinball_loss" (the default for quantiles: the mean
-            check loss of all levels) or "time_log_loss" (the default for times: the negative log
-            likelihood of the logarithm of the time).
-        bound: Loss of one row from which on it counts as this: nats for "log_loss" (3 by default)
-            and, in both directions, for "time_log_loss" (4); for the others the absolute error or
-            check loss, in the unit of the target (a quarter of the width of ``dp_target_bounds`` by
-            default). Public. The noise grows with it.
+        name: "log_loss" (the default for classification), "brier", "accuracy", "auc" (binary only;
+            from a noisy table of predictions, as in :func:`xgb_dp.evaluate`), "squared_error" (the
+            default for regression), "absolute_error", "pinball_loss" (the default for quantiles:
+            the mean pinball loss over all levels) or "time_log_loss" (the default for survival
+            times: the negative log likelihood of the log time).
+        bound: Clipping bound of the loss of one row. In nats for "log_loss" (3 by default) and
+            "time_log_loss" (4 by default; clipped to [-bound, bound]). For the other losses, a
+            bound on the absolute error or pinball loss in the unit of the target (a quarter of the
+            width of ``dp_target_bounds`` by default). Public. The noise grows with it.
 
     Examples:
         >>> common = {"tree_method": "dp_hist", "objective": "binary:logistic"}
@@ -88,41 +88,39 @@ class Score:
             raise PrivacyParameterError(f"`score` must be one of {', '.join(map(repr, KINDS))}.")
         if self.bound is not None:
             if self.name not in _BOUNDED:
-                raise PrivacyParameterError(
-                    f"The score {self.name!r} takes no `bound`. Leave it out."
-                )
+                raise PrivacyParameterError(f"The score {self.name!r} has no `bound`. Omit it.")
             parse_number("bound", self.bound, low=0.0, open_low=True)
 
     @classmethod
     def default(cls, kind: str) -> Score:
-        """The usual score of a kind of labels."""
+        """Return the default score for a kind of predictions."""
         return cls(_DEFAULTS.get(kind, "log_loss"))
 
     def check(self, kind: str) -> None:
-        """Refuse a score that these settings do not have.
+        """Check that the score supports a kind of predictions.
 
         Args:
             kind: Result of :func:`predicted_kind`.
 
         Raises:
-            PrivacyParameterError: Another kind.
+            PrivacyParameterError: The score does not support this kind.
         """
         if kind not in KINDS[self.name]:
             fitting = [name for name, kinds in KINDS.items() if kind in kinds]
-            said = _SAID.get(kind, kind)
+            predicted = _KIND_NAMES.get(kind, kind)
             raise PrivacyParameterError(
-                f"The score {self.name!r} is not for settings that predict {said}. Use one of "
-                f"{', '.join(map(repr, fitting))}."
+                f"The score {self.name!r} does not support settings that predict {predicted}. Use "
+                f"one of {', '.join(map(repr, fitting))}."
             )
 
     @property
     def sensitivity2(self) -> int:
-        """Squared L2 norm of what one row adds to the sums, in grid units."""
+        """Squared L2 sensitivity of the sums to one row, in grid units."""
         return self._layout(of_persons=False).sensitivity2
 
     @property
     def _block(self) -> Block:
-        """What a row in each cell adds."""
+        """Contribution of a row in each cell."""
         return _auc_block() if self.name == "auc" else _loss_block()
 
     def _layout(self, *, of_persons: bool) -> Layout:
@@ -130,20 +128,20 @@ class Score:
         return Layout((self._block,), unit=unit, name="score", all_sums=False)
 
     def event(self, mu: float, *, of_persons: bool = False) -> GaussianEvent:
-        """Release of this score as a Gaussian of this mu.
+        """Return the event of a release of this score with a given mu.
 
         Args:
-            mu: Shift by one row in standard deviations, > 0.
-            of_persons: Whether all rows of a person together count as one row.
+            mu: Sensitivity to one row divided by the noise standard deviation, > 0.
+            of_persons: Whether the privacy unit is a person, who counts like one row.
 
         Raises:
-            BudgetError: The noise fits no grid.
+            BudgetError: The noise is too large for the grid.
         """
         sigma2 = max(math.ceil(self.sensitivity2 / mu**2), _LEAST_SIGMA2)
         if sigma2 > MOST_SIGMA2:
             raise BudgetError(
-                "The noise of the score would be above 2^12 rows: epsilon is too small for a "
-                "useful result. Take fewer runs or a larger epsilon."
+                "The noise of the score would exceed 2^12 rows, because epsilon is too small. Use "
+                "fewer runs or a larger epsilon."
             )
         [event] = self._layout(of_persons=of_persons).events(sigma2)
         return event
@@ -157,18 +155,18 @@ class Score:
         persons: Codes | None = None,
         predicted: Predicted | None = None,
     ) -> ScoreValue:
-        """Draw the noise and release the score. The exact sums leave this function in no form.
+        """Draw the noise and release the score; the exact sums are not returned.
 
-        Privacy: spends what `event` says.
+        Privacy: spends the cost of `event`.
 
         Args:
             prediction: Probabilities (rows,) or (rows, classes), values (rows,), or quantiles
                 (rows, levels).
-            labels: Labels, shape (rows,); of times both ends, (rows, 2).
-            target: ``dp_target_bounds`` of regression.
+            labels: Labels, shape (rows,), or both bounds of survival times, shape (rows, 2).
+            target: ``dp_target_bounds`` for regression.
             event: Result of :meth:`event`.
-            persons: Code of the person of each row, 0, 1, ...; None where every row counts one.
-            predicted: What the predictions are; needed for quantiles and times.
+            persons: Person code 0, 1, ... of each row; None if every row is its own privacy unit.
+            predicted: Type of the predictions; required for quantiles and survival times.
         """
         cells = self._cells(prediction, labels, target, predicted)
         layout = self._layout(of_persons=persons is not None)
@@ -194,7 +192,7 @@ class Score:
         target: tuple[float, float] | None,
         predicted: Predicted | None = None,
     ) -> Ints:
-        """The cell of each row."""
+        """Return the cell of each row in the table."""
         p, y = np.asarray(p, dtype=np.float64), np.asarray(y, dtype=np.float64)
         if self.name == "auc":
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -210,7 +208,7 @@ class Score:
         target: tuple[float, float] | None,
         predicted: Predicted | None,
     ) -> Floats:
-        """The loss of each row in units of its bound; clamped to [0, 1] by the caller."""
+        """Return the loss of each row divided by its bound; the caller clips it to [0, 1]."""
         if target is not None:
             if self.name == "pinball_loss":
                 assert predicted is not None
@@ -218,7 +216,7 @@ class Score:
             if self.name == "time_log_loss":
                 assert predicted is not None
                 loss = time_log_loss(p, y, target, predicted) / self._bound(target)
-                return np.asarray(0.5 + 0.5 * loss)  # of either sign
+                return np.asarray(0.5 + 0.5 * loss)  # the loss can be negative
             error = np.abs(np.clip(p, *target) - np.clip(y, *target)) / self._bound(target)
             return error if self.name == "absolute_error" else error**2
         if p.ndim == 1:
@@ -232,7 +230,7 @@ class Score:
             return np.asarray(-np.log((p * right).sum(axis=1)) / self._bound(None))
 
     def _mean(self, sums: Floats, sigma: float, target: tuple[float, float] | None) -> ScoreValue:
-        """The mean loss from the noisy sum and the noisy number of rows; post-processing."""
+        """Compute the mean loss from the noisy sum and row count (post-processing)."""
         rows = max(float(sums[1]) / _COUNT, 1.0)
         rank = float(sums[0]) / GRID
         loss = min(max(0.5 - rank / rows, 0.0), 1.0)
@@ -241,57 +239,57 @@ class Score:
         value = scale * loss
         if self.name == "accuracy":
             value = 1.0 - loss
-        elif self.name == "time_log_loss":  # of either sign
+        elif self.name == "time_log_loss":  # maps [0, 1] back to [-bound, bound]
             value = unit * (2.0 * loss - 1.0)
         return ScoreValue(value, scale * (sigma / GRID / rows), rank)
 
     @staticmethod
     def _auc(sums: Floats, sigma: float) -> ScoreValue:
-        """Area under the curve from a noisy table, as an evaluation reads it; post-processing."""
+        """Compute the AUC from a noisy table, like :func:`xgb_dp.evaluate` (post-processing)."""
         solver = Solver.from_matrix(_auc_block().matrix)
         area = TwoClasses(two_classes(_AUC_GRID, solver, sums, sigma)).auc
-        # Not-a-number is above nothing and below nothing: runs would have no order.
+        # NaN compares false with everything, so the runs would have no order.
         rank = -math.inf if math.isnan(area.value) else area.value
         return ScoreValue(area.value, area.noise, rank)
 
 
 @lru_cache(maxsize=1)
 def _auc_block() -> Block:
-    """The table of an evaluation, on the grid of scores."""
+    """Return the table of a binary evaluation, scaled to the grid of scores."""
     return Block(counts_matrix(_AUC_GRID) * (GRID // UNIT))
 
 
 @lru_cache(maxsize=1)
 def _loss_block() -> Block:
-    """Half less the loss, on the grid, and the number of rows."""
+    """Return a table with 1/2 minus the loss, in grid units, and the row count."""
     losses = np.arange(-GRID // 2, GRID // 2 + 1)
     return Block(np.stack([losses, np.full(len(losses), _COUNT)]))
 
 
 def choose_score(score: Score | str | None, kind: str) -> Score:
-    """What models are judged by."""
-    judge = Score.default(kind) if score is None else score
-    judge = Score(judge) if isinstance(judge, str) else judge
-    if not isinstance(judge, Score):
+    """Parse the argument `score`, and check that it supports a kind of predictions."""
+    chosen = Score.default(kind) if score is None else score
+    chosen = Score(chosen) if isinstance(chosen, str) else chosen
+    if not isinstance(chosen, Score):
         raise PrivacyParameterError(
             "`score` must be an xgb_dp.Score or the name of one; got a "
-            f"{type(judge).__name__}. Functions of exact scores would not be private."
+            f"{type(chosen).__name__}. A custom function of exact data would not be private."
         )
-    judge.check(kind)
-    return judge
+    chosen.check(kind)
+    return chosen
 
 
 @dataclass(frozen=True)
 class Predicted:
-    """What the predictions of a setting are; public."""
+    """Type of the predictions of a setting; public."""
 
-    levels: tuple[float, ...] = ()  # of quantiles
-    distribution: str = "logistic"  # of the logarithm of times around that of the prediction
-    scale: float = 1.0  # of the law
+    levels: tuple[float, ...] = ()  # quantile levels
+    distribution: str = "logistic"  # error distribution of the log time
+    scale: float = 1.0  # scale of that distribution
 
     @classmethod
     def from_settings(cls, s: Settings) -> Predicted:
-        """What a checked setting predicts."""
+        """Return the type of the predictions of validated settings."""
         if s.objective.intervals:
             scale = float(s["aft_loss_distribution_scale"])
             return cls(distribution=s["aft_loss_distribution"], scale=scale)
@@ -299,19 +297,19 @@ class Predicted:
 
 
 def predicted_kind(settings: Sequence[Settings]) -> str:
-    """What scores can judge of all settings together."""
+    """Return the kind of predictions that all settings have in common."""
     if any(s.labels > 1 for s in settings):
         raise PrivacyParameterError(
-            "Settings of several targets cannot be selected among: a score judges one label of "
-            "each row. Select with one target, and train all of them with the setting found."
+            "A selection does not support several targets, because a score uses one label per "
+            "row. Select with one target, then train all targets with the selected settings."
         )
     first, predicted = settings[0], {Predicted.from_settings(s).levels for s in settings}
     times = {s.objective.intervals for s in settings}
     several = any(len(levels) > 1 for levels in predicted)
     if len(times) > 1 or (several and len(predicted) > 1):
         raise PrivacyParameterError(
-            "No score judges these settings together: all of a selection must predict a time, or "
-            "none; and where one predicts several quantiles, all must have the same "
+            "No score can compare these settings. Either all or none of them must predict "
+            "survival times; and if one predicts several quantiles, all must have the same "
             "`quantile_alpha`."
         )
     if times == {True}:
@@ -322,7 +320,7 @@ def predicted_kind(settings: Sequence[Settings]) -> str:
 
 
 def pinball(p: Floats, y: Floats, target: tuple[float, float], levels: Sequence[float]) -> Floats:
-    """Mean check loss of the quantiles of each row, in the unit of the target."""
+    """Return the mean pinball loss over the quantiles of each row, in the unit of the target."""
     predicted = np.clip(np.reshape(p, (len(y), len(levels))), *target)
     short = np.clip(y, *target)[:, np.newaxis] - predicted
     share = np.asarray(levels)
@@ -332,8 +330,8 @@ def pinball(p: Floats, y: Floats, target: tuple[float, float], levels: Sequence[
 def time_log_loss(
     p: Floats, ends: Floats, target: tuple[float, float], predicted: Predicted
 ) -> Floats:
-    """Negative log likelihood of the logarithm of each time, in nats."""
-    from scipy import stats  # takes long to load
+    """Return the negative log likelihood of the log time of each row, in nats."""
+    from scipy import stats  # slow to import
 
     distributions = {"normal": stats.norm, "logistic": stats.logistic, "extreme": stats.gumbel_l}
     distribution, scale = distributions[predicted.distribution], predicted.scale

@@ -1,6 +1,6 @@
-"""Estimators in the manner of scikit-learn.
+"""Scikit-learn estimators.
 
-Imports ``selection``, ``budget``, ``training`` and what is below them.
+Imports ``selection``, ``budget``, ``training`` and lower layers.
 """
 
 from .estimators import DPXGBClassifier, DPXGBRegressor

@@ -1,11 +1,10 @@
-"""Scikit-learn estimators of private training: XGBoost's own, with domains as arguments.
+"""Scikit-learn estimators for private training.
 
-``DPXGBClassifier`` and ``DPXGBRegressor`` are ``xgboost.XGBClassifier`` and ``XGBRegressor`` whose
-``fit`` is ``xgboost.train`` with ``tree_method="dp_hist"``. They add what a scikit-learn user
-expects: labels of any kind, once they are declared; columns of names as categories; a report.
-Nothing is inferred from the rows: classes, bounds and categories are arguments
-(``docs/howto/estimators.md``). A model file carries the names of the classes, the schema of the
-table and the column of ids.
+``DPXGBClassifier`` and ``DPXGBRegressor`` extend ``xgboost.XGBClassifier`` and ``XGBRegressor``;
+their ``fit`` runs ``xgboost.train`` with ``tree_method="dp_hist"``. They also accept labels of any
+declared type and string columns as categories, and provide a privacy report. Nothing is inferred
+from the rows: classes, bounds and categories are arguments (``docs/howto/estimators.md``). A model
+file contains the class names, the schema of the table and the name of the privacy id column.
 """
 
 from __future__ import annotations
@@ -74,7 +73,7 @@ from ..training.input_checks import check_eval_set, check_sample, refuse_margins
 
 
 def store(booster: Any, domain: Domain | None, classes: np.ndarray | None) -> None:
-    """Store with a model what was declared of its classes and tables; public."""
+    """Store the declared classes and schema in a model; both are public."""
     stored: dict[str, str] = {}
     if classes is not None:
         stored[CLASSES] = json.dumps(classes.tolist(), allow_nan=False)
@@ -84,34 +83,34 @@ def store(booster: Any, domain: Domain | None, classes: np.ndarray | None) -> No
     attach(booster, **stored)
 
 
-def column_of_ids(booster: Any) -> str | None:
-    """The column of ids that the ledger names; None if there was none."""
+def read_id_column(booster: Any) -> str | None:
+    """Return the privacy id column recorded in the ledger, or None."""
     with suppress(LedgerError):
         return parse_ledger(booster.attr(LEDGER)).unit.column
     return None
 
 
 def refuse_ids(arguments: Mapping[str, Any]) -> None:
-    """Refuse ids of persons under the names that other interfaces have for groups of rows."""
+    """Refuse group arguments of other interfaces, which could be meant as privacy ids."""
     if groups := sorted({"group", "groups", "qid"} & set(arguments)):
         raise PrivacyParameterError(
             f"`{groups[0]}` is not an argument of `fit`. To protect all rows of a person together, "
-            "give one id for each row, or the name of a column, as `privacy_id`."
+            "pass one id per row, or the name of the id column, as `privacy_id`."
         )
 
 
 def coded_labels(labels: Any, classes: np.ndarray | None) -> Any:
-    """Labels as positions in the declared classes; as they are where there are no classes."""
+    """Encode labels as indices of the declared classes; unchanged if `classes` is None."""
     return label_array(labels) if classes is None else encode_labels(label_array(labels), classes)
 
 
 def in_order(classes: Any) -> np.ndarray:
-    """The declared classes; refuses another order than that of the columns of probabilities."""
+    """Return the declared classes; raise an error if they are not in increasing order."""
     labels = parse_classes(classes)
     if not isinstance(classes, (int, np.integer)) and list(labels) != list(classes):
         raise PrivacyParameterError(
-            "`classes` must be in increasing order, in which scikit-learn keeps them and "
-            f"`predict_proba` has its columns: {labels.tolist()}."
+            "`classes` must be in increasing order, like `classes_` and the columns of "
+            f"`predict_proba` in scikit-learn. Pass {labels.tolist()}."
         )
     return labels
 
@@ -143,12 +142,12 @@ Settings: TypeAlias = Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]]
 
 
 class PrivateEstimator(XGBModel):
-    """What both estimators share. Comes before XGBoost's class."""
+    """Common base class of the estimators; precedes XGBoost's class in the bases."""
 
-    _persons: Persons | None = None  # while a model is fitted; never saved
-    _part: SplitPart | None = None  # the part of a split that it is fitted on, meanwhile
+    _persons: Persons | None = None  # only set during fit; never saved
+    _part: SplitPart | None = None  # the part of a split being fitted; only set during fit
     _id_column: str | None = None
-    _domain: Domain | None = None  # of the features that a model was fitted on, by its schema
+    _domain: Domain | None = None  # domain of the fitted features, from the schema
 
     def __init__(
         self,
@@ -188,13 +187,13 @@ class PrivateEstimator(XGBModel):
         super().__init__(tree_method=tree_method, enable_categorical=enable_categorical, **kwargs)
 
     def get_xgb_params(self) -> dict[str, Any]:
-        """Parameters for ``xgboost.train``: every declaration under its name with ``dp_``.
+        """Return the parameters for ``xgboost.train``, with the prefix ``dp_`` where needed.
 
         Returns:
             dict: See ``docs/parameters.md``. Public.
 
         Raises:
-            PrivacyParameterError: A declaration is given twice, e.g. as ``epsilon`` and
+            PrivacyParameterError: A parameter is given twice, e.g. as ``epsilon`` and
                 ``dp_epsilon``.
         """
         params: dict[str, Any] = super().get_xgb_params()
@@ -203,8 +202,10 @@ class PrivateEstimator(XGBModel):
             if value is None or name in ("budget", "schema"):
                 continue
             if params.get(f"dp_{name}") is not None:
-                raise PrivacyParameterError(f"`{name}` is also given with dp_ in front: keep one.")
-            # Labels are coded by the declared classes before XGBoost sees them.
+                raise PrivacyParameterError(
+                    f"`{name}` and `dp_{name}` are both given. Pass only one of them."
+                )
+            # XGBoost only needs the number of classes, because `fit` encodes the labels.
             params[f"dp_{name}"] = len(parse_classes(value)) if name == "classes" else value
         domain = self._domain if self._domain is not None else self._declared()
         if domain is not None:
@@ -214,7 +215,7 @@ class PrivateEstimator(XGBModel):
         return params
 
     def _declared(self) -> Domain | None:
-        """What the schema declares, and the categories that are given besides."""
+        """Return the domain of the schema, with the categories of the estimator."""
         given = getattr(self, "schema", None)
         if given is None:
             return None
@@ -224,14 +225,15 @@ class PrivateEstimator(XGBModel):
             domain = read_domain(Path(given))
         else:
             raise PrivacyParameterError(
-                "`schema` must be what xgb_dp.discover has found, or the path of a schema file; "
+                "`schema` must be a result of xgb_dp.discover, or the path of a schema file; "
                 f"got a {type(given).__name__}."
             )
         more = [name for name in _OF_FILES if getattr(domain, name)]
         if more:
             raise PrivacyParameterError(
-                f"The schema has {', '.join(map(repr, more))}, which the command line reads. Leave "
-                "them out, and give them to the estimator, or to its `fit`."
+                f"The schema has keys that only the command line supports: "
+                f"{', '.join(map(repr, more))}. Remove them, and pass them to the estimator or "
+                "its `fit`."
             )
         besides = {n: read_column(n, list(names)) for n, names in (self.categories or {}).items()}
         return replace(domain, columns={**(domain.columns or {}), **besides})
@@ -252,9 +254,10 @@ class PrivateEstimator(XGBModel):
     def _rows_of_persons(
         self, X: Any, y: Any, privacy_id: Any, given: Iterable[Any] = ()
     ) -> Iterator[tuple[Any, Any]]:
-        """Yield the features without the column of ids, and the labels, while their ids are set.
+        """Set the privacy ids for the block; yield the features without their column, and labels.
 
-        Weights and margins that are `given` may be those of other rows than the part of a split.
+        If any weights or margins are `given`, the rows do not count as a part of a split, because
+        the weights or margins could come from other rows.
         """
         rows = X
         self._domain, domain = None, self._declared()
@@ -263,7 +266,8 @@ class PrivateEstimator(XGBModel):
             privacy_id = column
         elif column is not None and column != (privacy_id if isinstance(privacy_id, str) else None):
             raise PrivacyParameterError(
-                "`privacy_id` is also given in the constructor, as the name of a column: keep one."
+                "`privacy_id` differs from the id column given in the constructor. Pass only one "
+                "of them."
             )
         if isinstance(rows, SplitTable):
             X, y, privacy_id = rows.taken(y, privacy_id)
@@ -292,22 +296,24 @@ class PrivateEstimator(XGBModel):
         privacy_id: Any = None,
         **kwargs: Any,
     ) -> P:
-        """Train privately. Spends epsilon and delta, again at every call.
+        """Train a private model.
+
+        Privacy: every call spends epsilon and delta.
 
         Args:
-            X: Table of features, shape (rows, columns); or a part of :func:`xgb_dp.split` alone.
-            y: A classifier takes labels, shape (rows,), each one of the declared classes, or shape
-                (rows, labels) for several labels of two classes each. A regressor takes targets in
-                the unit of ``target_bounds``, shape (rows,) or (rows, targets).
+            X: Features, shape (rows, columns); or a part of :func:`xgb_dp.split`, without `y`.
+            y: For a classifier, labels from the declared classes, shape (rows,), or several binary
+                labels, shape (rows, labels). For a regressor, targets in the unit of
+                ``target_bounds``, shape (rows,) or (rows, targets).
             sample_weight: Weights of the rows, shape (rows,).
-            privacy_id: Who each row belongs to: ids, shape (rows,), or the name of a column of `X`,
-                which is then no feature. The guarantee is for all rows of a person; for each row by
-                itself without. Neither stored nor shown.
+            privacy_id: Person ids, shape (rows,), or the name of a column of `X` with the ids,
+                which is then not a feature. The guarantee then covers all rows of a person;
+                without ids it covers a single row. Ids are neither stored nor shown.
             kwargs: Other arguments of XGBoost's ``fit``.
 
         Raises:
             PrivacyParameterError: A parameter or declaration is missing or out of range.
-            PrivacyRefusal: Something that would not be private.
+            PrivacyRefusal: An argument or parameter would break the privacy guarantee.
             RowDomainError: A row lies outside the declared domain.
         """
         classes = self._permitted_classes()
@@ -315,11 +321,11 @@ class PrivateEstimator(XGBModel):
         kwargs["sample_weight"] = sample_weight
         if eval_set := kwargs.get("eval_set"):
             check_eval_set(X, eval_set)
-        read_one({"verbosity": self.verbosity}, "verbosity")  # before XGBoost does
+        read_one({"verbosity": self.verbosity}, "verbosity")  # validate before XGBoost uses it
         check_sample(X, self.get_xgb_params().get("dp_public_data"))
         objective: Any = self.objective  # type: ignore[has-type]
         budget = getattr(self, "budget", None)
-        booking = as_budget(budget).one_training if budget is not None else nullcontext
+        charging = as_budget(budget).one_training if budget is not None else nullcontext
         person_rows = self._rows_of_persons(X, y, privacy_id, map(kwargs.get, _OF_ROWS))
         with person_rows as (features, y), made_of(X):
             if eval_set:
@@ -328,10 +334,10 @@ class PrivateEstimator(XGBModel):
                 ]
             rows, labels = self._coded(features, fitting=True), coded_labels(y, classes)
             try:
-                with booking(type(self).__name__):
+                with charging(type(self).__name__):
                     super().fit(rows, labels, **kwargs)
             finally:
-                self.objective = objective  # XGBoost writes the objective of several classes here
+                self.objective = objective  # XGBoost overwrites it for multiclass models
         if classes is not None:
             self._classes = classes
         store(self.get_booster(), self._domain, classes)
@@ -348,24 +354,26 @@ class PrivateEstimator(XGBModel):
         privacy_id: Any = None,
         **kwargs: Any,
     ) -> P:
-        """Choose among settings privately and keep the best model; see :func:`xgb_dp.select`.
+        """Select the best settings privately and keep the model; see :func:`xgb_dp.select`.
 
-        Spends epsilon and delta once, for all of it. Sets ``best_params_`` and the noisy
-        ``best_score_``, a loss by default (see :class:`Score`); parameters stay as they are.
+        Privacy: spends epsilon and delta once for the whole selection.
+
+        Sets ``best_params_`` and the noisy ``best_score_``, a loss by default (see
+        :class:`Score`). The parameters of the estimator do not change.
 
         Args:
-            X: Table of features, shape (rows, columns), or a part of :func:`xgb_dp.split`.
-            y: Labels, shape (rows,), each one of the declared classes; of a regressor targets,
-                shape (rows,), in the unit of ``target_bounds``.
+            X: Features, shape (rows, columns), or a part of :func:`xgb_dp.split`.
+            y: Labels from the declared classes, or for a regressor targets in the unit of
+                ``target_bounds``; shape (rows,).
             settings: A grid ``{name: [values]}`` of this estimator's parameters, or a list of
                 changes.
-            sample_weight: Weights of the rows in the trainings, shape (rows,).
-            privacy_id: Who each row belongs to, as in ``fit``.
+            sample_weight: Weights of the rows for training, shape (rows,).
+            privacy_id: Person ids, as in ``fit``.
             kwargs: ``score``, ``mean_runs``, ``repetitions``, ``validation`` and ``note`` of
                 :func:`xgb_dp.select`.
 
         Raises:
-            PrivacyError: As of ``fit``.
+            PrivacyError: Same errors as ``fit``.
         """
         classes = self._permitted_classes()
         person_rows = self._rows_of_persons(X, y, privacy_id, [sample_weight])
@@ -373,7 +381,9 @@ class PrivateEstimator(XGBModel):
             params = self._params_to_select(classes)
             target = {name: params.pop(f"dp_{name}", None) for name in ("epsilon", "delta")}
             if None in target.values():
-                raise PrivacyParameterError("`epsilon` and `delta` must be given.")
+                raise PrivacyParameterError(
+                    "`epsilon` or `delta` is missing. Pass both to the estimator."
+                )
             labels = coded_labels(y, classes)
             matrix = self._matrix(self._coded(features, fitting=True), labels, sample_weight)
             result = select(
@@ -394,23 +404,24 @@ class PrivateEstimator(XGBModel):
         return self
 
     def load_model(self, fname: Any) -> None:
-        """Load a model with what its file holds of classes, tables and the column of ids."""
+        """Load a model with its classes, its schema and the name of its privacy id column."""
         super().load_model(fname)
-        self._domain, self._id_column = None, column_of_ids(self.get_booster())
+        self._domain, self._id_column = None, read_id_column(self.get_booster())
 
     def _declared_classes(self) -> np.ndarray | None:
-        """The declared classes of a classifier, in increasing order; None for a regressor."""
+        """Return the declared classes in increasing order; None for a regressor."""
         return None
 
     def _permitted_classes(self) -> np.ndarray | None:
-        """The declared classes, before any label is compared with them."""
+        """Return the declared classes, after checking them against the policy, if any."""
         if not str(self.tree_method).startswith("dp_"):
             raise PrivacyParameterError(
-                "`tree_method` of a private estimator is 'dp_hist' or 'dp_approx'. To train "
-                "without privacy, take xgboost.XGBClassifier or XGBRegressor."
+                "`tree_method` of a private estimator must be 'dp_hist' or 'dp_approx'. To train "
+                "without privacy, use xgboost.XGBClassifier or XGBRegressor."
             )
         classes = self._declared_classes()
-        if (rules := policy.in_force()) is not None:  # XGBoost has yet to choose the objective
+        if (rules := policy.in_force()) is not None:
+            # XGBoost has not chosen the objective yet, so only the dp_* parameters are checked.
             params = self.get_xgb_params().items()
             rules.check_params({n: v for n, v in params if n.startswith("dp_")})
             rules.check_classes(classes)
@@ -439,9 +450,9 @@ class PrivateEstimator(XGBModel):
         return params
 
     def _coded(self, X: Any, *, fitting: bool = False) -> Any:
-        """A table of features as the model has them; the column of ids is none of them.
+        """Encode a table as the model expects it, without the privacy id column.
 
-        A model that was loaded stores the names of its categories, which nobody has declared again.
+        A loaded model uses the categories stored in its file, so they need not be declared again.
         """
         if self._id_column is not None and has_column(X, self._id_column):
             X, _ = without_column(X, self._id_column)
@@ -460,12 +471,12 @@ class PrivateEstimator(XGBModel):
         return coded
 
     def apply(self, X: Any, **kwargs: Any) -> np.ndarray:
-        """Leaf of every tree in which each row ends. Free post-processing for the model."""
+        """Return the leaf index of each row in every tree. Post-processing of the model."""
         return np.asarray(super().apply(self._coded(X), **kwargs))
 
     @property
     def privacy_report_(self) -> PrivacyReport:
-        """Report of the fitted model, recomputed from its ledger; costs no privacy.
+        """Privacy report of the fitted model, recomputed from its ledger; spends nothing.
 
         Raises:
             NotFittedError: ``fit`` was not called.
@@ -474,49 +485,48 @@ class PrivateEstimator(XGBModel):
 
 
 def _renamed(settings: Settings) -> Settings:
-    """Settings under the names of ``xgboost.train``."""
+    """Rename estimator parameters in settings to parameters of ``xgboost.train``."""
     if isinstance(settings, Mapping):
         return {_TRAIN_NAMES.get(name, name): values for name, values in settings.items()}
     return [{_TRAIN_NAMES.get(k, k): v for k, v in setting.items()} for setting in settings]
 
 
 class DPXGBClassifier(PrivateEstimator, XGBClassifier):
-    """Gradient boosted trees that are differentially private, as a scikit-learn classifier.
+    """Scikit-learn classifier of differentially private gradient boosted trees.
 
     Args:
-        epsilon: Privacy budget in nats, > 0; spent by every call of ``fit``. Must be given.
-        delta: Probability with which e^epsilon may fail, 0 < delta < 1, a constant chosen without
-            the data. Must be given.
-        group_size: Number of rows of one person, or of persons, that epsilon covers; 1 by default.
-        classes: Declared classes: K for labels 0..K-1, or the list of labels. Public. Must be
-            given: the classes that occur in ``y`` are a statistic of the rows.
-        feature_bounds: Public ranges of columns, ``{column: (low, high)}``, between which cuts lie.
+        epsilon: Privacy budget in nats, > 0; spent by every call of ``fit``. Required.
+        delta: Delta of the guarantee, 0 < delta < 1, chosen independently of the data. Required.
+        group_size: Number of rows (or persons, with `privacy_id`) protected together; default 1.
+        classes: Declared classes: K for labels 0..K-1, or the list of labels. Public. Required,
+            because the classes that occur in ``y`` are a statistic of the rows.
+        feature_bounds: Public ranges of columns, ``{column: (low, high)}``, for split candidates.
         feature_cuts: Public split points of columns. Saves budget.
-        categories: Declared categories of columns, ``{column: [names]}`` (or a number of codes).
-            Columns of a data frame are coded by it. Public.
-        schema: What :func:`xgb_dp.discover` has found, or the path of a schema file: what it
-            declares of columns, which tables of ``fit`` and predictions are read by. The ledger
-            counts what the look has cost, besides `epsilon`.
-        preset: A published system, see ``docs/presets.md``. Public.
+        categories: Declared categories of columns, ``{column: [names]}`` (or the number of codes).
+            String columns of a data frame are encoded with them. Public.
+        schema: Result of :func:`xgb_dp.discover`, or the path of a schema file, that declares the
+            columns of the tables passed to ``fit`` and ``predict``. The ledger adds the cost of
+            the discovery to `epsilon`.
+        preset: Name of a published system; see ``docs/presets.md``. Public.
         accountant: Accountant that certifies epsilon; "exact" by default.
         max_weight: Largest row weight. Public.
-        public_num_rows: Number of rows, with `privacy_id` the number of persons, if it is public.
-        public_evals: Asserts that every row of ``eval_set`` is public, so that its exact metrics
-            may be shown. Searches and cross-validation stay refused.
-        public_model: Asserts that the ``xgb_model`` of ``fit`` was made without any private row:
-            private trees are added to it.
-        budget: A :class:`xgb_dp.Budget`, or the path of one, on which ``fit`` draws.
+        public_num_rows: Number of rows (or persons, with `privacy_id`), if it is public.
+        public_evals: Asserts that every row of ``eval_set`` is public, so that exact metrics can
+            be shown. Hyperparameter searches and cross-validation remain refused.
+        public_model: Asserts that the ``xgb_model`` of ``fit`` was trained without private rows.
+            Private trees are added to it.
+        budget: A :class:`xgb_dp.Budget`, or the path of its file, that ``fit`` charges.
         tree_method: "dp_hist" or "dp_approx".
-        enable_categorical: Whether categorical columns of data frames are taken as such.
-        kwargs: Other parameters of private training, ``dp_*`` ones too (``docs/parameters.md``).
+        enable_categorical: Whether to treat categorical columns of data frames as categorical.
+        kwargs: Other parameters of private training, including ``dp_*`` (``docs/parameters.md``).
 
     Attributes:
-        privacy_report_: What ``fit`` spent, recomputed from the ledger of the model.
+        privacy_report_: Privacy report of the fitted model, recomputed from its ledger.
         classes_: The declared classes, in increasing order.
 
     Raises:
-        PrivacyRefusal: Under ``fit``, inside a search or cross-validation of scikit-learn, whose
-            scores are exact; use :func:`xgb_dp.select`.
+        PrivacyRefusal: ``fit`` was called inside a scikit-learn search or cross-validation, whose
+            scores are exact. Use :func:`xgb_dp.select` instead.
 
     Examples:
         >>> classifier = xgb_dp.DPXGBClassifier(epsilon=1.0, delta=1e-6, classes=[0, 1])
@@ -534,23 +544,23 @@ class DPXGBClassifier(PrivateEstimator, XGBClassifier):
             return in_order(domain.classes)
         if self.classes is None:
             raise PrivacyParameterError(
-                "`classes` is missing: a private classifier takes its classes from you and never "
-                "from the training labels, which would tell which classes occur. Declare them, "
-                "e.g. DPXGBClassifier(..., classes=['no', 'yes'])."
+                "`classes` is missing. A private classifier does not infer its classes from the "
+                "training labels, because that would reveal which classes occur. Pass them, e.g. "
+                "DPXGBClassifier(..., classes=['no', 'yes'])."
             )
         check_carried(self.classes, "the classes")
         return in_order(self.classes)
 
     @property
     def classes_(self) -> np.ndarray:
-        """The declared classes, in the order of the columns of ``predict_proba``; public."""
+        """Declared classes, in the order of the columns of ``predict_proba``; public."""
         if hasattr(self, "_classes"):
             return self._classes
-        count: np.ndarray = super().classes_  # of a model that was loaded, or an AttributeError
+        count: np.ndarray = super().classes_  # raises AttributeError if there is no model
         return count if self.classes is None else parse_classes(self.classes)
 
     def load_model(self, fname: Any) -> None:
-        """Load a model with the names of its classes; see :meth:`DPXGBRegressor.load_model`."""
+        """Load a model with its class names; see :meth:`DPXGBRegressor.load_model`."""
         super().load_model(fname)
         names = stored_classes(self.get_booster())
         if names is not None:
@@ -560,13 +570,13 @@ class DPXGBClassifier(PrivateEstimator, XGBClassifier):
 
     @property
     def _curve(self) -> MarginCurve | None:
-        """By which the probabilities of the model are calibrated; None without."""
+        """Calibration curve of the probabilities; None for an uncalibrated model."""
         return MarginCurve.from_booster(self.get_booster())
 
     def predict(self, X: Any, **kwargs: Any) -> np.ndarray:
-        """Most probable class of every row, or margins with ``output_margin=True``.
+        """Predict the most probable class of each row, or margins with ``output_margin=True``.
 
-        Of several labels (rows, labels), the more probable class of each.
+        For several labels, returns the more probable class of each label, shape (rows, labels).
         """
         if self._curve is not None and not kwargs.get("output_margin"):
             return self.classes_[self.predict_proba(X, **kwargs).argmax(axis=1)]
@@ -574,13 +584,14 @@ class DPXGBClassifier(PrivateEstimator, XGBClassifier):
         if kwargs.get("output_margin"):
             return codes
         if codes.ndim == 2 and OBJECTIVES[read_objective(self.get_booster())].kind == "multiclass":
-            codes = codes.argmax(axis=1)  # XGBoost takes two classes of these for two labels
+            codes = codes.argmax(axis=1)  # XGBoost mistakes two softprob classes for two labels
         return self.classes_[codes.astype(np.int64)]
 
     def predict_proba(self, X: Any, **kwargs: Any) -> np.ndarray:
-        """Probability of every declared class, (rows, classes), in the order of ``classes_``.
+        """Predict the probability of each class, shape (rows, classes), ordered as ``classes_``.
 
-        Of several labels (rows, labels), the probability of the second class of each.
+        For several labels, returns the probability of the second class of each label, shape
+        (rows, labels).
         """
         curve = self._curve
         if curve is not None:
@@ -591,16 +602,15 @@ class DPXGBClassifier(PrivateEstimator, XGBClassifier):
 
 
 class DPXGBRegressor(PrivateEstimator, XGBRegressor):
-    """Gradient boosted trees that are differentially private, as a scikit-learn regressor.
+    """Scikit-learn regressor of differentially private gradient boosted trees.
 
     Args:
-        target_bounds: Public range (low, high) of the target; labels beyond are clamped. A list of
-            ranges for several targets. Must be given.
-        kwargs: Everything else, such as `epsilon` and `delta`, is as for
-            :class:`DPXGBClassifier`, but `classes`.
+        target_bounds: Public range (low, high) of the target; targets outside are clipped. A list
+            of ranges for several targets. Required.
+        kwargs: All other arguments of :class:`DPXGBClassifier` except `classes`.
 
     Attributes:
-        privacy_report_: What ``fit`` spent, recomputed from the ledger of the model.
+        privacy_report_: Privacy report of the fitted model, recomputed from its ledger.
 
     Raises:
         PrivacyRefusal: As for :class:`DPXGBClassifier`.
@@ -621,16 +631,16 @@ class DPXGBRegressor(PrivateEstimator, XGBRegressor):
         super().__init__(**kwargs)
 
     def predict(self, X: Any, **kwargs: Any) -> np.ndarray:
-        """Prediction for every row, within ``target_bounds``.
+        """Predict the target of each row, clipped to ``target_bounds``.
 
-        With ``output_margin=True`` what the trees add up to, which may lie beyond: so does what the
-        booster or another reader of the model predicts.
+        With ``output_margin=True``, returns the unclipped margins. Predictions of the booster
+        itself, or of another reader of the model, are not clipped either.
         """
         values: np.ndarray = super().predict(self._coded(X), **kwargs)
         if kwargs.get("output_margin"):
             return values
         bounds = read_one(self.get_xgb_params(), "dp_target_bounds")
-        if bounds is None:  # a private model that was loaded knows its own
+        if bounds is None:  # use the bounds stored in a loaded private model
             with suppress(LedgerError):
                 bounds = read_ledger(self.get_booster()).trainings[-1].public.get("target_bounds")
         return values if bounds is None else clip_to_bounds(bounds, values)
