@@ -1,11 +1,12 @@
-"""Differentially private gradient boosting on XGBoost.
+"""Differentially private gradient boosting with XGBoost.
 
-``xgboost.train`` with ``tree_method="dp_hist"`` trains privately; this package calibrates it and
-reports on it.
+``xgboost.train`` with ``tree_method="dp_hist"`` trains privately; this package calibrates the noise
+and reports the privacy cost.
 
-``from xgb_dp import xgboost as xgb`` gives the private build of XGBoost, also beside a stock one.
+``from xgb_dp import xgboost as xgb`` imports the private build of XGBoost, even if stock XGBoost is
+also installed.
 
-Names are imported when they are asked for: what only reads models (:func:`verify`) loads no
+Names are imported lazily, so that code that only reads models (:func:`verify`) does not load
 libxgboost.
 """
 
@@ -74,7 +75,7 @@ __all__ = [
 ]
 __version__ = "0.1.0"
 
-_ROOMS = {
+_LAZY = {
     "Budget": "budget",
     "CalibratedModel": "evaluation",
     "DPXGBClassifier": "sklearn",
@@ -95,7 +96,7 @@ _ROOMS = {
     "split": "evaluation",
     "verify": "record.verify",
 }
-"""Where each name is that is imported when it is asked for."""
+"""Module of each lazily imported name."""
 _MODULES = ("accounting", "plotting", "presets", "testing")
 
 
@@ -104,8 +105,8 @@ def __getattr__(name: str) -> Any:
         return private_xgboost()
     if name in _MODULES:
         return import_module(f".{name}", __name__)
-    if name in _ROOMS:
-        return getattr(import_module(f".{_ROOMS[name]}", __name__), name)
+    if name in _LAZY:
+        return getattr(import_module(f".{_LAZY[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -1,13 +1,13 @@
-"""Rows of Dask and Spark, brought together by person, and a Dask training that begins once.
+"""Dask and Spark support: partition rows by person, and run each Dask training only once.
 
-The bound of a person is enforced by the worker that has all of their rows. Which worker that is
-follows from a hash with a key of this training alone. Exact sums do not depend on where rows are,
-so nothing of it is released. Batches of Spark must have equal width.
+A person's contribution is bounded by the worker that has all rows of that person. The worker is
+chosen by a hash with a fresh random key for each training. Exact sums do not depend on the
+placement of rows, so the placement is not released. Spark batches must have equal width.
 
-Dask runs the tasks of a dead worker again, and those that failed if retries are set. For a training
-that would be new noise on the same rows, and only the ledger of the last run would come back. A
-worker is known by the name that Dask draws for it when it starts: a restarted worker has another
-name, whatever its address is.
+Dask reruns the tasks of a dead worker, and failed tasks if retries are set. A rerun of a training
+would draw new noise for the same rows, and only the ledger of the last run would be returned, so
+reruns are refused. A worker is identified by the random id that Dask assigns when it starts; a
+restarted worker has a new id, even at the same address.
 
 Proof: docs/proofs/distributed.md
 """
@@ -36,15 +36,15 @@ from .training.input_checks import check_dask
 
 _NAME = "dp_privacy_id"
 _EXPECTED = (
-    f"With Dask `{_NAME}` is the name of a column of the data frame, or a Dask series or array "
-    "with the partitions of the data"
+    f"With Dask, `{_NAME}` must be the name of a column of the data frame, or a Dask series or "
+    "array with the same partitions as the data"
 )
 
 
 async def bring_together(
     client: Any, params: Mapping[str, Any], dtrain: Any
 ) -> tuple[Mapping[str, Any], Any]:
-    """The same rows, laid out so that each person has theirs on one worker."""
+    """Repartition the rows so that all rows of a person are on one worker."""
     given = dict(params).get(_NAME)
     if given is None:
         return params, dtrain
@@ -66,23 +66,23 @@ async def bring_together(
         pieces = _each(client, _piece, divided, number)
         rows.worker_map[address] = _each(client, _moved, pieces, workers=[address])
     moved = [part for parts in rows.worker_map.values() for part in parts]
-    await client.gather(_each(client, _failure, moved))  # until all have arrived
+    await client.gather(_each(client, _failure, moved))  # wait until all parts have arrived
     return {**dict(params), _NAME: column or True}, rows
 
 
 def _each(client: Any, function: Any, futures: list[Any], *more: Any, **kwargs: Any) -> list[Any]:
-    """A task for each future; without `workers` where its data are."""
+    """Submit a task for each future; without `workers`, it runs where its data is."""
     return [client.submit(function, future, *more, pure=False, **kwargs) for future in futures]
 
 
 def _worker_parts(client: Any, given: Any, dtrain: Any) -> list[Any]:
-    """Futures of the ids of each partition."""
+    """Return futures of the ids of each partition."""
     if not hasattr(given, "dask") or not hasattr(given, "partitions"):
-        raise PrivacyParameterError(f"{_EXPECTED}; it is a {type(given).__name__}.")
+        raise PrivacyParameterError(f"{_EXPECTED}; got a {type(given).__name__}.")
     parts = client.futures_of(client.persist(given))
     if len(parts) != len(dtrain.partition_order):
         raise PrivacyParameterError(
-            f"{_EXPECTED}; it has another number of partitions. Repartition it like the data."
+            f"{_EXPECTED}; it has a different number of partitions. Repartition it like the data."
         )
     return list(parts)
 
@@ -90,15 +90,15 @@ def _worker_parts(client: Any, given: Any, dtrain: Any) -> list[Any]:
 def _divided(
     part: Mapping[str, Any], ids: Any, column: str | None, key: bytes, world: int
 ) -> list[dict[str, Any]] | PrivacyError:
-    """One part of the rows for each worker, or what is wrong.
+    """Divide a partition into one piece per worker; return an error instead of raising it.
 
-    An error that a task raises is logged together with what the task was given.
+    Dask logs an error raised by a task together with the arguments of the task, which are rows.
     """
     try:
         rows = dict(part)
         if ids is None and column is not None:
             rows["data"], ids = without_column(rows["data"], column)
-        check_sparse(rows["data"])  # before it is divided
+        check_sparse(rows["data"])  # check before dividing
         persons = encode_persons(ids, rows["data"].shape[0], column)
         places = persons.places(key, world)[persons.codes]
         pieces = []
@@ -110,8 +110,8 @@ def _divided(
         return type(error)(str(error))
     except Exception:
         return RowDomainError(
-            "The rows cannot be brought together by `dp_privacy_id`, and the reason is not shown "
-            "because it may quote a cell."
+            "The rows cannot be partitioned by `dp_privacy_id`. The cause is hidden because it "
+            "could quote a cell. Check the types of the ids and of the data."
         )
 
 
@@ -127,17 +127,17 @@ def _moved(piece: dict[str, Any]) -> dict[str, Any]:
     return piece
 
 
-_IDS, _VALID = "dp_privacy_id", "validationIndicator"  # the latter is XGBoost's own, as these are
+_IDS, _VALID = "dp_privacy_id", "validationIndicator"  # all but the first are XGBoost's names
 _DATA, _SIZES, _VALUES = "values", "featureVectorSize", "featureVectorValues"
 
 
 def spark_rows(estimator: Any, rows: Any, columns: list[Any]) -> Any:
-    """The rows by person: all of one person in one partition, of which each worker has one."""
+    """Repartition rows by person, with one partition per worker."""
     if type(rows).__module__.startswith("pyspark.sql.connect."):
         raise PrivacyRefusal(
-            "Spark Connect is refused with dp_* parameters: a client that loses its server may "
-            "send the training again, which would draw new noise for the same rows. Train in a "
-            "session of the cluster itself, for example by spark-submit."
+            "Spark Connect is refused with dp_* parameters: after losing its connection, a client "
+            "can submit the training again, which would draw new noise for the same rows. Train "
+            "in a session on the cluster itself, for example with spark-submit."
         )
     column = id_column(estimator.getOrDefault(estimator.arbitrary_params_dict))
     if column is None:
@@ -149,7 +149,7 @@ def spark_rows(estimator: Any, rows: Any, columns: list[Any]) -> Any:
 
 
 def spark_matrices(params: Mapping[str, Any]) -> Callable[..., tuple[Any, Any]]:
-    """What makes the matrices of a worker, for training and for validation, as XGBoost does."""
+    """Return a function that builds the training and validation matrix of a worker."""
     column = id_column(params)
 
     def make(iterator: Iterator[Any], **kwargs: Any) -> tuple[Any, Any]:
@@ -159,11 +159,11 @@ def spark_matrices(params: Mapping[str, Any]) -> Callable[..., tuple[Any, Any]]:
         widths: set[int] = set()
         names = kwargs["feature_cols"]
         seen = None if names else widths
-        # All are read before XGBoost joins them, so that all workers hear of what is wrong.
+        # Read all batches before XGBoost concatenates them, so that all workers learn of an error.
         batches = workers.check_together(lambda: list(_read(iterator, ids, seen)))
         common = workers.broadcast_first(next(iter(widths), None))
         workers.check_together(lambda: _check_widths(widths, common))
-        each = (batches.pop(0) for _ in range(len(batches)))  # lets go of what has been taken
+        each = (batches.pop(0) for _ in range(len(batches)))  # frees each batch after use
         train, valid = create_dmatrix_from_partitions(iterator=each, **kwargs)
         for matrix in (train, valid):
             _name(matrix, names, kwargs["kwargs"])
@@ -175,7 +175,7 @@ def spark_matrices(params: Mapping[str, Any]) -> Callable[..., tuple[Any, Any]]:
 
 
 def _read(batches: Iterator[Any], ids: list[Any], widths: set[int] | None) -> Iterator[Any]:
-    """Batches of rows without their ids; keeps the ids trained on, and the lengths of vectors."""
+    """Yield batches without privacy ids; collect the ids of training rows and vector lengths."""
     for batch in batches:
         if _IDS in batch.columns:
             trained = ~batch[_VALID].astype(bool) if _VALID in batch.columns else slice(None)
@@ -184,13 +184,13 @@ def _read(batches: Iterator[Any], ids: list[Any], widths: set[int] | None) -> It
         if widths is not None:
             widths.update(_widths(batch))
         elif _DATA not in batch.columns:
-            # XGBoost looks for it where no row of a batch is trained on, or none is for validation.
+            # XGBoost expects this column if a batch has no training or no validation rows.
             batch = batch.assign(**{_DATA: None})
         yield batch
 
 
 def _widths(batch: Any) -> Iterator[int]:
-    """How many features each row of arrays or vectors has, -1 where it has none."""
+    """Yield the number of features of each array or vector; -1 if it is missing."""
     dense = _DATA in batch.columns
     cells = batch[_DATA if dense else _VALUES]
     sizes = [None] * len(batch) if dense else batch[_SIZES]
@@ -199,59 +199,63 @@ def _widths(batch: Any) -> Iterator[int]:
 
 
 def _check_widths(widths: set[int], common: int | None) -> None:
-    """XGBoost would fill in what the vectors of one worker lack, whichever rows it has."""
+    """Require vectors of equal length, because XGBoost would pad shorter ones on a worker."""
     if -1 in widths or widths - {common}:
         raise PrivacyParameterError(
-            "The arrays or vectors of features differ in length, or are missing. Give all rows "
-            "the same number of features."
+            "The feature arrays or vectors are missing or differ in length. Use the same number of "
+            "features for all rows."
         )
 
 
 def _name(matrix: Any, names: Any, given: Mapping[str, Any]) -> None:
-    """Name the columns of a matrix without rows, since a single row would do so."""
+    """Set the column names of an empty matrix, as XGBoost does for a non-empty one."""
     if matrix is not None and names and matrix.num_row() == 0 < matrix.num_col():
         matrix.feature_names = given.get("feature_names", list(names))
         matrix.feature_types = given.get("feature_types", ["float"] * len(names))
 
 
 def _joined(ids: list[Any], column: str) -> Persons:
-    """Who the rows belong to; read last, so that all workers hear of what is wrong."""
+    """Encode and join the privacy ids of all batches."""
     parts = [encode_persons(part, column=column) for part in ids]
     return join_persons([*parts, encode_persons([], column=column)])
 
 
-_BEGUN: set[tuple[str, str]] = set()  # training and worker, for the life of this process
+_BEGUN: set[tuple[str, str]] = set()  # (training, worker) pairs started in this process
 
 
 @dataclass(frozen=True)
 class SingleRun:
-    """A training that each of the workers of a cluster may begin once."""
+    """A training that each worker of a cluster can start only once."""
 
-    workers: frozenset[str]  # names of those that were there when it was started
+    workers: frozenset[str]  # ids of the workers when the training was submitted
     name: str = field(default_factory=secrets.token_hex)
 
     @classmethod
     async def start(cls, client: Any) -> SingleRun:
-        """A training on the workers that run now."""
+        """Create a training on the workers that are running now."""
 
-        # Defined here, it travels as it is, so that the scheduler needs no package of this name.
+        # A local function is pickled by value, so the scheduler does not need this package.
         def names(dask_scheduler: Any) -> list[str]:
             return [worker.server_id for worker in dask_scheduler.workers.values()]
 
         return cls(frozenset(await client.run_on_scheduler(names)))
 
     def begin(self) -> None:
-        """Called by a worker before it joins the others, so that nobody waits for it."""
+        """Record the start on this worker; called before it joins the others, so none wait.
+
+        Raises:
+            PrivacyRefusal: The worker has already started this training, or is a new worker.
+        """
         from distributed import get_worker
 
         worker = get_worker().id
         if worker not in self.workers or (self.name, worker) in _BEGUN:
             raise PrivacyRefusal(
-                "The cluster was about to begin this training again, because a worker was lost or "
-                "a task failed. The first run may have released noisy results, and a second one "
+                "The cluster tried to run this training again, because a worker was lost or a "
+                "task failed. The first run may have released noisy results, and a second run "
                 f"would draw new noise for the same rows. Count {named.dp_epsilon} and "
-                f"{named.dp_delta} as "
-                "spent, find out what ended the first run, and start another training yourself."
+                f"{named.dp_delta} as spent, find out why the first run failed, and start a new "
+                "training."
             )
         _BEGUN.add((self.name, worker))
 
@@ -263,7 +267,7 @@ async def before_dask(
     evals: Sequence[Any] | None,
     config: Config | None,
 ) -> tuple[Mapping[str, Any], Any, Config, Callable[[], Callable[..., Any]]]:
-    """Check the data of ``xgboost.dask``, and move the rows of each person to one worker."""
+    """Check the data passed to ``xgboost.dask``, and move all rows of a person to one worker."""
     check_dask(dtrain, evals)
     config = _on_network_of_cluster(client, config or Config())
     params, dtrain = await bring_together(client, params, dtrain)
@@ -271,10 +275,10 @@ async def before_dask(
 
 
 def _on_network_of_cluster(client: Any, config: Config) -> Config:
-    """Let the tracker listen on the scheduler's address, unless the user sets another one.
+    """Make the tracker listen on the scheduler's address, unless the user sets another one.
 
-    XGBoost guesses an address of the scheduler's host, possibly a public one. Workers listen on the
-    interface that reaches the tracker.
+    By default XGBoost guesses an address of the scheduler's host, possibly a public one. Workers
+    listen on the interface that reaches the tracker.
     """
     import dask
     from distributed.comm import get_address_host

@@ -1,9 +1,9 @@
 """Noisy sums of private rows for evaluation, private selection and column discovery.
 
-Callers pass the exact cells, strings or numbers of rows, and the person of each row. A privacy unit
-(a row, or a person with all their rows) counts as at most one row; this module computes the
-necessary weights from the ids alone. Events are derived from the same fields as the bound and the
-noise, so a caller cannot charge less than the drawn noise costs.
+Callers pass the exact cells, strings or numbers of the rows, and the person of each row. A privacy
+unit (a row, or a person with all their rows) counts as at most one row; this module computes the
+required weights from the ids alone. Events are derived from the same fields as the sensitivity and
+the noise, so a caller cannot charge less than the cost of the noise.
 
 Proofs: docs/proofs/evaluation.md, docs/proofs/selection.md, docs/proofs/discovery.md
 """
@@ -31,13 +31,16 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 Codes: TypeAlias = npt.NDArray[np.uint32]
 
 MOST_SIGMA2 = 1 << 56
-"""Largest noise parameter of the sampler."""
+"""Largest sigma^2 that the sampler supports."""
 LEVELS = 13
-"""Levels of a quantile tree: sign, exponent and 3 bits of the fraction, an eighth of an octave."""
+"""Levels of a quantile tree: sign, exponent and 3 fraction bits, so 8 leaves per power of two."""
 _MAX_BIN = 64
-_FEWER_ROWS = 1 << 32  # with fewer rows, every sum fits 64 bits, see Layout
-_REPORT = "This is a defect of xgb_dp: please report it."
-_MORE = f"This would release more than was booked, or for another unit of privacy. {_REPORT}"
+_FEWER_ROWS = 1 << 32  # with fewer rows, every sum fits into 64 bits; see Layout
+_REPORT = "This is a bug in xgb_dp: please report it."
+_MORE = (
+    "The release would exceed the charged events, or differs from them in its privacy unit. "
+    f"Nothing was released. {_REPORT}"
+)
 
 
 def _check_rows(columns: Iterable[npt.NDArray[Any]], persons: Codes | None) -> None:
@@ -46,11 +49,13 @@ def _check_rows(columns: Iterable[npt.NDArray[Any]], persons: Codes | None) -> N
     if any(array.ndim != 1 for array in arrays) or len(set(map(len, arrays))) > 1:
         raise LedgerError(f"A row would count several times. Nothing was released. {_REPORT}")
     if any(len(array) >= _FEWER_ROWS for array in arrays):
-        raise RowDomainError("There are 2^32 rows or more, whose sums would overflow. Give fewer.")
+        raise RowDomainError(
+            "The data has 2^32 rows or more, so sums could overflow. Pass fewer than 2^32 rows."
+        )
 
 
 def weights(persons: Codes | None, rows: int, shift: int) -> Ints:
-    """Weight of each row: 2**shift, divided equally among the rows of a person."""
+    """Return the weight of each row: 2**shift, divided equally among the rows of a person."""
     if persons is None:
         return np.full(rows, 1 << shift, dtype=np.int64)
     return (1 << shift) // np.bincount(persons)[persons] if rows else np.zeros(0, dtype=np.int64)
@@ -58,14 +63,14 @@ def weights(persons: Codes | None, rows: int, shift: int) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Sums over the cells of a partition or of its copies: a row adds the column of one cell."""
+    """Sums over a partition into cells, or copies of it; a row adds the column of its cell."""
 
-    matrix: Ints  # contribution of a row in each cell, in grid units; (sums, cells)
+    matrix: Ints  # contribution of a row in each cell, in grid units; shape (sums, cells)
     copies: int = 1
 
     def __post_init__(self) -> None:
         if self.matrix.dtype != np.int64:
-            raise LedgerError(f"What a row adds must be whole numbers of 64 bits. {_REPORT}")
+            raise LedgerError(f"Contributions of rows must be 64-bit integers. {_REPORT}")
         self.matrix.setflags(write=False)  # the sensitivity is computed from these numbers
 
     @property
@@ -79,9 +84,9 @@ class Block:
         return int((self.matrix**2).sum(axis=0).max())
 
     def sums(self, cells: Ints, persons: Codes | None = None, shift: int = 0) -> Ints:
-        """The exact sums: (copies, sums). They must get noise before they are published.
+        """Return the exact sums, shape (copies, sums). Not private: add noise before publishing.
 
-        Without a shift, a person adds the mean of their rows' contributions, rounded towards 0.
+        With shift 0, a person adds the mean contribution of their rows, rounded towards 0.
         """
         inside = (cells >= 0) & (cells < self.cells)
         if persons is not None and shift == 0:
@@ -106,7 +111,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Later:
-    """Limits of a second step, fixed before the first step."""
+    """Limits of a second release step, fixed before the first step."""
 
     norm2: int  # largest squared norm of one row's contribution, in the unit of the blocks
     sums: int  # largest number of sums
@@ -117,11 +122,11 @@ class Layout:
     """Blocks that are released together, and the parameters of their events; public."""
 
     blocks: tuple[Block, ...]
-    shift: int = 0  # a privacy unit counts at most 2**shift
+    shift: int = 0  # log2 of the largest weight of a privacy unit
     unit: str = ROW
     later: Later | None = None  # limits of a second step
     name: str = "evaluation"  # name of the release in ledgers and budgets
-    all_sums: bool = True  # whether to charge every sum as touched by a row, the safe upper bound
+    all_sums: bool = True  # whether to assume that a row affects every sum (an upper bound)
 
     @property
     def sensitivity2(self) -> int:
@@ -131,14 +136,14 @@ class Layout:
             # With fewer than 2^32 rows, every sum fits 64 bits; so does the norm of a column.
             if largest >= 1 << (31 - self.shift) or len(matrix) * largest**2 >= 1 << 62:
                 raise LedgerError(
-                    "A row would count more than its sums can hold. Nothing of this step was "
-                    f"released. {_REPORT}"
+                    "The contributions of rows could overflow 64-bit sums. Nothing of this step "
+                    f"was released. {_REPORT}"
                 )
         return sum(block.norm2 for block in self.blocks) << (2 * self.shift)
 
     @property
     def coordinates(self) -> int:
-        """Number of sums that one unit may touch; the rows of a person may touch all sums."""
+        """Largest number of sums that one privacy unit affects; a person can affect all sums."""
         if self.all_sums or self.unit == PERSON:
             return sum(len(block.matrix) * block.copies for block in self.blocks)
         return sum(int(np.count_nonzero(b.matrix, axis=0).max()) for b in self.blocks)
@@ -152,7 +157,7 @@ class Layout:
         return [first, (self.later.norm2 << (2 * self.shift), self.later.sums)]
 
     def events(self, sigma2: int) -> tuple[GaussianEvent, ...]:
-        """The event of each step with this noise."""
+        """Return the event of each step with this noise."""
         return tuple(
             GaussianEvent(self.name, sensitivity2, sigma2, coordinates, 1, unit=self.unit)
             for sensitivity2, coordinates in self.steps
@@ -161,11 +166,11 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class NoisySums:
-    """The noisy sums and their public noise parameters."""
+    """Released noisy sums and their public noise parameters."""
 
     layout: Layout
     sums: tuple[Floats, ...]  # (copies, sums) for each block, in the units of its matrix
-    noise: float  # standard deviation of the noise, in the same unit
+    noise: float  # standard deviation of the noise, in the same units
     events: tuple[GaussianEvent, ...] = ()  # charged events
     aimed: NoisySums | None = None  # the second step, if there was one
 
@@ -178,34 +183,38 @@ def release(
     aim: Callable[[NoisySums], tuple[Block, ...]] | None = None,
     later: Sequence[Ints] | None = None,
 ) -> NoisySums:
-    """Draw the noise and release the noisy sums. The exact sums never leave this function.
+    """Draw the noise and release the noisy sums; the exact sums are not returned.
 
-    In a second step, `aim` computes the blocks from nothing but the first release.
+    If `aim` is given, it computes the blocks of a second step from the first release alone.
 
-    Privacy: spends `events`, which must cover all drawn noise.
+    Privacy: spends the cost of `events`, which must cover all releases.
+
+    Raises:
+        LedgerError: The events do not cover a release; nothing of that step is released.
     """
-    booked = events[0]
-    drawn = layout.events(booked.sigma2)[0]
+    charged = events[0]
+    drawn = layout.events(charged.sigma2)[0]
     if (
         (persons is None) != (layout.unit == ROW)
-        or (booked.release, booked.unit, booked.count) != (drawn.release, drawn.unit, drawn.count)
-        or booked.sensitivity2 < drawn.sensitivity2
-        or booked.coordinates < drawn.coordinates
+        or (charged.release, charged.unit, charged.count)
+        != (drawn.release, drawn.unit, drawn.count)
+        or charged.sensitivity2 < drawn.sensitivity2
+        or charged.coordinates < drawn.coordinates
     ):
         raise LedgerError(_MORE)
     _check_rows(cells, persons)
     sums = []
     for block, places in zip(layout.blocks, cells, strict=True):
         exact = block.sums(places, persons, layout.shift)
-        noisy = exact + discrete_gaussian(booked.sigma2, exact.size).reshape(exact.shape)
+        noisy = exact + discrete_gaussian(charged.sigma2, exact.size).reshape(exact.shape)
         sums.append(noisy / float(1 << layout.shift))
-    noise = math.sqrt(booked.sigma2) / (1 << layout.shift)
-    first = NoisySums(layout, tuple(sums), noise, (booked,))
+    noise = math.sqrt(charged.sigma2) / (1 << layout.shift)
+    first = NoisySums(layout, tuple(sums), noise, (charged,))
     if aim is None:
         return first
     second = replace(layout, blocks=aim(first), later=None)
     aimed = release(second, events[1:], cells if later is None else later, persons)
-    return replace(first, events=(booked, *aimed.events), aimed=aimed)
+    return replace(first, events=(charged, *aimed.events), aimed=aimed)
 
 
 @dataclass(frozen=True)
@@ -223,11 +232,11 @@ class ColumnPlan:
 
     @property
     def events(self) -> list[Event]:
-        """The events in release order."""
+        """Events in release order."""
         out: list[Event] = []
         if self.numbers:
             norm2 = self.numbers * LEVELS << (2 * self.number_shift)
-            # The rows of a person may be in all nodes of a level.
+            # The rows of a person can be in all nodes of a level.
             touched = self.numbers * (LEVELS if self.unit == ROW else 1 << LEVELS)
             out.append(
                 GaussianEvent("ranges", norm2, self.number_sigma2, touched, 1, unit=self.unit)
@@ -269,7 +278,7 @@ class Strings:
 
 @dataclass(frozen=True)
 class CountTree:
-    """Release of a numeric column; keys of 32-bit floats delimit its cells."""
+    """Release of a numeric column; its cells are ranges of keys of 32-bit floats."""
 
     leaves: tuple[tuple[int, int, float], ...]  # (low, high, noisy count), ascending
     cuts: tuple[float, ...]  # split points for training
@@ -277,7 +286,7 @@ class CountTree:
 
 
 def votes(persons: Codes) -> Ints:
-    """One row of each person, drawn uniformly from the person's rows."""
+    """Return one row index per person, drawn uniformly from the person's rows."""
     order = np.lexsort((draw_words(len(persons)), persons))
     first = np.ones(len(persons), dtype=bool)
     first[1:] = persons[order][1:] != persons[order][:-1]
@@ -289,10 +298,12 @@ def release_strings(
     columns: Mapping[str, tuple[Ints, Sequence[str]]],
     persons: Codes | None = None,
 ) -> dict[str, Strings]:
-    """Release each column's noisy counts of missing cells, and of strings that reach the threshold.
+    """Release noisy counts of missing cells, and of strings whose count reaches the threshold.
 
-    A column consists of the string code of each row, -1 for a missing cell, and the strings. Only
-    one row of each person counts.
+    A column consists of the string code of each row (-1 if missing) and the strings. Only one row
+    of each person counts.
+
+    Privacy: spends the "categories" events of the plan.
     """
     plan.check(len(columns), 0, persons)
     _check_rows((codes for codes, _ in columns.values()), persons)
@@ -302,7 +313,8 @@ def release_strings(
         voted = codes if persons is None else codes[votes(persons)]
         exact = np.bincount(voted + 1, minlength=len(strings) + 1).astype(np.int64) * unit
         noisy = exact + discrete_gaussian(plan.text_sigma2, len(exact))
-        # Strings without rows are not published: they may come from rows outside of this data.
+        # Strings without rows are not published: they could come from other data, such as unused
+        # categories.
         shown = [
             (int(count), text)
             for count, rows, text in zip(noisy[1:], exact[1:], strings, strict=True)
@@ -316,7 +328,7 @@ def release_strings(
 
 
 def numbers_request(plan: ColumnPlan, **changes: Any) -> dict[str, Any]:
-    """The request to C++; tests pass `changes`."""
+    """Return the request to the native library; tests pass `changes`."""
     return {
         "levels": LEVELS,
         "max_bin": _MAX_BIN,
@@ -331,14 +343,17 @@ def numbers_request(plan: ColumnPlan, **changes: Any) -> dict[str, Any]:
 def release_numbers(
     plan: ColumnPlan, columns: npt.NDArray[np.float32], persons: Codes | None = None
 ) -> list[CountTree]:
-    """Release quantile trees of numeric columns, an array of shape (columns, rows)."""
+    """Release quantile trees of numeric columns, an array of shape (columns, rows).
+
+    Privacy: spends the "ranges" event of the plan.
+    """
     plan.check(0, len(columns), persons)
     _check_rows(columns, persons)
     each = weights(persons, columns.shape[1], plan.number_shift)
     answer = native.discover_numbers(columns, each, numbers_request(plan))
     draws = [(draw["release"], draw["sigma2"], draw["count"]) for draw in answer["events"]]
     if draws != [("ranges", plan.number_sigma2, 1)]:
-        raise LedgerError("A discovery has drawn other noise than planned. Please report it.")
+        raise LedgerError(f"The noise drawn by a discovery differs from its plan. {_REPORT}")
     return [
         CountTree(
             tuple((int(low), int(high), float(count)) for low, high, count in column["leaves"]),

@@ -1,8 +1,7 @@
-"""The data holder's policy: limits in a file that bind every interface.
+"""Policies: limits set by the data owner that apply to every interface.
 
-``XGB_DP_POLICY`` or ``xgb-dp --policy`` names the file. A process keeps the first policy that it
-reads. The policy binds everybody who cannot change the process: docs/howto/policy.md has the
-details.
+``XGB_DP_POLICY`` or ``xgb-dp --policy`` names the policy file. A process keeps the first policy
+that it reads. The policy binds everybody who cannot modify the process; see docs/howto/policy.md.
 """
 
 from __future__ import annotations
@@ -46,59 +45,59 @@ _DECLARING = (
     "dp_base_margin", "dp_max_weight", "dp_public_num_rows", "dp_categories", "dp_feature_bounds",
     "dp_feature_cuts",
 )  # fmt: skip
-"""Parameters that describe rows; whether a row fits them reveals something about it."""
+"""Parameters that declare the domain of rows; whether a row fits them reveals information."""
 
 
 @dataclass(frozen=True)
 class Policy:
-    """Limits for one data set. All limits are public, and none is computed from rows."""
+    """Limits for one data set. All limits are public and independent of the rows."""
 
     path: Path
     unit: str  # "row" or "person"
-    id: str | None  # the id column
-    target: tuple[float, float]  # limit of (epsilon, delta) for a model and its earlier trainings
-    total: tuple[float, float]  # limit of (epsilon, delta) for the budget
+    id: str | None  # privacy id column
+    target: tuple[float, float]  # limit on (epsilon, delta) of a model with its earlier trainings
+    total: tuple[float, float]  # limit on (epsilon, delta) of the budget
     budget: Path
     domain: Domain
     allow: tuple[str, ...]
-    csv: Csv  # format of files of rows
+    csv: Csv  # CSV format of data files
     digest: str  # SHA-256 of the content
 
     @classmethod
     def read(cls, name: str | os.PathLike[str]) -> Policy:
-        """Read a policy; anything that is not fully understood is an error."""
+        """Read a policy file; unknown or invalid content is an error."""
         path = Path(name).resolve()
         try:
-            return cls._of(path, read_schema_file(path))
+            return cls._from_content(path, read_schema_file(path))
         except (OSError, ImportError, PrivacyError) as error:
-            said = str(error.strerror if isinstance(error, OSError) else error).rstrip(".")
+            reason = str(error.strerror if isinstance(error, OSError) else error).rstrip(".")
             raise PrivacyParameterError(
-                f"The policy {os.fspath(name)!r} cannot be read: {said}. Without it nothing is "
-                "released. Its holder has to mend it; see docs/howto/policy.md."
+                f"The policy {os.fspath(name)!r} cannot be read: {reason}. Nothing is released "
+                "without a valid policy. Ask the data owner to fix it; see docs/howto/policy.md."
             ) from None
 
     @classmethod
-    def _of(cls, path: Path, content: Any) -> Policy:
+    def _from_content(cls, path: Path, content: Any) -> Policy:
         given = check_mapping("A policy must be a mapping", content)
         if not set(given) >= _KEYS or not set(given) <= _KEYS | {"id", "allow", "csv"}:
             raise PrivacyParameterError(
-                f"a policy has the keys {', '.join(sorted(_KEYS))}, with unit 'person' also id, "
-                "allow if it allows anything, and csv if its files are written in another form."
+                f"a policy must have the keys {', '.join(sorted(_KEYS))}, and for unit 'person' "
+                "also id; the keys allow and csv are optional."
             )
         person = given["unit"] == PERSON
         if given["unit"] not in (ROW, PERSON) or person != ("id" in given):
-            raise PrivacyParameterError("`unit` must be row, or person with the column `id`.")
+            raise PrivacyParameterError("`unit` must be row, or person with an `id` column.")
         name = parse_column_name("`id`", given["id"]) if person else None
         domain = from_mapping(given["schema"])
         check_names(flatten(domain.params))
         domain.check_target()
         if not domain.columns or domain.privacy_id not in (None, name):
             raise PrivacyParameterError(
-                "`schema` must list its `columns`, and name no other ids than the policy."
+                "`schema` must list its `columns`, and its `privacy_id` must match `id`, if given."
             )
         allow = parse_strings("`allow`", given["allow"]) if "allow" in given else ()
         if not set(allow) <= set(_ALLOW):
-            raise PrivacyParameterError(f"`allow` must list some of {', '.join(_ALLOW)}.")
+            raise PrivacyParameterError(f"entries of `allow` must be in {', '.join(_ALLOW)}.")
         return cls(
             path,
             given["unit"],
@@ -113,40 +112,46 @@ class Policy:
         )
 
     def check_budget(self, budget: Any) -> None:
-        """Refuse another budget than the policy's, or one with a larger total."""
+        """Refuse a budget other than the policy's, or a total above the limit."""
         if budget.path != self.budget.resolve():
             raise self.unbooked()
         larger = budget.epsilon > self.total[0] or budget.delta > self.total[1]
         if larger or budget.unit.name != self.unit:
             raise BudgetError(
-                "The book that the policy names has a larger total than the policy, or is for "
-                "another unit. Nothing was released. Its holder has to make it by `xgb-dp budget` "
-                "with `total_epsilon`, `total_delta` and `unit`."
+                "The budget named by the policy has a larger total than the policy allows, or "
+                "another privacy unit. Nothing was released. Ask the data owner to create it with "
+                "`xgb-dp budget`, using `total_epsilon`, `total_delta` and `unit` of the policy."
             )
 
     def unbooked(self) -> BudgetError:
-        """The error for a release without the policy's budget."""
+        """Return the error for a release that does not charge the policy's budget."""
         return BudgetError(
-            f"The policy of these rows has every release drawn on its book {self.budget.name!r}. "
-            "Nothing was released. Train by xgb_dp.Budget(book).train, or pass `budget` with that "
-            "book. Trainings on a cluster are refused: its workers would not be booked."
+            "The policy of this data requires every release to be charged to its budget "
+            f"{self.budget.name!r}. Nothing was released. Train with xgb_dp.Budget(path).train, or "
+            "pass that file as `budget`. Trainings on a cluster are refused, because they cannot "
+            "be charged."
         )
 
     def check_release(self, events: Iterable[Event], unit: Unit, group: int) -> None:
-        """Refuse a release above one model's limit or with another unit. Reads no row."""
+        """Refuse a release above the limit of one model, or for another unit. Reads no rows."""
         if unit.name != self.unit or unit.column != self.id:
-            whom = self.unit if self.id is None else f"{self.unit} by the column {self.id!r}"
+            protected = self.unit if self.id is None else f"{self.unit} by the column {self.id!r}"
+            fix = (
+                "Train without `dp_privacy_id` (--privacy-id)."
+                if self.id is None
+                else "Pass this column as `dp_privacy_id` (--privacy-id)."
+            )
             raise BudgetError(
-                f"The policy of these rows protects each {whom}, and this does not. Nothing was "
-                "released. Give the ids by that column: `dp_privacy_id`, --privacy-id."
+                f"The policy of this data protects each {protected}, but this release has another "
+                f"privacy unit. Nothing was released. {fix}"
             )
         epsilon, delta = self.target
         if make_accountant("exact", events).get_epsilon(delta, group) > epsilon * (1 + 1e-9):
             raise BudgetError(
-                f"The policy of these rows allows epsilon {epsilon:g} at delta {delta:g} to one "
-                "model with all that it continues, and to one look, selection or judgement. "
-                f"Nothing was released. Ask for less {named.dp_epsilon}, or a smaller "
-                f"{named.dp_delta}."
+                f"This release exceeds the limit of the policy of this data: epsilon {epsilon:g} "
+                f"at delta {delta:g} for a model with its earlier trainings, or for a discovery, "
+                f"selection or evaluation. Nothing was released. Set a smaller {named.dp_epsilon} "
+                f"or {named.dp_delta}."
             )
 
     @cached_property
@@ -155,24 +160,24 @@ class Policy:
         return {**self.domain.parameters(), **named}
 
     def check_params(self, flat: Mapping[str, Any], names: Sequence[str] | None = None) -> None:
-        """Refuse claims about the rows that the data holder has not made. Reads no row."""
+        """Refuse claims about the rows that the data owner has not made. Reads no rows."""
         for claim, parameters in _CLAIMS.items():
             if claim not in self.allow:
                 for name in parameters:
                     if flat.get(name):
                         raise PrivacyRefusal(f"`{name}` is refused: {self._without(claim)}")
-        talk = read_one(flat, "verbosity")
-        if talk is None:
-            from xgboost import get_config  # not at the top: `verify` needs no library
+        verbosity = read_one(flat, "verbosity")
+        if verbosity is None:
+            from xgboost import get_config  # imported here, because `verify` needs no library
 
-            talk = get_config()["verbosity"]  # the process-wide setting
-        if "exact errors" not in self.allow and talk > 1:
-            raise PrivacyRefusal(f"`verbosity` is at most 1: {self._without('exact errors')}")
+            verbosity = get_config()["verbosity"]  # the process-wide setting
+        if "exact errors" not in self.allow and verbosity > 1:
+            raise PrivacyRefusal(f"`verbosity` must be at most 1: {self._without('exact errors')}")
         known = set(self.domain.features)
         if names is not None and not set(names) <= known:
             raise PrivacyRefusal(
-                "A column is not in the schema of the policy of these rows. Name the columns, and "
-                f"take some of {', '.join(sorted(known))}."
+                "A column is not in the schema of the policy of this data. Use named columns from "
+                f"this list: {', '.join(sorted(known))}."
             )
         for name in _DECLARING:
             given = flat.get(name)
@@ -183,38 +188,41 @@ class Policy:
                 declared = {n: v for n, v in declared.items() if n in given}
             if _plain(given) != _plain(declared):
                 raise PrivacyRefusal(
-                    f"`{name}` is not what the policy of these rows declares. Leave it out, or "
-                    "give what it declares."
+                    f"`{name}` differs from its declaration in the policy of this data. Omit it, "
+                    "or pass the declared value."
                 )
 
-    def check_weights(self, of_one: str) -> None:
-        """Refuse a setting that would reveal whether all weights are 1. Reads no row."""
-        if of_one and self.domain.weight is not None:
+    def check_weights(self, setting: str) -> None:
+        """Refuse a setting that would reveal whether all weights are 1. Reads no rows."""
+        if setting and self.domain.weight is not None:
             raise PrivacyRefusal(
-                f"{of_one} is proved for weights of 1 only, and whether all are 1 is an answer "
-                "about the rows. Make another choice."
+                f"{setting} is only supported if all row weights are 1, and checking that would "
+                "reveal information about the rows. Use another setting."
             )
 
     def check_classes(self, classes: Iterable[Any] | None) -> None:
-        """Refuse class names that differ from the schema. Reads no row."""
+        """Refuse class names that differ from the schema. Reads no rows."""
         declared = self.domain.classes
         if classes is not None and sorted(map(str, classes)) != sorted(map(str, declared or ())):
             raise PrivacyRefusal(
-                "`classes` are not those that the policy of these rows declares: "
-                f"{', '.join(map(str, declared or ())) or 'none'}. Give these."
+                "`classes` differ from the classes declared in the policy of this data. Pass the "
+                f"declared classes: {', '.join(map(str, declared or ())) or 'none'}."
             )
 
     def permitted(self, domain: Domain, *, some: bool = False) -> Domain:
-        """The policy's domain, if the other is equal or, with ``some``, has fewer columns."""
+        """Return the policy's domain; raise an error if `domain` differs from it.
+
+        With `some`, `domain` can have fewer columns.
+        """
         declared, taken = self.domain.columns or {}, domain.columns or {}
         columns = {n: c for n, c in declared.items() if n in taken} if some else declared
         same = replace(self.domain, params=domain.params)
         if replace(domain, discovered=None) != replace(same, columns=columns):
             raise PrivacyRefusal(
-                "The policy of these rows declares what they hold and which columns are read: one "
-                "that is left out is not checked, and whether a row fits would be an answer about "
-                "it. Leave out --schema, --drop, and options that declare columns, classes, ranges "
-                "or ids."
+                "The schema differs from the schema in the policy of this data. It cannot be "
+                "changed, because whether the rows fit another schema would reveal information "
+                "about them. Omit --schema, --drop, and options that declare columns, classes, "
+                "ranges or ids."
             )
         return same
 
@@ -224,15 +232,15 @@ class Policy:
             raise PrivacyRefusal(f"This is refused: {self._without(what)}")
 
     def _without(self, what: str) -> str:
-        return f"the policy of these rows does not allow {what!r}. Ask their holder."
+        return f"the policy of this data does not allow {what!r}. Ask the data owner to allow it."
 
     def faults(self, ledger: Ledger) -> list[str]:
-        """Violations of the policy in a model's ledger."""
+        """Return the violations of the policy in the ledger of a model."""
         out = []
         if any(training.public.get(POLICY_KEY) != self.digest for training in ledger.trainings):
             out.append("a training does not name this policy")
         if ledger.unit.name != self.unit or ledger.unit.column != self.id:
-            out.append(f"it does not protect each {self.unit} of the policy")
+            out.append(f"its privacy unit is not the {self.unit} of the policy")
         epsilon, delta = self.target
         spent = make_accountant("exact", ledger.events).get_epsilon(delta, ledger.unit.group)
         if not ledger.is_private or spent > epsilon * (1 + 1e-9):
@@ -241,7 +249,7 @@ class Policy:
 
 
 def _plain(value: Any) -> Any:
-    """A value in JSON form, equal for all forms of the same declaration."""
+    """Normalize a value through JSON, so that equivalent declarations compare equal."""
     return json.loads(json.dumps(value, default=repr))
 
 
@@ -249,14 +257,18 @@ _first: list[Policy] = []  # the policy of this process, once read
 
 
 def in_force() -> Policy | None:
-    """The policy of this process, if any. An environment that names another policy is an error."""
+    """Return the policy of this process, or None.
+
+    Raises:
+        PrivacyRefusal: The environment now names another policy than the one read first.
+    """
     name = os.environ.get(POLICY)
     if name is not None and not _first:
         _first.append(Policy.read(name))
         RowDomainError.exact = "exact errors" in _first[0].allow
     if _first and name is not None and Path(name).resolve() != _first[0].path:
         raise PrivacyRefusal(
-            f"{POLICY} names another policy than the one that this process has read. Nothing is "
-            "released. A policy cannot be changed while it is in force."
+            f"{POLICY} names a policy other than the one this process has read. Nothing is "
+            "released. To use another policy, start a new process."
         )
     return _first[0] if _first else None

@@ -1,8 +1,8 @@
-"""The published systems, each a file, and their settings: ``dp_preset="sarus"`` and so on.
+"""Presets that reproduce published systems, such as ``dp_preset="sarus"``.
 
-A preset sets components; keys that are given explicitly override it. Where a paper's algorithm is
-not private, or its bound is false, the preset does the nearest private thing and says so in
-``differs``. :func:`describe` shows all of that.
+A preset sets parameters; parameters that you set explicitly override it. If a paper's algorithm is
+not private, or its bound is false, the preset uses the closest private variant and documents it in
+``differs``. :func:`describe` prints a preset.
 
     >>> import xgb_dp
     >>> sorted(xgb_dp.presets.PRESETS)[:3]
@@ -16,7 +16,7 @@ from .published import dp_xgb, dpboost, maddock, sarus
 from .published.system import Preset, System
 
 SYSTEMS: tuple[System, ...] = (sarus.SYSTEM, dpboost.SYSTEM, dp_xgb.SYSTEM, maddock.SYSTEM)
-"""All published systems, in the order of the pages."""
+"""All published systems, in the order of the documentation."""
 
 _DEFAULT = Preset(
     "default",
@@ -24,11 +24,11 @@ _DEFAULT = Preset(
     "docs/guarantee.md",
     {},
     (
-        "private quantile trees, L1 score, oblivious and per-node trees in turn, Newton leaves "
-        "with the clip by prediction and empirical-Bayes shrinkage, exact accounting; one choice "
-        "of splits for the trees of all classes",
+        "private quantile trees for candidates, L1 score, alternating oblivious and per-node "
+        "trees, Newton leaves with a clip that depends on the prediction, empirical-Bayes "
+        "shrinkage, exact accounting; the trees of all classes share their splits",
         "classification with dp_epsilon / dp_group_size >= 1: 256 bins and oblivious trees of "
-        "depth 6, unless max_depth or another parameter of the trees is given",
+        "depth 6, unless max_depth or another tree parameter is set",
     ),
     (),
 )
@@ -39,29 +39,29 @@ PRESETS: dict[str, Preset] = {
 
 
 def describe(name: str) -> str:
-    """A preset in words: its parameters, where it follows its paper and where it differs.
+    """Describe a preset: its parameters, and where it follows and differs from its paper.
 
     Args:
         name: A key of :data:`PRESETS`.
 
     Raises:
-        PrivacyParameterError: There is no such preset.
+        PrivacyParameterError: The name is not a preset.
 
     Examples:
         >>> print(xgb_dp.presets.describe("sarus").splitlines()[0])
         sarus: DP-XGBoost. Source: Grislain and Gonzalvez (2021), sections 4 and 5.
     """
     if name not in PRESETS:
-        raise PrivacyParameterError(f"Presets are {', '.join(PRESETS)}; got {name!r}.")
+        raise PrivacyParameterError(f"Unknown preset {name!r}. Use one of {', '.join(PRESETS)}.")
     preset = PRESETS[name]
     shown = {**preset.params, **preset.computed(100, 10, 1)}
     lines = [f"{preset.name}: {preset.system}. Source: {preset.source}."]
-    lines += ["Parameters (for 100 rounds and 10 columns where they depend on that):"]
+    lines += ["Parameters (computed ones for 100 rounds and 10 columns):"]
     lines += [f"  {key} = {value!r}" for key, value in shown.items()]
     for title, strings in (
-        ("Needs", preset.needs),
+        ("Required inputs", preset.needs),
         ("As published", preset.follows),
-        ("Different", preset.differs),
+        ("Differences", preset.differs),
     ):
         lines += [f"{title}:", *(f"  - {text}" for text in strings)] if strings else []
     return "\n".join(lines)

@@ -194,7 +194,7 @@ def test_a_book_holds_the_look_that_a_model_rests_on(discovery, tmp_path, way):
 
     path = tmp_path / "b.json"
     budget = xgb_dp.Budget(path, epsilon=4.0, delta=1e-5, selection_epsilon=1.5)
-    with pytest.raises(BudgetError, match="the look at its columns"):
+    with pytest.raises(BudgetError, match="column discovery it uses"):
         fit(budget)
     assert budget.entries == []
     late = xgb_dp.Budget(path, charge_earlier=True)
@@ -215,7 +215,7 @@ def test_two_looks_are_refused(discovery):
     model = xgb_dp.DPXGBClassifier(**TARGET, classes=["no", "yes"], schema=discovery, **other)
     with pytest.raises(PrivacyParameterError, match="different runs of column discovery"):
         model.get_xgb_params()
-    with pytest.raises(PrivacyParameterError, match="the same look"):
+    with pytest.raises(PrivacyParameterError, match="different column discoveries"):
         xgb_dp.DPXGBClassifier(**TARGET, classes=["no", "yes"], schema=discovery).fit_select(
             ROWS[DISCOVERED], LABELS, [{}, {"dp_discovered": other["dp_discovered"]}]
         )
@@ -241,5 +241,5 @@ def test_a_cost_that_is_none(given):
 
 def test_a_schema_with_keys_of_files(tmp_path):
     (tmp_path / "s.json").write_text(json.dumps({"weight": "w", "columns": {"age": "number"}}))
-    with pytest.raises(PrivacyParameterError, match="which the command line reads"):
+    with pytest.raises(PrivacyParameterError, match="only the command line supports"):
         xgb_dp.DPXGBClassifier(schema=tmp_path / "s.json").get_xgb_params()

@@ -227,9 +227,9 @@ def test_more_than_the_plan_pays_for_is_not_drawn(persons, monkeypatch):
     same, other = ("row", PERSON) if persons is None else (PERSON, "row")
     for unit, numbers, names in ((same, 1, "ab"), (other, 2, "a")):
         plan = ColumnPlan(1, numbers, unit, 3, 64, 80, 3, 64)
-        with pytest.raises(LedgerError, match="more than was booked"):
+        with pytest.raises(LedgerError, match="exceed the charged events"):
             release_numbers(plan, values, persons)
-        with pytest.raises(LedgerError, match="more than was booked"):
+        with pytest.raises(LedgerError, match="exceed the charged events"):
             release_strings(plan, dict.fromkeys(names, text), persons)
 
 
@@ -250,5 +250,5 @@ def test_the_event_is_that_of_what_was_drawn(monkeypatch):
             values, each, {**request, "sigma2": request["sigma2"] + 1}
         ),
     )
-    with pytest.raises(LedgerError, match="other noise than planned"):
+    with pytest.raises(LedgerError, match="differs from its plan"):
         release_numbers(plan_of(4), table(20))

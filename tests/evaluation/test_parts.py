@@ -202,7 +202,7 @@ def test_other_persons_than_those_of_the_coins_add_up(tmp_path):
     assert judge(None) == judge(True) == judge("patient") == judge(parts.test.persons) == own_part
     assert judge(hospitals[here]) is None and judge(patients[here]) is None
     assert judge(parts.train.persons.select(np.arange(here.sum()) % (~here).sum())) is None
-    others = "'patient', and this one identifies them by 'ward'"
+    others = "'patient', but this release identifies them by 'ward'"
     with pytest.raises(xgb_dp.BudgetError, match=others):
         judge(pd.Series(hospitals[here], name="ward"))
     budget.verify()

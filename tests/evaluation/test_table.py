@@ -165,7 +165,7 @@ def test_a_second_step_beyond_its_room_is_not_released(monkeypatch):
     assert sums.aimed is not None and float(sums.aimed.sums[0][0, 0]) == 14.0
     for wide in (Block(np.full((1, 2), 8)), Block(np.full((2, 2), 5))):
         drawn.clear()
-        with pytest.raises(LedgerError, match="more than was booked"):
+        with pytest.raises(LedgerError, match="exceed the charged events"):
             release(layout, events, cells, None, lambda first, block=wide: (block,))
         assert drawn == [1]
 
@@ -227,12 +227,12 @@ def test_less_than_is_drawn_cannot_be_booked():
         replace(event, release="score"),
         replace(event, count=0),
     ):
-        with pytest.raises(LedgerError, match="more than was booked"):
+        with pytest.raises(LedgerError, match="exceed the charged events"):
             release(layout, [wrong], cells)
-    with pytest.raises(LedgerError, match="more than was booked"):
+    with pytest.raises(LedgerError, match="exceed the charged events"):
         release(layout, [event], cells, persons)
     of_persons = Layout(layout.blocks, 3, "person")
-    with pytest.raises(LedgerError, match="more than was booked"):
+    with pytest.raises(LedgerError, match="exceed the charged events"):
         release(of_persons, of_persons.events(400), cells)
     with pytest.raises(LedgerError, match="several times"):
         release(of_persons, of_persons.events(400), cells, persons[:1])

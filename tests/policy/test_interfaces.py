@@ -17,7 +17,7 @@ from ..cli.calls import invoke
 from .conftest import CHANGES, TEXT, matrix, params, table
 
 QUIET = "The rows do not fit what is declared of them."
-UNBOOKED = "drawn on its book"
+UNBOOKED = "charged to its budget"
 TARGET = {"epsilon": 0.5, "delta": 1e-6}
 
 
@@ -99,9 +99,9 @@ def test_an_estimator_says_nothing_of_labels_or_categories(enforce):
     """Whether a row fits what an analyst declares would be an answer about the row."""
     enforce()
     for changes in ({"classes": ["maybe", "no"]}, {"categories": {"sex": ["f"]}}):
-        with pytest.raises(xgb_dp.PrivacyRefusal, match="policy of these rows"):
+        with pytest.raises(xgb_dp.PrivacyRefusal, match="policy of this data"):
             classifier(**changes, budget="budget.json").fit(features(), table()["ill"])
-        with pytest.raises(xgb_dp.PrivacyRefusal, match="policy of these rows"):
+        with pytest.raises(xgb_dp.PrivacyRefusal, match="policy of this data"):
             classifier(**changes, budget="budget.json").fit_select(features(), table()["ill"], [{}])
     classifier(budget="budget.json").fit(features(), table()["ill"])
 
@@ -204,13 +204,13 @@ def test_no_option_raises_the_policy(command, option):
 def test_an_environment_and_an_option_name_one_policy(command, monkeypatch):
     Path("other.yaml").write_text(TEXT)
     monkeypatch.setenv(POLICY, "policy.yaml")
-    assert "two policies" in invoke("--policy", "other.yaml", *TRAIN).stderr
+    assert "different policies" in invoke("--policy", "other.yaml", *TRAIN).stderr
     assert command(*TRAIN, rules="absent.yaml").exit_code == 1
 
 
 def test_the_command_writes_no_rows(command):
     for name in ("predict", "split"):
-        assert "no policy permits" in command(name, "rows.csv", "rows.csv").stderr
+        assert "not allowed under a policy" in command(name, "rows.csv", "rows.csv").stderr
 
 
 def test_files_are_read_as_the_policy_declares(command):

@@ -77,7 +77,7 @@ def test_a_model_of_another_policy_fails(enforce, old, new, fault):
         ({"dp_target_bounds": (0, 1), "objective": "reg:squarederror"}, "`"),
         ({"verbosity": 3}, "`verbosity`"),
         ({"verbosity": None}, "`verbosity`"),  # the process has it
-        ({"dp_epsilon": float("inf")}, "cannot be booked"),
+        ({"dp_epsilon": float("inf")}, "cannot be charged"),
     ],
 )
 def test_a_parameter_raises_nothing(enforce, changes, says):
@@ -97,7 +97,7 @@ def test_nobody_asks_whether_weights_are_one(enforce, choice):
     data = matrix()
     for weights in (np.ones(400), np.full(400, 0.5)):
         data.set_weight(weights)
-        with pytest.raises(xgb_dp.PrivacyRefusal, match="weights of 1 only"):
+        with pytest.raises(xgb_dp.PrivacyRefusal, match="all row weights are 1"):
             xgb_dp.Budget("budget.json").train(asked, data, 3)
 
 
@@ -128,7 +128,7 @@ def test_a_continued_model_counts_whole(enforce):
     budget, d = xgb_dp.Budget("budget.json"), matrix()
     first = budget.train(params(), d, 2)
     more = budget.train(params(dp_epsilon=0.3), d, 2, xgb_model=first)
-    with pytest.raises(xgb_dp.BudgetError, match="all that it continues"):
+    with pytest.raises(xgb_dp.BudgetError, match="with its earlier trainings"):
         budget.train(params(dp_epsilon=0.9), d, 2, xgb_model=more)
     assert spent() == 2
 
@@ -147,7 +147,7 @@ def test_the_book_is_that_of_the_policy_and_no_larger(enforce, make):
     budget = xgb_dp.Budget("budget.json")
     if not make:
         budget = xgb_dp.Budget("other.json", epsilon=9.0, delta=1e-5, unit="person")
-    with pytest.raises(CLOSED, match="" if make else "drawn on its book"):
+    with pytest.raises(CLOSED, match="" if make else "charged to its budget"):
         budget.train(params(), matrix(), 2)
     assert not budget.entries and not spent()
 

@@ -12,10 +12,10 @@ _XGB_FOLLOWS = (
     "eta 0.3, lambda 1",
 )
 _XGB_DIFFERS = (
-    "the score is the Newton gain of a leaf weight of at most 0.5, of range 2: without a clip its "
-    "change is unbounded under logistic loss",
-    "leaves are divided by max(noisy H + lambda, ...), as in algorithm 3; the formula in the text "
-    "has a minimum there",
+    "the score is the Newton gain with the leaf weight clipped to 0.5, which has range 2; without "
+    "the clip, its sensitivity is unbounded under logistic loss",
+    "the denominator of a leaf is max(noisy H + lambda, ...), as in algorithm 3; the formula in "
+    "the text of the paper has a minimum instead",
     MISSING,
     NO_DATA,
 )
@@ -24,13 +24,14 @@ _PRESETS = (
     Preset(
         "dp_xgb", "DP-XGB", "Revisiting Differentially Private XGBoost, sections 4 and 5",
         {**_XGB, "dp_budget_shares": {"splits": 0.7, "leaves": 0.3}},
-        (*_XGB_FOLLOWS, "an even grid of candidates; shares 0.7 and 0.3"), _XGB_DIFFERS, (BOUNDS,),
+        (*_XGB_FOLLOWS, "candidates on an even grid; shares 0.7 and 0.3"), _XGB_DIFFERS, (BOUNDS,),
     ),
     Preset(
         "dp_xgb_cyc", "DP-XGB_cyc", "Revisiting Differentially Private XGBoost, section 6",
         {**_XGB, "dp_budget_shares": {"splits": 0.7, "leaves": 0.3}, "dp_features_per_tree": 1,
          "dp_feature_order": "cyclic"},
-        (*_XGB_FOLLOWS, "one feature a tree, in turn; an even grid; shares 0.7 and 0.3"),
+        (*_XGB_FOLLOWS, "one feature per tree, in cyclic order; candidates on an even grid; "
+         "shares 0.7 and 0.3"),
         _XGB_DIFFERS, (BOUNDS,),
     ),
     Preset(
@@ -45,7 +46,7 @@ _PRESETS = (
 
 SYSTEM = System(
     "DP-XGB",
-    "What the preset [`dp_xgb`](presets.md#dp_xgb) and its variants set.",
+    "Parameters set by the preset [`dp_xgb`](presets.md#dp_xgb) and its variants.",
     _PRESETS,
     ("dp_score", "dp_score_clip"),
 )

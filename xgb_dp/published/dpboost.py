@@ -1,4 +1,4 @@
-"""DPBoost (Li, Wu, Wen and He 2020), and a baseline of its paper."""
+"""DPBoost (Li, Wu, Wen and He 2020) and its baseline SEQ."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _DPBOOST = {
     "eta": 0.1,
 }
 _DPBOOST_FOLLOWS = (
-    "the exponential mechanism over the published gain, half of a tree's budget in equal parts "
-    "for its levels (section 3.2)",
-    "Laplace noise on the leaf value, the other half",
-    "rows with |g| > 1 take no part in a tree (gradient filtering, section 3.1)",
-    "pure epsilon",
+    "splits by the exponential mechanism over the published gain, with half of a tree's budget "
+    "divided equally among its levels (section 3.2)",
+    "Laplace noise on leaf values, with the other half",
+    "rows with |g| > 1 are left out of a tree (gradient filtering, section 3.1)",
+    "pure epsilon-differential privacy",
 )
 _DPBOOST_DIFFERS = (
-    "the candidates are an even grid on public bounds; the paper's code takes exact quantiles",
+    "the candidates are an even grid on public bounds; the paper's code uses exact quantiles",
     "lemma 1 is false: the change of the gain lies in (-3, 1] for every lambda, so the range is 4",
     "the sensitivity of a leaf value is (2 + lambda) / ((1 + lambda)(2 + lambda)) = "
-    "1 / (1 + lambda) as published, since the floor N of its denominator is 1",
+    "1 / (1 + lambda) as published, because the floor N of its denominator is 1",
     MISSING,
     NO_DATA,
 )
@@ -37,24 +37,26 @@ _PRESETS = (
         "dpboost", "DPBoost", "Li, Wu, Wen and He (2020), section 3",
         {**_DPBOOST, "dp_geometric_clip": True}, (
             *_DPBOOST_FOLLOWS,
-            "leaf values clipped to (1 - eta)^(t-1), whose sensitivity falls with them",
-            "the trees of an ensemble on disjoint parts of the rows, whose cost is that of one "
-            "(`dp_ensemble`; all rounds are one ensemble by default)",
+            "leaf values of tree t clipped to (1 - eta)^(t-1), which reduces their sensitivity",
+            "the trees of an ensemble train on disjoint parts of the rows, so an ensemble costs as "
+            "much as one tree (`dp_ensemble`; all rounds are one ensemble by default)",
         ),
-        (*_DPBOOST_DIFFERS, "which part a row belongs to is a coin of its own: parts of fixed "
-         "sizes would tell the number of rows"),
+        (*_DPBOOST_DIFFERS, "each row is assigned to a part independently at random: parts of "
+         "fixed sizes would reveal the number of rows"),
         (BOUNDS,), _one_ensemble,
     ),
     Preset(
         "seq", "SEQ", "Li, Wu, Wen and He (2020), section 4, after Liu et al. (2018)", _DPBOOST,
-        (*_DPBOOST_FOLLOWS, "every tree reads all rows, costs add up"), _DPBOOST_DIFFERS,
+        (*_DPBOOST_FOLLOWS, "every tree reads all rows, and the costs of trees add up"),
+        _DPBOOST_DIFFERS,
         (BOUNDS,),
     ),
 )  # fmt: skip
 
 SYSTEM = System(
     "DPBoost",
-    "What the preset [`dpboost`](presets.md#dpboost) and its baseline [`seq`](presets.md#seq) set.",
+    "Parameters set by the preset [`dpboost`](presets.md#dpboost) and its baseline "
+    "[`seq`](presets.md#seq).",
     _PRESETS,
     ("dp_ensemble", "dp_geometric_clip"),
 )

@@ -1,7 +1,7 @@
-"""DP-XGBoost of Sarus (Grislain and Gonzalvez 2021): its formulas, its budgets and its settings.
+"""DP-XGBoost by Sarus (Grislain and Gonzalvez 2021): formulas, budgets and presets.
 
-docs/sarus.md is the page for its users. The trainer computes the same in
-``plugin_cpp/mechanisms/leaves/leaves.cc`` and from the shares of the budget; tests compare them.
+See docs/sarus.md for migration from Sarus. The trainer computes the same values in
+``plugin_cpp/mechanisms/leaves/leaves.cc`` and from the budget shares; tests compare them.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from .system import BOUNDS, MISSING, NO_DATA, PURE, Preset, System
 
 
 def leaf_sensitivity(min_child_weight: float, penalty: float = 0.1) -> float:
-    """What one row changes of the value of a leaf at most: equation 7 of the paper.
+    """Return the sensitivity of a leaf value to one row (equation 7 of the paper).
 
-    The value is the sum of gradients of at most 1 over max(n, N) + lambda, with n rows and
-    N = max(min_child_weight, 1); its largest change is (2 N + lambda) / ((N + lambda) (N + lambda
-    + 1)). Proof: docs/proofs/leaves.md, "Leaf values".
+    A leaf value is a sum of gradients bounded by 1, divided by max(n, N) + lambda, for n rows and
+    N = max(min_child_weight, 1). Its sensitivity is (2 N + lambda) / ((N + lambda) (N + lambda +
+    1)). Proof: docs/proofs/leaves.md, "Leaf values".
 
     Args:
-        min_child_weight: Rows, >= 0. Public.
-        penalty: ``lambda`` of XGBoost, in rows, >= 0. Public.
+        min_child_weight: Minimum number of rows in the denominator, >= 0. Public.
+        penalty: XGBoost's ``lambda``, in rows, >= 0. Public.
 
     Returns:
         float: In units of ``dp_gradient_bound``, before eta.
@@ -37,13 +37,13 @@ def leaf_sensitivity(min_child_weight: float, penalty: float = 0.1) -> float:
 
 @dataclass(frozen=True)
 class TreeBudget:
-    """Pure epsilon of one tree, on the rows that it reads.
+    """Pure epsilon of the mechanisms in one tree, without amplification by row sampling.
 
     Attributes:
-        tree: Of the whole tree, before the sampling of rows makes it less.
-        histogram: Of the candidates of each column.
-        split: Of the splits of each level.
-        leaves: Of the leaves.
+        tree: Epsilon of the whole tree.
+        histogram: Epsilon of the candidates of one column.
+        split: Epsilon of the splits of one level.
+        leaves: Epsilon of the leaves.
 
     Examples:
         >>> from xgb_dp.published import sarus
@@ -57,7 +57,7 @@ class TreeBudget:
     leaves: float
 
     def leaf_noise(self, min_child_weight: float, penalty: float = 0.1) -> float:
-        """Scale of the Laplace noise on a leaf value, in the unit of :func:`leaf_sensitivity`.
+        """Return the Laplace noise scale of a leaf value, in units of :func:`leaf_sensitivity`.
 
         Examples:
             >>> from xgb_dp.published import sarus
@@ -70,17 +70,17 @@ class TreeBudget:
 def tree_budget(
     epsilon: float, trees: int, columns: int, depth: int = 6, subsample: float = 0.1
 ) -> TreeBudget:
-    """How the paper divides epsilon: trees alike, and in each a third for every mechanism.
+    """Divide epsilon as in the paper: equally among trees, and in each among three mechanisms.
 
-    A tree reads each row with probability q = subsample and costs log(1 + q (e^e - 1)) where its
-    own epsilon is e (section 4.4). Proof: docs/proofs/sampling.md.
+    A tree with epsilon e reads each row with probability q = subsample, so its amplified cost is
+    log(1 + q (exp(e) - 1)) (section 4.4). Proof: docs/proofs/sampling.md.
 
     Args:
-        epsilon: Of the whole training, > 0.
+        epsilon: Epsilon of the whole training, > 0.
         trees: Number of trees.
-        columns: Number of columns, each of which has a noisy histogram.
-        depth: Levels of a tree.
-        subsample: Probability with which a tree reads a row, in (0, 1].
+        columns: Number of columns; each has a noisy histogram.
+        depth: Number of levels of a tree.
+        subsample: Probability that a tree reads a row, in (0, 1].
 
     Examples:
         >>> from xgb_dp.published import sarus
@@ -102,22 +102,22 @@ _SARUS = {
     "eta": 0.3,
 }
 _SARUS_FOLLOWS = (
-    "a histogram of weights on an even grid with Laplace noise, for each feature and tree, gives "
-    "the candidates (section 4.1)",
-    "the exponential mechanism over the published gain S^2 / (n + lambda) of all candidates "
-    "(section 4.2)",
-    "rows with |g| > 1 take no part in a tree (gradient filtering)",
-    "pure epsilon, a third each for candidates, splits and leaves; Poisson row sampling of 0.1 "
-    "with amplification of each tree (section 4.4)",
+    "candidates from a weight histogram on an even grid with Laplace noise, for each feature and "
+    "tree (section 4.1)",
+    "splits by the exponential mechanism over the published gain S^2 / (n + lambda) of all "
+    "candidates (section 4.2)",
+    "rows with |g| > 1 are left out of a tree (gradient filtering)",
+    "pure epsilon-differential privacy, with a third each for candidates, splits and leaves; "
+    "Poisson row sampling with rate 0.1, with amplification for each tree (section 4.4)",
 )
 _SARUS_DIFFERS = (
-    "the range of the gain is 4, not the sensitivity 3 in both directions that doubles to 6: its "
-    "change lies in (-3, 1], so the splits are less noisy at the same epsilon",
-    "gains and leaves count rows instead of adding Hessians: the published bound of the gain "
-    "fails where Hessians vary, as in logistic loss",
-    "the noisy histogram is cut at equal mass directly; XGBoost's sketch would do the same with "
-    "an error of its own",
-    "coins of the row sampling are secret, never a seed; each row is drawn independently",
+    "the range of the gain is 4 instead of 6 (twice the published sensitivity 3): its change lies "
+    "in (-3, 1], so the splits are less noisy at the same epsilon",
+    "gains and leaves use row counts instead of sums of Hessians: the published bound on the gain "
+    "fails if Hessians vary, as in logistic loss",
+    "the noisy histogram is divided into bins of equal mass directly; XGBoost's sketch would add "
+    "an approximation error",
+    "row sampling is secret and never seeded; each row is drawn independently",
     MISSING,
     NO_DATA,
 )
@@ -125,28 +125,28 @@ _SARUS_DIFFERS = (
 _PRESETS = (
     Preset(
         "sarus", "DP-XGBoost", "Grislain and Gonzalvez (2021), sections 4 and 5", _SARUS,
-        (*_SARUS_FOLLOWS, "Laplace noise on the leaf value, whose sensitivity shrinks with "
+        (*_SARUS_FOLLOWS, "Laplace noise on leaf values, whose sensitivity decreases with "
          "min_child_weight (equation 7)"),
-        (*_SARUS_DIFFERS, "min_child_weight N is a floor of the denominator, max(n, N) + lambda, "
-         "with sensitivity (2 N + lambda) / ((N + lambda)(N + 1 + lambda)): a test n >= N on exact "
-         "counts tells neighbours apart"),
+        (*_SARUS_DIFFERS, "min_child_weight N is a lower bound in the denominator max(n, N) + "
+         "lambda, with sensitivity (2 N + lambda) / ((N + lambda)(N + 1 + lambda)): a test n >= N "
+         "on exact counts would distinguish neighbours"),
         (BOUNDS,),
     ),
     Preset(
         "sarus_average", "DP-XGBoost, noisy average", "Grislain and Gonzalvez (2021), algorithm 1",
         {**_SARUS, "dp_leaf_noise": "laplace", "dp_hessian_weight": 1.0, "max_delta_step": 1.0},
-        (*_SARUS_FOLLOWS, "a leaf is a noisy sum over a count, clipped to 1"),
-        (*_SARUS_DIFFERS, "the count is noisy too: with the exact one, as published, the density "
-         "of a leaf changes by (n + 1) / n at one row and no epsilon holds"),
+        (*_SARUS_FOLLOWS, "a leaf value is a noisy sum divided by a count, clipped to 1"),
+        (*_SARUS_DIFFERS, "the count is noisy too: with the exact count, as published, one row "
+         "changes the density of a leaf value by a factor (n + 1) / n, and no epsilon holds"),
         (BOUNDS,),
     ),
 )  # fmt: skip
 
 SYSTEM = System(
-    "DP-XGBoost of Sarus",
-    "What the presets [`sarus`](presets.md#sarus) and [`sarus_average`](presets.md#sarus_average) "
-    "set: noisy histograms as candidates, leaves whose noise follows `min_child_weight`, and "
-    "rounds that read a sample of the rows.",
+    "DP-XGBoost by Sarus",
+    "Parameters set by the presets [`sarus`](presets.md#sarus) and "
+    "[`sarus_average`](presets.md#sarus_average): candidates from noisy histograms, leaf noise "
+    "that decreases with `min_child_weight`, and rounds that read a sample of the rows.",
     _PRESETS,
     (
         "dp_candidates",

@@ -1,4 +1,4 @@
-"""A published system: its settings, and what they do otherwise than its paper."""
+"""Definition of a published system: its presets and how they differ from the paper."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ def _nothing(rounds: int, columns: int, trees: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Preset:
-    """A published system.
+    """Parameters that reproduce a published system.
 
     Attributes:
         name: Value of ``dp_preset``.
-        system: What it is called in its paper.
+        system: Name of the system in its paper.
         source: Paper and sections.
-        params: Parameters that it sets.
-        follows: Where it does what the paper does.
-        differs: Where it must differ to be private, or does for the sake of the engine.
-        needs: Public inputs that the user must give.
-        computed: Parameters that depend on the numbers of rounds, columns and parallel trees.
+        params: Parameters set by the preset.
+        follows: Properties that match the paper.
+        differs: Differences from the paper, needed for privacy or due to the implementation.
+        needs: Public inputs that the user must provide.
+        computed: Function of the numbers of rounds, columns and parallel trees that returns
+            further parameters.
 
     Examples:
         >>> preset = xgb_dp.presets.PRESETS["sarus"]
@@ -43,18 +44,17 @@ class Preset:
 
 @dataclass(frozen=True)
 class System:
-    """What one paper, or one author's papers, brought."""
+    """A published system, or a family of systems, with its presets and parameters."""
 
-    title: str  # of its table of parameters
-    about: str  # what the table says of them, in Markdown
-    presets: tuple[Preset, ...]  # its settings, and those of its baselines
-    # names of the parameters that it brought, which no other release needs
-    parameters: tuple[str, ...]
+    title: str  # title of its table of parameters
+    about: str  # introduction of the table, in Markdown
+    presets: tuple[Preset, ...]  # including baselines
+    parameters: tuple[str, ...]  # names of parameters specific to the system
 
 
-NO_DATA = "the intercept is public: no label is read for it (`base_score` overrides)"
-BOUNDS = "`dp_feature_bounds` of every numeric column"
-MISSING = "both directions are candidates for missing values at every cut, and cost no more"
+NO_DATA = "the intercept is public and does not depend on labels (set `base_score` to change it)"
+BOUNDS = "`dp_feature_bounds` for every numeric column"
+MISSING = "both directions of missing values are candidates at every cut, at no extra cost"
 PLAIN = {
     "dp_shrinkage": False,
     "dp_tree_shape": "per_node",
