@@ -64,7 +64,7 @@ async def bring_together(
     rows.worker_map = defaultdict(list)
     for number, address in enumerate(addresses):
         pieces = _each(client, _piece, divided, number)
-        rows.worker_map[address] = _each(client, _moved, pieces, workers=[address])
+        rows.worker_map[address] = _each(client, _identity, pieces, workers=[address])
     moved = [part for parts in rows.worker_map.values() for part in parts]
     await client.gather(_each(client, _failure, moved))  # wait until all parts have arrived
     return {**dict(params), _NAME: column or True}, rows
@@ -123,7 +123,7 @@ def _piece(divided: list[dict[str, Any]], number: int) -> dict[str, Any]:
     return divided[number]
 
 
-def _moved(piece: dict[str, Any]) -> dict[str, Any]:
+def _identity(piece: dict[str, Any]) -> dict[str, Any]:
     return piece
 
 
@@ -168,7 +168,7 @@ def spark_matrices(params: Mapping[str, Any]) -> Callable[..., tuple[Any, Any]]:
         for matrix in (train, valid):
             _name(matrix, names, kwargs["kwargs"])
         if column is not None:
-            attach(train, workers.check_together(lambda: _joined(ids, column)))
+            attach(train, workers.check_together(lambda: _join_ids(ids, column)))
         return train, valid
 
     return make
@@ -214,7 +214,7 @@ def _name(matrix: Any, names: Any, given: Mapping[str, Any]) -> None:
         matrix.feature_types = given.get("feature_types", ["float"] * len(names))
 
 
-def _joined(ids: list[Any], column: str) -> Persons:
+def _join_ids(ids: list[Any], column: str) -> Persons:
     """Encode and join the privacy ids of all batches."""
     parts = [encode_persons(part, column=column) for part in ids]
     return join_persons([*parts, encode_persons([], column=column)])
@@ -269,12 +269,12 @@ async def before_dask(
 ) -> tuple[Mapping[str, Any], Any, Config, Callable[[], Callable[..., Any]]]:
     """Check the data passed to ``xgboost.dask``, and move all rows of a person to one worker."""
     check_dask(dtrain, evals)
-    config = _on_network_of_cluster(client, config or Config())
+    config = _set_tracker_host(client, config or Config())
     params, dtrain = await bring_together(client, params, dtrain)
     return params, dtrain, config, partial(_begin, params, await SingleRun.start(client))
 
 
-def _on_network_of_cluster(client: Any, config: Config) -> Config:
+def _set_tracker_host(client: Any, config: Config) -> Config:
     """Make the tracker listen on the scheduler's address, unless the user sets another one.
 
     By default XGBoost guesses an address of the scheduler's host, possibly a public one. Workers

@@ -40,9 +40,9 @@ from .entries import (
     SPENT,
     BudgetUnit,
     Entry,
-    divides,
-    is_booked,
+    is_recorded,
     make_line,
+    parts_are_disjoint,
     read_entry,
     total_charge,
 )
@@ -236,20 +236,20 @@ class Budget:
                 entries together exceed the total.
         """
         for entry in self.entries:
-            booked, group = entry.charge, entry.charged
+            recorded, group = entry.charge, entry.charged
             if group < self.budget_unit.charged(entry.events, entry.unit, any_group=True):
                 raise BudgetError(
                     f"The entry {entry.id} is charged for fewer than {self.unit.phrase}. Restore "
                     "the file from a copy that contains every training."
                 )
-            plain = bool(booked.shift or (booked.extra and not booked.mu2))
+            plain = bool(recorded.shift or (recorded.extra and not recorded.mu2))
             cost = (
-                _plain_charge(entry.events, booked.extra, group)
+                _plain_charge(entry.events, recorded.extra, group)
                 if plain
                 else _charge(entry.events, self.delta, None, group)
             )
             # The tolerance covers rounding differences between machines.
-            if cost.mu2 > booked.mu2 * (1 + 1e-6) or cost.shift > booked.shift * (1 + 1e-6):
+            if cost.mu2 > recorded.mu2 * (1 + 1e-6) or cost.shift > recorded.shift * (1 + 1e-6):
                 raise BudgetError(
                     f"The events of the entry {entry.id} cost more than its recorded charge. "
                     "Restore the file from a copy that contains every training."
@@ -336,7 +336,7 @@ class Budget:
                 releases anything. Also raised at the end of a block that charged nothing: its
                 trainings were not private, or ran in a process started before the block.
         """
-        return self._booking(note, str(self.path))
+        return self._charging(note, str(self.path))
 
     def one_training(self, note: str = "training") -> AbstractContextManager[list[str]]:
         """Return a context manager like :meth:`drawing` that leaves other threads unaffected.
@@ -352,11 +352,11 @@ class Budget:
         Raises:
             BudgetError: As for :meth:`drawing`.
         """
-        return self._booking(note, None)
+        return self._charging(note, None)
 
     @contextmanager
-    def _booking(self, note: str, block: str | None) -> Iterator[list[str]]:
-        booked: list[str] = []
+    def _charging(self, note: str, block: str | None) -> Iterator[list[str]]:
+        ids: list[str] = []
         group = secrets.token_hex(8)
 
         def reserve(release: ReleaseRequest, *, write: bool = True) -> list[str]:
@@ -368,14 +368,14 @@ class Budget:
                 )
             names = self._reserve(release, note, None, group, write=write)
             if write:
-                booked.append(names[-1])
+                ids.append(names[-1])
             return names
 
         with authorized_by(reserve, block=block, check=partial(reserve, write=False)):
-            yield booked
+            yield ids
         # Skipped after an error, because it is unknown how much was released. If this process has
         # no entries, look in the file: a forked process may have written some.
-        close = self._close if booked else self._commit
+        close = self._close if ids else self._commit
         if close("group", group) == 0:
             raise BudgetError(
                 "Nothing was charged: this block contained no private training "
@@ -455,12 +455,12 @@ class Budget:
 
         Examples:
             >>> budget = xgb_dp.Budget("budget.json", epsilon=2.0, delta=1e-5)
-            >>> booked = budget.train(params, data, 5)
-            >>> budget.missing(booked), budget.missing(model)
+            >>> charged = budget.train(params, data, 5)
+            >>> budget.missing(charged), budget.missing(model)
             ([], ['training 1'])
         """
         entries, record = self.entries, privacy_report(model).record
-        missing = [old.name for old in record.releases if not is_booked(old, entries)]
+        missing = [old.name for old in record.releases if not is_recorded(old, entries)]
         if not record.is_complete:  # a checkpoint does not record the entry of its open training
             missing.append(f"the trees of training {len(record.trainings)}, which has not ended")
         return missing
@@ -503,7 +503,7 @@ class Budget:
                 charged, charge = price
                 # Releases on the other part of the same split cost these rows nothing. The
                 # composition rule still depends on all entries.
-                part = one.part if divides(one.part, one.events, charged) else None
+                part = one.part if parts_are_disjoint(one.part, one.events, charged) else None
                 spent, paid = total_charge(entries), total_charge(entries, part)
                 room = self.filter.charge(spent, one.events, charge, charged, paid)
                 if room is None:
@@ -516,7 +516,7 @@ class Budget:
 
             names.clear()
             for old, old_cost in zip(release.earlier, costs, strict=True):
-                if old.entry is not None and is_booked(old, entries):
+                if old.entry is not None and is_recorded(old, entries):
                     names.append(old.entry)
                 elif not self.charge_earlier:
                     raise unknown_model(self)
@@ -691,11 +691,13 @@ def statement(budget: Budget) -> str:
         f"{budget.unit.neighbours()}, even if they were chosen adaptively. "
         f"{_scope(budget)}Releases made without this budget are not covered.",
         *concerns(budget.epsilon, budget.delta, None, budget.unit),
-        f"Left for trainings: epsilon about {rounded_down(budget.remaining())} at delta "
+        f"Left for trainings: epsilon about {format_rounded_down(budget.remaining())} at delta "
         f"{budget.delta:g}.",
     ]
     if budget.selection_epsilon:
-        lines.append(f"Left for selections: epsilon {rounded_down(budget.remaining_selection())}.")
+        lines.append(
+            f"Left for selections: epsilon {format_rounded_down(budget.remaining_selection())}."
+        )
     parts, entries, capacity = " of the selection budget", budget.entries, budget.capacity
     for entry in entries:
         share = entry.charge.mu2 / capacity.mu2 if capacity.mu2 else 0.0
@@ -706,7 +708,7 @@ def statement(budget: Budget) -> str:
         )
         on = "" if entry.part is None else f", on part {entry.part.name!r} of a split"
         state = f"({entry.state}{on})"
-        lines.append(f"{entry.time} {entry.note}: {taken} {state}{_others(budget, entry)}")
+        lines.append(f"{entry.time} {entry.note}: {taken} {state}{_other_unit(budget, entry)}")
     if any(entry.part is not None for entry in entries):
         lines.append(
             "A row is in only one part of a split, so only the part with the larger total charge "
@@ -731,7 +733,7 @@ def _scope(budget: Budget) -> str:
     )
 
 
-def _others(budget: Budget, entry: Entry) -> str:
+def _other_unit(budget: Budget, entry: Entry) -> str:
     """Note that an entry was calibrated for another privacy unit; empty if it was not."""
     if (entry.unit.name, entry.unit.group) == (budget.unit.name, budget.unit.group):
         return ""
@@ -752,12 +754,12 @@ def refusal(
         what = (
             f"The selection needs epsilon {charge.shift:.4g} of the selection budget and delta "
             f"{charge.extra:g}, but only epsilon "
-            f"{rounded_down(max(0.0, room.shift - paid.shift))} and delta "
+            f"{format_rounded_down(max(0.0, room.shift - paid.shift))} and delta "
             f"{max(0.0, room.extra - paid.extra):.3g} are left. The selection budget is fixed "
             "when you create the budget (selection_epsilon=...)"
         )
     else:
-        left = rounded_down(budget.filter.remaining(spent, budget.delta, paid))
+        left = format_rounded_down(budget.filter.remaining(spent, budget.delta, paid))
         what = (
             f"The largest epsilon that still fits for one training is about {left} at delta "
             f"{budget.delta:g}"
@@ -778,7 +780,7 @@ def unknown_model(budget: Budget) -> BudgetError:
     )
 
 
-def rounded_down(epsilon: float) -> str:
+def format_rounded_down(epsilon: float) -> str:
     """Format an epsilon with four digits, rounded down so that the printed value still fits."""
     if epsilon <= 0.0:
         return "0"
@@ -799,8 +801,8 @@ def suggested_allocation(budget: Budget, split: bool) -> dict[str, dict[str, flo
     for name, (mu2, share) in parts.items():
         delta, mu = share * budget.delta, math.sqrt(max(0.0, mu2)) * (1.0 - _MARGIN)
         epsilon = gaussian_epsilon(mu, delta) if mu else 0.0
-        plan[name] = {"epsilon": float(rounded_down(epsilon)), "delta": delta}
+        plan[name] = {"epsilon": float(format_rounded_down(epsilon)), "delta": delta}
     if budget.selection_epsilon:
-        epsilon = float(rounded_down(budget.remaining_selection()))
+        epsilon = float(format_rounded_down(budget.remaining_selection()))
         plan["select"] = {"epsilon": epsilon, "delta": budget.delta / 10.0}
     return plan

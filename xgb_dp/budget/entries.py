@@ -100,9 +100,9 @@ class BudgetUnit:
             )
         )
 
-    def check_column(self, unit: Unit | None, booked: Iterable[Unit]) -> None:
+    def check_column(self, unit: Unit | None, recorded: Iterable[Unit]) -> None:
         """Refuse a privacy id column that differs from the column of earlier entries."""
-        names = {u.column for u in booked if u.column}
+        names = {u.column for u in recorded if u.column}
         if unit is not None and unit.column and names - {unit.column}:
             raise BudgetError(
                 f"The entries of the budget identify persons by the column {min(names)!r}, but "
@@ -205,7 +205,7 @@ def read_entry(line: Mapping[str, Any]) -> Entry:
     return Entry(name, note, time, state, charge, events, unit, charged, part)
 
 
-def is_booked(release: RecordedRelease, entries: Iterable[Entry]) -> bool:
+def is_recorded(release: RecordedRelease, entries: Iterable[Entry]) -> bool:
     """Return whether an entry has the id and the events of a model's release."""
     if not any(event.count for event in release.events):
         return True
@@ -225,7 +225,7 @@ def total_charge(entries: Iterable[Entry], part: SplitPart | None = None) -> Cha
     common = []
     for entry in entries:
         read = entry.part
-        if read is None or not divides(read, entry.events, entry.charged):
+        if read is None or not parts_are_disjoint(read, entry.events, entry.charged):
             common.append(entry.charge)
         elif part is None or read.split != part.split or read.name == part.name:
             sums.setdefault(read.split, {}).setdefault(read.name, []).append(entry.charge)
@@ -235,7 +235,7 @@ def total_charge(entries: Iterable[Entry], part: SplitPart | None = None) -> Cha
     return Charge.total(common)
 
 
-def divides(part: SplitPart | None, events: Iterable[Event], charged: int) -> bool:
+def parts_are_disjoint(part: SplitPart | None, events: Iterable[Event], charged: int) -> bool:
     """Return whether the parts of the split share no privacy unit of these releases."""
     unit = next((event.unit for event in events), ROW)
     return part is not None and charged == 1 and (unit == ROW or part.unit == unit)

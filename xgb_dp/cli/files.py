@@ -30,12 +30,12 @@ Output: TypeAlias = "tuple[Path, Content]"
 _PROBE = 1 << 16  # bytes written to test whether the disk is full
 
 
-def check_places(paths: Sequence[Path], *, force: bool, read: Iterable[Path]) -> None:
+def check_outputs(paths: Sequence[Path], *, force: bool, read: Iterable[Path]) -> None:
     """Check, before anything is spent, that all outputs are writable and are not also inputs."""
     taken = [(path, "is also read") for path in read]
     for path in paths:
         try:
-            _check_place(path, taken, force=force)
+            _check_output(path, taken, force=force)
         except (OSError, RuntimeError) as error:  # RuntimeError: symbolic link loop
             reason = getattr(error, "strerror", None) or "it is a symbolic link loop"
             raise PrivacyParameterError(
@@ -44,7 +44,7 @@ def check_places(paths: Sequence[Path], *, force: bool, read: Iterable[Path]) ->
             ) from None
 
 
-def _check_place(path: Path, taken: list[tuple[Path, str]], *, force: bool) -> None:
+def _check_output(path: Path, taken: list[tuple[Path, str]], *, force: bool) -> None:
     if path == Path():  # Path("") is the same
         raise PrivacyParameterError("The name of an output file is empty. Pass a file name.")
     if path.exists() and not force:
@@ -69,7 +69,7 @@ def _check_place(path: Path, taken: list[tuple[Path, str]], *, force: bool) -> N
         with path.open("r+b"):
             pass
     if not _is_stream(path):
-        with _beside(path) as place:
+        with _temporary_path(path) as place:
             place.write_bytes(bytes(_PROBE))
 
 
@@ -94,7 +94,7 @@ def save(*outputs: Output) -> None:
         try:
             _write(path, content)
         except OSError as error:
-            place = _elsewhere(path, content)
+            place = _save_elsewhere(path, content)
             where = f"It was saved as {place}: move it." if place else "It could not be saved."
             failed.append(f"{path} could not be written: {error.strerror or error}. {where}")
     if failed:
@@ -105,7 +105,7 @@ def _write(path: Path, content: Content) -> None:
     if _is_stream(path):
         _fill(path, content)
         return
-    with _beside(path) as place:
+    with _temporary_path(path) as place:
         _fill(place, content)
         if path.exists():
             shutil.copymode(path, place)
@@ -114,7 +114,7 @@ def _write(path: Path, content: Content) -> None:
         place.replace(path.resolve())
 
 
-def _elsewhere(path: Path, content: Content) -> Path | None:
+def _save_elsewhere(path: Path, content: Content) -> Path | None:
     """Save a file in a fallback folder; return its path, or None if every folder failed."""
     for folder in (Path(tempfile.gettempdir()), Path.home(), Path.cwd()):
         with suppress(OSError), ExitStack() as stack:
@@ -134,7 +134,7 @@ def _fill(place: Path, content: Content) -> None:
 
 
 @contextmanager
-def _beside(path: Path) -> Iterator[Path]:
+def _temporary_path(path: Path) -> Iterator[Path]:
     """Yield a path with the same file name in a temporary folder on the same disk."""
     with tempfile.TemporaryDirectory(prefix=".xgb-dp-", dir=path.resolve().parent) as folder:
         yield Path(folder) / path.name

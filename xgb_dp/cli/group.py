@@ -27,7 +27,7 @@ from ..errors import (
 )
 from ..record.formatting import visible
 from ..record.privacy_report import PrivacyReport
-from .files import Output, check_places, save
+from .files import Output, check_outputs, save
 
 
 class Failure(click.ClickException):
@@ -57,7 +57,7 @@ def print_data(text: str) -> None:
 
 def new_files(paths: Sequence[Path], *, force: bool) -> None:
     """Check, before anything is spent, that outputs are writable and are not also inputs."""
-    check_places(paths, force=force, read=_input_files())
+    check_outputs(paths, force=force, read=_input_files())
 
 
 def _input_files() -> Iterator[Path]:

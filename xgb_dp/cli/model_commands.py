@@ -286,7 +286,7 @@ def _groups(by: str | None, domain: Domain) -> dict[str, list[Any]] | None:
         return None
     column, equals, values = by.partition("=")
     if equals:
-        return {column: [_number(value) for value in values.split(",")]}
+        return {column: [_parse_group_value(value) for value in values.split(",")]}
     declared = {**(domain.columns or {}), **domain.declared}.get(column)
     if declared is None or not declared.categories:
         raise PrivacyParameterError(
@@ -296,7 +296,7 @@ def _groups(by: str | None, domain: Domain) -> dict[str, list[Any]] | None:
     return {column: list(declared.categories)}
 
 
-def _number(text: str) -> Any:
+def _parse_group_value(text: str) -> Any:
     """Parse a number; return other text unchanged, as a category."""
     try:
         return float(text)

@@ -17,7 +17,7 @@ from ..engine.native import files_are_private, stock_origin
 from ..errors import PrivacyError
 from ..record.formatting import visible
 from ..record.verify import signature_path, verify
-from .files import check_places, save
+from .files import check_outputs, save
 
 
 def verify_command(arguments: Sequence[str] | None = None) -> int:
@@ -55,7 +55,7 @@ def verify_command(arguments: Sequence[str] | None = None) -> int:
     try:
         if given.out is not None:
             read = (given.model, given.policy, given.signer, signature_path(given.model))
-            check_places([given.out], force=True, read=[path for path in read if path])
+            check_outputs([given.out], force=True, read=[path for path in read if path])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the checks report the same problems
             verification = verify(

@@ -163,7 +163,7 @@ class FileColumns:
         )
 
 
-def _or_none(read: Callable[..., T], *arguments: Any) -> T | None:
+def _parse_or_none(read: Callable[..., T], *arguments: Any) -> T | None:
     """Return the parsed cells, or None if one of them is outside its declaration."""
     try:
         return read(*arguments)
@@ -173,10 +173,10 @@ def _or_none(read: Callable[..., T], *arguments: Any) -> T | None:
 
 def _labels(cells: Any, domain: Domain) -> Floats:
     if domain.classes is None:
-        kind, values = "a number", _or_none(read_numbers, cells, domain.missing)
+        kind, values = "a number", _parse_or_none(read_numbers, cells, domain.missing)
     else:
         kind = "a declared class"
-        coded = _or_none(read_codes, cells, domain.classes, domain.missing, "error")
+        coded = _parse_or_none(read_codes, cells, domain.classes, domain.missing, "error")
         values = None if coded is None or (coded < 0).any() else coded.astype(np.float32)
     if values is None:
         raise RowDomainError(
@@ -187,7 +187,7 @@ def _labels(cells: Any, domain: Domain) -> Floats:
 
 
 def _weights(cells: Any, domain: Domain) -> Floats:
-    weights = _or_none(read_numbers, cells, domain.missing)
+    weights = _parse_or_none(read_numbers, cells, domain.missing)
     if weights is None or not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise RowDomainError(
             f"The weight {domain.weight!r} of a row is not a finite number >= 0. Drop such rows "
@@ -200,7 +200,7 @@ def _upper(cells: pa.Table, lower: Floats, domain: Domain) -> Floats | None:
     """Return the upper bounds of survival times; None without such columns."""
     upper, event = domain.target_upper, domain.event
     if upper is not None:
-        latest = _or_none(read_numbers, cells[upper], domain.missing)
+        latest = _parse_or_none(read_numbers, cells[upper], domain.missing)
         if latest is None:
             raise RowDomainError(
                 f"The upper time bound {upper!r} of a row is not a number. Leave the cell empty "
@@ -209,7 +209,9 @@ def _upper(cells: pa.Table, lower: Floats, domain: Domain) -> Floats | None:
         return np.where(np.isnan(latest), np.float32(np.inf), latest)
     if event is None:
         return None
-    seen = _or_none(read_codes, cells[event], (0, 1, "false", "true", "False", "True"), (), "error")
+    seen = _parse_or_none(
+        read_codes, cells[event], (0, 1, "false", "true", "False", "True"), (), "error"
+    )
     if seen is None or (seen < 0).any():
         raise RowDomainError(
             f"The event {event!r} of a row is neither 1 nor 0. Write 1 (or true) if the event was "
@@ -219,7 +221,7 @@ def _upper(cells: pa.Table, lower: Floats, domain: Domain) -> Floats | None:
 
 
 def _exposures(cells: Any, domain: Domain) -> Floats:
-    exposures = _or_none(read_numbers, cells, domain.missing)
+    exposures = _parse_or_none(read_numbers, cells, domain.missing)
     if exposures is None or not (exposures > 0).all() or np.isinf(exposures).any():
         raise RowDomainError(
             f"The exposure {domain.exposure!r} of a row is not a finite number > 0. Drop such "
@@ -250,7 +252,7 @@ class _Pieces(xgboost.DataIter):
         """Pass the next page to XGBoost; return False after the last page."""
         source = self.source
         if self._pieces is None:
-            self._pieces, self.ids = _joined(source.pieces(), len(source.columns)), []
+            self._pieces, self.ids = _group_pieces(source.pieces(), len(source.columns)), []
         for pieces in self._pieces:
             try:
                 read = read_features(pieces, source.columns, source.domain.missing)
@@ -291,7 +293,7 @@ class _Pieces(xgboost.DataIter):
         source.table({}, [piece.select(source.others) for piece in source.pieces()])
 
 
-def _joined(pieces: Iterator[Any], columns: int) -> Iterator[list[Any]]:
+def _group_pieces(pieces: Iterator[Any], columns: int) -> Iterator[list[Any]]:
     """Group small batches into pages, because each page has a fixed overhead."""
     some: list[Any] = []
     for piece in pieces:
@@ -304,7 +306,7 @@ def _joined(pieces: Iterator[Any], columns: int) -> Iterator[list[Any]]:
 
 
 @contextmanager
-def _folder(parent: Path) -> Iterator[Path]:
+def _temporary_folder(parent: Path) -> Iterator[Path]:
     """Create a private temporary folder that is removed even if this process is killed.
 
     A separate process waits until its standard input is closed, which happens when this process
@@ -327,7 +329,7 @@ def paged_table(path: Path, domain: Domain, folder: Path, csv: Csv) -> FileRows:
     source = FileColumns(path, domain, csv=csv)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # a regular exit removes the folder
     with ExitStack() as stack:
-        pieces = _Pieces(source, stack.enter_context(_folder(folder.resolve())))
+        pieces = _Pieces(source, stack.enter_context(_temporary_folder(folder.resolve())))
         matrix = xgboost.DMatrix(pieces, enable_categorical=True)
         weakref.finalize(matrix, stack.pop_all().close)
     ids = [one for one in pieces.ids if one is not None]

@@ -230,7 +230,7 @@ def select(
         >>> best.setting["max_depth"] in (2, 4), best.score_name
         (True, 'log_loss')
     """
-    _refuse(unknown)
+    _refuse_unknown(unknown)
     target = parse.parse_target(epsilon, delta)
     given = {"privacy_id": privacy_id, "group_size": group}
     unit_params = {f"dp_{name}": value for name, value in given.items() if value is not None}
@@ -242,7 +242,7 @@ def select(
             "a selection", "the number of runs and the noise of scores are", _ONE_MACHINE
         )
         schema = read_schema(rows.matrices[0])
-        candidates = trials(params, _listed(settings), num_boost_round, schema, target[0])
+        candidates = trials(params, _list_settings(settings), num_boost_round, schema, target[0])
         s = candidates[0].settings
         chosen_score = choose_score(score, predicted_kind([trial.settings for trial in candidates]))
         unit, discovery = s.privacy_unit, s["dp_discovered"]
@@ -267,7 +267,7 @@ def select(
         return _result(best, chosen_score, target, rows.part, entry, discovery)
 
 
-def _refuse(unknown: Mapping[str, Any]) -> None:
+def _refuse_unknown(unknown: Mapping[str, Any]) -> None:
     """Raise an error for unknown arguments that suggests the right one."""
     for name in unknown:
         hint = "`score`" if name in ("scoring", "metric", "eval_metric") else "`params`"
@@ -386,7 +386,7 @@ def _labels(trial: Trial, dvalid: Any) -> np.ndarray:
     return np.stack(ends, axis=1)
 
 
-def _listed(
+def _list_settings(
     settings: Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]],
 ) -> list[dict[str, Any]]:
     """Return the settings as a list, expanding a grid into all combinations."""

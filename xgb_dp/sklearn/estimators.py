@@ -99,12 +99,12 @@ def refuse_ids(arguments: Mapping[str, Any]) -> None:
         )
 
 
-def coded_labels(labels: Any, classes: np.ndarray | None) -> Any:
+def encode_y(labels: Any, classes: np.ndarray | None) -> Any:
     """Encode labels as indices of the declared classes; unchanged if `classes` is None."""
     return label_array(labels) if classes is None else encode_labels(label_array(labels), classes)
 
 
-def in_order(classes: Any) -> np.ndarray:
+def check_order(classes: Any) -> np.ndarray:
     """Return the declared classes; raise an error if they are not in increasing order."""
     labels = parse_classes(classes)
     if not isinstance(classes, (int, np.integer)) and list(labels) != list(classes):
@@ -129,12 +129,12 @@ _SHARED = (
     "public_evals",
     "public_model",
 )
-_OF_ROWS = ("sample_weight", "base_margin")
+_ROW_ARGUMENTS = ("sample_weight", "base_margin")
 _FITTED_BY = ("classes", "target_bounds", "budget", "schema")
-_OF_FILES = ("weight", "objective", "quantiles", "exposure", "event", "target_upper", "params")
+_FILE_KEYS = ("weight", "objective", "quantiles", "exposure", "event", "target_upper", "params")
 _TRAIN_NAMES = {"n_estimators": "num_boost_round", **{name: f"dp_{name}" for name in _SHARED}}
 _ESTIMATOR_NAMES = {train: name for name, train in _TRAIN_NAMES.items()}
-_IN_ERRORS = {**_ESTIMATOR_NAMES, "dp_classes": "classes", "dp_target_bounds": "target_bounds",
+_ERROR_NAMES = {**_ESTIMATOR_NAMES, "dp_classes": "classes", "dp_target_bounds": "target_bounds",
               "dp_privacy_id": "fit(..., privacy_id=)"}  # fmt: skip
 
 P = TypeVar("P", bound="PrivateEstimator")
@@ -228,15 +228,17 @@ class PrivateEstimator(XGBModel):
                 "`schema` must be a result of xgb_dp.discover, or the path of a schema file; "
                 f"got a {type(given).__name__}."
             )
-        more = [name for name in _OF_FILES if getattr(domain, name)]
+        more = [name for name in _FILE_KEYS if getattr(domain, name)]
         if more:
             raise PrivacyParameterError(
                 f"The schema has keys that only the command line supports: "
                 f"{', '.join(map(repr, more))}. Remove them, and pass them to the estimator or "
                 "its `fit`."
             )
-        besides = {n: read_column(n, list(names)) for n, names in (self.categories or {}).items()}
-        return replace(domain, columns={**(domain.columns or {}), **besides})
+        categories = {
+            n: read_column(n, list(names)) for n, names in (self.categories or {}).items()
+        }
+        return replace(domain, columns={**(domain.columns or {}), **categories})
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -277,8 +279,8 @@ class PrivateEstimator(XGBModel):
         if domain is not None:
             self._domain = domain.for_table(column_names(X)).checked()
         if privacy_id is not None:
-            of_part = read_part_persons(rows, self._id_column)
-            self._persons = of_part or encode_persons(privacy_id, column=self._id_column)
+            part_persons = read_part_persons(rows, self._id_column)
+            self._persons = part_persons or encode_persons(privacy_id, column=self._id_column)
         if all(one is None for one in given):
             self._part = find_part(rows, self._persons)
         try:
@@ -286,7 +288,7 @@ class PrivateEstimator(XGBModel):
         finally:
             self._persons = self._part = None
 
-    @spelling(_IN_ERRORS)
+    @spelling(_ERROR_NAMES)
     def fit(
         self: P,
         X: Any,
@@ -326,13 +328,13 @@ class PrivateEstimator(XGBModel):
         objective: Any = self.objective  # type: ignore[has-type]
         budget = getattr(self, "budget", None)
         charging = as_budget(budget).one_training if budget is not None else nullcontext
-        person_rows = self._rows_of_persons(X, y, privacy_id, map(kwargs.get, _OF_ROWS))
+        person_rows = self._rows_of_persons(X, y, privacy_id, map(kwargs.get, _ROW_ARGUMENTS))
         with person_rows as (features, y), made_of(X):
             if eval_set:
                 kwargs["eval_set"] = [
-                    (self._coded(a, fitting=True), coded_labels(b, classes)) for a, b in eval_set
+                    (self._coded(a, fitting=True), encode_y(b, classes)) for a, b in eval_set
                 ]
-            rows, labels = self._coded(features, fitting=True), coded_labels(y, classes)
+            rows, labels = self._coded(features, fitting=True), encode_y(y, classes)
             try:
                 with charging(type(self).__name__):
                     super().fit(rows, labels, **kwargs)
@@ -343,7 +345,7 @@ class PrivateEstimator(XGBModel):
         store(self.get_booster(), self._domain, classes)
         return self
 
-    @spelling(_IN_ERRORS)
+    @spelling(_ERROR_NAMES)
     def fit_select(
         self: P,
         X: Any,
@@ -384,7 +386,7 @@ class PrivateEstimator(XGBModel):
                 raise PrivacyParameterError(
                     "`epsilon` or `delta` is missing. Pass both to the estimator."
                 )
-            labels = coded_labels(y, classes)
+            labels = encode_y(y, classes)
             matrix = self._matrix(self._coded(features, fitting=True), labels, sample_weight)
             result = select(
                 params,
@@ -541,7 +543,7 @@ class DPXGBClassifier(PrivateEstimator, XGBClassifier):
     def _declared_classes(self) -> np.ndarray:
         domain = self._declared() if self.classes is None else None
         if domain is not None and domain.classes is not None:
-            return in_order(domain.classes)
+            return check_order(domain.classes)
         if self.classes is None:
             raise PrivacyParameterError(
                 "`classes` is missing. A private classifier does not infer its classes from the "
@@ -549,7 +551,7 @@ class DPXGBClassifier(PrivateEstimator, XGBClassifier):
                 "DPXGBClassifier(..., classes=['no', 'yes'])."
             )
         check_carried(self.classes, "the classes")
-        return in_order(self.classes)
+        return check_order(self.classes)
 
     @property
     def classes_(self) -> np.ndarray:
