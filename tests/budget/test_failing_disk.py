@@ -72,9 +72,9 @@ NUMBERS = [errno.EIO, errno.EMFILE, errno.ENOLCK, errno.EACCES, errno.ENOSPC]
 @pytest.mark.parametrize("way", WAYS)
 def test_what_was_released_is_returned(budget, monkeypatch, way):
     fails_at(monkeypatch, 2, errno.ENOSPC)
-    with pytest.warns(xgb_dp.PrivacyWarning, match="counts in full") as caught:
+    with pytest.warns(xgb_dp.PrivacyWarning, match="charged in full") as caught:
         result = WAYS[way](budget)
-    (text,) = (str(w.message) for w in caught if "counts in full" in str(w.message))
+    (text,) = (str(w.message) for w in caught if "charged in full" in str(w.message))
     assert "No space left on device" in text and "Free disk space" in text
     assert "othing was released" not in text and "othing was charged" not in text
     assert result is not None
@@ -91,7 +91,7 @@ def test_what_was_released_is_returned(budget, monkeypatch, way):
 @pytest.mark.parametrize("name", ["_replace", "_sync", "_lock_on"])
 def test_any_failure_after_a_training_gives_the_model(budget, monkeypatch, number, name):
     fails_at(monkeypatch, 3 if name == "_lock_on" else 2, number, name)
-    with pytest.warns(xgb_dp.PrivacyWarning, match="counts in full"):
+    with pytest.warns(xgb_dp.PrivacyWarning, match="charged in full"):
         assert budget.train({**PARAMS, **SPENT}, DATA, 2).num_boosted_rounds() == 2
 
 
@@ -100,7 +100,7 @@ def test_the_model_is_returned_where_warnings_are_errors(budget, monkeypatch, ca
     with warnings.catch_warnings():
         warnings.simplefilter("error", xgb_dp.PrivacyWarning)
         assert budget.train({**PARAMS, **SPENT}, DATA, 2).num_boosted_rounds() == 2
-    assert "counts in full" in capsys.readouterr().err
+    assert "charged in full" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -136,7 +136,7 @@ def test_rows_and_persons_do_not_mix(tmp_path):
     persons.reserve(of_person(SUMS), "sums")
     rows.reserve([SUMS])
     assert persons.entries[0].charge == rows.entries[0].charge
-    assert "all rows of any one person, however the" in str(persons)
+    assert "all rows of any one person, even if they" in str(persons)
     for budget in (rows, persons):
         budget.verify()
         assert len(budget.entries) == 1

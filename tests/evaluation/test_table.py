@@ -238,7 +238,7 @@ def test_less_than_is_drawn_cannot_be_booked():
         release(of_persons, of_persons.events(400), cells, persons[:1])
     with pytest.raises(LedgerError, match="several times"):
         release(layout, [event], [np.array([[0, 1], [1, 0]])])
-    with pytest.raises(LedgerError, match="whole numbers"):
+    with pytest.raises(LedgerError, match="must be 64-bit integers"):
         Block(np.full((1, 2), 10.9))
     with pytest.raises(ValueError, match="read-only"):
         layout.blocks[0].matrix[0, 0] = 11

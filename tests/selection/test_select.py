@@ -288,7 +288,7 @@ def test_a_training_that_would_release_something_else_is_stopped(monkeypatch):
     monkeypatch.setattr(
         xgb_dp.engine.native, "release_before_trees", lambda *args: released.append(1)
     )
-    with pytest.raises(BudgetError, match="something else"):
+    with pytest.raises(BudgetError, match="differ from those accounted for"):
         quick()
     assert not released
 

@@ -379,7 +379,12 @@ def _grid(strings: tuple[str, ...]) -> dict[str, list[object]]:
     type=int,
     help="Upper bound on the rows of a person, for charging row-level trainings.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the remaining budget as JSON.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print totals, remaining budget, plan and entries as JSON.",
+)
 def budget(given: Arguments) -> None:
     """Create the budget FILE of a data set, or show its state. Spends nothing.
 
