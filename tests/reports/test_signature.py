@@ -91,7 +91,7 @@ def test_only_what_passes_and_is_booked_is_signed(booked, tmp_path):
     key, X = key_of(tmp_path, "holder"), np.zeros((200, 1))
     xgb_dp.Budget(tmp_path / "empty.json", epsilon=2.0, delta=1e-5)
     empty = str(tmp_path / "empty.json")
-    assert "does not hold" in fails("sign", str(booked), "--key", str(key), "--budget", empty)
+    assert "does not contain" in fails("sign", str(booked), "--key", str(key), "--budget", empty)
     xgb.train({}, xgb.DMatrix(X, X[:, 0]), 1).save_model(tmp_path / "stock.json")
     assert "does not pass" in fails("sign", str(tmp_path / "stock.json"), "--key", str(key))
     assert not list(tmp_path.glob("*.sig"))
