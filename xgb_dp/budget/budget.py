@@ -156,9 +156,7 @@ class Budget:
             new = {**given, "selection_epsilon": given["selection_epsilon"] or 0.0}
             new |= {**budget_unit.to_content(), "entries": []}
             content = budget_file.update(self.path, lambda old: old or new)
-            warn(
-                concerns(content["epsilon"], content["delta"], None, budget_unit.unit), stacklevel=3
-            )
+            warn(concerns(content["epsilon"], content["delta"], None, budget_unit.unit))
         for name, value in given.items():
             if value is not None and value != content[name]:
                 raise PrivacyParameterError(
@@ -563,7 +561,7 @@ class Budget:
                 f"nothing needs to be charged again. {error.fix}"
             )
             try:
-                warn([text], stacklevel=4)
+                warn([text])
             except PrivacyWarning:  # warnings are errors: raising would discard the result
                 print(text, file=sys.stderr)
             return None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import threading
 import warnings
 import weakref
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from ..request.settings import Settings
     from .ledger_model import Ledger, TrainingRecord
 
+# Warnings point at the first caller outside of these.
+_LIBRARIES = {"xgb_dp", "xgboost", "sklearn", "contextlib", "functools"}
 _LARGE_EPSILON = 10.0
 _LARGE_DELTA = 1e-3  # for any number of rows
 _MOST_SHOWN = 10  # columns per warning
@@ -60,10 +63,13 @@ def concerns(
     return reasons
 
 
-def warn(strings: Iterable[str], stacklevel: int = 2) -> None:
-    """Issue a ``PrivacyWarning`` for each text."""
+def warn(strings: Iterable[str]) -> None:
+    """Issue a ``PrivacyWarning`` for each string, attributed to the caller's own line of code."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back and str(frame.f_globals.get("__name__")).split(".")[0] in _LIBRARIES:
+        frame, level = frame.f_back, level + 1
     for text in strings:
-        warnings.warn(text, PrivacyWarning, stacklevel=stacklevel + 1)
+        warnings.warn(text, PrivacyWarning, stacklevel=level)
 
 
 def of_target(settings: Settings) -> list[str]:

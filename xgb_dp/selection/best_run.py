@@ -246,7 +246,7 @@ def select(
         s = candidates[0].settings
         chosen_score = choose_score(score, predicted_kind([trial.settings for trial in candidates]))
         unit, discovery = s.privacy_unit, s["dp_discovered"]
-        warn(concerns(*target, s["dp_public_num_rows"], unit), stacklevel=3)
+        warn(concerns(*target, s["dp_public_num_rows"], unit))
         runs = _repetitions(repetitions, mean_runs, len(candidates))
         share = parse.parse_probability("validation", validation)
         with progress("select: calibrate"):

@@ -160,7 +160,7 @@ def _prepared(
         *privacy_warnings.of_columns(schema, ids is not None),
         *_of_claim(dtrain, claimed, settings, unbooked=unbooked),
     ]
-    privacy_warnings.warn(strings, stacklevel=5)
+    privacy_warnings.warn(strings)
 
     # 4. The rows, each checked independently. All workers must train the same plan.
     workers.check_agreement(f"{training.strings}\n{schema.names}")

@@ -431,7 +431,7 @@ class LedgerCallback(TrainingCallback):
             strings = privacy_warnings.of_last(record)
             names = self.training.settings.schema.names
             strings += privacy_warnings.of_narrow({names[i]: narrow[i] for i in sorted(narrow)})
-            privacy_warnings.warn(strings, stacklevel=6)
+            privacy_warnings.warn(strings)
         return model
 
     def _complete(self, model: Any) -> Ledger:

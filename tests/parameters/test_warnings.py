@@ -85,6 +85,11 @@ def test_the_warning_points_at_the_caller(params, matrix, tmp_path):
     with pytest.warns(xgb_dp.PrivacyWarning) as caught:
         xgb_dp.Budget(tmp_path / "budget.json", epsilon=20.0, delta=1e-6)
     assert caught[0].filename == __file__
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    estimator = xgb_dp.DPXGBClassifier(epsilon=20.0, delta=1e-6, classes=[0, 1], n_estimators=2)
+    with pytest.warns(xgb_dp.PrivacyWarning) as caught:
+        estimator.fit(X, (X[:, 0] > 0).astype(int))
+    assert caught[0].filename == __file__
 
 
 def test_estimators_and_continued_models():
