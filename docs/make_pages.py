@@ -35,45 +35,46 @@ HEAD = f"""{NOTE}
 
 # Parameters of private training
 
-Most trainings need the first table alone. The other tables have what a published system or a
-feature brought. What you leave unset takes the private default below, not XGBoost's. A parameter
-that is in none of these tables is [refused](#refused-parameters).
+Most trainings need only the parameters in the first table. The other tables contain parameters of
+special features and of published systems. Private training has its own defaults, listed below,
+which may differ from XGBoost's. Parameters that are not listed are
+[refused](#refused-parameters).
 
-The privacy effect is one of:
+The privacy effect of a parameter is one of:
 
-- **public**: taken as known to everybody. Do not choose it by looking at the training rows.
-- **spends**: decides how much of the budget is spent, or on what.
-- **free**: acts on released values only and costs nothing. Choosing it by comparing models on
-  private rows does cost.
+- **public**: the value is considered public. Do not choose it by looking at the training rows.
+- **spends**: it determines how much of the budget is spent, or on which releases.
+- **free**: it acts on released values only and has no privacy cost. However, choosing its value by
+  comparing models on private rows does cost budget.
 """
 
 ROUNDS = """\
-Rounds are an argument: `num_boost_round` of `xgboost.train`, Dask and `xgb_dp.select`,
-`n_estimators` of the estimators and Spark, `--rounds` of the command line. If you leave them open
-(not given, or `n_estimators=None`), the trainer releases a noisy number of rows before the first
-tree and takes the plan below that fits it. The budget covers whichever plan it is
+The number of rounds is an argument: `num_boost_round` of `xgboost.train`, Dask and
+`xgb_dp.select`, `n_estimators` of the estimators and Spark, and `--rounds` on the command line. If
+you do not set it (or pass `n_estimators=None`), the trainer releases a noisy number of rows before
+the first tree and uses it to choose one of the plans below. The budget covers the choice
 ([proof](proofs/choice.md)).
 
-- A number of rounds that you give is kept; the trees then follow `dp_epsilon` alone. `eta` and
-  `max_bin` are kept too. Where you give a parameter of the trees ({trees}),
-  only rounds and `eta` follow.
+- Parameters that you set are kept: the number of rounds, `eta` and `max_bin`. If you set the number
+  of rounds, the default trees depend on `dp_epsilon` only. If you set a tree parameter ({trees}),
+  the plan determines only the number of rounds and `eta`.
 - With `dp_public_num_rows` the choice is public.
-- A table of two classes with {columns} numeric columns, of whose cells less than {sparse:.0%} are
-  neither 0 nor missing, has {after} rounds that
-  [start from columns](accuracy.md#sparse-tables) (`dp_start="columns"`), if the strength times the
-  square of this share is below {meetings:.0f}. It needs a released intercept, a private number of
-  rows, no `feature_weights`, and none of: {without}.
-- There are {rounds} rounds, whatever the rows, in other presets and with `subsample` below 1,
-  `dp_ensemble`, `dp_accountant="pure"` or `dp_epsilon=inf`.
+- A sparse table with two classes and {columns} numeric columns gets {after} rounds that
+  [start from columns](accuracy.md#sparse-tables) (`dp_start="columns"`). The share of its cells
+  that are neither 0 nor missing must be below {sparse:.0%}, and the strength times the square of
+  this share below {meetings:.0f}. The intercept must be released and the number of rows private,
+  and none of the following may be set: `feature_weights`, {without}.
+- Other presets, `subsample` below 1, `dp_ensemble`, `dp_accountant="pure"` and `dp_epsilon=inf`
+  always use {rounds} rounds by default.
 
 {table}
 
-The column "start" is `dp_eta_warmup`, which is 1 where you give `eta`. The strength is
-n ε / (1 + ε/2) / (K − 1), of n rows and K classes (2 for binary labels and for regression)."""
+The column "start" is `dp_eta_warmup`, which is 1 if you set `eta`. The strength is
+n ε / (1 + ε/2) / (K − 1) for n rows and K classes (K = 2 for binary labels and for regression)."""
 
 
 def _sizes() -> str:
-    """The plans among which the number of rows decides; kinds of labels may share one."""
+    """The plans by number of rows; several kinds of labels may share one."""
     lines = [
         "| labels | strength | rounds | depth | shape | bins | levels of a selection | eta "
         "| start |",
@@ -110,10 +111,11 @@ def _rounds() -> str:
 
 
 ABOUT = {
-    Table.DEFAULT: "What the default preset chooses by itself. Its choices were measured on public "
-    "tables ([accuracy](accuracy.md)); other values cost accuracy more often than they bring some.",
-    Table.LOSSES: "Each is for the losses that it names ([how-to](howto/objectives.md)).",
-    Table.PUBLIC_ROWS: "For rows or a model that contain nobody's secret "
+    Table.DEFAULT: "The default preset chooses these parameters. Its choices are based on "
+    "measurements on public tables ([accuracy](accuracy.md)); other values more often reduce "
+    "accuracy than improve it.",
+    Table.LOSSES: "Parameters of particular losses ([how-to](howto/objectives.md)).",
+    Table.PUBLIC_ROWS: "For data or models without private information "
     "([how-to](howto/public.md)).",
     Table.MASKED_SUMS: "For several parties that do not trust each other "
     "([how-to](howto/federated.md)).",
@@ -122,8 +124,8 @@ ABOUT = {
 REFUSED_HEAD = """\
 ## Refused parameters
 
-Private training takes only what is known to be safe. "Accepted" is the value that switches the
-feature off. Any other unknown name is refused too.
+Private training accepts only parameters that are known to be safe. The column "accepted" contains
+the value that disables the feature. All other unknown names are refused as well.
 """
 
 
@@ -183,7 +185,7 @@ def _passed_on() -> str:
     names = [f"`{name}`" for p in rows for name in (p.name, *p.aliases)]
     return (
         f"## {Table.STOCK.value}\n\nXGBoost reads {', '.join(names[:-1])} and {names[-1]} itself. "
-        "They change no tree, and no noise follows a seed.\n"
+        "They do not change the trees, and the noise never depends on a seed.\n"
     )
 
 
@@ -205,15 +207,15 @@ PRESETS_HEAD = f"""{NOTE}
 
 # Presets: the published systems
 
-`dp_preset="..."` sets components; keys that you give override it.
-`print(xgb_dp.presets.describe(name))` lists the settings of a preset, and where it follows its
-paper. All run in one engine, with its proofs, ledger and report. Where a paper's algorithm is not
-private, this page says what is done instead.
+`dp_preset="..."` sets the parameters of a published system; parameters that you pass take
+precedence. `print(xgb_dp.presets.describe(name))` lists the settings of a preset and describes
+where it follows its paper. All presets use the same engine, proofs, ledger and report. Where the
+algorithm of a paper is not private, this page describes the replacement.
 
-Presets other than the default need public bounds of all numeric columns (`dp_feature_bounds`), as
-their papers do, and start from a public intercept. Multi-class objectives go with presets whose
-leaves are Newton steps and `dp_gradient_clip="row_weight"`. [DP-XGBoost of Sarus](sarus.md) has a
-page.
+Presets other than the default require public bounds for all numeric columns (`dp_feature_bounds`),
+as their papers do, and start from a public intercept. Multi-class objectives work with presets that
+use Newton leaves and `dp_gradient_clip="row_weight"`. See also
+[DP-XGBoost of Sarus](sarus.md).
 """
 SEVERAL = 2
 """Presets that share a difference before it is listed for all of them together."""
@@ -231,19 +233,19 @@ def presets_page() -> str:
         f"| [`{p.name}`](#{p.name}) | {_cell(p.system)} | {_linked(_cell(p.source))} |"
         for p in PRESETS.values()
     ]
-    lines += ["", "## What several of them do otherwise than their papers", ""]
+    lines += ["", "## Common differences from the papers", ""]
     for text, names in shared.items():
         every = len(names) == len(PRESETS) - 1  # all but the default
         lines.append(f"* {_cell(text)} ({'all' if every else ', '.join(names)})")
     for preset in PRESETS.values():
         lines += ["", f"## {preset.name}", ""]
         needs = [text for text in preset.needs if "dp_feature_bounds" not in text]
-        lines += ["You give: " + "; ".join(needs) + ".", ""] if needs else []
+        lines += ["Required: " + "; ".join(needs) + ".", ""] if needs else []
         changes = [text for text in preset.differs if text not in shared]
-        title = "Otherwise than published" if preset.differs else "What it does"
+        title = "Differences from the paper" if preset.differs else "Description"
         changes = changes or ([] if preset.differs else list(preset.follows))
         lines += [f"{title}:", "", *(f"* {_cell(text)}" for text in changes)] if changes else []
-        lines += [] if changes or needs else ["Nothing else differs."]
+        lines += [] if changes or needs else ["No other differences."]
     return f"{PRESETS_HEAD}\n" + "\n".join(lines).rstrip() + "\n"
 
 

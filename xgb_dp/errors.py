@@ -27,7 +27,7 @@ __all__ = [
 
 POLICY = "XGB_DP_POLICY"
 """Environment variable with the path of the data holder's policy."""
-_OUTSIDE = "The rows do not fit what is declared of them. Their holder finds out more."
+_OUTSIDE = "The rows do not match the declared domain. Ask the data holder for details."
 _SPELLING: ContextVar[Mapping[str, str]] = ContextVar("spelling", default={})  # noqa: B039
 
 

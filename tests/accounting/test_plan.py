@@ -59,7 +59,7 @@ def test_a_bound_of_another_unit_is_refused(model):
     record = ledger_of(model)
     for one in record["trainings"][0]["mechanisms"]:
         one["bound"]["of_person"] = True
-    with pytest.raises(LedgerError, match="another sensitivity"):
+    with pytest.raises(LedgerError, match="differs from the sensitivity of its mechanism"):
         Ledger.from_json(record)
 
 
@@ -71,7 +71,7 @@ def test_draws_that_no_plan_has_are_refused():
     for name in ("intercept", "rows", "columns", "candidates", "unheard of"):
         with pytest.raises(LedgerError):
             one.event_of_draw(gaussian | {"release": name})
-    with pytest.raises(LedgerError, match="otherwise than its plan"):
+    with pytest.raises(LedgerError, match="differs from the plan"):
         one.event_of_draw({"mechanism": "laplace", "scale": 9, "count": 1, "release": "leaves"})
     splits = {"mechanism": "exponential", "release": "splits", "eps_num": 1, "eps_bits": 40}
     with pytest.raises(LedgerError, match="another range"):

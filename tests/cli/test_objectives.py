@@ -171,7 +171,7 @@ WRONG = {
     "exposure: years": "`exposure` must be {column: NAME",
     "exposure: {column: years}": "column and bounds",
     "exposure: {column: [years], bounds: [0.1, 1]}": "name of a column",
-    "exposure: {column: years, bounds: [1, 0.1]}": "low end below its high end",
+    "exposure: {column: years, bounds: [1, 0.1]}": "finite ends and low < high",
     "objective: [count:poisson]": "a name such as",
     "quantiles: [a]": "`quantiles` must be a finite number",
     "event: died": "apply only to the objective survival:aft",

@@ -28,7 +28,7 @@ WRONG = [
     ),
     ([*DECLARED, "--categories", "zip"], "--categories must be COLUMN="),
     ([*DECLARED, "--target-bounds", "0", "1"], "not both"),
-    ([*DECLARED, "--bounds", "age=9:1"], "low end below its high end"),
+    ([*DECLARED, "--bounds", "age=9:1"], "finite ends and low < high"),
     ([*DECLARED, "--drop", "nothing"], "no column 'nothing'"),
     ([*DECLARED, "--param", "max_depth"], "NAME=VALUE"),
     (["--target", "buys", "--classes", "no,no"], "twice"),

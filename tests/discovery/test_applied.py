@@ -204,7 +204,7 @@ def test_a_book_holds_the_look_that_a_model_rests_on(discovery, tmp_path, way):
 
 
 def test_a_look_for_others_is_refused(discovery):
-    with pytest.raises(PrivacyParameterError, match="was for rows and the training is for persons"):
+    with pytest.raises(PrivacyParameterError, match="have different privacy units"):
         xgb_dp.DPXGBClassifier(**TARGET, classes=["no", "yes"], schema=discovery).fit(
             ROWS, LABELS, privacy_id="who"
         )
@@ -234,7 +234,7 @@ def test_a_selection_pays_once(discovery):
 
 @pytest.mark.parametrize("given", [3, {}, {"events": [], "delta": 0.1}, {"events": [1]}, "x"])
 def test_a_cost_that_is_none(given):
-    with pytest.raises(PrivacyParameterError, match="does not say what was drawn"):
+    with pytest.raises(PrivacyParameterError, match="does not describe the releases"):
         xgb.train(private(objective="binary:logistic", dp_discovered=given),
                   xgb.DMatrix(np.ones((5, 1)), np.ones(5)), 2)  # fmt: skip
 

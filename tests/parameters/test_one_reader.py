@@ -135,7 +135,7 @@ def test_one_parameter_is_read_as_the_training_reads_it():
 def test_one_parameter_is_refused_as_the_training_refuses_it(params, name, message):
     with pytest.raises(PrivacyParameterError, match=message):
         read_one(params, name)
-    with pytest.raises(PrivacyRefusal, match="depends on the other rows"):
+    with pytest.raises(PrivacyRefusal, match="depends on other rows"):
         read_one({"objective": "rank:ndcg"}, "objective")
 
 

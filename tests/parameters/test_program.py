@@ -92,20 +92,20 @@ def _too_long(p: Any, y: Any, w: Any) -> tuple[Any, Any]:
 @pytest.mark.parametrize(
     "function, message",
     [
-        (_by_if, "decision by `if`"),
+        (_by_if, "branch by `if`"),
         (lambda p, y, w: (math.exp(p), 1.0), "functions of `math`"),
-        (lambda p, y, w: (max(p, y), 1.0), "decision by"),
+        (lambda p, y, w: (max(p, y), 1.0), "branch by"),
         (lambda p, y, w: (np.add.reduce(p), 1.0), "np.add with options"),
         (lambda p, y, w: (np.sum(p), 1.0), "np.sum|np.add"),
         (lambda p, y, w: (np.arcsinh(p), 1.0), "np.arcsinh"),
         (lambda p, y, w: (p * math.inf, 1.0), "not finite"),
         (lambda p, y, w: (p * np.arange(3), 1.0), "ndarray"),
         (lambda p, y, w: ("a", 1.0), "type str"),
-        (lambda p, y, w: p - y, "as such"),
+        (lambda p, y, w: p - y, "conversion to a plain number"),
         (lambda p, y: (p, y), "TypeError|positional"),
         (lambda p, y, w: (1 / 0, 1.0), "ZeroDivisionError"),
         (_too_long, "more than 1000"),
-        (lambda p, y, w: (list(p), 1.0), "as such"),
+        (lambda p, y, w: (list(p), 1.0), "conversion to a plain number"),
     ],
 )
 def test_what_cannot_be_traced_is_refused(function, message):

@@ -16,7 +16,7 @@ from xgb_dp.training import hook
 from ..cli.calls import invoke
 from .conftest import CHANGES, TEXT, matrix, params, table
 
-QUIET = "The rows do not fit what is declared of them."
+QUIET = "The rows do not match the declared domain."
 UNBOOKED = "charged to its budget"
 TARGET = {"epsilon": 0.5, "delta": 1e-6}
 

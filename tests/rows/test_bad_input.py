@@ -134,7 +134,7 @@ def test_call_site(params, matrix):
     for kwargs, change, named in cases:
         with pytest.raises(PrivacyRefusal, match=named):
             xgb.train(params(**change), d, 2, **kwargs)
-    for rounds, named in ((0, "num_boost_round"), (2.0, "whole number")):
+    for rounds, named in ((0, "num_boost_round"), (2.0, "integer")):
         with pytest.raises(PrivacyParameterError, match=named):
             xgb.train(params(), d, rounds)
     with pytest.raises(PrivacyParameterError, match="dp_foo"):

@@ -177,7 +177,7 @@ def test_defaults():
             "dp_leaf_noise='output'",
         ),
         ({"dp_secure_colluders": 3}, PrivacyParameterError, "dp_secure_colluders"),
-        ({"dp_secure_parties": None}, PrivacyParameterError, "take the place of a worker"),
+        ({"dp_secure_parties": None}, PrivacyParameterError, "impersonate a worker"),
         ({"dp_secure_key": 7}, PrivacyParameterError, "`dp_secure_key` must be the name of a file"),
         ({"dp_secure_aggregation": False, "dp_secure_key": "x"}, PrivacyParameterError, "effect"),
     ],

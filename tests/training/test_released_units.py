@@ -151,10 +151,10 @@ HEAVY: dict[str, Any] = {"dp_max_weight": 10.0}
 @pytest.mark.parametrize(
     ("released", "given"),
     [
-        ({"where the labels lie"}, {"dp_target_bounds": (0.0, 1e4)}),
+        ({"the range of the labels"}, {"dp_target_bounds": (0.0, 1e4)}),
         ({"row weights"}, LOGISTIC | HEAVY),
-        ({"where the labels lie", "row weights"}, AMOUNTS | HEAVY),
-        ({"where the labels lie", "row weights"}, AMOUNTS | HEAVY | {"objective": "reg:gamma"}),
+        ({"the range of the labels", "row weights"}, AMOUNTS | HEAVY),
+        ({"the range of the labels", "row weights"}, AMOUNTS | HEAVY | {"objective": "reg:gamma"}),
     ],
 )
 def test_the_ledger_tells_of_it(tmp_path, released, given):
@@ -175,7 +175,7 @@ def test_a_declared_unit_is_as_wide_as_the_range():
     for more in ({"dp_target_unit": "declared"}, {"dp_gradient_bound": 0.3}):
         params = {**PARAMS, "dp_target_bounds": (0.0, 20.0), **more}
         model = xgb.train(params, xgb.DMatrix(x, y), 3)
-        assert "where the labels lie" not in str(xgb_dp.privacy_report(model))
+        assert "the range of the labels" not in str(xgb_dp.privacy_report(model))
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def test_wide_tables_of_few_cells_start_from_columns(short):
     assert xgb_dp.privacy_report(model).epsilon <= 9.0
     text = " ".join(str(xgb_dp.privacy_report(model)).split())
     assert "and of their cells was released first" in text
-    assert "what each column says of the label" in text
+    assert "the sums of the cells of each column by class" in text
     [choice] = training.events
     [first] = choice.first
     assert (first.release, first.coordinates) == ("intercept", 3)

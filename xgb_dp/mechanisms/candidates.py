@@ -37,7 +37,7 @@ def _default_rounds(s: Config) -> int:
 
 
 def _weight(s: Config) -> str:
-    """Hessians if candidates are released repeatedly and a row has one Hessian."""
+    """Default: Hessians if candidates are released repeatedly and a row has one Hessian."""
     again = s["tree_method"] == "dp_approx" or s["dp_candidates"] == "adaptive"
     return "hessian" if again and s.trees_per_round == 1 else "count"
 
@@ -52,54 +52,56 @@ def _cells(s: Config) -> int | None:
 
 # fmt: off
 _PARAMETERS = (
-    Parameter("dp_candidates", "where private split candidates come from: a tree of noisy counts "
-              "over all floats, or noisy histograms on dp_feature_bounds, cut at equal mass or "
-              "refined round by round", OneOf(("quantile_tree", "histogram", "adaptive")),
+    Parameter("dp_candidates", "Source of private split candidates. 'quantile_tree': a tree of "
+              "noisy counts over all floats. 'histogram': a noisy histogram on dp_feature_bounds, "
+              "cut into bins of equal mass. 'adaptive': such a histogram, refined in each round.",
+              OneOf(("quantile_tree", "histogram", "adaptive")),
               "quantile_tree", SPENDS, "candidates", Table.PUBLISHED, plan="candidates.kind"),
-    Parameter("dp_candidate_rounds", "in how many rounds, from the first one on, candidates are "
-              "released", _rounds, _default_rounds, SPENDS, "candidates", Table.PUBLISHED,
-              unit="rounds", values="int >= 1", shown="1; 'adaptive' 5; tree_method='dp_approx' "
-              "all", plan="candidates.rounds"),
-    Parameter("dp_candidate_weight", "what a row adds to the counts of candidates: 1, or its "
-              "Hessian", OneOf(("count", "hessian")), _weight, PUBLIC, "candidates",
-              Table.PUBLISHED, shown="'count'; 'adaptive' and tree_method='dp_approx' 'hessian'"),
-    Parameter("dp_candidate_noise", "the noise of the counts of candidates",
+    Parameter("dp_candidate_rounds", "Number of rounds that release candidates, starting with the "
+              "first.", _rounds, _default_rounds, SPENDS, "candidates", Table.PUBLISHED,
+              unit="rounds", values="int >= 1", shown="1; 5 with dp_candidates='adaptive'; all "
+              "rounds with tree_method='dp_approx'", plan="candidates.rounds"),
+    Parameter("dp_candidate_weight", "Contribution of a row to the counts of candidates: 1 "
+              "('count') or its Hessian ('hessian').", OneOf(("count", "hessian")), _weight, PUBLIC,
+              "candidates", Table.PUBLISHED, shown="'count'; 'hessian' with "
+              "dp_candidates='adaptive' or tree_method='dp_approx', unless there are several "
+              "outputs"),
+    Parameter("dp_candidate_noise", "Noise of the counts of candidates.",
               OneOf(("gaussian", "laplace")), "gaussian", SPENDS, "candidates", Table.PUBLISHED),
-    Parameter("dp_candidate_cells", "the number of cells of the public grid under noisy histograms",
+    Parameter("dp_candidate_cells", "Number of cells of the public grid of a noisy histogram.",
               Integer(2, 65536), _cells, PUBLIC, "candidates", Table.PUBLISHED, unit="cells",
-              shown="'histogram' 256; 'adaptive' max_bin"),
-    Parameter("dp_candidate_levels", "the number of levels of the tree of counts from which "
-              "candidates are read", Integer(2, 17), 17, PUBLIC, "candidates", Table.DEFAULT,
+              shown="max_bin, and at least 256 with dp_candidates='histogram'"),
+    Parameter("dp_candidate_levels", "Number of levels of the quantile tree of noisy counts.",
+              Integer(2, 17), 17, PUBLIC, "candidates", Table.DEFAULT,
               unit="levels", plan="candidates.levels"),
 )
 _RULES = (
     Rule("one Hessian of a row",
          lambda s: s["dp_candidate_weight"] == "hessian" and s.trees_per_round > 1,
-         "`dp_candidate_weight`='hessian' is refused for several classes or quantiles, each "
-         "of which has its own. Use 'count'.", PrivacyRefusal),
+         "`dp_candidate_weight`='hessian' is refused for several classes or quantiles, because "
+         "each has its own Hessians. Use 'count'.", PrivacyRefusal),
     Rule("quantile trees are Gaussian",
          lambda s: s["dp_candidate_noise"] == "laplace" and s["dp_candidates"] == "quantile_tree",
          "`dp_candidate_noise`='laplace' needs dp_candidates='histogram' or 'adaptive': the "
-         "quantile tree releases a number of counts for which Gaussian noise is better."),
+         "quantile tree supports Gaussian noise only, which is better for its many counts."),
     Rule("dp_approx releases always",
          lambda s: s["tree_method"] == "dp_approx" and s["dp_candidate_rounds"] != s.rounds,
-         "tree_method='dp_approx' releases candidates for every tree. With `dp_candidate_rounds` "
-         "use tree_method='dp_hist'."),
+         "`dp_candidate_rounds` cannot be combined with tree_method='dp_approx', which releases "
+         "candidates in every round. Use tree_method='dp_hist'."),
     Rule("Hessians of the rows of a round",
          lambda s: (s["dp_candidate_weight"] == "hessian" and (s["subsample"] < 1.0
                     or s["dp_ensemble"] > 1) and s["dp_candidate_rounds"] != s.rounds),
-         "`dp_candidate_weight`='hessian' with `subsample` or `dp_ensemble` "
-         "needs candidates in every round (tree_method='dp_approx'): all rounds "
-         "must release the same from their rows. Use 'count', which reads all "
-         "rows.", PrivacyRefusal),
+         "`dp_candidate_weight`='hessian' with `subsample` or `dp_ensemble` needs candidates in "
+         "every round (tree_method='dp_approx'), because all rounds must make the same releases "
+         "from their rows. Use 'count', which reads all rows.", PrivacyRefusal),
     Rule("adaptive edges are those of bins",
          lambda s: s["dp_candidates"] == "adaptive" and s["dp_candidate_cells"] > s["max_bin"],
-         "`dp_candidate_cells` is at most max_bin with dp_candidates='adaptive', which moves the "
-         "edges of its bins. Lower it, or raise max_bin."),
+         "`dp_candidate_cells` must be at most max_bin with dp_candidates='adaptive', which moves "
+         "the edges of the bins. Lower it, or raise max_bin."),
     Rule("cells need histograms",
          lambda s: s["dp_candidates"] == "quantile_tree" and "dp_candidate_cells" in s.given,
-         "`dp_candidate_cells` has an effect with noisy histograms only; the quantile tree has "
-         "`dp_candidate_levels`."),
+         "`dp_candidate_cells` requires dp_candidates='histogram' or 'adaptive'. Remove it, or set "
+         "`dp_candidate_levels` for the quantile tree."),
 )
 # fmt: on
 
@@ -117,8 +119,8 @@ class Candidates(Mechanism):
     share = "candidates"
     words = (("candidates", "the split candidates (noisy counts)"),)
     no_share = (
-        " Private candidates need a share too: a preset that leaves none for them takes public "
-        "bounds (low, high, 'even') or public cuts of every numeric column."
+        " Private candidates need a share as well. If a preset leaves no share for them, declare "
+        "public bounds (low, high, 'even') or public cuts for every numeric column."
     )
     parameters = _PARAMETERS
     rules = _RULES
@@ -158,7 +160,7 @@ class Candidates(Mechanism):
                 "laplace": s["dp_candidate_noise"] == "laplace",
             },
         }
-        if s.starts_from_columns:  # until a release shows which columns matter most
+        if s.starts_from_columns:  # placeholder until a release determines the best columns
             section["offered"] = list(range(s["dp_features_per_tree"]))
         return section
 
@@ -221,7 +223,7 @@ class Candidates(Mechanism):
         return self._sens2(grid_bits, 0) / budget.mu2
 
     def exact(self) -> Noise:
-        """A shift that keeps the shares of a person's rows from being rounded to 0."""
+        """The shift without noise; it prevents rounding the shares of a person's rows to 0."""
         return Noise(shift=EXACT_BITS if self.persons and not self.hessian else 0)
 
     def noise(self, budget: DrawBudget, grid_bits: int) -> Noise:

@@ -21,37 +21,38 @@ PRESENT = float(str(np.finfo(np.float32).tiny))
 
 # fmt: off
 _PARAMETERS = (
-    Parameter("dp_start", "what the trees start from: the intercept; or noisy sums of the cells "
-              "above 0 of each class in each column. With these and dp_features_per_tree the other "
-              "trees are offered the columns that say most",
+    Parameter("dp_start", "Start of the trees: the intercept ('intercept'), or trees computed from "
+              "noisy sums of the cells above 0 by class and column ('columns'). With 'columns' and "
+              "dp_features_per_tree, later trees may use only the most informative columns "
+              "according to these sums.",
               OneOf(("intercept", "columns")), "intercept", SPENDS, "sensitivity",
-              Table.DEFAULT, shown="'intercept'; open rounds, two classes: may be 'columns'"),
+              Table.DEFAULT, shown="'intercept'; 'columns' for some tables, see "
+              "[Rounds](#rounds)"),
 )
 _RULES = (
     Rule("columns of two classes",
          lambda s: s.starts_from_columns and (s.kind != "binary" or s.labels > 1),
-         "`dp_start`='columns' is for one label of two classes, whose cells it sums. Leave it "
-         "out."),
+         "`dp_start`='columns' requires a binary objective with one label. Remove it."),
     Rule("columns of rows",
          lambda s: s.starts_from_columns and s.unit != "row",
-         "`dp_start`='columns' is refused with {`dp_privacy_id`}: what a person adds to sums by "
-         "class and column is not proved. Leave one of them out.", PrivacyRefusal),
+         "`dp_start`='columns' is refused with {`dp_privacy_id`}: the sensitivity of the sums by "
+         "class and column is not proved for people. Remove one of them.", PrivacyRefusal),
     Rule("columns and labels are read together",
          lambda s: s.starts_from_columns and s.intercept != "released",
-         "`dp_start`='columns' needs a released intercept, to which the first trees are centred. "
-         "Leave `base_score`, `dp_base_margin` or xgb_model out."),
+         "`dp_start`='columns' needs a released intercept, because the first trees are centred on "
+         "it. Remove `base_score`, `dp_base_margin` or xgb_model."),
     Rule("columns are numbers",
          lambda s: s.starts_from_columns and any(f.kind == "categorical" for f in s.features),
-         "`dp_start`='columns' is for numeric columns, whose cells are above 0 or not. Store the "
-         "categories as columns of 0 and 1, or leave it out."),
+         "`dp_start`='columns' requires numeric columns, because it sums the cells above 0. Encode "
+         "categories as 0/1 columns, or remove it."),
     Rule("trees after columns",
          lambda s: s.starts_from_columns and (
              s["num_parallel_tree"] != 1 or s.schema.weights is not None
              or s["dp_feature_order"] == "cyclic"
              or any(s["monotone_constraints"]) or bool(s["interaction_constraints"])),
-         "`dp_start`='columns' grows a tree a round on the columns that say most: it is refused "
-         "with `num_parallel_tree`, `feature_weights`, dp_feature_order='cyclic', "
-         "`monotone_constraints` and `interaction_constraints`. Leave them out."),
+         "`dp_start`='columns' is refused with `num_parallel_tree`, `feature_weights`, "
+         "dp_feature_order='cyclic', `monotone_constraints` and `interaction_constraints`, because "
+         "it grows one unconstrained tree per round on the most informative columns. Remove them."),
 )
 # fmt: on
 
@@ -69,7 +70,12 @@ class ColumnSums(Mechanism):
     share = "columns"
     of_all = SHARE  # it determines the first trees, see docs/accuracy.md
     exact_shift = EXACT_BITS  # weights of cells are not integers
-    words = (("columns", "what each column says of the label (noisy sums of its cells by class)"),)
+    words = (
+        (
+            "columns",
+            "the association of each column with the label (noisy sums of its cells by class)",
+        ),
+    )
     always_listed = False
     parameters = _PARAMETERS
     rules = _RULES

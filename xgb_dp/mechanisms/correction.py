@@ -13,8 +13,8 @@ from ..parameters.parameter import SPENDS, Config, Parameter, Rule, Table
 from ..parameters.parse import Flag
 from .mechanism import MAX_SIGMA2, DrawBudget, Mechanism, Noise, grid_sigma2
 
-# Smallest epsilon at which a correction is useful, by whether the loss is squared: then the mean is
-# shifted, otherwise it is multiplied by a factor.
+# Smallest epsilon at which a correction is useful: for squared error (True), where the mean is
+# shifted, and for other losses, where it is multiplied by a factor.
 _LEAST_EPSILON = {True: 0.25, False: 1.0}
 
 
@@ -49,22 +49,22 @@ def _pays(s: Config) -> bool:
 
 # fmt: off
 _PARAMETERS = (
-    Parameter("dp_mean_correction", "releases the mean residual after the last tree and shifts the "
-              "tree by it, twice",
+    Parameter("dp_mean_correction", "Releases the mean residual after the last tree and corrects "
+              "the mean of the predictions by it, twice.",
               Flag(), _pays, SPENDS, "leaves", Table.DEFAULT,
-              values="bool; regression with sums of all rows", shown="False; regression with "
-              "dp_epsilon / dp_group_size >= 0.25 (counts and amounts: >= 1), "
-              "dp_preset='default' and without dp_budget_shares True",
+              values="bool; regression with sums over all rows", shown="True for regression by the "
+              "default preset with dp_epsilon / dp_group_size >= 0.25 (counts and amounts: >= 1) "
+              "and without dp_budget_shares; otherwise False",
               plan="correction.on"),
 )
 _RULES = (
     Rule("the mean of a regression is corrected",
          lambda s: s["dp_mean_correction"] and not (
              _has_mean(s) and _reads_all_rows(s)),
-         "`dp_mean_correction` is for squared error, counts and amounts of one target, whose "
-         "rounds read all rows, with one tree a round and Gaussian noise. Leave it out with "
-         "{`dp_accountant`}='pure', dp_leaf_noise='output', dp_ensemble, subsample, "
-         "num_parallel_tree or dp_secure_aggregation."),
+         "`dp_mean_correction` requires squared error, counts or amounts with one target, and one "
+         "tree per round on Gaussian sums over all rows. Remove it with {`dp_accountant`}='pure', "
+         "dp_leaf_noise='output', dp_ensemble, subsample, num_parallel_tree or "
+         "dp_secure_aggregation."),
 )
 # fmt: on
 
@@ -106,8 +106,8 @@ class Correction(Mechanism):
         sigma2 = grid_sigma2(correction_sens2() / budget.mu2)
         if sigma2 > MAX_SIGMA2:
             raise BudgetError(
-                "The noise of `dp_mean_correction` would be above half a million rows: epsilon is "
-                "too small for a useful result. Take dp_mean_correction=False or a larger epsilon."
+                "The noise of `dp_mean_correction` would exceed half a million rows: epsilon is "
+                "too small for a useful result. Set dp_mean_correction=False, or raise epsilon."
             )
         return Noise(sigma2=sigma2)
 

@@ -19,13 +19,13 @@ _SHARE = 0.015
 # Number of weight cells between 1 and the bound; the others are below 1.
 _ABOVE_ONE = 44
 JUST_ABOVE = 1.0 + 2.0**-20
-"""Factor above an edge between weights, so that a weight of 1 or of an edge is below it."""
+"""Factor that raises edges between weights, so that a weight equal to an edge is below it."""
 
 
 def _may_be_released(s: Config) -> bool:
-    """Whether there is one target with a declared range and a scaled loss, and Gaussian noise.
+    """Whether one target has a declared range and a scaled loss, and noise is Gaussian.
 
-    Workers that mask their sums agree on the range of labels beforehand.
+    With masked sums the workers must agree on the range of labels in advance.
     """
     known = s.target is not None and s.objective.has_unit
     return known and s.may_draw_gaussian and not s["dp_secure_aggregation"]
@@ -53,32 +53,33 @@ def _weights_pay(s: Config) -> str:
 
 # fmt: off
 _PARAMETERS = (
-    Parameter("dp_target_unit", "the unit of the gradients of a regression, and of the range of "
-              "its labels. 'released' follows noisy counts of the labels, so that a range that is "
-              "declared too wide costs little; 'declared' is half of "
-              "dp_target_bounds", OneOf(("released", "declared")), _pays, SPENDS, "sensitivity",
-              Table.DEFAULT, shown="'declared'; regression by the default without "
-              "dp_gradient_bound and dp_budget_shares 'released'"),
-    Parameter("dp_weight_unit", "what the weight of a row is divided by, so that rows count at "
-              "most one. 'released' follows noisy counts of the weights; heavier rows "
-              "count as that unit, and penalties and min_child_weight are in it. "
-              "'declared' keeps weights as they are",
+    Parameter("dp_target_unit", "Unit of the gradients and label sums of a regression. 'released': "
+              "determined from noisy counts of the labels, so that a declared range that is too "
+              "wide costs little accuracy. 'declared': half the width of dp_target_bounds.",
+              OneOf(("released", "declared")), _pays, SPENDS, "sensitivity",
+              Table.DEFAULT, shown="'released' for regression by the default preset without "
+              "dp_gradient_bound, huber_slope and dp_budget_shares; otherwise 'declared'"),
+    Parameter("dp_weight_unit", "Unit of row weights. 'released': determined from noisy counts of "
+              "the weights; weights are divided by the unit, larger weights are reduced to it, and "
+              "penalties and min_child_weight are measured in it. 'declared': weights are used "
+              "unchanged.",
               OneOf(("released", "declared")), _weights_pay, SPENDS, "sensitivity",
-              Table.DEFAULT, shown="'declared'; with dp_max_weight above 1 by the default without "
-              "dp_gradient_bound, dp_hessian_weight and dp_budget_shares 'released'",
-              recorded=False),
+              Table.DEFAULT, shown="'released' for dp_max_weight above 1 by the default preset "
+              "without dp_gradient_bound, dp_hessian_weight and dp_budget_shares; otherwise "
+              "'declared'", recorded=False),
 )
 _RULES = (
     Rule("a unit is released of one target",
          lambda s: s["dp_target_unit"] == "released" and not _may_be_released(s),
-         "`dp_target_unit`='released' is for a regression of one target whose range is declared, "
-         "with Gaussian noise: not for {objective} with several targets, an own objective, classes "
-         "or shares, nor for {`dp_accountant`}='pure' or dp_secure_aggregation. Leave it out."),
+         "`dp_target_unit`='released' requires Gaussian noise and a regression with one target and "
+         "a declared range. It is not available for {objective} with several targets, custom "
+         "objectives, classes or shares, nor with {`dp_accountant`}='pure' or "
+         "dp_secure_aggregation. Remove it."),
     Rule("a unit is released of bounded weights",
          lambda s: s["dp_weight_unit"] == "released" and not _may_count_weights(s),
-         "`dp_weight_unit`='released' is for weights with a {`dp_max_weight`} above 1 and Gaussian "
-         "noise: not for an own objective, nor for {`dp_accountant`}='pure' or "
-         "dp_secure_aggregation. Leave it out."),
+         "`dp_weight_unit`='released' requires Gaussian noise and a {`dp_max_weight`} above 1. It "
+         "is not available for custom objectives, nor with {`dp_accountant`}='pure' or "
+         "dp_secure_aggregation. Remove it."),
 )
 # fmt: on
 
@@ -118,7 +119,7 @@ class LabelRange(Mechanism):
     always_listed = False
     exact_shift = EXACT_BITS  # the rows of a person share one count
     decides = True
-    words = (("range", "where the labels lie, or row weights (noisy counts)"),)
+    words = (("range", "the range of the labels or row weights (noisy counts)"),)
     parameters = _PARAMETERS
     rules = _RULES
 

@@ -22,18 +22,18 @@ _LARGEST, _LARGEST_EXPOSURE = 1e30, 1e12  # largest means and exposures; the sma
 
 
 def _exposures(name: str, value: Any, s: Config) -> tuple[float, float]:
-    """A public range of exposures."""
+    """Read a public range of exposures."""
     low, high = parse.parse_range(name, value)
     if not 1 / _LARGEST_EXPOSURE <= low < high <= _LARGEST_EXPOSURE:
         raise PrivacyParameterError(
-            f"`{name}` must lie within 1e-12 and 1e12: it is a range of exp(base_margin), above 0. "
-            "Choose another unit for the exposures."
+            f"`{name}` is a range of exp(base_margin) and must lie within 1e-12 and 1e12. Choose "
+            "another unit for the exposures."
         )
     return low, high
 
 
 def _intercepts(name: str, value: Any, s: Config) -> float | list[float]:
-    """A public intercept: one number, or one number per class."""
+    """Read a public intercept: one number, or one number per output."""
     scores = parse.listed(value)
     if scores is None:
         return _one(name, value, s)
@@ -42,8 +42,8 @@ def _intercepts(name: str, value: Any, s: Config) -> float | list[float]:
     numbers = [_finite(name, v) for v in scores]
     if len(numbers) != 1:
         raise PrivacyParameterError(
-            "`base_score` must be one number (several classes, quantiles or targets: or one "
-            "for each)."
+            "`base_score` must be one number, or for several classes, quantiles or targets a list "
+            "with one number for each."
         )
     return _one(name, numbers[0], s)
 
@@ -54,49 +54,50 @@ def _one(name: str, value: Any, s: Config) -> float:
     share = objective == "binary:logistic" or s.objective.link == "logit"
     if share and not 0 < np.float32(number) < 1:
         raise PrivacyParameterError(
-            f"`{name}` must be above 0 and below 1 for {objective}, as a 32-bit number too: it is "
-            f"the mean of the labels; got {number!r}."
+            f"`{name}` is a mean label, so it must be above 0 and below 1 for {objective}, also "
+            f"after rounding to 32 bits; got {number!r}."
         )
     if s.objective.link == "log" and not 1 / _LARGEST <= number <= _LARGEST:
         raise PrivacyParameterError(
-            f"`{name}` must lie within 1e-30 and 1e30 for {objective}: it is the mean of the "
-            f"labels, and the model starts from its logarithm; got {number!r}."
+            f"`{name}` must lie within 1e-30 and 1e30 for {objective}: it is a mean label, and the "
+            f"model starts from its logarithm; got {number!r}."
         )
     return number
 
 
 def _finite(name: str, value: Any) -> float:
-    """A number that is finite as a 32-bit float, which is XGBoost's precision."""
+    """Read a number that is finite as a 32-bit float, the precision of XGBoost."""
     largest = float(np.finfo(np.float32).max)
     return parse.parse_number(name, value, low=-largest, high=largest)
 
 
 # fmt: off
 _PARAMETERS = (
-    Parameter("dp_exposure_bounds", "range of exp(base_margin), such as the exposures of policies, "
-              "for the released start of count:poisson, reg:gamma and reg:tweedie; what is beyond "
-              "counts as its end there", _exposures, None, PUBLIC, "sensitivity", Table.LOSSES,
+    Parameter("dp_exposure_bounds", "Range of the exposures exp(base_margin), for example of "
+              "insurance policies. Used for the released intercept of count:poisson, reg:gamma and "
+              "reg:tweedie, where exposures are clipped to this range.",
+              _exposures, None, PUBLIC, "sensitivity", Table.LOSSES,
               unit="exposure", values="(low, high) within 1e-12 and 1e12",
-              shown="none, must be given with dp_base_margin for these objectives", recorded=False),
-    Parameter("base_score", "public intercept", _intercepts, None, PUBLIC, "XGBoost",
-              unit="prediction; binary:logitraw and several classes: margins",
-              values="number, or list of K for several classes or targets",
-              shown="released privately", recorded=False),
+              shown="none; required with dp_base_margin for these objectives", recorded=False),
+    Parameter("base_score", "Public intercept.", _intercepts, None, PUBLIC, "XGBoost",
+              unit="prediction; margin for binary:logitraw and several classes",
+              values="number, or list of K numbers for several classes or targets",
+              shown="none; the intercept is released privately", recorded=False),
 )
 _RULES = (
     Rule("a continued model brings base_score",
          lambda s: s.continues and "base_score" in s.given,
-         "`base_score` cannot be given with xgb_model, which brings its own. Leave it out."),
+         "`base_score` cannot be combined with xgb_model, which has its own intercept. Remove it."),
     Rule("exposures have a range",
          lambda s: (s.needs_label_mean and s["dp_base_margin"] and not s.continues
                     and s["dp_exposure_bounds"] is None),
          "`dp_exposure_bounds` is missing: with dp_base_margin, {objective} needs a public range "
-         "of exp(base_margin), e.g. dp_exposure_bounds=(0.003, 1) for a day up to a year."),
+         "of exp(base_margin), e.g. dp_exposure_bounds=(0.003, 1) for one day to one year."),
     Rule("exposures are of rows with margins",
          lambda s: s["dp_exposure_bounds"] is not None and not (
              s.objective.intercept == "capped mean" and s["dp_base_margin"]),
-         "`dp_exposure_bounds` is for count:poisson, reg:gamma and reg:tweedie with "
-         "dp_base_margin. Leave it out, or declare dp_base_margin=True."),
+         "`dp_exposure_bounds` requires count:poisson, reg:gamma or reg:tweedie, and "
+         "dp_base_margin=True. Remove it, or set dp_base_margin=True."),
 )
 # fmt: on
 
@@ -133,7 +134,7 @@ class LabelSums(Mechanism):
     rules = _RULES
 
     labels: LabelSumSizes  # the sums
-    draws: int = 1  # number of releases, each with another clipping of the labels
+    draws: int = 1  # number of releases, each with a different clipping of the labels
 
     @classmethod
     def is_enabled(cls, s: Config) -> bool:

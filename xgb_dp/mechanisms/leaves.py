@@ -19,7 +19,7 @@ _LARGEST_ALPHA = 1e12  # in half widths of the label range
 
 
 def _has_sums(s: Config) -> bool:
-    """Whether sums are released, which distinguish signal from noise; "output" releases values."""
+    """Whether leaf sums are released, which shrinkage needs; "output" releases values only."""
     return bool(s["dp_leaf_noise"] != "output")
 
 
@@ -29,79 +29,82 @@ def _shrinkage(name: str, value: Any, s: Config) -> bool:
 
 # fmt: off
 _PARAMETERS = (
-    Parameter("dp_leaf", "how a leaf gets its value: by a Newton step, or as a mean gradient, in "
-              "which every row counts 1 instead of its Hessian", OneOf(("newton", "gradient")),
-              "newton", PUBLIC, "leaves", Table.PUBLISHED),
-    Parameter("dp_leaf_noise", "what gets the noise in a leaf: its sums (Gaussian or Laplace), or "
-              "its value (Laplace). With 'output' min_child_weight is a floor in the denominator",
+    Parameter("dp_leaf", "Computation of leaf values. 'newton': Newton step. 'gradient': mean "
+              "gradient, with 1 in place of the Hessian of each row.",
+              OneOf(("newton", "gradient")), "newton", PUBLIC, "leaves", Table.PUBLISHED),
+    Parameter("dp_leaf_noise", "Noise of the leaves: 'gaussian' or 'laplace' noise on their sums, "
+              "or Laplace noise on their values ('output'). With 'output', min_child_weight is a "
+              "lower bound on the denominator.",
               OneOf(LEAF_NOISES), "gaussian", SPENDS, "leaves",
               Table.PUBLISHED, plan="leaf.noise"),
-    Parameter("dp_geometric_clip", "clips the values of round t to (1 - eta)^t gradient bounds",
-              Flag(), False, PUBLIC, "leaves", Table.PUBLISHED,
-              values="bool; with dp_leaf_noise='output'", plan="leaf.geometric_clip"),
-    Parameter("dp_eta_warmup", "the learning rate of the first round, as a share of eta. It rises "
-              "to eta by equal steps from round to round", Number(1e-3, 1), 1.0, FREE, "leaves",
-              Table.DEFAULT, unit="share of eta", shown="1; open rounds of quantiles: follows the "
-              "rows, unless eta is given", plan="leaf.eta_warmup"),
-    Parameter("dp_shrinkage", "shrinks leaves whose signal is smaller than their noise and the "
-              "chance of the rows", _shrinkage, _has_sums, FREE, "leaves", Table.DEFAULT,
-              values="bool", shown="True; False with dp_leaf_noise='output', which releases no "
-              "sums", plan="leaf.shrinkage"),
-    Parameter("dp_shrinkage_strata", "shrinks the effects of a tree's selections and their "
-              "interactions each by its own estimate, in complete trees of depth 8 or less, "
-              "instead of all leaves by one", Flag(), True, FREE, "leaves", Table.DEFAULT,
-              plan="leaf.strata"),
-    Parameter("eta", "the learning rate. It also sets the clip of dp_geometric_clip",
+    Parameter("dp_geometric_clip", "Clips the leaf values of round t to (1 - eta)^t gradient "
+              "bounds.", Flag(), False, PUBLIC, "leaves", Table.PUBLISHED,
+              values="bool; requires dp_leaf_noise='output'", plan="leaf.geometric_clip"),
+    Parameter("dp_eta_warmup", "Learning rate of the first round, as a fraction of eta. It "
+              "increases linearly to eta in the last round.", Number(1e-3, 1), 1.0, FREE, "leaves",
+              Table.DEFAULT, unit="fraction of eta", shown="1; without num_boost_round and eta see "
+              "[Rounds](#rounds)", plan="leaf.eta_warmup"),
+    Parameter("dp_shrinkage", "Shrinks leaf values whose signal is small compared with their noise "
+              "and the sampling error of the rows.", _shrinkage, _has_sums, FREE, "leaves",
+              Table.DEFAULT, values="bool", shown="True; False with dp_leaf_noise='output', which "
+              "releases no sums", plan="leaf.shrinkage"),
+    Parameter("dp_shrinkage_strata", "Estimates the shrinkage separately for the effects of single "
+              "selections and for each order of their interactions, instead of once for all "
+              "leaves. Applies to complete trees up to depth 8.", Flag(), True, FREE, "leaves",
+              Table.DEFAULT, plan="leaf.strata"),
+    Parameter("eta", "Learning rate. It also determines the clip of dp_geometric_clip.",
               Number(0, 1, open_low=True), 0.5, PUBLIC, "XGBoost",
-              shown="0.5; open rounds: follows the rows", aliases=("learning_rate",),
-              plan="leaf.eta", xgboost=True),
-    Parameter("lambda", "L2 penalty on leaf weights; part of the scores newton and gain and of the "
-              "sensitivity of dp_leaf_noise='output'", Number(0, 1e12), 1.0, PUBLIC, "XGBoost",
-              Table.DEFAULT, unit="hessian", values=">= 0", aliases=("reg_lambda",),
+              shown="0.5; without num_boost_round see [Rounds](#rounds)",
+              aliases=("learning_rate",), plan="leaf.eta", xgboost=True),
+    Parameter("lambda", "L2 penalty on leaf weights. It also enters the scores 'newton' and 'gain' "
+              "and the sensitivity of dp_leaf_noise='output'.", Number(0, 1e12), 1.0, PUBLIC,
+              "XGBoost", Table.DEFAULT, unit="hessian", values=">= 0", aliases=("reg_lambda",),
               plan="leaf.lambda", xgboost=True),
-    Parameter("alpha", "L1 penalty on leaf weights", Number(0, 1e12), 0.0, FREE, "XGBoost",
+    Parameter("alpha", "L1 penalty on leaf weights.", Number(0, 1e12), 0.0, FREE, "XGBoost",
               Table.DEFAULT, unit="gradient", values=">= 0", aliases=("reg_alpha",)),
-    Parameter("max_delta_step", "largest leaf weight before eta; 0 for none", Number(0, 1e12), 2.0,
-              FREE, "XGBoost", Table.DEFAULT, unit="leaf weight; regression: the unit of "
+    Parameter("max_delta_step", "Maximum absolute leaf weight, before multiplication by eta; 0 "
+              "means no limit.", Number(0, 1e12), 2.0,
+              FREE, "XGBoost", Table.DEFAULT, unit="leaf weight; regression: in units of "
               "dp_target_unit", values=">= 0", plan="leaf.max_delta_step", xgboost=True),
-    Parameter("min_child_weight", "floor of the noisy hessian sum in a leaf; part of the "
-              "sensitivity of dp_leaf_noise='output'", Number(0, 1e12), 0.0, PUBLIC, "XGBoost",
+    Parameter("min_child_weight", "Lower bound on the noisy Hessian sum of a leaf. It also enters "
+              "the sensitivity of dp_leaf_noise='output'.", Number(0, 1e12), 0.0, PUBLIC, "XGBoost",
               Table.PUBLISHED, unit="hessian", values=">= 0", plan="leaf.min_child_weight",
               xgboost=True),
 )
 _RULES = (
     Rule("gradient leaves weigh no class",
          lambda s: s["dp_leaf"] == "gradient" and s["scale_pos_weight"] != 1.0,
-         "`scale_pos_weight` has no meaning with dp_leaf='gradient', where every row counts one. "
-         "Leave it out."),
+         "`scale_pos_weight` has no effect with dp_leaf='gradient', where every row counts 1. "
+         "Remove it."),
     Rule("noisy sums bring Gaussian leaves",
          lambda s: s["dp_leaf_noise"] != "gaussian" and s.noisy_sums,
-         "`dp_leaf_noise` has no effect with dp_split={dp_split!r}: leaves are read from the "
-         "noisy sums of the splits. Leave it out."),
+         "`dp_leaf_noise` has no effect with dp_split={dp_split!r}: leaves are computed from the "
+         "noisy sums that determine the splits. Remove it."),
     Rule("leaf noise output needs rows that count alike",
          lambda s: s["dp_leaf_noise"] == "output" and not s.rows_count_alike,
-         "`dp_leaf_noise`='output' is refused for this objective: the "
-         "sensitivity of a leaf value is proved where every row counts the same. "
-         "Add dp_leaf='gradient', or use 'laplace'.", PrivacyRefusal),
+         "`dp_leaf_noise`='output' is refused for this objective: the sensitivity of a leaf value "
+         "is proved only if all rows have the same Hessian. Set dp_leaf='gradient', or use "
+         "'laplace'.", PrivacyRefusal),
     Rule("output leaves need unit weights",
          lambda s: s["dp_leaf_noise"] == "output" and "dp_max_weight" in s.given,
-         "`dp_leaf_noise`='output' is refused with row weights: it is proved for unit weights. "
-         "Leave {`dp_max_weight`} out, or take another value.", PrivacyRefusal),
+         "`dp_leaf_noise`='output' is refused with row weights: it is proved for unit weights "
+         "only. Remove {`dp_max_weight`}, or use another value.", PrivacyRefusal),
     Rule("output leaves of rows",
          lambda s: s.unit == "person" and s["dp_leaf_noise"] == "output",
          "`dp_leaf_noise`='output' is refused with {`dp_privacy_id`}: the sensitivity of a leaf "
-         "value is proved where every row counts one, and the rows of a person share what a "
-         "person may count. Use 'gaussian' or 'laplace'.", PrivacyRefusal),
+         "value is proved only if every row counts 1, but the rows of a person are scaled down. "
+         "Use 'gaussian' or 'laplace'.", PrivacyRefusal),
     Rule("denominators of output leaves",  # the arithmetic of the sensitivity is exact up to here
          lambda s: s["dp_leaf_noise"] == "output" and s["lambda"] + s["min_child_weight"] > 1 << 20,
-         "`lambda` and `min_child_weight` together are at most 2^20 with dp_leaf_noise='output'. "
-         "Lower them."),
+         "`lambda` + `min_child_weight` must be at most 2^20 with dp_leaf_noise='output'. Lower "
+         "them."),
     Rule("geometric clip needs output leaves",
          lambda s: s["dp_geometric_clip"] and s["dp_leaf_noise"] != "output",
-         "`dp_geometric_clip` has an effect with dp_leaf_noise='output' only. Leave it out."),
+         "`dp_geometric_clip` requires dp_leaf_noise='output'. Remove it."),
     Rule("one learning rate of a geometric clip",
          lambda s: s["dp_geometric_clip"] and s["dp_eta_warmup"] < 1.0,
-         "`dp_geometric_clip` follows one learning rate of all rounds. Leave `dp_eta_warmup` out."),
+         "`dp_geometric_clip` requires the same learning rate in all rounds. Remove "
+         "`dp_eta_warmup`."),
     Rule("alpha in the unit of leaves",
          lambda s: s["alpha"] > _LARGEST_ALPHA * s.scale,
          "`alpha` must be at most 1e12 times half the width of dp_target_bounds; got {alpha}."),

@@ -16,16 +16,17 @@ from ..parameters.parameter import Config, Parameter, Rule
 EXACT_BITS = 20
 """Shift of counts that are released without noise."""
 MIN_SIGMA2 = 2**20
-"""Smallest variance; with less, the slack of discrete noise would become noticeable."""
+"""Smallest variance; below it, the slack of discrete noise would be noticeable."""
 MAX_SIGMA2 = 2**56
 _MAX_SCALE = 2**48
 _MAX_SHIFT = 26
 _MAX_SENS2_BITS = 61
-# Target sizes of the noise of counts and of its Laplace scale, in bits. Persons have a finer grid:
-# the rows of a person share one count, and shares of a thousand rows must not be rounded to 0.
+# Target sizes, in bits, of the standard deviation and the Laplace scale of counts. The grid is
+# finer for persons: their rows share a count of 1, and the share of one of a thousand rows must not
+# be rounded to 0.
 _NOISE_BITS, _NOISE_BITS_OF_PERSONS = 17, 27
 _SCALE_BITS, _SCALE_BITS_OF_PERSONS = 20, 40
-_TOO_SMALL = "epsilon is too small for a useful result. Take fewer rounds or a larger epsilon."
+_TOO_SMALL = "epsilon is too small for a useful result. Use fewer rounds or a larger epsilon."
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class Mechanism(ABC):
     integers: ClassVar[tuple[str, ...]]  # fields of :class:`Noise` at this path
     decides: ClassVar[bool] = False  # whether it is released before a plan is chosen
     exact_shift: ClassVar[int] = 0  # shift of its sums in a training without noise
-    # its budget: name in ``dp_budget_shares``, and default shares
+    # name of its share in ``dp_budget_shares``; its default shares follow
     share: ClassVar[str]
     of_count: ClassVar[float] = 0.0  # share if only the number of rows is drawn
     of_all: ClassVar[float] = 0.0  # default share of mu^2
@@ -164,7 +165,7 @@ def laplace_scale(sens: int, epsilon: float) -> int:
     """Scale of Laplace noise, rounded up to an integer."""
     scale = max(math.ceil(sens / epsilon * (1.0 + 1e-15)), 1)
     if scale > _MAX_SCALE:
-        raise BudgetError(f"The Laplace noise would be above 2^48 grid units: {_TOO_SMALL}")
+        raise BudgetError(f"The Laplace noise would exceed 2^48 grid units: {_TOO_SMALL}")
     return scale
 
 
@@ -186,5 +187,5 @@ def count_noise(sens2: int, mu2: float, *, persons: bool) -> Noise:
     shift = min(max(0, (2 * noise - bits) // 2), _MAX_SHIFT, room)
     sigma2 = grid_sigma2(variance * 4.0**shift)
     if sigma2 > MAX_SIGMA2:
-        raise BudgetError(f"The noise would be above 2^28 rows: {_TOO_SMALL}")
+        raise BudgetError(f"The noise would exceed 2^28 rows: {_TOO_SMALL}")
     return Noise(sigma2=sigma2, shift=shift)

@@ -1,7 +1,7 @@
 """Plans: the releases of a training, their noise and their ledger events.
 
-Only ``Mechanisms.events`` converts a plan to events. Calibration searches over it, the claim and
-the ledger of a training contain its result, and ``verify`` recomputes it.
+Only ``Mechanisms.events`` converts a plan to events. Calibration evaluates it repeatedly, the claim
+and the ledger of a training contain its result, and ``verify`` recomputes it.
 """
 
 from __future__ import annotations
@@ -152,24 +152,22 @@ class Mechanisms:
         return [event_from_json({**rounds, "events": [event.to_json() for event in of_round]})]
 
     def event_of_draw(self, draw: Mapping[str, Any]) -> Event:
-        """The event of a draw that the library recorded without its sensitivity."""
+        """The event of a draw that the library has recorded without a sensitivity."""
         if "events" in draw:
             inner = [self.event_of_draw(one).to_json() for one in draw["events"]]
             return event_from_json({**draw, "events": inner})
         recorded = dict(draw)
         if recorded.get("unit", ROW) != self.unit:
             raise LedgerError(
-                "The library has drawn for another unit of privacy than its plan says."
+                "The library has drawn noise for another privacy unit than its plan specifies."
             )
         mechanism = self._labelled(recorded["release"])
         if isinstance(mechanism, Splits) and recorded.pop("range", None) != mechanism.range:
-            raise LedgerError("Splits were chosen with another range than the plan says.")
+            raise LedgerError("Splits were chosen with another range than the plan specifies.")
         event = self._event(mechanism, recorded)
         written = event.to_json()
         if any(written.get(name) != value for name, value in recorded.items()):
-            raise LedgerError(
-                f"The library has drawn {event.label!r} otherwise than its plan says."
-            )
+            raise LedgerError(f"The recorded noise of {event.label!r} differs from the plan.")
         return event
 
     def check(self, event: Event) -> None:
@@ -178,25 +176,25 @@ class Mechanisms:
             try:
                 same = isinstance(one, PlainEvent) and self.with_sensitivity(one) == one
             except (ValueError, TypeError, ArithmeticError):
-                same = False  # no plan has such fields
+                same = False  # fields that no plan has
             if not same:
                 raise LedgerError(
-                    f"The privacy ledger counts another sensitivity of {one.label!r} than its "
-                    "mechanism has."
+                    f"The sensitivity of {one.label!r} in the privacy ledger differs from the "
+                    "sensitivity of its mechanism."
                 )
 
     def check_all(self, events: Sequence[Event]) -> None:
-        """Refuse events that are not everything that these mechanisms release, with some noise."""
+        """Refuse events that differ from the releases of these mechanisms in more than noise."""
         drawn = {self._labelled(event.label).name: event for event in plain_events(tuple(events))}
         noise = {m.name: _noise_of(m, vars(drawn[m.name])) for m in self.each if m.name in drawn}
         if set(noise) != {m.name for m in self.each}:
-            raise LedgerError("The privacy ledger leaves out something that its plan releases.")
+            raise LedgerError("The privacy ledger omits a release of its plan.")
         for event in events:
             self.check(event)
         if sorted(map(_sortable, self.events(noise))) != sorted(map(_sortable, events)):
             raise LedgerError(
-                "The privacy ledger counts another number of releases than its plan has, or rounds "
-                "that read other rows."
+                "The number of releases in the privacy ledger, or the rows that its rounds read, "
+                "differ from the plan."
             )
 
     def with_sensitivity(self, event: PlainEvent) -> PlainEvent:
@@ -213,10 +211,10 @@ class Mechanisms:
         for mechanism in self.each:
             if mechanism.label == label:
                 return mechanism
-        raise LedgerError(f"Something was released that the plan does not contain: {label!r}.")
+        raise LedgerError(f"A release is missing from the plan: {label!r}.")
 
     def _event(self, mechanism: Mechanism, drawn: Mapping[str, Any]) -> PlainEvent:
-        """The event of draws whose noise and number are recorded."""
+        """The event of recorded draws, from their noise and number."""
         event = mechanism.event(_noise_of(mechanism, drawn), self.grid_bits, drawn["count"])
         return with_unit(event, self.unit)
 
@@ -258,7 +256,7 @@ class Mechanisms:
             raise
         except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
             raise LedgerError(
-                "The privacy ledger does not say with which mechanisms a model was trained."
+                "The privacy ledger does not describe the mechanisms of the training."
             ) from error
         return out
 
@@ -278,7 +276,7 @@ _MOST_OF_ANY = 1 << 40
 
 
 def _read(kind: type[Any], data: Mapping[str, Any]) -> Any:
-    """Create an object from exactly its fields, and check their types and ranges."""
+    """Create an object from its fields, all of which are required, and check types and ranges."""
     if set(data) != {item.name for item in fields(kind)}:
         raise ValueError
     values = dict(data)
@@ -301,13 +299,13 @@ def _check_int(name: str, value: Any) -> None:
 
 
 def _noise_of(mechanism: Mechanism, drawn: Mapping[str, Any]) -> Noise:
-    """The noise of draws that are recorded."""
+    """The noise of recorded draws."""
     integers = {name: drawn[name] for name in ("sigma2", "scale", "eps_num") if name in drawn}
     return Noise(**integers, shift=getattr(mechanism, "shift", 0))
 
 
 def _sortable(event: Event) -> str:
-    """An event as text, whatever the order of the events inside a round."""
+    """An event as a string that does not depend on the order of events within a round."""
     content = event.to_json()
     if "events" in content:
         content["events"] = sorted(json.dumps(one, sort_keys=True) for one in content["events"])
@@ -380,5 +378,5 @@ def choice_event(ways: Sequence[Sequence[Event]], before: int) -> ChoiceEvent:
     """The choice among plans after their common first events."""
     firsts = {tuple(way[:before]) for way in ways}
     if len(firsts) != 1:
-        raise LedgerError("Plans of which one is taken must begin with the same release.")
+        raise LedgerError("Alternative plans must begin with the same release.")
     return ChoiceEvent(firsts.pop(), tuple(tuple(way[before:]) for way in ways))

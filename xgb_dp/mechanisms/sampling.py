@@ -18,17 +18,18 @@ def _subsample(name: str, value: Any, s: Config) -> float:
 
 # fmt: off
 PARAMETERS = (
-    Parameter("subsample", "probability with which a round reads a row; secret coins, so that "
-              "privacy is amplified", _subsample, 1.0, SPENDS, "sampling", Table.PUBLISHED,
-              unit="probability", values="0 < value <= 1"),
-    Parameter("dp_ensemble", "how many rounds form one ensemble. They read disjoint random parts "
-              "of the rows, so together they cost one round", Integer(1, 1 << 16), 1,
-              SPENDS, "accounting", Table.PUBLISHED, unit="rounds",
+    Parameter("subsample", "Probability with which a round reads each row. The sample is secret, "
+              "so sampling amplifies privacy.", _subsample, 1.0, SPENDS, "sampling",
+              Table.PUBLISHED, unit="probability", values="0 < value <= 1"),
+    Parameter("dp_ensemble", "Number of rounds in an ensemble. The rounds of an ensemble read "
+              "disjoint random parts of the rows and together cost as much as one round.",
+              Integer(1, 1 << 16), 1, SPENDS, "accounting", Table.PUBLISHED, unit="rounds",
               shown="1: every round reads all rows", plan="ensemble"),
 )
 RULES = (
     Rule("one choice of rows",
          lambda s: s["dp_ensemble"] > 1 and s["subsample"] != 1.0,
-         "Give `dp_ensemble` or `subsample`, not both: either decides which rows a round reads."),
+         "`dp_ensemble` and `subsample` both determine which rows a round reads. Pass only one of "
+         "them."),
 )
 # fmt: on

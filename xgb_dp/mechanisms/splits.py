@@ -22,7 +22,7 @@ EPS_BITS = 40
 _MAX_EPS_NUM = 2**47 - 1
 
 OF_TREES = {"max_depth", "dp_tree_shape", "dp_split", "dp_split_levels", "dp_no_split"}
-"""Parameters of the trees. Setting one disables the automatic choice of the others."""
+"""Tree parameters. If the user sets one, the others keep their fixed defaults."""
 _DEEP = {"max_depth": 6, "dp_tree_shape": "oblivious", "max_bin": 256}
 _SHALLOW = {"max_depth": 4, "dp_tree_shape": "alternate", "max_bin": 64}
 
@@ -36,7 +36,7 @@ def of_epsilon(s: Config) -> dict[str, Any]:
     if s["dp_preset"] != "default" or s.kind == "regression" or set(s.given) & OF_TREES:
         return {}
     trees = dict(_DEEP if s.unit_epsilon >= 1.0 else _SHALLOW)
-    if "dp_candidates" in s.given:  # max_bin also sets the cells of other candidates
+    if "dp_candidates" in s.given:  # max_bin is also the number of cells of other candidates
         del trees["max_bin"]
     return {name: value for name, value in trees.items() if name not in s.given}
 
@@ -58,7 +58,7 @@ def _class_trees(s: Config) -> str:
 
 
 def _complete(s: Config) -> bool:
-    """Whether only selections grow the trees, complete to max_depth."""
+    """Whether selections grow complete trees up to max_depth."""
     return s["dp_split"] == "exponential" and not s["dp_no_split"]
 
 
@@ -66,89 +66,91 @@ def _selections_only(name: str) -> Rule:
     return Rule(
         f"{name} needs selections",
         lambda s: s["dp_split"] != "exponential" and name in s.given,
-        f"`{name}` has an effect with dp_split='exponential' only; got {{dp_split!r}}. "
-        "Leave it out.",
+        f"`{name}` requires dp_split='exponential'; got {{dp_split!r}}. Remove it.",
     )
 
 
 # fmt: off
 _PARAMETERS = (
-    Parameter("dp_score", "the utility of a split", OneOf(SCORES), "l1", PUBLIC,
-              "exponential-mechanism", Table.PUBLISHED, plan="score"),
-    Parameter("dp_score_clip", "the largest leaf weight tau in the score 'newton'",
+    Parameter("dp_score", "Utility of a split in the exponential mechanism. 'l1': sum of the "
+              "absolute gradient sums of both sides. 'newton': gain of leaf weights clipped to "
+              "dp_score_clip. 'gain': XGBoost's gain, if all rows have the same Hessian.",
+              OneOf(SCORES), "l1", PUBLIC, "exponential-mechanism", Table.PUBLISHED, plan="score"),
+    Parameter("dp_score_clip", "Maximum leaf weight in the score 'newton'.",
               Number(0, 1e6, open_low=True), 0.5, PUBLIC, "exponential-mechanism", Table.PUBLISHED,
               unit="leaf weight", values="> 0", plan="score_clip"),
-    Parameter("dp_tree_shape", "whether a split is chosen for each node, for each level, or both "
-              "in turn", OneOf(("alternate", "per_node", "oblivious")), of_trees("dp_tree_shape"),
-              PUBLIC, "exponential-mechanism", Table.DEFAULT, shown="open rounds: follows the "
-              "rows; else 'alternate', classification with dp_epsilon / dp_group_size >= 1 "
-              "'oblivious'",
-              plan="shape"),
-    Parameter("dp_class_trees", "how trees of several classes or targets are split: one choice for "
-              "all trees of a round, by the norm over the classes, or one choice for each tree",
+    Parameter("dp_tree_shape", "Whether splits are chosen for each node ('per_node'), for each "
+              "level ('oblivious'), or by turns ('alternate').",
+              OneOf(("alternate", "per_node", "oblivious")), of_trees("dp_tree_shape"),
+              PUBLIC, "exponential-mechanism", Table.DEFAULT, shown="'alternate'; 'oblivious' for "
+              "classification with dp_epsilon / dp_group_size >= 1; without num_boost_round see "
+              "[Rounds](#rounds)", plan="shape"),
+    Parameter("dp_class_trees", "Splits of the trees of several classes or targets. 'joint': all "
+              "trees of a round share their splits, chosen by the norm over the classes. "
+              "'per_class': each tree has its own splits.",
               OneOf(("joint", "per_class")), _class_trees, SPENDS, "exponential-mechanism",
-              Table.DEFAULT, shown="several classes with dp_split='exponential', dp_score='l1' and "
-              "dp_gradient_clip='prediction' 'joint'; else, and in other presets, 'per_class'",
-              plan="class_trees"),
-    Parameter("dp_split_levels", "how many levels of a tree one selection fills. It picks a "
-              "feature and a partition of its values into 2^levels parts", Integer(1, 4),
+              Table.DEFAULT, shown="'joint' for several classes or targets by the default preset "
+              "with dp_split='exponential', dp_score='l1' and dp_gradient_clip='prediction'; "
+              "otherwise 'per_class'", plan="class_trees"),
+    Parameter("dp_split_levels", "Number of tree levels that one selection fills. It selects a "
+              "feature and a partition of its values into 2^levels parts.", Integer(1, 4),
               lambda s: 2 if _complete(s) else 1, SPENDS, "exponential-mechanism", Table.DEFAULT,
-              unit="levels", shown="2; 1 with dp_no_split or another dp_split",
-              plan="split_levels"),
-    Parameter("dp_split_candidates", "how many random partitions of each feature such a selection "
-              "compares", Integer(1, 4096), 16, PUBLIC, "exponential-mechanism", Table.DEFAULT,
-              unit="candidates", plan="split_candidates"),
-    Parameter("dp_split_prior", "how much the released gains of earlier trees count in the choice "
-              "of features", Number(0, 0.999),
+              unit="levels", shown="2; 1 with dp_no_split or another dp_split; without "
+              "num_boost_round see [Rounds](#rounds)", plan="split_levels"),
+    Parameter("dp_split_candidates", "Number of random partitions of each feature that a selection "
+              "of several levels compares.", Integer(1, 4096), 16, PUBLIC, "exponential-mechanism",
+              Table.DEFAULT, unit="candidates", plan="split_candidates"),
+    Parameter("dp_split_prior", "Weight of the released gains of earlier trees in the selection of "
+              "features; 0 ignores them.", Number(0, 0.999),
               lambda s: 0.5 if s["dp_split"] == "exponential" else 0.0, FREE,
               "exponential-mechanism", Table.DEFAULT, shown="0.5; 0 with another dp_split",
               plan="split_prior"),
-    Parameter("dp_no_split", "lets the mechanism choose not to split. gamma is the bonus of that "
-              "choice", Flag(), False, PUBLIC, "exponential-mechanism", Table.DEFAULT,
-              shown="False: trees are complete to max_depth", plan="no_split"),
-    Parameter("gamma", "bonus of not splitting; only with dp_no_split", Number(0, 1e12), 0.0,
-              PUBLIC, "XGBoost", Table.DEFAULT, unit="score", values=">= 0",
+    Parameter("dp_no_split", "Lets the exponential mechanism choose not to split a node. The "
+              "utility of this choice is gamma.", Flag(), False, PUBLIC, "exponential-mechanism",
+              Table.DEFAULT, shown="False: trees are complete up to max_depth", plan="no_split"),
+    Parameter("gamma", "Utility of not splitting a node; requires dp_no_split.", Number(0, 1e12),
+              0.0, PUBLIC, "XGBoost", Table.DEFAULT, unit="score", values=">= 0",
               aliases=("min_split_loss",), plan="gamma"),
 )
 _RULES = (
     *map(_selections_only, ("dp_score", "dp_score_clip", "dp_no_split")),
     Rule("score gain needs rows that count alike",
          lambda s: s["dp_score"] == "gain" and not s.rows_count_alike,
-         "`dp_score`='gain' is refused for this objective: one row changes the "
-         "gain without bound when second derivatives vary. Use 'l1' or 'newton', "
-         "or dp_leaf='gradient'.", PrivacyRefusal),
+         "`dp_score`='gain' is refused for this objective: if Hessians vary, one row can change "
+         "the gain by an unbounded amount. Use 'l1' or 'newton', or dp_leaf='gradient'.",
+         PrivacyRefusal),
     Rule("score gain needs unit weights",
          lambda s: s["dp_score"] == "gain" and "dp_max_weight" in s.given,
-         "`dp_score`='gain' is refused with row weights: it is proved for unit weights. "
-         "Leave {`dp_max_weight`} out, or take another value.", PrivacyRefusal),
+         "`dp_score`='gain' is refused with row weights: it is proved for unit weights only. "
+         "Remove {`dp_max_weight`}, or use another score.", PrivacyRefusal),
     Rule("score gain of rows",
          lambda s: s.unit == "person" and s["dp_score"] == "gain",
-         "`dp_score`='gain' is refused with {`dp_privacy_id`}: its range is proved where every row "
-         "counts one, and the rows of a person share what a person may count. Use 'l1' or "
-         "'newton'.", PrivacyRefusal),
+         "`dp_score`='gain' is refused with {`dp_privacy_id`}: its range is proved only if every "
+         "row counts 1, but the rows of a person are scaled down. Use 'l1' or 'newton'.",
+         PrivacyRefusal),
     Rule("score clip needs score newton",
          lambda s: "dp_score_clip" in s.given and s["dp_score"] != "newton",
-         "`dp_score_clip` has an effect with dp_score='newton' only. Leave it out."),
+         "`dp_score_clip` requires dp_score='newton'. Remove it."),
     Rule("several levels need complete selections",
          lambda s: s["dp_split_levels"] > 1 and not _complete(s),
-         "`dp_split_levels` above 1 needs dp_split='exponential' without dp_no_split: one "
-         "selection then fills several levels. Leave it at 1, or change these."),
+         "`dp_split_levels` above 1 requires dp_split='exponential' and dp_no_split=False, because "
+         "one selection fills several levels. Set it to 1, or change these."),
     Rule("trees of one class",
          lambda s: s["dp_class_trees"] == "joint" and s.trees_per_round == 1,
-         "`dp_class_trees`='joint' is for several classes, quantiles or targets. Leave it out."),
+         "`dp_class_trees`='joint' requires several classes, quantiles or targets. Remove it."),
     Rule("joint trees need rows bounded jointly",
          lambda s: s["dp_class_trees"] == "joint" and s["dp_gradient_clip"] != "prediction",
-         "`dp_class_trees`='joint' needs dp_gradient_clip='prediction', which bounds the norm of a "
-         "row over all classes; got {dp_gradient_clip!r}."),
+         "`dp_class_trees`='joint' requires dp_gradient_clip='prediction', which bounds the norm "
+         "of a row over all classes; got {dp_gradient_clip!r}."),
     Rule("joint trees need selections by norms",
          lambda s: (s["dp_class_trees"] == "joint"
                     and (s["dp_split"] != "exponential" or s["dp_score"] != "l1")),
-         "`dp_class_trees`='joint' needs dp_split='exponential' and dp_score='l1': the splits are "
-         "chosen by the norm of the gradients of all classes."),
+         "`dp_class_trees`='joint' requires dp_split='exponential' and dp_score='l1', because "
+         "splits are selected by the norm of the gradients over all classes."),
     Rule("gamma needs no_split",
          lambda s: s["gamma"] != 0.0 and not s["dp_no_split"],
-         "`gamma` is refused without dp_no_split=True: a threshold on the exact "
-         "gain is not private. With dp_no_split it is the bonus of not splitting.", PrivacyRefusal),
+         "`gamma` is refused without dp_no_split=True: a threshold on the exact gain is not "
+         "private. With dp_no_split it is the utility of not splitting.", PrivacyRefusal),
 )
 # fmt: on
 
@@ -206,13 +208,14 @@ class Splits(Mechanism):
         )
 
     def check_range(self, grid_bits: int) -> None:
-        """Refuse a range below the bound's: the privacy loss of a selection would exceed eps0."""
+        """Refuse a utility range that is too small: the privacy loss could exceed eps0."""
         least = range_int(
             self.score, self.bound, grid_bits, self.score_clip, joint=self.joint, depth=self.depth
         )
         if not least <= self.range < MAX_RANGE:
             raise LedgerError(
-                f"Splits were chosen as if a utility had the range {self.range}; it has {least}."
+                f"The plan assumes a utility range of {self.range} for the splits, but the range "
+                f"must be at least {least}."
             )
 
     @property
@@ -242,5 +245,5 @@ def finest_grid(score: str, bound: RowBound, tau: float, **places: Any) -> int:
             return bits
     raise BudgetError(
         "`dp_score_clip` or `dp_max_rows_per_person` is too large for this gradient bound. Lower "
-        "it."
+        "them."
     )

@@ -1,10 +1,10 @@
-"""The configuration that parameters and mechanisms depend on, rows of the table, and rules.
+"""The configuration interface, rows of the parameter table, and rules between parameters.
 
 The privacy effect of a parameter is one of
 
-- ``public``: the value is public and must not depend on the data;
-- ``spends budget``: it affects the amount of privacy budget or its allocation;
-- ``free post-processing``: it acts only on values that are already released.
+- ``public``: the value is public and must not be chosen from the data;
+- ``spends budget``: it determines how much budget is spent, or on which release;
+- ``free post-processing``: it acts on released values only.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Config(Protocol):
 
     @property
     def continues(self) -> bool:
-        """Whether trees are added to an earlier model."""
+        """Whether the training continues an earlier model."""
 
     @property
     def unit(self) -> str:
@@ -95,7 +95,7 @@ class Config(Protocol):
 
     @property
     def trees_per_round(self) -> int:
-        """Trees of one round: one for each class, quantile or target."""
+        """Number of trees per round: one for each class, quantile or target."""
 
     @property
     def target(self) -> tuple[float, float] | None:
@@ -171,7 +171,7 @@ class Config(Protocol):
 
     @property
     def spread_leaves(self) -> bool:
-        """Whether persons with rows in several leaves count more."""
+        """Whether a person with rows in several leaves may contribute more."""
 
     @property
     def noisy_sums(self) -> bool:
@@ -194,13 +194,13 @@ FREE = "free post-processing"
 class Table(Enum):
     """Tables of docs/parameters.md, in order, by the origin of the parameters."""
 
-    USUAL = "Parameters of most trainings"
-    DEFAULT = "The default, in detail"
+    USUAL = "General parameters"
+    DEFAULT = "Details of the default preset"
     LOSSES = "Losses and margins"
-    PUBLIC_ROWS = "Public rows and models"
-    MASKED_SUMS = "Masked sums"
+    PUBLIC_ROWS = "Public data and models"
+    MASKED_SUMS = "Secure aggregation"
     PUBLISHED = "Published systems"  # one table for each
-    STOCK = "Passed on to XGBoost"
+    STOCK = "Parameters passed to XGBoost"
 
 
 @dataclass(frozen=True)
@@ -246,8 +246,8 @@ class Rule:
 
     name: str  # short name
     broken: Callable[[Config], bool]  # whether settings violate the rule
-    # the conflict, its reason and the fix. ``{name}`` is replaced by the value of a parameter, and
-    # ``{`name`}`` by its spelling
+    # conflict, reason and fix. ``{name}`` is replaced by the value of a parameter, and ``{`name`}``
+    # by its spelling in the called interface
     message: str
     # :class:`PrivacyRefusal` if the combination is not private or not proved to be private
     error: type[PrivacyError] = PrivacyParameterError

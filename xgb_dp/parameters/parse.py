@@ -1,7 +1,7 @@
 """Readers of user input: each checks one value, and errors name the parameter.
 
-Every input, even an object with methods that raise, gives a value or a ``PrivacyParameterError``.
-Messages show the type of a value, or the value itself if it is a number or a string.
+Every input, even an object with methods that raise, results in a value or a
+``PrivacyParameterError``. Messages show numbers and strings, and only the type of other values.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import numpy as np
 from ..errors import PrivacyParameterError
 
 Reader = Callable[[str, Any, Any], Any]
-"""Reads one value. Arguments: parameter name, user value, and the settings read so far."""
+"""Function that reads one value from the parameter name, the user's value and the settings."""
 
 
 class OpenRounds(int):
-    """A default number of rounds: the plan may depend on the number of rows."""
+    """A default number of rounds, which a plan chosen by the number of rows may replace."""
 
 
 def same(a: Any, b: Any) -> bool:
@@ -77,10 +77,9 @@ class Number:
 
     def __call__(self, name: str, value: Any, settings: Any = None) -> float:
         """Return the number, or raise an error that names the parameter."""
-        kind = "whole" if self.whole else "finite" if self.finite and math.isinf(self.high) else ""
-        expected = (
-            f"{_tick(name)} must be {' '.join(filter(None, ('a', kind, 'number', self._range())))}"
-        )
+        kind = "a finite number" if self.finite and math.isinf(self.high) else "a number"
+        kind = "an integer" if self.whole else kind
+        expected = " ".join(filter(None, (_tick(name), "must be", kind, self._range())))
         try:
             if isinstance(value, (bool, np.bool_)):
                 raise TypeError
@@ -164,7 +163,7 @@ def parse_range(name: str, value: Any) -> tuple[float, float]:
     low, high = (parse_number(name, v) for v in pair)
     if not low < high or math.isinf(high - low):
         raise PrivacyParameterError(
-            f"{_tick(name)} must have a low end below its high end, both finite."
+            f"{_tick(name)} must be (low, high) with finite ends and low < high."
         )
     return low, high
 
@@ -226,16 +225,16 @@ class FileName:
             path = b""
         if not isinstance(path, str) or not path or "\0" in path:
             raise PrivacyParameterError(
-                f"`{name}` must be the name of a file; got a {type(value).__name__}."
+                f"`{name}` must be a file name; got a {type(value).__name__}."
             )
         return str.__str__(path)
 
     def __str__(self) -> str:
-        return "name of a file"
+        return "file name"
 
 
 def plain(name: str, value: Any, settings: Any = None) -> Any:
-    """Pass a value through to XGBoost: a number, a bool, a string, or a list of such values."""
+    """Return a value for XGBoost: a number, a bool, a string, or a list of such values."""
     if isinstance(value, list):
         entries = listed(value)
         if entries is not None:
@@ -249,15 +248,13 @@ def _plain(name: str, value: Any) -> Any:
             return str.__str__(value).encode().decode()
         except UnicodeEncodeError:
             raise PrivacyParameterError(
-                f"`{name}` contains half of a surrogate pair, which is not a character of "
-                "Unicode. Spell it in whole characters."
+                f"`{name}` contains an unpaired surrogate and cannot be encoded in UTF-8. Use "
+                "valid Unicode characters."
             ) from None
     if not isinstance(value, (bool, int, float, np.bool_, np.number)):
         raise PrivacyParameterError(
-            f"`{name}` must be a number, a text or a list of texts; got a {type(value).__name__}."
+            f"`{name}` must be a number, a string or a list of them; got a {type(value).__name__}."
         )
     if isinstance(value, int) and abs(value) >= 1 << 63:
-        raise PrivacyParameterError(
-            f"`{name}` is a number of more than 64 bits. Give a smaller one."
-        )
+        raise PrivacyParameterError(f"`{name}` does not fit into 64 bits. Use a smaller number.")
     return value

@@ -1,5 +1,6 @@
-"""Checked settings from a user's parameters: the table of parameters, its readers, its rules.
+"""Checked settings from the user's parameters: the parameter table, its readers and rules.
 
-This folder reads the public schema of the columns and no row. It imports ``accounting``, ``engine``
-and ``published``. Mechanisms enter by ``mechanisms/plan.py``, and presets by ``dp_preset``.
+This package reads the public schema of the columns but no rows. It imports ``accounting``,
+``engine`` and ``published``, mechanisms through ``mechanisms/plan.py``, and presets through
+``dp_preset``.
 """

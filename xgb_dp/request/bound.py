@@ -1,4 +1,4 @@
-"""Parameters of the bound of one row, and the bound itself; the constants are from the proofs.
+"""Parameters of the bound on one row, and the bound itself. The proofs determine the constants.
 
 Proof: docs/proofs/sensitivity.md
 """
@@ -29,8 +29,8 @@ def row_bound(s: Config) -> RowBound:
     """The bound of one row."""
     declared = "dp_max_weight" in s.given
     mode = s["dp_gradient_clip"]
-    # A joint clip of gradient and Hessian bounds every row, whatever its weight. The classes of a
-    # row share one bound, which is smaller with a weight bound.
+    # A joint clip of gradient and Hessian bounds rows of any weight. The joint bound of several
+    # classes is tighter with a bound on the weight.
     weighted = s.kind == ("multiclass" if mode in BALLS else "regression") or (
         s.loss is not None and s.kind == "regression"
     )
@@ -50,7 +50,7 @@ def row_bound(s: Config) -> RowBound:
 
 
 def _gradient_clip(s: Config) -> str:
-    """The default clip: joint if a factor independent of the label scales both derivatives."""
+    """Default clip: "prediction" if a factor independent of the label scales both derivatives."""
     if s.loss is not None:
         return s.loss.clip
     clipped = s.kind == "regression" or s["dp_leaf"] == "gradient"
@@ -68,7 +68,7 @@ def _gradient_bound(s: Config) -> float:
 
 
 def _hessian_weight(s: Config) -> float:
-    """By default the largest Hessian of a row counts as a quarter of the gradient bound."""
+    """Default weight; mostly, the largest Hessian counts as a quarter of the gradient bound."""
     if s["dp_gradient_clip"] in BALLS:
         if s.loss is not None:
             return s.loss.hessian_weight(s)
@@ -80,67 +80,75 @@ def _hessian_weight(s: Config) -> float:
 
 # fmt: off
 PARAMETERS = (
-    Parameter("dp_gradient_bound", "the bound C of the gradient of one row", Number(1e-6, 1e6),
+    Parameter("dp_gradient_bound", "Bound C on the gradient of one row; dp_gradient_clip sets how "
+              "it is enforced.", Number(1e-6, 1e6),
               _gradient_bound, PUBLIC, "sensitivity", Table.DEFAULT,
-              unit="gradient of the objective; regression: the unit of dp_target_unit",
-              shown="'prediction' and 'row_weight' 0.5, several classes with 'prediction' 1; "
-              "'clip' 1, regression 0.3; 'filter' 1"),
-    Parameter("dp_gradient_clip", "how a row is bounded. 'prediction' scales its gradient and "
-              "Hessian by a factor of the prediction, which does not bias probabilities; "
-              "'row_weight' scales by the norm of the row; 'clip' clips the gradient alone; "
-              "'filter' leaves rows beyond the bound out of a round",
+              unit="gradient of the objective; regression: in units of dp_target_unit",
+              shown="by dp_gradient_clip: 'prediction' and 'row_weight' 0.5 (several classes with "
+              "'prediction' 1); 'clip' 1 (reg:squarederror 0.3); 'filter' 1. Other regression "
+              "objectives: derived from the loss"),
+    Parameter("dp_gradient_clip", "How the contribution of a row is bounded. 'prediction' scales "
+              "gradient and Hessian by a factor that depends on the prediction but not on the "
+              "label, so that probabilities stay unbiased; 'row_weight' scales both by the norm of "
+              "the row; 'clip' clips the gradient only; 'filter' leaves rows beyond the bound out "
+              "of a round.",
               OneOf(("prediction", "row_weight", "clip", "filter")), _gradient_clip, PUBLIC,
-              "sensitivity", Table.DEFAULT, shown="'prediction'; regression and dp_leaf='gradient' "
-              "'clip'"),
-    Parameter("dp_hessian_weight", "the weight r of the second derivative in the norm sqrt(g^2 + r "
-              "h^2)", Number(1e-12, 1e6), _hessian_weight, PUBLIC, "sensitivity", Table.DEFAULT,
-              shown="'prediction' 0.25; 'row_weight' 1, multi-class 0.25; regression and "
-              "dp_leaf='gradient' (0.25 C / dp_max_weight)^2"),
-    Parameter("dp_max_weight", "the largest row weight. Heavier rows count as this. With "
-              "dp_gradient_clip='prediction' weights keep their ratios up to it, otherwise up to 1",
+              "sensitivity", Table.DEFAULT, shown="'prediction'; 'clip' for reg:squarederror with "
+              "one target and for classification with dp_leaf='gradient'; 'row_weight' for "
+              "survival:aft and dp_objective"),
+    Parameter("dp_hessian_weight", "Weight r of the Hessian in the norm sqrt(g^2 + r h^2) of a "
+              "row.", Number(1e-12, 1e6), _hessian_weight, PUBLIC, "sensitivity", Table.DEFAULT,
+              shown="by dp_gradient_clip: 'prediction' 0.25; 'row_weight' 0.25 (two classes 1); "
+              "'clip' and 'filter' (0.25 C / dp_max_weight)^2 (two classes with Newton leaves 1). "
+              "Other regression objectives: derived from the loss"),
+    Parameter("dp_max_weight", "Maximum row weight; larger weights are reduced to it. With "
+              "dp_gradient_clip='prediction', weights up to this bound keep their ratios, "
+              "otherwise weights up to 1.",
               Number(1e-6, 1e6), None, PUBLIC, "sensitivity", unit="row weight",
-              shown="binary: none needed; else 1, and a heavier row is refused", recorded=False),
+              shown="none for two classes; otherwise 1, and larger weights are refused",
+              recorded=False),
 )
 RULES = (
     Rule("rows left out of rows",
          lambda s: s.unit == "person" and s["dp_gradient_clip"] == "filter",
-         "`dp_gradient_clip`='filter' is refused with {`dp_privacy_id`}: it leaves rows out one by "
-         "one. Use 'clip', or 'prediction' for classification.", PrivacyRefusal),
+         "`dp_gradient_clip`='filter' is refused with {`dp_privacy_id`}: it drops single rows, not "
+         "all rows of a person. Use 'clip', or 'prediction' for classification.", PrivacyRefusal),
     Rule("joint bound of classes",
          lambda s: s.kind == "multiclass" and s["dp_gradient_clip"] not in BALLS,
          "`dp_gradient_clip`={dp_gradient_clip!r} is refused for several classes: their joint "
-         "bound is proved for 'prediction' and 'row_weight' only.", PrivacyRefusal),
+         "bound is proved for 'prediction' and 'row_weight' only. Use one of these.",
+         PrivacyRefusal),
     Rule("joint bound of outputs",
          lambda s: (s.loss is not None and s.trees_per_round > 1
                     and s["dp_gradient_clip"] != "prediction"),
          "`dp_gradient_clip`={dp_gradient_clip!r} is refused for several quantiles or targets: "
-         "their joint bound is proved for 'prediction' only.", PrivacyRefusal),
+         "their joint bound is proved for 'prediction' only. Use 'prediction'.", PrivacyRefusal),
     Rule("row weights of classes",
          lambda s: s.squared and s["dp_gradient_clip"] in BALLS,
-         "`dp_gradient_clip`={dp_gradient_clip!r} is not for squared error. Use 'clip' "
+         "`dp_gradient_clip`={dp_gradient_clip!r} is not available for squared error. Use 'clip' "
          "or 'filter'."),
     Rule("a default bound that fits",
          lambda s: not _LEAST_BOUND <= s["dp_gradient_bound"] <= 1 / _LEAST_BOUND,
-         "`dp_gradient_bound` would be {dp_gradient_bound} by default, from dp_max_weight and the "
-         "parameters of {objective}. It must lie within 1e-6 and 1e6: choose a dp_max_weight "
-         "nearer to 1, and scale the weights with it."),
+         "The default `dp_gradient_bound` is {dp_gradient_bound}, derived from dp_max_weight and "
+         "the parameters of {objective}, but it must lie between 1e-6 and 1e6. Choose a "
+         "dp_max_weight closer to 1 and rescale the weights accordingly."),
     Rule("a clip of several targets that fits",
          lambda s: (s.kind == "regression" and s.labels > 1
                     and not CLIPS[0] <= TARGETS.residual(s) <= CLIPS[1]),
-         "`dp_gradient_bound`={dp_gradient_bound} is the bound of all targets of a row: it "
-         "clips the residual of each below 1e-9 or above 1000 half widths of its range. Leave it "
-         "out for the default."),
+         "`dp_gradient_bound`={dp_gradient_bound} is the joint bound of all targets of a row. It "
+         "clips each residual below 1e-9 or above 1000 half widths of its range. Remove it to use "
+         "the default."),
     Rule("Hessians that count",
          lambda s: ((s["dp_score"] == "gain" or s["dp_leaf_noise"] == "output") and _COARSEST_GRID
                     * math.sqrt(s["dp_hessian_weight"]) < s["dp_gradient_bound"]),
          "`dp_hessian_weight` is too small for dp_score='gain' and dp_leaf_noise='output', which "
-         "count rows by their Hessians: sqrt(r) must be at least C / 16. Leave it out for the "
+         "count rows by their Hessians: sqrt(r) must be at least C / 16. Remove it to use the "
          "default."),
     Rule("Hessians that fit the grid",
          lambda s: (s["dp_gradient_clip"] not in BALLS
                     and math.sqrt(s["dp_hessian_weight"]) * _largest_hessian(s)
                     > _LARGEST_HESSIAN * s["dp_gradient_bound"]),
          "`dp_hessian_weight` is too large for {`dp_max_weight`} and `dp_gradient_bound`: sqrt(r) "
-         "* dp_max_weight must not exceed 60 C. Leave it out for the default."),
+         "* dp_max_weight must not exceed 60 C. Remove it to use the default."),
 )
 # fmt: on

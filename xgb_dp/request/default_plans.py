@@ -1,10 +1,10 @@
-"""The default plans, chosen by the number of rows if the number of rounds is open.
+"""The default plans, chosen by the number of rows if the user does not set the number of rounds.
 
 The best plan depends on the number of rows times the worth of a row at this epsilon: few shallow
-trees for a small product, many deep trees for a large one. A noisy number of rows, released before
-the first tree, decides. The plans and the rule are public. For a table with many columns the number
-of cells that are neither 0 nor missing is released as well. If it is small, the plan releases the
-cells of each class by column and starts from these sums. docs/accuracy.md has the evidence.
+trees for a small product, many deep trees for a large one. The choice uses a noisy number of rows,
+released before the first tree. The plans and the rule are public. For a table with many columns,
+the number of cells that are neither 0 nor missing is released as well. If it is small, the plan
+releases sums of the cells by class and column and starts from them. Evidence: docs/accuracy.md.
 
 Proof: docs/proofs/choice.md
 """
@@ -28,16 +28,16 @@ class Size:
     below: float  # upper limit of the number of rows times :func:`worth`
     rounds: int  # boosting rounds
     trees: tuple[int, str, int, int]  # depth, shape, bins, and levels per selection
-    eta: float = 0.5  # learning rate, of the last round if it rises
+    eta: float = 0.5  # learning rate; of the last round if it increases
     start: float = 1.0  # learning rate of the first round, relative to `eta`
 
 
-# Numbers of columns that allow a start from columns; with fewer, trees find the best columns.
+# Numbers of columns that allow a start from columns; with fewer, trees find the best ones anyway.
 COLUMNS = range(32, 1 << 16)
-# The start from columns needs a share of present cells below SPARSE, and two columns that share few
-# rows: otherwise trees find their interactions. MEETINGS counts rows times their worth.
+# A start from columns requires a share of present cells below SPARSE and few rows that two columns
+# have in common (MEETINGS, in rows times worth); otherwise trees gain from interactions.
 SPARSE, MEETINGS = 0.08, 100.0
-# These parameters choose the trees, or leave no room for the column sums.
+# Parameters that determine the trees, or that rule out column sums.
 NOT_FROM_COLUMNS = OF_TREES | {
     "colsample_bytree", "dp_budget_shares", "dp_candidates", "dp_feature_order",
     "dp_features_per_tree", "dp_leaf_noise", "dp_score", "dp_secure_aggregation", "dp_start",
@@ -112,7 +112,7 @@ def is_sparse(rows: float, present: float, meetings: float) -> bool:
 
 
 def settings_of_sizes(s: Settings) -> tuple[list[float], list[Settings]]:
-    """The plans that these settings leave open; every plan has the user's settings."""
+    """The possible plans for these settings; every plan keeps the user's parameters."""
     if not isinstance(s.rounds, OpenRounds):
         return [math.inf], [s]
     limits, sizes = _open_sizes(s)
@@ -162,7 +162,7 @@ def _follows_rows(s: Settings) -> bool:
         s["dp_preset"] == "default"
         and not s.noise_free
         and s.delta > 0.0
-        # These have no privacy curve of their own among several plans: docs/proofs/choice.md.
+        # Choices among plans are not proved for ensembles and sampling: docs/proofs/choice.md.
         and s["dp_ensemble"] == 1
         and s["subsample"] == 1.0
     )
@@ -171,12 +171,12 @@ def _follows_rows(s: Settings) -> bool:
 def _changes(s: Settings, size: Size) -> dict[str, Any]:
     """The values that a plan gives to parameters the user has not set."""
     changes: dict[str, Any] = {"eta": size.eta}
-    # A learning rate from the user holds in all rounds, and a geometric clip follows one rate.
+    # A learning rate from the user applies to all rounds; a geometric clip needs a constant rate.
     if "eta" not in s.given and not s["dp_geometric_clip"]:
         changes["dp_eta_warmup"] = size.start
     if not set(s.given) & OF_TREES:
         names = ("max_depth", "dp_tree_shape", "max_bin", "dp_split_levels")
         changes |= dict(zip(names, size.trees, strict=True))
-        if "dp_candidates" in s.given:  # bins are also the cells of other candidates
+        if "dp_candidates" in s.given:  # max_bin is also the number of cells of other candidates
             del changes["max_bin"]
     return {name: value for name, value in changes.items() if name not in s.given}

@@ -20,7 +20,7 @@ _ENTRY = re.compile(r"[0-9a-f]{16}")
 
 def _no_epsilon(s: Config) -> float:
     raise PrivacyParameterError(
-        f"{named.dp_epsilon} is missing: private training has no default budget. Give the largest "
+        f"{named.dp_epsilon} is missing: private training has no default budget. Pass the largest "
         f"privacy loss you accept, e.g. {spelt('dp_epsilon')}=1.0 with {spelt('dp_delta')}=1e-6."
     )
 
@@ -33,9 +33,9 @@ def _delta(name: str, value: Any, s: Config) -> float:
         number = -1.0
     if number < 0 or (number == 0 and s["dp_accountant"] != "pure"):
         raise PrivacyParameterError(
-            f"{named.dp_delta} must lie strictly between 0 and 1 (0 is for "
-            f"{spelt('dp_accountant')}='pure'): "
-            "Gaussian noise has no finite epsilon at delta = 0. A usual choice is 1e-6."
+            f"{named.dp_delta} must lie strictly between 0 and 1: Gaussian noise has no finite "
+            f"epsilon at delta = 0. (0 is allowed with {spelt('dp_accountant')}='pure'.) A common "
+            "choice is 1e-6."
         )
     return number
 
@@ -45,7 +45,7 @@ def _no_delta(s: Config) -> float:
     if math.isinf(s["dp_epsilon"]) or s["dp_accountant"] == "pure":
         return 0.0
     raise PrivacyParameterError(
-        f"{named.dp_delta} is missing: give a constant well below one over the number of people, "
+        f"{named.dp_delta} is missing: pass a constant well below one over the number of people, "
         f"e.g. {spelt('dp_delta')}=1e-6. It must not be computed from the data."
     )
 
@@ -58,12 +58,12 @@ def _privacy_id(name: str, value: Any, s: Config) -> str | bool:
     if value is True or (isinstance(value, str) and value):
         if isinstance(value, str) and s is not None and value in s.schema.names and s.schema.named:
             raise PrivacyParameterError(
-                f"`{name}`: the column {value!r} of ids is also a feature. Leave it out of the "
-                "features: by it trees tell persons apart."
+                f"`{name}`: the id column {value!r} is also a feature, which would let trees "
+                "identify people. Remove it from the features."
             )
         return value
     raise PrivacyParameterError(
-        f"`{name}` is read with the rows: here it is the name of the column of ids, or True."
+        f"`{name}` must be the name of the id column, or True: ids are read together with the rows."
     )
 
 
@@ -79,106 +79,109 @@ def _discovered(name: str, value: Any, s: Config | None) -> Mapping[str, Any]:
         return {"events": events, "unit": unit, "delta": delta, "entry": entry}
     except Exception:  # an object of the caller may raise anything
         raise PrivacyParameterError(
-            f"`{name}` does not say what was drawn. Take it from `params()` of what "
-            "xgb_dp.discover has found, or from the schema file that it has saved."
+            f"`{name}` does not describe the releases of a column discovery. Take it from "
+            "`params()` of the result of xgb_dp.discover, or from the schema file that it saved."
         ) from None
 
 
 def _same_persons(discovery: str | None, training: str | None) -> bool:
-    """Whether two id columns may be the same; columns without a name match all."""
+    """Whether two id columns may be the same; an unnamed column matches every column."""
     return discovery is None or training is None or discovery == training
 
 
 def _public_data(name: str, value: Any, s: Config) -> bool:
-    """Whether there are public rows, which were removed from the parameters before."""
+    """Whether public rows were passed; the rows themselves were removed from the parameters."""
     if isinstance(value, bool):
         return value
     raise PrivacyParameterError(
-        f"`{name}` is read with the rows, by `xgboost.train` and the estimators only. Leave it "
-        "out here."
+        f"`{name}` is supported by `xgboost.train` and the estimators only. Remove it."
     )
 
 
 # fmt: off
 PARAMETERS = (
-    Parameter("dp_epsilon", "the privacy budget of this training",
+    Parameter("dp_epsilon", "Privacy budget of the training. A smaller value gives more privacy "
+              "and adds more noise.",
               Number(0, open_low=True, finite=False), _no_epsilon, SPENDS, "guarantee", unit="nats",
-              values="> 0; inf trains without noise and marks the model non-private",
-              shown="none, must be given", recorded=False),
-    Parameter("dp_delta", "the probability with which the bound e^epsilon may fail", _delta,
+              values="> 0; inf trains without noise and marks the model as non-private",
+              shown="none; required", recorded=False),
+    Parameter("dp_delta", "Probability with which the bound e^epsilon may fail. Choose a constant "
+              "well below one over the number of people, without using the data.", _delta,
               _no_delta, SPENDS, "guarantee", unit="probability",
-              values="0 < delta < 1, a constant chosen without the data; 0 with "
-              "dp_accountant='pure'", shown="none, must be given ('pure': 0)", recorded=False),
-    Parameter("dp_group_size", "how many rows of one person dp_epsilon covers together. A single "
-              "row then has a smaller epsilon. With dp_privacy_id it counts persons, such as "
-              "those of a household", Integer(1, 1 << 20), 1, SPENDS, "neighbours", unit="rows "
-                                                                                         "or "
-                                                                                         "persons"),
-    Parameter("dp_preset", "a published system. It sets the components below; keys that you give "
-              "override it", OneOf(tuple(PRESETS)), "default", PUBLIC, "presets",
-              values="a name of xgb_dp.presets.PRESETS"),
-    Parameter("dp_accountant", "the accountant that certifies dp_epsilon. The report can recompute "
-              "epsilon with any of them", OneOf(tuple(ACCOUNTANTS)), "exact", SPENDS, "accounting",
+              values="0 < delta < 1; also 0 with dp_accountant='pure'",
+              shown="none; required (0 with dp_accountant='pure')", recorded=False),
+    Parameter("dp_group_size", "Number of rows of one person that dp_epsilon protects together. A "
+              "single row then has a smaller epsilon. With dp_privacy_id, the number of people "
+              "that it protects together, for example the members of a household.",
+              Integer(1, 1 << 20), 1, SPENDS, "neighbours", unit="rows or people"),
+    Parameter("dp_preset", "Published system to reproduce. A preset sets other parameters; values "
+              "that you pass take precedence.", OneOf(tuple(PRESETS)), "default", PUBLIC, "presets",
+              values="a name in xgb_dp.presets.PRESETS"),
+    Parameter("dp_accountant", "Accountant that certifies dp_epsilon. The report can recompute "
+              "epsilon with any of them.", OneOf(tuple(ACCOUNTANTS)), "exact", SPENDS, "accounting",
               Table.DEFAULT, shown="'exact', the tightest"),
-    Parameter("dp_budget_shares", "how mu^2, the budget in Gaussian terms, is divided among the "
-              "releases", lambda name, value, s: resolve_shares(value, s),
+    Parameter("dp_budget_shares", "Division of the budget among the releases, as fractions of "
+              "mu^2, where mu is the parameter of Gaussian differential privacy.",
+              lambda name, value, s: resolve_shares(value, s),
               lambda s: resolve_shares(None, s), SPENDS, "accounting", Table.DEFAULT,
-              unit="fractions that sum to 1", values="mapping with keys candidates, base_score, "
-              "columns, correction, splits, leaves", shown="columns 2/3 with "
-              "dp_start='columns'; candidates 0.1 of the others; "
-              "base_score 0.009 (regression without dp_mean_correction 0.027); correction 0.05; "
-              "dp_target_unit and dp_weight_unit 0.015 each; of the rest 0.3 splits, 0.7 leaves"),
-    Parameter("dp_privacy_id", "who each row belongs to. The unit of privacy is then a person",
-              _privacy_id, False, PUBLIC,
-              "persons", unit="id", values="one id for each row: whole numbers, texts, bytes or "
-              "UUIDs; none is missing, and none is stored. Where xgb_dp makes the matrix, the name "
-              "of a column", shown="none: the unit of privacy is a row", recorded=False),
-    Parameter("dp_max_rows_per_person", "how many rows a person counts as at most. The bound of a "
-              "person is that of so many rows, and the noise grows with it", Number(1, 1024), 1.0,
-              PUBLIC, "persons", unit="rows", recorded=False),
-    Parameter("dp_base_margin", "declares that every row brings a base_margin, which replaces the "
-              "intercept", Flag(), False, PUBLIC, "guarantee", Table.LOSSES,
-              shown="False: a row with margins is refused", plan="base_margin"),
-    Parameter("dp_public_num_rows", "the number of rows, if it is public; with dp_privacy_id the "
-              "number of persons. Used for the intercept", Integer(1, 1 << 40), None, PUBLIC,
-              "guarantee", unit="rows", values="int >= 1",
-              shown="unset: the number of rows is private", plan="public_num_rows", recorded=False),
-    Parameter("dp_discovered", "what a look at the columns has cost (`params()` of what "
-              "xgb_dp.discover has found). The ledger of the model counts it besides dp_epsilon",
+              unit="fractions that sum to 1", values="mapping with some of the keys "
+              + ", ".join(SHARE_NAMES), shown="columns 2/3 with dp_start='columns'; candidates 0.1 "
+              "(after columns); base_score 0.009, or 0.027 for regression without "
+              "dp_mean_correction; correction 0.05; range 0.015 for each of dp_target_unit and "
+              "dp_weight_unit; of the remainder, splits 0.3 and leaves 0.7"),
+    Parameter("dp_privacy_id", "Id of the person that each row belongs to. The privacy unit is "
+              "then a person instead of a row.", _privacy_id, False, PUBLIC,
+              "persons", unit="id", values="one id per row: integers, strings, bytes or UUIDs, "
+              "without missing ids. Ids are not stored. Where xgb_dp builds the matrix: the name "
+              "of the id column", shown="none; the privacy unit is a row", recorded=False),
+    Parameter("dp_max_rows_per_person", "Maximum contribution of one person, in rows. Rows of a "
+              "person with more are scaled down to this total. The noise grows with this value.",
+              Number(1, 1024), 1.0, PUBLIC, "persons", unit="rows", recorded=False),
+    Parameter("dp_base_margin", "Declares that every row has a base_margin, which replaces the "
+              "intercept.", Flag(), False, PUBLIC, "guarantee", Table.LOSSES,
+              shown="False: rows with a base_margin are refused", plan="base_margin"),
+    Parameter("dp_public_num_rows", "Number of rows, if it is public (with dp_privacy_id, the "
+              "number of people). Used for the intercept and for choosing the default plan.",
+              Integer(1, 1 << 40), None, PUBLIC, "guarantee", unit="rows", values="int >= 1",
+              shown="none; the number of rows is private", plan="public_num_rows", recorded=False),
+    Parameter("dp_discovered", "Cost of an earlier column discovery: `params()` of the result of "
+              "xgb_dp.discover. The ledger of the model includes it in addition to dp_epsilon.",
               _discovered, None, PUBLIC, "proofs/discovery",
               values="mapping with the keys events and delta", shown="none", recorded=False),
-    Parameter("dp_public_evals", "asserts that every set in evals is public, so that exact metrics "
-              "and early stopping on it are allowed", Flag(), False, PUBLIC, "guarantee",
+    Parameter("dp_public_evals", "Declares that every data set in evals is public, which allows "
+              "exact metrics and early stopping on them.", Flag(), False, PUBLIC, "guarantee",
               recorded=False),
-    Parameter("dp_public_data", "public rows with the columns of the training data: their "
-              "quantiles are the candidates of columns that nothing is declared of, at no cost",
+    Parameter("dp_public_data", "Public rows with the same columns as the training data. Their "
+              "quantiles become the split candidates of all columns that are not declared "
+              "otherwise, at no privacy cost.",
               _public_data, False, PUBLIC, "howto/public", Table.PUBLIC_ROWS,
               values="an xgboost.DMatrix with labels, or a pair (X, y)",
-              shown="none: candidates are released privately", recorded=False),
-    Parameter("dp_public_model", "asserts that xgb_model was made without any private row. Private "
-              "trees are added to it", Flag(), False, PUBLIC, "howto/public", Table.PUBLIC_ROWS,
-              shown="False: a model without a ledger is refused", recorded=False),
+              shown="none; split candidates are released privately", recorded=False),
+    Parameter("dp_public_model", "Declares that xgb_model was trained without private rows. "
+              "Private trees are added to it.", Flag(), False, PUBLIC, "howto/public",
+              Table.PUBLIC_ROWS, shown="False: a model without a ledger is refused",
+              recorded=False),
 )
 RULES = (
     Rule("a public model is given",
          lambda s: s["dp_public_model"] and not s.continues,
-         "{`dp_public_model`} says that `xgb_model` is public, but there is no `xgb_model`. Give "
-         "the model to start from, or leave {`dp_public_model`} out."),
-    Rule("a look for others",
+         "{`dp_public_model`} declares `xgb_model` public, but there is no `xgb_model`. Pass the "
+         "model to continue from, or remove {`dp_public_model`}."),
+    Rule("unit of the column discovery",
          lambda s: s["dp_discovered"] is not None and s["dp_discovered"]["unit"].name != s.unit,
-         "`dp_discovered`: the look at the columns was for rows and the training is for persons, "
-         "or the other way round, so no ledger can add up what both cost. Give both the ids "
-         "({`dp_privacy_id`}), or neither."),
-    Rule("a look at other persons",
+         "`dp_discovered`: the column discovery and the training have different privacy units (row "
+         "and person), so their costs cannot be added. Pass ids ({`dp_privacy_id`}) to both, or to "
+         "neither."),
+    Rule("ids of the column discovery",
          lambda s: s["dp_discovered"] is not None and s["dp_discovered"]["unit"].name == s.unit
          and not _same_persons(s["dp_discovered"]["unit"].column, s.privacy_unit.column),
-         "`dp_discovered`: the look at the columns and the training tell persons by different "
-         "columns of ids. One person of one column may be several of the other, so no ledger can "
-         "add up what both cost. Give both the same column."),
+         "`dp_discovered`: the column discovery and the training use different id columns. One id "
+         "in one column may match several ids in the other, so their costs cannot be added. Use "
+         "the same id column for both."),
     Rule("rows of persons",
          lambda s: "dp_max_rows_per_person" in s.given and s.unit == "row",
-         "`dp_max_rows_per_person` has an effect with {`dp_privacy_id`} only: without it every "
-         "row is a unit of privacy of its own. Leave it out, or give the ids."),
+         "`dp_max_rows_per_person` requires {`dp_privacy_id`}: without ids every row is its own "
+         "privacy unit. Remove it, or pass the ids."),
 )
 # fmt: on
 
@@ -196,38 +199,40 @@ def resolve_shares(given: Any, s: Config) -> dict[str, float]:
         )
     fraction = parse.Number(0, 1)
     fixed = {k: fraction(f"dp_budget_shares[{k!r}]", v) for k, v in fractions.items()}
-    wanted = {kind.share: kind for kind in MECHANISMS if kind.is_enabled(s)}
+    enabled = {kind.share: kind for kind in MECHANISMS if kind.is_enabled(s)}
     shares: dict[str, float] = {}
     for name in (name for name in SHARE_NAMES if name not in _OF_REST):
-        default = wanted[name].default_share(s, fixed) if name in wanted else 0.0
+        default = enabled[name].default_share(s, fixed) if name in enabled else 0.0
         shares[name] = fixed.get(name, default)
-    shares |= _divide_rest(fixed, 1.0 - math.fsum(shares.values()), wanted)
+    shares |= _divide_rest(fixed, 1.0 - math.fsum(shares.values()), enabled)
     if abs(math.fsum(shares.values()) - 1.0) > 1e-9:
-        hint = "".join(kind.no_share for name, kind in wanted.items() if name not in fixed)
+        hint = "".join(kind.no_share for name, kind in enabled.items() if name not in fixed)
         raise PrivacyParameterError(
             f"The shares of the budget (`dp_budget_shares`) must sum to 1.{hint}"
         )
-    if any(shares[name] <= 0 for name in wanted):
+    if any(shares[name] <= 0 for name in enabled):
         raise PrivacyParameterError(
-            f"`dp_budget_shares` must leave a part above 0 for each release: {', '.join(wanted)}."
+            f"`dp_budget_shares` must leave a share above 0 for each release: {', '.join(enabled)}."
         )
-    return _of_released(shares, wanted)
+    return _of_released(shares, enabled)
 
 
-def _divide_rest(fixed: dict[str, float], rest: float, wanted: Collection[str]) -> dict[str, float]:
+def _divide_rest(
+    fixed: dict[str, float], rest: float, enabled: Collection[str]
+) -> dict[str, float]:
     """Divide the rest among the remaining releases; the last one takes the remainder."""
     shares = {name: share for name, share in fixed.items() if name in _OF_REST}
     free = [name for name in _OF_REST if name not in fixed]
-    shares |= {name: _OF_REST[name] * rest if name in wanted else 0.0 for name in free[:-1]}
+    shares |= {name: _OF_REST[name] * rest if name in enabled else 0.0 for name in free[:-1]}
     if free:
         shares[free[-1]] = rest - math.fsum(shares.values())
     return {name: shares[name] for name in _OF_REST}
 
 
-def _of_released(shares: dict[str, float], wanted: Collection[str]) -> dict[str, float]:
+def _of_released(shares: dict[str, float], enabled: Collection[str]) -> dict[str, float]:
     """Give the shares of disabled releases to the releases that divide the rest."""
-    listed = {kind.share for kind in MECHANISMS if kind.always_listed} | set(wanted)
-    out = {name: shares[name] if name in wanted else 0.0 for name in shares if name in listed}
+    listed = {kind.share for kind in MECHANISMS if kind.always_listed} | set(enabled)
+    out = {name: shares[name] if name in enabled else 0.0 for name in shares if name in listed}
     free = 1.0 - math.fsum(share for name, share in out.items() if name not in _OF_REST)
     factor = free / math.fsum(out[name] for name in _OF_REST)
     return {name: share * factor if name in _OF_REST else share for name, share in out.items()}

@@ -25,7 +25,7 @@ _LEAST_TIME = 1e-30
 
 
 def _objective(name: str, value: Any, s: Config) -> str:
-    """A loss with a proved bound on its gradients."""
+    """Read an objective that has a proved bound on its gradients."""
     if isinstance(value, str) and value in OBJECTIVES:
         return value
     reason = REFUSED_OBJECTIVES.get(value) if isinstance(value, str) else None
@@ -41,7 +41,7 @@ def _objective(name: str, value: Any, s: Config) -> str:
 
 
 def _default_objective(s: Config) -> str:
-    """XGBoost's default, but only with a declared range of the target."""
+    """XGBoost's default, if the target range is declared or the loss is custom."""
     if "dp_target_bounds" in s.given or "dp_objective" in s.given:
         return "reg:squarederror"
     raise PrivacyParameterError(
@@ -50,14 +50,14 @@ def _default_objective(s: Config) -> str:
 
 
 def _of_objective(name: str, value: Any) -> Callable[[Config], Any]:
-    """XGBoost's default of a parameter of some objectives; None for other objectives."""
+    """Default of a parameter that some objectives have; None for other objectives."""
     return lambda s: value if name in s.objective.parameters else None
 
 
 def _target_bounds(
     name: str, value: Any, s: Config | None
 ) -> tuple[float, float] | tuple[tuple[float, float], ...]:
-    """A public range, or one for each of several targets; a list of one is one target's range."""
+    """Read one range, or one range per target; a list of one range is a single target."""
     pairs = parse.listed(list(value) if isinstance(value, np.ndarray) and value.ndim else value)
     if not pairs or any(parse.listed(v) is None for v in pairs):
         return _target_range(name, value)
@@ -68,20 +68,20 @@ def _target_bounds(
 
 
 def _target_range(name: str, value: Any) -> tuple[float, float]:
-    """A range that 32-bit labels can resolve, with room for computations."""
+    """Read a range that 32-bit labels can resolve, with room for computations."""
     low, high = parse.parse_range(name, value)
     largest = max(-low, high)
     if largest > _LARGEST_LABEL or high - low < max(_LEAST_WIDTH, _LEAST_SHARE * largest):
         raise PrivacyParameterError(
-            f"`{name}` must lie within -1e30 and 1e30, and be at least 1e-15 and a millionth of "
-            "its larger end wide: labels are 32-bit numbers. Choose another unit for the target, "
-            "or subtract a public number from it."
+            f"`{name}` must lie within -1e30 and 1e30, and its width must be at least 1e-15 and at "
+            "least a millionth of its larger end, because labels are 32-bit numbers. Choose "
+            "another unit for the target, or subtract a public number from it."
         )
     return low, high
 
 
 def _default_target_bounds(s: Config) -> tuple[float, float] | None:
-    """The finite range of the objective itself; None for classes, and an error for regression."""
+    """The label range of the objective if finite, None for classes, otherwise an error."""
     objective = s.objective
     if math.isfinite(objective.lowest) and math.isfinite(objective.highest):
         return objective.lowest, objective.highest
@@ -89,13 +89,13 @@ def _default_target_bounds(s: Config) -> tuple[float, float] | None:
         raise PrivacyParameterError(
             f"{named.dp_target_bounds} is missing: regression needs a public range of the target, "
             f"e.g. {spelt('dp_target_bounds')}=(0, 100). Choose it from knowledge of the domain, "
-            "not from the training labels; labels beyond it are clamped."
+            "not from the training labels; labels outside it are clipped."
         )
     return None
 
 
 def _classes(name: str, value: Any, s: Config | None) -> int:
-    """Number of classes K from an int K or the list 0..K-1."""
+    """Read the number of classes from an int K or the list 0..K-1."""
     labels = parse.listed(value)
     if labels is None:
         return parse.parse_int(name, value, 2, 1 << 16)
@@ -106,91 +106,89 @@ def _classes(name: str, value: Any, s: Config | None) -> int:
     if len(codes) < 2 or codes != list(range(len(codes))):
         raise PrivacyParameterError(
             f"{named.dp_classes} must be the list 0, 1, ..., K-1 with K >= 2 (or the number K): "
-            "XGBoost needs labels encoded as 0..K-1. Encode them with a mapping that is fixed "
-            "in advance."
+            "XGBoost needs labels encoded as 0..K-1. Encode them with a mapping fixed in advance."
         )
     return len(codes)
 
 
 def _levels(name: str, value: Any, s: Config) -> tuple[float, ...]:
-    """One level in (0, 1), or an increasing list of them."""
+    """Read one quantile level in (0, 1), or an increasing list of levels."""
     values = parse.listed(value)
     read = Number(0, 1, open_low=True, open_high=True)
     out = tuple(read(name, v) for v in ([value] if values is None else values))
     if not 1 <= len(out) <= _MOST_LEVELS or any(a >= b for a, b in pairwise(out)):
         raise PrivacyParameterError(
-            f"`{name}` must be a level above 0 and below 1, or a list of at most {_MOST_LEVELS} "
-            "levels in rising order, e.g. quantile_alpha=[0.1, 0.5, 0.9]."
+            f"`{name}` must be a level above 0 and below 1, or an increasing list of at most "
+            f"{_MOST_LEVELS} levels, e.g. quantile_alpha=[0.1, 0.5, 0.9]."
         )
     return out
 
 
 def _huber_slope(s: Config) -> float | None:
-    """A tenth of the range; XGBoost's default is 1, whatever the unit of the target."""
+    """A tenth of the label range, instead of XGBoost's 1, which ignores the unit of the target."""
     return s.half_width / 5.0 if "huber_slope" in s.objective.parameters else None
 
 
 # fmt: off
 PARAMETERS = (
-    Parameter("dp_target_bounds", "range of the regression target, or of each of several; labels "
-              "beyond are clamped (those beyond a million widths lose precision, and count as any "
-              "label)", _target_bounds, _default_target_bounds, PUBLIC, "parameters", unit="label",
-              values="(low, high), low < high, within -1e30 and 1e30; reg:squarederror with "
-              "several columns of labels: one pair for all, or a list of one for each",
-              shown="none, must be given for regression", recorded=False),
-    Parameter("dp_classes", "the classes", _classes, None, PUBLIC, "parameters", unit="labels",
-              values="int K >= 2, or the list 0..K-1",
-              shown="binary: 2; XGBClassifier: must be given", recorded=False),
-    Parameter("dp_objective", "a loss of your own: a function of one row, which is called once "
-              "with symbols and compiled", own_objective, None, PUBLIC, "howto/objectives",
-              Table.LOSSES, values="callable of (prediction, label, weight) that returns "
-              "(gradient, Hessian), in arithmetic and calls of NumPy", shown="none",
-              recorded=False),
-    Parameter("objective", "the loss", _objective, _default_objective, PUBLIC, "XGBoost",
-              values=", ".join(OBJECTIVES), shown="none, must be given; with dp_target_bounds "
-              "reg:squarederror", plan="objective", xgboost=True, recorded=False),
-    Parameter("num_class", "number of classes", Integer(0, 1 << 16), None, PUBLIC, "XGBoost",
+    Parameter("dp_target_bounds", "Range of the regression target, or one range per target. Labels "
+              "outside the range are clipped to its nearest end. (A label more than a million "
+              "widths away loses precision and may be clipped to any value of the range.)",
+              _target_bounds, _default_target_bounds, PUBLIC, "parameters", unit="label",
+              values="(low, high) with low < high, within -1e30 and 1e30. reg:squarederror with "
+              "several label columns: one pair for all of them, or a list of pairs",
+              shown="none; required for regression", recorded=False),
+    Parameter("dp_classes", "Number of classes, or the list of class labels.", _classes, None,
+              PUBLIC, "parameters", unit="classes", values="int K >= 2, or the list 0..K-1",
+              shown="2 for binary objectives; required by XGBClassifier", recorded=False),
+    Parameter("dp_objective", "Custom loss: a function of one row. It is called once, with symbols "
+              "instead of numbers, and compiled.", own_objective, None, PUBLIC, "howto/objectives",
+              Table.LOSSES, values="callable (prediction, label, weight) -> (gradient, Hessian) "
+              "that uses arithmetic and NumPy functions", shown="none", recorded=False),
+    Parameter("objective", "Learning objective.", _objective, _default_objective, PUBLIC, "XGBoost",
+              values=", ".join(OBJECTIVES), shown="reg:squarederror with dp_target_bounds or "
+              "dp_objective; otherwise required", plan="objective", xgboost=True, recorded=False),
+    Parameter("num_class", "Number of classes.", Integer(0, 1 << 16), None, PUBLIC, "XGBoost",
               unit="classes", values="int >= 2", shown="dp_classes", recorded=False),
-    Parameter("scale_pos_weight", "weight of positive rows; a public number",
-              Number(0, 1e6, open_low=True), 1.0, PUBLIC, "XGBoost", unit="row weight",
+    Parameter("scale_pos_weight", "Weight of the positive class. Do not compute it from private "
+              "labels.", Number(0, 1e6, open_low=True), 1.0, PUBLIC, "XGBoost", unit="row weight",
               values="> 0"),
-    Parameter("quantile_alpha", "levels of the quantiles that are predicted", _levels,
+    Parameter("quantile_alpha", "Quantile levels to predict.", _levels,
               _of_objective("quantile_alpha", (0.5,)), PUBLIC, "XGBoost", Table.LOSSES,
-              unit="share of the labels", values="number in (0, 1), or a rising list of at most "
-              "64; reg:quantileerror only", shown="0.5", xgboost=True, recorded=False),
-    Parameter("tweedie_variance_power", "power of the mean that the variance follows",
+              unit="probability", values="number in (0, 1), or an increasing list of at most 64; "
+              "reg:quantileerror only", shown="0.5", xgboost=True, recorded=False),
+    Parameter("tweedie_variance_power", "Exponent p of the Tweedie distribution, whose variance is "
+              "proportional to mean^p.",
               Number(1, 2, open_low=True, open_high=True),
               _of_objective("tweedie_variance_power", 1.5), PUBLIC, "XGBoost", Table.LOSSES,
               values="number in (1, 2); reg:tweedie only", shown="1.5", xgboost=True,
               recorded=False),
-    Parameter("aft_loss_distribution", "law of the logarithm of times",
+    Parameter("aft_loss_distribution", "Distribution of the error of the log survival time.",
               OneOf(("normal", "logistic", "extreme")),
               _of_objective("aft_loss_distribution", "logistic"), PUBLIC, "XGBoost", Table.LOSSES,
               values="'normal', 'logistic' or 'extreme'; survival:aft only",
-              shown="'logistic', whose gradients are bounded", xgboost=True, recorded=False),
-    Parameter("aft_loss_distribution_scale", "scale of that law", Number(1e-3, 1e3),
+              shown="'logistic', which has bounded gradients", xgboost=True, recorded=False),
+    Parameter("aft_loss_distribution_scale", "Scale of aft_loss_distribution.", Number(1e-3, 1e3),
               _of_objective("aft_loss_distribution_scale", 1.0), PUBLIC, "XGBoost", Table.LOSSES,
-              unit="logarithm of time", values="number in [0.001, 1000]; survival:aft only",
+              unit="log time", values="number in [0.001, 1000]; survival:aft only",
               shown="1", xgboost=True, recorded=False),
-    Parameter("huber_slope", "the residual at which the loss turns from squared to absolute",
+    Parameter("huber_slope", "Residual at which the loss changes from quadratic to linear.",
               Number(0, open_low=True), _huber_slope, PUBLIC, "XGBoost", Table.LOSSES,
               unit="target", values="> 0; reg:pseudohubererror only",
               shown="a tenth of the width of dp_target_bounds", xgboost=True, recorded=False),
 )
-
-
 def _of_objectives(name: str) -> Rule:
     objectives = [key for key, one in OBJECTIVES.items() if name in one.parameters]
     return Rule(
         f"{name} has its objectives",
         lambda s: name in s.given and name not in s.objective.parameters,
-        f"`{name}` is for {', '.join(objectives)}; the objective is "
-        "{objective}. Leave it out, or change the objective.",
+        f"`{name}` applies to {', '.join(objectives)} only; the objective is "
+        "{objective}. Remove it, or change the objective.",
     )
 
 
 def _takes(s: Config, low: float, high: float) -> bool:
-    """Whether an objective allows labels of a range; for means above 0 it may start at 0."""
+    """Whether the objective allows all labels in a range; for positive means it may start at 0."""
     objective = s.objective
     above = objective.intervals or (objective.above and objective.link == "identity")
     least = max(objective.lowest, _LEAST_TIME) if objective.intervals else objective.lowest
@@ -201,66 +199,67 @@ RULES = (
     Rule("no classes of a target",
          lambda s: (s.kind == "regression" and (s["dp_classes"] is not None
                     or s["num_class"] not in (None, 0, 1))),
-         "{`dp_classes`} and `num_class` are for classification only. Leave them out."),
+         "{`dp_classes`} and `num_class` are for classification only. Remove them."),
     Rule("two classes",
          lambda s: s.kind == "binary" and s["dp_classes"] not in (None, 2),
-         "{`dp_classes`} declares more than two classes, but the objective is for two. Use "
+         "{`dp_classes`} declares more than two classes, but the objective is binary. Use "
          "objective='multi:softprob'."),
     Rule("num_class of two",
          lambda s: s.kind == "binary" and s["num_class"] not in (None, 0, 1),
-         "`num_class` does not go with objectives for two classes. Leave it out, or use "
+         "`num_class` cannot be used with a binary objective. Remove it, or use "
          "objective='multi:softprob'."),
     Rule("classes are declared",
          lambda s: s.kind == "multiclass" and not s.classes,
-         "`num_class` (or {`dp_classes`}) is missing: classes are declared, never read off the "
-         "labels. Give num_class=K; labels are 0..K-1."),
+         "`num_class` (or {`dp_classes`}) is missing: the number of classes must be declared, "
+         "because it is never read from the labels. Pass num_class=K; labels are 0..K-1."),
     Rule("one number of classes",
          lambda s: (s.kind == "multiclass" and s["dp_classes"] is not None
                     and s["dp_classes"] != s.classes),
-         "{`dp_classes`} and `num_class` declare different numbers of classes. Give one of them."),
+         "{`dp_classes`} and `num_class` declare different numbers of classes. Pass only one of "
+         "them."),
     Rule("several classes",
          lambda s: s.kind == "multiclass" and s.classes < 2,
-         "`num_class` must be at least 2 for several classes; got {num_class}."),
+         "`num_class` must be at least 2 for a multi-class objective; got {num_class}."),
     Rule("no range of classes",
          lambda s: s.kind != "regression" and "dp_target_bounds" in s.given,
-         "{`dp_target_bounds`} is for regression only. Leave it out."),
+         "{`dp_target_bounds`} is for regression only. Remove it."),
     Rule("scale_pos_weight of two classes",
          lambda s: s["scale_pos_weight"] != 1.0 and s.kind != "binary",
-         "`scale_pos_weight` is for two classes only. Leave it out."),
+         "`scale_pos_weight` is for binary objectives only. Remove it."),
     Rule("several targets of squared error",
          lambda s: s.labels > 1 and s.objective.intercept != "means",
-         "Several targets are refused for this objective: a bound of all labels of a row together "
-         "is proved for reg:squarederror, without dp_objective, and for binary:logistic. Train a "
-         "model for each target, and book them in one xgb_dp.Budget.", PrivacyRefusal),
+         "Several targets are refused for this objective: a joint bound on all labels of a row is "
+         "proved only for binary:logistic and for reg:squarederror without dp_objective. Train one "
+         "model per target, and charge them to one xgb_dp.Budget.", PrivacyRefusal),
     Rule("several labels weigh alike",
          lambda s: s.kind == "binary" and s.labels > 1 and s["scale_pos_weight"] != 1.0,
-         "`scale_pos_weight` is for one label of a row; the matrix has several columns of labels. "
-         "Leave it out."),
+         "`scale_pos_weight` requires a single label per row, but the matrix has several label "
+         "columns. Remove it."),
     *map(_of_objectives, OWN_PARAMETERS),
     Rule("labels of the objective are in the range",
          lambda s: s.target is not None and not _takes(s, *s.target),
-         "{`dp_target_bounds`} must lie within the labels that {objective} knows: counts and "
-         "amounts from 0 on, times above 1e-30, shares from 0 to 1, and above -1 for "
+         "{`dp_target_bounds`} must lie within the label range of {objective}: counts and amounts "
+         "at least 0, times above 1e-30, shares from 0 to 1, and labels above -1 for "
          "reg:squaredlogerror."),
     Rule("logarithms differ in the range",
          lambda s: (s["objective"] == "reg:squaredlogerror" and s.target is not None
                     and math.log1p(s.target[1]) - math.log1p(s.target[0]) < _LEAST_LOGARITHMS),
-         "{`dp_target_bounds`} is too narrow for reg:squaredlogerror: the logarithms of 1 + label "
-         "differ by less than 0.01 in it, and are a straight line. Use reg:squarederror, which "
-         "fits the same model there."),
+         "{`dp_target_bounds`} is too narrow for reg:squaredlogerror: log(1 + label) varies by "
+         "less than 0.01 and is practically linear. Use reg:squarederror, which fits the same "
+         "model on this range."),
     Rule("slope of the range",
          lambda s: (s["huber_slope"] is not None and not
                     s.half_width / _SLOPES <= s["huber_slope"] <= s.half_width * _SLOPES),
-         "`huber_slope` must be at least a hundred-thousandth of half the width of "
-         "dp_target_bounds, and at most 100,000 times as large; got {huber_slope}. Far below, the "
-         "loss is that of reg:absoluteerror; far above, that of reg:squarederror."),
+         "`huber_slope` must be between 1e-5 and 1e5 times half the width of dp_target_bounds; got "
+         "{huber_slope}. For smaller slopes use reg:absoluteerror, for larger ones "
+         "reg:squarederror."),
     Rule("an own objective predicts margins",
          lambda s: s["dp_objective"] is not None and s["objective"] != "reg:squarederror",
-         "`objective` is {objective}, and a model of `dp_objective` predicts margins. Leave "
-         "`objective` out, or set it to 'reg:squarederror'."),
+         "`objective` is {objective}, but a model with `dp_objective` predicts margins. Remove "
+         "`objective`, or set it to 'reg:squarederror'."),
     Rule("an own objective has no norm of predictions",
          lambda s: s["dp_objective"] is not None and s["dp_gradient_clip"] == "prediction",
          "`dp_gradient_clip`='prediction' is refused with `dp_objective`: the largest norm over "
-         "the labels is not known. Use 'row_weight' or 'clip'."),
+         "all labels is unknown. Use 'row_weight' or 'clip'."),
 )
 # fmt: on

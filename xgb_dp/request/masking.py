@@ -1,10 +1,11 @@
 """Masked sums: their parameters, and the workers' key agreement.
 
-Every worker adds its own share of the noise to its sums and masks them with pads that it shares
-with each of the others; the pads cancel in the sum of all. The sums are made in C++
-(``plugin_cpp/release/``). Here is the agreement on the keys of the pads: every party proves who it
-is (``engine/key_exchange.py``), and each pair derives a secret, for the pads and to prove who says
-what. Secrets go to C++ and nowhere else: not into the plan, the model, a message or a pickle.
+Each worker adds its share of the noise to its sums and masks them with pads that it shares pairwise
+with the other workers; the pads cancel in the total. C++ computes the sums
+(``plugin_cpp/release/``). This module establishes the keys of the pads: every worker authenticates
+itself (``engine/key_exchange.py``), and each pair of workers derives a secret for the pads and for
+message authentication. Secrets are passed to C++ only, and never to the plan, the model, a message
+or a pickle.
 
 Proof: docs/proofs/masked-sums.md
 """
@@ -22,23 +23,24 @@ from ..parameters.parse import FileName, Flag, Integer
 
 # fmt: off
 PARAMETERS = (
-    Parameter("dp_secure_aggregation", "workers add shares of the noise to their own sums and "
-              "mask them, so that no worker sees the sums of another or the total", Flag(), False,
-              PUBLIC, "masked-sums", Table.MASKED_SUMS, values="bool; with at least two workers",
+    Parameter("dp_secure_aggregation", "Masks the sums of the workers, so that no worker sees the "
+              "sums of another worker or the exact total. Each worker adds a share of the noise.",
+              Flag(), False, PUBLIC, "masked-sums", Table.MASKED_SUMS,
+              values="bool; requires at least two workers",
               shown="False: workers trust each other", recorded=False),
-    Parameter("dp_secure_colluders", "how many workers may put together what they know. The noise "
-              "of the others alone then makes dp_epsilon",
+    Parameter("dp_secure_colluders", "Number of workers that may collude. The noise of the other "
+              "workers alone then guarantees dp_epsilon.",
               lambda name, value, s: Integer(0, max(s.workers - 1, 0))(name, value), 1, SPENDS,
               "masked-sums", Table.MASKED_SUMS, unit="workers",
-              values="0 (nobody who trains is curious) to workers - 1", shown="1: each on its own",
-              recorded=False),
-    Parameter("dp_secure_key", "the private key with which this worker proves to the others who it "
-              "is. ssh-keygen -t ed25519 makes it", FileName(), None,
+              values="0 (no worker is curious) to workers - 1",
+              shown="1: each worker on its own", recorded=False),
+    Parameter("dp_secure_key", "File with the private key that authenticates this worker to the "
+              "others. Create it with ssh-keygen -t ed25519.", FileName(), None,
               PUBLIC, "masked-sums", Table.MASKED_SUMS, unit="file",
-              shown="none; needed with dp_secure_aggregation", recorded=False),
-    Parameter("dp_secure_parties", "the public keys of all workers that may take part, one in each "
-              "line, as ssh-keygen writes them", FileName(), None, PUBLIC, "masked-sums",
-              Table.MASKED_SUMS, unit="file", shown="none; needed with dp_secure_aggregation",
+              shown="none; required with dp_secure_aggregation", recorded=False),
+    Parameter("dp_secure_parties", "File with the public keys of all permitted workers, one per "
+              "line, in the format of ssh-keygen.", FileName(), None, PUBLIC, "masked-sums",
+              Table.MASKED_SUMS, unit="file", shown="none; required with dp_secure_aggregation",
               recorded=False),
 )
 # fmt: on
@@ -46,9 +48,9 @@ PARAMETERS = (
 
 @dataclass(frozen=True)
 class Masking:
-    """The public division of the noise."""
+    """Public division of the noise among the workers."""
 
-    # number of workers W that each add a share of the noise; 0 for sums in the clear
+    # number of workers W that each add a share of the noise; 0 for unmasked sums
     workers: int = 0
     colluders: int = 0  # number of workers that may collude, 0 to W - 1
 
@@ -60,8 +62,8 @@ class Masking:
 def agree_on_pads(plan_id: str, agreed: str, files: tuple[Any, Any]) -> None:
     """Agree on a secret with every other worker, and pass the secrets to C++.
 
-    Privacy: reads no data. An attacker in between, or one who is not on the list of parties, learns
-    nothing about the secrets and ends the training on all workers that notice.
+    Privacy: reads no data. A man in the middle, or a party that is not on the list, learns nothing
+    about the secrets; every worker that detects an attack stops the training.
     """
     rank, world = this_worker()
     me = check_together(lambda: key_exchange.load_party(*files))

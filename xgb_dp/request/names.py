@@ -1,6 +1,6 @@
 """Accepted and refused parameter names, with suggestions, and column names that look like ids.
 
-Private training accepts only parameters that are known to be safe and refuses every unknown name.
+Private training accepts only parameters that are known to be safe. It refuses unknown names.
 """
 
 from __future__ import annotations
@@ -31,37 +31,39 @@ NEUTRAL: dict[str, Any] = {
     "process_type": "default",
     "multi_strategy": "one_output_per_tree",
 }
-"""Refused parameters, with the value that turns them off and is accepted."""
+"""Refused parameters, with the accepted value that disables them."""
 
 _DART = ("rate_drop", "one_drop", "skip_drop", "sample_type", "normalize_type")
 _BY_SUMS = ("max_cat_to_onehot", "max_cat_threshold")
 _NOISE = ("dp_noise_multiplier", "noise_multiplier", "dp_sigma", "sigma")
-_FOR_TREES = "columns are sampled for whole trees only; use colsample_bytree"
+_FOR_TREES = "columns are sampled per tree only; use colsample_bytree"
 REFUSED: dict[str, str] = {
     "booster": "only gbtree has private leaves and splits",
     "device": "private training runs on the CPU",
-    "sampling_method": "gradient-based sampling depends on exact gradients of all rows",
+    "sampling_method": "gradient-based sampling depends on the exact gradients of all rows",
     "colsample_bylevel": _FOR_TREES,
     "colsample_bynode": f"{_FOR_TREES}. "
-    "XGBRFClassifier and XGBRFRegressor set 0.8 unless you give colsample_bynode=1",
-    "max_leaves": "the order in which leaves grow would follow exact gains",
+    "XGBRFClassifier and XGBRFRegressor set 0.8 unless you pass colsample_bynode=1",
+    "max_leaves": "the order in which leaves grow would depend on exact gains",
     "grow_policy": "lossguide grows the leaf with the largest exact gain first",
-    "updater": "it would replace the private tree updater by one that is not private",
+    "updater": "it would replace the private tree updater with one that is not private",
     "process_type": "updating trees recomputes their exact statistics",
     "refresh_leaf": "refreshing leaves stores their exact statistics",
-    "multi_strategy": "trees with several outputs have no private updater; several targets and "
-    "classes have a tree each in every round",
-    **dict.fromkeys(_DART, "dart is not part of private training"),
-    **dict.fromkeys(_BY_SUMS, "categories are divided without being sorted by their sums"),
-    "max_cached_hist_node": "the private updater keeps its own histograms",
-    "extmem_single_page": "the private updater keeps its own pages",
+    "multi_strategy": "there is no private updater for trees with several outputs; each class or "
+    "target has its own tree in every round",
+    **dict.fromkeys(_DART, "private training does not support dart"),
+    **dict.fromkeys(_BY_SUMS, "private splits do not sort categories by their sums"),
+    "max_cached_hist_node": "the private updater manages its own histograms",
+    "extmem_single_page": "the private updater manages its own pages",
     "n_estimators": "xgboost.train takes the number of rounds as num_boost_round",
-    "budget": "a book is opened around it: xgb_dp.Budget(path).train(params, dtrain, rounds)",
-    **dict.fromkeys(_NOISE, "noise follows from dp_epsilon and dp_delta (see xgb-dp calibrate)"),
-    "dp_plan": "it is the calibrated result, written by xgb_dp; give dp_epsilon and dp_delta",
-    "dp_state": "it follows from what was released, and is written by xgb_dp",
+    "budget": "it is not a parameter; use xgb_dp.Budget(path).train(params, dtrain, rounds)",
+    **dict.fromkeys(
+        _NOISE, "the noise is calibrated from dp_epsilon and dp_delta (see xgb-dp calibrate)"
+    ),
+    "dp_plan": "xgb_dp computes the plan; pass dp_epsilon and dp_delta instead",
+    "dp_state": "xgb_dp computes it from the released values",
 }
-"""The reason for refusing a parameter, by name. Names in neither table are refused as unknown."""
+"""Reasons for refusing parameters, by name. All other unknown names are refused as well."""
 
 
 def flatten(params: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> dict[str, Any]:
@@ -70,14 +72,14 @@ def flatten(params: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> dict[str, 
         pairs = [(n, v) for n, v in (params.items() if isinstance(params, Mapping) else params)]
     except Exception:  # an object of the caller may raise anything
         raise PrivacyParameterError(
-            "`params` must be a dictionary, or a list of pairs of a name and a value; got a "
+            "`params` must be a dictionary or a list of (name, value) pairs; got a "
             f"{type(params).__name__}."
         ) from None
     flat: dict[str, Any] = {}
     for name, value in pairs:
         if not isinstance(name, str):
             raise PrivacyParameterError(
-                f"The names in `params` must be texts; one of them is a {type(name).__name__}."
+                f"The names in `params` must be strings; got a {type(name).__name__}."
             )
         if value is None and not name.startswith("dp_"):
             continue
@@ -87,8 +89,8 @@ def flatten(params: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> dict[str, 
             flat[key] = old + (value if isinstance(value, list) else [value])
         elif key in flat and not same(flat[key], value):
             raise PrivacyParameterError(
-                f"`{_shown(name)}` is given twice (also as an alias) with different values: keep "
-                "one."
+                f"`{_shown(name)}` is given twice (possibly as an alias) with different values. "
+                "Remove one of them."
             )
         else:
             flat[key] = value
@@ -96,12 +98,12 @@ def flatten(params: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> dict[str, 
 
 
 def read_one(params: Mapping[str, Any] | Iterable[tuple[str, Any]], name: str) -> Any:
-    """One parameter as the user gave it, before the training is prepared."""
+    """Read one parameter before the training is prepared."""
     return read_flat(flatten(params), name)
 
 
 def read_flat(flat: Mapping[str, Any], name: str) -> Any:
-    """One parameter from the result of :func:`flatten`."""
+    """Read one parameter from the result of :func:`flatten`."""
     value = flat.get(name)
     return None if value is None else PARAMETERS[name].read(spelt(name), value, None)
 
@@ -116,14 +118,14 @@ def check_names(params: Mapping[str, Any]) -> None:
         if name in REFUSED:
             fix = f" or set it to {NEUTRAL[name]!r}" if name in NEUTRAL else ""
             raise PrivacyRefusal(
-                f"`{name}` is refused in private training: {REFUSED[name]}. Leave it out{fix}."
+                f"`{name}` is refused in private training: {REFUSED[name]}. Remove it{fix}."
             )
         near = difflib.get_close_matches(name, [*PARAMETERS, *ALIASES], n=1, cutoff=0.6)
         hint = f" Did you mean `{spelt(near[0])}`?" if near else ""
         kind = PrivacyParameterError if name.startswith("dp_") or near else PrivacyRefusal
         raise kind(
-            f"`{_shown(name)}` is not a parameter of private training, which accepts only what is "
-            f"known to be safe.{hint} See the parameter table in the documentation."
+            f"`{_shown(name)}` is not a parameter of private training, which accepts only "
+            f"parameters known to be safe.{hint} See the parameter table in the documentation."
         )
 
 
@@ -183,14 +185,14 @@ def _is_strings(value: Any) -> bool:
 
 
 _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "path": (_is_path, "a path as text or os.PathLike, in UTF-8"),
-    "text": (_is_text, "a text in UTF-8"),
-    "texts": (_is_strings, "a list of texts in UTF-8"),
+    "path": (_is_path, "a path (str or os.PathLike) that can be encoded in UTF-8"),
+    "text": (_is_text, "a string that can be encoded in UTF-8"),
+    "texts": (_is_strings, "a list of strings that can be encoded in UTF-8"),
 }
 
 
 def takes(**kinds: str) -> Callable[[_Function], _Function]:
-    """Refuse arguments of the wrong kind with an error that names them."""
+    """Decorate a function to refuse arguments of the wrong kind, with an error that names them."""
 
     def decorate(function: _Function) -> _Function:
         signature = inspect.signature(function)
@@ -206,8 +208,8 @@ def takes(**kinds: str) -> Callable[[_Function], _Function]:
                 optional = signature.parameters[name].default is None
                 if not (is_kind(value) or (value is None and optional)):
                     raise PrivacyParameterError(
-                        f"`{name}` must be {words}; got a value of type {type(value).__name__} "
-                        "that is not."
+                        f"`{name}` must be {words}; got an invalid value of type "
+                        f"{type(value).__name__}."
                     )
             return function(*args, **kwargs)
 

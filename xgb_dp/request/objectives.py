@@ -21,7 +21,7 @@ def _weight(s: Config) -> float:
 
 
 class Loss:
-    """A loss that the plugin computes; everything follows from checked settings."""
+    """A loss that the plugin computes. All its values are derived from checked settings."""
 
     name: str  # name in the plan
     clip = "prediction"  # default of ``dp_gradient_clip``
@@ -44,7 +44,7 @@ class Loss:
         return 1
 
     def bound_ratio(self, s: Config) -> float:
-        """The bound of a row, relative to the loss that ``default_plans.py`` has plans for."""
+        """The bound of a row, relative to the loss for which ``default_plans.py`` has plans."""
         return 1.0
 
     def of_output(self, s: Config) -> tuple[float, float]:
@@ -103,11 +103,11 @@ class _Quantiles(Loss):
         return (_MEDIAN,) * len(alphas) if self._centre_rounds(s) else alphas
 
     def gradient_bound(self, s: Config) -> float:
-        """The norm of a row with its label at the worse end, if the quantiles are in order."""
+        """The norm of a row with its label at the worse end, for quantiles in increasing order."""
         return _one_sided(self.levels(s)) * _weight(s)
 
     def hessian_weight(self, s: Config) -> float:
-        """The largest r that gives a row near its quantile no larger norm than a distant row."""
+        """The largest r for which a row near its quantile has no larger norm than a distant row."""
         alphas = (*self.levels(s), *([_MEDIAN] if self._has_centre(s) else []))
         return 2.0 / 3.0 * min(max(a, 1.0 - a) for a in alphas)
 
@@ -137,8 +137,8 @@ class _Quantiles(Loss):
         }
 
 
-# Cap of labels, in means. The number of rare large amounts contains most of the learnable
-# information about their sum.
+# Cap of labels, in multiples of the mean. Most of the learnable information about the sum of rare
+# large amounts is in their number.
 _CAP = 2.0
 # Smallest cap of counts, in events.
 _LEAST_COUNT = 1.0
@@ -165,9 +165,9 @@ class Measured:
 class _MeanLoss(Loss):
     """Losses of means on the log scale.
 
-    The mean of the labels is released first, and then the mean of labels capped at a few means. The
-    cap is the unit of gradients, so that a row counts at most one, however wide the declared range
-    is. Capped labels are divided by their own mean, so the loss keeps the overall mean.
+    The mean of the labels is released first, and then the mean of labels capped at a multiple of
+    it. The cap is the unit of gradients, so a row counts at most 1 even if the declared range is
+    very wide. Capped labels are divided by their own mean, so the loss preserves the overall mean.
     """
 
     name = "power"
@@ -180,7 +180,7 @@ class _MeanLoss(Loss):
         assert s.target is not None
         least = _LEAST_COUNT if s["objective"] == "count:poisson" else 0.0
         low, high = s.label_bounds
-        # Above the lower end of the range, which a mean of pure noise is set to.
+        # Above the lower end of the range, to which a mean of pure noise is clipped.
         return min(max(_CAP * mean, least, low + 1e-3 * (high - low)), high)
 
     def plan(self, s: Config) -> dict[str, Any]:
@@ -200,7 +200,7 @@ class _SurvivalLoss(Loss):
     clip = "row_weight"
 
     def gradient_bound(self, s: Config) -> float:
-        """The largest norm for logistic errors; two scales for errors with unbounded norms."""
+        """The largest norm for logistic errors; 2 for errors with unbounded norms."""
         return (1.0 if s["aft_loss_distribution"] == "logistic" else 2.0) * _weight(s)
 
     def plan(self, s: Config) -> dict[str, Any]:
@@ -289,7 +289,7 @@ class _LabelsLoss(_Shares):
         return math.sqrt(s.labels)
 
     def of_output(self, s: Config) -> tuple[float, float]:
-        """The largest entries of one label in a row scaled to C: sure of this label alone.
+        """The largest entries of one label in a row scaled to C: certain of this label only.
 
         The gradient of one label is at most 1 while the others are at least 1/2. A Hessian is at
         most 1/4 while all gradients are at least 1/2. With dp_leaf="gradient" all Hessians are 1.
@@ -390,7 +390,7 @@ class Objective:
     sizes: str = ""  # name of its plans in ``default_plans.py``; by default the kind
     # whether labels are intervals, ``label_lower_bound`` and ``label_upper_bound``
     intervals: bool = False
-    parameters: tuple[str, ...] = ()  # XGBoost parameters of this objective and few others
+    parameters: tuple[str, ...] = ()  # XGBoost parameters that few other objectives have
     # the objective for rows with several labels; None if it takes only one
     several: Objective | None = None
 
@@ -441,15 +441,15 @@ OBJECTIVES: dict[str, Objective] = {
 }
 """Supported objectives.
 
-Binary objectives share their gradients, and so do multi-class objectives. They differ in their
-predictions (binary:logitraw: margins; multi:softmax: the most probable class).
+The binary objectives have the same gradients, and so do the multi-class objectives. They differ in
+their predictions (binary:logitraw: margins; multi:softmax: the most probable class).
 """
 
 OWN_PARAMETERS = sorted({name for one in OBJECTIVES.values() for name in one.parameters})
 """Parameters of single objectives; other objectives refuse them."""
 
-_COUPLES = "the gradient of a row depends on the other rows, so that one row changes all of them"
+_COUPLES = "the gradient of a row depends on other rows, so one row may change all gradients"
 REFUSED_OBJECTIVES = dict.fromkeys(
     ("survival:cox", "rank:ndcg", "rank:map", "rank:pairwise"), _COUPLES
 )
-"""XGBoost objectives without a bound of a row, with the reason."""
+"""XGBoost objectives without a bound per row, with the reason."""

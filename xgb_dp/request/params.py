@@ -29,29 +29,29 @@ def _masked(name: str, broken: Callable[[Config], bool], message: str) -> Rule:
     )
 
 
-_GAUSSIAN_SHARES = "shares of noise add up to what is claimed for 'gaussian' only. Use that."
+_GAUSSIAN_SHARES = "only Gaussian noise shares add up to the claimed noise. Use 'gaussian'."
 
 # fmt: off
 _MASKED = (
     Rule("colluders of masked sums",
          lambda s: "dp_secure_colluders" in s.given and not s["dp_secure_aggregation"],
-         "`dp_secure_colluders` has an effect with dp_secure_aggregation=True only. Leave it out."),
+         "`dp_secure_colluders` requires dp_secure_aggregation=True. Remove it."),
     Rule("keys of masked sums",
          lambda s: (not s["dp_secure_aggregation"]
                     and ("dp_secure_key" in s.given or "dp_secure_parties" in s.given)),
-         "`dp_secure_key` and `dp_secure_parties` have an effect with dp_secure_aggregation=True "
-         "only. Leave them out."),
+         "`dp_secure_key` and `dp_secure_parties` require dp_secure_aggregation=True. Remove "
+         "them."),
     Rule("masked sums of several workers",
          lambda s: s["dp_secure_aggregation"] and s.workers < 2,
-         "`dp_secure_aggregation` needs at least two workers that train together: join them with "
-         "xgboost.collective.CommunicatorContext or Dask, or leave it out."),
+         "`dp_secure_aggregation` requires at least two workers. Connect them with "
+         "xgboost.collective.CommunicatorContext or Dask, or remove it."),
     _masked("are no sums over persons", lambda s: s.unit == "person",
-            "{`dp_privacy_id`}: workers that do not trust each other cannot compare their ids, and "
-            "a person with rows on two of them would count twice. Bound the rows of a person "
-            "before, and give {`dp_group_size`}."),
+            "{`dp_privacy_id`}: workers that do not trust each other cannot compare their ids, "
+            "so a person with rows on two workers would count twice. Limit the rows per person in "
+            "advance, and set {`dp_group_size`} to that limit."),
     _masked("need no selections",
             lambda s: s["dp_split"] == "exponential",
-            "dp_split='exponential': the exponential mechanism needs the exact sums at one "
+            "dp_split='exponential': the exponential mechanism needs the exact sums on one "
             "worker. Use dp_split='random', 'partial' or 'histogram'."),
     _masked("have Gaussian leaves",
             lambda s: s["dp_leaf_noise"] != "gaussian",
@@ -61,17 +61,17 @@ _MASKED = (
             "dp_candidate_noise='laplace': " + _GAUSSIAN_SHARES),
     _masked("read all rows",
             lambda s: s["subsample"] != 1.0,
-            "`subsample` below 1: amplification by sampling is not proved for masked sums. Leave "
-            "it out."),
+            "`subsample` below 1: amplification by sampling is not proved for masked sums. "
+            "Remove it."),
     _masked("are no sums by column",
             lambda s: s.starts_from_columns,
-            "dp_start={dp_start!r}, whose sums have no masks. Leave it out."),
+            "dp_start={dp_start!r}, because its sums are not masked. Remove it."),
     Rule("masked sums of known parties",
          lambda s: (s["dp_secure_aggregation"]
                     and None in (s["dp_secure_key"], s["dp_secure_parties"])),
-         "`dp_secure_aggregation` needs `dp_secure_key` and `dp_secure_parties`, so that nobody "
-         "else can take the place of a worker: each party makes a key with `ssh-keygen -t "
-         "ed25519 -N '' -C NAME -f FILE`, keeps FILE, and sends FILE.pub to the others."),
+         "`dp_secure_aggregation` requires `dp_secure_key` and `dp_secure_parties`, so that nobody "
+         "can impersonate a worker. Each party creates a key with `ssh-keygen -t ed25519 -N '' -C "
+         "NAME -f FILE`, keeps FILE, and sends FILE.pub to the others."),
 )
 # fmt: on
 
@@ -87,11 +87,11 @@ RULES = (
 
 
 DEFAULT_ROUNDS = OpenRounds(50)
-"""Default number of boosting rounds in every interface, unless a plan follows the rows."""
+"""Default number of boosting rounds in every interface, unless the number of rows decides."""
 
 
 def _rounds(name: str, value: Any, s: Any = None) -> int:
-    """Boosting rounds; rounding would train another number than the calibrated one."""
+    """Read the number of boosting rounds, without rounding: the noise is calibrated for it."""
     if isinstance(value, OpenRounds):
         return value
     try:
@@ -101,7 +101,7 @@ def _rounds(name: str, value: Any, s: Any = None) -> int:
         whole = None
     if whole is None:
         raise PrivacyParameterError(
-            f"`{name}` must be a whole number: the noise is calibrated for exactly that many "
+            f"`{name}` must be an integer, because the noise is calibrated for this number of "
             f"rounds; got {type(value).__name__}."
         )
     return Integer(1, 1 << 20)(name, whole)
@@ -110,14 +110,14 @@ def _rounds(name: str, value: Any, s: Any = None) -> int:
 ARGUMENTS: dict[str, Parameter] = {
     "num_boost_round": Parameter(
         "num_boost_round",
-        "boosting rounds; the noise is calibrated for exactly that many",
+        "Number of boosting rounds. The noise is calibrated for this number.",
         _rounds,
         DEFAULT_ROUNDS,
         SPENDS,
         "accounting",
         unit="rounds",
         values="int >= 1",
-        shown=f"follows the number of rows; {DEFAULT_ROUNDS} where nothing follows it",
+        shown=f"depends on the number of rows; otherwise {DEFAULT_ROUNDS}",
         aliases=("n_estimators", "--rounds"),
     )
 }

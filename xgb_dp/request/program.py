@@ -1,8 +1,7 @@
-"""Compiles a user's loss to a list of instructions on the numbers of one row.
+"""Compile a user's loss to instructions on the numbers of one row.
 
-The function is called once, before any row is read, with symbols instead of numbers. The symbols
-record every operation. The function itself is never called again and sees no row. So it cannot
-couple rows, store them or send them anywhere, whatever it closes over.
+The function is called once, before any row is read, with symbols that record every operation. It is
+never called on a row, so even a malicious function cannot couple, store or send rows.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ _ARITHMETIC |= dict.fromkeys(("logical_or", "bitwise_or"), "or")
 _ARITHMETIC |= {"less": "lt", "less_equal": "le", "equal": "eq"}
 _SWAPPED = {"greater": "lt", "greater_equal": "le"}
 _USE = (
-    "Use arithmetic, comparisons and functions of NumPy: np.where(condition, a, b) instead of "
-    "`if`, np.minimum and np.maximum instead of `min` and `max`."
+    "Use arithmetic, comparisons and NumPy functions: np.where(condition, a, b) instead of `if`, "
+    "np.minimum and np.maximum instead of `min` and `max`."
 )
 
 
@@ -49,7 +48,7 @@ class Program:
     hessian: int  # position of the Hessian
 
     def plan(self, s: Config) -> dict[str, Any]:
-        """The entry in the plan, with margins in units of half the range."""
+        """The entry in the plan. Its margins are in units of half the label range."""
         return {
             "unit": s.half_width,
             "program": [list(one) for one in self.instructions],
@@ -58,7 +57,7 @@ class Program:
         }
 
     def to_record(self) -> dict[str, str]:
-        """The entry in a model's public record: both formulas, and a digest of the whole."""
+        """The entry in a model's public record: both formulas and a digest of the program."""
         text = json.dumps([self.instructions, self.gradient, self.hessian])
         return {
             "gradient": self._text(self.gradient),
@@ -67,7 +66,7 @@ class Program:
         }
 
     def _text(self, at: int) -> str:
-        """A formula in one line, cut if it is long."""
+        """A formula in one line, truncated if it is long."""
         strings: list[str] = []
         for name, *read in self.instructions:
             if name == "number":
@@ -94,7 +93,7 @@ class _Trace:
         at = self.instructions.setdefault((name, *read), len(self.instructions))
         if len(self.instructions) > _MOST:
             raise PrivacyParameterError(
-                f"`dp_objective` takes more than {_MOST} steps of arithmetic. Simplify it."
+                f"`dp_objective` needs more than {_MOST} arithmetic operations. Simplify it."
             )
         return _Symbol(self, at)
 
@@ -102,7 +101,7 @@ class _Trace:
         """Position of a symbol or a number."""
         if isinstance(value, _Symbol):
             if value.trace is not self:
-                raise _UntracedError("a symbol of another function")
+                raise _UntracedError("a symbol from another function")
             return value.at
         if isinstance(value, (bool, np.bool_)):
             value = float(value)
@@ -152,13 +151,13 @@ class _Symbol(NDArrayOperatorsMixin):
             return trace.add(
                 "min", trace.add("max", *map(trace.at, (value, low))).at, trace.at(high)
             )
-        raise _UntracedError(f"np.{func.__name__} so called")
+        raise _UntracedError(f"this form of np.{func.__name__}")
 
     def __bool__(self) -> bool:
-        raise _UntracedError("a decision by `if`, `and`, `or`, `not`, `min`, `max` or `while`")
+        raise _UntracedError("a branch by `if`, `and`, `or`, `not`, `min`, `max` or `while`")
 
     def _refuse(self, *_: Any) -> Any:
-        raise _UntracedError("a number that is asked for as such, as functions of `math` do")
+        raise _UntracedError("a conversion to a plain number, as by functions of `math`")
 
     __float__ = __int__ = __index__ = __complex__ = __len__ = __iter__ = __getitem__ = _refuse
 
@@ -172,17 +171,17 @@ def _traced(function: Callable[..., Any]) -> Program:
     except PrivacyParameterError:
         raise
     except Exception as error:
-        # The function's own message could show values that it closes over.
+        # The message of the exception could contain values from the closure.
         what = str(error) if isinstance(error, _UntracedError) else type(error).__name__
         raise PrivacyParameterError(
-            "`dp_objective` must be a function of (prediction, label, weight) of one row that "
-            f"returns its gradient and its Hessian; it failed with: {what}. {_USE} No row was read."
+            "`dp_objective` must be a function (prediction, label, weight) -> (gradient, Hessian) "
+            f"of one row; it failed with: {what}. {_USE} No row was read."
         ) from None
     return _needed(tuple(trace.instructions), *at)
 
 
 def _needed(instructions: tuple[tuple[Any, ...], ...], gradient: int, hessian: int) -> Program:
-    """The program without unused instructions; an unused weight is a factor of both results."""
+    """The program without unused instructions. An unused weight multiplies both results."""
     kept = {gradient, hessian}
     for at in reversed(range(len(instructions))):
         name, *read = instructions[at]
@@ -197,12 +196,12 @@ def _needed(instructions: tuple[tuple[Any, ...], ...], gradient: int, hessian: i
 
 
 def own_objective(name: str, value: Any, s: Any = None) -> Program:
-    """Compile a function of (prediction, label, weight) of one row to gradient and Hessian."""
+    """Compile a function of (prediction, label, weight) that returns gradient and Hessian."""
     if isinstance(value, Program):
         return value
     if not callable(value):
         raise PrivacyParameterError(
-            f"`{name}` must be a function of (prediction, label, weight) of one row that returns "
-            f"its gradient and its Hessian; got {type(value).__name__}."
+            f"`{name}` must be a function (prediction, label, weight) -> (gradient, Hessian) of "
+            f"one row; got {type(value).__name__}."
         )
     return _traced(value)

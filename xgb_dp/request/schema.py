@@ -1,7 +1,7 @@
-"""The columns of a training: public schema, split candidates and constraints.
+"""Columns of a training: public schema, split candidates and constraints.
 
-A declaration uses the name or the index of a column. Split candidates are private, public cuts or
-categories.
+Declarations refer to a column by name or index. The split candidates of a column are private,
+public cuts, or categories.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Schema:
 
 
 def dictionaries_of(dtrain: Any) -> dict[int, list[bytes]]:
-    """Category names in a DMatrix, by column index; a model would store them."""
+    """Category names in a DMatrix, by column index. A model would store them."""
     from xgboost._data_utils import from_array_interface
     from xgboost.core import _LIB, _check_call
 
@@ -72,10 +72,9 @@ def dictionaries_of(dtrain: Any) -> dict[int, list[bytes]]:
         types = dict(enumerate(dtrain.feature_types or ()))
         if any(types.get(index) != "c" for index in out):
             raise PrivacyRefusal(
-                "A column of the data has categories, and `feature_types` calls it something else. "
-                "Its codes would count as numbers, and a list of categories may follow from all "
-                "rows. Leave `feature_types` out, and declare the categories in "
-                f"{named.dp_categories}."
+                "A column has categories, but `feature_types` declares another type. Its codes "
+                "would be treated as numbers, and the list of categories may depend on all rows. "
+                f"Remove `feature_types`, and declare the categories in {named.dp_categories}."
             )
         return out
     finally:
@@ -84,19 +83,18 @@ def dictionaries_of(dtrain: Any) -> dict[int, list[bytes]]:
 
 
 _DOUBTS = {
-    "file": "was read from a file by XGBoost, which takes the number of columns from the rows in "
-    "it: one row may add columns. Declare the number and read the rows yourself, for example "
+    "file": "was read from a file by XGBoost, which infers the number of columns from the rows: "
+    "one row may add columns. Read the rows with a declared number of columns, for example "
     "xgboost.DMatrix(*sklearn.datasets.load_svmlight_file(path, n_features=...)), or use `xgb-dp "
     "train` for CSV and Parquet files.",
-    "batches": "was made from batches that do not agree. XGBoost joins batches by position, so one "
-    "row could change what the others are. Give every batch the same columns with the same names "
-    "in the same order, the same list of categories in the same order, and labels, weights and "
-    "margins for each of its rows, or for no row of any batch.",
-    "blocks": "was made of a SciPy matrix in the format bsr, which stores a cell of 0 where "
-    "another cell of its block is none: other rows say whether a cell is 0 or missing. Give it as "
-    "csr: matrix.tocsr().",
-    "handle": "was made from a bare handle, so that it is not known what its columns follow from. "
-    "Build an xgboost.DMatrix from the rows.",
+    "batches": "was built from inconsistent batches. XGBoost concatenates batches by position, so "
+    "one row could change other rows. Give all batches the same columns and categories, with the "
+    "same names in the same order. Provide labels, weights and margins for all rows or for none.",
+    "blocks": "was built from a SciPy matrix in BSR format, which stores explicit zeros in nonzero "
+    "blocks, so whether a cell is 0 or missing may depend on other rows. Convert it to CSR: "
+    "matrix.tocsr().",
+    "handle": "was created from a raw handle, so the origin of its columns is unknown. Build an "
+    "xgboost.DMatrix from the rows.",
 }
 
 
@@ -108,14 +106,14 @@ def check_source(matrix: Any, name: str) -> None:
 
 
 def read_schema(dtrain: Any, name: str = "`dtrain`") -> Schema:
-    """Public schema of the training data, or of accompanying public rows."""
+    """Read the public schema of the training data, or of public rows."""
     check_source(dtrain, name)
     names = dtrain.feature_names
     width = dtrain.num_col()
     if width > MOST_COLUMNS:
         raise PrivacyParameterError(
-            f"{name} has {width:,} columns, and private training takes {MOST_COLUMNS:,} at most. "
-            "Leave out columns, or hash their names to fewer."
+            f"{name} has {width:,} columns, but private training supports at most "
+            f"{MOST_COLUMNS:,}. Remove columns, or hash them to a smaller number."
         )
     types = dtrain.feature_types or []
     categorical = frozenset(i for i, t in enumerate(types) if t == "c")
@@ -131,9 +129,9 @@ def read_schema(dtrain: Any, name: str = "`dtrain`") -> Schema:
 
 
 def common_schema(schema: Schema) -> Schema:
-    """The public schema, also for a worker whose matrix has neither rows nor columns."""
-    # The category names of a data frame are private data of its worker until they match the
-    # declared names.
+    """The public schema that all workers share, also for a worker with an empty matrix."""
+    # The category names of a data frame stay private to its worker until they have been compared
+    # with the declared names.
     public = [
         schema.names, schema.named, sorted(schema.categorical), schema.typed, schema.weights,
         schema.labels,
@@ -157,18 +155,18 @@ def common_schema(schema: Schema) -> Schema:
 
 
 def columns_of_labels(dtrain: Any) -> int:
-    """Number of labels per row; one without labels. The number is public, and no cell is read."""
+    """Number of labels per row, 1 without labels. It is public, and no cell is read."""
     shape = dtrain.get_label().shape
     return max(shape[1], 1) if len(shape) == 2 else 1
 
 
 def _weights(dtrain: Any, name: str, width: int) -> tuple[float, ...] | None:
-    """The ``feature_weights`` of a matrix, already checked by XGBoost: finite, not negative."""
+    """The ``feature_weights`` of a matrix; XGBoost has checked that they are finite and >= 0."""
     weights = tuple(float(w) for w in dtrain.get_float_info("feature_weights"))
     if weights and len(weights) != width:
         raise PrivacyParameterError(
-            f"`feature_weights` of {name} has {len(weights)} entries for {width} columns. Give one "
-            "for each column."
+            f"`feature_weights` of {name} has {len(weights)} entries for {width} columns. Pass one "
+            "weight per column."
         )
     return weights or None
 
@@ -185,11 +183,11 @@ def integer_weights(weights: tuple[float, ...] | None) -> list[int]:
 
 
 def by_column(param: str, given: Any, s: Config | None) -> dict[Any, Any]:
-    """Declarations of single columns by index, or by the user's keys without a schema."""
+    """Declarations by column index; without a schema, by the user's keys."""
     declared = parse.mapped(given)
     if declared is None:
         raise PrivacyParameterError(
-            f"`{param}` must map names or indices of features to declarations: {{'age': ...}}."
+            f"`{param}` must be a mapping from feature names or indices, e.g. {{'age': ...}}."
         )
     if s is None:
         return declared
@@ -205,7 +203,7 @@ def by_column(param: str, given: Any, s: Config | None) -> dict[Any, Any]:
 
 
 def column_index(param: str, key: Any, schema: Schema) -> int:
-    """Index of a column from its name or index."""
+    """Index of the column with a given name or index."""
     if isinstance(key, str) and key in schema.names:
         return schema.names.index(key)
     if isinstance(key, (int, np.integer)) and 0 <= key < len(schema.names):
@@ -218,8 +216,8 @@ def column_index(param: str, key: Any, schema: Schema) -> int:
     if not isinstance(key, (int, np.integer)) or -99 <= key <= 1 << 32:
         shown = f"the feature {key if isinstance(key, int) else parse.shown(key)}"
     raise PrivacyParameterError(
-        f"`{param}` declares {shown}, which the training data does not have. Use a column's name "
-        "or its index from 0."
+        f"`{param}` declares {shown}, which is not in the training data. Use the name of a column "
+        "or its index, starting at 0."
     )
 
 
@@ -252,14 +250,14 @@ def public_cuts(name: str, values: Any) -> tuple[float, ...]:
     if entries is None:
         raise PrivacyParameterError(f"{name} must be a list of finite numbers.")
     if len(entries) > _MOST_CUTS:
-        raise PrivacyParameterError(f"{name} has more than {_MOST_CUTS} cuts. Give fewer.")
+        raise PrivacyParameterError(f"{name} has more than {_MOST_CUTS} cuts. Pass fewer.")
     numbers = np.array([parse.parse_number(name, v) for v in entries], dtype=np.float64)
     with np.errstate(over="ignore"):
         cuts = numbers.astype(np.float32)
     info = np.finfo(np.float32)
     if not np.isfinite(cuts).all():
         raise PrivacyParameterError(
-            f"{name} exceeds the range of 32-bit floats. Give smaller numbers, or use another unit."
+            f"{name} exceeds the range of 32-bit floats. Use smaller numbers or another unit."
         )
     cuts[np.abs(cuts) < info.smallest_normal] = 0.0  # also turns -0 into 0
     return tuple(map(float, np.unique(cuts[cuts < info.max])))
@@ -271,13 +269,13 @@ def grid_edges(name: str, bounds: Any, bins: int) -> tuple[float, ...]:
     kind = entries[2] if len(entries) == 3 else "even"
     if not (isinstance(kind, str) and kind in ("even", "log")):
         raise PrivacyParameterError(
-            f"{name} takes (low, high), (low, high, 'even') or (low, high, 'log')."
+            f"{name} must be (low, high), (low, high, 'even') or (low, high, 'log')."
         )
     log = kind == "log"
     low, high = parse.parse_range(name, entries[:2] if len(entries) == 3 else bounds)
     if log and low <= 0:
         raise PrivacyParameterError(
-            f"{name}: a 'log' grid needs low > 0. Raise the low end, or leave 'log' out."
+            f"{name}: a 'log' grid requires low > 0. Raise the low end, or remove 'log'."
         )
     if log:
         grid = np.exp(np.linspace(np.log(low), np.log(high), bins + 1))
@@ -285,15 +283,15 @@ def grid_edges(name: str, bounds: Any, bins: int) -> tuple[float, ...]:
         grid = low + (high - low) * (np.arange(bins + 1) / bins)
     edges = public_cuts(name, grid)
     if len(edges) < 2:
-        raise PrivacyParameterError(f"{name} is too narrow for 32-bit floats. Give a wider range.")
+        raise PrivacyParameterError(f"{name} is too narrow for 32-bit floats. Use a wider range.")
     return edges
 
 
 def _same_names(dictionary: list[bytes], declared: list[str]) -> bool:
-    """Whether a DMatrix contains exactly the declared names."""
+    """Whether the category names of a DMatrix equal the declared names."""
     if dictionary == [name.encode() for name in declared]:
         return True
-    # XGBoost 3.2.0 cuts names from pandas at counts of characters instead of bytes.
+    # XGBoost 3.2.0 cuts names from pandas by number of characters instead of bytes.
     text = "".join(declared).encode()[: sum(map(len, declared))]
     ends = [0, *accumulate(map(len, declared))]
     return dictionary == [text[a:b] for a, b in pairwise(ends)]
@@ -305,8 +303,8 @@ def _category(where: str, value: Any) -> str:
         text.encode()
     except Exception:  # an object of the caller may raise anything
         raise PrivacyParameterError(
-            f"{where} has a {type(value).__name__} that cannot be "
-            "written as a text of Unicode characters. Give its name as a text."
+            f"{where} contains a {type(value).__name__} that cannot be converted to a Unicode "
+            "string. Pass its name as a string."
         ) from None
     return text
 
@@ -316,24 +314,24 @@ def _category_count(name: str, value: Any, dictionary: list[bytes] | None) -> in
     if entries is None:
         if isinstance(value, str):
             raise PrivacyParameterError(
-                f"{where} is one text, {parse.shown(value)}, and a list of names was expected: "
-                f"[{parse.shown(value)}] for this one."
+                f"{where} must be a list of names; got the string {parse.shown(value)}. For a "
+                f"single category pass [{parse.shown(value)}]."
             )
         if dictionary is not None:
             raise PrivacyParameterError(
-                f"{where} must be the list of names: the data frame "
-                "brings a dictionary, which the model would store, so it must be declared."
+                f"{where} must be the list of category names: the data frame has names, which the "
+                "model would store, so they must be declared."
             )
         return parse.parse_int(f"dp_categories[{name}]", value, 1, _MOST_CATEGORIES)
     declared = [_category(where, v) for v in entries]
     if len(set(declared)) != len(declared):
         raise PrivacyParameterError(
-            f"{named.dp_categories} names a category of {name} twice. Keep one of them."
+            f"{named.dp_categories} contains a category of {name} twice. Remove one of them."
         )
     if dictionary is not None and not _same_names(dictionary, declared):
         raise PrivacyParameterError(
-            f"{where} differs from the dictionary of the data frame, "
-            "which the model would store. Build the column with the declared list: "
+            f"{where} differs from the categories of the data frame, which the model would store. "
+            "Build the column from the declared list: "
             "pandas.Categorical(values, categories=declared)."
         )
     if not 1 <= len(declared) <= _MOST_CATEGORIES:
@@ -342,9 +340,9 @@ def _category_count(name: str, value: Any, dictionary: list[bytes] | None) -> in
 
 
 def _counts_all_floats(s: Config) -> bool:
-    """Whether bounds narrow the search for private cuts; otherwise they define an even grid.
+    """Whether (low, high) limits the search for private cuts instead of defining an even grid.
 
-    Published systems use such grids, and so do trainings without Gaussian noise on counts.
+    Published systems use grids, and so do trainings without Gaussian noise on counts.
     """
     return s["dp_preset"] == "default" and s.may_draw_gaussian
 
@@ -357,26 +355,26 @@ def _feature(s: Config, index: int) -> Feature:
     if index in bounds and index in cuts:
         raise PrivacyParameterError(
             f"Feature {name} is in both {named.dp_feature_bounds} and {named.dp_feature_cuts}: "
-            "keep one."
+            "remove one of them."
         )
     if index in schema.categorical:
         if index in bounds or index in cuts:
             raise PrivacyParameterError(
-                f"Feature {name} is categorical: declare it in {named.dp_categories} only, not in "
+                f"Feature {name} is categorical: declare it in {named.dp_categories}, not in "
                 f"{named.dp_feature_bounds} or {named.dp_feature_cuts}."
             )
         if index not in categories:
             raise PrivacyParameterError(
                 f"{named.dp_categories} does not declare the categorical feature {name}. Declare "
-                "every category that may occur: which ones do occur is private."
+                "every category that may occur, because the categories that do occur are private."
             )
         size = _category_count(name, categories[index], schema.dictionaries.get(index))
         return Feature("categorical", size=size)
     if index in categories:
         _category_count(name, categories[index], None)
         raise PrivacyParameterError(
-            f"{named.dp_categories} declares feature {name}, which is not categorical. Give it the "
-            "type 'c' (feature_types, or a pandas category with enable_categorical=True)."
+            f"{named.dp_categories} declares feature {name}, which is not categorical. Set its "
+            "type to 'c' in feature_types, or use a pandas category with enable_categorical=True."
         )
     if index in cuts:
         return Feature("cuts", public_cuts(f"{named.dp_feature_cuts} of {name}", cuts[index]))
@@ -388,9 +386,9 @@ def _feature(s: Config, index: int) -> Feature:
         return Feature("private", grid=edges) if cells else Feature("cuts", edges[1:-1])
     if cells:
         raise PrivacyParameterError(
-            f"{named.dp_feature_bounds} does not declare the feature {name}, and noisy histograms "
-            "need its public range. Give (low, high) from knowledge of the domain, or use "
-            "dp_candidates='quantile_tree', which needs none."
+            f"{named.dp_feature_bounds} does not declare the feature {name}, but noisy histograms "
+            "need its public range. Pass (low, high) from domain knowledge, or use "
+            "dp_candidates='quantile_tree', which needs no range."
         )
     return Feature("private")
 
@@ -401,12 +399,12 @@ def resolve_features(s: Config) -> tuple[Feature, ...]:
 
 
 def _entries(name: str, text: str) -> Any:
-    """XGBoost's textual form, e.g. "(1,0,-1)" or "[[0, 1], [2]]"."""
+    """Parse XGBoost's string form, e.g. "(1,0,-1)" or "[[0, 1], [2]]"."""
     try:
         return json.loads(text.strip().replace("(", "[").replace(",)", "]").replace(")", "]"))
     except (ValueError, RecursionError):
         raise PrivacyParameterError(
-            f"`{name}` is not a list: write it as XGBoost does, e.g. "
+            f"`{name}` is not a list. Use XGBoost's form, e.g. "
             + ("'(1,0,-1)'." if name == "monotone_constraints" else "'[[0, 1], [2, 3]]'.")
         ) from None
 
@@ -430,8 +428,8 @@ def monotone_directions(name: str, value: Any, s: Config) -> tuple[int, ...]:
         directions[index] = parse.parse_int(name, direction, -1, 1)
         if directions[index] and index in schema.categorical:
             raise PrivacyParameterError(
-                f"`{name}` names the categorical feature {schema.names[index]!r}, whose "
-                "categories have no order. Leave it out."
+                f"`{name}` contains the categorical feature {schema.names[index]!r}, but "
+                f"categories have no order. Remove it."
             )
     return tuple(directions)
 

@@ -56,12 +56,12 @@ class Settings:
         return self._values[name]
 
     def changed(self, changes: Mapping[str, Any], rounds: int | None = None) -> Settings:
-        """The same settings with other values of some parameters, checked."""
+        """A checked copy with other values of some parameters."""
         count = self.rounds if rounds is None else rounds
         return resolve({**self.given, **changes}, self.schema, count, self.continues)
 
     def with_released_range(self, released: ReleasedRange | None, weight_unit: float) -> Settings:
-        """The same settings after a release of label range and weights. The claim is unchanged."""
+        """A copy with a released label range and weight unit. The privacy claim is unchanged."""
         open_ = {"huber_slope"} - set(self.given)
         values = {name: value for name, value in self._values.items() if name not in open_}
         return replace(self, _values=values, released_range=released, weight_unit=weight_unit)
@@ -78,7 +78,7 @@ class Settings:
 
     @property
     def may_draw_gaussian(self) -> bool:
-        """Whether sums over all rows may have Gaussian noise; leaves have their own parameter."""
+        """Whether sums over all rows may have Gaussian noise; dp_leaf_noise decides for leaves."""
         return bool(self["dp_accountant"] != "pure")
 
     @property
@@ -101,7 +101,7 @@ class Settings:
 
     @property
     def unit(self) -> str:
-        """The privacy unit that neighbouring data sets differ in: "row" or "person"."""
+        """The privacy unit by which neighbouring data sets differ: "row" or "person"."""
         return PERSON if self["dp_privacy_id"] else ROW
 
     @property
@@ -155,7 +155,7 @@ class Settings:
 
     @property
     def targets(self) -> tuple[tuple[float, float], ...]:
-        """Ranges of all targets; none for classes."""
+        """Ranges of all targets; empty for classes."""
         bounds = self["dp_target_bounds"]
         if bounds is None or isinstance(bounds[0], tuple):
             return bounds or ()
@@ -183,7 +183,7 @@ class Settings:
 
     @property
     def half_width(self) -> float:
-        """The unit of labels: half the declared range, or less after a release; 1 for classes."""
+        """Unit of labels: half the declared range, or less after a release; 1 for classes."""
         if self.target is None:
             return 1.0
         half = (self.target[1] - self.target[0]) / 2
@@ -241,15 +241,15 @@ class Settings:
     def private_features(self) -> int:
         """Number of features with privately released candidates.
 
-        With a start from columns, this is at most the number of features offered to the trees. The
-        others have one public candidate, which no tree uses.
+        With a start from columns, this is at most the number of features that trees may use. The
+        other features have one public candidate, which no tree uses.
         """
         private = sum(f.kind == "private" for f in self.features)
         return min(private, self["dp_features_per_tree"]) if self.starts_from_columns else private
 
     @property
     def spread_leaves(self) -> bool:
-        """Whether a person's rows in several leaves count more than in one leaf."""
+        """Whether a person may contribute more with rows in several leaves than in one leaf."""
         return bool(
             self.unit == "person"
             and self["dp_leaf_noise"] == "gaussian"
@@ -295,7 +295,7 @@ class Settings:
 
     @property
     def unit_weights(self) -> str:
-        """The setting that is proved only for unit weights, or an empty string."""
+        """The setting whose proof requires unit weights, or an empty string."""
         if self["dp_score"] == "gain":
             return "dp_score='gain'"
         return "dp_leaf_noise='output'" if self["dp_leaf_noise"] == "output" else ""
@@ -313,7 +313,7 @@ class Settings:
 
     @property
     def masking(self) -> Masking:
-        """Whether workers mask their sums, and the division of the noise."""
+        """Division of the noise among workers that mask their sums."""
         if not self["dp_secure_aggregation"]:
             return Masking()
         return Masking(self.workers, self["dp_secure_colluders"])
@@ -323,7 +323,7 @@ def resolve(given: Mapping[str, Any], schema: Schema, rounds: int, continues: bo
     """Parse every parameter and check the rules between them."""
     settings = Settings(given, schema, rounds, continues)
     for name in ("tree_method", "dp_epsilon", "dp_delta", "objective"):
-        settings[name]  # parameters of every training come first
+        settings[name]  # errors about required parameters come first
     if not schema.width:
         raise PrivacyParameterError("The training data has no columns. Give at least one feature.")
     for rule in RULES:
@@ -347,7 +347,7 @@ def with_preset(
     if preset.name != "default" and not continues and draft.trees_per_round == 1:
         params["base_score"] = draft.neutral_base_score
     if "tree_method" in params and draft["tree_method"] == "dp_hist":
-        # dp_hist asks for private training; the preset chooses between the two methods.
+        # dp_hist only selects private training; the preset chooses between the two methods.
         user = {name: value for name, value in user.items() if name != "tree_method"}
     if "dp_features_per_tree" in params and "colsample_bytree" in user:
         del params["dp_features_per_tree"]

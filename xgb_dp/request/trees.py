@@ -1,4 +1,4 @@
-"""Parameters of the trees that belong to no single release, and XGBoost's own parameters."""
+"""Tree parameters that do not belong to a single mechanism, and parameters that XGBoost reads."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def _no_tree_method(s: Config) -> str:
 
 def _refusal(got: str) -> PrivacyRefusal:
     return PrivacyRefusal(
-        f"`tree_method` {got}, but dp_* parameters were given, or `xgb_model` is a private model: "
-        "only tree_method='dp_hist' (or 'dp_approx') trains privately. Set it, or leave them out "
-        "to train without privacy."
+        f"`tree_method` {got}, but dp_* parameters or a private `xgb_model` were passed. Private "
+        "training requires tree_method='dp_hist' or 'dp_approx'. Set one of them, or remove the "
+        "dp_* parameters and the private model to train without privacy."
     )
 
 
@@ -38,82 +38,91 @@ def _stock(name: str, meaning: str, values: str, read: Reader = plain, **others:
 
 # fmt: off
 PARAMETERS = (
-    Parameter("dp_feature_bounds", "public ranges of features. (low, high) spends the search for "
-              "private candidates between these ends, which a narrow range far from 0 needs, and "
-              "is an even grid of max_bin bins in published systems and "
-              "without Gaussian noise; 'even' or 'log' asks for such a grid or a geometric one in "
-              "place of private candidates. The edges of noisy histograms", by_column, {}, PUBLIC,
+    Parameter("dp_feature_bounds", "Public ranges of features. By default, (low, high) limits the "
+              "search for private split candidates to this range, which helps for a narrow range "
+              "far from 0. With 'even' or 'log' the range becomes a public grid of max_bin bins of "
+              "equal or geometrically growing width, and the feature needs no private candidates; "
+              "in published systems and without Gaussian noise, (low, high) means 'even'. With "
+              "noisy histograms the grid defines their cells.", by_column, {}, PUBLIC,
               "candidates", unit="feature",
               values="{name or index: (low, high), (low, high, 'even') or (low, high, 'log')}",
-              shown="unset: candidates are anywhere", recorded=False),
-    Parameter("dp_feature_cuts", "public split points of features", by_column, {}, PUBLIC,
+              shown="none; candidates are searched among all numbers", recorded=False),
+    Parameter("dp_feature_cuts", "Public split points of features, used instead of private "
+              "candidates.", by_column, {}, PUBLIC,
               "candidates", unit="feature", values="{name or index: list of finite numbers}",
-              shown="unset", recorded=False),
-    Parameter("dp_categories", "the categories of each categorical feature", by_column, {}, PUBLIC,
-              "parameters", unit="categories", values="{name or index: int K, or the list of names "
-              "in the order of the data frame's dictionary}", shown="none, must be given for each "
-              "categorical feature", recorded=False),
-    Parameter("dp_split", "choice of splits: the exponential mechanism; a random feature and cut, "
-              "which reads no data and costs nothing; the best of one random cut for each feature, "
-              "or of all, on noisy sums, which give the leaves too",
+              shown="none", recorded=False),
+    Parameter("dp_categories", "Categories of each categorical feature. Declare every category "
+              "that may occur: the categories that do occur are private.", by_column, {}, PUBLIC,
+              "parameters", unit="categories", values="{name or index: number K of categories, or "
+              "list of names in the order of the data frame's categories}",
+              shown="none; required for each categorical feature", recorded=False),
+    Parameter("dp_split", "How splits are chosen. 'exponential': by the exponential mechanism. "
+              "'random': a random feature and cut, which reads no data and costs nothing. "
+              "'partial' and 'histogram': the best split on noisy sums, among one random cut per "
+              "feature or among all cuts; the same sums determine the leaves.",
               OneOf(SPLITS), "exponential", SPENDS,
               "exponential-mechanism", Table.PUBLISHED, plan="split"),
     *sampling.PARAMETERS,
-    Parameter("dp_features_per_tree", "the number of features that a tree may use",
+    Parameter("dp_features_per_tree", "Number of features that a tree may use.",
               lambda name, value, s: Integer(1, s.schema.width)(name, value),
               lambda s: max(1, int(s["colsample_bytree"] * s.schema.width)), PUBLIC,
               "exponential-mechanism", Table.PUBLISHED, unit="features", values="int >= 1",
-              shown="all (or colsample_bytree)", plan="features_per_tree"),
-    Parameter("dp_feature_order", "whether trees take their features at random or in turn",
+              shown="the fraction colsample_bytree of all features", plan="features_per_tree"),
+    Parameter("dp_feature_order", "Whether each tree draws its features at random ('random') or "
+              "trees take turns through all features ('cyclic').",
               OneOf(("random", "cyclic")), "random", PUBLIC, "exponential-mechanism",
               Table.PUBLISHED),
-    Parameter("tree_method", "selects private training. 'dp_approx' releases candidates for every "
-              "tree", _tree_method, _no_tree_method, PUBLIC, "XGBoost",
-              values="'dp_hist' or 'dp_approx'", shown="none, must be given", recorded=False),
-    Parameter("max_depth", "the depth of the trees", Integer(1, 10), of_trees("max_depth"), PUBLIC,
-              "XGBoost", unit="levels", shown="open rounds: follows the rows; else 4, "
-              "classification with dp_epsilon / dp_group_size >= 1 6", plan="depth", xgboost=True),
-    Parameter("max_bin", "bins of a feature", Integer(2, 4096), of_trees("max_bin"), PUBLIC,
-              "XGBoost", unit="bins", shown="open rounds: follows the rows; else 64, "
-              "classification with dp_epsilon / dp_group_size >= 1 256", plan="candidates.max_bin",
+    Parameter("tree_method", "Algorithm that builds the trees; both values train privately. "
+              "'dp_hist' releases split candidates before the first tree, 'dp_approx' in every "
+              "round.", _tree_method, _no_tree_method, PUBLIC, "XGBoost",
+              values="'dp_hist' or 'dp_approx'", shown="none; required", recorded=False),
+    Parameter("max_depth", "Depth of the trees.", Integer(1, 10), of_trees("max_depth"), PUBLIC,
+              "XGBoost", unit="levels", shown="4; 6 for classification with dp_epsilon / "
+              "dp_group_size >= 1; without num_boost_round see [Rounds](#rounds)", plan="depth",
               xgboost=True),
-    Parameter("num_parallel_tree", "trees of each class in one round, grown on the same gradients "
-              "and averaged", Integer(1, 1 << 20), 1,
+    Parameter("max_bin", "Maximum number of bins per feature.", Integer(2, 4096),
+              of_trees("max_bin"), PUBLIC, "XGBoost", unit="bins", shown="64; 256 for "
+              "classification with dp_epsilon / dp_group_size >= 1; without num_boost_round see "
+              "[Rounds](#rounds)", plan="candidates.max_bin", xgboost=True),
+    Parameter("num_parallel_tree", "Number of trees per class in each round. They are grown on the "
+              "same gradients and averaged.", Integer(1, 1 << 20), 1,
               SPENDS, "accounting", Table.PUBLISHED, unit="trees",
               plan="parallel_trees",
               xgboost=True),
-    Parameter("colsample_bytree", "fraction of the features that a tree may use",
+    Parameter("colsample_bytree", "Fraction of the features that a tree may use.",
               Number(0, 1, open_low=True), 1.0, PUBLIC, "exponential-mechanism", Table.DEFAULT,
-              unit="features", recorded=False),
-    Parameter("monotone_constraints", "order of the prediction in a feature", monotone_directions,
+              unit="fraction of features", recorded=False),
+    Parameter("monotone_constraints", "Direction of the prediction in each feature: 1 for "
+              "increasing, -1 for decreasing, 0 for no constraint.", monotone_directions,
               lambda s: (0,) * s.schema.width, PUBLIC, "constraints",
-              values="list of -1, 0, 1 for each column, its text, or {name: direction}",
+              values="list with one entry per column, the same as a string, or {name: direction}",
               shown="none", plan="monotone"),
-    Parameter("interaction_constraints", "sets of features that may share a path of a tree",
-              interaction_sets, (), PUBLIC, "constraints",
-              values="list of lists of columns, or its text", shown="none", plan="interactions"),
-    _stock("eval_metric", "metrics on public sets", "names"),
-    _stock("disable_default_eval_metric", "no default metric", "bool", Flag()),
-    _stock("nthread", "threads", "int", Integer(-(1 << 20), 1 << 20), unit="threads",
+    Parameter("interaction_constraints", "Sets of features that may occur together on a path of a "
+              "tree.", interaction_sets, (), PUBLIC, "constraints",
+              values="list of lists of columns, or the same as a string", shown="none",
+              plan="interactions"),
+    _stock("eval_metric", "Metrics for public evaluation sets.", "names"),
+    _stock("disable_default_eval_metric", "Disables the default metric.", "bool", Flag()),
+    _stock("nthread", "Number of threads.", "int", Integer(-(1 << 20), 1 << 20), unit="threads",
            aliases=("n_jobs",)),
-    _stock("verbosity", "messages", "0 to 3", Integer(0, 3)),
-    _stock("seed", "never used for noise; accepted for compatibility", "int",
+    _stock("verbosity", "Verbosity of log messages.", "0 to 3", Integer(0, 3)),
+    _stock("seed", "Accepted for compatibility; never used for noise.", "int",
            Integer(-(1 << 63), (1 << 63) - 1), aliases=("random_state",)),
-    _stock("seed_per_iteration", "never used for noise; accepted for compatibility", "bool",
+    _stock("seed_per_iteration", "Accepted for compatibility; never used for noise.", "bool",
            Flag()),
-    _stock("validate_parameters", "warn about unused parameters", "bool", Flag()),
+    _stock("validate_parameters", "Warns about unused parameters.", "bool", Flag()),
 )
 RULES = (
     Rule("one number of features",
          lambda s: s["colsample_bytree"] != 1.0 and "dp_features_per_tree" in s.given,
-         "Give `colsample_bytree` or `dp_features_per_tree`, not both: either is the number of "
-         "features of a tree."),
+         "`colsample_bytree` and `dp_features_per_tree` both set the number of features of a tree. "
+         "Pass only one of them."),
     Rule("weights of columns that are drawn",
          lambda s: s.schema.weights is not None and (
              s["dp_features_per_tree"] == s.schema.width or s["dp_feature_order"] == "cyclic"),
-         "`feature_weights` are the chances with which a tree draws its columns, and no column is "
-         "drawn here. Set `colsample_bytree` below 1 (or `dp_features_per_tree`), with "
-         "dp_feature_order='random', or leave the weights out."),
+         "`feature_weights` are probabilities for drawing the columns of a tree, but no columns "
+         "are drawn here. Set `colsample_bytree` below 1 (or `dp_features_per_tree`) with "
+         "dp_feature_order='random', or remove the weights."),
     *sampling.RULES,
 )
 # fmt: on
