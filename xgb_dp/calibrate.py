@@ -1,9 +1,9 @@
-"""Calibrates the noise of every mechanism to an (epsilon, delta), always on the safe side.
+"""Calibrate the noise of every mechanism to a target (epsilon, delta), never exceeding it.
 
 Budget shares are shares of mu^2, in which Gaussians add up exactly. A selection of range eps0 costs
-about eps0^2 / 4, and Laplace noise of a pure epsilon costs about epsilon^2. The pure accountant
-divides epsilon itself. Every integer is rounded to more noise. The search certifies the epsilon of
-exactly the integers that the trainer uses, so no approximation enters the guarantee.
+about eps0^2 / 4, and Laplace noise with pure epsilon costs about epsilon^2. The pure accountant
+divides epsilon itself. Every integer is rounded towards more noise. The search certifies epsilon
+for exactly the integers that the trainer uses, so no approximation enters the guarantee.
 """
 
 from __future__ import annotations
@@ -136,8 +136,8 @@ def calibrate(
     _check_accountant(mechanisms, accountant)
     if delta == 0.0 and mechanisms.gaussian:
         raise ValueError(
-            "`delta` is 0, but Gaussian noise is drawn, which has no finite epsilon at delta=0. "
-            "Give a delta well below 1/rows, e.g. 1e-6."
+            "`delta` is 0, but the training draws Gaussian noise, which has no finite epsilon at "
+            "delta=0. Pass a delta well below 1/rows, e.g. 1e-6."
         )
     divided = _shares_of(mechanisms, shares)
     return _calibrate(mechanisms, divided, epsilon, delta, accountant, group)
@@ -178,7 +178,7 @@ def calibrate_family(
     Proof: docs/proofs/choice.md
     """
     if not 0.0 < epsilon < math.inf or not 0.0 < delta < 1.0:
-        raise ValueError("A choice among plans needs a finite `epsilon` and a `delta` above 0.")
+        raise ValueError("A choice among plans requires a finite `epsilon` and a `delta` above 0.")
     for mechanisms in choices:
         _check_accountant(mechanisms, accountant)
     divided = tuple(map(_shares_of, choices, shares))
@@ -211,14 +211,13 @@ def _epsilon(events: Sequence[Event], delta: float, accountant: str, group: int)
 
 
 def _check_accountant(mechanisms: Mechanisms, accountant: str) -> None:
-    """Refuse an accountant whose epsilon is infinite for every amount of noise."""
+    """Refuse an accountant with infinite epsilon for every amount of noise."""
     if accountant not in ACCOUNTANTS:
         raise ValueError(f"`accountant` must be one of {', '.join(ACCOUNTANTS)}.")
     if accountant == "pure" and mechanisms.gaussian:
         raise BudgetError(
-            f"{named.dp_accountant}='pure' has no bound for Gaussian noise, which this training "
-            "draws. "
-            "Use 'exact', or Laplace noise throughout: dp_leaf_noise='laplace' or 'output', public "
+            f"{named.dp_accountant}='pure' has no bound for the Gaussian noise of this training. "
+            "Use 'exact', or only Laplace noise: dp_leaf_noise='laplace' or 'output', public "
             "or Laplace candidates, and a public base_score."
         )
     if accountant not in ("exact", "pure") and mechanisms.sampling_num < 1 << SAMPLE_BITS:
@@ -256,7 +255,7 @@ def _searched(
         try:
             plan = certified(guess)
         except BudgetError as error:
-            # Without its frames, which would keep the training data alive until a collection.
+            # Drop the traceback: its frames would keep the training data alive.
             refusal, low = error.with_traceback(None), (guess, None)
         else:
             ratio = plan.epsilon / epsilon
@@ -280,7 +279,7 @@ def _searched(
             break
     if best is None:
         raise refusal or BudgetError(
-            f"No noise meets epsilon={epsilon:g}, delta={delta:g} for this training. Take fewer "
+            f"No noise meets epsilon={epsilon:g}, delta={delta:g} for this training. Use fewer "
             "rounds or a larger epsilon."
         )
     return best
@@ -312,15 +311,15 @@ def _shares_of(mechanisms: Mechanisms, shares: Mapping[str, float]) -> Shares:
     """Shares by name of the mechanism, which sum to 1."""
     if not set(shares) <= set(SHARE_NAMES):
         raise BudgetError(
-            "`dp_budget_shares` names a release that does not exist. Its names are "
+            "`dp_budget_shares` contains an unknown release. Valid names are "
             f"{', '.join(SHARE_NAMES)}."
         )
     divided = {m.name: float(shares.get(m.share, 0.0)) for m in mechanisms.each}
     for name, share in divided.items():
         if not (math.isfinite(share) and share > 0.0):
             raise BudgetError(
-                f"`dp_budget_shares` gives nothing to `{name}`, which this training releases. "
-                "Give it a share above 0."
+                f"`dp_budget_shares` has no share for `{name}`, which this training releases. "
+                "Add a share above 0."
             )
     total = math.fsum(divided.values())
     return tuple((name, share / total) for name, share in divided.items())
@@ -329,7 +328,7 @@ def _shares_of(mechanisms: Mechanisms, shares: Mapping[str, float]) -> Shares:
 def noise_of_total(
     mechanisms: Mechanisms, shares: Shares, total: float, *, linear: bool = False
 ) -> Calibration:
-    """Noise parameters for a total budget, rounded to more noise. The epsilon is not yet certified.
+    """Noise parameters for a total budget, rounded to more noise. Epsilon is not yet certified.
 
     Args:
         mechanisms: All mechanisms of the training.
@@ -373,6 +372,6 @@ def _finest_grid(mechanisms: Mechanisms, budgets: Mapping[str, DrawBudget]) -> i
         if all(m.variance(budgets[m.name], bits) <= MAX_SIGMA2 - 1 for m in mechanisms.each):
             return bits
     raise BudgetError(
-        "The noise of the leaves would not fit the coarsest grid: epsilon is too small for a "
-        "useful result. Take fewer rounds or a larger epsilon."
+        "The noise of the leaves does not fit the coarsest grid: epsilon is too small for a useful "
+        "result. Use fewer rounds or a larger epsilon."
     )

@@ -1,8 +1,9 @@
 """Errors and warnings of private training, one class for each purpose.
 
-Every message states the problem, the expectation and the fix, and names the parameter. No message
-contains a value or a statistic of the data: an error is an output like any other, and a message
-that depends on a second row would distinguish neighbouring data sets (``docs/guarantee.md``).
+Every message states the problem, the expected input and the fix, and names the parameter. No
+message contains a value or a statistic of the data: an error is an output like any other, and a
+message that depends on more than one row would distinguish neighbouring data sets
+(``docs/guarantee.md``).
 """
 
 from __future__ import annotations
@@ -104,12 +105,12 @@ class BudgetError(PrivacyError):
         True
     """
 
-    what: str = ""  # for a failed budget: the problem
-    fix: str = ""  # and its fix
+    what: str = ""  # the problem, if a privacy budget is exceeded
+    fix: str = ""  # the fix of this problem
 
 
 class RowDomainError(PrivacyError):
-    """A row lies outside the declared domain, which this one row shows by itself.
+    """A row is outside the declared domain; the error depends on this row alone.
 
     Examples:
         >>> wrong = xgb.DMatrix(table, np.full(2000, 7.0))
@@ -128,7 +129,7 @@ class RowDomainError(PrivacyError):
 
 
 class LedgerError(PrivacyError):
-    """The privacy ledger of a model is missing or damaged, or belongs to other trees.
+    """The privacy ledger of a model is missing, damaged, or belongs to other trees.
 
     Examples:
         >>> stock = xgb.train({"objective": "binary:logistic"}, data, 2)
@@ -141,18 +142,19 @@ class LedgerError(PrivacyError):
 
 
 class PrivacyWarning(UserWarning):
-    """The guarantee is weak or missing; the request is carried out all the same.
+    """The guarantee is weak or missing; the request is executed nevertheless.
 
-    After a training, it also reports problems shown by the noisy counts. That warning is never an
-    error, since the model is paid for. All other warnings precede any release, so
-    ``warnings.simplefilter("error", xgb_dp.PrivacyWarning)`` stops the training in time.
+    After a training, it also reports problems that the noisy counts indicate. Such a warning is
+    never turned into an error, because the budget is already spent. All other warnings are issued
+    before any release, so ``warnings.simplefilter("error", xgb_dp.PrivacyWarning)`` stops the
+    training in time.
 
     Examples:
         >>> import warnings
-        >>> with warnings.catch_warnings(record=True) as said:
+        >>> with warnings.catch_warnings(record=True) as caught:
         ...     warnings.simplefilter("always")
         ...     weak = xgb.train(params | {"dp_epsilon": 50.0}, data, 2)
-        >>> said[0].category.__name__
+        >>> caught[0].category.__name__
         'PrivacyWarning'
     """
 

@@ -93,7 +93,7 @@ def with_noise(
     test_key: str | None = None,
     earlier: int = 0,
 ) -> dict[str, Any]:
-    """Complete a plan with its noise and a name.
+    """Complete a plan with its noise and an id.
 
     Args:
         plan: A plan without noise; see :func:`draft`.
@@ -119,12 +119,12 @@ def with_noise(
 
 
 def _sections(value: Any) -> Any:
-    """A copy of a section of a plan and of the sections in it; lists are shared."""
+    """A recursive copy of the sections of a plan; lists are shared."""
     return {k: _sections(v) for k, v in value.items()} if isinstance(value, dict) else value
 
 
 def name_together(plans: Sequence[dict[str, Any]]) -> None:
-    """Give alternative plans a common name."""
+    """Give alternative plans a common id."""
     if len(plans) > 1:
         name = _name("\n".join(map(dump, plans)))
         for plan in plans:
@@ -143,8 +143,8 @@ def _name(text: str) -> str:
 def low_level(s: Settings) -> dict[str, Any]:
     """Ordinary XGBoost parameters with the private defaults, without an intercept.
 
-    XGBoost stores 32-bit floats and refuses strings of smaller numbers, so these become 0 here. The
-    plan contains them unchanged.
+    XGBoost stores 32-bit floats and refuses numbers below their range, which therefore become 0
+    here. The plan contains the original numbers.
     """
     low = {p.name: s[p.name] for p in PARAMETERS.values() if p.xgboost and s[p.name] is not None}
     tiny = float(np.finfo(np.float32).tiny)
@@ -249,10 +249,10 @@ class Family:
     If tables may be sparse, the first release also contains the noisy number of present cells.
     """
 
-    # each plan by itself. If the last plan starts from columns, it is for sparse tables
+    # the plans, each complete. A last plan that starts from columns is for sparse tables
     plans: tuple[Prepared, ...]
-    # ascending upper limits of the number of rows of each plan; the last plan has no upper limit.
-    # The limit of the plan for sparse tables is the number of rows in which two columns may meet
+    # ascending upper limits on the number of rows of each plan; the last limit is infinite. The
+    # limit of the plan for sparse tables applies to the number of rows that two columns share
     limits: tuple[float, ...]
     event: ChoiceEvent  # the event charged for the choice
 

@@ -1,6 +1,6 @@
-"""Helpers for tests: fixed noise, and training from a hand-made plan.
+"""Helpers for tests: fixed noise, and training from a low-level plan.
 
-Their models are marked non-private in the plan, the ledger and the report.
+The resulting models are marked as non-private in the plan, the ledger and the report.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ def train_with_plan(
 
     Args:
         plan: Fields of ``plugin_cpp/plan/plan.h``, with a test key or without noise.
-        dtrain: xgboost.DMatrix.
-        num_boost_round: Number of rounds; by default the plan's.
+        dtrain: Training data, an xgboost.DMatrix.
+        num_boost_round: Number of rounds; by default as in the plan.
         base_score: Intercept.
         extra: Other XGBoost parameters, e.g. ``nthread``.
 
     Returns:
-        xgboost.Booster: With a ledger of the draws.
+        xgboost.Booster: The model, with a ledger of the draws.
 
     Raises:
-        PrivacyParameterError: The plan draws secret noise.
+        PrivacyParameterError: The plan has noise but no test key.
 
     Examples:
         >>> from xgb_dp.audit import PreparedTraining
@@ -62,7 +62,7 @@ def train_with_plan(
         "selection": {**plan["selection"], "range": plan_range(plan, RowBound.from_plan(plan))},
     }
     if not plan["noise_free"] and not plan.get("test_key"):
-        raise PrivacyParameterError("`plan` of a test must have a `test_key`, or no noise.")
+        raise PrivacyParameterError("`plan` must have a `test_key` or no noise.")
     params = {
         "tree_method": "dp_hist",
         "objective": plan["objective"],
@@ -87,7 +87,7 @@ def train_with_plan(
 
 
 def claim_plan(booster: Any, text: str, dtrain: Any) -> Ledger:
-    """Claim a low-level plan for a booster, under a ledger that is marked non-private.
+    """Claim a low-level plan for a booster, with a ledger marked as non-private.
 
     Args:
         booster: xgboost.Booster with the parameter ``dp_plan`` for this plan.

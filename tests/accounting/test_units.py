@@ -94,7 +94,7 @@ def test_units_never_mix():
             for name in ACCOUNTANTS
         ),
     ):
-        with pytest.raises(LedgerError, match="for rows and some for persons"):
+        with pytest.raises(LedgerError, match="losses cannot be added"):
             make()
 
 

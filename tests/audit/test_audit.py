@@ -156,7 +156,7 @@ def test_table_and_page(tmp_path, monkeypatch, capsys):
         monkeypatch.setattr(all_audits, "cases", lambda size, sound=sound: [lambda: sound])
         monkeypatch.setattr(broken, "cases", lambda size, faulty=faulty: [lambda: faulty])
         assert all_audits.main([]) == 1
-        assert "NOT AS CLAIMED" in capsys.readouterr().out
+        assert "NOT AS EXPECTED" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

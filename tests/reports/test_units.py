@@ -217,5 +217,5 @@ def test_units_are_alike_only_for_the_same_neighbours():
     for other in (Unit(), Unit("row", 2), Unit(PERSON, 2), Unit(PERSON, 1, "doctor")):
         assert not patient.same(other)
     for bad in (("household",), ("row", 0), ("row", True), ("row", 1, "patient"), (PERSON, 1, "")):
-        with pytest.raises(ValueError, match="unit of privacy"):
+        with pytest.raises(ValueError, match="privacy unit"):
             Unit(*bad)

@@ -38,7 +38,7 @@ class Accountant(abc.ABC):
 
     Raises:
         TypeError: An item is not an event, or its type is unknown.
-        LedgerError: The events mix the units "row" and "person".
+        LedgerError: The events have different privacy units, "row" and "person".
     """
 
     name: ClassVar[str]
@@ -50,7 +50,7 @@ class Accountant(abc.ABC):
     def __init__(self, events: Iterable[Event]) -> None:
         self._events = tuple(events)
         if not all(isinstance(event, Event) for event in self._events):
-            raise TypeError("`events` holds something that is not an event.")
+            raise TypeError("`events` must contain only ledger events.")
         one_unit(self._events)
         self._curves: dict[Neighbours, Curve] = {}
 
@@ -96,7 +96,7 @@ class Accountant(abc.ABC):
     def privacy_curve(self, group: int = 1, *, replaced: bool = False) -> Curve:
         """The privacy curve of all events, for neighbours as in :meth:`get_epsilon`."""
         if not isinstance(group, int) or group < 1:
-            raise ValueError("`group` must be an int of at least 1.")
+            raise ValueError("`group` must be an integer of at least 1.")
         return self._curve_for(Neighbours.of(group, replaced=replaced))
 
     def _curve_for(self, neighbours: Neighbours) -> Curve:
@@ -130,7 +130,7 @@ def make_accountant(name: str, events: Iterable[Event]) -> Accountant:
 
     Raises:
         ValueError: The name is unknown.
-        LedgerError: The events mix the units "row" and "person".
+        LedgerError: The events have different privacy units, "row" and "person".
 
     Examples:
         >>> from xgb_dp.accounting import GaussianEvent
@@ -145,7 +145,7 @@ def make_accountant(name: str, events: Iterable[Event]) -> Accountant:
     return (resolve_name(accountant) if isinstance(accountant, str) else accountant)(events)
 
 
-MOST_ROWS = 20  # in one step; for more rows, sampled rounds have only a coarse bound
+MOST_ROWS = 20  # largest number of rows in one step; for more, sampled rounds have a coarse bound
 
 _UP = 1.0 + 1e-12
 _LOWEST = -560.0  # log of a step's delta: no curve resolves a smaller one
@@ -163,7 +163,7 @@ def epsilon_in_steps(curve: Curve, delta: float, steps: int) -> float:
         epsilon = epsilons[log_delta] = curve.epsilon(math.exp(log_delta))
         return log_delta + _log_growth(epsilon, steps) <= math.log(delta)
 
-    # Each epsilon determines how small the delta of a step has to be.
+    # The epsilon of a step determines the largest allowed delta of a step.
     unsafe = math.log(delta)
     safe = unsafe - math.log(steps)
     lowest = _LOWEST  # no curve is known at or below
@@ -172,8 +172,8 @@ def epsilon_in_steps(curve: Curve, delta: float, steps: int) -> float:
             lowest = safe
         else:
             unsafe = safe
-            wanted = math.log(delta) - _log_growth(epsilons[safe], steps)
-            safe = wanted - 0.1 - 0.1 * (safe - wanted)
+            required = math.log(delta) - _log_growth(epsilons[safe], steps)
+            safe = required - 0.1 - 0.1 * (safe - required)
         if safe <= lowest:
             if unsafe - lowest < 1e-3:
                 return math.inf
@@ -242,7 +242,7 @@ class Smallest(Curve):
         deltas = self._whole.deltas(points, lowest)
         if self._step is not None:
             parts = [epsilon_of_step(x, self._steps) for x in points]
-            # The looseness of a step grows at most by the inverse of this factor.
+            # The looseness of a step is multiplied by at most the inverse of this factor.
             growth = math.exp(-min(max(points), 300.0))
             of_step = self._step.deltas(parts, max(lowest * growth / self._steps, _LOWEST_DELTA))
             stepped = map(delta_of_steps, of_step, parts, [self._steps] * len(parts))

@@ -55,22 +55,22 @@ class Repetitions:
     def __post_init__(self) -> None:
         if self.family not in _FAMILIES:
             raise LedgerError(
-                "A selection of the privacy ledger draws its number of runs from an unknown "
-                f"`family`; known ones are {', '.join(_FAMILIES)}."
+                "The number of runs of a selection in the privacy ledger has an unknown `family`; "
+                f"expected {' or '.join(_FAMILIES)}."
             )
-        whole = type(self.shape_num) is int and type(self.rate_num) is int
+        integers = type(self.shape_num) is int and type(self.rate_num) is int
         if self.family == "poisson":
-            sound = whole and self.shape_num == 0 and 1 <= self.rate_num <= 10**6 << RATE_BITS
+            valid = integers and self.shape_num == 0 and 1 <= self.rate_num <= 10**6 << RATE_BITS
         else:
-            sound = (
-                whole
+            valid = (
+                integers
                 and -1 << SHAPE_BITS < self.shape_num <= 1 << SHAPE_BITS
                 and 1 <= self.rate_num < 1 << RATE_BITS
             )
-        if not sound:
+        if not valid:
             raise LedgerError(
-                "A selection of the privacy ledger draws its number of runs from a distribution "
-                "that is out of range."
+                "The number of runs of a selection in the privacy ledger has a distribution with "
+                "parameters out of range."
             )
 
     @classmethod
@@ -87,7 +87,7 @@ class Repetitions:
         shapes = {"logarithmic": 0.0, "geometric": 1.0, "negative_binomial": -0.5}
         if family != "poisson" and family not in shapes:
             raise ValueError(f"must be one of {', '.join(shapes)}, poisson.")
-        most = 100 if family == "negative_binomial" else 1000  # the exact sampler takes long
+        most = 100 if family == "negative_binomial" else 1000  # the exact sampler is slow
         if not 1.0 < mean <= most:
             raise ValueError(f"must be a number above 1 and at most {most}.")
         units = 2.0**RATE_BITS
@@ -182,11 +182,11 @@ class Event:
             if item.type == "int":
                 _check_int(item.name, getattr(self, item.name), self._least.get(item.name, 0))
         if type(self.label) is not str or not self.label:
-            raise LedgerError("A ledger event does not name its release.")
+            raise LedgerError("A ledger event has no name of its release.")
         self._check()
         if self.unit not in UNITS:
             raise LedgerError(
-                f"A ledger event has an unknown `unit`; known are {', '.join(UNITS)}."
+                f"A ledger event has an unknown `unit`; expected {' or '.join(UNITS)}."
             )
 
     def _check(self) -> None:
@@ -356,8 +356,8 @@ def _check_int(name: str, value: Any, low: int) -> None:
     if type(value) is not int or not low <= value < 1 << _BITS:
         shown = f"{value.bit_length()} bits" if type(value) is int and value > low else repr(value)
         raise LedgerError(
-            f"A ledger event has `{name}` = {shown}; an int of at least {low} and below "
-            f"2^{_BITS} was expected."
+            f"A ledger event has `{name}` = {shown}; expected an integer of at least {low} and "
+            f"below 2^{_BITS}."
         )
 
 
@@ -382,7 +382,7 @@ def counted(event: Kind, count: int) -> Kind:
 
 
 def with_unit(event: Kind, unit: str) -> Kind:
-    """A copy of the event with another unit. The caller must prove the bound for that unit."""
+    """A copy of the event with another unit, for which the caller must have proved the bound."""
     if isinstance(event, PlainEvent):
         return replace(event, unit=unit)
 
@@ -427,9 +427,9 @@ def one_unit(events: Iterable[Event]) -> str:
     units = {event.unit for event in events} or {ROW}
     if len(units) > 1:
         raise LedgerError(
-            "Some events are for rows and some for persons. What they cost together is not "
-            "known: a guarantee for rows says nothing about a person with several rows. Give "
-            "each unit an account of its own."
+            'Some events have the privacy unit "row" and others "person". Their privacy losses '
+            "cannot be added, because a guarantee for a row does not cover a person with several "
+            "rows. Account for each unit separately."
         )
     return units.pop()
 
@@ -473,9 +473,9 @@ class RoundsEvent(Event):
     events: tuple[PlainEvent, ...]
 
     def _check(self) -> None:
-        sound = isinstance(self.events, tuple)
-        if not sound or not all(isinstance(e, PlainEvent) for e in self.events):
-            raise LedgerError("A round of the privacy ledger holds an unknown event.")
+        valid = isinstance(self.events, tuple)
+        if not valid or not all(isinstance(e, PlainEvent) for e in self.events):
+            raise LedgerError("A round of the privacy ledger contains an unknown event.")
 
 
 @dataclass(frozen=True)
@@ -495,14 +495,14 @@ class ChoiceEvent(Event):
 
     def _check(self) -> None:
         inner = [e for option in self.options for e in option] if _are_lists(self.options) else [0]
-        sound = (
+        valid = (
             1 <= len(self.options) <= _MOST_OPTIONS
             and self.count <= _MOST_OPTIONS
             and all(isinstance(e, GaussianEvent) for e in self.first)
             and all(isinstance(e, (PlainEvent, RoundsEvent)) for e in inner)
         )
-        if not sound:
-            raise LedgerError("A choice of the privacy ledger does not list its plans.")
+        if not valid:
+            raise LedgerError("A choice in the privacy ledger has no valid list of plans.")
 
     @property
     def ways(self) -> tuple[tuple[Event, ...], ...]:
@@ -543,14 +543,16 @@ class SelectionEvent(Event):
 
     def _check(self) -> None:
         if self.count > _MOST_SELECTIONS:
-            raise LedgerError("A selection of the privacy ledger is counted too often.")
+            raise LedgerError(
+                f"A selection in the privacy ledger has a `count` above {_MOST_SELECTIONS}."
+            )
         lists = (*self.runs, self.score)
         inner = [e for run in lists for e in run] if _are_lists(lists) else [0]
-        sound = isinstance(self.repetitions, Repetitions) and bool(self.runs)
-        if not sound or not all(
+        valid = isinstance(self.repetitions, Repetitions) and bool(self.runs)
+        if not valid or not all(
             isinstance(e, Event) and not isinstance(e, SelectionEvent) for e in inner
         ):
-            raise LedgerError("A selection of the privacy ledger does not list its runs.")
+            raise LedgerError("A selection in the privacy ledger has no valid list of runs.")
 
 
 def _are_lists(values: tuple[Any, ...]) -> bool:
@@ -580,8 +582,8 @@ SAMPLED_EVENTS = {
     "poisson": "xgb_dp.accounting.sampled_rounds:SampledEvent",
     "parallel": "xgb_dp.accounting.sampled_rounds:ParallelEvent",
 }
-"""Events of rounds that read some of the rows. Their module is imported on demand."""
-_LEVELS = 4  # a selection of runs, their choices of plans, rounds of a plan, releases of a round
+"""Events of rounds that read a part of the rows. Their module is imported on demand."""
+_LEVELS = 4  # selection, choice of a plan, rounds, releases of a round
 
 
 def event_from_json(data: Mapping[str, Any]) -> Event:
@@ -609,12 +611,11 @@ def _read(data: Any, levels: int) -> Event:
     if type(name) is str and name in SAMPLED_EVENTS:
         resolve_name(SAMPLED_EVENTS[name])  # registers it
     if type(name) is not str or name not in Event._kinds or not levels:
-        raise LedgerError("The privacy ledger holds an event of an unknown mechanism.")
+        raise LedgerError("The privacy ledger contains an event with an unknown mechanism.")
     kind, unit = Event._kinds[name], data.get("unit", ROW)
     if "unit" in data and unit != PERSON:
         raise LedgerError(
-            "A ledger event has an unknown `unit`: it names none, which stands for rows, or "
-            "'person'."
+            "A ledger event has an unknown `unit`. The unit must be 'person', or omitted for rows."
         )
     names = kind._names()
     if set(data) - {"unit"} != {*names, "mechanism"}:
@@ -627,7 +628,7 @@ def _read(data: Any, levels: int) -> Event:
         values["unit"] = unit
     event = kind(**values)
     if event.unit != unit:
-        raise LedgerError("A ledger event has another `unit` than the events inside it.")
+        raise LedgerError("A ledger event and its inner events have different values of `unit`.")
     return event
 
 
@@ -635,7 +636,7 @@ def _read_field(name: str, value: Any, levels: int) -> Any:
     if name == "repetitions":
         if not isinstance(value, Mapping) or set(value) != {f.name for f in fields(Repetitions)}:
             raise LedgerError(
-                "A selection of the privacy ledger does not say how many runs it has."
+                "A selection in the privacy ledger has no valid distribution of its number of runs."
             )
         return Repetitions(**value)
 
@@ -643,7 +644,7 @@ def _read_field(name: str, value: Any, levels: int) -> Any:
         if not depth:
             return _read(items, levels - 1)
         if not isinstance(items, list):
-            raise LedgerError(f"An event of the privacy ledger does not list its `{name}`.")
+            raise LedgerError(f"An event of the privacy ledger has no list of `{name}`.")
         return tuple(read_list(item, depth - 1) for item in items)
 
     return read_list(value, LISTS[name]) if name in LISTS else value

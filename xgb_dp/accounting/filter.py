@@ -51,11 +51,11 @@ class Charge:
     @classmethod
     def total(cls, charges: Iterable[Charge]) -> Charge:
         """The sum of all charges, rounded up to the next double."""
-        held = list(charges)
+        each = list(charges)
         return cls(
-            _sum_up([c.mu2 for c in held]),
-            _sum_up([c.shift for c in held]),
-            _sum_up([c.extra for c in held]),
+            _sum_up([c.mu2 for c in each]),
+            _sum_up([c.shift for c in each]),
+            _sum_up([c.extra for c in each]),
         )
 
 
@@ -217,7 +217,7 @@ def charge_of(
         Charge: Infinite if no bound is known.
 
     Raises:
-        LedgerError: The events mix the units "row" and "person".
+        LedgerError: The events have different privacy units, "row" and "person".
 
     Examples:
         >>> from xgb_dp.accounting import GaussianEvent

@@ -63,7 +63,7 @@ def pure_of(event: Event) -> float:
         return event.count * max(map(pure_sum, event.ways)) * (1.0 + 1e-14)
     if isinstance(event, SelectionEvent):
         return event.count * _best_run(event) * (1.0 + 1e-13)
-    raise TypeError(f"Accountants do not know what the event {type(event).__name__} costs.")
+    raise TypeError(f"Accountants have no privacy loss for events of type {type(event).__name__}.")
 
 
 def _best_run(event: SelectionEvent) -> float:

@@ -346,8 +346,8 @@ class ParallelEvent(RoundsEvent):
         ranges = {e.eps0 for e in self.events if isinstance(e, ExponentialEvent) and e.count}
         if len(ranges - {0.0}) > 1:  # accountants group all rounds of one kind
             raise LedgerError(
-                "An ensemble of the privacy ledger has selections of different ranges, and the "
-                "order of their costs is not known."
+                "An ensemble in the privacy ledger has selections of different ranges, for which "
+                "there is no bound."
             )
 
 
@@ -370,7 +370,7 @@ def _(event: ParallelEvent) -> float:
 
 @touched.register
 def _(event: ParallelEvent, assignments: int) -> Sequence[Event]:
-    """In the worst case, all rows are in each of min(coins, parts) rounds of an ensemble."""
+    """In the worst case, min(assignments, parts) rounds of an ensemble each read all rows."""
     rounds = min(assignments, event.parts)
     return [counted(e, e.count * event.count * rounds) for e in event.events]
 

@@ -114,7 +114,7 @@ class RowBound:
         if n_class == 1 or self.mode == "prediction":
             return self.tree_sens2(grid_bits)
         if self.mode != "row_weight":
-            raise ValueError("Several classes need the mode 'row_weight'.")
+            raise ValueError("Several classes require the mode 'prediction' or 'row_weight'.")
         if self.of_person:  # the worst class may differ between their rows
             return n_class * self.tree_sens2(grid_bits)
         b = self.unit(grid_bits)
@@ -189,11 +189,11 @@ def range_int(
         return math.ceil(width * b * (1.0 + 1e-12)) + UTILITY_SLACK * cells
     if score == "gain":
         if row_bound.of_person:
-            raise ValueError("The score 'gain' has no range for persons, whose rows share a bound.")
+            raise ValueError("The score 'gain' has no proved range for persons.")
         if row_bound.ball or not unit_weights:
             raise ValueError(
-                "The score 'gain' has a bounded range only where every row counts the same: "
-                "squared loss or gradient leaves, without row weights. Use 'l1' or 'newton'."
+                "The score 'gain' has a bounded range only if every row has the same Hessian: with "
+                "squared error or gradient leaves, and without row weights. Use 'l1' or 'newton'."
             )
         return 4 * b + UTILITY_SLACK
     raise ValueError("`score` must be 'l1', 'newton' or 'gain'.")
@@ -292,7 +292,7 @@ class LabelSumSizes:
         kind = request["kind"]
         lists = sum(name in request for name in ("edges", "weight_edges"))
         if kind == "range" and request["num_class"] != LABEL_CELLS * lists:
-            raise ValueError("A list of cells has another length than its sensitivity is for.")
+            raise ValueError("A list of cells has the wrong length for its sensitivity.")
         return cls(
             kind=kind,
             shift=request.get("shift", 0),
@@ -306,7 +306,7 @@ class LabelSumSizes:
         """Squared L2 sensitivity of the sums, and the number of sums that one unit can touch."""
         k = self.count // LABEL_CELLS if self.kind == "range" else self.count
         if self.kind == "range" and self.count not in (LABEL_CELLS, 2 * LABEL_CELLS):
-            raise ValueError("A list of cells has another length than its sensitivity is for.")
+            raise ValueError("A list of cells has the wrong length for its sensitivity.")
         sums: dict[str, Any] = {"public_num_rows": self.public_num_rows, "k": k}
         sums |= {"presence": self.presence, "exposures": self.exposures}
         coordinates = intercept_coordinates(self.kind, person=person, **sums)

@@ -157,11 +157,11 @@ def term_of(
         plans = tuple(simplify(option, assignments) for option in event.options)
         ways = tuple(Terms((*first.listed, *plan.listed)) for plan in plans)
         return ChoiceTerm(first, plans, ways, event.count)
-    raise TypeError(f"Accountants do not know what the event {type(event).__name__} costs.")
+    raise TypeError(f"Accountants have no privacy loss for events of type {type(event).__name__}.")
 
 
 def _laplace(event: LaplaceEvent) -> GaussianEvent | BoundedRange:
-    if event.sensitivity and not event.scale:  # hides nothing
+    if event.sensitivity and not event.scale:  # no noise, and so no privacy
         return GaussianEvent(event.release, 1, 0, 1, event.count, unit=event.unit)
     scale = max(event.scale, 1)
     # A loss in [-epsilon, epsilon] has range 2 epsilon.

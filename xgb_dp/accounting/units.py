@@ -38,10 +38,13 @@ class Unit:
     column: str | None = None
 
     def __post_init__(self) -> None:
-        sound = self.name in UNITS and type(self.group) is int and 1 <= self.group < MOST_GROUP
+        valid = self.name in UNITS and type(self.group) is int and 1 <= self.group < MOST_GROUP
         named = isinstance(self.column, str) and self.column and self.name == PERSON
-        if not sound or not (named or self.column is None):
-            raise ValueError("A unit of privacy is so many rows or persons.")
+        if not valid or not (named or self.column is None):
+            raise ValueError(
+                "A privacy unit must be a positive number of rows or persons; only persons have "
+                "an id column."
+            )
 
     @property
     def of_persons(self) -> bool:

@@ -1,10 +1,11 @@
-"""Empirical audits: lower bounds on epsilon, with confidence, from what a trainer really puts out.
+"""Empirical audits: statistical lower bounds on epsilon from the actual outputs of a trainer.
 
-An audit cannot prove privacy; it can refute a claim. Two-neighbour audits repeat a mechanism or a
-training many times on two neighbouring data sets (:func:`audit_scores`,
-:func:`audit_neighbours`); a one-run audit looks for many canary rows in a single training
-(:func:`audit_one_run`). All take any trainer. ``python -m xgb_dp.audit`` runs some of both on this
-library. ``docs/audit.md`` has the method and ``experiments/pages/audits.md`` the results.
+An audit cannot prove privacy, but it can refute a claim. Two-neighbour audits repeat a mechanism or
+a training many times on two neighbouring data sets (:func:`audit_scores`,
+:func:`audit_neighbours`). A one-run audit searches for many canary rows in a single training
+(:func:`audit_one_run`). Both work with any trainer. ``python -m xgb_dp.audit`` runs a selection of
+them on this library. ``docs/audit.md`` describes the method, and ``experiments/pages/audits.md``
+the results.
 """
 
 from .bounds import (

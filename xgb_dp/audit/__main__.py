@@ -1,8 +1,8 @@
-"""Command ``python -m xgb_dp.audit``: attack trainings of this library, and print the bounds.
+"""Command ``python -m xgb_dp.audit``: attack trainings of this library and print lower bounds.
 
-The exit status is 0 if no audit of this library shows a violation, and if the audit of a trainer
-without noise shows one. The audits of each mechanism, and of trainers broken in many ways, are in
-``tests/audit/``, for developers.
+The exit status is 0 if no audit of this library finds a violation and the audit of a trainer
+without noise finds one. For developers, ``tests/audit/`` has audits of each mechanism and of many
+deliberately broken trainers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .training import PreparedTraining, audit_neighbours, audit_one_run
 
 @dataclass(frozen=True)
 class AuditSize:
-    """Trainings on each of two neighbours, and canaries of one run."""
+    """Number of trainings on each of two neighbours, and number of canaries in one run."""
 
     trainings: int
     canaries: int
@@ -38,7 +38,7 @@ class AuditSize:
 FULL = AuditSize(trainings=4_000, canaries=2_000)
 FAST = AuditSize(trainings=300, canaries=500)
 
-# No shrinkage, no clip of leaves and lambda=0: noisy leaf sums can be read from a model.
+# Without shrinkage, leaf clipping and L2 penalty, a model reveals its noisy leaf sums.
 PLAIN: dict[str, Any] = {
     "tree_method": "dp_hist",
     "objective": "binary:logistic",
@@ -58,7 +58,7 @@ PLAIN: dict[str, Any] = {
 
 
 def neighbours(size: AuditSize, name: str, epsilon: float) -> AuditResult:
-    """Trainings of one tree on 80 rows, with one more row or without; what is predicted for it."""
+    """Audit the prediction for one row by one-tree trainings with and without this row."""
     from xgboost import DMatrix
 
     X = np.array([[0.0], [1.0]] * 40 + [[0.0]], dtype=np.float32)
@@ -82,7 +82,7 @@ def neighbours(size: AuditSize, name: str, epsilon: float) -> AuditResult:
 
 
 def one_run(size: AuditSize, name: str, epsilon: float, *, noise_free: bool = False) -> AuditResult:
-    """One training on canaries with random labels, of which each is included by a fair coin."""
+    """Audit one training on canaries with random labels, each included with probability 1/2."""
     import xgboost as xgb
 
     columns, rng = 6, np.random.default_rng()
@@ -120,7 +120,7 @@ def one_run(size: AuditSize, name: str, epsilon: float, *, noise_free: bool = Fa
 
 
 def cases(size: AuditSize) -> Iterator[Callable[[], AuditResult]]:
-    """Audits of this library; none may show a violation."""
+    """Yield audits of this library, which must not find a violation."""
     for epsilon in (1.0, 4.0):
         yield partial(neighbours, size, f"trainings of one tree, ε = {epsilon:g}", epsilon)
     for epsilon in (1.0, 8.0):
@@ -128,7 +128,7 @@ def cases(size: AuditSize) -> Iterator[Callable[[], AuditResult]]:
 
 
 def broken_cases(size: AuditSize) -> Iterator[Callable[[], AuditResult]]:
-    """The audit of a trainer without noise, which must show a violation."""
+    """Yield the audit of a trainer without noise, which must find a violation."""
     yield partial(one_run, size, "no noise at all", 1.0, noise_free=True)
 
 
@@ -136,30 +136,32 @@ Audits = Iterable[Callable[[], AuditResult]]
 
 
 def parser(program: str, description: str | None) -> argparse.ArgumentParser:
-    """The options that a choice of audits has."""
+    """Create a parser with the options for selecting audits."""
     options = argparse.ArgumentParser(prog=program, description=description)
-    options.add_argument("--fast", action="store_true", help="fewer draws, within a minute")
+    options.add_argument(
+        "--fast", action="store_true", help="use fewer draws; takes less than a minute"
+    )
     options.add_argument(
         "--only",
         action="append",
         default=[],
         metavar="TEXT",
-        help="only audits with this in their name; may be repeated",
+        help="run only audits with TEXT in their name; repeatable",
     )
     return options
 
 
-def audit_all(sound: Audits, broken: Audits, only: list[str]) -> tuple[str, bool]:
-    """The results as Markdown, and whether they are as claimed; loads the library first."""
+def audit_all(intact: Audits, broken: Audits, only: list[str]) -> tuple[str, bool]:
+    """Run all audits; return the results as Markdown, and whether they are as expected."""
     native.lib()
     start = time.perf_counter()
-    of_sound, of_broken = _run(sound, only), _run(broken, only)
-    parts = ["### This library", table(of_sound), "### Trainers broken on purpose"]
+    of_intact, of_broken = _run(intact, only), _run(broken, only)
+    parts = ["### This library", table(of_intact), "### Trainers broken on purpose"]
     text = "\n\n".join([*parts, table(of_broken)])
-    good = not any(result.violated for result in of_sound)
+    good = not any(result.violated for result in of_intact)
     good &= all(result.violated for result in of_broken)
     print(text)
-    print(f"{time.perf_counter() - start:.0f} s; {'as claimed' if good else 'NOT AS CLAIMED'}")
+    print(f"{time.perf_counter() - start:.0f} s; {'as expected' if good else 'NOT AS EXPECTED'}")
     return text, good
 
 
@@ -180,7 +182,7 @@ def _run(audits: Audits, only: list[str]) -> list[AuditResult]:
     chosen = [a for a in audits if not only or any(text in audit_name(a) for text in only)]
     results = []
     with warnings.catch_warnings(), progress("audit", len(chosen)) as step:
-        warnings.filterwarnings("ignore", "These rows train", PrivacyWarning)  # again and again
+        warnings.filterwarnings("ignore", "These rows train", PrivacyWarning)  # would be repeated
         for number, audit in enumerate(chosen, 1):
             step(f"{number} of {len(chosen)}")
             start = time.perf_counter()
@@ -192,7 +194,7 @@ def _run(audits: Audits, only: list[str]) -> list[AuditResult]:
 
 
 def audit_name(audit: Callable[[], AuditResult]) -> str:
-    """The name of a case, which is the first text among its arguments; empty where it has none."""
+    """The name of a case: its first string argument, or an empty string."""
     if not isinstance(audit, partial):
         return ""
     arguments = [*audit.keywords.values(), *audit.args]

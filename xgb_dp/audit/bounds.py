@@ -1,7 +1,7 @@
-"""Statistics of audits: from counts of hits to lower bounds on epsilon that hold with confidence.
+"""Statistics of audits: confidence lower bounds on epsilon from counts of hits.
 
-Nothing here draws noise or reads data; the counts come from the caller, who must have fixed the
-rejection set before seeing the draws that are counted.
+This module draws no noise and reads no data. The caller supplies the counts, and must have fixed
+the rejection set before seeing the counted draws.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from ..accounting.gaussian import gaussian_delta
 Floats = npt.NDArray[np.float64]
 
 DELTAS = (1e-6, 1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.2, 0.4)
-"""Points of a claimed curve that are looked at; a violation at any one refutes the claim."""
+"""Points of the claimed curve to test; a violation at any of these deltas refutes the claim."""
 
 
 class Claim(Protocol):
-    """What a trainer claims: the curve of (epsilon, delta) of one added or removed row.
+    """The claim of a trainer: its (epsilon, delta) curve for one added or removed row.
 
     :class:`xgb_dp.accounting.ExactAccountant` and :class:`xgb_dp.PrivacyReport` are claims.
     """
 
     def get_epsilon(self, delta: float) -> float:
-        """Claimed epsilon in nats at `delta`; infinite where nothing is claimed."""
+        """Claimed epsilon in nats at `delta`; infinite without a claim at this delta."""
 
 
 @dataclass(frozen=True)
 class ApproximateClaim:
-    """One point of a curve: (epsilon, delta)-differential privacy, delta 0 for the pure one.
+    """A claim of (epsilon, delta)-differential privacy; delta = 0 means pure privacy.
 
     Attributes:
         epsilon: In nats, >= 0.
@@ -48,7 +48,7 @@ class ApproximateClaim:
     delta: float = 0.0
 
     def get_epsilon(self, delta: float) -> float:
-        """The claimed epsilon, from the claimed delta on."""
+        """The claimed epsilon at the claimed delta and above; otherwise infinite."""
         return self.epsilon if delta >= self.delta else math.inf
 
 
@@ -63,7 +63,7 @@ class GaussianClaim:
     mu: float
 
     def get_epsilon(self, delta: float) -> float:
-        """Smallest epsilon >= 0 whose delta is at most `delta`."""
+        """Smallest epsilon >= 0 at which the curve is at most `delta`."""
 
         def excess(epsilon: float) -> float:
             return gaussian_delta(epsilon, self.mu) - delta
@@ -82,19 +82,19 @@ class AuditResult:
     """Outcome of one audit.
 
     Attributes:
-        name: What was audited.
-        statistic: What the attacker looked at.
-        draws: Independent outputs or, for one run, canaries.
-        delta: Point of the claimed curve at which the bound is stated.
+        name: Name of the audit.
+        statistic: Statistic that the attacker uses.
+        draws: Number of independent outputs; for a one-run audit, number of canaries.
+        delta: Delta of the claimed curve at which the bound is stated.
         claimed_epsilon: Claimed epsilon at `delta`, in nats.
-        lower_bound: The true epsilon at `delta` is at least this, with `confidence`; in nats.
-            Negative or -inf where the draws show nothing.
-        confidence: A true claim is called violated with probability at most 1 - confidence.
+        lower_bound: Lower bound of the true epsilon at `delta` with this `confidence`, in nats.
+            Negative or -inf if the draws show no privacy loss.
+        confidence: A true claim is rejected with probability at most 1 - confidence.
 
     Examples:
         >>> from xgb_dp.audit import audit_scores
         >>> claim = xgb_dp.privacy_report(model)
-        >>> result = audit_scores(np.zeros(2000), np.ones(2000), claim)  # a row decides
+        >>> result = audit_scores(np.zeros(2000), np.ones(2000), claim)  # one row determines all
         >>> result.verdict
         'VIOLATED'
     """
@@ -114,7 +114,7 @@ class AuditResult:
 
     @property
     def verdict(self) -> str:
-        """In words."""
+        """The result in words."""
         return "VIOLATED" if self.violated else "no violation"
 
 
@@ -122,7 +122,7 @@ def clopper_pearson(hits: npt.ArrayLike, n: int, alpha: float) -> tuple[Floats, 
     """Exact confidence limits of a binomial probability (Clopper and Pearson 1934)."""
     k = np.asarray(hits, dtype=np.float64)
     if n < 1 or np.any(k < 0) or np.any(k > n):
-        raise ValueError("`hits` must lie between 0 and `n`, and `n` be at least 1.")
+        raise ValueError("`hits` must lie between 0 and `n`, and `n` must be at least 1.")
     inside = np.clip(k, 1, n)
     low = np.where(k == 0, 0.0, betaincinv(inside, n - inside + 1, alpha))
     inside = np.clip(k, 0, n - 1)
@@ -131,7 +131,7 @@ def clopper_pearson(hits: npt.ArrayLike, n: int, alpha: float) -> tuple[Floats, 
 
 
 def _log_ratio(low: npt.ArrayLike, high: npt.ArrayLike, delta: float) -> Floats:
-    """Smallest epsilon that P >= low, Q <= high allow in P <= e^eps Q + delta; -inf for none."""
+    """Smallest epsilon with low <= e^epsilon high + delta; -inf if every epsilon satisfies it."""
     gap = np.maximum(np.asarray(low, dtype=np.float64) - delta, 0.0)
     with np.errstate(divide="ignore"):
         ratio: Floats = np.log(gap) - np.log(np.maximum(np.asarray(high), 1e-300))
@@ -154,18 +154,18 @@ def epsilon_lower_bound(
     its complement. With Clopper-Pearson limits, epsilon >= ln((P_low - delta) / Q_high).
 
     Args:
-        hits_p: Draws in S under the first neighbour.
-        n_p: Draws under the first neighbour.
-        hits_q: Draws in S under the second neighbour.
-        n_q: Draws under the second neighbour.
+        hits_p: Number of draws in S under the first neighbour.
+        n_p: Number of draws under the first neighbour.
+        hits_q: Number of draws in S under the second neighbour.
+        n_q: Number of draws under the second neighbour.
         delta: In [0, 1).
-        confidence: The bound is too large with probability at most 1 - confidence, for all
-            deltas at once.
-        both_directions: Take the best of the four inequalities. Otherwise only the one above is
-            used, which must have been fixed in advance, and the limits are tighter.
+        confidence: The bound is too large with probability at most 1 - confidence, simultaneously
+            for all deltas.
+        both_directions: Whether to use the best of the four inequalities. Otherwise only the
+            inequality above is used, with tighter limits; it must have been fixed in advance.
 
     Returns:
-        The bound in nats; -inf where the counts say nothing, negative where S shows no excess.
+        The bound in nats; negative if S shows no excess, -inf if the counts imply no bound.
 
     Examples:
         >>> from xgb_dp.audit import epsilon_lower_bound
@@ -199,8 +199,8 @@ def violates(
 ) -> bool:
     """Whether counts refute a claimed trade-off curve.
 
-    The confidence limits hold for all points of the curve at once, so looking at many of them
-    costs nothing.
+    The confidence limits hold simultaneously for all points of the curve, so testing many points
+    needs no correction.
     """
     return any(
         float(
@@ -214,22 +214,22 @@ def violates(
 
 
 def one_run_p_value(m: int, guesses: int, correct: int, epsilon: float, delta: float) -> float:
-    """Chance of so many correct guesses of canaries if the trainer is (epsilon, delta)-private.
+    """Upper bound of the p-value of `correct` guesses under a claim of (epsilon, delta).
 
     Theorem 5.2 of Steinke, Nasr and Jagielski, "Privacy Auditing with One (1) Training Run" (2023),
     in the form of its appendix: with W ~ Binomial(guesses, e^eps / (1 + e^eps)),
     P[correct >= v] <= P[W >= v] + 2 m delta max_{1<=i<=v} P[v - i <= W < v] / i.
 
     Args:
-        m: Canaries, each included by a fair coin of its own.
-        guesses: Canaries whose inclusion was guessed; the auditor abstains on the others, and may
-            choose which ones by the scores.
-        correct: Correct guesses v.
-        epsilon: Claim, in nats, >= 0.
-        delta: Claim, in [0, 1].
+        m: Number of canaries, each included independently with probability 1/2.
+        guesses: Number of guesses. The auditor abstains on the other canaries, which may be chosen
+            by their scores.
+        correct: Number v of correct guesses.
+        epsilon: Claimed epsilon in nats, >= 0.
+        delta: Claimed delta, in [0, 1].
 
     Raises:
-        ValueError: Not 0 <= correct <= guesses <= m, or a claim out of range.
+        ValueError: 0 <= correct <= guesses <= m does not hold, or the claim is out of range.
 
     Examples:
         >>> from xgb_dp.audit import one_run_p_value
@@ -237,9 +237,9 @@ def one_run_p_value(m: int, guesses: int, correct: int, epsilon: float, delta: f
         True
     """
     if not 0 <= correct <= guesses <= m:
-        raise ValueError("0 <= correct <= guesses <= m must hold.")
+        raise ValueError("`correct`, `guesses` and `m` must satisfy 0 <= correct <= guesses <= m.")
     if not (epsilon >= 0.0 and 0.0 <= delta <= 1.0):
-        raise ValueError("`epsilon` must be at least 0 and `delta` lie in [0, 1].")
+        raise ValueError("`epsilon` must be at least 0, and `delta` must lie in [0, 1].")
     accuracy = 1.0 / (1.0 + math.exp(-epsilon))
     beta = float(binom.sf(correct - 1, guesses, accuracy))
     alpha = 0.0
@@ -253,17 +253,17 @@ def one_run_p_value(m: int, guesses: int, correct: int, epsilon: float, delta: f
 def one_run_lower_bound(
     m: int, guesses: int, correct: int, delta: float, confidence: float = 0.95
 ) -> float:
-    """Largest epsilon that one run refutes: a lower bound on the trainer's epsilon at `delta`.
+    """Lower bound on the trainer's epsilon at `delta`: the largest epsilon that one run refutes.
 
     Args:
-        m: As in :func:`one_run_p_value`.
-        guesses: See there.
-        correct: See there.
-        delta: See there.
+        m: Number of canaries; see :func:`one_run_p_value`.
+        guesses: Number of guesses.
+        correct: Number of correct guesses.
+        delta: Claimed delta, in [0, 1].
         confidence: The bound is too large with probability at most 1 - confidence.
 
     Returns:
-        In nats; 0 if nothing is refuted.
+        The bound in nats; 0 if the run refutes no epsilon.
 
     Examples:
         >>> from xgb_dp.audit import one_run_lower_bound

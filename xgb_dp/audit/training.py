@@ -1,7 +1,7 @@
-"""Audits of whole trainings: many small ones on two neighbours, or one with many canaries.
+"""Audits of complete trainings: many small trainings on two neighbours, or one with canaries.
 
-A trainer is any function of the data. :class:`PreparedTraining` is the one of this library with the
-calibration, which reads no data, done once instead of before each of thousands of trainings.
+A trainer is any function of the data. :class:`PreparedTraining` is the trainer of this library,
+calibrated once for thousands of trainings; calibration reads no data.
 """
 
 from __future__ import annotations
@@ -29,23 +29,22 @@ Model = TypeVar("Model")
 class PreparedTraining:
     """``xgboost.train`` with ``tree_method="dp_hist"``, calibrated once for many trainings.
 
-    Everything runs as always, with fresh noise from the operating system.
+    The trainings are the usual ones, with fresh noise from the operating system.
 
     Args:
         params: Parameters of ``xgboost.train``.
         like: A matrix with the schema of the data; its rows are not read.
-        rounds: Boosting rounds; None where they are open.
+        rounds: Number of boosting rounds; None to let the number of rows determine the plan.
 
     Raises:
-        PrivacyParameterError: A parameter is missing, unknown or out of range, or asks for no
-            noise.
-        PrivacyRefusal: Something that would not be private.
+        PrivacyParameterError: A parameter is missing, unknown or out of range, or disables noise.
+        PrivacyRefusal: The training would not be private.
         BudgetError: No noise meets the target.
 
     Attributes:
         settings: Checked settings.
         noise: Calibrated noise.
-        claim: Certified curve of one training.
+        claim: Certified privacy curve of one training.
 
     Examples:
         >>> from xgb_dp.audit import PreparedTraining
@@ -63,8 +62,8 @@ class PreparedTraining:
         self._draft = prepared.draft
         if self.settings.noise_free:
             raise PrivacyParameterError(
-                "`dp_epsilon` is infinite: such a training claims nothing that could be audited. "
-                "Give a finite one."
+                "`dp_epsilon` is infinite, so the training makes no claim to audit. Pass a finite "
+                "value."
             )
         self.claim: Claim = make_accountant("exact", prepared.events)
         self._rounds = rounds
@@ -77,12 +76,12 @@ class PreparedTraining:
             test_key: 64 hexadecimal digits. The plan is marked non-private.
 
         Raises:
-            PrivacyParameterError: Rounds are open, so that the rows decide on the plan.
+            PrivacyParameterError: The number of rounds is None, so there are several plans.
         """
         if self._follows_rows:
             raise PrivacyParameterError(
-                "`rounds` is missing. Without it the plan follows the number of rows, and there "
-                "is no one plan to audit. Give `rounds`."
+                "`rounds` is missing. Without it the number of rows determines the plan, so there "
+                "is no single plan. Pass `rounds`."
             )
         return planning.with_noise(self._draft, self.noise, test_key)
 
@@ -90,10 +89,10 @@ class PreparedTraining:
         """Train once.
 
         Args:
-            dtrain: ``xgboost.DMatrix`` of the schema given.
+            dtrain: ``xgboost.DMatrix`` with the schema of `like`.
 
         Returns:
-            xgboost.Booster: With its ledger.
+            xgboost.Booster: The model, with its ledger.
         """
         import xgboost
 
@@ -113,20 +112,20 @@ def audit_neighbours(
     confidence: float = 0.95,
     deltas: Sequence[float] = DELTAS,
 ) -> AuditResult:
-    """Train many times on each of two neighbouring data sets and test the claim on a score.
+    """Train many times on each of two neighbouring data sets, and test the claim on a score.
 
     Args:
-        train: Trains on the data given and answers one finite number, any function of the
-            model. It must draw fresh noise at every call.
+        train: Function that trains on its argument and returns one finite number, computed from
+            the model in any way. It must draw fresh noise in every call.
         d: Training data.
-        d2: The same with one row added or removed.
-        claim: Curve that the trainer claims, e.g. its ``privacy_report``.
-        trainings: On each of the two, at least 30. About 60 show an infinite epsilon against a
-            claim of 1; a factor of 1.4 in the noise needs thousands.
-        name: For the report.
-        statistic: For the report.
-        confidence: A true claim is called violated with probability at most 1 - confidence.
-        deltas: Points of the claimed curve to look at.
+        d2: The training data with one row added or removed.
+        claim: Claimed privacy curve of the trainer, e.g. its ``privacy_report``.
+        trainings: Number of trainings on each data set, at least 30. About 60 suffice to detect
+            an infinite epsilon against a claim of 1; a factor of 1.4 in the noise needs thousands.
+        name: Name for the report.
+        statistic: Name of the number for the report.
+        confidence: A true claim is rejected with probability at most 1 - confidence.
+        deltas: Deltas at which to test the claimed curve.
 
     Returns:
         AuditResult: See :func:`xgb_dp.audit.audit_scores`.
@@ -168,23 +167,24 @@ def audit_one_run(
 ) -> AuditResult:
     """Audit one full training with many canaries (Steinke, Nasr and Jagielski 2023).
 
-    Each canary is included by a fair coin of its own. The auditor calls those with the highest
-    scores included and those with the lowest left out, and abstains on the rest.
+    Each canary is included independently with probability 1/2. The auditor guesses that the
+    canaries with the highest scores are included and those with the lowest scores are not, and
+    abstains on the others.
 
     Args:
-        train: Trains on the rest of the data and on the canaries whose entry is true.
-        score: One finite number per canary, higher for those that seem included, e.g. minus the
-            loss of the canary or its margin towards its own label.
+        train: Function that trains on the canaries marked True in its argument, and on other data.
+        score: Function of the model that returns one finite number per canary, higher if the
+            canary seems included, e.g. its negative loss or its margin towards its label.
         canaries: Number m of canaries, each one row of data.
-        claim: Curve that the trainer claims.
-        delta: Point of the curve to test. The theorem pays 2 m delta, so it should be far
-            below 1 / (20 m).
-        guesses: Canaries to guess on, half from each end; a quarter of them by default.
-            Must be fixed before the scores are seen.
-        seed: Of the coins, which must be secret to the trainer; fresh by default.
-        name: For the report.
-        statistic: For the report.
-        confidence: A true claim is called violated with probability at most 1 - confidence.
+        claim: Claimed privacy curve of the trainer.
+        delta: Delta at which to test the curve. The theorem adds up to 2 m delta to the p-value,
+            so delta should be far below 1 / (20 m).
+        guesses: Number of guesses, half of them for each end of the scores; by default a quarter of
+            the canaries. It must be fixed before the scores are seen.
+        seed: Seed of the random inclusion, which the trainer must not know; by default random.
+        name: Name for the report.
+        statistic: Name of the scores for the report.
+        confidence: A true claim is rejected with probability at most 1 - confidence.
 
     Returns:
         AuditResult: ``draws`` is the number of canaries.
@@ -208,7 +208,7 @@ def audit_one_run(
     included = np.random.default_rng(seed).random(canaries) < 0.5
     scores = np.asarray(score(train(included)), dtype=np.float64)
     if scores.shape != (canaries,) or not np.isfinite(scores).all():
-        raise ValueError("`score` must answer one finite number for each canary.")
+        raise ValueError("`score` must return one finite number per canary.")
     correct = _right_guesses(scores, included, guesses)
     bound = one_run_lower_bound(canaries, guesses, correct, delta, confidence)
     shown = f"{statistic}, {correct} of {guesses} guesses right"
@@ -216,7 +216,7 @@ def audit_one_run(
 
 
 def _right_guesses(scores: Floats, included: npt.NDArray[np.bool_], guesses: int) -> int:
-    """How often the lowest scores are of canaries left out, and the highest of others."""
+    """Number of excluded canaries among the lowest scores plus included ones among the highest."""
     order = np.argsort(scores, kind="stable")
     low, high = order[: guesses // 2], order[len(order) - (guesses - guesses // 2) :]
     return int(np.count_nonzero(~included[low]) + np.count_nonzero(included[high]))
@@ -224,21 +224,21 @@ def _right_guesses(scores: Floats, included: npt.NDArray[np.bool_], guesses: int
 
 Ints = npt.NDArray[np.int64]
 
-_SELECTION = 1.0 / 3.0  # part of the draws that chooses the rejection set
+_SELECTION = 1.0 / 3.0  # share of the draws that is used to choose the rejection set
 _THRESHOLDS = 400
-# Of thousands of sets some look good by chance: a bound that decides asks for more confidence, and
-# an excess for so many standard deviations.
+# Among thousands of rejection sets, some look good by chance. The choice therefore uses bounds at
+# this higher confidence, or an excess of at least _CLEAR standard deviations.
 _CAUTION = 0.99
 _CLEAR = 5.0
 
 
 def _hits(scores: Floats, thresholds: Floats) -> Ints:
-    """How many scores are at least each threshold."""
+    """Number of scores that are at least each threshold."""
     return len(scores) - np.searchsorted(np.sort(scores), thresholds, side="left")
 
 
 def _deviations(a: Ints, n_a: int, b: Ints, n_b: int, epsilon: float, delta: float) -> Floats:
-    """By how many standard deviations each set exceeds the claim; decides which one is used."""
+    """Excess of each set over the claim, in standard deviations, for choosing the best set."""
     p, q = a / n_a, (b + 1.0) / (n_b + 2.0)
     p1 = (a + 1.0) / (n_a + 2.0)
     factor = math.exp(min(epsilon, 300.0))
@@ -247,14 +247,14 @@ def _deviations(a: Ints, n_a: int, b: Ints, n_b: int, epsilon: float, delta: flo
 
 
 def _thresholds(d: Floats, d2: Floats) -> Floats:
-    """Quantiles of both samples, close together in the tails."""
+    """Quantiles of both samples, densest in the tails."""
     tails = np.geomspace(1e-6, 0.5, _THRESHOLDS // 2)
     levels = np.concatenate([tails, 1.0 - tails])
     return np.unique(np.concatenate([np.quantile(s, levels, method="nearest") for s in (d, d2)]))
 
 
 def ratio_scores(d: npt.NDArray[np.generic], d2: npt.NDArray[np.generic]) -> tuple[Floats, Floats]:
-    """Scores for outcomes without an order: log ratios of frequencies in the first part."""
+    """Scores of unordered outcomes: log ratios of frequencies in the first part of the draws."""
     first, first2 = (x[: max(1, int(len(x) * _SELECTION))] for x in (d, d2))
     values = np.unique(np.concatenate([d, d2]))
 
@@ -267,7 +267,7 @@ def ratio_scores(d: npt.NDArray[np.generic], d2: npt.NDArray[np.generic]) -> tup
 
 
 def _hits_each_way(x: Floats, y: Floats, thresholds: Floats) -> list[tuple[Ints, int, Ints, int]]:
-    """Hits and draws of both samples, above and below thresholds, for both orders of the two."""
+    """Hits and draws of both samples, above and below the thresholds, in both orders."""
     above_x, above_y = _hits(x, thresholds), _hits(y, thresholds)
     above = (above_x, len(x), above_y, len(y))
     below = (len(x) - above_x, len(x), len(y) - above_y, len(y))
@@ -275,9 +275,9 @@ def _hits_each_way(x: Floats, y: Floats, thresholds: Floats) -> list[tuple[Ints,
 
 
 def _rejection_set(x: Floats, y: Floats, claimed: Mapping[float, float]) -> tuple[int, float]:
-    """Direction and end of the half line that exceeds the claim most surely.
+    """Direction and end of the half line that exceeds the claim by the most standard deviations.
 
-    If none clearly does, that of the best bound.
+    If no half line exceeds it clearly, use the half line with the best bound.
     """
     thresholds = _thresholds(x, y)
     surest, best = (-np.inf, 0, thresholds[0]), (-np.inf, 0, thresholds[0])
@@ -296,7 +296,7 @@ def _rejection_set(x: Floats, y: Floats, claimed: Mapping[float, float]) -> tupl
 
 
 def _delta_to_report(bounds: Mapping[float, float], claimed: Mapping[float, float]) -> float:
-    """The smallest delta that is clearly violated; without one, where the bound is closest."""
+    """The smallest clearly violated delta; without a violation, the one with the closest bound."""
     violated = [delta for delta in claimed if bounds[delta] > claimed[delta]]
     if not violated:
         return max(claimed, key=lambda d: max(bounds[d], 0.0) / max(claimed[d], 1e-9))
@@ -317,16 +317,17 @@ def audit_scores(
     """Test a claim on scores of independent outputs under two neighbouring data sets.
 
     Args:
-        d: One finite number per output under D.
-        d2: The same under D'. The order of outputs must not depend on the scores.
-        claim: Claimed curve.
-        name: For the report.
-        statistic: For the report.
-        confidence: A true claim is called violated with probability at most 1 - confidence.
-        deltas: Points of the curve to look at.
+        d: Scores under the first data set: one finite number per output.
+        d2: Scores under the second data set. The order of outputs must not depend on the scores.
+        claim: Claimed privacy curve.
+        name: Name for the report.
+        statistic: Name of the scores for the report.
+        confidence: A true claim is rejected with probability at most 1 - confidence.
+        deltas: Deltas at which to test the curve.
 
     Returns:
-        AuditResult: At the smallest clearly violated delta or, without one, where it is closest.
+        AuditResult: The result at the smallest clearly violated delta; without a violation, at the
+            delta with the closest bound.
 
     Raises:
         ValueError: Fewer than 30 scores, or scores that are not finite.
@@ -335,12 +336,12 @@ def audit_scores(
         >>> from xgb_dp.audit import audit_scores
         >>> claim = xgb_dp.privacy_report(model)
         >>> scores = rng.normal(size=4000)
-        >>> audit_scores(scores, scores, claim).violated  # outputs that a row does not change
+        >>> audit_scores(scores, scores, claim).violated  # the row changes no output
         False
     """
     x, y = np.asarray(d, dtype=np.float64), np.asarray(d2, dtype=np.float64)
     if min(x.size, y.size) < 30 or not (np.isfinite(x).all() and np.isfinite(y).all()):
-        raise ValueError("`d` and `d2` must hold at least 30 finite scores each.")
+        raise ValueError("`d` and `d2` must each contain at least 30 finite scores.")
     claimed = {delta: claim.get_epsilon(delta) for delta in deltas}
     informative = {d: e for d, e in claimed.items() if np.isfinite(e) and e > 0} or claimed
     cut_x, cut_y = int(len(x) * _SELECTION), int(len(y) * _SELECTION)

@@ -52,7 +52,7 @@ _PARAMETERS = (
     Parameter("dp_mean_correction", "Releases the mean residual after the last tree and corrects "
               "the mean of the predictions by it, twice.",
               Flag(), _pays, SPENDS, "leaves", Table.DEFAULT,
-              values="bool; regression with sums over all rows", shown="True for regression by the "
+              values="bool; regression with sums over all rows", shown="True for regression in the "
               "default preset with dp_epsilon / dp_group_size >= 0.25 (counts and amounts: >= 1) "
               "and without dp_budget_shares; otherwise False",
               plan="correction.on"),

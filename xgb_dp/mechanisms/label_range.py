@@ -57,14 +57,14 @@ _PARAMETERS = (
               "determined from noisy counts of the labels, so that a declared range that is too "
               "wide costs little accuracy. 'declared': half the width of dp_target_bounds.",
               OneOf(("released", "declared")), _pays, SPENDS, "sensitivity",
-              Table.DEFAULT, shown="'released' for regression by the default preset without "
+              Table.DEFAULT, shown="'released' for regression in the default preset without "
               "dp_gradient_bound, huber_slope and dp_budget_shares; otherwise 'declared'"),
     Parameter("dp_weight_unit", "Unit of row weights. 'released': determined from noisy counts of "
               "the weights; weights are divided by the unit, larger weights are reduced to it, and "
               "penalties and min_child_weight are measured in it. 'declared': weights are used "
               "unchanged.",
               OneOf(("released", "declared")), _weights_pay, SPENDS, "sensitivity",
-              Table.DEFAULT, shown="'released' for dp_max_weight above 1 by the default preset "
+              Table.DEFAULT, shown="'released' for dp_max_weight above 1 in the default preset "
               "without dp_gradient_bound, dp_hessian_weight and dp_budget_shares; otherwise "
               "'declared'", recorded=False),
 )

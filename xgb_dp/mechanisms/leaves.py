@@ -30,7 +30,7 @@ def _shrinkage(name: str, value: Any, s: Config) -> bool:
 # fmt: off
 _PARAMETERS = (
     Parameter("dp_leaf", "Computation of leaf values. 'newton': Newton step. 'gradient': mean "
-              "gradient, with 1 in place of the Hessian of each row.",
+              "gradient, with the weight of each row in place of its Hessian.",
               OneOf(("newton", "gradient")), "newton", PUBLIC, "leaves", Table.PUBLISHED),
     Parameter("dp_leaf_noise", "Noise of the leaves: 'gaussian' or 'laplace' noise on their sums, "
               "or Laplace noise on their values ('output'). With 'output', min_child_weight is a "

@@ -89,7 +89,7 @@ _PARAMETERS = (
               "trees of a round share their splits, chosen by the norm over the classes. "
               "'per_class': each tree has its own splits.",
               OneOf(("joint", "per_class")), _class_trees, SPENDS, "exponential-mechanism",
-              Table.DEFAULT, shown="'joint' for several classes or targets by the default preset "
+              Table.DEFAULT, shown="'joint' for several classes or targets in the default preset "
               "with dp_split='exponential', dp_score='l1' and dp_gradient_clip='prediction'; "
               "otherwise 'per_class'", plan="class_trees"),
     Parameter("dp_split_levels", "Number of tree levels that one selection fills. It selects a "

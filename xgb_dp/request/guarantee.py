@@ -132,10 +132,11 @@ PARAMETERS = (
     Parameter("dp_privacy_id", "Id of the person that each row belongs to. The privacy unit is "
               "then a person instead of a row.", _privacy_id, False, PUBLIC,
               "persons", unit="id", values="one id per row: integers, strings, bytes or UUIDs, "
-              "without missing ids. Ids are not stored. Where xgb_dp builds the matrix: the name "
-              "of the id column", shown="none; the privacy unit is a row", recorded=False),
-    Parameter("dp_max_rows_per_person", "Maximum contribution of one person, in rows. Rows of a "
-              "person with more are scaled down to this total. The noise grows with this value.",
+              "none missing and none stored; or the name of the id column, if xgb_dp builds the "
+              "matrix", shown="none; the privacy unit is a row", recorded=False),
+    Parameter("dp_max_rows_per_person", "Maximum contribution of one person, in rows. If a "
+              "person has more rows, these are scaled down to this total. The noise grows with "
+              "this value.",
               Number(1, 1024), 1.0, PUBLIC, "persons", unit="rows", recorded=False),
     Parameter("dp_base_margin", "Declares that every row has a base_margin, which replaces the "
               "intercept.", Flag(), False, PUBLIC, "guarantee", Table.LOSSES,

@@ -132,8 +132,8 @@ def _huber_slope(s: Config) -> float | None:
 # fmt: off
 PARAMETERS = (
     Parameter("dp_target_bounds", "Range of the regression target, or one range per target. Labels "
-              "outside the range are clipped to its nearest end. (A label more than a million "
-              "widths away loses precision and may be clipped to any value of the range.)",
+              "outside the range are clipped to its nearest end. Labels more than a million widths "
+              "away lose precision and may be replaced by any value of the range.",
               _target_bounds, _default_target_bounds, PUBLIC, "parameters", unit="label",
               values="(low, high) with low < high, within -1e30 and 1e30. reg:squarederror with "
               "several label columns: one pair for all of them, or a list of pairs",
