@@ -209,13 +209,13 @@ def audit_one_run(
     scores = np.asarray(score(train(included)), dtype=np.float64)
     if scores.shape != (canaries,) or not np.isfinite(scores).all():
         raise ValueError("`score` must return one finite number per canary.")
-    correct = _right_guesses(scores, included, guesses)
+    correct = _count_correct(scores, included, guesses)
     bound = one_run_lower_bound(canaries, guesses, correct, delta, confidence)
     shown = f"{statistic}, {correct} of {guesses} guesses right"
     return AuditResult(name, shown, canaries, delta, claim.get_epsilon(delta), bound, confidence)
 
 
-def _right_guesses(scores: Floats, included: npt.NDArray[np.bool_], guesses: int) -> int:
+def _count_correct(scores: Floats, included: npt.NDArray[np.bool_], guesses: int) -> int:
     """Number of excluded canaries among the lowest scores plus included ones among the highest."""
     order = np.argsort(scores, kind="stable")
     low, high = order[: guesses // 2], order[len(order) - (guesses - guesses // 2) :]

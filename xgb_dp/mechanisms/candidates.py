@@ -76,29 +76,29 @@ _PARAMETERS = (
               unit="levels", plan="candidates.levels"),
 )
 _RULES = (
-    Rule("one Hessian of a row",
+    Rule("Hessian candidates need one output",
          lambda s: s["dp_candidate_weight"] == "hessian" and s.trees_per_round > 1,
          "`dp_candidate_weight`='hessian' is refused for several classes or quantiles, because "
          "each has its own Hessians. Use 'count'.", PrivacyRefusal),
-    Rule("quantile trees are Gaussian",
+    Rule("quantile trees need Gaussian noise",
          lambda s: s["dp_candidate_noise"] == "laplace" and s["dp_candidates"] == "quantile_tree",
          "`dp_candidate_noise`='laplace' needs dp_candidates='histogram' or 'adaptive': the "
          "quantile tree supports Gaussian noise only, which is better for its many counts."),
-    Rule("dp_approx releases always",
+    Rule("dp_approx releases candidates in every round",
          lambda s: s["tree_method"] == "dp_approx" and s["dp_candidate_rounds"] != s.rounds,
          "`dp_candidate_rounds` cannot be combined with tree_method='dp_approx', which releases "
          "candidates in every round. Use tree_method='dp_hist'."),
-    Rule("Hessians of the rows of a round",
+    Rule("Hessian candidates in every sampled round",
          lambda s: (s["dp_candidate_weight"] == "hessian" and (s["subsample"] < 1.0
                     or s["dp_ensemble"] > 1) and s["dp_candidate_rounds"] != s.rounds),
          "`dp_candidate_weight`='hessian' with `subsample` or `dp_ensemble` needs candidates in "
          "every round (tree_method='dp_approx'), because all rounds must make the same releases "
          "from their rows. Use 'count', which reads all rows.", PrivacyRefusal),
-    Rule("adaptive edges are those of bins",
+    Rule("adaptive candidates have at most max_bin cells",
          lambda s: s["dp_candidates"] == "adaptive" and s["dp_candidate_cells"] > s["max_bin"],
          "`dp_candidate_cells` must be at most max_bin with dp_candidates='adaptive', which moves "
          "the edges of the bins. Lower it, or raise max_bin."),
-    Rule("cells need histograms",
+    Rule("dp_candidate_cells needs histograms",
          lambda s: s["dp_candidates"] == "quantile_tree" and "dp_candidate_cells" in s.given,
          "`dp_candidate_cells` requires dp_candidates='histogram' or 'adaptive'. Remove it, or set "
          "`dp_candidate_levels` for the quantile tree."),

@@ -30,22 +30,22 @@ _PARAMETERS = (
               "[Rounds](#rounds)"),
 )
 _RULES = (
-    Rule("columns of two classes",
+    Rule("column start needs two classes",
          lambda s: s.starts_from_columns and (s.kind != "binary" or s.labels > 1),
          "`dp_start`='columns' requires a binary objective with one label. Remove it."),
-    Rule("columns of rows",
+    Rule("column start needs rows as units",
          lambda s: s.starts_from_columns and s.unit != "row",
          "`dp_start`='columns' is refused with {`dp_privacy_id`}: the sensitivity of the sums by "
          "class and column is not proved for people. Remove one of them.", PrivacyRefusal),
-    Rule("columns and labels are read together",
+    Rule("column start needs a released intercept",
          lambda s: s.starts_from_columns and s.intercept != "released",
          "`dp_start`='columns' needs a released intercept, because the first trees are centred on "
          "it. Remove `base_score`, `dp_base_margin` or xgb_model."),
-    Rule("columns are numbers",
+    Rule("column start needs numeric columns",
          lambda s: s.starts_from_columns and any(f.kind == "categorical" for f in s.features),
          "`dp_start`='columns' requires numeric columns, because it sums the cells above 0. Encode "
          "categories as 0/1 columns, or remove it."),
-    Rule("trees after columns",
+    Rule("column start without constraints",
          lambda s: s.starts_from_columns and (
              s["num_parallel_tree"] != 1 or s.schema.weights is not None
              or s["dp_feature_order"] == "cyclic"

@@ -34,7 +34,7 @@ def _has_mean(s: Config) -> bool:
     return s.squared or s.objective.intercept == "capped mean"
 
 
-def _pays(s: Config) -> bool:
+def _default(s: Config) -> bool:
     """Whether the default corrects means: epsilon is large enough and no shares are given."""
     return (
         _has_mean(s)
@@ -51,14 +51,14 @@ def _pays(s: Config) -> bool:
 _PARAMETERS = (
     Parameter("dp_mean_correction", "Releases the mean residual after the last tree and corrects "
               "the mean of the predictions by it, twice.",
-              Flag(), _pays, SPENDS, "leaves", Table.DEFAULT,
+              Flag(), _default, SPENDS, "leaves", Table.DEFAULT,
               values="bool; regression with sums over all rows", shown="True for regression in the "
               "default preset with dp_epsilon / dp_group_size >= 0.25 (counts and amounts: >= 1) "
               "and without dp_budget_shares; otherwise False",
               plan="correction.on"),
 )
 _RULES = (
-    Rule("the mean of a regression is corrected",
+    Rule("mean correction needs sums of all rows",
          lambda s: s["dp_mean_correction"] and not (
              _has_mean(s) and _reads_all_rows(s)),
          "`dp_mean_correction` requires squared error, counts or amounts with one target, and one "

@@ -31,7 +31,7 @@ def _may_be_released(s: Config) -> bool:
     return known and s.may_draw_gaussian and not s["dp_secure_aggregation"]
 
 
-def _pays(s: Config) -> str:
+def _default_target_unit(s: Config) -> str:
     """Default: "released", unless the user sets budget shares or a bound in this unit."""
     chosen = {"dp_budget_shares", "dp_gradient_bound", "huber_slope"} & set(s.given)
     released = _may_be_released(s) and s["dp_preset"] == "default" and not chosen
@@ -44,7 +44,7 @@ def _may_count_weights(s: Config) -> bool:
     return bounded and s.may_draw_gaussian and not s["dp_secure_aggregation"]
 
 
-def _weights_pay(s: Config) -> str:
+def _default_weight_unit(s: Config) -> str:
     """Default: "released", unless the user sets budget shares or a row bound."""
     chosen = {"dp_budget_shares", "dp_gradient_bound", "dp_hessian_weight"} & set(s.given)
     released = _may_count_weights(s) and s["dp_preset"] == "default" and not chosen
@@ -56,26 +56,26 @@ _PARAMETERS = (
     Parameter("dp_target_unit", "Unit of the gradients and label sums of a regression. 'released': "
               "determined from noisy counts of the labels, so that a declared range that is too "
               "wide costs little accuracy. 'declared': half the width of dp_target_bounds.",
-              OneOf(("released", "declared")), _pays, SPENDS, "sensitivity",
+              OneOf(("released", "declared")), _default_target_unit, SPENDS, "sensitivity",
               Table.DEFAULT, shown="'released' for regression in the default preset without "
               "dp_gradient_bound, huber_slope and dp_budget_shares; otherwise 'declared'"),
     Parameter("dp_weight_unit", "Unit of row weights. 'released': determined from noisy counts of "
               "the weights; weights are divided by the unit, larger weights are reduced to it, and "
               "penalties and min_child_weight are measured in it. 'declared': weights are used "
               "unchanged.",
-              OneOf(("released", "declared")), _weights_pay, SPENDS, "sensitivity",
+              OneOf(("released", "declared")), _default_weight_unit, SPENDS, "sensitivity",
               Table.DEFAULT, shown="'released' for dp_max_weight above 1 in the default preset "
               "without dp_gradient_bound, dp_hessian_weight and dp_budget_shares; otherwise "
               "'declared'", recorded=False),
 )
 _RULES = (
-    Rule("a unit is released of one target",
+    Rule("target unit needs one target",
          lambda s: s["dp_target_unit"] == "released" and not _may_be_released(s),
          "`dp_target_unit`='released' requires Gaussian noise and a regression with one target and "
          "a declared range. It is not available for {objective} with several targets, custom "
          "objectives, classes or shares, nor with {`dp_accountant`}='pure' or "
          "dp_secure_aggregation. Remove it."),
-    Rule("a unit is released of bounded weights",
+    Rule("weight unit needs bounded weights",
          lambda s: s["dp_weight_unit"] == "released" and not _may_count_weights(s),
          "`dp_weight_unit`='released' requires Gaussian noise and a {`dp_max_weight`} above 1. It "
          "is not available for custom objectives, nor with {`dp_accountant`}='pure' or "

@@ -85,15 +85,15 @@ _PARAMETERS = (
               shown="none; the intercept is released privately", recorded=False),
 )
 _RULES = (
-    Rule("a continued model brings base_score",
+    Rule("no base_score with xgb_model",
          lambda s: s.continues and "base_score" in s.given,
          "`base_score` cannot be combined with xgb_model, which has its own intercept. Remove it."),
-    Rule("exposures have a range",
+    Rule("base margins need exposure bounds",
          lambda s: (s.needs_label_mean and s["dp_base_margin"] and not s.continues
                     and s["dp_exposure_bounds"] is None),
          "`dp_exposure_bounds` is missing: with dp_base_margin, {objective} needs a public range "
          "of exp(base_margin), e.g. dp_exposure_bounds=(0.003, 1) for one day to one year."),
-    Rule("exposures are of rows with margins",
+    Rule("exposure bounds need base margins",
          lambda s: s["dp_exposure_bounds"] is not None and not (
              s.objective.intercept == "capped mean" and s["dp_base_margin"]),
          "`dp_exposure_bounds` requires count:poisson, reg:gamma or reg:tweedie, and "

@@ -72,15 +72,15 @@ _PARAMETERS = (
               xgboost=True),
 )
 _RULES = (
-    Rule("gradient leaves weigh no class",
+    Rule("no scale_pos_weight with gradient leaves",
          lambda s: s["dp_leaf"] == "gradient" and s["scale_pos_weight"] != 1.0,
          "`scale_pos_weight` has no effect with dp_leaf='gradient', where every row counts 1. "
          "Remove it."),
-    Rule("noisy sums bring Gaussian leaves",
+    Rule("no leaf noise with noisy histograms",
          lambda s: s["dp_leaf_noise"] != "gaussian" and s.noisy_sums,
          "`dp_leaf_noise` has no effect with dp_split={dp_split!r}: leaves are computed from the "
          "noisy sums that determine the splits. Remove it."),
-    Rule("leaf noise output needs rows that count alike",
+    Rule("output leaves need equal Hessians",
          lambda s: s["dp_leaf_noise"] == "output" and not s.rows_count_alike,
          "`dp_leaf_noise`='output' is refused for this objective: the sensitivity of a leaf value "
          "is proved only if all rows have the same Hessian. Set dp_leaf='gradient', or use "
@@ -89,23 +89,23 @@ _RULES = (
          lambda s: s["dp_leaf_noise"] == "output" and "dp_max_weight" in s.given,
          "`dp_leaf_noise`='output' is refused with row weights: it is proved for unit weights "
          "only. Remove {`dp_max_weight`}, or use another value.", PrivacyRefusal),
-    Rule("output leaves of rows",
+    Rule("output leaves need rows as units",
          lambda s: s.unit == "person" and s["dp_leaf_noise"] == "output",
          "`dp_leaf_noise`='output' is refused with {`dp_privacy_id`}: the sensitivity of a leaf "
          "value is proved only if every row counts 1, but the rows of a person are scaled down. "
          "Use 'gaussian' or 'laplace'.", PrivacyRefusal),
-    Rule("denominators of output leaves",  # the arithmetic of the sensitivity is exact up to here
+    Rule("largest denominator of output leaves",  # the arithmetic of the sensitivity is exact up to here
          lambda s: s["dp_leaf_noise"] == "output" and s["lambda"] + s["min_child_weight"] > 1 << 20,
          "`lambda` + `min_child_weight` must be at most 2^20 with dp_leaf_noise='output'. Lower "
          "them."),
     Rule("geometric clip needs output leaves",
          lambda s: s["dp_geometric_clip"] and s["dp_leaf_noise"] != "output",
          "`dp_geometric_clip` requires dp_leaf_noise='output'. Remove it."),
-    Rule("one learning rate of a geometric clip",
+    Rule("no warmup with geometric clip",
          lambda s: s["dp_geometric_clip"] and s["dp_eta_warmup"] < 1.0,
          "`dp_geometric_clip` requires the same learning rate in all rounds. Remove "
          "`dp_eta_warmup`."),
-    Rule("alpha in the unit of leaves",
+    Rule("largest alpha",
          lambda s: s["alpha"] > _LARGEST_ALPHA * s.scale,
          "`alpha` must be at most 1e12 times half the width of dp_target_bounds; got {alpha}."),
 )

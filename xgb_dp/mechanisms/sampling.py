@@ -27,7 +27,7 @@ PARAMETERS = (
               shown="1: every round reads all rows", plan="ensemble"),
 )
 RULES = (
-    Rule("one choice of rows",
+    Rule("dp_ensemble or subsample",
          lambda s: s["dp_ensemble"] > 1 and s["subsample"] != 1.0,
          "`dp_ensemble` and `subsample` both determine which rows a round reads. Pass only one of "
          "them."),

@@ -27,7 +27,7 @@ _DEEP = {"max_depth": 6, "dp_tree_shape": "oblivious", "max_bin": 256}
 _SHALLOW = {"max_depth": 4, "dp_tree_shape": "alternate", "max_bin": 64}
 
 
-def of_epsilon(s: Config) -> dict[str, Any]:
+def default_trees(s: Config) -> dict[str, Any]:
     """Default tree parameters of a classifier, which depend on the public epsilon.
 
     For epsilon >= 1, the leaves of deeper trees exceed the noise; docs/accuracy.md has the
@@ -41,11 +41,11 @@ def of_epsilon(s: Config) -> dict[str, Any]:
     return {name: value for name, value in trees.items() if name not in s.given}
 
 
-def of_trees(name: str) -> Callable[[Config], Any]:
+def tree_default(name: str) -> Callable[[Config], Any]:
     """Default of a tree parameter, as a function of the settings."""
 
     def value(s: Config) -> Any:
-        return of_epsilon(s).get(name, _SHALLOW[name])
+        return default_trees(s).get(name, _SHALLOW[name])
 
     return value
 
@@ -64,7 +64,7 @@ def _complete(s: Config) -> bool:
 
 def _selections_only(name: str) -> Rule:
     return Rule(
-        f"{name} needs selections",
+        f"{name} needs the exponential mechanism",
         lambda s: s["dp_split"] != "exponential" and name in s.given,
         f"`{name}` requires dp_split='exponential'; got {{dp_split!r}}. Remove it.",
     )
@@ -81,7 +81,7 @@ _PARAMETERS = (
               unit="leaf weight", values="> 0", plan="score_clip"),
     Parameter("dp_tree_shape", "Whether splits are chosen for each node ('per_node'), for each "
               "level ('oblivious'), or by turns ('alternate').",
-              OneOf(("alternate", "per_node", "oblivious")), of_trees("dp_tree_shape"),
+              OneOf(("alternate", "per_node", "oblivious")), tree_default("dp_tree_shape"),
               PUBLIC, "exponential-mechanism", Table.DEFAULT, shown="'alternate'; 'oblivious' for "
               "classification with dp_epsilon / dp_group_size >= 1; without num_boost_round see "
               "[Rounds](#rounds)", plan="shape"),
@@ -114,7 +114,7 @@ _PARAMETERS = (
 )
 _RULES = (
     *map(_selections_only, ("dp_score", "dp_score_clip", "dp_no_split")),
-    Rule("score gain needs rows that count alike",
+    Rule("score gain needs equal Hessians",
          lambda s: s["dp_score"] == "gain" and not s.rows_count_alike,
          "`dp_score`='gain' is refused for this objective: if Hessians vary, one row can change "
          "the gain by an unbounded amount. Use 'l1' or 'newton', or dp_leaf='gradient'.",
@@ -123,7 +123,7 @@ _RULES = (
          lambda s: s["dp_score"] == "gain" and "dp_max_weight" in s.given,
          "`dp_score`='gain' is refused with row weights: it is proved for unit weights only. "
          "Remove {`dp_max_weight`}, or use another score.", PrivacyRefusal),
-    Rule("score gain of rows",
+    Rule("score gain needs rows as units",
          lambda s: s.unit == "person" and s["dp_score"] == "gain",
          "`dp_score`='gain' is refused with {`dp_privacy_id`}: its range is proved only if every "
          "row counts 1, but the rows of a person are scaled down. Use 'l1' or 'newton'.",
@@ -135,19 +135,19 @@ _RULES = (
          lambda s: s["dp_split_levels"] > 1 and not _complete(s),
          "`dp_split_levels` above 1 requires dp_split='exponential' and dp_no_split=False, because "
          "one selection fills several levels. Set it to 1, or change these."),
-    Rule("trees of one class",
+    Rule("joint trees need several outputs",
          lambda s: s["dp_class_trees"] == "joint" and s.trees_per_round == 1,
          "`dp_class_trees`='joint' requires several classes, quantiles or targets. Remove it."),
-    Rule("joint trees need rows bounded jointly",
+    Rule("joint trees need the prediction clip",
          lambda s: s["dp_class_trees"] == "joint" and s["dp_gradient_clip"] != "prediction",
          "`dp_class_trees`='joint' requires dp_gradient_clip='prediction', which bounds the norm "
          "of a row over all classes; got {dp_gradient_clip!r}."),
-    Rule("joint trees need selections by norms",
+    Rule("joint trees need l1 selections",
          lambda s: (s["dp_class_trees"] == "joint"
                     and (s["dp_split"] != "exponential" or s["dp_score"] != "l1")),
          "`dp_class_trees`='joint' requires dp_split='exponential' and dp_score='l1', because "
          "splits are selected by the norm of the gradients over all classes."),
-    Rule("gamma needs no_split",
+    Rule("gamma needs dp_no_split",
          lambda s: s["gamma"] != 0.0 and not s["dp_no_split"],
          "`gamma` is refused without dp_no_split=True: a threshold on the exact gain is not "
          "private. With dp_no_split it is the utility of not splitting.", PrivacyRefusal),

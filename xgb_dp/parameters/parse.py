@@ -73,12 +73,12 @@ class Number:
     open_low: bool = False
     open_high: bool = False
     finite: bool = True
-    whole: bool = False
+    integer: bool = False
 
     def __call__(self, name: str, value: Any, settings: Any = None) -> float:
         """Return the number, or raise an error that names the parameter."""
         kind = "a finite number" if self.finite and math.isinf(self.high) else "a number"
-        kind = "an integer" if self.whole else kind
+        kind = "an integer" if self.integer else kind
         expected = " ".join(filter(None, (_tick(name), "must be", kind, self._range())))
         try:
             if isinstance(value, (bool, np.bool_)):
@@ -91,7 +91,7 @@ class Number:
         below = number <= self.low if self.open_low else number < self.low
         above = number >= self.high if self.open_high else number > self.high
         bad = below or above or math.isnan(number) or (self.finite and math.isinf(number))
-        if bad or (self.whole and number != int(number)):
+        if bad or (self.integer and number != int(number)):
             raise PrivacyParameterError(f"{expected}; got {_digits(number)}.")
         return number
 
@@ -126,7 +126,7 @@ class Integer:
 
     def __call__(self, name: str, value: Any, settings: Any = None) -> int:
         """Return the integer, or raise an error that names the parameter."""
-        return int(Number(self.low, self.high, whole=True)(name, value))
+        return int(Number(self.low, self.high, integer=True)(name, value))
 
     def __str__(self) -> str:
         return f"int {self.low} to {self.high}"

@@ -109,42 +109,42 @@ PARAMETERS = (
               recorded=False),
 )
 RULES = (
-    Rule("rows left out of rows",
+    Rule("filter needs rows as units",
          lambda s: s.unit == "person" and s["dp_gradient_clip"] == "filter",
          "`dp_gradient_clip`='filter' is refused with {`dp_privacy_id`}: it drops single rows, not "
          "all rows of a person. Use 'clip', or 'prediction' for classification.", PrivacyRefusal),
-    Rule("joint bound of classes",
+    Rule("joint clip of several classes",
          lambda s: s.kind == "multiclass" and s["dp_gradient_clip"] not in BALLS,
          "`dp_gradient_clip`={dp_gradient_clip!r} is refused for several classes: their joint "
          "bound is proved for 'prediction' and 'row_weight' only. Use one of these.",
          PrivacyRefusal),
-    Rule("joint bound of outputs",
+    Rule("joint clip of several outputs",
          lambda s: (s.loss is not None and s.trees_per_round > 1
                     and s["dp_gradient_clip"] != "prediction"),
          "`dp_gradient_clip`={dp_gradient_clip!r} is refused for several quantiles or targets: "
          "their joint bound is proved for 'prediction' only. Use 'prediction'.", PrivacyRefusal),
-    Rule("row weights of classes",
+    Rule("no joint clip for squared error",
          lambda s: s.squared and s["dp_gradient_clip"] in BALLS,
          "`dp_gradient_clip`={dp_gradient_clip!r} is not available for squared error. Use 'clip' "
          "or 'filter'."),
-    Rule("a default bound that fits",
+    Rule("range of the default dp_gradient_bound",
          lambda s: not _LEAST_BOUND <= s["dp_gradient_bound"] <= 1 / _LEAST_BOUND,
          "The default `dp_gradient_bound` is {dp_gradient_bound}, derived from dp_max_weight and "
          "the parameters of {objective}, but it must lie between 1e-6 and 1e6. Choose a "
          "dp_max_weight closer to 1 and rescale the weights accordingly."),
-    Rule("a clip of several targets that fits",
+    Rule("range of the clip of several targets",
          lambda s: (s.kind == "regression" and s.labels > 1
                     and not CLIPS[0] <= TARGETS.residual(s) <= CLIPS[1]),
          "`dp_gradient_bound`={dp_gradient_bound} is the joint bound of all targets of a row. It "
          "clips each residual below 1e-9 or above 1000 half widths of its range. Remove it to use "
          "the default."),
-    Rule("Hessians that count",
+    Rule("smallest dp_hessian_weight",
          lambda s: ((s["dp_score"] == "gain" or s["dp_leaf_noise"] == "output") and _COARSEST_GRID
                     * math.sqrt(s["dp_hessian_weight"]) < s["dp_gradient_bound"]),
          "`dp_hessian_weight` is too small for dp_score='gain' and dp_leaf_noise='output', which "
          "count rows by their Hessians: sqrt(r) must be at least C / 16. Remove it to use the "
          "default."),
-    Rule("Hessians that fit the grid",
+    Rule("largest dp_hessian_weight",
          lambda s: (s["dp_gradient_clip"] not in BALLS
                     and math.sqrt(s["dp_hessian_weight"]) * _largest_hessian(s)
                     > _LARGEST_HESSIAN * s["dp_gradient_bound"]),

@@ -164,7 +164,7 @@ PARAMETERS = (
               recorded=False),
 )
 RULES = (
-    Rule("a public model is given",
+    Rule("dp_public_model needs xgb_model",
          lambda s: s["dp_public_model"] and not s.continues,
          "{`dp_public_model`} declares `xgb_model` public, but there is no `xgb_model`. Pass the "
          "model to continue from, or remove {`dp_public_model`}."),
@@ -179,7 +179,7 @@ RULES = (
          "`dp_discovered`: the column discovery and the training use different id columns. One id "
          "in one column may match several ids in the other, so their costs cannot be added. Use "
          "the same id column for both."),
-    Rule("rows of persons",
+    Rule("dp_max_rows_per_person needs ids",
          lambda s: "dp_max_rows_per_person" in s.given and s.unit == "row",
          "`dp_max_rows_per_person` requires {`dp_privacy_id`}: without ids every row is its own "
          "privacy unit. Remove it, or pass the ids."),
@@ -215,7 +215,7 @@ def resolve_shares(given: Any, s: Config) -> dict[str, float]:
         raise PrivacyParameterError(
             f"`dp_budget_shares` must leave a share above 0 for each release: {', '.join(enabled)}."
         )
-    return _of_released(shares, enabled)
+    return _redistribute(shares, enabled)
 
 
 def _divide_rest(
@@ -230,7 +230,7 @@ def _divide_rest(
     return {name: shares[name] for name in _OF_REST}
 
 
-def _of_released(shares: dict[str, float], enabled: Collection[str]) -> dict[str, float]:
+def _redistribute(shares: dict[str, float], enabled: Collection[str]) -> dict[str, float]:
     """Give the shares of disabled releases to the releases that divide the rest."""
     listed = {kind.share for kind in MECHANISMS if kind.always_listed} | set(enabled)
     out = {name: shares[name] if name in enabled else 0.0 for name in shares if name in listed}

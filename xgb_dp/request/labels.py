@@ -49,7 +49,7 @@ def _default_objective(s: Config) -> str:
     )
 
 
-def _of_objective(name: str, value: Any) -> Callable[[Config], Any]:
+def _objective_default(name: str, value: Any) -> Callable[[Config], Any]:
     """Default of a parameter that some objectives have; None for other objectives."""
     return lambda s: value if name in s.objective.parameters else None
 
@@ -154,22 +154,22 @@ PARAMETERS = (
               "labels.", Number(0, 1e6, open_low=True), 1.0, PUBLIC, "XGBoost", unit="row weight",
               values="> 0"),
     Parameter("quantile_alpha", "Quantile levels to predict.", _levels,
-              _of_objective("quantile_alpha", (0.5,)), PUBLIC, "XGBoost", Table.LOSSES,
+              _objective_default("quantile_alpha", (0.5,)), PUBLIC, "XGBoost", Table.LOSSES,
               unit="probability", values="number in (0, 1), or an increasing list of at most 64; "
               "reg:quantileerror only", shown="0.5", xgboost=True, recorded=False),
     Parameter("tweedie_variance_power", "Exponent p of the Tweedie distribution, whose variance is "
               "proportional to mean^p.",
               Number(1, 2, open_low=True, open_high=True),
-              _of_objective("tweedie_variance_power", 1.5), PUBLIC, "XGBoost", Table.LOSSES,
+              _objective_default("tweedie_variance_power", 1.5), PUBLIC, "XGBoost", Table.LOSSES,
               values="number in (1, 2); reg:tweedie only", shown="1.5", xgboost=True,
               recorded=False),
     Parameter("aft_loss_distribution", "Distribution of the error of the log survival time.",
               OneOf(("normal", "logistic", "extreme")),
-              _of_objective("aft_loss_distribution", "logistic"), PUBLIC, "XGBoost", Table.LOSSES,
+              _objective_default("aft_loss_distribution", "logistic"), PUBLIC, "XGBoost", Table.LOSSES,
               values="'normal', 'logistic' or 'extreme'; survival:aft only",
               shown="'logistic', which has bounded gradients", xgboost=True, recorded=False),
     Parameter("aft_loss_distribution_scale", "Scale of aft_loss_distribution.", Number(1e-3, 1e3),
-              _of_objective("aft_loss_distribution_scale", 1.0), PUBLIC, "XGBoost", Table.LOSSES,
+              _objective_default("aft_loss_distribution_scale", 1.0), PUBLIC, "XGBoost", Table.LOSSES,
               unit="log time", values="number in [0.001, 1000]; survival:aft only",
               shown="1", xgboost=True, recorded=False),
     Parameter("huber_slope", "Residual at which the loss changes from quadratic to linear.",
@@ -177,17 +177,17 @@ PARAMETERS = (
               unit="target", values="> 0; reg:pseudohubererror only",
               shown="a tenth of the width of dp_target_bounds", xgboost=True, recorded=False),
 )
-def _of_objectives(name: str) -> Rule:
+def _needs_objective(name: str) -> Rule:
     objectives = [key for key, one in OBJECTIVES.items() if name in one.parameters]
     return Rule(
-        f"{name} has its objectives",
+        f"{name} needs its objective",
         lambda s: name in s.given and name not in s.objective.parameters,
         f"`{name}` applies to {', '.join(objectives)} only; the objective is "
         "{objective}. Remove it, or change the objective.",
     )
 
 
-def _takes(s: Config, low: float, high: float) -> bool:
+def _allows_labels(s: Config, low: float, high: float) -> bool:
     """Whether the objective allows all labels in a range; for positive means it may start at 0."""
     objective = s.objective
     above = objective.intervals or (objective.above and objective.link == "identity")
@@ -196,68 +196,68 @@ def _takes(s: Config, low: float, high: float) -> bool:
 
 
 RULES = (
-    Rule("no classes of a target",
+    Rule("no classes for regression",
          lambda s: (s.kind == "regression" and (s["dp_classes"] is not None
                     or s["num_class"] not in (None, 0, 1))),
          "{`dp_classes`} and `num_class` are for classification only. Remove them."),
-    Rule("two classes",
+    Rule("binary objectives have two classes",
          lambda s: s.kind == "binary" and s["dp_classes"] not in (None, 2),
          "{`dp_classes`} declares more than two classes, but the objective is binary. Use "
          "objective='multi:softprob'."),
-    Rule("num_class of two",
+    Rule("no num_class for two classes",
          lambda s: s.kind == "binary" and s["num_class"] not in (None, 0, 1),
          "`num_class` cannot be used with a binary objective. Remove it, or use "
          "objective='multi:softprob'."),
-    Rule("classes are declared",
+    Rule("number of classes is declared",
          lambda s: s.kind == "multiclass" and not s.classes,
          "`num_class` (or {`dp_classes`}) is missing: the number of classes must be declared, "
          "because it is never read from the labels. Pass num_class=K; labels are 0..K-1."),
-    Rule("one number of classes",
+    Rule("dp_classes equals num_class",
          lambda s: (s.kind == "multiclass" and s["dp_classes"] is not None
                     and s["dp_classes"] != s.classes),
          "{`dp_classes`} and `num_class` declare different numbers of classes. Pass only one of "
          "them."),
-    Rule("several classes",
+    Rule("at least two classes",
          lambda s: s.kind == "multiclass" and s.classes < 2,
          "`num_class` must be at least 2 for a multi-class objective; got {num_class}."),
-    Rule("no range of classes",
+    Rule("no target bounds for classes",
          lambda s: s.kind != "regression" and "dp_target_bounds" in s.given,
          "{`dp_target_bounds`} is for regression only. Remove it."),
-    Rule("scale_pos_weight of two classes",
+    Rule("scale_pos_weight needs two classes",
          lambda s: s["scale_pos_weight"] != 1.0 and s.kind != "binary",
          "`scale_pos_weight` is for binary objectives only. Remove it."),
-    Rule("several targets of squared error",
+    Rule("objectives with several targets",
          lambda s: s.labels > 1 and s.objective.intercept != "means",
          "Several targets are refused for this objective: a joint bound on all labels of a row is "
          "proved only for binary:logistic and for reg:squarederror without dp_objective. Train one "
          "model per target, and charge them to one xgb_dp.Budget.", PrivacyRefusal),
-    Rule("several labels weigh alike",
+    Rule("scale_pos_weight needs one label",
          lambda s: s.kind == "binary" and s.labels > 1 and s["scale_pos_weight"] != 1.0,
          "`scale_pos_weight` requires a single label per row, but the matrix has several label "
          "columns. Remove it."),
-    *map(_of_objectives, OWN_PARAMETERS),
-    Rule("labels of the objective are in the range",
-         lambda s: s.target is not None and not _takes(s, *s.target),
+    *map(_needs_objective, OWN_PARAMETERS),
+    Rule("target bounds within the labels of the objective",
+         lambda s: s.target is not None and not _allows_labels(s, *s.target),
          "{`dp_target_bounds`} must lie within the label range of {objective}: counts and amounts "
          "at least 0, times above 1e-30, shares from 0 to 1, and labels above -1 for "
          "reg:squaredlogerror."),
-    Rule("logarithms differ in the range",
+    Rule("smallest range of logarithms",
          lambda s: (s["objective"] == "reg:squaredlogerror" and s.target is not None
                     and math.log1p(s.target[1]) - math.log1p(s.target[0]) < _LEAST_LOGARITHMS),
          "{`dp_target_bounds`} is too narrow for reg:squaredlogerror: log(1 + label) varies by "
          "less than 0.01 and is practically linear. Use reg:squarederror, which fits the same "
          "model on this range."),
-    Rule("slope of the range",
+    Rule("range of huber_slope",
          lambda s: (s["huber_slope"] is not None and not
                     s.half_width / _SLOPES <= s["huber_slope"] <= s.half_width * _SLOPES),
          "`huber_slope` must be between 1e-5 and 1e5 times half the width of dp_target_bounds; got "
          "{huber_slope}. For smaller slopes use reg:absoluteerror, for larger ones "
          "reg:squarederror."),
-    Rule("an own objective predicts margins",
+    Rule("custom objective predicts margins",
          lambda s: s["dp_objective"] is not None and s["objective"] != "reg:squarederror",
          "`objective` is {objective}, but a model with `dp_objective` predicts margins. Remove "
          "`objective`, or set it to 'reg:squarederror'."),
-    Rule("an own objective has no norm of predictions",
+    Rule("custom objective without prediction clip",
          lambda s: s["dp_objective"] is not None and s["dp_gradient_clip"] == "prediction",
          "`dp_gradient_clip`='prediction' is refused with `dp_objective`: the largest norm over "
          "all labels is unknown. Use 'row_weight' or 'clip'."),

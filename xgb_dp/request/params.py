@@ -33,40 +33,40 @@ _GAUSSIAN_SHARES = "only Gaussian noise shares add up to the claimed noise. Use 
 
 # fmt: off
 _MASKED = (
-    Rule("colluders of masked sums",
+    Rule("dp_secure_colluders needs masked sums",
          lambda s: "dp_secure_colluders" in s.given and not s["dp_secure_aggregation"],
          "`dp_secure_colluders` requires dp_secure_aggregation=True. Remove it."),
-    Rule("keys of masked sums",
+    Rule("key files need masked sums",
          lambda s: (not s["dp_secure_aggregation"]
                     and ("dp_secure_key" in s.given or "dp_secure_parties" in s.given)),
          "`dp_secure_key` and `dp_secure_parties` require dp_secure_aggregation=True. Remove "
          "them."),
-    Rule("masked sums of several workers",
+    Rule("masked sums need several workers",
          lambda s: s["dp_secure_aggregation"] and s.workers < 2,
          "`dp_secure_aggregation` requires at least two workers. Connect them with "
          "xgboost.collective.CommunicatorContext or Dask, or remove it."),
-    _masked("are no sums over persons", lambda s: s.unit == "person",
+    _masked("need rows as units", lambda s: s.unit == "person",
             "{`dp_privacy_id`}: workers that do not trust each other cannot compare their ids, "
             "so a person with rows on two workers would count twice. Limit the rows per person in "
             "advance, and set {`dp_group_size`} to that limit."),
-    _masked("need no selections",
+    _masked("without selections",
             lambda s: s["dp_split"] == "exponential",
             "dp_split='exponential': the exponential mechanism needs the exact sums on one "
             "worker. Use dp_split='random', 'partial' or 'histogram'."),
-    _masked("have Gaussian leaves",
+    _masked("need Gaussian leaves",
             lambda s: s["dp_leaf_noise"] != "gaussian",
             "dp_leaf_noise={dp_leaf_noise!r}: " + _GAUSSIAN_SHARES),
-    _masked("have Gaussian candidates",
+    _masked("need Gaussian candidates",
             lambda s: s["dp_candidate_noise"] != "gaussian",
             "dp_candidate_noise='laplace': " + _GAUSSIAN_SHARES),
-    _masked("read all rows",
+    _masked("without subsample",
             lambda s: s["subsample"] != 1.0,
             "`subsample` below 1: amplification by sampling is not proved for masked sums. "
             "Remove it."),
-    _masked("are no sums by column",
+    _masked("without column start",
             lambda s: s.starts_from_columns,
             "dp_start={dp_start!r}, because its sums are not masked. Remove it."),
-    Rule("masked sums of known parties",
+    Rule("masked sums need key files",
          lambda s: (s["dp_secure_aggregation"]
                     and None in (s["dp_secure_key"], s["dp_secure_parties"])),
          "`dp_secure_aggregation` requires `dp_secure_key` and `dp_secure_parties`, so that nobody "
@@ -96,15 +96,15 @@ def _rounds(name: str, value: Any, s: Any = None) -> int:
         return value
     try:
         # An array of one float also has `__index__`, which fails only when called.
-        whole = None if isinstance(value, bool) else operator.index(value)
+        number = None if isinstance(value, bool) else operator.index(value)
     except Exception:  # an object of the caller may raise anything
-        whole = None
-    if whole is None:
+        number = None
+    if number is None:
         raise PrivacyParameterError(
             f"`{name}` must be an integer, because the noise is calibrated for this number of "
             f"rounds; got {type(value).__name__}."
         )
-    return Integer(1, 1 << 20)(name, whole)
+    return Integer(1, 1 << 20)(name, number)
 
 
 ARGUMENTS: dict[str, Parameter] = {

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..errors import PrivacyRefusal
 from ..mechanisms import sampling
-from ..mechanisms.splits import SPLITS, of_trees
+from ..mechanisms.splits import SPLITS, tree_default
 from ..parameters.parameter import PUBLIC, SPENDS, Config, Parameter, Rule, Table
 from ..parameters.parse import Flag, Integer, Number, OneOf, Reader, plain, shown
 from .schema import by_column, interaction_sets, monotone_directions
@@ -76,12 +76,12 @@ PARAMETERS = (
               "'dp_hist' releases split candidates before the first tree, 'dp_approx' in every "
               "round.", _tree_method, _no_tree_method, PUBLIC, "XGBoost",
               values="'dp_hist' or 'dp_approx'", shown="none; required", recorded=False),
-    Parameter("max_depth", "Depth of the trees.", Integer(1, 10), of_trees("max_depth"), PUBLIC,
+    Parameter("max_depth", "Depth of the trees.", Integer(1, 10), tree_default("max_depth"), PUBLIC,
               "XGBoost", unit="levels", shown="4; 6 for classification with dp_epsilon / "
               "dp_group_size >= 1; without num_boost_round see [Rounds](#rounds)", plan="depth",
               xgboost=True),
     Parameter("max_bin", "Maximum number of bins per feature.", Integer(2, 4096),
-              of_trees("max_bin"), PUBLIC, "XGBoost", unit="bins", shown="64; 256 for "
+              tree_default("max_bin"), PUBLIC, "XGBoost", unit="bins", shown="64; 256 for "
               "classification with dp_epsilon / dp_group_size >= 1; without num_boost_round see "
               "[Rounds](#rounds)", plan="candidates.max_bin", xgboost=True),
     Parameter("num_parallel_tree", "Number of trees per class in each round. They are grown on the "
@@ -113,11 +113,11 @@ PARAMETERS = (
     _stock("validate_parameters", "Warns about unused parameters.", "bool", Flag()),
 )
 RULES = (
-    Rule("one number of features",
+    Rule("colsample_bytree or dp_features_per_tree",
          lambda s: s["colsample_bytree"] != 1.0 and "dp_features_per_tree" in s.given,
          "`colsample_bytree` and `dp_features_per_tree` both set the number of features of a tree. "
          "Pass only one of them."),
-    Rule("weights of columns that are drawn",
+    Rule("feature_weights need sampled columns",
          lambda s: s.schema.weights is not None and (
              s["dp_features_per_tree"] == s.schema.width or s["dp_feature_order"] == "cyclic"),
          "`feature_weights` are probabilities for drawing the columns of a tree, but no columns "

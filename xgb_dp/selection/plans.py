@@ -19,7 +19,7 @@ from ..accounting.gaussian import gaussian_delta, gaussian_epsilon
 from ..accounting.selection import SelectionCurve
 from ..accounting.units import all_same
 from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal, named, spelt
-from ..mechanisms.splits import of_epsilon
+from ..mechanisms.splits import default_trees
 from ..parameters import parse
 from ..planning import calibrated
 from ..request.default_plans import settings_of_sizes
@@ -120,7 +120,7 @@ def _trial(
         if name in user and settings[name]:
             raise PrivacyRefusal(f"`{name}` is refused in a selection: {reason}.")
     if len(settings_of_sizes(settings)[1]) == 1:  # else the trees depend on the number of rows
-        trees = of_epsilon(settings)
+        trees = default_trees(settings)
         user, settings = user | trees, settings.changed(trees)
     return Trial(user, dict(change), rounds, settings)
 
