@@ -117,7 +117,8 @@ BROKEN: dict[str, dict[str, Any]] = {
     "joint clip of several outputs": REGRESSION | {"objective": "reg:quantileerror",
         "quantile_alpha": [0.1, 0.9], "dp_gradient_clip": "clip"},
     "no joint clip for squared error": REGRESSION | {"dp_gradient_clip": "row_weight"},
-    "range of the default dp_gradient_bound": COUNTS | {"objective": "reg:quantileerror", "dp_max_weight": 1e-6},
+    "range of the default dp_gradient_bound": COUNTS | {
+        "objective": "reg:quantileerror", "dp_max_weight": 1e-6},
     "range of the clip of several targets": REGRESSION | {"dp_gradient_bound": 1e4},
     "largest alpha": REGRESSION | {"dp_target_bounds": (0, 1e-6), "alpha": 1e9},
     "smallest dp_hessian_weight": OUTPUT | {"dp_hessian_weight": 1e-9},

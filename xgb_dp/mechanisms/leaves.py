@@ -94,7 +94,8 @@ _RULES = (
          "`dp_leaf_noise`='output' is refused with {`dp_privacy_id`}: the sensitivity of a leaf "
          "value is proved only if every row counts 1, but the rows of a person are scaled down. "
          "Use 'gaussian' or 'laplace'.", PrivacyRefusal),
-    Rule("largest denominator of output leaves",  # the arithmetic of the sensitivity is exact up to here
+    # The arithmetic of the sensitivity is exact up to this limit.
+    Rule("largest denominator of output leaves",
          lambda s: s["dp_leaf_noise"] == "output" and s["lambda"] + s["min_child_weight"] > 1 << 20,
          "`lambda` + `min_child_weight` must be at most 2^20 with dp_leaf_noise='output'. Lower "
          "them."),
