@@ -1,6 +1,6 @@
 """Fast, coarse bounds of any composition: zero-concentrated and Rényi differential privacy.
 
-They are within about one percent where losses are large, which is where grids become too large.
+For large losses, where exact grids become too large, they are tight to about one percent.
 Proof: docs/proofs/accounting.md, "zCDP" and "Rényi".
 """
 

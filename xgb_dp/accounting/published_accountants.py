@@ -1,4 +1,4 @@
-"""Accountants of published systems. Presets use them to show the claims of those systems.
+"""Accountants of published systems. Presets use them to show the claims of these systems.
 
 Each is valid, and the exact accountant is at least as tight. Proof: docs/proofs/accounting.md.
 """

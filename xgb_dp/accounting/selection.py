@@ -116,7 +116,7 @@ class SelectionCurve(Curve):
         return value
 
     def _best(self, lowest: float) -> BestOfRuns | None:
-        """The best run's curve, from a run's curve down to `lowest`; None without a bound."""
+        """The best run's curve, from a run's curve down to `lowest`; None if there is no bound."""
         if lowest not in self._known:
             self._known[lowest] = self._curve(lowest)
         return self._known[lowest]

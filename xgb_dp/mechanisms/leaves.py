@@ -48,9 +48,9 @@ _PARAMETERS = (
               "and the sampling error of the rows.", _shrinkage, _has_sums, FREE, "leaves",
               Table.DEFAULT, values="bool", shown="True; False with dp_leaf_noise='output', which "
               "releases no sums", plan="leaf.shrinkage"),
-    Parameter("dp_shrinkage_strata", "Estimates the shrinkage separately for the effects of single "
-              "selections and for each order of their interactions, instead of once for all "
-              "leaves. Applies to complete trees up to depth 8.", Flag(), True, FREE, "leaves",
+    Parameter("dp_shrinkage_strata", "Estimates the shrinkage separately for main effects and "
+              "interactions of the selections in a tree, instead of once for all leaves. Applies "
+              "to complete trees up to depth 8.", Flag(), True, FREE, "leaves",
               Table.DEFAULT, plan="leaf.strata"),
     Parameter("eta", "Learning rate. It also determines the clip of dp_geometric_clip.",
               Number(0, 1, open_low=True), 0.5, PUBLIC, "XGBoost",

@@ -68,8 +68,8 @@ PARAMETERS = (
               lambda s: max(1, int(s["colsample_bytree"] * s.schema.width)), PUBLIC,
               "exponential-mechanism", Table.PUBLISHED, unit="features", values="int >= 1",
               shown="the fraction colsample_bytree of all features", plan="features_per_tree"),
-    Parameter("dp_feature_order", "Whether each tree draws its features at random ('random') or "
-              "trees take turns through all features ('cyclic').",
+    Parameter("dp_feature_order", "Selection of the features of a tree: drawn at random "
+              "('random'), or taken in turn ('cyclic').",
               OneOf(("random", "cyclic")), "random", PUBLIC, "exponential-mechanism",
               Table.PUBLISHED),
     Parameter("tree_method", "Algorithm that builds the trees; both values train privately. "
