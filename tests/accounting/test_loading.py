@@ -60,5 +60,5 @@ def test_rounds_that_register_no_cost_are_refused(name):
         count = 1
         unit = "row"
 
-    with pytest.raises(TypeError, match="do not know what the event Unknown costs"):
+    with pytest.raises(TypeError, match="no privacy loss for events of type Unknown"):
         make_accountant(name, [Unknown()]).get_epsilon(1e-6)

@@ -128,7 +128,7 @@ def test_one_parameter_is_read_as_the_training_reads_it():
     [
         ({"eta": 2.0}, "eta", "`eta`.*must be"),
         ({"eta": 0.1, "learning_rate": 0.2}, "eta", "given twice"),
-        ({"dp_categories": [4]}, "dp_categories", "`dp_categories` must map"),
+        ({"dp_categories": [4]}, "dp_categories", "`dp_categories` must be a mapping"),
         ({"dp_classes": 1}, "dp_classes", "`dp_classes` must"),
     ],
 )

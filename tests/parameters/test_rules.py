@@ -261,7 +261,7 @@ def test_every_rule_is_checked(labels, name, given, monkeypatch):
     if name != "masked sums need several workers":
         monkeypatch.setattr("xgb_dp.request.settings.this_worker", lambda: (0, 3))
     (rule,) = (rule for rule in RULES if rule.name == name)
-    continues = name.startswith("a continued model")
+    continues = name == "no base_score with xgb_model"
     schema = replace(SCHEMAS.get(name, SCHEMA), labels=labels)
     with pytest.raises(rule.error) as refusal:
         checked(USUAL | given, schema, 3, continues=continues)

@@ -54,8 +54,8 @@ def _one(name: str, value: Any, s: Config) -> float:
     share = objective == "binary:logistic" or s.objective.link == "logit"
     if share and not 0 < np.float32(number) < 1:
         raise PrivacyParameterError(
-            f"`{name}` is a mean label, so it must be above 0 and below 1 for {objective}, also "
-            f"after rounding to 32 bits; got {number!r}."
+            f"`{name}` is a mean label, so it must be above 0 and below 1 for {objective}, also as "
+            f"a 32-bit number; got {number!r}."
         )
     if s.objective.link == "log" and not 1 / _LARGEST <= number <= _LARGEST:
         raise PrivacyParameterError(

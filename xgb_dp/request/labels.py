@@ -144,7 +144,7 @@ PARAMETERS = (
     Parameter("dp_objective", "Custom loss: a function of one row. It is called once, with symbols "
               "instead of numbers, and compiled.", own_objective, None, PUBLIC, "howto/objectives",
               Table.LOSSES, values="callable (prediction, label, weight) -> (gradient, Hessian) "
-              "that uses arithmetic and NumPy functions", shown="none", recorded=False),
+              "in NumPy arithmetic", shown="none", recorded=False),
     Parameter("objective", "Learning objective.", _objective, _default_objective, PUBLIC, "XGBoost",
               values=", ".join(OBJECTIVES), shown="reg:squarederror with dp_target_bounds or "
               "dp_objective; otherwise required", plan="objective", xgboost=True, recorded=False),
