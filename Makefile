@@ -51,9 +51,9 @@ help:
 	@echo "make demo    build, train private models on real data, print scores and the statement"
 	@echo "make bench   build, then time and memory of dp_hist against hist, in memory and on disk"
 	@echo "make tables  build, then run the published tables side by side with ours (hours)"
-	@echo "make lint    rules, layout, types, spelling, prose and messages of commits; says how to mend what it finds"
+	@echo "make lint    rules, layout, types, spelling, prose and messages of commits; says how to fix what it finds"
 	@echo "make lint-workflows  what actionlint and zizmor say of the workflows of releases"
-	@echo "make format  mends the layout, and what else can be mended by itself"
+	@echo "make format  fix the layout and everything else that can be fixed automatically"
 	@echo "make docs    the documentation in build/docs, warnings are errors"
 	@echo "make wheel   a wheel in dist/, for machines like this one"
 	@echo "make release-wheel  the same with libgomp inside and a manylinux tag, in dist/repaired/"
@@ -135,15 +135,15 @@ bench: build $(STAMPS)/extra-bench
 tables: build $(STAMPS)/extra-experiments
 	$(VENV)/bin/python -m experiments all $(TABLES_ARGS)
 
-# Each check that fails says how to mend what it found.
+# Each check that fails says how to fix it.
 lint: build $(STAMPS)/extra-dev
-	$(VENV)/bin/ruff check . || { echo "Mend what can be mended by itself: make format"; exit 1; }
-	$(VENV)/bin/ruff format --check . || { echo "Mend: make format"; exit 1; }
-	$(VENV)/bin/clang-format --dry-run -Werror $(CPP_SOURCES) || { echo "Mend: make format"; exit 1; }
-	$(VENV)/bin/mypy || { echo "Mend the types above by hand."; exit 1; }
+	$(VENV)/bin/ruff check . || { echo "Run: make format"; exit 1; }
+	$(VENV)/bin/ruff format --check . || { echo "Run: make format"; exit 1; }
+	$(VENV)/bin/clang-format --dry-run -Werror $(CPP_SOURCES) || { echo "Run: make format"; exit 1; }
+	$(VENV)/bin/mypy || { echo "Fix the types above."; exit 1; }
 	$(VENV)/bin/lint-imports --no-logo || { echo "A package imports one above it: see \
-	[tool.importlinter] in pyproject.toml. Move the code down, or hand in what it needs."; exit 1; }
-	$(VENV)/bin/codespell || { echo "Mend the words above, or, if they are right, add them to \
+	[tool.importlinter] in pyproject.toml. Move the code down, or pass in what it needs."; exit 1; }
+	$(VENV)/bin/codespell || { echo "Fix the words above, or, if they are correct, add them to \
 	[tool.codespell] in pyproject.toml."; exit 1; }
 	$(VENV)/bin/python tools/check_prose.py
 	$(VENV)/bin/python tools/check_commits.py

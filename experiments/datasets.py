@@ -170,7 +170,7 @@ def path(data: Dataset) -> Path:
     """The file of a data set, downloaded if that is allowed and needed.
 
     Raises:
-        MissingDataError: If it is not at hand; the message says what would mend it.
+        MissingDataError: If it is not available; the message says how to get it.
     """
     place = folder()
     if place is not None and (place / f"{data.file}.parquet").is_file():

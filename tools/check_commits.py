@@ -1,4 +1,4 @@
-"""Messages of commits: ``make lint`` reads those since a fixed one, and says how to mend them.
+"""Messages of commits: ``make lint`` reads those since a fixed one, and says how to fix them.
 
 Subject: imperative, at most 72 characters, no full stop. Body: after an empty line. No path of
 somebody's machine. A clone that lacks the fixed commit (a shallow one, or an archive) is passed
@@ -22,7 +22,7 @@ _NONE: Mapping[str, re.Pattern[str]] = {}
 
 
 def faults(message: str, odd: Mapping[str, re.Pattern[str]] = _NONE) -> list[str]:
-    """What is wrong with the message of a commit; odd phrases are those of docs/style.md."""
+    """What is wrong with the message of a commit; odd phrases are listed in docs/style.md."""
     subject, _, rest = message.strip().partition("\n")
     wrong = []
     if len(subject) > LONGEST:
@@ -68,7 +68,7 @@ def main(folder: Path = Path()) -> int:
             print(f"{name} {message.partition(chr(10))[0]}\n    {fault}")
     if bad:
         print(
-            "Mend commits that are not shared yet: `git commit --amend` for the last one, `git "
+            "Fix commits that are not shared yet: `git commit --amend` for the last one, `git "
             "rebase -i` and `reword` for others. The form is in CONTRIBUTING.md, under 'Commits'."
         )
     return int(bad)
