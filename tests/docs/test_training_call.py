@@ -16,9 +16,9 @@ HOP = re.compile(r"^\d+\. \[`(\S+)`\]\(\.\./(\S+)\)\s+`([\w.]+)`", re.MULTILINE)
 
 
 def hops() -> list[tuple[str, str]]:
-    found = HOP.findall((ROOT / "docs/training-call.md").read_text(encoding="utf-8"))
-    assert all(shown == link for shown, link, _ in found)
-    return [(path, function) for path, _, function in found]
+    links = HOP.findall((ROOT / "docs/training-call.md").read_text(encoding="utf-8"))
+    assert all(shown == link for shown, link, _ in links)
+    return [(path, function) for path, _, function in links]
 
 
 def calls() -> list[tuple[str, str]]:
