@@ -1,4 +1,4 @@
-"""Write the pages of parameters, presets and commands from the code of ``xgb_dp``.
+"""Generate the pages of parameters, presets and commands from the code of ``xgb_dp``.
 
 Run it as ``.venv/bin/python docs/make_pages.py``.
 """
@@ -130,12 +130,12 @@ the value that disables the feature. All other unknown names are refused as well
 
 
 def _cell(text: str) -> str:
-    """Text for a table cell: a pipe would end the cell, angle brackets would be read as HTML."""
+    """Escape text for a table cell: pipes end a cell, and angle brackets are HTML."""
     return text.replace("|", "\\|").replace("<", "&lt;")
 
 
 def _source(name: str) -> str:
-    """A link to the page that the name stands for, where there is one."""
+    """Return a link to the page of that name, or an empty string."""
     for page in (f"{name}.md", f"proofs/{name}.md"):
         if name != "parameters" and (DOCS / page).is_file():
             return f"[{name}]({page})"
@@ -162,7 +162,7 @@ def _table(rows: Iterable[Parameter]) -> str:
 
 
 def parameters_page() -> str:
-    """Text of ``docs/parameters.md``."""
+    """Return the text of ``docs/parameters.md``."""
     rows = PARAMETERS.values()
     sections = [(t.value, ABOUT[t], [p for p in rows if p.table is t]) for t in ABOUT]
     sections += [
@@ -180,7 +180,7 @@ def parameters_page() -> str:
 
 
 def _passed_on() -> str:
-    """Names that XGBoost reads itself."""
+    """Return the section on names that XGBoost reads itself."""
     rows = [p for p in PARAMETERS.values() if p.table is Table.STOCK]
     names = [f"`{name}`" for p in rows for name in (p.name, *p.aliases)]
     return (
@@ -190,7 +190,7 @@ def _passed_on() -> str:
 
 
 def _refused() -> str:
-    """Names with one reason and one accepted value share a row."""
+    """Return the refused names; equal reason and accepted value share a row."""
     lines = ["| parameter | reason | accepted |", "|---|---|---|"]
     alike: dict[tuple[str, str], list[str]] = {}
     for name, reason in REFUSED.items():
@@ -218,11 +218,11 @@ use Newton leaves and `dp_gradient_clip="row_weight"`. See also
 [DP-XGBoost of Sarus](sarus.md).
 """
 SEVERAL = 2
-"""Presets that share a difference before it is listed for all of them together."""
+"""Presets that must share a difference for it to be listed once."""
 
 
 def presets_page() -> str:
-    """Text of ``docs/presets.md``: each preset, and how it differs from its paper."""
+    """Return the text of ``docs/presets.md``: each preset and its differences from its paper."""
     who: dict[str, list[str]] = {}
     for preset in PRESETS.values():
         for text in preset.differs:
@@ -253,16 +253,16 @@ COMMANDS_HEAD = f"""{NOTE}
 
 # Commands
 
-`xgb-dp COMMAND`, or `python -m xgb_dp COMMAND`, with the extra `cli`. How to use them:
-[command line](howto/cli.md).
+`xgb-dp COMMAND`, or `python -m xgb_dp COMMAND`, from the extra `cli`. See [how to use the command
+line](howto/cli.md).
 
 ## Exit codes
 
 """
 SHARED = 2
-"""Commands that take an option with the same meaning before it is listed for all together."""
+"""Commands that must share an option for it to be listed once."""
 MANY = 4
-"""Options of that list in a row of which the first and the last are enough."""
+"""Consecutive shared options above which only the first and last are shown."""
 
 
 def _option(param: Any) -> str:
@@ -280,12 +280,12 @@ def _option(param: Any) -> str:
 
 
 def _linked(text: str) -> str:
-    """A text whose names of pages are links."""
+    """Turn page names in a text into links."""
     return re.sub(r"docs/([\w/-]+)\.md", r"[\1](\1.md)", text)
 
 
 def _metavar(param: Any) -> str:
-    """What an option takes, without the brackets of a list of choices."""
+    """Return an option's metavar without the brackets of a list of choices."""
     text: str = param.make_metavar(_context())
     return text[1:-1] if text.startswith("[") and text.endswith("]") else text
 
@@ -297,7 +297,7 @@ def _context() -> Any:
 
 
 def commands_page() -> str:
-    """Text of ``docs/commands.md``."""
+    """Return the text of ``docs/commands.md``."""
     from xgb_dp.cli.commands import cli
     from xgb_dp.cli.group import EXIT_CODES
 
@@ -315,7 +315,7 @@ def commands_page() -> str:
     lines += [f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items()]
     lines += [
         "",
-        "## Options of several commands",
+        "## Shared options",
         "",
         "| option | meaning |",
         "|---|---|",
@@ -339,7 +339,7 @@ def commands_page() -> str:
 
 
 def _runs(rows: list[int], names: list[str]) -> list[str]:
-    """Names of some rows; those of many that follow each other as the first and the last."""
+    """Return names of rows; show long consecutive runs as the first and the last."""
     runs: list[list[int]] = []
     for i in sorted(rows):
         if runs and i == runs[-1][-1] + 1:
@@ -354,7 +354,7 @@ def _runs(rows: list[int], names: list[str]) -> list[str]:
 
 
 def pages() -> dict[Path, str]:
-    """Every page with its text."""
+    """Return the text of every generated page by path."""
     return {
         DOCS / "parameters.md": parameters_page(),
         DOCS / "presets.md": presets_page(),
