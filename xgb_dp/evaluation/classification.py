@@ -38,7 +38,7 @@ from .counts import (
     value_cells,
     value_points,
 )
-from .figures import Figure, Values, as_json, rising, value_matrix
+from .figures import Figure, Values, as_json, make_monotone, value_matrix
 from .report import Cost
 from .rows import EvaluatedModel, Groups, ModelKind, scaled
 
@@ -364,7 +364,7 @@ def _distribution(counts: Floats) -> Floats:
     total = max(float(counts.sum()), _LEAST)
     steps = np.concatenate([[0.0], np.cumsum(counts) / total])
     steps[-1] = 1.0
-    return np.clip(rising(steps), 0.0, 1.0)
+    return np.clip(make_monotone(steps), 0.0, 1.0)
 
 
 _AUC, _LOSS = 0.25, 0.1  # shares of a row's squared norm over both steps
@@ -439,7 +439,7 @@ def _aimed_matrix(posterior: Posterior, noise: float, share: float) -> Ints:
     loss -= float(loss @ rows / rows.sum())
     whole = np.stack(
         [
-            math.sqrt(part) * _clipped(pull, rows, noise / math.sqrt(share * part))
+            math.sqrt(part) * _clip_influence(pull, rows, noise / math.sqrt(share * part))
             for pull, part in ((pulls, _AUC / _AIMED_SHARE), (loss, _LOSS / _AIMED_SHARE))
         ]
     )
@@ -449,7 +449,7 @@ def _aimed_matrix(posterior: Posterior, noise: float, share: float) -> Ints:
     return np.trunc(whole).astype(np.int64)  # round towards 0, so that no norm increases
 
 
-def _clipped(pull: Floats, rows: Floats, noise: float) -> Floats:
+def _clip_influence(pull: Floats, rows: Floats, noise: float) -> Floats:
     """Clip influences to a limit and return them in units of the limit: in [-1, 1].
 
     A low limit reduces the noise but loses the contributions beyond it. The limit with the best
@@ -579,7 +579,7 @@ class PairedModels(ModelKind):
         one, other = (score // (CELLS // _COARSE) for score in scores)
         return [
             *(score + CELLS * positive for score in scores),
-            value_cells(_gap(predictions, labels), _POWER),
+            value_cells(_loss_difference(predictions, labels), _POWER),
             (one * _COARSE + other) + _COARSE**2 * positive,
         ]
 
@@ -587,18 +587,18 @@ class PairedModels(ModelKind):
         """Return the cell of each row in each block of the second step."""
         one, other = self._scores(predictions)
         joint = ((labels > 0.5).astype(np.int64) * CELLS + one) * CELLS + other
-        return [joint, value_cells(_gap(predictions, labels), _POWER, _FINE)]
+        return [joint, value_cells(_loss_difference(predictions, labels), _POWER, _FINE)]
 
     def _scores(self, margins: tuple[Floats, ...]) -> list[Ints]:
         return [grid.cell(m) for grid, m in zip(self.grids, margins, strict=True)]
 
     def aimed(self, released: NoisySums) -> tuple[Block, ...]:
         """Build the blocks of the second step from the release of the first."""
-        pulls, limit = _pulls(*self._views(released, draws=1))
+        pulls, limit = _auc_difference_influence(*self._views(released, draws=1))
         ranks = math.sqrt(_AIMED_AUC) * np.clip(pulls.ravel() / limit, -1.0, 1.0)
         values = self._losses(released, 0.95)
         fine = _LARGEST * value_points(_POWER, _FINE)
-        loss = math.sqrt(_AIMED_LOSS) * np.clip(fine / _limit(values), -1.0, 1.0)
+        loss = math.sqrt(_AIMED_LOSS) * np.clip(fine / _loss_limit(values), -1.0, 1.0)
         return tuple(
             Block(np.trunc(_UNIT * whole).astype(np.int64)[np.newaxis]) for whole in (ranks, loss)
         )
@@ -624,18 +624,18 @@ class PairedModels(ModelKind):
         posteriors = self._views(released, DRAWS)
         first, other = (TwoClasses(one, level) for one in posteriors)
         joint = released.sums[3][0] / float(self.blocks[3].matrix[0, 0])
-        scale = _pulls(*posteriors)[1] / (_UNIT * math.sqrt(_AIMED_AUC))
+        scale = _auc_difference_influence(*posteriors)[1] / (_UNIT * math.sqrt(_AIMED_AUC))
         gap = _auc_difference(posteriors, joint, scale * ranks, scale * second.noise, level)
         values = self._losses(released, level)
         rows = max(float(values.counts.sum()), 1.0)
-        scale = _limit(values) / (_UNIT * math.sqrt(_AIMED_LOSS) * rows)
+        scale = _loss_limit(values) / (_UNIT * math.sqrt(_AIMED_LOSS) * rows)
         value, noise = scale * losses, scale * second.noise
         spread = math.hypot(noise, math.sqrt(_mean_square(values) / rows))
         loss = Figure.around(value, spread, noise, level, low=-_LARGEST, high=_LARGEST)
         return ComparisonReport(first, other, gap, loss, cost, level)
 
 
-def _gap(margins: tuple[Floats, ...], labels: Floats) -> Floats:
+def _loss_difference(margins: tuple[Floats, ...], labels: Floats) -> Floats:
     """Return the difference of the log losses of each row, in units of the clipping limit."""
     sign = 1.0 - 2.0 * (labels > 0.5)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -649,19 +649,19 @@ def _mean_square(values: Values) -> float:
     return max(float(values.weighted_mean(values.counts, 2)), 0.0) + drawn
 
 
-def _limit(values: Values) -> float:
+def _loss_limit(values: Values) -> float:
     """Return the clipping limit of log loss differences in the second step."""
     return min(_FAR * math.sqrt(_mean_square(values)), _LARGEST)
 
 
-def _pulls(first: Posterior, second: Posterior) -> tuple[Floats, float]:
+def _auc_difference_influence(first: Posterior, second: Posterior) -> tuple[Floats, float]:
     """Return a row's influence on the AUC difference, (2, cells, cells), and its limit."""
-    (one, n, m), (other, _, _) = (_influence(one) for one in (first, second))
+    (one, n, m), (other, _, _) = (_auc_influence(one) for one in (first, second))
     pulls = one[:, :, np.newaxis] - other[:, np.newaxis, :]
     return pulls, _RANKS / min(n, m)
 
 
-def _influence(posterior: Posterior) -> tuple[Floats, float, float]:
+def _auc_influence(posterior: Posterior) -> tuple[Floats, float, float]:
     """Return the influence on the AUC of a row in each cell, (2, cells), and the class counts."""
     neg, pos = posterior.by_class
     n, m = max(float(neg.sum()), 1.0), max(float(pos.sum()), 1.0)
@@ -675,7 +675,7 @@ def _auc_difference(
     areas, pulls, variances = [], [], []
     shape = (2, _COARSE, CELLS // _COARSE)
     for one in posteriors:
-        fine, weight = _influence(one)[0], one.by_class
+        fine, weight = _auc_influence(one)[0], one.by_class
         areas.append(float(auc(*weight)))
         rows = weight.reshape(shape).sum(axis=-1)
         pull = (fine * weight).reshape(shape).sum(axis=-1) / rows

@@ -189,7 +189,7 @@ def quotient_from_draws(
     return Figure.quotient(parts(drawn.counts), noise, spread, drawn.level, low=low, high=high)
 
 
-def rising(values: Floats) -> Floats:
+def make_monotone(values: Floats) -> Floats:
     """Make noisy values of a nondecreasing function monotone along the last axis."""
     up = np.maximum.accumulate(values, axis=-1)
     down = np.minimum.accumulate(values[..., ::-1], axis=-1)[..., ::-1]
@@ -322,7 +322,7 @@ def value_matrix(power: int = 1) -> Ints:
     return matrix
 
 
-def smoothed(counts: Floats, reach: int) -> Floats:
+def moving_average(counts: Floats, reach: int) -> Floats:
     """Return the moving average of counts over `reach` neighbours on either side."""
     width = 2 * reach + 1
     return np.convolve(np.pad(counts, reach, mode="edge"), np.full(width, 1.0 / width), "valid")
@@ -398,7 +398,7 @@ class Values:
     @property
     def _around(self) -> Floats:
         """Sampling variance of each count."""
-        return np.maximum(smoothed(self.counts, 4), 0.0)
+        return np.maximum(moving_average(self.counts, 4), 0.0)
 
     @cached_property
     def sampled(self) -> Floats:
@@ -473,7 +473,7 @@ class Values:
         def of(counts: Floats) -> Floats:
             """Return the value at which the cumulative count reaches the target."""
             lacking = np.atleast_2d(short(counts))
-            return np.array([np.interp(0.0, row, ends) for row in rising(lacking)])
+            return np.array([np.interp(0.0, row, ends) for row in make_monotone(lacking)])
 
         # The interval contains every cell that may contain the quantile, given the noise.
         weights = short(np.eye(CELLS)).T

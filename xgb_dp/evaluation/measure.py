@@ -24,7 +24,7 @@ from .classification import MOST_CLASSES, Binary, MultipleClasses, PairedModels
 from .counts import one_thread
 from .regression import Regression
 from .report import Cost
-from .row_split import Split, rows_and_ids
+from .row_split import Split, separate_rows_and_ids
 from .rows import (
     EvaluatedModel,
     Groups,
@@ -114,7 +114,7 @@ def evaluate(
         models = _models(model, by)
         groups = read_groups(by, models[0])
         part_rows = data.test if isinstance(data, Split) else data
-        table, ids = rows_and_ids(part_rows, privacy_id)
+        table, ids = separate_rows_and_ids(part_rows, privacy_id)
         unit = choose_unit(ids is not None, read_id_column(ids), group, budget)
         plan = plan_evaluation(models, groups, error_bound, target_bounds)
         part = find_part(part_rows, ids)

@@ -37,9 +37,9 @@ from .figures import (
     figure_from_draws,
     moment_matrix,
     moment_weights,
+    moving_average,
     outside,
     quotient_from_draws,
-    smoothed,
 )
 from .rows import EvaluatedModel, Groups, ModelKind, scaled
 
@@ -103,7 +103,7 @@ class Order:
     def sampled(self) -> Floats:
         """Draws of `counts` that vary with privacy noise and sampling of rows and labels."""
         rng = np.random.default_rng(3)
-        rows, sums = (np.maximum(smoothed(v, 2), 0.0) for v in np.split(self.counts, 2))
+        rows, sums = (np.maximum(moving_average(v, 2), 0.0) for v in np.split(self.counts, 2))
         mean = sums / np.maximum(rows, 1.0)
         # The label variance is proportional to a power of the mean; the second moment of all labels
         # determines the factor.
@@ -379,7 +379,7 @@ class Errors:
 
     @property
     def _ends(self) -> tuple[tuple[Mapping[str, float], float], ...]:
-        """Moments and confidence levels of the three intervals that :func:`_at_least` combines."""
+        """Moments and confidence levels of the three intervals to combine."""
         strict = 0.5 + 0.5 * self.level
         return (_SQUARE, self.level), (_SQUARE, strict), (_INNER, strict)
 
@@ -390,7 +390,7 @@ class Errors:
         full, full_low, inner = (
             sums.mean(of, self._fourth(of), 0.0, 1.0, level) for of, level in self._ends
         )
-        square = _at_least(full, full_low, inner)
+        square = _combine_intervals(full, full_low, inner)
         return square.moved(lambda value: self.bound * math.sqrt(value))
 
     @property
@@ -428,7 +428,7 @@ class Errors:
         for of, level in self._ends:
             parts, noise, sampled = self._shares(of, scale)
             quotients.append(Figure.quotient(parts, noise, noise + sampled, level, low=0.0))
-        return _at_least(*quotients).moved(lambda left: 1.0 - left)
+        return _combine_intervals(*quotients).moved(lambda left: 1.0 - left)
 
     def _shares(self, of: Mapping[str, float], scale: float) -> tuple[Floats, Floats, Floats]:
         """Return the residual and total sums of squares with their noise and sampling covariances.
@@ -569,7 +569,7 @@ def _no_quantiles() -> PrivacyParameterError:
     )
 
 
-def _at_least(full: Figure, full_low: Figure, inner: Figure) -> Figure:
+def _combine_intervals(full: Figure, full_low: Figure, inner: Figure) -> Figure:
     """Combine the intervals of a sum and of its inner part; the rest is nonnegative but noisy.
 
     The upper end comes from the full sum. The lower end is the larger of the lower ends for the
@@ -619,7 +619,7 @@ class Regression(ModelKind):
         known, narrowed = model.public.get("target_bounds"), False
         if target is None and known:
             declared = (float(known[0]), float(known[1]))
-            target = _around(model.public.get("target_seen", declared), declared)
+            target = _target_range(model.public.get("target_seen", declared), declared)
             narrowed = target != declared
         if error_bound is not None:
             bound = parse_number("error_bound", error_bound, low=0.0, open_low=True)
@@ -747,7 +747,7 @@ class Regression(ModelKind):
         return sums.total(of) / sums.count
 
 
-def _around(seen: Sequence[float], declared: tuple[float, float]) -> tuple[float, float]:
+def _target_range(seen: Sequence[float], declared: tuple[float, float]) -> tuple[float, float]:
     """Return the declared range, or twice the observed range if the declared one is much wider.
 
     The observed range is noisy and can miss a few outliers, so figures computed with the narrowed

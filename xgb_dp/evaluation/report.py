@@ -199,7 +199,7 @@ class EvaluationReport:
                 continue
             lines = [
                 f"  {units if label == 'rows' else label:<{wide}}"
-                f"{_shown(f.value):>12}{_shown(f.low):>12}{_shown(f.high):>12}"
+                f"{_format_value(f.value):>12}{_format_value(f.low):>12}{_format_value(f.high):>12}"
                 for label, f in figures.items()
             ]
             parts.append("\n".join(map(visible, [title, head, *lines])))
@@ -270,7 +270,7 @@ class EvaluationReport:
                 "`model` is not the model that this report was computed for. Pass the model that "
                 "was evaluated."
             )
-        result = calibrated(booster, self.overall.posterior, method, self.cost)
+        result = calibrate_booster(booster, self.overall.posterior, method, self.cost)
         return with_booster(model, getattr(result, "booster", result)) or result
 
     def __str__(self) -> str:
@@ -297,7 +297,7 @@ def read_cost(cost: Any) -> tuple[float, float]:
     return fp, fn
 
 
-def _shown(value: float) -> str:
+def _format_value(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 1000.0 else f"{value:.4f}"
 
 
@@ -313,7 +313,7 @@ def _counts(posterior: Posterior) -> tuple[Floats, Floats, Floats]:
     return logits, posterior.density.mean(axis=0), positives
 
 
-def platt(posterior: Posterior) -> tuple[float, float]:
+def fit_platt(posterior: Posterior) -> tuple[float, float]:
     """Fit the offset and slope of Platt scaling to the counts by Newton's method."""
     logits, rows, positives = _counts(posterior)
     design = np.stack([np.ones(CELLS), logits])
@@ -329,7 +329,7 @@ def platt(posterior: Posterior) -> tuple[float, float]:
     return float(place[0]), float(place[1])
 
 
-def isotonic(posterior: Posterior, rounds: int) -> MarginCurve:
+def fit_isotonic(posterior: Posterior, rounds: int) -> MarginCurve:
     """Fit a nondecreasing curve from margins to probabilities to the counts."""
     logits, rows, positives = _counts(posterior)
     rows = np.maximum(rows, _LEAST)
@@ -342,7 +342,7 @@ def isotonic(posterior: Posterior, rounds: int) -> MarginCurve:
     return MarginCurve(tuple(middle), tuple(levels), rounds)
 
 
-def calibrated(booster: Any, posterior: Posterior, method: str, cost: Cost) -> Any:
+def calibrate_booster(booster: Any, posterior: Posterior, method: str, cost: Cost) -> Any:
     """Return a calibrated copy of a booster, with the cost of the evaluation in its ledger."""
     if method not in ("platt", "isotonic"):
         raise PrivacyParameterError("`method` must be 'platt' or 'isotonic'.")
@@ -362,13 +362,13 @@ def calibrated(booster: Any, posterior: Posterior, method: str, cost: Cost) -> A
         )
     shown: dict[str, Any] = {"method": method, "parallel": cost.parallel}
     if method == "platt":
-        offset, slope = platt(posterior)
+        offset, slope = fit_platt(posterior)
         shown |= {"offset": offset, "slope": slope}
         content.scale_margins(offset, slope)
         model = Booster(model_file=content.to_bytes())
     else:
         model = booster.copy()
-        curve = isotonic(posterior, booster.num_boosted_rounds())
+        curve = fit_isotonic(posterior, booster.num_boosted_rounds())
         attach(model, **{CURVE: curve.to_json()})
     if before is not None:
         whole = ledger.with_evaluation(booster, model, before, cost.events, shown, cost.entry)

@@ -87,20 +87,20 @@ def split(data: Any, *, test: float = 0.2, privacy_id: Any = None) -> Split:
         True
     """
     share = parse_number(spelt("test"), test, low=0.0, high=1.0, open_low=True, open_high=True)
-    rows = _rows(data)
+    rows = _count_rows(data)
     with spelling({"dp_privacy_id": "privacy_id"}):
-        _, privacy_id = ids_apart(data, privacy_id)
+        _, privacy_id = separate_ids(data, privacy_id)
         persons = None if privacy_id is None else encode_persons(privacy_id, rows)
-    sides = halves(data, share, None if persons is None else persons.codes)
+    sides = split_randomly(data, share, None if persons is None else persons.codes)
     name, unit = secrets.token_hex(8), "row" if persons is None else "person"
     train, held_out = (
-        part_with(taken, SplitPart(name, which, unit), persons and persons.select(indices))
+        make_part(taken, SplitPart(name, which, unit), persons and persons.select(indices))
         for (indices, taken), which in zip(sides, (TRAIN, TEST), strict=True)
     )
     return Split(train, held_out, name, unit)
 
 
-def part_with(rows: Any, part: SplitPart, persons: Persons | None) -> Any:
+def make_part(rows: Any, part: SplitPart, persons: Persons | None) -> Any:
     """Wrap rows as a part of a split; the caller must keep no other reference to them."""
     if persons is not None:
         persons = replace(persons, part=part)
@@ -111,17 +111,17 @@ def part_with(rows: Any, part: SplitPart, persons: Persons | None) -> Any:
     return split_matrix(rows, part, persons)
 
 
-def rows_and_ids(data: Any, ids: Any) -> tuple[Any, Any]:
+def separate_rows_and_ids(data: Any, ids: Any) -> tuple[Any, Any]:
     """Return rows without their id column, and the ids; a split part keeps its recorded ids."""
     rows, persons = data, read_part_persons(data, True if ids is None else ids)
     if isinstance(data, SplitTable):
         X, y, ids = data.taken(ids=ids)
         rows = X, y
-    rows, given = ids_apart(rows, ids)
+    rows, given = separate_ids(rows, ids)
     return rows, given if persons is None else persons
 
 
-def ids_apart(data: Any, ids: Any) -> tuple[Any, Any]:
+def separate_ids(data: Any, ids: Any) -> tuple[Any, Any]:
     """If `ids` names a column of X, remove it and return it as ids; else return both unchanged."""
     if not isinstance(ids, str) or not isinstance(data, (tuple, list)) or len(data) != 2:
         return data, ids
@@ -129,16 +129,16 @@ def ids_apart(data: Any, ids: Any) -> tuple[Any, Any]:
     return (table, data[1]), encode_persons(cells, column=ids)
 
 
-def halves(
+def split_randomly(
     data: Any, share: float, codes: npt.NDArray[np.uint32] | None
 ) -> tuple[tuple[Ints, Any], tuple[Ints, Any]]:
     """Randomly split rows into (indices, rows) pairs; the parts are not labelled yet."""
     num = min(max(1, round(share * 2**_ASSIGNMENT_BITS)), 2**_ASSIGNMENT_BITS - 1)
-    kept, apart = split_rows(_rows(data), num, codes)
-    return (kept, _taken(data, kept)), (apart, _taken(data, apart))
+    kept, apart = split_rows(_count_rows(data), num, codes)
+    return (kept, _select_rows(data, kept)), (apart, _select_rows(data, apart))
 
 
-def _rows(data: Any) -> int:
+def _count_rows(data: Any) -> int:
     """Return the number of rows of a DMatrix or a pair (X, y)."""
     if type(data) in MATRICES:
         return int(data.num_row())
@@ -154,7 +154,7 @@ def _rows(data: Any) -> int:
     )
 
 
-def _taken(data: Any, rows: Ints) -> Any:
+def _select_rows(data: Any, rows: Ints) -> Any:
     """Select rows by index, keeping the type of `data`."""
     if not isinstance(data, (tuple, list)):
         from xgboost.core import XGBoostError
@@ -166,10 +166,10 @@ def _taken(data: Any, rows: Ints) -> Any:
             "one in-memory DMatrix without groups. Nothing was spent."
         )
     X, y = data
-    return _some(X, rows), np.asarray(as_cells(y, "label"))[rows]
+    return _select_from_table(X, rows), np.asarray(as_cells(y, "label"))[rows]
 
 
-def _some(table: Any, rows: Ints) -> Any:
+def _select_from_table(table: Any, rows: Ints) -> Any:
     if hasattr(table, "iloc"):
         return table.iloc[rows]
     if hasattr(table, "take") and hasattr(table, "column_names"):  # pyarrow

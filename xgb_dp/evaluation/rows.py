@@ -97,7 +97,7 @@ class EvaluatedModel:
 
     @property
     def margins(self) -> tuple[float, float]:
-        """Bounds on the margin of any row, computed from the model alone."""
+        """Bounds on the logit of any prediction, computed from the model alone."""
         if self.curve is not None:
             low, high = logit(np.array(self.curve.probabilities)[[0, -1]]).tolist()
             return low, high
@@ -328,7 +328,7 @@ class Groups:
     @property
     def table(self) -> Names:
         """Mapping from declared values to group codes."""
-        return Names(self.levels, "`by` must declare different values: it", missing=True)
+        return Names(self.levels, "`by`", missing=True)
 
 
 def read_groups(by: Any, model: EvaluatedModel) -> Groups | None:
@@ -347,7 +347,7 @@ def read_groups(by: Any, model: EvaluatedModel) -> Groups | None:
         ((column, values),) = given.items()
         values = listed(values)
     else:
-        raise PrivacyParameterError("`by` names several columns. Give one column at a time.")
+        raise PrivacyParameterError("`by` names several columns. Pass one column per evaluation.")
     if not values or len(values) > _MOST_GROUPS:
         raise PrivacyParameterError(
             f"`by` must declare 1 to {_MOST_GROUPS} distinct values of its column, from public "

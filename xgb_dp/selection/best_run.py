@@ -26,7 +26,7 @@ from ..engine import native
 from ..engine.progress import progress
 from ..engine.saved_model import probabilities
 from ..errors import BudgetError, PrivacyParameterError, PrivacyRefusal, PrivacyWarning, spelling
-from ..evaluation.row_split import Split, halves
+from ..evaluation.row_split import Split, split_randomly
 from ..parameters import parse
 from ..record import ledger
 from ..record.authorization import ReleaseRequest, authorized_by, check_free
@@ -119,7 +119,7 @@ class SelectionRows:
             return sides[0], sides[1]
         whole = sides[0]
         persons = whole.persons
-        parts = halves(whole.matrix, share, None if persons is None else persons.codes)
+        parts = split_randomly(whole.matrix, share, None if persons is None else persons.codes)
         first, second = (
             RowsWithPersons(taken, persons and persons.select(rows)) for rows, taken in parts
         )
