@@ -218,7 +218,7 @@ class TwoClasses:
 
     @property
     def ks(self) -> Figure:
-        """Kolmogorov-Smirnov statistic between the scores of the two classes."""
+        """One-sided Kolmogorov-Smirnov statistic: max of true minus false positive rate."""
 
         def of(neg: Floats, pos: Floats) -> Floats:
             below = _ratio(np.cumsum(neg, axis=-1), neg.sum(axis=-1, keepdims=True))

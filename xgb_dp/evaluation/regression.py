@@ -48,7 +48,7 @@ _COUNT, _COUNT_TREE, _SUM, _SUM_TREE = 0.1, 0.2, 0.3, 0.4  # shares of a row's s
 _LOSSES = 4096  # cells of the deviance, fine near 0
 _WIDEST = 14.0  # maximum range of log predictions
 _TINY = 1e-9
-_LEAST = 1e-3  # floor of labels for gamma deviance, which is infinite at 0, per typical mean
+_LEAST = 1e-3  # floor of gamma labels, relative to the typical mean: the deviance at 0 is infinite
 _OF_LOSS = (
     Moment("rows", np.ones_like, 0.2),
     Moment("loss", np.asarray, 0.6, even=True),
@@ -246,7 +246,7 @@ class Means:
         return moment_matrix(_OF_LOSS, value_points(3, 2 * _LOSSES)[_LOSSES:], 1.0)
 
     def losses(self, predictions: Floats, labels: Floats) -> Floats:
-        """Return the deviance of each row in units of the limit; NaN becomes infinite."""
+        """Return the deviance of each row in units of the clipping limit; NaN becomes infinite."""
         inside = np.clip(labels, self.points[0], self.points[-1])
         with np.errstate(all="ignore"):
             loss = self.deviance(inside, np.asarray(predictions, dtype=np.float64)) / self.most
@@ -629,8 +629,8 @@ class Regression(ModelKind):
             raise PrivacyParameterError(
                 "`target_bounds` is missing. Evaluating a regression model requires a public "
                 "bound on the errors. Pass the public range of the target, e.g. "
-                "target_bounds=(0, 100), or pass `error_bound` in the unit of the target: larger "
-                "errors are clipped to it, and the figures are computed from clipped errors."
+                "target_bounds=(0, 100). Otherwise pass `error_bound` in the unit of the target: "
+                "larger errors are clipped to it, and the figures are based on clipped errors."
             )
         means = None
         if model.objective in ("count:poisson", "reg:gamma", "reg:tweedie"):
