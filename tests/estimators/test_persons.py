@@ -78,7 +78,7 @@ def test_a_column_as_a_parameter(codes_used, tmp_path):
     stock.fit(X, y)
     assert alike(codes_used[1], WHO)
     assert stock.get_booster().feature_names == list("abcd")
-    with pytest.raises(PrivacyParameterError, match="keep one"):
+    with pytest.raises(PrivacyParameterError, match="Pass only one"):
         classifier(dp_privacy_id="patient").fit(X, y, privacy_id=WHO)
 
 
