@@ -133,7 +133,7 @@ def test_declarations_reach_the_plan():
     assert training["public"]["public_num_rows"] == len(y)
     # Neither candidates nor splits are released.
     assert {e["release"] for e in training["events"]} == {"intercept", "leaves"}
-    for wrong, match in (({"dp_epsilon": 2.0}, "Pass only one"), ({"dp_splt": "random"}, "dp_splt")):
+    for wrong, match in (({"dp_epsilon": 2.0}, "only one"), ({"dp_splt": "random"}, "dp_splt")):
         with pytest.raises(PrivacyParameterError, match=match):
             DPXGBClassifier(classes=2, **wrong, **SHARED).fit(X, y)
 
