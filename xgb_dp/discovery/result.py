@@ -178,8 +178,8 @@ class Discovery:
         """Describe the privacy cost of the discovery in a sentence."""
         return (
             f"These findings are ({round_up(self.epsilon)}, {self.delta:g})-differentially private "
-            f"for {self.unit.phrase} added or removed. Their cost adds to that of every other "
-            "release from the same rows."
+            f"for {self.unit.phrase} added or removed. Their cost adds to the cost of every "
+            "other release from the same rows."
         )
 
     def schema(

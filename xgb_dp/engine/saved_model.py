@@ -372,7 +372,7 @@ class ChangedModel(SavedModel):
     """A model with replaced or scaled trees; everything else stays as XGBoost wrote it."""
 
     def set_trees(self, trees: list[dict[str, Any]]) -> None:
-        """Replace the trees by those of a model with one output and one tree per round."""
+        """Set new trees for a model with one output and one tree per round."""
         self._trees["trees"] = trees
         self._trees["tree_info"] = [0] * len(trees)
         self._trees["iteration_indptr"] = list(range(len(trees) + 1))
