@@ -124,7 +124,7 @@ def test_no_training_goes_on_with_the_persons_of_another(params):
                 xgb.train(given | {"dp_privacy_id": np.arange(6)}, d, 1, callbacks=[Fails()])
             return False
 
-    with pytest.raises(PrivacyRefusal, match="belong to"):
+    with pytest.raises(PrivacyRefusal, match="changed the privacy ids"):
         xgb.train(given, d, 2, callbacks=[Trains()])
     xgb.train(given, d, 2)
 
@@ -220,7 +220,7 @@ def test_nothing_comes_of_a_tree_or_intercept_of_other_persons(params, where, mo
         patched.setattr(owner, name, with_other_persons)
         # The claim of the trees is for the persons that it was opened for.
         refused = XGBoostError if where == "tree" else PrivacyRefusal
-        with pytest.raises(refused, match=r"belong to|other ids of persons"):
+        with pytest.raises(refused, match=r"changed the privacy ids|other ids of persons"):
             xgb.train(given, d, 1, callbacks=[Sees()])
     assert not seen
     xgb.train(given, d, 1, callbacks=[Sees()])
