@@ -337,7 +337,7 @@ def test_undeclared_columns_of_texts_are_refused(kind):
     data["key"] = [f"person {i}" for i in range(len(y))]
     data = data.astype({"grade": "string", "key": "string"})  # pandas before 3 has objects
     model = DPXGBClassifier(classes=["no", "yes"], **SHARED)
-    with pytest.raises(PrivacyParameterError, match=r"'grade', 'key'.*Leave out") as caught:
+    with pytest.raises(PrivacyParameterError, match=r"'grade', 'key'.*Drop") as caught:
         model.fit(as_table(data, kind), y)
     assert "person 1" not in str(caught.value)
     model.set_params(categories={"grade": NAMES}).fit(as_table(data.drop(columns="key"), kind), y)

@@ -132,7 +132,7 @@ def test_weights_that_no_proof_covers(plan):
     d = xgb.DMatrix(X, y, weight=np.ones(6), feature_types=["q", "q", "q", "c"])
     train_with_plan(one, d)
     d.set_weight(np.array([1, 1, 1, 1, 1, 0.5]))
-    with pytest.raises(XGBoostError, match="proved only for unit weights"):
+    with pytest.raises(XGBoostError, match="unit weights only"):
         train_with_plan(one, d)
 
 
