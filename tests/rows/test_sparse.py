@@ -117,7 +117,7 @@ def test_blocks_of_cells_are_refused(kind):
         private_matrix(X)
     with pytest.warns(UserWarning, match="csr"):
         d = by_hand(X)
-    with pytest.raises(PrivacyRefusal, match="(?i)bsr"):
+    with pytest.raises(PrivacyRefusal, match=r"(?i)bsr"):
         xgb.train(PARAMS, d, 1)
 
 
