@@ -1,8 +1,8 @@
-# Every target does all of its own set-up. Needed on the machine: Python >= 3.10, a C++17
-# compiler, git and make. Everything else comes from the package index configured for pip.
+# Every target does its own setup. Requirements: Python >= 3.10, a C++17 compiler, git and make.
+# Everything else comes from the package index configured for pip.
 PYTHON ?= python3
-# UPSTREAM: the release of XGBoost to build on. Without one, the newest that runs on PYTHON; with
-# one, an interpreter for it is looked for, and it has a folder of its own beside the default.
+# UPSTREAM: the XGBoost release to build on; by default the newest that runs on PYTHON. If set, a
+# matching interpreter is searched for, and the build has its own folder.
 UPSTREAM ?=
 ifneq ($(UPSTREAM),)
 ifeq ($(origin PYTHON),file)
@@ -20,20 +20,20 @@ DIST := dist
 endif
 PIP := $(VENV)/bin/python -m pip --disable-pip-version-check
 STAMPS := $(VENV)/stamps
-# Processes of the tests.
+# Number of test processes.
 JOBS ?= auto
 STOCK_VERSION := $(shell $(PYTHON) tools/fetch_upstream.py --version)
 STOCK := build/stock-$(STOCK_VERSION)
 STOCKS := $(patsubst %,build/stock-%/done,$(shell $(PYTHON) tools/fetch_upstream.py --runnable))
 CPP_SOURCES := $(shell find plugin_cpp tests/cpp -name '*.h' -o -name '*.cc')
-# Folders count too: their time changes when a file is removed. Of xgb_dp they alone count: the
-# editable install knows where each module stands.
+# Folders are included because their time changes when a file is removed. Of xgb_dp only folders
+# are, because the editable install maps each module.
 SOURCES := $(shell find plugin_cpp tests/cpp patches) $(shell find xgb_dp -type d ! -name __pycache__) \
 	tools/fetch_upstream.py CMakeLists.txt pyproject.toml
 WHEEL_SOURCES := $(SOURCES) README.md LICENSE \
 	$(shell find xgb_dp -name __pycache__ -prune -o -print)
 
-# libgomp spins at barriers by default, which on a busy machine makes small trainings crawl.
+# libgomp spins at barriers by default, which makes small trainings very slow on a busy machine.
 export OMP_WAIT_POLICY ?= passive
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
@@ -43,32 +43,32 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 help:
 	@echo "make build   build the library and install it, editable, into $(VENV)"
 	@echo "make test    build, then run all tests"
-	@echo "make test-fast   the same without those that are marked slow"
+	@echo "make test-fast   the same without tests marked slow"
 	@echo "make prove   check the theorems of tests/theorems with Coq, and print their axioms"
 	@echo "make fuzz    build, then 10,000 random cases of parameters and inputs"
 	@echo "make test-spark   build, install PySpark, run the tests on Spark"
 	@echo "make test-upstream  build, run upstream's tests in XGB_DP_UPSTREAM_TESTS, compare with stock"
-	@echo "make demo    build, train private models on real data, print scores and the statement"
+	@echo "make demo    build, train private models on real data, print scores and cost"
 	@echo "make bench   build, then time and memory of dp_hist against hist, in memory and on disk"
 	@echo "make tables  build, then run the published tables side by side with ours (hours)"
 	@echo "make lint    rules, layout, types, spelling, prose and messages of commits; says how to fix what it finds"
-	@echo "make lint-workflows  what actionlint and zizmor say of the workflows of releases"
+	@echo "make lint-workflows  check the release workflows with actionlint and zizmor"
 	@echo "make format  fix the layout and everything else that can be fixed automatically"
-	@echo "make docs    the documentation in build/docs, warnings are errors"
-	@echo "make wheel   a wheel in dist/, for machines like this one"
-	@echo "make release-wheel  the same with libgomp inside and a manylinux tag, in dist/repaired/"
-	@echo "make test-wheel  install that wheel for every Python at hand, and use it there"
-	@echo "make rebase-check VERSION=x   what of patches and plugin breaks on another upstream release"
-	@echo "make check-portable   compile the plugin for Linux, Windows and ARM: a warning is a fault"
+	@echo "make docs    build the documentation in build/docs; warnings are errors"
+	@echo "make wheel   build a wheel in dist/, for machines like this one"
+	@echo "make release-wheel  the same with bundled libgomp and a manylinux tag, in dist/repaired/"
+	@echo "make test-wheel  install that wheel for every available Python, and use it"
+	@echo "make rebase-check VERSION=x   show which patches and plugin files break on another upstream release"
+	@echo "make check-portable   compile the plugin for Linux, Windows and ARM; warnings are errors"
 	@echo "make check-reproducible  build in two folders, and compare byte by byte"
-	@echo "make test-aarch64   build for 64-bit ARM, and compare what it computes under an emulator"
-	@echo "make clean   remove build/, dist/ and all folders .venv"
+	@echo "make test-aarch64   build for 64-bit ARM, and compare its results under an emulator"
+	@echo "make clean   remove build/, dist/ and all .venv folders"
 
 build: $(STAMPS)/installed
 
-# The virtual environment and what the build itself needs (pyproject.toml: build-system.requires,
-# and cmake and ninja, which scikit-build-core asks for only in an isolated build). Some extras come
-# as source that setuptools builds, PySpark for one: it makes wheels by itself from 70.1 on.
+# The virtual environment and build requirements (build-system.requires in pyproject.toml, plus cmake
+# and ninja, which scikit-build-core requests only in an isolated build). setuptools builds extras
+# that come as source, such as PySpark; from 70.1 on it can build wheels itself.
 $(STAMPS)/tools: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python >= 3.10 is needed")'
 	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
@@ -91,7 +91,7 @@ build/stock-%/done: | $(STAMPS)/tools
 	$(PIP) install -q --no-deps --only-binary :all: --target build/stock-$* xgboost==$*
 	touch $@
 
-# Without stored bytecode each of the processes compiles all modules and tests anew.
+# Without stored bytecode each process would compile all modules and tests again.
 test: build $(STAMPS)/extra-test $(STOCKS)
 	PYTHONDONTWRITEBYTECODE= XGB_DP_STOCK=$(CURDIR)/$(STOCK) $(VENV)/bin/python -m pytest -q -n $(JOBS) --dist worksteal \
 		$(PYTEST_ARGS)
@@ -171,8 +171,8 @@ $(DIST)/built: $(STAMPS)/tools $(WHEEL_SOURCES)
 	$(PIP) wheel -q --no-build-isolation --no-deps --config-settings "build-dir=$(BUILD)/{wheel_tag}" -w $(DIST) .
 	touch $@
 
-# The oldest glibc that will do is that of the machine: build releases in a manylinux image, as
-# .github/workflows/wheels.yml does.
+# The wheel requires at least this machine's glibc: build releases in a manylinux image, like
+# .github/workflows/wheels.yml.
 release-wheel: $(DIST)/repaired/checked
 
 $(DIST)/repaired/checked: $(DIST)/built $(STAMPS)/extra-release \
@@ -187,7 +187,7 @@ test-wheel: release-wheel
 		--pythons $(PYTHONS) --tests $(WHEEL_TESTS)
 	$(VENV)/bin/python tools/try_beside.py $(DIST)/repaired/xgb_dp-*.whl --stock $(STOCK_VERSION)
 
-# Minutes instead of a rebase: nothing is linked.
+# Takes minutes because nothing is linked.
 rebase-check: $(STAMPS)/tools
 	$(VENV)/bin/python tools/rebase_check.py $(VERSION)
 

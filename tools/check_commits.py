@@ -1,8 +1,7 @@
-"""Messages of commits: ``make lint`` reads those since a fixed one, and says how to fix them.
+"""Check commit messages since a fixed commit (``make lint``) and say how to fix them.
 
-Subject: imperative, at most 72 characters, no full stop. Body: after an empty line. No path of
-somebody's machine. A clone that lacks the fixed commit (a shallow one, or an archive) is passed
-over. Whether a body says enough, only people can tell.
+Subject: imperative, at most 72 characters, no full stop. Body: after an empty line. No local
+paths. The check is skipped if the clone lacks the fixed commit (a shallow clone or an archive).
 """
 
 from __future__ import annotations
@@ -22,26 +21,26 @@ _NONE: Mapping[str, re.Pattern[str]] = {}
 
 
 def faults(message: str, odd: Mapping[str, re.Pattern[str]] = _NONE) -> list[str]:
-    """What is wrong with the message of a commit; odd phrases are listed in docs/style.md."""
+    """Return the faults of a commit message; phrases to avoid are listed in docs/style.md."""
     subject, _, rest = message.strip().partition("\n")
     wrong = []
     if len(subject) > LONGEST:
-        wrong.append(f"the subject has {len(subject)} characters, of at most {LONGEST}")
+        wrong.append(f"the subject has {len(subject)} characters; at most {LONGEST} are allowed")
     if subject.endswith("."):
         wrong.append("the subject ends with a full stop")
     word = subject.partition(" ")[0]
     if not word[:1].isupper() or _FORMS.match(word):
-        wrong.append(f"the subject is no order: it begins with {word!r} (say 'Add', not 'Added')")
+        wrong.append(f"the subject is not imperative: it starts with {word!r} (write 'Add')")
     if rest and not rest.startswith("\n"):
         wrong.append("no empty line follows the subject")
     wrong += [f"the subject says {phrase!r}" for phrase in odd if odd[phrase].search(subject)]
     if _PATH.search(message):
-        wrong.append("it has a path of a machine")
+        wrong.append("it contains a local path")
     return wrong
 
 
 def commits(folder: Path, start: str = START) -> Iterator[tuple[str, str]]:
-    """Short name and message of the commits after `start`; none where it is not in the clone."""
+    """Yield short hash and message of the commits after `start`, if the clone has it."""
 
     def git(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = ["git", "-C", str(folder), *arguments]
@@ -56,7 +55,7 @@ def commits(folder: Path, start: str = START) -> Iterator[tuple[str, str]]:
 
 
 def main(folder: Path = Path()) -> int:
-    """Print the faults; returns 1 if there are any."""
+    """Print the faults; return 1 if there are any."""
     tools = Path(__file__).resolve().parent
     sys.path.insert(0, str(tools))
     from check_prose import STYLE, phrases

@@ -1,9 +1,9 @@
-"""The style of prose: ``make lint`` checks it, ``make format`` wraps the lines of pages.
+"""Check the style of prose (``make lint``) and wrap the lines of pages (``make format``).
 
-The list of phrases is the table of ``docs/style.md``: whoever finds another odd one adds a row
-there, and it is looked for in pages, and in docstrings, messages, help texts and comments of code.
-Pages outside of ``REFERENCE`` have at most ``LONGEST_PAGE`` words, and lines of prose at most
-``WIDTH`` characters. Tables, blocks of code and links are as long as they are.
+The phrases to avoid are in the table of ``docs/style.md``. They are searched for in pages, and in
+docstrings, messages, help texts and comments of code. Pages outside ``REFERENCE`` have at most
+``LONGEST_PAGE`` words, and lines of prose at most ``WIDTH`` characters. Tables, code blocks and
+links have no limit.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from pathlib import Path
 
 WIDTH = 100
 LONGEST_PAGE = 1500
-# Looked up, not read from the top to the bottom.
+# Pages to look things up in, without a limit on words.
 REFERENCE = re.compile(
     r"experiments/|docs/(?:proofs|api)/|"
     r"docs/(?:commands|glossary|guarantee|leaks|parameters|peers|presets)\.md"
 )
-# Written by programs, a paragraph a line.
+# Generated pages, with one line per paragraph.
 WRITTEN = re.compile(r"experiments/|docs/(?:commands|parameters|presets)\.md")
 STYLE = Path("docs/style.md")
 _ROW = re.compile(r"^\| (`[^|]+`) \| .+ \|$", re.MULTILINE)
 _TOKEN = re.compile(r"(?:`+[^`]+`+|\]\([^)]*\)|\S)+")
 _ITEM = re.compile(r"^(\s*)([*+-]|\d+\.)(\s+)")
-# A row of a table, a heading or a comment: each line is a block of its own.
+# Table rows, headings and comments: each line is its own block.
 _SINGLE = re.compile(r"\s*(?:\||#|<!--)")
-# What would be read as a list, a heading, a quotation or a table at the start of a line.
 _READ_IN_CPP = re.compile(r'(?<=")(?:[^"\\]|\\.)*(?=")|//.*|^ \*.*')  # messages and comments
+# At the start of a line these would start a list, heading, quotation or table.
 _MARK = re.compile(r"[*+|>=#-]+$|#|>|\||\d+[.)]$")
 
 
 def phrases(text: str) -> dict[str, re.Pattern[str]]:
-    """The phrases of the table in the page of style; ``...`` stands for one to four words.
+    """Return the phrases in the table of the style page; ``...`` matches one to four words.
 
-    Those that begin with a capital are looked for as they are written, others in any case.
+    Phrases with a capital first letter match case-sensitively, others in any case.
     """
     patterns = {}
     for row in _ROW.findall(text):
@@ -52,14 +52,14 @@ def phrases(text: str) -> dict[str, re.Pattern[str]]:
 
 
 def pages(root: Path) -> list[Path]:
-    """Every page of prose, with a path from the root."""
+    """Return the paths of all pages of prose, relative to the root."""
     folders = ((root, "*.md"), (root / "docs", "**/*.md"), (root / "experiments/pages", "*.md"))
     listed = [page for folder, names in folders for page in sorted(folder.glob(names))]
     return [page.relative_to(root) for page in listed]
 
 
 def blocks(text: str) -> Iterator[tuple[int, list[str], bool]]:
-    """Line number, lines, and whether it is prose that may be wrapped, of each block of a page."""
+    """Yield line number, lines, and whether the block may be wrapped, for each block of a page."""
     fence, block, start = "", list[str](), 0
     after_list = False
 
@@ -95,7 +95,7 @@ def blocks(text: str) -> Iterator[tuple[int, list[str], bool]]:
 
 
 def wrap(text: str) -> str:
-    """The page with every block of prose wrapped that has a line longer than ``WIDTH``."""
+    """Wrap every block of prose that has a line longer than ``WIDTH``."""
     if not text:
         return ""
     out: list[str] = []
@@ -120,7 +120,7 @@ def _wrapped(lines: list[str]) -> list[str]:
 
 
 def _prose(text: str) -> list[tuple[int, str]]:
-    """Line number and text of every line outside of blocks of code, without spans of code."""
+    """Return line number and text of every line outside code blocks, without code spans."""
     lines = []
     fence = False
     for number, line in enumerate(text.splitlines(), 1):
@@ -132,7 +132,7 @@ def _prose(text: str) -> list[tuple[int, str]]:
 
 
 def _strings(path: Path, text: str) -> list[tuple[int, str]]:
-    """Line number and text of everything in a file that somebody reads as prose."""
+    """Return line number and text of all prose in a file."""
     if path.suffix == ".md":
         return _prose(text)
     if path.suffix == ".py":
@@ -145,7 +145,7 @@ def _strings(path: Path, text: str) -> list[tuple[int, str]]:
 
 
 def odd_phrases(path: Path, text: str, listed: dict[str, re.Pattern[str]]) -> Iterator[str]:
-    """Phrases of the list in one file."""
+    """Yield the listed phrases found in one file."""
     parts = _strings(path, text)
     if path.suffix == ".md":  # a phrase may go over the end of a line
         whole = "\n".join(line for _, line in parts)
@@ -162,23 +162,23 @@ def odd_phrases(path: Path, text: str, listed: dict[str, re.Pattern[str]]) -> It
 
 
 def form(path: Path, text: str) -> Iterator[str]:
-    """An empty page, long lines, and too many words."""
+    """Yield faults of form: an empty page, long lines, too many words."""
     if not text.strip():
         yield f"{path}: the page is empty"
     for number, lines, prose in blocks(text):
         if prose and not WRITTEN.search(path.as_posix()) and _wrapped(lines) != lines:
             for place, line in enumerate(lines, number + 1):
                 if len(line) > WIDTH:
-                    yield f"{path}:{place}: a line of {len(line)} characters, of at most {WIDTH}"
+                    yield f"{path}:{place}: {len(line)} characters; at most {WIDTH} are allowed"
     if not REFERENCE.search(path.as_posix()):
         lines_ = [line for _, line in _prose(text) if not line.lstrip().startswith("|")]
         words = len(" ".join(lines_).split())
         if words > LONGEST_PAGE:
-            yield f"{path}: {words} words, of at most {LONGEST_PAGE}"
+            yield f"{path}: {words} words; at most {LONGEST_PAGE} are allowed"
 
 
 def faults(root: Path) -> list[str]:
-    """Everything that is wrong in the repository."""
+    """Return all faults in the repository."""
     listed = phrases((root / STYLE).read_text(encoding="utf-8"))
     wrong = list[str]()
     for path in pages(root):
@@ -196,7 +196,7 @@ def faults(root: Path) -> list[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print the faults, or wrap lines; returns 1 if there are faults."""
+    """Print the faults, or wrap lines; return 1 if there are faults."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--wrap", action="store_true", help="wrap long lines of pages in place")
     root = Path()
@@ -209,7 +209,7 @@ def main(arguments: list[str] | None = None) -> int:
     wrong = faults(root)
     print("\n".join(wrong))
     if wrong:
-        print(f"{STYLE} says what to write instead. Long lines: make format")
+        print(f"{STYLE} says what to write instead. To wrap long lines: make format")
     return int(bool(wrong))
 
 

@@ -60,7 +60,7 @@ def test_locals_say_what_they_are():
 
 
 def locals_of(function: ast.AST) -> set[str]:
-    """What a function, with those in it, assigns or takes."""
+    """Return the names that a function, including nested ones, assigns or takes."""
     nodes = list(ast.walk(function))
     names = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     return names | {node.arg for node in nodes if isinstance(node, ast.arg)}

@@ -1,4 +1,4 @@
-"""The page of the kernel lists all of its files, which need no others, and nobody else draws."""
+"""The page of the kernel lists all its files, which need no others, and no other file draws."""
 
 import ast
 import re
@@ -28,7 +28,7 @@ def files_of(text: str) -> tuple[list[Path], list[Path]]:
 
 
 PYTHON, CPP = files_of(PAGE[:OF_SYSTEMS])
-TENANTS, TENANTS_CPP = files_of(PAGE[OF_SYSTEMS:])
+SYSTEMS, SYSTEMS_CPP = files_of(PAGE[OF_SYSTEMS:])
 MOST_LINES = 16_200
 DRAWS = {"release_before_trees", "discover_numbers", "discrete_gaussian", "draw_words"}
 """Functions that draw, or read exact numbers of rows to draw."""
@@ -42,11 +42,11 @@ PROPOSERS = (
     "calibrate.py", "published/", "audit/", "discovery/discover.py",
     "selection/plans.py",
 )  # fmt: skip
-"""Who makes events to ask what they would cost. None of them enters a ledger."""
+"""Modules that create events only to compute their cost; these never enter a ledger."""
 
 
 def modules_of(path: Path) -> Iterator[Path]:
-    """The files of xgb_dp that a module imports when it runs; not those of annotations alone."""
+    """Yield the files of xgb_dp that a module imports at run time, not only for annotations."""
     package = path.relative_to(ROOT).parent.parts
 
     def walk(node: ast.AST) -> Iterator[ast.ImportFrom]:
@@ -73,20 +73,20 @@ def test_every_file_is_there_once():
     assert len(set(listed)) == len(listed) > 70
 
 
-@pytest.mark.parametrize("path", PYTHON + TENANTS, ids=lambda p: str(p.relative_to(ROOT)))
+@pytest.mark.parametrize("path", PYTHON + SYSTEMS, ids=lambda p: str(p.relative_to(ROOT)))
 def test_modules_import_no_others(path):
-    """What only published systems release is read after the kernel, which does without it."""
-    known = PYTHON + TENANTS if path in TENANTS else PYTHON
+    """Files of published systems may import the kernel, but not the other way round."""
+    known = PYTHON + SYSTEMS if path in SYSTEMS else PYTHON
     assert {m.relative_to(ROOT) for m in modules_of(path)} <= {p.relative_to(ROOT) for p in known}
 
 
 GUARDS = [ROOT / "plugin_cpp" / name for name in ("guard.h", "guard.cc", "upstream.h")]
-"""What refuses beside the kernel: not among its lines, but nothing outside of both is behind it."""
+"""Guards outside the kernel; they include only kernel files and each other."""
 
 
-@pytest.mark.parametrize("path", CPP + TENANTS_CPP + GUARDS, ids=lambda p: str(p.relative_to(ROOT)))
+@pytest.mark.parametrize("path", CPP + SYSTEMS_CPP + GUARDS, ids=lambda p: str(p.relative_to(ROOT)))
 def test_files_include_no_others(path):
-    known = CPP + (TENANTS_CPP if path in TENANTS_CPP else GUARDS if path in GUARDS else [])
+    known = CPP + (SYSTEMS_CPP if path in SYSTEMS_CPP else GUARDS if path in GUARDS else [])
     included = re.findall(r'#include "(plugin_cpp/[^"]+)"', path.read_text(encoding="utf-8"))
     assert {ROOT / name for name in included} <= set(known)
 
@@ -97,7 +97,7 @@ def test_it_can_be_read():
 
 
 def others() -> list[Path]:
-    return sorted({*(ROOT / "xgb_dp").rglob("*.py")} - {*PYTHON, *TENANTS})
+    return sorted({*(ROOT / "xgb_dp").rglob("*.py")} - {*PYTHON, *SYSTEMS})
 
 
 def test_nobody_else_draws():
