@@ -22,14 +22,14 @@ def test_a_sound_message():
     [
         ("Check " + "x" * 67, "73 characters"),
         ("Check the indices.", "full stop"),
-        ("check the indices", "no order"),
-        ("Checked the indices", "no order"),
-        ("Checks the indices", "no order"),
-        ("Checking the indices", "no order"),
+        ("check the indices", "not imperative"),
+        ("Checked the indices", "not imperative"),
+        ("Checks the indices", "not imperative"),
+        ("Checking the indices", "not imperative"),
         ("Check the indices\nof trees", "no empty line"),
-        ("Check the indices\n\nSeen in /home/somebody/xgb.", "path of a machine"),
-        ("Check the indices\n\nSeen in /tmp/x.", "path of a machine"),
-        ("Check the indices\n\nSeen in C:\\xgb.", "path of a machine"),
+        ("Check the indices\n\nSeen in /home/somebody/xgb.", "local path"),
+        ("Check the indices\n\nSeen in /tmp/x.", "local path"),
+        ("Check the indices\n\nSeen in C:\\xgb.", "local path"),
     ],
 )
 def test_each_fault(message, fault):
