@@ -27,7 +27,7 @@ from sklearn import metrics
 from xgb_dp.evaluation.counts import one_thread
 from xgb_dp.evaluation.figures import outside
 from xgb_dp.evaluation.measure import plan_evaluation
-from xgb_dp.evaluation.rows import Groups, events_for, judged
+from xgb_dp.evaluation.rows import Groups, events_for, read_evaluated_model
 from xgb_dp.noisy_sums import Layout, release
 
 from . import losses
@@ -122,7 +122,7 @@ def _population(
     table = _features(POPULATION + 4_000)
     labels = labels_of(table, np.random.default_rng(1))
     first, rest = slice(None, 4_000), slice(4_000, None)
-    model = judged(_model(table[first], labels[first], objective, **params))
+    model = read_evaluated_model(_model(table[first], labels[first], objective, **params))
     plan = plan_evaluation((model,), groups, None, target)
     binary = objective == "binary:logistic"
     predicted = model.booster.predict(xgb.DMatrix(table[rest]), output_margin=binary).astype(
@@ -291,7 +291,7 @@ def _two_models() -> Population:
     trained = [
         _model(table[:n], y[:n], "binary:logistic", max_depth=d) for n, d in ((4000, 3), (800, 2))
     ]
-    models = tuple(judged(one) for one in trained)
+    models = tuple(read_evaluated_model(one) for one in trained)
     data, labels = xgb.DMatrix(table[4_000:]), y[4_000:]
     margins = tuple(m.booster.predict(data, output_margin=True).astype(float) for m in models)
     one, other = (_of_two(m, labels, None) for m in margins)

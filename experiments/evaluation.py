@@ -21,7 +21,7 @@ from sklearn import metrics
 
 from xgb_dp.data.matrices import private_matrix
 from xgb_dp.evaluation.classification import Binary
-from xgb_dp.evaluation.rows import events_for, judged
+from xgb_dp.evaluation.rows import events_for, read_evaluated_model
 from xgb_dp.noisy_sums import Layout, release
 
 from .datasets import Dataset, load
@@ -77,7 +77,7 @@ def prepared(task: str) -> tuple[Floats, Floats, Binary]:
         part = frame.iloc[rows]
         return private_matrix(part, categories=categories, label=y[rows], enable_categorical=True)
 
-    model = judged(xgb.train(params, matrix(first), 50))
+    model = read_evaluated_model(xgb.train(params, matrix(first), 50))
     margins = np.asarray(model.booster.predict(matrix(rest), output_margin=True), dtype=np.float64)
     return margins, y[rest], Binary.from_model(model, None)
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import xgboost as xgb
 
-from xgb_dp.evaluation.rows import judged
+from xgb_dp.evaluation.rows import read_evaluated_model
 
 from . import datasets, objectives
 from .datasets import Dataset
@@ -51,7 +51,7 @@ def held_out(data: Dataset) -> tuple[Any, Floats, Floats]:
         params["dp_categories"] = categories
     if data.exposure:
         params |= {"dp_base_margin": True, "dp_exposure_bounds": (0.001, 1.0)}
-    model = judged(xgb.train(params, train.matrix(data, 1)))
+    model = read_evaluated_model(xgb.train(params, train.matrix(data, 1)))
     predictions = model.booster.predict(rest.matrix(data, 1)).astype(np.float64)
     labels = rest.y.astype(np.float64)
     if data.event:
