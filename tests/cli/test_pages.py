@@ -102,7 +102,7 @@ def test_an_error_leaves_no_row(small, no_training):
 def test_a_disk_without_room_is_an_error(small, no_training, monkeypatch):
     monkeypatch.setattr(tables.shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(1, 1, 1000))
     said = fails("train", "rows.csv", "--schema", "plain.yaml", *TRAIN[4:], "--disk", "pages")
-    assert "no room" in said
+    assert "too little free space" in said
     assert not list(Path("pages").iterdir())
 
 
