@@ -221,7 +221,7 @@ def test_what_could_not_be_read_again_is_never_written(budget):
     before = budget.path.read_bytes()
     person = Budget(budget.path.with_name("p.json"), epsilon=2.0, delta=1e-6, unit="person")
     event = GaussianEvent("mean", 1 << 20, 1 << 26, 1, 1, unit="person")
-    with pytest.raises(BudgetError, match="no Unicode"):
+    with pytest.raises(BudgetError, match="invalid Unicode"):
         person.reserve([event], unit=xgb_dp.accounting.Unit("person", 1, "na\ud800me"))
     assert person.entries == []
     for bad in ("\ud800", float("nan"), 10**200):

@@ -92,7 +92,7 @@ def test_a_total_for_rows_of_one_person(tmp_path):
     assert again.unit == Unit("row", 5)
     text = again.statement()
     assert "adding or removing any 5 rows of one person, even if they" in text
-    assert "A person with more rows is protected less" in text
+    assert "A person with more rows has weaker protection" in text
 
 
 def test_what_is_left_fits(tmp_path):

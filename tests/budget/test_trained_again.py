@@ -28,7 +28,7 @@ def said(run):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", xgb_dp.PrivacyWarning)
         run()
-    return [str(w.message) for w in caught if "no budget counts them" in str(w.message)]
+    return [str(w.message) for w in caught if "no budget records them" in str(w.message)]
 
 
 def test_the_second_and_the_fourth_say_the_total():
@@ -37,7 +37,7 @@ def test_the_second_and_the_fourth_say_the_total():
     assert list(map(len, strings)) == [0, 1, 0, 1, 0]
     total = float(re.search(r"about epsilon ([\d.]+)", strings[1][0])[1])
     assert total == pytest.approx(xgb_dp.privacy_report(models[:2]).epsilon, abs=0.02)
-    assert "model number 4" in strings[3][0]
+    assert "training number 4" in strings[3][0]
 
 
 def test_other_rows_and_booked_trainings_say_nothing(tmp_path):
@@ -59,7 +59,7 @@ def test_units_that_do_not_add_up():
     data = xgb.DMatrix(*table())
     xgb.train(PARAMS, data, 2)
     (text,) = said(lambda: xgb.train({**PARAMS, "dp_group_size": 2}, data, 2))
-    assert "nothing bounds what they cost together" in text
+    assert "no bound on their total cost" in text
 
 
 def test_a_training_that_was_interrupted_counts():
@@ -103,7 +103,7 @@ def test_trainings_of_several_threads_are_counted(monkeypatch):
         try:
             for _ in range(300):
                 privacy_warnings.keep(data, object(), record)
-                privacy_warnings.of_total(data, record)
+                privacy_warnings.repeated_training_warnings(data, record)
         except RuntimeError as error:
             errors.append(error)
 

@@ -95,7 +95,7 @@ def test_declarations_that_contradict_each_other(visits, no_training):
 
 def test_a_column_that_looks_like_an_id_is_warned_of(visits):
     shown = run("train", "rows.csv", *CHOSEN, "--drop", "height", *SPENT).stderr
-    assert "'id', 'patient' looks like an id" in shown
+    assert "'id', 'patient' look like ids" in shown
     assert "--privacy-id" in shown
 
 

@@ -85,7 +85,7 @@ def test_the_ledger_has_the_cost(discovery):
     both = make_accountant("exact", [*alone.record.events, *discovery.events])
     assert whole.epsilon == pytest.approx(both.get_epsilon(1e-6), rel=1e-9)
     assert [release.name for release in whole.record.releases] == ["training 1", "discovery 1"]
-    assert "a look at text columns" in whole.statement()
+    assert "the categories of string columns" in whole.statement()
 
 
 def test_the_figures_are_for_the_larger_delta(discovery):

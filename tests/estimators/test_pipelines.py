@@ -52,7 +52,7 @@ class Own(TransformerMixin, BaseEstimator):
 FITTED = [
     (make_pipeline(StandardScaler(), model()), X, "standardscaler", "no scaling"),
     (make_pipeline(SelectKBest(k=2), model()), X, "SelectKBest", "keep all"),
-    (make_pipeline(SimpleImputer(), model()), X, "SimpleImputer", "no filling"),
+    (make_pipeline(SimpleImputer(), model()), X, "SimpleImputer", "no imputation"),
     (make_pipeline(Own(), model()), X, "Own", "FrozenEstimator"),
     (make_pipeline(OneHotEncoder(sparse_output=False), model()), T[["t"]], "OneHotEncoder",
      "`categories`"),
@@ -74,7 +74,8 @@ FITTED = [
     (make_pipeline(ColumnTransformer([("a", "passthrough", [0])]), model()), csr_array(abs(X)),
      "(ColumnTransformer)", "sparse_threshold=0"),
     (make_pipeline(SimpleImputer(strategy="constant", keep_empty_features=True,
-                                 add_indicator=True), model()), X, "SimpleImputer", "no filling"),
+                                 add_indicator=True), model()), X, "SimpleImputer",
+     "no imputation"),
     (Pipeline([("outer", StandardScaler()), ("inner", make_pipeline(model()))]), X, "outer",
      "scaling"),
 ]  # fmt: skip

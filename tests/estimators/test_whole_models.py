@@ -90,7 +90,7 @@ def test_steps_that_were_fitted_are_not_covered(scaled):
     report = xgb_dp.privacy_report(scaled)
     assert report.steps == ("standardscaler (StandardScaler)",)
     assert report.statement().count("standardscaler") == 1
-    with pytest.raises(PrivacyRefusal, match="trees need no scaling: leave it out"):
+    with pytest.raises(PrivacyRefusal, match="trees need no scaling: remove it"):
         xgb_dp.evaluate(scaled, (X, y), **SPEND)
     checked = xgb_dp.verify(scaled)
     assert checked.verdict == "failed"

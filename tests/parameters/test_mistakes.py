@@ -114,7 +114,7 @@ def test_columns_without_names_have_those_of_xgboost():
 
 @pytest.mark.parametrize(
     ("persons", "said", "unsaid"),
-    [(True, "is declared already", "--privacy-id"), (False, "--privacy-id", "declared already")],
+    [(True, "is already declared", "--privacy-id"), (False, "--privacy-id", "already declared")],
 )
 def test_a_column_of_ids_is_told_by_what_was_declared(persons, said, unsaid):
     X, y = table()
@@ -129,11 +129,11 @@ def test_a_column_of_ids_is_told_by_what_was_declared(persons, said, unsaid):
 
 def test_a_model_of_noise_says_so_when_it_is_made_and_in_its_statement():
     X, y = table()
-    with pytest.warns(xgb_dp.PrivacyWarning, match="little else than noise"):
+    with pytest.warns(xgb_dp.PrivacyWarning, match="little more than noise"):
         model = xgb.train(
             {**PARAMS, "dp_epsilon": 0.1, "dp_public_num_rows": 60}, xgb.DMatrix(X, y)
         )
-    assert "and there are about 60 in all" in xgb_dp.privacy_report(model).statement()
+    assert "there are only about 60 in total" in xgb_dp.privacy_report(model).statement()
 
 
 def test_noise_is_told_before_it_is_drawn_where_the_rows_are_public(monkeypatch):
@@ -143,7 +143,7 @@ def test_noise_is_told_before_it_is_drawn_where_the_rows_are_public(monkeypatch)
     )
     with warnings.catch_warnings():
         warnings.simplefilter("error", xgb_dp.PrivacyWarning)
-        with pytest.raises(xgb_dp.PrivacyWarning, match="little else than noise"):
+        with pytest.raises(xgb_dp.PrivacyWarning, match="little more than noise"):
             xgb.train({**PARAMS, "dp_epsilon": 0.1, "dp_public_num_rows": 60}, xgb.DMatrix(X, y))
 
 
@@ -159,7 +159,7 @@ def test_a_model_of_many_persons_has_no_doubts_and_counts_persons():
     with warnings.catch_warnings():
         warnings.simplefilter("error", xgb_dp.PrivacyWarning)
         model = xgb.train({**PARAMS, "dp_privacy_id": ids}, xgb.DMatrix(X, y))
-    assert "A noisy number of persons (about" in xgb_dp.privacy_report(model).statement()
+    assert "noisy count of persons (about" in xgb_dp.privacy_report(model).statement()
 
 
 def test_released_labels_tell_of_target_bounds_that_are_far_too_wide():
@@ -174,7 +174,7 @@ def test_released_labels_tell_of_target_bounds_that_are_far_too_wide():
 
 def test_delta_is_compared_with_the_released_number_of_rows():
     X, y = table(3000)
-    with pytest.warns(xgb_dp.PrivacyWarning, match="one over the released number of rows"):
+    with pytest.warns(xgb_dp.PrivacyWarning, match="inverse of the released number of rows"):
         xgb.train({**PARAMS, "dp_delta": 9e-4}, xgb.DMatrix(X, y))
 
 
@@ -185,9 +185,9 @@ def test_the_number_of_persons_is_told_as_that_of_persons():
         "dp_public_num_rows": 2000,
         "dp_delta": 9e-4,
     }
-    with pytest.warns(xgb_dp.PrivacyWarning, match="one over the declared number of persons"):
+    with pytest.warns(xgb_dp.PrivacyWarning, match="inverse of the declared number of persons"):
         model = xgb.train({**PARAMS, **ids}, xgb.DMatrix(X, y), 2)
-    assert "the number of persons, as declared" in xgb_dp.privacy_report(model).statement()
+    assert "the declared number of persons" in xgb_dp.privacy_report(model).statement()
 
 
 def test_margins_of_the_rows_are_told():

@@ -52,7 +52,7 @@ def test_card_of_estimators_paths_and_continued_models(params, matrix, model, tm
     model.save_model(path)
     card = xgb_dp.model_card(path)
     assert card == xgb_dp.model_card(model)
-    for phrase in ('| public_cuts | `["a\\|b"]` |', "| budget_shares |", "No scores were given.",
+    for phrase in ('| public_cuts | `["a\\|b"]` |', "| budget_shares |", "No metrics provided.",
                    "Not stated."):  # fmt: skip
         assert phrase in card
     longer = xgb.train(params(), matrix(feature_names=NAMES), 1, xgb_model=model)

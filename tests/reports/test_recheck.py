@@ -152,7 +152,7 @@ def test_a_model_of_other_columns_or_another_objective(models):
     ):
         changed = json.loads(json.dumps(content))
         changed["learner"][part][name] = value
-        assert "of the model" in contradictions(ledger, SavedModel(changed))[0]
+        assert "differs from the model" in contradictions(ledger, SavedModel(changed))[0]
 
 
 @pytest.mark.parametrize(

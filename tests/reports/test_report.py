@@ -74,12 +74,11 @@ def test_statement(model):
     text = xgb_dp.privacy_report(model).statement()
     for phrase in (
         "one row", "adding or removing", "1e-06", "intercept", "candidates", "splits",
-        "A person with several rows is protected less; dp_privacy_id or dp_group_size", "leaf "
-                                                                                        "values",
-        "Taken as public", "hyperparameters", "Not covered", "running time",
+        "A person with several rows has weaker protection; use dp_privacy_id or dp_group_size",
+        "leaf values", "Assumed public", "hyperparameters", "Not covered", "running time",
     ):  # fmt: skip
         assert phrase in text, phrase
-    assert "number of rows, as declared" not in text
+    assert "declared number of rows" not in text
     assert str(xgb_dp.privacy_report(model)) == text
     assert "Privacy report" in xgb_dp.privacy_report(model)._repr_html_()
 
@@ -87,7 +86,7 @@ def test_statement(model):
 def test_statement_names_what_was_declared(params, matrix):
     p = params("regression", dp_public_num_rows=300, dp_feature_bounds={0: (-4, 4, "even")})
     text = xgb_dp.privacy_report(xgb.train(p, matrix("regression"), 2)).statement()
-    for phrase in ("number of rows, as declared", "target bounds", "feature bounds or cuts"):
+    for phrase in ("declared number of rows", "target bounds", "feature bounds or cuts"):
         assert phrase in text
 
 

@@ -65,7 +65,7 @@ def test_spending_of_a_selection(params, matrix):
     (spent,) = chosen.report.spending()
     assert (spent.release, spent.count, spent.share) == ("selection", 1, 1.0)
     assert spent.epsilon == chosen.report.epsilon
-    assert "runs expected" in spent.noise
+    assert "expected runs" in spent.noise
     assert "| selection |" in xgb_dp.model_card(chosen.booster)
 
 
@@ -95,7 +95,12 @@ def test_printed_figures_never_promise_more():
 def test_text_has_statement_and_tables(report):
     text = report.summary(width=80)
     assert " ".join(report.statement().split())[:200] in " ".join(text.split())
-    for part in ("Budget by mechanism", "noise multiplier", "several rows of one person", "1e-12"):
+    for part in (
+        "Budget by mechanism",
+        "noise multiplier",
+        "groups of rows of one person",
+        "1e-12",
+    ):
         assert part in text
     assert max(len(line) for line in text.split("Budget by")[0].splitlines()) <= 80
 
@@ -133,10 +138,10 @@ def test_a_release_can_be_signed_from_the_top(report):
             return "It cost epsilon = 0.2."
 
     text = report.summary(name="Who pays", evaluation=Judged())
-    top, details = text.split("Statement in full")
+    top, details = text.split("Full statement")
     assert top.startswith("Privacy report: Who pays")
-    for part in ("Date of this report: 20", "Protected:", "one row, added or removed",
-                 "What that means:", "Public:", "Not covered:", "AUC 0.91 (0.90 to 0.92)",
+    for part in ("Date of this report: 20", "Privacy unit:", "one row, added or removed",
+                 "Meaning:", "Assumed public:", "Not covered:", "AUC 0.91 (0.90 to 0.92)",
                  "It cost epsilon = 0.2."):  # fmt: skip
         assert part in top
     assert "brier" not in text
@@ -145,7 +150,7 @@ def test_a_release_can_be_signed_from_the_top(report):
     assert "Privacy report: <a>" in "".join(page.itertext())
     folded = page.findall(".//details")
     titles = [d.find("summary/b").text for d in folded]
-    assert titles == ["Statement in full", "Budget and other figures"]
+    assert titles == ["Full statement", "Budget and further figures"]
     assert not any(d.get("open") for d in folded)
     assert len(page.findall(".//dt")) == 6
     assert "Evaluation" not in report.to_html()

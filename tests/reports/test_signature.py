@@ -56,7 +56,7 @@ def test_the_holder_of_the_book_signs(booked, kind):
     signers = signers_of(booked.parent, holder=key)
     run("sign", str(booked), "--key", str(key), "--budget", str(booked.parent / "budget.json"))
     check = check_of(booked, signers)
-    assert check.passed and "signed by holder, whose book held every release" in check.detail
+    assert check.passed and "signed by holder, who states that a budget recorded" in check.detail
     shown = json.loads(run("verify", str(booked), "--signer", str(signers), "--json").stdout)
     assert [c["passed"] for c in shown["checks"] if c["name"] == "signature"] == [True]
 
@@ -65,7 +65,7 @@ def test_a_signature_without_a_book_says_so(booked):
     key = key_of(booked.parent, "holder")
     run("sign", str(booked), "--key", str(key))
     check = check_of(booked, signers_of(booked.parent, holder=key))
-    assert check.passed and "says nothing of a book" in check.detail
+    assert check.passed and "without a statement about a budget" in check.detail
 
 
 def test_what_is_no_signature_of_the_file(booked):

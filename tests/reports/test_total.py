@@ -37,7 +37,7 @@ def test_events_of_all_are_composed(model):
     assert total.delta == 1e-5 and total.private
     assert total.epsilon == make_accountant("exact", events).get_epsilon(1e-5, 1)
     assert total.get_epsilon(1e-6, 2) > total.get_epsilon(1e-6) > 1.3
-    assert "These 2 models are together" in str(total)
+    assert "Together, these 2 models are" in str(total)
 
 
 def test_what_is_shared_counts_once(model, tmp_path):

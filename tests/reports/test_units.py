@@ -68,9 +68,9 @@ def test_the_epsilon_of_a_group_is_the_one_asked_for(for_five):
     assert dict(report.epsilon_curve([DELTA])) == {DELTA: report.epsilon}
     text = report.statement()
     for phrase in (
-        "adding or removing any 5 rows of one person of the training data",
-        "The unit of privacy is any 5 rows of one person",
-        f"For one row alone, epsilon is {report.get_epsilon(DELTA, 1):.3f}"[:-1],
+        "adding or removing any 5 rows of one person in the training data",
+        "The privacy unit is any 5 rows of one person",
+        f"For a single row, epsilon is {report.get_epsilon(DELTA, 1):.3f}"[:-1],
     ):
         assert phrase in text
     shown = json.loads(report.to_json())
@@ -102,9 +102,9 @@ def test_a_row_says_who_is_protected_less(for_rows):
     report = xgb_dp.privacy_report(for_rows)
     assert report.unit == Unit()
     assert (
-        "The unit of privacy is one row. A person with several rows is protected less; "
-        "dp_privacy_id or dp_group_size protects people. For a person with at most k rows, "
-        "get_epsilon(delta, group=k) gives the epsilon."
+        "The privacy unit is one row. A person with several rows has weaker protection; use "
+        "dp_privacy_id or dp_group_size to protect persons. get_epsilon(delta, group=k) returns "
+        "the epsilon for a person with at most k rows."
     ) in report.statement()
 
 
@@ -118,21 +118,21 @@ def test_a_person_has_all_its_rows(for_rows, column, label):
     assert report.epsilon == pytest.approx(xgb_dp.privacy_report(for_rows).epsilon, rel=1e-4)
     text = report.statement()
     for phrase in (
-        "adding or removing all rows of any one person of the training",
-        f"The unit of privacy is a {label}: all rows of one person, however many they are.",
-        "For k persons together, get_epsilon(delta, group=k) gives the epsilon.",
-        "Replacing one person counts as a removal and an addition",
-        "all rows of a person together count as 2 rows at most",
+        "adding or removing all rows of any one person in the training",
+        f"The privacy unit is a {label}: all rows of one person, regardless of their number.",
+        "get_epsilon(delta, group=k) returns the epsilon for k persons together.",
+        "Replacing one person is a removal and an addition",
+        "all rows of one person together count as at most 2 rows",
     ):
         assert phrase in text
-    assert "protected less" not in text
+    assert "weaker protection" not in text
     shown = json.loads(report.to_json())
     assert shown["unit"] == f"one {label}, added or removed"
     assert [next(iter(group)) for group in shown["groups"]] == ["persons"] * len(shown["groups"])
     summary = " ".join(report.summary().split())
     assert "knows the rows of all other persons" in summary
-    assert "Answers for: people and not" in summary
-    assert "Epsilon for several persons together" in summary
+    assert "Population: The model describes persons rather than rows" in summary
+    assert "Epsilon for groups of persons" in summary
     assert f"for one {label} added or removed" in report.to_html()
     assert plotting.plot_epsilon(report).get_ylabel() == f"epsilon for {label}"
 
@@ -150,7 +150,7 @@ def test_a_card_and_a_file_name_the_person(tmp_path):
     model = xgb.train(params(dp_privacy_id=ids, dp_max_rows_per_person=2), matrix(), 3)
     card = xgb_dp.model_card(model)
     assert "for one person (column patient) of the training data, added or removed" in card
-    assert "### Epsilon for several persons together" in card
+    assert "### Epsilon for groups of persons" in card
     path = tmp_path / "model.json"
     model.save_model(path)
     verified = xgb_dp.verify(path, unit="person")

@@ -134,7 +134,7 @@ def test_ledger_and_report(kind, answers):
     for out in answers[f"own noise, {kind}"]:
         assert 3.0 < out["epsilon"] <= 4.0
         assert "The sums were masked: each of 3 workers" in out["statement"]
-        assert "the figures hold against any one of them" in out["statement"]
+        assert "the figures hold against any one worker" in out["statement"]
     booster = xgb.Booster(model_file=bytearray(out["model"].encode()))
     record = json.loads(booster.attr("dp_ledger"))["trainings"][0]
     assert record["complete"]

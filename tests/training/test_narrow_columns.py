@@ -8,7 +8,7 @@ import xgboost as xgb
 from sklearn.metrics import roc_auc_score
 
 import xgb_dp
-from xgb_dp.record.privacy_warnings import of_narrow
+from xgb_dp.record.privacy_warnings import narrow_column_warnings
 from xgb_dp.testing import fixed_noise
 
 N, TRAIN = 20_000, 14_000
@@ -108,8 +108,8 @@ def test_counts_of_noise_and_columns_with_bounds_are_not_reported():
 
 
 def test_a_warning_names_ten_columns():
-    [text] = of_narrow({f"c{i}": (1e9, 1.01e9, 5e5) for i in range(14)})
+    [text] = narrow_column_warnings({f"c{i}": (1e9, 1.01e9, 5e5) for i in range(14)})
     assert "'c9'" in text
     assert "'c10'" not in text
     assert "and 4 more" in text
-    assert not of_narrow({})
+    assert not narrow_column_warnings({})

@@ -109,7 +109,7 @@ def test_a_start_from_columns(objective):
     used = {i for tree in trees(model)[training.start.rounds :] for i in tree["split_indices"]}
     assert 1 < len(used) <= 20
     text = " ".join(str(xgb_dp.privacy_report(model)).split())
-    assert f"The first {training.start.rounds} trees follow from the sums" in text
+    assert f"The first {training.start.rounds} trees are computed from the noisy sums" in text
     assert "Which 20 columns the others were offered" in text
     assert "public model" not in text
 

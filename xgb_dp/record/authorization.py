@@ -1,11 +1,12 @@
-"""Authorizations, which every training asks for before it releases anything.
+"""Authorization that every training requests before it releases anything.
 
-A budget books the release; a selection checks that it has accounted for the release. Both refuse by
-raising an error, before anything is released.
+A budget records the release; a selection checks that the release was accounted for. Both refuse by
+raising an error before anything is released.
 
-An authorization holds for the thread or task that sets it, and for threads and tasks with a copy of
-its context. While a block of a budget is open, other threads of the process are refused, and so are
-processes started in the block. So nothing in the block bypasses its budget.
+An authorization applies to the thread or task that sets it, and to threads and tasks with a copy of
+its context. While a budget block is open, releases in other threads of the process, and in
+processes started inside the block, are refused. Nothing in the block can therefore bypass its
+budget.
 """
 
 from __future__ import annotations
@@ -28,26 +29,26 @@ from .ledger_model import RecordedRelease
 
 @dataclass(frozen=True)
 class ReleaseRequest:
-    """The releases for which a training asks authorization."""
+    """The releases for which a training requests authorization."""
 
     events: tuple[Event, ...]  # events of the whole plan, in release order
-    private: bool  # whether noise is drawn, with the operating system's key
+    private: bool  # whether noise is added, with a key from the operating system
     unit: Unit  # privacy unit of the calibration
-    part: SplitPart | None = None  # the part of the rows that is read; None for all, or unknown
-    earlier: tuple[RecordedRelease, ...] = ()  # releases that the model depends on
+    part: SplitPart | None = None  # part of the rows that is read; None if all or unknown
+    earlier: tuple[RecordedRelease, ...] = ()  # earlier releases that the model depends on
 
 
 Authorization: TypeAlias = Callable[[ReleaseRequest], Sequence[str | None]]
-"""Raises an error to refuse. Returns the names of entries of the budget, of each earlier release
-and for this one, or nothing if there is no budget."""
+"""Raises an error to refuse. Returns the budget entry of each earlier release and of this one;
+empty without a budget."""
 
 POLICY_KEY = "policy"
-"""Key of the policy's digest in a training's public record."""
+"""Key of the policy digest in the public record of a training."""
 _POLICY_MODULE = "xgb_dp.policy"
 
 
 class PolicyRules(Protocol):
-    """The interface of the process's policy for trainings (:class:`xgb_dp.policy.Policy`)."""
+    """Interface of a policy for trainings (:class:`xgb_dp.policy.Policy`)."""
 
     @property
     def digest(self) -> str:
@@ -57,23 +58,23 @@ class PolicyRules(Protocol):
         """Refuse parameters that the policy does not allow."""
 
     def check_weights(self, proved_for_unit_weights: str) -> None:
-        """Refuse a setting that is proved only for unit weights, if rows may have weights."""
+        """Refuse a setting that is proved only for unit weights if rows can have weights."""
 
     def unbooked(self) -> BudgetError:
-        """The refusal of a release without a budget."""
+        """Create the error for a release without a budget."""
 
     def faults(self, ledger: Any) -> list[str]:
         """Violations of the policy in a ledger."""
 
 
-_check_policy: list[Callable[[], PolicyRules | None]] = []  # of this process, once it was imported
+_check_policy: list[Callable[[], PolicyRules | None]] = []  # empty until it is imported
 
 
 def policy_in_force() -> PolicyRules | None:
-    """The policy of this process, if any.
+    """Return the policy of this process, if any.
 
-    Its module is imported where the environment names a policy. Without that module the import
-    fails, and nothing is released. Once imported, it is asked whatever becomes of the environment.
+    The policy module is imported if the environment variable is set. If the import fails, nothing
+    is released. Once imported, the module decides, even if the environment changes.
     """
     if not _check_policy:
         if POLICY not in os.environ and _POLICY_MODULE not in sys.modules:
@@ -89,12 +90,12 @@ def read_policy(path: str | os.PathLike[str]) -> PolicyRules:
 
 
 VARIABLE = "XGB_DP_OPEN_BUDGET"
-"""Environment variable with the open block's budget, for processes started in the block."""
+"""Environment variable with the budget of the open block, for processes started inside it."""
 
 
 @dataclass(eq=False)
 class _Held:
-    """An authorization in force, and whether its block is still open."""
+    """An active authorization, and whether its block is still open."""
 
     authorize: Authorization
     block: str | None
@@ -116,10 +117,12 @@ def authorize(
     part: SplitPart | None = None,
     earlier: Sequence[RecordedRelease] = (),
 ) -> tuple[str | None, ...]:
-    """Ask for the authorization of a release, if one is in force. Reads no data.
+    """Request authorization of a release from the active budget or selection, if any.
+
+    Privacy: reads no data.
 
     Returns:
-        The names of the entries of the budget: of each earlier release, and of this one.
+        Names of the budget entries of each earlier release and of this one.
     """
     held = _IN_FORCE.get()
     names: Sequence[str | None] = ()
@@ -127,20 +130,20 @@ def authorize(
         check_booked()
     elif not held.open:
         raise BudgetError(
-            "The block of the budget in which this thread or task was started has ended, and this "
-            "training would not be booked. Nothing was released. Wait inside the block for what "
-            "was started there, or open a block in the thread or task itself."
+            "The budget block in which this thread or task was started has ended, so this training "
+            "would not be recorded. Nothing was released. Wait for the thread or task inside the "
+            "block, or open a block in the thread or task itself."
         )
     else:
-        whom = Unit(one_unit(events)) if unit is None else unit
-        names = held.authorize(ReleaseRequest(tuple(events), private, whom, part, tuple(earlier)))
+        unit = Unit(one_unit(events)) if unit is None else unit
+        names = held.authorize(ReleaseRequest(tuple(events), private, unit, part, tuple(earlier)))
     return tuple(names) or (*(old.entry for old in earlier), None)
 
 
 def check_before(release: ReleaseRequest) -> None:
-    """Refuse a release that would not be authorized. Books nothing and reads no data.
+    """Refuse a release that would not be authorized. Records nothing and reads no data.
 
-    Parties that have a budget each check it before any of them books.
+    In secure aggregation, every party checks its own budget before any party records the release.
     """
     held = _IN_FORCE.get()
     if held is not None and held.open and held.check is not None:
@@ -148,52 +151,52 @@ def check_before(release: ReleaseRequest) -> None:
 
 
 def in_force() -> bool:
-    """Whether a training here asks a budget or a selection before it releases anything."""
+    """Whether a budget or a selection authorizes trainings in this context."""
     held = _IN_FORCE.get()
     return held is not None and held.open
 
 
 def check_here() -> None:
-    """Refuse a training on a cluster that no authorization of this process would see."""
+    """Refuse a training on a cluster, which an authorization in this process would not see."""
     if in_force():
         raise BudgetError(
-            "A budget or a selection is in force here, and workers of a cluster would train past "
-            "it: they are other processes, which it does not see. Nothing was released. Book the "
-            "training by `reserve` and `commit` of the budget, outside of its block."
+            "A budget or a selection is active here, but it does not see trainings on the workers "
+            "of a cluster, which are other processes. Nothing was released. Record the training "
+            "with `reserve` and `commit` of the budget, outside of its block."
         )
     check_booked()
 
 
 def check_booked() -> None:
-    """Refuse a release that the open block of a budget would not see.
+    """Refuse a release that an open budget block would not see.
 
-    Under a policy every training needs a budget.
+    Under a policy, every training needs a budget.
     """
     if (rules := policy_in_force()) is not None:
         raise rules.unbooked()
     if _blocks:
         raise BudgetError(
-            "A block of a budget (`with budget.drawing()`) is open elsewhere in this process, and "
-            "this thread or task would not be booked there. Nothing was released. Start threads of "
-            "the block with its context, contextvars.copy_context().run(function, ...), as "
-            "asyncio.to_thread does; or open a block in the thread itself. What no budget is to "
-            "cover has to wait until the block has ended."
+            "A budget block (`with budget.drawing()`) is open elsewhere in this process, and it "
+            "would not record a training in this thread or task. Nothing was released. Start "
+            "threads of the block with its context, contextvars.copy_context().run(function, ...), "
+            "as asyncio.to_thread does, or open a block in the thread itself. To train without a "
+            "budget, wait until the block has ended."
         )
     if _INHERITED is not None:
         raise BudgetError(
             f"This process was started inside a block of the budget {_INHERITED!r}, which does not "
-            "see what is trained here. Nothing was released. Draw on the budget in this process: "
-            "`with xgb_dp.Budget(path).drawing(): ...`. What no budget is to cover needs a process "
-            f"that is started outside of the block, without {VARIABLE} in its environment."
+            "see trainings in this process. Nothing was released. Use the budget in this process: "
+            "`with xgb_dp.Budget(path).drawing(): ...`. To train without a budget, start the "
+            f"process outside of the block, without {VARIABLE} in its environment."
         )
 
 
 def check_free(*, booked: bool = True) -> None:
-    """Refuse a release that an authorization in force would not see."""
+    """Refuse to open a budget or a selection inside another one."""
     if in_force():
         raise BudgetError(
-            "Budgets and selections do not nest: the outer one would not see what is drawn inside. "
-            "Draw on one budget at a time, and give it to a selection itself: "
+            "Budgets and selections do not nest: the outer one would not see releases inside the "
+            "inner one. Use one budget at a time, and pass it to a selection: "
             "xgb_dp.select(..., budget=...)."
         )
     if not booked:
@@ -204,7 +207,7 @@ def check_free(*, booked: bool = True) -> None:
 def authorized_by(
     authorization: Authorization, *, block: str | None = None, check: Authorization | None = None
 ) -> Iterator[None]:
-    """Put an authorization in force for the trainings in a block."""
+    """Activate an authorization for the trainings in a block."""
     check_free()
     held = _Held(authorization, block, check)
     if block is not None:
@@ -216,13 +219,13 @@ def authorized_by(
         held.open = False  # also for copies of this context
         if block is not None:
             _change_blocks(_blocks.remove, held)
-        # A generator may be closed elsewhere: the context that opened it keeps a closed one.
+        # A generator can be closed in another context; the original keeps a closed authorization.
         with suppress(ValueError):
             _IN_FORCE.reset(token)
 
 
 def _change_blocks(change: Callable[[_Held], None], held: _Held) -> None:
-    """Open or close a block, and set the environment variable for new processes."""
+    """Open or close a block, and update the environment variable for new processes."""
     with _lock:
         change(held)
         name = _blocks[-1].block if _blocks else _INHERITED
@@ -232,7 +235,7 @@ def _change_blocks(change: Callable[[_Held], None], held: _Held) -> None:
             os.environ[VARIABLE] = name
 
 
-if hasattr(os, "register_at_fork"):  # a fork must not copy a lock that another thread holds
+if hasattr(os, "register_at_fork"):  # a fork must not copy a lock held by another thread
     os.register_at_fork(
         before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
     )

@@ -1,4 +1,4 @@
-"""The claim of a training before its draws, and its actual draws: the events of its ledger.
+"""The events of a training's ledger: its claim before any draw, and its actual draws.
 
 Clients choose plans and noise. This module derives the charged events from the plans that the
 library receives and from the draws that it records.
@@ -22,23 +22,21 @@ from .ledger import ATTRIBUTE
 from .ledger_model import Ledger, TrainingRecord
 
 _STATE = frozenset({"target_lower", "target_upper"})
-"""Fields of a request that earlier releases may set: the range for clipping labels."""
+"""Fields of a request that earlier releases can set: the range to which labels are clipped."""
 
 
 def _defect(what: str) -> BudgetError:
-    return BudgetError(
-        f"{what}. Nothing was released. This is a defect of xgb_dp: please report it."
-    )
+    return BudgetError(f"{what}. Nothing was released. This is a bug in xgb_dp; please report it.")
 
 
 class ReleaseRecorder:
-    """The draws of one training."""
+    """Draws and records the releases of one training."""
 
     def __init__(self, plans: Sequence[Plan]) -> None:
         self._plans = tuple(plans)
         self.mechanisms = tuple(plan.mechanisms for plan in plans)  # one for each possible plan
         self.plans = tuple(plan.digest for plan in plans)
-        # The charge before the training starts, for every possible plan.
+        # Charged before the training starts; covers every possible plan.
         self.claimed = charged_events([plan.events for plan in plans], plans[0].mechanisms.deciding)
         self._before: list[Event] = []
         self._times: Counter[str] = Counter()
@@ -50,16 +48,16 @@ class ReleaseRecorder:
         state: Mapping[str, Any] | None = None,
         position: int = 0,
     ) -> list[Any]:
-        """Draw sums before the first tree, and record them.
+        """Release noisy sums before the first tree, and record the draw.
 
-        Privacy: spends the plan's share for this mechanism. The plan fixes noise and sensitivity; a
-        state moves only the ends of the range that labels are clipped to.
+        Privacy: spends the plan's share for this mechanism. The plan fixes noise and sensitivity;
+        `state` changes only the range to which labels are clipped.
 
         Args:
             dtrain: ``xgboost.DMatrix`` of the training.
             name: Name of the mechanism.
             state: Values from earlier releases.
-            position: Position of the plan.
+            position: Index of the plan.
         """
         plan, state = self._plans[position], state or {}
         mechanism = next((m for m in plan.mechanisms.each if m.name == name), None)
@@ -69,7 +67,7 @@ class ReleaseRecorder:
             or self._times[name] >= mechanism.draws
             or not set(state) <= _STATE
         ):
-            raise _defect("A request is for one more release than was claimed, or for other sums")
+            raise _defect("A request asks for more releases than were claimed, or for other sums")
         request = {**plan.request(name), **state, "again": bool(self._times)}
         self._times[name] += 1
         answer = native.release_before_trees(dtrain, request)
@@ -83,27 +81,27 @@ class ReleaseRecorder:
         return list(answer["sums"])
 
     def complete(self, claim: Ledger, booster: Any, rounds: int) -> Ledger:
-        """The complete ledger of a model."""
+        """Build the complete ledger of a trained model."""
         grown = drawn(booster, self._plans[claim.trainings[-1].taken or 0])
         return completed(claim, replace(grown, events=(*self._before, *grown.events)), rounds)
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """The library's record of a training."""
+    """The C++ library's record of a training."""
 
     private: bool
     noise: str
     events: tuple[Event, ...]
-    trees: tuple[str, ...]  # names of the trees, recorded as they grew
+    trees: tuple[str, ...]  # tree names, recorded during training
 
 
 def completed(claim: Ledger, grown: Drawn, rounds: int) -> Ledger:
-    """The ledger of a training that has drawn its claim, or less.
+    """Build the ledger of a training that has drawn its claim or less.
 
-    A training that released less than planned (a callback stopped it, or "no split" won somewhere)
-    counts as the whole plan: its end is itself an outcome of the mechanisms, and the composition is
-    proved for releases fixed in advance. ``drawn`` then holds the actual draws.
+    A training that released less than planned (a callback stopped it, or "no split" was selected)
+    is charged for the whole plan: its stopping time is itself an outcome of the mechanisms, and
+    composition is proved for releases fixed in advance. ``drawn`` then contains the actual draws.
     """
     *earlier, plan = claim.trainings
     events = grown.events
@@ -123,11 +121,11 @@ def completed(claim: Ledger, grown: Drawn, rounds: int) -> Ledger:
 
 
 def drawn(booster: Any, claimed: Plan | None = None) -> Drawn:
-    """The draws and trees of this booster's updater; a copy of a booster has no draws.
+    """Read the draws and trees of a booster's updater. A copy of a booster has no draws.
 
     Args:
         booster: xgboost.Booster.
-        claimed: The plan that the ledger claims; None for the booster's own plan.
+        claimed: The plan in the ledger's claim; None for the booster's own plan.
     """
     for updater in ModelJson.from_config(booster).updaters:
         if updater.get(ATTRIBUTE) and updater["dp_live"]:
@@ -136,15 +134,15 @@ def drawn(booster: Any, claimed: Plan | None = None) -> Drawn:
             plan = Plan(text) if claimed is None else claimed
             if plan.text != text:
                 raise LedgerError(
-                    "The library has followed another plan than the ledger claims. The model must "
-                    "not be published. Please report this."
+                    "The library followed a different plan than the ledger claims. Do not publish "
+                    "the model, and please report this."
                 )
             last = record["trainings"][-1]
             events = tuple(map(plan.mechanisms.event_of_draw, last["events"]))
             return Drawn(record["private"], record["noise"], events, tuple(last["trees"]))
     raise LedgerError(
-        "The booster is not the one that has grown the private trees: nothing was trained, or a "
-        "callback has loaded or copied a model. Do not publish it, and train again without."
+        "This booster did not grow the private trees: nothing was trained, or a callback loaded or "
+        "copied a model. Do not publish the model; train again without that callback."
     )
 
 
@@ -157,14 +155,14 @@ def _counts(events: Sequence[Event]) -> dict[tuple[str, str], int]:
 
 
 def _check_drawn(events: Sequence[Event], plan: TrainingRecord, rounds: int) -> None:
-    """Check that all draws were planned, with at least the planned noise, in every round."""
+    """Check that every draw was planned, with at least the planned noise, in every round."""
     limits = {_key(e): e for e in plan.planned}
     for event in events:
-        limit = limits.pop(_key(event), None)  # a second entry of a kind has no limit left
+        limit = limits.pop(_key(event), None)  # None also for a second event of the same kind
         if limit is None or not is_within(event, limit):
             raise LedgerError(
-                f"The trainer released more than was calibrated ({event.label}). The model must "
-                "not be published. Please report this."
+                f"The trainer released more than was calibrated ({event.label}). Do not publish "
+                "the model, and please report this."
             )
     limit_counts = release_counts(plan.planned)
     name = "histograms" if "histograms" in limit_counts else "leaves"
@@ -172,7 +170,6 @@ def _check_drawn(events: Sequence[Event], plan: TrainingRecord, rounds: int) -> 
     each = limit_counts.get(name, 0) // max(charged(plan.rounds, plan.planned), 1)
     if plan.events and releases != charged(rounds, plan.planned) * each:
         raise LedgerError(
-            f"The booster has grown {rounds} rounds, but the trainer has recorded {releases} "
-            f"releases of {name}: "
-            "something has changed the booster during training. The model must not be published."
+            f"The booster has {rounds} new rounds, but the trainer recorded {releases} releases of "
+            f"{name}: the booster was changed during training. Do not publish the model."
         )

@@ -1,8 +1,8 @@
 """Checks that the mechanisms and events of a ledger follow from its settings.
 
-A ledger names every setting of the calibration, so anybody with the file can repeat the
-calibration. A checksum detects only damage: a forged file, or the output of a faulty program, has a
-valid checksum. Nothing here reads a row.
+A ledger contains every setting of the calibration, so anyone with the file can repeat the
+calibration. The checksum alone detects only damage: a forged file, or the output of a faulty
+program, has a valid checksum. This module reads no rows.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from .ledger_model import Ledger, TrainingRecord
 NOISE = frozenset({"sigma2", "scale", "eps_num"})
 """Fields of events that a calibration computes."""
 SLACK = 0.998
-"""Minimum share of its target that a search usually reaches."""
+"""Minimum share of the target that a search for noise usually reaches."""
 _TOLERANCE = 0.02
-"""Relative tolerance for noise, for rounding and for the stopping point of the search."""
+"""Relative tolerance for noise, because of rounding and the stopping point of the search."""
 
 
 @dataclass(frozen=True)
 class RecordedPlans:
-    """The plans that the recorded settings allow."""
+    """The possible plans that follow from recorded settings."""
 
     settings: tuple[Settings, ...]
     mechanisms: tuple[Mechanisms, ...]
-    taken: int | None  # position of the executed plan; None for a single plan
+    taken: int | None  # index of the executed plan; None for a single plan
 
     def events(self) -> list[Event]:
-        """The charged events of the training, from a new calibration."""
+        """Calibrate again and return the charged events of the training."""
         s = self.settings[self.taken or 0]
         target = s.epsilon, s.delta, s["dp_accountant"], s["dp_group_size"]
         if self.taken is None:
@@ -53,14 +53,14 @@ class RecordedPlans:
 def recorded_plans(
     public: Mapping[str, Any], target: tuple[float, float]
 ) -> Iterator[RecordedPlans]:
-    """The possible plans of the settings in a ledger, the most likely first."""
+    """Yield the possible plans for the settings in a ledger, the most likely first."""
     choice = public.get("plan_choice")
     plans = [{}] if choice is None else choice["plans"]
     settings = tuple(settings_of_record(public, target, plan) for plan in plans)
     taken = None if choice is None else choice["taken"]
     if settings[taken or 0].private_features != public["private_candidates"]:
-        raise ValueError("`private_candidates` are not those of the columns")
-    # A plan for sparse tables without noise is left out, but its number of cells is released.
+        raise ValueError("`private_candidates` does not match the columns")
+    # The options can lack a sparse plan even though the number of cells was released.
     ways = {settings[-1].starts_from_columns, True} if choice else {False}
     for presence in sorted(ways):
         drafts = [draft(s, counts=taken is not None, presence=presence) for s in settings]
@@ -70,10 +70,10 @@ def recorded_plans(
 def settings_of_record(
     public: Mapping[str, Any], target: tuple[float, float], plan: Mapping[str, Any]
 ) -> Settings:
-    """The settings in a ledger."""
+    """Rebuild the settings of a training from its ledger."""
     recorded = {**public["hyperparameters"], **plan}
     names = {p.name: p.name.removeprefix("dp_") for p in PARAMETERS.values() if p.recorded}
-    # A parameter that the ledger does not name was unset: an earlier version did not know it.
+    # A parameter missing from the ledger was unset: an earlier version did not have it.
     given = {name: recorded[key] for name, key in names.items() if recorded.get(key) is not None}
     score, unit = public["base_score"], public.get("unit")
     others = {
@@ -109,7 +109,7 @@ def settings_of_record(
 
 
 def _columns(public: Mapping[str, Any], recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """Declarations of columns with the recorded number of each kind, in any order."""
+    """Declare as many columns of each kind as recorded; their order does not matter."""
     place = itertools.count()
     sizes = public["categories"].values()
     return {
@@ -126,7 +126,7 @@ def _ranges(bounds: Any) -> Any:
 
 
 def _numbers(value: Any) -> Any:
-    """Real numbers, which ledgers store as strings; names stay."""
+    """Convert real numbers, which ledgers store as strings; names stay strings."""
     if isinstance(value, list):
         return [_numbers(v) for v in value]
     try:
@@ -138,13 +138,13 @@ def _numbers(value: Any) -> Any:
 def differences(
     recorded: Sequence[Event], expected: Sequence[Event], *, but: frozenset[str] = frozenset()
 ) -> list[str]:
-    """Differences between a ledger's events and the events of its settings, in words."""
+    """Describe how the recorded events differ from the expected ones."""
     one, other = ([event.to_json() for event in events] for events in (recorded, expected))
     return list(_differ(one, other, "the training", but))
 
 
 def _kind(event: Any) -> tuple[str, str]:
-    """Names of the release and of the mechanism; empty for other values."""
+    """Names of the release and the mechanism, for sorting; empty for other values."""
     if not isinstance(event, dict):
         return "", ""
     return str(event.get("release", "")), str(event.get("mechanism"))
@@ -155,23 +155,23 @@ def _differ(one: Any, other: Any, where: str, but: frozenset[str]) -> Iterator[s
         name = str(other.get("release", other.get("mechanism", where)))
         kinds = [(v.get("mechanism"), v.get("release")) for v in (one, other)]
         if kinds[0] != kinds[1] or set(one) != set(other):
-            yield f"{name}: another kind of release"
+            yield f"{name}: different kind of release"
             return
         for key in one.keys() - but:
             if isinstance(other[key], (dict, list)):
                 yield from _differ(one[key], other[key], name, but)
             elif not _same(key, one[key], other[key]):
-                yield f"{name}: `{key}` is {one[key]!r} instead of {other[key]!r}"
+                yield f"{name}: `{key}` is {one[key]!r}, expected {other[key]!r}"
     elif isinstance(one, list) and isinstance(other, list):
         if len(one) != len(other):
-            yield f"{where}: {len(one)} kinds of releases instead of {len(other)}"
-        # Sort both: the trainer writes events in the order of its draws.
+            yield f"{where}: {len(one)} kinds of releases, expected {len(other)}"
+        # Sort both, because the trainer writes events in the order of its draws.
         if where != "choice":
             one, other = sorted(one, key=_kind), sorted(other, key=_kind)
         for a, b in zip(one, other, strict=False):
             yield from _differ(a, b, where, but)
     elif one != other:
-        yield f"{where}: {one!r} instead of {other!r}"
+        yield f"{where}: {one!r}, expected {other!r}"
 
 
 def _same(key: str, one: Any, other: Any) -> bool:
@@ -183,7 +183,7 @@ def _same(key: str, one: Any, other: Any) -> bool:
 def mechanism_differences(
     recorded: Mechanisms, expected: Mechanisms, *, but: frozenset[str] = frozenset()
 ) -> list[str]:
-    """Differences of mechanisms in fields that are fixed before calibration."""
+    """Describe differences between mechanisms in the fields that are fixed before calibration."""
     free = {"shift", "range", "grid_bits", *but}
     return list(_mechanisms_differ(recorded.to_json(), expected.to_json(), "the training", free))
 
@@ -202,7 +202,7 @@ _OF_GRIDS = frozenset({"sensitivity", "sensitivity2", *NOISE})
 
 
 def contradictions(ledger: Ledger, model: SavedModel) -> list[str]:
-    """Contradictions between a ledger and its settings, in words."""
+    """Describe contradictions between a ledger, its settings and its model."""
     out = []
     for number, training in enumerate(ledger.trainings, 1):
         try:
@@ -211,9 +211,9 @@ def contradictions(ledger: Ledger, model: SavedModel) -> list[str]:
                 faults += _of_mechanisms(training)
             if training is ledger.trainings[-1]:  # XGBoost keeps only the last values
                 faults += _of_parameters(training, model)
-        # A forged ledger may have any content, and every reader of a setting may fail on it.
+        # A forged ledger can have any content, so reading its settings can fail in many ways.
         except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, MemoryError):
-            faults = ["its settings lead to no plan"]
+            faults = ["its settings do not determine a plan"]
         out += [f"training {number}: {text}" for text in faults]
     return out
 
@@ -221,9 +221,9 @@ def contradictions(ledger: Ledger, model: SavedModel) -> list[str]:
 def _of_model(training: TrainingRecord, model: SavedModel) -> Iterator[str]:
     public = training.public
     if model.columns != public["columns"]:
-        yield "`columns` are not those of the model"
+        yield "`columns` differs from the model"
     if model.objective != public["objective"] or public["objective"] not in OBJECTIVES:
-        yield "`objective` is not that of the model"
+        yield "`objective` differs from the model"
 
 
 def _of_mechanisms(training: TrainingRecord) -> Iterator[str]:
@@ -236,20 +236,21 @@ def _of_mechanisms(training: TrainingRecord) -> Iterator[str]:
         faults.append([fault for pair in pairs for fault in mechanism_differences(*pair, but=but)])
         if not faults[-1]:
             return
-    yield from min(faults, key=len, default=["it has another number of plans than its settings"])
+    yield from min(faults, key=len, default=["its number of plans does not match its settings"])
 
 
 def _vague(training: TrainingRecord, name: str) -> frozenset[str]:
-    """A field that the settings of a training do not determine.
+    """The given field, if the settings of a training do not determine it.
 
-    The ledger lacks the number of cells of public columns; only a person can be in all cells.
+    The ledger does not contain the number of cells of public columns, and a person, unlike a row,
+    can contribute to all of them.
     """
     vague = training.unit.of_persons and training.hyperparameters["split"] == "histogram"
     return frozenset({name} if vague else ())
 
 
 def parameters_of(training: TrainingRecord) -> dict[str, Any]:
-    """The objective's parameters in a training, by name."""
+    """Parameters of the objective of a training, by name."""
     objective = OBJECTIVES.get(str(training.public.get("objective")))
     if objective is None:
         return {}
@@ -262,20 +263,20 @@ def parameters_of(training: TrainingRecord) -> dict[str, Any]:
 def _of_parameters(training: TrainingRecord, model: SavedModel) -> Iterator[str]:
     for name, value in parameters_of(training).items():
         if not model.has_parameter(name, value):
-            yield f"`{name}` is not that of the model"
+            yield f"`{name}` differs from the model"
     several = OBJECTIVES[training.public["objective"]].kind == "multiclass"
     if model.classes > 1 if not several else model.classes != training.public["classes"]:
-        yield "`classes` are not those of the model"
+        yield "`classes` differs from the model"
     if training.hyperparameters["num_parallel_tree"] != model.parallel_trees:
-        yield "`num_parallel_tree` is not that of the model"
+        yield "`num_parallel_tree` differs from the model"
     if not model.has_order:
-        yield "the trees of the model are not those of its classes in turn"
+        yield "the trees of the model are not in the order of its classes"
 
 
 def _of_rounds(training: TrainingRecord) -> Iterator[str]:
     planned = training.hyperparameters["rounds"]
     if training.rounds > planned or (training.rounds < planned and not training.stopped):
-        yield f"{training.rounds} rounds instead of {planned}"
+        yield f"{training.rounds} rounds, expected {planned}"
 
 
 def _of_events(training: TrainingRecord) -> Iterator[str]:
@@ -295,10 +296,10 @@ def _of_events(training: TrainingRecord) -> Iterator[str]:
 
 
 def _of_selection(training: TrainingRecord, but: frozenset[str]) -> Iterator[str]:
-    """Check a selection. Its ledger has the settings of the best run, but not that run's target."""
+    """Check a selection. Its ledger has the settings of the best run, but not its target."""
     [event, *others] = training.releases[0].events
     if others or not isinstance(event, SelectionEvent) or event.count != 1:
-        yield "a selection is not all that it has released"
+        yield "a selection must be its only release"
         return
     epsilon, delta = training.target
     group = training.unit.group
@@ -307,7 +308,7 @@ def _of_selection(training: TrainingRecord, but: frozenset[str]) -> Iterator[str
         ways = recorded_plans(training.public, training.target)
         if all(differences(run, plans.events(), but=_OF_GRIDS) for plans in ways):
             continue
-        # The run's own events determine its target, up to the slack of the search.
+        # The events of the run determine its target, up to the slack of the search.
         part = delta / event.repetitions.mean
         spent = make_accountant("exact", run).get_epsilon(part, group)
         faults = [
@@ -321,4 +322,4 @@ def _of_selection(training: TrainingRecord, but: frozenset[str]) -> Iterator[str
     yield from best
     spent = make_accountant("exact", [event]).get_epsilon(delta, group)
     if not _LEAST * epsilon <= spent <= epsilon * (1.0 + 1e-9):
-        yield f"the selection costs epsilon {spent:.6g} instead of {epsilon:g}"
+        yield f"the selection costs epsilon {spent:.6g}, expected {epsilon:g}"

@@ -1,11 +1,11 @@
-"""The parts of a model file besides its trees, and their digests in the ledger.
+"""Check the parts of a model file other than its trees against digests in the ledger.
 
-A file can hide anything in a key that XGBoost skips, in white space or in digits that are rounded
-away. So every key is known here or reported, and the file must have exactly XGBoost's form.
+A file can hide data in keys that XGBoost skips, in white space or in digits that rounding discards.
+Every key that is not known here is therefore reported, and the file must have exactly the form that
+XGBoost writes.
 
-Names, types, categories, objective, intercept and calibration determine the meaning of a
-prediction. The ledger binds them by digests. They are public or follow from released numbers, so
-the digests cost nothing.
+Names, types, categories, objective, intercept and calibration determine what a prediction means, so
+the ledger contains their digests. They are public or post-processing, so the digests are free.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _TOKEN = re.compile(
     rb"(?![0-9.E+-])"
     rb"|NaN|true|false|null|[{}\[\],:]"
 )
-"""A token of XGBoost's JSON: 32-bit floats have at most nine digits, without trailing zeros."""
-_OF_EVALS = {"best_iteration", "best_score"}  # computed from evaluation sets, which were public
+"""A token of XGBoost's JSON. 32-bit floats have at most nine digits and no trailing zeros."""
+_OF_EVALS = {"best_iteration", "best_score"}  # computed from public evaluation sets
 _SCIKIT_LEARN = {json.dumps({"_estimator_type": kind}) for kind in ("classifier", "regressor")}
 _PUBLIC = {
     "objective", "unit", "unit_column", "max_rows_per_person", "columns", "private_candidates",
@@ -52,21 +52,21 @@ _PUBLIC = {
     "public_data", "masked_sums", "hyperparameters", "part", "plan_choice", "target_seen",
     "preprocessing", "evaluations", POLICY_KEY,
 }  # fmt: skip
-"""Allowed public inputs of a training in a ledger, besides parameters of its objective."""
+"""Allowed public inputs of a training, in addition to parameters of its objective."""
 _PARTS = {
     "evaluations": {"events", "entry", "method", "delta", "parallel", "offset", "slope"},
     "masked_sums": {"workers", "colluders"},
     "part": {"split", "name", "unit"},
     "plan_choice": {"plans", "taken", "rows"},
 }
-"""The keys of public inputs that are objects, or lists of objects."""
+"""Allowed keys of public inputs that are objects or lists of objects."""
 _HYPERPARAMETERS = {"rounds", "weight_unit"} | {
     parameter.name.removeprefix("dp_") for parameter in PARAMETERS.values() if parameter.recorded
 }
 
 
 def uncovered(model: SavedModel, ledger: Ledger, data: bytes) -> Iterator[str]:
-    """Names of additional content in a file, and of parts that differ from the ledger.
+    """Name additional content of a file, and parts that differ from the ledger.
 
     Args:
         model: The parsed file.
@@ -78,7 +78,7 @@ def uncovered(model: SavedModel, ledger: Ledger, data: bytes) -> Iterator[str]:
         yield from (f"ledger.{number}.{name}" for name in _unknown_inputs(training))
     if not _is_canonical_json(data, model) if is_json(data) else not ubjson.is_canonical(data):
         yield (
-            "white space, digits or an order that XGBoost does not write: load the model and save "
+            "white space, digits or an order that XGBoost does not write; load the model and save "
             "it again"
         )
     text = model.attributes[ATTRIBUTE]
@@ -86,13 +86,13 @@ def uncovered(model: SavedModel, ledger: Ledger, data: bytes) -> Iterator[str]:
     if text not in (canonical, unescaped(canonical)):
         yield f"white space or digits in attribute {ATTRIBUTE}"
     digests: dict[str, str] = {}
-    with suppress(KeyError, TypeError, ValueError):  # a part is missing or damaged
+    with suppress(KeyError, TypeError, ValueError):  # if a part is missing or damaged
         digests = content_of(model)
     bound = ledger.content
     if ledger.is_complete and (not digests or digests["model"] != bound.get("model")):
-        yield "columns, objective or intercept, which are not those of the ledger"
+        yield "columns, objective or intercept, which differ from the ledger"
     if digests.get("categories") not in (None, bound.get("categories")):
-        yield "categories, which are not those of the ledger"
+        yield "categories, which differ from the ledger"
     yield from (f"ledger.content.{name}" for name in set(bound) - {"model", "categories", *BOUND})
     has_evals = any(training.public.get("evals") for training in ledger.trainings)
     for name, value in model.attributes.items():
@@ -122,12 +122,12 @@ def _is_sorted(value: Any) -> bool:
 
 
 def _is_canonical(text: Any) -> bool:
-    """Whether a string is a number in Python's form, which leaves no choice of digits."""
+    """Whether a string is a number in Python's own format, which cannot hide digits."""
     return is_number(text) and text in (repr(float(text)), f"{float(text):.0f}")
 
 
 def _unknown_inputs(training: TrainingRecord) -> Iterator[str]:
-    """Public inputs that no training writes."""
+    """Name public inputs that no training writes."""
     yield from sorted(set(training.public) - _PUBLIC - set(parameters_of(training)))
     yield from sorted(set(training.hyperparameters) - _HYPERPARAMETERS)
     for name, known in _PARTS.items():
@@ -140,7 +140,7 @@ def _unknown_inputs(training: TrainingRecord) -> Iterator[str]:
 
 
 def _is_curve(text: Any, ledger: Ledger) -> bool:
-    """Whether a value is a probability curve, and the ledger has an evaluation."""
+    """Whether a value is a calibration curve and the ledger has an evaluation."""
     evaluated = any(training.public.get("evaluations") for training in ledger.trainings)
     try:
         return evaluated and bool(MarginCurve.from_json(text))
@@ -149,7 +149,7 @@ def _is_curve(text: Any, ledger: Ledger) -> bool:
 
 
 def _are_classes(text: Any, model: SavedModel) -> bool:
-    """Whether a value names each class of the model, and nothing else."""
+    """Whether a value lists exactly the class names of the model."""
     try:
         return bool(class_names(text, max(model.classes, 2)))
     except (ValueError, TypeError):
@@ -157,11 +157,11 @@ def _are_classes(text: Any, model: SavedModel) -> bool:
 
 
 BOUND = ("dp_schema", "dp_calibration", "dp_classes")
-"""Attributes of a model that a ledger binds by digests."""
+"""Attributes of a model that have digests in its ledger."""
 
 
 def store_bound(booster: Any, ledger: Ledger) -> None:
-    """Store the ledger of a finished model, bound to the whole model."""
+    """Store the ledger of a finished model, with digests of the whole model."""
     store(booster, replace(ledger, content=content_of_booster(booster)))
 
 
@@ -171,18 +171,18 @@ def content_of_booster(booster: Any) -> dict[str, str]:
 
 
 def check_bound(booster: Any, ledger: Ledger) -> None:
-    """Refuse a model with changed parts, apart from its trees; the ledger has their digests."""
+    """Refuse a model with parts, other than trees, that differ from the digests in the ledger."""
     content = content_of_booster(booster)
     if any(ledger.content.get(name) != digest for name, digest in content.items()):
         raise LedgerError(
             "This model was changed after its training: its names, categories, intercept, "
-            "objective or attributes are not those of its privacy ledger. Take the model as it "
-            "was saved."
+            "objective or attributes differ from its privacy ledger. Use the model as it was "
+            "saved."
         )
 
 
 def content_of(model: SavedModel) -> dict[str, str]:
-    """SHA-256 of the parts of a model besides its trees, by name."""
+    """SHA-256 of the parts of a model other than its trees, by name."""
     strings = {name: str(text) for name, text in model.attributes.items() if name in BOUND}
     strings |= model.strings_without_trees()
     return {
@@ -191,17 +191,17 @@ def content_of(model: SavedModel) -> dict[str, str]:
 
 
 def unescaped(text: str) -> str:
-    r"""The text of an attribute with resolved Unicode escapes.
+    r"""Resolve Unicode escapes in an attribute.
 
-    XGBoost writes the escapes ``\uXXXX`` of an attribute unchanged. Reading its file as JSON
-    resolves them, while reading UBJSON or a model in memory does not.
+    XGBoost writes ``\uXXXX`` escapes in an attribute unchanged. Reading its file as JSON resolves
+    them; reading UBJSON or a model in memory does not.
     """
     plain = re.sub(r"\\u([0-9a-fA-F]{4})", lambda match: chr(int(match[1], 16)), text)
     return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def attach(booster: Any, **attributes: str) -> None:
-    """Set attributes that the ledger binds to the model, named in :data:`BOUND`."""
+    """Set attributes in :data:`BOUND`, and update their digests in the ledger."""
     if booster.attr(ATTRIBUTE) is None:
         booster.set_attr(**attributes)
         return

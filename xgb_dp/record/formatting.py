@@ -1,7 +1,7 @@
-"""Formats numbers and foreign strings safely for a terminal, Markdown or HTML.
+"""Format numbers and untrusted strings safely for a terminal, Markdown or HTML.
 
-Names in a file, a schema or a budget may attack a terminal or a browser, so all output goes through
-one of these functions.
+Names in a model file, a schema or a budget file are untrusted: they can contain terminal escape
+sequences or HTML. All output therefore passes through these functions.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ _MARKUP = re.compile(r"[\\`*\[\]|~]|(?<![^\W_])_|_(?![^\W_])")
 
 
 def visible(text: str, keep: str = "") -> str:
-    r"""A string for one line of a terminal: control and format characters become ``\x1b``.
+    r"""Escape control and format characters of a string for a terminal, such as ``\x1b``.
 
     Args:
         text: Any string, even with unpaired surrogates.
-        keep: Characters that stay, such as ``"\n"`` between lines of our own.
+        keep: Characters to leave as they are, such as ``"\n"`` in text of several lines.
     """
     if text.isprintable():
         return text
@@ -32,17 +32,17 @@ def html_text(text: str) -> str:
 
 
 def markdown_text(text: str) -> str:
-    """Escape a string for a line or a table cell in Markdown."""
+    """Escape a string for one line or table cell of Markdown."""
     return _MARKUP.sub(r"\\\g<0>", html.escape(visible(text), quote=False))
 
 
 def markdown_prose(text: str) -> str:
-    """Markdown from the author of a card, without HTML."""
+    """Escape HTML in a Markdown string from the author of a card."""
     return html.escape(visible(text, "\n"), quote=False)
 
 
 def markdown_code(text: str) -> str:
-    """A string as code in a line or a table cell in Markdown."""
+    """Format a string as inline code for one line or table cell of Markdown."""
     text = visible(text).replace("|", "\\|")
     fence = "`" * (max(map(len, re.findall("`+", text)), default=0) + 1)
     pad = " " if text[:1] == "`" or text[-1:] == "`" else ""
@@ -50,7 +50,7 @@ def markdown_code(text: str) -> str:
 
 
 def round_up(value: float) -> str:
-    """Four digits, rounded up: a printed figure must not promise more than the exact one."""
+    """Round up to four significant digits, so that a printed epsilon is never too small."""
     if value <= 0:
         return "0"
     if math.isinf(value):
@@ -60,12 +60,12 @@ def round_up(value: float) -> str:
 
 
 def json_number(value: float) -> float | str:
-    """A number in JSON form: infinity is the string "inf"."""
+    """Convert a number to a JSON value; infinity becomes the string "inf"."""
     return "inf" if math.isinf(value) else value
 
 
 def text_columns(rows: Sequence[Sequence[str]]) -> str:
-    """Aligned columns of text; the first row is the header."""
+    """Format rows as aligned columns of text; the first row is the header."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = [
         "  " + "  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows
@@ -74,7 +74,7 @@ def text_columns(rows: Sequence[Sequence[str]]) -> str:
 
 
 def html_list(rows: Sequence[tuple[str, str]]) -> str:
-    """A list of titles and texts."""
+    """Format pairs of title and text as a description list."""
     parts = "".join(
         f'<dt style="font-weight:600">{html_text(title)}</dt>'
         f'<dd style="margin:0 0 .6em 0">{html_text(text)}</dd>'
@@ -84,7 +84,7 @@ def html_list(rows: Sequence[tuple[str, str]]) -> str:
 
 
 def html_details(title: str, parts: Sequence[str]) -> str:
-    """A section that opens on a click."""
+    """Format a collapsed section."""
     return (
         '<details style="margin:.6em 0"><summary style="cursor:pointer">'
         f"<b>{html_text(title)}</b></summary>{''.join(parts)}</details>"
@@ -92,7 +92,7 @@ def html_details(title: str, parts: Sequence[str]) -> str:
 
 
 def html_table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table with a title."""
+    """Format a table with a title."""
     style = 'style="text-align:left;padding:.1em .8em .1em 0"'
     cells = "".join(f"<th {style}>{html_text(c)}</th>" for c in head)
     lines = "".join(

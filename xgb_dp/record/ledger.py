@@ -1,11 +1,10 @@
 """The privacy ledger as an attribute of a booster: JSON with a checksum.
 
-The C++ trainer records the draws. This package adds the intercept, earlier trainings, the target
-and public inputs, and stores everything as the attribute ``dp_ledger``, the one free-form field
-that survives ``save_model``, pickling and copying.
+The C++ trainer records its draws. This module adds the intercept, earlier trainings, the target and
+public inputs, and stores everything in the attribute ``dp_ledger``. Attributes are the only
+free-form fields that survive ``save_model``, pickling and copying.
 
-The checksum detects damage by a disk or an editor. It has no key, so it does not stop deliberate
-changes.
+The checksum detects accidental damage. It has no key, so it does not detect deliberate changes.
 """
 
 from __future__ import annotations
@@ -25,17 +24,17 @@ from .ledger_model import Ledger, TrainingRecord
 
 DIGEST = "digest"
 """Key of the digest in checksummed JSON."""
-_LONGEST = 100  # digits of a number; our doubles and integers are shorter
+_LONGEST = 100  # maximum digits of an integer; integers in valid ledgers are shorter
 
 
 def checksum(content: Mapping[str, Any]) -> str:
-    """SHA-256 over the canonical form of a JSON object: keys sorted, no spaces, ASCII."""
+    """SHA-256 of the canonical form of a JSON object: sorted keys, no spaces, ASCII."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def dump_checksummed(content: Mapping[str, Any], indent: int | None = None) -> str:
-    """The content as JSON with a new digest."""
+    """Dump an object as JSON with a new digest."""
     content = {name: value for name, value in content.items() if name != DIGEST}
     sealed = {**content, DIGEST: checksum(content)}
     separators = (",", ":") if indent is None else None
@@ -57,22 +56,22 @@ def load_checksummed(text: str | bytes) -> dict[str, Any]:
         if not isinstance(content, dict):
             raise ValueError("it is not a JSON object")
         json.dumps(content, ensure_ascii=False).encode()  # refuse unpaired surrogates
-        named = content.pop(DIGEST, None)
-        if named is None:
+        recorded = content.pop(DIGEST, None)
+        if recorded is None:
             raise ValueError("it has no digest")
-        sound = named == checksum(content)
+        matches = recorded == checksum(content)
     except UnicodeError:
-        raise ValueError("it has text that is no Unicode") from None
-    if not sound:
-        raise ValueError("the digest is not that of the content")
+        raise ValueError("it contains invalid Unicode") from None
+    if not matches:
+        raise ValueError("the digest does not match the content")
     return content
 
 
 def refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Build an object from pairs, for ``json.loads``; refuse duplicate keys."""
+    """Hook for ``json.loads`` that refuses duplicate keys."""
     content = dict(pairs)
     if len(content) != len(pairs):
-        raise ValueError("a key is given twice")
+        raise ValueError("a key occurs twice")
     return content
 
 
@@ -95,12 +94,12 @@ ATTRIBUTE = "dp_ledger"
 
 
 def read_ledger(booster: Any) -> Ledger:
-    """Read and check the ledger of a booster, which must account for all trees."""
+    """Read the ledger of a booster, and check that it accounts for all trees."""
     try:
         text = booster.attr(ATTRIBUTE)
     except UnicodeError:
-        raise _unreadable("it is not Unicode") from None
-    except AssertionError:  # XGBoost asserts that no attribute is empty
+        raise _unreadable("it is not valid Unicode") from None
+    except AssertionError:  # XGBoost asserts that attributes are not empty
         text = ""
     ledger = parse_ledger(text)
     check_trees(ledger, _model_json(booster))
@@ -112,10 +111,10 @@ def parse_ledger(text: Any) -> Ledger:
     if text is None:
         raise LedgerError(
             "This model carries no privacy ledger: it was not trained with tree_method='dp_hist', "
-            "or its attributes were removed. Nothing can be said about its privacy."
+            "or its attributes were removed. Its privacy is unknown."
         )
     if not isinstance(text, str):
-        raise _unreadable("it is not a text")
+        raise _unreadable("it is not a string")
     try:
         record = load_checksummed(text)
     except ValueError as error:
@@ -125,27 +124,28 @@ def parse_ledger(text: Any) -> Ledger:
 
 def _unreadable(reason: str) -> LedgerError:
     return LedgerError(
-        f"The privacy ledger of this model is damaged ({reason}), so what the model has cost is "
-        "not known. Take a sound copy of the model, or train it again."
+        f"The privacy ledger of this model is damaged ({reason}), so the privacy cost of the model "
+        "is unknown. Use an undamaged copy of the model, or train a new one."
     )
 
 
 def check_trees(ledger: Ledger, model: ModelJson) -> None:
-    """Refuse trees that the ledger does not name; a checkpoint's ledger names no trees."""
+    """Refuse trees that the ledger does not list; the ledger of a checkpoint lists no trees."""
     digests, total = _tree_digests(model)
     if not ledger.is_complete:
         return
     public_rounds = ledger.start.rounds if ledger.start is not None else 0
-    named = iter(ledger.tree_names)  # in the order of growth, also in every slice
+    named = iter(ledger.tree_names)  # slices keep the order of the trees
     if not all(name in named for name in digests) or total > public_rounds + ledger.rounds:
         raise LedgerError(
-            "This model holds trees that its privacy ledger does not account for: it was changed "
-            "after training. Continue models with xgboost.train(..., xgb_model=...) only."
+            "This model contains trees that its privacy ledger does not account for: it was "
+            "changed after training. Continue a model only with "
+            "xgboost.train(..., xgb_model=...)."
         )
 
 
 def _model_json(booster: Any) -> ModelJson:
-    """A model as JSON; empty if it cannot be read, so that no ledger fits it."""
+    """Parse a model as JSON; an unreadable model is empty, so that no ledger matches it."""
     try:
         return ModelJson.from_booster(booster)
     except (ValueError, RecursionError):
@@ -153,18 +153,19 @@ def _model_json(booster: Any) -> ModelJson:
 
 
 def _tree_digests(model: ModelJson) -> tuple[list[str], int]:
-    """Names of trees, and the number of rounds. Names digest all numbers and survive slicing."""
+    """Tree names and the number of rounds. A tree name is a digest of all numbers in the tree."""
     try:
         model.check_trees()
         return model.tree_names(), model.rounds
     except (ArithmeticError, LookupError, AttributeError, RecursionError, TypeError, ValueError):
         raise LedgerError(
-            "The trees of this model cannot be read: it is damaged, or its booster is not gbtree."
+            "The trees of this model cannot be read: the model is damaged, or its booster is not "
+            "gbtree."
         ) from None
 
 
 def tree_names(booster: Any) -> list[str]:
-    """Short names of the trees of a model, digests over all their numbers."""
+    """Names of the trees of a model: short digests of all numbers in a tree."""
     return _tree_digests(_model_json(booster))[0]
 
 
@@ -176,9 +177,9 @@ def with_evaluation(
     evaluation: Mapping[str, Any],
     entry: str | None,
 ) -> Ledger:
-    """The ledger of a model with numbers from an evaluation.
+    """Add an evaluation to the ledger of a model that contains its results.
 
-    The evaluation counts as a release of the last training: its cost is added to the rest, even for
+    The evaluation counts as a release of the last training, so its cost is added even if it used
     disjoint rows.
     """
     evaluation = {**evaluation, "events": len(events)} | ({} if entry is None else {"entry": entry})
@@ -199,10 +200,10 @@ def with_evaluation(
 
 
 def not_continued(error: LedgerError) -> PrivacyRefusal:
-    """The refusal to continue a model with an unreadable ledger."""
+    """Create the error for continuing a model with an unreadable ledger."""
     return PrivacyRefusal(
-        f"`xgb_model` is refused: {error} Private trees on top of it would not make it private. "
-        "Train a new model; or, if it was made without any private row, say so with "
+        f"`xgb_model` is refused: {error} Adding private trees would not make it private. Train a "
+        "new model or, if no private row was used for `xgb_model`, set "
         f"{spelt('dp_public_model')}=True."
     )
 
@@ -210,15 +211,15 @@ def not_continued(error: LedgerError) -> PrivacyRefusal:
 def earlier_ledger(
     booster: Any, *, private: bool, names: list[str] | None, types: list[str] | None
 ) -> Ledger:
-    """Check and return the ledger of the model to continue."""
+    """Return the ledger of the model to continue, after checking that it can be continued."""
     try:
         ledger = read_ledger(booster)
     except LedgerError as error:
         raise not_continued(error) from None
     if not ledger.is_complete:
         raise PrivacyRefusal(
-            "`xgb_model` is refused: its training was broken off, so nothing says which trees it "
-            "has grown. Its budget is spent. Train a new model."
+            "`xgb_model` is refused: its training was interrupted, so its ledger does not list its "
+            "trees. Its budget is spent. Train a new model."
         )
     if private and not ledger.private:
         raise PrivacyRefusal(
@@ -227,24 +228,24 @@ def earlier_ledger(
         )
     if (booster.feature_names, booster.feature_types) != (names, types):
         raise PrivacyParameterError(
-            "`xgb_model` was trained on other columns: names, their order and which are "
-            "categorical must be those of the training data."
+            "`xgb_model` was trained on different columns. The training data must have the same "
+            "column names in the same order, and the same categorical columns."
         )
     model = _model_json(booster)
     parallel = model.parallel_trees
     if any(t.hyperparameters["num_parallel_tree"] != parallel for t in ledger.trainings):
         raise PrivacyRefusal(
-            "`xgb_model` is refused: its `num_parallel_tree` is not that of its ledger, so it was "
-            "changed after its training. Take the model as it was saved, or train a new one."
+            "`xgb_model` is refused: its `num_parallel_tree` differs from its ledger, so it was "
+            "changed after training. Use the model as it was saved, or train a new one."
         )
     return ledger
 
 
 def claim(earlier: Ledger | None, plan: TrainingRecord, *, private: bool, noise: str) -> Ledger:
-    """The ledger of a training in progress, which claims the whole plan as spent.
+    """Create the ledger of a training in progress, which claims the whole plan as spent.
 
-    A checkpoint keeps it, and so does a training that an exception ends. So the ledger never shows
-    less than the possible releases.
+    A checkpoint keeps this ledger, and so does a training that an exception ends. The ledger
+    therefore never shows less than what may have been released.
     """
     if earlier is None:
         return Ledger(private, noise, (plan,))
@@ -253,12 +254,12 @@ def claim(earlier: Ledger | None, plan: TrainingRecord, *, private: bool, noise:
 
 
 def store(booster: Any, ledger: Ledger) -> None:
-    """Write the ledger with its digest to the booster's attributes."""
+    """Store the ledger with its digest as an attribute of the booster."""
     try:
         text = dump_checksummed(ledger.to_json())
     except ValueError as error:
         raise PrivacyParameterError(
-            f"The privacy ledger of this model could not be read again: {error}. Name columns and "
-            "steps in Unicode."
+            f"The privacy ledger of this model would be unreadable: {error}. Use valid Unicode in "
+            "the names of columns and pipeline steps."
         ) from None
     booster.set_attr(**{ATTRIBUTE: text})

@@ -1,8 +1,7 @@
-"""Ledgers as objects, with one parser and one writer of their JSON form.
+"""Ledgers as Python objects, with a parser and a writer for their JSON form.
 
-Each field is checked separately, and then the consistency of the fields. A ledger with unknown
-content is refused: an unknown event would cost nothing, and a missing one would make epsilon too
-small.
+The parser checks each field and then the consistency between fields. It refuses a ledger with
+unknown content: an unknown event would be ignored, and epsilon would be too small.
 """
 
 from __future__ import annotations
@@ -30,22 +29,22 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 _START = {"digest", "rounds", "trees"}
 _RELEASED = "released"
 
-_FIX = "What the model has cost is not known. Take a sound copy of the model, or train it again."
+_FIX = "The privacy cost is unknown. Use an undamaged copy of the model, or train a new one."
 
 
 def damaged(what: str) -> LedgerError:
-    """The error for a ledger that is not fully understood."""
+    """Create the error for a ledger that is not fully understood."""
     return LedgerError(f"The privacy ledger is damaged or incomplete: {what}. {_FIX}")
 
 
 def check_fields(data: Any, what: str, needed: Set[str], optional: Set[str] = frozenset()) -> None:
-    """Refuse a value that is not an object, lacks a field or has an unknown one."""
+    """Refuse a value that is not an object, lacks a field or has an unknown field."""
     if not isinstance(data, Mapping) or not needed <= set(data) <= needed | optional:
         raise damaged(f"{what} must have the fields {', '.join(sorted(needed))}")
 
 
 def is_count(value: Any) -> bool:
-    """Whether a value is a number of rounds, or a position among plans."""
+    """Whether a value is a valid number of rounds or index of a plan."""
     return type(value) is int and 0 <= value < _MOST
 
 
@@ -64,14 +63,14 @@ def _is_entry(value: Any) -> bool:
 
 
 def _is_digest(value: Any) -> bool:
-    """Whether a value is a SHA-256 in hexadecimal digits."""
+    """Whether a value is a hexadecimal SHA-256 digest."""
     return type(value) is str and _DIGEST.fullmatch(value) is not None
 
 
 def read_content(data: Any) -> dict[str, str]:
-    """Parse the digests of the parts of a model file besides its trees, by name."""
+    """Parse the digests of the parts of a model file other than its trees, by name."""
     if not isinstance(data, Mapping) or not data or not all(map(_is_digest, data.values())):
-        raise damaged("it does not name the parts of its model")
+        raise damaged("it does not list the parts of its model")
     return dict(data)
 
 
@@ -92,33 +91,33 @@ def _are_shares(shares: Any) -> bool:
 
 @dataclass(frozen=True)
 class PublicStart:
-    """The model below the private trees, at no further cost.
+    """The model that the private trees were added to, at no further privacy cost.
 
-    It is public, made without private rows, or follows from releases of the training itself. The
-    ledger names each of its trees, so that nobody mistakes them for private trees.
+    It is public (made without private rows) or computed from releases of the training itself. The
+    ledger lists its trees, so that they are not mistaken for private trees.
     """
 
     digest: str  # SHA-256 of the tree names, which digest all numbers
     rounds: int
     trees: tuple[str, ...]  # tree names, in order
-    released: bool = False  # computed from sums that the training released, and not public
+    released: bool = False  # whether it was computed from released sums, instead of being public
 
     @classmethod
     def of(cls, trees: Sequence[str], rounds: int, *, released: bool = False) -> PublicStart:
-        """The start with these trees."""
+        """Create a start from tree names in order."""
         digest = hashlib.sha256("\n".join(trees).encode()).hexdigest()
         return cls(digest, rounds, tuple(trees), released)
 
     def renamed(self, names: Mapping[str, str]) -> PublicStart:
-        """The same start with the same digest, after its numbers were scaled with the rest."""
+        """Return the start with new tree names and the old digest, after its trees were scaled."""
         return replace(self, trees=tuple(names.get(n, n) for n in self.trees))
 
     def shown(self) -> dict[str, Any]:
-        """A short description: digest, number of rounds and number of trees."""
+        """Summary for reports: digest, number of rounds and number of trees."""
         return {"digest": self.digest, "rounds": self.rounds, "trees": len(self.trees)}
 
     def to_json(self) -> dict[str, Any]:
-        """The entry in a ledger."""
+        """The JSON form in a ledger."""
         out = {"digest": self.digest, "rounds": self.rounds, "trees": list(self.trees)}
         return out | {_RELEASED: True} if self.released else out
 
@@ -127,7 +126,7 @@ class PublicStart:
         """Parse the result of :meth:`to_json`."""
         check_fields(data, "a public start", _START, {_RELEASED})
         digest, rounds, trees = data["digest"], data["rounds"], data["trees"]
-        sound = (
+        valid = (
             _is_digest(digest)
             and type(rounds) is int
             and rounds >= 1
@@ -136,19 +135,19 @@ class PublicStart:
             and len(trees) % rounds == 0
             and data.get(_RELEASED, True) is True
         )
-        if not sound:
-            raise damaged("a training does not name the trees of its public start")
+        if not valid:
+            raise damaged("a training does not list the trees of its public start")
         return cls(digest, rounds, tuple(trees), _RELEASED in data)
 
 
 def _reader(
-    is_sound: Callable[[Any], bool], lacks: str, kind: Callable[[Any], Any]
+    is_valid: Callable[[Any], bool], field: str, kind: Callable[[Any], Any]
 ) -> Callable[[Any], Any]:
-    """A parser that accepts sound values and reports what a training does not do."""
+    """Create a parser for a field of a training that accepts only valid values."""
 
     def read(data: Any) -> Any:
-        if not is_sound(data):
-            raise damaged(f"a training does not {lacks}")
+        if not is_valid(data):
+            raise damaged(f"a training has no valid {field}")
         return kind(data)
 
     return read
@@ -163,7 +162,7 @@ def _read_events(data: Any) -> tuple[Event, ...]:
     except LedgerError as error:
         raise LedgerError(f"{error} {_FIX}") from None
     if not all(name.isprintable() for name in release_counts(events)):
-        raise damaged("an event does not name its release")
+        raise damaged("an event has no valid release name")
     return events
 
 
@@ -179,7 +178,7 @@ def _read_target(data: Any) -> tuple[float, float]:
     check_fields(data, "a target", {"epsilon", "delta"})
     epsilon = math.inf if data["epsilon"] == "inf" else data["epsilon"]
     if not (_is_number(epsilon, 0) or epsilon == math.inf) or not _is_number(data["delta"], 0, 1):
-        raise damaged("a training does not say what it was calibrated for")
+        raise damaged("a training has no valid target")
     return epsilon, data["delta"]
 
 
@@ -190,7 +189,7 @@ def _write_target(target: tuple[float, float]) -> dict[str, Any]:
 
 
 def _is_public(data: Any) -> bool:
-    """Whether the public inputs are sound, in the parts used by the guarantee and the statement."""
+    """Whether the public inputs that the guarantee and the statement use are valid."""
     settings = data.get("hyperparameters") if isinstance(data, Mapping) else None
     if not isinstance(settings, Mapping) or not set(settings) >= _NEEDED:
         return False
@@ -217,7 +216,7 @@ def _is_public(data: Any) -> bool:
 
 
 def _is_masked(value: Any) -> bool:
-    """Whether a value has the numbers of workers and colluders."""
+    """Whether a value gives the numbers of workers and colluders."""
     return isinstance(value, Mapping) and all(
         type(value.get(name)) is int for name in ("workers", "colluders")
     )
@@ -238,20 +237,20 @@ def _to_json(values: Sequence[Event] | Sequence[Mechanisms]) -> list[dict[str, A
 
 
 TRAINING: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
-    "id": (_reader(_is_name, "have an identifier", str), str),
-    "plans": (_reader(_are_digests, "name its plans", tuple), list),
-    "complete": (_reader(lambda v: type(v) is bool, "name its state", bool), bool),
+    "id": (_reader(_is_name, "id", str), str),
+    "plans": (_reader(_are_digests, "digests of plans", tuple), list),
+    "complete": (_reader(lambda v: type(v) is bool, "state", bool), bool),
     "events": (_read_events, _to_json),
     "mechanisms": (_read_mechanisms, _to_json),
     "drawn": (_read_events, _to_json),
-    "rounds": (_reader(is_count, "say how many rounds it has", int), int),
+    "rounds": (_reader(is_count, "number of rounds", int), int),
     "target": (_read_target, _write_target),
-    "public": (_reader(_is_public, "say what was public", lambda v: v), dict),
-    "trees": (_reader(_are_names, "name its trees", tuple), list),
+    "public": (_reader(_is_public, "public inputs", lambda v: v), dict),
+    "trees": (_reader(_are_names, "tree names", tuple), list),
     "start": (PublicStart.from_json, PublicStart.to_json),
-    "entry": (_reader(_is_entry, "name its entry in a budget", str), str),
+    "entry": (_reader(_is_entry, "name of a budget entry", str), str),
 }
-"""The fields of a training in writing order, each with its parser and writer."""
+"""Fields of a training in the order of writing, each with its parser and writer."""
 
 
 def check_choice(events: Sequence[Event], public: Mapping[str, Any]) -> None:
@@ -263,20 +262,20 @@ def check_choice(events: Sequence[Event], public: Mapping[str, Any]) -> None:
     if not chosen and not inner and choice is None:
         return
     if len(chosen) > 1 or any(e.count != 1 for e in (*chosen, *inner)):
-        raise damaged("a training has chosen its plan more or less than once")
+        raise damaged("a training chooses its plan more than once")
     if not all(sum(release_counts(e.first).values()) for e in (*chosen, *inner)):
-        raise damaged("a training has chosen its plan after no release")
+        raise damaged("a training chooses its plan without a release")
     if inner and not chosen and choice is None:
         return  # the selected run had a single plan
     if choice is None or not _is_choice(choice) or not (chosen or inner):
-        raise damaged("a training does not say which of its plans it followed")
+        raise damaged("a training does not identify the plan that it followed")
     sizes = {len(e.options) for e in chosen or inner}
     followed = public["hyperparameters"]
     same = all(
         followed.get(name) == value for name, value in choice["plans"][choice["taken"]].items()
     )
     if len(choice["plans"]) not in sizes or not same:
-        raise damaged("a training does not list the plans of which it followed one")
+        raise damaged("a training does not list its possible plans correctly")
 
 
 def _is_choice(value: Any) -> bool:
@@ -297,45 +296,45 @@ def _is_choice(value: Any) -> bool:
 
 VERSION = 1
 DISCOVERY = "discovery"
-"""The method of an "evaluation" that was a column discovery before the training."""
+"""Method of an "evaluation" entry that records a column discovery before the training."""
 _NOISE = ("os", "fixed", "none")
-_OPTIONAL = {"mechanisms", "drawn", "trees", "start", "entry"}  # left out at their defaults
+_OPTIONAL = {"mechanisms", "drawn", "trees", "start", "entry"}  # omitted if default
 
 
 @dataclass(frozen=True)
 class RecordedRelease:
-    """Events released together and fixed before the first one."""
+    """Events that were released together and fixed before the first of these events."""
 
-    name: str  # description in words
+    name: str  # description
     events: tuple[Event, ...]  # in release order
-    entry: str | None  # name of its budget entry; None if unbooked
+    entry: str | None  # name of its budget entry; None without a budget
 
 
 @dataclass(frozen=True)
 class TrainingRecord:
     """One training of a model."""
 
-    id: str  # random, 128 bits in hexadecimal digits; unique to this training
+    id: str  # 128 random bits in hexadecimal, unique to this training
     plans: tuple[str, ...]  # SHA-256 of each possible plan
-    complete: bool  # whether it has ended; a training in progress claims its whole plan
+    complete: bool  # whether it has finished; an unfinished training claims its whole plan
     events: tuple[Event, ...]  # charged events, in release order
     rounds: int  # boosting rounds added; planned rounds during training
     target: tuple[float, float]  # calibration target (epsilon, delta)
     public: Mapping[str, Any]  # public inputs
-    # mechanisms of each possible plan, which determine the sensitivities of its events; empty for a
-    # training without a plan
+    # Mechanisms of each possible plan, which determine the sensitivities of its events; empty
+    # without a plan.
     mechanisms: tuple[Mechanisms, ...] = ()
     drawn: tuple[Event, ...] | None = None  # actual draws, if fewer than `events`
     trees: tuple[str, ...] | None = None  # names of its trees; None if unknown
-    # the model below its trees, public or from releases of this training; always None after another
-    # training
+    # The model that its trees were added to, public or from releases of this training; always None
+    # after another training.
     start: PublicStart | None = None
-    # random name of its budget entry, independent of the rows; None if unbooked
+    # Random name of its budget entry, independent of the rows; None without a budget.
     entry: str | None = None
 
     @property
     def hyperparameters(self) -> Any:
-        """Public hyperparameters, by name."""
+        """Public hyperparameters by name."""
         return self.public["hyperparameters"]
 
     @property
@@ -345,7 +344,7 @@ class TrainingRecord:
 
     @property
     def evaluations(self) -> Any:
-        """Evaluations of the model, in order; their events are the last ones."""
+        """Evaluations of the model in order; their events are the last events of the training."""
         return self.public.get("evaluations", ())
 
     @property
@@ -361,7 +360,7 @@ class TrainingRecord:
         return tuple(out)
 
     def booked(self, entries: Sequence[str | None]) -> TrainingRecord:
-        """The same with the names of the entries of its :attr:`releases`."""
+        """Return the record with the budget entry of each of its :attr:`releases`."""
         entry, *later = entries
         evaluations = [
             {**old, "entry": name} if name else old
@@ -372,7 +371,7 @@ class TrainingRecord:
 
     @property
     def planned(self) -> tuple[Event, ...]:
-        """Events of the executed plan: :attr:`events` with the choice resolved."""
+        """Events of the executed plan: :attr:`events` with the choice of a plan resolved."""
         if self.taken is None:
             return self.events
         out: list[Event] = []
@@ -382,7 +381,7 @@ class TrainingRecord:
 
     @property
     def taken(self) -> int | None:
-        """Position of the plan chosen after a release; None for a single plan."""
+        """Index of the plan that was chosen after a release; None for a single plan."""
         if not any(isinstance(event, ChoiceEvent) for event in self.events):
             return None
         return int(self.public["plan_choice"]["taken"])
@@ -396,11 +395,11 @@ class TrainingRecord:
 
     @property
     def released(self) -> tuple[Event, ...]:
-        """The actual draws."""
+        """Events of the actual draws."""
         return self.events if self.drawn is None else self.drawn
 
     def to_json(self) -> dict[str, Any]:
-        """One entry of a ledger's ``trainings``, without fields at their defaults."""
+        """An entry of ``trainings`` in a ledger, without fields at their defaults."""
         out = {}
         for name, (_, write) in TRAINING.items():
             value = getattr(self, name)
@@ -410,7 +409,7 @@ class TrainingRecord:
 
     @classmethod
     def from_json(cls, data: Any) -> TrainingRecord:
-        """Parse one entry of a ledger's ``trainings``."""
+        """Parse an entry of ``trainings`` in a ledger."""
         check_fields(data, "a training", set(TRAINING) - _OPTIONAL, _OPTIONAL)
         record = cls(**{n: read(data[n]) for n, (read, _) in TRAINING.items() if n in data})
         events, public = record.events, record.public
@@ -419,16 +418,16 @@ class TrainingRecord:
             raise damaged("a training has more evaluations than events")
         released = (*record.events, *(record.drawn or ()))
         if released and one_unit(released) != record.unit.name:
-            raise damaged("a training names another unit of privacy than its events")
+            raise damaged("the privacy unit of a training differs from the unit of its events")
         return record
 
     def check_sensitivities(self) -> None:
-        """Its events are all releases of its mechanisms, each with the sensitivity they lead to."""
+        """Check that the mechanisms explain all events and their sensitivities."""
         events = self.releases[0].events
         runs = [run for event in events if isinstance(event, SelectionEvent) for run in event.runs]
         if not runs:
             self._check_run(events)
-        elif not any(map(self._is_run, runs)):  # the other runs had their own plans
+        elif not any(map(self._is_run, runs)):  # other runs can have other plans
             raise damaged("no run of a selection has the mechanisms of the model")
         evaluated = sum(evaluation["events"] for evaluation in self.evaluations)
         drawn = self.drawn or ()
@@ -436,7 +435,7 @@ class TrainingRecord:
             self._mechanisms_at(self.taken or 0).check(event)
 
     def _check_run(self, events: Sequence[Event]) -> None:
-        """Refuse events of a run that are not those of its plan, or of its plans."""
+        """Refuse a run if its events do not match its plan or plans."""
         choice = events[0] if len(events) == 1 else None
         if not isinstance(choice, ChoiceEvent):
             self._mechanisms_at(0).check_all(events)
@@ -459,42 +458,42 @@ class TrainingRecord:
         return self.mechanisms[position]
 
     def check_private(self) -> None:
-        """Check that the events pay for the rounds and for every planned release."""
+        """Check that the events account for all rounds and all planned releases."""
         self.check_sensitivities()
         choice = self.public.get("plan_choice")
         followed = 1 if choice is None else len(choice["plans"])
         if not len(self.plans) == len(self.mechanisms) == followed:
-            raise damaged("a training names another number of plans than it might have followed")
+            raise damaged("the number of plans of a training is inconsistent")
         if self.trees is None and self.complete:
-            raise damaged("a training does not name its trees")
+            raise damaged("a training does not list its trees")
         if self.complete and self.trees is not None:
             rounds, trees = self.rounds, len(self.trees)
             if (trees % rounds if rounds else trees) or (rounds and not trees):
-                raise damaged("trees and rounds of a training do not fit each other")
+                raise damaged("the numbers of trees and rounds of a training are inconsistent")
         taken = self.taken or 0
         if self.rounds and not any(self._pays(way, taken) for way in ways_of(self.planned)):
-            raise damaged("a training holds trees that its events do not pay for")
+            raise damaged("a training has trees that its events do not account for")
         for event in self.events:
             for position, way in enumerate(event.ways if isinstance(event, ChoiceEvent) else ()):
                 if position != taken and not self._pays(way, position):
-                    raise damaged("a plan that a training might have followed is not paid for")
+                    raise damaged("the events of a training do not cover one of its possible plans")
         released = self.start is not None and self.start.released
         ways = map(release_counts, ways_of(self.planned))
         if released and not any(c.get("columns") for c in ways):
-            raise damaged("a training starts from sums that it has not released")
+            raise damaged("a training starts from sums that it did not release")
         if self.drawn is not None:
             limit, drawn = release_counts(self.planned), release_counts(self.drawn)
             if any(count > limit.get(name, 0) for name, count in drawn.items()):
-                raise damaged("a training has drawn more than it is charged with")
+                raise damaged("a training released more than it is charged for")
 
     def _pays(self, events: Sequence[Event], position: int) -> bool:
-        """Whether events pay for all rounds, and for every release of a plan."""
+        """Whether events account for all rounds and all releases of a plan."""
         counts = release_counts(events)
         leaves = counts.get("leaves", 0) + counts.get("histograms", 0)
         rounds = self.hyperparameters["rounds"]
         if position == (self.taken or 0):
             rounds = max(rounds, self.rounds)
-        else:  # the claim covers all plans, executed or not
+        else:  # the claim covers every plan, executed or not
             rounds = self.public["plan_choice"]["plans"][position].get("rounds", rounds)
         planned = charged(rounds, events)
         known = position < len(self.mechanisms)
@@ -507,10 +506,10 @@ class TrainingRecord:
 class Ledger:
     """All trainings of a model."""
 
-    private: bool  # whether the trees have secret noise
+    private: bool  # whether the noise of all trees is secret
     noise: str  # "os", "fixed" (a key for tests) or "none"
     trainings: tuple[TrainingRecord, ...]  # in order
-    # SHA-256 of the parts of the model file besides its trees, by name; empty during training
+    # SHA-256 of the parts of the model file other than its trees, by name; empty during training
     content: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -519,10 +518,10 @@ class Ledger:
         check_fields(data, "it", {"version", "private", "noise", "trainings"}, {"content"})
         if type(data["version"]) is not int or data["version"] != VERSION:
             raise LedgerError(
-                "The privacy ledger has an unknown version; update xgb-dp to read it."
+                "The version of the privacy ledger is not supported. Update xgb-dp to read it."
             )
         if data["noise"] not in _NOISE or type(data["private"]) is not bool:
-            raise damaged("it does not say where its noise came from")
+            raise damaged("it does not state the source of its noise")
         if not isinstance(data["trainings"], list) or not data["trainings"]:
             raise damaged("it does not list its trainings")
         ledger = cls(
@@ -532,11 +531,11 @@ class Ledger:
             content=read_content(data["content"]) if "content" in data else {},
         )
         if len({t.id for t in ledger.trainings}) < len(ledger.trainings):
-            raise damaged("two of its trainings are the same one")
+            raise damaged("two of its trainings have the same id")
         if not all_same(t.unit for t in ledger.trainings):
-            raise damaged("its trainings have different units of privacy")
+            raise damaged("its trainings have different privacy units")
         if not all(t.complete for t in ledger.trainings[:-1]):
-            raise damaged("a training follows one that was broken off")
+            raise damaged("a training follows an unfinished training")
         if any(t.start is not None for t in ledger.trainings[1:]):
             raise damaged("a training starts from a public model after another training")
         if ledger.private:
@@ -545,7 +544,7 @@ class Ledger:
         return ledger
 
     def to_json(self) -> dict[str, Any]:
-        """The ledger in JSON form, without a digest."""
+        """The JSON form of the ledger, without a digest."""
         return {
             "version": VERSION,
             "private": self.private,
@@ -555,13 +554,13 @@ class Ledger:
         }
 
     def starting_from(self, start: PublicStart) -> Ledger:
-        """The ledger with a start of its only training."""
+        """Return the ledger with a start for its only training."""
         [training] = self.trainings
         return replace(self, trainings=(replace(training, start=start),))
 
     @property
     def is_complete(self) -> bool:
-        """Whether every training has ended and named its trees; false for a checkpoint."""
+        """Whether every training has finished and lists its trees; False for a checkpoint."""
         return all(t.complete for t in self.trainings)
 
     @property
@@ -582,7 +581,7 @@ class Ledger:
         )
 
     def booked(self, entries: Sequence[str | None]) -> Ledger:
-        """The same with the names of the entries of its :attr:`releases`."""
+        """Return the ledger with the budget entry of each of its :attr:`releases`."""
         rest, trainings = list(entries), []
         for training in self.trainings:
             size = len(training.releases)
@@ -613,6 +612,6 @@ class Ledger:
 
     @property
     def tree_names(self) -> list[str]:
-        """Names of all known trees, in order, the start's first."""
+        """Names of all known trees in order; trees of the start come first."""
         start = () if self.start is None else self.start.trees
         return [*start, *(name for t in self.trainings for name in t.trees or ())]

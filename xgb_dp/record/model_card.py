@@ -1,8 +1,8 @@
-"""Model cards, entries of the deployments registry and feature importance of private models.
+"""Model cards, deployment registry entries and feature importance of private models.
 
-Cards fill in ``templates/model_card.md``, a ``string.Template``. The caller provides the facts that
-a ledger lacks, or the card says that they are not stated. Gains and covers in private models come
-from noisy sums (``docs/leaks.md``), so importance is free post-processing.
+A card fills in ``templates/model_card.md``, a ``string.Template``. Facts that are not in the ledger
+come from the caller; otherwise the card says "not stated". Gains and covers in private models are
+computed from noisy sums (``docs/leaks.md``), so importance is free post-processing.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def _private_report(model: Any) -> PrivacyReport:
     report = privacy_report(model)
     if not report.private:
         raise PrivacyRefusal(
-            "This model is not differentially private, so it gets no model card and no entry: it "
-            "should not be published or registered. Train with a finite dp_epsilon."
+            "This model is not differentially private and must not be published, so no model card "
+            "or registry entry is written for it. Train it with a finite dp_epsilon."
         )
     return report
 
@@ -54,33 +54,36 @@ def model_card(
     contact: str = "",
     template: str | None = None,
 ) -> str:
-    """A model card in Markdown: privacy, public inputs, columns, quality and use of a model.
+    """Write a model card in Markdown: privacy, public inputs, columns, quality and usage.
 
-    Privacy: free post-processing of the ledger. The texts and metrics are yours: an exact metric of
-    private rows is a release that no report covers, so the card states the source of the metrics.
-    Texts other than `name` and `license` may be Markdown. HTML in them is escaped, not rendered.
+    Privacy: free post-processing of the ledger. Descriptions and metrics come from you. An exact
+    metric of private rows is a release that no report covers, so the card states which rows the
+    metrics were computed on. All strings except `name` and `license` may contain Markdown; HTML is
+    escaped.
 
     Args:
         model: A private model that :func:`xgb_dp.privacy_report` accepts; also a pipeline.
         name: Title.
         description: The purpose of the predictions.
         intended_use: Intended and excluded uses.
-        data: Source of the training rows, and, if the privacy unit is a row, the largest number of
-            rows of one person.
-        metrics: Names and values of scores.
-        metrics_source: The rows of the metrics, and whether these rows are public. Required with
-            `metrics`.
-        license: Licence of the model.
+        data: Source of the training rows. If the privacy unit is a row, also state the largest
+            number of rows of one person.
+        metrics: Metrics, by name.
+        metrics_source: The rows that the metrics were computed on, and whether they are public.
+            Required with `metrics`.
+        license: License of the model.
         contact: Contact for questions.
-        template: Another template, with ``$epsilon`` and the other fields of the built-in one.
+        template: A custom template; it can use ``$epsilon`` and the other fields of the built-in
+            template.
 
     Returns:
-        str: Markdown, with front matter for model hubs.
+        str: Markdown with front matter for model hubs.
 
     Raises:
         PrivacyRefusal: The model is not private.
-        PrivacyParameterError: Metrics without their source, or an unknown field in the template.
-        LedgerError: The model carries no ledger.
+        PrivacyParameterError: `metrics` without `metrics_source`, or an unknown field in the
+            template.
+        LedgerError: The model has no ledger.
 
     Examples:
         >>> card = xgb_dp.model_card(model, name="Who comes back", data="Made for this example.")
@@ -89,7 +92,7 @@ def model_card(
     """
     fields = {
         "name": markdown_text(name),
-        "description": markdown_prose(description) or "No description was given.",
+        "description": markdown_prose(description) or "No description provided.",
         "intended_use": markdown_prose(intended_use) or "Not stated.",
         "data": markdown_prose(data) or "Not stated.",
         "license": markdown_text(license) or "not stated",
@@ -109,13 +112,13 @@ def _filled(template: str | None, fields: Mapping[str, str]) -> str:
         return Template(template).substitute(fields)
     except (KeyError, ValueError) as error:
         raise PrivacyParameterError(
-            f"`template` has a field that is unknown or badly written ({error}). Fields are "
-            f"{', '.join('$' + key for key in fields)}; a dollar sign is written $$."
+            f"`template` has an unknown or malformed field ({error}). The fields are "
+            f"{', '.join('$' + key for key in fields)}; write $$ for a dollar sign."
         ) from None
 
 
 def _facts(booster: Any, report: PrivacyReport) -> dict[str, str]:
-    """The facts in the ledger and in the model's columns."""
+    """Template fields that follow from the ledger and the model."""
     import xgboost
 
     last = report.record.trainings[-1]
@@ -133,7 +136,7 @@ def _facts(booster: Any, report: PrivacyReport) -> dict[str, str]:
         "curve_table": _markdown(*curve[1:]),
         "groups_title": groups[0],
         "groups_table": _markdown(*groups[1:]),
-        "public_table": _table(["what", "value"], _public(report.record)),
+        "public_table": _table(["input", "value"], _public(report.record)),
         "columns_table": _columns(booster),
         "xgb_dp_version": version("xgb-dp"),
         "xgboost_version": xgboost.__version__,
@@ -145,7 +148,7 @@ def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _table(head: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
-    """A table of cells that already are Markdown."""
+    """Format a table; the cells are already Markdown."""
     lines = ["| " + " | ".join(row) + " |" for row in (head, *rows)]
     return "\n".join([lines[0], "|" + "---|" * len(head), *lines[1:]])
 
@@ -166,11 +169,11 @@ def _columns(booster: Any) -> str:
 
 
 def _public(ledger: Ledger) -> list[list[str]]:
-    """Public inputs of each training, including hyperparameters, as Markdown."""
+    """Public inputs of each training, including hyperparameters, as Markdown cells."""
     rows = []
     if ledger.start is not None and not ledger.start.released:
         shown = markdown_code(json.dumps(ledger.start.shown()))
-        rows.append(["model that training started from", shown])
+        rows.append(["public model that the training started from", shown])
     several = len(ledger.trainings) > 1
     for i, training in enumerate(ledger.trainings, 1):
         every = {**training.public, **training.hyperparameters}
@@ -184,13 +187,13 @@ def _public(ledger: Ledger) -> list[list[str]]:
 
 def _metrics(metrics: Mapping[str, float] | None, source: str) -> str:
     if not metrics:
-        return "No scores were given."
+        return "No metrics provided."
     if not source.strip():
         raise PrivacyParameterError(
-            "`metrics_source` is missing: say which rows `metrics` were computed on and whether "
-            "they are public. Exact metrics of private rows are not covered by the report."
+            "`metrics_source` is missing: state which rows `metrics` were computed on and whether "
+            "they are public. The report does not cover exact metrics of private rows."
         )
-    table = _markdown(["score", "value"], [[k, f"{v:.4g}"] for k, v in metrics.items()])
+    table = _markdown(["metric", "value"], [[k, f"{v:.4g}"] for k, v in metrics.items()])
     return f"{table}\n\nComputed on: {markdown_prose(source.strip())}"
 
 
@@ -202,7 +205,7 @@ def registry_entry(
     intended_use: str = "",
     contact: str = "",
 ) -> dict[str, Any]:
-    """A model's guarantee in the fields of the deployments registry of OpenDP and NIST.
+    """Describe a model in the format of the OpenDP and NIST deployments registry.
 
     Privacy: free post-processing of the ledger.
 
@@ -218,7 +221,7 @@ def registry_entry(
 
     Raises:
         PrivacyRefusal: The model is not private.
-        LedgerError: The model carries no ledger.
+        LedgerError: The model has no ledger.
 
     Examples:
         >>> from xgb_dp.record.model_card import registry_entry
@@ -247,7 +250,7 @@ def registry_entry(
         ),
         "epsilon_curve": fields["epsilon_curve"],
         "mechanisms": fields["budget"],
-        "accounting": "exact composition, recomputed from the ledger that the model carries",
+        "accounting": "exact composition, recomputed from the ledger in the model",
         "implementation": "xgb-dp",
         "verification": "xgb-dp verify MODEL",
     }
@@ -257,46 +260,46 @@ _KINDS = ("gain", "total_gain", "cover", "total_cover", "weight")
 
 
 def private_booster(model: Any) -> Any:
-    """The booster of a model, which must be private before its statistics are shown."""
+    """Return the booster of a private model; refuse others, which contain exact statistics."""
     booster = as_booster(model)
     if not privacy_report(booster).private:
         raise PrivacyRefusal(
-            "This model is not differentially private, so its statistics are exact ones of the "
+            "This model is not differentially private: its statistics are exact statistics of the "
             "training rows. For debugging, use XGBoost's own get_score and pred_contribs."
         )
     return booster
 
 
 def column_names(booster: Any) -> list[str]:
-    """Column names of a model, or f0, f1, ... by default."""
+    """Column names of a model; f0, f1, ... if it has no names."""
     return list(booster.feature_names or [f"f{i}" for i in range(booster.num_features())])
 
 
 def importance(model: Any, kind: str = "total_gain") -> dict[str, float]:
-    """Importance of each feature, from the noisy statistics in the model.
+    """Compute the importance of each feature from the noisy statistics in the model.
 
     Every split of a private tree is forced: if no feature helps, the mechanism picks one at random.
-    A feature's number of splits and its gain per split are therefore unreliable, and a rarely split
-    feature can have the largest gain by luck. The total gain combines both. XGBoost's own functions
-    also use it by default for private models.
+    The number of splits and the gain per split of a feature are therefore unreliable, and a feature
+    with few splits can have the largest gain by chance. The total gain combines both, and is also
+    the default of XGBoost's own functions for private models.
 
-    Gains and covers are shrunk for their noise, but not to 0: a feature without any signal still
-    has some if the mechanism chose it. :func:`importance_noise` estimates the amount.
+    Gains and covers are shrunk to account for noise, but not to 0: a feature without any signal
+    has some importance if the mechanism chose it. :func:`importance_noise` estimates how much.
 
     Privacy: free post-processing.
 
     Args:
         model: xgboost.Booster, or a fitted scikit-learn estimator of xgboost; private.
-        kind: "total_gain" or "total_cover" (sums over a feature's splits), "gain" or "cover"
-            (means over them), or "weight" (their number).
+        kind: "total_gain" or "total_cover" (sum over the splits of a feature), "gain" or "cover"
+            (mean over its splits), or "weight" (number of splits).
 
     Returns:
-        dict: Every feature, the most important first; 0 for unused features.
+        dict: Importance of every feature, in decreasing order; 0 for unused features.
 
     Raises:
-        PrivacyParameterError: Unknown kind.
+        PrivacyParameterError: Unknown `kind`.
         PrivacyRefusal: The model is not private.
-        LedgerError: The model carries no ledger.
+        LedgerError: The model has no ledger.
 
     Examples:
         >>> shares = xgb_dp.plotting.importance(model)
@@ -304,7 +307,7 @@ def importance(model: Any, kind: str = "total_gain") -> dict[str, float]:
         True
     """
     if kind not in _KINDS:
-        raise PrivacyParameterError(f"`kind` must be one of {', '.join(_KINDS)}.")
+        raise PrivacyParameterError(f"`kind` must be {', '.join(_KINDS[:-1])} or {_KINDS[-1]}.")
     booster = private_booster(model)
     scores = booster.get_score(importance_type=kind)
     every = {name: float(scores.get(name, 0.0)) for name in column_names(booster)}

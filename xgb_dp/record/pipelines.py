@@ -1,7 +1,7 @@
-"""Finds steps of a scikit-learn pipeline before a private estimator that are fitted on all rows.
+"""Find pipeline steps before a private estimator that are fitted on all rows.
 
-Results of such a step, for example a scale, a dictionary or synthetic rows, reach the model without
-noise, and no ledger accounts for them.
+The result of such a step, for example a scale, a dictionary or synthetic rows, reaches the model
+without noise, and no ledger accounts for it.
 """
 
 from __future__ import annotations
@@ -15,37 +15,36 @@ from ..errors import PrivacyRefusal
 
 _ENCODERS = ("OneHotEncoder", "OrdinalEncoder")
 _BY_ROW = ("PolynomialFeatures", "FrozenEstimator")
-_INSTEAD = (
-    (("fit_resample",), "rows that are drawn or made from others no longer belong to one person: "
-     "leave it out, and weight rows (`sample_weight`, `scale_pos_weight`)"),
-    (("TargetEncoder",), "it averages labels exactly: leave it out, and declare the `categories`"),
-    (_ENCODERS, "it takes its categories from the rows: give it `categories`, or leave it out and "
+_FIXES = (
+    (("fit_resample",), "resampled or synthetic rows do not belong to one person: remove it, and "
+     "use row weights (`sample_weight`, `scale_pos_weight`)"),
+    (("TargetEncoder",), "it uses exact label means: remove it, and declare the `categories`"),
+    (_ENCODERS, "it takes the categories from the rows: set its `categories`, or remove it and "
      "declare them"),
-    (("Scaler", "PowerTransformer", "QuantileTransformer"), "trees need no scaling: leave it out"),
-    (("Select", "VarianceThreshold", "RFE"), "it chooses columns by exact statistics: keep all of "
-     "them, which costs little, or choose on public rows"),
-    (("Imputer",), "missing values need no filling: leave it out"),
+    (("Scaler", "PowerTransformer", "QuantileTransformer"), "trees need no scaling: remove it"),
+    (("Select", "VarianceThreshold", "RFE"), "it selects columns by exact statistics: keep all "
+     "columns, which costs little, or select on public rows"),
+    (("Imputer",), "missing values need no imputation: remove it"),
 )  # fmt: skip
 _SPARSE = (
-    "whether it returns a sparse table, in which 0 is missing, depends on all rows: set "
+    "all rows together determine whether its output is sparse, where 0 means missing: set "
     "sparse_threshold=0"
 )
 _SELECTOR = (
-    "it selects columns by a function, and the type of a column depends on all rows: list the "
-    "columns by name"
+    "it selects columns by a function, which can depend on all rows: list the columns by name"
 )
 _DENSE = ("OrdinalEncoder",)
 _AS_GIVEN = ("FunctionTransformer", "Normalizer", "Binarizer", "PolynomialFeatures",
              "SimpleImputer")  # fmt: skip
-"""Steps with dense output for dense input."""
-_ELSE = (
-    "fit it on public rows and put it in a sklearn.frozen.FrozenEstimator, or replace it by a rule "
-    "that looks at one row at a time (FunctionTransformer)"
+"""Steps that return dense output for dense input."""
+_DEFAULT_FIX = (
+    "fit it on public rows and wrap it in a sklearn.frozen.FrozenEstimator, or replace it with a "
+    "transformation of each row on its own (FunctionTransformer)"
 )
 
 
 def steps_of(model: Any) -> list[Any]:
-    """Names and objects of a pipeline's steps; empty for other models."""
+    """Steps of a pipeline, as pairs of name and object; empty for other models."""
     kinds = (f"{base.__module__}.{base.__name__}" for base in type(model).__mro__)
     pipeline = any(kind in ("sklearn.pipeline.Pipeline", "imblearn.pipeline.Pipeline")
                    for kind in kinds)  # fmt: skip
@@ -53,7 +52,7 @@ def steps_of(model: Any) -> list[Any]:
 
 
 def taken_apart(model: Any) -> tuple[list[Any], Any]:
-    """All steps before the last one, including nested pipelines, and the last step."""
+    """Split a model into the steps before the last one, including nested steps, and the last."""
     front: list[Any] = []
     while steps := steps_of(model):
         front, model = [*front, *steps[:-1]], steps[-1][1]
@@ -61,22 +60,22 @@ def taken_apart(model: Any) -> tuple[list[Any], Any]:
 
 
 def fitted_in(model: Any, table: Any = None) -> list[tuple[str, str]]:
-    """Steps of a pipeline that were fitted on rows, each with an alternative."""
+    """Pipeline steps that were fitted on rows, as pairs of name and suggested fix."""
     return list(rows_read_by(taken_apart(model)[0], sparse=is_sparse_table(table)))
 
 
 def transformed(model: Any, table: Any) -> Any:
-    """A table after the row-wise steps of a pipeline, as input of the last step."""
+    """Transform a table by the row-wise steps of a pipeline, as input for the last step."""
     fitted = fitted_in(model, table)
     if fitted:
         raise PrivacyRefusal(
-            "Steps of the pipeline in front of the model were fitted on rows, which may be these: "
-            "one row would change what the others are, and no noise covers that. "
-            f"{_listed(fitted)}. Or give the last step of the pipeline, and the rows as it sees "
-            "them, if the steps were fitted on public rows."
+            "Pipeline steps before the model were fitted on rows, possibly on these rows: one row "
+            "could then change the transformed values of others, which no noise covers. "
+            f"{_listed(fitted)}. If the steps were fitted on public rows, pass the last step of "
+            "the pipeline and the transformed rows."
         )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a warning of a step may reveal one row
+        warnings.simplefilter("ignore")  # a warning from a step could reveal a row
         for _, step, *_ in taken_apart(model)[0]:
             if step is not None and step != "passthrough":
                 table = read_data(step.transform, table)
@@ -84,17 +83,17 @@ def transformed(model: Any, table: Any) -> Any:
 
 
 def _listed(steps: list[tuple[str, str]]) -> str:
-    return "; ".join(f"{name}: {instead}" for name, instead in steps)
+    return "; ".join(f"{name}: {fix}" for name, fix in steps)
 
 
 def is_sparse_table(table: Any) -> bool:
-    """Whether a table has sparse columns; 0 may then mean missing."""
+    """Whether a table has sparse columns, in which 0 can mean missing."""
     kinds = getattr(table, "dtypes", ())
     return hasattr(table, "nnz") or any("Sparse" in str(kind) for kind in kinds)
 
 
 def rows_read_by(steps: Any, *, sparse: bool) -> Iterator[tuple[str, str]]:
-    """Names of the steps that are fitted on rows, each with an alternative."""
+    """Yield the steps that are fitted on rows, as pairs of name and suggested fix."""
     for name, step, *columns in steps:
         yield from _of_step(str(name), step, sparse=sparse)
         if any(map(callable, columns)):
@@ -102,7 +101,7 @@ def rows_read_by(steps: Any, *, sparse: bool) -> Iterator[tuple[str, str]]:
 
 
 def _of_step(name: str, step: Any, *, sparse: bool) -> Iterator[tuple[str, str]]:
-    """Parts of a step that are fitted on rows or depend on all rows."""
+    """Yield the parts of a step that are fitted on rows or depend on all rows."""
     if step is None or isinstance(step, str):  # "passthrough", "drop"
         return
     for inner in ("steps", "transformers", "transformer_list"):
@@ -110,7 +109,7 @@ def _of_step(name: str, step: Any, *, sparse: bool) -> Iterator[tuple[str, str]]
         if isinstance(parts, list):
             rest = getattr(step, "remainder", None)
             yield from (
-                (f"{name}, {inside}", why) for inside, why in rows_read_by(parts, sparse=sparse)
+                (f"{name}, {inside}", fix) for inside, fix in rows_read_by(parts, sparse=sparse)
             )
             yield from _of_step(f"{name}, remainder", rest, sparse=sparse)
             parts = [*(part for _, part, *_ in parts), rest]
@@ -120,11 +119,11 @@ def _of_step(name: str, step: Any, *, sparse: bool) -> Iterator[tuple[str, str]]
                 yield f"{name} ({type(step).__name__})", _SPARSE
             return
     if not _by_row(step):
-        yield f"{name} ({type(step).__name__})", _instead(step)
+        yield f"{name} ({type(step).__name__})", _suggested_fix(step)
 
 
 def _is_dense(step: Any, sparse: bool) -> bool:
-    """Whether the output of a step is known to be dense."""
+    """Whether the output of a step is certainly dense."""
     if step is None or step == "drop":
         return True
     if isinstance(getattr(step, "steps", None), list):
@@ -136,7 +135,7 @@ def _is_dense(step: Any, sparse: bool) -> bool:
 
 
 def _by_row(step: Any) -> bool:
-    """Whether a step is known to process one row at a time."""
+    """Whether a step certainly transforms each row independently."""
     kind = type(step).__name__
     ours = type(step).__module__.startswith("sklearn.")
     if ours and kind in _ENCODERS:
@@ -151,22 +150,22 @@ def _by_row(step: Any) -> bool:
     tags = getattr(step, "__sklearn_tags__", None)
     try:
         return tags is not None and not tags().requires_fit
-    except Exception:  # a foreign class may raise anything
+    except Exception:  # a class of another library can raise anything
         return False
 
 
-def _instead(step: Any) -> str:
+def _suggested_fix(step: Any) -> str:
     kind = type(step).__name__
-    for words, text in _INSTEAD:
-        if any(word in kind or hasattr(step, word) for word in words):
-            return text
-    return _ELSE
+    for names, fix in _FIXES:
+        if any(name in kind or hasattr(step, name) for name in names):
+            return fix
+    return _DEFAULT_FIX
 
 
-def of_steps(steps: list[tuple[str, str]]) -> list[str]:
-    """A warning that names the steps and their alternatives; empty without steps."""
+def fitted_step_warnings(steps: list[tuple[str, str]]) -> list[str]:
+    """Warn about fitted steps and name a fix for each; empty without steps."""
     text = (
-        "Steps of the pipeline in front of this estimator are fitted on the training rows without "
-        f"noise, and epsilon does not cover them. {_listed(steps)}."
+        "Pipeline steps before this estimator are fitted on the training rows without noise, and "
+        f"epsilon does not cover them. {_listed(steps)}."
     )
     return [text] if steps else []

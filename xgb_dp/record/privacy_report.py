@@ -1,6 +1,7 @@
-"""The privacy report of one or several models: figures, statement, text, JSON and HTML.
+"""Privacy reports of one or several models, as Python objects, text, JSON and HTML.
 
-All results are computed from ledgers, which contain only noisy releases and public inputs.
+A report is computed from ledgers, which contain only noisy releases and public inputs. Reports are
+therefore free post-processing.
 """
 
 from __future__ import annotations
@@ -42,15 +43,15 @@ from .spending import Spending, spending
 
 @dataclass(frozen=True)
 class PrivacyReport:
-    """Privacy of one model over all of its trainings.
+    """Privacy report of one model over all of its trainings.
 
-    Epsilon is recomputed from the ledger's events at every call and never copied from the target.
+    Epsilon is recomputed from the events in the ledger, not copied from the calibration target.
 
     Attributes:
-        ledger: The ledger as stored in the model.
+        ledger: The ledger in JSON form, as stored in the model.
         record: The parsed and checked ledger.
-        steps: Names of pipeline steps before the model that were fitted on rows. No epsilon covers
-            them.
+        steps: Names of the pipeline steps before the model that were fitted on rows. No epsilon
+            covers them.
 
     Examples:
         >>> report = xgb_dp.privacy_report(model)
@@ -72,26 +73,26 @@ class PrivacyReport:
 
     @property
     def private(self) -> bool:
-        """Whether the model is private: its training has ended, and its noise is secret."""
+        """Whether the model is private: every training has finished, and all noise is secret."""
         return self.record.is_private
 
     @property
     def delta(self) -> float:
         """Target delta; the largest over all trainings and column discoveries."""
         trainings = self.record.trainings
-        looks = (e.get("delta", 0.0) for t in trainings for e in t.evaluations)
-        return max(0.0, *(float(t.target[1]) for t in trainings), *looks)
+        evaluations = (e.get("delta", 0.0) for t in trainings for e in t.evaluations)
+        return max(0.0, *(float(t.target[1]) for t in trainings), *evaluations)
 
     @property
     def unit(self) -> Unit:
-        """The privacy unit, such as one row, or all rows of one person."""
+        """The privacy unit, such as one row or all rows of one person."""
         return self.record.unit
 
     @property
     def epsilon(self) -> float:
         """Certified epsilon of the whole model at :attr:`delta`; infinite if not private.
 
-        It applies to the declared :attr:`unit`: with ``dp_group_size``, to a group of that size.
+        It holds for the declared :attr:`unit`; with ``dp_group_size``, for a group of that size.
         """
         return self.get_epsilon(self.delta)
 
@@ -106,18 +107,19 @@ class PrivacyReport:
         """Certified epsilon at a chosen delta.
 
         Args:
-            delta: Failure probability, 0 <= delta < 1; Gaussian noise gives an infinite epsilon at
-                0.
-            group: Rows added or removed together, e.g. the largest number of rows of one person;
-                persons, if the :attr:`unit` is a person. The default is ``dp_group_size`` of the
-                training, or 1.
+            delta: Failure probability, 0 <= delta < 1. With Gaussian noise, epsilon is infinite at
+                delta = 0.
+            group: Number of rows added or removed together, such as the largest number of rows of
+                one person; a number of persons if the :attr:`unit` is a person. The default is the
+                ``dp_group_size`` of the training.
             accountant: "exact" (the tightest), "rdp", "gdp", "classic" or "pure".
-            adjacency: "add_remove", or "replace_one" for neighbours with `group` rows (or persons)
-                exchanged. An exchange is a removal and an addition with the same random numbers.
+            adjacency: "add_remove", or "replace_one" if neighbours differ by the replacement of
+                `group` rows (or persons). A replacement is a removal and an addition with the same
+                randomness.
 
         Returns:
-            float: Upper bound, in nats; infinite if the model is not private, or the accountant
-            cannot bound one of its mechanisms.
+            float: Upper bound, in nats; infinite if the model is not private or the accountant does
+            not support one of its mechanisms.
 
         Raises:
             PrivacyParameterError: An argument is out of range.
@@ -127,12 +129,12 @@ class PrivacyReport:
         group = self.unit.group if group is None else group
         if not (_is_number(delta) and 0 <= delta < 1 and _is_group(group)):
             raise PrivacyParameterError(
-                "`delta` must be at least 0 and below 1, and `group` a whole number of at least 1."
+                "`delta` must be in [0, 1), and `group` must be an integer of at least 1."
             )
         if accountant not in ACCOUNTANTS or adjacency not in ("add_remove", "replace_one"):
             raise PrivacyParameterError(
-                f"`accountant` must be one of {', '.join(ACCOUNTANTS)}, and `adjacency` must be "
-                "add_remove or replace_one."
+                f"`accountant` must be one of {', '.join(ACCOUNTANTS)}, and `adjacency` must "
+                "be add_remove or replace_one."
             )
         key = (accountant, float(delta), int(group), adjacency)
         if key not in self._cache:
@@ -160,17 +162,17 @@ class PrivacyReport:
         group = self.unit.group if group is None else group
         if not (_is_number(epsilon) and epsilon >= 0 and _is_group(group)):
             raise PrivacyParameterError(
-                "`epsilon` must be at least 0, and `group` a whole number of at least 1."
+                "`epsilon` must be at least 0, and `group` must be an integer of at least 1."
             )
         budgets = make_accountant("exact", self.record.events)
         return min(budgets.get_delta(float(epsilon), int(group)), 1.0)
 
     @property
     def attack_success(self) -> float:
-        """Bound on the success of guessing, at even odds, whether one :attr:`unit` was used.
+        """Upper bound on the success probability of membership inference for one :attr:`unit`.
 
-        The best attack on any function of the model succeeds with probability (1 + delta(0)) / 2,
-        where delta(0) bounds the total variation distance of neighbours.
+        With even prior odds, any attack on the model succeeds with probability at most
+        (1 + delta(0)) / 2, where delta(0) bounds the total variation distance between neighbours.
         """
         return (1.0 + self.get_delta(0.0)) / 2.0
 
@@ -178,7 +180,7 @@ class PrivacyReport:
         """Certified epsilon at several values of delta.
 
         Args:
-            deltas: Failure probabilities; by default 1e-3, 1e-4, ..., 1e-12.
+            deltas: Values of delta; by default 1e-3, 1e-4, ..., 1e-12.
 
         Returns:
             list of (delta, epsilon).
@@ -186,50 +188,51 @@ class PrivacyReport:
         return [(d, self.get_epsilon(d)) for d in (DELTAS if deltas is None else deltas)]
 
     def spending(self, delta: float | None = None) -> list[Spending]:
-        """The budget by mechanism.
+        """Privacy cost of each kind of release.
 
         Args:
-            delta: Failure probability for the epsilons of the parts; by default :attr:`delta`.
+            delta: Delta for the epsilon of each kind; by default :attr:`delta`.
 
         Returns:
-            list of Spending: One for each kind of release; see :mod:`xgb_dp.record.spending`.
-            With a choice among plans, the entries are for the executed plan.
+            list of Spending: One per kind of release; see :mod:`xgb_dp.record.spending`. If the
+            training chose among several plans, the entries are for the executed plan.
         """
         planned = [event for t in self.record.trainings for event in t.planned]
         return spending(planned, self.delta if delta is None else delta, self.unit.group)
 
     def statement(self) -> str:
-        """The guarantee in prose: its meaning, its scope and its limits."""
+        """The guarantee in prose, with its assumptions and limits."""
         if not self.private:
             if self.record.private and not self.record.is_complete:
                 return (
                     "This model is NOT known to be differentially private. It is a checkpoint of "
-                    "a training that has not ended, so its ledger does not name its trees, and "
-                    "any tree could have been added to it. Do not publish it: publish the model "
-                    "that xgboost.train returns at the end."
+                    "an unfinished training. The ledger of a checkpoint does not list its trees, "
+                    "so any tree could have been added. Do not publish it; publish the model that "
+                    "xgboost.train returns at the end."
                 )
             reason = {
                 "none": "It was trained without noise (dp_epsilon is infinite).",
-                "fixed": "Its noise was drawn from a fixed key for tests, so it can be subtracted.",
-            }.get(self.record.noise, "It continues a model that is not private.")
+                "fixed": "Its noise comes from a fixed key for tests and can be subtracted.",
+            }.get(self.record.noise, "It continues the training of a model that is not private.")
             return f"This model is NOT differentially private. {reason} Do not publish it."
         return "\n\n".join(self.paragraphs().values())
 
     def paragraphs(self) -> dict[str, str]:
-        """The paragraphs of the statement of a private model, by topic.
+        """The paragraphs of a private model's statement, by topic.
 
-        Keys, in this order and only for non-empty paragraphs: guarantee, population, concerns,
-        preprocessing, released, chosen, masked, public, history and not covered.
+        The possible keys, in order, are guarantee, population, concerns, preprocessing, released,
+        chosen, masked, public, history and not covered. Empty paragraphs are left out.
         """
         return paragraphs(self)
 
     def summary(self, width: int = 100, *, name: str = "", evaluation: Any = None) -> str:
-        """The facts for the person who signs a release, then the statement and tables as details.
+        """The report as text: key facts for a release decision, then the statement and tables.
 
         Args:
-            width: Characters per line of prose.
+            width: Line width of the prose, in characters.
             name: Name of the model, for the title.
-            evaluation: Result of :func:`xgb_dp.evaluate` to show. It has its own epsilon.
+            evaluation: Result of :func:`xgb_dp.evaluate` to include. Its epsilon is separate from
+                the epsilon of the model.
         """
         return as_text(self, width, name=name, evaluation=evaluation)
 
@@ -237,14 +240,13 @@ class PrivacyReport:
         """The report as JSON.
 
         Keys: epsilon, delta, private, unit, group, attack_success, statement, budget,
-        epsilon_curve, groups and ledger. With `group` above 1, all figures except `groups` are for
-        a group of that many rows of one person, or that many persons. An infinite epsilon is the
-        string "inf".
+        epsilon_curve, groups and ledger. All figures except `groups` are for a group of `group`
+        rows of one person, or of `group` persons. An infinite epsilon is the string "inf".
         """
         return json.dumps(as_dict(self), indent=2, allow_nan=False)
 
     def to_html(self, *, name: str = "", evaluation: Any = None) -> str:
-        """The report as a complete HTML page with collapsed details; it loads no other files.
+        """The report as a self-contained HTML page with collapsed details.
 
         Args:
             name: As for :meth:`summary`.
@@ -270,7 +272,7 @@ def _is_group(value: Any) -> bool:
 
 
 def as_booster(model: Any) -> Any:
-    """The xgboost.Booster of a booster, a fitted estimator or pipeline, or a saved model's path."""
+    """Return the xgboost.Booster of a fitted estimator, a pipeline or the path of a saved model."""
     from xgboost import Booster
 
     if isinstance(model, (str, os.PathLike)):
@@ -282,7 +284,7 @@ def as_booster(model: Any) -> Any:
         raise PrivacyParameterError(
             "`model` must be an xgboost.Booster, a fitted xgboost estimator or the path of a "
             f"model; got {type(model).__name__}."
-            + " It has several models: ask for privacy_report(model.estimators_), their total."
+            + " It contains several models; call privacy_report(model.estimators_) for their total."
             * hasattr(model, "estimators_")
         )
     return model
@@ -297,23 +299,23 @@ def privacy_report(model: Any) -> PrivacyReport: ...
 
 
 def privacy_report(model: Any) -> PrivacyReport | PrivacyTotal:
-    """Privacy report of a model from its ledger, or of several models together.
+    """Return the privacy report of a model, or of several models together.
 
-    Only the trees are compared with the ledger. :func:`xgb_dp.verify` also detects changes of
-    names, intercepts and attributes after the training.
+    The report is recomputed from the ledger, which is free post-processing. Only the trees are
+    compared with the ledger; :func:`xgb_dp.verify` also detects later changes to names, intercepts
+    and attributes.
 
     Args:
         model: xgboost.Booster, a fitted scikit-learn estimator of xgboost, a pipeline that ends in
-            one, or the path of a saved model. A list of models trained on one table gives the
-            total: trainings in several models count once.
+            one, or the path of a saved model. For a list of models trained on the same table, the
+            result is their total; trainings that several models share count once.
 
     Returns:
-        PrivacyReport, or PrivacyTotal for a list: Recomputed from the releases. Costs no
-        privacy.
+        PrivacyReport; PrivacyTotal for a list.
 
     Raises:
-        LedgerError: The ledger is missing or damaged, or does not describe the model.
-        PrivacyParameterError: `model` is not a model.
+        LedgerError: The ledger is missing or damaged, or does not match the model.
+        PrivacyParameterError: `model` is not a supported model.
 
     Examples:
         >>> report = xgb_dp.privacy_report(model)
@@ -331,7 +333,7 @@ class PrivacyTotal:
     """Privacy of several models together, composed by the exact accountant.
 
     Attributes:
-        reports: Reports of the models.
+        reports: One report per model.
 
     Examples:
         >>> total = xgb_dp.privacy_report([model, xgb.train(params, data, 5)])
@@ -343,18 +345,19 @@ class PrivacyTotal:
 
     def __post_init__(self) -> None:
         if not self.reports:
-            raise PrivacyParameterError("`model` is an empty list. Give at least one model.")
+            raise PrivacyParameterError("`model` is an empty list. Pass at least one model.")
         if not all_same(report.unit for report in self.reports):
             raise PrivacyParameterError(
-                "The models have different units of privacy, so what they cost does not add up. "
-                f"Train all of them with the same {named.dp_privacy_id} and {named.dp_group_size}."
+                "The models have different privacy units, so their costs cannot be added. Train "
+                f"all models with the same {named.dp_privacy_id} and {named.dp_group_size}."
             )
         known: dict[str, TrainingRecord] = {}
         for training in (t for report in self.reports for t in report.record.trainings):
             if not _may_be_same(training, known.setdefault(training.id, training)):
                 raise LedgerError(
-                    "Two of the models name the same training, and their ledgers say different "
-                    "things of it: one of them was changed. Take the models as they were saved."
+                    "Two of the models contain the same training, but their ledgers describe it "
+                    "differently: one of the models was changed. Pass the models as they were "
+                    "saved."
                 )
 
     @property
@@ -364,7 +367,7 @@ class PrivacyTotal:
 
     @property
     def delta(self) -> float:
-        """The largest delta of the models."""
+        """Largest delta of all models."""
         return max(report.delta for report in self.reports)
 
     @property
@@ -374,7 +377,7 @@ class PrivacyTotal:
 
     @cached_property
     def events(self) -> tuple[Event, ...]:
-        """Releases of all models; shared ones count once."""
+        """Events of all models; shared releases count once."""
         seen, events = set[object](), list[Event]()
         for report in self.reports:
             for training in report.record.trainings:
@@ -395,7 +398,8 @@ class PrivacyTotal:
 
         Args:
             delta: Failure probability, 0 <= delta < 1.
-            group: Rows (or persons) added or removed together; by default as in training.
+            group: Number of rows (or persons) added or removed together; by default the
+                ``dp_group_size`` of the trainings.
         """
         if not self.private:
             return math.inf
@@ -406,12 +410,16 @@ class PrivacyTotal:
         """The guarantee in prose."""
         epsilon = round_up(self.epsilon) if self.private else ""
         if not epsilon:
-            return "Not all of these models are differentially private: nothing bounds their total."
+            return (
+                "Not all of these models are differentially private, so there is no bound on their "
+                "total privacy loss."
+            )
         return (
-            f"These {len(self.reports)} models are together ({epsilon}, {self.delta:g})-"
-            f"differentially private for adding or removing {self.unit.neighbours()}, if how much "
-            "each of them spends was fixed before the first of them was trained. A budget bounds "
-            "the total however it was chosen, and counts what else was released."
+            f"Together, these {len(self.reports)} models are ({epsilon}, {self.delta:g})-"
+            f"differentially private for adding or removing {self.unit.neighbours()}, provided "
+            "that the privacy cost of every model was fixed before the first one was trained. A "
+            "budget bounds the total even if the costs were chosen later, and also includes other "
+            "releases."
         )
 
     def __str__(self) -> str:
@@ -419,9 +427,9 @@ class PrivacyTotal:
 
 
 def _may_be_same(a: TrainingRecord, b: TrainingRecord) -> bool:
-    """Whether two records may describe one training; evaluations may have scaled its trees."""
+    """Whether two records can describe the same training; evaluations can have scaled its trees."""
     if not (a.complete and b.complete):
-        return True  # a checkpoint claims the plan, and is not private
+        return True  # a checkpoint claims its whole plan and is never private
     if not (a.evaluations or b.evaluations) and a.trees != b.trees:
         return False
     return (a.plans, a.rounds, a.target, a.mechanisms, a.releases[0].events) == (
@@ -430,15 +438,15 @@ def _may_be_same(a: TrainingRecord, b: TrainingRecord) -> bool:
 
 
 def _name(training: TrainingRecord, number: int, release: RecordedRelease) -> object:
-    """A unique key of a release: its training, or its budget entry."""
+    """A key that identifies a release by its training or its budget entry; None if unknown."""
     if not number:
         return training.id, release.events
     return None if release.entry is None else (release.entry, release.events)
 
 
 DELTAS = tuple(10.0**-k for k in range(3, 13))
-"""Values of delta for the epsilon curves of reports and plots."""
-_GROUPS = (1, 2, 3, 5, 10)  # group sizes of reports, in rows of one person or in persons
+"""Default values of delta for epsilon curves."""
+_GROUPS = (1, 2, 3, 5, 10)  # group sizes in reports: rows of one person, or persons
 _FIGURES = {
     "auc": "AUC",
     "log_loss": "log loss",
@@ -446,75 +454,75 @@ _FIGURES = {
     "rmse": "RMSE",
     "mae": "MAE",
     "r2": "R²",
-    "auc difference": "difference of AUC",
+    "auc difference": "difference in AUC",
 }
 
 
 def meaning(report: PrivacyReport) -> str:
-    """The meaning of the guarantee for guessing whether a row or a person was used."""
+    """Explain the guarantee as a bound on membership inference."""
     success = f"{math.ceil(1000 * report.attack_success) / 10:g}%"
     unit = report.unit
     others = "the rows of all other persons" if unit.of_persons else "all other rows"
     return (
-        f"Take somebody who knows {others} and wants to find out whether {unit.counted()} "
-        f"{'was' if unit.group == 1 else 'were'} used. Where both answers are "
-        f"equally likely beforehand, they guess right with probability at most {success}, whatever "
-        "they do with the model."
+        f"Suppose an attacker knows {others} and wants to find out whether {unit.counted()} "
+        f"{'was' if unit.group == 1 else 'were'} in the training data. If both answers are equally "
+        "likely in advance, the attacker is right with probability at most "
+        f"{success}, regardless of how the model is used."
     )
 
 
 def _groups(report: PrivacyReport) -> list[tuple[int, float]]:
-    """Epsilon for groups of several rows of one person, or several persons."""
+    """Epsilon by group size: rows of one person, or persons."""
     sizes = sorted({*_GROUPS, report.unit.group})
     return [(k, report.get_epsilon(report.delta, group=k)) for k in sizes]
 
 
 def tables(report: PrivacyReport) -> list[tuple[str, list[str], list[list[str]]]]:
-    """Titles, headers and rows of a private model's tables: budget, epsilon(delta), groups."""
+    """Title, header and rows of each table of a private model: budget, epsilon curve, groups."""
     budget = [
         [s.release, s.mechanism, str(s.count), s.noise, f"{s.share:.1%}", round_up(s.epsilon)]
         for s in report.spending()
     ]
     curve = [[f"{d:g}", round_up(e)] for d, e in report.epsilon_curve()]
     groups = [[str(k), round_up(epsilon)] for k, epsilon in _groups(report)]
-    several = "persons together" if report.unit.of_persons else "rows of one person"
+    members = "persons" if report.unit.of_persons else "rows of one person"
     return [
         (
             "Budget by mechanism",
-            ["released", "mechanism", "times", "noise of each", "share", "epsilon alone"],
+            ["release", "mechanism", "count", "noise per release", "share", "epsilon alone"],
             [list(map(visible, row)) for row in budget],
         ),
-        ("Epsilon for other failure probabilities", ["delta", "epsilon"], curve),
-        (f"Epsilon for several {several}, delta = {report.delta:g}",
+        ("Epsilon at other values of delta", ["delta", "epsilon"], curve),
+        (f"Epsilon for groups of {members}, at delta = {report.delta:g}",
          [report.unit.plural, "epsilon"], groups),
     ]  # fmt: skip
 
 
 def _release_sheet(report: PrivacyReport, evaluation: Any = None) -> list[tuple[str, str]]:
-    """Titles and texts for the person who signs the release of a private model."""
-    words = report.paragraphs()
+    """Key facts for the release decision on a private model, as pairs of title and text."""
+    texts = report.paragraphs()
     rows = [
         ("Date of this report", datetime.date.today().isoformat()),
-        ("Protected", f"{report.unit.phrase}, added or removed"),
+        ("Privacy unit", f"{report.unit.phrase}, added or removed"),
         ("Epsilon, delta", f"{round_up(report.epsilon)}, {report.delta:g}"),
-        ("What that means", meaning(report)),
-        ("Answers for", words.get("population", "").removeprefix("The model answers for ")),
-        ("Warning", " ".join(words[key] for key in ("concerns", "preprocessing") if key in words)),
-        ("Public", _untitled(words["public"])),
-        ("Not covered", _untitled(words["not covered"])),
+        ("Meaning", meaning(report)),
+        ("Population", texts.get("population", "")),
+        ("Warning", " ".join(texts[key] for key in ("concerns", "preprocessing") if key in texts)),
+        ("Assumed public", _untitled(texts["public"])),
+        ("Not covered", _untitled(texts["not covered"])),
         ("Evaluation", _evaluated(evaluation)),
     ]
     return [(title, visible(text)) for title, text in rows if text]
 
 
 def _untitled(paragraph: str) -> str:
-    """A paragraph without the words before its colon, which the title repeats."""
+    """Remove the part of a paragraph before its first colon, which repeats the title."""
     text = paragraph.partition(": ")[2]
     return text[0].upper() + text[1:]
 
 
 def _evaluated(evaluation: Any) -> str:
-    """The main figures of an evaluation, with their cost."""
+    """The main metrics of an evaluation and their privacy cost."""
     if evaluation is None:
         return ""
     figures = evaluation.figures()
@@ -525,7 +533,7 @@ def _evaluated(evaluation: Any) -> str:
 def as_text(
     report: PrivacyReport, width: int = 100, *, name: str = "", evaluation: Any = None
 ) -> str:
-    """The facts for a release, then the statement and the tables."""
+    """Format the report as text: key facts, full statement, tables."""
     statement = [textwrap.fill(p, width) for p in report.statement().split("\n\n")]
     if not report.private:
         return "\n\n".join(statement)
@@ -533,19 +541,19 @@ def as_text(
     for title, text in _release_sheet(report, evaluation):
         start = f"{title}: ".ljust(21)
         parts.append(textwrap.fill(text, width, initial_indent=start, subsequent_indent=" " * 21))
-    parts += ["Statement in full", *statement]
+    parts += ["Full statement", *statement]
     for title, head, rows in tables(report):
         parts.append(f"{title}\n\n{text_columns([head, *rows])}")
     return "\n\n".join(parts)
 
 
 def spending_rows(spent: Sequence[Spending]) -> list[dict[str, Any]]:
-    """The budget by mechanism in JSON form."""
+    """Convert the cost of each kind of release to JSON values."""
     return [{**asdict(s), "epsilon": json_number(s.epsilon)} for s in spent]
 
 
 def as_dict(report: PrivacyReport) -> dict[str, Any]:
-    """The report as JSON values; infinity is the string "inf"."""
+    """Convert a report to JSON values; infinity becomes the string "inf"."""
     return {
         "epsilon": json_number(report.epsilon),
         "delta": report.delta,
@@ -578,7 +586,7 @@ _PAGE = """<!DOCTYPE html>
 def as_html(
     report: PrivacyReport, *, page: bool = False, name: str = "", evaluation: Any = None
 ) -> str:
-    """The report as HTML without scripts or external resources."""
+    """Format the report as HTML without scripts or external resources."""
     paragraphs = [f"<p>{html_text(p)}</p>" for p in report.statement().split("\n\n")]
     if report.private:
         head = (
@@ -588,10 +596,10 @@ def as_html(
         color = "#1b7f4b"
         parts = [
             html_list(_release_sheet(report, evaluation)),
-            html_details("Statement in full", paragraphs),
+            html_details("Full statement", paragraphs),
         ]
         budget, curve, groups = (html_table(*table) for table in tables(report))
-        parts.append(html_details("Budget and other figures",
+        parts.append(html_details("Budget and further figures",
                              [_bars(report), budget, _curve(report), curve, groups]))  # fmt: skip
     else:
         head, color, parts = "NOT differentially private", "#b3261e", paragraphs
@@ -608,7 +616,7 @@ _COLORS = ("#4477aa", "#cc4455", "#228833", "#8a6d00", "#2a7f94")
 
 
 def _bars(report: PrivacyReport) -> str:
-    """The division of the budget as one bar."""
+    """Draw the shares of the budget as one stacked bar."""
     x, parts = 0.0, []
     for i, s in enumerate(report.spending()):
         width = 600 * s.share
@@ -624,13 +632,13 @@ def _bars(report: PrivacyReport) -> str:
             )
         x += width
     return (
-        '<svg viewBox="0 0 600 22" width="100%" role="img" aria-label="Division of the budget">'
+        '<svg viewBox="0 0 600 22" width="100%" role="img" aria-label="Shares of the budget">'
         f"{''.join(parts)}</svg>"
     )
 
 
 def _curve(report: PrivacyReport) -> str:
-    """A plot of epsilon against delta, with the target as a dot."""
+    """Plot epsilon against delta; a dot marks the report's delta."""
     points = [(d, e) for d, e in report.epsilon_curve() if math.isfinite(e)]
     if len(points) < 2:
         return ""
@@ -665,34 +673,34 @@ def _curve(report: PrivacyReport) -> str:
 
 _RELEASES = {
     **dict(pair for kind in MECHANISMS for pair in kind.words),
-    "plan": "one of several plans",
-    "ranges": "a look at columns of numbers and dates (noisy counts)",
-    "categories": "a look at text columns (noisy counts of texts)",
-    "evaluation": "figures of the model on private rows (noisy counts of scores)",
-    "selection": "the whole model, as the best by noisy score of a secret number of trainings",
+    "plan": "the choice among several plans",
+    "ranges": "the ranges of number and date columns (noisy counts)",
+    "categories": "the categories of string columns (noisy counts)",
+    "evaluation": "an evaluation of the model on private rows (noisy counts of scores)",
+    "selection": "the model with the best noisy score among a secret number of trainings",
 }
 _PUBLIC = {
     "target_bounds": "the target bounds",
-    "exposure_bounds": "the range of exposures",
-    "own_objective": "the formulas of the loss and the numbers in them",
+    "exposure_bounds": "the exposure bounds",
+    "own_objective": "the formulas and constants of the custom loss",
     "public_cuts": "the declared feature bounds or cuts",
     "public_grids": "the declared feature bounds",
-    "public_data": "the public rows that candidates come from",
+    "public_data": "the public rows used for split candidates",
     "categories": "the declared categories",
     "classes": "the declared classes",
-    "public_num_rows": "the number of {}, as declared",
-    "max_weight": "the bound of row weights",
+    "public_num_rows": "the declared number of {}",
+    "max_weight": "the bound on row weights",
 }
 _NOT_COVERED = (
-    "Not covered: running time, memory use and other side channels; anything else that is "
-    "published about the same rows, such as exact metrics, other models or choices of parameters "
-    "made by looking at the data; errors that say that a row is outside the declared domain; and "
-    "anybody with access to the training process."
+    "Not covered: running time, memory use and other side channels; anything else published about "
+    "the same rows, such as exact metrics, other models or parameters chosen by looking at the "
+    "data; errors that report a row outside the declared domain; and attackers with access to the "
+    "training process."
 )
 
 
 def paragraphs(report: PrivacyReport) -> dict[str, str]:
-    """The paragraphs of the statement of a private model, by topic."""
+    """Write the paragraphs of a private model's statement, by topic."""
     record = report.record
     every = {
         "guarantee": _guarantee(report),
@@ -713,34 +721,35 @@ def _guarantee(report: PrivacyReport) -> str:
     unit, epsilon = report.unit, round_up(report.epsilon)
     return (
         f"This model is ({epsilon}, {report.delta:g})-differentially private: adding or removing "
-        f"{unit.neighbours()} of the training data changes the probability of any outcome of "
-        f"training by a factor of at most e^{epsilon}, except with probability delta = "
-        f"{report.delta:g}. {scope(unit)} {_other_groups(report)} Replacing one {unit.name} "
-        "counts as a removal and an addition: get_epsilon(delta, adjacency='replace_one') gives "
-        "that epsilon. The noise came from a generator with a secret key from the operating system."
+        f"{unit.neighbours()} in the training data changes the probability of any set of training "
+        f"outcomes by a factor of at most e^{epsilon}, plus an additive term of at most delta = "
+        f"{report.delta:g}. {scope(unit)} {_other_groups(report)} Replacing one {unit.name} is a "
+        "removal and an addition; get_epsilon(delta, adjacency='replace_one') returns the epsilon "
+        "for a replacement. The noise was generated with a secret key from the operating system."
     )
 
 
 def _population(record: Ledger) -> str:
-    """The population of a model with persons as privacy unit: people, not rows."""
+    """Explain, for person-level privacy, that the model describes persons and not rows."""
     if not record.unit.of_persons:
         return ""
     rows = max(t.public.get("max_rows_per_person") or 1 for t in record.trainings)
     return (
-        "The model answers for people and not for rows: all rows of a person together count as "
-        f"{'one row' if rows == 1 else f'{rows:g} rows'} at most. Where those with many rows are "
-        "unlike others, its mean and its accuracy over rows are others than those over people."
+        "The model describes persons rather than rows: all rows of one person together count as "
+        f"at most {'one row' if rows == 1 else f'{rows:g} rows'}. If persons with many rows differ "
+        "from other persons, the mean prediction and the accuracy per row differ from the mean "
+        "prediction and the accuracy per person."
     )
 
 
 def _other_groups(report: PrivacyReport) -> str:
-    """The epsilon for smaller or larger groups than declared."""
+    """State how to get epsilon for a smaller or larger group than declared."""
     unit = report.unit
     if unit.group > 1:
         alone = round_up(report.get_epsilon(report.delta, 1))
-        return f"For one {unit.name} alone, epsilon is {alone}."
-    most = "k persons together" if unit.of_persons else "a person with at most k rows"
-    return f"For {most}, get_epsilon(delta, group=k) gives the epsilon."
+        return f"For a single {unit.name}, epsilon is {alone}."
+    group = "k persons together" if unit.of_persons else "a person with at most k rows"
+    return f"get_epsilon(delta, group=k) returns the epsilon for {group}."
 
 
 def _concerns(report: PrivacyReport) -> str:
@@ -753,15 +762,15 @@ def _concerns(report: PrivacyReport) -> str:
 
 
 def _preprocessing(record: Ledger, more: tuple[str, ...]) -> str:
-    """The steps fitted on the rows before training, without noise."""
+    """List the pipeline steps that were fitted on the rows without noise before training."""
     steps = [name for t in record.trainings for name in t.public.get("preprocessing", [])]
     steps += more
     if not steps:
         return ""
     return (
-        "NOT COVERED: before training the rows went through steps of a pipeline that were "
-        f"fitted on them without noise ({', '.join(dict.fromkeys(steps))}). What these have "
-        "learnt about the rows is in the model and in the pipeline, and no epsilon covers it."
+        "NOT COVERED: pipeline steps were fitted on the rows without noise before training "
+        f"({', '.join(dict.fromkeys(steps))}). The pipeline and the model contain what these steps "
+        "learned from the rows, and no epsilon covers it."
     )
 
 
@@ -773,12 +782,12 @@ def _released(record: Ledger) -> str:
     ]
     return (
         f"Released with noise: {'; '.join(parts) or 'nothing'}. Everything else in the model "
-        "is computed from these releases, or is public."
+        "is computed from these releases or is public."
     )
 
 
-def _of_each(record: Ledger, key: str) -> Iterator[tuple[str, Any]]:
-    """Descriptions of the trainings with a public value for a key, and these values."""
+def _public_values(record: Ledger, key: str) -> Iterator[tuple[str, Any]]:
+    """Yield each training's public value for a key, after a phrase that names the training."""
     for number, training in enumerate(record.trainings, 1):
         value = training.public.get(key)
         if value:
@@ -786,58 +795,59 @@ def _of_each(record: Ledger, key: str) -> Iterator[tuple[str, Any]]:
 
 
 def _chosen(record: Ledger) -> str:
-    """The choice among several plans, which is a private release."""
+    """Describe the choice among several plans, which depends on a noisy release."""
     parts = []
     counted = record.unit.plural
-    for which, choice in _of_each(record, "plan_choice"):
+    for which, choice in _public_values(record, "plan_choice"):
         plans = choice["plans"]
         taken = plans[choice["taken"]].items()
         choices = ", ".join(f"{k} {v}" for k, v in taken if k != "budget_shares")
         rows = "" if choice["rows"] is None else f" (about {choice['rows']})"
         sparse = any("start" in plan for plan in plans)
-        cells = " and of their cells" if sparse else ""
+        cells = " and a noisy count of their present cells" if sparse else ""
         parts.append(
-            f"The plan{which} is one of {len(plans)} public ones: {choices}. A noisy number of "
-            f"{counted}{rows}{cells} was released first, and decided which one. The choice costs "
-            "nothing beyond that release, and the figures hold for the worst of the plans."
+            f"The plan{which} is one of {len(plans)} public plans: {choices}. It was chosen by a "
+            f"noisy count of {counted}{rows}{cells}, released first. The choice has no privacy "
+            "cost beyond that release, and the figures hold for the worst case over all plans."
         )
     return " ".join(parts)
 
 
 def _masked(record: Ledger) -> str:
-    """The workers' view of each other's sums, if they were masked."""
+    """Describe secure aggregation: which attackers the figures hold against."""
     parts = []
-    for which, masked in _of_each(record, "masked_sums"):
-        curious = int(masked["colluders"])
+    for which, masked in _public_values(record, "masked_sums"):
+        colluders = int(masked["colluders"])
+        workers = "one worker" if colluders == 1 else f"{colluders} colluding workers"
         against = (
-            f"any {'one' if curious == 1 else curious} of them, for the rows of the others"
-            if curious
-            else "whoever took no part in the training"
+            f"any {workers}, for the rows of the other workers"
+            if colluders
+            else "anyone outside the training"
         )
         parts.append(
             f"The sums{which} were masked: each of {masked['workers']} workers added its share of "
-            "the noise to its own sums and saw nothing but noisy sums of all. If all followed the "
+            "the noise to its own sums and saw only the noisy totals. If all workers followed the "
             f"protocol, the figures hold against {against}."
         )
     return " ".join(parts)
 
 
 def _public(record: Ledger) -> str:
-    lines = ["Taken as public, and not protected: the number, names and types of the columns"]
+    lines = ["Assumed public, and not protected: the number, names and types of the columns"]
     seen = [t.public for t in record.trainings]
     public = (text for key, text in _PUBLIC.items() if any(p.get(key) for p in seen))
     lines += [text.format(record.unit.plural) for text in public]
     if any(isinstance(p.get("base_score"), (int, float, list)) for p in seen):
-        lines.append("the given intercept")
+        lines.append("the declared intercept")
     if record.start is not None and not record.start.released:
         lines.append("the model that training started from")
     if any(p.get("evals") for p in seen):
-        lines.append("every evaluation set, and so the time of early stopping")
+        lines.append("all evaluation sets, and therefore the round of early stopping")
     chosen = any(e.mechanism == SelectionEvent.mechanism for e in record.events)
     lines.append(
-        ("the list of settings to choose from" if chosen else "the hyperparameters")
-        + ", which must not have been chosen by looking at these rows (as a "
-        "grid search or cross-validation on them does)"
+        ("the list of candidate settings" if chosen else "the hyperparameters")
+        + ", which must not have been chosen by looking at these rows (for example by a grid "
+        "search or cross-validation on them)"
     )
     return ", ".join(lines[:-1]) + ", and " + lines[-1] + "."
 
@@ -849,30 +859,32 @@ def _history(record: Ledger) -> str:
     if start is not None and start.released:
         first = trainings[0]
         offered = first.hyperparameters.get("features_per_tree")
-        kept = f" Which {offered} columns the others were offered follows from them too."
+        kept = f" The same sums determined the {offered} columns available to the other trees."
         parts.append(
-            f"The first {len(start.trees)} trees follow from the sums that were released of each "
+            f"The first {len(start.trees)} trees are computed from the noisy sums of each "
             f"column.{'' if offered in (None, first.public.get('columns')) else kept}"
         )
     elif start is not None:
         parts.append(
             f"The private trees were added to a public model of {start.rounds} rounds "
-            f"({len(start.trees)} trees, digest {start.digest[:16]}). Whoever trained the model "
-            "declared that this start was made without any private row. The figures say nothing "
-            "about the rows that the start was made from."
+            f"({len(start.trees)} trees, digest {start.digest[:16]}). The user declared that no "
+            "private row was used for this public model. The figures do not cover the rows that "
+            "it was trained on."
         )
     if len(trainings) > 1:
         parts.append(
-            f"The model was trained in {len(trainings)} steps; the figures compose all of them."
+            f"The model was trained in {len(trainings)} steps; the figures are for all steps "
+            "together."
         )
     if any(p.get("base_score") == "base_margin" for p in (t.public for t in trainings)):
         parts.append(
-            "The trees start from a `base_margin` of each row. What was released of these rows to "
-            "make it, such as another private model, adds up."
+            "The trees start from a `base_margin` of each row. If it was computed from another "
+            "release about these rows, such as another private model, the cost of that release "
+            "must be added."
         )
     if any(t.stopped for t in trainings):
         parts.append(
-            "A training released less than planned. It counts in full, because the moment at "
-            "which it ended is an outcome of the training."
+            "One training released less than planned. It is charged in full, because its stopping "
+            "time is itself an outcome of the training."
         )
     return " ".join(parts)

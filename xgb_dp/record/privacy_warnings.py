@@ -1,6 +1,7 @@
 """Warnings about guarantees that are formally correct but weak.
 
-Trainings check before any release, and reports check again. The checks use only public numbers.
+A training runs these checks before its first release, and a report runs them again. They use only
+public and released numbers.
 """
 
 from __future__ import annotations
@@ -35,30 +36,30 @@ _LIBRARIES = {"xgb_dp", "xgboost", "sklearn", "contextlib", "functools"}
 _LARGE_EPSILON = 10.0
 _LARGE_DELTA = 1e-3  # for any number of rows
 _MOST_SHOWN = 10  # columns per warning
-_FAR_TOO_WIDE = 8.0  # ratio to the released range of labels: three octaves
+_FAR_TOO_WIDE = 8.0  # ratio of the target bounds to the released label range
 
 
 def concerns(
     epsilon: float, delta: float, public_num_rows: int | None, unit: Unit = ONE_ROW
 ) -> list[str]:
-    """Weaknesses of a guarantee, as whole sentences."""
+    """Describe the weaknesses of a guarantee, one string each."""
     reasons = []
     if epsilon > _LARGE_EPSILON:
         reasons.append(
-            f"Epsilon is above {_LARGE_EPSILON:g}: the probability of an outcome may change by a "
-            f"factor of e^{epsilon:.4g} with {unit.counted()}, which protects hardly anybody. 1 is "
-            "strong and 4 is usual."
+            f"Epsilon is above {_LARGE_EPSILON:g}: adding or removing {unit.counted()} can change "
+            f"the probability of an outcome by a factor of e^{epsilon:.4g}, which gives hardly any "
+            "protection. An epsilon of 1 is strong; 4 is common."
         )
     if delta > _LARGE_DELTA:
         reasons.append(
-            f"Delta is {delta:.4g}, above {_LARGE_DELTA:g}: with this probability the guarantee "
-            "may fail altogether. Take 1e-6 or less."
+            f"Delta is {delta:.4g}, above {_LARGE_DELTA:g}: with this probability, the guarantee "
+            "can fail completely. Use 1e-6 or less."
         )
     elif public_num_rows is not None and delta * public_num_rows > 1.0:
         reasons.append(
-            f"Delta is {delta:.4g}, above 1 / {public_num_rows}, one over the declared number of "
-            f"{unit.plural}: a mechanism that publishes a random {unit.name} as it is would have "
-            "this guarantee. Take a far smaller one."
+            f"Delta is {delta:.4g}, above 1 / {public_num_rows}, the inverse of the declared "
+            f"number of {unit.plural}: a mechanism that publishes one random {unit.name} in full "
+            "would satisfy this guarantee. Use a much smaller delta."
         )
     return reasons
 
@@ -68,44 +69,47 @@ def warn(strings: Iterable[str]) -> None:
     frame, level = sys._getframe(1), 2
     while frame.f_back and str(frame.f_globals.get("__name__")).split(".")[0] in _LIBRARIES:
         frame, level = frame.f_back, level + 1
-    for text in strings:
-        warnings.warn(text, PrivacyWarning, stacklevel=level)
+    for string in strings:
+        warnings.warn(string, PrivacyWarning, stacklevel=level)
 
 
-def of_target(settings: Settings) -> list[str]:
-    """Weaknesses of a training's target."""
+def target_warnings(settings: Settings) -> list[str]:
+    """Describe the weaknesses of a training's target (epsilon, delta)."""
     if math.isinf(settings.epsilon):
         return [
-            "`dp_epsilon` is infinite: this trains without noise, for debugging, and the model is "
-            "NOT private."
+            "`dp_epsilon` is infinite: the training adds no noise, for debugging only, and the "
+            "model is NOT private."
         ]
     public_num_rows, unit = settings["dp_public_num_rows"], settings.privacy_unit
     return concerns(settings.epsilon, settings.delta, public_num_rows, unit)
 
 
-def of_columns(schema: Schema, for_persons: bool) -> list[str]:
-    """Features named like an id.
+def id_column_warnings(schema: Schema, for_persons: bool) -> list[str]:
+    """Warn about features with names that look like ids.
 
-    Declared categories are exempt: a user who lists them knows that they are not ids of persons.
+    Features with declared categories are exempt: a user who lists the categories knows that they do
+    not identify persons.
     """
     numbers = [name for i, name in enumerate(schema.names) if i not in schema.categorical]
     ids = [repr(name) for name in numbers if looks_like_id(name)]
     if not schema.named or not ids:
         return []
     fix = (
-        "Whose the rows are is declared already, so leave the column out: an id is not a feature."
+        "The privacy id is already declared. Remove any other id: an id is not a feature."
         if for_persons
-        else "If it says who a row belongs to, name it as that, so that all rows of a person are "
-        "protected together, and not each row by itself: `dp_privacy_id` (estimators: "
-        "fit(..., privacy_id=); command line: --privacy-id). Otherwise leave the column out: an id "
-        "is not a feature."
+        else "If it identifies persons, declare it as the privacy id, so that all rows of a person "
+        "are protected together: `dp_privacy_id` (estimators: fit(..., privacy_id=); command line: "
+        "--privacy-id). Remove any other id: an id is not a feature."
     )
-    named = f"By its name the feature {', '.join(ids)} looks like an id."
-    return [f"{named} {fix} A feature that is none can be renamed."]
+    verb = "looks like an id" if len(ids) == 1 else "look like ids"
+    return [
+        f"Feature{'s' if len(ids) > 1 else ''} {', '.join(ids)} {verb}. {fix} If this is not an "
+        "id, rename the column."
+    ]
 
 
 def doubts(training: TrainingRecord, unit: Unit) -> list[str]:
-    """Problems shown by the noisy counts of a training. Privacy: post-processing, free."""
+    """Describe problems visible in a training's released counts. Privacy: free post-processing."""
     public, reasons = training.public, []
     rows = (public.get("plan_choice") or {}).get("rows") or public.get("public_num_rows")
     if rows is not None:
@@ -118,35 +122,37 @@ def doubts(training: TrainingRecord, unit: Unit) -> list[str]:
         noise = max((math.sqrt(e.sigma2 / e.sensitivity2) for e in leaves), default=0.0)
         if 2.0 * noise > rows:
             reasons.append(
-                f"The noise of a leaf is as large as what {noise:.0f} {counted} can add to it, and "
-                f"there are about {max(rows, 0):.0f} in all: the model may be little else than "
-                f"noise. Take more {counted}, a larger epsilon, or fewer rounds."
+                f"The noise of a leaf is as large as the contribution of {noise:.0f} {counted}, "
+                f"and there are only about {max(rows, 0):.0f} in total: the model may be little "
+                f"more than noise. Use more {counted}, a larger epsilon or fewer rounds."
             )
         if public.get("public_num_rows") is None and delta * rows > 1.0 and delta <= _LARGE_DELTA:
             reasons.append(
-                f"Delta is {delta:.4g}, above one over the released number of {counted}, about "
-                f"{rows:.0f}. Take a far smaller one."
+                f"Delta is {delta:.4g}, above the inverse of the released number of {counted}, "
+                f"about {rows:.0f}. Use a much smaller delta."
             )
     declared, seen = public.get("target_bounds"), public.get("target_seen")
     if declared and seen and declared[1] - declared[0] > _FAR_TOO_WIDE * (seen[1] - seen[0]):
         reasons.append(
-            f"The target bounds, {declared[0]:g} to {declared[1]:g}, are far too wide: about all "
-            f"labels lie between {seen[0]:g} and {seen[1]:g}. Bounds that are known to hold and "
-            "lie closer make evaluations and figures sharper."
+            f"The target bounds, {declared[0]:g} to {declared[1]:g}, are far too wide: nearly all "
+            f"labels lie between {seen[0]:g} and {seen[1]:g}, according to noisy counts. If you "
+            "know tighter bounds, declare them to make evaluations more accurate."
         )
     return reasons
 
 
-def of_last(claimed: Ledger) -> list[str]:
-    """The :func:`doubts` of the last training."""
+def last_training_warnings(claimed: Ledger) -> list[str]:
+    """Return the :func:`doubts` about the last training."""
     return doubts(claimed.trainings[-1], claimed.unit) if claimed.private else []
 
 
-def of_narrow(columns: Mapping[str, Sequence[float]]) -> list[str]:
-    """Columns with candidates too coarse for their values. Privacy: post-processing of counts.
+def narrow_column_warnings(columns: Mapping[str, Sequence[float]]) -> list[str]:
+    """Warn about columns with split candidates too coarse for their values.
+
+    Privacy: free post-processing of released counts.
 
     Args:
-        columns: Low end, high end and distance of the cuts, by column name.
+        columns: Low end, high end and distance of the candidates, by column name.
     """
     if not columns:
         return []
@@ -157,15 +163,15 @@ def of_narrow(columns: Mapping[str, Sequence[float]]) -> list[str]:
     if len(shown) > _MOST_SHOWN:
         shown[_MOST_SHOWN:] = [f"and {len(shown) - _MOST_SHOWN} more"]
     return [
-        "Nearly all values of a column lie in a narrow range, in which candidates for splits are "
-        f"far apart: {', '.join(shown)}. This is of no account if the column is constant, or if "
-        "its values are further apart. Otherwise the trees hardly see it: declare (low, high) "
-        "close to its values in `dp_feature_bounds`, or subtract the low end."
+        "Nearly all values of a column lie in a narrow range, and the split candidates in this "
+        f"range are far apart: {', '.join(shown)}. Ignore this if the column is constant or if the "
+        "distances between its values are larger. Otherwise the trees can hardly use the column: "
+        "declare (low, high) close to its values in `dp_feature_bounds`, or subtract the low end."
     ]
 
 
-def of_model(claimed: Ledger) -> list[str]:
-    """Whether a continued model as a whole has a large epsilon."""
+def continuation_warnings(claimed: Ledger) -> list[str]:
+    """Warn if the total epsilon of a continued model is large."""
     if len(claimed.trainings) < 2 or not claimed.private or claimed.noise != "os":
         return []
     *earlier, last = claimed.trainings
@@ -176,28 +182,30 @@ def of_model(claimed: Ledger) -> list[str]:
     if not last.target[0] <= _LARGE_EPSILON < epsilon:
         return []
     text = (
-        f"With the {before} before this one the model is at epsilon {epsilon:.4g}: `dp_epsilon` is "
-        "what the new trees add."
+        f"Together with the {before} before this one, the model has epsilon {epsilon:.4g}; "
+        "`dp_epsilon` is the budget of the new trees alone."
     )
     return [" ".join([text, *concerns(epsilon, 0.0, None, unit)])]
 
 
 def scope(unit: Unit) -> str:
-    """The people protected by a guarantee for this unit, in one or two sentences."""
+    """Describe who is protected by a guarantee for this privacy unit."""
     if unit.of_persons:
-        together = "" if unit.group == 1 else f", for any {unit.group} persons together"
+        together = (
+            "" if unit.group == 1 else f" The guarantee is for any {unit.group} persons together."
+        )
         return (
-            f"The unit of privacy is a {replace(unit, group=1).label}: all rows of one person, "
-            f"however many they are{together}."
+            f"The privacy unit is a {replace(unit, group=1).label}: all rows of one person, "
+            f"regardless of their number.{together}"
         )
     if unit.group == 1:
         return (
-            "The unit of privacy is one row. A person with several rows is protected less; "
-            "dp_privacy_id or dp_group_size protects people."
+            "The privacy unit is one row. A person with several rows has weaker protection; use "
+            "dp_privacy_id or dp_group_size to protect persons."
         )
     return (
-        f"The unit of privacy is any {unit.counted()}. A person with more rows is protected less; "
-        "dp_privacy_id protects people, however many rows they have."
+        f"The privacy unit is any {unit.counted()}. A person with more rows has weaker protection; "
+        "use dp_privacy_id to protect persons regardless of their number of rows."
     )
 
 
@@ -205,9 +213,9 @@ _TABLE: ContextVar[Any] = ContextVar("xgb_dp_table", default=None)
 
 
 class _Spent(NamedTuple):
-    """The cost of a training, for the warning."""
+    """The privacy cost of a training, for :func:`repeated_training_warnings`."""
 
-    noisy: bool  # whether it is private, with noise from the operating system
+    noisy: bool  # whether it is private, with noise keyed by the operating system
     unit: Unit
     targets: tuple[tuple[float, float], ...]  # epsilon and delta of each training of the model
     last: str | None  # name of the last tree; None before the first tree
@@ -225,7 +233,7 @@ _lock = threading.Lock()
 
 @contextmanager
 def made_of(table: Any) -> Iterator[None]:
-    """Set the table that the matrix of a training is built from."""
+    """Set the user's table from which the matrix of a training is built."""
     token = _TABLE.set(table)
     try:
         yield
@@ -238,41 +246,41 @@ def _rows(dtrain: Any) -> Any:
 
 
 def keep(dtrain: Any, training: object, record: Ledger) -> None:
-    """Record the claim of a training, and replace it by the final ledger at the end."""
+    """Remember the cost of a training on these rows; a later call replaces an earlier one."""
     rows = _rows(dtrain)
     with _lock:
         if id(rows) not in _trained:
-            with suppress(TypeError):  # the object does not support weak references
+            with suppress(TypeError):  # not every object supports weak references
                 weakref.finalize(rows, _trained.pop, id(rows), None).atexit = False
                 _trained[id(rows)] = {}
         _trained.get(id(rows), {})[training] = _Spent.of(record)
 
 
-def of_total(dtrain: Any, claimed: Ledger) -> list[str]:
-    """A warning before the second, fourth, eighth, ... training on the same rows."""
+def repeated_training_warnings(dtrain: Any, claimed: Ledger) -> list[str]:
+    """Warn before the second, fourth, eighth, ... training on the same rows."""
     with _lock:
         kept = list(_trained.get(id(_rows(dtrain)), {}).values())
-    # The new model includes the model that it continues.
+    # A continued model already includes the cost of the model that it continues.
     records = [*(r for r in kept if r.last not in claimed.tree_names), _Spent.of(claimed)]
     count = len(records)
     if count < 2 or count & (count - 1) or not all(r.noisy for r in records):
         return []
-    cost = "they are for different units, so nothing bounds what they cost together"
+    cost = "their privacy units differ, so there is no bound on their total cost"
     if all_same(record.unit for record in records):
         targets = [target for record in records for target in record.targets]
         delta, total = max(d for _, d in targets), math.fsum(epsilon for epsilon, _ in targets)
-        if all(d for _, d in targets):  # treat each as a Gaussian mechanism
+        if all(d for _, d in targets):  # approximate each by a Gaussian mechanism
             mu = math.hypot(*(gaussian_mu(*target) for target in targets))
             total = min(total, gaussian_epsilon(mu, delta))
-        cost = f"together they cost about epsilon {total:.3g} at delta {delta:g}"
+        cost = f"their total cost is about epsilon {total:.3g} at delta {delta:g}"
     return [
-        f"These rows train private model number {count}, and no budget counts them: {cost}. Keep "
-        "one book (`xgb_dp.Budget`) for all that is shown of them. "
-        "`xgb_dp.privacy_report([first, second])` gives the exact total."
+        f"This is private training number {count} on these rows, and no budget records them: "
+        f"{cost}. Use one budget (`xgb_dp.Budget`) for all releases about these rows. "
+        "`xgb_dp.privacy_report([first, second])` returns the exact total."
     ]
 
 
-if hasattr(os, "register_at_fork"):  # a fork must not copy a lock that another thread holds
+if hasattr(os, "register_at_fork"):  # a fork must not copy a lock held by another thread
     os.register_at_fork(
         before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
     )

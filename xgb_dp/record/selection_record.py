@@ -1,7 +1,7 @@
-"""Private selection: the secret number of runs, and the ledger of the best run.
+"""Private selection: draws the secret number of runs and writes the ledger of the best run.
 
-The number of runs is drawn from the operating system's secret random bits. All arithmetic uses
-integers, so every distribution is exact.
+The number of runs is sampled with secret random bits from the operating system. All arithmetic uses
+integers, so the sampled distributions are exact.
 
 Proof: docs/proofs/selection.md
 """
@@ -24,31 +24,33 @@ from . import ledger
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a selection: a private model and its released score."""
+    """One run of a selection: a private model and its noisy score."""
 
     booster: Any
     rank: float  # rank of the score; larger is better
-    events: tuple[Event, ...]  # cost of the score
+    events: tuple[Event, ...]  # events of the score
 
 
 AnyRun = TypeVar("AnyRun", bound=Run)
 
 
 def best_of(event: SelectionEvent, run: Callable[[], AnyRun]) -> AnyRun:
-    """The best of a secret number of runs, charged with all runs. The other models are discarded.
+    """Run a secret number of times and return the best run; discard the other models.
 
-    Privacy: spends `event`. The caller charges the selection with it first.
+    The ledger of the best run is charged for the whole selection.
+
+    Privacy: spends `event`. The caller must charge it to the budget first.
     """
-    paid = {_text(events) for events in event.runs}
+    allowed = {_text(events) for events in event.runs}
     best: AnyRun | None = None
     for _ in range(repetitions(event.repetitions)):
         candidate = run()
         record = ledger.read_ledger(candidate.booster)
         alone = record.is_private and len(record.trainings) == 1
-        if not alone or _text(record.events) not in paid or candidate.events != event.score:
+        if not alone or _text(record.events) not in allowed or candidate.events != event.score:
             raise BudgetError(
-                "A run of the selection has released something else than was accounted for. No "
-                "model is given out. This is a defect of xgb_dp: please report it."
+                "A run of the selection released something that was not accounted for. No model "
+                "is returned. This is a bug in xgb_dp; please report it."
             )
         if best is None or candidate.rank > best.rank:
             best = candidate
@@ -62,7 +64,7 @@ def best_of(event: SelectionEvent, run: Callable[[], AnyRun]) -> AnyRun:
 def complete(
     booster: Any, target: tuple[float, float], public: Mapping[str, Any], entry: str | None
 ) -> None:
-    """Record the target of the selection in the ledger of the best run."""
+    """Complete the ledger of the best run with the target of the selection."""
     record = ledger.read_ledger(booster)
     [last] = record.trainings
     whole = replace(last, target=target, public=public, entry=entry)
@@ -70,17 +72,17 @@ def complete(
 
 
 def _text(events: Iterable[Event]) -> str:
-    """Events as text in a canonical order; a ledger keeps the order of draws."""
+    """Serialize events in a canonical order; a ledger has them in the order of draws."""
     return "\n".join(sorted(json.dumps(e.to_json(), sort_keys=True) for e in events))
 
 
 def _bernoulli(num: int, den: int) -> bool:
-    """True with probability num / den."""
+    """Return True with probability num / den."""
     return secrets.randbelow(den) < num
 
 
 def repetitions(distribution: Repetitions) -> int:
-    """The number of runs, at least 1. It must stay secret: never store, print or log it."""
+    """Sample the number of runs, at least 1. It is secret: never store, print or log it."""
     if distribution.family == "poisson":
         while True:
             count = _poisson(distribution.rate_num, 1 << RATE_BITS)
@@ -93,7 +95,7 @@ def repetitions(distribution: Repetitions) -> int:
 
 
 def _geometric(num: int) -> int:
-    """k >= 1 with probability gamma (1 - gamma)^(k - 1), gamma = num / 2**32."""
+    """Sample k >= 1 with probability gamma (1 - gamma)^(k - 1), gamma = num / 2**32."""
     block = min(max(16, (1 << RATE_BITS) // num), 1 << 16)
     failed = 0
     while True:
@@ -104,21 +106,21 @@ def _geometric(num: int) -> int:
 
 
 def _kept(count: int, num: int, den: int) -> bool:
-    """True with probability prod_{l=1}^{count-1} (l + eta) / (l + 1), eta = num / den <= 1."""
+    """Accept with probability prod_{l=1}^{count-1} (l + eta) / (l + 1), eta = num / den <= 1."""
     return all(_bernoulli(step * den + num, (step + 1) * den) for step in range(1, count))
 
 
 def _poisson(num: int, den: int) -> int:
-    """A Poisson number with rate num / den, as a sum of numbers with rate 1/2 or less."""
+    """Sample Poisson(num / den) as a sum of Poisson variables with rates of at most 1/2."""
     parts = -(-2 * num // den)
     return sum(_small_poisson(num, den * parts) for _ in range(parts))
 
 
 def _small_poisson(num: int, den: int) -> int:
-    """A Poisson number with rate g = num / den <= 1/2.
+    """Sample Poisson(g) with g = num / den <= 1/2 by rejection.
 
-    Trial k succeeds with probability g / (k + 1). The first failure is at k with probability g^k /
-    k! (1 - g / (k + 1)); k is accepted with probability (1 - g) / (1 - g / (k + 1)).
+    Trial k succeeds with probability g / (k + 1), so the first failure is at k with probability
+    g^k / k! (1 - g / (k + 1)). Then k is accepted with probability (1 - g) / (1 - g / (k + 1)).
     """
     while True:
         count = 0

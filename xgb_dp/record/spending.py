@@ -1,8 +1,8 @@
-"""The cost of each kind of release of a model: the budget by mechanism, for reports and plots.
+"""Privacy cost of each kind of release of a model, for reports and plots.
 
-Epsilons of parts do not add up to the total, so a part has two figures: its share of mu^2, the unit
-in which the budget is divided (``calibrate.py``), and the certified epsilon of the part alone. Both
-are computed from the ledger and cost nothing.
+The epsilons of the parts do not add up to the total. Each part therefore has two figures: its share
+of mu^2, the unit in which calibration divides the budget (``calibrate.py``), and the certified
+epsilon of this part alone. Both are free post-processing of the ledger.
 """
 
 from __future__ import annotations
@@ -27,15 +27,16 @@ from ..accounting.gaussian import gaussian_mu
 
 @dataclass(frozen=True)
 class Spending:
-    """The cost of one kind of release, over all trainings of a model.
+    """Privacy cost of one kind of release, over all trainings of a model.
 
     Attributes:
         release: "intercept", "rows", "candidates", "splits", "histograms", "leaves" or "selection".
         mechanism: Name of the mechanism.
         count: Number of releases.
-        noise: The noise of one release in words; for several trainings, the noise of each.
-        share: Share of the model's total mu^2; the shares of a model sum to 1.
-        epsilon: Certified epsilon of these releases alone, in nats, at the chosen delta. Infinite
+        noise: Description of the noise of one release; for several trainings, one description
+            per training.
+        share: Share of the total mu^2 of the model; the shares sum to 1.
+        epsilon: Certified epsilon of these releases alone, in nats, at the chosen delta; infinite
             if the mechanism has no finite epsilon at that delta.
 
     Examples:
@@ -60,26 +61,26 @@ _NAMES = {
     "laplace": "discrete Laplace noise",
     "exponential": "exponential mechanism",
     "selection": "best of a random number of runs",
-    "choice": "one of several plans",
-    "threshold": "threshold of noisy counts",
+    "choice": "choice among several plans",
+    "threshold": "threshold on noisy counts",
 }
 
 
 def spending(events: Sequence[Event], delta: float, group: int = 1) -> list[Spending]:
-    """The budget by mechanism."""
+    """Compute the privacy cost of each kind of release."""
     kinds = dict.fromkeys((e.label, e.mechanism) for event in events for e in _inner(event))
     costs = {kind: math.fsum(mu2_of_kind(event, kind) for event in events) for kind in kinds}
     total = math.fsum(costs.values())
     parts = []
     for kind, cost in costs.items():
         alone = _of_kind(events, kind)
-        words = dict.fromkeys(_noise_in_words(e) for event in alone for e in _inner(event))
+        descriptions = dict.fromkeys(_describe_noise(e) for event in alone for e in _inner(event))
         parts.append(
             Spending(
                 release=kind[0],
                 mechanism=_NAMES[kind[1]],
                 count=release_counts(alone)[kind[0]],
-                noise="; ".join(words),
+                noise="; ".join(descriptions),
                 share=cost / total if 0.0 < total < math.inf else 0.0,
                 epsilon=make_accountant("exact", alone).get_epsilon(delta, group),
             )
@@ -88,12 +89,12 @@ def spending(events: Sequence[Event], delta: float, group: int = 1) -> list[Spen
 
 
 def _inner(event: Event) -> tuple[Event, ...]:
-    """The releases in the event: the event itself, or the events of one round."""
+    """The event itself, or the events of one round."""
     return event.events if isinstance(event, RoundsEvent) else (event,)
 
 
 def _of_kind(events: Iterable[Event], kind: tuple[str, str]) -> list[Event]:
-    """The events, reduced to releases of one kind (label, mechanism)."""
+    """Reduce the events to releases of one kind, a pair (label, mechanism)."""
     out: list[Event] = []
     for event in events:
         kept = tuple(e for e in _inner(event) if (e.label, e.mechanism) == kind)
@@ -103,8 +104,8 @@ def _of_kind(events: Iterable[Event], kind: tuple[str, str]) -> list[Event]:
     return out
 
 
-def _noise_in_words(event: Event) -> str:
-    """The noise of one release."""
+def _describe_noise(event: Event) -> str:
+    """Describe the noise of one release."""
     if isinstance(event, GaussianEvent):
         mu2 = _mu2(event)
         return f"noise multiplier {math.sqrt(1.0 / mu2) if mu2 else math.inf:.4g}"
@@ -112,19 +113,19 @@ def _noise_in_words(event: Event) -> str:
         return f"eps0 {event.eps0:.4g}"
     if isinstance(event, LaplaceEvent):
         epsilon = event.epsilon
-        return f"scale {1.0 / epsilon if epsilon else math.inf:.4g} sensitivities"
+        return f"scale {1.0 / epsilon if epsilon else math.inf:.4g} times the sensitivity"
     if isinstance(event, ThresholdEvent):
-        return f"shown from {event.threshold / event.sensitivity:.4g} on"
+        return f"published from a count of {event.threshold / event.sensitivity:.4g}"
     if isinstance(event, ChoiceEvent):
         return f"one of {len(event.options)} plans"
     if isinstance(event, SelectionEvent):
-        score = "; ".join(_noise_in_words(e) for part in event.score for e in _inner(part))
-        return f"{event.repetitions.mean:.4g} runs expected; of the score: {score}"
-    raise TypeError(f"The noise of {type(event).__name__} is that of its releases.")
+        score = "; ".join(_describe_noise(e) for part in event.score for e in _inner(part))
+        return f"{event.repetitions.mean:.4g} expected runs; noise of the score: {score}"
+    raise TypeError(f"{type(event).__name__} has no noise of its own; pass its inner events.")
 
 
 def mu2_of_kind(event: Event, kind: tuple[str, str]) -> float:
-    """Approximate mu^2 of the releases of one kind; budgets are divided in mu^2."""
+    """Approximate mu^2 of the releases of one kind."""
     inner = [e for e in _inner(event) if (e.label, e.mechanism) == kind]
     return _factor(event) * _mu2_of(inner)
 
@@ -135,7 +136,7 @@ def _mu2_of(events: Iterable[Event]) -> float:
 
 
 def _mu2(event: Event) -> float:
-    """Approximate mu^2 of one such release."""
+    """Approximate mu^2 of one release."""
     if isinstance(event, GaussianEvent):
         if not event.sensitivity2:
             return 0.0
@@ -147,12 +148,12 @@ def _mu2(event: Event) -> float:
     if isinstance(event, ChoiceEvent):
         ways = ([_factor(e) * _mu2_of(_inner(e)) for e in way] for way in event.ways)
         return max(map(math.fsum, ways))
-    if isinstance(event, SelectionEvent):  # equivalent Gaussian mechanism
+    if isinstance(event, SelectionEvent):  # the Gaussian mechanism with the same epsilon
         epsilon = make_accountant("exact", [replace(event, count=1)]).get_epsilon(1e-6)
         return gaussian_mu(epsilon, 1e-6) ** 2 if math.isfinite(epsilon) else math.inf
-    return 0.0  # thresholds cost no mu
+    return 0.0  # a threshold costs only delta
 
 
 def _factor(event: Event) -> float:
-    """Approximate ratio of the event's mu^2 to the mu^2 of its inner events."""
+    """Approximate ratio of the mu^2 of an event to the mu^2 of its inner events."""
     return event.factor_of_mu2(_mu2_of(event.events)) if isinstance(event, RoundsEvent) else 1.0

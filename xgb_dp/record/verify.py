@@ -1,11 +1,11 @@
-"""Checks a saved model and the signature of its file, from the file alone.
+"""Verify a saved model and its signature from the file alone.
 
-This code does not load libxgboost. It parses the file as JSON or UBJSON, compares the trees with
-the ledger, and recomputes epsilon from the ledger's events. The result has the form of
+This module does not load libxgboost. It parses the file as JSON or UBJSON, compares the trees with
+the ledger, and recomputes epsilon from the events in the ledger. The result follows
 ``templates/verification.schema.json``.
 
-A signature is a file next to the model, in the form of ``ssh-keygen -Y sign``, so that anybody can
-check it without this package. It covers the whole file with the ledger.
+A signature is a separate file in the format of ``ssh-keygen -Y sign``, so it can be checked without
+this package. It covers the whole model file, including the ledger.
 """
 
 from __future__ import annotations
@@ -38,51 +38,52 @@ from .ledger_model import Ledger
 from .pipelines import fitted_in
 from .privacy_report import PrivacyReport, as_booster, as_dict
 
-# Namespaces of signatures: the signer's statement about a model.
+# Namespaces of signatures, which express the signer's statement about a model.
 BOOKED, SIGNED = "booked@xgb-dp", "signed@xgb-dp"
-_SAYS = {
-    BOOKED: "whose book held every release of it",
-    SIGNED: "who says nothing of a book",
+_STATEMENTS = {
+    BOOKED: "who states that a budget recorded every release of the model",
+    SIGNED: "without a statement about a budget",
 }
-_LIMITS = "that its ledger is true is the signer's word"
+_LIMITS = "the signature cannot prove that the ledger is true"
 _ENDING = ".sig"
 
 
 def signature_path(model: str | os.PathLike[str]) -> Path:
-    """The path of the signature of a model file."""
+    """Path of the signature of a model file."""
     return Path(f"{os.fspath(model)}{_ENDING}")
 
 
 def create_signature(data: bytes, key: Path, *, booked: bool) -> bytes:
-    """Sign a model file with a private key, or with an agent's key given by its public key."""
+    """Sign a model file with a private key, or with the agent's key for a given public key."""
     name = BOOKED if booked else SIGNED
     process = _ssh_keygen("-Y", "sign", "-f", key.resolve(), "-n", name, data=data)
     if process.returncode != 0:
         raise PrivacyParameterError(
-            f"OpenSSH did not sign with {key}: {_reason(process)}. Give a private key that OpenSSH "
-            "reads, such as ~/.ssh/id_ed25519, or the public key of one that its agent holds."
+            f"OpenSSH could not sign with {key}: {_reason(process)}. Pass an OpenSSH private key, "
+            "such as ~/.ssh/id_ed25519, or the public key of a private key in the SSH agent."
         )
     return process.stdout
 
 
 def signer(model: Path, data: bytes, signers: str | os.PathLike[str]) -> tuple[bool, str]:
-    """Whether one of the signers signed the content of a model file, and the signer's statement."""
+    """Check the signature of a model file; return whether it is valid, and the finding."""
     allowed, signature = Path(signers).resolve(), signature_path(model).resolve()
     if not allowed.is_file():
         raise PrivacyParameterError(
-            f"There is no file of signers {os.fspath(signers)!r}. A line of it is a name and a "
-            "public key: `holder@hospital ssh-ed25519 AAAA...` (man ssh-keygen, ALLOWED SIGNERS)."
+            f"The file of signers {os.fspath(signers)!r} does not exist. Each line of this file is "
+            "a name and a public key: `holder@hospital ssh-ed25519 AAAA...` (man ssh-keygen, "
+            "ALLOWED SIGNERS)."
         )
     if not signature.is_file():
-        return False, f"there is no signature {signature.name} beside the model"
+        return False, f"there is no signature {signature.name} next to the model"
     of_file = ("-s", signature, "-f", allowed)
     who = _ssh_keygen("-Y", "find-principals", *of_file).stdout.decode(errors="replace")
     for name in who.splitlines():
-        for says, meaning in _SAYS.items():
-            checked = _ssh_keygen("-Y", "verify", *of_file, "-I", name, "-n", says, data=data)
+        for namespace, statement in _STATEMENTS.items():
+            checked = _ssh_keygen("-Y", "verify", *of_file, "-I", name, "-n", namespace, data=data)
             if checked.returncode == 0:
-                return True, f"signed by {name}, {meaning}; {_LIMITS}"
-    return False, f"{signature.name} is not a signature of this file by one of the signers"
+                return True, f"signed by {name}, {statement}; {_LIMITS}"
+    return False, f"{signature.name} is not a valid signature of this file by a listed signer"
 
 
 def _ssh_keygen(
@@ -92,8 +93,8 @@ def _ssh_keygen(
         return subprocess.run(["ssh-keygen", *arguments], input=data, capture_output=True)
     except FileNotFoundError:
         raise PrivacyParameterError(
-            "Signatures are made and checked by ssh-keygen of OpenSSH 8.2 or later, which was not "
-            "found. Install OpenSSH's client."
+            "Signatures need ssh-keygen of OpenSSH 8.2 or later, which was not found. Install the "
+            "OpenSSH client."
         ) from None
 
 
@@ -103,9 +104,9 @@ def _reason(process: subprocess.CompletedProcess[bytes]) -> str:
 
 
 VERSION = 1
-"""Version of the form of :meth:`Verification.to_json`; it grows when a field changes or goes."""
+"""Version of :meth:`Verification.to_json`; increases when a field changes or is removed."""
 EXIT_CODES = {"passed": 0, "failed": 1, "unknown": 3}
-"""Exit code of ``xgb-dp verify`` by verdict; 2 is for a wrong call."""
+"""Exit code of ``xgb-dp verify`` by verdict; 2 is a usage error."""
 
 
 @dataclass(frozen=True)
@@ -131,15 +132,15 @@ class Check:
 
 @dataclass(frozen=True)
 class Verification:
-    """The facts about a model file for the person who releases it.
+    """The result of verifying a model file.
 
     Attributes:
-        verdict: "passed"; "failed", if the model is not private or exceeds a limit, or the file
-            contains something that the ledger does not mention; "unknown", if the ledger is missing
-            or damaged, or belongs to other trees.
+        verdict: "passed"; "failed" if the model is not private, exceeds a limit, or the file
+            contains something that the ledger does not cover; "unknown" if the ledger is missing or
+            damaged, or belongs to other trees.
         checks: All checks, up to the first failure that makes further checks impossible.
-        file: Name, size, SHA-256 and form of the file.
-        report: The privacy report of the model; None if unknown.
+        file: Name, size in bytes, SHA-256 and format of the file.
+        report: The privacy report of the model; None if the verdict is "unknown".
 
     Examples:
         >>> model.save_model("model.json")
@@ -152,20 +153,20 @@ class Verification:
     checks: tuple[Check, ...]
     file: Mapping[str, Any]
     report: PrivacyReport | None = field(default=None, repr=False)
-    _said: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    _extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @cached_property
     def claim(self) -> Mapping[str, Any] | None:
-        """The guarantee and its basis, as a JSON object; takes some seconds."""
-        return None if self.report is None else {**_claim(self.report), **self._said}
+        """The guarantee and its basis, as a JSON object. The computation takes seconds."""
+        return None if self.report is None else {**_claim(self.report), **self._extra}
 
     @property
     def exit_code(self) -> int:
-        """0 passed, 1 failed, 3 unknown."""
+        """0 for "passed", 1 for "failed", 3 for "unknown"."""
         return EXIT_CODES[self.verdict]
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as JSON values; infinity is the string "inf"."""
+        """The result as JSON values; infinity becomes the string "inf"."""
         return {
             "format": "xgb-dp verification",
             "format_version": VERSION,
@@ -202,30 +203,35 @@ def verify(
     signers: str | os.PathLike[str] | None = None,
     allow: Sequence[str] = (),
 ) -> Verification:
-    """Check the claims of a model file, or of a model in memory; a file without libxgboost.
+    """Verify the privacy claims of a model file, or of a model in memory.
+
+    A file is checked without libxgboost.
 
     Privacy: free post-processing of the ledger.
 
     Args:
         model: Path of a JSON or UBJSON model, saved by the XGBoost that trained it; or a booster,
             an estimator or a pipeline, checked as it would be saved. Pipeline steps that were
-            fitted on rows are not covered.
-        max_epsilon: The largest epsilon that passes, in nats; by default there is no limit.
-        delta: Delta for `max_epsilon`; by default the model's delta.
-        group: Rows or persons that are added or removed together; by default the model's group.
+            fitted on rows are reported as not covered.
+        max_epsilon: The largest epsilon that passes, in nats; no limit by default.
+        delta: Delta for `max_epsilon`; by default the delta of the model.
+        group: Number of rows or persons added or removed together; by default the group size of the
+            model.
         adjacency: "add_remove" or "replace_one".
-        unit: The expected unit of privacy, "row" or "person"; by default either.
-        policy: Path of the policy that the model must follow (docs/howto/policy.md); optional.
-        signers: Path of a file of SSH public keys; one of these keys must have signed the file
-            (``xgb-dp sign``). Optional.
-        allow: Further attributes that the file may contain. No ledger covers them; look at them.
+        unit: The required privacy unit, "row" or "person"; either by default.
+        policy: Path of a policy that the model must satisfy (docs/howto/policy.md).
+        signers: Path of a file of SSH public keys; one of them must have signed the model file
+            (``xgb-dp sign``).
+        allow: Names of other attributes that the file can contain. The ledger does not cover them,
+            so inspect them yourself.
 
     Returns:
-        Verification: Whether the model may be released, if its ledger is honest: it has no key.
+        Verification: The verdict and all checks. It assumes that the ledger is honest: the ledger
+        is not protected by a key.
 
     Raises:
-        PrivacyParameterError: An argument is out of range, the file does not exist, OpenSSH is
-            missing for a signature, or a model in memory cannot have one.
+        PrivacyParameterError: An argument is out of range, the file does not exist, or a signature
+            is required but OpenSSH is missing or the model is in memory.
 
     Examples:
         >>> model.save_model("model.json")
@@ -253,11 +259,11 @@ def verify(
     delta = report.delta if delta is None else delta
     group = ledger.unit.group if group is None else group
     epsilon = report.get_epsilon(delta, group, adjacency=adjacency)
-    asked: dict[str, Any] = {
+    queried: dict[str, Any] = {
         "epsilon": epsilon, "delta": delta, "group": group, "adjacency": adjacency,
     }  # fmt: skip
-    checks += _of_ledger(report, saved)
-    checks += _within(ledger, asked, max_epsilon, unit, policy)
+    checks += _ledger_checks(report, saved)
+    checks += _within(ledger, queried, max_epsilon, unit, policy)
     if signers is not None:
         checks.append(Check("signature", *signer(file, data, signers)))
     allowed = {f"attribute {name}" for name in allow}
@@ -268,91 +274,91 @@ def verify(
         _check(
             "content",
             more,
-            "the file contains nothing but the model, and the ledger binds all of it",
+            "the file contains only the model, and the ledger has digests of all its parts",
         )
     )
-    asked["epsilon"] = json_number(epsilon)
-    said = _of_file(saved, ledger) | {"asked": asked, "not_covered": not_covered}
+    queried["epsilon"] = json_number(epsilon)
+    extra = _describe_file(saved, ledger) | {"asked": queried, "not_covered": not_covered}
     verdict = "passed" if all(check.passed for check in checks) else "failed"
-    return Verification(verdict, tuple(checks), described, report, said)
+    return Verification(verdict, tuple(checks), described, report, extra)
 
 
-def _check(name: str, faults: Sequence[str], well: str) -> Check:
-    return Check(name, not faults, "; ".join(faults) or well)
+def _check(name: str, faults: Sequence[str], success: str) -> Check:
+    return Check(name, not faults, "; ".join(faults) or success)
 
 
 def _content(model: Any, *, signed: bool) -> tuple[bytes, Path]:
-    """The content of a file, or of a model in memory as it would be saved, and its name."""
+    """The bytes and name of a model file, or of a model in memory as it would be saved."""
     if isinstance(model, (str, os.PathLike)):
         return read_model_bytes(model), Path(model)
     if signed:
         raise PrivacyParameterError(
-            "`signers`: a signature is of a file, and this model is in memory. Give its path."
+            "`signers` needs a model file, but this model is in memory. Pass the path of the file."
         )
     return bytes(as_booster(model).save_raw("json")), Path(type(model).__name__)
 
 
 def _opened(data: bytes, checks: list[Check]) -> tuple[SavedModel, Ledger]:
-    """The model and its ledger; adds each passed check before the next one runs."""
+    """Parse the model and its ledger, and append each passed check to `checks`."""
     saved = read_model(data)
     checks.append(Check("file", True, f"a model in {'JSON' if is_json(data) else 'UBJ'}"))
     ledger = parse_ledger(saved.attributes.get(ATTRIBUTE))
     steps = len(ledger.trainings)
-    detail = f"{steps} training{'' if steps == 1 else 's'}, and every event in it is known"
+    detail = f"{steps} training{'' if steps == 1 else 's'}; every event is known"
     checks.append(Check("ledger", True, detail))
     check_trees(ledger, saved)
-    named = "and the ledger names each of them" if ledger.is_complete else "not named yet"
-    detail = f"{saved.tree_count}, {named}"
+    listed = "all listed" if ledger.is_complete else "not yet listed"
+    detail = f"{saved.tree_count} trees, {listed} in the ledger"
     if ledger.start is not None:
-        whose = "follow from released sums" if ledger.start.released else "are of a public model"
-        detail += f"; {len(ledger.start.trees)} of them {whose}"
+        source = "released sums" if ledger.start.released else "a public model"
+        detail += f"; {len(ledger.start.trees)} trees come from {source}"
     checks.append(Check("trees", True, detail))
     return saved, ledger
 
 
-def _of_ledger(report: PrivacyReport, saved: SavedModel) -> Iterator[Check]:
+def _ledger_checks(report: PrivacyReport, saved: SavedModel) -> Iterator[Check]:
     known = (
         []
         if report.record.noise == "os" and report.record.private
         else ["trained without noise, or with noise that can be subtracted"]
     )
-    yield _check("private", known, "noise with a key from the operating system")
+    yield _check("private", known, "all noise has a secret key from the operating system")
     unfinished = (
         []
         if report.record.is_complete
         else [
-            "a checkpoint of a training that has not ended, whose ledger names no trees; take the "
-            "model that the training returns"
+            "a checkpoint of an unfinished training, which does not list its trees; use the model "
+            "that the training returns"
         ]
     )
-    yield _check("complete", unfinished, "every training has ended")
+    yield _check("complete", unfinished, "every training has finished")
     wrong = contradictions(report.record, saved)[:3]
     yield _check("settings", wrong, "every release follows from the settings in the ledger")
 
 
 def _within(
     ledger: Ledger,
-    asked: Mapping[str, Any],
+    queried: Mapping[str, Any],
     max_epsilon: float | None,
     unit: str | None,
     policy: str | os.PathLike[str] | None,
 ) -> Iterator[Check]:
-    """Check the caller's limits."""
+    """Check the limits that the caller set."""
     if max_epsilon is not None:
-        epsilon, delta = asked["epsilon"], asked["delta"]
-        whom = replace(ledger.unit, group=int(asked["group"])).phrase
-        detail = f"epsilon {epsilon:.6g} at delta {delta:g} for {whom}, limit {max_epsilon:g}"
+        epsilon, delta = queried["epsilon"], queried["delta"]
+        protected = replace(ledger.unit, group=int(queried["group"])).phrase
+        detail = f"epsilon {epsilon:.6g} at delta {delta:g} for {protected}, limit {max_epsilon:g}"
         yield Check("max_epsilon", epsilon <= max_epsilon, detail)
     if unit is not None:
         detail = f"one {ledger.unit.name}, expected {unit}"
         yield Check("unit", ledger.unit.name == unit, detail)
     if policy is not None:
         rules = read_policy(policy)
-        follows = f"every training names the policy {rules.digest[:16]} and is within it"
+        follows = f"every training follows the policy {rules.digest[:16]}"
         yield _check("policy", rules.faults(ledger), follows)
 
 
-def _of_file(saved: SavedModel, ledger: Ledger) -> dict[str, Any]:
+def _describe_file(saved: SavedModel, ledger: Ledger) -> dict[str, Any]:
     return {
         "unit": unit_of(ledger),
         "columns": saved.feature_names,
@@ -375,15 +381,15 @@ def read_model(data: bytes) -> SavedModel:
     except (ValueError, TypeError, KeyError) as error:
         known = type(error) is ValueError
         raise LedgerError(
-            "The file is not a model of XGBoost in JSON or "
-            f"UBJSON{f': {error}' if known else ''}. Save the model as .json or .ubj, or take a "
-            "sound copy."
+            "The file is not an XGBoost model in JSON or UBJSON"
+            f"{f': {error}' if known else ''}. Save the model as .json or .ubj, or use an "
+            "undamaged copy."
         ) from None
     return model
 
 
 def unit_of(ledger: Ledger) -> dict[str, Any]:
-    """The privacy unit of a model, as a JSON object."""
+    """Describe the privacy unit of a model as a JSON object."""
     unit, public = ledger.unit, ledger.trainings[-1].public
     return {
         "name": unit.name,
@@ -393,7 +399,7 @@ def unit_of(ledger: Ledger) -> dict[str, Any]:
 
 
 def _claim(report: PrivacyReport) -> dict[str, Any]:
-    """The guarantee and its basis, from the ledger alone."""
+    """Describe the guarantee and its basis, from the ledger alone."""
     fields, ledger = as_dict(report), report.record
     shown = ("private", "epsilon", "delta", "group", "epsilon_curve", "groups", "attack_success")
     start = ledger.start

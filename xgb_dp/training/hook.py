@@ -26,7 +26,7 @@ from ..planning import calibrated
 from ..record import privacy_warnings
 from ..record.authorization import check_here, in_force
 from ..record.ledger_model import Ledger
-from ..record.pipelines import of_steps
+from ..record.pipelines import fitted_step_warnings
 from ..request.names import flatten, read_flat
 from ..request.schema import common_schema
 from ..request.settings import Settings
@@ -155,10 +155,10 @@ def _prepared(
     training = replace(training, steps=tuple(name for name, _ in steps))
     claimed, unbooked = training.claim(), not in_force()
     strings = [
-        *privacy_warnings.of_target(settings),
-        *of_steps(steps),
-        *privacy_warnings.of_columns(schema, ids is not None),
-        *_of_claim(dtrain, claimed, settings, unbooked=unbooked),
+        *privacy_warnings.target_warnings(settings),
+        *fitted_step_warnings(steps),
+        *privacy_warnings.id_column_warnings(schema, ids is not None),
+        *_claim_warnings(dtrain, claimed, settings, unbooked=unbooked),
     ]
     privacy_warnings.warn(strings)
 
@@ -194,11 +194,14 @@ def _prepared(
     return low, [callback, first, *call_site.callbacks, last], callback.rounds
 
 
-def _of_claim(dtrain: Any, claimed: Ledger, settings: Settings, *, unbooked: bool) -> list[str]:
+def _claim_warnings(
+    dtrain: Any, claimed: Ledger, settings: Settings, *, unbooked: bool
+) -> list[str]:
     """Warnings that follow from the claim of a training."""
-    return [
-        *privacy_warnings.of_model(claimed),
-        # Without a public number of rows, this warning needs a release first.
-        *(privacy_warnings.of_last(claimed) if settings["dp_public_num_rows"] is not None else ()),
-        *(privacy_warnings.of_total(dtrain, claimed) if unbooked else ()),
-    ]
+    strings = privacy_warnings.continuation_warnings(claimed)
+    # Without a public number of rows, these warnings need a release first.
+    if settings["dp_public_num_rows"] is not None:
+        strings += privacy_warnings.last_training_warnings(claimed)
+    if unbooked:
+        strings += privacy_warnings.repeated_training_warnings(dtrain, claimed)
+    return strings

@@ -428,9 +428,10 @@ class LedgerCallback(TrainingCallback):
             narrow |= {int(i): where for i, where in updater.get("dp_narrow", {}).items()}
         self._store(model, record)
         with suppress(PrivacyWarning):  # the model is paid for
-            strings = privacy_warnings.of_last(record)
+            strings = privacy_warnings.last_training_warnings(record)
             names = self.training.settings.schema.names
-            strings += privacy_warnings.of_narrow({names[i]: narrow[i] for i in sorted(narrow)})
+            columns = {names[i]: narrow[i] for i in sorted(narrow)}
+            strings += privacy_warnings.narrow_column_warnings(columns)
             privacy_warnings.warn(strings)
         return model
 
