@@ -137,7 +137,7 @@ def test_a_training_that_broke_off_is_known(budget):
         budget.train(PARAMS, data(), 3, callbacks=[stop])
     [unfinished] = budget.missing(stop.kept)
     assert "not ended" in unfinished
-    with pytest.raises(PrivacyRefusal, match="broken off"):
+    with pytest.raises(PrivacyRefusal, match="interrupted"):
         budget.train(PARAMS, data(), 2, xgb_model=stop.kept)
 
 

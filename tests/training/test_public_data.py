@@ -80,7 +80,7 @@ def test_what_is_no_public_sample(params, matrix):
         (d, "training data", PrivacyRefusal),
         (xgb.QuantileDMatrix(X, y), "QuantileDMatrix", PrivacyRefusal),
         (xgb.DMatrix(X), "labels for each", PrivacyParameterError),
-        (xgb.DMatrix(X[:, :3], y), "other columns", PrivacyParameterError),
+        (xgb.DMatrix(X[:, :3], y), "different columns", PrivacyParameterError),
         (xgb.DMatrix(X[:0], y[:0]), "no rows", PrivacyParameterError),
         (X, "pair", PrivacyParameterError),
         ("x", "pair", PrivacyParameterError),
@@ -95,7 +95,7 @@ def test_categories_have_the_same_names(params):
     ]
     d, other = (xgb.DMatrix(t, codes == 2, enable_categorical=True) for t in tables)
     said = params(dp_categories={"c": list("abcd")}, dp_public_data=other)
-    refused(said, d, "other names of categories")
+    refused(said, d, "different category names")
 
 
 def test_estimators_take_pairs():

@@ -212,7 +212,7 @@ def test_columns_of_the_start(params):
     model = xgb.train(said, xgb.DMatrix(frame, y), 2, xgb_model=nameless)
     assert model.feature_names == ["a", "b"]
     for other in (frame[["b", "a"]], frame.rename(columns={"a": "c"})):
-        refused(said, xgb.DMatrix(other, y), start, "other names")
+        refused(said, xgb.DMatrix(other, y), start, "different names")
     refused(said, xgb.DMatrix(frame.to_numpy(), y), start, "other names")
 
 

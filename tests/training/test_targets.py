@@ -121,7 +121,7 @@ def one_target() -> tuple[Floats, Floats]:
 def test_public_models_and_public_rows():
     public = matrix(400)
     start = xgb.train({"objective": "reg:squarederror", "max_depth": 2}, public, 3)
-    with pytest.raises(PrivacyParameterError, match="predicts 3 targets, the training 1"):
+    with pytest.raises(PrivacyParameterError, match="predicts 3 targets, but the training has 1"):
         train(2, xgb.DMatrix(*one_target()), xgb_model=start, dp_public_model=True,
               dp_target_bounds=(0, 1))  # fmt: skip
     model = train(3, dp_public_data=public)
@@ -130,7 +130,7 @@ def test_public_models_and_public_rows():
 
 @pytest.mark.parametrize("bounds", [BOUNDS[:2], [*BOUNDS, (0, 1)]])
 def test_a_range_for_each_target(bounds):
-    with pytest.raises(PrivacyParameterError, match=f"{len(bounds)} expected"):
+    with pytest.raises(PrivacyParameterError, match=f"must have {len(bounds)} label"):
         train(2, matrix(40), dp_target_bounds=bounds)
 
 

@@ -193,7 +193,7 @@ def _mechanisms_differ(one: Any, other: Any, where: str, free: set[str]) -> Iter
         if isinstance(one.get(key), dict) and isinstance(other.get(key), dict):
             yield from _mechanisms_differ(one[key], other[key], key, free)
         elif key not in one or key not in other or one[key] != other[key]:
-            yield f"{where}: `{key}` is not that of the settings"
+            yield f"{where}: `{key}` differs from the settings"
 
 
 _LEAST = 0.5

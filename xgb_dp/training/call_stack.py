@@ -1,10 +1,10 @@
-"""Detects scikit-learn's meta-estimators and pipelines from the call stack.
+"""Detect scikit-learn meta-estimators and pipelines from the call stack.
 
-scikit-learn does not tell an estimator who fits it, so this module inspects the callers' frames.
-The privacy bound requires that one row changes only its own contribution to one training. Callers
-are therefore refused if they train on rows, labels or weights made from other rows, let the rows
-decide the number of models, or release exact results. The ledger names pipeline steps that were
-fitted on the rows.
+An estimator does not know which object fits it, so this module inspects the frames of its callers.
+The privacy bound requires that one row changes only its own contribution to one training. A caller
+is therefore refused if it trains on rows, labels or weights computed from other rows, if the rows
+determine the number of models, or if it releases exact results. The ledger lists pipeline steps
+that were fitted on the rows.
 """
 
 from __future__ import annotations
@@ -20,53 +20,52 @@ from ..record.authorization import in_force
 from ..record.pipelines import is_sparse_table, rows_read_by
 
 _SELECT = (
-    "Use xgb_dp.select, which chooses among settings privately and accounts for it. "
-    "Public `evals` do not change this: the training rows are private. To search on public rows, "
+    "Use xgb_dp.select, which chooses among settings privately and accounts for the choice. "
+    "Public `evals` do not help, because the training rows are private. To search on public rows, "
     "train without privacy."
 )
 _EVALUATE = (
-    "Train one model on one part of xgb_dp.split, and judge it on the other part by "
+    "Train one model on one part of xgb_dp.split, and evaluate it on the other part with "
     "xgb_dp.evaluate. To choose among settings, use xgb_dp.select."
 )
 _CALIBRATE = (
-    "Train the model by its own `fit`, and calibrate it with noise: "
+    "Call `fit` of the model itself, and calibrate it with noise: "
     "xgb_dp.evaluate(model, rows, ...).calibrated(model)."
 )
 _THRESHOLD = (
-    "Train the model by its own `fit`, and take the threshold from noisy counts: "
+    "Call `fit` of the model itself, and choose the threshold from noisy counts: "
     "xgb_dp.evaluate(model, rows, ...).threshold(cost=...)."
 )
-_ALONE = "Train the private model on the rows as they are, by its own `fit`."
-_ROUNDS = "Train one model by its own `fit`; `n_estimators` says how many trees it has."
-_APART = "Train each model by its own `fit`, and take the mean of their `predict_proba`."
-_EACH_CLASS = (
-    "Declare all classes and train one model: DPXGBClassifier(classes=[...]) predicts several."
-)
+_ALONE = "Call `fit` of the private model itself, on the original rows."
+_ROUNDS = "Call `fit` of one model itself, and set its number of trees with `n_estimators`."
+_APART = "Call `fit` of each model itself, and average their `predict_proba`."
+_EACH_CLASS = "Declare all classes and train one multiclass model: DPXGBClassifier(classes=[...])."
 _CODES = (
-    "it codes the labels by the classes that occur, so that one row can change the labels of all "
-    "others"
+    "it encodes the labels by the classes that occur, so one row can change the labels of all "
+    "other rows"
 )
-_SEVERAL = "it trains several models on the same rows, and scores them exactly on held-out rows"
+_SEVERAL = "it trains several models on the same rows and scores them exactly on held-out rows"
 
 _REFUSED = {
     "sklearn.calibration": (
-        "it fits exact calibrations on held-out rows, and trains several models on the same rows",
+        "it fits exact calibrations on held-out rows and trains several models on the same rows",
         _CALIBRATE,
     ),
     "sklearn.ensemble._bagging": (
-        "it draws rows for each of its models, so that one row counts several times",
+        "it resamples the rows for every model, so one row can count several times",
         _ROUNDS,
     ),
     "sklearn.ensemble._gb": (
-        "it adds exact trees that are fitted on the same rows",
+        "it adds exact trees fitted on the same rows",
         _ROUNDS,
     ),
     "sklearn.ensemble._stacking": (
-        "it trains on predictions of other models, which one row changes for all rows",
+        "it trains on predictions of other models, and one row changes these predictions for all "
+        "rows",
         _ALONE,
     ),
     "sklearn.ensemble._weight_boosting": (
-        "it weights the rows by exact errors of earlier models",
+        "it weights the rows by the exact errors of earlier models",
         _ROUNDS,
     ),
     "sklearn.feature_selection._rfe._rfe_single_fit": (
@@ -78,16 +77,16 @@ _REFUSED = {
         _SELECT,
     ),
     "sklearn.impute._iterative": (
-        "it fills the cells of a row by models of all rows, and trains several",
+        "it imputes values with models of all rows, and trains several models",
         _ALONE,
     ),
     "sklearn.linear_model._ransac": (
-        "it chooses the rows of the training by exact errors of earlier models",
+        "it chooses the training rows by the exact errors of earlier models",
         _ALONE,
     ),
     "sklearn.model_selection._classification_threshold": (
-        "it chooses a threshold by exact scores of held-out rows, and trains several models on "
-        "the same rows",
+        "it chooses a threshold by exact scores of held-out rows and trains several models on the "
+        "same rows",
         _THRESHOLD,
     ),
     "sklearn.model_selection._search": (_SEVERAL, _SELECT),
@@ -104,30 +103,29 @@ _REFUSED = {
     ),
     "sklearn.model_selection": (_SEVERAL, _EVALUATE),
     "sklearn.multiclass": (
-        "the classes that occur decide how many models there are and which labels they are "
-        "trained on, so that one row can change all of them",
+        "the classes that occur determine the number of models and their labels, so one row can "
+        "change every model",
         _EACH_CLASS,
     ),
     "sklearn.semi_supervised._self_training": (
-        "it labels rows by earlier models of the same rows, and trains several",
+        "it labels rows with earlier models of the same rows, and trains several models",
         _ALONE,
     ),
 }
-"""Callers of ``fit``, by module or function, with the reason for the refusal and an alternative.
+"""Refused callers of ``fit``: module or function, reason and suggested fix.
 
-The first entry that is on the call stack gives the reason, so specific entries precede general
-ones.
+The first entry found on the call stack determines the message, so specific entries come first.
 """
 _EXACT_FITS = (
     "sklearn.calibration",
     "sklearn.ensemble._stacking",
     "sklearn.model_selection",
 )
-"""Modules whose fitting functions use the predictions of an already fitted model."""
+"""Modules with fitting functions that use the predictions of an already fitted model."""
 
 
 def refuse_meta_estimators(*, binary: bool) -> None:
-    """Refuse to train inside a scikit-learn caller whose use of the rows has no privacy bound.
+    """Refuse to train inside a scikit-learn caller that uses the rows without a privacy bound.
 
     Args:
         binary: Whether the model has two declared classes.
@@ -142,36 +140,36 @@ def refuse_meta_estimators(*, binary: bool) -> None:
 
 
 def _is_fixed_threshold(caller: str, frame: FrameType) -> bool:
-    """Whether the caller compares the scores of one model with a public threshold."""
+    """Whether the caller applies a fixed public threshold to the scores of one model."""
     known = caller.startswith("sklearn.model_selection._classification_threshold.")
     return known and type(frame.f_locals.get("self")).__name__ == "FixedThresholdClassifier"
 
 
 def _refuse_some(caller: str, frame: FrameType) -> None:
-    """Refuse callers that are safe only with other arguments."""
+    """Refuse callers that are safe only with certain arguments."""
     if not caller.startswith("sklearn."):
-        return  # reading the variables of a frame of the user would keep a copy of them
+        return  # reading the variables of a user's frame would keep a copy of them
     target: Any = frame.f_locals.get("self")
     if caller == "sklearn.feature_selection._rfe._fit" and not in_force():
         _refuse(
             caller,
-            "it trains several models on the same rows, of which the ledger that remains shows one",
-            "Give the model a budget, on which each of them draws: set_params(budget=...), or "
-            "`with xgb_dp.Budget(...).drawing(): ...` around it. To choose among sets of columns "
-            "with one epsilon, use xgb_dp.select.",
+            "it trains several models on the same rows, but only the last ledger remains",
+            "Use a budget that records every training: set_params(budget=...), or "
+            "`with xgb_dp.Budget(...).drawing(): ...` around the call. To choose among sets of "
+            "columns with one epsilon, use xgb_dp.select.",
         )
     if caller == "sklearn.multioutput.fit" and getattr(target, "cv", None) is not None:
         _refuse(
             caller,
-            "with `cv` it trains on predictions of other models, which one row changes for all "
-            "rows",
-            "Leave `cv` out: each model is then trained on the labels before it.",
+            "with `cv` it trains on predictions of other models, and one row changes these "
+            "predictions for all rows",
+            "Set cv=None: each model is then trained on the preceding labels.",
         )
     if caller == "sklearn.compose._target.fit" and getattr(target, "transformer", None) is not None:
         _refuse(
             caller,
-            "it trains on labels that its `transformer` makes, which may depend on all rows",
-            "Give it `func` and `inverse_func`, which see each label by itself.",
+            "its `transformer` can compute labels from all rows",
+            "Use `func` and `inverse_func`, which transform each label independently.",
         )
     if caller == "sklearn.ensemble._base._fit_single_estimator":  # of VotingClassifier
         from sklearn.base import is_classifier
@@ -186,10 +184,10 @@ def warn_of_exact_fits() -> None:
     for module in _EXACT_FITS:
         if any(m.startswith(module) and f.startswith(("fit", "_fit")) for m, _, f in functions):
             warnings.warn(
-                f"A private model predicts inside {module}, which fits or scores its predictions "
-                "on these rows without noise: no epsilon covers the result. Do not release it if "
-                "the rows are private. For a noisy calibration or threshold use "
-                "xgb_dp.evaluate(model, rows, ...) with its `calibrated` or `threshold`.",
+                f"A private model predicts inside {module}, which fits or scores these predictions "
+                "without noise, so no epsilon covers the result. Do not release it if the rows are "
+                "private. For a noisy calibration or threshold, use `calibrated` or `threshold` of "
+                "xgb_dp.evaluate(model, rows, ...).",
                 PrivacyWarning,
                 stacklevel=3,
             )
@@ -198,7 +196,7 @@ def warn_of_exact_fits() -> None:
 
 def _refuse(caller: str, reason: str, instead: str) -> NoReturn:
     raise PrivacyRefusal(
-        f"Private training is refused inside {caller}: {reason}, which no epsilon covers. {instead}"
+        f"Private training is refused inside {caller}: {reason}. No epsilon covers this. {instead}"
     )
 
 
@@ -206,9 +204,10 @@ _PIPELINES = ("sklearn.pipeline.", "imblearn.pipeline.")
 
 
 def callers() -> Iterator[tuple[str, FrameType]]:
-    """Module and name of each function on the call stack above this module, and its frame.
+    """Yield the qualified name and the frame of each function on the stack above this module.
 
-    A frame of this module that listed itself would keep the training data alive in a cycle.
+    Frames of this module are skipped, because a frame that refers to itself would keep the training
+    data alive in a reference cycle.
     """
     frame = inspect.currentframe()
     while frame is not None:
@@ -218,7 +217,7 @@ def callers() -> Iterator[tuple[str, FrameType]]:
 
 
 def fitted_steps() -> list[tuple[str, str]]:
-    """Pipeline steps known to be fitted on the training rows before this training."""
+    """Pipeline steps that were fitted on the training rows before this training."""
     fitted: list[tuple[str, str]] = []
     seen: list[Any] = []
     for name, frame in callers():

@@ -1,7 +1,8 @@
-"""The effect of each column on the label, from noisy sums of cells by class, and the first trees.
+"""Estimate the effect of each column on the label, and build the first trees from these effects.
 
-A tree covers a few columns and splits on each in turn at "cell above 0", so its leaves hold every
-sum of their effects. Everything here is computed from released sums and public numbers.
+The effects are estimated from noisy sums of cells by class. A tree covers a few columns and splits
+on each in turn at "cell above 0"; its leaf values are sums of their effects. Everything here is
+post-processing of released sums and public numbers.
 
 Proof: docs/proofs/sensitivity.md
 """
@@ -27,21 +28,21 @@ from .start import Sums
 
 Floats = npt.NDArray[np.float64]
 
-_LEAST = 3.0  # minimum weight of a column's cells, in standard deviations of the noise
-# Prior standard deviations of effects. The prior is a mixture, because few columns may be
+_LEAST = 3.0  # minimum weight of the cells of a column, in standard deviations of the noise
+# Standard deviations of the components of a mixture prior for effects, since few columns may be
 # informative. The first scale is in log-odds, independent of the number of cells. The second is
-# relative to the sampling error of the cells, so rare columns may have larger effects.
+# relative to the sampling error of the cells, and allows larger effects in rare columns.
 _OF_ALL = np.concatenate([[0.0], np.geomspace(0.01, 4.0, 14)])
 _OF_CHANCE = np.geomspace(0.1, 60.0, 14)
-# Minimum predicted share of a class, relative to its share: a linear step rules out no class.
+# Minimum predicted share of a class, relative to its overall share.
 _LEAST_SHARE = 0.02
-_ITERATIONS = 60  # EM iterations for the weights of the mixture
-# The effects of correlated columns overlap, so their sum is too large.
+_ITERATIONS = 60  # EM iterations for the mixture weights
+# Shrinks all effects, because the effects of correlated columns overlap.
 _STEP = 0.75
 _COLUMNS_OF_TREE = 8
 _MOST_COLUMNS = 1024
 _LEAST_EFFECT = 1e-3  # in log-odds; columns with smaller effects get no tree
-_BITS = 20  # bits of covers, so that their sums are exact in 32-bit floats
+_BITS = 20  # precision of covers, so that their sums are exact in 32-bit floats
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,9 @@ class ColumnEffects:
     """The effect of a cell above 0 in each column on the log-odds of label 1."""
 
     effects: Floats  # in log-odds, by column
-    rates: Floats  # share of rows with such a cell, in [0, 1], by column
-    offered: tuple[int, ...]  # the most informative columns, ascending
-    share: float  # of rows with label 1, in (0, 1)
+    rates: Floats  # share of rows with a cell above 0, in [0, 1], by column
+    offered: tuple[int, ...]  # indices of the most informative columns, ascending
+    share: float  # share of rows with label 1, in (0, 1)
     rows: float  # noisy number of rows, at least one standard deviation of its noise
     centre: float  # log-odds of a row without cells above 0
 
@@ -59,14 +60,14 @@ class ColumnEffects:
     def of(
         cls, s: Settings, noise: Calibration, first: Sequence[int], by_column: Sequence[int]
     ) -> ColumnEffects:
-        """Estimate the effects. Privacy: post-processing, costs nothing."""
+        """Estimate the effects. Privacy: free post-processing."""
         sums = Sums.of(s, noise, first)
         share = min(max(0.5 + 0.5 * sums.label, 0.001), 0.999)
         cells = np.ldexp(np.array(by_column, dtype=np.float64), -noise["columns"].shift)
         variance = math.ldexp(float(noise["columns"].sigma2), -2 * noise["columns"].shift)
         effects, rates, scores = _estimate(cells.reshape(2, -1), variance, share, sums.rows)
         values = [effects.tolist(), rates.tolist(), scores.tolist()]
-        # All workers use the first worker's values, identical to the last bit.
+        # All workers use the values of the first worker, to be identical to the last bit.
         text = json.dumps([*values, centre_of(effects, rates, share)]).encode()
         *values, centre = json.loads(workers.broadcast(0, text))
         effects, rates, scores = map(np.array, values)
@@ -75,15 +76,15 @@ class ColumnEffects:
 
 
 def _grown(effects: Floats, rates: Floats) -> npt.NDArray[np.int64]:
-    """The columns that get trees, largest effect on predictions first."""
+    """Indices of the columns that get trees, by decreasing effect on predictions."""
     order = np.argsort(-(effects**2) * rates, kind="stable")
     return order[np.abs(effects[order]) >= _LEAST_EFFECT][:_MOST_COLUMNS]
 
 
 def centre_of(effects: Floats, rates: Floats, share: float) -> float:
-    """The log-odds of a row without cells above 0.
+    """Log-odds of a row without cells above 0.
 
-    If one class is rare and the columns are independent, its mean odds then match its share.
+    For a rare class and independent columns, the mean odds of the class then match its share.
     """
     grown = _grown(effects, rates)
     up, down = (
@@ -95,14 +96,14 @@ def centre_of(effects: Floats, rates: Floats, share: float) -> float:
 def _estimate(
     cells: Floats, variance: float, share: float, rows: float
 ) -> tuple[Floats, Floats, Floats]:
-    """Effects, rates, and a score for each column: its chi-squared less the expected noise."""
+    """Effects, rates and scores by column; a score is chi-squared minus the expected noise."""
     zeros, ones = cells
     odd = share * (1.0 - share)
-    # The square root of the number of cells per row: each of k cells weighs 1 / sqrt(k).
+    # Square root of the number of cells per row: each of k cells has weight 1 / sqrt(k).
     root = min(max(float(cells.sum()) / rows, 1.0), math.sqrt(len(ones)))
     weight = np.maximum(zeros + ones, max(_LEAST * math.sqrt(2.0 * variance), 1.0))
     off = (1.0 - share) * ones - share * zeros
-    # Variance of the noise and of the sampling of rows.
+    # Variance by noise and by sampling of rows.
     spread = variance * (1.0 - 2.0 * odd) + weight * odd / root
     deviation2 = 1.0 / (odd * weight)  # variance of an effect by sampling alone
     seen, spreads = off * deviation2, spread * deviation2**2
@@ -115,9 +116,9 @@ def _estimate(
 
 
 def as_log_odds(effects: Floats, share: float) -> Floats:
-    """Effects as log-odds of the predicted share, unless the linear effect is nearer to 0.
+    """Convert effects to log-odds of the predicted share, unless the linear effect is closer to 0.
 
-    A linear step from the mean goes too far towards the rarer class.
+    A linear step from the mean is too large towards the rarer class.
     """
     predicted = share + share * (1.0 - share) * effects
     predicted = np.clip(predicted, _LEAST_SHARE * share, 1.0 - _LEAST_SHARE * (1.0 - share))
@@ -130,26 +131,26 @@ def _posterior(seen: Floats, variance: Floats, prior: Floats) -> tuple[Floats, f
 
     Args:
         seen: Noisy effect of each column.
-        variance: Variance of the noise.
-        prior: Candidate variances for each column. EM estimates their weights.
+        variance: Variance of this noise.
+        prior: Variances of the mixture components, by column. EM estimates the weights.
     """
     total = variance[:, None] + prior
     log_density = -0.5 * (np.log(total) + seen[:, None] ** 2 / total)
     top = log_density.max(axis=1, keepdims=True)
     density = np.exp(log_density - top)
-    parts = np.full(prior.shape[1], 1.0 / prior.shape[1])
+    weights = np.full(prior.shape[1], 1.0 / prior.shape[1])
     for _ in range(_ITERATIONS):
-        of_each = density * parts
-        likely = of_each.sum(axis=1, keepdims=True)
-        of_each /= likely
-        parts = of_each.mean(axis=0) + 1e-6
-        parts /= parts.sum()
-    means = np.asarray((of_each * (prior / total)).sum(axis=1) * seen)
+        weighted = density * weights
+        likely = weighted.sum(axis=1, keepdims=True)
+        weighted /= likely
+        weights = weighted.mean(axis=0) + 1e-6
+        weights /= weights.sum()
+    means = np.asarray((weighted * (prior / total)).sum(axis=1) * seen)
     return means, float((np.log(likely) + top).sum())
 
 
 def trees_of(effects: ColumnEffects) -> list[dict[str, Any]]:
-    """The trees in XGBoost's JSON format, columns with the largest effect on predictions first."""
+    """Build the trees in XGBoost's JSON format, by decreasing effect on predictions."""
     columns = _grown(effects.effects, effects.rates)
     cover = max(effects.rows * effects.share * (1.0 - effects.share), 1.0)
     return [
@@ -161,7 +162,7 @@ def trees_of(effects: ColumnEffects) -> list[dict[str, Any]]:
 def booster_with(
     trees: list[dict[str, Any]], model: Any, params: Mapping[str, Any], cache: Sequence[Any]
 ) -> Booster:
-    """A booster with these trees, one per round, in place of an empty one."""
+    """Replace an empty booster by one with these trees, one per round."""
     content = ChangedModel.from_booster(model)
     content.set_trees(trees)
     with native.threads(params.get("nthread")):  # XGBoost loads models with all threads
@@ -171,7 +172,7 @@ def booster_with(
 def _tree(
     columns: npt.NDArray[np.int64], effects: ColumnEffects, total: float, number: int
 ) -> dict[str, Any]:
-    """A complete tree, level by level; the left child has the cells that are not above 0."""
+    """Build a complete tree, level by level; cells that are not above 0 go to the left child."""
     weights, covers = np.zeros(1), np.full(1, total)
     for column in columns:
         rate = effects.rates[column]

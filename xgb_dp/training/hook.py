@@ -1,8 +1,8 @@
 """Entry points that the patched ``xgboost`` package calls for private training.
 
 ``xgboost.train`` passes its arguments to :func:`before_train`, which checks them, calibrates the
-noise, releases the intercept and returns ordinary low-level parameters. The order matters: all
-errors are found before any noise is drawn, and rows are read last.
+noise, releases the intercept and returns ordinary low-level parameters. The order of steps matters:
+all errors are raised before any noise is drawn, and rows are read last.
 """
 
 from __future__ import annotations
@@ -59,18 +59,18 @@ _FOR_CLUSTERS = {"before_dask", "spark_matrices", "spark_rows"}
 
 
 def __getattr__(name: str) -> Any:
-    """Entry points for Dask and Spark, which the core does without."""
+    """Load the entry points for Dask and Spark on demand."""
     if name in _FOR_CLUSTERS:
         return resolve_name(f"xgb_dp.clusters:{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-class _Holds(TrainingCallback):
-    """Holds the privacy ids of a matrix until its training ends.
+class _HoldIds(TrainingCallback):
+    """Callback that holds the privacy ids of a matrix until its training ends.
 
-    As the first callback, it ends a training whose latest tree may use other ids before another
-    callback sees the tree. As the last callback, it leaves no Python code between the check and the
-    next tree.
+    As the first callback, it stops the training before any other callback sees a tree that may
+    have used changed ids. As the last callback, no Python code runs between its check and the next
+    tree.
     """
 
     def __init__(self, dtrain: Any, hold: matrices.Hold) -> None:
@@ -95,9 +95,9 @@ def refuse_cv(params: Any) -> None:
     """Refuse ``xgboost.cv`` for private parameters."""
     del params
     raise PrivacyRefusal(
-        "`xgboost.cv` is refused with dp_* parameters: it publishes exact metrics of rows that "
-        "were held out, and trains several models on the same rows. Judge private models on "
-        "public data or on a test set set aside for good, and count every training in the budget."
+        "`xgboost.cv` is refused with dp_* parameters: it publishes exact metrics of held-out rows "
+        "and trains several models on the same rows. Evaluate private models on public data, "
+        "or on private rows with xgb_dp.evaluate, and record every training in a budget."
     )
 
 
@@ -111,7 +111,7 @@ def before_train(
     callbacks: Sequence[Any] | None = None,
     **others: Any,
 ) -> tuple[dict[str, Any], list[Any], int, Any]:
-    """Return the arguments of ``xgboost.train`` for a calibrated private training.
+    """Convert the arguments of ``xgboost.train`` to a calibrated private training.
 
     Privacy: spends the intercept's share of the budget; the trees spend the rest.
     """
@@ -162,7 +162,7 @@ def _prepared(
     ]
     privacy_warnings.warn(strings)
 
-    # 4. The rows, each checked independently. All workers must train the same plan.
+    # 4. The rows. Each row is checked independently. All workers must use the same plan.
     workers.check_agreement(f"{training.strings}\n{schema.names}")
     training = training.with_id()
     training.check_sums(dtrain)
@@ -174,10 +174,10 @@ def _prepared(
     hold = workers.check_together(lambda: matrices.hold(dtrain, who))
     try:
         workers.check_together(lambda: check_rows(dtrain, training.settings, training.widest))
-        # Errors that XGBoost would raise are raised now.
+        # Raise the errors that XGBoost would raise later, after a release.
         training.rehearse(dtrain, xgb_model, call_site)
         workers.check_together(lambda: hold.check(dtrain))
-        if unbooked:  # an interrupted training may have released something
+        if unbooked:  # even an interrupted training may have released something
             notify(claimed)
 
         # 5. The authorization, and the releases before the first tree.
@@ -190,7 +190,7 @@ def _prepared(
     # 6. XGBoost's parameters, and the callbacks that complete the ledger.
     if unbooked:
         callback.notify = notify
-    first, last = _Holds(dtrain, hold), _Holds(dtrain, hold)
+    first, last = _HoldIds(dtrain, hold), _HoldIds(dtrain, hold)
     return low, [callback, first, *call_site.callbacks, last], callback.rounds
 
 

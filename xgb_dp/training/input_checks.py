@@ -1,9 +1,9 @@
-"""Checks of the arguments of ``xgboost.train`` besides its parameters.
+"""Check the arguments of ``xgboost.train`` other than its parameters.
 
-Data sets, callbacks and metrics must not publish an exact statistic of the training rows
-(``docs/leaks.md``), and must not fail after budget has been spent. Rows must lie in the declared
-domain; each is checked independently. Public cuts are quantiles of a sample of public rows
-(``dp_public_data``).
+Data sets, callbacks and metrics must not publish exact statistics of the training rows
+(``docs/leaks.md``), and must not fail after budget has been spent. Every row must lie in the
+declared domain and is checked independently. This module also computes public cuts as quantiles of
+public rows (``dp_public_data``).
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from ..request.params import DEFAULT_ROUNDS
 from ..request.schema import Schema, read_schema
 from ..request.settings import Settings
 
-_METRICS = "its exact metrics would be published every round. Remove it."
+_METRICS = "its exact metrics would be published in every round. Remove it."
 
 
 def read_matrix(dtrain: Any) -> Schema:
-    """The schema of a plain matrix of independent rows; other matrices are refused."""
+    """Read the schema of a training matrix; refuse matrices without plain, independent rows."""
     if not isinstance(dtrain, DMatrix):
         raise PrivacyParameterError(
             f"`dtrain` must be an xgboost.DMatrix; got {type(dtrain).__name__}."
@@ -53,60 +53,60 @@ def read_matrix(dtrain: Any) -> Schema:
     _check_plain(dtrain, "`dtrain`")
     if len(dtrain.get_uint_info("group_ptr")):
         raise PrivacyRefusal(
-            "Query groups (`group`, `qid`) are refused: they couple rows, and weights would belong "
-            "to groups. Remove them from the DMatrix."
+            "Query groups (`group`, `qid`) are refused: rows of a group depend on each other, and "
+            "weights would apply to groups. Remove them from the DMatrix."
         )
     return read_schema(dtrain)
 
 
 def _check_plain(matrix: Any, name: str) -> None:
-    """Accept only an ``xgboost.DMatrix`` over rows that are stored as they are."""
-    # The type is not enough: DMatrix(other.handle) aliases any matrix.
+    """Accept only an ``xgboost.DMatrix`` that stores the rows unchanged."""
+    # The type alone is not sufficient: DMatrix(other.handle) can alias any matrix.
     if type(matrix) in MATRICES and native.is_plain(matrix):
         return
     quantiles = isinstance(matrix, (QuantileDMatrix, ExtMemQuantileDMatrix))
     if quantiles or type(matrix) in MATRICES:
-        kind = type(matrix).__name__ if quantiles else "matrix of bins"
-        raise _of_quantiles(name, kind, "xgboost.DMatrix")
+        kind = type(matrix).__name__ if quantiles else "binned matrix"
+        raise _refuse_quantiles(name, kind, "xgboost.DMatrix")
     raise PrivacyRefusal(
-        f"{name} is a {type(matrix).__name__}: private training takes exactly xgboost.DMatrix, of "
-        "whose rows it knows what they depend on. Build an xgboost.DMatrix."
+        f"{name} is a {type(matrix).__name__}; private training accepts only xgboost.DMatrix "
+        "itself, to be sure that each row depends on its own data alone. Build an xgboost.DMatrix."
     )
 
 
-def _of_quantiles(name: str, kind: str, instead: str) -> PrivacyRefusal:
+def _refuse_quantiles(name: str, kind: str, instead: str) -> PrivacyRefusal:
     return PrivacyRefusal(
-        f"{name} is a {kind}, whose bins are exact quantiles: of its own rows or, with `ref`, of "
-        f"the training rows. Pass an {instead}; private training finds its own bins."
+        f"{name} is a {kind}. Its bins are exact quantiles of its own rows or, with `ref`, of the "
+        f"training rows. Pass an {instead}; private training computes its own bins."
     )
 
 
 def check_evals(dtrain: Any, schema: Schema, evals: Sequence[Any]) -> None:
-    """Refuse invalid evaluation sets, and sets with statistics of the training rows.
+    """Refuse invalid evaluation sets, and sets that contain statistics of the training rows.
 
-    The caller vouches that the rows of a set are public (``dp_public_evals``). A comparison with
-    the training rows would reveal which rows they contain.
+    The user declares that the rows of a set are public (``dp_public_evals``). The rows are not
+    compared with the training rows, because the result would reveal which rows were used.
     """
     for pair in evals:
         if not _is_list(pair) or len(pair) != 2 or not isinstance(pair[1], str):
             raise PrivacyParameterError(
-                "`evals` must be a list of pairs (xgboost.DMatrix, name), with a text as the name."
+                "`evals` must be a list of pairs (xgboost.DMatrix, name). Names must be strings."
             )
         if not isinstance(pair[0], DMatrix):
             raise PrivacyParameterError(
-                f"`evals` must hold xgboost.DMatrix objects; got {type(pair[0]).__name__}."
+                f"`evals` must contain xgboost.DMatrix objects; got {type(pair[0]).__name__}."
             )
         check_public(dtrain, schema, pair[0], "A set in `evals`", _METRICS)
 
 
 def check_public(dtrain: Any, schema: Schema, data: Any, name: str, leak: str) -> Schema:
-    """Refuse public rows that contain statistics of the training rows or have another schema."""
+    """Refuse public rows that contain statistics of the training rows or differ in schema."""
     if data is dtrain or data.handle.value == getattr(dtrain.handle, "value", None):
-        raise PrivacyRefusal(f"{name} holds the training data: {leak}")
+        raise PrivacyRefusal(f"{name} contains the training data: {leak}")
     if isinstance(data, SplitMatrix):
         raise PrivacyRefusal(
-            f"{name} is a part of an xgb_dp.split, whose rows are private: exact figures of them "
-            "would be published. Judge the model by xgb_dp.evaluate, or give rows that are public."
+            f"{name} is a part of an xgb_dp.split, so its rows are private, and exact statistics "
+            "would be published. Use xgb_dp.evaluate to evaluate the model, or pass public rows."
         )
     _check_plain(data, name)
     theirs = _read_alike(data, schema, name)
@@ -115,20 +115,20 @@ def check_public(dtrain: Any, schema: Schema, data: Any, name: str, leak: str) -
 
 
 def _read_alike(data: Any, schema: Schema, name: str) -> Schema:
-    """The schema of a matrix; its columns and number of labels must match the training data.
+    """Read the schema of a matrix, and check that it matches the training data.
 
-    XGBoost would otherwise infer the number of targets from evaluation sets, too.
+    The number of labels must match too, since XGBoost also infers the number of targets from
+    evaluation sets.
     """
     theirs = read_schema(data, name)
-    times = data.get_float_info("label_lower_bound").size  # survival:aft has bounds of labels
+    times = data.get_float_info("label_lower_bound").size  # labels of survival:aft are intervals
     if data.get_label().size != data.num_row() * theirs.labels and times != data.num_row():
         raise PrivacyParameterError(f"{name} must have labels for each of its rows.")
-    # A worker without rows of this set has no labels to count.
+    # A worker without rows of this set cannot tell the number of labels.
     counted = data.num_row() > 0 or theirs.labels > 1
     if counted and theirs.labels != schema.labels:
         raise PrivacyParameterError(
-            f"{name} must have one label for each of its rows, or as many as the training data: "
-            "one for each target."
+            f"{name} must have as many labels per row as the training data, one for each target."
         )
     if not schema.width or not theirs.width:
         return theirs  # a worker without rows
@@ -136,8 +136,8 @@ def _read_alike(data: Any, schema: Schema, name: str) -> Schema:
     same_kinds = schema.categorical == theirs.categorical
     if schema.width != theirs.width or not same_kinds or not same_names:
         raise PrivacyParameterError(
-            f"{name} has other columns than the training data: their number, names, order "
-            "and which are categorical must agree."
+            f"{name} has different columns than the training data. Number, names and order of the "
+            "columns, and the categorical columns, must be the same."
         )
     return theirs
 
@@ -148,8 +148,8 @@ def check_eval_set(X: Any, eval_set: Sequence[Any]) -> None:
         raise PrivacyParameterError("`eval_set` must be a list of pairs (X, y).")
     if any(_is_part_of(table, X) for table, _ in eval_set):
         raise PrivacyRefusal(
-            "`eval_set` (`evals`) holds training rows: their exact metrics would be published "
-            "every round. Evaluate on other rows, which are public."
+            "`eval_set` (`evals`) contains training rows: their exact metrics would be published "
+            "in every round. Pass other rows, which must be public."
         )
 
 
@@ -157,8 +157,8 @@ def check_sample(X: Any, sample: Any) -> None:
     """Refuse the training table of an estimator, or a view of it, as ``dp_public_data``."""
     if _is_list(sample) and len(sample) == 2 and _is_part_of(sample[0], X):
         raise PrivacyRefusal(
-            "`dp_public_data` holds training rows: their exact quantiles would be thresholds of "
-            "the model. Give rows of another source, which are public."
+            "`dp_public_data` contains training rows: their exact quantiles would be published as "
+            "thresholds of the model. Pass public rows from another source."
         )
 
 
@@ -167,32 +167,32 @@ def _is_list(values: Any) -> bool:
 
 
 def _is_part_of(table: Any, X: Any) -> bool:
-    """Whether a table is `X` or a view of it; comparing rows would reveal which rows it has."""
+    """Whether a table is `X` or shares its memory. Rows are not compared, for privacy."""
     arrays = isinstance(table, np.ndarray) and isinstance(X, np.ndarray)
     return table is X or (arrays and bool(np.shares_memory(table, X)))
 
 
 def check_dask(dtrain: Any, evals: Sequence[Any] | None) -> None:
-    """Refuse other matrices than Dask's, and budgets that cannot see the workers."""
+    """Refuse matrices that are not Dask's own, and budgets that cannot see the workers."""
     from xgboost.dask import DaskDMatrix
 
     check_here()
     sets = [pair[0] for pair in evals or []]
     if any(data is dtrain for data in sets):
-        raise PrivacyRefusal(f"`evals` holds the training data: {_METRICS}")
+        raise PrivacyRefusal(f"`evals` contains the training data: {_METRICS}")
     for name, data in [("`dtrain`", dtrain), *(("A set in `evals`", data) for data in sets)]:
         if not isinstance(data, DaskDMatrix):
             raise PrivacyParameterError(
-                f"{name} is a {type(data).__name__}; `xgboost.dask` trains on rows that workers "
-                "have. Make it with xgboost.dask.DaskDMatrix(client, X, y)."
+                f"{name} must be an xgboost.dask.DaskDMatrix; got {type(data).__name__}. Create it "
+                "with xgboost.dask.DaskDMatrix(client, X, y)."
             )
         if type(data) is not DaskDMatrix:
-            raise _of_quantiles(name, type(data).__name__, "xgboost.dask.DaskDMatrix")
+            raise _refuse_quantiles(name, type(data).__name__, "xgboost.dask.DaskDMatrix")
 
 
 @dataclass(frozen=True)
 class CallSite:
-    """The arguments of ``xgboost.train`` besides parameters, data, rounds and earlier model."""
+    """Arguments of ``xgboost.train`` other than parameters, data, rounds and earlier model."""
 
     evals: Sequence[Any] = ()
     obj: Any = None
@@ -207,14 +207,14 @@ class CallSite:
         """Refuse arguments that would release statistics or break the privacy bound."""
         if self.obj is not None:
             raise PrivacyRefusal(
-                "`obj` is refused in private training: nothing bounds how much one row changes the "
-                "gradients of the others. Use one of the objectives "
-                f"{', '.join(OBJECTIVES)}, or declare the formulas of your own in dp_objective."
+                "`obj` is refused in private training: there is no bound on how much one row "
+                "changes the gradients of other rows. Use one of the objectives "
+                f"{', '.join(OBJECTIVES)}, or declare the formulas of your loss in dp_objective."
             )
         if self.evals and not public_evals:
             raise PrivacyRefusal(
                 "`evals` is refused: metrics of private rows are exact statistics. Remove it, or "
-                f"set {spelt('dp_public_evals')}=True if every row in it is public."
+                f"if all of its rows are public, set {spelt('dp_public_evals')}=True."
             )
         stops = self.early_stopping_rounds or any(
             isinstance(c, EarlyStopping) for c in self.callbacks
@@ -222,8 +222,8 @@ class CallSite:
         if stops and not self.evals:
             raise PrivacyRefusal(
                 "`early_stopping_rounds` is refused without public `evals`, because the stopping "
-                "time would follow exact metrics of private rows. Leave it out, or give public "
-                f"sets with {spelt('dp_public_evals')}=True."
+                "time would depend on exact metrics of private rows. Remove it, or pass public "
+                f"evaluation sets with {spelt('dp_public_evals')}=True."
             )
         if any(isinstance(c, LearningRateScheduler) for c in self.callbacks):
             raise PrivacyRefusal(
@@ -232,13 +232,13 @@ class CallSite:
             )
         if any(_is_used(c) for c in self.callbacks):
             raise PrivacyRefusal(
-                "A callback in `callbacks` still has the scores of another training. They may be "
-                "exact scores of private rows, and the callback would print them or stop by "
-                "them. Make a new callback for every training."
+                "A callback in `callbacks` still contains metrics of another training. They may "
+                "be exact metrics of private rows, and the callback would print them or use them "
+                "for early stopping. Create a new callback for every training."
             )
 
     def rehearse(self, booster: Any, dtrain: Any) -> None:
-        """Run the metrics, early stopping and printing of a round once, without a tree."""
+        """Run metrics, early stopping and printing of one round, without growing a tree."""
         try:
             CallbackContainer(self.callbacks, metric=self.custom_metric)
             container = CallbackContainer(
@@ -254,7 +254,7 @@ class CallSite:
         except Exception as error:
             text = str(error).split("Stack trace")[0].strip() or type(error).__name__
             raise PrivacyParameterError(
-                "Training would fail in its first round. Look at `evals`, `eval_metric`, "
+                "Training would fail in its first round. Check `evals`, `eval_metric`, "
                 "`custom_metric`, `callbacks`, `early_stopping_rounds`, `maximize`, `verbose_eval` "
                 f"and `evals_result`: {text} Nothing was released."
             ) from error
@@ -267,7 +267,7 @@ class CallSite:
                 stand_ins.append(deepcopy(c))
             elif type(c) is EvaluationMonitor:
                 stand_ins.append(EvaluationMonitor(c.printer_rank, c.period, logger=_say_nothing))
-        # The rest as `xgboost.train` adds it.
+        # `xgboost.train` adds these callbacks.
         if self.verbose_eval:
             period = 1 if self.verbose_eval is True else self.verbose_eval
             stand_ins.append(EvaluationMonitor(period=period, logger=_say_nothing))
@@ -282,17 +282,17 @@ def _say_nothing(text: str) -> None:
 
 
 def _is_used(callback: Any) -> bool:
-    """Whether a callback of XGBoost holds metrics of an earlier training."""
+    """Whether a callback of XGBoost contains metrics of an earlier training."""
     if isinstance(callback, EarlyStopping):
         return bool(callback.stopping_history or callback.best_scores)
     return isinstance(callback, EvaluationMonitor) and callback._latest is not None
 
 
 def _check_folder(callback: Any) -> None:
-    """Raise if a checkpoint cannot be written, which would end the training half-way."""
+    """Raise if the folder of a checkpoint does not exist, which would abort the training later."""
     local = type(callback) is TrainingCheckPoint and "://" not in callback._path
     if local and not os.path.isdir(callback._path):
-        raise FileNotFoundError("The folder of `TrainingCheckPoint` does not exist.")
+        raise FileNotFoundError("The directory of `TrainingCheckPoint` does not exist.")
 
 
 def check_rows(dtrain: Any, s: Settings, plan_text: str) -> None:
@@ -304,9 +304,9 @@ def check_rows(dtrain: Any, s: Settings, plan_text: str) -> None:
     else:
         if labels.size != n * s.labels or s.schema.labels != s.labels:
             raise PrivacyParameterError(
-                "`dtrain` must have one label for each row, or a column for each target, of which "
-                f"{named.dp_target_bounds} may have a range each; {s.labels} expected. Without "
-                f"rows give labels as np.empty((0, {s.labels}))."
+                f"`dtrain` must have {s.labels} label{'s' if s.labels > 1 else ''} per row, one for "
+                f"each target (see {named.dp_target_bounds}). If there are no rows, pass labels as "
+                f"np.empty((0, {s.labels}))."
             )
         row_checks.check_labels(labels, s.kind, s.classes)
         if s.kind == "regression":
@@ -321,20 +321,20 @@ def check_rows(dtrain: Any, s: Settings, plan_text: str) -> None:
 
 
 def default_rounds() -> int:
-    """Boosting rounds of a private training, unless the caller or estimator sets them."""
+    """Default number of boosting rounds of a private training."""
     return DEFAULT_ROUNDS
 
 
 def declared_classes(estimator: Any, y: Any = None) -> np.ndarray:
-    """The declared classes of a private classifier, never the classes in `y`."""
+    """Return the declared classes of a private classifier, independent of the classes in `y`."""
     params = estimator if isinstance(estimator, dict) else estimator.get_xgb_params()
     refuse_margins(params)
     k = read_one(params, "dp_classes")
     if k is None:
         raise PrivacyParameterError(
-            f"{named.dp_classes} is missing: a private classifier takes its classes from you and "
-            "never from the training labels, which would tell which classes occur. Declare them, "
-            f"e.g. XGBClassifier(..., {spelt('dp_classes')}=[0, 1])."
+            f"{named.dp_classes} is missing: a private classifier cannot read the classes from the "
+            "training labels, because this would reveal which classes occur. Declare them, for "
+            f"example XGBClassifier(..., {spelt('dp_classes')}=[0, 1])."
         )
     if y is not None:
         check_class_labels(as_cells(y, "label"), k)
@@ -342,8 +342,8 @@ def declared_classes(estimator: Any, y: Any = None) -> np.ndarray:
 
 
 def estimator_matrix(estimator: Any, ref: Any, *, data: Any, **kwargs: Any) -> Any:
-    """Build the matrix of an estimator, under XGBoost's name for this function."""
-    params = estimator.get_xgb_params()  # called once: it draws a seed from a `random_state`
+    """Build the matrix of an estimator; replaces XGBoost's own function."""
+    params = estimator.get_xgb_params()  # call once: it draws a seed from `random_state`
     column, persons = id_column(params), None
     if column is not None and (ref is None or has_column(data, column)):
         data, ids = without_column(data, column)
@@ -354,11 +354,11 @@ def estimator_matrix(estimator: Any, ref: Any, *, data: Any, **kwargs: Any) -> A
 
 
 def refuse_margins(params: Mapping[str, Any]) -> None:
-    """Refuse an objective whose raw margins a classifier would use as probabilities."""
+    """Refuse binary:logitraw, since a classifier would use its margins as probabilities."""
     if read_one(params, "objective") == "binary:logitraw":
         raise PrivacyParameterError(
-            "`objective`='binary:logitraw' predicts margins, which a classifier would take for "
-            "probabilities. Use 'binary:logistic', whose margins are the same: "
+            "`objective`='binary:logitraw' predicts margins, which a classifier would use as "
+            "probabilities. Use 'binary:logistic'; for margins, call "
             "predict(X, output_margin=True)."
         )
 
@@ -367,7 +367,7 @@ _NAME = "dp_public_data"
 
 
 def taken_out(params: dict[str, Any], dtrain: Any, schema: Schema) -> tuple[dict[str, Any], Any]:
-    """Replace the public rows in the parameters by True, and return both."""
+    """Replace the public rows in the parameters by True; return the parameters and the rows."""
     from xgboost import DMatrix
 
     given = params.get(_NAME)
@@ -380,23 +380,23 @@ def taken_out(params: dict[str, Any], dtrain: Any, schema: Schema) -> tuple[dict
         )
     if not isinstance(given, DMatrix):
         raise PrivacyParameterError(
-            f"`{_NAME}` takes public rows as an xgboost.DMatrix with labels, or as a pair (X, y); "
+            f"`{_NAME}` must be an xgboost.DMatrix with labels or a pair (X, y) of public rows; "
             f"got {type(given).__name__}."
         )
-    leak = "its exact quantiles would be thresholds of the model. Give rows of another source."
+    leak = "its exact quantiles would be thresholds of the model. Pass rows from another source."
     theirs = check_public(dtrain, schema, given, f"`{_NAME}`", leak).dictionaries
     if theirs and theirs != schema.dictionaries:
         raise PrivacyParameterError(
-            f"`{_NAME}` has other names of categories than the training data, or another order of "
-            f"them. Give both the same {named.dp_categories}."
+            f"`{_NAME}` has different category names than the training data, or a different order. "
+            f"Use the same {named.dp_categories} for both."
         )
     if not given.num_row():
-        raise PrivacyParameterError(f"`{_NAME}` has no rows. Give some, or leave it out.")
+        raise PrivacyParameterError(f"`{_NAME}` has no rows. Pass public rows, or leave it out.")
     return {**params, _NAME: True}, given
 
 
 def declared(s: Settings, sample: Any) -> Settings:
-    """Settings with quantiles of the sample as cuts of all columns without public cuts."""
+    """Declare quantiles of the public sample as cuts of all columns without public cuts."""
     if sample is None:
         return s
     values = _columns(sample)
@@ -406,16 +406,16 @@ def declared(s: Settings, sample: Any) -> Settings:
 
 
 def _columns(sample: Any) -> list[npt.NDArray[np.float32]]:
-    """The values of each column without missing cells."""
+    """The non-missing values of each column."""
     table = sample.get_data().tocsc()
     return [table.data[a:b] for a, b in zip(table.indptr[:-1], table.indptr[1:], strict=True)]
 
 
 def _quantiles(values: npt.NDArray[np.float32], count: int) -> list[float]:
-    """At most `count` evenly spaced quantiles; each is a value of the column, as in XGBoost."""
+    """Compute at most `count` evenly spaced quantiles; each is a column value, as in XGBoost."""
     cuts = np.unique(values)
     if len(cuts) > count + 1:
         cuts = np.unique(np.quantile(values, np.linspace(0, 1, count + 2)[1:-1], method="nearest"))
     elif len(cuts) > 1:
-        cuts = cuts[1:]  # no row lies below the smallest value
+        cuts = cuts[1:]  # no value lies below the smallest one
     return [float(v) for v in cuts] or [0.0]

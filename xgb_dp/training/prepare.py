@@ -1,7 +1,7 @@
-"""Turns a user's parameters into a calibrated plan.
+"""Convert user parameters into a calibrated plan.
 
-Training, selection, the command line and the audit share this code, so they agree about a training.
-It reads only parameters and the public schema of the columns, never a row.
+Training, selection, the command line and the audit all use this module, so that they agree on the
+plan. It reads only parameters and the public schema of the columns, never a row.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def checked(
     *,
     continues: bool = False,
 ) -> Settings:
-    """The settings of one training, from the parameters that :func:`flatten` returns."""
+    """Check parameters from :func:`flatten` and return the settings of one training."""
     check_names(flat)
     flat = {name: value for name, value in flat.items() if value is not None}
     if (rules := policy_in_force()) is not None:

@@ -1,6 +1,6 @@
-"""One private training: from calibrated noise to XGBoost's parameters and the ledger.
+"""Run one private training, from calibrated noise to XGBoost's parameters and the ledger.
 
-The module includes the callback that stores the ledger in the booster.
+This module includes the callback that stores the ledger in the booster.
 """
 
 from __future__ import annotations
@@ -54,16 +54,16 @@ from .continuation import grown_on
 from .input_checks import CallSite
 
 Draw: TypeAlias = Callable[..., list[Any]]
-"""Draws one release of the plan at a position."""
+"""Function that draws one release of the plan at a given index."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """A plan that a training may follow from its first tree."""
+    """A plan that a training can follow from its first tree on."""
 
     prepared: Prepared  # checked settings and calibrated noise
-    plan: Plan  # immutable plan of the C++ trainer
-    # values derived from releases before the first tree; see Plan::Apply in plan.cc
+    plan: Plan  # immutable plan for the C++ trainer
+    # Values derived from releases before the first tree; see Plan::Apply in plan.cc.
     state: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -72,7 +72,7 @@ class Option:
         return self.prepared.settings
 
     def with_released_range(self, released: ReleasedRange | None, weight_unit: float) -> Option:
-        """The same option with the released units of labels and weights."""
+        """Return the option with the released units of labels and weights."""
         settings = self.settings.with_released_range(released, weight_unit)
         prepared = replace(self.prepared, settings=settings)
         return replace(self, prepared=prepared, state=start.state_in_unit(settings, self.plan.body))
@@ -80,22 +80,22 @@ class Option:
 
 @dataclass(frozen=True)
 class Training:
-    """A training before it starts; no noise was drawn and no row was read."""
+    """A training before its start; no noise has been drawn and no row has been read."""
 
     prepared: Prepared  # checked settings and calibrated noise
-    # key of a fixed noise tape (tests only); None for noise of the operating system
+    # Key of a fixed noise tape (tests only); None for noise keyed by the operating system.
     key: str | None
     names: list[str] | None  # column names, if any
-    # "c" for categorical columns and "float" for others; None for untyped data
+    # "c" for categorical columns and "float" for others; None for untyped data.
     types: list[str] | None
     earlier: Ledger | None  # ledger of the continued model
-    # the plan, or several plans if the noisy number of rows chooses one
+    # The plan, or several plans if the noisy number of rows determines which one is used.
     options: tuple[Option, ...]
     draws: ReleaseRecorder  # the claim, and the releases before the first tree
-    # the part of an :func:`xgb_dp.split` with the training rows; None if unknown
+    # The part of an :func:`xgb_dp.split` with the training rows; None if unknown.
     part: SplitPart | None = None
-    id: str = ""  # identifies this training: random, equal on all workers
-    # steps fitted earlier on the rows, without noise; see ``pipelines.py``
+    id: str = ""  # random id of this training, equal on all workers
+    # Names of pipeline steps fitted on the rows without noise; see ``pipelines.py``.
     steps: tuple[str, ...] = ()
     public_start: PublicStart | None = None  # the public model to start from
 
@@ -124,8 +124,8 @@ class Training:
         draws = ReleaseRecorder([option.plan for option in options])
         if draws.claimed != prepared.events:
             raise BudgetError(
-                "The calibrated noise is not the one that the plan draws. Nothing was released. "
-                "This is a defect of xgb_dp: please report it."
+                "The noise of the plan differs from the calibrated noise. Nothing was released. "
+                "This is a bug in xgb_dp; please report it."
             )
         return cls(
             prepared,
@@ -146,7 +146,7 @@ class Training:
 
     @property
     def strings(self) -> str:
-        """All plans, and the name of a public start, for the agreement of workers."""
+        """All plans and the digest of a public start, to check that all workers agree."""
         start = [] if self.public_start is None else [self.public_start.digest]
         return "\n".join([*(option.plan.text for option in self.options), *start])
 
@@ -156,7 +156,7 @@ class Training:
         return str(self.options[0].plan.body["id"])
 
     def with_id(self) -> Training:
-        """The same training with an id, random if private; collective over workers."""
+        """Return the training with an id, random if private; collective over workers."""
         if self.private:
             return replace(self, id=str(workers.broadcast_first(native.training_id())))
         text = f"{self.plan_id} {self.key}"
@@ -164,11 +164,11 @@ class Training:
 
     @property
     def private(self) -> bool:
-        """Whether all noise uses the operating system's key."""
+        """Whether all noise uses a key from the operating system."""
         return not self.settings.noise_free and self.key is None
 
     def claim(self, position: int = 0, count: float | None = None) -> Ledger:
-        """The ledger of a training in progress, which claims the whole plan or family as spent."""
+        """Create the ledger of a training in progress, which claims every possible plan."""
         s = self.options[position].settings
         public = planning.public_inputs(s)
         if self.part is not None:
@@ -199,7 +199,7 @@ class Training:
 
     @property
     def widest(self) -> str:
-        """The plan with the most bins: rows that fit this plan fit every plan."""
+        """The plan with the most bins; rows that pass its checks pass the checks of every plan."""
         return max(self.options, key=lambda option: int(option.settings["max_bin"])).plan.text
 
     def check_sums(self, dtrain: Any) -> None:
@@ -208,7 +208,7 @@ class Training:
             native.check_sums(dtrain, option.plan.text)
 
     def rehearse(self, dtrain: Any, xgb_model: Any, call_site: CallSite) -> None:
-        """Raise XGBoost's own errors before anything is released or booked."""
+        """Raise XGBoost's own errors before anything is released or recorded in a budget."""
         check_carried([self.names, self.claim().to_json()], "the names of this training")
         for position, option in enumerate(self.options):
             trial = {**planning.low_level(option.settings), "dp_plan": option.plan.text}
@@ -216,17 +216,17 @@ class Training:
                 trial["base_score"] = [0.5] * self.settings.trees_per_round
             matrices = [dtrain, *(data for data, _ in call_site.evals)]
             booster = _configured(trial, matrices, xgb_model)
-            if position == 0:  # the rest is the same for every plan
+            if position == 0:  # the other checks are the same for every plan
                 LedgerCallback(self, position, None).prepare(booster)
                 call_site.rehearse(booster, dtrain)
 
     def start(
         self, dtrain: Any, evals: Sequence[Any] = ()
     ) -> tuple[dict[str, Any], LedgerCallback]:
-        """Ask for authorization, release the intercept, and return parameters and a callback.
+        """Request authorization, release the intercept, and return parameters and a callback.
 
-        Privacy: spends the shares of the range and of the intercept; the trees spend the rest. The
-        choice of plan may depend on these releases.
+        Privacy: spends the shares of the range and the intercept; the trees spend the rest. The
+        choice of the plan can depend on these releases.
         """
         masked = bool(self.settings.masking.workers)
         if masked:
@@ -250,7 +250,7 @@ class Training:
             raise
 
     def _in_unit(self, draw: Draw) -> Training:
-        """Release the range of labels or weights, and continue in the released units."""
+        """Release the range of labels or weights, and return the training in the released units."""
         if self.prepared.mechanisms.find(LabelRange) is None:
             return self
         sums = draw(LabelRange.name)
@@ -272,7 +272,7 @@ class Training:
         if label_sums is not None:
             window = start.label_bounds_state(s)
             sums = draw(LabelSums.name, window)
-            if s.needs_label_mean:  # the same sums, of labels clipped at a cap
+            if s.needs_label_mean:  # release the sums again, with labels clipped at a cap
                 cap = repr(start.label_cap(s, noise, sums))
                 capped = draw(LabelSums.name, {**window, "target_upper": cap})
             if family is not None:
@@ -288,7 +288,7 @@ class Training:
         if s.intercept == "public":
             low["base_score"] = s["base_score"]
         elif s.intercept == "base_margin":
-            # A loss with exposures starts its first tree from its own measured start.
+            # A loss with exposures uses its own measured start for the first tree.
             low["base_score"] = s.neutral_base_score if s.exposures is None else 1.0
         taken = self.options[position]
         state = dict(taken.state)
@@ -311,56 +311,57 @@ class Training:
 
     @property
     def _released(self) -> tuple[RecordedRelease, ...]:
-        """Releases that the model depends on: the continued model's, and column discovery."""
+        """Earlier releases that the model depends on: continued trainings and column discovery."""
         continued = () if self.earlier is None else self.earlier.releases
         return (*continued, *released_by(self.settings["dp_discovered"]))
 
     def _check_budget(self) -> None:
-        """Check that this party's budget has room before any party books the training."""
+        """Check the budget of this party before any party records the training."""
         unit, events = self.settings.privacy_unit, self.draws.claimed
         try:
             check_before(ReleaseRequest(events, self.private, unit, self.part, self._released))
         except BudgetError as error:
             raise PrivacyRefusal(
                 "The budget of a party refuses this training. Nothing was released, and no party "
-                f"has booked it. Agree on a smaller {named.dp_epsilon}."
+                f"recorded the training. Agree on a smaller {named.dp_epsilon}."
             ) from error
 
 
 def _configured(params: dict[str, Any], matrices: Sequence[Any], xgb_model: Any) -> Booster:
-    """A configured booster."""
+    """Create a configured booster; report an invalid metric by name."""
 
-    def made(**changes: Any) -> Booster:
+    def create(**changes: Any) -> Booster:
         booster = Booster({**params, **changes}, matrices, xgb_model)
         booster.save_config()
         return booster
 
     try:
-        return made()
+        return create()
     except XGBoostError:
         given = params.get("eval_metric", [])
-        made(eval_metric=[])  # if this fails, no metric is at fault
+        create(eval_metric=[])  # if this fails too, the metrics are not the cause
         for name in map(str, given if isinstance(given, (list, tuple)) else [given]):
             try:
-                made(eval_metric=[name])
+                create(eval_metric=[name])
             except XGBoostError:
                 raise PrivacyParameterError(
-                    f"`eval_metric` has {shown(name)}, which is no metric of XGBoost. Give names "
-                    "such as 'auc' or 'error@0.3', or a `custom_metric`. Nothing was released."
+                    f"`eval_metric` contains {shown(name)}, which is not an XGBoost metric. Pass "
+                    "names such as 'auc' or 'error@0.3', or a `custom_metric`. Nothing was "
+                    "released."
                 ) from None
         raise
 
 
 class LedgerCallback(TrainingCallback):
-    """Stores the privacy ledger in the booster.
+    """Callback that stores the privacy ledger in the booster.
 
-    Before the first round it claims the whole plan as spent. After training, even if another
-    callback ends it early, it records the actual draws.
+    Before the first round, it claims the whole plan as spent. After training, even if another
+    callback stops it early, it records the actual draws.
     """
 
-    # replaces an empty booster by one with the first trees; None without such trees
+    # Replaces an empty booster by one with precomputed first trees, if there are any.
     first: Callable[[Any], Booster] | None = None
-    notify: Callable[[Ledger], None] | None = None  # receives each stored ledger
+    notify: Callable[[Ledger], None] | None = None  # called with each stored ledger
 
     def __init__(
         self,
@@ -372,28 +373,28 @@ class LedgerCallback(TrainingCallback):
     ) -> None:
         super().__init__()
         self.dtrain = dtrain
-        self.opened = ""  # the claimed ledger, once the training has begun
-        self.content: dict[str, str] = {}  # content of the booster at the start
+        self.opened = ""  # the claimed ledger, once the training has started
+        self.content: dict[str, str] = {}  # digests of the booster at the start
         self.training = training
         self.rounds = training.options[position].settings.rounds
         self.claimed = training.claim(position, count)
         self.discovery = training.settings["dp_discovered"]
         if entries:
             if self.discovery is not None:
-                *before, of_discovery, of_training = entries
+                *before, discovery_entry, training_entry = entries
                 entries, self.discovery = (
-                    (*before, of_training),
-                    {**self.discovery, "entry": of_discovery},
+                    (*before, training_entry),
+                    {**self.discovery, "entry": discovery_entry},
                 )
             self.claimed = self.claimed.booked(entries)
         self.start = 0
 
     def before_training(self, model: Any) -> Any:
-        """Claim the plan as spent, and set the public schema of the model."""
+        """Claim the plan as spent, and store the public schema in the model."""
         if self.opened:
             raise PrivacyRefusal(
-                "A training has begun already with this callback, and its budget pays for one "
-                "model. Call `xgboost.train` again for another one."
+                "A training already started with this callback, and its budget covers one model. "
+                "Call `xgboost.train` again for another model."
             )
         if self.first is not None:
             model = self.first(model)
@@ -411,23 +412,23 @@ class LedgerCallback(TrainingCallback):
     def prepare(self, model: Any) -> None:
         """Store the claim and the public schema in the model."""
         self._store(model, self.claimed)
-        # A matrix without rows needs names, too. Types are the declared ones: pandas' choice
-        # between integer and float can depend on a single row.
+        # Set names explicitly, because a matrix without rows has none. Use the declared types,
+        # because the choice of pandas between integer and float can depend on a single row.
         model.feature_names = self.training.names
         model.feature_types = self.training.types
         if self.training.public_start is not None:
-            # With these attributes XGBoost's estimators would predict with the public rounds alone.
+            # With these attributes, XGBoost's estimators would predict with the public rounds only.
             model.set_attr(best_iteration=None, best_score=None)
 
     def after_training(self, model: Any) -> Any:
         """Record the actual draws."""
         native.close_claim(self.dtrain, self.opened)
         record = workers.check_together(lambda: self._complete(model))
-        narrow: dict[int, Sequence[float]] = {}  # columns with nearly all values between few cuts
+        narrow: dict[int, Sequence[float]] = {}  # columns with nearly all values among few cuts
         for updater in ModelJson.from_config(model).updaters:
             narrow |= {int(i): where for i, where in updater.get("dp_narrow", {}).items()}
         self._store(model, record)
-        with suppress(PrivacyWarning):  # the model is paid for
+        with suppress(PrivacyWarning):  # an error would lose a model that is already paid for
             strings = privacy_warnings.last_training_warnings(record)
             names = self.training.settings.schema.names
             columns = {names[i]: narrow[i] for i in sorted(narrow)}
@@ -440,8 +441,8 @@ class LedgerCallback(TrainingCallback):
         record = self.training.draws.complete(self.claimed, model, rounds)
         if _fixed_content(model) != self.content:
             raise LedgerError(
-                "A callback has changed names, intercept, objective or attributes of the model "
-                "during its training. Do not publish it, and train again without."
+                "A callback changed names, intercept, objective or attributes of the model during "
+                "its training. Do not publish the model; train again without that callback."
             )
         return record
 
@@ -453,15 +454,15 @@ class LedgerCallback(TrainingCallback):
 
 
 def _fixed_content(model: Any) -> dict[str, str]:
-    """Digests of the content that is fixed from the first round.
+    """Digests of the content that must not change after the first round.
 
-    This excludes categories: XGBoost takes the declared ones from the matrix of the first round.
+    This excludes categories, which XGBoost takes from the matrix in the first round.
     """
     return {name: v for name, v in content_of_booster(model).items() if name != "categories"}
 
 
 def released_by(discovery: Mapping[str, Any] | None) -> tuple[RecordedRelease, ...]:
-    """The releases of a column discovery, for a budget; empty without one."""
+    """The releases of a column discovery, for a budget; empty without a discovery."""
     return (
         ()
         if discovery is None
@@ -470,10 +471,10 @@ def released_by(discovery: Mapping[str, Any] | None) -> tuple[RecordedRelease, .
 
 
 def with_discovery(model: Any, record: Ledger, discovery: Mapping[str, Any] | None) -> Ledger:
-    """The ledger with the events of the column discovery."""
+    """Add the events of a column discovery to the ledger."""
     if discovery is None:
         return record
-    said = {"method": DISCOVERY, "delta": discovery["delta"]}
+    evaluation = {"method": DISCOVERY, "delta": discovery["delta"]}
     return ledger.with_evaluation(
-        model, model, record, discovery["events"], said, discovery["entry"]
+        model, model, record, discovery["events"], evaluation, discovery["entry"]
     )

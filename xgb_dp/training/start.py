@@ -1,7 +1,7 @@
-"""Values derived from the releases before the first tree.
+"""Compute values from the releases before the first tree.
 
-Label counts give the unit of labels and weights. Label sums give the intercept, the number of rows
-and the parameters of a loss. Privacy: post-processing of noisy sums, costs nothing.
+Label counts determine the units of labels and weights. Label sums determine the intercept, the
+number of rows and the parameters of a loss. Privacy: free post-processing of noisy sums.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from ..planning import without_reals
 from ..request.objectives import MEANS, QUANTILES, Measured
 from ..request.settings import ReleasedRange, Settings
 
-# Standard deviations of the noise of a cell. All cells together must have at least this many rows:
-# twice the standard deviation of the sum of all cells.
+# Minimum number of rows in all cells, in standard deviations of the noise of one cell: twice the
+# standard deviation of the sum of all cells.
 _KNOWN = 2.0 * math.sqrt(LABEL_CELLS)
-_MOST_ALPHA = 1e12  # upper limit of the trainer; no leaf survives far smaller values
-_MOST_ODDS = 12.0  # of a base score, in log-odds: beyond it a 32-bit probability is 0 or 1
+_MOST_ALPHA = 1e12  # limit of the trainer; far smaller values already set all leaves to 0
+_MOST_ODDS = 12.0  # limit of log-odds, so that a 32-bit probability is not 0 or 1
 
 
 def released_units(
     s: Settings, noise: Calibration, sums: list[int]
 ) -> tuple[ReleasedRange | None, float]:
-    """The label range and the weight unit from noisy counts. Post-processing, costs nothing."""
+    """Compute the label range and the weight unit from noisy counts (free post-processing)."""
     unit = float(2 ** noise["range"].shift)
     deviation = math.sqrt(noise["range"].sigma2) / unit
     counts, released, weight_unit = [v / unit for v in sums], s.released_range, s.weight_unit
@@ -45,7 +45,7 @@ def released_units(
 
 
 def label_bounds_state(s: Settings) -> dict[str, Any]:
-    """The state for a release of label sums: the released range of the labels."""
+    """State for a release of label sums: the released range of the labels."""
     if s.released_range is None:
         return {}
     low, high = s.label_bounds
@@ -55,7 +55,7 @@ def label_bounds_state(s: Settings) -> dict[str, Any]:
 
 
 def state_in_unit(s: Settings, plan: Mapping[str, Any]) -> dict[str, Any]:
-    """The state of a training in the released units of labels and weights."""
+    """State of a training in the released units of labels and weights."""
     state: dict[str, Any] = {"scale": s.scale, "alpha": min(s.alpha, _MOST_ALPHA)}
     if s.counts_weights:
         state["weight_unit"] = s.weight_unit
@@ -65,7 +65,7 @@ def state_in_unit(s: Settings, plan: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def base_score_from_sums(s: Settings, noise: Calibration, sums: list[int]) -> float | list[float]:
-    """The intercept from the released label sums. Post-processing, costs nothing."""
+    """Compute the intercept from the released label sums (free post-processing)."""
     unit = float(2 ** noise["intercept"].shift)
     floor = max(math.sqrt(noise["intercept"].sigma2) / unit, 1.0)
     if s.intercept_kind == "cells":
@@ -88,14 +88,14 @@ def base_score_from_sums(s: Settings, noise: Calibration, sums: list[int]) -> fl
     low, high = s.label_bounds
     if s.objective.intervals:
         return math.exp(first.mean(math.log(low), math.log(high)))
-    if s.objective.link == "log":  # the mean is at least its noise above 0
+    if s.objective.link == "log":  # Sums.mean keeps the mean positive
         return first.mean(low, high)
     centre = (low + high) / 2 + (high - low) / 2 * first.label
     return min(max(centre, 0.001), 0.999) if s.objective.link == "logit" else centre
 
 
 def base_score_of_columns(s: Settings, centre: float) -> float:
-    """The intercept below the first trees, from their log-odds."""
+    """Compute the intercept below the first trees from its log-odds."""
     odds = min(max(centre, -_MOST_ODDS), _MOST_ODDS)
     return 1.0 / (1.0 + math.exp(-odds)) if s["objective"] == "binary:logistic" else odds
 
@@ -107,16 +107,16 @@ def state_after_release(
     sums: list[int],
     capped: list[int] | None = None,
 ) -> dict[str, Any]:
-    """The state of the loss and of the mean correction, from the released label sums.
+    """Compute the state of the loss and of the mean correction from the released label sums.
 
-    Post-processing, costs nothing.
+    Privacy: free post-processing.
 
     Args:
         s: Checked settings.
         noise: Noise of the plan.
-        loss: Current parameters of the loss; None for XGBoost's own losses.
+        loss: Current parameters of the loss; None for the losses of XGBoost.
         sums: Released sums.
-        capped: Released sums of capped labels; None if they were not released.
+        capped: Released sums of capped labels; None if not released.
     """
     state: dict[str, Any] = {}
     if s["dp_mean_correction"] and s.squared and s.intercept == "released":
@@ -131,7 +131,7 @@ def state_after_release(
 
 
 def rows_from_sums(kind: str, noise: Calibration, sums: list[int]) -> float:
-    """The noisy number of rows from the first release. Post-processing, costs nothing."""
+    """Compute the noisy number of rows from the first release (free post-processing)."""
     if kind in ("multiclass", "cells"):
         counts = sums
     elif kind == "targets":  # the sums of the labels come first
@@ -142,33 +142,30 @@ def rows_from_sums(kind: str, noise: Calibration, sums: list[int]) -> float:
 
 
 def present_from_sums(noise: Calibration, sums: list[int]) -> float:
-    """The noisy sum over rows of the share of present cells, plus one standard deviation of noise.
+    """Noisy sum over rows of the share of present cells, plus one standard deviation of noise.
 
-    The margin makes it usually an upper bound, so only a clearly sparse table is treated as sparse.
+    With this margin it is usually an upper bound, so only a clearly sparse table counts as sparse.
     """
     return math.ldexp(sums[2] + math.sqrt(noise["intercept"].sigma2), -noise["intercept"].shift)
 
 
 def _of_classes(s: Settings, label: float) -> float:
-    """The intercept of two classes from the mean of their labels, -1 and 1."""
+    """Compute the intercept of a binary objective from the mean of its labels, -1 and 1."""
     share = min(max(0.5 + 0.5 * label, 0.001), 0.999)
     return share if s["objective"] == "binary:logistic" else _logit(share)
 
 
 def _logit(share: float) -> float:
-    """The margin that XGBoost computes from a probability, in the same 32-bit floats."""
+    """Convert a probability to a margin in 32-bit floats, as XGBoost does."""
     odds = np.float32(1.0) / np.float32(share) - np.float32(1.0)
     return -float(np.float32(math.log(float(odds))))
 
 
-_DEVIATIONS = 2.5631  # distance of the first and last decile of the standard normal distribution
-# Standard deviations of a sum's noise that make it significant, in any cell.
-_CLEAR = 5.0
-# The smallest spread, in widths of the declared range.
-_LEAST = 1e-9
-# Share of rows at the far end that the spread ignores.
-_TAIL = 0.01
-_LOST = 0.05  # share of all weight that clipping may remove
+_DEVIATIONS = 2.5631  # distance between the first and last decile of the standard normal
+_CLEAR = 5.0  # threshold for significant sums, in standard deviations of their noise
+_LEAST = 1e-9  # smallest spread, relative to the width of the declared range
+_TAIL = 0.01  # share of rows at each far end that the spread ignores
+_LOST = 0.05  # maximum share of all weight that clipping removes
 
 Floats = npt.NDArray[np.float64]
 
@@ -176,8 +173,8 @@ Floats = npt.NDArray[np.float64]
 def label_quantiles(
     sums: list[int], levels: tuple[float, ...], low: float, high: float, floor: float
 ) -> list[float]:
-    """Quantiles of the labels at increasing levels."""
-    # The nearest increasing sequence, in least squares.
+    """Estimate quantiles of the labels at increasing levels."""
+    # Noisy cumulative sums can decrease; take the closest increasing sequence in least squares.
     below = isotonic_regression(np.cumsum(np.asarray(sums, dtype=np.float64))).x
     total = float(below[-1])
     edges = np.linspace(low, high, len(sums) + 1)
@@ -188,18 +185,20 @@ def label_quantiles(
 
 
 def label_spread(sums: list[int], low: float, high: float, floor: float) -> float:
-    """The approximate standard deviation of the labels, at least half a cell, in their unit."""
+    """Estimate the standard deviation of the labels; at least half the width of a cell."""
     first, last = label_quantiles(sums, (0.1, 0.9), low, high, floor)
     return max((last - first) / _DEVIATIONS, (high - low) / (2 * len(sums)))
 
 
 def top_weight(counts: Sequence[float], deviation: float, most: float) -> float:
-    """A weight that few rows exceed, measured by their share of all weight; 1 if noise hides it.
+    """Estimate a weight such that clipping to it removes little of the total weight.
+
+    The result is 1 if no count is significant.
 
     Args:
-        counts: Noisy numbers of rows, cell by cell.
-        deviation: Standard deviation of their noise, in rows.
-        most: The declared bound of weights.
+        counts: Noisy number of rows by cell.
+        deviation: Standard deviation of the noise, in rows.
+        most: Declared bound on weights.
     """
     ends = np.array([*weight_edges(most), most])
     rows = np.asarray(counts, dtype=np.float64)
@@ -216,41 +215,41 @@ def top_weight(counts: Sequence[float], deviation: float, most: float) -> float:
 def label_range_from_counts(
     counts: Sequence[float], deviation: float, low: float, high: float
 ) -> ReleasedRange | None:
-    """The range and spread of labels from noisy counts of cells; None if noise hides them."""
+    """Estimate range and spread of labels from noisy counts; None if no count is significant."""
     ends = np.array([low, *edges(low, high), high])
     left, right = ends[:-1], ends[1:]
     anchor = min(max(0.0, low), high)
     values = np.asarray(counts, dtype=np.float64)
     places = np.arange(len(values))
-    # From the far end of each side to the anchor.
+    # Cells on each side of the anchor, from the far end inwards.
     sides = [places[right <= anchor], places[left >= anchor][::-1]]
     there = np.concatenate([side[_holding(values[side], deviation)] for side in sides])
     if set(there) <= {side[-1] for side in sides if len(side)}:
-        return None  # cells next to the anchor have no scale
+        return None  # cells next to the anchor do not determine a scale
     rows = np.zeros_like(values)
     rows[there] = np.maximum(values[there], 0.0)
     low_end, high_end = float(left[there.min()]), float(right[there.max()])
-    for side in sides:  # a few distant rows are not representative
+    for side in sides:  # ignore a few distant rows, which are not representative
         rows[side[np.cumsum(rows[side]) < _TAIL * rows.sum()]] = 0.0
     middles = (left + right) / 2.0
     mean = math.fsum(rows * middles) / math.fsum(rows)
-    # Labels are assumed uniform within a cell.
+    # Assume a uniform distribution of labels within a cell.
     squares = (middles - mean) ** 2 + (right - left) ** 2 / 12.0
     spread = math.sqrt(math.fsum(rows * squares) / math.fsum(rows))
-    # 32-bit labels cannot differ this far below the declared width: it is noise in an empty cell.
+    # 32-bit labels cannot have such a small spread, so it must be noise in an empty cell.
     return ReleasedRange(low_end, high_end, spread) if spread > _LEAST * (high - low) else None
 
 
 def _holding(counts: Floats, deviation: float) -> slice:
-    """The cells from the first to the last with a significant number of rows."""
+    """Slice from the first to the last cell with a significant number of rows."""
     first = _first_holding(counts, deviation)
     return slice(first, max(len(counts) - _first_holding(counts[::-1], deviation), first))
 
 
 def _first_holding(counts: Floats, deviation: float) -> int:
-    """Index of the first significant run of adjacent counts, at its best start; else their number.
+    """Start index of the first significant run of adjacent counts; their number if there is none.
 
-    Counts without rows are significant with a probability of about 0.0003.
+    If there are no rows, a run is significant with probability of about 0.0003.
     """
     sums = np.concatenate([[0.0], np.cumsum(counts)])
     for last in range(1, len(sums)):
@@ -266,12 +265,12 @@ class Sums:
 
     rows: float  # number of rows, at least one standard deviation of the noise
     floor: float  # standard deviation of the noise of a sum, in rows, at least 1
-    label: float  # mean of labels, on [-1, 1]
-    exposure: float | None  # mean of exposures, on [-1, 1]; None if not released
+    label: float  # mean label, scaled to [-1, 1]
+    exposure: float | None  # mean exposure, scaled to [-1, 1]; None if not released
 
     @classmethod
     def of(cls, s: Settings, noise: Calibration, sums: Sequence[int], position: int = 0) -> Sums:
-        """Read the noisy integers of a release, in units of ``2**-shift``."""
+        """Convert the noisy integers of a release, in units of ``2**-shift``."""
         unit = float(2 ** noise["intercept"].shift)
         floor = max(math.sqrt(noise["intercept"].sigma2) / unit, 1.0)
         public = s["dp_public_num_rows"]
@@ -280,14 +279,14 @@ class Sums:
         return cls(rows, floor, _expected(sums[position] / unit / rows, floor / rows), exposure)
 
     def mean(self, low: float, high: float) -> float:
-        """The mean label in the given range."""
+        """Mean label, scaled to the given range."""
         half = (high - low) / 2
-        # At least one standard deviation of noise above the lower end, so that a logarithm exists.
+        # Stay one standard deviation of noise above the lower end, so that the logarithm exists.
         least = min(low + half * self.floor / self.rows, low + half)
         return max(low + half + half * self.label, least)
 
     def mean_exposure(self, low: float, high: float) -> float:
-        """The mean exposure in the given range above 0."""
+        """Mean exposure, scaled to the given range above 0."""
         assert self.exposure is not None
         return max((low + high) / 2 + (high - low) / 2 * self.exposure, low)
 
@@ -297,11 +296,12 @@ def _within(value: float) -> float:
 
 
 def _expected(mean: float, noise: float) -> float:
-    """The posterior mean in [-1, 1] of a noisy mean, under a uniform prior.
+    """Posterior mean under a uniform prior on [-1, 1], given the noisy mean.
 
-    Noise may put the mean at an end of its range, and such an intercept is worse than none.
+    Clipping the noisy mean could give an intercept at an end of the range, which is worse than no
+    intercept.
     """
-    noise *= math.sqrt(1.0 + _within(mean) ** 2)  # includes the noise of the number of rows
+    noise *= math.sqrt(1.0 + _within(mean) ** 2)  # include the noise of the number of rows
     mean = min(max(mean, -1.0 - 3.0 * noise), 1.0 + 3.0 * noise)
     ends = ((-1.0 - mean) / noise, (1.0 - mean) / noise)
     low, high = (0.5 * math.erfc(-end / math.sqrt(2.0)) for end in ends)
@@ -310,14 +310,14 @@ def _expected(mean: float, noise: float) -> float:
 
 
 def label_cap(s: Settings, noise: Calibration, sums: Sequence[int]) -> float:
-    """The cap of labels, from the first release."""
+    """Compute the cap on labels from the first release."""
     return MEANS.cap(s, Sums.of(s, noise, sums).mean(*s.label_bounds))
 
 
 def label_means(
     s: Settings, noise: Calibration, sums: Sequence[int], capped: Sequence[int]
 ) -> Measured:
-    """The values that a loss of means takes from both releases."""
+    """Compute the parameters of a loss for means from both releases."""
     first = Sums.of(s, noise, sums)
     mean, at = first.mean(*s.label_bounds), label_cap(s, noise, sums)
     capped_mean = Sums.of(s, noise, capped).mean(s.label_bounds[0], at)
