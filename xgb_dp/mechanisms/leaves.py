@@ -126,7 +126,7 @@ class Leaves(Mechanism):
     share = "leaves"
     of_rest = 0.7
     of_rounds = True
-    words = (("leaves", "the leaf values (noisy sums, or the values with noise)"),)
+    words = (("leaves", "the leaf values (noisy sums or noisy values)"),)
     parameters = _PARAMETERS
     rules = _RULES
 

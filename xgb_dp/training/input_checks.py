@@ -304,8 +304,8 @@ def check_rows(dtrain: Any, s: Settings, plan_text: str) -> None:
     else:
         if labels.size != n * s.labels or s.schema.labels != s.labels:
             raise PrivacyParameterError(
-                f"`dtrain` must have {s.labels} label{'s' if s.labels > 1 else ''} per row, one for "
-                f"each target (see {named.dp_target_bounds}). If there are no rows, pass labels as "
+                f"`dtrain` must have {s.labels} label{'s' if s.labels > 1 else ''} per row, one "
+                f"for each target (see {named.dp_target_bounds}). Without rows, pass labels as "
                 f"np.empty((0, {s.labels}))."
             )
         row_checks.check_labels(labels, s.kind, s.classes)
