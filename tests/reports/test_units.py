@@ -103,8 +103,8 @@ def test_a_row_says_who_is_protected_less(for_rows):
     assert report.unit == Unit()
     assert (
         "The privacy unit is one row. A person with several rows has weaker protection; use "
-        "dp_privacy_id or dp_group_size to protect persons. get_epsilon(delta, group=k) returns "
-        "the epsilon for a person with at most k rows."
+        "dp_privacy_id or dp_group_size to protect persons. For a person with at most k rows, "
+        "call get_epsilon(delta, group=k)."
     ) in report.statement()
 
 
@@ -120,7 +120,7 @@ def test_a_person_has_all_its_rows(for_rows, column, label):
     for phrase in (
         "adding or removing all rows of any one person in the training",
         f"The privacy unit is a {label}: all rows of one person, regardless of their number.",
-        "get_epsilon(delta, group=k) returns the epsilon for k persons together.",
+        "For k persons together, call get_epsilon(delta, group=k).",
         "Replacing one person is a removal and an addition",
         "all rows of one person together count as at most 2 rows",
     ):

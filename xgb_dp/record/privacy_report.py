@@ -724,8 +724,9 @@ def _guarantee(report: PrivacyReport) -> str:
         f"{unit.neighbours()} in the training data changes the probability of any set of training "
         f"outcomes by a factor of at most e^{epsilon}, plus an additive term of at most delta = "
         f"{report.delta:g}. {scope(unit)} {_other_groups(report)} Replacing one {unit.name} is a "
-        "removal and an addition; get_epsilon(delta, adjacency='replace_one') returns the epsilon "
-        "for a replacement. The noise was generated with a secret key from the operating system."
+        "removal and an addition; for a replacement, call get_epsilon(delta, "
+        "adjacency='replace_one'). The noise was generated with a secret key from the operating "
+        "system."
     )
 
 
@@ -749,7 +750,7 @@ def _other_groups(report: PrivacyReport) -> str:
         alone = round_up(report.get_epsilon(report.delta, 1))
         return f"For a single {unit.name}, epsilon is {alone}."
     group = "k persons together" if unit.of_persons else "a person with at most k rows"
-    return f"get_epsilon(delta, group=k) returns the epsilon for {group}."
+    return f"For {group}, call get_epsilon(delta, group=k)."
 
 
 def _concerns(report: PrivacyReport) -> str:

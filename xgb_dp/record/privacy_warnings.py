@@ -24,6 +24,7 @@ from ..accounting.gaussian import gaussian_epsilon, gaussian_mu
 from ..accounting.units import ONE_ROW, all_same
 from ..errors import PrivacyWarning
 from ..request.names import looks_like_id
+from .formatting import round_up
 from .ledger_model import Ledger
 
 if TYPE_CHECKING:
@@ -47,8 +48,8 @@ def concerns(
     if epsilon > _LARGE_EPSILON:
         reasons.append(
             f"Epsilon is above {_LARGE_EPSILON:g}: adding or removing {unit.counted()} can change "
-            f"the probability of an outcome by a factor of e^{epsilon:.4g}, which gives hardly any "
-            "protection. An epsilon of 1 is strong; 4 is common."
+            f"the probability of an outcome by a factor of e^{round_up(epsilon)}, which gives "
+            "hardly any protection. An epsilon of 1 is strong; 4 is common."
         )
     if delta > _LARGE_DELTA:
         reasons.append(
