@@ -91,7 +91,7 @@ def test_estimators_are_known_by_their_table():
     one = xgb_dp.DPXGBRegressor(epsilon=1.0, delta=1e-6, target_bounds=(0, 1), n_estimators=2)
     voting = ensemble.VotingRegressor([("a", one), ("b", one)])
     (text,) = said(lambda: voting.fit(X, y))
-    assert "model number 2" in text
+    assert "training number 2" in text
 
 
 def test_trainings_of_several_threads_are_counted(monkeypatch):

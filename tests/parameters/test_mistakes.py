@@ -87,8 +87,8 @@ MISTAKES = [
     (lambda: trained(nthread="many"), "`nthread` must be an integer"),
     (lambda: trained(nthread=1.5), "`nthread` must be an integer"),
     (lambda: trained(seed_per_iteration=2), "`seed_per_iteration` must be True or False"),
-    (lambda: trained(eval_metric="error@x"), "`eval_metric` has 'error@x'"),
-    (lambda: trained(eval_metric=["auc", "nope"]), "`eval_metric` has 'nope'"),
+    (lambda: trained(eval_metric="error@x"), "`eval_metric` contains 'error@x'"),
+    (lambda: trained(eval_metric=["auc", "nope"]), "`eval_metric` contains 'nope'"),
 ]
 
 

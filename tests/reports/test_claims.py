@@ -91,7 +91,7 @@ def test_a_checkpoint_is_not_private(checkpoint):
     assert not is_private(checkpoint)
     failed = [check for check in xgb_dp.verify(checkpoint).checks if not check.passed]
     assert [check.name for check in failed] == ["complete"]
-    assert "not ended" in failed[0].detail
+    assert "unfinished training" in failed[0].detail
     assert "checkpoint" in xgb_dp.privacy_report(checkpoint).statement()
 
 

@@ -35,7 +35,7 @@ def test_card_states_the_report(model):
     assert f"epsilon = {round_up(report.epsilon)}, delta = 1e-06" in card
     assert report.statement() in card
     for phrase in ("# Card of a test", "Signs of sums.", "Drawn at random.", "0.9123", "CC0-1.0",
-                   "rows drawn afresh", "4 rounds of trees of depth 2", "a\\|b",
+                   "rows drawn afresh", "4 rounds, trees of depth 2", "a\\|b",
                    *(f"| {spent.release} |" for spent in report.spending())):  # fmt: skip
         assert phrase in card, phrase
     assert not re.search(r"\$[a-z]", card)
@@ -61,7 +61,7 @@ def test_card_of_estimators_paths_and_continued_models(params, matrix, model, tm
         tree_method="dp_hist", dp_epsilon=1.0, dp_delta=1e-6, dp_classes=2, n_estimators=2
     )
     estimator.fit(*arrays())
-    assert "2 rounds of trees of depth 6" in xgb_dp.model_card(estimator)
+    assert "2 rounds, trees of depth 6" in xgb_dp.model_card(estimator)
 
 
 def test_own_template(model):

@@ -59,7 +59,7 @@ def test_one_training_has_one_record(model):
     reports = [xgb_dp.privacy_report(trained) for trained in (model, train())]
     first, second = (report.record.trainings[0] for report in reports)
     twin = replace(reports[1].record, trainings=(replace(second, id=first.id),)).to_json()
-    with pytest.raises(LedgerError, match="name the same training"):
+    with pytest.raises(LedgerError, match="contain the same training"):
         PrivacyTotal((reports[0], PrivacyReport(twin)))
 
 
@@ -74,9 +74,9 @@ def test_models_without_trees_are_not_taken_for_one():
 
 
 def test_what_has_no_total(model):
-    with pytest.raises(PrivacyParameterError, match="different units"):
+    with pytest.raises(PrivacyParameterError, match="different privacy units"):
         xgb_dp.privacy_report([model, train(dp_group_size=2)])
-    with pytest.raises(PrivacyParameterError, match="different units"):
+    with pytest.raises(PrivacyParameterError, match="different privacy units"):
         xgb_dp.privacy_report([model, train(dp_privacy_id=np.arange(400) // 2)])
     with pytest.raises(PrivacyParameterError, match="empty"):
         xgb_dp.privacy_report([])

@@ -79,7 +79,7 @@ def test_the_epsilon_of_a_group_is_the_one_asked_for(for_five):
     for each in report.spending():
         assert each.epsilon <= report.epsilon
     summary = report.summary()
-    assert "whether 5 rows of one person were used" in " ".join(summary.split())
+    assert "whether 5 rows of one person were in the training data" in " ".join(summary.split())
     assert "for 5 rows of one person added or removed" in report.to_html()
     assert "for 5 rows of one person of the training data, added or removed" in xgb_dp.model_card(
         for_five
@@ -191,7 +191,7 @@ def test_trainings_of_two_units_are_no_model(for_rows):
     person, row = claimed(for_rows), xgb_dp.privacy_report(for_rows).ledger
     person["trainings"][0]["id"] = "f" * 32
     mixed = {**row, "trainings": [*row["trainings"], *person["trainings"]]}
-    with pytest.raises(LedgerError, match="different units"):
+    with pytest.raises(LedgerError, match="different privacy units"):
         PrivacyReport(mixed)
 
 
@@ -207,7 +207,7 @@ def test_a_model_is_continued_for_its_own_unit(for_five):
 def test_rows_do_not_continue_a_model_of_persons(for_rows):
     model = for_rows.copy()
     ledger_module.store(model, Ledger.from_json(claimed(model, "patient")))
-    with pytest.raises(PrivacyParameterError, match=r"is row, .* for person \(column patient\)"):
+    with pytest.raises(PrivacyParameterError, match=r"is row, .* with person \(column patient\)"):
         xgb.train(params(), matrix(), 2, xgb_model=model)
 
 

@@ -55,7 +55,7 @@ def test_few_cells_start_from_columns(share, start, short):
     assert training.hyperparameters["start"] == start
     assert training.rounds == (AFTER_COLUMNS.rounds if start == "columns" else 3)
     assert xgb_dp.privacy_report(model).epsilon <= 1.0
-    assert "and of their cells" in str(xgb_dp.privacy_report(model))
+    assert "and a noisy count of their present cells" in str(xgb_dp.privacy_report(model))
     # The claim is that of all plans, and the first release pays for one sum more.
     [choice] = training.events
     assert isinstance(choice, ChoiceEvent)
@@ -115,7 +115,7 @@ def test_a_selection_on_wide_tables(short):
     given = {k: v for k, v in asked().items() if k not in ("dp_epsilon", "dp_delta")}
     best = xgb_dp.select(given, wide(2, n=300), [{}], epsilon=9.0, delta=1e-6, mean_runs=1.1)
     assert best.report.epsilon <= 9.0
-    assert "and of their cells" in str(best.report)
+    assert "and a noisy count of their present cells" in str(best.report)
     assert "dp_budget_shares" not in best.params
     again = last(xgb.train(asked(**best.params), wide(2, n=300), best.num_boost_round))
     start = best.params.get("dp_start", "intercept")

@@ -110,7 +110,7 @@ def test_a_start_from_columns(objective):
     assert 1 < len(used) <= 20
     text = " ".join(str(xgb_dp.privacy_report(model)).split())
     assert f"The first {training.start.rounds} trees are computed from the noisy sums" in text
-    assert "Which 20 columns the others were offered" in text
+    assert "determined the 20 columns available to the other trees" in text
     assert "public model" not in text
 
 
@@ -119,7 +119,7 @@ def test_saved_models_keep_their_start(tmp_path):
     model.save_model(path := tmp_path / "model.json")
     verified = xgb_dp.verify(str(path))
     assert verified.verdict == "passed"
-    assert "follow from released sums" in str(verified)
+    assert "trees come from released sums" in str(verified)
 
 
 def test_a_start_is_continued_as_any_model():
