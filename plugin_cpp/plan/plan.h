@@ -224,6 +224,17 @@ struct Plan : private JsonReader {
     double to_go = rounds > 1 ? static_cast<double>(rounds - 1 - round) / (rounds - 1) : 0.0;
     return leaf.eta * (1.0 - (1.0 - leaf.eta_warmup) * to_go) / parallel_trees;
   }
+  /**
+   * @brief Share of the noise variance of a leaf that its shrinkage counts.
+   *
+   * Noise that is drawn anew in every round averages out over small steps, while the signal adds
+   * up. docs/proofs/leaves.md, "Small steps"
+   */
+  [[nodiscard]] double NoiseShare(std::int32_t round) const {
+    constexpr double kFullStep = 0.5;
+    double step = std::min(1.0, this->Step(round) * parallel_trees / kFullStep);
+    return step * step;
+  }
   [[nodiscard]] bool IsSampled() const { return sampling_num < kSampleAll; }
   /** @brief Whether a round reads only some of the rows. */
   [[nodiscard]] bool ReadsSomeRows() const { return this->IsSampled() || ensemble > 1; }

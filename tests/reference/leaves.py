@@ -62,8 +62,9 @@ class Shrinkage:
         return self.tilt
 
     def effects(
-        self, g: Doubles, h: Doubles, noise2: Doubles, rows: float, stratum: Ints, oblivious: bool
-    ) -> Doubles:
+        self, g: Doubles, h: Doubles, noise2: Doubles, rows: float, share: float, stratum: Ints,
+        oblivious: bool,
+    ) -> Doubles:  # fmt: skip
         """Weights as sums of effects with a normal prior for each stratum, by EM over trees.
 
         The weights answer for the variance of the rows too, of which the priors see a millionth.
@@ -74,7 +75,8 @@ class Shrinkage:
         walsh = np.array([[(-1.0) ** (i & k).bit_count() for k in range(n)] for i in range(n)])
         now = past
         for i in range(6):
-            variance = noise2 + (1e-6 if i < 5 else 1.0) * rows * h
+            counted, sampling = (1.0, 1e-6) if i < 5 else (share, 1.0)
+            variance = counted * noise2 + sampling * rows * h
             precision = walsh.T @ np.diag(h * h / variance) @ walsh
             right = walsh.T @ (-h * g / variance)
             prior = np.maximum(now[stratum], 1e-9)
@@ -210,6 +212,7 @@ def fill_leaves(
     oblivious = plan["shape"] == "oblivious" or (plan["shape"] == "alternate" and t % 2 == 0)
     complete = len(leaves) == 1 << int(plan["depth"]) <= 256
     rows = row_variance(plan)
+    share = min(1.0, float(leaf["eta"]) / 0.5) ** 2  # small steps average the noise
     varies = rows > 0 or min(noise_of.values()) > 0
     if strata := shrinks and leaf["strata"] and complete and varies:
         fitted = shrinkage.effects(
@@ -217,6 +220,7 @@ def fill_leaves(
             np.array([h[n] + lam for n in leaves]),
             np.array([noise_of[n] ** 2 for n in leaves]),
             rows,
+            share,
             strata_of(plan, oblivious),
             oblivious,
         )
@@ -228,7 +232,7 @@ def fill_leaves(
     for node in leaves:
         if strata:
             continue
-        variance = noise_of[node] ** 2 + rows * h[node]
+        variance = share * noise_of[node] ** 2 + rows * h[node]
         penalty = variance / (prior * h[node]) if shrinks else 0.0
         w[node] = clipped(-soft(g[node]) / (h[node] + lam + penalty))
     noise2 = {n: d**2 for n, d in noise_of.items()}

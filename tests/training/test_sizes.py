@@ -16,14 +16,15 @@ from xgb_dp.calibrate import calibrate, calibrate_family
 from xgb_dp.cli.commands import cli
 from xgb_dp.engine import native
 from xgb_dp.errors import BudgetError, LedgerError
+from xgb_dp.parameters.parse import OpenRounds
 from xgb_dp.record.ledger import read_ledger
 from xgb_dp.record.spending import mu2_of_kind
-from xgb_dp.request.default_plans import SIZES
+from xgb_dp.request.default_plans import SIZES, settings_of_sizes
 from xgb_dp.request.guarantee import shares_of
 from xgb_dp.request.params import DEFAULT_ROUNDS
 from xgb_dp.request.schema import read_schema
 from xgb_dp.testing import fixed_noise
-from xgb_dp.training.prepare import prepare
+from xgb_dp.training.prepare import checked, prepare
 from xgb_dp.training.run import LedgerCallback, Training
 
 from ..conftest import OBJECTIVE, arrays
@@ -398,3 +399,33 @@ def test_a_target_without_noise_for_large_plans_leaves_them_out(monkeypatch):
     assert max(p.settings.rounds for p in prepared.plans) == 100
     assert prepared.family is not None
     assert prepared.family.taken(1e12) == len(prepared.plans) - 1
+
+
+def test_a_small_learning_rate_takes_more_rounds():
+    d = xgb.DMatrix(np.zeros((10, 4), dtype=np.float32))
+    given = asked("binary")
+
+    def rounds(**changes: Any) -> list[int]:
+        settings = checked({**given, **changes}, read_schema(d), OpenRounds(DEFAULT_ROUNDS))
+        return [plan.rounds for plan in settings_of_sizes(settings)[1]]
+
+    default, small = rounds(), rounds(eta=0.1)
+    assert default[:3] == [50, 50, 75]
+    assert small[:3] == [250, 250, 375]
+    assert rounds(eta=0.5)[:3] == default[:3]
+    assert max(rounds(eta=0.001)) == 500
+
+
+@pytest.mark.parametrize(
+    ("eta", "rounds", "bound"), [(0.5, 50, 0.3), (0.5, 200, 0.3), (0.1, 100, 0.474), (0.05, 5, 1)]
+)
+def test_few_or_small_steps_have_a_larger_bound(eta, rounds, bound):
+    d = xgb.DMatrix(np.zeros((10, 4), dtype=np.float32))
+    prepared = prepare({**asked("regression"), "eta": eta}, read_schema(d), rounds)
+    assert prepared.settings["dp_gradient_bound"] == pytest.approx(bound, abs=1e-3)
+
+
+def test_a_learning_rate_that_is_too_small_is_named_before_anything_is_spent():
+    with pytest.warns(xgb_dp.PrivacyWarning, match="add up to 2.5") as caught:
+        xgb.train(asked(eta=0.05), data(50), 50)
+    assert "Leave `eta` or `num_boost_round` out" in str(caught[0].message)

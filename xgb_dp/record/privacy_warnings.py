@@ -23,6 +23,7 @@ from ..accounting.events import plain_events
 from ..accounting.gaussian import gaussian_epsilon, gaussian_mu
 from ..accounting.units import ONE_ROW, all_same
 from ..errors import PrivacyWarning
+from ..parameters.parse import OpenRounds
 from ..request.names import looks_like_id
 from .formatting import round_up
 from .ledger_model import Ledger
@@ -30,11 +31,12 @@ from .ledger_model import Ledger
 if TYPE_CHECKING:
     from ..request.schema import Schema
     from ..request.settings import Settings
-    from .ledger_model import Ledger, TrainingRecord
+    from .ledger_model import TrainingRecord
 
 # Warnings point at the first caller outside of these.
 _LIBRARIES = {"xgb_dp", "xgboost", "sklearn", "contextlib", "functools"}
 _LARGE_EPSILON = 10.0
+_STEPS = 12.0  # eta times rounds
 _LARGE_DELTA = 1e-3  # for any number of rows
 _MOST_SHOWN = 10  # columns per warning
 _FAR_TOO_WIDE = 8.0  # ratio of the target bounds to the released label range
@@ -83,6 +85,21 @@ def target_warnings(settings: Settings) -> list[str]:
         ]
     public_num_rows, unit = settings["dp_public_num_rows"], settings.privacy_unit
     return concerns(settings.epsilon, settings.delta, public_num_rows, unit)
+
+
+def learning_rate_warnings(settings: Settings) -> list[str]:
+    """Warn if the given learning rate and number of rounds leave the fit unfinished."""
+    eta, rounds = settings["eta"], int(settings.rounds)
+    if "eta" not in settings.given or settings["dp_preset"] != "default":
+        return []
+    if isinstance(settings.rounds, OpenRounds) or eta * rounds >= _STEPS:
+        return []
+    return [
+        f"`eta`={eta:g} and {rounds} rounds add up to {eta * rounds:.3g}, and private training "
+        f"needs about {_STEPS:g}: noise and clipping already make each step small. On our data "
+        "sets this cost up to 0.2 of R2 or 0.02 of AUC. Leave `eta` or `num_boost_round` out, or "
+        "raise one of them."
+    ]
 
 
 def id_column_warnings(schema: Schema, for_persons: bool) -> list[str]:

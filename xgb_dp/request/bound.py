@@ -64,7 +64,11 @@ def _gradient_bound(s: Config) -> float:
         return 1.0
     if s["dp_gradient_clip"] in BALLS:
         return 0.5
-    return 0.3 if s.kind == "regression" and s["dp_gradient_clip"] == "clip" else 1.0
+    if s.kind != "regression" or s["dp_gradient_clip"] != "clip":
+        return 1.0
+    # Small or few steps reach a residual of several units only if each may be larger.
+    steps = s["eta"] * int(s.rounds)
+    return min(0.3 * math.sqrt(max(1.0, 25.0 / max(steps, 1e-6))), 1.0)
 
 
 def _hessian_weight(s: Config) -> float:
@@ -85,7 +89,8 @@ PARAMETERS = (
               _gradient_bound, PUBLIC, "sensitivity", Table.DEFAULT,
               unit="gradient of the objective; regression: in units of dp_target_unit",
               shown="by dp_gradient_clip: 'prediction' and 'row_weight' 0.5 (several classes with "
-              "'prediction' 1); 'clip' 1 (reg:squarederror 0.3); 'filter' 1. Other regression "
+              "'prediction' 1); 'clip' 1 (reg:squarederror 0.3, and "
+              "up to 1 if eta times rounds is below 25); 'filter' 1. Other regression "
               "objectives: derived from the loss"),
     Parameter("dp_gradient_clip", "How the contribution of a row is bounded. 'prediction' scales "
               "gradient and Hessian by a factor that depends on the prediction but not on the "

@@ -43,6 +43,8 @@ NOT_FROM_COLUMNS = OF_TREES | {
     "dp_features_per_tree", "dp_leaf_noise", "dp_score", "dp_secure_aggregation", "dp_start",
     "interaction_constraints", "max_bin", "monotone_constraints", "num_parallel_tree",
 }  # fmt: skip
+# Most rounds of a plan whose learning rate the user sets.
+MOST_ROUNDS = 500
 _ONE_FEATURE = (3, "alternate", 64, 3)
 _SHALLOW = (4, "alternate", 64, 2)
 _DEEP = (6, "oblivious", 256, 2)
@@ -128,7 +130,7 @@ def _open_sizes(s: Settings) -> tuple[list[float], list[tuple[int, dict[str, Any
     of_row /= 1.0 if s.loss is None else s.loss.bound_ratio(s)
     sizes = SIZES[s.objective.sizes or s.kind]
     limits = [size.below / of_row for size in sizes]
-    changes = [(size.rounds, _changes(s, size)) for size in sizes]
+    changes = [(_rounds(s, size), _changes(s, size)) for size in sizes]
     if s["dp_public_num_rows"] is not None:  # the choice is public
         changes = [changes[position(limits, float(s["dp_public_num_rows"]))]]
         limits = [math.inf]
@@ -166,6 +168,14 @@ def _follows_rows(s: Settings) -> bool:
         and s["dp_ensemble"] == 1
         and s["subsample"] == 1.0
     )
+
+
+def _rounds(s: Settings, size: Size) -> int:
+    """The rounds of a plan: a smaller learning rate than its own takes more of them."""
+    if "eta" not in s.given:
+        return size.rounds
+    most = max(size.rounds, MOST_ROUNDS)
+    return min(round(size.rounds * max(1.0, size.eta / max(s["eta"], 1e-3))), most)
 
 
 def _changes(s: Settings, size: Size) -> dict[str, Any]:

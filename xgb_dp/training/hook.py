@@ -156,6 +156,7 @@ def _prepared(
     claimed, unbooked = training.claim(), not in_force()
     strings = [
         *privacy_warnings.target_warnings(settings),
+        *privacy_warnings.learning_rate_warnings(settings),
         *fitted_step_warnings(steps),
         *privacy_warnings.id_column_warnings(schema, ids is not None),
         *_claim_warnings(dtrain, claimed, settings, unbooked=unbooked),

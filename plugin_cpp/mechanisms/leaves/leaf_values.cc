@@ -268,12 +268,12 @@ void Write(Plan const& plan, TreeIndex idx, std::vector<NodeSum> const& sums,
 }
 }  // namespace
 
-std::vector<double> LeafWeights(Plan const& plan, bool oblivious,
+std::vector<double> LeafWeights(Plan const& plan, TreeIndex idx, bool oblivious,
                                 std::vector<NodeSum> const& leaves, LeafShrinkage* shrinkage) {
   auto const& leaf = plan.leaf;
   Newton newton{leaf};
   bool shrink = leaf.shrinkage && leaf.noise != LeafNoise::kOutput;
-  double row_variance = RowVariance(plan);
+  double row_variance = RowVariance(plan), noise_share = plan.NoiseShare(idx.round);
   bool noisy = row_variance > 0 ||
                std::all_of(leaves.cbegin(), leaves.cend(), [](auto& s) { return s.noise2 > 0; });
   bool complete = plan.depth <= kMaxStrataDepth && leaves.size() == std::size_t{1} << plan.depth;
@@ -284,7 +284,8 @@ std::vector<double> LeafWeights(Plan const& plan, bool oblivious,
       s.grad = newton.Soft(s.grad);
     }
     auto& prior = oblivious ? shrinkage->oblivious : shrinkage->per_node;
-    weights = prior.Fit(soft, newton.Lambda(), row_variance, MakeStrata(plan, oblivious));
+    weights =
+        prior.Fit(soft, newton.Lambda(), row_variance, noise_share, MakeStrata(plan, oblivious));
     for (auto& weight : weights) {
       weight = newton.Clip(weight);
     }
@@ -292,7 +293,7 @@ std::vector<double> LeafWeights(Plan const& plan, bool oblivious,
   }
   double prior = shrink ? shrinkage->leaves.Update(leaves, leaf.prior_max) : 0.0;
   for (auto const& s : leaves) {
-    double noise2 = s.noise2 + row_variance * s.hess;
+    double noise2 = noise_share * s.noise2 + row_variance * s.hess;
     weights.push_back(newton.Weight(s, shrink ? noise2 / (prior * s.hess) : 0.0));
   }
   return weights;

@@ -72,12 +72,13 @@ XGB_DP_SIMD void AddRow(double const* row, double factor, std::size_t n, double*
 /** @brief Normal equations of the effects, solved for many prior variances. */
 class EffectModel {
  public:
-  EffectModel(std::vector<NodeSum> const& leaves, double lambda, double row_variance)
+  EffectModel(std::vector<NodeSum> const& leaves, double lambda, double row_variance,
+              double noise_share = 1.0)
       : n_{leaves.size()} {
     // A leaf says -grad = (hess + lambda) weight + noise.
     for (auto const& leaf : leaves) {
       double d = leaf.hess + lambda;
-      double variance = leaf.noise2 + row_variance * d;
+      double variance = noise_share * leaf.noise2 + row_variance * d;
       right_.push_back(-d * leaf.grad / variance);
       walsh_.push_back(d * d / variance);
     }
@@ -206,7 +207,8 @@ std::vector<std::size_t> MakeStrata(Plan const& plan, bool oblivious) {
 }
 
 std::vector<double> StrataPrior::Fit(std::vector<NodeSum> const& leaves, double lambda,
-                                     double row_variance, std::vector<std::size_t> const& stratum) {
+                                     double row_variance, double noise_share,
+                                     std::vector<std::size_t> const& stratum) {
   constexpr std::int32_t kIterations = 5;
   auto n = leaves.size();
   auto n_strata = 1 + *std::max_element(stratum.cbegin(), stratum.cend());
@@ -241,7 +243,7 @@ std::vector<double> StrataPrior::Fit(std::vector<NodeSum> const& leaves, double 
   }
   variance_ = current;
   started_ = true;
-  EffectModel model{leaves, lambda, row_variance};
+  EffectModel model{leaves, lambda, row_variance, noise_share};
   solve(&model, current);
   WalshTransform(&mean);
   return mean;

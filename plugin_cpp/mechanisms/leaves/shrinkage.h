@@ -73,10 +73,11 @@ class StrataPrior {
    *
    * @param leaves       2^depth leaves from left to right; grad after the L1 penalty.
    * @param row_variance See RowVariance; positive if the sums have no noise.
+   * @param noise_share  See Plan::NoiseShare.
    * @param stratum      Of each Walsh function.
    */
   [[nodiscard]] std::vector<double> Fit(std::vector<NodeSum> const& leaves, double lambda,
-                                        double row_variance,
+                                        double row_variance, double noise_share,
                                         std::vector<std::size_t> const& stratum);
 
  private:
