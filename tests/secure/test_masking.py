@@ -178,8 +178,8 @@ def test_defaults():
         ),
         ({"dp_secure_colluders": 3}, PrivacyParameterError, "dp_secure_colluders"),
         ({"dp_secure_parties": None}, PrivacyParameterError, "impersonate a worker"),
-        ({"dp_secure_key": 7}, PrivacyParameterError, "`dp_secure_key` must be the name of a file"),
-        ({"dp_secure_aggregation": False, "dp_secure_key": "x"}, PrivacyParameterError, "effect"),
+        ({"dp_secure_key": 7}, PrivacyParameterError, "`dp_secure_key` must be a file name"),
+        ({"dp_secure_aggregation": False, "dp_secure_key": "x"}, PrivacyParameterError, "require"),
     ],
 )
 def test_refused(p, error, message):

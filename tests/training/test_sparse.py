@@ -38,7 +38,7 @@ def test_the_guarantee_names_the_columns_for_which_cells_are_released():
     lines = [
         line
         for line in page.read_text().splitlines()
-        if line.startswith(("| the cells that are", "| the cells above 0"))
+        if line.startswith(("| number of cells neither 0", "| number of cells above 0"))
     ]
     named = f"{default_plans.COLUMNS[0]} to {default_plans.COLUMNS[-1]:,} columns"
     assert [named in line for line in lines] == [True, True]
