@@ -170,7 +170,7 @@ def test_a_set_of_several_targets_on_one_worker(client):
     result = dxgb.train(client, params, d, 3, evals=[(first, "public")])
     assert len(result["history"]["public"]["rmse"]) == 3
     fewer = dxgb.DaskDMatrix(client, table, labels[:, 0])
-    with pytest.raises(PrivacyParameterError, match="as many as the training data"):
+    with pytest.raises(PrivacyParameterError, match="as many labels per row"):
         dxgb.train(client, params, d, 3, evals=[(fewer, "public")])
 
 

@@ -85,7 +85,7 @@ FITTED = [
 def test_fitted_steps_are_named(pipeline, rows, name, instead):
     with pytest.warns(PrivacyWarning, match="without noise") as caught:
         pipeline.fit(rows, y)
-    (text,) = [str(w.message) for w in caught if "pipeline" in str(w.message)]
+    (text,) = [str(w.message) for w in caught if "Pipeline steps" in str(w.message)]
     assert name in text and instead in text
     last = pipeline[-1]
     report = xgb_dp.privacy_report(last[-1] if isinstance(last, Pipeline) else last)

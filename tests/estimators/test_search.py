@@ -73,7 +73,7 @@ SEARCHES: dict[str, tuple[Any, str, str]] = {  # training, reason, remedy
     "threshold": (lambda m, X, y: TunedThresholdClassifierCV(m, cv=2).fit(X, y),
         "chooses a threshold", "threshold(cost=...)"),
     "stacking": (lambda m, X, y: StackingClassifier([("m", m)], cv=2).fit(X, y),
-        "predictions of other models", "its own `fit`"),
+        "predictions of other models", "`fit` of the private model itself"),
     "calibration": (lambda m, X, y: CalibratedClassifierCV(m, cv=2).fit(X, y),
         "exact calibrations", "calibrated(model)"),
     "recursive": (lambda m, X, y: RFECV(m, cv=2).fit(X, y), "sets of columns", "xgb_dp.select"),
@@ -85,21 +85,22 @@ SEARCHES: dict[str, tuple[Any, str, str]] = {  # training, reason, remedy
         "exact trees", "n_estimators"),
     "stacking on fitted models": (lambda m, X, y: StackingClassifier(
         [("m", LogisticRegression().fit(X, y))], final_estimator=m, cv="prefit").fit(X, y),
-        "predictions of other models", "its own `fit`"),
+        "predictions of other models", "`fit` of the private model itself"),
     "labels of earlier models": (lambda m, X, y: SelfTrainingClassifier(m).fit(
-        X, np.where(np.arange(len(y)) % 2, y, -1)), "earlier models", "its own `fit`"),
+        X, np.where(np.arange(len(y)) % 2, y, -1)), "earlier models",
+        "`fit` of the private model itself"),
     "chain of predictions": (lambda m, X, y: ClassifierChain(m, cv=2).fit(
-        X, np.stack([y, 1 - y], axis=1)), "predictions of other models", "Leave `cv` out"),
+        X, np.stack([y, 1 - y], axis=1)), "predictions of other models", "Set cv=None"),
     "columns without a budget": (lambda m, X, y: RFE(m, n_features_to_select=3).fit(X, y),
-        "ledger that remains shows one", "xgb_dp.select"),
+        "only the last ledger remains", "xgb_dp.select"),
     "bagging": (lambda m, X, y: BaggingClassifier(m, n_estimators=2).fit(X, y),
-        "counts several times", "n_estimators"),
+        "can count several times", "n_estimators"),
     "one against the rest": (lambda m, X, y: OneVsRestClassifier(m).fit(X, y),
-        "decide how many models", "Declare all classes"),
+        "determine the number of models", "Declare all classes"),
     "one against one": (lambda m, X, y: OneVsOneClassifier(m).fit(X, y),
-        "decide how many models", "Declare all classes"),
+        "determine the number of models", "Declare all classes"),
     "codes": (lambda m, X, y: OutputCodeClassifier(m, random_state=0).fit(X, y),
-        "decide how many models", "Declare all classes"),
+        "determine the number of models", "Declare all classes"),
 }  # fmt: skip
 
 
@@ -130,7 +131,7 @@ def test_one_row_does_not_decide_how_many_models_there_are(kind):
     X, y = np.nan_to_num(X), y.astype(int)
     y[-1] = 2
     for rows, jobs in ((len(y) - 1, 1), (len(y), 1), (len(y), 2)):
-        with pytest.raises(PrivacyRefusal, match="decide how many models"):
+        with pytest.raises(PrivacyRefusal, match="determine the number of models"):
             kind(clone(MODEL), n_jobs=jobs).fit(X[:rows], y[:rows])
 
 

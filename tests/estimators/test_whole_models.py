@@ -58,7 +58,7 @@ def test_what_is_calibrated_stays_what_it_is(kind, method, request, tmp_path):
     margins = xgb_dp.privacy_report(calibrated)
     assert margins.record.releases[-1].name == "evaluation 1"
     assert margins.epsilon > xgb_dp.privacy_report(model).epsilon
-    assert "figures of the model on private rows" in xgb_dp.model_card(calibrated)
+    assert "an evaluation of the model on private rows" in xgb_dp.model_card(calibrated)
     assert xgb_dp.verify(calibrated).verdict == "passed"
     booster.save_model(tmp_path / "m.json")
     loaded = xgb_dp.DPXGBClassifier(classes=["no", "yes"])

@@ -102,7 +102,7 @@ def test_every_figure_of_every_event_is_compared(
         except LedgerError:  # no event at all
             continue
         monkeypatch.setattr(planning, "calibrate", lambda *_, plan=changed: plan)
-        with pytest.raises(BudgetError, match="not the one that the plan draws"):
+        with pytest.raises(BudgetError, match="differs from the calibrated noise"):
             train()
         tried += 1
     assert tried > 8

@@ -113,7 +113,7 @@ def test_open_rounds_are_decided_by_the_masked_sums(answers):
     """Every worker follows the same plan, under the name that its pads have."""
     plans = len({(size.rounds, size.eta) for size in SIZES["binary"]})  # the depth is given
     for out in answers["own noise, open rounds"]:
-        assert f"is one of {plans} public ones" in out["statement"]
+        assert f"is one of {plans} public plans" in out["statement"]
         trees = learner(out["model"])[0]["model"]["trees"]
         assert len(trees) == 50
 

@@ -61,7 +61,7 @@ def test_model_report_and_ledger(result):
     assert result.booster.num_boosted_rounds() == result.num_boost_round == 3
     assert result.score_name == "log_loss"
     assert "secret number of trainings" in report.statement()
-    assert "the list of settings to choose from" in report.statement()
+    assert "the list of candidate settings" in report.statement()
     [training] = report.ledger["trainings"]
     [event] = training["events"]
     assert event["mechanism"] == "selection"
@@ -411,7 +411,7 @@ def test_a_run_that_scores_with_less_noise_ends_the_selection(monkeypatch):
         return released(self, p, y, target, replace(event, sigma2=event.sigma2 // 2), *rest)
 
     monkeypatch.setattr(Score, "release", costlier)
-    with pytest.raises(BudgetError, match="something else than was accounted for"):
+    with pytest.raises(BudgetError, match="something that was not accounted for"):
         quick()
 
 

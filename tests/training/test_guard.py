@@ -172,7 +172,7 @@ def test_stopping_early_counts_in_full(dtrain):
     for report in (short, unsplit):
         assert report.epsilon == pytest.approx(full.epsilon, rel=1e-6)
         assert "drawn" in report.ledger["trainings"][0]
-        assert "counts in full" in report.statement()
+        assert "charged in full" in report.statement()
 
 
 def test_matrix_is_kept(booster):

@@ -33,7 +33,7 @@ def test_candidates_cost_nothing(params, matrix, kind):
     report = xgb_dp.privacy_report(model)
     assert 0.99 < report.epsilon <= 1.0
     assert "candidates" not in releases(model)
-    assert "public rows that candidates come from" in report.statement()
+    assert "public rows used for split candidates" in report.statement()
     X = public(kind).get_data().tocsc()
     for tree in trees(model):
         for f, cut, left in zip(

@@ -213,7 +213,7 @@ def test_columns_of_the_start(params):
     assert model.feature_names == ["a", "b"]
     for other in (frame[["b", "a"]], frame.rename(columns={"a": "c"})):
         refused(said, xgb.DMatrix(other, y), start, "different names")
-    refused(said, xgb.DMatrix(frame.to_numpy(), y), start, "other names")
+    refused(said, xgb.DMatrix(frame.to_numpy(), y), start, "different names")
 
 
 def test_categories_of_a_model_that_is_continued(params):
@@ -319,8 +319,8 @@ def test_quantiles(params, matrix):
     assert model.predict(matrix("regression")).shape == (300, 2)
     assert xgb_dp.privacy_report(model).epsilon <= 1.0
     d = matrix("regression")
-    refused(said | {"quantile_alpha": [0.25, 0.5]}, d, start, "`quantile_alpha` is not")
-    refused(said | {"quantile_alpha": 0.25}, d, start, "2 targets, the training 1")
+    refused(said | {"quantile_alpha": [0.25, 0.5]}, d, start, "`quantile_alpha` differs")
+    refused(said | {"quantile_alpha": 0.25}, d, start, "2 targets, but the training has 1")
 
 
 def test_parameters_of_the_objective(params, matrix):

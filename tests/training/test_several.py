@@ -110,9 +110,9 @@ def test_sets_and_continued_trainings(kind, metric):
     X, Y = rows(kind)
     for columns in (slice(2), 0):
         bounds = {"dp_target_bounds": BOUNDS[columns]} if kind == "targets" else {}
-        with pytest.raises(PrivacyParameterError, match="trained for 3 targets"):
+        with pytest.raises(PrivacyParameterError, match="has 3 targets"):
             train(kind, 2, xgb.DMatrix(X, Y[:, columns]), xgb_model=model, **bounds)
-    with pytest.raises(PrivacyParameterError, match="as many as the training data"):
+    with pytest.raises(PrivacyParameterError, match="as many labels per row"):
         train(kind, 2, evals=[(xgb.DMatrix(X, Y[:, 0]), "public")], dp_public_evals=True)
 
 

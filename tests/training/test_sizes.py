@@ -215,7 +215,7 @@ def test_a_continued_model_counts_its_rows_again(short):
     assert (first.rounds, second.rounds, grown(model)) == (2, 3, 5)
     assert [e.label for e in second.events[0].first] == ["rows"]
     report = xgb_dp.privacy_report(model)
-    assert "of training 2 is one of 2 public ones" in report.statement()
+    assert "of training 2 is one of 2 public plans" in report.statement()
 
 
 def test_a_continued_model_costs_both_choices():

@@ -18,7 +18,7 @@ _BY_ROW = ("PolynomialFeatures", "FrozenEstimator")
 _FIXES = (
     (("fit_resample",), "resampled or synthetic rows do not belong to one person: remove it, and "
      "use row weights (`sample_weight`, `scale_pos_weight`)"),
-    (("TargetEncoder",), "it uses exact label means: remove it, and declare the `categories`"),
+    (("TargetEncoder",), "it uses exact means of labels: remove it, and declare the `categories`"),
     (_ENCODERS, "it takes the categories from the rows: set its `categories`, or remove it and "
      "declare them"),
     (("Scaler", "PowerTransformer", "QuantileTransformer"), "trees need no scaling: remove it"),
