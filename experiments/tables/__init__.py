@@ -27,6 +27,7 @@ NAMES = (
     "bar",
     "unseen",
     "tasks",
+    "own_settings",
     "sizes",
     "alternatives",
     "sbdt_paper",
