@@ -89,7 +89,7 @@ def calibrate(
     epsilon: float,
     delta: float,
     accountant: str = "exact",
-    group: int = 1,
+    group_size: int = 1,
 ) -> Calibration:
     """Find the smallest noise with a certified epsilon of at most `epsilon` at `delta`.
 
@@ -104,7 +104,7 @@ def calibrate(
         delta: In (0, 1); 0 is also valid without Gaussian noise.
         accountant: Name of the certifying accountant, see
             :data:`xgb_dp.accounting.ACCOUNTANTS`.
-        group: Number of rows added or removed together, to which the target applies; >= 1.
+        group_size: Number of rows added or removed together, to which the target applies; >= 1.
 
     Returns:
         Calibration: Its certified epsilon / target is in [0.99, 1], usually above 0.998.
@@ -140,7 +140,7 @@ def calibrate(
             "delta=0. Pass a delta well below 1/rows, e.g. 1e-6."
         )
     divided = _shares_of(mechanisms, shares)
-    return _calibrate(mechanisms, divided, epsilon, delta, accountant, group)
+    return _calibrate(mechanisms, divided, epsilon, delta, accountant, group_size)
 
 
 @lru_cache(maxsize=256)
@@ -150,14 +150,17 @@ def _calibrate(
     epsilon: float,
     delta: float,
     accountant: str,
-    group: int,
+    group_size: int,
 ) -> Calibration:
     linear = accountant == "pure"
 
     def certified(guess: float) -> Calibration:
-        total = math.exp(guess) / group  # mu and pure epsilon are about proportional to the group
+        # mu and pure epsilon are about proportional to the group
+        total = math.exp(guess) / group_size
         noise = noise_of_total(mechanisms, shares, total if linear else total**2, linear=linear)
-        return replace(noise, epsilon=_epsilon(noise.events, delta, accountant, group), delta=delta)
+        return replace(
+            noise, epsilon=_epsilon(noise.events, delta, accountant, group_size), delta=delta
+        )
 
     return _search(certified, epsilon, delta, linear=linear)
 
@@ -168,7 +171,7 @@ def calibrate_family(
     epsilon: float,
     delta: float,
     accountant: str = "exact",
-    group: int = 1,
+    group_size: int = 1,
 ) -> FamilyCalibration:
     """Find the smallest noise for alternative plans, if the first release selects the plan.
 
@@ -182,7 +185,7 @@ def calibrate_family(
     for mechanisms in choices:
         _check_accountant(mechanisms, accountant)
     divided = tuple(map(_shares_of, choices, shares))
-    return _calibrate_family(tuple(choices), divided, epsilon, delta, accountant, group)
+    return _calibrate_family(tuple(choices), divided, epsilon, delta, accountant, group_size)
 
 
 @lru_cache(maxsize=64)
@@ -192,13 +195,13 @@ def _calibrate_family(
     epsilon: float,
     delta: float,
     accountant: str,
-    group: int,
+    group_size: int,
 ) -> FamilyCalibration:
     def certified(guess: float) -> FamilyCalibration:
-        total = math.exp(2.0 * guess) / group**2
+        total = math.exp(2.0 * guess) / group_size**2
         plans = [noise_of_total(c, share, total) for c, share in zip(choices, shares, strict=True)]
         event = choice_event([plan.events for plan in plans], choices[0].deciding)
-        cost = _epsilon([event], delta, accountant, group)
+        cost = _epsilon([event], delta, accountant, group_size)
         return FamilyCalibration(
             tuple(replace(plan, epsilon=cost, delta=delta) for plan in plans), event, cost
         )
@@ -206,8 +209,8 @@ def _calibrate_family(
     return _search(certified, epsilon, delta, below=_BELOW)
 
 
-def _epsilon(events: Sequence[Event], delta: float, accountant: str, group: int) -> float:
-    return make_accountant(accountant, events).get_epsilon(delta, group)
+def _epsilon(events: Sequence[Event], delta: float, accountant: str, group_size: int) -> float:
+    return make_accountant(accountant, events).get_epsilon(delta, group_size)
 
 
 def _check_accountant(mechanisms: Mechanisms, accountant: str) -> None:

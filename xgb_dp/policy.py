@@ -132,7 +132,7 @@ class Policy:
             "be charged."
         )
 
-    def check_release(self, events: Iterable[Event], unit: Unit, group: int) -> None:
+    def check_release(self, events: Iterable[Event], unit: Unit, group_size: int) -> None:
         """Refuse a release above the limit of one model, or for another unit. Reads no rows."""
         if unit.name != self.unit or unit.column != self.id:
             protected = self.unit if self.id is None else f"{self.unit} by the column {self.id!r}"
@@ -146,7 +146,7 @@ class Policy:
                 f"privacy unit. Nothing was released. {fix}"
             )
         epsilon, delta = self.target
-        if make_accountant("exact", events).get_epsilon(delta, group) > epsilon * (1 + 1e-9):
+        if make_accountant("exact", events).get_epsilon(delta, group_size) > epsilon * (1 + 1e-9):
             raise BudgetError(
                 f"This release exceeds the limit of the policy of this data: epsilon {epsilon:g} "
                 f"at delta {delta:g} for a model with its earlier trainings, or for a discovery, "
@@ -242,7 +242,7 @@ class Policy:
         if ledger.unit.name != self.unit or ledger.unit.column != self.id:
             out.append(f"its privacy unit is not the {self.unit} of the policy")
         epsilon, delta = self.target
-        spent = make_accountant("exact", ledger.events).get_epsilon(delta, ledger.unit.group)
+        spent = make_accountant("exact", ledger.events).get_epsilon(delta, ledger.unit.group_size)
         if not ledger.is_private or spent > epsilon * (1 + 1e-9):
             out.append(f"it is not private with epsilon {epsilon:g} at delta {delta:g}")
         return out

@@ -23,7 +23,17 @@ TABLE = Table(
     name="own_settings",
     title="Learning rates and rounds of a user's own",
     source="own measure",
-    datasets=(PRICES, HOUSE_PRICES, ABALONE, POL_NUMBERS, ADULT, CREDIT2, ELECTRICITY, SLEEP, CLAIMS),
+    datasets=(
+        PRICES,
+        HOUSE_PRICES,
+        ABALONE,
+        POL_NUMBERS,
+        ADULT,
+        CREDIT2,
+        ELECTRICITY,
+        SLEEP,
+        CLAIMS,
+    ),
     systems=(
         DEFAULT,
         System("eta 0.1, rounds open", params={"eta": 0.1}, rounds=None),

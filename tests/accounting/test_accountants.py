@@ -147,7 +147,7 @@ def test_monotone_in_every_argument(events, name, data):
     assert cost <= more.get_epsilon(1e-6) * room
     accountant = make_accountant(name, events)
     assert cost <= accountant.get_epsilon(1e-8) * room
-    assert cost <= accountant.get_epsilon(1e-6, group=2) * room
+    assert cost <= accountant.get_epsilon(1e-6, group_size=2) * room
     if math.isfinite(cost):
         assert accountant.get_delta(cost * room + 1e-9) <= 1e-6 * (1 + 1e-3)
 
@@ -162,7 +162,12 @@ def test_nothing_costs_nothing(name):
 @pytest.mark.parametrize("name", list(ACCOUNTANTS))
 def test_bad_queries(name):
     accountant = make_accountant(name, [gaussian(1.0)])
-    for bad in ({"delta": -1.0}, {"delta": 2.0}, {"delta": math.nan}, {"delta": 0.1, "group": 0}):
+    for bad in (
+        {"delta": -1.0},
+        {"delta": 2.0},
+        {"delta": math.nan},
+        {"delta": 0.1, "group_size": 0},
+    ):
         with pytest.raises(ValueError, match=r"delta|group"):
             accountant.get_epsilon(**bad)
     with pytest.raises(ValueError, match="epsilon"):
@@ -215,7 +220,7 @@ def test_ensembles_with_selections_of_unequal_range():
 def test_pure_groups_of_disjoint_parts():
     parts = PureAccountant([ParallelEvent(8, (laplace(0.5),), 5)])
     assert parts.get_epsilon() == pytest.approx(2.5, rel=1e-5)
-    assert parts.get_epsilon(group=3) == pytest.approx(7.5, rel=1e-5)
+    assert parts.get_epsilon(group_size=3) == pytest.approx(7.5, rel=1e-5)
 
 
 class Unknown(Event):

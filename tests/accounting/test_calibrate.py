@@ -181,7 +181,7 @@ def test_every_accountant_certifies_its_plans(name, epsilon, group):
     accountant = ExactAccountant(plan.events)
     assert accountant.get_epsilon(1e-6, group) <= epsilon
     assert group == 1 or accountant.get_epsilon(1e-6) < epsilon / group
-    exact = calibrate(*releases(), epsilon, 1e-6, group=group)
+    exact = calibrate(*releases(), epsilon, 1e-6, group_size=group)
     assert name == "exact" or plan["leaves"].sigma2 > exact["leaves"].sigma2
 
 

@@ -250,7 +250,7 @@ def test_charge_covers_the_curve():
 
 
 @pytest.mark.parametrize("others", [(), (selections(0.05, 30), gaussian(0.3))])
-@pytest.mark.parametrize("asked", [{}, {"group": 2}, {"group": 1, "replaced": True}])
+@pytest.mark.parametrize("asked", [{}, {"group_size": 2}, {"group_size": 1, "replaced": True}])
 def test_a_curve_of_many_points_is_that_of_each(others, asked):
     """It is asked for by selections, in one go: each point by itself would take too long."""
     accountant = make_accountant("exact", [*others, plain(0.3)])

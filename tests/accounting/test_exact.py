@@ -125,7 +125,7 @@ def test_ranges_of_different_size():
 def test_group_scales_ranges_and_shifts(group):
     events = [selections(0.05, 40), gaussian(20.0, 10)]
     scaled = [selections(0.05 * group, 40), gaussian(20.0 / group, 10)]
-    got = ExactAccountant(events).get_epsilon(1e-6, group=group)
+    got = ExactAccountant(events).get_epsilon(1e-6, group_size=group)
     assert got == pytest.approx(ExactAccountant(scaled).get_epsilon(1e-6), rel=1e-3)
     assert got > group * 0.9 * ExactAccountant(events).get_epsilon(1e-6)
 
@@ -142,7 +142,7 @@ def test_edges():
 def test_pure():
     events = [selections(0.25, 4), selections(0.5, 1)]
     assert PureAccountant(events).get_epsilon() == pytest.approx(1.5)
-    assert PureAccountant(events).get_epsilon(group=2) == pytest.approx(3.0)
+    assert PureAccountant(events).get_epsilon(group_size=2) == pytest.approx(3.0)
     assert PureAccountant([*events, gaussian(1.0)]).get_epsilon() == math.inf
     assert PureAccountant(events).get_delta(1.6) == 0.0
     assert ExactAccountant(events).get_epsilon(1e-300) == pytest.approx(1.5)
@@ -201,14 +201,14 @@ def test_slack_is_negligible_on_the_grids_in_use():
     ],
 )
 def test_large_ranges_and_fine_ranges(events, delta, group, low, high):
-    assert low <= ExactAccountant(events).get_epsilon(delta, group=group) <= high
+    assert low <= ExactAccountant(events).get_epsilon(delta, group_size=group) <= high
 
 
 def test_any_group_has_a_bound():
     events = [selections(0.045, 1800), gaussian(10.0, 300)]
     accountant = ExactAccountant(events)
     groups = [1, 3, 10, 50, 200, 1000, 10**6, 10**9]
-    got = [accountant.get_epsilon(1e-6, group=k) for k in groups]
+    got = [accountant.get_epsilon(1e-6, group_size=k) for k in groups]
     assert got == sorted(got)
     assert got[-1] < math.inf
     mu2 = 3.0 + 1800 * 0.045**2 / 4
@@ -216,8 +216,8 @@ def test_any_group_has_a_bound():
         closed = zcdp_epsilon(k * k * mu2 / 2, 1e-6) if k < 1000 else math.inf
         assert epsilon <= min(closed, k * k * mu2 / 2 + k * math.sqrt(2 * mu2 * 13.82) * 1.001)
         if k <= 10:
-            assert accountant.get_delta(epsilon, group=k) <= 1.01e-6
-    assert accountant.get_delta(1e6, group=10**6) == 1.0
+            assert accountant.get_delta(epsilon, group_size=k) <= 1.01e-6
+    assert accountant.get_delta(1e6, group_size=10**6) == 1.0
     pure = ExactAccountant([selections(36.0, 1800)])
     # Losses of 36 are too rare to have 1800 of them; those of 31 are common.
     assert 31.0 * 1800 < pure.get_epsilon(1e-6) <= 36.0 * 1800

@@ -46,7 +46,7 @@ def total_mu2(events: Any) -> float:
 @pytest.mark.parametrize("group", [1, 2, 5, 40, 1000])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
 def test_gaussian_sums_of_several_rows_move_in_proportion(group, epsilon):
-    plan = calibrate(*releases(depth=0), epsilon, DELTA, group=group)
+    plan = calibrate(*releases(depth=0), epsilon, DELTA, group_size=group)
     reached = gaussian_epsilon(group * math.sqrt(total_mu2(plan.events)), DELTA)
     assert 0.998 * epsilon <= reached <= epsilon
 
@@ -54,7 +54,7 @@ def test_gaussian_sums_of_several_rows_move_in_proportion(group, epsilon):
 @pytest.mark.parametrize("group", [2, 5])
 def test_an_attack_on_selections_and_sums_stays_below_the_target(group):
     """Selections between two candidates, whose utilities k rows move by all that they can."""
-    plan = calibrate(*releases(10, 2), 1.0, DELTA, group=group)
+    plan = calibrate(*releases(10, 2), 1.0, DELTA, group_size=group)
     gaussians = [e for e in plan.events if isinstance(e, GaussianEvent)]
     [selection] = [e for e in plan.events if isinstance(e, ExponentialEvent)]
     step = 2e-4
@@ -99,7 +99,7 @@ def _fft(a: Any, b: Any) -> Any:
 def test_sampled_sums_of_several_rows(group, rate):
     """All rows of the group removed: each round reads a binomial number of them."""
     case = {"features": 0, "intercept": None, "sampling_num": round(rate * 2**32)}
-    plan = calibrate(*releases(20, 0, **case), 1.0, DELTA, group=group)
+    plan = calibrate(*releases(20, 0, **case), 1.0, DELTA, group_size=group)
     [rounds] = plan.events
     assert isinstance(rounds, SampledEvent)
     mu = math.sqrt(total_mu2(rounds.events))
@@ -124,7 +124,7 @@ def test_pure_epsilon_is_divided():
 @pytest.mark.parametrize("group", [2, 5])
 def test_families_of_plans(group):
     choices = (releases(20, 3), releases(50, 4))
-    family = calibrate_family(*zip(*choices, strict=True), 1.0, DELTA, group=group)
+    family = calibrate_family(*zip(*choices, strict=True), 1.0, DELTA, group_size=group)
     assert 0.998 <= family.epsilon <= 1.0
     accountant = make_accountant("exact", [family.event])
     assert accountant.get_epsilon(DELTA, group) == family.epsilon

@@ -48,7 +48,7 @@ def test_an_exchange_is_above_two_opposite_rows_and_close(rate, noise, count):
     got = accountant.get_epsilon(1e-6, replaced=True)
     assert least <= got <= 1.03 * least
     # Two coins of two rows would cost more.
-    assert got < ExactAccountant([event]).get_epsilon(1e-6, group=2)
+    assert got < ExactAccountant([event]).get_epsilon(1e-6, group_size=2)
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,7 @@ def test_selections_of_a_fixed_adversary(rate, eps0, inner, count):
 )
 def test_never_above_pure(rate, ranges, count, delta, group):
     events = [sampled(rate, count, *map(selections, ranges)), selections(0.3)]
-    pure = PureAccountant(events).get_epsilon(group=group)
+    pure = PureAccountant(events).get_epsilon(group_size=group)
     exact = ExactAccountant(events)
     assert exact.get_epsilon(delta, group) <= pure
     assert exact.get_delta(pure, group) == 0.0
@@ -179,7 +179,7 @@ def test_more_of_anything_costs_more(log_rate, count, noise, eps0, data):
         rate: float = 10**log_rate, n: int = count, sigma: float = noise, e: float = eps0, **kw: Any
     ) -> float:
         events = [gaussian(9.0), sampled(rate, n, selections(e, 2), gaussian(sigma))]
-        return ExactAccountant(events).get_epsilon(kw.get("delta", 1e-6), kw.get("group", 1))
+        return ExactAccountant(events).get_epsilon(kw.get("delta", 1e-6), kw.get("group_size", 1))
 
     change = data.draw(
         st.sampled_from(
@@ -189,7 +189,7 @@ def test_more_of_anything_costs_more(log_rate, count, noise, eps0, data):
                 {"sigma": 0.9 * noise},
                 {"e": 1.2 * eps0},
                 {"delta": 1e-7},
-                {"group": 2},
+                {"group_size": 2},
             )
         )
     )

@@ -154,7 +154,7 @@ def test_a_training_that_broke_off_is_known(budget):
     ],
 )
 def test_what_is_drawn_is_what_is_booked(budget, more):
-    budget = Budget(budget.path, any_group=True)
+    budget = Budget(budget.path, any_group_size=True)
     rounds = [4] if more != {"max_depth": None} else []  # without a depth, rounds may be open
     model = budget.train({**PARAMS, **more}, data(), *rounds)
     assert budget.missing(model) == []

@@ -48,7 +48,7 @@ def of_person(*events: Event) -> list[Event]:
 # --------------------------------------------------------------------------- charges of a group
 @pytest.mark.parametrize("group", [1, 3, 40])
 def test_sums_are_charged_in_proportion(group):
-    charge = charge_of([SUMS], DELTA, group=group)
+    charge = charge_of([SUMS], DELTA, group_size=group)
     assert charge.mu2 == pytest.approx((group * 3.0 / 16.0) ** 2, rel=3e-3)
     assert charge.mu2 >= (group * 3.0 / 16.0) ** 2 * (1.0 - 1e-9)
 
@@ -63,7 +63,7 @@ def test_sums_are_charged_in_proportion(group):
     ids=["plan", "choice"],
 )
 def test_a_charge_covers_the_curve_of_the_group(group, events):
-    charge = charge_of(events, DELTA, group=group)
+    charge = charge_of(events, DELTA, group_size=group)
     mu = math.sqrt(charge.mu2)
     accountant = make_accountant("exact", events)
     for epsilon in (0.0, 0.1, 0.5, 1.0, 3.0):
@@ -75,7 +75,7 @@ def test_a_charge_covers_the_curve_of_the_group(group, events):
 
 # ------------------------------------------------------------------------------ rows of a person
 def test_a_total_for_rows_of_one_person(tmp_path):
-    budget = Budget(tmp_path / "b.json", epsilon=1.0, delta=DELTA, group=5)
+    budget = Budget(tmp_path / "b.json", epsilon=1.0, delta=DELTA, group_size=5)
     assert budget.unit == Unit("row", 5)
     before = budget.remaining()
     model = budget.train(params(dp_group_size=5), matrix(), 5, note="five")
@@ -96,7 +96,7 @@ def test_a_total_for_rows_of_one_person(tmp_path):
 
 
 def test_what_is_left_fits(tmp_path):
-    budget = Budget(tmp_path / "b.json", epsilon=1.0, delta=DELTA, group=3)
+    budget = Budget(tmp_path / "b.json", epsilon=1.0, delta=DELTA, group_size=3)
     budget.train(params(dp_group_size=3, dp_epsilon=0.5), matrix(), 5)
     budget.train(params(dp_group_size=3, dp_epsilon=0.99 * budget.remaining()), matrix(), 5)
     with pytest.raises(BudgetError, match="for 3 rows of one person"):
@@ -107,15 +107,15 @@ def test_what_is_left_fits(tmp_path):
 @pytest.mark.parametrize(("total", "group"), [(1, 5), (5, 1), (5, 2)])
 def test_groups_do_not_mix_in_silence(tmp_path, total, group):
     path = tmp_path / "b.json"
-    budget = Budget(path, epsilon=8.0, delta=DELTA, group=total)
-    with pytest.raises(BudgetError, match=rf"dp_group_size={total}.*any_group=True"):
+    budget = Budget(path, epsilon=8.0, delta=DELTA, group_size=total)
+    with pytest.raises(BudgetError, match=rf"dp_group_size={total}.*any_group_size=True"):
         budget.train(params(dp_group_size=group, dp_epsilon=0.1), matrix(), 3)
     assert not budget.entries
-    mixed = Budget(path, any_group=True)
+    mixed = Budget(path, any_group_size=True)
     mixed.train(params(dp_group_size=group, dp_epsilon=0.1), matrix(), 3, note="other")
     [entry] = mixed.entries
-    assert (entry.unit.group, entry.charged) == (group, total)
-    assert entry.charge == charge_of(entry.events, DELTA, group=total)
+    assert (entry.unit.group_size, entry.charged) == (group, total)
+    assert entry.charge == charge_of(entry.events, DELTA, group_size=total)
     assert "calibrated for" in mixed.statement() and f"charged for {total} row" in mixed.statement()
     budget.verify()
 
@@ -150,12 +150,12 @@ def test_rows_count_for_persons_where_they_are_bounded(tmp_path):
     first, second, third = budget.entries
     assert (first.charged, second.charged, third.charged) == (4, 4, 1)
     assert first.charge.mu2 > 10.0 * second.charge.mu2
-    assert first.charge == charge_of(first.events, DELTA, group=4)
+    assert first.charge == charge_of(first.events, DELTA, group_size=4)
     text = budget.statement()
     assert "charged for 4 rows, assuming that no person has more than 4 rows. This" in text
     budget.verify()
     total = {"epsilon": 8.0, "delta": DELTA}
-    household = Budget(tmp_path / "h", **total, unit="person", group=2, most_rows=4)
+    household = Budget(tmp_path / "h", **total, unit="person", group_size=2, most_rows=4)
     household.reserve([SUMS])
     assert household.entries[0].charged == 8
 
@@ -173,13 +173,13 @@ def test_persons_of_two_columns_are_others(tmp_path):
 
 
 def test_plain_charges_are_those_of_the_group(tmp_path):
-    budget = Budget(tmp_path / "b.json", epsilon=1.0, delta=1e-12, group=4)
+    budget = Budget(tmp_path / "b.json", epsilon=1.0, delta=1e-12, group_size=4)
     budget.reserve([NOISE])
     [entry] = budget.entries
     if entry.charge.shift:
         assert entry.charge.shift == pytest.approx(4 / 32)
     else:
-        assert entry.charge.mu2 >= charge_of([NOISE], 1e-12, group=4).mu2
+        assert entry.charge.mu2 >= charge_of([NOISE], 1e-12, group_size=4).mu2
     budget.verify()
 
 
@@ -188,23 +188,24 @@ def test_a_file_says_whom_it_is_for(tmp_path):
     budget = Budget(tmp_path / "b.json", epsilon=1.0, delta=DELTA)
     budget.reserve([SUMS])
     content = json.loads((tmp_path / "b.json").read_text())
-    row = {"unit": "row", "group": 1, "most_rows": None}
+    row = {"unit": "row", "group_size": 1, "most_rows": None}
     assert (content["version"], content["unit"]) == (1, row)
     assert content["entries"][0]["unit"] == vars(Unit()) and content["entries"][0]["charged"] == 1
     other = Budget(tmp_path / "c.json", epsilon=1.0, delta=DELTA, unit="person")
     other.reserve(of_person(SUMS))
     content = json.loads((tmp_path / "c.json").read_text())
-    assert content["unit"] == {"unit": "person", "group": 1, "most_rows": None}
+    assert content["unit"] == {"unit": "person", "group_size": 1, "most_rows": None}
 
 
 @pytest.mark.parametrize(
-    "other", [{"unit": "row"}, {"group": 2}, {"most_rows": 3}, {"unit": "row", "group": 3}]
+    "other",
+    [{"unit": "row"}, {"group_size": 2}, {"most_rows": 3}, {"unit": "row", "group_size": 3}],
 )
 def test_whom_a_total_is_for_never_changes(tmp_path, other):
     path = tmp_path / "b.json"
     Budget(path, epsilon=1.0, delta=DELTA, unit="person", most_rows=5)
     Budget(path, unit="person")
-    Budget(path, group=1, most_rows=5)
+    Budget(path, group_size=1, most_rows=5)
     with pytest.raises(PrivacyParameterError, match=r"cannot be changed|most_rows"):
         Budget(path, **other)
 
@@ -214,11 +215,11 @@ def test_whom_a_total_is_for_never_changes(tmp_path, other):
     [
         {"unit": "household"},
         {"unit": 1},
-        {"group": 0},
-        {"group": 1.5},
+        {"group_size": 0},
+        {"group_size": 1.5},
         {"unit": "person", "most_rows": 0},
         {"most_rows": 3},
-        {"any_group": "perhaps"},
+        {"any_group_size": "perhaps"},
     ],
 )
 def test_what_is_no_unit_is_refused(tmp_path, bad):
@@ -231,11 +232,15 @@ def test_a_charge_for_fewer_is_found(tmp_path):
     from xgb_dp.budget import file
 
     path = tmp_path / "b.json"
-    budget = Budget(path, epsilon=8.0, delta=DELTA, group=4)
+    budget = Budget(path, epsilon=8.0, delta=DELTA, group_size=4)
     budget.reserve([SUMS])
 
     def change(content: Any) -> Any:
-        line = {**content["entries"][0], **vars(charge_of([SUMS], DELTA, group=2)), "charged": 2}
+        line = {
+            **content["entries"][0],
+            **vars(charge_of([SUMS], DELTA, group_size=2)),
+            "charged": 2,
+        }
         return {**content, "entries": [line]}
 
     file.update(path, change)

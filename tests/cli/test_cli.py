@@ -180,10 +180,10 @@ def test_report_and_card(folder):
     assert json.loads(run("report", "model.json", "--format", "json").stdout)["private"]
     run("report", "model.json", "--out", "r.txt")
     assert "Budget by mechanism" in Path("r.txt").read_text()
-    one = float(run("report", "model.json", "--delta", "1e-8", "--group", "2").stdout)
-    assert one == pytest.approx(report.get_epsilon(1e-8, group=2), rel=1e-3)
+    one = float(run("report", "model.json", "--delta", "1e-8", "--group-size", "2").stdout)
+    assert one == pytest.approx(report.get_epsilon(1e-8, group_size=2), rel=1e-3)
     swapped = float(run("report", "model.json", "--replace-one").stdout)
-    assert swapped == pytest.approx(report.get_epsilon(1e-6, group=2), rel=1e-3)
+    assert swapped == pytest.approx(report.get_epsilon(1e-6, group_size=2), rel=1e-3)
 
 
 CALIBRATE = ["calibrate", "--classes", "0,1", "--delta", "1e-6"]
@@ -220,7 +220,7 @@ def test_without_noise(folder):
 
     text = run(*CALIBRATE, "--columns", "5", "--epsilon", "inf", "--json").stdout
     (shown,) = json.loads(text, parse_constant=refuse)
-    target = {"target": "inf", "epsilon": "inf", "delta": 1e-6, "unit": "row", "group": 1}
+    target = {"target": "inf", "epsilon": "inf", "delta": 1e-6, "unit": "row", "group_size": 1}
     assert shown == {**target, "budget": []}
     costly = [*SPENT[:1], "inf", *SPENT[2:]]
     predicted = run("train", "rows.csv", "--schema", "schema.yaml", *costly)

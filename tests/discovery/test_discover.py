@@ -99,19 +99,21 @@ def test_persons():
 
 def test_groups_and_their_budgets(tmp_path):
     """Epsilon is that of the group, by default of the budget's, and the book charges as much."""
-    of_three = xgb_dp.discover(DATA, {"age": "number"}, **TARGET, group=3)
+    of_three = xgb_dp.discover(DATA, {"age": "number"}, **TARGET, group_size=3)
     assert of_three.unit == Unit("row", 3) and 0.95 <= of_three.epsilon <= 1.0
     assert of_three.get_epsilon(DELTA) < 0.5 and "3 rows of one person" in of_three.statement()
-    budget = xgb_dp.Budget(tmp_path / "b.json", epsilon=1.0, delta=1e-5, unit="person", group=2)
+    budget = xgb_dp.Budget(
+        tmp_path / "b.json", epsilon=1.0, delta=1e-5, unit="person", group_size=2
+    )
     more = {"delta": DELTA, "privacy_id": "person", "budget": budget}
     discovery = xgb_dp.discover(DATA, DISCOVERED, epsilon=0.9, **more)
     assert discovery.unit == Unit("person", 2, "person") and 0.85 <= discovery.epsilon <= 0.9
     (entry,) = budget.entries
     assert (entry.unit, entry.charged) == (discovery.unit, 2)
-    with pytest.raises(BudgetError, match="group=2"):
-        xgb_dp.discover(DATA, DISCOVERED, epsilon=0.1, **more, group=1)
+    with pytest.raises(BudgetError, match="group_size=2"):
+        xgb_dp.discover(DATA, DISCOVERED, epsilon=0.1, **more, group_size=1)
     with pytest.raises(PrivacyParameterError, match="`group`"):
-        xgb_dp.discover(DATA, DISCOVERED, epsilon=0.1, delta=DELTA, group=0)
+        xgb_dp.discover(DATA, DISCOVERED, epsilon=0.1, delta=DELTA, group_size=0)
 
 
 def test_the_schema_is_ready_for_training(discovered, tmp_path):

@@ -154,8 +154,8 @@ def test_form_in_a_ledger():
 def test_a_filter_charges_groups_for_all_of_their_rows():
     gauss = GaussianEvent("categories", 2**20, 2**30, 1, 1)
     event = ThresholdEvent("categories", 2**10, 2**30, 8 * 2**15, 2)
-    one, four = (charge_of([gauss, event], 1e-6, group=k) for k in (1, 4))
-    assert four.mu2 == charge_of([gauss], 1e-6, group=4).mu2 > 15.0 * one.mu2
+    one, four = (charge_of([gauss, event], 1e-6, group_size=k) for k in (1, 4))
+    assert four.mu2 == charge_of([gauss], 1e-6, group_size=4).mu2 > 15.0 * one.mu2
     assert four.extra >= failure_of(event, 4) > 4.0 * failure_of(event, 1)
     # The charge bounds what the accountant certifies for so many.
     accountant = make_accountant("exact", [gauss, event])

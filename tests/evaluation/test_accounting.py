@@ -241,18 +241,20 @@ def test_the_models_of_a_selection_see_their_part_alone(data, monkeypatch):
 def test_groups_of_a_budget(tmp_path):
     X, y = rows(1200)
     ids = pd.Series(np.repeat(np.arange(300), 4), name="patient")
-    budget = xgb_dp.Budget(tmp_path / "b.json", epsilon=2.0, delta=1e-5, unit="person", group=3)
+    budget = xgb_dp.Budget(
+        tmp_path / "b.json", epsilon=2.0, delta=1e-5, unit="person", group_size=3
+    )
     parts = xgb_dp.split((X, y), test=0.5, privacy_id=ids)
     report = xgb_dp.evaluate(stock(X, y), parts, budget=budget, **TARGET)
     assert report.cost.unit == Unit("person", 3, "patient") and not report.cost.parallel
     assert "all rows of any 3 persons" in report.statement()
-    assert json.loads(report.to_json())["group"] == 3
+    assert json.loads(report.to_json())["group_size"] == 3
     exact = make_accountant("exact", report.cost.events)
     assert 0.95 <= exact.get_epsilon(1e-6, 3) <= 1.0 and exact.get_epsilon(1e-6) < 0.4
     (entry,) = budget.entries
     assert entry.charged == 3 and entry.unit == report.cost.unit
     budget.verify()
-    refused(xgb_dp.BudgetError, "group=3", stock(X, y), (X, y), privacy_id=ids, budget=budget,
+    refused(xgb_dp.BudgetError, "group_size=3", stock(X, y), (X, y), privacy_id=ids, budget=budget,
             group=1)  # fmt: skip
 
 

@@ -65,7 +65,7 @@ MISTAKES = [
     (lambda: fitted(["c"], n_estimators=0), "`n_estimators` must be"),
     (lambda: fitted(["c"], num_boost_round=5), "`num_boost_round` is not a parameter"),
     (lambda: fitted(["c"], schema={"columns": {}}), "`schema` must be a result of xgb_dp.discover"),
-    (lambda: selected(group=0), "`group_size` must be an integer"),
+    (lambda: selected(group_size=0), "`group_size` must be an integer"),
     (lambda: selected(privacy_id=[None] * 60), "no id in `privacy_id`"),
     (lambda: discovered(privacy_id=[None] * 60), "no id in `privacy_id`"),
     (lambda: fitted(["c"], privacy_id="c"), "Did you mean `fit(..., privacy_id=)`?"),

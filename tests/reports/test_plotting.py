@@ -224,7 +224,7 @@ def test_budget_and_curve_are_those_of_the_report(small):
     report = xgb_dp.privacy_report(small[0])
     bars = plotting.plot_budget(small[0])
     assert [b.get_width() for b in bars.patches] == [100 * s.share for s in report.spending()]
-    curve = plotting.plot_epsilon(report, deltas=[1e-4, 1e-6, 1e-8], group=2).lines[0]
+    curve = plotting.plot_epsilon(report, deltas=[1e-4, 1e-6, 1e-8], group_size=2).lines[0]
     assert list(curve.get_ydata()) == [report.get_epsilon(d, 2) for d in (1e-4, 1e-6, 1e-8)]
 
 

@@ -62,8 +62,8 @@ def test_epsilon_is_computed_and_not_echoed(model):
 def test_get_epsilon(model):
     report = xgb_dp.privacy_report(model)
     assert report.get_epsilon(1e-9) > report.epsilon > report.get_epsilon(1e-3)
-    assert report.get_epsilon(1e-6, group=1) == report.epsilon
-    assert 2 * report.epsilon < report.get_epsilon(1e-6, group=2) < 4 * report.epsilon
+    assert report.get_epsilon(1e-6, group_size=1) == report.epsilon
+    assert 2 * report.epsilon < report.get_epsilon(1e-6, group_size=2) < 4 * report.epsilon
     assert report.get_epsilon(0.0) == math.inf  # Gaussian noise
     for bad in ((-1e-9, 1), (1.0, 1), (1.5, 1), (1e-6, 0), (1e-6, 1.5)):
         with pytest.raises(PrivacyParameterError):

@@ -72,7 +72,7 @@ def test_spending_of_a_selection(params, matrix):
 def test_delta_falls_with_epsilon(report):
     assert report.get_delta(report.epsilon) == pytest.approx(report.delta, rel=0.05)
     assert report.get_delta(0.0) > report.get_delta(0.5) > report.get_delta(0.5 + report.epsilon)
-    assert report.get_delta(0.5, group=2) > report.get_delta(0.5)
+    assert report.get_delta(0.5, group_size=2) > report.get_delta(0.5)
     # The bound from (epsilon, delta) alone is weaker.
     weak = (math.exp(report.epsilon) + report.delta) / (math.exp(report.epsilon) + 1)
     assert 0.5 < report.attack_success < weak
@@ -113,7 +113,7 @@ def test_json_has_the_same_figures(report):
     assert content["attack_success"] == report.attack_success
     assert [b["release"] for b in content["budget"]] == [s.release for s in report.spending()]
     assert {p["delta"]: p["epsilon"] for p in content["epsilon_curve"]}[1e-6] == report.epsilon
-    assert content["groups"][1] == {"rows": 2, "epsilon": report.get_epsilon(1e-6, group=2)}
+    assert content["groups"][1] == {"rows": 2, "epsilon": report.get_epsilon(1e-6, group_size=2)}
 
 
 def test_html_is_whole_and_loads_nothing(report):

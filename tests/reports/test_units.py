@@ -74,7 +74,7 @@ def test_the_epsilon_of_a_group_is_the_one_asked_for(for_five):
     ):
         assert phrase in text
     shown = json.loads(report.to_json())
-    assert (shown["unit"], shown["group"]) == ("one row, added or removed", 5)
+    assert (shown["unit"], shown["group_size"]) == ("one row, added or removed", 5)
     assert shown["groups"][0] == {"rows": 1, "epsilon": report.get_epsilon(DELTA, 1)}
     for each in report.spending():
         assert each.epsilon <= report.epsilon
@@ -86,7 +86,7 @@ def test_the_epsilon_of_a_group_is_the_one_asked_for(for_five):
     )
     axes = plotting.plot_epsilon(report)
     assert axes.get_ylabel() == "epsilon for 5 rows of one person"
-    assert plotting.plot_epsilon(report, group=1).get_ylabel() == "epsilon"
+    assert plotting.plot_epsilon(report, group_size=1).get_ylabel() == "epsilon"
 
 
 def test_a_file_is_held_to_the_group_that_it_was_calibrated_for(for_five, tmp_path):
@@ -94,8 +94,8 @@ def test_a_file_is_held_to_the_group_that_it_was_calibrated_for(for_five, tmp_pa
     for_five.save_model(path)
     verified = xgb_dp.verify(path, max_epsilon=0.5)
     assert verified.verdict == "failed"
-    assert verified.claim is not None and verified.claim["group"] == 5
-    assert xgb_dp.verify(path, max_epsilon=0.5, group=1).verdict == "passed"
+    assert verified.claim is not None and verified.claim["group_size"] == 5
+    assert xgb_dp.verify(path, max_epsilon=0.5, group_size=1).verdict == "passed"
 
 
 def test_a_row_says_who_is_protected_less(for_rows):
@@ -104,7 +104,7 @@ def test_a_row_says_who_is_protected_less(for_rows):
     assert (
         "The privacy unit is one row. A person with several rows has weaker protection; use "
         "dp_privacy_id or dp_group_size to protect persons. For a person with at most k rows, "
-        "call get_epsilon(delta, group=k)."
+        "call get_epsilon(delta, group_size=k)."
     ) in report.statement()
 
 
@@ -120,7 +120,7 @@ def test_a_person_has_all_its_rows(for_rows, column, label):
     for phrase in (
         "adding or removing all rows of any one person in the training",
         f"The privacy unit is a {label}: all rows of one person, regardless of their number.",
-        "For k persons together, call get_epsilon(delta, group=k).",
+        "For k persons together, call get_epsilon(delta, group_size=k).",
         "Replacing one person is a removal and an addition",
         "all rows of one person together count as at most 2 rows",
     ):

@@ -159,7 +159,7 @@ def test_limits(model, tmp_path):
     answer = xgb_dp.verify(path, max_epsilon=epsilon * (1 - 1e-9))
     assert answer.exit_code == 1 and not checked(answer)["max_epsilon"]
     assert xgb_dp.verify(path, max_epsilon=epsilon, delta=1e-7).exit_code == 1
-    assert xgb_dp.verify(path, max_epsilon=epsilon, group=2).exit_code == 1
+    assert xgb_dp.verify(path, max_epsilon=epsilon, group_size=2).exit_code == 1
     assert xgb_dp.verify(path, max_epsilon=epsilon, adjacency="replace_one").exit_code == 1
     assert xgb_dp.verify(path, unit="row").exit_code == 0
     assert not checked(xgb_dp.verify(path, unit="person"))["unit"]
@@ -169,7 +169,7 @@ def test_limits(model, tmp_path):
     "wrong",
     [
         {"max_epsilon": 0}, {"max_epsilon": True}, {"max_epsilon": math.nan}, {"delta": 1.0},
-        {"group": 0}, {"adjacency": "both"}, {"unit": "household"},
+        {"group_size": 0}, {"adjacency": "both"}, {"unit": "household"},
     ],
 )  # fmt: skip
 def test_wrong_calls(model, tmp_path, wrong):

@@ -121,9 +121,9 @@ def test_many_rows_a_person():
 
 def test_whom_a_selection_is_for_has_the_words_of_other_calls():
     ids = np.sort(np.random.default_rng(3).integers(0, 40, 300))
-    assert select(given={"privacy_id": ids, "group": 2}).report.unit == Unit(PERSON, 2)
+    assert select(given={"privacy_id": ids, "group_size": 2}).report.unit == Unit(PERSON, 2)
     with pytest.raises(PrivacyParameterError, match="`dp_group_size` is given twice"):
-        select(dp_group_size=5, given={"group": 2})
+        select(dp_group_size=5, given={"group_size": 2})
 
 
 def test_a_selection_for_several_rows():

@@ -233,11 +233,11 @@ def test_the_ledger_charges_the_worst_plan(short):
     few, many = (xgb.train(asked(), data(n)) for n in (FEW, MANY))
     assert last(few).events == last(many).events
     one, two = map(xgb_dp.privacy_report, (few, many))
-    for more in ({}, {"group": 3}, {"accountant": "rdp"}, {"adjacency": "replace_one"}):
+    for more in ({}, {"group_size": 3}, {"accountant": "rdp"}, {"adjacency": "replace_one"}):
         assert one.get_epsilon(1e-6, **more) == two.get_epsilon(1e-6, **more)
         worst = max(
             make_accountant(more.get("accountant", "exact"), way).get_epsilon(
-                1e-6, more.get("group", 2 if "adjacency" in more else 1)
+                1e-6, more.get("group_size", 2 if "adjacency" in more else 1)
             )
             for way in last(few).events[0].ways
         )

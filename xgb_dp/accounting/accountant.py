@@ -30,8 +30,8 @@ ACCOUNTANTS: dict[str, type[Accountant] | str] = {
 class Accountant(abc.ABC):
     """Certified (epsilon, delta) of the adaptive composition of a list of events.
 
-    Neighbours differ by `group` rows, each of them added or removed. With `replaced`, neighbours
-    differ by `group` replaced rows. Proof: docs/proofs/neighbours.md
+    Neighbours differ by `group_size` rows, each of them added or removed. With `replaced`,
+    neighbours differ by `group_size` replaced rows. Proof: docs/proofs/neighbours.md
 
     Args:
         events: In release order.
@@ -55,49 +55,49 @@ class Accountant(abc.ABC):
         self._curves: dict[Neighbours, Curve] = {}
 
     @usual_floats
-    def get_epsilon(self, delta: float, group: int = 1, *, replaced: bool = False) -> float:
+    def get_epsilon(self, delta: float, group_size: int = 1, *, replaced: bool = False) -> float:
         """Smallest certified epsilon for a failure probability.
 
         Args:
             delta: In [0, 1].
-            group: Rows added or removed together, >= 1.
+            group_size: Rows added or removed together, >= 1.
             replaced: Whether these rows are replaced instead of added or removed.
 
         Returns:
             float: Upper bound in nats, >= 0; infinite if no bound is known.
 
         Raises:
-            ValueError: ``delta`` or ``group`` is out of range.
+            ValueError: ``delta`` or ``group_size`` is out of range.
         """
         if not 0.0 <= delta <= 1.0:
             raise ValueError("`delta` must lie in [0, 1].")
-        return self.privacy_curve(group, replaced=replaced).epsilon(delta)
+        return self.privacy_curve(group_size, replaced=replaced).epsilon(delta)
 
     @usual_floats
-    def get_delta(self, epsilon: float, group: int = 1, *, replaced: bool = False) -> float:
+    def get_delta(self, epsilon: float, group_size: int = 1, *, replaced: bool = False) -> float:
         """Smallest certified failure probability for an epsilon.
 
         Args:
             epsilon: In nats, >= 0.
-            group: Rows added or removed together, >= 1.
+            group_size: Rows added or removed together, >= 1.
             replaced: Whether these rows are replaced instead of added or removed.
 
         Returns:
             float: Upper bound in [0, 1].
 
         Raises:
-            ValueError: ``epsilon`` or ``group`` is out of range.
+            ValueError: ``epsilon`` or ``group_size`` is out of range.
         """
         if not epsilon >= 0.0:
             raise ValueError("`epsilon` must be at least 0.")
-        return self.privacy_curve(group, replaced=replaced).delta(epsilon)
+        return self.privacy_curve(group_size, replaced=replaced).delta(epsilon)
 
     @usual_floats
-    def privacy_curve(self, group: int = 1, *, replaced: bool = False) -> Curve:
+    def privacy_curve(self, group_size: int = 1, *, replaced: bool = False) -> Curve:
         """The privacy curve of all events, for neighbours as in :meth:`get_epsilon`."""
-        if not isinstance(group, int) or group < 1:
-            raise ValueError("`group` must be an integer of at least 1.")
-        return self._curve_for(Neighbours.of(group, replaced=replaced))
+        if not isinstance(group_size, int) or group_size < 1:
+            raise ValueError("`group_size` must be an integer of at least 1.")
+        return self._curve_for(Neighbours.of(group_size, replaced=replaced))
 
     def _curve_for(self, neighbours: Neighbours) -> Curve:
         if neighbours not in self._curves:

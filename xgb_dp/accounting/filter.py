@@ -147,7 +147,7 @@ class Filter:
         spent: Charge,
         events: Sequence[Event],
         charge: Charge,
-        group: int = 1,
+        group_size: int = 1,
         paid: Charge | None = None,
     ) -> Charge | None:
         """The charge to record for a release; None if the total does not permit the release.
@@ -156,7 +156,7 @@ class Filter:
             spent: Sum of all earlier charges. It determines the composition rule.
             events: Events of the release.
             charge: Charge with a Gaussian bound, from :func:`charge_of`.
-            group: Number of rows (or persons) by which the neighbours of the total differ.
+            group_size: Number of rows (or persons) by which the neighbours of the total differ.
             paid: Earlier charges to the units that this release reads; default: `spent`.
         """
         paid = spent if paid is None else paid
@@ -168,7 +168,7 @@ class Filter:
                 return None
         # First without delta, to leave it for later releases; then with all remaining delta.
         for delta in (0.0, _left(self.delta, paid.extra)):
-            plain = plain_charge(events, delta, group)
+            plain = plain_charge(events, delta, group_size)
             if _room(self, True).holds(Charge.total([paid, plain])):
                 return plain
         return None
@@ -195,14 +195,14 @@ def _room(total: Filter, plain: bool) -> Capacity:
     return Capacity.of(total.epsilon, total.delta, total.selection_epsilon)
 
 
-def plain_charge(events: Sequence[Event], delta: float, group: int = 1) -> Charge:
+def plain_charge(events: Sequence[Event], delta: float, group_size: int = 1) -> Charge:
     """Charge the epsilon of these releases at `delta`, without a Gaussian bound."""
-    return Charge(0.0, ExactAccountant(events).get_epsilon(delta, group), delta)
+    return Charge(0.0, ExactAccountant(events).get_epsilon(delta, group_size), delta)
 
 
 @usual_floats
 def charge_of(
-    events: Sequence[Event], delta: float, own_delta: float | None = None, group: int = 1
+    events: Sequence[Event], delta: float, own_delta: float | None = None, group_size: int = 1
 ) -> Charge:
     """The smallest known charge of these releases. It depends on no other releases.
 
@@ -211,7 +211,7 @@ def charge_of(
         delta: Delta of the total. A small share covers the excess over the Gaussian curve.
         own_delta: Delta of the charge of releases without a Gaussian bound; default: a hundredth of
             `delta`.
-        group: Number of rows (or persons) by which the neighbours of the total differ.
+        group_size: Number of rows (or persons) by which the neighbours of the total differ.
 
     Returns:
         Charge: Infinite if no bound is known.
@@ -231,18 +231,18 @@ def charge_of(
     thresholds = [e for e in events if isinstance(e, ThresholdEvent)]
     if thresholds:  # their failure probabilities add up, regardless of the other events
         rest = [e for e in events if not isinstance(e, ThresholdEvent)]
-        failures = math.fsum(failure_of(e, group) for e in thresholds)
+        failures = math.fsum(failure_of(e, group_size) for e in thresholds)
         added = Charge(extra=min(1.0, failures * _UP))
-        return Charge.total([charge_of(rest, delta, own_delta, group), added])
+        return Charge.total([charge_of(rest, delta, own_delta, group_size), added])
     if not any(isinstance(e, SelectionEvent) for e in events):
         choices = [e for e in events if isinstance(e, ChoiceEvent)]
         if choices:
-            return _with_choices(choices, events, delta, group)
+            return _with_choices(choices, events, delta, group_size)
         extra = delta * _EXTRA_EACH
-        mu = _gaussian(events, extra, group)
+        mu = _gaussian(events, extra, group_size)
         if mu is not None:
             return _gaussian_charge(mu, extra)
-    return plain_charge(events, delta / 100.0 if own_delta is None else own_delta, group)
+    return plain_charge(events, delta / 100.0 if own_delta is None else own_delta, group_size)
 
 
 def _gaussian_charge(mu: float, extra: float) -> Charge:
@@ -250,25 +250,25 @@ def _gaussian_charge(mu: float, extra: float) -> Charge:
 
 
 def _with_choices(
-    choices: Sequence[ChoiceEvent], events: Sequence[Event], delta: float, group: int
+    choices: Sequence[ChoiceEvent], events: Sequence[Event], delta: float, group_size: int
 ) -> Charge:
     """Sum of the charges of each choice among plans and of the other events."""
     rest = [e for e in events if not isinstance(e, ChoiceEvent)]
-    charges = [charge_of(rest, delta, group=group)] if rest else []
-    for choice in simplify(choices, group).choices:
+    charges = [charge_of(rest, delta, group_size=group_size)] if rest else []
+    for choice in simplify(choices, group_size).choices:
         extra = delta * _EXTRA_EACH
-        mu = ChoiceCurve(choice, group).dominating(extra)
+        mu = ChoiceCurve(choice, group_size).dominating(extra)
         charges += [Charge(math.inf) if mu is None else _gaussian_charge(mu, extra)] * choice.count
     return Charge.total(charges)
 
 
-def _gaussian(events: Sequence[Event], extra: float, group: int) -> float | None:
+def _gaussian(events: Sequence[Event], extra: float, group_size: int) -> float | None:
     """A mu such that the Gaussian curve plus `extra` bounds the curve of the events."""
-    at_once = simplify(events, group)
-    at_zero = compose(at_once, Neighbours(group, group)).delta(0.0)
+    at_once = simplify(events, group_size)
+    at_zero = compose(at_once, Neighbours(group_size, group_size)).delta(0.0)
     if at_zero == 0.0:
         return 0.0
-    in_steps = group > 1 and not all(isinstance(event, PlainEvent) for event in events)
-    curve = ExactAccountant(events).privacy_curve(group)
+    in_steps = group_size > 1 and not all(isinstance(event, PlainEvent) for event in events)
+    curve = ExactAccountant(events).privacy_curve(group_size)
     points = _POINTS_OF_ROUNDS if at_once.others or in_steps else _POINTS_PER_MU
     return dominating_gaussian(curve.deltas, extra, at_zero, points)

@@ -54,17 +54,17 @@ class GaussianTotals:
     a_max: float  # maximum of 1 / sigma2
 
     @classmethod
-    def of(cls, events: Sequence[GaussianEvent], group: int) -> GaussianTotals:
-        """Totals when `group` rows are added or removed together."""
+    def of(cls, events: Sequence[GaussianEvent], group_size: int) -> GaussianTotals:
+        """Totals when `group_size` rows are added or removed together."""
         used = [e for e in events if e.count and e.sensitivity2]
         if any(e.sigma2 == 0 for e in used):
             return cls(*[math.inf] * 5)
         mu2 = math.fsum(e.count * e.sensitivity2 / e.sigma2 for e in used)
         shift2 = math.fsum(e.count * e.sensitivity2 / e.sigma2**2 for e in used)
-        inverse = [(e.count * max(e.coordinates, 1) * group, 1.0 / e.sigma2) for e in used]
+        inverse = [(e.count * max(e.coordinates, 1) * group_size, 1.0 / e.sigma2) for e in used]
         return cls(
-            mu=group * math.sqrt(mu2) * _UP,
-            shift=group * math.sqrt(shift2) * _UP,
+            mu=group_size * math.sqrt(mu2) * _UP,
+            shift=group_size * math.sqrt(shift2) * _UP,
             a1=math.fsum(n * a for n, a in inverse) * _UP,
             a2=math.sqrt(math.fsum(n * a * a for n, a in inverse)) * _UP,
             a_max=max((a for _, a in inverse), default=0.0),

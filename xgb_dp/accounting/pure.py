@@ -93,9 +93,11 @@ class PureAccountant(Accountant):
 
     name = "pure"
 
-    def get_epsilon(self, delta: float = 0.0, group: int = 1, *, replaced: bool = False) -> float:
+    def get_epsilon(
+        self, delta: float = 0.0, group_size: int = 1, *, replaced: bool = False
+    ) -> float:
         """Epsilon, which does not depend on delta and is infinite with Gaussian noise."""
-        return super().get_epsilon(delta, group, replaced=replaced)
+        return super().get_epsilon(delta, group_size, replaced=replaced)
 
     def _composed(self, events: Sequence[Event], neighbours: Neighbours) -> Curve:
         return pure_curve(events, neighbours.rows)

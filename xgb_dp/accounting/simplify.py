@@ -33,9 +33,9 @@ class Neighbours:
     assignments: int
 
     @classmethod
-    def of(cls, group: int, *, replaced: bool) -> Neighbours:
-        """Neighbours that differ by `group` rows, added or removed or else replaced."""
-        return cls(group * (1 + replaced), group)
+    def of(cls, group_size: int, *, replaced: bool) -> Neighbours:
+        """Neighbours that differ by `group_size` rows, added or removed or else replaced."""
+        return cls(group_size * (1 + replaced), group_size)
 
 
 @dataclass(frozen=True)

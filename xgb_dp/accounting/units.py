@@ -20,7 +20,7 @@ class Unit:
 
     Attributes:
         name: "row", or "person" for all rows of one person, regardless of their number.
-        group: Number of units added or removed together, >= 1: rows of one person, or persons,
+        group_size: Number of units added or removed together, >= 1: rows of one person, or persons,
             such as a household.
         column: Name of the column that identifies the person of each row; None for rows or if the
             column has no name.
@@ -29,16 +29,20 @@ class Unit:
         >>> unit = xgb_dp.accounting.Unit("person", column="patient")
         >>> unit.label
         'person (column patient)'
-        >>> xgb_dp.accounting.Unit("row", group=5).phrase
+        >>> xgb_dp.accounting.Unit("row", group_size=5).phrase
         '5 rows of one person'
     """
 
     name: str = ROW
-    group: int = 1
+    group_size: int = 1
     column: str | None = None
 
     def __post_init__(self) -> None:
-        valid = self.name in UNITS and type(self.group) is int and 1 <= self.group < MOST_GROUP
+        valid = (
+            self.name in UNITS
+            and type(self.group_size) is int
+            and 1 <= self.group_size < MOST_GROUP
+        )
         named = isinstance(self.column, str) and self.column and self.name == PERSON
         if not valid or not (named or self.column is None):
             raise ValueError(
@@ -59,7 +63,7 @@ class Unit:
     @property
     def label(self) -> str:
         """A name for tables, such as "row" or "person (column patient)"."""
-        return (self.name if self.group == 1 else self.counted()) + self._where
+        return (self.name if self.group_size == 1 else self.counted()) + self._where
 
     @property
     def phrase(self) -> str:
@@ -72,9 +76,9 @@ class Unit:
 
     def counted(self) -> str:
         """The group size in words: "one row", "5 rows of one person", "one person", "3 persons"."""
-        if self.group == 1:
+        if self.group_size == 1:
             return f"one {self.name}"
-        return f"{self.group} {self.plural}{'' if self.of_persons else ' of one person'}"
+        return f"{self.group_size} {self.plural}{'' if self.of_persons else ' of one person'}"
 
     def neighbours(self) -> str:
         """The added or removed rows: "any one row", "all rows of any one person, ..."."""
@@ -89,7 +93,7 @@ class Unit:
             other: Another unit. A column that only one of the two units names is ignored.
         """
         columns = {self.column, other.column} - {None}
-        return (self.name, self.group) == (other.name, other.group) and len(columns) <= 1
+        return (self.name, self.group_size) == (other.name, other.group_size) and len(columns) <= 1
 
     @classmethod
     def of_record(cls, public: Any) -> Unit:
@@ -101,8 +105,8 @@ class Unit:
         Raises:
             ValueError: The record is ill-formed.
         """
-        group = public.get("hyperparameters", {}).get("group_size", 1)
-        return cls(public.get("unit", ROW), group, public.get("unit_column"))
+        group_size = public.get("hyperparameters", {}).get("group_size", 1)
+        return cls(public.get("unit", ROW), group_size, public.get("unit_column"))
 
     def to_record(self) -> dict[str, Any]:
         """The fields of a public record, except the group, which is a hyperparameter."""

@@ -57,13 +57,15 @@ _MARGIN = 0.004  # relative excess of a release's mu over the Gaussian mechanism
 
 # Trainings with equal settings have equal events, and the charge depends only on the events.
 @lru_cache(maxsize=256)
-def _charge(events: tuple[Event, ...], delta: float, own_delta: float | None, group: int) -> Charge:
-    return charge_of(events, delta, own_delta, group)
+def _charge(
+    events: tuple[Event, ...], delta: float, own_delta: float | None, group_size: int
+) -> Charge:
+    return charge_of(events, delta, own_delta, group_size)
 
 
 @lru_cache(maxsize=256)
-def _plain_charge(events: tuple[Event, ...], delta: float, group: int) -> Charge:
-    return plain_charge(events, delta, group)
+def _plain_charge(events: tuple[Event, ...], delta: float, group_size: int) -> Charge:
+    return plain_charge(events, delta, group_size)
 
 
 class Budget:
@@ -80,13 +82,13 @@ class Budget:
             when the file is created.
         unit: The privacy unit of the total: "row" (the default) or "person", for trainings with
             ``dp_privacy_id``. Fixed when the file is created.
-        group: Number of rows (or persons) that neighbouring data sets may differ in; 1 by default.
-            Trainings need the same ``dp_group_size``. Fixed when the file is created.
+        group_size: Number of rows (or persons) that neighbouring data sets may differ in; 1 by
+            default. Trainings need the same ``dp_group_size``. Fixed when the file is created.
         most_rows: Upper bound on the rows of one person, for ``unit="person"``. This is your
             assumption; it is not checked. Row-level trainings are then charged for a group of this
             many rows; without it they are refused. Fixed when the file is created.
-        any_group: Whether to accept trainings with a different ``dp_group_size`` and charge their
-            cost for the budget's own group size. Not stored in the file.
+        any_group_size: Whether to accept trainings with a different ``dp_group_size`` and charge
+            their cost for the budget's own group size. Not stored in the file.
         charge_earlier: Whether to allow continuing a model whose earlier releases are not in this
             budget, by charging those releases as well. Otherwise such a model is refused. Not
             stored in the file.
@@ -111,7 +113,7 @@ class Budget:
     delta: float
     selection_epsilon: float  # reserved for releases without a Gaussian bound
     budget_unit: BudgetUnit
-    any_group: bool  # whether to accept releases calibrated for another group size
+    any_group_size: bool  # whether to accept releases calibrated for another group size
     charge_earlier: bool  # whether to charge unrecorded earlier releases of a continued model
 
     @takes(path="path", unit="text")
@@ -123,9 +125,9 @@ class Budget:
         delta: float | None = None,
         selection_epsilon: float | None = None,
         unit: str | None = None,
-        group: int | None = None,
+        group_size: int | None = None,
         most_rows: int | None = None,
-        any_group: bool = False,
+        any_group_size: bool = False,
         charge_earlier: bool = False,
     ) -> None:
         if len(os.fspath(path)) > _LONGEST_PATH:
@@ -142,11 +144,11 @@ class Budget:
             ) from None
         budget_file.clean(self.path)
         given = _totals(epsilon, delta, selection_epsilon)
-        self.any_group = parse_flag("any_group", any_group)
+        self.any_group_size = parse_flag("any_group", any_group_size)
         self.charge_earlier = parse_flag("charge_earlier", charge_earlier)
         content = budget_file.read(self.path)
         old = BudgetUnit() if content is None else BudgetUnit.from_content(content)
-        budget_unit = old.changed(unit, group, most_rows)
+        budget_unit = old.changed(unit, group_size, most_rows)
         if content is None:
             if given["epsilon"] is None or given["delta"] is None:
                 raise PrivacyParameterError(
@@ -168,7 +170,7 @@ class Budget:
             raise PrivacyParameterError(
                 f"The budget file {str(self.path)!r} was created for "
                 f"{self.budget_unit.unit.phrase}{_row_limit(self.budget_unit)}. The privacy unit "
-                "cannot be changed: omit `unit`, `group` and `most_rows`."
+                "cannot be changed: omit `unit`, `group_size` and `most_rows`."
             )
         self.epsilon = content["epsilon"]
         self.delta = content["delta"]
@@ -234,17 +236,17 @@ class Budget:
                 entries together exceed the total.
         """
         for entry in self.entries:
-            recorded, group = entry.charge, entry.charged
-            if group < self.budget_unit.charged(entry.events, entry.unit, any_group=True):
+            recorded, group_size = entry.charge, entry.charged
+            if group_size < self.budget_unit.charged(entry.events, entry.unit, any_group_size=True):
                 raise BudgetError(
                     f"The entry {entry.id} is charged for fewer than {self.unit.phrase}. Restore "
                     "the file from a copy that contains every training."
                 )
             plain = bool(recorded.shift or (recorded.extra and not recorded.mu2))
             cost = (
-                _plain_charge(entry.events, recorded.extra, group)
+                _plain_charge(entry.events, recorded.extra, group_size)
                 if plain
-                else _charge(entry.events, self.delta, None, group)
+                else _charge(entry.events, self.delta, None, group_size)
             )
             # The tolerance covers rounding differences between machines.
             if cost.mu2 > recorded.mu2 * (1 + 1e-6) or cost.shift > recorded.shift * (1 + 1e-6):
@@ -355,7 +357,7 @@ class Budget:
     @contextmanager
     def _charging(self, note: str, block: str | None) -> Iterator[list[str]]:
         ids: list[str] = []
-        group = secrets.token_hex(8)
+        block_id = secrets.token_hex(8)
 
         def reserve(release: ReleaseRequest, *, write: bool = True) -> list[str]:
             if not release.private:
@@ -364,7 +366,7 @@ class Budget:
                     "cannot be charged to a budget. Set a finite dp_epsilon, and do not fix the "
                     "noise key."
                 )
-            names = self._reserve(release, note, None, group, write=write)
+            names = self._reserve(release, note, None, block_id, write=write)
             if write:
                 ids.append(names[-1])
             return names
@@ -374,7 +376,7 @@ class Budget:
         # Skipped after an error, because it is unknown how much was released. If this process has
         # no entries, look in the file: a forked process may have written some.
         close = self._close if ids else self._commit
-        if close("group", group) == 0:
+        if close("block", block_id) == 0:
             raise BudgetError(
                 "Nothing was charged: this block contained no private training "
                 "(tree_method='dp_hist'). A model trained without privacy contains exact "
@@ -409,7 +411,7 @@ class Budget:
                 budget does not accept. Nothing is charged.
         """
         name = one_unit(events)
-        unit = unit or Unit(name, self.unit.group if name == self.unit.name else 1)
+        unit = unit or Unit(name, self.unit.group_size if name == self.unit.name else 1)
         return self._reserve(ReleaseRequest(tuple(events), True, unit, part), note, delta, None)[-1]
 
     def commit(self, name: str) -> None:
@@ -478,7 +480,7 @@ class Budget:
         release: ReleaseRequest,
         note: str,
         delta: float | None,
-        group: str | None,
+        block_id: str | None,
         *,
         write: bool = True,
     ) -> list[str]:
@@ -506,7 +508,7 @@ class Budget:
                 room = self.filter.charge(spent, one.events, charge, charged, paid)
                 if room is None:
                     raise refusal(self, spent, paid, charge, one.events)
-                block = group if one is release else None
+                block = block_id if one is release else None
                 line = make_line(text, state, one.events, room, one.unit, charged, one.part, block)
                 lines.append(line)
                 entries.append(read_entry(line))
@@ -529,7 +531,7 @@ class Budget:
 
     def _cost(self, events: Sequence[Event], unit: Unit, delta: float | None) -> tuple[int, Charge]:
         """Return the group size for which events are charged, and their charge."""
-        charged = self.budget_unit.charged(events, unit, any_group=self.any_group)
+        charged = self.budget_unit.charged(events, unit, any_group_size=self.any_group_size)
         return charged, _charge(tuple(events), self.delta, delta, charged)
 
     def _commit(self, key: str, value: str) -> int:
@@ -670,15 +672,15 @@ def record_release(
 def choose_unit(
     persons: bool,
     column: str | None,
-    group: int | None,
+    group_size: int | None,
     budget: Budget | str | os.PathLike[str] | None,
 ) -> Unit:
     """Return the privacy unit of a release made from Python."""
     name = PERSON if persons else ROW
-    if group is not None:
-        return Unit(name, parse_int("group", group, 1, MOST), column)
+    if group_size is not None:
+        return Unit(name, parse_int("group_size", group_size, 1, MOST), column)
     unit = Unit() if budget is None else as_budget(budget).unit
-    return Unit(name, unit.group if unit.name == name else 1, column)
+    return Unit(name, unit.group_size if unit.name == name else 1, column)
 
 
 def statement(budget: Budget) -> str:
@@ -726,14 +728,14 @@ def _scope(budget: Budget) -> str:
     if most is None:
         return protected
     return (
-        f"{protected}Row-level releases are charged for {budget.unit.group * most} rows, assuming "
-        f"that no person has more than {most} rows. This assumption is not checked. "
+        f"{protected}Row-level releases are charged for {budget.unit.group_size * most} rows, "
+        f"assuming that no person has more than {most} rows. This assumption is not checked. "
     )
 
 
 def _other_unit(budget: Budget, entry: Entry) -> str:
     """Note that an entry was calibrated for another privacy unit; empty if it was not."""
-    if (entry.unit.name, entry.unit.group) == (budget.unit.name, budget.unit.group):
+    if (entry.unit.name, entry.unit.group_size) == (budget.unit.name, budget.unit.group_size):
         return ""
     size = f"{entry.charged} {entry.unit.name if entry.charged == 1 else entry.unit.plural}"
     return f", calibrated for {entry.unit.phrase} and charged for {size}"

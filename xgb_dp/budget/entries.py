@@ -36,8 +36,10 @@ class BudgetUnit:
     def from_content(cls, content: Mapping[str, Any]) -> BudgetUnit:
         """Read the unit from the content of a budget file."""
         try:
-            name, group, most = (content["unit"][key] for key in ("unit", "group", "most_rows"))
-            unit = Unit(name, group)
+            name, group_size, most = (
+                content["unit"][key] for key in ("unit", "group_size", "most_rows")
+            )
+            unit = Unit(name, group_size)
             if most is not None and not (type(most) is int and most >= 1 and unit.of_persons):
                 raise ValueError
         except (KeyError, ValueError, TypeError):
@@ -52,17 +54,21 @@ class BudgetUnit:
         return {
             "unit": {
                 "unit": self.unit.name,
-                "group": self.unit.group,
+                "group_size": self.unit.group_size,
                 "most_rows": self.most_rows,
             }
         }
 
-    def changed(self, unit: Any, group: Any, most_rows: Any) -> BudgetUnit:
+    def changed(self, unit: Any, group_size: Any, most_rows: Any) -> BudgetUnit:
         """Return a copy with the given arguments; those that are None stay unchanged."""
         if unit is not None and unit not in UNITS:
             raise PrivacyParameterError(f"`unit` must be one of {', '.join(map(repr, UNITS))}.")
         name = self.unit.name if unit is None else unit
-        size = self.unit.group if group is None else parse_int("group", group, 1, MOST)
+        size = (
+            self.unit.group_size
+            if group_size is None
+            else parse_int("group_size", group_size, 1, MOST)
+        )
         most = self.most_rows
         if most_rows is not None:
             most = parse_int("most_rows", most_rows, 1, MOST)
@@ -70,24 +76,25 @@ class BudgetUnit:
         if most is not None and not unit.of_persons:
             raise PrivacyParameterError(
                 "`most_rows` bounds the rows per person and needs unit='person'. To protect a "
-                "group of rows instead, pass group=..."
+                "group of rows instead, pass group_size=..."
             )
         return BudgetUnit(unit, most)
 
-    def charged(self, events: Sequence[Event], unit: Unit | None, *, any_group: bool) -> int:
+    def charged(self, events: Sequence[Event], unit: Unit | None, *, any_group_size: bool) -> int:
         """Return the group size (in rows or persons) for which events are charged."""
         name, whole = one_unit(events), self.unit
         if name == whole.name:
-            if unit is None or unit.group == whole.group or any_group:
-                return whole.group
+            if unit is None or unit.group_size == whole.group_size or any_group_size:
+                return whole.group_size
             raise BudgetError(
                 f"The budget is for {whole.phrase}, but this release was calibrated for "
-                f"{unit.phrase}. Nothing was released. Set {spelt('dp_group_size')}={whole.group} "
-                f"(in evaluate and discover: group={whole.group}), or open the budget with "
-                f"any_group=True to charge the cost for {whole.phrase}."
+                f"{unit.phrase}. Nothing was released. Set "
+                f"{spelt('dp_group_size')}={whole.group_size} (in evaluate and discover: "
+                f"group_size={whole.group_size}), or open the budget with any_group_size=True to "
+                f"charge the cost for {whole.phrase}."
             )
         if whole.of_persons and self.most_rows is not None:
-            return whole.group * self.most_rows
+            return whole.group_size * self.most_rows
         raise BudgetError(
             f"The budget is for {whole.phrase}, but this release is for "
             f"{(unit or Unit(name)).phrase}, and its cost cannot be converted. Nothing was "
@@ -161,7 +168,7 @@ def make_line(
     unit: Unit,
     charged: int,
     part: SplitPart | None,
-    group: str | None,
+    block_id: str | None,
 ) -> dict[str, Any]:
     """Return an entry as a JSON object; the inverse of :func:`read_entry`."""
     line: dict[str, Any] = {
@@ -174,7 +181,7 @@ def make_line(
         "charged": charged,
         **{name: float(value) for name, value in vars(charge).items()},
     }
-    line |= {} if group is None else {"group": group}
+    line |= {} if block_id is None else {"block": block_id}
     return line if part is None else {**line, "part": part.to_json()}
 
 
@@ -183,7 +190,7 @@ def read_entry(line: Mapping[str, Any]) -> Entry:
     try:
         strings = [line[key] for key in _STRINGS]
         numbers = [line[key] for key in _NUMBERS]
-        valid = _FIELDS <= set(line) <= _FIELDS | {"group", "part"}
+        valid = _FIELDS <= set(line) <= _FIELDS | {"block", "part"}
         valid = (
             valid and all(type(text) is str for text in strings) and strings[3] in (RESERVED, SPENT)
         )

@@ -96,7 +96,7 @@ _kind_options = options.adds(
 @_kind_options
 @click.option("--missing", multiple=True, metavar="TEXT", help="Value of a missing cell.")
 @options.privacy_id
-@click.option("--group", type=int, help=options.GROUP)
+@click.option("--group-size", type=int, help=options.GROUP)
 @options.budget
 @click.option(
     "--use",
@@ -142,7 +142,7 @@ def discover(given: Arguments) -> None:
     with recorded_in(budget, note) as opened:
         discovery = run_discovery(
             cells, kinds, missing=missing, budget=opened, note=note,
-            **given.named("epsilon", "delta", "privacy_id", "group"),
+            **given.named("epsilon", "delta", "privacy_id", "group_size"),
         )  # fmt: skip
         echo(str(discovery), err=True)
         if out is None:

@@ -208,7 +208,7 @@ def _print_score(booster: xgboost.Booster, matrix: Any, table: FileRows) -> None
     help="Also evaluate groups: the declared categories of a column, or these values.",
 )
 @click.option("--error-bound", type=float, help="For regression: clip absolute errors to this.")
-@click.option("--group", type=int, help=options.GROUP)
+@click.option("--group-size", type=int, help=options.GROUP)
 @options.budget
 @click.option(
     "--json", "json_path", type=OUT, help="Also write the metrics as JSON; - prints only JSON."
@@ -266,7 +266,7 @@ def evaluate(given: Arguments) -> None:
             privacy_id=table.persons,
             budget=budget,
             note=note,
-            **given.named("epsilon", "delta", "error_bound", "group"),
+            **given.named("epsilon", "delta", "error_bound", "group_size"),
         )
         outputs: list[Output] = []
         if given.json_path is not None and not printed:
@@ -315,7 +315,7 @@ def _parse_group_value(text: str) -> Any:
 @click.option("--out", type=OUT, help="Write .txt, .json or .html instead of printing.")
 @click.option("--name", default="", help="Model name for the title.")
 @click.option("--delta", type=float, help="Print only epsilon, at this delta.")
-@click.option("--group", type=int, help="Print only epsilon, for this group size.")
+@click.option("--group-size", type=int, help="Print only epsilon, for this group size.")
 @click.option(
     "--accountant",
     type=click.Choice(list(ACCOUNTANTS)),
@@ -326,10 +326,10 @@ def _parse_group_value(text: str) -> Any:
 def report(given: Arguments) -> None:
     """Report the privacy cost of a saved MODEL, recomputed from its ledger. Spends nothing."""
     summary, delta = privacy_report(given.model), given.delta
-    if (delta, given.group, given.accountant, given.replace_one) != (None, None, None, False):
+    if (delta, given.group_size, given.accountant, given.replace_one) != (None, None, None, False):
         epsilon = summary.get_epsilon(
             summary.delta if delta is None else delta,
-            given.group,
+            given.group_size,
             accountant=given.accountant or "exact",
             adjacency="replace_one" if given.replace_one else "add_remove",
         )

@@ -33,7 +33,7 @@ def verify_command(arguments: Sequence[str] | None = None) -> int:
     add("--max-epsilon", type=float, help="largest epsilon that passes, in nats")
     add("--delta", type=float, help="delta at which epsilon is computed; by default the model's")
     add(
-        "--group",
+        "--group-size",
         type=int,
         help="number of rows or persons in which neighbours differ; default: dp_group_size",
     )
@@ -62,7 +62,7 @@ def verify_command(arguments: Sequence[str] | None = None) -> int:
                 given.model,
                 max_epsilon=given.max_epsilon,
                 delta=given.delta,
-                group=given.group,
+                group_size=given.group_size,
                 adjacency="replace_one" if given.replace_one else "add_remove",
                 unit=given.unit,
                 policy=given.policy,

@@ -114,7 +114,7 @@ def _plans(prepared: Prepared) -> list[tuple[float | None, Prepared]]:
 
 
 def _spending(plan: Prepared, delta: float) -> list[Spending]:
-    return spending(plan.noise.events, delta, plan.settings.privacy_unit.group)
+    return spending(plan.noise.events, delta, plan.settings.privacy_unit.group_size)
 
 
 def _plan_line(limit: float, plan: Prepared) -> str:
@@ -129,7 +129,7 @@ def _json(target: float, prepared: Prepared, delta: float) -> dict[str, Any]:
         "epsilon": json_number(prepared.noise.epsilon),
         "delta": delta,
         "unit": prepared.settings.unit,
-        "group": prepared.settings.privacy_unit.group,
+        "group_size": prepared.settings.privacy_unit.group_size,
     }
     plans = [
         {
@@ -373,7 +373,7 @@ def _grid(strings: tuple[str, ...]) -> dict[str, list[object]]:
 @click.option("--delta", type=float, help="Total delta; required to create the file.")
 @click.option("--selection-epsilon", type=float, help="Part of epsilon reserved for selections.")
 @click.option("--unit", type=click.Choice(list(UNITS)), help="Privacy unit; by default row.")
-@click.option("--group", type=int, help="Rows or persons protected together; by default 1.")
+@click.option("--group-size", type=int, help="Rows or persons protected together; by default 1.")
 @click.option(
     "--most-rows",
     type=int,
@@ -402,7 +402,7 @@ def budget(given: Arguments) -> None:
             f"The budget file {file} does not exist. To create it, pass its totals: "
             f"xgb-dp budget {file} --epsilon 2 --delta 1e-6"
         )
-    total = given.named("epsilon", "delta", "selection_epsilon", "unit", "group", "most_rows")
+    total = given.named("epsilon", "delta", "selection_epsilon", "unit", "group_size", "most_rows")
     budget = Budget(file, **total)
     budget.verify()
     if not given.check:
@@ -418,7 +418,7 @@ def budget(given: Arguments) -> None:
 def _state(budget: Budget) -> dict[str, Any]:
     """Return the totals, the remaining budget, a plan for it, and the entries."""
     totals = {name: getattr(budget, name) for name in ("epsilon", "delta", "selection_epsilon")}
-    totals |= {"unit": budget.unit.name, "group": budget.unit.group}
+    totals |= {"unit": budget.unit.name, "group_size": budget.unit.group_size}
     left = {"remaining": budget.remaining(), "remaining_selection": budget.remaining_selection()}
     entries = [{n: getattr(e, n) for n in ("id", "note", "time", "state")} for e in budget.entries]
     return {**totals, **left, "plan": budget.plan(), "entries": entries}

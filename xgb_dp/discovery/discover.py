@@ -54,7 +54,7 @@ def discover(
     privacy_id: Any = None,
     missing: Sequence[str] = MISSING,
     since: str = EPOCH,
-    group: int | None = None,
+    group_size: int | None = None,
     budget: Budget | str | os.PathLike[str] | None = None,
     note: str = "discovery",
 ) -> Discovery:
@@ -78,7 +78,7 @@ def discover(
             privacy unit.
         missing: Strings that mark missing cells. Public.
         since: Origin of the days of dates, as YYYY-MM-DD. Public.
-        group: Number of rows of one person, or of persons, to protect together; by default the
+        group_size: Number of rows of one person, or of persons, to protect together; by default the
             group of the budget.
         budget: The budget to charge, or its path.
         note: A note for the budget entry.
@@ -106,7 +106,7 @@ def discover(
         check_free()
     with spelling({"dp_privacy_id": "privacy_id"}):
         cells = _ColumnCells.read(data, columns, privacy_id, missing, read_day("`since`", since))
-    unit = choose_unit(cells.codes is not None, cells.id_column, group, budget)
+    unit = choose_unit(cells.codes is not None, cells.id_column, group_size, budget)
     warn(concerns(epsilon, delta, None, unit))
     plan = plan_discovery(len(cells.strings), len(cells.numbers), epsilon, delta, unit)
     native.lib()
@@ -198,9 +198,9 @@ def _release(cells: _ColumnCells, plan: ColumnPlan, delta: float, unit: Unit) ->
 _THRESHOLD_SHARE = 0.25  # share of delta spent on the thresholds of categories
 
 
-def compute_epsilon(plan: ColumnPlan, delta: float, group: int = 1) -> float:
+def compute_epsilon(plan: ColumnPlan, delta: float, group_size: int = 1) -> float:
     """Return the certified epsilon of the discovery, in nats, for a group of rows or persons."""
-    return make_accountant("exact", plan.events).get_epsilon(delta, group)
+    return make_accountant("exact", plan.events).get_epsilon(delta, group_size)
 
 
 def plan_discovery(
@@ -213,17 +213,17 @@ def plan_discovery(
 
     def fits(mu: float) -> bool:
         try:
-            return compute_epsilon(plan_at(mu), delta, unit.group) <= epsilon
+            return compute_epsilon(plan_at(mu), delta, unit.group_size) <= epsilon
         except BudgetError:  # too much noise for the accountant's grid
             return True
 
     # The noise of mu = epsilon / 100 suffices for any useful delta.
-    low = high = max(epsilon, 1e-6) / (100.0 * unit.group)
+    low = high = max(epsilon, 1e-6) / (100.0 * unit.group_size)
     while fits(high) and high < 1e4:
         low, high = high, 2.0 * high
     mu, _ = narrow(fits, low, high, 40)
     plan = plan_at(mu)
-    if compute_epsilon(plan, delta, unit.group) > epsilon:
+    if compute_epsilon(plan, delta, unit.group_size) > epsilon:
         raise BudgetError(
             f"No noise meets epsilon={epsilon:g} at delta={delta:g} for this number of columns. "
             "Examine fewer columns, or increase epsilon or delta."
@@ -242,12 +242,12 @@ def _with_noise(strings: int, numbers: int, unit: Unit, each: float, delta: floa
         noise = count_noise(strings, strings * each, persons=False)  # one vote per unit and column
         plan = replace(plan, text_shift=noise.shift, text_sigma2=noise.sigma2)
         share = _THRESHOLD_SHARE * delta
-        least = _threshold(noise.shift, noise.sigma2, strings, share, unit.group)
+        least = _threshold(noise.shift, noise.sigma2, strings, share, unit.group_size)
         plan = replace(plan, threshold=least)
     return plan
 
 
-def _threshold(shift: int, sigma2: int, strings: int, delta: float, group: int) -> int:
+def _threshold(shift: int, sigma2: int, strings: int, delta: float, group_size: int) -> int:
     """Return the least count that a group's own categories reach with probability at most delta.
 
     A group can have a category of its own in each of `strings` columns, and all of its rows may
@@ -256,9 +256,12 @@ def _threshold(shift: int, sigma2: int, strings: int, delta: float, group: int) 
     unit = 1 << shift
 
     def fails(count: int) -> bool:
-        return failure_of(ThresholdEvent("categories", unit, sigma2, count, strings), group) > delta
+        return (
+            failure_of(ThresholdEvent("categories", unit, sigma2, count, strings), group_size)
+            > delta
+        )
 
-    low, high = 0, group * unit + math.isqrt(sigma2) + 1
+    low, high = 0, group_size * unit + math.isqrt(sigma2) + 1
     while fails(high):
         low, high = high, 2 * high
     while high - low > 1:

@@ -162,17 +162,17 @@ class Discovery:
     @property
     def epsilon(self) -> float:
         """Certified epsilon at :attr:`delta` in nats, recomputed from :attr:`events`."""
-        return self.get_epsilon(self.delta, self.unit.group)
+        return self.get_epsilon(self.delta, self.unit.group_size)
 
-    def get_epsilon(self, delta: float, group: int = 1) -> float:
+    def get_epsilon(self, delta: float, group_size: int = 1) -> float:
         """Compute the certified epsilon at another delta, or for several rows or persons.
 
         Args:
             delta: Failure probability. Epsilon is infinite if delta is below the share that the
                 thresholds of the categories use.
-            group: Number of rows (or persons) that are added or removed together.
+            group_size: Number of rows (or persons) that are added or removed together.
         """
-        return make_accountant("exact", self.events).get_epsilon(delta, group)
+        return make_accountant("exact", self.events).get_epsilon(delta, group_size)
 
     def statement(self) -> str:
         """Describe the privacy cost of the discovery in a sentence."""
@@ -228,7 +228,7 @@ class Discovery:
             "epsilon": float(round_up(self.epsilon)),
             "delta": self.delta,
             "unit": self.unit.name,
-            **({} if self.unit.group == 1 else {"group": self.unit.group}),
+            **({} if self.unit.group_size == 1 else {"group_size": self.unit.group_size}),
             **({} if self.unit.column is None else {"column": self.unit.column}),
             "events": [event.to_json() for event in self.events],
             **({} if self.entry is None else {"entry": self.entry}),
@@ -341,7 +341,7 @@ class Discovery:
             "epsilon": self.epsilon,
             "delta": self.delta,
             "unit": self.unit.name,
-            "group": self.unit.group,
+            "group_size": self.unit.group_size,
             "units": self.units,
             "columns": {name: _listed(column) for name, column in self.columns.items()},
             "events": [event.to_json() for event in self.events],

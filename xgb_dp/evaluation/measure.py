@@ -57,7 +57,7 @@ def evaluate(
     error_bound: float | None = None,
     target_bounds: tuple[float, float] | None = None,
     privacy_id: Any = None,
-    group: int | None = None,
+    group_size: int | None = None,
     budget: Budget | str | os.PathLike[str] | None = None,
     note: str = "evaluation",
     level: float = 0.95,
@@ -87,7 +87,8 @@ def evaluate(
             are then named "clipped".
         privacy_id: One id per row, or the name of a column of X. The privacy unit is then a
             person, and every person has total weight 1.
-        group: Number of rows (with ids: persons) protected together. Default: as in the budget.
+        group_size: Number of rows (with ids: persons) protected together. Default: as in the
+        budget.
         budget: A budget, or the path of a budget file, to charge the evaluation to.
         note: Description recorded in the budget; public.
         level: Confidence level of the intervals, in (0, 1).
@@ -115,7 +116,7 @@ def evaluate(
         groups = read_groups(by, models[0])
         part_rows = data.test if isinstance(data, Split) else data
         table, ids = separate_rows_and_ids(part_rows, privacy_id)
-        unit = choose_unit(ids is not None, read_id_column(ids), group, budget)
+        unit = choose_unit(ids is not None, read_id_column(ids), group_size, budget)
         plan = plan_evaluation(models, groups, error_bound, target_bounds)
         part = find_part(part_rows, ids)
         for_persons = any(m.public.get("unit") == PERSON for m in models)
@@ -125,8 +126,8 @@ def evaluate(
         with progress("evaluate: predict"):
             rows = read_rows(models, table, groups)
         persons = None if ids is None else encode_persons(ids, len(rows.labels)).codes
-        layout = plan.layout(*target, unit.group, persons=persons is not None)
-        events = events_for(layout, *target, unit.group)
+        layout = plan.layout(*target, unit.group_size, persons=persons is not None)
+        events = events_for(layout, *target, unit.group_size)
         predictions = rows.predictions if isinstance(plan, PairedModels) else rows.predictions[0]
         cells = plan.cells(predictions, rows.labels, rows.groups)
         later = plan.later_cells(predictions, rows.labels)
@@ -142,7 +143,7 @@ def evaluate(
             epsilon=target[0],
             delta=target[1],
             unit=unit,
-            parallel=unit.group == 1 and all(m.is_apart(part, unit.name) for m in models),
+            parallel=unit.group_size == 1 and all(m.is_apart(part, unit.name) for m in models),
             model_private=all(m.private for m in models),
             entry=entry,
             for_persons=for_persons,

@@ -68,7 +68,7 @@ class Cost:
 
     def statement(self) -> str:
         """Return the privacy guarantee as prose."""
-        spent = make_accountant("exact", self.events).get_epsilon(self.delta, self.unit.group)
+        spent = make_accountant("exact", self.events).get_epsilon(self.delta, self.unit.group_size)
         text = (
             f"Taken together, the figures are ({round_up(spent)}, {self.delta:g})-differentially "
             f"private for adding or removing {self.unit.neighbours()} of the evaluated data. "
@@ -98,8 +98,8 @@ class Cost:
             return (
                 " Figures are per person: every person has weight 1, shared among their rows. "
                 "Figures per row cannot be computed from this release. To get them, evaluate again "
-                "without `privacy_id` and with `group=k`, where k is the largest number of rows of "
-                "one person; this costs another epsilon."
+                "without `privacy_id` and with `group_size=k`, where k is the largest number of "
+                "rows of one person; this costs another epsilon."
             )
         if self.for_persons:
             return (
@@ -215,7 +215,7 @@ class EvaluationReport:
                 "epsilon": self.cost.epsilon,
                 "delta": self.cost.delta,
                 "unit": self.cost.unit.name,
-                "group": self.cost.unit.group,
+                "group_size": self.cost.unit.group_size,
                 "parallel": self.cost.parallel,
                 "statement": self.statement(),
                 "figures": views,

@@ -521,16 +521,16 @@ class ModelKind(ABC):
         by_group = [([sums[i] for sums in parts], 1.0) for i in range(copies)]
         return [(both, math.sqrt(copies / (copies + 1.0))), *by_group]
 
-    def layout(self, epsilon: float, delta: float, group: int, *, persons: bool) -> Layout:
+    def layout(self, epsilon: float, delta: float, group_size: int, *, persons: bool) -> Layout:
         """Return the layout of the release, with the weights of persons if they are the unit."""
         layout = Layout(self.blocks, later=self.later)
         if not persons:
             return layout
-        return replace(layout, shift=shift_for(layout, epsilon, delta, group), unit="person")
+        return replace(layout, shift=shift_for(layout, epsilon, delta, group_size), unit="person")
 
 
 def events_for(
-    layout: Layout, epsilon: float, delta: float, group: int = 1
+    layout: Layout, epsilon: float, delta: float, group_size: int = 1
 ) -> tuple[GaussianEvent, ...]:
     """Return the events of all steps, with the least noise that meets (epsilon, delta)."""
 
@@ -541,10 +541,10 @@ def events_for(
 
     def fits(factor: float) -> bool:
         accountant = make_accountant("exact", events(factor / 4.0 * guess))
-        return accountant.get_epsilon(delta, group) <= epsilon
+        return accountant.get_epsilon(delta, group_size) <= epsilon
 
     unit_noise = layout.events(1)
-    guess = gaussian_mu(epsilon, delta) / group
+    guess = gaussian_mu(epsilon, delta) / group_size
     if not guess > 0.0 or events(guess)[0].sigma2 > MOST_SIGMA2 // 4:
         raise BudgetError(
             "Epsilon is too small for an evaluation: the noise would exceed 2^14 rows. Nothing was "
@@ -559,9 +559,9 @@ def events_for(
     return events(factor / 4.0 * guess)
 
 
-def shift_for(layout: Layout, epsilon: float, delta: float, group: int = 1) -> int:
+def shift_for(layout: Layout, epsilon: float, delta: float, group_size: int = 1) -> int:
     """Return the bits of a person's weight: 8 to 16, fewer if the noise must fit the sampler."""
-    mu = gaussian_mu(epsilon, delta) / group
+    mu = gaussian_mu(epsilon, delta) / group_size
     norm2 = sum(event.sensitivity2 for event in layout.events(1))
     room = math.log2(MOST_SIGMA2 // 4) - math.log2(norm2 / min(mu, _LARGEST_MU) ** 2)
     return min(_MOST_SHIFT, max(_LEAST_SHIFT, math.floor(room / 2.0)))

@@ -42,7 +42,7 @@ def _report(model: Any) -> PrivacyReport:
 
 
 def plot_epsilon(
-    model: Any, deltas: Sequence[float] | None = None, group: int | None = None, ax: Any = None
+    model: Any, deltas: Sequence[float] | None = None, group_size: int | None = None, ax: Any = None
 ) -> Any:
     """Plot epsilon as a function of delta; the model satisfies every point of the curve.
 
@@ -52,8 +52,8 @@ def plot_epsilon(
         model: A private model, in any form that :func:`xgb_dp.privacy_report` accepts, or its
             report.
         deltas: Failure probabilities. Default: 1e-3 to 1e-12.
-        group: Number of rows (or persons) added or removed together. Default: the group size that
-            the model was calibrated for.
+        group_size: Number of rows (or persons) added or removed together. Default: the group size
+            that the model was calibrated for.
         ax: matplotlib axes. Default: new axes.
 
     Returns:
@@ -64,18 +64,18 @@ def plot_epsilon(
         LedgerError: The model has no ledger.
 
     Examples:
-        >>> ax = xgb_dp.plotting.plot_epsilon(model, group=1)
+        >>> ax = xgb_dp.plotting.plot_epsilon(model, group_size=1)
         >>> ax.get_xlabel(), ax.get_ylabel()
         ('delta', 'epsilon')
     """
     report = _report(model)
-    unit = report.unit if group is None else replace(report.unit, group=group)
+    unit = report.unit if group_size is None else replace(report.unit, group_size=group_size)
     used = [d for d, _ in report.epsilon_curve(deltas)]
-    values = [report.get_epsilon(d, unit.group) for d in used]
+    values = [report.get_epsilon(d, unit.group_size) for d in used]
     ax = new_axes(ax)
     ax.plot(used, values, color="C0", linewidth=1.8, label="guaranteed for every delta")
     if report.delta > 0:
-        epsilon = report.get_epsilon(report.delta, unit.group)
+        epsilon = report.get_epsilon(report.delta, unit.group_size)
         ax.plot([report.delta], [epsilon], "o", color="C1", label="the delta of the report")
         ax.annotate(
             f"({epsilon:.3g}, {report.delta:g})",

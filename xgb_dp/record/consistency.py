@@ -302,7 +302,7 @@ def _of_selection(training: TrainingRecord, but: frozenset[str]) -> Iterator[str
         yield "a selection must be its only release"
         return
     epsilon, delta = training.target
-    group = training.unit.group
+    group_size = training.unit.group_size
     best = ["no run of the selection has the settings of the model"]
     for run in event.runs:
         ways = recorded_plans(training.public, training.target)
@@ -310,7 +310,7 @@ def _of_selection(training: TrainingRecord, but: frozenset[str]) -> Iterator[str
             continue
         # The events of the run determine its target, up to the slack of the search.
         part = delta / event.repetitions.mean
-        spent = make_accountant("exact", run).get_epsilon(part, group)
+        spent = make_accountant("exact", run).get_epsilon(part, group_size)
         faults = [
             differences(run, plans.events(), but=but)
             for target in (spent, spent / SLACK)
@@ -320,6 +320,6 @@ def _of_selection(training: TrainingRecord, but: frozenset[str]) -> Iterator[str
         if not best:
             break
     yield from best
-    spent = make_accountant("exact", [event]).get_epsilon(delta, group)
+    spent = make_accountant("exact", [event]).get_epsilon(delta, group_size)
     if not _LEAST * epsilon <= spent <= epsilon * (1.0 + 1e-9):
         yield f"the selection costs epsilon {spent:.6g}, expected {epsilon:g}"

@@ -246,7 +246,7 @@ def registry_entry(
         "epsilon": fields["epsilon"],
         "delta": fields["delta"],
         "epsilon_if_one_is_replaced": report.get_epsilon(
-            report.delta, report.unit.group, adjacency="replace_one"
+            report.delta, report.unit.group_size, adjacency="replace_one"
         ),
         "epsilon_curve": fields["epsilon_curve"],
         "mechanisms": fields["budget"],

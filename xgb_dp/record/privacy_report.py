@@ -57,7 +57,7 @@ class PrivacyReport:
         >>> report = xgb_dp.privacy_report(model)
         >>> report.epsilon <= 1.0, report.unit.phrase
         (True, 'one row')
-        >>> report.get_epsilon(1e-6, group=2) > report.epsilon
+        >>> report.get_epsilon(1e-6, group_size=2) > report.epsilon
         True
     """
 
@@ -99,7 +99,7 @@ class PrivacyReport:
     def get_epsilon(
         self,
         delta: float,
-        group: int | None = None,
+        group_size: int | None = None,
         *,
         accountant: str = "exact",
         adjacency: str = "add_remove",
@@ -109,13 +109,13 @@ class PrivacyReport:
         Args:
             delta: Failure probability, 0 <= delta < 1. With Gaussian noise, epsilon is infinite at
                 delta = 0.
-            group: Number of rows added or removed together, such as the largest number of rows of
-                one person; a number of persons if the :attr:`unit` is a person. The default is the
-                ``dp_group_size`` of the training.
+            group_size: Number of rows added or removed together, such as the largest number of
+                rows of one person; a number of persons if the :attr:`unit` is a person. The
+                default is the ``dp_group_size`` of the training.
             accountant: "exact" (the tightest), "rdp", "gdp", "classic" or "pure".
             adjacency: "add_remove", or "replace_one" if neighbours differ by the replacement of
-                `group` rows (or persons). A replacement is a removal and an addition with the same
-                randomness.
+                `group_size` rows (or persons). A replacement is a removal and an addition with the
+                same randomness.
 
         Returns:
             float: Upper bound, in nats; infinite if the model is not private or the accountant does
@@ -126,30 +126,30 @@ class PrivacyReport:
         """
         if not self.private:
             return math.inf
-        group = self.unit.group if group is None else group
-        if not (_is_number(delta) and 0 <= delta < 1 and _is_group(group)):
+        group_size = self.unit.group_size if group_size is None else group_size
+        if not (_is_number(delta) and 0 <= delta < 1 and _is_group_size(group_size)):
             raise PrivacyParameterError(
-                "`delta` must be in [0, 1), and `group` must be an integer of at least 1."
+                "`delta` must be in [0, 1), and `group_size` must be an integer of at least 1."
             )
         if accountant not in ACCOUNTANTS or adjacency not in ("add_remove", "replace_one"):
             raise PrivacyParameterError(
                 f"`accountant` must be one of {', '.join(ACCOUNTANTS)}, and `adjacency` must "
                 "be add_remove or replace_one."
             )
-        key = (accountant, float(delta), int(group), adjacency)
+        key = (accountant, float(delta), int(group_size), adjacency)
         if key not in self._cache:
             budgets = make_accountant(accountant, self.record.events)
             self._cache[key] = budgets.get_epsilon(
-                float(delta), int(group), replaced=adjacency == "replace_one"
+                float(delta), int(group_size), replaced=adjacency == "replace_one"
             )
         return self._cache[key]
 
-    def get_delta(self, epsilon: float, group: int | None = None) -> float:
+    def get_delta(self, epsilon: float, group_size: int | None = None) -> float:
         """Certified failure probability at a chosen epsilon, by the exact accountant.
 
         Args:
             epsilon: In nats, >= 0.
-            group: As for :meth:`get_epsilon`.
+            group_size: As for :meth:`get_epsilon`.
 
         Returns:
             float: Upper bound in [0, 1]; 1 if the model is not private.
@@ -159,13 +159,13 @@ class PrivacyReport:
         """
         if not self.private:
             return 1.0
-        group = self.unit.group if group is None else group
-        if not (_is_number(epsilon) and epsilon >= 0 and _is_group(group)):
+        group_size = self.unit.group_size if group_size is None else group_size
+        if not (_is_number(epsilon) and epsilon >= 0 and _is_group_size(group_size)):
             raise PrivacyParameterError(
-                "`epsilon` must be at least 0, and `group` must be an integer of at least 1."
+                "`epsilon` must be at least 0, and `group_size` must be an integer of at least 1."
             )
         budgets = make_accountant("exact", self.record.events)
-        return min(budgets.get_delta(float(epsilon), int(group)), 1.0)
+        return min(budgets.get_delta(float(epsilon), int(group_size)), 1.0)
 
     @property
     def attack_success(self) -> float:
@@ -198,7 +198,7 @@ class PrivacyReport:
             training chose among several plans, the entries are for the executed plan.
         """
         planned = [event for t in self.record.trainings for event in t.planned]
-        return spending(planned, self.delta if delta is None else delta, self.unit.group)
+        return spending(planned, self.delta if delta is None else delta, self.unit.group_size)
 
     def statement(self) -> str:
         """The guarantee in prose, with its assumptions and limits."""
@@ -239,9 +239,9 @@ class PrivacyReport:
     def to_json(self) -> str:
         """The report as JSON.
 
-        Keys: epsilon, delta, private, unit, group, attack_success, statement, budget,
-        epsilon_curve, groups and ledger. All figures except `groups` are for a group of `group`
-        rows of one person, or of `group` persons. An infinite epsilon is the string "inf".
+        Keys: epsilon, delta, private, unit, group_size, attack_success, statement, budget,
+        epsilon_curve, groups and ledger. All figures except `groups` are for `group_size` rows of
+        one person, or for `group_size` persons. An infinite epsilon is the string "inf".
         """
         return json.dumps(as_dict(self), indent=2, allow_nan=False)
 
@@ -267,7 +267,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
 
 
-def _is_group(value: Any) -> bool:
+def _is_group_size(value: Any) -> bool:
     return _is_number(value) and 1 <= value < MOST_GROUP and int(value) == value
 
 
@@ -393,18 +393,20 @@ class PrivacyTotal:
         """Certified epsilon of all models at :attr:`delta`; infinite if one is not private."""
         return self.get_epsilon(self.delta)
 
-    def get_epsilon(self, delta: float, group: int | None = None) -> float:
+    def get_epsilon(self, delta: float, group_size: int | None = None) -> float:
         """Certified epsilon at a chosen delta, in nats.
 
         Args:
             delta: Failure probability, 0 <= delta < 1.
-            group: Number of rows (or persons) added or removed together; by default the
+            group_size: Number of rows (or persons) added or removed together; by default the
                 ``dp_group_size`` of the trainings.
         """
         if not self.private:
             return math.inf
         accountant = make_accountant("exact", self.events)
-        return accountant.get_epsilon(delta, self.unit.group if group is None else group)
+        return accountant.get_epsilon(
+            delta, self.unit.group_size if group_size is None else group_size
+        )
 
     def statement(self) -> str:
         """The guarantee in prose."""
@@ -465,16 +467,16 @@ def meaning(report: PrivacyReport) -> str:
     others = "the rows of all other persons" if unit.of_persons else "all other rows"
     return (
         f"Suppose an attacker knows {others} and wants to find out whether {unit.counted()} "
-        f"{'was' if unit.group == 1 else 'were'} in the training data. If both answers are equally "
-        "likely in advance, the attacker is right with probability at most "
+        f"{'was' if unit.group_size == 1 else 'were'} in the training data. If both answers are "
+        f"equally likely in advance, the attacker is right with probability at most "
         f"{success}, regardless of how the model is used."
     )
 
 
 def _groups(report: PrivacyReport) -> list[tuple[int, float]]:
     """Epsilon by group size: rows of one person, or persons."""
-    sizes = sorted({*_GROUPS, report.unit.group})
-    return [(k, report.get_epsilon(report.delta, group=k)) for k in sizes]
+    sizes = sorted({*_GROUPS, report.unit.group_size})
+    return [(k, report.get_epsilon(report.delta, group_size=k)) for k in sizes]
 
 
 def tables(report: PrivacyReport) -> list[tuple[str, list[str], list[list[str]]]]:
@@ -558,8 +560,8 @@ def as_dict(report: PrivacyReport) -> dict[str, Any]:
         "epsilon": json_number(report.epsilon),
         "delta": report.delta,
         "private": report.private,
-        "unit": f"{replace(report.unit, group=1).phrase}, added or removed",
-        "group": report.unit.group,
+        "unit": f"{replace(report.unit, group_size=1).phrase}, added or removed",
+        "group_size": report.unit.group_size,
         "attack_success": report.attack_success,
         "statement": report.statement(),
         "budget": spending_rows(report.spending()) if report.private else [],
@@ -746,11 +748,11 @@ def _population(record: Ledger) -> str:
 def _other_groups(report: PrivacyReport) -> str:
     """State how to get epsilon for a smaller or larger group than declared."""
     unit = report.unit
-    if unit.group > 1:
+    if unit.group_size > 1:
         alone = round_up(report.get_epsilon(report.delta, 1))
         return f"For a single {unit.name}, epsilon is {alone}."
-    group = "k persons together" if unit.of_persons else "a person with at most k rows"
-    return f"For {group}, call get_epsilon(delta, group=k)."
+    group_size = "k persons together" if unit.of_persons else "a person with at most k rows"
+    return f"For {group_size}, call get_epsilon(delta, group_size=k)."
 
 
 def _concerns(report: PrivacyReport) -> str:

@@ -196,7 +196,7 @@ def continuation_warnings(claimed: Ledger) -> list[str]:
     before = "training" if len(earlier) == 1 else f"{len(earlier)} trainings"
     delta = max(t.target[1] for t in claimed.trainings)
     unit = claimed.unit
-    epsilon = make_accountant("exact", claimed.events).get_epsilon(delta, unit.group)
+    epsilon = make_accountant("exact", claimed.events).get_epsilon(delta, unit.group_size)
     if not last.target[0] <= _LARGE_EPSILON < epsilon:
         return []
     text = (
@@ -210,13 +210,15 @@ def scope(unit: Unit) -> str:
     """Describe who is protected by a guarantee for this privacy unit."""
     if unit.of_persons:
         together = (
-            "" if unit.group == 1 else f" The guarantee is for any {unit.group} persons together."
+            ""
+            if unit.group_size == 1
+            else f" The guarantee is for any {unit.group_size} persons together."
         )
         return (
-            f"The privacy unit is a {replace(unit, group=1).label}: all rows of one person, "
+            f"The privacy unit is a {replace(unit, group_size=1).label}: all rows of one person, "
             f"regardless of their number.{together}"
         )
-    if unit.group == 1:
+    if unit.group_size == 1:
         return (
             "The privacy unit is one row. A person with several rows has weaker protection; use "
             "dp_privacy_id or dp_group_size to protect persons."

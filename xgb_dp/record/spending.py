@@ -66,7 +66,7 @@ _NAMES = {
 }
 
 
-def spending(events: Sequence[Event], delta: float, group: int = 1) -> list[Spending]:
+def spending(events: Sequence[Event], delta: float, group_size: int = 1) -> list[Spending]:
     """Compute the privacy cost of each kind of release."""
     kinds = dict.fromkeys((e.label, e.mechanism) for event in events for e in _inner(event))
     costs = {kind: math.fsum(mu2_of_kind(event, kind) for event in events) for kind in kinds}
@@ -82,7 +82,7 @@ def spending(events: Sequence[Event], delta: float, group: int = 1) -> list[Spen
                 count=release_counts(alone)[kind[0]],
                 noise="; ".join(descriptions),
                 share=cost / total if 0.0 < total < math.inf else 0.0,
-                epsilon=make_accountant("exact", alone).get_epsilon(delta, group),
+                epsilon=make_accountant("exact", alone).get_epsilon(delta, group_size),
             )
         )
     return parts

@@ -196,7 +196,7 @@ def verify(
     *,
     max_epsilon: float | None = None,
     delta: float | None = None,
-    group: int | None = None,
+    group_size: int | None = None,
     adjacency: str = "add_remove",
     unit: str | None = None,
     policy: str | os.PathLike[str] | None = None,
@@ -215,8 +215,8 @@ def verify(
             fitted on rows are reported as not covered.
         max_epsilon: The largest epsilon that passes, in nats; no limit by default.
         delta: Delta for `max_epsilon`; by default the delta of the model.
-        group: Number of rows or persons added or removed together; by default the group size of the
-            model.
+        group_size: Number of rows or persons added or removed together; by default the group size
+            of the model.
         adjacency: "add_remove" or "replace_one".
         unit: The required privacy unit, "row" or "person"; either by default.
         policy: Path of a policy that the model must satisfy (docs/howto/policy.md).
@@ -257,10 +257,10 @@ def verify(
         return Verification("unknown", (*checks, fault), described)
     report = PrivacyReport(ledger.to_json())
     delta = report.delta if delta is None else delta
-    group = ledger.unit.group if group is None else group
-    epsilon = report.get_epsilon(delta, group, adjacency=adjacency)
+    group_size = ledger.unit.group_size if group_size is None else group_size
+    epsilon = report.get_epsilon(delta, group_size, adjacency=adjacency)
     queried: dict[str, Any] = {
-        "epsilon": epsilon, "delta": delta, "group": group, "adjacency": adjacency,
+        "epsilon": epsilon, "delta": delta, "group_size": group_size, "adjacency": adjacency,
     }  # fmt: skip
     checks += _ledger_checks(report, saved)
     checks += _within(ledger, queried, max_epsilon, unit, policy)
@@ -346,7 +346,7 @@ def _within(
     """Check the limits that the caller set."""
     if max_epsilon is not None:
         epsilon, delta = queried["epsilon"], queried["delta"]
-        protected = replace(ledger.unit, group=int(queried["group"])).phrase
+        protected = replace(ledger.unit, group_size=int(queried["group_size"])).phrase
         detail = f"epsilon {epsilon:.6g} at delta {delta:g} for {protected}, limit {max_epsilon:g}"
         yield Check("max_epsilon", epsilon <= max_epsilon, detail)
     if unit is not None:
@@ -401,7 +401,15 @@ def unit_of(ledger: Ledger) -> dict[str, Any]:
 def _claim(report: PrivacyReport) -> dict[str, Any]:
     """Describe the guarantee and its basis, from the ledger alone."""
     fields, ledger = as_dict(report), report.record
-    shown = ("private", "epsilon", "delta", "group", "epsilon_curve", "groups", "attack_success")
+    shown = (
+        "private",
+        "epsilon",
+        "delta",
+        "group_size",
+        "epsilon_curve",
+        "groups",
+        "attack_success",
+    )
     start = ledger.start
     return {
         **{name: fields[name] for name in shown},

@@ -177,7 +177,7 @@ def select(
     repetitions: str | None = None,
     validation: float = 0.2,
     privacy_id: Any = None,
-    group: int | None = None,
+    group_size: int | None = None,
     budget: Budget | str | os.PathLike[str] | None = None,
     note: str = "selection",
     **unknown: Any,
@@ -209,7 +209,7 @@ def select(
             `dtrain` is a split.
         privacy_id: One id per row, if the privacy unit is a person. For a split, True or the name
             of its privacy id column. Same as ``dp_privacy_id`` in `params`.
-        group: Number of rows (or persons) protected together. Same as ``dp_group_size`` in
+        group_size: Number of rows (or persons) protected together. Same as ``dp_group_size`` in
             `params`.
         budget: A budget, or the path of its file, to charge.
         note: Description stored with the budget entry; public.
@@ -232,7 +232,7 @@ def select(
     """
     _refuse_unknown(unknown)
     target = parse.parse_target(epsilon, delta)
-    given = {"privacy_id": privacy_id, "group_size": group}
+    given = {"privacy_id": privacy_id, "group_size": group_size}
     unit_params = {f"dp_{name}": value for name, value in given.items() if value is not None}
     params = flatten([*flatten(params).items(), *unit_params.items()])
     with spelling({name: name.removeprefix("dp_") for name in unit_params}):

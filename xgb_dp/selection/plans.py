@@ -148,11 +148,11 @@ def plan_runs(
     run_epsilon = gaussian_epsilon(mu, run_delta) or epsilon
     best: TuningPlan | None = None
     for _ in range(_ATTEMPTS):
-        scored = score.event(_SCORE_MU * mu / unit.group, of_persons=unit.of_persons)
+        scored = score.event(_SCORE_MU * mu / unit.group_size, of_persons=unit.of_persons)
         target = {"dp_epsilon": run_epsilon, "dp_delta": run_delta, "dp_accountant": ACCOUNTANT}
         runs = tuple(calibrated(trial.settings.changed(target)).events for trial in settings)
         event = SelectionEvent(repetitions, tuple(dict.fromkeys(runs)), (scored,), 1)
-        certified = make_accountant(ACCOUNTANT, [event]).get_epsilon(delta, unit.group)
+        certified = make_accountant(ACCOUNTANT, [event]).get_epsilon(delta, unit.group_size)
         if certified <= epsilon and (best is None or run_epsilon > best.epsilon):
             best = TuningPlan(event, runs, run_epsilon, run_delta)
         if 0.99 * epsilon <= certified <= epsilon:

@@ -53,8 +53,8 @@ def read_matrix(dtrain: Any) -> Schema:
     _check_plain(dtrain, "`dtrain`")
     if len(dtrain.get_uint_info("group_ptr")):
         raise PrivacyRefusal(
-            "Query groups (`group`, `qid`) are refused: rows of a group depend on each other, and "
-            "weights would apply to groups. Remove them from the DMatrix."
+            "Query groups (`group`, `qid`) are refused: rows of a group depend on each "
+            "other, and weights would apply to groups. Remove them from the DMatrix."
         )
     return read_schema(dtrain)
 
