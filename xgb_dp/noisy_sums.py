@@ -63,7 +63,10 @@ def weights(persons: Codes | None, rows: int, shift: int) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Sums over a partition into cells, or copies of it; a row adds the column of its cell."""
+    """Sums over a partition into cells. Each row adds the matrix column of its cell.
+
+    With several copies, cells and sums repeat for each copy.
+    """
 
     matrix: Ints  # contribution of a row in each cell, in grid units; shape (sums, cells)
     copies: int = 1
@@ -86,7 +89,7 @@ class Block:
     def sums(self, cells: Ints, persons: Codes | None = None, shift: int = 0) -> Ints:
         """Return the exact sums, shape (copies, sums). Not private: add noise before publishing.
 
-        With shift 0, a person adds the mean contribution of their rows, rounded towards 0.
+        With shift 0, a person contributes the mean over their rows, rounded towards 0.
         """
         inside = (cells >= 0) & (cells < self.cells)
         if persons is not None and shift == 0:

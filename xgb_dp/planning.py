@@ -202,7 +202,7 @@ def _bounds(s: Settings) -> list[Any] | None:
 
 
 def choice(plans: Sequence[Settings], position: int, count: float | None) -> dict[str, Any]:
-    """The choice of a plan for the ledger: differences of the plans, position and row count."""
+    """Record of a choice between plans: where they differ, the one taken, and the row count."""
     shown = [public_inputs(s)["hyperparameters"] for s in plans]
     differ = [name for name in shown[0] if any(s.get(name) != shown[0][name] for s in shown)]
     return {

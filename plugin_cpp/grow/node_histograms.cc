@@ -86,7 +86,7 @@ void SumDense(DenseCodes<CodeT> const& codes, Tile const& tile,
   }
 }
 
-/** @brief Add the words of a table to the sums of all bins, and reset them. */
+/** @brief Add the words of a table to the sums of its bins, and reset the words. */
 template <typename Tile>
 void MoveSums(BinOffsets const& offsets, Tile const& tile, PackedPair* words, LocalSum* sums) {
   for (auto f = tile.begin; f < tile.end; ++f) {

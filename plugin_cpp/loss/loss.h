@@ -44,7 +44,7 @@ class Loss {
   [[nodiscard]] virtual LabelRange TargetRange(std::size_t /*label*/, LabelRange declared) const {
     return declared;
   }
-  /** @brief Margin of a leaf weight of one; pairs are derivatives in this unit. */
+  /** @brief Margin added by a leaf weight of one. Pairs() differentiates in this unit. */
   [[nodiscard]] virtual double Unit(std::int32_t /*round*/, std::size_t /*output*/) const {
     return 1.0;
   }
@@ -68,12 +68,12 @@ class Loss {
   [[nodiscard]] virtual double LargestMean() const { return 0.0; }
   /** @brief Whether LargestNorms is available. */
   [[nodiscard]] virtual bool KnowsNorms() const { return true; }
-  /** @brief Whether the pairs include the weights; otherwise the caller multiplies by them. */
+  /** @brief Whether Pairs() applies the row weights; otherwise the caller multiplies by them. */
   [[nodiscard]] virtual bool IsWeighted() const { return false; }
   /**
-   * @brief First and second derivatives of some rows. A row with NaN counts nothing.
+   * @brief First and second derivatives of some rows. A row with NaN contributes nothing.
    *
-   * @param g,h Output by output, as the margins.
+   * @param g,h Derivatives, output by output like the margins.
    */
   virtual void Pairs(LossRows const& rows, double* g, double* h) const = 0;
   /**
@@ -85,12 +85,12 @@ class Loss {
   virtual void LargestNorms(LossRows const& rows, double r, double* norms) const = 0;
 };
 
-// Makers of losses, from `loss` of the plan and the range of the label. loss.cc has their names.
+// Each creates a loss from `loss` of the plan and the label range. loss.cc maps names to them.
 using LossMaker = std::shared_ptr<Loss const>(JsonReader const& in, LabelRange range);
 LossMaker MakeShareLoss, MakeMultiLabelLoss, MakePowerLoss, MakePseudoHuberLoss, MakeProgramLoss;
 LossMaker MakeQuantileLoss, MakeSquaredLogLoss, MakeSurvivalLoss, MakeTargetsLoss;
 
-/** @brief The ranges of several labels, from the lists `lower` and `upper`. */
+/** @brief Read the ranges of several labels from the lists `lower` and `upper`. */
 [[nodiscard]] std::vector<LabelRange> ReadRanges(JsonReader const& in);
 
 /**

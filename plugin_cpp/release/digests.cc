@@ -9,7 +9,7 @@
 
 namespace xgboost::dp {
 namespace {
-/** @brief Append numbers as doubles, which represent 32-bit floats and indices exactly. */
+/** @brief Append numbers as doubles, which are exact for 32-bit floats and for indices. */
 template <typename T>
 bool AppendNumbers(Json const& value, Sha256* hash) {
   if (!IsA<T>(value)) {

@@ -124,13 +124,14 @@ class MaskedSums {
 };
 
 /**
- * @brief Keep the masked sums of the training `id` for this thread, which also has the communicator
- *        of XGBoost. They replace earlier ones, and are not in the plan, configuration or model.
+ * @brief Store the masked sums of the training `id` in this thread, like XGBoost's communicator.
+ *
+ * They replace earlier ones and never enter the plan, configuration or model.
  */
 void KeepSums(std::string const& id, std::shared_ptr<MaskedSums> sums);
 void DropSums();
 /**
- * @brief The masked sums of the training `id`; fails without any.
+ * @brief The masked sums of the training `id`; fails if this thread has none.
  *
  * @param take Whether to transfer ownership.
  */

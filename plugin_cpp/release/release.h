@@ -55,20 +55,20 @@ class Release {
           std::uint32_t stream, bool person_level);
 
   /**
-   * @brief For masked sums, use the pads of a training. Fails for pads of other workers.
+   * @brief With masked sums, use the pads of this training. Fails if other workers made them.
    *
    * @param last Whether no other release of this training needs them.
    */
   void OpenPads(std::string const& plan_id, bool last);
 
   /**
-   * @brief Fail on all workers if one has a different plan from rank 0, which draws noise without
-   *        masks.
+   * @brief Fail on all workers if the plan of any worker differs from rank 0's. Without masks,
+   *        rank 0 draws all noise from its own plan.
    */
   void CheckAgreement(std::string const& plan_text) const;
 
   /**
-   * @brief A source of the same words on all workers, for public choices that read no data.
+   * @brief A source that yields the same words on all workers, for choices that read no data.
    *
    * With masked sums its key follows from the authenticated transcript of the workers.
    */

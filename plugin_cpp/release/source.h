@@ -27,7 +27,7 @@ inline constexpr std::uint32_t kLabelRangeStream = kDiscoveryStream + 2;
 inline constexpr std::uint32_t kShareStream = std::uint32_t{1} << 31;
 
 /**
- * @brief A source with a fresh key of the operating system, or with a known key for tests.
+ * @brief A source keyed by the operating system, or by a known key for tests.
  *
  * @param test_key Empty, or 64 hexadecimal digits; then the caller marks the model as non-private.
  */
@@ -35,7 +35,7 @@ inline constexpr std::uint32_t kShareStream = std::uint32_t{1} << 31;
                                                              std::uint32_t stream_id);
 
 /**
- * @brief The source of this worker's shares of noise. With a known key, every worker has another
+ * @brief The source of this worker's shares of noise. With a known key, each worker has its own
  *        stream.
  */
 [[nodiscard]] std::unique_ptr<RandomSource> MakeShareSource(std::string const& test_key,

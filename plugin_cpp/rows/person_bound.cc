@@ -80,7 +80,7 @@ inline void Unpack(PackedPair const* pairs, std::size_t n_rows, std::size_t step
   }
 }
 
-/** @brief Pack entries to words. @return The change of the sums; exact for up to 2^28 rows. */
+/** @brief Pack entries into words. @return Change in the sums; exact for up to 2^28 rows. */
 template <std::size_t kLanes>
 inline LocalSum Pack(double const* kept, double const* given, std::size_t n_rows, std::size_t step,
                      PackedPair* pairs) {
@@ -149,7 +149,7 @@ struct PersonLimits {
         most{static_cast<double>(bound.MaxGradientSum()) / static_cast<double>(bound.Unit())} {}
 };
 
-/** @brief Bounds a group of at most kLanes persons in the classes of one norm. */
+/** @brief Bounds at most kLanes persons together, in the classes that share one norm. */
 template <std::size_t kLanes>
 class GroupBound {
  public:
@@ -157,10 +157,10 @@ class GroupBound {
 
   /**
    * @param rows   Rows of the group, interleaved.
-   * @param norms  Of all rows.
-   * @param first  The first of the classes.
-   * @param out    Integers of all classes, to be replaced.
-   * @param change Of the sums of these classes.
+   * @param norms  Worst-case norms of all rows.
+   * @param first  Index of the first of these classes.
+   * @param out    Integers of all classes; the bounded values replace those of these classes.
+   * @param change Receives the change in the sums of these classes.
    */
   void operator()(PersonGroup const& group, std::uint32_t const* rows, WorstNorms norms,
                   std::size_t first, PersonRows* several, std::vector<ClassGradients>* out,

@@ -1,11 +1,11 @@
 /**
- * The bound of a person: all rows of a person together keep a bound of K rows, in any cells of any
- * tree.
+ * Bounds the contribution of a person: all rows of a person together contribute no more than K
+ * rows, however a tree distributes them over its cells.
  *
- * One factor scales the rows of a person. It depends on the norms with the worst labels and not on
- * the labels, so probabilities are not biased. Rounding errors are carried from row to row, so the
- * sums of a person keep their fractions. The bound is enforced on the integers. A person with one
- * row does not change.
+ * All rows of a person are scaled by one factor. It is computed from the norms with the worst
+ * labels and not from the labels, so probabilities are not biased. Rounding errors are carried from
+ * row to row, so that fractions are not lost in the sums of a person. The bound is enforced on the
+ * integers. A person with a single row is left unchanged.
  *
  * Proof: docs/proofs/persons.md
  */
@@ -22,7 +22,7 @@
 #include "xgboost/context.h"             // for Context
 
 namespace xgboost::dp {
-/** @brief An integer times limit / size, rounded towards 0, if the size exceeds the limit. */
+/** @brief Scale by limit / size, rounding towards 0, if `size` exceeds `limit`. */
 [[nodiscard]] inline std::int64_t ScaleDown(std::int64_t value, std::uint64_t limit,
                                             std::uint64_t size) {
   if (size <= limit) {
@@ -32,17 +32,17 @@ namespace xgboost::dp {
   return value < 0 ? -part : part;
 }
 
-/** @brief Norms of rows with the worst label, for C = 1, in the mode kPrediction. */
+/** @brief Norms of rows with the worst label, for C = 1. Used in mode kPrediction. */
 struct WorstNorms {
-  float same{0};                 // the norm of all rows, unless
-  float const* by_row{nullptr};  // each row has its own
+  float same{0};                 // common norm of all rows, if `by_row` is null
+  float const* by_row{nullptr};  // norm of each row
 };
 
 /**
  * @brief Bound the persons with several rows.
  *
- * @param several Output for their rows before the bound, or null.
- * @param out     Row-bounded integers of each class, to be replaced.
+ * @param several Receives their rows as they were before bounding, or null.
+ * @param out     Row-bounded integers of each class; replaced by the bounded values.
  */
 void BoundPersons(Context const* ctx, RowBound const& bound, Persons const& persons,
                   WorstNorms norms, PersonRows* several, std::vector<ClassGradients>* out);

@@ -28,7 +28,7 @@ Array = npt.NDArray[np.float64]
 
 
 def zcdp_mu2(eps0: float) -> float:
-    """The mu^2 of a Gaussian with the zCDP of a selection of range eps0: rho = eps0^2 / 8."""
+    """The mu^2 of a Gaussian that is rho-zCDP with rho = eps0^2 / 8, like a selection."""
     return eps0 * eps0 / 4.0
 
 

@@ -66,7 +66,7 @@ class Composition:
 
     @property
     def scale(self) -> float:
-        """Approximate mu of all releases together; an estimate and not a bound."""
+        """Approximate mu of all releases together: an estimate, not a bound."""
         selections = math.fsum(n * e * e for e, n in self.steps) / 4.0
         return math.sqrt(self.mu**2 + selections + math.fsum(n * e * e for e, n in self.laplace))
 
@@ -159,7 +159,7 @@ class FlatCurve(Curve):
 
     @property
     def scale(self) -> float:
-        """Approximate mu of all releases together; an estimate and not a bound."""
+        """Approximate mu of all releases together: an estimate, not a bound."""
         return math.sqrt(self.totals.mu**2 + math.fsum(n * e * e for e, n in self._steps) / 4.0)
 
     def composition(self, log_tail: float, work: float | None = None) -> Composition:

@@ -54,10 +54,12 @@ class ApproximateClaim:
 
 @dataclass(frozen=True)
 class GaussianClaim:
-    """Gaussian differential privacy (Dong, Roth and Su 2022): trade-off curve of N(0,1), N(mu,1).
+    """A claim of mu-Gaussian differential privacy (Dong, Roth and Su 2022).
+
+    The trade-off between type I and type II errors is at least that of N(0, 1) against N(mu, 1).
 
     Attributes:
-        mu: > 0.
+        mu: Distance between the means, > 0.
     """
 
     mu: float

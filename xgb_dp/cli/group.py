@@ -40,7 +40,7 @@ class Failure(click.ClickException):
 
 
 class Interrupted(Failure):
-    """An interrupt by Ctrl-C."""
+    """The user pressed Ctrl-C."""
 
     exit_code = 130  # shell convention: 128 + SIGINT
 

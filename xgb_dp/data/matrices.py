@@ -79,7 +79,7 @@ def id_column(params: Mapping[str, Any]) -> str | None:
 
 
 class Hold:
-    """A running training's claim on the persons of its matrix."""
+    """Claim of one training on the persons of its matrix, from its start to its end."""
 
     def __init__(self, persons: Persons | None) -> None:
         self.digest = None if persons is None else hashlib.sha256(persons.codes.tobytes()).digest()
@@ -106,7 +106,7 @@ class Hold:
 
 
 def hold(dtrain: Any, persons: Persons | None) -> Hold:
-    """Set the persons of a matrix until the end of the training that follows.
+    """Set the persons of a matrix for the duration of a training.
 
     Trainings in several threads may share a matrix only if they have the same persons, or all have
     none. The codes are then set once, so that C++ sees one object in every thread. Any other

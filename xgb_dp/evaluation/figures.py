@@ -565,7 +565,7 @@ class Limits:
         """Estimate the shares of rows beyond the bounds.
 
         Args:
-            sums: Sums of the block; empty without bounds.
+            sums: Sums of the block; empty if no bounds are declared.
             share: Share of a row's squared norm that goes to all blocks for these rows.
             noise: Standard deviation of the noise in each sum.
             rows: Noisy number of rows, and the variance of its noise.

@@ -80,7 +80,7 @@ class Correction(Mechanism):
     section = ("correction",)
     integers = ("sigma2",)
     share = "correction"
-    of_all = 0.05  # a correction permits a less precise intercept
+    of_all = 0.05  # with a correction, the intercept may be less precise
     draws = 2  # the mean is corrected twice
     words = (("correction", "the mean residual (noisy sums)"),)
     parameters = _PARAMETERS
@@ -98,7 +98,7 @@ class Correction(Mechanism):
 
     @classmethod
     def from_plan(cls, plan: Mapping[str, Any], bound: RowBound) -> Correction | None:
-        """The two sums."""
+        """Create the mechanism if the plan corrects the mean."""
         return cls(bound) if plan["correction"]["on"] else None
 
     def noise(self, budget: DrawBudget, grid_bits: int) -> Noise:

@@ -351,7 +351,7 @@ class Plan:
         return () if self.body["noise_free"] else self.mechanisms.events(self.noise)
 
     def request(self, name: str) -> dict[str, Any]:
-        """The request to the library for sums before the first tree."""
+        """Request to the C++ library for the sums `name`, released before the first tree."""
         shared = {key: self.body[key] for key in _SHARED if key in self.body}
         return {**self.body["before"][name], **shared, "plan_id": self.body["id"]}
 

@@ -123,7 +123,7 @@ def _of_step(name: str, step: Any, *, sparse: bool) -> Iterator[tuple[str, str]]
 
 
 def _is_dense(step: Any, sparse: bool) -> bool:
-    """Whether the output of a step is certainly dense."""
+    """Whether the output of a step is guaranteed to be dense."""
     if step is None or step == "drop":
         return True
     if isinstance(getattr(step, "steps", None), list):
@@ -135,7 +135,7 @@ def _is_dense(step: Any, sparse: bool) -> bool:
 
 
 def _by_row(step: Any) -> bool:
-    """Whether a step certainly transforms each row independently."""
+    """Whether a step is known to transform each row independently."""
     kind = type(step).__name__
     ours = type(step).__module__.startswith("sklearn.")
     if ours and kind in _ENCODERS:

@@ -95,7 +95,7 @@ SIZES: dict[str, tuple[Size, ...]] = {
 
 
 def worth(epsilon: float) -> float:
-    """The worth of a row: near epsilon if noise dominates, at most 2 if sampling error does.
+    """Effective weight of a row: near epsilon if noise dominates, at most 2 otherwise.
 
     Two errors limit the trees: the noise, which falls with epsilon times the number of rows, and
     the sampling error of the rows, independent of epsilon.
@@ -104,7 +104,7 @@ def worth(epsilon: float) -> float:
 
 
 def position(limits: Sequence[float], rows: float) -> int:
-    """The position of the plan for a number of rows. Reads only public and released numbers."""
+    """Index of the plan for a number of rows, which must be public or released."""
     return next((i for i, limit in enumerate(limits) if rows < limit), len(limits) - 1)
 
 
@@ -114,7 +114,7 @@ def is_sparse(rows: float, present: float, meetings: float) -> bool:
 
 
 def settings_of_sizes(s: Settings) -> tuple[list[float], list[Settings]]:
-    """The possible plans for these settings; every plan keeps the user's parameters."""
+    """Limits and settings of the possible plans; all keep the parameters set by the user."""
     if not isinstance(s.rounds, OpenRounds):
         return [math.inf], [s]
     limits, sizes = _open_sizes(s)

@@ -92,18 +92,18 @@ class _Quantiles(Loss):
         )
 
     def _centre_rounds(self, s: Config) -> int:
-        """Number of rounds that fit the median, independent of the levels."""
+        """Number of initial rounds in which every output fits the median, not its own level."""
         if not self._has_centre(s):
             return 0
         return max(0, min(round(_CENTRE_SHARE * s.rounds), s.rounds - _LEAST_OWN))
 
     def starts(self, s: Config) -> tuple[float, ...]:
-        """The levels of the intercepts of all outputs."""
+        """The quantile level of each output's intercept."""
         alphas = self.levels(s)
         return (_MEDIAN,) * len(alphas) if self._centre_rounds(s) else alphas
 
     def gradient_bound(self, s: Config) -> float:
-        """The norm of a row with its label at the worse end, for quantiles in increasing order."""
+        """Norm of a row whose label is at the worse end, for predicted quantiles in order."""
         return _one_sided(self.levels(s)) * _weight(s)
 
     def hessian_weight(self, s: Config) -> float:
@@ -125,7 +125,7 @@ class _Quantiles(Loss):
         }
 
     def widths(self, s: Config, spread: float) -> dict[str, float]:
-        """Widths of the kernel from the standard deviation of labels, in the unit of the target."""
+        """Smoothing widths in the unit of the labels, for labels of standard deviation `spread`."""
         others = max(s.rounds - self._centre_rounds(s) - 1, 1)
         median = self.levels(s) == (_MEDIAN,)
         first, last = (_CENTRE_WIDTH, _CENTRE_WIDTH) if median else (_FIRST, _LAST)

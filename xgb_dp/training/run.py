@@ -168,7 +168,7 @@ class Training:
         return not self.settings.noise_free and self.key is None
 
     def claim(self, position: int = 0, count: float | None = None) -> Ledger:
-        """Create the ledger of a training in progress, which claims every possible plan."""
+        """Create the ledger of an unfinished training. It covers every plan it may still choose."""
         s = self.options[position].settings
         public = planning.public_inputs(s)
         if self.part is not None:

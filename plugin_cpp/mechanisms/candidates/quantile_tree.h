@@ -116,11 +116,11 @@ struct QuantileTree {
 /** @brief Ascending cuts from a tree: finite, and normal or zero. Reads no data. */
 [[nodiscard]] std::vector<float> PlaceTreeCuts(QuantileTree const& tree);
 
-/** @brief A range with nearly all values, and few cuts. */
+/** @brief A narrow range that contains nearly all values, but few of the cuts. */
 struct NarrowRange {
   float low;
   float high;
-  float step;  // smallest distance of cuts
+  float step;  // smallest distance between cuts
 
   [[nodiscard]] Json ToJson() const;
 };

@@ -1,8 +1,8 @@
 /**
  * Random splits: a feature and then a candidate of the feature, with equal probabilities.
  *
- * They read no data and cost nothing, so no histogram is built. One pass sends each row down the
- * finished tree. Sums of integers have no order: the sums of the leaves are exact in any case.
+ * They read no data and cost nothing, so no histogram is built. A single pass sends each row down
+ * the finished tree. Leaf sums are sums of integers, so they do not depend on the order of the rows.
  *
  * Proof: docs/proofs/exponential-mechanism.md
  * Proof: docs/proofs/integer-grid.md
