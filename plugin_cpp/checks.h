@@ -27,11 +27,11 @@ struct RowLimits {
 /** @brief The limits in force. Only tests lower them. */
 [[nodiscard]] RowLimits& Limits();
 
-/** @brief Refuse settings of XGBoost that would be ignored here, or need a proof. */
+/** @brief Refuse XGBoost settings that would have no effect here, or have no privacy proof. */
 void CheckTrainParam(tree::TrainParam const& param);
 
 /**
- * @brief Refuse matrices that are not plain, or have other columns or another unit of privacy.
+ * @brief Refuse matrices that are not plain, or differ from the plan in columns or privacy unit.
  *
  * @param persons The persons that the training uses; another thread may set others at any time.
  */
@@ -46,7 +46,8 @@ void CheckRows(Context const* ctx, Plan const& plan, DMatrix* p_fmat);
 
 /**
  * @brief Refuse more rows than can be summed exactly: doubles are exact up to 2^53 only, and a
- *        rounded sum has no sensitivity. On the finest grid of the row-weight clip it is 2^35 rows.
+ *        rounded sum has no sensitivity bound. With the finest grid of the row-weight clip, the
+ *        limit is 2^35 rows.
  */
 void CheckSums(Context const* ctx, Plan const& plan, std::uint64_t n_rows);
 
@@ -57,11 +58,11 @@ void CheckFirstArgs(Args const& args, Plan const& plan);
 void CheckLaterArgs(Args const& args, Plan const& plan);
 
 /**
- * @brief Use up the claim of the booster's ledger, which must be open and must name this plan.
+ * @brief Consume the claim of the booster's ledger, which must be open and must name this plan.
  *
  * The last entry of the ledger charges the whole plan, or the largest cost of several plans, and
  * names them by their SHA-256. A plan with known or absent noise needs a claim in a ledger that is
- * marked non-private. So the report of the booster never shows less than was drawn.
+ * marked non-private. The booster's report therefore never shows less than was drawn.
  *
  * @return The ledger, which must not change until the training ends.
  */

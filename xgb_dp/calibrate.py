@@ -71,7 +71,7 @@ class Calibration:
 
 @dataclass(frozen=True)
 class FamilyCalibration:
-    """Noise of alternative plans with a common first release, which selects the plan."""
+    """Noise of alternative plans with a common first release, from which the plan is chosen."""
 
     plans: tuple[Calibration, ...]  # noise of each plan, equal for the first release
     event: ChoiceEvent  # event of the ledger, for every choice
@@ -79,7 +79,7 @@ class FamilyCalibration:
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """The events of the ledger."""
+        """The events that the ledger records."""
         return (self.event,)
 
 
@@ -214,7 +214,7 @@ def _epsilon(events: Sequence[Event], delta: float, accountant: str, group_size:
 
 
 def _check_accountant(mechanisms: Mechanisms, accountant: str) -> None:
-    """Refuse an accountant with infinite epsilon for every amount of noise."""
+    """Refuse an accountant whose epsilon would be infinite no matter how much noise is added."""
     if accountant not in ACCOUNTANTS:
         raise ValueError(f"`accountant` must be one of {', '.join(ACCOUNTANTS)}.")
     if accountant == "pure" and mechanisms.gaussian:

@@ -41,7 +41,7 @@ class Level {
   Level(Context const* ctx, Release const& release, BinOffsets const& offsets,
         std::int64_t largest);
 
-  /** @brief Begin the level below; without families, the root. */
+  /** @brief Begin the next level; the root if there are no families. */
   void Begin(std::vector<Siblings> families);
 
  protected:
@@ -49,7 +49,7 @@ class Level {
     std::size_t node;  // index in summed_
     common::Span<std::uint32_t const> rows;
   };
-  /** @brief The rows of the summed nodes in a page, in blocks whose packed sums cannot overflow. */
+  /** @brief Split the rows of the summed nodes in a page into blocks that cannot overflow sums. */
   [[nodiscard]] std::vector<RowBlock> MakeBlocks(std::size_t p, RowSets const& rows) const;
   /** @brief Index of a node in the last complete level. */
   [[nodiscard]] std::size_t IndexOf(bst_node_t nidx) const;

@@ -1,8 +1,8 @@
 /**
- * The correction of the mean of a regression. Because gradients are clipped, the trees
- * underestimate the mean of a skewed target. After the last tree the mean residual within the
- * declared range is released, without another clip, and the tree is shifted by it. This is done
- * twice, because predictions beyond the range can move into it.
+ * Corrects the mean prediction of a regression. Because gradients are clipped, the trees
+ * underestimate the mean of a skewed target. After the last tree, the mean residual is released,
+ * bounded only by the declared range, and the tree is shifted by it. This is done twice, because
+ * the shift can move predictions from outside the range into it.
  *
  * Proof: docs/proofs/leaves.md
  * Proof: docs/proofs/sensitivity.md
@@ -23,13 +23,15 @@
 
 namespace xgboost::dp {
 /**
- * @brief Sums over the rows of this worker: of labels minus predicted means, both within their
- * range; and the number of means inside the range, or for a correction by a factor the sum of
- * means. A person counts the mean of their rows.
+ * @brief Two sums over the rows of this worker, before noise.
+ *
+ * The first is the sum of residuals: label minus predicted mean, both clipped to the declared
+ * range. The second is the number of predictions inside the range, or, if the mean is corrected by
+ * a factor, the sum of predicted means. A person contributes the mean over their rows.
  *
  * @param persons  The persons of the rows; null if the unit is a row.
- * @param own      The loss of the plan with margins before the tree, or no loss.
- * @param gpair    Gradients of the squared loss of XGBoost, before the tree.
+ * @param own      The loss of the plan, if any, and the margins before the tree.
+ * @param gpair    Gradients of XGBoost's squared loss before the tree, if the plan has no loss.
  * @param position The leaf of each row in the tree.
  */
 [[nodiscard]] std::vector<LocalInt> SumResiduals(Context const* ctx, RowBound const& bound,
@@ -44,7 +46,7 @@ class MeanCorrection {
  public:
   explicit MeanCorrection(Plan const& plan);
   /**
-   * @brief Shift all leaves by an estimate of the mean residual, which shrinks with the noise.
+   * @brief Shift all leaves by an estimate of the mean residual, shrunk according to the noise.
    */
   void Shift(Released<NoisyInt> const& released, RegTree* tree);
 

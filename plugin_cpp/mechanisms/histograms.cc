@@ -64,7 +64,7 @@ class NoisySplits : public Splitter {
   /** @brief Call fn(index, left, right) for the candidates of a feature. */
   template <typename Fn>
   void ForEachCandidate(Cells const& cells, Fn&& fn) const;
-  /** @brief The best candidate for some nodes: indices of the feature and the candidate. */
+  /** @brief The best split of some nodes, as the indices of the feature and the candidate. */
   [[nodiscard]] std::pair<std::size_t, std::size_t> Best(NodeCells const* begin,
                                                          NodeCells const* end) const;
   [[nodiscard]] double Gain(NoisySum const& s) const;

@@ -48,7 +48,7 @@ enum class TreeShape { kAlternate, kPerNode, kOblivious };
 inline constexpr char const* kShapes[] = {"alternate", "per_node", "oblivious"};
 enum class SplitChoice { kExponential, kRandom, kHistogram, kPartial };
 inline constexpr char const* kSplits[] = {"exponential", "random", "histogram", "partial"};
-/** @brief Whether the trees of a round share their splits; there is one for each class. */
+/** @brief Whether the trees of a round, one for each class, share their splits. */
 enum class ClassTrees { kPerClass, kJoint };
 inline constexpr char const* kClassTrees[] = {"per_class", "joint"};
 enum class Score { kL1, kNewton, kGain };
@@ -113,7 +113,7 @@ struct LeafPlan : private JsonReader {
   bool strata = Bool("strata");  // shrink the effects of the selections of a complete tree
   double prior_max = Real("prior_max", 1e-9, 1e12);
 
-  /** @param from_splits Whether leaves use the last noisy sums of splits. */
+  /** @param from_splits Whether leaves reuse the noisy sums of the last splits. */
   LeafPlan(JsonReader const& in, bool is_silent, bool from_splits)
       : JsonReader{in},
         sigma2{ReadSigma2(in, is_silent || from_splits || noise != LeafNoise::kGaussian)},
@@ -225,7 +225,7 @@ struct Plan : private JsonReader {
     return leaf.eta * (1.0 - (1.0 - leaf.eta_warmup) * to_go) / parallel_trees;
   }
   /**
-   * @brief Share of the noise variance of a leaf that its shrinkage counts.
+   * @brief Share of a leaf's noise variance that shrinkage takes into account.
    *
    * Noise that is drawn anew in every round averages out over small steps, while the signal adds
    * up. docs/proofs/leaves.md, "Small steps"
@@ -243,9 +243,9 @@ struct Plan : private JsonReader {
   }
   /** @brief Whether neighbours differ by all rows of a person instead of one row. */
   [[nodiscard]] bool IsPersonLevel() const { return row_bound.person_level; }
-  /** @brief Whether gradients are from the squared loss of XGBoost. */
+  /** @brief Whether gradients come from XGBoost's squared loss. */
   [[nodiscard]] bool IsSquaredLoss() const { return objective == "reg:squarederror" && !loss; }
-  /** @brief Outputs of the loss of the plan, each with a tree per round; 0 without a loss. */
+  /** @brief Number of outputs of the plan's loss, each with a tree per round; 0 without a loss. */
   [[nodiscard]] std::int32_t NumOutputs() const {
     return loss ? static_cast<std::int32_t>(loss->NumOutputs()) : 0;
   }
@@ -253,7 +253,7 @@ struct Plan : private JsonReader {
   [[nodiscard]] bool SharesLeaves(std::int32_t round) const {
     return loss && loss->SharesLeaves(round);
   }
-  /** @brief Margin of a leaf weight of one. */
+  /** @brief Margin added by a leaf weight of one. */
   [[nodiscard]] double MarginUnit(TreeIndex idx) const {
     return loss ? loss->Unit(idx.round, idx.class_idx) : row_bound.scale;
   }
@@ -282,15 +282,16 @@ struct Plan : private JsonReader {
  private:
   [[nodiscard]] std::vector<std::vector<bst_feature_t>> ReadInteractions() const;
   /**
-   * @brief Apply a state. Bounds and noise are integers on a grid. The state sets the real value of
-   *        a step of the grid, or is used on released sums only.
+   * @brief Apply values released before the first tree. Privacy does not depend on them: bounds and
+   *        noise are integers on a grid, and the state only sets the real size of a grid step or
+   *        is used on released sums.
    */
   void Apply(JsonReader const& state);
-  /** @brief Give one public cut to private columns that exceed the planned counts. */
+  /** @brief Keep as many private columns as were planned; give the others one public cut. */
   void LimitCandidates();
 };
 
-/** @brief Throw dmlc::Error for a plan without a proof, or with numbers that overflow. */
+/** @brief Throw dmlc::Error for a plan without a privacy proof, or with numbers that overflow. */
 void CheckPlan(Plan const& plan);
 
 /** @brief Parse and check; throws dmlc::Error that names the field at fault. */
@@ -300,7 +301,7 @@ void CheckPlan(Plan const& plan);
 [[nodiscard]] inline SelectionEvent SplitEvent(Plan const& plan) {
   return {"splits", plan.eps_num, plan.score_range};
 }
-/** @brief The noisy histograms of one level, of one tree for each class. */
+/** @brief The noisy histograms of one level, for one tree of each class. */
 [[nodiscard]] inline NoiseEvent HistogramEvent(Plan const& plan) {
   return {"histograms", false, plan.histogram_sigma2};
 }

@@ -169,7 +169,7 @@ void CheckCandidates(Plan const& plan) {
           "noisy histograms need a public grid.");
 }
 
-/** @brief Masked sums are proved for Gaussian noise on sums of all rows only. */
+/** @brief Refuse masked sums except with Gaussian noise on sums of all rows, the proven case. */
 void CheckMasking(Plan const& plan) {
   if (!plan.masking.IsOn()) {
     return;

@@ -14,7 +14,7 @@
 namespace xgboost::dp {
 using Digest = std::array<std::uint8_t, 32>;
 
-/** @brief A hash of the appended bytes. Its state is wiped. */
+/** @brief A hash of the appended bytes. The destructor wipes its state. */
 class Sha256 {
  public:
   Sha256() = default;

@@ -2,7 +2,8 @@
 
 Selections compose by the backward recursion for bounded-range mechanisms; a Gaussian dominates long
 runs of equal selections. The total Gaussian is convolved last, and a slack covers the discreteness
-of the noise. If a grid would be too large, zCDP and Rényi bounds apply. The smallest bound counts.
+of the noise. If a grid would be too large, zCDP and Rényi bounds are used. The result is the
+smallest of all bounds.
 Proof: docs/proofs/accounting.md.
 """
 

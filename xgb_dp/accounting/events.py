@@ -105,12 +105,12 @@ class Repetitions:
 
     @property
     def shape(self) -> float:
-        """The shape eta."""
+        """The shape eta of the negative binomial family."""
         return self.shape_num / 2.0**SHAPE_BITS
 
     @property
     def rate(self) -> float:
-        """Gamma, or the Poisson rate."""
+        """The parameter gamma of the negative binomial family, or the Poisson rate."""
         return self.rate_num / 2.0**RATE_BITS
 
     @property
@@ -394,7 +394,7 @@ def with_unit(event: Kind, unit: str) -> Kind:
 
 
 def is_within(event: Event, limit: Event) -> bool:
-    """Whether the event has the noise of `limit` and at most its privacy loss."""
+    """Whether the event has the same noise as `limit` and at most its privacy loss."""
     same = [(e.mechanism, e.label, e.unit) for e in (event, limit)]
     if same[0] != same[1] or event.count > limit.count:
         return False
@@ -466,7 +466,7 @@ class RoundsEvent(Event):
     """
 
     def factor_of_mu2(self, mu2: float) -> float:
-        """Approximate ratio of the mu^2 of all rounds to this mu^2 of one round; not a bound."""
+        """Estimate the ratio of the mu^2 of all rounds to `mu2`, the value of one round."""
         return float(self.count)
 
     _several = "rounds"
@@ -482,8 +482,8 @@ class RoundsEvent(Event):
 class ChoiceEvent(Event):
     """A first release, followed by one of several plans that depends on the first release.
 
-    The privacy loss is the worst case over all rules of choice. The choice may use the first
-    release and all earlier releases in any way.
+    The accounted privacy loss is the worst case over all ways to choose a plan from the first
+    release and all earlier ones.
     """
 
     mechanism = "choice"

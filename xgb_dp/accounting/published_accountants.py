@@ -73,7 +73,7 @@ def _gdp_mu2(eps0: float) -> float:
 
 
 class _GDPCurve(Curve):
-    """Gaussian differential privacy of some terms, with the slack of discrete noise.
+    """Gaussian differential privacy of some terms, plus the slack for discrete noise.
 
     Each mechanism has one mu, and the squares add up. Source: Dong, Roth and Su (2022).
     """
@@ -176,7 +176,7 @@ class _ClassicCurve(Curve):
 
 @dataclass(frozen=True)
 class _PrivateSelection(OtherTerm):
-    """`count` private selections; `runs` lists alternatives for one run, and the worst counts."""
+    """`count` private selections; each run costs at most the worst of the alternatives `runs`."""
 
     distribution: Repetitions
     runs: tuple[Terms, ...]
@@ -209,7 +209,7 @@ class _SampledRDPCurve(RDPCurve):
 
 
 class RDPAccountant(Accountant):
-    """(epsilon, delta) from Rényi divergences at all orders.
+    """(epsilon, delta) from Rényi divergences, as the minimum over a fixed set of orders.
 
     Args:
         events: In any order. Sampled rounds have no RDP bound here; epsilon is then infinite.
@@ -235,10 +235,10 @@ class RDPAccountant(Accountant):
 
 
 class GDPAccountant(Accountant):
-    """(epsilon, delta) by Gaussian differential privacy, with the slack of discrete noise.
+    """(epsilon, delta) by Gaussian differential privacy, plus the slack for discrete noise.
 
     Args:
-        events: In any order. Sampled rounds are not Gaussian private; epsilon is then infinite.
+        events: In any order. Sampled rounds have no GDP bound here; epsilon is then infinite.
 
     Examples:
         >>> from xgb_dp.accounting import GaussianEvent
@@ -257,7 +257,7 @@ class GDPAccountant(Accountant):
 class ClassicAccountant(Accountant):
     """(epsilon, delta) by heterogeneous composition of (epsilon_i, delta_i)-private releases.
 
-    DP-EBM calls this "classic". It is looser than all other accountants here.
+    DP-EBM calls this "classic". It is usually the loosest accountant here.
 
     Args:
         events: In any order. With sampled rounds, epsilon is infinite.

@@ -231,9 +231,9 @@ def candidate_cells(edges: Sequence[int], levels: int, max_bin: int) -> int:
 
 
 def feature_cells(features: Sequence[tuple[str, int]], max_bin: int, *, tree: bool) -> int:
-    """Largest number of sums of a node's histogram for one feature.
+    """Largest number of sums in the histogram of one feature at one node.
 
-    Each feature is a pair of its kind and its number of cuts, categories or edges.
+    Each feature is a pair: its kind, and its number of cuts, categories or edges.
     """
     cells = {
         "cuts": lambda size: size + 1,

@@ -87,10 +87,10 @@ class Unit:
         return f"any {self.counted()}"
 
     def same(self, other: Unit) -> bool:
-        """Whether both define the same neighbours, judging by their names.
+        """Whether both define the same neighbours. Compares names and group sizes, not ids.
 
         Args:
-            other: Another unit. A column that only one of the two units names is ignored.
+            other: Another unit. The column is compared only if both units name one.
         """
         columns = {self.column, other.column} - {None}
         return (self.name, self.group_size) == (other.name, other.group_size) and len(columns) <= 1

@@ -88,7 +88,7 @@ def _is_same(path: Path, other: Path) -> bool:
 
 
 def save(*outputs: Output) -> None:
-    """Write files atomically; if a path fails, save the file elsewhere and raise an error."""
+    """Write files atomically; if a path is not writable, save the file elsewhere and raise."""
     failed = []
     for path, content in outputs:
         try:

@@ -206,7 +206,7 @@ def check_rows(matrix: Any, text: str | None = None) -> None:
 
 
 def release_before_trees(dtrain: Any, request: dict[str, Any]) -> dict[str, Any]:
-    """Make the requested releases before the trees (``plugin_cpp/mechanisms/label_sums.h``)."""
+    """Make the releases that precede the first tree (``plugin_cpp/mechanisms/label_sums.h``)."""
     text = ctypes.c_char_p(json.dumps(request).encode())
     return json.loads(call_for_string("XGDPReleaseBeforeTrees", dtrain.handle, text))
 

@@ -214,11 +214,11 @@ class Solver:
         return cls(values, covariance, np.linalg.cholesky(covariance))
 
     def solve(self, sums: Floats) -> Floats:
-        """Return the counts for given sums."""
+        """Estimate the counts from the sums."""
         return np.asarray(self.covariance @ (self.matrix.T @ sums))
 
     def counts(self, sums: Floats, noise: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """Return the counts for noisy sums, and draws that vary with the noise."""
+        """Estimate the counts from noisy sums; also return draws that reflect the noise."""
         counts = self.solve(sums)
         draws = counts + noise * rng.normal(size=(DRAWS, len(counts))) @ self.root.T
         return counts, np.asarray(draws)

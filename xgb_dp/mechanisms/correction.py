@@ -1,4 +1,4 @@
-"""Mean residual of a regression after the last tree."""
+"""Correction of the mean prediction of a regression, after the last tree."""
 
 from __future__ import annotations
 

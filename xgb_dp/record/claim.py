@@ -121,11 +121,11 @@ def completed(claim: Ledger, grown: Drawn, rounds: int) -> Ledger:
 
 
 def drawn(booster: Any, claimed: Plan | None = None) -> Drawn:
-    """Read the draws and trees of a booster's updater. A copy of a booster has no draws.
+    """Read the draws and trees that a booster's updater has recorded.
 
     Args:
-        booster: xgboost.Booster.
-        claimed: The plan in the ledger's claim; None for the booster's own plan.
+        booster: The trained xgboost.Booster itself; a copy has no draws and raises LedgerError.
+        claimed: The plan in the ledger's claim; None to use the booster's own plan.
     """
     for updater in ModelJson.from_config(booster).updaters:
         if updater.get(ATTRIBUTE) and updater["dp_live"]:

@@ -33,7 +33,7 @@ _FIX = "The privacy cost is unknown. Use an undamaged copy of the model, or trai
 
 
 def damaged(what: str) -> LedgerError:
-    """Create the error for a ledger that is not fully understood."""
+    """Create the error for a ledger that cannot be fully parsed."""
     return LedgerError(f"The privacy ledger is damaged or incomplete: {what}. {_FIX}")
 
 

@@ -1,10 +1,11 @@
 """The default plans, chosen by the number of rows if the user does not set the number of rounds.
 
-The best plan depends on the number of rows times the worth of a row at this epsilon: few shallow
-trees for a small product, many deep trees for a large one. The choice uses a noisy number of rows,
-released before the first tree. The plans and the rule are public. For a table with many columns,
-the number of cells that are neither 0 nor missing is released as well. If it is small, the plan
-releases sums of the cells by class and column and starts from them. Evidence: docs/accuracy.md.
+The best plan depends on the number of rows times the weight of a row at this epsilon (see
+:func:`worth`): few shallow trees for a small product, many deep trees for a large one. The choice
+uses a noisy number of rows, released before the first tree. The plans and the rule are public. For
+a table with many columns, the number of cells that are neither 0 nor missing is released as well.
+If it is small, the plan releases sums of the cells by class and column and starts from them.
+Evidence: docs/accuracy.md.
 
 Proof: docs/proofs/choice.md
 """

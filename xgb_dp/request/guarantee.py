@@ -221,7 +221,7 @@ def resolve_shares(given: Any, s: Config) -> dict[str, float]:
 def _divide_rest(
     fixed: dict[str, float], rest: float, enabled: Collection[str]
 ) -> dict[str, float]:
-    """Divide the rest among the remaining releases; the last one takes the remainder."""
+    """Divide `rest` among the releases without a fixed share; the last takes what is left."""
     shares = {name: share for name, share in fixed.items() if name in _OF_REST}
     free = [name for name in _OF_REST if name not in fixed]
     shares |= {name: _OF_REST[name] * rest if name in enabled else 0.0 for name in free[:-1]}
@@ -231,7 +231,7 @@ def _divide_rest(
 
 
 def _redistribute(shares: dict[str, float], enabled: Collection[str]) -> dict[str, float]:
-    """Give the shares of disabled releases to the releases that divide the rest."""
+    """Give the shares of disabled releases to those of ``_OF_REST`` that are enabled."""
     listed = {kind.share for kind in MECHANISMS if kind.always_listed} | set(enabled)
     out = {name: shares[name] if name in enabled else 0.0 for name in shares if name in listed}
     free = 1.0 - math.fsum(share for name, share in out.items() if name not in _OF_REST)

@@ -63,7 +63,7 @@ _CENTRE_SHARE, _LEAST_OWN = 0.6, 12
 
 
 def _one_sided(alphas: tuple[float, ...]) -> float:
-    """The larger norm of a row above or below all levels."""
+    """Norm of a row whose label is above all quantiles or below all, whichever is larger."""
     ends = alphas, [1 - a for a in alphas]
     return math.sqrt(max(math.fsum(a * a for a in end) for end in ends))
 
@@ -149,7 +149,7 @@ POWERS = {"count:poisson": 1.0, "reg:gamma": 2.0}
 
 @dataclass(frozen=True)
 class Measured:
-    """Label means from the first releases for a loss of means, or public values."""
+    """Label means for a loss of means: from the first releases, or public values."""
 
     mean: float  # mean of labels within the declared range, above 0
     cap: float  # cap of labels
@@ -166,8 +166,9 @@ class _MeanLoss(Loss):
     """Losses of means on the log scale.
 
     The mean of the labels is released first, and then the mean of labels capped at a multiple of
-    it. The cap is the unit of gradients, so a row counts at most 1 even if the declared range is
-    very wide. Capped labels are divided by their own mean, so the loss preserves the overall mean.
+    it. The cap is the unit of gradients, so a row contributes at most 1 even if the declared range
+    is very wide. Capped labels are divided by their own mean, so the loss preserves the overall
+    mean.
     """
 
     name = "power"
@@ -176,7 +177,7 @@ class _MeanLoss(Loss):
         return _weight(s)
 
     def cap(self, s: Config, mean: float) -> float:
-        """The cap of labels, from a released or public mean."""
+        """Compute the cap on labels from a released or public mean."""
         assert s.target is not None
         least = _LEAST_COUNT if s["objective"] == "count:poisson" else 0.0
         low, high = s.label_bounds
@@ -222,8 +223,8 @@ _LEAST = 1e-9
 class _Targets(Loss):
     """Squared error of several targets.
 
-    Every target has residuals in half widths of its own range, clipped at one number. The largest
-    norm of a row therefore follows from the number of targets.
+    The residuals of each target are measured in half widths of its own range and clipped to the
+    same limit. The largest norm of a row therefore follows from the number of targets.
     """
 
     name = "targets"
@@ -243,7 +244,7 @@ class _Targets(Loss):
         return math.sqrt(len(s.targets))
 
     def residual(self, s: Config) -> float:
-        """The clip of each target's residual, in half widths, from the bound of a row."""
+        """Clipping limit of each target's residual, in half widths, that keeps the row's bound."""
         return float(s["dp_gradient_bound"]) / self._of_clip(s)
 
     def of_output(self, s: Config) -> tuple[float, float]:
@@ -275,7 +276,7 @@ class _Shares(Loss):
 
 
 class _LabelsLoss(_Shares):
-    """Logistic loss of several 0/1 labels; the predictions determine its norm."""
+    """Logistic loss of several 0/1 labels; rows are clipped by norms that ignore the labels."""
 
     name = "labels"
 
@@ -289,10 +290,11 @@ class _LabelsLoss(_Shares):
         return math.sqrt(s.labels)
 
     def of_output(self, s: Config) -> tuple[float, float]:
-        """The largest entries of one label in a row scaled to C: certain of this label only.
+        """The largest entries of one label in a row scaled to norm C.
 
-        The gradient of one label is at most 1 while the others are at least 1/2. A Hessian is at
-        most 1/4 while all gradients are at least 1/2. With dp_leaf="gradient" all Hessians are 1.
+        The gradient is largest if it is 1 and the gradients of all other labels have their minimum
+        of 1/2. The Hessian is largest if it is 1/4 and all gradients are 1/2. With
+        dp_leaf="gradient" all Hessians are 1.
         """
         k, r = s.labels, s["dp_hessian_weight"]
         most, units = (1.0, k * r) if s["dp_leaf"] == "gradient" else (0.25, 0.0)

@@ -282,7 +282,7 @@ def _say_nothing(text: str) -> None:
 
 
 def _is_used(callback: Any) -> bool:
-    """Whether a callback of XGBoost contains metrics of an earlier training."""
+    """Whether a callback still has metrics from an earlier training."""
     if isinstance(callback, EarlyStopping):
         return bool(callback.stopping_history or callback.best_scores)
     return isinstance(callback, EvaluationMonitor) and callback._latest is not None

@@ -94,7 +94,7 @@ using CellCount =
 /** @brief Releases local counts: noisy counts over all workers, in order. */
 using CountRelease = std::function<Released<NoisyInt>(std::vector<LocalInt> const&)>;
 
-/** @brief A leaf of a walk: an interval of keys and its estimated count, not negative. */
+/** @brief An interval of keys at which the walk of a tree ended, and its estimated count, >= 0. */
 struct QuantileCell {
   std::uint64_t begin;
   std::uint64_t end;

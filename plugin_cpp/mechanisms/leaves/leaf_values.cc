@@ -33,7 +33,7 @@ struct MeasuredShare {
   }
 
   /**
-   * @brief The posterior mean for a normal prior of the log-odds.
+   * @brief The posterior mean under a normal prior on the log-odds.
    *
    * @param spread Standard deviation of the prior; infinity for a uniform prior.
    */
